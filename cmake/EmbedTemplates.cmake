@@ -1,0 +1,27 @@
+# Puts every file under templates/ and every Lua file of the generator into the library, byte for byte,
+# as a table {name, begin, end} (generator/archive.h). Found by their place: no list to edit.
+function(embed_templates out)
+  set(root ${CMAKE_CURRENT_SOURCE_DIR})
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE ${root} ${root}/templates/* ${root}/generator/*.lua)
+  list(SORT files)
+  set(assembly "\t.section .rodata\n")
+  set(table "")
+  set(depends "")
+  set(index 0)
+  foreach(file IN LISTS files)
+    string(APPEND assembly "\t.global wlm_file_${index}\n\t.hidden wlm_file_${index}\n"
+           "wlm_file_${index}:\n\t.incbin \"${root}/${file}\"\n\t.global wlm_end_${index}\n"
+           "\t.hidden wlm_end_${index}\nwlm_end_${index}:\n\t.byte 0\n")
+    string(REGEX REPLACE "^(templates|generator)/" "" name ${file})
+    string(APPEND externs "extern const char wlm_file_${index}[], wlm_end_${index}[];\n")
+    string(APPEND table "    {\"${name}\", wlm_file_${index}, wlm_end_${index}},\n")
+    list(APPEND depends ${root}/${file})
+    math(EXPR index "${index} + 1")
+  endforeach()
+  string(APPEND assembly "\t.section .note.GNU-stack,\"\",@progbits\n")
+  set(c_text "#include \"generator/archive.h\"\n\n${externs}\nconst struct wlm_archive_file wlm_archive[] = {\n${table}};\nconst int wlm_archive_count = ${index};\n")
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/archive_files.S CONTENT "${assembly}" @ONLY)
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/archive_table.c CONTENT "${c_text}" @ONLY)
+  set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/archive_files.S PROPERTIES OBJECT_DEPENDS "${depends}")
+  set(${out} ${CMAKE_CURRENT_BINARY_DIR}/archive_files.S ${CMAKE_CURRENT_BINARY_DIR}/archive_table.c PARENT_SCOPE)
+endfunction()

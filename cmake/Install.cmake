@@ -1,0 +1,17 @@
+# Libraries, header, command, pkg-config file and CMake package.
+install(TARGETS warploom_shared warploom_static LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS warploom RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES include/warploom/warploom.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warploom)
+
+configure_file(cmake/warploom.pc.in warploom.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/warploom.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+include(CMakePackageConfigHelpers)
+configure_package_config_file(cmake/warploom-config.cmake.in warploom-config.cmake
+                              PATH_VARS CMAKE_INSTALL_FULL_LIBDIR CMAKE_INSTALL_FULL_INCLUDEDIR
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/warploom)
+write_basic_package_version_file(warploom-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/warploom-config.cmake
+        ${CMAKE_CURRENT_BINARY_DIR}/warploom-config-version.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/warploom)

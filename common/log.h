@@ -1,0 +1,8 @@
+#ifndef WLM_COMMON_LOG_H
+#define WLM_COMMON_LOG_H
+
+#include "warploom/warploom.h"
+
+void wlm_log(wlm_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,59 @@
+#include "common/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *default_allocate(void *user, size_t size) {
+  (void)user;
+  return malloc(size);
+}
+
+static void *default_reallocate(void *user, void *old, size_t size) {
+  (void)user;
+  return realloc(old, size);
+}
+
+static void default_release(void *user, void *old) {
+  (void)user;
+  free(old);
+}
+
+static const wlm_allocator default_allocator = {default_allocate, default_reallocate, default_release, NULL};
+static wlm_allocator hooks = {default_allocate, default_reallocate, default_release, NULL};
+
+void wlm_set_allocator(const wlm_allocator *allocator) { hooks = allocator ? *allocator : default_allocator; }
+
+void *wlm_alloc(size_t size) { return hooks.allocate(hooks.user, size ? size : 1); }
+
+void *wlm_alloc_zero(size_t count, size_t size) {
+  size_t total;
+  if (__builtin_mul_overflow(count, size, &total)) return NULL;
+  void *pointer = wlm_alloc(total);
+  return pointer ? memset(pointer, 0, total) : NULL;
+}
+
+void *wlm_realloc(void *old, size_t size) { return hooks.reallocate(hooks.user, old, size ? size : 1); }
+
+void wlm_free(void *pointer) {
+  if (pointer) hooks.release(hooks.user, pointer);
+}
+
+void wlm_string_free(char *string) { wlm_free(string); }
+
+char *wlm_strdup(const char *text) {
+  if (!text) return NULL;
+  size_t size = strlen(text) + 1;
+  char *copy = wlm_alloc(size);
+  return copy ? memcpy(copy, text, size) : NULL;
+}
+
+wlm_status wlm_alloc_array(int64_t count, size_t size, const char *what, void **out) {
+  size_t total;
+  *out = NULL;
+  if (count < 0 || __builtin_mul_overflow((size_t)count, size, &total))
+    return wlm_fail(WLM_ERR_OVERFLOW, "%s: %lld elements of %zu bytes do not fit in memory", what, (long long)count,
+                    size);
+  *out = wlm_alloc(total);
+  if (!*out) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%s: %zu bytes", what, total);
+  return WLM_OK;
+}

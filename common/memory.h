@@ -1,0 +1,20 @@
+/* Host memory through the caller's hooks. */
+#ifndef WLM_COMMON_MEMORY_H
+#define WLM_COMMON_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/status.h"
+
+void *wlm_alloc(size_t size);                    /* NULL when out of memory; size 0 gives a valid pointer */
+void *wlm_alloc_zero(size_t count, size_t size); /* also NULL when count * size overflows */
+void *wlm_realloc(void *old, size_t size);
+void wlm_free(void *pointer);
+char *wlm_strdup(const char *text); /* NULL stays NULL */
+
+/* count elements of `size` bytes into *out; WLM_ERR_OUT_OF_MEMORY or WLM_ERR_OVERFLOW with the size in the detail text.
+ */
+wlm_status wlm_alloc_array(int64_t count, size_t size, const char *what, void **out);
+
+#endif

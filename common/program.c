@@ -1,0 +1,40 @@
+#include "common/program.h"
+
+#include "common/memory.h"
+
+void wlm_program_release(wlm_program *program) {
+  wlm_free(program->source);
+  program->source = NULL;
+}
+
+static int64_t blocks_for(int64_t units, int64_t per_block) { return units / per_block + (units % per_block != 0); }
+
+int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz) {
+  int64_t units = pass->units == WLM_UNITS_ROWS       ? rows
+                  : pass->units == WLM_UNITS_NNZ      ? nnz
+                  : pass->units == WLM_UNITS_ROWS_NNZ ? rows + nnz
+                                                      : 1;
+  if (rows == 0) return 0;
+  int64_t blocks = blocks_for(units, pass->units_per_block);
+  return blocks ? blocks : 1; /* rows without non-zeros must still be written */
+}
+
+int64_t wlm_pass_column_blocks(const wlm_pass *pass, int64_t n) {
+  return pass->columns_per_block ? blocks_for(n, pass->columns_per_block) : n > 0;
+}
+
+wlm_status wlm_bytes_size(const wlm_bytes *bytes, int64_t rows, int64_t nnz, int64_t n, int64_t blocks, size_t *size) {
+  int64_t total = bytes->one, rows_n, blocks_n;
+  int overflow = __builtin_mul_overflow(rows, n, &rows_n) && bytes->rows_n;
+  overflow |= __builtin_mul_overflow(blocks, n, &blocks_n) && bytes->blocks_n;
+  const int64_t terms[][2] = {{bytes->rows, rows},     {bytes->nnz, nnz},       {bytes->n, n},
+                              {bytes->blocks, blocks}, {bytes->rows_n, rows_n}, {bytes->blocks_n, blocks_n}};
+  for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) {
+    int64_t term = 0;
+    if (terms[i][0]) overflow |= __builtin_mul_overflow(terms[i][0], terms[i][1], &term);
+    overflow |= __builtin_add_overflow(total, term, &total);
+  }
+  if (overflow || total < 0) return wlm_fail(WLM_ERR_OVERFLOW, "a workspace size does not fit 64 bits");
+  *size = (size_t)total;
+  return WLM_OK;
+}

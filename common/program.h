@@ -1,0 +1,62 @@
+/* A variant made concrete for a problem: source text and the launches, as data. The generator fills it,
+ * the runtime reads it; nothing here is code. */
+#ifndef WLM_COMMON_PROGRAM_H
+#define WLM_COMMON_PROGRAM_H
+
+#include "common/spec.h"
+
+typedef enum wlm_target { WLM_TARGET_CUDA, WLM_TARGET_HOST } wlm_target;
+
+/* What of a device decides which variants are valid. */
+typedef struct wlm_limits {
+  wlm_target target;
+  int arch;              /* compute capability, 90 for sm_90; 0 on the host */
+  int threads_per_block; /* 0 on the host */
+  int64_t shared_bytes;  /* a block's dynamic shared memory after opt-in */
+  int processors;        /* multiprocessors, or cores */
+} wlm_limits;
+
+typedef enum wlm_units { WLM_UNITS_ONE, WLM_UNITS_ROWS, WLM_UNITS_NNZ, WLM_UNITS_ROWS_NNZ } wlm_units;
+typedef enum wlm_when { WLM_WHEN_EXECUTE, WLM_WHEN_PREPARE } wlm_when;
+/* Which axis of the grid moves fastest: blocks of units (rows, non-zeros) or blocks of columns. */
+typedef enum wlm_axis { WLM_AXIS_UNITS_FIRST, WLM_AXIS_COLUMNS_FIRST } wlm_axis;
+
+typedef struct wlm_pass {
+  char kernel[64];
+  wlm_when when;
+  wlm_units units;
+  wlm_axis axis;
+  int64_t units_per_block;   /* >= 1; at least one block of units is launched where there is a row */
+  int64_t columns_per_block; /* 0 = all columns in one block */
+  int threads;               /* of a CUDA block; 0 on the host, where a kernel runs its blocks under OpenMP */
+  int64_t shared_bytes;      /* dynamic */
+} wlm_pass;
+
+/* bytes = one + rows * R + nnz * Z + n * N + blocks * U + rows_n * R * N + blocks_n * U * N,
+ * where U is the number of unit blocks of the program's first pass. */
+typedef struct wlm_bytes {
+  int64_t one, rows, nnz, n, blocks, rows_n, blocks_n;
+} wlm_bytes;
+
+enum { WLM_MAX_PASSES = 4, WLM_VARIANT_NAME = 128 };
+
+typedef struct wlm_program {
+  char variant[WLM_VARIANT_NAME]; /* canonical name */
+  char *source;                   /* complete: prelude, operator block, kernels */
+  int pass_count;
+  wlm_pass passes[WLM_MAX_PASSES];
+  wlm_bytes workspace, prepared;
+  int max_registers; /* a test holds kernels to it; 0 on the host */
+  int deterministic; /* gives the same bits every time */
+  char split[16];    /* how it splits a row: "none", "carry" or "atomic" */
+} wlm_program;
+
+void wlm_program_release(wlm_program *program);
+
+/* Blocks of one pass over a matrix; 0 only where rows or n is 0. */
+int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz);
+int64_t wlm_pass_column_blocks(const wlm_pass *pass, int64_t n);
+/* WLM_ERR_OVERFLOW where the size does not fit. */
+wlm_status wlm_bytes_size(const wlm_bytes *bytes, int64_t rows, int64_t nnz, int64_t n, int64_t blocks, size_t *size);
+
+#endif

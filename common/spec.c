@@ -1,0 +1,112 @@
+#include "common/spec.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const message_names[] = {"mul", "copy_b", "copy_a", "add", "sub", "rsub", "div", "rdiv", NULL};
+static const char *const reduce_names[] = {"sum", "mean", "max", "min", "prod", "custom", NULL};
+static const char *const empty_names[] = {"zero", "identity", NULL};
+static const char *const type_names[] = {"f32", "f16", "bf16", "f64", NULL};
+static const char *const index_names[] = {"i32", "i64", NULL};
+static const char *const sample_names[] = {"none", "bucket", "fastrand", "fastrand_coprime", NULL};
+static const char *const norm_names[] = {"none", "kept", "unbiased", NULL};
+
+static int count_of(const char *const *names) {
+  int count = 0;
+  while (names[count]) count++;
+  return count;
+}
+
+static const char *name_of(const char *const *names, int value) {
+  return value >= 0 && value < count_of(names) ? names[value] : NULL;
+}
+
+static int value_of(const char *const *names, const char *name) {
+  for (int i = 0; names[i]; i++)
+    if (!strcmp(names[i], name)) return i;
+  return -1;
+}
+
+const char *wlm_message_name(wlm_message message) { return name_of(message_names, (int)message); }
+const char *wlm_reduce_name(wlm_reduce reduce) { return name_of(reduce_names, (int)reduce); }
+const char *wlm_empty_name(wlm_empty empty) { return name_of(empty_names, (int)empty); }
+const char *wlm_type_name(wlm_type type) { return name_of(type_names, (int)type); }
+const char *wlm_index_name(wlm_index index) { return name_of(index_names, (int)index); }
+const char *wlm_sample_name(wlm_sample sample) { return name_of(sample_names, (int)sample); }
+const char *wlm_sample_norm_name(wlm_sample_norm norm) { return name_of(norm_names, (int)norm); }
+int wlm_message_from_name(const char *name) { return value_of(message_names, name); }
+int wlm_reduce_from_name(const char *name) { return value_of(reduce_names, name); }
+int wlm_type_from_name(const char *name) { return value_of(type_names, name); }
+int wlm_sample_from_name(const char *name) { return value_of(sample_names, name); }
+int wlm_sample_norm_from_name(const char *name) { return value_of(norm_names, name); }
+
+size_t wlm_type_size(wlm_type type) { return type == WLM_F64 ? 8 : type == WLM_F32 ? 4 : 2; }
+size_t wlm_index_size(wlm_index index) { return index == WLM_I64 ? 8 : 4; }
+
+static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
+  if (!wlm_message_name(p->message) || !wlm_reduce_name(p->reduce) || !wlm_empty_name(p->empty) ||
+      !wlm_type_name(p->dense_type) || !wlm_sample_name(p->sample) || !wlm_sample_norm_name(p->sample_norm))
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: an enum field has a value that is not in its enum");
+  if (!wlm_index_name(csr->rowptr_type) || !wlm_index_name(csr->colind_type) || !wlm_type_name(csr->value_type))
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: a type field has a value that is not in its enum");
+  if (p->n < 0) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is %lld, must be >= 0", (long long)p->n);
+  if (p->ldb && p->ldb < p->n)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.ldb is %lld, less than n = %lld", (long long)p->ldb,
+                    (long long)p->n);
+  if (p->ldc && p->ldc < p->n)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.ldc is %lld, less than n = %lld", (long long)p->ldc,
+                    (long long)p->n);
+  if (p->sample != WLM_SAMPLE_NONE && (p->sample_width < 8 || p->sample_width > 2304))
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sample_width is %lld, must be 8 to 2304",
+                    (long long)p->sample_width);
+  if (!isfinite(p->alpha) || !isfinite(p->beta))
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.alpha and beta must be finite");
+  return WLM_OK;
+}
+
+/* One line a field that the header already carries and no kernel serves yet. */
+static const char *unsupported_field(const wlm_problem *p, const wlm_csr *csr) {
+  if (p->reduce == WLM_CUSTOM || p->custom) return "custom (user-defined operators)";
+  if (p->dense_type != WLM_F32) return "dense_type other than f32";
+  if (csr->value_type != WLM_F32) return "value_type other than f32";
+  if (csr->colind_type != WLM_I32) return "colind_type other than i32";
+  if (p->transpose) return "transpose";
+  if (p->heads != 1) return "heads other than 1";
+  if (p->batch != 1) return "batch other than 1";
+  if (p->want_arg) return "want_arg";
+  if (p->bias) return "bias";
+  if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_UNBIASED && p->reduce != WLM_SUM)
+    return "sample_norm unbiased with a reduction other than sum";
+  if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_KEPT && p->reduce != WLM_SUM)
+    return "sample_norm kept with a reduction other than sum";
+  return NULL;
+}
+
+wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spec *spec) {
+  if (problem->size != sizeof *problem || csr->size != sizeof *csr)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
+                    "wlm_problem.size is %zu (expected %zu), wlm_csr.size is %zu (expected %zu): initialise them with "
+                    "WLM_PROBLEM_INIT and WLM_CSR_INIT of this version",
+                    problem->size, sizeof *problem, csr->size, sizeof *csr);
+  wlm_status status = check_values(problem, csr);
+  if (status != WLM_OK) return status;
+  const char *field = unsupported_field(problem, csr);
+  if (field) return wlm_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: %s is not built yet", field);
+  *spec = (wlm_spec){*problem, csr->rowptr_type, csr->colind_type, csr->value_type, csr->values != NULL};
+  if (!spec->problem.ldb) spec->problem.ldb = problem->n;
+  if (!spec->problem.ldc) spec->problem.ldc = problem->n;
+  return WLM_OK;
+}
+
+void wlm_spec_key(const wlm_spec *spec, char key[WLM_SPEC_KEY]) {
+  const wlm_problem *p = &spec->problem;
+  int used = snprintf(key, WLM_SPEC_KEY, "op=%s.%s,dense=%s,rowptr=%s,colind=%s,values=%s,sample=%s",
+                      wlm_message_name(p->message), wlm_reduce_name(p->reduce), wlm_type_name(p->dense_type),
+                      wlm_index_name(spec->rowptr_type), wlm_index_name(spec->colind_type),
+                      spec->has_values ? wlm_type_name(spec->value_type) : "none", wlm_sample_name(p->sample));
+  if (p->sample != WLM_SAMPLE_NONE)
+    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ":%lld:%s", (long long)p->sample_width,
+                     wlm_sample_norm_name(p->sample_norm));
+  if (p->empty != WLM_EMPTY_ZERO)
+    snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",empty=%s", wlm_empty_name(p->empty));
+}

@@ -1,0 +1,44 @@
+/* A problem together with the types of the matrix it is for: all that the generator, the store and the
+ * chooser need to know of a call besides the statistics. */
+#ifndef WLM_COMMON_SPEC_H
+#define WLM_COMMON_SPEC_H
+
+#include "common/status.h"
+
+typedef struct wlm_spec {
+  wlm_problem problem; /* ldb and ldc filled in */
+  wlm_index rowptr_type, colind_type;
+  wlm_type value_type;
+  int has_values;
+} wlm_spec;
+
+enum { WLM_SPEC_KEY = 192 };
+
+/* Joins and checks: WLM_ERR_INVALID_ARGUMENT for what can never be right, WLM_ERR_UNSUPPORTED naming
+ * the field for what is not built. */
+wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spec *spec);
+
+/* What tells problems apart in the store, N excepted: operator, types, sampling. Values that never
+ * change the choice of a kernel (alpha, beta, seed, leading dimensions) stay out. Example:
+ *   op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none */
+void wlm_spec_key(const wlm_spec *spec, char key[WLM_SPEC_KEY]);
+
+/* Names as the command line, the store and the templates spell them; NULL for a value out of range. */
+const char *wlm_message_name(wlm_message message); /* "copy_b" */
+const char *wlm_reduce_name(wlm_reduce reduce);    /* "sum" */
+const char *wlm_empty_name(wlm_empty empty);       /* "zero" */
+const char *wlm_type_name(wlm_type type);          /* "f32" */
+const char *wlm_index_name(wlm_index index);       /* "i32" */
+const char *wlm_sample_name(wlm_sample sample);    /* "fastrand_coprime" */
+const char *wlm_sample_norm_name(wlm_sample_norm norm);
+/* The reverse; -1 for an unknown name. */
+int wlm_message_from_name(const char *name);
+int wlm_reduce_from_name(const char *name);
+int wlm_type_from_name(const char *name);
+int wlm_sample_from_name(const char *name);
+int wlm_sample_norm_from_name(const char *name);
+
+size_t wlm_type_size(wlm_type type);
+size_t wlm_index_size(wlm_index index);
+
+#endif

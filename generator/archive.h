@@ -1,0 +1,12 @@
+/* The files that the build put into the library: templates and the generator's own Lua. */
+#ifndef WLM_GENERATOR_ARCHIVE_H
+#define WLM_GENERATOR_ARCHIVE_H
+
+struct wlm_archive_file {
+  const char *name; /* "row_crc/kernel.cu.in", "engine.lua" */
+  const char *begin, *end;
+};
+extern const struct wlm_archive_file wlm_archive[];
+extern const int wlm_archive_count;
+
+#endif

@@ -1,0 +1,309 @@
+/* warploom: autotuned sparse-dense matrix multiplication, C = reduce_p(message(A[i,p], B[p,:])).
+ *
+ * Ownership in one sentence: what a wlm_*_create or wlm_*_open call gives you, you give back to the
+ * matching _destroy or _close; every pointer that you pass in stays yours and must outlive the object
+ * that was given it; strings returned through char ** are released with wlm_string_free.
+ *
+ * Shapes: A is rows x cols sparse in CSR (0-based; columns of a row may be unsorted and repeated),
+ * B is cols x n dense row-major with leading dimension ldb >= n, C is rows x n with ldc >= n.
+ * Sizes and offsets are int64_t. Device pointers and CUDA streams are void *, so this header needs
+ * no CUDA header. On the host device "device pointer" means an ordinary pointer and the stream is ignored.
+ *
+ * Errors: every fallible call returns a wlm_status. wlm_error_detail() tells the calling thread what
+ * went wrong in its last failed call. The library never exits, aborts or prints (it logs, see wlm_set_log).
+ *
+ * Option structs begin with `size`: initialise them with their WLM_*_INIT macro, so that a program
+ * compiled against an older header keeps its meaning. Fields that are not built yet are answered with
+ * WLM_ERR_UNSUPPORTED and a detail text that names the field.
+ */
+#ifndef WARPLOOM_WARPLOOM_H
+#define WARPLOOM_WARPLOOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WLM_VERSION_MAJOR 0
+#define WLM_VERSION_MINOR 1
+#define WLM_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define WLM_API __attribute__((visibility("default")))
+#else
+#define WLM_API
+#endif
+
+/* ---- status ------------------------------------------------------------------------------- */
+
+/* name, message; the numeric values are the order of the list and never change. */
+#define WLM_STATUS_MAP(X)                                            \
+  X(OK, "success")                                                   \
+  X(ERR_INVALID_ARGUMENT, "invalid argument")                        \
+  X(ERR_UNSUPPORTED, "not supported")                                \
+  X(ERR_OUT_OF_MEMORY, "out of memory")                              \
+  X(ERR_OVERFLOW, "a size does not fit its type")                    \
+  X(ERR_IO, "input or output failed")                                \
+  X(ERR_PARSE, "malformed input")                                    \
+  X(ERR_NOT_FOUND, "not found")                                      \
+  X(ERR_NO_DEVICE, "the device is not there")                        \
+  X(ERR_DEVICE, "the device reported an error")                      \
+  X(ERR_NO_COMPILER, "no compiler for this device")                  \
+  X(ERR_COMPILE, "the emitted source did not compile")               \
+  X(ERR_TEMPLATE, "a template or family.lua is wrong")               \
+  X(ERR_DATABASE, "the database cannot be used")                     \
+  X(ERR_DATABASE_VERSION, "the database has another schema version") \
+  X(ERR_NOT_READY, "the plan must be prepared before it can run")    \
+  X(ERR_MISMATCH, "a result differs from the float64 reference")     \
+  X(ERR_CANCELLED, "cancelled")                                      \
+  X(ERR_INTERNAL, "internal error")
+
+typedef enum wlm_status {
+#define WLM_STATUS_ENUM(name, message) WLM_##name,
+  WLM_STATUS_MAP(WLM_STATUS_ENUM)
+#undef WLM_STATUS_ENUM
+} wlm_status;
+
+WLM_API int wlm_version(void);                             /* major * 10000 + minor * 100 + patch */
+WLM_API const char *wlm_version_string(void);              /* "0.1.0" */
+WLM_API const char *wlm_status_name(wlm_status status);    /* "WLM_ERR_IO"; static */
+WLM_API const char *wlm_status_message(wlm_status status); /* "input or output failed"; static */
+/* Detail of this thread's last failed call, "" if none; valid until the thread's next warploom call. */
+WLM_API const char *wlm_error_detail(void);
+WLM_API void wlm_string_free(char *string);
+
+/* ---- log and memory (process-wide; set before the first context) --------------------------- */
+
+typedef enum wlm_log_level { WLM_LOG_ERROR, WLM_LOG_WARNING, WLM_LOG_INFO, WLM_LOG_DEBUG } wlm_log_level;
+typedef void (*wlm_log_fn)(void *user, wlm_log_level level, const char *message);
+/* NULL silences the library, which is the default. May be called from several threads at once. */
+WLM_API void wlm_set_log(wlm_log_fn fn, void *user, wlm_log_level max_level);
+
+typedef struct wlm_allocator {
+  void *(*allocate)(void *user, size_t size);
+  void *(*reallocate)(void *user, void *old, size_t size);
+  void (*release)(void *user, void *old);
+  void *user;
+} wlm_allocator;
+/* Host memory of the library; NULL restores malloc. Not while any warploom object exists. */
+WLM_API void wlm_set_allocator(const wlm_allocator *allocator);
+
+/* ---- the problem ---------------------------------------------------------------------------- */
+
+typedef enum wlm_type { WLM_F32, WLM_F16, WLM_BF16, WLM_F64 } wlm_type;
+typedef enum wlm_index { WLM_I32, WLM_I64 } wlm_index;
+
+/* message(a, b), a = value of the edge (1 where A has no values), b = element of B */
+typedef enum wlm_message {
+  WLM_MUL,    /* a * b */
+  WLM_COPY_B, /* b */
+  WLM_COPY_A, /* a */
+  WLM_ADD,    /* a + b */
+  WLM_SUB,    /* b - a */
+  WLM_RSUB,   /* a - b */
+  WLM_DIV,    /* b / a */
+  WLM_RDIV    /* a / b */
+} wlm_message;
+
+/* mean divides by the number of edges used; max and min propagate NaN. */
+typedef enum wlm_reduce { WLM_SUM, WLM_MEAN, WLM_MAX, WLM_MIN, WLM_PROD, WLM_CUSTOM } wlm_reduce;
+
+/* What an empty row gives before the epilogue. */
+typedef enum wlm_empty {
+  WLM_EMPTY_ZERO,    /* 0 for sum, mean, max, min; 1 for prod */
+  WLM_EMPTY_IDENTITY /* the identity of the reduction: -inf for max, +inf for min */
+} wlm_empty;
+
+/* ES-SpMM edge sampling. kept = min(width, d) edges of a row with d: all of them, in order, where d <= width. */
+typedef enum wlm_sample {
+  WLM_SAMPLE_NONE,
+  WLM_SAMPLE_BUCKET,          /* edge start + k */
+  WLM_SAMPLE_FASTRAND,        /* edge start + (577 k mod d), as published */
+  WLM_SAMPLE_FASTRAND_COPRIME /* the stride is the next one coprime with d */
+} wlm_sample;
+typedef enum wlm_sample_norm {
+  WLM_NORM_NONE,
+  WLM_NORM_KEPT,    /* divide by kept */
+  WLM_NORM_UNBIASED /* multiply by d / kept */
+} wlm_sample_norm;
+
+typedef struct wlm_problem {
+  size_t size;
+  int64_t n;        /* columns of B and C, >= 0 */
+  int64_t ldb, ldc; /* in elements; 0 means n */
+  wlm_message message;
+  wlm_reduce reduce;
+  wlm_empty empty;
+  wlm_type dense_type; /* of B and C; the accumulator is f32 (f64 for f64) */
+  double alpha, beta;  /* C = alpha * result + beta * C; beta = 0 never reads C */
+  int transpose;       /* multiply by the transpose of A */
+  int64_t heads;       /* values per edge, 1 = one scalar an edge */
+  int64_t batch;       /* problems in one call */
+  int want_arg;        /* also give the winning position of max or min */
+  wlm_sample sample;   /* part of the problem, never tuned behind the caller's back */
+  wlm_sample_norm sample_norm;
+  int64_t sample_width;   /* S, 8..2304 */
+  uint64_t seed;          /* sampling: 0 as published, otherwise adds hash(seed, row) mod d */
+  int deterministic;      /* only candidates that give the same bits every time */
+  int64_t expected_calls; /* reuse the caller declares; 1 = none, so nothing is prepared */
+  const char *custom;     /* expressions of a user-defined operator (reduce = WLM_CUSTOM) */
+  const void *bias;       /* epilogue: n values added to every row; NULL = none */
+} wlm_problem;
+#define WLM_PROBLEM_INIT                                                                                            \
+  {                                                                                                                 \
+    sizeof(wlm_problem), 0, 0, 0, WLM_MUL, WLM_SUM, WLM_EMPTY_ZERO, WLM_F32, 1.0, 0.0, 0, 1, 1, 0, WLM_SAMPLE_NONE, \
+        WLM_NORM_NONE, 0, 0, 0, 1, NULL, NULL                                                                       \
+  }
+
+/* ---- context: a device, what was learned on it, compilers and the kernel cache ---------------- */
+
+typedef struct wlm_context wlm_context;
+typedef struct wlm_matrix wlm_matrix;
+typedef struct wlm_plan wlm_plan;
+
+typedef struct wlm_context_options {
+  size_t size;
+  const char *device;          /* "host", "cuda:0"; NULL = the first GPU, or the host where there is none */
+  const char *database;        /* user database; NULL = $XDG_DATA_HOME/warploom/tuned.db; "" = none */
+  const char *system_database; /* read-only, shipped beside the library; NULL = the shipped one; "" = none */
+  const char *kernel_cache;    /* NULL = $XDG_CACHE_HOME/warploom/kernels.db; "" = none */
+  const char *templates; /* folder to read instead of the embedded templates; NULL = $WARPLOOM_TEMPLATES or embedded */
+} wlm_context_options;
+#define WLM_CONTEXT_OPTIONS_INIT \
+  { sizeof(wlm_context_options), NULL, NULL, NULL, NULL, NULL }
+
+/* Opens a device and loads what was learned on it into an immutable snapshot. A missing or broken
+ * database, cache or compiler degrades to the next step and is logged; the context still opens.
+ * Errors: WLM_ERR_NO_DEVICE, WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OUT_OF_MEMORY. Thread-safe. */
+WLM_API wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **context);
+WLM_API void wlm_context_destroy(wlm_context *context);
+WLM_API const char *wlm_context_device_name(const wlm_context *context); /* lives as long as the context */
+/* "host" or "cuda": what pointers and streams mean here. */
+WLM_API const char *wlm_context_device_kind(const wlm_context *context);
+/* Reloads the snapshot, for a process that wants what others tuned meanwhile. Not while plans are being created. */
+WLM_API wlm_status wlm_context_refresh(wlm_context *context);
+
+/* ---- matrix ---------------------------------------------------------------------------------- */
+
+typedef struct wlm_csr {
+  size_t size;
+  int64_t rows, cols, nnz;
+  const void *rowptr; /* rows + 1, of rowptr_type, in device memory */
+  const void *colind; /* nnz, of colind_type */
+  const void *values; /* nnz of value_type; NULL = every edge is 1 */
+  wlm_index rowptr_type, colind_type;
+  wlm_type value_type;
+} wlm_csr;
+#define WLM_CSR_INIT \
+  { sizeof(wlm_csr), 0, 0, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, WLM_F32 }
+
+/* What is known of a matrix from rowptr. */
+typedef struct wlm_stats {
+  size_t size;
+  int64_t rows, cols, nnz;
+  int64_t longest; /* non-zeros of the longest row */
+  int64_t empty_rows;
+  int64_t rows_le_4; /* rows with at most 4 non-zeros, empty ones included */
+  int64_t rows_le_16;
+  double mean;      /* nnz / rows, 0 where rows = 0 */
+  double cv;        /* standard deviation / mean of the row lengths, 0 where nnz = 0 */
+  double top_share; /* share of nnz in the longest 1 % of the rows (at least one row) */
+  uint64_t
+      fingerprint[2]; /* xxh3-128 over rows, cols, nnz, rowptr as int64 and 4,096 evenly spaced colind; high, low */
+} wlm_stats;
+#define WLM_STATS_INIT                                              \
+  {                                                                 \
+    sizeof(wlm_stats), 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, { 0, 0 } \
+  }
+
+/* Binds CSR arrays in device memory. Blocking: reads rowptr once to make the stats, unless the caller
+ * gives them (stats may be NULL). The arrays stay the caller's and must outlive the matrix; values may
+ * change in place at any time. rowptr is checked (starts at 0, ends at nnz, never falls) unless stats are given.
+ * Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OVERFLOW, WLM_ERR_DEVICE, WLM_ERR_OUT_OF_MEMORY. */
+WLM_API wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm_stats *stats,
+                                     wlm_matrix **matrix);
+WLM_API void wlm_matrix_destroy(wlm_matrix *matrix);
+WLM_API const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix);
+
+/* ---- plan ------------------------------------------------------------------------------------ */
+
+/* Chooses a kernel (exact fingerprint, then tuned neighbours, then a built-in rule), compiles or loads it.
+ * Host call; may read the kernel cache and run a compiler. The matrix must outlive the plan.
+ * Errors: WLM_ERR_UNSUPPORTED naming the field, WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_INVALID_ARGUMENT. */
+WLM_API wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                                   wlm_plan **plan);
+/* The same with a kernel named by hand, "row_crc/cf=2,rows=4". WLM_ERR_INVALID_ARGUMENT if it is no candidate. */
+WLM_API wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                                           const char *variant, wlm_plan **plan);
+WLM_API void wlm_plan_destroy(wlm_plan *plan);
+WLM_API const char *wlm_plan_variant(const wlm_plan *plan);
+/* Bytes of device memory; 256-byte aligned buffers are expected. 0 = pass NULL. */
+WLM_API size_t wlm_plan_prepared_size(const wlm_plan *plan);
+WLM_API size_t wlm_plan_workspace_size(const wlm_plan *plan);
+/* Fills `prepared`, which stays the caller's and must outlive the plan's executes. Only plans with a prepared size need
+ * it. */
+WLM_API wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream);
+/* Enqueues C = alpha * op(A, B) + beta * C on the stream. No malloc, sync, getenv, file access or JIT;
+ * can be captured in a CUDA graph; one plan may run concurrently with distinct workspaces.
+ * A plan with no rows or no columns is success without a launch.
+ * Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_NOT_READY, WLM_ERR_DEVICE. */
+WLM_API wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c, void *workspace, void *stream);
+/* Why this kernel: the step that decided, the distance, the runners-up. json = 0 for text. Free with wlm_string_free.
+ */
+WLM_API wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **text);
+
+/* One call for one product: matrix, plan and workspace are made and released inside. Blocking. */
+WLM_API wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem, const void *b,
+                            void *c, void *stream);
+
+/* ---- tuning: always an explicit act ------------------------------------------------------------ */
+
+typedef struct wlm_candidate_result {
+  const char *variant;
+  int failed; /* then `reason` says why, and the times are 0 */
+  const char *reason;
+  double seconds;    /* median of the samples, one call */
+  double spread;     /* (third quartile - first) / median */
+  double gather_gbs; /* (nnz * n * dense + rows * n * dense + nnz * (colind + value) + rows * rowptr) / seconds / 1e9 */
+  double max_rel_err; /* against float64, relative to sum |a b| */
+} wlm_candidate_result;
+
+typedef struct wlm_tune_options {
+  size_t size;
+  const char *matrix_name;   /* kept with the measurements; NULL = unnamed */
+  double budget_seconds;     /* 0 = all candidates */
+  double min_sample_seconds; /* a sample repeats the call until it lasts this long */
+  int samples;
+  uint64_t seed; /* order of the candidates */
+  /* After each candidate; return non-zero to stop, what was measured is kept. May be NULL. */
+  int (*progress)(void *user, int64_t done, int64_t total, const wlm_candidate_result *last);
+  void *user;
+} wlm_tune_options;
+#define WLM_TUNE_OPTIONS_INIT \
+  { sizeof(wlm_tune_options), NULL, 0.0, 0.001, 9, 1, NULL, NULL }
+
+/* Measures every valid candidate for the problem on this matrix, checks each result against float64
+ * and stores every measurement in the user database as it is made; then refreshes the context.
+ * Blocking; uses device memory for B and C. A candidate that fails is recorded as such and is no error.
+ * Errors: WLM_ERR_CANCELLED (progress said so), WLM_ERR_UNSUPPORTED, WLM_ERR_DEVICE, WLM_ERR_NO_COMPILER. */
+WLM_API wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                            const wlm_tune_options *options);
+
+/* ---- what was learned, as JSON lines sorted by content ------------------------------------------ */
+
+/* Everything in the context's user database. */
+WLM_API wlm_status wlm_export_path(wlm_context *context, const char *path);
+WLM_API wlm_status wlm_export_file(wlm_context *context, FILE *file);
+WLM_API wlm_status wlm_export_string(wlm_context *context, char **text);
+/* All or nothing; a bad line is WLM_ERR_PARSE with its number. The context is refreshed. */
+WLM_API wlm_status wlm_import_path(wlm_context *context, const char *path);
+WLM_API wlm_status wlm_import_file(wlm_context *context, FILE *file);
+WLM_API wlm_status wlm_import_string(wlm_context *context, const char *text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,20 @@
+/* The one argument block of every kernel, CUDA and host. This text is compiled into the library and
+ * stands at the top of every emitted source, so it includes nothing. long long is 64 bits on all targets. */
+#ifndef WLM_ARGS_H
+#define WLM_ARGS_H
+
+struct wlm_args {
+  long long rows, cols, nnz, n, ldb, ldc; /* ldb, ldc in elements */
+  const void *rowptr, *colind, *values;   /* values NULL = every edge is 1 */
+  const void *b;
+  void *c;
+  const void *bias;     /* n elements or NULL */
+  void *arg;            /* rows x n winning positions or NULL */
+  void *workspace;
+  const void *prepared;
+  double alpha, beta;
+  unsigned long long seed;
+  long long sample_width;
+};
+
+#endif
