@@ -1,0 +1,18 @@
+/* The tuning bucket: what matrices are called alike before anything else is known of them. */
+#ifndef WLM_COMMON_BUCKET_H
+#define WLM_COMMON_BUCKET_H
+
+#include "common/status.h"
+
+enum { WLM_BUCKET_VERSION = 1, WLM_BUCKET_NO_NNZ = -128 };
+
+typedef struct wlm_bucket {
+  int version;
+  int log2_rows;      /* floor(log2 rows); -1 where rows = 0 */
+  int half_log2_mean; /* floor(2 log2(nnz / rows)), lower than any other (WLM_BUCKET_NO_NNZ) where nnz = 0 */
+  int cv_class;       /* 0: cv < 0.5, 1: < 1.5, 2: < 4, 3: < 16, 4: more */
+} wlm_bucket;
+
+void wlm_bucket_of(const wlm_stats *stats, wlm_bucket *bucket);
+
+#endif

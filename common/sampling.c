@@ -1,0 +1,36 @@
+#include "common/sampling.h"
+
+static int64_t gcd(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+uint64_t wlm_sample_hash(uint64_t seed, int64_t row) {
+  uint64_t x = seed ^ ((uint64_t)row * UINT64_C(0x9E3779B97F4A7C15));
+  x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+  x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
+  return x ^ x >> 31;
+}
+
+int64_t wlm_sample_kept(wlm_sample strategy, int64_t degree, int64_t width) {
+  return strategy != WLM_SAMPLE_NONE && degree > width ? width : degree;
+}
+
+int64_t wlm_sample_stride(wlm_sample strategy, int64_t degree) {
+  int64_t stride = strategy == WLM_SAMPLE_NONE || strategy == WLM_SAMPLE_BUCKET ? 1 : WLM_FASTRAND_STRIDE;
+  if (strategy == WLM_SAMPLE_FASTRAND_COPRIME)
+    while (degree > 1 && gcd(stride, degree) != 1) stride++;
+  return stride;
+}
+
+int64_t wlm_sample_shift(uint64_t seed, int64_t row, int64_t degree) {
+  return seed && degree > 0 ? (int64_t)(wlm_sample_hash(seed, row) % (uint64_t)degree) : 0;
+}
+
+int64_t wlm_sample_position(wlm_sample strategy, int64_t degree, int64_t k, int64_t stride, int64_t shift) {
+  return strategy == WLM_SAMPLE_NONE ? k : (k * stride + shift) % degree;
+}

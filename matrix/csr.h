@@ -1,0 +1,31 @@
+/* A sparse matrix on the host, in compressed rows: what readers and twins make and everything else takes. */
+#ifndef WLM_MATRIX_CSR_H
+#define WLM_MATRIX_CSR_H
+
+#include "common/hash.h"
+#include "common/status.h"
+
+typedef struct wlm_csr_host {
+  int64_t rows, cols, nnz;
+  int64_t *rowptr; /* rows + 1 */
+  int32_t *colind; /* nnz, 0-based */
+  float *values;   /* nnz; NULL = pattern, every entry is 1 */
+} wlm_csr_host;
+
+void wlm_csr_host_release(wlm_csr_host *csr); /* also of a zeroed one; leaves it zeroed */
+
+/* Coordinates in any order to rows with ascending columns; `value` NULL is a pattern. Entries at one place
+ * are summed (in double, in the order given), as scipy and SuiteSparse do; the entries of a pattern count as 1,
+ * so a pattern in which a place is named twice becomes a matrix with values, and any other stays a pattern.
+ * WLM_ERR_INVALID_ARGUMENT names the first entry that lies outside. */
+wlm_status wlm_csr_from_coo(int64_t rows, int64_t cols, int64_t count, const int32_t *row, const int32_t *col,
+                            const float *value, wlm_csr_host *out);
+
+/* Sizes, rowptr and every column index. WLM_ERR_INVALID_ARGUMENT names the row or entry. */
+wlm_status wlm_csr_check(const wlm_csr_host *csr);
+
+/* xxh3-128 of everything: rows, cols, nnz, rowptr (int64), colind (int32) and the bits of the values where
+ * there are any, all little-endian. */
+wlm_status wlm_csr_hash(const wlm_csr_host *csr, wlm_hash *hash);
+
+#endif

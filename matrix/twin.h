@@ -1,0 +1,14 @@
+/* Seeded synthetic matrices: twins of published graphs, and uniform ones. See twin.c for how they are made. */
+#ifndef WLM_MATRIX_TWIN_H
+#define WLM_MATRIX_TWIN_H
+
+#include "matrix/csr.h"
+
+/* twin:NAME[,scale=1][,seed=1][,communities=50][,local=0.7][,numbering=scattered|contiguous]
+ *   NAME is reddit, proteins, products, arxiv (undirected), youtube, roadnet-ca or web-google
+ * uniform:rows=R,d=D[,cols=R][,seed=1]
+ * Columns of a row ascend and are distinct; values are multiples of 1/128 in [0.5, 1.5), exact in every type.
+ * The same name gives the same bits on every machine and for any number of threads. */
+wlm_status wlm_twin_make(const char *name, wlm_csr_host *out);
+
+#endif
