@@ -1,0 +1,86 @@
+#include "generator/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/memory.h"
+#include "common/text.h"
+#include "generator/archive.h"
+
+const char *wlm_archive_find(const char *name, size_t *size) {
+  for (int i = 0; i < wlm_archive_count; i++) {
+    if (strcmp(wlm_archive[i].name, name)) continue;
+    *size = (size_t)(wlm_archive[i].end - wlm_archive[i].begin);
+    return wlm_archive[i].begin;
+  }
+  return NULL;
+}
+
+static const char family_file[] = "/family.lua";
+
+static int is_family_file(const char *name) {
+  const char *slash = strchr(name, '/');
+  return slash && !strcmp(slash, family_file);
+}
+
+static int is_folder(const struct dirent *entry) { return entry->d_name[0] != '.'; }
+
+wlm_status wlm_template_names(const char *folder, void (*found)(void *user, const char *name), void *user) {
+  if (!folder) {
+    for (int i = 0; i < wlm_archive_count; i++)
+      if (is_family_file(wlm_archive[i].name)) found(user, wlm_archive[i].name);
+    return WLM_OK;
+  }
+  struct dirent **entries;
+  int count = scandir(folder, &entries, is_folder, alphasort);
+  if (count < 0)
+    return wlm_fail(WLM_ERR_IO, "templates folder %s: %s; set WARPLOOM_TEMPLATES to a folder laid out as templates/",
+                    folder, strerror(errno));
+  wlm_text path = {0};
+  for (int i = 0; i < count; i++) {
+    struct stat info;
+    path.size = 0;
+    wlm_text_printf(&path, "%s/%s%s", folder, entries[i]->d_name, family_file);
+    if (!path.failed && stat(path.data, &info) == 0) found(user, path.data + strlen(folder) + 1);
+    free(entries[i]);
+  }
+  free(entries);
+  wlm_text_release(&path);
+  return WLM_OK;
+}
+
+static wlm_status read_file(const char *path, char **text, size_t *size) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  wlm_text content = {0};
+  char piece[8192];
+  size_t got;
+  while ((got = fread(piece, 1, sizeof piece, file)) > 0) wlm_text_append(&content, piece, got);
+  int failed = ferror(file);
+  fclose(file);
+  *size = content.size;
+  if (!failed) return wlm_text_take(&content, text);
+  wlm_text_release(&content);
+  return wlm_fail(WLM_ERR_IO, "%s: cannot be read", path);
+}
+
+wlm_status wlm_template_read(const char *folder, const char *name, char **text, size_t *size) {
+  if (folder) {
+    wlm_text path = {0};
+    wlm_text_printf(&path, "%s/%s", folder, name);
+    wlm_status status =
+        path.failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", name) : read_file(path.data, text, size);
+    wlm_text_release(&path);
+    if (status != WLM_ERR_IO || strncmp(name, "prelude/", 8)) return status;
+  }
+  const char *found = wlm_archive_find(name, size);
+  if (!found) return wlm_fail(WLM_ERR_NOT_FOUND, "%s: no such template in the library", name);
+  *text = wlm_alloc(*size + 1);
+  if (!*text) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%s", name);
+  memcpy(*text, found, *size);
+  (*text)[*size] = 0;
+  return WLM_OK;
+}

@@ -1,0 +1,358 @@
+/* The Lua host. Lua does the thinking (engine.lua, operators.lua, variants.lua); this file gives it files,
+ * turns C structs into tables and tables into C structs, and turns Lua errors into statuses. Every entry
+ * runs inside lua_pcall, so an out-of-memory error inside Lua is a status as well. */
+#include "generator/generator.h"
+
+#include <errno.h>
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "generator/archive.h"
+#include "generator/files.h"
+
+struct wlm_generator {
+  lua_State *lua;
+  pthread_mutex_t lock;
+};
+
+static void *lua_memory(void *user, void *old, size_t old_size, size_t size) {
+  (void)user;
+  (void)old_size;
+  if (size) return wlm_realloc(old, size);
+  wlm_free(old);
+  return NULL;
+}
+
+/* ---- C structs to tables ---------------------------------------------------------------------- */
+
+static void set_string(lua_State *lua, const char *key, const char *value) {
+  lua_pushstring(lua, value);
+  lua_setfield(lua, -2, key);
+}
+
+static void set_integer(lua_State *lua, const char *key, int64_t value) {
+  lua_pushinteger(lua, (lua_Integer)value);
+  lua_setfield(lua, -2, key);
+}
+
+static void set_boolean(lua_State *lua, const char *key, int value) {
+  lua_pushboolean(lua, value);
+  lua_setfield(lua, -2, key);
+}
+
+static void push_problem(lua_State *lua, const wlm_spec *spec) {
+  const wlm_problem *p = &spec->problem;
+  lua_newtable(lua);
+  set_integer(lua, "n", p->n);
+  set_string(lua, "message", wlm_message_name(p->message));
+  set_string(lua, "reduce", wlm_reduce_name(p->reduce));
+  set_string(lua, "empty", wlm_empty_name(p->empty));
+  set_string(lua, "dense_type", wlm_type_name(p->dense_type));
+  set_string(lua, "value_type", wlm_type_name(spec->value_type));
+  set_string(lua, "rowptr_type", wlm_index_name(spec->rowptr_type));
+  set_string(lua, "colind_type", wlm_index_name(spec->colind_type));
+  set_boolean(lua, "has_values", spec->has_values);
+  set_string(lua, "sample", wlm_sample_name(p->sample));
+  set_string(lua, "sample_norm", wlm_sample_norm_name(p->sample_norm));
+  set_integer(lua, "sample_width", p->sample_width);
+  set_boolean(lua, "deterministic", p->deterministic);
+}
+
+static void push_limits(lua_State *lua, const wlm_limits *limits) {
+  lua_newtable(lua);
+  set_string(lua, "target", limits->target == WLM_TARGET_CUDA ? "cuda" : "host");
+  set_integer(lua, "arch", limits->arch);
+  set_integer(lua, "threads_per_block", limits->threads_per_block);
+  set_integer(lua, "shared_bytes", limits->shared_bytes);
+  set_integer(lua, "processors", limits->processors);
+}
+
+/* ---- tables to C structs ---------------------------------------------------------------------- */
+
+static int64_t get_integer(lua_State *lua, const char *key, int64_t fallback) {
+  int is_integer = 1;
+  lua_Integer value = fallback;
+  if (lua_getfield(lua, -1, key) != LUA_TNIL) value = lua_tointegerx(lua, -1, &is_integer);
+  lua_pop(lua, 1);
+  if (!is_integer || value < 0) luaL_error(lua, "'%s' must be an integer >= 0", key);
+  return value;
+}
+
+/* The index of the field's string in `choices`; the first one where the field is absent. */
+static int get_choice(lua_State *lua, const char *key, const char *const *choices) {
+  int found = 0;
+  if (lua_getfield(lua, -1, key) != LUA_TNIL) {
+    const char *value = lua_tostring(lua, -1);
+    for (found = 0; choices[found] && (!value || strcmp(value, choices[found])); found++)
+      ;
+    if (!choices[found]) luaL_error(lua, "'%s' has the value '%s', which is not known", key, value ? value : "?");
+  }
+  lua_pop(lua, 1);
+  return found;
+}
+
+static void get_string(lua_State *lua, const char *key, char *out, size_t capacity) {
+  lua_getfield(lua, -1, key);
+  const char *value = lua_tostring(lua, -1);
+  if (!value || strlen(value) >= capacity) luaL_error(lua, "'%s' must be a string shorter than %d", key, (int)capacity);
+  strcpy(out, value);
+  lua_pop(lua, 1);
+}
+
+static void get_bytes(lua_State *lua, const char *key, wlm_bytes *bytes) {
+  lua_getfield(lua, -1, key);
+  *bytes = (wlm_bytes){get_integer(lua, "one", 0),     get_integer(lua, "rows", 0),   get_integer(lua, "nnz", 0),
+                       get_integer(lua, "n", 0),       get_integer(lua, "blocks", 0), get_integer(lua, "rows_n", 0),
+                       get_integer(lua, "blocks_n", 0)};
+  lua_pop(lua, 1);
+}
+
+static void get_pass(lua_State *lua, wlm_pass *pass) {
+  static const char *const when[] = {"execute", "prepare", NULL};
+  static const char *const units[] = {"one", "rows", "nnz", "rows+nnz", NULL};
+  static const char *const axis[] = {"units", "columns", NULL};
+  get_string(lua, "kernel", pass->kernel, sizeof pass->kernel);
+  pass->when = (wlm_when)get_choice(lua, "when", when);
+  pass->units = (wlm_units)get_choice(lua, "units", units);
+  pass->axis = (wlm_axis)get_choice(lua, "axis", axis);
+  pass->units_per_block = get_integer(lua, "units_per_block", 1);
+  pass->columns_per_block = get_integer(lua, "columns_per_block", 0);
+  pass->threads = (int)get_integer(lua, "threads", 0);
+  pass->shared_bytes = get_integer(lua, "shared_bytes", 0);
+  if (!pass->units_per_block) luaL_error(lua, "'units_per_block' must be at least 1");
+}
+
+static void get_program(lua_State *lua, wlm_program *program) {
+  get_string(lua, "variant", program->variant, sizeof program->variant);
+  get_string(lua, "split", program->split, sizeof program->split);
+  get_bytes(lua, "workspace", &program->workspace);
+  get_bytes(lua, "prepared", &program->prepared);
+  program->max_registers = (int)get_integer(lua, "registers", 0);
+  lua_getfield(lua, -1, "deterministic");
+  program->deterministic = lua_toboolean(lua, -1);
+  lua_getfield(lua, -2, "passes");
+  program->pass_count = (int)luaL_len(lua, -1);
+  if (program->pass_count < 1 || program->pass_count > WLM_MAX_PASSES)
+    luaL_error(lua, "'passes' must have 1 to %d entries", WLM_MAX_PASSES);
+  for (int i = 0; i < program->pass_count; i++) {
+    lua_geti(lua, -1, i + 1);
+    get_pass(lua, &program->passes[i]);
+    lua_pop(lua, 1);
+  }
+  lua_pop(lua, 2);
+  lua_getfield(lua, -1, "source");
+  program->source = wlm_strdup(luaL_checkstring(lua, -1));
+  if (!program->source) luaL_error(lua, "out of memory");
+  lua_pop(lua, 1);
+}
+
+/* ---- files ------------------------------------------------------------------------------------ */
+
+/* require() of the generator's own modules, which always come from the library itself. */
+static int search_module(lua_State *lua) {
+  const char *module = luaL_checkstring(lua, 1);
+  const char *name = lua_pushfstring(lua, "%s.lua", module);
+  size_t size;
+  const char *text = wlm_archive_find(name, &size);
+  if (!text) {
+    lua_pushfstring(lua, "no module '%s' in the library", module);
+    return 1;
+  }
+  const char *chunk = lua_pushfstring(lua, "=generator/%s", name);
+  if (luaL_loadbuffer(lua, text, size, chunk) != LUA_OK) return lua_error(lua);
+  return 1;
+}
+
+static int read_template(lua_State *lua) {
+  const char *folder = lua_tostring(lua, lua_upvalueindex(1));
+  const char *name = luaL_checkstring(lua, 1);
+  char *text;
+  size_t size;
+  if (wlm_template_read(folder, name, &text, &size) != WLM_OK) return luaL_error(lua, "%s", wlm_error_detail());
+  lua_pushlstring(lua, text, size); /* on a Lua memory error `text` is lost with a context that cannot live on */
+  wlm_free(text);
+  return 1;
+}
+
+static void push_name(void *user, const char *name) {
+  lua_State *lua = user;
+  lua_pushstring(lua, name);
+  lua_seti(lua, -2, luaL_len(lua, -2) + 1);
+}
+
+/* ---- entries: one C function each under lua_pcall ------------------------------------------------- */
+
+typedef struct call {
+  const char *folder, *variant;
+  const wlm_spec *spec;
+  const wlm_limits *limits;
+  wlm_text *text;
+  wlm_names *names;
+  wlm_program *program;
+} call;
+
+static call *pushed_call(lua_State *lua) { return lua_touserdata(lua, 1); }
+
+static void push_function(lua_State *lua, const char *name) {
+  lua_getglobal(lua, "variants");
+  lua_getfield(lua, -1, name);
+  lua_remove(lua, -2);
+}
+
+static int do_load(lua_State *lua) {
+  call *c = pushed_call(lua);
+  luaL_requiref(lua, LUA_GNAME, luaopen_base, 1);
+  luaL_requiref(lua, LUA_LOADLIBNAME, luaopen_package, 1);
+  luaL_requiref(lua, LUA_TABLIBNAME, luaopen_table, 1);
+  luaL_requiref(lua, LUA_STRLIBNAME, luaopen_string, 1);
+  luaL_requiref(lua, LUA_MATHLIBNAME, luaopen_math, 1);
+  luaL_requiref(lua, LUA_DBLIBNAME, luaopen_debug, 1);
+  lua_settop(lua, 1);
+  lua_getglobal(lua, "package");
+  lua_newtable(lua);
+  lua_pushcfunction(lua, search_module);
+  lua_seti(lua, -2, 1);
+  lua_setfield(lua, -2, "searchers");
+  lua_getglobal(lua, "require");
+  lua_pushliteral(lua, "variants");
+  lua_call(lua, 1, 1);
+  lua_setglobal(lua, "variants");
+  push_function(lua, "load");
+  lua_newtable(lua);
+  if (wlm_template_names(c->folder, push_name, lua) != WLM_OK) return luaL_error(lua, "%s", wlm_error_detail());
+  lua_pushstring(lua, c->folder);
+  lua_pushcclosure(lua, read_template, 1);
+  lua_call(lua, 2, 0);
+  return 0;
+}
+
+static int do_list(lua_State *lua) {
+  push_function(lua, "list");
+  lua_call(lua, 0, 1);
+  wlm_text_puts(pushed_call(lua)->text, luaL_checkstring(lua, -1));
+  return 0;
+}
+
+static int do_candidates(lua_State *lua) {
+  call *c = pushed_call(lua);
+  push_function(lua, "candidates");
+  push_problem(lua, c->spec);
+  push_limits(lua, c->limits);
+  lua_call(lua, 2, 1);
+  int64_t count = luaL_len(lua, -1);
+  c->names->names = wlm_alloc_zero((size_t)count + 1, sizeof(char *));
+  if (!c->names->names) return luaL_error(lua, "out of memory");
+  for (int64_t i = 0; i < count; i++) {
+    lua_geti(lua, -1, i + 1);
+    c->names->names[i] = wlm_strdup(luaL_checkstring(lua, -1));
+    if (!c->names->names[i]) return luaL_error(lua, "out of memory");
+    c->names->count = i + 1;
+    lua_pop(lua, 1);
+  }
+  return 0;
+}
+
+static int do_refusal(lua_State *lua) {
+  call *c = pushed_call(lua);
+  push_function(lua, "refusal");
+  lua_pushstring(lua, c->variant);
+  push_problem(lua, c->spec);
+  push_limits(lua, c->limits);
+  lua_call(lua, 3, 1);
+  wlm_text_puts(c->text, luaL_checkstring(lua, -1));
+  return 0;
+}
+
+static int do_emit(lua_State *lua) {
+  call *c = pushed_call(lua);
+  push_function(lua, "emit");
+  lua_pushstring(lua, c->variant);
+  push_problem(lua, c->spec);
+  push_limits(lua, c->limits);
+  lua_call(lua, 3, 1);
+  get_program(lua, c->program);
+  return 0;
+}
+
+static wlm_status enter(wlm_generator *generator, lua_CFunction function, call *c, wlm_status on_error) {
+  wlm_status status = WLM_OK;
+  pthread_mutex_lock(&generator->lock);
+  lua_State *lua = generator->lua;
+  lua_settop(lua, 0);
+  lua_pushcfunction(lua, function);
+  lua_pushlightuserdata(lua, c);
+  int result = lua_pcall(lua, 1, 0, 0);
+  if (result == LUA_ERRMEM)
+    status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the generator ran out of memory");
+  else if (result != LUA_OK)
+    status = wlm_fail(on_error, "%s", lua_tostring(lua, -1));
+  lua_settop(lua, 0);
+  pthread_mutex_unlock(&generator->lock);
+  return status;
+}
+
+wlm_status wlm_generator_create(const char *folder, wlm_generator **out) {
+  *out = NULL;
+  wlm_generator *generator = wlm_alloc_zero(1, sizeof *generator);
+  if (!generator) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "generator");
+  pthread_mutex_init(&generator->lock, NULL);
+  generator->lua = lua_newstate(lua_memory, NULL);
+  wlm_status status = generator->lua ? enter(generator, do_load, &(call){.folder = folder}, WLM_ERR_TEMPLATE)
+                                     : wlm_fail(WLM_ERR_OUT_OF_MEMORY, "generator");
+  if (status == WLM_OK)
+    *out = generator;
+  else
+    wlm_generator_destroy(generator);
+  return status;
+}
+
+void wlm_generator_destroy(wlm_generator *generator) {
+  if (!generator) return;
+  if (generator->lua) lua_close(generator->lua);
+  pthread_mutex_destroy(&generator->lock);
+  wlm_free(generator);
+}
+
+wlm_status wlm_generator_list(wlm_generator *generator, wlm_text *text) {
+  return enter(generator, do_list, &(call){.text = text}, WLM_ERR_TEMPLATE);
+}
+
+void wlm_names_release(wlm_names *names) {
+  for (int64_t i = 0; i < names->count; i++) wlm_free(names->names[i]);
+  wlm_free(names->names);
+  *names = (wlm_names){0};
+}
+
+wlm_status wlm_generator_candidates(wlm_generator *generator, const wlm_spec *spec, const wlm_limits *limits,
+                                    wlm_names *candidates) {
+  *candidates = (wlm_names){0};
+  wlm_status status =
+      enter(generator, do_candidates, &(call){.spec = spec, .limits = limits, .names = candidates}, WLM_ERR_TEMPLATE);
+  if (status != WLM_OK) wlm_names_release(candidates);
+  return status;
+}
+
+wlm_status wlm_generator_refusal(wlm_generator *generator, const char *variant, const wlm_spec *spec,
+                                 const wlm_limits *limits, wlm_text *reason) {
+  return enter(generator, do_refusal, &(call){.variant = variant, .spec = spec, .limits = limits, .text = reason},
+               WLM_ERR_INVALID_ARGUMENT);
+}
+
+wlm_status wlm_generator_emit(wlm_generator *generator, const char *variant, const wlm_spec *spec,
+                              const wlm_limits *limits, wlm_program *program) {
+  memset(program, 0, sizeof *program);
+  wlm_text reason = {0};
+  wlm_status status = wlm_generator_refusal(generator, variant, spec, limits, &reason);
+  if (status == WLM_OK && reason.size)
+    status = wlm_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' is no candidate here: it %s", variant, reason.data);
+  wlm_text_release(&reason);
+  if (status == WLM_OK)
+    status = enter(generator, do_emit, &(call){.variant = variant, .spec = spec, .limits = limits, .program = program},
+                   WLM_ERR_TEMPLATE);
+  if (status != WLM_OK) wlm_program_release(program);
+  return status;
+}

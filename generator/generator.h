@@ -1,0 +1,35 @@
+/* From a problem and a device's limits to candidates and to source text. Hosts Lua; thread-safe (one lock). */
+#ifndef WLM_GENERATOR_GENERATOR_H
+#define WLM_GENERATOR_GENERATOR_H
+
+#include "common/program.h"
+#include "common/text.h"
+
+typedef struct wlm_generator wlm_generator;
+
+/* Reads the embedded templates, or those under `folder` (laid out as templates/ is) where it is not NULL.
+ * WLM_ERR_TEMPLATE with file and line when a family cannot be read. */
+wlm_status wlm_generator_create(const char *folder, wlm_generator **generator);
+void wlm_generator_destroy(wlm_generator *generator);
+
+/* Every family with its parameters, for people. */
+wlm_status wlm_generator_list(wlm_generator *generator, wlm_text *text);
+
+typedef struct wlm_names {
+  char **names;
+  int64_t count;
+} wlm_names;
+void wlm_names_release(wlm_names *names);
+
+/* Canonical names of every valid variant, families in alphabetical order. */
+wlm_status wlm_generator_candidates(wlm_generator *generator, const wlm_spec *spec, const wlm_limits *limits,
+                                    wlm_names *candidates);
+/* Appends nothing where the variant is a candidate, otherwise the reason.
+ * WLM_ERR_INVALID_ARGUMENT where the name cannot be understood; the detail text lists what can. */
+wlm_status wlm_generator_refusal(wlm_generator *generator, const char *variant, const wlm_spec *spec,
+                                 const wlm_limits *limits, wlm_text *reason);
+/* Release the program with wlm_program_release. */
+wlm_status wlm_generator_emit(wlm_generator *generator, const char *variant, const wlm_spec *spec,
+                              const wlm_limits *limits, wlm_program *program);
+
+#endif

@@ -1,0 +1,134 @@
+-- The operator block: the types and the few functions that stand between every template and the problem.
+-- Templates never spell an operator or a type; a new one is a row in these tables.
+--
+-- Emitted: wlm_rowptr_t, wlm_colind_t, wlm_val_t, wlm_b_t, wlm_c_t, wlm_acc_t;
+--   wlm_init()               identity of the reduction
+--   wlm_message(a, b)        one edge's message
+--   wlm_reduce(acc, x)       folds one message
+--   wlm_combine(acc, acc)    merges two partial results, the earlier one first
+--   wlm_finish(acc, degree)  once a row, after the last partial; degree = edges used
+--   wlm_store(args, c, acc)  *c = alpha * acc + beta * *c; beta = 0 never reads *c
+--   wlm_load_a(args, p), wlm_load_b(pointer), wlm_begin(args, row), wlm_column(args, p)
+--   WLM_USES_A, WLM_USES_B   0 where the message ignores that operand (then it is never read)
+--   wlm_kept(degree), wlm_sample_begin(args, row, degree), wlm_sample(k, degree, state)  sampled problems
+
+local operators = {}
+
+local types = {
+  f32 = { storage = "float", accumulator = "float", load = "__ldg(pointer)", store = "value" },
+}
+local indices = { i32 = "int", i64 = "long long" }
+
+local messages = {
+  mul    = { "a * b" },
+  copy_b = { "b", ignores_a = true },
+  copy_a = { "a", ignores_b = true },
+  add    = { "a + b" },
+  sub    = { "b - a" },
+  rsub   = { "a - b" },
+  div    = { "b / a" },
+  rdiv   = { "a / b" },
+}
+
+-- Traits: combine = partial results can be merged; atomic = an atomic form exists; finish = not the identity.
+-- max and min keep the first NaN they meet, hence the second half of the test.
+local reductions = {
+  sum  = { init = "0", reduce = "acc + x", combine = true, atomic = "add" },
+  mean = { init = "0", reduce = "acc + x", combine = true, finish = "acc / (wlm_acc_t)degree" },
+  max  = { init = "-WLM_INF", reduce = "x > acc || (x != x && acc == acc) ? x : acc", combine = true, empty = "0" },
+  min  = { init = "WLM_INF", reduce = "x < acc || (x != x && acc == acc) ? x : acc", combine = true, empty = "0" },
+  prod = { init = "1", reduce = "acc * x", combine = true },
+}
+
+local samples = {
+  bucket = { stride = "0", position = "k" },
+  fastrand = { stride = "577", position = "wlm_strided(k, state.stride, degree, state.shift)" },
+  fastrand_coprime = {
+    stride = "wlm_coprime_stride(degree)",
+    position = "wlm_strided(k, state.stride, degree, state.shift)",
+  },
+}
+local norms = { none = "acc", kept = "acc / (wlm_acc_t)kept", unbiased = "acc * ((wlm_acc_t)degree / (wlm_acc_t)kept)" }
+
+function operators.traits(problem)
+  return reductions[problem.reduce]
+end
+
+-- nil where the problem can be emitted, otherwise why not.
+function operators.refusal(problem)
+  if not messages[problem.message] then return "message " .. problem.message .. " is unknown" end
+  if not reductions[problem.reduce] then return "reduce " .. problem.reduce .. " is not built" end
+  if not types[problem.dense_type] then return "dense type " .. problem.dense_type .. " is not built" end
+  if not types[problem.value_type] then return "value type " .. problem.value_type .. " is not built" end
+  return nil
+end
+
+local function fn(out, result, name, arguments, body)
+  out[#out + 1] = ("WLM_FN %s %s(%s) { %s }"):format(result, name, arguments, body)
+end
+
+local function sampling(out, problem)
+  local sample = samples[problem.sample]
+  if not sample then return end
+  out[#out + 1] = ("#define WLM_SAMPLE_WIDTH %d"):format(problem.sample_width)
+  out[#out + 1] = "struct wlm_sample_state { int stride; long long shift; };"
+  fn(out, "long long", "wlm_kept", "long long degree",
+    "return degree < WLM_SAMPLE_WIDTH ? degree : WLM_SAMPLE_WIDTH;")
+  out[#out + 1] = "WLM_FN struct wlm_sample_state wlm_sample_begin(const struct wlm_args *args, long long row, long long degree) {"
+  out[#out + 1] = "  struct wlm_sample_state state = {0, 0};"
+  out[#out + 1] = "  if (degree > WLM_SAMPLE_WIDTH) {"
+  out[#out + 1] = ("    state.stride = %s;"):format(sample.stride)
+  out[#out + 1] = "    if (args->seed) state.shift = (long long)(wlm_row_hash(args->seed, row) % (unsigned long long)degree);"
+  out[#out + 1] = "  }"
+  out[#out + 1] = "  return state;"
+  out[#out + 1] = "}"
+  fn(out, "long long", "wlm_sample", "long long k, long long degree, struct wlm_sample_state state",
+    ("return degree <= WLM_SAMPLE_WIDTH ? k : %s;"):format(sample.position))
+  fn(out, "wlm_acc_t", "wlm_normalise", "wlm_acc_t acc, long long kept, long long degree",
+    ("return kept < degree ? %s : acc;"):format(norms[problem.sample_norm]))
+end
+
+function operators.block(problem)
+  local dense, value = types[problem.dense_type], types[problem.value_type]
+  local message, reduction = messages[problem.message], reductions[problem.reduce]
+  local uses_a = problem.has_values and not message.ignores_a
+  local out = { '#line 1 "operator block"' }
+  out[#out + 1] = ("typedef %s wlm_rowptr_t;"):format(indices[problem.rowptr_type])
+  out[#out + 1] = ("typedef %s wlm_colind_t;"):format(indices[problem.colind_type])
+  out[#out + 1] = ("typedef %s wlm_val_t;"):format(value.storage)
+  out[#out + 1] = ("typedef %s wlm_b_t;"):format(dense.storage)
+  out[#out + 1] = ("typedef %s wlm_c_t;"):format(dense.storage)
+  out[#out + 1] = ("typedef %s wlm_acc_t;"):format(dense.accumulator)
+  out[#out + 1] = ("#define WLM_USES_A %d"):format(uses_a and 1 or 0)
+  out[#out + 1] = ("#define WLM_USES_B %d"):format(message.ignores_b and 0 or 1)
+  fn(out, "long long", "wlm_begin", "const struct wlm_args *args, long long row",
+    "return (long long)__ldg((const wlm_rowptr_t *)args->rowptr + row);")
+  fn(out, "wlm_colind_t", "wlm_column", "const struct wlm_args *args, long long p",
+    "return __ldg((const wlm_colind_t *)args->colind + p);")
+  if uses_a then
+    fn(out, "wlm_acc_t", "wlm_load_a", "const struct wlm_args *args, long long p",
+      ("const wlm_val_t *pointer = (const wlm_val_t *)args->values + p; return %s;"):format(value.load))
+  else
+    fn(out, "wlm_acc_t", "wlm_load_a", "const struct wlm_args *args, long long p", "(void)args; (void)p; return 1;")
+  end
+  if message.ignores_b then
+    fn(out, "wlm_acc_t", "wlm_load_b", "const wlm_b_t *pointer", "(void)pointer; return 0;")
+  else
+    fn(out, "wlm_acc_t", "wlm_load_b", "const wlm_b_t *pointer", ("return %s;"):format(dense.load))
+  end
+  fn(out, "wlm_acc_t", "wlm_init", "void", ("return %s;"):format(reduction.init))
+  fn(out, "wlm_acc_t", "wlm_message", "wlm_acc_t a, wlm_acc_t b", ("(void)a; (void)b; return %s;"):format(message[1]))
+  fn(out, "wlm_acc_t", "wlm_reduce", "wlm_acc_t acc, wlm_acc_t x", ("return %s;"):format(reduction.reduce))
+  fn(out, "wlm_acc_t", "wlm_combine", "wlm_acc_t acc, wlm_acc_t x", ("return %s;"):format(reduction.reduce))
+  local empty = problem.empty == "identity" and "acc" or reduction.empty or "acc"
+  fn(out, "wlm_acc_t", "wlm_finish", "wlm_acc_t acc, long long degree",
+    ("return degree == 0 ? %s : %s;"):format(empty, reduction.finish or "acc"))
+  fn(out, "void", "wlm_store", "const struct wlm_args *args, wlm_c_t *c, wlm_acc_t acc",
+    "wlm_acc_t value = (wlm_acc_t)args->alpha * acc; " ..
+    "if (args->beta != 0) value += (wlm_acc_t)args->beta * (wlm_acc_t)*c; " ..
+    ("*c = %s;"):format(dense.store))
+  sampling(out, problem)
+  return table.concat(out, "\n") .. "\n"
+end
+
+return operators

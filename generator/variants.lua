@@ -1,0 +1,208 @@
+-- Families and their variants. A family is a folder with family.lua and one kernel template; a variant is
+-- a family with a value for each parameter, called by its canonical name "row_crc/cf=2,rows=4".
+--
+-- family.lua returns a table:
+--   target         "cuda" or "host"
+--   summary        one line: idea and source
+--   split          how it splits a row: "none", "carry" or "atomic"
+--   deterministic  same bits every time
+--   samples        serves sampled problems (a family that does not is no candidate for them)
+--   parameters     { {"cf", {1, 2}}, ... } in the order of the canonical name
+--   valid(p, problem, limits)      -> true, or false and a reason           (optional)
+--   passes(p, problem, limits)     -> list of launches (common/program.h)
+--   workspace(p, problem, limits)  -> row of byte coefficients              (optional)
+--   prepared(p, problem, limits)   -> the same                              (optional)
+--   registers(p)                   -> bound that a test holds the kernels to (cuda)
+
+local engine = require "engine"
+local operators = require "operators"
+
+local variants = {}
+local families -- name -> family, filled by variants.load
+local names    -- sorted
+
+local defaults = { split = "none", deterministic = true, samples = false }
+local required = { "target", "summary", "parameters", "passes" }
+
+local function template_name(family)
+  return family.name .. (family.target == "cuda" and "/kernel.cu.in" or "/kernel.c.in")
+end
+
+-- files: sorted list of names; read(name) -> text. Both come from C.
+function variants.load(files, read)
+  families, names = {}, {}
+  for _, file in ipairs(files) do
+    local name = file:match("^([%w_]+)/family%.lua$")
+    if name then
+      local env = { math = math, ipairs = ipairs, pairs = pairs, string = string, table = table }
+      local chunk, message = load(read(file), "=" .. file, "t", env)
+      if not chunk then error(message, 0) end
+      local family = chunk()
+      if type(family) ~= "table" then error(file .. ": must return a table", 0) end
+      for _, key in ipairs(required) do
+        if family[key] == nil then error(("%s: '%s' is missing"):format(file, key), 0) end
+      end
+      if family.target ~= "cuda" and family.target ~= "host" then
+        error(("%s: target must be \"cuda\" or \"host\""):format(file), 0)
+      end
+      for key, value in pairs(defaults) do
+        if family[key] == nil then family[key] = value end
+      end
+      family.name = name
+      family.template = read(template_name(family))
+      families[name] = family
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names)
+  variants.prelude = {}
+  for _, piece in ipairs { "args.h", "cuda.h", "host.h", "sampling.h" } do
+    variants.prelude[piece] = engine.plain(read("prelude/" .. piece), "prelude/" .. piece)
+  end
+end
+
+local function canonical(family, p)
+  local parts = {}
+  for i, parameter in ipairs(family.parameters) do
+    parts[i] = parameter[1] .. "=" .. tostring(p[parameter[1]])
+  end
+  return family.name .. (#parts > 0 and "/" or "") .. table.concat(parts, ",")
+end
+
+local function values_text(values)
+  local texts = {}
+  for i, value in ipairs(values) do texts[i] = tostring(value) end
+  return table.concat(texts, ", ")
+end
+
+-- "row_crc/cf=2,rows=4" -> family, parameters; errors say what would be understood.
+local function parse(variant)
+  local name, rest = variant:match("^([^/]*)/?(.*)$")
+  local family = families[name]
+  if not family then
+    error(("'%s': no family '%s'; there are: %s"):format(variant, name, table.concat(names, ", ")), 0)
+  end
+  local given = {}
+  for part in rest:gmatch("[^,]+") do
+    local key, value = part:match("^([%w_]+)=([%w_]+)$")
+    if not key then error(("'%s': '%s' is not NAME=VALUE"):format(variant, part), 0) end
+    if given[key] then error(("'%s': '%s' stands twice"):format(variant, key), 0) end
+    given[key] = value
+  end
+  local p = {}
+  for _, parameter in ipairs(family.parameters) do
+    local key, values = parameter[1], parameter[2]
+    for _, value in ipairs(values) do
+      if tostring(value) == given[key] then p[key] = value end
+    end
+    if p[key] == nil then
+      error(("'%s': parameter '%s' must be one of: %s"):format(variant, key, values_text(values)), 0)
+    end
+    given[key] = nil
+  end
+  local unknown = next(given)
+  if unknown then error(("'%s': family '%s' has no parameter '%s'"):format(variant, name, unknown), 0) end
+  return family, p
+end
+
+-- nil where the variant is a candidate for the problem on the device, otherwise the reason.
+local function refusal(family, p, problem, limits)
+  if family.target ~= limits.target then return "is for the " .. family.target .. " device" end
+  local reason = operators.refusal(problem)
+  if reason then return reason end
+  local traits = operators.traits(problem)
+  if family.split == "carry" and not traits.combine then return "the reduction has no combine" end
+  if family.split == "atomic" and not traits.atomic then return "the reduction has no atomic form" end
+  if problem.sample ~= "none" and not family.samples then return "does not sample" end
+  if problem.sample == "none" and family.samples == "only" then return "is for sampled problems" end
+  if problem.deterministic and not family.deterministic then return "is not deterministic" end
+  if family.valid then
+    local ok, why = family.valid(p, problem, limits)
+    if not ok then return why or "is not valid" end
+  end
+  for _, pass in ipairs(family.passes(p, problem, limits)) do
+    if limits.target == "cuda" and pass.threads > limits.threads_per_block then
+      return ("needs %d threads a block, the device has %d"):format(pass.threads, limits.threads_per_block)
+    end
+    if (pass.shared_bytes or 0) > limits.shared_bytes then
+      return ("needs %d bytes of shared memory, the device has %d"):format(pass.shared_bytes, limits.shared_bytes)
+    end
+  end
+  return nil
+end
+
+local function each(family, visit)
+  local p = {}
+  local function descend(i)
+    local parameter = family.parameters[i]
+    if not parameter then return visit(p) end
+    for _, value in ipairs(parameter[2]) do
+      p[parameter[1]] = value
+      descend(i + 1)
+    end
+  end
+  descend(1)
+end
+
+-- Canonical names of all valid candidates, sorted by family, parameters in their listed order.
+function variants.candidates(problem, limits)
+  local found = {}
+  for _, name in ipairs(names) do
+    local family = families[name]
+    each(family, function(p)
+      if not refusal(family, p, problem, limits) then found[#found + 1] = canonical(family, p) end
+    end)
+  end
+  return found
+end
+
+-- "" or why the variant is no candidate; an error where it cannot be understood at all.
+function variants.refusal(variant, problem, limits)
+  local family, p = parse(variant)
+  return refusal(family, p, problem, limits) or ""
+end
+
+function variants.emit(variant, problem, limits)
+  local family, p = parse(variant)
+  local reason = refusal(family, p, problem, limits)
+  if reason then error(("'%s' is no candidate: %s"):format(variant, reason), 0) end
+  local passes = family.passes(p, problem, limits)
+  local parameters = {}
+  for key, value in pairs(p) do parameters[key] = value end
+  parameters.passes = passes
+  parameters.problem = problem
+  local sampled = problem.sample ~= "none"
+  local source = table.concat {
+    variants.prelude["args.h"], variants.prelude[family.target .. ".h"],
+    sampled and variants.prelude["sampling.h"] or "", operators.block(problem),
+    engine.render(family.template, template_name(family), parameters),
+  }
+  return {
+    variant = canonical(family, p),
+    source = source,
+    passes = passes,
+    workspace = family.workspace and family.workspace(p, problem, limits) or {},
+    prepared = family.prepared and family.prepared(p, problem, limits) or {},
+    registers = family.registers and family.registers(p) or 0,
+    deterministic = family.deterministic,
+    split = family.split,
+  }
+end
+
+-- For `show --list`.
+function variants.list()
+  local out = {}
+  for _, name in ipairs(names) do
+    local family = families[name]
+    local count = 0
+    each(family, function() count = count + 1 end)
+    out[#out + 1] = ("%s (%s; splits a row: %s; %d variants)"):format(name, family.target, family.split, count)
+    out[#out + 1] = "    " .. family.summary
+    for _, parameter in ipairs(family.parameters) do
+      out[#out + 1] = ("    %s = %s"):format(parameter[1], values_text(parameter[2]))
+    end
+  end
+  return table.concat(out, "\n") .. "\n"
+end
+
+return variants

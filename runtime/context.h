@@ -1,0 +1,25 @@
+/* What the tuner and the command may know of a context. */
+#ifndef WLM_RUNTIME_CONTEXT_H
+#define WLM_RUNTIME_CONTEXT_H
+
+#include "generator/generator.h"
+#include "runtime/dispatch/device.h"
+
+wlm_device *wlm_context_device(const wlm_context *context);
+wlm_generator *wlm_context_generator(const wlm_context *context);
+/* "" where the context has no user database. */
+const char *wlm_context_database_path(const wlm_context *context);
+
+/* The problem joined with the matrix's types, checked. */
+wlm_status wlm_context_spec(const wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                            wlm_spec *spec);
+const wlm_csr *wlm_matrix_csr(const wlm_matrix *matrix);
+
+/* Compiles the program into the kernel cache (or finds it there), so that a plan made later loads it at
+ * once. Any thread, several at once. */
+wlm_status wlm_context_compile(wlm_context *context, const wlm_program *program);
+
+/* What identifies the compiled form of a program here: text, compiler, arch. */
+void wlm_context_kernel_key(const wlm_context *context, const wlm_program *program, char hex[33]);
+
+#endif

@@ -1,0 +1,16 @@
+/* How devices are found and opened. */
+#ifndef WLM_RUNTIME_DEVICES_H
+#define WLM_RUNTIME_DEVICES_H
+
+#include "runtime/dispatch/device.h"
+
+wlm_status wlm_host_device_open(wlm_device **device);
+#ifdef WLM_HAVE_CUDA
+/* WLM_ERR_NO_DEVICE where there is no driver, no GPU or no such ordinal; the detail text says which. */
+wlm_status wlm_cuda_device_open(int ordinal, wlm_device **device);
+#endif
+
+/* "host", "cuda", "cuda:1"; NULL = the first GPU, or the host where there is none. */
+wlm_status wlm_device_open(const char *name, wlm_device **device);
+
+#endif

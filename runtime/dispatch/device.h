@@ -1,0 +1,72 @@
+/* A device behind one small table of functions. runtime/host_device.c and runtime/cuda_device.c fill the
+ * table; everything above speaks to wlm_device only. */
+#ifndef WLM_RUNTIME_DISPATCH_DEVICE_H
+#define WLM_RUNTIME_DISPATCH_DEVICE_H
+
+#include "common/program.h"
+#include "templates/prelude/args.h"
+
+typedef struct wlm_device wlm_device;
+typedef struct wlm_module wlm_module; /* loaded code, of the device's own shape */
+typedef struct wlm_timer wlm_timer;
+
+typedef struct wlm_device_info {
+  const char *kind;  /* "host", "cuda" */
+  char name[128];    /* "NVIDIA H200", the CPU's model name */
+  char arch[64];     /* "sm_90", "x86-64 avx512f" */
+  char driver[64];   /* of the device; "" on the host */
+  char compiler[96]; /* with version and flags, "nvrtc 13.0 -std=c++17"; "" = there is none */
+  wlm_limits limits;
+  int64_t memory_bytes;
+  int64_t l2_bytes; /* last-level cache */
+} wlm_device_info;
+
+/* One kernel launch, all of it known when the plan is made. */
+typedef struct wlm_launch {
+  void *kernel;         /* CUfunction, or a host function pointer */
+  unsigned int grid[3]; /* cuda: x = fast axis, y and z = slow axis folded */
+  int64_t unit_blocks;  /* host: handed to the kernel */
+  unsigned int threads;
+  unsigned int shared_bytes;
+} wlm_launch;
+
+typedef struct wlm_device_ops {
+  void (*close)(wlm_device *device);
+
+  /* Source to a binary that `load` takes. Any thread, several at once. *image is the caller's (wlm_free).
+   * WLM_ERR_NO_COMPILER; WLM_ERR_COMPILE with the compiler's message as detail. */
+  wlm_status (*compile)(wlm_device *device, const wlm_program *program, void **image, size_t *size);
+  /* kernels[i] is the kernel of program->passes[i], ready for the pass's shared bytes. */
+  wlm_status (*load)(wlm_device *device, const wlm_program *program, const void *image, size_t size,
+                     void *kernels[WLM_MAX_PASSES], wlm_module **module);
+  /* What works without any compiler: fills the program's passes and loads the code that the library carries.
+   * WLM_ERR_NO_COMPILER where the problem needs a compiler. program->source stays NULL. */
+  wlm_status (*load_builtin)(wlm_device *device, const wlm_spec *spec, wlm_program *program,
+                             void *kernels[WLM_MAX_PASSES], wlm_module **module);
+  void (*unload)(wlm_device *device, wlm_module *module);
+
+  wlm_status (*launch)(const wlm_device *device, const wlm_launch *launch, const struct wlm_args *args, void *stream);
+
+  wlm_status (*allocate)(wlm_device *device, size_t size, void **memory); /* 256-byte aligned */
+  void (*release)(wlm_device *device, void *memory);
+  /* Blocking. */
+  wlm_status (*copy_in)(wlm_device *device, void *to, const void *from_host, size_t size);
+  wlm_status (*copy_out)(wlm_device *device, void *to_host, const void *from, size_t size);
+  wlm_status (*fill)(wlm_device *device, void *to, int byte, size_t size);
+  wlm_status (*synchronize)(wlm_device *device, void *stream); /* NULL = everything */
+
+  /* A timer replays `calls` consecutive calls of enqueue(user, stream): one captured CUDA graph on a GPU,
+   * a plain loop on the host. `sample` gives the seconds that one replay took, all calls together. */
+  wlm_status (*timer_create)(wlm_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
+                             int64_t calls, wlm_timer **timer);
+  wlm_status (*timer_sample)(wlm_timer *timer, double *seconds);
+  void (*timer_destroy)(wlm_timer *timer);
+} wlm_device_ops;
+
+/* The first member of every device. */
+struct wlm_device {
+  const wlm_device_ops *ops;
+  wlm_device_info info;
+};
+
+#endif

@@ -1,0 +1,17 @@
+return {
+  target = "host",
+  summary = "rows in blocks over OpenMP threads, vectorised over N",
+  split = "none",
+  samples = true,
+  parameters = {
+    { "rows", { 16, 128 } },            -- of a block, the unit that threads take
+    { "tile", { 16, 32, 64, 128, 256 } }, -- columns held in registers and cache at a time
+  },
+  valid = function(p, problem)
+    if p.tile > 16 and p.tile >= 2 * problem.n then return false, "has a tile at least twice as wide as n" end
+    return true
+  end,
+  passes = function(p)
+    return { { kernel = "wlm_host_row", units = "rows", units_per_block = p.rows } }
+  end,
+}

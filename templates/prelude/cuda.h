@@ -1,0 +1,26 @@
+/* What every emitted CUDA source stands on. The text stays in the subset that is both CUDA and C11 and
+ * includes no header, so that NVRTC compiles it without an include path and the tests compile it with
+ * the host's C compiler. */
+#ifdef __cplusplus
+#define WLM_C extern "C"
+#else
+#define WLM_C
+#endif
+#define WLM_FN static __device__ __forceinline__
+#define WLM_KERNEL(name, threads) \
+  WLM_C __global__ void __launch_bounds__(threads) name(const __grid_constant__ struct wlm_args args)
+
+#ifdef __CUDA_ARCH__
+#define WLM_INF __int_as_float(0x7f800000)
+#define WLM_NAN __int_as_float(0x7fffffff)
+/* Sized at launch; one per kernel. */
+#define WLM_DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
+#else
+#define WLM_INF __builtin_inff()
+#define WLM_NAN __builtin_nanf("")
+#endif
+
+/* The grid: the fast axis is x, the slow one is folded over y and z because y alone ends at 65535.
+ * A pass says which of the two moves over units (rows, non-zeros). Blocks past the end do nothing. */
+WLM_FN long long wlm_fast_block(void) { return blockIdx.x; }
+WLM_FN long long wlm_slow_block(void) { return blockIdx.y + (long long)gridDim.y * blockIdx.z; }

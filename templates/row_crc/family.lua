@@ -1,0 +1,24 @@
+return {
+  target = "cuda",
+  summary = "a warp a row, row cached in shared memory, CF columns a lane (GE-SpMM, Algorithms 2 and 3)",
+  split = "none",
+  parameters = {
+    { "cf", { 1, 2, 4, 8 } },        -- coarsening factor: columns of C a lane carries
+    { "rows", { 1, 2, 4, 8, 16 } },  -- rows (warps) a block
+  },
+  valid = function(p, problem)
+    if p.cf > 1 and problem.n <= 32 then
+      return false, "merges warps, of which there is only one where n <= 32"
+    end
+    return true
+  end,
+  passes = function(p)
+    return {
+      {
+        kernel = "wlm_row_crc", units = "rows", units_per_block = p.rows, columns_per_block = 32 * p.cf,
+        threads = 32 * p.rows,
+      },
+    }
+  end,
+  registers = function(p) return p.cf == 8 and 72 or 48 end,
+}

@@ -1,0 +1,19 @@
+return {
+  target = "cuda",
+  summary = "one thread an element of C, walking its row (GE-SpMM, Algorithm 1)",
+  split = "none",
+  parameters = {
+    { "columns", { 16, 32, 64 } },      -- of C that a block covers
+    { "rows", { 2, 4, 8 } },            -- of C that a block covers
+    { "axis", { "units", "columns" } }, -- whether the next block is further down or further right
+  },
+  passes = function(p)
+    return {
+      {
+        kernel = "wlm_row_naive", units = "rows", units_per_block = p.rows, columns_per_block = p.columns,
+        axis = p.axis, threads = p.rows * p.columns,
+      },
+    }
+  end,
+  registers = function() return 40 end,
+}

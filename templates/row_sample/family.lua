@@ -1,0 +1,25 @@
+-- ES-SpMM arranges 32 to 128 threads a row and 4 to 16 rows in blocks of at most 512 threads (section IV-B).
+return {
+  target = "cuda",
+  summary = "samples at most S edges of a row into shared memory, then multiplies them (ES-SpMM, Algorithm 1)",
+  split = "none",
+  samples = "only",
+  parameters = {
+    { "threads", { 32, 64, 128 } }, -- of a row
+    { "rows", { 4, 8, 16 } },       -- of a block
+  },
+  valid = function(p)
+    if p.threads * p.rows > 512 then return false, "has more than 512 threads a block" end
+    return true
+  end,
+  passes = function(p, problem)
+    local edge = 4 + (problem.has_values and 4 or 0)
+    return {
+      {
+        kernel = "wlm_row_sample", units = "rows", units_per_block = p.rows, threads = p.threads * p.rows,
+        shared_bytes = p.rows * problem.sample_width * edge,
+      },
+    }
+  end,
+  registers = function() return 64 end,
+}
