@@ -1,5 +1,6 @@
 #include "common/hash.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
@@ -34,6 +35,15 @@ wlm_hasher *wlm_hasher_create(void) {
 
 void wlm_hasher_add(wlm_hasher *hasher, const void *data, size_t size) {
   XXH3_128bits_update((XXH3_state_t *)hasher, data, size);
+}
+
+void wlm_hasher_add_int64(wlm_hasher *hasher, const int64_t *data, int64_t count) {
+  uint64_t chunk[512];
+  for (int64_t i = 0, size; i < count; i += size) {
+    size = count - i < 512 ? count - i : 512;
+    for (int64_t k = 0; k < size; k++) chunk[k] = htole64((uint64_t)data[i + k]);
+    wlm_hasher_add(hasher, chunk, (size_t)size * sizeof *chunk);
+  }
 }
 
 wlm_hash wlm_hasher_result(const wlm_hasher *hasher) {

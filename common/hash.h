@@ -19,6 +19,7 @@ int wlm_hash_from_hex(const char *hex, wlm_hash *hash); /* 1 when `hex` is exact
 typedef struct wlm_hasher wlm_hasher;
 wlm_hasher *wlm_hasher_create(void); /* NULL when out of memory */
 void wlm_hasher_add(wlm_hasher *hasher, const void *data, size_t size);
+void wlm_hasher_add_int64(wlm_hasher *hasher, const int64_t *data, int64_t count); /* as little-endian bytes */
 wlm_hash wlm_hasher_result(const wlm_hasher *hasher);
 void wlm_hasher_destroy(wlm_hasher *hasher);
 

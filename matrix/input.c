@@ -1,0 +1,32 @@
+#include "matrix/input.h"
+
+#include <string.h>
+
+#include "matrix/matrix_market.h"
+#include "matrix/twin.h"
+
+/* What an input may look like, and who reads it. */
+static const struct {
+  const char *prefix, *suffix;
+  wlm_status (*read)(const char *input, wlm_csr_host *out);
+} kinds[] = {
+    {"twin:", "", wlm_twin_make},
+    {"uniform:", "", wlm_twin_make},
+    {"", ".mtx", wlm_matrix_market_read},
+    {"", ".mtx.gz", wlm_matrix_market_read},
+};
+
+static int matches(const char *input, const char *prefix, const char *suffix) {
+  size_t size = strlen(input), tail = strlen(suffix);
+  return !strncmp(input, prefix, strlen(prefix)) && size >= tail && !strcmp(input + size - tail, suffix);
+}
+
+wlm_status wlm_input_read(const char *input, wlm_csr_host *out) {
+  *out = (wlm_csr_host){0};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (matches(input, kinds[i].prefix, kinds[i].suffix)) return kinds[i].read(input, out);
+  return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
+                  "input '%s' is not understood; give a Matrix Market file (.mtx or .mtx.gz), twin:NAME (reddit, "
+                  "proteins, products, arxiv, youtube, roadnet-ca, web-google) or uniform:rows=R,d=D",
+                  input);
+}
