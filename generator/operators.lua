@@ -40,14 +40,8 @@ local reductions = {
   prod = { init = "1", reduce = "acc * x", combine = true },
 }
 
-local samples = {
-  bucket = { stride = "0", position = "k" },
-  fastrand = { stride = "577", position = "wlm_strided(k, state.stride, degree, state.shift)" },
-  fastrand_coprime = {
-    stride = "wlm_coprime_stride(degree)",
-    position = "wlm_strided(k, state.stride, degree, state.shift)",
-  },
-}
+-- The stride of a strategy (common/sampling.h).
+local strides = { bucket = "1", fastrand = "577", fastrand_coprime = "wlm_coprime_stride(degree)" }
 local norms = { none = "acc", kept = "acc / (wlm_acc_t)kept", unbiased = "acc * ((wlm_acc_t)degree / (wlm_acc_t)kept)" }
 
 function operators.traits(problem)
@@ -68,8 +62,8 @@ local function fn(out, result, name, arguments, body)
 end
 
 local function sampling(out, problem)
-  local sample = samples[problem.sample]
-  if not sample then return end
+  local stride = strides[problem.sample]
+  if not stride then return end
   out[#out + 1] = ("#define WLM_SAMPLE_WIDTH %d"):format(problem.sample_width)
   out[#out + 1] = "struct wlm_sample_state { int stride; long long shift; };"
   fn(out, "long long", "wlm_kept", "long long degree",
@@ -77,13 +71,13 @@ local function sampling(out, problem)
   out[#out + 1] = "WLM_FN struct wlm_sample_state wlm_sample_begin(const struct wlm_args *args, long long row, long long degree) {"
   out[#out + 1] = "  struct wlm_sample_state state = {0, 0};"
   out[#out + 1] = "  if (degree > WLM_SAMPLE_WIDTH) {"
-  out[#out + 1] = ("    state.stride = %s;"):format(sample.stride)
+  out[#out + 1] = ("    state.stride = %s;"):format(stride)
   out[#out + 1] = "    if (args->seed) state.shift = (long long)(wlm_row_hash(args->seed, row) % (unsigned long long)degree);"
   out[#out + 1] = "  }"
   out[#out + 1] = "  return state;"
   out[#out + 1] = "}"
   fn(out, "long long", "wlm_sample", "long long k, long long degree, struct wlm_sample_state state",
-    ("return degree <= WLM_SAMPLE_WIDTH ? k : %s;"):format(sample.position))
+    "return degree <= WLM_SAMPLE_WIDTH ? k : wlm_strided(k, state.stride, degree, state.shift);")
   fn(out, "wlm_acc_t", "wlm_normalise", "wlm_acc_t acc, long long kept, long long degree",
     ("return kept < degree ? %s : acc;"):format(norms[problem.sample_norm]))
 end
