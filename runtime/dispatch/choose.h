@@ -1,0 +1,50 @@
+/* Which variant for this matrix and problem, and why. */
+#ifndef WLM_RUNTIME_DISPATCH_CHOOSE_H
+#define WLM_RUNTIME_DISPATCH_CHOOSE_H
+
+#include "common/program.h"
+#include "runtime/dispatch/snapshot.h"
+
+typedef enum wlm_step {
+  WLM_STEP_FINGERPRINT, /* this very matrix was tuned */
+  WLM_STEP_BUCKET,      /* matrices like it were tuned */
+  WLM_STEP_RULE,        /* nothing near enough was tuned: the built-in table */
+  WLM_STEP_NAMED,       /* the caller named it */
+  WLM_STEP_BUILTIN      /* no compiler: what the library carries */
+} wlm_step;
+
+const char *wlm_step_name(wlm_step step);
+
+enum { WLM_RUNNERS_UP = 8 };
+
+typedef struct wlm_runner_up {
+  char variant[WLM_VARIANT_NAME];
+  double seconds, relative;
+} wlm_runner_up;
+
+/* A copy of all that explain tells: it outlives the snapshot. */
+typedef struct wlm_choice {
+  wlm_step step;
+  char variant[WLM_VARIANT_NAME];
+  double distance;   /* in stats space; 0 for the same matrix or the same bucket and N */
+  int64_t tuned_n;   /* N of the case that decided */
+  wlm_bucket bucket; /* of the case that decided */
+  char label[128];   /* of the case that decided */
+  const char *rule;  /* the rule that decided, where one did; static */
+  int runner_count;  /* best first, the choice included */
+  wlm_runner_up runners[WLM_RUNNERS_UP];
+  int refused; /* better ranked candidates that are not valid for this problem */
+} wlm_choice;
+
+/* Distance of two buckets and Ns: each axis counts about 1 where kernels begin to differ (a factor of 2 in
+ * nnz/row or N, a class of CV, a factor of 4 in rows). Beyond WLM_FAR nothing is borrowed. */
+#define WLM_FAR 3.0
+double wlm_bucket_distance(const wlm_bucket *a, int64_t a_n, const wlm_bucket *b, int64_t b_n);
+
+/* Exact fingerprint, then the nearest bucket, then the rules; the first candidate that usable() accepts.
+ * WLM_ERR_NOT_FOUND where nothing is usable. */
+wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
+                      const wlm_spec *spec, const wlm_limits *limits, int (*usable)(void *user, const char *variant),
+                      void *user, wlm_choice *choice);
+
+#endif

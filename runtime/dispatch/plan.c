@@ -1,0 +1,101 @@
+#include "runtime/dispatch/plan.h"
+
+wlm_status wlm_launch_make(const wlm_pass *pass, wlm_target target, int64_t rows, int64_t nnz, int64_t n, void *kernel,
+                           wlm_launch *launch) {
+  const int64_t fast_limit = INT32_MAX, fold = 65535; /* of a CUDA grid's x, and of its y and z */
+  int64_t units = wlm_pass_unit_blocks(pass, rows, nnz), columns = wlm_pass_column_blocks(pass, n);
+  *launch = (wlm_launch){.kernel = kernel,
+                         .unit_blocks = units,
+                         .threads = (unsigned int)pass->threads,
+                         .shared_bytes = (unsigned int)pass->shared_bytes};
+  if (target == WLM_TARGET_HOST) return WLM_OK;
+  int64_t fast = pass->axis == WLM_AXIS_UNITS_FIRST ? units : columns;
+  int64_t slow = pass->axis == WLM_AXIS_UNITS_FIRST ? columns : units;
+  if (fast > fast_limit || slow > fold * fold)
+    return wlm_fail(WLM_ERR_OVERFLOW, "kernel %s needs a grid of %lld x %lld blocks, more than the device has",
+                    pass->kernel, (long long)fast, (long long)slow);
+  int64_t y = slow < fold ? slow : fold;
+  launch->grid[0] = (unsigned int)fast;
+  launch->grid[1] = (unsigned int)y;
+  launch->grid[2] = (unsigned int)(y ? (slow + y - 1) / y : 0);
+  return WLM_OK;
+}
+
+wlm_status wlm_plan_fill(wlm_plan *plan, wlm_device *device, const wlm_program *program,
+                         void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr, const wlm_spec *spec) {
+  wlm_status status = WLM_OK;
+  const wlm_problem *p = &spec->problem;
+  plan->device = device;
+  plan->empty = csr->rows == 0 || p->n == 0;
+  plan->args = (struct wlm_args){
+      .rows = csr->rows,
+      .cols = csr->cols,
+      .nnz = csr->nnz,
+      .n = p->n,
+      .ldb = p->ldb,
+      .ldc = p->ldc,
+      .rowptr = csr->rowptr,
+      .colind = csr->colind,
+      .values = csr->values,
+      .bias = p->bias,
+      .alpha = p->alpha,
+      .beta = p->beta,
+      .seed = p->seed,
+      .sample_width = p->sample_width,
+  };
+  plan->pass_count = program->pass_count;
+  plan->deterministic = program->deterministic;
+  snprintf(plan->split, sizeof plan->split, "%s", program->split);
+  int64_t blocks = wlm_pass_unit_blocks(&program->passes[0], csr->rows, csr->nnz);
+  for (int i = 0; i < program->pass_count; i++) {
+    plan->when[i] = program->passes[i].when;
+    WLM_TRY(wlm_launch_make(&program->passes[i], device->info.limits.target, csr->rows, csr->nnz, p->n, kernels[i],
+                            &plan->launches[i]));
+  }
+  WLM_TRY(wlm_bytes_size(&program->workspace, csr->rows, csr->nnz, p->n, blocks, &plan->workspace_size));
+  WLM_TRY(wlm_bytes_size(&program->prepared, csr->rows, csr->nnz, p->n, blocks, &plan->prepared_size));
+done:
+  return status;
+}
+
+const char *wlm_plan_variant(const wlm_plan *plan) { return plan->choice.variant; }
+
+size_t wlm_plan_prepared_size(const wlm_plan *plan) { return plan->prepared_size; }
+
+size_t wlm_plan_workspace_size(const wlm_plan *plan) { return plan->workspace_size; }
+
+static wlm_status launch_all(const wlm_plan *plan, wlm_when when, const struct wlm_args *args, void *stream) {
+  for (int i = 0; i < plan->pass_count; i++) {
+    if (plan->when[i] != when) continue;
+    wlm_status status = plan->device->ops->launch(plan->device, &plan->launches[i], args, stream);
+    if (status != WLM_OK) return status;
+  }
+  return WLM_OK;
+}
+
+wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
+  if (!plan->prepared_size) return WLM_OK;
+  if (!prepared)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_prepare: %s needs %zu bytes, got NULL", plan->choice.variant,
+                    plan->prepared_size);
+  plan->args.prepared = prepared;
+  wlm_status status = plan->empty ? WLM_OK : launch_all(plan, WLM_WHEN_PREPARE, &plan->args, stream);
+  plan->is_prepared = status == WLM_OK;
+  return status;
+}
+
+wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c, void *workspace, void *stream) {
+  if (plan->empty) return WLM_OK;
+  if (plan->prepared_size && !plan->is_prepared)
+    return wlm_fail(WLM_ERR_NOT_READY, "%s must be prepared first: call wlm_plan_prepare", plan->choice.variant);
+  if (!c || (!b && plan->args.nnz) || (!workspace && plan->workspace_size))
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_execute: %s is NULL",
+                    !c                     ? "c"
+                    : !b && plan->args.nnz ? "b"
+                                           : "workspace");
+  struct wlm_args args = plan->args;
+  args.b = b;
+  args.c = c;
+  args.workspace = workspace;
+  return launch_all(plan, WLM_WHEN_EXECUTE, &args, stream);
+}

@@ -1,0 +1,63 @@
+#include "runtime/dispatch/snapshot.h"
+
+#include <string.h>
+
+#include "common/memory.h"
+
+static wlm_status grow(void **array, int64_t count, int64_t *capacity, size_t size) {
+  if (count < *capacity) return WLM_OK;
+  int64_t larger = *capacity ? *capacity * 2 : 64;
+  void *moved = wlm_realloc(*array, (size_t)larger * size);
+  if (!moved) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "snapshot of %lld entries", (long long)larger);
+  *array = moved;
+  *capacity = larger;
+  return WLM_OK;
+}
+
+/* Problems and variants repeat from one entry to the next, so looking back a little keeps most copies away. */
+static wlm_status keep(wlm_snapshot *s, const char *text, const char **kept) {
+  enum { LOOK_BACK = 64 };
+  for (int64_t i = s->string_count; i-- > 0 && i >= s->string_count - LOOK_BACK;) {
+    if (strcmp(s->strings[i], text)) continue;
+    *kept = s->strings[i];
+    return WLM_OK;
+  }
+  wlm_status status = grow((void **)&s->strings, s->string_count, &s->string_capacity, sizeof *s->strings);
+  if (status != WLM_OK) return status;
+  char *copy = wlm_strdup(text);
+  if (!copy) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "snapshot");
+  *kept = s->strings[s->string_count++] = copy;
+  return WLM_OK;
+}
+
+wlm_status wlm_snapshot_add_case(wlm_snapshot *s, const wlm_case *new_case) {
+  wlm_status status;
+  wlm_case c = *new_case;
+  c.first = s->ranked_count;
+  c.count = 0;
+  WLM_TRY(keep(s, new_case->problem, &c.problem));
+  WLM_TRY(keep(s, new_case->label, &c.label));
+  WLM_TRY(grow((void **)&s->cases, s->case_count, &s->case_capacity, sizeof *s->cases));
+  s->cases[s->case_count++] = c;
+done:
+  return status;
+}
+
+wlm_status wlm_snapshot_add_ranked(wlm_snapshot *s, const char *variant, double seconds, double relative) {
+  wlm_status status;
+  wlm_ranked r = {NULL, seconds, relative};
+  WLM_TRY(keep(s, variant, &r.variant));
+  WLM_TRY(grow((void **)&s->ranked, s->ranked_count, &s->ranked_capacity, sizeof *s->ranked));
+  s->ranked[s->ranked_count++] = r;
+  s->cases[s->case_count - 1].count++;
+done:
+  return status;
+}
+
+void wlm_snapshot_release(wlm_snapshot *s) {
+  for (int64_t i = 0; i < s->string_count; i++) wlm_free(s->strings[i]);
+  wlm_free(s->strings);
+  wlm_free(s->cases);
+  wlm_free(s->ranked);
+  *s = (wlm_snapshot){0};
+}

@@ -1,0 +1,41 @@
+/* What was learned on a device, as plain arrays that never change after they are filled. The context fills
+ * one from the databases; an exported C file can be another producer. */
+#ifndef WLM_RUNTIME_DISPATCH_SNAPSHOT_H
+#define WLM_RUNTIME_DISPATCH_SNAPSHOT_H
+
+#include "common/bucket.h"
+
+/* A candidate in its case's order, best first. */
+typedef struct wlm_ranked {
+  const char *variant;
+  double seconds;  /* one call; 0 in a bucket, whose matrices differ */
+  double relative; /* to the case's best: 1 for the best itself */
+} wlm_ranked;
+
+/* One matrix (exact) or one bucket of matrices, for one problem and N. */
+typedef struct wlm_case {
+  int exact;
+  uint64_t fingerprint[2]; /* where exact */
+  wlm_bucket bucket;
+  const char *problem; /* wlm_spec_key */
+  int64_t n;
+  const char *label;    /* matrix name, or how many matrices the bucket holds */
+  int64_t first, count; /* in ranked */
+} wlm_case;
+
+typedef struct wlm_snapshot {
+  wlm_case *cases;
+  wlm_ranked *ranked;
+  int64_t case_count, ranked_count;
+  int64_t case_capacity, ranked_capacity;
+  char **strings;
+  int64_t string_count, string_capacity;
+} wlm_snapshot;
+
+/* Filling: a case, then its candidates in order. Strings are copied; equal ones are kept once where they
+ * follow each other. `first` and `count` of the given case are ignored. */
+wlm_status wlm_snapshot_add_case(wlm_snapshot *snapshot, const wlm_case *new_case);
+wlm_status wlm_snapshot_add_ranked(wlm_snapshot *snapshot, const char *variant, double seconds, double relative);
+void wlm_snapshot_release(wlm_snapshot *snapshot);
+
+#endif

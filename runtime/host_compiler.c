@@ -1,0 +1,138 @@
+#include "runtime/host_compiler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/hash.h"
+#include "common/memory.h"
+#include "common/text.h"
+
+extern char **environ;
+
+#define FLAGS      "-std=gnu11", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-w"
+#define FLAGS_TEXT "-O3 -march=native -fopenmp"
+
+static const char *compiler(void) {
+  const char *name = getenv("WARPLOOM_CC");
+  return name && *name ? name : "cc";
+}
+
+/* Runs a program with its output and error going to `output`; its exit status, or -1 where it did not start. */
+static int run(char *const argv[], const char *output) {
+  posix_spawn_file_actions_t actions;
+  pid_t child;
+  int result = -1, state;
+  if (posix_spawn_file_actions_init(&actions)) return -1;
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  if (posix_spawnp(&child, argv[0], &actions, NULL, argv, environ) == 0) {
+    while (waitpid(child, &state, 0) < 0 && errno == EINTR)
+      ;
+    /* 127 is how posix_spawnp's child says that there was nothing to execute */
+    result = WIFEXITED(state) && WEXITSTATUS(state) != 127 ? WEXITSTATUS(state) : WIFEXITED(state) ? -1 : 1;
+  }
+  posix_spawn_file_actions_destroy(&actions);
+  return result;
+}
+
+static wlm_status read_all(const char *path, char **data, size_t *size) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  wlm_text content = {0};
+  char piece[16384];
+  size_t got;
+  while ((got = fread(piece, 1, sizeof piece, file)) > 0) wlm_text_append(&content, piece, got);
+  fclose(file);
+  *size = content.size;
+  return wlm_text_take(&content, data);
+}
+
+static wlm_status write_all(const char *path, const char *text) {
+  FILE *file = fopen(path, "wb");
+  if (!file) return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  int failed = fputs(text, file) < 0;
+  failed |= fclose(file) != 0;
+  return failed ? wlm_fail(WLM_ERR_IO, "%s: cannot be written; is the disk full?", path) : WLM_OK;
+}
+
+/* A folder of our own under $TMPDIR, with the three files that a run needs. */
+typedef struct workplace {
+  char folder[512], source[544], object[544], output[544];
+} workplace;
+
+static wlm_status workplace_open(workplace *place) {
+  const char *root = getenv("TMPDIR");
+  int size = snprintf(place->folder, sizeof place->folder, "%s/warploom-XXXXXX", root && *root ? root : "/tmp");
+  if (size < 0 || (size_t)size >= sizeof place->folder || !mkdtemp(place->folder))
+    return wlm_fail(WLM_ERR_IO, "no temporary folder under %s: %s; set TMPDIR", root && *root ? root : "/tmp",
+                    strerror(errno));
+  snprintf(place->source, sizeof place->source, "%s/kernel.c", place->folder);
+  snprintf(place->object, sizeof place->object, "%s/kernel.so", place->folder);
+  snprintf(place->output, sizeof place->output, "%s/output", place->folder);
+  return WLM_OK;
+}
+
+static void workplace_close(workplace *place) {
+  unlink(place->source);
+  unlink(place->object);
+  unlink(place->output);
+  rmdir(place->folder);
+}
+
+/* -march=native makes the machine's features part of what was compiled, so they are part of the description. */
+static uint32_t cpu_features(void) {
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  char line[8192];
+  uint32_t features = 0;
+  while (file && !features && fgets(line, sizeof line, file))
+    if (!strncmp(line, "flags", 5) || !strncmp(line, "Features", 8))
+      features = (uint32_t)wlm_hash_bytes(line, strlen(line)).low;
+  if (file) fclose(file);
+  return features;
+}
+
+void wlm_host_compiler_describe(char *text, size_t capacity) {
+  workplace place;
+  char *version = NULL;
+  size_t size;
+  text[0] = 0;
+  if (workplace_open(&place) != WLM_OK) return;
+  char *const argv[] = {(char *)compiler(), "--version", NULL};
+  if (run(argv, place.output) == 0 && read_all(place.output, &version, &size) == WLM_OK) {
+    version[strcspn(version, "\n")] = 0;
+    snprintf(text, capacity, "%.56s " FLAGS_TEXT " %08x", version, cpu_features());
+  }
+  wlm_free(version);
+  workplace_close(&place);
+}
+
+wlm_status wlm_host_compile(const char *source, void **image, size_t *size) {
+  workplace place;
+  char *message = NULL, *object = NULL;
+  size_t message_size;
+  *image = NULL;
+  wlm_status status = workplace_open(&place);
+  if (status != WLM_OK) return status;
+  WLM_TRY(write_all(place.source, source));
+  char *const argv[] = {(char *)compiler(), FLAGS, "-o", place.object, place.source, NULL};
+  int result = run(argv, place.output);
+  if (result < 0) {
+    status = wlm_fail(WLM_ERR_NO_COMPILER, "'%s' cannot be run; install a C compiler or set WARPLOOM_CC", compiler());
+  } else if (result > 0) {
+    WLM_TRY(read_all(place.output, &message, &message_size));
+    status = wlm_fail(WLM_ERR_COMPILE, "%s", message);
+  } else {
+    WLM_TRY(read_all(place.object, &object, size));
+    *image = object;
+  }
+done:
+  wlm_free(message);
+  workplace_close(&place);
+  return status;
+}

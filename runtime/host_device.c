@@ -1,0 +1,200 @@
+/* The host as a device: emitted C with OpenMP, compiled by the system's compiler into a shared object,
+ * loaded from memory. Device memory is ordinary memory and streams are ignored: every call has finished
+ * when it returns. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/memory.h"
+#include "runtime/devices.h"
+#include "runtime/host_builtin.h"
+#include "runtime/host_compiler.h"
+
+typedef void host_kernel(const struct wlm_args *args, long long unit_blocks);
+
+struct wlm_timer {
+  wlm_status (*enqueue)(void *user, void *stream);
+  void *user;
+  int64_t calls;
+};
+
+static void host_close(wlm_device *device) { wlm_free(device); }
+
+static wlm_status host_compile(wlm_device *device, const wlm_program *program, void **image, size_t *size) {
+  (void)device;
+  return wlm_host_compile(program->source, image, size);
+}
+
+/* A shared object loads from a file name only; a memory file has one and leaves nothing behind. */
+static wlm_status open_image(const void *image, size_t size, void **library) {
+  char path[64];
+  int file = memfd_create("warploom-kernel", MFD_CLOEXEC);
+  if (file < 0) return wlm_fail(WLM_ERR_DEVICE, "memfd_create: %s", strerror(errno));
+  for (size_t done = 0; done < size;) {
+    ssize_t wrote = write(file, (const char *)image + done, size - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) {
+      close(file);
+      return wlm_fail(WLM_ERR_DEVICE, "a kernel of %zu bytes cannot be loaded: %s", size, strerror(errno));
+    }
+    done += (size_t)wrote;
+  }
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  close(file);
+  return *library ? WLM_OK : wlm_fail(WLM_ERR_DEVICE, "a compiled kernel does not load: %s", dlerror());
+}
+
+static wlm_status host_load(wlm_device *device, const wlm_program *program, const void *image, size_t size,
+                            void *kernels[WLM_MAX_PASSES], wlm_module **module) {
+  (void)device;
+  void *library;
+  wlm_status status = open_image(image, size, &library);
+  if (status != WLM_OK) return status;
+  for (int i = 0; i < program->pass_count; i++) {
+    kernels[i] = dlsym(library, program->passes[i].kernel);
+    if (kernels[i]) continue;
+    dlclose(library);
+    return wlm_fail(WLM_ERR_TEMPLATE, "%s: the template defines no kernel '%s'", program->variant,
+                    program->passes[i].kernel);
+  }
+  *module = library;
+  return WLM_OK;
+}
+
+static wlm_status host_load_builtin(wlm_device *device, const wlm_spec *spec, wlm_program *program,
+                                    void *kernels[WLM_MAX_PASSES], wlm_module **module) {
+  (void)device;
+  *module = NULL;
+  return wlm_host_builtin(spec, program, &kernels[0]);
+}
+
+static void host_unload(wlm_device *device, wlm_module *module) {
+  (void)device;
+  if (module) dlclose(module);
+}
+
+static wlm_status host_launch(const wlm_device *device, const wlm_launch *launch, const struct wlm_args *args,
+                              void *stream) {
+  (void)device;
+  (void)stream;
+  ((host_kernel *)launch->kernel)(args, launch->unit_blocks);
+  return WLM_OK;
+}
+
+static wlm_status host_allocate(wlm_device *device, size_t size, void **memory) {
+  (void)device;
+  if (posix_memalign(memory, 256, size ? size : 1) == 0) return WLM_OK;
+  *memory = NULL;
+  return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%zu bytes for the host device", size);
+}
+
+static void host_release(wlm_device *device, void *memory) {
+  (void)device;
+  free(memory);
+}
+
+static wlm_status host_copy(wlm_device *device, void *to, const void *from, size_t size) {
+  (void)device;
+  if (size) memcpy(to, from, size);
+  return WLM_OK;
+}
+
+static wlm_status host_fill(wlm_device *device, void *to, int byte, size_t size) {
+  (void)device;
+  if (size) memset(to, byte, size);
+  return WLM_OK;
+}
+
+static wlm_status host_synchronize(wlm_device *device, void *stream) {
+  (void)device;
+  (void)stream;
+  return WLM_OK;
+}
+
+static wlm_status host_timer_create(wlm_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
+                                    int64_t calls, wlm_timer **timer) {
+  (void)device;
+  *timer = wlm_alloc(sizeof **timer);
+  if (!*timer) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "timer");
+  **timer = (wlm_timer){enqueue, user, calls};
+  return WLM_OK;
+}
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static wlm_status host_timer_sample(wlm_timer *timer, double *seconds) {
+  double start = now();
+  for (int64_t i = 0; i < timer->calls; i++) {
+    wlm_status status = timer->enqueue(timer->user, NULL);
+    if (status != WLM_OK) return status;
+  }
+  *seconds = now() - start;
+  return WLM_OK;
+}
+
+static void host_timer_destroy(wlm_timer *timer) { wlm_free(timer); }
+
+static const wlm_device_ops host_ops = {
+    .close = host_close,
+    .compile = host_compile,
+    .load = host_load,
+    .load_builtin = host_load_builtin,
+    .unload = host_unload,
+    .launch = host_launch,
+    .allocate = host_allocate,
+    .release = host_release,
+    .copy_in = host_copy,
+    .copy_out = host_copy,
+    .fill = host_fill,
+    .synchronize = host_synchronize,
+    .timer_create = host_timer_create,
+    .timer_sample = host_timer_sample,
+    .timer_destroy = host_timer_destroy,
+};
+
+/* "model name : Intel(R) Xeon(R)" -> "Intel(R) Xeon(R)" */
+static void cpu_name(char *name, size_t capacity) {
+  char line[1024];
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  snprintf(name, capacity, "unknown CPU");
+  while (file && fgets(line, sizeof line, file)) {
+    if (strncmp(line, "model name", 10) && strncmp(line, "Model", 5)) continue;
+    char *value = strchr(line, ':');
+    if (!value) continue;
+    value[strcspn(value, "\n")] = 0;
+    snprintf(name, capacity, "%s", value + 1 + strspn(value + 1, " \t"));
+    break;
+  }
+  if (file) fclose(file);
+}
+
+static int64_t positive(long value) { return value > 0 ? value : 0; }
+
+wlm_status wlm_host_device_open(wlm_device **device) {
+  struct utsname machine;
+  wlm_device *host = wlm_alloc_zero(1, sizeof *host);
+  *device = host;
+  if (!host) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "host device");
+  host->ops = &host_ops;
+  wlm_device_info *info = &host->info;
+  info->kind = "host";
+  cpu_name(info->name, sizeof info->name);
+  snprintf(info->arch, sizeof info->arch, "%s", uname(&machine) == 0 ? machine.machine : "unknown");
+  wlm_host_compiler_describe(info->compiler, sizeof info->compiler);
+  info->limits = (wlm_limits){.target = WLM_TARGET_HOST, .processors = omp_get_max_threads()};
+  info->memory_bytes = positive(sysconf(_SC_PHYS_PAGES)) * positive(sysconf(_SC_PAGESIZE));
+  info->l2_bytes = positive(sysconf(_SC_LEVEL3_CACHE_SIZE));
+  if (!info->l2_bytes) info->l2_bytes = positive(sysconf(_SC_LEVEL2_CACHE_SIZE));
+  return WLM_OK;
+}
