@@ -1,0 +1,258 @@
+/* How a choice is made.
+ *
+ * On a matrix: the newest measurement of a variant tells which source is current and whether it works. If that one
+ * failed, the variant is out. Otherwise its time is the median over all its measurements with that same source, so
+ * that an old text's time is forgotten while repeated timings of the current one help each other.
+ *
+ * In a bucket: absolute times of different matrices don't compare, so each time is divided by the best on
+ * its matrix and the candidate with the smallest geometric mean wins. What was not measured on a matrix counts as
+ * WLM_CHOICE_MISSING there: being absent must not beat being second. What failed on any matrix of the bucket is out,
+ * since a matrix not seen yet may be like that one.
+ *
+ * Ties: a candidate that is within the spread of the fastest is as fast as anyone can tell. Among these
+ * the smallest name wins, so that the choice does not flip with noise.
+ *
+ * Everything is sorted by its full content before it is added up; that makes the result independent of the order of the
+ * input to the last bit. */
+#include "db/choice.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+/* Returns from a comparison at the first difference. */
+#define ORDER_BY(comparison)  \
+  do {                        \
+    int order = (comparison); \
+    if (order) return order;  \
+  } while (0)
+
+static int compare_texts(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : ""); }
+
+static int compare_matrices(const wlm_measurement_record *a, const wlm_measurement_record *b) {
+  ORDER_BY(compare_texts(a->problem, b->problem));
+  ORDER_BY(COMPARE(a->n, b->n));
+  ORDER_BY(COMPARE(a->stats.fingerprint[0], b->stats.fingerprint[0]));
+  return COMPARE(a->stats.fingerprint[1], b->stats.fingerprint[1]);
+}
+
+/* Newest first; of equally new ones the failed, then the greater source hash. */
+static int compare_records(const void *left, const void *right) {
+  const wlm_measurement_record *a = *(const wlm_measurement_record *const *)left;
+  const wlm_measurement_record *b = *(const wlm_measurement_record *const *)right;
+  ORDER_BY(compare_matrices(a, b));
+  ORDER_BY(compare_texts(a->variant, b->variant));
+  ORDER_BY(COMPARE(b->made_at, a->made_at));
+  ORDER_BY(COMPARE(!!b->failed, !!a->failed));
+  ORDER_BY(compare_texts(b->source_hash, a->source_hash));
+  ORDER_BY(COMPARE(a->time_ps, b->time_ps));
+  return COMPARE(a->spread_ps, b->spread_ps);
+}
+
+static int compare_candidates(const void *left, const void *right) {
+  const wlm_choice_candidate *a = left, *b = right;
+  ORDER_BY(COMPARE(a->failed, b->failed));
+  ORDER_BY(COMPARE(a->cost, b->cost));
+  return compare_texts(a->variant, b->variant);
+}
+
+static int compare_buckets(const wlm_choice *a, const wlm_choice *b) {
+  ORDER_BY(compare_texts(a->problem, b->problem));
+  ORDER_BY(COMPARE(a->n, b->n));
+  ORDER_BY(COMPARE(a->bucket.log2_rows, b->bucket.log2_rows));
+  ORDER_BY(COMPARE(a->bucket.half_log2_mean, b->bucket.half_log2_mean));
+  return COMPARE(a->bucket.cv_class, b->bucket.cv_class);
+}
+
+/* Choices on matrices lie in one array in the order of fingerprints, so that the address decides the rest. */
+static int compare_choices(const void *left, const void *right) {
+  const wlm_choice *a = *(const wlm_choice *const *)left, *b = *(const wlm_choice *const *)right;
+  ORDER_BY(compare_buckets(a, b));
+  return COMPARE(a, b);
+}
+
+static int compare_numbers(const void *left, const void *right) {
+  return COMPARE(*(const int64_t *)left, *(const int64_t *)right);
+}
+
+static int64_t median(int64_t *values, int64_t count) {
+  qsort(values, (size_t)count, sizeof *values, compare_numbers);
+  int64_t low = values[(count - 1) / 2], high = values[count / 2];
+  return low + (high - low) / 2;
+}
+
+/* Sorts, counts and puts the winner first. Returns the cost of the fastest, 0 where none works. */
+static double rank(wlm_choice *choice, wlm_choice_candidate *candidates, int64_t total) {
+  qsort(candidates, (size_t)total, sizeof *candidates, compare_candidates);
+  choice->candidates = candidates;
+  choice->count = 0;
+  while (choice->count < total && !candidates[choice->count].failed) choice->count++;
+  choice->failed = total - choice->count;
+  if (!choice->count) return 0;
+  double fastest = candidates[0].cost, limit = fastest + candidates[0].spread;
+  int64_t winner = 0;
+  for (int64_t i = 1; i < choice->count && candidates[i].cost <= limit; i++)
+    if (compare_texts(candidates[i].variant, candidates[winner].variant) < 0) winner = i;
+  wlm_choice_candidate first = candidates[winner];
+  memmove(candidates + 1, candidates, (size_t)winner * sizeof *candidates);
+  candidates[0] = first;
+  return fastest;
+}
+
+/* ---- matrices ---- */
+
+/* One variant's measurements on a matrix, newest first. `times` has room for two numbers a record. */
+static wlm_choice_candidate candidate_of(const wlm_measurement_record **records, int64_t count, int64_t *times) {
+  const wlm_measurement_record *newest = records[0];
+  wlm_choice_candidate candidate = {newest->variant, newest->source_hash, 0, 0, count, 1};
+  if (newest->failed) return candidate;
+  int64_t *spreads = times + count, used = 0;
+  for (int64_t i = 0; i < count; i++) {
+    if (records[i]->failed || compare_texts(records[i]->source_hash, newest->source_hash)) continue;
+    times[used] = records[i]->time_ps;
+    spreads[used++] = records[i]->spread_ps;
+  }
+  candidate.cost = (double)median(times, used);
+  candidate.spread = (double)median(spreads, used);
+  candidate.count = used;
+  candidate.failed = 0;
+  return candidate;
+}
+
+/* Equal fingerprints may still come with statistics that were rounded differently; the smallest speak for all. */
+static const wlm_stats *common_stats(const wlm_measurement_record **records, int64_t count) {
+  const wlm_stats *chosen = &records[0]->stats;
+  for (int64_t i = 1; i < count; i++) {
+    const wlm_stats *other = &records[i]->stats;
+    int order = COMPARE(other->cv, chosen->cv);
+    if (order < 0 || (order == 0 && other->top_share < chosen->top_share)) chosen = other;
+  }
+  return chosen;
+}
+
+/* `best` receives the fastest cost of each matrix. */
+static void choose_on_matrices(const wlm_measurement_record **records, int64_t count, int64_t *times, double *best,
+                               wlm_choices *out) {
+  wlm_choice_candidate *next = out->matrix_candidates;
+  for (int64_t begin = 0, end; begin < count; begin = end) {
+    wlm_choice *choice = &out->matrices[out->matrix_count];
+    wlm_choice_candidate *first = next;
+    for (end = begin; end < count && !compare_matrices(records[begin], records[end]);) {
+      int64_t from = end;
+      while (end < count && !compare_matrices(records[begin], records[end]) &&
+             !compare_texts(records[from]->variant, records[end]->variant))
+        end++;
+      *next++ = candidate_of(records + from, end - from, times);
+    }
+    *choice = (wlm_choice){.problem = records[begin]->problem,
+                           .n = records[begin]->n,
+                           .stats = common_stats(records + begin, end - begin),
+                           .matrices = 1};
+    wlm_bucket_of(choice->stats, &choice->bucket);
+    best[out->matrix_count++] = rank(choice, first, next - first);
+  }
+}
+
+/* ---- buckets ---- */
+
+/* A candidate on one matrix of the bucket. */
+typedef struct entry {
+  const wlm_choice_candidate *candidate;
+  double best;
+  int64_t matrix;
+} entry;
+
+static int compare_entries(const void *left, const void *right) {
+  const entry *a = left, *b = right;
+  ORDER_BY(compare_texts(a->candidate->variant, b->candidate->variant));
+  return COMPARE(a->matrix, b->matrix);
+}
+
+/* One variant's entries on `matrices` matrices. */
+static wlm_choice_candidate score(const entry *entries, int64_t count, int64_t matrices) {
+  wlm_choice_candidate total = {entries[0].candidate->variant, NULL, 0, 0, count, 0};
+  double logs = (double)(matrices - count) * log(WLM_CHOICE_MISSING), spreads = 0;
+  for (int64_t i = 0; i < count; i++) {
+    total.failed |= entries[i].candidate->failed;
+    if (total.failed) continue;
+    logs += log(entries[i].candidate->cost / entries[i].best);
+    spreads += entries[i].candidate->spread / entries[i].candidate->cost;
+  }
+  if (total.failed) return total;
+  total.cost = exp(logs / (double)matrices);
+  total.spread = total.cost * spreads / (double)count;
+  return total;
+}
+
+static void choose_in_buckets(const wlm_choice **order, const double *best, entry *entries, wlm_choices *out) {
+  wlm_choice_candidate *next = out->bucket_candidates;
+  for (int64_t begin = 0, end; begin < out->matrix_count; begin = end) {
+    wlm_choice *choice = &out->buckets[out->bucket_count++];
+    wlm_choice_candidate *first = next;
+    int64_t total = 0, matrices = 0;
+    for (end = begin; end < out->matrix_count && !compare_buckets(order[begin], order[end]); end++) {
+      const wlm_choice *matrix = order[end];
+      matrices += matrix->count > 0;
+      for (int64_t i = 0; i < matrix->count + matrix->failed; i++)
+        entries[total++] = (entry){&matrix->candidates[i], best[matrix - out->matrices], end};
+    }
+    qsort(entries, (size_t)total, sizeof *entries, compare_entries);
+    for (int64_t from = 0, to; from < total; from = to) {
+      for (to = from; to < total && !compare_texts(entries[from].candidate->variant, entries[to].candidate->variant);)
+        to++;
+      *next++ = score(entries + from, to - from, matrices);
+    }
+    *choice = (wlm_choice){
+        .problem = order[begin]->problem, .n = order[begin]->n, .bucket = order[begin]->bucket, .matrices = matrices};
+    rank(choice, first, next - first);
+  }
+}
+
+wlm_status wlm_choices_make(const wlm_measurement_record *records, int64_t count, wlm_choices *choices) {
+  const wlm_measurement_record **sorted = NULL;
+  const wlm_choice **order = NULL;
+  int64_t *times = NULL;
+  double *best = NULL;
+  entry *entries = NULL;
+  wlm_choices out = {0};
+  wlm_status status;
+  static const char what[] = "choosing among measurements";
+  WLM_TRY(wlm_alloc_array(count, sizeof *sorted, what, (void **)&sorted));
+  WLM_TRY(wlm_alloc_array(count, sizeof *order, what, (void **)&order));
+  WLM_TRY(wlm_alloc_array(count, 2 * sizeof *times, what, (void **)&times));
+  WLM_TRY(wlm_alloc_array(count, sizeof *best, what, (void **)&best));
+  WLM_TRY(wlm_alloc_array(count, sizeof *entries, what, (void **)&entries));
+  WLM_TRY(wlm_alloc_array(count, sizeof *out.matrices, what, (void **)&out.matrices));
+  WLM_TRY(wlm_alloc_array(count, sizeof *out.buckets, what, (void **)&out.buckets));
+  WLM_TRY(wlm_alloc_array(count, sizeof *out.matrix_candidates, what, (void **)&out.matrix_candidates));
+  WLM_TRY(wlm_alloc_array(count, sizeof *out.bucket_candidates, what, (void **)&out.bucket_candidates));
+
+  for (int64_t i = 0; i < count; i++) sorted[i] = &records[i];
+  qsort(sorted, (size_t)count, sizeof *sorted, compare_records);
+  choose_on_matrices(sorted, count, times, best, &out);
+  for (int64_t i = 0; i < out.matrix_count; i++) order[i] = &out.matrices[i];
+  qsort(order, (size_t)out.matrix_count, sizeof *order, compare_choices);
+  choose_in_buckets(order, best, entries, &out);
+  *choices = out;
+  out = (wlm_choices){0};
+done:
+  wlm_free(sorted);
+  wlm_free(order);
+  wlm_free(times);
+  wlm_free(best);
+  wlm_free(entries);
+  wlm_choices_release(&out);
+  if (status != WLM_OK) *choices = (wlm_choices){0};
+  return status;
+}
+
+void wlm_choices_release(wlm_choices *choices) {
+  wlm_free(choices->matrices);
+  wlm_free(choices->buckets);
+  wlm_free(choices->matrix_candidates);
+  wlm_free(choices->bucket_candidates);
+  *choices = (wlm_choices){0};
+}

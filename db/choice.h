@@ -1,0 +1,46 @@
+/* From measurements to choices: the one function that decides what is fastest, used after tuning, import
+ * and merge alike. Its result depends on the set of the measurements only, never on their order. */
+#ifndef WLM_DB_CHOICE_H
+#define WLM_DB_CHOICE_H
+
+#include "common/bucket.h"
+#include "db/record.h"
+
+/* In a bucket, a candidate that was not measured on a matrix counts as this many times the best there. */
+#define WLM_CHOICE_MISSING 2.0
+
+typedef struct wlm_choice_candidate {
+  const char *variant;
+  const char *source_hash; /* of the newest measurement; NULL in a bucket */
+  double cost;             /* on a matrix picoseconds; in a bucket the geometric mean of time / best time */
+  double spread;           /* in the unit of cost */
+  int64_t count;           /* on a matrix measurements behind the cost; in a bucket matrices it was measured on */
+  int failed;              /* its newest measurement failed, in a bucket on any matrix; cost and spread are 0 */
+} wlm_choice_candidate;
+
+/* The candidates for one problem on one matrix, or in one bucket. The winner comes first, then the others by
+ * rising cost, then `failed` more that may not be chosen, by name. count may be 0. */
+typedef struct wlm_choice {
+  const char *problem;
+  int64_t n;
+  wlm_bucket bucket;
+  const wlm_stats *stats; /* of the matrix; NULL for a bucket */
+  const wlm_choice_candidate *candidates;
+  int64_t count, failed;
+  int64_t matrices; /* in the bucket that have a candidate at all; 1 for a matrix */
+} wlm_choice;
+
+typedef struct wlm_choices {
+  wlm_choice *matrices; /* by problem, n, fingerprint */
+  int64_t matrix_count;
+  wlm_choice *buckets; /* by problem, n, bucket */
+  int64_t bucket_count;
+  wlm_choice_candidate *matrix_candidates, *bucket_candidates; /* what the above point into */
+} wlm_choices;
+
+/* `records` are of one device class and must outlive the choices, whose strings and stats point into them. Only
+ * problem, n, stats, variant, source_hash, time_ps, spread_ps, failed and made_at are looked at. */
+wlm_status wlm_choices_make(const wlm_measurement_record *records, int64_t count, wlm_choices *choices);
+void wlm_choices_release(wlm_choices *choices);
+
+#endif

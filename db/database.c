@@ -1,0 +1,134 @@
+/* Whose file it is gets decided from the first 100 bytes (https://www.sqlite.org/fileformat2.html) before any SQL
+ * runs, because SQL may already roll back a journal, which is a write. The bytes are read through SQLite's own
+ * file handle: opening and closing the file beside SQLite would drop the POSIX locks that other connections
+ * of this process hold on it. */
+#include "db/database.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/text.h"
+#include "db/path.h"
+
+enum { HEADER_SIZE = 100, APPLICATION_ID_AT = 68 };
+
+static wlm_status check_owner(sqlite3 *db, const char *path, const wlm_schema *schema) {
+  sqlite3_file *file = NULL;
+  sqlite3_int64 size = 0;
+  unsigned char header[HEADER_SIZE] = {0};
+  sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  int code = file->pMethods->xFileSize(file, &size);
+  if (code == SQLITE_OK && size == 0) return WLM_OK; /* new */
+  if (code == SQLITE_OK) code = file->pMethods->xRead(file, header, HEADER_SIZE, 0);
+  if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ) return wlm_sqlite_error(db, code);
+  if (memcmp(header, "SQLite format 3", 16))
+    return wlm_fail(WLM_ERR_DATABASE, "%s: is not %s, nor any SQLite database; move it away or name another file", path,
+                    schema->what);
+  const unsigned char *id = header + APPLICATION_ID_AT;
+  unsigned found = (unsigned)id[0] << 24 | (unsigned)id[1] << 16 | (unsigned)id[2] << 8 | id[3];
+  if (found != (unsigned)schema->application_id)
+    return wlm_fail(WLM_ERR_DATABASE,
+                    "%s: is a SQLite database but not %s (application id 0x%08x, expected 0x%08x) and is left alone; "
+                    "name another file",
+                    path, schema->what, found, (unsigned)schema->application_id);
+  return WLM_OK;
+}
+
+static wlm_status check_path(const char *path, int writable) {
+  struct stat info;
+  if (!stat(path, &info)) {
+    if (S_ISREG(info.st_mode)) return WLM_OK;
+    return wlm_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
+  }
+  if (errno != ENOENT) return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  if (writable) return wlm_path_make_parents(path);
+  return wlm_fail(WLM_ERR_NOT_FOUND, "%s: no such file; 'warploom tune' makes it", path);
+}
+
+/* Opens the file if it is ours or empty. */
+static wlm_status open_ours(const char *path, int writable, const wlm_schema *schema, sqlite3 **db) {
+  wlm_text literal = {0};
+  wlm_status status;
+  *db = NULL;
+  if (!path || !*path) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the path of %s is empty", schema->what);
+  WLM_TRY(check_path(path, writable));
+  /* Names like :memory: mean something to SQLite, but not with a folder before them. */
+  wlm_text_printf(&literal, "%s%s", path[0] == '/' ? "" : "./", path);
+  if (literal.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path));
+  /* Also a reader asks for write access, and goes on without if refused: it may have to roll back a write that
+   * a killed process left half done. */
+  int code = sqlite3_open_v2(literal.data, db, SQLITE_OPEN_READWRITE | (writable ? SQLITE_OPEN_CREATE : 0), NULL);
+  if (code != SQLITE_OK) {
+    int cause = sqlite3_system_errno(*db);
+    status = wlm_fail(WLM_ERR_IO, "%s: cannot open: %s", path, cause ? strerror(cause) : sqlite3_errstr(code));
+    goto done;
+  }
+  sqlite3_extended_result_codes(*db, 1);
+  WLM_TRY(check_owner(*db, path, schema));
+  if (writable && sqlite3_db_readonly(*db, "main") == 1)
+    WLM_TRY(wlm_fail(WLM_ERR_IO, "%s: is read-only; make it writable or name another file", path));
+  sqlite3_busy_timeout(*db, schema->busy_ms);
+done:
+  wlm_text_release(&literal);
+  if (status != WLM_OK) {
+    sqlite3_close(*db);
+    *db = NULL;
+  }
+  return status;
+}
+
+static wlm_status check_version(sqlite3 *db, const char *path, const wlm_schema *schema, int writable,
+                                int64_t *version) {
+  wlm_status status = wlm_sqlite_integer(db, "PRAGMA user_version", version);
+  if (status != WLM_OK) return status;
+  if (*version < 0 || *version > schema->version)
+    return wlm_fail(WLM_ERR_DATABASE_VERSION,
+                    "%s: found schema version %lld, expected %d; use the warploom that wrote it or name another file",
+                    path, (long long)*version, schema->version);
+  if (writable || *version == schema->version) return WLM_OK;
+  if (*version == 0) return wlm_fail(WLM_ERR_NOT_FOUND, "%s: is empty; 'warploom tune' fills it", path);
+  return wlm_fail(WLM_ERR_DATABASE_VERSION,
+                  "%s: found schema version %lld, expected %d; any command that writes to it brings it up to date",
+                  path, (long long)*version, schema->version);
+}
+
+/* The version is read again inside the transaction: another process may have migrated meanwhile. */
+static wlm_status migrate(sqlite3 *db, const char *path, const wlm_schema *schema) {
+  int64_t version;
+  wlm_status status = wlm_sqlite_begin(db);
+  if (status != WLM_OK) return status;
+  status = check_version(db, path, schema, 1, &version);
+  for (; status == WLM_OK && version < schema->version; version++) status = wlm_sqlite_run(db, schema->steps[version]);
+  return wlm_sqlite_end(db, status);
+}
+
+wlm_status wlm_database_open(const char *path, int writable, const wlm_schema *schema, sqlite3 **db) {
+  int64_t version;
+  wlm_status status = open_ours(path, writable, schema, db);
+  if (status != WLM_OK) return status;
+  sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+  sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+  WLM_TRY(wlm_sqlite_run(*db, schema->settings));
+  if (!writable) WLM_TRY(wlm_sqlite_run(*db, "PRAGMA query_only = ON"));
+  WLM_TRY(check_version(*db, path, schema, writable, &version));
+  if (version < schema->version) WLM_TRY(migrate(*db, path, schema));
+done:
+  if (status != WLM_OK) {
+    sqlite3_close(*db);
+    *db = NULL;
+  }
+  return status;
+}
+
+wlm_status wlm_database_reset(const char *path, const wlm_schema *schema) {
+  sqlite3 *db;
+  wlm_status status = open_ours(path, 1, schema, &db);
+  if (status != WLM_OK) return status;
+  sqlite3_db_config(db, SQLITE_DBCONFIG_RESET_DATABASE, 1, NULL);
+  status = wlm_sqlite_run(db, "VACUUM");
+  sqlite3_db_config(db, SQLITE_DBCONFIG_RESET_DATABASE, 0, NULL);
+  if (status == WLM_OK) status = migrate(db, path, schema);
+  sqlite3_close(db);
+  return status;
+}

@@ -1,0 +1,134 @@
+#include "db/fields.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(member)  offsetof(wlm_measurement_record, member)
+#define ANY         INT64_MIN, INT64_MAX
+#define POSITIVE    1, INT64_MAX, "a positive integer"
+#define NOT_BELOW_0 0, INT64_MAX, "an integer of at least 0"
+#define TEXT        0, INT64_MAX, "a string"
+#define FILLED      1, INT64_MAX, "a string that is not empty"
+#define DIGITS      ANY, "32 lower-case hexadecimal digits"
+
+const wlm_field wlm_fields[WLM_FIELD_COUNT] = {
+    {"device_kind", WLM_TABLE_DEVICE, WLM_FIELD_TEXT, AT(device.kind), FILLED},
+    {"device_arch", WLM_TABLE_DEVICE, WLM_FIELD_TEXT, AT(device.arch), TEXT},
+    {"device_name", WLM_TABLE_DEVICE, WLM_FIELD_TEXT, AT(device.name), FILLED},
+    {"device_processors", WLM_TABLE_DEVICE, WLM_FIELD_INT, AT(device.processors), POSITIVE},
+    {"device_memory_bytes", WLM_TABLE_DEVICE, WLM_FIELD_INT64, AT(device.memory_bytes), NOT_BELOW_0},
+    {"matrix_name", WLM_TABLE_MATRIX, WLM_FIELD_TEXT, AT(matrix_name), TEXT},
+    {"fingerprint", WLM_TABLE_MATRIX, WLM_FIELD_HASH, AT(stats.fingerprint), DIGITS},
+    {"rows", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows), NOT_BELOW_0},
+    {"cols", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.cols), NOT_BELOW_0},
+    {"nnz", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.nnz), NOT_BELOW_0},
+    {"longest", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.longest), NOT_BELOW_0},
+    {"empty_rows", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.empty_rows), NOT_BELOW_0},
+    {"rows_le_4", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows_le_4), NOT_BELOW_0},
+    {"rows_le_16", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows_le_16), NOT_BELOW_0},
+    {"cv", WLM_TABLE_MATRIX, WLM_FIELD_REAL, AT(stats.cv), 0, INT64_MAX, "a number of at least 0"},
+    {"top_share", WLM_TABLE_MATRIX, WLM_FIELD_REAL, AT(stats.top_share), 0, 1, "a number from 0 to 1"},
+    {"variant", WLM_TABLE_VARIANT, WLM_FIELD_TEXT, AT(variant), FILLED},
+    {"source_hash", WLM_TABLE_VARIANT, WLM_FIELD_TEXT, AT(source_hash), TEXT},
+    {"problem", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(problem), FILLED},
+    {"n", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(n), NOT_BELOW_0},
+    {"compiler", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(compiler), TEXT},
+    {"driver", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(driver), TEXT},
+    {"clock", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(clock), TEXT},
+    {"time_ps", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(time_ps), 0, INT64_MAX,
+     "a positive integer, or 0 where failed is true"},
+    {"spread_ps", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(spread_ps), NOT_BELOW_0},
+    {"samples", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT, AT(samples), NOT_BELOW_0},
+    {"calls_per_sample", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(calls_per_sample), NOT_BELOW_0},
+    {"max_rel_err", WLM_TABLE_MEASUREMENT, WLM_FIELD_REAL_OR_NULL, AT(max_rel_err), 0, INT64_MAX,
+     "a number of at least 0, or null where failed is true"},
+    {"failed", WLM_TABLE_MEASUREMENT, WLM_FIELD_BOOL, AT(failed), 0, 1, "true or false"},
+    {"reason", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(reason), TEXT},
+    {"made_at", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(made_at), NOT_BELOW_0},
+};
+
+static void *place(const wlm_field *field, const wlm_measurement_record *record) {
+  return (char *)record + field->offset;
+}
+
+const char *wlm_field_text(const wlm_field *field, const wlm_measurement_record *record) {
+  const char *text = *(char **)place(field, record);
+  return text ? text : "";
+}
+
+int64_t wlm_field_integer(const wlm_field *field, const wlm_measurement_record *record) {
+  if (field->type == WLM_FIELD_INT64) return *(int64_t *)place(field, record);
+  int value = *(int *)place(field, record);
+  return field->type == WLM_FIELD_BOOL ? value != 0 : value;
+}
+
+/* Adding 0 turns -0, which SQLite does not keep, into 0. */
+double wlm_field_real(const wlm_field *field, const wlm_measurement_record *record) {
+  return *(double *)place(field, record) + 0.0;
+}
+
+wlm_hash wlm_field_hash(const wlm_field *field, const wlm_measurement_record *record) {
+  const uint64_t *parts = place(field, record);
+  return (wlm_hash){parts[0], parts[1]};
+}
+
+void wlm_field_set_text(const wlm_field *field, wlm_measurement_record *record, char *text) {
+  *(char **)place(field, record) = text;
+}
+
+int wlm_field_set_integer(const wlm_field *field, wlm_measurement_record *record, int64_t value) {
+  if (field->type == WLM_FIELD_INT64) {
+    *(int64_t *)place(field, record) = value;
+    return 1;
+  }
+  *(int *)place(field, record) = (int)value;
+  return (int)value == value;
+}
+
+void wlm_field_set_real(const wlm_field *field, wlm_measurement_record *record, double value) {
+  *(double *)place(field, record) = value;
+}
+
+int wlm_field_set_hash(const wlm_field *field, wlm_measurement_record *record, const char *hex) {
+  wlm_hash hash;
+  if (!wlm_hash_from_hex(hex, &hash)) return 0;
+  uint64_t *parts = place(field, record);
+  parts[0] = hash.high;
+  parts[1] = hash.low;
+  return 1;
+}
+
+void wlm_fields_derive(wlm_measurement_record *record) {
+  wlm_stats *stats = &record->stats;
+  stats->size = sizeof *stats;
+  stats->mean = stats->rows ? (double)stats->nnz / (double)stats->rows : 0;
+}
+
+/* printf and strtod follow the thread's locale, which may spell the point as a comma. */
+static locale_t enter_c_locale(locale_t *c) {
+  *c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  return uselocale(*c);
+}
+
+static void leave_c_locale(locale_t c, locale_t before) {
+  uselocale(before);
+  if (c) freelocale(c);
+}
+
+void wlm_real_print(double value, char text[32]) {
+  locale_t c, before = enter_c_locale(&c);
+  for (int digits = 15; digits <= 17; digits++) {
+    snprintf(text, 32, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
+  leave_c_locale(c, before);
+}
+
+double wlm_real_parse(const char *text) {
+  locale_t c, before = enter_c_locale(&c);
+  double value = strtod(text, NULL);
+  leave_c_locale(c, before);
+  return value;
+}

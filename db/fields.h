@@ -1,0 +1,58 @@
+/* A measurement record as data: one row a field. The canonical JSON, the reader of JSON lines, the
+ * binding of SQL parameters, the reading of SQL rows and the checks of single values all walk this table,
+ * so that a field is added here, in the struct and in the schema, and nowhere else. */
+#ifndef WLM_DB_FIELDS_H
+#define WLM_DB_FIELDS_H
+
+#include "db/record.h"
+
+/* The store's tables. Fields of a table follow each other, tables in this order. */
+typedef enum wlm_field_table {
+  WLM_TABLE_DEVICE,
+  WLM_TABLE_MATRIX,
+  WLM_TABLE_VARIANT,
+  WLM_TABLE_MEASUREMENT,
+  WLM_TABLE_COUNT
+} wlm_field_table;
+
+typedef enum wlm_field_type {
+  WLM_FIELD_TEXT,         /* char * */
+  WLM_FIELD_INT,          /* int */
+  WLM_FIELD_INT64,        /* int64_t */
+  WLM_FIELD_REAL,         /* double, finite */
+  WLM_FIELD_REAL_OR_NULL, /* double; null stands for not a number */
+  WLM_FIELD_BOOL,         /* int, false or true */
+  WLM_FIELD_HASH          /* uint64_t[2], as 32 hexadecimal digits */
+} wlm_field_type;
+
+typedef struct wlm_field {
+  const char *key; /* in JSON */
+  wlm_field_table table;
+  wlm_field_type type;
+  size_t offset;       /* in wlm_measurement_record */
+  int64_t least, most; /* of a number; of a text's length */
+  const char *must_be; /* the rule in words */
+} wlm_field;
+
+enum { WLM_FIELD_COUNT = 31 };
+extern const wlm_field wlm_fields[WLM_FIELD_COUNT];
+
+/* Values by field. The caller knows the type; integers cover int, int64 and bool. */
+const char *wlm_field_text(const wlm_field *field, const wlm_measurement_record *record); /* never NULL */
+int64_t wlm_field_integer(const wlm_field *field, const wlm_measurement_record *record);
+double wlm_field_real(const wlm_field *field, const wlm_measurement_record *record);
+wlm_hash wlm_field_hash(const wlm_field *field, const wlm_measurement_record *record);
+/* Setters. An integer that does not fit, or text that is no hash, is answered with 0, else 1. */
+void wlm_field_set_text(const wlm_field *field, wlm_measurement_record *record, char *text); /* keeps the pointer */
+int wlm_field_set_integer(const wlm_field *field, wlm_measurement_record *record, int64_t value);
+void wlm_field_set_real(const wlm_field *field, wlm_measurement_record *record, double value);
+int wlm_field_set_hash(const wlm_field *field, wlm_measurement_record *record, const char *hex);
+
+/* Fills what follows from other fields (stats.size, stats.mean) once all are set. */
+void wlm_fields_derive(wlm_measurement_record *record);
+
+/* Decimal text of a finite double and back, whatever the program's locale is. */
+void wlm_real_print(double value, char text[32]);
+double wlm_real_parse(const char *text);
+
+#endif

@@ -1,0 +1,190 @@
+/* SQLite's JSON functions do the parsing, in a database without a file. Reals are taken from their text, because
+ * SQLite's own conversion may be off in the last digit and the id covers every bit. */
+#include "db/json_line.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "db/fields.h"
+#include "db/sqlite_util.h"
+
+enum { IS_OBJECT, HEADER, MEMBERS, NUMBER, STATEMENT_COUNT };
+static const char *const sql[STATEMENT_COUNT] = {
+    "SELECT CASE WHEN json_valid(?1) THEN json_type(?1) END",
+    "SELECT json_extract(?1, '$.warploom'), json_extract(?1, '$.version')",
+    "SELECT key, type, atom FROM json_each(?1)",
+    "SELECT ?1 -> ?2",
+};
+
+struct wlm_json_reader {
+  sqlite3 *db;
+  sqlite3_stmt *statements[STATEMENT_COUNT];
+};
+
+wlm_status wlm_json_reader_open(wlm_json_reader **out) {
+  wlm_status status;
+  wlm_json_reader *reader = wlm_alloc_zero(1, sizeof *reader);
+  *out = NULL;
+  if (!reader) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a reader of JSON lines");
+  int code = sqlite3_open_v2(":memory:", &reader->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY, NULL);
+  if (code != SQLITE_OK) WLM_TRY(wlm_sqlite_error(reader->db, code));
+  for (int i = 0; i < STATEMENT_COUNT; i++) WLM_TRY(wlm_sqlite_prepare(reader->db, sql[i], &reader->statements[i]));
+  *out = reader;
+  return WLM_OK;
+done:
+  wlm_json_reader_close(reader);
+  return status;
+}
+
+void wlm_json_reader_close(wlm_json_reader *reader) {
+  if (!reader) return;
+  for (int i = 0; i < STATEMENT_COUNT; i++) sqlite3_finalize(reader->statements[i]);
+  sqlite3_close(reader->db);
+  wlm_free(reader);
+}
+
+static wlm_status start(wlm_json_reader *reader, int which, const char *line, sqlite3_stmt **statement) {
+  int row;
+  *statement = reader->statements[which];
+  sqlite3_reset(*statement);
+  wlm_sqlite_bind_text(*statement, 1, line);
+  return which == MEMBERS ? WLM_OK : wlm_sqlite_step(*statement, &row);
+}
+
+static void release(sqlite3_stmt *statement) {
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+}
+
+static const char *text_of(sqlite3_stmt *row, int column) {
+  const char *text = (const char *)sqlite3_column_text(row, column);
+  return text ? text : "";
+}
+
+static wlm_status check_object(wlm_json_reader *reader, const char *line) {
+  sqlite3_stmt *row;
+  wlm_status status = start(reader, IS_OBJECT, line, &row);
+  if (status == WLM_OK && strcmp(text_of(row, 0), "object")) status = wlm_fail(WLM_ERR_PARSE, "not a JSON object");
+  release(row);
+  return status;
+}
+
+wlm_status wlm_json_read_header(wlm_json_reader *reader, const char *line) {
+  sqlite3_stmt *row = reader->statements[HEADER];
+  wlm_status status;
+  if (check_object(reader, line) != WLM_OK)
+    return wlm_fail(WLM_ERR_PARSE,
+                    "not a warploom export: the first line must be {\"warploom\":\"tuned\",\"version\":%d}",
+                    WLM_INTERCHANGE_VERSION);
+  WLM_TRY(start(reader, HEADER, line, &row));
+  if (strcmp(text_of(row, 0), "tuned"))
+    WLM_TRY(wlm_fail(WLM_ERR_PARSE, "not a warploom export: warploom must be \"tuned\""));
+  if (sqlite3_column_type(row, 1) != SQLITE_INTEGER) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "version must be an integer"));
+  if (sqlite3_column_int64(row, 1) != WLM_INTERCHANGE_VERSION)
+    WLM_TRY(wlm_fail(WLM_ERR_PARSE, "found version %s, expected %d", text_of(row, 1), WLM_INTERCHANGE_VERSION));
+done:
+  release(row);
+  return status;
+}
+
+static wlm_status read_real(wlm_json_reader *reader, const char *line, const wlm_field *field,
+                            wlm_measurement_record *record) {
+  sqlite3_stmt *row = reader->statements[NUMBER];
+  wlm_sqlite_bind_text(row, 2, field->key);
+  wlm_status status = start(reader, NUMBER, line, &row);
+  if (status == WLM_OK) wlm_field_set_real(field, record, wlm_real_parse(text_of(row, 0)));
+  release(row);
+  return status;
+}
+
+/* One member of the object, the row of MEMBERS: key, type, value. */
+static wlm_status read_value(wlm_json_reader *reader, const char *line, const wlm_field *field, sqlite3_stmt *member,
+                             wlm_measurement_record *record) {
+  const char *type = text_of(member, 1), *value = text_of(member, 2);
+  int integer = sqlite3_column_type(member, 2) == SQLITE_INTEGER && !strcmp(type, "integer");
+  int text = !strcmp(type, "text"), fits = 0;
+  switch (field->type) {
+    case WLM_FIELD_TEXT: {
+      char *copy = text ? wlm_strdup(value) : NULL;
+      if (text && !copy) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "value of %s", field->key);
+      wlm_field_set_text(field, record, copy);
+      fits = text;
+      break;
+    }
+    case WLM_FIELD_INT:
+    case WLM_FIELD_INT64:
+      fits = integer && wlm_field_set_integer(field, record, sqlite3_column_int64(member, 2));
+      break;
+    case WLM_FIELD_BOOL:
+      fits = !strcmp(type, "true") || !strcmp(type, "false");
+      wlm_field_set_integer(field, record, !strcmp(type, "true"));
+      break;
+    case WLM_FIELD_REAL:
+    case WLM_FIELD_REAL_OR_NULL:
+      if (!strcmp(type, "integer") || !strcmp(type, "real")) return read_real(reader, line, field, record);
+      wlm_field_set_real(field, record, (double)NAN);
+      fits = !strcmp(type, "null") && field->type == WLM_FIELD_REAL_OR_NULL;
+      break;
+    case WLM_FIELD_HASH: fits = text && wlm_field_set_hash(field, record, value); break;
+  }
+  return fits ? WLM_OK : wlm_fail(WLM_ERR_PARSE, "%s must be %s", field->key, field->must_be);
+}
+
+static int field_of(const char *key) {
+  for (int i = 0; i < WLM_FIELD_COUNT; i++)
+    if (!strcmp(wlm_fields[i].key, key)) return i;
+  return -1;
+}
+
+/* Sets every field from the line; id gets the stated one, "" if none. */
+static wlm_status read_members(wlm_json_reader *reader, const char *line, wlm_measurement_record *record,
+                               char id[WLM_HASH_HEX]) {
+  sqlite3_stmt *member;
+  char seen[WLM_FIELD_COUNT] = {0};
+  wlm_status status = start(reader, MEMBERS, line, &member);
+  int more;
+  id[0] = 0;
+  for (;;) {
+    WLM_TRY(wlm_sqlite_step(member, &more));
+    if (!more) break;
+    const char *key = text_of(member, 0);
+    int is_id = !strcmp(key, "id"), field = field_of(key);
+    if (!is_id && field < 0) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "unknown key %.80s", key));
+    if (is_id ? id[0] : seen[field]) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "%s occurs twice", key));
+    if (is_id) {
+      wlm_hash hash;
+      if (!wlm_hash_from_hex(text_of(member, 2), &hash))
+        WLM_TRY(wlm_fail(WLM_ERR_PARSE, "id must be 32 lower-case hexadecimal digits"));
+      wlm_hash_to_hex(hash, id);
+    } else {
+      seen[field] = 1;
+      WLM_TRY(read_value(reader, line, &wlm_fields[field], member, record));
+    }
+  }
+  if (!id[0]) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "id is missing"));
+  for (int i = 0; i < WLM_FIELD_COUNT; i++)
+    if (!seen[i]) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "%s is missing", wlm_fields[i].key));
+done:
+  release(member);
+  return status;
+}
+
+wlm_status wlm_json_read_measurement(wlm_json_reader *reader, const char *line, wlm_measurement_record *record) {
+  char stated[WLM_HASH_HEX], id[WLM_HASH_HEX];
+  wlm_status status;
+  *record = (wlm_measurement_record){0};
+  WLM_TRY(check_object(reader, line));
+  WLM_TRY(read_members(reader, line, record, stated));
+  wlm_fields_derive(record);
+  status = wlm_measurement_check(record);
+  if (status == WLM_ERR_INVALID_ARGUMENT) status = WLM_ERR_PARSE; /* the detail text stays */
+  WLM_TRY(status);
+  WLM_TRY(wlm_measurement_id(record, id));
+  if (strcmp(id, stated))
+    WLM_TRY(
+        wlm_fail(WLM_ERR_PARSE, "id is %s, but the content has %s: the line was changed after its export", stated, id));
+done:
+  if (status != WLM_OK) wlm_measurement_release(record);
+  return status;
+}

@@ -1,0 +1,20 @@
+/* Reads the lines of an interchange file. Strict: a line must be a JSON object with exactly the keys of a measurement
+ * and its id, each of its type, and the id must be the one of the content. Unknown keys are refused, since an id
+ * can't vouch for what this version does not know. The order of the keys and spaces between them are free. */
+#ifndef WLM_DB_JSON_LINE_H
+#define WLM_DB_JSON_LINE_H
+
+#include "db/record.h"
+
+enum { WLM_INTERCHANGE_VERSION = 1 };
+
+typedef struct wlm_json_reader wlm_json_reader;
+wlm_status wlm_json_reader_open(wlm_json_reader **reader);
+void wlm_json_reader_close(wlm_json_reader *reader); /* NULL is allowed */
+
+/* The first line, {"warploom":"tuned","version":1}. WLM_ERR_PARSE says what is wrong, without file and line. */
+wlm_status wlm_json_read_header(wlm_json_reader *reader, const char *line);
+/* A record that owns its strings. WLM_ERR_PARSE as above. */
+wlm_status wlm_json_read_measurement(wlm_json_reader *reader, const char *line, wlm_measurement_record *record);
+
+#endif

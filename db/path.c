@@ -1,0 +1,106 @@
+#include "db/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/memory.h"
+
+static wlm_status default_path(const char *variable, const char *below_home, const char *file, wlm_text *out) {
+  const char *base = getenv(variable), *home = getenv("HOME");
+  if (base && base[0] == '/') /* the XDG rules: a relative path is to be ignored */
+    wlm_text_printf(out, "%s/warploom/%s", base, file);
+  else if (home && home[0] == '/')
+    wlm_text_printf(out, "%s/%s/warploom/%s", home, below_home, file);
+  else
+    return wlm_fail(WLM_ERR_NOT_FOUND, "no folder for %s: set %s or HOME to an absolute path, or name a file", file,
+                    variable);
+  return out->failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", file) : WLM_OK;
+}
+
+wlm_status wlm_store_default_path(wlm_text *out) {
+  return default_path("XDG_DATA_HOME", ".local/share", "tuned.db", out);
+}
+
+wlm_status wlm_kernel_cache_default_path(wlm_text *out) {
+  return default_path("XDG_CACHE_HOME", ".cache", "kernels.db", out);
+}
+
+wlm_status wlm_path_make_parents(const char *path) {
+  char *folder = wlm_strdup(path);
+  if (!folder) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path %s", path);
+  wlm_status status = WLM_OK;
+  for (char *slash = strchr(folder + 1, '/'); slash && status == WLM_OK; slash = strchr(slash + 1, '/')) {
+    *slash = 0;
+    if (mkdir(folder, 0777) && errno != EEXIST) {
+      int cause = errno; /* "/" of a read-only system and the like exist all the same */
+      struct stat info;
+      if (stat(folder, &info) || !S_ISDIR(info.st_mode))
+        status = wlm_fail(WLM_ERR_IO, "%s: cannot make this folder: %s", folder, strerror(cause));
+    }
+    *slash = '/';
+  }
+  wlm_free(folder);
+  return status;
+}
+
+static int write_all(int fd, const char *data, size_t size) {
+  while (size) {
+    ssize_t wrote = write(fd, data, size);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return 0;
+    data += wrote;
+    size -= (size_t)wrote;
+  }
+  return 1;
+}
+
+/* The name becomes durable with its folder. Some file systems can't sync a folder, so the result is not asked. */
+static void sync_folder_of(const char *path) {
+  wlm_text folder = {0};
+  const char *slash = strrchr(path, '/');
+  wlm_text_append(&folder, path, slash ? (size_t)(slash - path) + 1 : 0);
+  int fd = folder.failed ? -1 : open(slash ? folder.data : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) {
+    fsync(fd);
+    close(fd);
+  }
+  wlm_text_release(&folder);
+}
+
+static wlm_status write_to(const char *path, int flags, int durable, const char *data, size_t size) {
+  int fd = open(path, flags | O_WRONLY | O_CLOEXEC, 0666);
+  if (fd < 0) return wlm_fail(WLM_ERR_IO, "%s: cannot open for writing: %s", path, strerror(errno));
+  wlm_status status = WLM_OK;
+  if (!write_all(fd, data, size) || (durable && fsync(fd)))
+    status = wlm_fail(WLM_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+  if (close(fd) && status == WLM_OK) status = wlm_fail(WLM_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+  return status;
+}
+
+wlm_status wlm_path_write(const char *path, const char *data, size_t size) {
+  char real[PATH_MAX]; /* a symbolic link stays one: its target is replaced */
+  struct stat info;
+  const char *target = realpath(path, real) ? real : path;
+  if (!stat(target, &info) && !S_ISREG(info.st_mode)) return write_to(target, 0, 0, data, size);
+
+  static atomic_uint serial; /* threads and processes each write a file of their own */
+  wlm_text fresh = {0};
+  wlm_status status;
+  wlm_text_printf(&fresh, "%s.tmp-%ld-%u", target, (long)getpid(), atomic_fetch_add(&serial, 1));
+  if (fresh.failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", target);
+  WLM_TRY(write_to(fresh.data, O_CREAT | O_TRUNC, 1, data, size));
+  if (rename(fresh.data, target))
+    status = wlm_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s", target, fresh.data, strerror(errno));
+  else
+    sync_folder_of(target);
+done:
+  if (status != WLM_OK) unlink(fresh.data);
+  wlm_text_release(&fresh);
+  return status;
+}

@@ -1,0 +1,18 @@
+/* Where the databases live by default, and the few things done to files besides SQLite. */
+#ifndef WLM_DB_PATH_H
+#define WLM_DB_PATH_H
+
+#include "common/text.h"
+
+/* $XDG_DATA_HOME/warploom/tuned.db or $HOME/.local/share/..., $XDG_CACHE_HOME/warploom/kernels.db or
+ * $HOME/.cache/...; WLM_ERR_NOT_FOUND where neither variable holds an absolute path. Appended to `out`. */
+wlm_status wlm_store_default_path(wlm_text *out);
+wlm_status wlm_kernel_cache_default_path(wlm_text *out);
+
+/* Makes the folders above the file `path`. */
+wlm_status wlm_path_make_parents(const char *path);
+/* Writes a whole file: into a new one beside it, to the disk, then renamed over `path`, so that a reader or a crash
+ * sees the old content or the new, never a part. What is no ordinary file (a pipe, /dev/stdout) is written in place. */
+wlm_status wlm_path_write(const char *path, const char *data, size_t size);
+
+#endif

@@ -1,0 +1,194 @@
+#include "db/record.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "db/fields.h"
+
+void wlm_device_class(const wlm_device_record *device, wlm_text *out) {
+  wlm_text_printf(out, "%s/%s/%s/%d", device->kind ? device->kind : "", device->arch ? device->arch : "",
+                  device->name ? device->name : "", device->processors);
+}
+
+/* ---- checks ---- */
+
+/* Length of the well-formed UTF-8 character at `s`, 0 if there is none (overlong, surrogate, cut). */
+static int utf8_length(const unsigned char *s) {
+  if (s[0] < 0x80) return 1;
+  int length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+  if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
+  for (int i = 1; i < length; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
+  if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
+  return length;
+}
+
+static int is_utf8(const char *text) {
+  for (const unsigned char *s = (const unsigned char *)text; *s;) {
+    int length = utf8_length(s);
+    if (!length) return 0;
+    s += length;
+  }
+  return 1;
+}
+
+static int value_is_possible(const wlm_field *field, const wlm_measurement_record *record) {
+  switch (field->type) {
+    case WLM_FIELD_TEXT: {
+      const char *text = wlm_field_text(field, record);
+      return (int64_t)strlen(text) >= field->least && is_utf8(text);
+    }
+    case WLM_FIELD_INT:
+    case WLM_FIELD_INT64:
+    case WLM_FIELD_BOOL: {
+      int64_t value = wlm_field_integer(field, record);
+      return value >= field->least && value <= field->most;
+    }
+    case WLM_FIELD_REAL:
+    case WLM_FIELD_REAL_OR_NULL: {
+      double value = wlm_field_real(field, record);
+      if (!isfinite(value)) return field->type == WLM_FIELD_REAL_OR_NULL && record->failed;
+      return value >= (double)field->least && value <= (double)field->most;
+    }
+    case WLM_FIELD_HASH: return 1;
+  }
+  return 0;
+}
+
+/* Rules between fields: what must hold, in words. */
+static const char *broken_rule(const wlm_measurement_record *r) {
+  const wlm_stats *s = &r->stats;
+  wlm_hash hash;
+  if (r->source_hash && *r->source_hash && !wlm_hash_from_hex(r->source_hash, &hash))
+    return "source_hash must be 32 lower-case hexadecimal digits";
+  if (s->longest > s->nnz) return "longest must not be greater than nnz";
+  if (s->empty_rows > s->rows_le_4 || s->rows_le_4 > s->rows_le_16 || s->rows_le_16 > s->rows)
+    return "empty_rows <= rows_le_4 <= rows_le_16 <= rows must hold";
+  if (s->nnz && !s->rows) return "nnz must be 0 where rows is 0";
+  if (r->failed) {
+    if (r->time_ps || r->spread_ps) return "time_ps and spread_ps must be 0 where failed is true";
+    return r->reason && *r->reason ? NULL : "reason must be a string that is not empty where failed is true";
+  }
+  if (!r->time_ps) return "time_ps must be a positive integer";
+  if (!r->samples) return "samples must be a positive integer";
+  if (!r->calls_per_sample) return "calls_per_sample must be a positive integer";
+  if (!r->source_hash || !*r->source_hash) return "source_hash must be 32 lower-case hexadecimal digits";
+  return r->reason && *r->reason ? "reason must be empty where failed is false" : NULL;
+}
+
+wlm_status wlm_measurement_check(const wlm_measurement_record *record) {
+  for (int i = 0; i < WLM_FIELD_COUNT; i++)
+    if (!value_is_possible(&wlm_fields[i], record))
+      return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s must be %s%s", wlm_fields[i].key, wlm_fields[i].must_be,
+                      wlm_fields[i].type == WLM_FIELD_TEXT ? " of valid UTF-8" : "");
+  const char *rule = broken_rule(record);
+  return rule ? wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s", rule) : WLM_OK;
+}
+
+/* ---- canonical JSON and ids ---- */
+
+static void put_value(const wlm_field *field, const wlm_measurement_record *record, wlm_text *out) {
+  char digits[WLM_HASH_HEX];
+  switch (field->type) {
+    case WLM_FIELD_TEXT: wlm_text_json_string(out, wlm_field_text(field, record)); break;
+    case WLM_FIELD_INT:
+    case WLM_FIELD_INT64: wlm_text_printf(out, "%lld", (long long)wlm_field_integer(field, record)); break;
+    case WLM_FIELD_BOOL: wlm_text_puts(out, wlm_field_integer(field, record) ? "true" : "false"); break;
+    case WLM_FIELD_REAL:
+    case WLM_FIELD_REAL_OR_NULL: {
+      double value = wlm_field_real(field, record);
+      if (isfinite(value)) wlm_real_print(value, digits);
+      wlm_text_puts(out, isfinite(value) ? digits : "null");
+      break;
+    }
+    case WLM_FIELD_HASH:
+      wlm_hash_to_hex(wlm_field_hash(field, record), digits);
+      wlm_text_json_string(out, digits);
+      break;
+  }
+}
+
+/* The members of one table, or of all, each after a comma. */
+static void put_members(const wlm_measurement_record *record, wlm_field_table table, wlm_text *out) {
+  for (int i = 0; i < WLM_FIELD_COUNT; i++) {
+    if (table != WLM_TABLE_COUNT && wlm_fields[i].table != table) continue;
+    wlm_text_printf(out, ",\"%s\":", wlm_fields[i].key);
+    put_value(&wlm_fields[i], record, out);
+  }
+}
+
+void wlm_measurement_json(const wlm_measurement_record *record, const char *id, wlm_text *out) {
+  size_t start = out->size;
+  if (id) wlm_text_printf(out, "{\"id\":\"%s\"", id);
+  put_members(record, WLM_TABLE_COUNT, out);
+  if (!id && !out->failed) out->data[start] = '{'; /* in the place of the first comma */
+  wlm_text_puts(out, "}");
+}
+
+/* Hash of a part of the line: its members as an object of their own. */
+static wlm_status part_id(const wlm_measurement_record *record, wlm_field_table table, wlm_text *scratch,
+                          char id[WLM_HASH_HEX]) {
+  scratch->size = 0;
+  put_members(record, table, scratch);
+  wlm_text_puts(scratch, "}");
+  if (scratch->failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "canonical line of a measurement");
+  scratch->data[0] = '{';
+  wlm_hash_to_hex(wlm_hash_bytes(scratch->data, scratch->size), id);
+  return WLM_OK;
+}
+
+wlm_status wlm_measurement_id(const wlm_measurement_record *record, char id[WLM_HASH_HEX]) {
+  wlm_text line = {0};
+  wlm_status status = part_id(record, WLM_TABLE_COUNT, &line, id);
+  wlm_text_release(&line);
+  return status;
+}
+
+wlm_status wlm_measurement_ids(const wlm_measurement_record *record, wlm_record_ids *ids) {
+  wlm_text line = {0};
+  wlm_status status = part_id(record, WLM_TABLE_DEVICE, &line, ids->device);
+  if (status == WLM_OK) status = part_id(record, WLM_TABLE_MATRIX, &line, ids->matrix);
+  if (status == WLM_OK) status = part_id(record, WLM_TABLE_VARIANT, &line, ids->variant);
+  if (status == WLM_OK) status = part_id(record, WLM_TABLE_COUNT, &line, ids->measurement);
+  wlm_text_release(&line);
+  return status;
+}
+
+/* ---- copies ---- */
+
+wlm_status wlm_measurement_copy(const wlm_measurement_record *record, wlm_measurement_record *copy) {
+  *copy = *record;
+  int failed = 0;
+  for (int i = 0; i < WLM_FIELD_COUNT; i++) {
+    if (wlm_fields[i].type != WLM_FIELD_TEXT) continue;
+    char *text = wlm_strdup(wlm_field_text(&wlm_fields[i], record));
+    failed |= !text;
+    wlm_field_set_text(&wlm_fields[i], copy, text);
+  }
+  if (!failed) return WLM_OK;
+  wlm_measurement_release(copy);
+  return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "copy of a measurement");
+}
+
+void wlm_measurement_release(wlm_measurement_record *record) {
+  for (int i = 0; i < WLM_FIELD_COUNT; i++)
+    if (wlm_fields[i].type == WLM_FIELD_TEXT) wlm_free(*(char **)((char *)record + wlm_fields[i].offset));
+  *record = (wlm_measurement_record){0};
+}
+
+wlm_status wlm_measurements_reserve(wlm_measurement_record **records, int64_t count, int64_t *capacity) {
+  if (count < *capacity) return WLM_OK;
+  int64_t more = *capacity ? *capacity * 2 : 64;
+  wlm_measurement_record *moved = wlm_realloc(*records, (size_t)more * sizeof *moved);
+  if (!moved) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%lld measurements", (long long)more);
+  *records = moved;
+  *capacity = more;
+  return WLM_OK;
+}
+
+void wlm_measurements_free(wlm_measurement_record *records, int64_t count) {
+  for (int64_t i = 0; i < count; i++) wlm_measurement_release(&records[i]);
+  wlm_free(records);
+}

@@ -1,0 +1,66 @@
+/* What the store keeps: one candidate timed once on one matrix and one device, as a plain struct.
+ *
+ * Every text may be NULL, which means "". A record is identified by its content: the id is the xxh3-128
+ * of the canonical JSON line below, so that equal measurements made or imported twice are one row, any
+ * difference is another row, and merging two stores is a union that cannot conflict. Devices, matrices
+ * and variants have ids of their own, made the same way from their part of the line.
+ *
+ * The canonical line is one flat JSON object with exactly the keys of db/fields.h in that order, no
+ * spaces, integers in decimal and reals in the fewest of 15 to 17 digits that give the same double. */
+#ifndef WLM_DB_RECORD_H
+#define WLM_DB_RECORD_H
+
+#include "common/hash.h"
+#include "common/text.h"
+
+typedef struct wlm_device_record {
+  char *name; /* "NVIDIA H200", or the CPU's model */
+  char *kind; /* "cuda" or "host" */
+  char *arch; /* "sm_90", or what the host compiler was told of the CPU */
+  int processors;
+  int64_t memory_bytes;
+} wlm_device_record;
+
+typedef struct wlm_measurement_record {
+  wlm_device_record device;
+  char *matrix_name;
+  wlm_stats stats; /* mean is not stored: it is nnz / rows */
+  char *variant;
+  char *source_hash; /* 32 hexadecimal digits; "" only where it failed before there was a source */
+  char *problem;     /* wlm_spec_key */
+  int64_t n;
+  char *compiler; /* "nvrtc 13.0", "cc 12.2.0" */
+  char *driver;
+  char *clock;                /* free text on clocks and the state of the L2, "hot" */
+  int64_t time_ps, spread_ps; /* median and interquartile range of one call; both 0 where it failed */
+  int samples;
+  int64_t calls_per_sample;
+  double max_rel_err; /* not a number where unknown, allowed only where it failed */
+  int failed;
+  char *reason;    /* why it failed */
+  int64_t made_at; /* seconds since 1970 */
+} wlm_measurement_record;
+
+typedef struct wlm_record_ids {
+  char device[WLM_HASH_HEX], matrix[WLM_HASH_HEX], variant[WLM_HASH_HEX], measurement[WLM_HASH_HEX];
+} wlm_record_ids;
+
+/* Devices of one class may use each other's measurements: "cuda/sm_90/NVIDIA H200/132". */
+void wlm_device_class(const wlm_device_record *device, wlm_text *out);
+
+/* WLM_ERR_INVALID_ARGUMENT naming the first field that can't be true. */
+wlm_status wlm_measurement_check(const wlm_measurement_record *record);
+/* The canonical line, without a line end; with `id` that comes first as the key "id". */
+void wlm_measurement_json(const wlm_measurement_record *record, const char *id, wlm_text *out);
+wlm_status wlm_measurement_id(const wlm_measurement_record *record, char id[WLM_HASH_HEX]);
+wlm_status wlm_measurement_ids(const wlm_measurement_record *record, wlm_record_ids *ids);
+
+/* A copy that owns its strings; release it. Releasing a zeroed record does nothing. */
+wlm_status wlm_measurement_copy(const wlm_measurement_record *record, wlm_measurement_record *copy);
+void wlm_measurement_release(wlm_measurement_record *record);
+/* An array that grows: room for one more record after the first `count`. */
+wlm_status wlm_measurements_reserve(wlm_measurement_record **records, int64_t count, int64_t *capacity);
+/* Releases each record and the array. */
+void wlm_measurements_free(wlm_measurement_record *records, int64_t count);
+
+#endif

@@ -1,0 +1,110 @@
+/* Journal mode: both databases keep SQLite's rollback journal and never use WAL. WAL needs memory shared by all
+ * readers and writers, which network file systems (home folders of clusters) do not give, and leaves side files
+ * that a copy or a read-only medium loses. What WAL is good at, many writes a second beside readers, is not needed:
+ * a tuner writes once for a candidate that took milliseconds to seconds to measure. One rule everywhere also needs
+ * no guess about the file system.
+ *
+ * synchronous=FULL for measurements: a put that returned is on the disk. Kernels are recompiled when lost and each
+ * blob carries its hash, so there the disk is not waited for. */
+#include "db/schema.h"
+
+#include <stddef.h>
+
+#define TEXT_ID "TEXT PRIMARY KEY NOT NULL CHECK (length(id) = 32)"
+
+static const char tuned_1[] =
+    "CREATE TABLE device ("
+    "  id " TEXT_ID
+    ","
+    "  kind TEXT NOT NULL CHECK (kind <> ''),"
+    "  arch TEXT NOT NULL,"
+    "  name TEXT NOT NULL CHECK (name <> ''),"
+    "  processors INTEGER NOT NULL CHECK (processors > 0),"
+    "  memory_bytes INTEGER NOT NULL CHECK (memory_bytes >= 0),"
+    "  class TEXT NOT NULL"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE matrix ("
+    "  id " TEXT_ID
+    ","
+    "  name TEXT NOT NULL,"
+    "  fingerprint TEXT NOT NULL CHECK (length(fingerprint) = 32),"
+    "  rows INTEGER NOT NULL CHECK (rows >= 0),"
+    "  cols INTEGER NOT NULL CHECK (cols >= 0),"
+    "  nnz INTEGER NOT NULL CHECK (nnz >= 0),"
+    "  longest INTEGER NOT NULL CHECK (longest BETWEEN 0 AND nnz),"
+    "  empty_rows INTEGER NOT NULL CHECK (empty_rows BETWEEN 0 AND rows_le_4),"
+    "  rows_le_4 INTEGER NOT NULL CHECK (rows_le_4 <= rows_le_16),"
+    "  rows_le_16 INTEGER NOT NULL CHECK (rows_le_16 <= rows),"
+    "  cv REAL NOT NULL CHECK (cv >= 0),"
+    "  top_share REAL NOT NULL CHECK (top_share BETWEEN 0 AND 1)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE variant ("
+    "  id " TEXT_ID
+    ","
+    "  name TEXT NOT NULL CHECK (name <> ''),"
+    "  source_hash TEXT NOT NULL CHECK (length(source_hash) IN (0, 32))"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE measurement ("
+    "  id " TEXT_ID
+    ","
+    "  problem TEXT NOT NULL CHECK (problem <> ''),"
+    "  n INTEGER NOT NULL CHECK (n >= 0),"
+    "  compiler TEXT NOT NULL,"
+    "  driver TEXT NOT NULL,"
+    "  clock TEXT NOT NULL,"
+    "  time_ps INTEGER NOT NULL CHECK (CASE failed WHEN 0 THEN time_ps > 0 ELSE time_ps = 0 END),"
+    "  spread_ps INTEGER NOT NULL CHECK (spread_ps >= 0),"
+    "  samples INTEGER NOT NULL CHECK (samples >= 0),"
+    "  calls_per_sample INTEGER NOT NULL CHECK (calls_per_sample >= 0),"
+    "  max_rel_err REAL CHECK (CASE WHEN max_rel_err IS NULL THEN failed ELSE max_rel_err >= 0 END),"
+    "  failed INTEGER NOT NULL CHECK (failed IN (0, 1)),"
+    "  reason TEXT NOT NULL CHECK ((reason <> '') = failed),"
+    "  made_at INTEGER NOT NULL CHECK (made_at >= 0),"
+    "  device TEXT NOT NULL REFERENCES device (id),"
+    "  matrix TEXT NOT NULL REFERENCES matrix (id),"
+    "  variant TEXT NOT NULL REFERENCES variant (id)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE pin ("
+    "  class TEXT NOT NULL,"
+    "  bucket TEXT NOT NULL,"
+    "  problem TEXT NOT NULL,"
+    "  n INTEGER NOT NULL,"
+    "  variant TEXT NOT NULL,"
+    "  PRIMARY KEY (class, bucket, problem, n)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE model ("
+    "  class TEXT NOT NULL,"
+    "  name TEXT NOT NULL,"
+    "  made_at INTEGER NOT NULL,"
+    "  data BLOB NOT NULL,"
+    "  PRIMARY KEY (class, name)"
+    ") STRICT;"
+    "PRAGMA application_id = 0x574c4d74;" /* WLMt */
+    "PRAGMA user_version = 1;";
+
+static const char kernels_1[] =
+    "CREATE TABLE kernel ("
+    "  key TEXT PRIMARY KEY NOT NULL,"
+    "  hash TEXT NOT NULL,"
+    "  data BLOB NOT NULL"
+    ") STRICT;"
+    "PRAGMA application_id = 0x574c4d6b;" /* WLMk */
+    "PRAGMA user_version = 1;";
+
+static const char *const tuned_steps[] = {tuned_1};
+static const char *const kernels_steps[] = {kernels_1};
+
+#define STEP_COUNT(steps) (int)(sizeof(steps) / sizeof *(steps))
+const wlm_schema wlm_schema_tuned = {
+    "a tuning database",
+    0x574c4d74,
+    STEP_COUNT(tuned_steps),
+    tuned_steps,
+    "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON;",
+    60000};
+const wlm_schema wlm_schema_kernels = {"a kernel cache",
+                                       0x574c4d6b,
+                                       STEP_COUNT(kernels_steps),
+                                       kernels_steps,
+                                       "PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON;",
+                                       5000};

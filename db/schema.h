@@ -1,0 +1,17 @@
+/* The two databases as SQL text, and what every warploom database has in common. */
+#ifndef WLM_DB_SCHEMA_H
+#define WLM_DB_SCHEMA_H
+
+typedef struct wlm_schema {
+  const char *what;         /* for messages: "a tuning database" */
+  int application_id;       /* in bytes 68 to 71 of the file: whose it is */
+  int version;              /* PRAGMA user_version after the last step */
+  const char *const *steps; /* steps[v] leads from version v to v + 1 and says so; steps[0] makes a new file ours */
+  const char *settings;     /* of each connection */
+  int busy_ms;              /* how long to wait for other processes */
+} wlm_schema;
+
+extern const wlm_schema wlm_schema_tuned;   /* measurements: precious */
+extern const wlm_schema wlm_schema_kernels; /* compiled kernels: may be deleted at any time */
+
+#endif

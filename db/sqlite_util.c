@@ -1,0 +1,87 @@
+#include "db/sqlite_util.h"
+
+#include <string.h>
+
+static const struct {
+  int code; /* primary result code */
+  wlm_status status;
+  const char *mend;
+} mends[] = {
+    {SQLITE_CORRUPT, WLM_ERR_DATABASE, "the file is damaged: run 'warploom db check' on it, or move it away"},
+    {SQLITE_NOTADB, WLM_ERR_DATABASE, "the file is damaged or no database: move it away or name another with --db"},
+    {SQLITE_FULL, WLM_ERR_IO, "nothing of this write was kept: free some space and try again"},
+    {SQLITE_IOERR, WLM_ERR_IO, "nothing of this write was kept: check the file system and try again"},
+    {SQLITE_BUSY, WLM_ERR_IO, "another process keeps it locked: try again when that is done"},
+    {SQLITE_LOCKED, WLM_ERR_IO, "another connection keeps it locked: try again when that is done"},
+    {SQLITE_READONLY, WLM_ERR_IO, "make the file and its folder writable or name another with --db"},
+    {SQLITE_CANTOPEN, WLM_ERR_IO, "make the file and its folder writable or name another with --db"},
+    {SQLITE_PERM, WLM_ERR_IO, "make the file and its folder writable or name another with --db"},
+    {SQLITE_NOMEM, WLM_ERR_OUT_OF_MEMORY, "free some memory and try again"},
+};
+
+wlm_status wlm_sqlite_error(sqlite3 *db, int code) {
+  const char *path = db ? sqlite3_db_filename(db, "main") : NULL;
+  const char *said = db ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+  wlm_status status = WLM_ERR_DATABASE;
+  const char *mend = "run 'warploom db check' on it, or move it away";
+  for (size_t i = 0; i < sizeof mends / sizeof *mends; i++)
+    if (mends[i].code == (code & 0xff)) {
+      status = mends[i].status;
+      mend = mends[i].mend;
+    }
+  return wlm_fail(status, "%s: %s (SQLite code %d); %s", path && *path ? path : "database", said, code, mend);
+}
+
+wlm_status wlm_sqlite_run(sqlite3 *db, const char *sql) {
+  int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+  return code == SQLITE_OK ? WLM_OK : wlm_sqlite_error(db, sqlite3_extended_errcode(db));
+}
+
+wlm_status wlm_sqlite_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement) {
+  int code = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
+  return code == SQLITE_OK ? WLM_OK : wlm_sqlite_error(db, sqlite3_extended_errcode(db));
+}
+
+wlm_status wlm_sqlite_step(sqlite3_stmt *statement, int *row) {
+  sqlite3 *db = sqlite3_db_handle(statement);
+  int code = sqlite3_step(statement);
+  *row = code == SQLITE_ROW;
+  if (*row) return WLM_OK;
+  wlm_status status = code == SQLITE_DONE ? WLM_OK : wlm_sqlite_error(db, sqlite3_extended_errcode(db));
+  sqlite3_reset(statement);
+  return status;
+}
+
+wlm_status wlm_sqlite_execute(sqlite3_stmt *statement) {
+  int row;
+  wlm_status status = wlm_sqlite_step(statement, &row);
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+  return status;
+}
+
+wlm_status wlm_sqlite_integer(sqlite3 *db, const char *sql, int64_t *value) {
+  sqlite3_stmt *statement = NULL;
+  int row = 0;
+  wlm_status status;
+  *value = 0;
+  WLM_TRY(wlm_sqlite_prepare(db, sql, &statement));
+  WLM_TRY(wlm_sqlite_step(statement, &row));
+  if (row) *value = sqlite3_column_int64(statement, 0);
+done:
+  sqlite3_finalize(statement);
+  return status;
+}
+
+void wlm_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text) {
+  sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
+}
+
+wlm_status wlm_sqlite_begin(sqlite3 *db) { return wlm_sqlite_run(db, "BEGIN IMMEDIATE"); }
+
+wlm_status wlm_sqlite_end(sqlite3 *db, wlm_status status) {
+  if (status == WLM_OK) status = wlm_sqlite_run(db, "COMMIT");
+  /* Some errors have rolled back already. The rollback's own result adds nothing to the first error. */
+  if (!sqlite3_get_autocommit(db)) sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+  return status;
+}

@@ -1,0 +1,308 @@
+#include "db/store.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "db/database.h"
+#include "db/fields.h"
+
+/* ?1 is the row's id, then the table's fields in the order of wlm_fields, then what else the table holds. */
+static const char *const insert_sql[WLM_TABLE_COUNT] = {
+    "INSERT INTO device (id, kind, arch, name, processors, memory_bytes, class)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
+    "INSERT INTO matrix (id, name, fingerprint, rows, cols, nnz, longest, empty_rows, rows_le_4, rows_le_16, cv,"
+    " top_share) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (id) DO NOTHING",
+    "INSERT INTO variant (id, name, source_hash) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING",
+    "INSERT INTO measurement (id, problem, n, compiler, driver, clock, time_ps, spread_ps, samples, calls_per_sample,"
+    " max_rel_err, failed, reason, made_at, device, matrix, variant)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"
+    " ON CONFLICT (id) DO NOTHING"};
+
+/* All fields in the order of wlm_fields, then the ids and the class. ?1 is a device class or NULL. Left joins, so that
+ * a row that refers to nothing shows as damaged instead of not at all. */
+static const char select_sql[] =
+    "SELECT d.kind, d.arch, d.name, d.processors, d.memory_bytes,"
+    " x.name, x.fingerprint, x.rows, x.cols, x.nnz, x.longest, x.empty_rows, x.rows_le_4, x.rows_le_16, x.cv,"
+    " x.top_share, v.name, v.source_hash,"
+    " m.problem, m.n, m.compiler, m.driver, m.clock, m.time_ps, m.spread_ps, m.samples, m.calls_per_sample,"
+    " m.max_rel_err, m.failed, m.reason, m.made_at,"
+    " m.id, d.id, x.id, v.id, d.class"
+    " FROM measurement m LEFT JOIN device d ON d.id = m.device LEFT JOIN matrix x ON x.id = m.matrix"
+    " LEFT JOIN variant v ON v.id = m.variant WHERE ?1 IS NULL OR d.class = ?1 ORDER BY m.id";
+enum { COLUMN_ID = WLM_FIELD_COUNT, COLUMN_DEVICE, COLUMN_MATRIX, COLUMN_VARIANT, COLUMN_CLASS };
+
+struct wlm_store {
+  sqlite3 *db;
+  sqlite3_stmt *insert[WLM_TABLE_COUNT]; /* NULL when opened for reading */
+  sqlite3_stmt *select;
+};
+
+wlm_status wlm_store_open(const char *path, wlm_store_mode mode, wlm_store **out) {
+  wlm_status status;
+  wlm_store *store = wlm_alloc_zero(1, sizeof *store);
+  *out = NULL;
+  if (!store) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a store");
+  WLM_TRY(wlm_database_open(path, mode == WLM_STORE_WRITE, &wlm_schema_tuned, &store->db));
+  WLM_TRY(wlm_sqlite_prepare(store->db, select_sql, &store->select));
+  for (int t = 0; mode == WLM_STORE_WRITE && t < WLM_TABLE_COUNT; t++)
+    WLM_TRY(wlm_sqlite_prepare(store->db, insert_sql[t], &store->insert[t]));
+  *out = store;
+  return WLM_OK;
+done:
+  wlm_store_close(store);
+  return status;
+}
+
+void wlm_store_close(wlm_store *store) {
+  if (!store) return;
+  for (int t = 0; t < WLM_TABLE_COUNT; t++) sqlite3_finalize(store->insert[t]);
+  sqlite3_finalize(store->select);
+  sqlite3_close(store->db);
+  wlm_free(store);
+}
+
+/* ---- writing ---- */
+
+static void bind_field(sqlite3_stmt *statement, int index, const wlm_field *field,
+                       const wlm_measurement_record *record) {
+  char digits[WLM_HASH_HEX];
+  switch (field->type) {
+    case WLM_FIELD_TEXT: wlm_sqlite_bind_text(statement, index, wlm_field_text(field, record)); break;
+    case WLM_FIELD_INT:
+    case WLM_FIELD_INT64:
+    case WLM_FIELD_BOOL: sqlite3_bind_int64(statement, index, wlm_field_integer(field, record)); break;
+    case WLM_FIELD_REAL:
+    case WLM_FIELD_REAL_OR_NULL:
+      if (isfinite(wlm_field_real(field, record)))
+        sqlite3_bind_double(statement, index, wlm_field_real(field, record));
+      else
+        sqlite3_bind_null(statement, index);
+      break;
+    case WLM_FIELD_HASH:
+      wlm_hash_to_hex(wlm_field_hash(field, record), digits);
+      sqlite3_bind_text(statement, index, digits, -1, SQLITE_TRANSIENT);
+      break;
+  }
+}
+
+static wlm_status insert_row(sqlite3_stmt *statement, wlm_field_table table, const char *id,
+                             const wlm_measurement_record *record, const char *const *others) {
+  int index = 1;
+  wlm_sqlite_bind_text(statement, index++, id);
+  for (int i = 0; i < WLM_FIELD_COUNT; i++)
+    if (wlm_fields[i].table == table) bind_field(statement, index++, &wlm_fields[i], record);
+  for (; *others; others++) wlm_sqlite_bind_text(statement, index++, *others);
+  return wlm_sqlite_execute(statement);
+}
+
+static wlm_status put_one(wlm_store *store, const wlm_measurement_record *record, int64_t *added) {
+  wlm_record_ids ids;
+  wlm_text class = {0};
+  wlm_status status;
+  WLM_TRY(wlm_measurement_check(record));
+  WLM_TRY(wlm_measurement_ids(record, &ids));
+  wlm_device_class(&record->device, &class);
+  if (class.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
+  const char *const row_ids[WLM_TABLE_COUNT] = {ids.device, ids.matrix, ids.variant, ids.measurement};
+  const char *const others[WLM_TABLE_COUNT][4] = {
+      {class.data, NULL}, {NULL}, {NULL}, {ids.device, ids.matrix, ids.variant, NULL}};
+  for (int t = 0; t < WLM_TABLE_COUNT; t++)
+    WLM_TRY(insert_row(store->insert[t], (wlm_field_table)t, row_ids[t], record, others[t]));
+  *added += sqlite3_changes(store->db); /* of the last insert, the measurement's */
+done:
+  wlm_text_release(&class);
+  return status;
+}
+
+wlm_status wlm_store_merge(wlm_store *store, const wlm_measurement_record *records, int64_t count, int64_t *added) {
+  int64_t fresh = 0;
+  if (added) *added = 0;
+  if (!store->insert[0])
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s: was opened for reading only",
+                    sqlite3_db_filename(store->db, "main"));
+  wlm_status status = wlm_sqlite_begin(store->db);
+  if (status != WLM_OK) return status;
+  for (int64_t i = 0; i < count && status == WLM_OK; i++) status = put_one(store, &records[i], &fresh);
+  status = wlm_sqlite_end(store->db, status);
+  if (status == WLM_OK && added) *added = fresh;
+  return status;
+}
+
+wlm_status wlm_store_put(wlm_store *store, const wlm_measurement_record *records, int64_t count) {
+  return wlm_store_merge(store, records, count, NULL);
+}
+
+/* ---- reading ---- */
+
+static const char *column_text(sqlite3_stmt *statement, int column) {
+  const char *text = (const char *)sqlite3_column_text(statement, column);
+  return text ? text : "";
+}
+
+/* The strings point into the statement's row. 0 where a value does not fit its field. */
+static int read_row(sqlite3_stmt *row, wlm_measurement_record *record) {
+  int fits = 1;
+  *record = (wlm_measurement_record){0};
+  for (int i = 0; i < WLM_FIELD_COUNT; i++) {
+    const wlm_field *field = &wlm_fields[i];
+    switch (field->type) {
+      case WLM_FIELD_TEXT: wlm_field_set_text(field, record, (char *)column_text(row, i)); break;
+      case WLM_FIELD_INT:
+      case WLM_FIELD_INT64:
+      case WLM_FIELD_BOOL: fits &= wlm_field_set_integer(field, record, sqlite3_column_int64(row, i)); break;
+      case WLM_FIELD_REAL:
+      case WLM_FIELD_REAL_OR_NULL: {
+        int null = sqlite3_column_type(row, i) == SQLITE_NULL;
+        wlm_field_set_real(field, record, null ? (double)NAN : sqlite3_column_double(row, i));
+        break;
+      }
+      case WLM_FIELD_HASH: fits &= wlm_field_set_hash(field, record, column_text(row, i)); break;
+    }
+  }
+  wlm_fields_derive(record);
+  return fits;
+}
+
+wlm_status wlm_store_each(wlm_store *store, const char *device_class, wlm_store_each_fn each, void *user) {
+  sqlite3_stmt *row = store->select;
+  wlm_status status;
+  int more;
+  wlm_sqlite_bind_text(row, 1, device_class); /* NULL binds NULL */
+  for (;;) {
+    wlm_measurement_record record;
+    char id[WLM_HASH_HEX];
+    WLM_TRY(wlm_sqlite_step(row, &more));
+    if (!more) break;
+    int fits = read_row(row, &record);
+    WLM_TRY(wlm_measurement_id(&record, id));
+    if (!fits || strcmp(id, column_text(row, COLUMN_ID)))
+      WLM_TRY(wlm_fail(WLM_ERR_DATABASE,
+                       "%s: measurement %s is damaged (its content has another id); run 'warploom db check' on the "
+                       "file, or move it away",
+                       sqlite3_db_filename(store->db, "main"), column_text(row, COLUMN_ID)));
+    WLM_TRY(each(user, id, &record));
+  }
+done:
+  sqlite3_reset(row);
+  sqlite3_clear_bindings(row);
+  return status;
+}
+
+typedef struct loading {
+  wlm_measurement_record *records;
+  int64_t count, capacity;
+} loading;
+
+static wlm_status load_one(void *user, const char *id, const wlm_measurement_record *record) {
+  (void)id;
+  loading *all = user;
+  wlm_status status = wlm_measurements_reserve(&all->records, all->count, &all->capacity);
+  if (status == WLM_OK) status = wlm_measurement_copy(record, &all->records[all->count]);
+  if (status == WLM_OK) all->count++;
+  return status;
+}
+
+wlm_status wlm_store_load(wlm_store *store, const char *device_class, wlm_measurement_record **records,
+                          int64_t *count) {
+  loading all = {0};
+  wlm_status status = wlm_store_each(store, device_class, load_one, &all);
+  if (status != WLM_OK) {
+    wlm_measurements_free(all.records, all.count);
+    all = (loading){0};
+  }
+  *records = all.records;
+  *count = all.count;
+  return status;
+}
+
+wlm_status wlm_store_count(wlm_store *store, wlm_store_counts *counts) {
+  const struct {
+    const char *sql;
+    int64_t *value;
+  } queries[] = {{"SELECT count(*) FROM device", &counts->devices},
+                 {"SELECT count(*) FROM matrix", &counts->matrices},
+                 {"SELECT count(*) FROM variant", &counts->variants},
+                 {"SELECT count(*) FROM measurement", &counts->measurements},
+                 {"SELECT count(*) FROM measurement WHERE failed", &counts->failed}};
+  wlm_status status = WLM_OK;
+  for (size_t i = 0; i < sizeof queries / sizeof *queries && status == WLM_OK; i++)
+    status = wlm_sqlite_integer(store->db, queries[i].sql, queries[i].value);
+  return status;
+}
+
+/* ---- checking ---- */
+
+static void report(wlm_text *out, int64_t *faults, const char *what, const char *which, const char *fault) {
+  wlm_text_printf(out, "%s %s: %s\n", what, which, fault);
+  ++*faults;
+}
+
+/* integrity_check answers "ok", foreign_key_check nothing; every other row is a fault. */
+static wlm_status check_pragma(wlm_store *store, const char *sql, const char *fault, wlm_text *out, int64_t *faults) {
+  sqlite3_stmt *statement = NULL;
+  wlm_status status;
+  int row;
+  WLM_TRY(wlm_sqlite_prepare(store->db, sql, &statement));
+  for (;;) {
+    WLM_TRY(wlm_sqlite_step(statement, &row));
+    if (!row) break;
+    if (strcmp(column_text(statement, 0), "ok")) report(out, faults, "file", column_text(statement, 0), fault);
+  }
+done:
+  sqlite3_finalize(statement);
+  return status;
+}
+
+static wlm_status check_row(sqlite3_stmt *row, wlm_text *out, int64_t *faults) {
+  wlm_measurement_record record;
+  wlm_record_ids ids;
+  wlm_text class = {0};
+  int fits = read_row(row, &record);
+  wlm_status status = wlm_measurement_ids(&record, &ids);
+  if (status != WLM_OK) return status;
+  wlm_device_class(&record.device, &class);
+  const char *id = column_text(row, COLUMN_ID);
+  if (!fits) report(out, faults, "measurement", id, "a value does not fit its field");
+  if (wlm_measurement_check(&record) != WLM_OK) report(out, faults, "measurement", id, wlm_error_detail());
+  const struct {
+    const char *what, *expected;
+    int column;
+  } texts[] = {{"measurement", ids.measurement, COLUMN_ID},
+               {"device", ids.device, COLUMN_DEVICE},
+               {"matrix", ids.matrix, COLUMN_MATRIX},
+               {"variant", ids.variant, COLUMN_VARIANT},
+               {"device class", class.data ? class.data : "", COLUMN_CLASS}};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    if (strcmp(texts[i].expected, column_text(row, texts[i].column)))
+      report(out, faults, texts[i].what, column_text(row, texts[i].column), "does not match its content");
+  wlm_text_release(&class);
+  return WLM_OK;
+}
+
+static wlm_status check_rows(wlm_store *store, wlm_text *out, int64_t *faults) {
+  wlm_status status;
+  int more;
+  for (;;) {
+    WLM_TRY(wlm_sqlite_step(store->select, &more));
+    if (!more) break;
+    WLM_TRY(check_row(store->select, out, faults));
+  }
+done:
+  sqlite3_reset(store->select);
+  return status;
+}
+
+wlm_status wlm_store_check(wlm_store *store, wlm_text *out) {
+  int64_t faults = 0;
+  wlm_status status = check_pragma(store, "PRAGMA integrity_check", "integrity check", out, &faults);
+  if (status == WLM_OK)
+    status = check_pragma(store, "PRAGMA foreign_key_check", "has a row that refers to nothing", out, &faults);
+  if (status == WLM_OK) status = check_rows(store, out, &faults);
+  if (status == WLM_ERR_DATABASE) report(out, &faults, "file", "", wlm_error_detail());
+  if (status != WLM_OK && status != WLM_ERR_DATABASE) return status;
+  if (out->failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "report of a check");
+  if (!faults) return WLM_OK;
+  return wlm_fail(WLM_ERR_DATABASE, "%s: %lld faults found; export what can be read, then move it away",
+                  sqlite3_db_filename(store->db, "main"), (long long)faults);
+}

@@ -1,0 +1,45 @@
+/* The tuning database: every measurement ever made, one SQLite file, many processes at once.
+ *
+ * A store belongs to one thread at a time. Any number of processes and threads may have the same file open, each
+ * through a store of its own; they wait for each other up to a minute. What put or merge answered with WLM_OK
+ * is on the disk; a process killed in the middle of one leaves nothing of it. */
+#ifndef WLM_DB_STORE_H
+#define WLM_DB_STORE_H
+
+#include "db/path.h"
+#include "db/record.h"
+
+typedef struct wlm_store wlm_store;
+typedef enum wlm_store_mode {
+  WLM_STORE_READ,
+  WLM_STORE_WRITE /* made where missing, folders too; an older schema is migrated */
+} wlm_store_mode;
+
+/* Errors: see wlm_database_open. Nothing is ever deleted or overwritten. */
+wlm_status wlm_store_open(const char *path, wlm_store_mode mode, wlm_store **store);
+void wlm_store_close(wlm_store *store); /* NULL is allowed */
+
+/* All of the records or none, in one transaction. WLM_ERR_INVALID_ARGUMENT for one that can't be true. */
+wlm_status wlm_store_put(wlm_store *store, const wlm_measurement_record *records, int64_t count);
+/* The same, also telling how many were not there before. */
+wlm_status wlm_store_merge(wlm_store *store, const wlm_measurement_record *records, int64_t count, int64_t *added);
+
+/* Calls `each` for all measurements of a device class, or of all devices where that is NULL, in the order of their
+ * ids. The record's strings live during the call only (wlm_measurement_copy keeps them). A status other than
+ * WLM_OK ends the reading and is returned. Every id is recomputed: a damaged row is WLM_ERR_DATABASE.
+ * Writers wait meanwhile, so keep the callback short. */
+typedef wlm_status (*wlm_store_each_fn)(void *user, const char *id, const wlm_measurement_record *record);
+wlm_status wlm_store_each(wlm_store *store, const char *device_class, wlm_store_each_fn each, void *user);
+/* The same into an array: wlm_measurements_free. */
+wlm_status wlm_store_load(wlm_store *store, const char *device_class, wlm_measurement_record **records, int64_t *count);
+
+typedef struct wlm_store_counts {
+  int64_t devices, matrices, variants, measurements, failed;
+} wlm_store_counts;
+wlm_status wlm_store_count(wlm_store *store, wlm_store_counts *counts);
+
+/* SQLite's own checks, foreign keys, every id recomputed, every value possible. Adds one line a fault to the report;
+ * WLM_ERR_DATABASE if there is any. */
+wlm_status wlm_store_check(wlm_store *store, wlm_text *report);
+
+#endif
