@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DIGITS = 19, EXACT_POWER = 22, MAX_EXPONENT = 3 * EXACT_POWER, EXPONENT_CAP = 100000, DOUBT = 16 };
+enum { MAX_DIGITS = 19, EXACT_POWER = 22, MAX_EXPONENT = 3 * EXACT_POWER, DOUBT = 16 };
+/* More than any line has digits, so no count of digits brings a capped exponent back into range. */
+enum { EXPONENT_CAP = 100000000 };
 
 static int is_digit(char c) { return (unsigned char)(c - '0') < 10; }
 
@@ -37,7 +39,7 @@ static const char *read_digits(const char *text, decimal *d, int step) {
     int taken = d->digits < MAX_DIGITS;
     if (taken) d->mantissa = d->mantissa * 10 + (uint64_t)(*text - '0');
     d->digits += taken && d->mantissa;
-    if (abs(d->exponent) < EXPONENT_CAP) d->exponent += taken ? step : step + 1;
+    d->exponent += taken ? step : step + 1;
   }
   return text;
 }
