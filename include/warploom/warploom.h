@@ -278,7 +278,8 @@ typedef struct wlm_tune_options {
   double min_sample_seconds; /* a sample repeats the call until it lasts this long */
   int samples;
   uint64_t seed; /* order of the candidates */
-  /* After each candidate; return non-zero to stop, what was measured is kept. May be NULL. */
+  /* After each candidate, and with last = NULL some times a second while kernels are being compiled; return non-zero
+   * to stop, what was measured is kept. May be NULL. */
   int (*progress)(void *user, int64_t done, int64_t total, const wlm_candidate_result *last);
   void *user;
 } wlm_tune_options;

@@ -1,0 +1,99 @@
+/* Timing.
+ *
+ * A single call of a small product is shorter than the clock's grain and the cost of starting it, so a sample
+ * is a replay of many calls back to back (the device's timer: one CUDA graph, or a plain loop), as many as
+ * make it last `min_sample_seconds`. Before the samples come warm-up replays, until two in a row agree
+ * within 2 % or the bound is reached: clocks rise, caches fill, pages are touched. The samples' median is the
+ * time, since a disturbance can only ever add; their interquartile range over the median is the spread,
+ * which tells whether two medians can be told apart. */
+#include "tuner/timing.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/memory.h"
+
+enum { MAX_CALLS = 4096, MAX_WARM_UPS = 20 };
+static const double max_warm_up_seconds = 0.5, steady = 0.02;
+
+static int compare(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+static double quantile(const double *sorted, int count, double q) {
+  double place = q * (count - 1);
+  int low = (int)place, high = low + (low + 1 < count);
+  return sorted[low] + (place - low) * (sorted[high] - sorted[low]);
+}
+
+void wlm_timing_summarise(double *seconds, int count, double *median, double *spread) {
+  qsort(seconds, (size_t)count, sizeof *seconds, compare);
+  *median = quantile(seconds, count, 0.5);
+  *spread = *median > 0 ? (quantile(seconds, count, 0.75) - quantile(seconds, count, 0.25)) / *median : 0;
+}
+
+/* Calls that make a sample long enough, from replays of a single call: the first pays for what is loaded and
+ * touched for the first time, so the quickest of three counts (a slow call is not repeated for that). */
+static wlm_status calibrate(wlm_device *device, wlm_status (*enqueue)(void *, void *), void *user, double least,
+                            int64_t *calls) {
+  wlm_timer *timer;
+  double best = INFINITY;
+  wlm_status status = device->ops->timer_create(device, enqueue, user, 1, &timer);
+  if (status != WLM_OK) return status;
+  for (int i = 0; i < 3 && status == WLM_OK; i++) {
+    double seconds;
+    status = device->ops->timer_sample(timer, &seconds);
+    if (status == WLM_OK) best = fmin(best, seconds);
+    if (best > least) break;
+  }
+  device->ops->timer_destroy(timer);
+  double wanted = best > 0 ? ceil(least / best) : MAX_CALLS;
+  *calls = wanted < 1 ? 1 : wanted > MAX_CALLS ? MAX_CALLS : (int64_t)wanted;
+  return status;
+}
+
+static wlm_status warm_up(wlm_device *device, wlm_timer *timer) {
+  double last = INFINITY, total = 0;
+  for (int i = 0; i < MAX_WARM_UPS && total < max_warm_up_seconds; i++) {
+    double seconds;
+    wlm_status status = device->ops->timer_sample(timer, &seconds);
+    if (status != WLM_OK) return status;
+    if (fabs(seconds - last) <= steady * seconds) break;
+    last = seconds;
+    total += seconds;
+  }
+  return WLM_OK;
+}
+
+wlm_status wlm_time_calls(wlm_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
+                          const wlm_timing_options *options, wlm_timing *timing) {
+  wlm_status status;
+  wlm_timer *timer = NULL;
+  double *seconds = NULL;
+  *timing = (wlm_timing){0};
+  WLM_TRY(wlm_alloc_array(options->samples, sizeof *seconds, "samples", (void **)&seconds));
+  WLM_TRY(calibrate(device, enqueue, user, options->min_sample_seconds, &timing->calls));
+  WLM_TRY(device->ops->timer_create(device, enqueue, user, timing->calls, &timer));
+  WLM_TRY(warm_up(device, timer));
+  while (timing->samples < options->samples) {
+    double *sample = &seconds[timing->samples++];
+    WLM_TRY(device->ops->timer_sample(timer, sample));
+    *sample /= (double)timing->calls;
+    if (timing->samples == 1 && options->abandon_seconds > 0 && *sample > options->abandon_seconds) break;
+  }
+  wlm_timing_summarise(seconds, timing->samples, &timing->median, &timing->spread);
+done:
+  if (timer) device->ops->timer_destroy(timer);
+  wlm_free(seconds);
+  return status;
+}
+
+double wlm_gather_gbs(const wlm_spec *spec, const wlm_stats *stats, double seconds) {
+  double dense = (double)wlm_type_size(spec->problem.dense_type) * (double)spec->problem.n;
+  double edge = (double)wlm_index_size(spec->colind_type);
+  if (spec->has_values) edge += (double)wlm_type_size(spec->value_type);
+  double bytes =
+      (double)stats->nnz * (dense + edge) + (double)stats->rows * (dense + (double)wlm_index_size(spec->rowptr_type));
+  return seconds > 0 ? bytes / seconds / 1e9 : 0;
+}

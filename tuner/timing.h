@@ -1,0 +1,31 @@
+/* How long a call takes: the one place where time is measured. */
+#ifndef WLM_TUNER_TIMING_H
+#define WLM_TUNER_TIMING_H
+
+#include "runtime/dispatch/device.h"
+
+typedef struct wlm_timing_options {
+  double min_sample_seconds; /* a sample repeats the call until it lasts this long */
+  int samples;               /* >= 1 */
+  double abandon_seconds;    /* stop after the first sample if a call takes longer; 0 = never */
+} wlm_timing_options;
+
+typedef struct wlm_timing {
+  double median; /* seconds of one call */
+  double spread; /* (third quartile - first) / median */
+  int samples;   /* 1 where it was abandoned */
+  int64_t calls; /* in a sample */
+} wlm_timing;
+
+/* Times enqueue(user, stream), which must not block, on the device. */
+wlm_status wlm_time_calls(wlm_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
+                          const wlm_timing_options *options, wlm_timing *timing);
+
+/* Median and quartiles by linear interpolation; sorts `seconds`, which are not fewer than one. */
+void wlm_timing_summarise(double *seconds, int count, double *median, double *spread);
+
+/* The bytes a call must at least move if nothing of B is found in cache, over its time, in 1e9 a second:
+ * B gathered once an edge, C written, columns and values and rowptr read. */
+double wlm_gather_gbs(const wlm_spec *spec, const wlm_stats *stats, double seconds);
+
+#endif

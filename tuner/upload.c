@@ -1,0 +1,55 @@
+#include "tuner/upload.h"
+
+#include "common/memory.h"
+
+wlm_index wlm_upload_rowptr_type(const wlm_csr_host *csr) { return csr->nnz <= INT32_MAX ? WLM_I32 : WLM_I64; }
+
+static wlm_status copy_to_device(wlm_device *device, const void *from, int64_t count, size_t size, void **to) {
+  size_t bytes = (size_t)count * size;
+  wlm_status status = device->ops->allocate(device, bytes ? bytes : 1, to);
+  return status == WLM_OK && bytes ? device->ops->copy_in(device, *to, from, bytes) : status;
+}
+
+static wlm_status copy_rowptr(wlm_device *device, const wlm_csr_host *csr, wlm_index type, void **to) {
+  if (type == WLM_I64) return copy_to_device(device, csr->rowptr, csr->rows + 1, sizeof *csr->rowptr, to);
+  if (csr->nnz > INT32_MAX)
+    return wlm_fail(WLM_ERR_OVERFLOW, "%lld non-zeros do not fit an i32 rowptr: use i64", (long long)csr->nnz);
+  int32_t *narrow;
+  wlm_status status = wlm_alloc_array(csr->rows + 1, sizeof *narrow, "rowptr", (void **)&narrow);
+  if (status != WLM_OK) return status;
+  for (int64_t row = 0; row <= csr->rows; row++) narrow[row] = (int32_t)csr->rowptr[row];
+  status = copy_to_device(device, narrow, csr->rows + 1, sizeof *narrow, to);
+  wlm_free(narrow);
+  return status;
+}
+
+wlm_status wlm_upload_create(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type, wlm_upload *upload) {
+  wlm_status status;
+  wlm_device *device = wlm_context_device(context);
+  *upload = (wlm_upload){.device = device};
+  WLM_TRY(copy_rowptr(device, csr, rowptr_type, &upload->rowptr));
+  WLM_TRY(copy_to_device(device, csr->colind, csr->nnz, sizeof *csr->colind, &upload->colind));
+  if (csr->values) WLM_TRY(copy_to_device(device, csr->values, csr->nnz, sizeof *csr->values, &upload->values));
+
+  wlm_csr view = WLM_CSR_INIT;
+  view.rows = csr->rows;
+  view.cols = csr->cols;
+  view.nnz = csr->nnz;
+  view.rowptr = upload->rowptr;
+  view.colind = upload->colind;
+  view.values = upload->values;
+  view.rowptr_type = rowptr_type;
+  WLM_TRY(wlm_matrix_create(context, &view, NULL, &upload->matrix));
+done:
+  if (status != WLM_OK) wlm_upload_release(upload);
+  return status;
+}
+
+void wlm_upload_release(wlm_upload *upload) {
+  if (!upload->device) return;
+  wlm_matrix_destroy(upload->matrix);
+  upload->device->ops->release(upload->device, upload->values);
+  upload->device->ops->release(upload->device, upload->colind);
+  upload->device->ops->release(upload->device, upload->rowptr);
+  *upload = (wlm_upload){0};
+}

@@ -1,0 +1,20 @@
+/* A matrix in host memory to one in the memory of a context's device. */
+#ifndef WLM_TUNER_UPLOAD_H
+#define WLM_TUNER_UPLOAD_H
+
+#include "matrix/csr.h"
+#include "runtime/context.h"
+
+typedef struct wlm_upload {
+  wlm_device *device;
+  void *rowptr, *colind, *values;
+  wlm_matrix *matrix;
+} wlm_upload;
+
+/* I32 where the offsets fit, as users have it. */
+wlm_index wlm_upload_rowptr_type(const wlm_csr_host *csr);
+/* WLM_ERR_OVERFLOW where nnz does not fit the type. The context must outlive the upload. */
+wlm_status wlm_upload_create(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type, wlm_upload *upload);
+void wlm_upload_release(wlm_upload *upload); /* also of a zeroed one */
+
+#endif

@@ -1,0 +1,155 @@
+/* What counts as right.
+ *
+ * Errors are measured against sum |a b|, the scale at which float32 arithmetic itself works: with u = 2^-24
+ * the worst case of adding d products in any order is d u of it, and the error to expect from roundings
+ * that do not conspire is sqrt(d) u (Higham & Mary, "A new approach to probabilistic rounding error
+ * analysis", 2019). B is random, so roundings do not conspire, and the tolerance is u (8 + 2 sqrt(d)):
+ * 8 u for the product, alpha, beta, the division of a mean and the store, 2 sqrt(d) for the additions. The one
+ * exception are messages that leave B out: many equal values are rounded in the same direction each time, so there
+ * d u is what can be asked. Each row is held to the tolerance of its own length; a wrong edge in a
+ * row of d edges shows as about 1 / d, far above it for any d below a million. */
+#include "tuner/verify.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/memory.h"
+#include "common/sampling.h"
+#include "matrix/reference.h"
+
+enum { RANDOM_ROWS = 4096, NAMED_ROWS = 4 };
+static const double max_products = 1e8;  /* beyond, only some rows are compared */
+static const double max_elements = 32e6; /* 20 bytes each */
+
+struct wlm_verifier {
+  wlm_operands *operands;
+  int64_t *rows; /* ascending and distinct */
+  int64_t count;
+  double *reference, *scale; /* count x n */
+  float *result;
+};
+
+double wlm_tolerance(const wlm_problem *problem, int64_t edges) {
+  double d = (double)edges;
+  return 0x1p-24 * (8 + (problem->message == WLM_COPY_A ? d : 2 * sqrt(d)));
+}
+
+static int compare(const void *left, const void *right) {
+  int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+  return (a > b) - (a < b);
+}
+
+static int64_t degree(const wlm_csr_host *a, int64_t row) { return a->rowptr[row + 1] - a->rowptr[row]; }
+
+static wlm_status choose_rows(wlm_verifier *verifier, uint64_t seed) {
+  const wlm_csr_host *a = &verifier->operands->a;
+  double n = (double)verifier->operands->spec.problem.n;
+  int all = (double)a->nnz * n <= max_products && (double)a->rows * n <= max_elements;
+  int64_t wanted = all || a->rows <= RANDOM_ROWS + NAMED_ROWS ? a->rows : RANDOM_ROWS + NAMED_ROWS;
+  wlm_status status = wlm_alloc_array(wanted, sizeof *verifier->rows, "rows to check", (void **)&verifier->rows);
+  if (status != WLM_OK) return status;
+  verifier->count = wanted;
+  if (wanted == a->rows) {
+    for (int64_t row = 0; row < a->rows; row++) verifier->rows[row] = row;
+    return WLM_OK;
+  }
+  int64_t longest = 0, empty = 0;
+  for (int64_t row = 0; row < a->rows; row++) {
+    if (degree(a, row) > degree(a, longest)) longest = row;
+    if (!degree(a, row)) empty = row;
+  }
+  const int64_t named[NAMED_ROWS] = {0, a->rows - 1, longest, empty};
+  for (int64_t i = 0; i < wanted; i++)
+    verifier->rows[i] = i < NAMED_ROWS ? named[i] : (int64_t)(wlm_sample_hash(seed, i) % (uint64_t)a->rows);
+  qsort(verifier->rows, (size_t)wanted, sizeof *verifier->rows, compare);
+  verifier->count = 0;
+  for (int64_t i = 0; i < wanted; i++)
+    if (!i || verifier->rows[i] != verifier->rows[i - 1]) verifier->rows[verifier->count++] = verifier->rows[i];
+  return WLM_OK;
+}
+
+wlm_status wlm_verifier_create(wlm_operands *operands, uint64_t seed, wlm_verifier **out) {
+  wlm_status status;
+  const wlm_problem *p = &operands->spec.problem;
+  *out = NULL;
+  wlm_verifier *verifier = wlm_alloc_zero(1, sizeof *verifier);
+  if (!verifier) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a verifier");
+  verifier->operands = operands;
+  WLM_TRY(choose_rows(verifier, seed));
+  int64_t elements = verifier->count * p->n; /* bounded above */
+  WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->reference, "reference", (void **)&verifier->reference));
+  WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->scale, "scale of the reference", (void **)&verifier->scale));
+  WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->result, "result", (void **)&verifier->result));
+  WLM_TRY(wlm_reference_rows(&operands->a, p, operands->b_host, operands->c_old, verifier->rows, verifier->count,
+                             verifier->reference, verifier->scale));
+  *out = verifier;
+  verifier = NULL;
+done:
+  wlm_verifier_destroy(verifier);
+  return status;
+}
+
+void wlm_verifier_destroy(wlm_verifier *verifier) {
+  if (!verifier) return;
+  wlm_free(verifier->rows);
+  wlm_free(verifier->reference);
+  wlm_free(verifier->scale);
+  wlm_free(verifier->result);
+  wlm_free(verifier);
+}
+
+int64_t wlm_verifier_rows(const wlm_verifier *verifier) { return verifier->count; }
+
+/* Rows that follow each other in a C without padding are copied in one piece. */
+static wlm_status copy_rows(const wlm_verifier *verifier) {
+  const wlm_operands *operands = verifier->operands;
+  const wlm_problem *p = &operands->spec.problem;
+  const float *c = operands->c.memory;
+  for (int64_t i = 0, run; i < verifier->count && p->n; i += run) {
+    run = 1;
+    while (p->ldc == p->n && i + run < verifier->count && verifier->rows[i + run] == verifier->rows[i] + run) run++;
+    wlm_status status =
+        operands->device->ops->copy_out(operands->device, verifier->result + i * p->n, c + verifier->rows[i] * p->ldc,
+                                        (size_t)(run * p->n) * sizeof *c);
+    if (status != WLM_OK) return status;
+  }
+  return WLM_OK;
+}
+
+static wlm_status compare_rows(const wlm_verifier *verifier, double *max_rel_err) {
+  const wlm_problem *p = &verifier->operands->spec.problem;
+  double worst = 0, worst_error = 0;
+  int64_t worst_row = -1, wrong = 0;
+  *max_rel_err = 0;
+  for (int64_t i = 0; i < verifier->count; i++) {
+    int64_t at = i * p->n, edges = degree(&verifier->operands->a, verifier->rows[i]);
+    edges = wlm_sample_kept(p->sample, edges, p->sample_width);
+    double error =
+        wlm_reference_error(verifier->result + at, p->n, NULL, 1, p->n, verifier->reference + at, verifier->scale + at);
+    double excess = error / wlm_tolerance(p, edges);
+    if (error > *max_rel_err) *max_rel_err = error;
+    wrong += excess > 1;
+    if (excess > worst) {
+      worst = excess;
+      worst_error = error;
+      worst_row = verifier->rows[i];
+    }
+  }
+  if (!wrong) return WLM_OK;
+  return wlm_fail(WLM_ERR_MISMATCH,
+                  "row %lld differs from float64 by %.3g of sum |a b|, %.3g times the tolerance; "
+                  "%lld of %lld rows are wrong",
+                  (long long)worst_row, worst_error, worst, (long long)wrong, (long long)verifier->count);
+}
+
+wlm_status wlm_verify(wlm_verifier *verifier, const wlm_plan *plan, double *max_rel_err) {
+  wlm_status status;
+  wlm_operands *operands = verifier->operands;
+  WLM_TRY(wlm_operands_poison(operands));
+  WLM_TRY(wlm_operands_execute(operands, plan, NULL));
+  WLM_TRY(operands->device->ops->synchronize(operands->device, NULL));
+  WLM_TRY(copy_rows(verifier));
+  status = compare_rows(verifier, max_rel_err);
+done:
+  return status;
+}
