@@ -1,0 +1,25 @@
+# What warploom needs from a Debian-like system; sourced by demo and check.
+packages_build="cc:gcc cmake:cmake make:make lua5.4/lua.h:liblua5.4-dev sqlite3.h:libsqlite3-dev zlib.h:zlib1g-dev xxhash.h:libxxhash-dev cmocka.h:libcmocka-dev"
+packages_check="clang-format:clang-format"
+
+# "thing:package": a header (with .h) or a program that is missing means the package is missing.
+have() {
+  case "$1" in
+    *.h) [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] ;;
+    *) command -v "$1" > /dev/null ;;
+  esac
+}
+
+# Installs what is missing as root; otherwise prints the exact line and leaves with 2.
+install_packages() {
+  local entry missing=""
+  for entry in $*; do have "${entry%%:*}" || missing="$missing ${entry##*:}"; done
+  [ -n "$missing" ] || return 0
+  if [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; then
+    echo "installing$missing"
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing > /dev/null
+  else
+    echo "missing packages; run:  sudo apt-get install$missing" >&2
+    exit 2
+  fi
+}
