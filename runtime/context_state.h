@@ -1,0 +1,50 @@
+/* The context's parts, for the files of runtime/ alone. */
+#ifndef WLM_RUNTIME_CONTEXT_STATE_H
+#define WLM_RUNTIME_CONTEXT_STATE_H
+
+#include <pthread.h>
+
+#include "db/kernel_cache.h"
+#include "runtime/context.h"
+#include "runtime/dispatch/plan.h"
+
+/* A compiled program; lives as long as the context, so that plans may share it. */
+typedef struct wlm_kernel_entry {
+  char key[33];
+  void *image;
+  size_t size;
+  int loaded;
+  wlm_module *module;
+  void *kernels[WLM_MAX_PASSES];
+  struct wlm_kernel_entry *next;
+} wlm_kernel_entry;
+
+struct wlm_context {
+  wlm_device *device;
+  wlm_generator *generator;
+  wlm_kernel_cache *cache; /* NULL = none */
+  char *database, *system_database;
+  pthread_rwlock_t snapshot_lock;
+  wlm_snapshot snapshot;
+  pthread_mutex_t kernel_lock;
+  wlm_kernel_entry *kernels;
+};
+
+struct wlm_matrix {
+  wlm_csr csr;
+  wlm_stats stats;
+};
+
+/* kernels.c: from a program to loaded kernels; compiles, or finds it in memory or in the cache. */
+wlm_status wlm_context_load(wlm_context *context, const wlm_program *program, void *kernels[WLM_MAX_PASSES]);
+/* What works without a compiler; fills the program too. */
+wlm_status wlm_context_load_builtin(wlm_context *context, const wlm_spec *spec, wlm_program *program,
+                                    void *kernels[WLM_MAX_PASSES]);
+void wlm_context_release_kernels(wlm_context *context);
+
+/* learned.c: the system and the user database into a snapshot. What is broken is logged and left out. */
+void wlm_context_load_learned(const wlm_context *context, wlm_snapshot *snapshot);
+/* Path of the database shipped beside the library; "" where there is none. */
+void wlm_system_database_path(wlm_text *path);
+
+#endif

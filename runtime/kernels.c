@@ -1,0 +1,121 @@
+/* From a program to loaded kernels. A program is looked for in memory, then in the kernel cache on disk,
+ * then compiled; the key is a hash of everything that makes the binary what it is, so a new driver,
+ * compiler, flag or template simply misses. */
+#include <string.h>
+
+#include "common/hash.h"
+#include "common/log.h"
+#include "common/memory.h"
+#include "runtime/context_state.h"
+
+void wlm_context_kernel_key(const wlm_context *context, const wlm_program *program, char hex[33]) {
+  const wlm_device_info *info = &context->device->info;
+  const char *parts[] = {program->source, info->kind, info->arch, info->compiler};
+  wlm_hash pieces[4]; /* of each part, so that no two lists of parts join to the same text */
+  for (int i = 0; i < 4; i++) pieces[i] = wlm_hash_bytes(parts[i], strlen(parts[i]));
+  wlm_hash_to_hex(wlm_hash_bytes(pieces, sizeof pieces), hex);
+}
+
+static wlm_kernel_entry *find_entry(const wlm_context *context, const char *key) {
+  for (wlm_kernel_entry *e = context->kernels; e; e = e->next)
+    if (!strcmp(e->key, key)) return e;
+  return NULL;
+}
+
+static wlm_status add_entry(wlm_context *context, const char *key, wlm_kernel_entry **out) {
+  wlm_kernel_entry *entry = wlm_alloc_zero(1, sizeof *entry);
+  if (!entry) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "kernel entry");
+  snprintf(entry->key, sizeof entry->key, "%s", key);
+  entry->next = context->kernels;
+  *out = context->kernels = entry;
+  return WLM_OK;
+}
+
+static wlm_status compile_or_fetch(wlm_context *context, const wlm_program *program, const char *key, void **image,
+                                   size_t *size) {
+  if (context->cache && wlm_kernel_cache_get(context->cache, key, image, size) == WLM_OK) return WLM_OK;
+  wlm_status status = context->device->ops->compile(context->device, program, image, size);
+  if (status != WLM_OK) return wlm_fail_in(status, "%s", program->variant);
+  if (context->cache && wlm_kernel_cache_put(context->cache, key, *image, *size) != WLM_OK)
+    wlm_log(WLM_LOG_WARNING, "a kernel was compiled but not kept: %s", wlm_error_detail());
+  return WLM_OK;
+}
+
+/* The lock is not held while compiling, so two threads may compile one program; the first to end is kept. */
+wlm_status wlm_context_compile(wlm_context *context, const wlm_program *program) {
+  char key[33];
+  void *image = NULL;
+  size_t size = 0;
+  wlm_kernel_entry *entry;
+  wlm_context_kernel_key(context, program, key);
+  pthread_mutex_lock(&context->kernel_lock);
+  entry = find_entry(context, key);
+  pthread_mutex_unlock(&context->kernel_lock);
+  if (entry) return WLM_OK;
+  wlm_status status = compile_or_fetch(context, program, key, &image, &size);
+  if (status != WLM_OK) return status;
+  pthread_mutex_lock(&context->kernel_lock);
+  if (!find_entry(context, key)) {
+    status = add_entry(context, key, &entry);
+    if (status == WLM_OK) {
+      entry->image = image;
+      entry->size = size;
+      image = NULL;
+    }
+  }
+  pthread_mutex_unlock(&context->kernel_lock);
+  wlm_free(image);
+  return status;
+}
+
+wlm_status wlm_context_load(wlm_context *context, const wlm_program *program, void *kernels[WLM_MAX_PASSES]) {
+  char key[33];
+  wlm_status status = wlm_context_compile(context, program);
+  if (status != WLM_OK) return status;
+  wlm_context_kernel_key(context, program, key);
+  pthread_mutex_lock(&context->kernel_lock);
+  wlm_kernel_entry *entry = find_entry(context, key);
+  if (!entry->loaded) {
+    status =
+        context->device->ops->load(context->device, program, entry->image, entry->size, entry->kernels, &entry->module);
+    entry->loaded = status == WLM_OK;
+    if (entry->loaded) {
+      wlm_free(entry->image);
+      entry->image = NULL;
+    }
+  }
+  memcpy(kernels, entry->kernels, sizeof entry->kernels);
+  pthread_mutex_unlock(&context->kernel_lock);
+  return status;
+}
+
+wlm_status wlm_context_load_builtin(wlm_context *context, const wlm_spec *spec, wlm_program *program,
+                                    void *kernels[WLM_MAX_PASSES]) {
+  wlm_module *module = NULL;
+  wlm_kernel_entry *entry;
+  void *found[WLM_MAX_PASSES] = {0};
+  pthread_mutex_lock(&context->kernel_lock);
+  wlm_status status = context->device->ops->load_builtin(context->device, spec, program, found, &module);
+  if (status == WLM_OK && module) {
+    status = add_entry(context, "builtin", &entry);
+    if (status == WLM_OK) {
+      entry->module = module;
+      entry->loaded = 1;
+    } else {
+      context->device->ops->unload(context->device, module);
+    }
+  }
+  memcpy(kernels, found, sizeof found);
+  pthread_mutex_unlock(&context->kernel_lock);
+  return status;
+}
+
+void wlm_context_release_kernels(wlm_context *context) {
+  while (context->kernels) {
+    wlm_kernel_entry *entry = context->kernels;
+    context->kernels = entry->next;
+    if (entry->loaded && entry->module) context->device->ops->unload(context->device, entry->module);
+    wlm_free(entry->image);
+    wlm_free(entry);
+  }
+}

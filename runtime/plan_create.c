@@ -1,0 +1,89 @@
+/* From a problem to a plan: choose, emit, compile or load, and compute every launch. Whatever is missing
+ * on the way - database, compiler, cache - costs a step, never the call, as long as any kernel that the
+ * library carries can serve the problem. */
+#include <string.h>
+
+#include "common/log.h"
+#include "common/memory.h"
+#include "runtime/context_state.h"
+
+typedef struct candidate_check {
+  wlm_context *context;
+  const wlm_spec *spec;
+} candidate_check;
+
+static int usable(void *user, const char *variant) {
+  const candidate_check *check = user;
+  wlm_text reason = {0};
+  wlm_status status = wlm_generator_refusal(check->context->generator, variant, check->spec,
+                                            &check->context->device->info.limits, &reason);
+  int yes = status == WLM_OK && reason.size == 0;
+  wlm_text_release(&reason);
+  return yes;
+}
+
+static wlm_status choose(wlm_context *context, wlm_plan *plan, const wlm_spec *spec, const char *variant) {
+  if (variant) {
+    plan->choice = (wlm_choice){.step = WLM_STEP_NAMED};
+    snprintf(plan->choice.variant, sizeof plan->choice.variant, "%s", variant);
+    return WLM_OK;
+  }
+  candidate_check check = {context, spec};
+  pthread_rwlock_rdlock(&context->snapshot_lock);
+  wlm_status status = wlm_choose(&context->snapshot, &plan->stats, plan->problem_key, spec,
+                                 &context->device->info.limits, usable, &check, &plan->choice);
+  pthread_rwlock_unlock(&context->snapshot_lock);
+  return status;
+}
+
+/* The chosen program, or what the library carries where the chosen one cannot be had. A variant that the
+ * caller named is never replaced. */
+static wlm_status load(wlm_context *context, wlm_plan *plan, const wlm_spec *spec, wlm_program *program,
+                       void *kernels[WLM_MAX_PASSES]) {
+  wlm_status status =
+      wlm_generator_emit(context->generator, plan->choice.variant, spec, &context->device->info.limits, program);
+  if (status == WLM_OK) status = wlm_context_load(context, program, kernels);
+  if (status == WLM_OK || plan->choice.step == WLM_STEP_NAMED || status == WLM_ERR_OUT_OF_MEMORY) return status;
+  char *reason = wlm_strdup(wlm_error_detail());
+  wlm_log(WLM_LOG_WARNING, "falling back to the built-in kernel: %s", reason ? reason : "");
+  wlm_program_release(program);
+  if (wlm_context_load_builtin(context, spec, program, kernels) == WLM_OK) {
+    plan->choice = (wlm_choice){.step = WLM_STEP_BUILTIN};
+    snprintf(plan->choice.variant, sizeof plan->choice.variant, "%s", program->variant);
+    status = WLM_OK;
+  } else if (reason) {
+    wlm_fail(status, "%s", reason);
+  }
+  wlm_free(reason);
+  return status;
+}
+
+wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                                   const char *variant, wlm_plan **out) {
+  wlm_spec spec;
+  wlm_program program = {0};
+  void *kernels[WLM_MAX_PASSES] = {0};
+  wlm_status status;
+  *out = NULL;
+  wlm_plan *plan = wlm_alloc_zero(1, sizeof *plan);
+  if (!plan) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "plan");
+  WLM_TRY(wlm_context_spec(context, matrix, problem, &spec));
+  plan->stats = matrix->stats;
+  wlm_spec_key(&spec, plan->problem_key);
+  WLM_TRY(choose(context, plan, &spec, variant));
+  WLM_TRY(load(context, plan, &spec, &program, kernels));
+  snprintf(plan->choice.variant, sizeof plan->choice.variant, "%s", program.variant);
+  WLM_TRY(wlm_plan_fill(plan, context->device, &program, kernels, &matrix->csr, &spec));
+  *out = plan;
+done:
+  wlm_program_release(&program);
+  if (status != WLM_OK) wlm_plan_destroy(plan);
+  return status;
+}
+
+wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                           wlm_plan **plan) {
+  return wlm_plan_create_variant(context, matrix, problem, NULL, plan);
+}
+
+void wlm_plan_destroy(wlm_plan *plan) { wlm_free(plan); }
