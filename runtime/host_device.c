@@ -18,6 +18,11 @@
 
 typedef void host_kernel(const struct wlm_args *args, long long unit_blocks);
 
+struct wlm_module {
+  void *library;
+  int file; /* stays open: dlopen takes two libraries of one name for the same, and the name is the descriptor's */
+};
+
 struct wlm_timer {
   wlm_status (*enqueue)(void *user, void *stream);
   void *user;
@@ -31,41 +36,48 @@ static wlm_status host_compile(wlm_device *device, const wlm_program *program, v
   return wlm_host_compile(program->source, image, size);
 }
 
+static void module_close(wlm_module *module) {
+  if (module->library) dlclose(module->library);
+  if (module->file >= 0) close(module->file);
+  wlm_free(module);
+}
+
 /* A shared object loads from a file name only; a memory file has one and leaves nothing behind. */
-static wlm_status open_image(const void *image, size_t size, void **library) {
+static wlm_status module_open(const void *image, size_t size, wlm_module *module) {
   char path[64];
-  int file = memfd_create("warploom-kernel", MFD_CLOEXEC);
-  if (file < 0) return wlm_fail(WLM_ERR_DEVICE, "memfd_create: %s", strerror(errno));
+  module->library = NULL;
+  module->file = memfd_create("warploom-kernel", MFD_CLOEXEC);
+  if (module->file < 0) return wlm_fail(WLM_ERR_DEVICE, "memfd_create: %s", strerror(errno));
   for (size_t done = 0; done < size;) {
-    ssize_t wrote = write(file, (const char *)image + done, size - done);
+    ssize_t wrote = write(module->file, (const char *)image + done, size - done);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) {
-      close(file);
+    if (wrote <= 0)
       return wlm_fail(WLM_ERR_DEVICE, "a kernel of %zu bytes cannot be loaded: %s", size, strerror(errno));
-    }
     done += (size_t)wrote;
   }
-  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-  *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  close(file);
-  return *library ? WLM_OK : wlm_fail(WLM_ERR_DEVICE, "a compiled kernel does not load: %s", dlerror());
+  snprintf(path, sizeof path, "/proc/self/fd/%d", module->file);
+  module->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  return module->library ? WLM_OK : wlm_fail(WLM_ERR_DEVICE, "a compiled kernel does not load: %s", dlerror());
 }
 
 static wlm_status host_load(wlm_device *device, const wlm_program *program, const void *image, size_t size,
-                            void *kernels[WLM_MAX_PASSES], wlm_module **module) {
+                            void *kernels[WLM_MAX_PASSES], wlm_module **out) {
   (void)device;
-  void *library;
-  wlm_status status = open_image(image, size, &library);
-  if (status != WLM_OK) return status;
-  for (int i = 0; i < program->pass_count; i++) {
-    kernels[i] = dlsym(library, program->passes[i].kernel);
-    if (kernels[i]) continue;
-    dlclose(library);
-    return wlm_fail(WLM_ERR_TEMPLATE, "%s: the template defines no kernel '%s'", program->variant,
-                    program->passes[i].kernel);
+  *out = NULL;
+  wlm_module *module = wlm_alloc(sizeof *module);
+  if (!module) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "module");
+  wlm_status status = module_open(image, size, module);
+  for (int i = 0; status == WLM_OK && i < program->pass_count; i++) {
+    kernels[i] = dlsym(module->library, program->passes[i].kernel);
+    if (!kernels[i])
+      status = wlm_fail(WLM_ERR_TEMPLATE, "%s: the template defines no kernel '%s'", program->variant,
+                        program->passes[i].kernel);
   }
-  *module = library;
-  return WLM_OK;
+  if (status == WLM_OK)
+    *out = module;
+  else
+    module_close(module);
+  return status;
 }
 
 static wlm_status host_load_builtin(wlm_device *device, const wlm_spec *spec, wlm_program *program,
@@ -77,7 +89,7 @@ static wlm_status host_load_builtin(wlm_device *device, const wlm_spec *spec, wl
 
 static void host_unload(wlm_device *device, wlm_module *module) {
   (void)device;
-  if (module) dlclose(module);
+  if (module) module_close(module);
 }
 
 static wlm_status host_launch(const wlm_device *device, const wlm_launch *launch, const struct wlm_args *args,
@@ -190,7 +202,7 @@ wlm_status wlm_host_device_open(wlm_device **device) {
   wlm_device_info *info = &host->info;
   info->kind = "host";
   cpu_name(info->name, sizeof info->name);
-  snprintf(info->arch, sizeof info->arch, "%s", uname(&machine) == 0 ? machine.machine : "unknown");
+  snprintf(info->arch, sizeof info->arch, "%.63s", uname(&machine) == 0 ? machine.machine : "unknown");
   wlm_host_compiler_describe(info->compiler, sizeof info->compiler);
   info->limits = (wlm_limits){.target = WLM_TARGET_HOST, .processors = omp_get_max_threads()};
   info->memory_bytes = positive(sysconf(_SC_PHYS_PAGES)) * positive(sysconf(_SC_PAGESIZE));
