@@ -1,0 +1,96 @@
+/* Code on the GPU: compiling, loading, launching. All that may take time or memory happens when code is loaded, so
+ * that a launch is one driver call and can be captured in a graph. */
+#include <string.h>
+
+#include "runtime/cuda_builtin.h"
+#include "runtime/cuda_device.h"
+#include "runtime/cuda_nvrtc.h"
+
+wlm_status wlm_cuda_compile(wlm_device *device, const wlm_program *program, void **image, size_t *size) {
+  return wlm_nvrtc_compile(program->source, program->variant, device->info.limits.arch, image, size, NULL);
+}
+
+/* Module from a cubin, or from PTX, which the driver compiles; its messages become the detail text. */
+static wlm_status load_module(const char *variant, const void *image, CUmodule *module) {
+  char log[2048] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, (void *)(uintptr_t)sizeof log};
+  wlm_status status = WLM_CUDA(cuModuleLoadDataEx, module, image, 2, options, values);
+  if (status == WLM_OK) return WLM_OK;
+  if (log[0]) wlm_fail_in(status, "%s", log);
+  return wlm_fail_in(status, "%s cannot be loaded", variant);
+}
+
+static wlm_status find_kernel(CUmodule module, const wlm_pass *pass, void **kernel) {
+  CUfunction function;
+  wlm_status status;
+  WLM_TRY(WLM_CUDA(cuModuleGetFunction, &function, module, pass->kernel));
+  if (pass->shared_bytes) /* more than 48 KB are there for those who ask */
+    WLM_TRY(WLM_CUDA(cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                     (int)pass->shared_bytes));
+  if (wlm_cuda.cuFuncLoad) WLM_TRY(WLM_CUDA(cuFuncLoad, function));
+  *kernel = function;
+done:
+  return status;
+}
+
+wlm_status wlm_cuda_load(wlm_device *device, const wlm_program *program, const void *image, size_t size,
+                         void *kernels[WLM_MAX_PASSES], wlm_module **module) {
+  (void)size; /* an image tells its own */
+  wlm_cuda_scope scope;
+  CUmodule loaded = NULL;
+  *module = NULL;
+  wlm_status status = wlm_cuda_enter(device, &scope);
+  if (status != WLM_OK) return status;
+  WLM_TRY(load_module(program->variant, image, &loaded));
+  for (int i = 0; i < program->pass_count; i++) {
+    status = find_kernel(loaded, &program->passes[i], &kernels[i]);
+    if (status != WLM_OK) {
+      wlm_fail_in(status, "%s: kernel '%s'", program->variant, program->passes[i].kernel);
+      wlm_cuda.cuModuleUnload(loaded);
+      goto done;
+    }
+  }
+  *module = (wlm_module *)loaded;
+done:
+  wlm_cuda_leave(&scope);
+  return status;
+}
+
+wlm_status wlm_cuda_load_builtin(wlm_device *device, const wlm_spec *spec, wlm_program *program,
+                                 void *kernels[WLM_MAX_PASSES], wlm_module **module) {
+  char key[WLM_SPEC_KEY];
+  wlm_spec_key(spec, key);
+  for (int i = 0; i < wlm_cuda_builtin_count; i++) {
+    const struct wlm_cuda_builtin *builtin = &wlm_cuda_builtins[i];
+    if (strcmp(builtin->key, key)) continue;
+    *program = builtin->program;
+    return wlm_cuda_load(device, program, builtin->ptx, strlen(builtin->ptx) + 1, kernels, module);
+  }
+  return wlm_fail(WLM_ERR_NO_COMPILER,
+                  "without NVRTC only the %d kernel%s built into the library can run, and none is for %s; install "
+                  "NVRTC (part of the CUDA Toolkit, pip package nvidia-cuda-nvrtc) or let WARPLOOM_NVRTC name it",
+                  wlm_cuda_builtin_count, wlm_cuda_builtin_count == 1 ? "" : "s", key);
+}
+
+void wlm_cuda_unload(wlm_device *device, wlm_module *module) {
+  wlm_cuda_scope scope;
+  if (!module || wlm_cuda_enter(device, &scope) != WLM_OK) return;
+  wlm_cuda.cuModuleUnload((CUmodule)module);
+  wlm_cuda_leave(&scope);
+}
+
+wlm_status wlm_cuda_launch(const wlm_device *device, const wlm_launch *launch, const struct wlm_args *args,
+                           void *stream) {
+  wlm_cuda_scope scope;
+  void *parameters[] = {(void *)args};
+  wlm_status status = wlm_cuda_enter(device, &scope);
+  if (status != WLM_OK) return status;
+  status = WLM_CUDA(cuLaunchKernel, launch->kernel, launch->grid[0], launch->grid[1], launch->grid[2], launch->threads,
+                    1, 1, launch->shared_bytes, stream, parameters, NULL);
+  if (status != WLM_OK)
+    wlm_fail_in(status, "grid %u x %u x %u, %u threads, %u bytes of shared memory", launch->grid[0], launch->grid[1],
+                launch->grid[2], launch->threads, launch->shared_bytes);
+  wlm_cuda_leave(&scope);
+  return status;
+}
