@@ -1,5 +1,7 @@
 #include "common/sampling.h"
 
+#include "common/random.h"
+
 static int64_t gcd(int64_t a, int64_t b) {
   while (b) {
     int64_t rest = a % b;
@@ -9,12 +11,7 @@ static int64_t gcd(int64_t a, int64_t b) {
   return a;
 }
 
-uint64_t wlm_sample_hash(uint64_t seed, int64_t row) {
-  uint64_t x = seed ^ ((uint64_t)row * UINT64_C(0x9E3779B97F4A7C15));
-  x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-  x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
-  return x ^ x >> 31;
-}
+uint64_t wlm_sample_hash(uint64_t seed, int64_t row) { return wlm_mix(seed ^ ((uint64_t)row * WLM_GOLDEN)); }
 
 int64_t wlm_sample_kept(wlm_sample strategy, int64_t degree, int64_t width) {
   return strategy != WLM_SAMPLE_NONE && degree > width ? width : degree;

@@ -1,0 +1,231 @@
+/* A twin has the published rows, non-zeros, CV and longest row of its graph (degrees.c makes such row lengths), split
+ * into communities, each row's columns drawn mostly from its own and in proportion to the lengths of the rows
+ * of the same number (weave.c). A scaled twin keeps mean and CV; its longest row shrinks by the square root of the
+ * scale, which keeps that row's part in the CV, as long as the CV stays within reach. */
+#include "matrix/twin.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "common/random.h"
+#include "matrix/degrees.h"
+#include "matrix/numbers.h"
+#include "matrix/weave.h"
+
+enum { BILLION = 1000000000, FRACTION_DIGITS = 9, MILLION = 1000000 };
+enum { STREAM_LENGTHS = 11, STREAM_NAMES = 12 };
+
+static const struct graph {
+  const char *name;
+  int64_t rows, nnz, longest;
+  int64_t cv;    /* in millionths */
+  int64_t least; /* 1 where a vertex without an edge cannot occur: undirected edge lists */
+} graphs[] = {
+    {"reddit", 232965, 114615892, 21657, 1625688, 1},    {"proteins", 132534, 79122504, 7750, 1041000, 1},
+    {"products", 2449029, 123718152, 17481, 1898461, 1}, {"arxiv", 169343, 2315598, 13161, 5000000, 1},
+    {"youtube", 1157828, 5975248, 28754, 9737837, 1},    {"roadnet-ca", 1971281, 5533214, 12, 358144, 1},
+    {"web-google", 916428, 5105039, 456, 1176991, 0},
+};
+
+/* ---- the name ---- */
+
+typedef struct request {
+  int uniform;
+  int64_t scale, local; /* in billionths */
+  int64_t seed, communities, scattered, rows, cols, d;
+} request;
+
+static const char *const numberings[] = {"contiguous", "scattered"};
+
+typedef enum option_kind { OPTION_INTEGER, OPTION_FRACTION, OPTION_NUMBERING } option_kind;
+static const struct option {
+  const char *name;
+  int uniform; /* which of the two it belongs to; 2 = both */
+  option_kind kind;
+  size_t offset;
+  int64_t low, high;
+} options[] = {
+    {"scale", 0, OPTION_FRACTION, offsetof(request, scale), 1, BILLION},
+    {"communities", 0, OPTION_INTEGER, offsetof(request, communities), 1, INT32_MAX},
+    {"local", 0, OPTION_FRACTION, offsetof(request, local), 0, BILLION},
+    {"numbering", 0, OPTION_NUMBERING, offsetof(request, scattered), 0, 1},
+    {"rows", 1, OPTION_INTEGER, offsetof(request, rows), 0, INT32_MAX},
+    {"cols", 1, OPTION_INTEGER, offsetof(request, cols), 0, INT32_MAX},
+    {"d", 1, OPTION_INTEGER, offsetof(request, d), 0, INT32_MAX},
+    {"seed", 2, OPTION_INTEGER, offsetof(request, seed), 0, INT64_MAX},
+};
+
+/* digits[.digits] in billionths; what has more digits than that is not accepted. */
+static int parse_fraction(const char *text, int64_t *value) {
+  int64_t whole;
+  const char *at = *text == '-' || *text == '+' ? NULL : wlm_parse_int64(text, &whole);
+  if (!at || whole > MILLION) return 0;
+  *value = whole * BILLION;
+  if (*at == 0) return 1;
+  if (*at++ != '.') return 0;
+  int64_t unit = BILLION / 10;
+  for (; *at >= '0' && *at <= '9' && unit > 0; at++, unit /= 10) *value += (*at - '0') * unit;
+  return *at == 0;
+}
+
+static int parse_option(option_kind kind, const char *text, int64_t *value) {
+  if (kind == OPTION_FRACTION) return parse_fraction(text, value);
+  if (kind == OPTION_INTEGER) {
+    const char *end = wlm_parse_int64(text, value);
+    return end && *end == 0;
+  }
+  for (int i = 0; i < 2; i++)
+    if (!strcmp(text, numberings[i])) {
+      *value = i;
+      return 1;
+    }
+  return 0;
+}
+
+static wlm_status set_option(request *r, const char *whole, const char *name, const char *text) {
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+    const struct option *o = &options[i];
+    int64_t value;
+    if (strcmp(name, o->name) || (o->uniform != 2 && o->uniform != r->uniform)) continue;
+    if (!text || !parse_option(o->kind, text, &value) || value < o->low || value > o->high) break;
+    memcpy((char *)r + o->offset, &value, sizeof value);
+    return WLM_OK;
+  }
+  return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s: '%s%s%s' is not understood; options are %s", whole, name,
+                  text ? "=" : "", text ? text : "",
+                  r->uniform ? "rows=R,d=D,cols=C,seed=N (whole numbers)"
+                             : "scale=X (above 0, up to 1), seed=N, communities=N, local=X (0 to 1), "
+                               "numbering=scattered or contiguous");
+}
+
+/* Cuts `text` at its next comma; returns the piece and moves *text behind it, to NULL after the last. */
+static char *next_piece(char **text) {
+  char *piece = *text, *comma = strchr(piece, ',');
+  if (comma) *comma = 0;
+  *text = comma ? comma + 1 : NULL;
+  return piece;
+}
+
+static wlm_status parse_options(const char *whole, char *text, request *r) {
+  wlm_status status = WLM_OK;
+  while (text && status == WLM_OK) {
+    char *name = next_piece(&text), *value = strchr(name, '=');
+    if (value) *value++ = 0;
+    status = set_option(r, whole, name, value);
+  }
+  return status;
+}
+
+/* ---- making ---- */
+
+static void shuffle(int32_t *items, int64_t count, uint64_t seed, uint64_t stream) {
+  wlm_random random = wlm_random_for(seed, stream, 0);
+  for (int64_t i = count - 1; i > 0; i--) {
+    int64_t other = wlm_random_below(&random, i + 1);
+    int32_t item = items[i];
+    items[i] = items[other];
+    items[other] = item;
+  }
+}
+
+static int64_t square_root(int64_t n) {
+  int64_t root = 0;
+  for (int64_t bit = INT64_C(1) << 31; bit > 0; bit >>= 1)
+    if ((root + bit) <= n / (root + bit)) root += bit;
+  return root;
+}
+
+static int64_t scaled(int64_t x, int64_t scale) { return (int64_t)(((__int128)x * scale + BILLION / 2) / BILLION); }
+
+static wlm_degrees_wanted wanted_for(const struct graph *g, int64_t scale) {
+  wlm_degrees_wanted w = {scaled(g->rows, scale), scaled(g->nnz, scale), g->longest, g->cv, g->least};
+  if (w.rows < 1) return w;
+  /* a CV is out of reach unless longest > mean (1 + cv^2); four times that leaves room for a body */
+  int64_t reach = (int64_t)((__int128)4 * w.nnz * ((__int128)MILLION * MILLION + g->cv * g->cv) / w.rows /
+                            ((__int128)MILLION * MILLION));
+  int64_t shrunk = square_root(scaled(g->longest * g->longest, scale));
+  int64_t longest = shrunk > reach ? shrunk : reach;
+  if (longest < w.longest) w.longest = longest;
+  if (w.longest > w.rows) w.longest = w.rows;
+  return w;
+}
+
+static wlm_status make_graph(const struct graph *g, const request *r, wlm_csr_host *out) {
+  wlm_degrees_wanted wanted = wanted_for(g, r->scale);
+  int64_t rows = wanted.rows, *weights = NULL;
+  int32_t *degrees = NULL, *names = NULL;
+  wlm_status status;
+  if (rows < 1 || wanted.nnz / rows > rows / 2)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "this scale leaves %lld rows for %lld entries; use a larger one",
+                    (long long)rows, (long long)wanted.nnz);
+  WLM_TRY(wlm_alloc_array(rows, sizeof *degrees, "row lengths", (void **)&degrees));
+  WLM_TRY(wlm_alloc_array(rows + 1, sizeof *weights, "column weights", (void **)&weights));
+  WLM_TRY(wlm_degrees_make(&wanted, degrees));
+  shuffle(degrees, rows, (uint64_t)r->seed, STREAM_LENGTHS);
+  weights[0] = 0;
+  for (int64_t i = 0; i < rows; i++) weights[i + 1] = weights[i] + degrees[i];
+  if (r->scattered) {
+    WLM_TRY(wlm_alloc_array(rows, sizeof *names, "row numbers", (void **)&names));
+    for (int64_t i = 0; i < rows; i++) names[i] = (int32_t)i;
+    shuffle(names, rows, (uint64_t)r->seed, STREAM_NAMES);
+  }
+  int64_t communities = r->communities < rows ? r->communities : rows;
+  WLM_TRY(
+      wlm_weave_make(&(wlm_weave){rows, rows, degrees, weights, names, communities, r->local, (uint64_t)r->seed}, out));
+done:
+  wlm_free(degrees);
+  wlm_free(weights);
+  wlm_free(names);
+  return status;
+}
+
+static wlm_status make_uniform(const request *r, wlm_csr_host *out) {
+  int64_t cols = r->cols < 0 ? r->rows : r->cols, *weights = NULL;
+  int32_t *degrees = NULL;
+  wlm_status status;
+  if (r->rows < 0 || r->d < 0) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "rows=R and d=D must both be given");
+  if (r->d > cols)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "d=%lld distinct columns of %lld; use a smaller d", (long long)r->d,
+                    (long long)cols);
+  WLM_TRY(wlm_alloc_array(r->rows, sizeof *degrees, "row lengths", (void **)&degrees));
+  WLM_TRY(wlm_alloc_array(cols + 1, sizeof *weights, "column weights", (void **)&weights));
+  for (int64_t i = 0; i < r->rows; i++) degrees[i] = (int32_t)r->d;
+  for (int64_t i = 0; i <= cols; i++) weights[i] = i;
+  WLM_TRY(wlm_weave_make(&(wlm_weave){r->rows, cols, degrees, weights, NULL, 1, 0, (uint64_t)r->seed}, out));
+done:
+  wlm_free(degrees);
+  wlm_free(weights);
+  return status;
+}
+
+static const struct graph *find_graph(const char *name) {
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++)
+    if (!strcmp(name, graphs[i].name)) return &graphs[i];
+  return NULL;
+}
+
+wlm_status wlm_twin_make(const char *name, wlm_csr_host *out) {
+  request r = {0, BILLION, BILLION / 10 * 7, 1, 50, 1, -1, -1, -1};
+  char *copy = wlm_strdup(name), *text = copy;
+  const struct graph *graph = NULL;
+  wlm_status status;
+  *out = (wlm_csr_host){0};
+  if (!copy) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%s", name);
+  r.uniform = !strncmp(text, "uniform:", 8);
+  text = strchr(text, ':') ? strchr(text, ':') + 1 : text;
+  if (!r.uniform) {
+    graph = find_graph(next_piece(&text));
+    if (strncmp(name, "twin:", 5) || !graph)
+      WLM_TRY(wlm_fail(WLM_ERR_INVALID_ARGUMENT,
+                       "%s: no such twin; there are twin:reddit, proteins, products, arxiv, youtube, roadnet-ca, "
+                       "web-google and uniform:rows=R,d=D",
+                       name));
+  }
+  WLM_TRY(parse_options(name, text, &r));
+  status = graph ? make_graph(graph, &r, out) : make_uniform(&r, out);
+  if (status != WLM_OK) wlm_fail_in(status, "%s", name);
+done:
+  wlm_free(copy);
+  return status;
+}
