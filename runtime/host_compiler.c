@@ -17,6 +17,8 @@ extern char **environ;
 #define FLAGS      "-std=gnu11", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-w"
 #define FLAGS_TEXT "-O3 -march=native -fopenmp"
 
+enum { MAX_FLAGS = 32 };
+
 static const char *compiler(void) {
   const char *name = getenv("WARPLOOM_CC");
   return name && *name ? name : "cc";
@@ -112,7 +114,7 @@ void wlm_host_compiler_describe(char *text, size_t capacity) {
   workplace_close(&place);
 }
 
-wlm_status wlm_host_compile(const char *source, void **image, size_t *size) {
+wlm_status wlm_host_compile_with(const char *const *flags, const char *source, void **image, size_t *size) {
   workplace place;
   char *message = NULL, *object = NULL;
   size_t message_size;
@@ -120,7 +122,12 @@ wlm_status wlm_host_compile(const char *source, void **image, size_t *size) {
   wlm_status status = workplace_open(&place);
   if (status != WLM_OK) return status;
   WLM_TRY(write_all(place.source, source));
-  char *const argv[] = {(char *)compiler(), FLAGS, "-o", place.object, place.source, NULL};
+  char *argv[MAX_FLAGS + 5] = {(char *)compiler()};
+  int argc = 1;
+  while (*flags && argc <= MAX_FLAGS) argv[argc++] = (char *)*flags++;
+  argv[argc++] = "-o";
+  argv[argc++] = place.object;
+  argv[argc++] = place.source;
   int result = run(argv, place.output);
   if (result < 0) {
     status = wlm_fail(WLM_ERR_NO_COMPILER, "'%s' cannot be run; install a C compiler or set WARPLOOM_CC", compiler());
@@ -135,4 +142,9 @@ done:
   wlm_free(message);
   workplace_close(&place);
   return status;
+}
+
+wlm_status wlm_host_compile(const char *source, void **image, size_t *size) {
+  static const char *const flags[] = {FLAGS, NULL};
+  return wlm_host_compile_with(flags, source, image, size);
 }

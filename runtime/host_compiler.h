@@ -10,5 +10,7 @@ void wlm_host_compiler_describe(char *text, size_t capacity);
 /* C text to the bytes of a shared object (wlm_free). WLM_ERR_NO_COMPILER, or WLM_ERR_COMPILE with the
  * compiler's own message as detail. */
 wlm_status wlm_host_compile(const char *source, void **image, size_t *size);
+/* The same with other flags, a list of at most 32 ended by NULL. */
+wlm_status wlm_host_compile_with(const char *const *flags, const char *source, void **image, size_t *size);
 
 #endif

@@ -1,12 +1,9 @@
 /* The host as a device: emitted C with OpenMP, compiled by the system's compiler into a shared object,
  * loaded from memory. Device memory is ordinary memory and streams are ignored: every call has finished
  * when it returns. */
-#include <dlfcn.h>
-#include <errno.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,13 +12,9 @@
 #include "runtime/devices.h"
 #include "runtime/host_builtin.h"
 #include "runtime/host_compiler.h"
+#include "runtime/host_module.h"
 
 typedef void host_kernel(const struct wlm_args *args, long long unit_blocks);
-
-struct wlm_module {
-  void *library;
-  int file; /* stays open: dlopen takes two libraries of one name for the same, and the name is the descriptor's */
-};
 
 struct wlm_timer {
   wlm_status (*enqueue)(void *user, void *stream);
@@ -36,47 +29,20 @@ static wlm_status host_compile(wlm_device *device, const wlm_program *program, v
   return wlm_host_compile(program->source, image, size);
 }
 
-static void module_close(wlm_module *module) {
-  if (module->library) dlclose(module->library);
-  if (module->file >= 0) close(module->file);
-  wlm_free(module);
-}
-
-/* A shared object loads from a file name only; a memory file has one and leaves nothing behind. */
-static wlm_status module_open(const void *image, size_t size, wlm_module *module) {
-  char path[64];
-  module->library = NULL;
-  module->file = memfd_create("warploom-kernel", MFD_CLOEXEC);
-  if (module->file < 0) return wlm_fail(WLM_ERR_DEVICE, "memfd_create: %s", strerror(errno));
-  for (size_t done = 0; done < size;) {
-    ssize_t wrote = write(module->file, (const char *)image + done, size - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0)
-      return wlm_fail(WLM_ERR_DEVICE, "a kernel of %zu bytes cannot be loaded: %s", size, strerror(errno));
-    done += (size_t)wrote;
-  }
-  snprintf(path, sizeof path, "/proc/self/fd/%d", module->file);
-  module->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  return module->library ? WLM_OK : wlm_fail(WLM_ERR_DEVICE, "a compiled kernel does not load: %s", dlerror());
-}
-
 static wlm_status host_load(wlm_device *device, const wlm_program *program, const void *image, size_t size,
                             void *kernels[WLM_MAX_PASSES], wlm_module **out) {
   (void)device;
-  *out = NULL;
-  wlm_module *module = wlm_alloc(sizeof *module);
-  if (!module) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "module");
-  wlm_status status = module_open(image, size, module);
+  wlm_status status = wlm_host_module_open(image, size, out);
   for (int i = 0; status == WLM_OK && i < program->pass_count; i++) {
-    kernels[i] = dlsym(module->library, program->passes[i].kernel);
+    kernels[i] = wlm_host_module_symbol(*out, program->passes[i].kernel);
     if (!kernels[i])
       status = wlm_fail(WLM_ERR_TEMPLATE, "%s: the template defines no kernel '%s'", program->variant,
                         program->passes[i].kernel);
   }
-  if (status == WLM_OK)
-    *out = module;
-  else
-    module_close(module);
+  if (status != WLM_OK) {
+    wlm_host_module_close(*out);
+    *out = NULL;
+  }
   return status;
 }
 
@@ -89,7 +55,7 @@ static wlm_status host_load_builtin(wlm_device *device, const wlm_spec *spec, wl
 
 static void host_unload(wlm_device *device, wlm_module *module) {
   (void)device;
-  if (module) module_close(module);
+  wlm_host_module_close(module);
 }
 
 static wlm_status host_launch(const wlm_device *device, const wlm_launch *launch, const struct wlm_args *args,
