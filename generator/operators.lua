@@ -42,6 +42,7 @@ local reductions = {
 
 -- The stride of a strategy (common/sampling.h).
 local strides = { bucket = "1", fastrand = "577", fastrand_coprime = "wlm_coprime_stride(degree)" }
+-- For kept = 0 there is nothing to norm.
 local norms = { none = "acc", kept = "acc / (wlm_acc_t)kept", unbiased = "acc * ((wlm_acc_t)degree / (wlm_acc_t)kept)" }
 
 function operators.traits(problem)
@@ -79,7 +80,7 @@ local function sampling(out, problem)
   fn(out, "long long", "wlm_sample", "long long k, long long degree, struct wlm_sample_state state",
     "return degree <= WLM_SAMPLE_WIDTH ? k : wlm_strided(k, state.stride, degree, state.shift);")
   fn(out, "wlm_acc_t", "wlm_normalise", "wlm_acc_t acc, long long kept, long long degree",
-    ("return kept < degree ? %s : acc;"):format(norms[problem.sample_norm]))
+    ("(void)degree; return kept > 0 ? %s : acc;"):format(norms[problem.sample_norm]))
 end
 
 function operators.block(problem)
