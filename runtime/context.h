@@ -2,6 +2,7 @@
 #ifndef WLM_RUNTIME_CONTEXT_H
 #define WLM_RUNTIME_CONTEXT_H
 
+#include "db/record.h"
 #include "generator/generator.h"
 #include "runtime/dispatch/device.h"
 
@@ -9,6 +10,9 @@ wlm_device *wlm_context_device(const wlm_context *context);
 wlm_generator *wlm_context_generator(const wlm_context *context);
 /* "" where the context has no user database. */
 const char *wlm_context_database_path(const wlm_context *context);
+
+/* How the store knows this device; the strings are the context's. */
+void wlm_context_device_record(const wlm_context *context, wlm_device_record *record);
 
 /* The problem joined with the matrix's types, checked. */
 wlm_status wlm_context_spec(const wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,

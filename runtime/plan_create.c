@@ -24,14 +24,14 @@ static int usable(void *user, const char *variant) {
 
 static wlm_status choose(wlm_context *context, wlm_plan *plan, const wlm_spec *spec, const char *variant) {
   if (variant) {
-    plan->choice = (wlm_choice){.step = WLM_STEP_NAMED};
-    snprintf(plan->choice.variant, sizeof plan->choice.variant, "%s", variant);
+    plan->decision = (wlm_decision){.step = WLM_STEP_NAMED};
+    snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", variant);
     return WLM_OK;
   }
   candidate_check check = {context, spec};
   pthread_rwlock_rdlock(&context->snapshot_lock);
   wlm_status status = wlm_choose(&context->snapshot, &plan->stats, plan->problem_key, spec,
-                                 &context->device->info.limits, usable, &check, &plan->choice);
+                                 &context->device->info.limits, usable, &check, &plan->decision);
   pthread_rwlock_unlock(&context->snapshot_lock);
   return status;
 }
@@ -41,15 +41,15 @@ static wlm_status choose(wlm_context *context, wlm_plan *plan, const wlm_spec *s
 static wlm_status load(wlm_context *context, wlm_plan *plan, const wlm_spec *spec, wlm_program *program,
                        void *kernels[WLM_MAX_PASSES]) {
   wlm_status status =
-      wlm_generator_emit(context->generator, plan->choice.variant, spec, &context->device->info.limits, program);
+      wlm_generator_emit(context->generator, plan->decision.variant, spec, &context->device->info.limits, program);
   if (status == WLM_OK) status = wlm_context_load(context, program, kernels);
-  if (status == WLM_OK || plan->choice.step == WLM_STEP_NAMED || status == WLM_ERR_OUT_OF_MEMORY) return status;
+  if (status == WLM_OK || plan->decision.step == WLM_STEP_NAMED || status == WLM_ERR_OUT_OF_MEMORY) return status;
   char *reason = wlm_strdup(wlm_error_detail());
   wlm_log(WLM_LOG_WARNING, "falling back to the built-in kernel: %s", reason ? reason : "");
   wlm_program_release(program);
   if (wlm_context_load_builtin(context, spec, program, kernels) == WLM_OK) {
-    plan->choice = (wlm_choice){.step = WLM_STEP_BUILTIN};
-    snprintf(plan->choice.variant, sizeof plan->choice.variant, "%s", program->variant);
+    plan->decision = (wlm_decision){.step = WLM_STEP_BUILTIN};
+    snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", program->variant);
     status = WLM_OK;
   } else if (reason) {
     wlm_fail(status, "%s", reason);
@@ -72,7 +72,7 @@ wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matri
   wlm_spec_key(&spec, plan->problem_key);
   WLM_TRY(choose(context, plan, &spec, variant));
   WLM_TRY(load(context, plan, &spec, &program, kernels));
-  snprintf(plan->choice.variant, sizeof plan->choice.variant, "%s", program.variant);
+  snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", program.variant);
   WLM_TRY(wlm_plan_fill(plan, context->device, &program, kernels, &matrix->csr, &spec));
   *out = plan;
 done:

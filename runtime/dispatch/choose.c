@@ -34,13 +34,13 @@ static int64_t first_usable(const wlm_snapshot *s, const wlm_case *c, int (*usab
 }
 
 static void decide(const wlm_snapshot *s, const wlm_case *c, int64_t index, wlm_step step, double distance,
-                   wlm_choice *choice) {
+                   wlm_decision *choice) {
   choice->step = step;
   choice->distance = distance;
   choice->tuned_n = c->n;
   choice->bucket = c->bucket;
   choice->refused = (int)index;
-  copy_name(choice->label, sizeof choice->label, c->label);
+  choice->matrices = c->matrices;
   copy_name(choice->variant, sizeof choice->variant, s->ranked[c->first + index].variant);
   for (int64_t i = index; i < c->count && choice->runner_count < WLM_RUNNERS_UP; i++) {
     const wlm_ranked *r = &s->ranked[c->first + i];
@@ -52,7 +52,7 @@ static void decide(const wlm_snapshot *s, const wlm_case *c, int64_t index, wlm_
 }
 
 static int by_fingerprint(const wlm_snapshot *s, const wlm_stats *stats, const char *key, int64_t n,
-                          int (*usable)(void *, const char *), void *user, wlm_choice *choice) {
+                          int (*usable)(void *, const char *), void *user, wlm_decision *choice) {
   for (int64_t i = 0; i < s->case_count; i++) {
     const wlm_case *c = &s->cases[i];
     if (!c->exact || c->n != n || memcmp(c->fingerprint, stats->fingerprint, sizeof c->fingerprint) ||
@@ -67,7 +67,7 @@ static int by_fingerprint(const wlm_snapshot *s, const wlm_stats *stats, const c
 }
 
 static int by_bucket(const wlm_snapshot *s, const wlm_stats *stats, const char *key, int64_t n,
-                     int (*usable)(void *, const char *), void *user, wlm_choice *choice) {
+                     int (*usable)(void *, const char *), void *user, wlm_decision *choice) {
   wlm_bucket here;
   wlm_bucket_of(stats, &here);
   const wlm_case *nearest = NULL;
@@ -89,7 +89,7 @@ static int by_bucket(const wlm_snapshot *s, const wlm_stats *stats, const char *
 }
 
 static int by_rule(const wlm_stats *stats, const wlm_spec *spec, const wlm_limits *limits,
-                   int (*usable)(void *, const char *), void *user, wlm_choice *choice) {
+                   int (*usable)(void *, const char *), void *user, wlm_decision *choice) {
   int sampled = spec->problem.sample != WLM_SAMPLE_NONE;
   for (int i = 0; i < wlm_rule_count; i++) {
     const wlm_rule *rule = &wlm_rules[i];
@@ -106,8 +106,8 @@ static int by_rule(const wlm_stats *stats, const wlm_spec *spec, const wlm_limit
 
 wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
                       const wlm_spec *spec, const wlm_limits *limits, int (*usable)(void *user, const char *variant),
-                      void *user, wlm_choice *choice) {
-  *choice = (wlm_choice){0};
+                      void *user, wlm_decision *choice) {
+  *choice = (wlm_decision){0};
   int64_t n = spec->problem.n;
   if (by_fingerprint(snapshot, stats, problem_key, n, usable, user, choice)) return WLM_OK;
   if (by_bucket(snapshot, stats, problem_key, n, usable, user, choice)) return WLM_OK;

@@ -23,18 +23,18 @@ typedef struct wlm_runner_up {
 } wlm_runner_up;
 
 /* A copy of all that explain tells: it outlives the snapshot. */
-typedef struct wlm_choice {
+typedef struct wlm_decision {
   wlm_step step;
   char variant[WLM_VARIANT_NAME];
   double distance;   /* in stats space; 0 for the same matrix or the same bucket and N */
   int64_t tuned_n;   /* N of the case that decided */
   wlm_bucket bucket; /* of the case that decided */
-  char label[128];   /* of the case that decided */
+  int64_t matrices;  /* behind the case that decided */
   const char *rule;  /* the rule that decided, where one did; static */
   int runner_count;  /* best first, the choice included */
   wlm_runner_up runners[WLM_RUNNERS_UP];
   int refused; /* better ranked candidates that are not valid for this problem */
-} wlm_choice;
+} wlm_decision;
 
 /* Distance of two buckets and Ns: each axis counts about 1 where kernels begin to differ (a factor of 2 in
  * nnz/row or N, a class of CV, a factor of 4 in rows). Beyond WLM_FAR nothing is borrowed. */
@@ -45,6 +45,6 @@ double wlm_bucket_distance(const wlm_bucket *a, int64_t a_n, const wlm_bucket *b
  * WLM_ERR_NOT_FOUND where nothing is usable. */
 wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
                       const wlm_spec *spec, const wlm_limits *limits, int (*usable)(void *user, const char *variant),
-                      void *user, wlm_choice *choice);
+                      void *user, wlm_decision *choice);
 
 #endif

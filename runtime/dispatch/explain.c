@@ -3,14 +3,14 @@
 #include "runtime/dispatch/plan.h"
 
 static void describe_step(wlm_text *text, const wlm_plan *plan) {
-  const wlm_choice *c = &plan->choice;
+  const wlm_decision *c = &plan->decision;
   switch (c->step) {
     case WLM_STEP_FINGERPRINT:
-      wlm_text_printf(text, "this very matrix was tuned for n = %lld (%s)", (long long)c->tuned_n, c->label);
+      wlm_text_printf(text, "this very matrix was tuned for n = %lld", (long long)c->tuned_n);
       break;
     case WLM_STEP_BUCKET:
-      wlm_text_printf(text, "%s tuned for n = %lld, %s", c->label, (long long)c->tuned_n,
-                      c->distance == 0 ? "in the same bucket" : "in the nearest bucket");
+      wlm_text_printf(text, "%lld tuned matri%s, n = %lld, %s", (long long)c->matrices, c->matrices == 1 ? "x" : "ces",
+                      (long long)c->tuned_n, c->distance == 0 ? "in the same bucket" : "in the nearest bucket");
       break;
     case WLM_STEP_RULE: wlm_text_printf(text, "nothing like it was tuned; built-in rule: %s", c->rule); break;
     case WLM_STEP_NAMED: wlm_text_puts(text, "named by the caller"); break;
@@ -19,7 +19,7 @@ static void describe_step(wlm_text *text, const wlm_plan *plan) {
 }
 
 static void as_text(wlm_text *text, const wlm_plan *plan) {
-  const wlm_choice *c = &plan->choice;
+  const wlm_decision *c = &plan->decision;
   const wlm_stats *s = &plan->stats;
   wlm_text_printf(text, "problem   %s, n = %lld\n", plan->problem_key, (long long)plan->args.n);
   wlm_text_printf(text, "matrix    %lld x %lld, %lld non-zeros, %.2f a row, cv %.2f, longest row %lld\n",
@@ -41,7 +41,7 @@ static void as_text(wlm_text *text, const wlm_plan *plan) {
 }
 
 static void as_json(wlm_text *text, const wlm_plan *plan) {
-  const wlm_choice *c = &plan->choice;
+  const wlm_decision *c = &plan->decision;
   const wlm_stats *s = &plan->stats;
   wlm_text why = {0};
   describe_step(&why, plan);

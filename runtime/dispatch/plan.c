@@ -58,7 +58,7 @@ done:
   return status;
 }
 
-const char *wlm_plan_variant(const wlm_plan *plan) { return plan->choice.variant; }
+const char *wlm_plan_variant(const wlm_plan *plan) { return plan->decision.variant; }
 
 size_t wlm_plan_prepared_size(const wlm_plan *plan) { return plan->prepared_size; }
 
@@ -76,7 +76,7 @@ static wlm_status launch_all(const wlm_plan *plan, wlm_when when, const struct w
 wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   if (!plan->prepared_size) return WLM_OK;
   if (!prepared)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_prepare: %s needs %zu bytes, got NULL", plan->choice.variant,
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_prepare: %s needs %zu bytes, got NULL", plan->decision.variant,
                     plan->prepared_size);
   plan->args.prepared = prepared;
   wlm_status status = plan->empty ? WLM_OK : launch_all(plan, WLM_WHEN_PREPARE, &plan->args, stream);
@@ -87,7 +87,7 @@ wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
 wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c, void *workspace, void *stream) {
   if (plan->empty) return WLM_OK;
   if (plan->prepared_size && !plan->is_prepared)
-    return wlm_fail(WLM_ERR_NOT_READY, "%s must be prepared first: call wlm_plan_prepare", plan->choice.variant);
+    return wlm_fail(WLM_ERR_NOT_READY, "%s must be prepared first: call wlm_plan_prepare", plan->decision.variant);
   if (!c || (!b && plan->args.nnz) || (!workspace && plan->workspace_size))
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_execute: %s is NULL",
                     !c                     ? "c"

@@ -15,7 +15,7 @@ struct wlm_plan {
   size_t workspace_size, prepared_size;
   int is_prepared;
   /* What explain tells. */
-  wlm_choice choice;
+  wlm_decision decision;
   wlm_stats stats;
   char problem_key[WLM_SPEC_KEY];
   char split[16];

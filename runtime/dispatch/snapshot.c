@@ -36,7 +36,6 @@ wlm_status wlm_snapshot_add_case(wlm_snapshot *s, const wlm_case *new_case) {
   c.first = s->ranked_count;
   c.count = 0;
   WLM_TRY(keep(s, new_case->problem, &c.problem));
-  WLM_TRY(keep(s, new_case->label, &c.label));
   WLM_TRY(grow((void **)&s->cases, s->case_count, &s->case_capacity, sizeof *s->cases));
   s->cases[s->case_count++] = c;
 done:

@@ -19,7 +19,7 @@ typedef struct wlm_case {
   wlm_bucket bucket;
   const char *problem; /* wlm_spec_key */
   int64_t n;
-  const char *label;    /* matrix name, or how many matrices the bucket holds */
+  int64_t matrices;     /* that it was derived from; 1 where exact */
   int64_t first, count; /* in ranked */
 } wlm_case;
 

@@ -1,0 +1,132 @@
+/* What was learned on a device of this class: the user's database first, then the one shipped beside the
+ * library, into one snapshot. Choices are derived from the measurements each time, so there is nothing
+ * in a database that could be out of step with them. */
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "db/choice.h"
+#include "db/interchange.h"
+#include "runtime/context_state.h"
+
+void wlm_context_device_record(const wlm_context *context, wlm_device_record *record) {
+  const wlm_device_info *info = &context->device->info;
+  *record = (wlm_device_record){(char *)info->name, (char *)info->kind, (char *)info->arch, info->limits.processors,
+                                info->memory_bytes};
+}
+
+void wlm_system_database_path(wlm_text *path) {
+  static const char relative[] = "/../share/warploom/system.db";
+  Dl_info here;
+  const char *slash;
+  if (!dladdr((void *)wlm_system_database_path, &here) || !here.dli_fname || !(slash = strrchr(here.dli_fname, '/')))
+    return;
+  size_t start = path->size;
+  wlm_text_append(path, here.dli_fname, (size_t)(slash - here.dli_fname));
+  wlm_text_puts(path, relative);
+  if (!path->failed && access(path->data + start, R_OK)) path->data[path->size = start] = 0;
+}
+
+static wlm_status add_case(wlm_snapshot *snapshot, const wlm_choice *choice) {
+  wlm_case c = {.exact = choice->stats != NULL, .bucket = choice->bucket, .problem = choice->problem, .n = choice->n};
+  if (choice->stats) memcpy(c.fingerprint, choice->stats->fingerprint, sizeof c.fingerprint);
+  c.matrices = choice->matrices;
+  wlm_status status = wlm_snapshot_add_case(snapshot, &c);
+  for (int64_t i = 0; i < choice->count && status == WLM_OK; i++) {
+    const wlm_choice_candidate *candidate = &choice->candidates[i];
+    double seconds = choice->stats ? candidate->cost * 1e-12 : 0;
+    status =
+        wlm_snapshot_add_ranked(snapshot, candidate->variant, seconds, candidate->cost / choice->candidates[0].cost);
+  }
+  return status;
+}
+
+static wlm_status add_store(const char *path, const char *device_class, wlm_snapshot *snapshot) {
+  wlm_store *store = NULL;
+  wlm_measurement_record *records = NULL;
+  wlm_choices choices = {0};
+  int64_t count = 0;
+  wlm_status status;
+  WLM_TRY(wlm_store_open(path, WLM_STORE_READ, &store));
+  WLM_TRY(wlm_store_load(store, device_class, &records, &count));
+  WLM_TRY(wlm_choices_make(records, count, &choices));
+  for (int64_t i = 0; i < choices.matrix_count; i++)
+    if (choices.matrices[i].count) WLM_TRY(add_case(snapshot, &choices.matrices[i]));
+  for (int64_t i = 0; i < choices.bucket_count; i++)
+    if (choices.buckets[i].count) WLM_TRY(add_case(snapshot, &choices.buckets[i]));
+done:
+  wlm_choices_release(&choices);
+  wlm_measurements_free(records, count);
+  wlm_store_close(store);
+  return status;
+}
+
+void wlm_context_load_learned(const wlm_context *context, wlm_snapshot *snapshot) {
+  const char *const paths[] = {context->database, context->system_database}; /* the first match wins: the user's */
+  wlm_device_record device;
+  wlm_text device_class = {0};
+  wlm_context_device_record(context, &device);
+  wlm_device_class(&device, &device_class);
+  for (int i = 0; i < 2 && !device_class.failed; i++) {
+    if (!*paths[i]) continue;
+    wlm_status status = add_store(paths[i], device_class.data, snapshot);
+    if (status != WLM_OK && status != WLM_ERR_NOT_FOUND)
+      wlm_log(WLM_LOG_WARNING, "going on without what was learned: %s", wlm_error_detail());
+  }
+  wlm_text_release(&device_class);
+}
+
+/* ---- export and import of the user database ------------------------------------------------------ */
+
+static wlm_status open_user(const wlm_context *context, wlm_store_mode mode, wlm_store **store) {
+  if (!*context->database)
+    return wlm_fail(WLM_ERR_NOT_FOUND, "this context has no user database; give wlm_context_options.database");
+  return wlm_store_open(context->database, mode, store);
+}
+
+wlm_status wlm_export_string(wlm_context *context, char **text) {
+  wlm_store *store = NULL;
+  wlm_text out = {0};
+  *text = NULL;
+  wlm_status status = open_user(context, WLM_STORE_READ, &store);
+  if (status == WLM_OK) status = wlm_store_export(store, &out);
+  if (status == WLM_OK) status = wlm_text_take(&out, text);
+  wlm_text_release(&out);
+  wlm_store_close(store);
+  return status;
+}
+
+wlm_status wlm_export_file(wlm_context *context, FILE *file) {
+  wlm_store *store = NULL;
+  wlm_status status = open_user(context, WLM_STORE_READ, &store);
+  if (status == WLM_OK) status = wlm_store_export_file(store, file, "the given file");
+  wlm_store_close(store);
+  return status;
+}
+
+wlm_status wlm_export_path(wlm_context *context, const char *path) {
+  wlm_store *store = NULL;
+  wlm_status status = open_user(context, WLM_STORE_READ, &store);
+  if (status == WLM_OK) status = wlm_store_export_path(store, path);
+  wlm_store_close(store);
+  return status;
+}
+
+/* The three imports differ in their source only; one of `path`, `file` and `text` is given. */
+static wlm_status import_from(wlm_context *context, const char *path, FILE *file, const char *text) {
+  wlm_store *store = NULL;
+  wlm_status status = open_user(context, WLM_STORE_WRITE, &store);
+  if (status == WLM_OK)
+    status = path   ? wlm_store_import_path(store, path, NULL)
+             : file ? wlm_store_import_file(store, file, "the given file", NULL)
+                    : wlm_store_import_string(store, text, "the given text", NULL);
+  wlm_store_close(store);
+  return status == WLM_OK ? wlm_context_refresh(context) : status;
+}
+
+wlm_status wlm_import_path(wlm_context *context, const char *path) { return import_from(context, path, NULL, NULL); }
+
+wlm_status wlm_import_file(wlm_context *context, FILE *file) { return import_from(context, NULL, file, NULL); }
+
+wlm_status wlm_import_string(wlm_context *context, const char *text) { return import_from(context, NULL, NULL, text); }

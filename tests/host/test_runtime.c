@@ -1,0 +1,366 @@
+/* The public API on the host device: what a program that embeds warploom sees. */
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "warploom/warploom.h"
+
+/* 4 x 5; row 1 is empty; B's row 4 is referenced by nobody. */
+static const int32_t rowptr32[] = {0, 2, 2, 5, 6};
+static const int64_t rowptr64[] = {0, 2, 2, 5, 6};
+static const int32_t colind[] = {0, 2, 3, 1, 1, 0};
+static const float values[] = {1, 2, -1, 0.5f, 4, 3};
+enum { ROWS = 4, COLS = 5, NNZ = 6, N = 3 };
+
+static wlm_csr small_csr(wlm_index type) {
+  wlm_csr csr = WLM_CSR_INIT;
+  csr.rows = ROWS;
+  csr.cols = COLS;
+  csr.nnz = NNZ;
+  csr.rowptr = type == WLM_I32 ? (const void *)rowptr32 : rowptr64;
+  csr.rowptr_type = type;
+  csr.colind = colind;
+  csr.values = values;
+  return csr;
+}
+
+static wlm_problem problem_n(int64_t n) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = n;
+  return problem;
+}
+
+static void fill_b(float *b) {
+  for (int i = 0; i < COLS * N; i++) b[i] = (float)(i % 7) - 2.5f;
+  for (int j = 0; j < N; j++) b[4 * N + j] = NAN;
+}
+
+static double expected(const float *b, int row, int column) {
+  double sum = 0;
+  for (int p = rowptr32[row]; p < rowptr32[row + 1]; p++) sum += (double)values[p] * b[colind[p] * N + column];
+  return sum;
+}
+
+static wlm_context *open_host(const char *database) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  options.device = "host";
+  options.database = database;
+  options.system_database = "";
+  options.kernel_cache = "";
+  assert_int_equal(wlm_context_create(&options, &context), WLM_OK);
+  return context;
+}
+
+static void check_sum(const float *b, const float *c, double alpha) {
+  for (int i = 0; i < ROWS; i++)
+    for (int j = 0; j < N; j++) assert_true(fabs(c[i * N + j] - alpha * expected(b, i, j)) < 1e-6);
+}
+
+static void one_call(void **state) {
+  (void)state;
+  wlm_context *context = open_host("");
+  float b[COLS * N], c[ROWS * N];
+  fill_b(b);
+  assert_string_equal(wlm_context_device_kind(context), "host");
+  for (int type = WLM_I32; type <= WLM_I64; type++) {
+    wlm_csr csr = small_csr((wlm_index)type);
+    wlm_problem problem = problem_n(N);
+    memset(c, 0xff, sizeof c); /* NaN: beta = 0 must not read it */
+    assert_int_equal(wlm_spmm(context, &csr, &problem, b, c, NULL), WLM_OK);
+    check_sum(b, c, 1);
+  }
+  wlm_context_destroy(context);
+}
+
+static void alpha_and_beta(void **state) {
+  (void)state;
+  wlm_context *context = open_host("");
+  wlm_csr csr = small_csr(WLM_I32);
+  wlm_problem problem = problem_n(N);
+  float b[COLS * N], c[ROWS * N];
+  fill_b(b);
+  problem.alpha = -2;
+  problem.beta = 0.5;
+  for (int i = 0; i < ROWS * N; i++) c[i] = 8;
+  assert_int_equal(wlm_spmm(context, &csr, &problem, b, c, NULL), WLM_OK);
+  for (int i = 0; i < ROWS * N; i++) c[i] -= 4;
+  check_sum(b, c, -2);
+  wlm_context_destroy(context);
+}
+
+static void nothing_to_do(void **state) {
+  (void)state;
+  wlm_context *context = open_host("");
+  wlm_csr csr = small_csr(WLM_I32);
+  wlm_problem problem = problem_n(0);
+  float c = 7;
+  assert_int_equal(wlm_spmm(context, &csr, &problem, NULL, &c, NULL), WLM_OK);
+  static const int32_t zero[] = {0};
+  csr.rows = csr.nnz = 0;
+  csr.rowptr = zero;
+  problem = problem_n(N);
+  assert_int_equal(wlm_spmm(context, &csr, &problem, NULL, &c, NULL), WLM_OK);
+  assert_true(c == 7);
+  wlm_context_destroy(context);
+}
+
+static void no_nonzeros_still_writes(void **state) {
+  (void)state;
+  wlm_context *context = open_host("");
+  wlm_csr csr = small_csr(WLM_I32);
+  static const int32_t zeros[ROWS + 1] = {0};
+  float c[ROWS * N];
+  csr.nnz = 0;
+  csr.rowptr = zeros;
+  csr.colind = NULL;
+  csr.values = NULL;
+  wlm_problem problem = problem_n(N);
+  memset(c, 0xff, sizeof c);
+  assert_int_equal(wlm_spmm(context, &csr, &problem, NULL, c, NULL), WLM_OK);
+  for (int i = 0; i < ROWS * N; i++) assert_true(c[i] == 0);
+  wlm_context_destroy(context);
+}
+
+static void bad_matrices(void **state) {
+  (void)state;
+  wlm_context *context = open_host("");
+  wlm_matrix *matrix;
+  static const int32_t falls[] = {0, 3, 2, 5, 6}, wrong_end[] = {0, 2, 2, 5, 5};
+  const struct {
+    const void *rowptr;
+    int64_t rows, nnz;
+    const char *says;
+  } cases[] = {
+      {falls, ROWS, NNZ, "row"},
+      {wrong_end, ROWS, NNZ, "nnz"},
+      {NULL, ROWS, NNZ, "rowptr"},
+      {rowptr32, -1, NNZ, "rows"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_csr csr = small_csr(WLM_I32);
+    csr.rowptr = cases[i].rowptr;
+    csr.rows = cases[i].rows;
+    csr.nnz = cases[i].nnz;
+    assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_ERR_INVALID_ARGUMENT);
+    assert_null(matrix);
+    if (!strstr(wlm_error_detail(), cases[i].says)) fail_msg("%s: %s", cases[i].says, wlm_error_detail());
+  }
+  wlm_csr csr = small_csr(WLM_I32);
+  csr.nnz = (int64_t)INT32_MAX + 1;
+  assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_ERR_OVERFLOW);
+  csr = small_csr(WLM_I32);
+  csr.size = 8;
+  assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_ERR_INVALID_ARGUMENT);
+  wlm_context_destroy(context);
+}
+
+static void unsupported_fields_are_named(void **state) {
+  (void)state;
+  wlm_context *context = open_host("");
+  wlm_csr csr = small_csr(WLM_I32);
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_OK);
+  wlm_problem problem = problem_n(N);
+  problem.transpose = 1;
+  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_UNSUPPORTED);
+  assert_non_null(strstr(wlm_error_detail(), "transpose"));
+  problem = problem_n(N);
+  problem.want_arg = 1;
+  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_UNSUPPORTED);
+  assert_non_null(strstr(wlm_error_detail(), "want_arg"));
+  problem = problem_n(N);
+  problem.ldb = 1;
+  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_INVALID_ARGUMENT);
+  assert_non_null(strstr(wlm_error_detail(), "ldb"));
+  problem = problem_n(-1);
+  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_INVALID_ARGUMENT);
+  problem = problem_n(N);
+  assert_int_equal(wlm_plan_create_variant(context, matrix, &problem, "row_crc/cf=2,rows=4", &plan),
+                   WLM_ERR_INVALID_ARGUMENT);
+  assert_non_null(strstr(wlm_error_detail(), "cuda"));
+  assert_null(plan);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+static void rules_choose_by_skew(void **state) {
+  (void)state;
+  enum { MANY = 1000 };
+  static int32_t even[MANY + 1], skewed[MANY + 1];
+  static int32_t columns[2 * MANY];
+  for (int i = 0; i <= MANY; i++) even[i] = 2 * i;
+  for (int i = 1; i <= MANY; i++) skewed[i] = 2 * MANY; /* all in the first row */
+  wlm_context *context = open_host("");
+  wlm_problem problem = problem_n(64);
+  const int32_t *const rowptrs[] = {even, skewed};
+  const char *const families[] = {"host_row/", "host_nnz/"};
+  for (int i = 0; i < 2; i++) {
+    wlm_csr csr = WLM_CSR_INIT;
+    wlm_matrix *matrix;
+    wlm_plan *plan;
+    char *text;
+    csr.rows = csr.cols = MANY;
+    csr.nnz = 2 * MANY;
+    csr.rowptr = rowptrs[i];
+    csr.colind = columns;
+    assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_OK);
+    assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_OK);
+    if (strncmp(wlm_plan_variant(plan), families[i], strlen(families[i])))
+      fail_msg("%s instead of %s", wlm_plan_variant(plan), families[i]);
+    assert_int_equal(wlm_plan_explain(plan, 0, &text), WLM_OK);
+    assert_non_null(strstr(text, "built-in rule"));
+    wlm_string_free(text);
+    assert_int_equal(wlm_plan_explain(plan, 1, &text), WLM_OK);
+    assert_non_null(strstr(text, "\"step\":\"rule\""));
+    wlm_string_free(text);
+    wlm_plan_destroy(plan);
+    wlm_matrix_destroy(matrix);
+  }
+  wlm_context_destroy(context);
+}
+
+static void execute_checks_its_pointers(void **state) {
+  (void)state;
+  wlm_context *context = open_host("");
+  wlm_csr csr = small_csr(WLM_I32);
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  wlm_problem problem = problem_n(N);
+  float b[COLS * N], c[ROWS * N];
+  fill_b(b);
+  assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_OK);
+  assert_int_equal(wlm_plan_create_variant(context, matrix, &problem, "host_nnz/nonzeros=1024,tile=16", &plan), WLM_OK);
+  size_t size = wlm_plan_workspace_size(plan);
+  assert_true(size > 0);
+  assert_int_equal(wlm_plan_execute(plan, b, c, NULL, NULL), WLM_ERR_INVALID_ARGUMENT);
+  assert_non_null(strstr(wlm_error_detail(), "workspace"));
+  void *workspace = malloc(size);
+  assert_int_equal(wlm_plan_execute(plan, b, NULL, workspace, NULL), WLM_ERR_INVALID_ARGUMENT);
+  assert_int_equal(wlm_plan_execute(plan, NULL, c, workspace, NULL), WLM_ERR_INVALID_ARGUMENT);
+  assert_int_equal(wlm_plan_execute(plan, b, c, workspace, NULL), WLM_OK);
+  check_sum(b, c, 1);
+  free(workspace);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+typedef struct caller {
+  const wlm_plan *plan;
+  const float *b;
+  float c[ROWS * N];
+  char workspace[1024];
+  wlm_status status;
+} caller;
+
+static void *call_often(void *argument) {
+  caller *me = argument;
+  for (int i = 0; i < 200 && me->status == WLM_OK; i++)
+    me->status = wlm_plan_execute(me->plan, me->b, me->c, me->workspace, NULL);
+  return NULL;
+}
+
+static void one_plan_many_threads(void **state) {
+  (void)state;
+  enum { CALLERS = 4 };
+  static caller callers[CALLERS];
+  wlm_context *context = open_host("");
+  wlm_csr csr = small_csr(WLM_I32);
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  wlm_problem problem = problem_n(N);
+  float b[COLS * N];
+  pthread_t threads[CALLERS];
+  fill_b(b);
+  assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_OK);
+  assert_int_equal(wlm_plan_create_variant(context, matrix, &problem, "host_nnz/nonzeros=1024,tile=16", &plan), WLM_OK);
+  assert_true(wlm_plan_workspace_size(plan) <= sizeof callers[0].workspace);
+  for (int i = 0; i < CALLERS; i++) {
+    callers[i].plan = plan;
+    callers[i].b = b;
+    assert_int_equal(pthread_create(&threads[i], NULL, call_often, &callers[i]), 0);
+  }
+  for (int i = 0; i < CALLERS; i++) {
+    pthread_join(threads[i], NULL);
+    assert_int_equal(callers[i].status, WLM_OK);
+    check_sum(b, callers[i].c, 1);
+  }
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+/* A database that is none costs what was learned, not the call; a compiler that is missing costs the tuned
+ * kernel where the library carries another. */
+static void degrades(void **state) {
+  (void)state;
+  char path[] = "/tmp/warploom-test-XXXXXX";
+  int file = mkstemp(path);
+  assert_true(file >= 0);
+  assert_int_equal(write(file, "this is no database", 19), 19);
+  close(file);
+  setenv("WARPLOOM_CC", "/nonexistent/cc", 1);
+  wlm_context *context = open_host(path);
+  wlm_csr csr = small_csr(WLM_I32);
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  wlm_problem problem = problem_n(N);
+  float b[COLS * N], c[ROWS * N];
+  char *text;
+  fill_b(b);
+  assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_OK);
+  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_OK);
+  assert_string_equal(wlm_plan_variant(plan), "host_builtin");
+  assert_int_equal(wlm_plan_explain(plan, 0, &text), WLM_OK);
+  assert_non_null(strstr(text, "no compiler"));
+  wlm_string_free(text);
+  assert_int_equal(wlm_plan_execute(plan, b, c, NULL, NULL), WLM_OK);
+  check_sum(b, c, 1);
+  wlm_plan_destroy(plan);
+  problem.reduce = WLM_MAX;
+  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_NO_COMPILER);
+  assert_non_null(strstr(wlm_error_detail(), "WARPLOOM_CC"));
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+  unsetenv("WARPLOOM_CC");
+  unlink(path);
+}
+
+static void device_names(void **state) {
+  (void)state;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  const char *const wrong[] = {"gpu", "cuda:x", "cuda:-1", "host:1", ""};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    options.device = wrong[i];
+    assert_int_equal(wlm_context_create(&options, &context), WLM_ERR_INVALID_ARGUMENT);
+    assert_null(context);
+  }
+  options.device = "cuda:4096";
+  assert_int_equal(wlm_context_create(&options, &context), WLM_ERR_NO_DEVICE);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_call),
+      cmocka_unit_test(alpha_and_beta),
+      cmocka_unit_test(nothing_to_do),
+      cmocka_unit_test(no_nonzeros_still_writes),
+      cmocka_unit_test(bad_matrices),
+      cmocka_unit_test(unsupported_fields_are_named),
+      cmocka_unit_test(rules_choose_by_skew),
+      cmocka_unit_test(execute_checks_its_pointers),
+      cmocka_unit_test(one_plan_many_threads),
+      cmocka_unit_test(degrades),
+      cmocka_unit_test(device_names),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
