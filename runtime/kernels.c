@@ -46,10 +46,9 @@ wlm_status wlm_context_compile(wlm_context *context, const wlm_program *program)
   char key[33];
   void *image = NULL;
   size_t size = 0;
-  wlm_kernel_entry *entry;
   wlm_context_kernel_key(context, program, key);
   pthread_mutex_lock(&context->kernel_lock);
-  entry = find_entry(context, key);
+  wlm_kernel_entry *entry = find_entry(context, key);
   pthread_mutex_unlock(&context->kernel_lock);
   if (entry) return WLM_OK;
   wlm_status status = compile_or_fetch(context, program, key, &image, &size);
@@ -92,7 +91,7 @@ wlm_status wlm_context_load(wlm_context *context, const wlm_program *program, vo
 wlm_status wlm_context_load_builtin(wlm_context *context, const wlm_spec *spec, wlm_program *program,
                                     void *kernels[WLM_MAX_PASSES]) {
   wlm_module *module = NULL;
-  wlm_kernel_entry *entry;
+  wlm_kernel_entry *entry = NULL;
   void *found[WLM_MAX_PASSES] = {0};
   pthread_mutex_lock(&context->kernel_lock);
   wlm_status status = context->device->ops->load_builtin(context->device, spec, program, found, &module);
