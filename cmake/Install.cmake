@@ -1,6 +1,7 @@
 # Libraries, header, command, pkg-config file and CMake package.
-install(TARGETS warploom_shared warploom_static LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+list(TRANSFORM kinds TOLOWER OUTPUT_VARIABLE libraries)
+list(TRANSFORM libraries PREPEND warploom_)
+install(TARGETS ${libraries} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS warploom RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES include/warploom/warploom.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warploom)
 
