@@ -1,0 +1,18 @@
+/* Tables of tab-separated values with a line of column names. Include after cmocka. */
+#ifndef WLM_TESTS_SUPPORT_TSV_H
+#define WLM_TESTS_SUPPORT_TSV_H
+
+typedef struct tsv_table {
+  char *data;   /* cut into fields */
+  char **field; /* (rows + 1) * columns; the first line is the column names */
+  int rows, columns;
+} tsv_table;
+
+int tsv_read(const char *path, tsv_table *table); /* 0 where there is no such file */
+void tsv_free(tsv_table *table);
+const char *tsv_text(const tsv_table *table, int row,
+                     const char *column); /* fails the test if there is no such column */
+long long tsv_int(const tsv_table *table, int row, const char *column);
+double tsv_double(const tsv_table *table, int row, const char *column);
+
+#endif

@@ -1,0 +1,164 @@
+/* Decimal numbers against the C library's, where the fast way is in doubt above all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/**/
+#include <cmocka.h>
+
+#include "common/random.h"
+#include "matrix/numbers.h"
+
+static locale_t c_locale;
+
+static int open_locale(void **state) {
+  (void)state;
+  c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  return c_locale ? 0 : -1;
+}
+
+static int close_locale(void **state) {
+  (void)state;
+  freelocale(c_locale);
+  return 0;
+}
+
+static void same_as_library(const char *text) {
+  float got, expected = strtof_l(text, NULL, c_locale);
+  const char *end = wlm_parse_float(text, c_locale, &got);
+  if (expected - expected != 0.0f) { /* not finite */
+    assert_null(end);
+    return;
+  }
+  if (end != text + strlen(text) || memcmp(&got, &expected, sizeof got))
+    fail_msg("%s: got %a, expected %a", text, (double)got, (double)expected);
+}
+
+static float random_float(wlm_random *random) {
+  uint32_t bits;
+  float value;
+  do {
+    bits = (uint32_t)wlm_random_next(random);
+    memcpy(&value, &bits, sizeof value);
+  } while (value - value != 0.0f);
+  return value;
+}
+
+static void random_numbers(void **state) {
+  (void)state;
+  static const char *const formats[] = {"%.9g", "%.6g", "%.17e", "%.15f", "%.3E", "%.25e"};
+  wlm_random random = wlm_random_for(1, 0, 0);
+  char text[400];
+  for (int i = 0; i < 200000; i++) {
+    double value = (double)random_float(&random);
+    if (i % 2) value = (double)((int64_t)wlm_random_next(&random) >> (i % 60)) / 1e12;
+    snprintf(text, sizeof text, formats[i % 6], value);
+    same_as_library(text);
+  }
+}
+
+/* Exactly between two floats, and a hair beside it on either side. */
+static void halfway_numbers(void **state) {
+  (void)state;
+  wlm_random random = wlm_random_for(2, 0, 0);
+  char text[400];
+  for (int i = 0; i < 20000; i++) {
+    float low = random_float(&random), high;
+    uint32_t bits;
+    memcpy(&bits, &low, sizeof bits);
+    bits++;
+    memcpy(&high, &bits, sizeof high);
+    snprintf(text, sizeof text, "%.200e", ((double)low + (double)high) / 2);
+    char *e = strchr(text, 'e');
+    same_as_library(text);
+    if (!e) continue;
+    e[-1] = '1';
+    same_as_library(text);
+    snprintf(text, sizeof text, "%.16e", ((double)low + (double)high) / 2);
+    same_as_library(text);
+    snprintf(text, sizeof text, "%.18e", ((double)low + (double)high) / 2);
+    same_as_library(text);
+  }
+}
+
+static void forms(void **state) {
+  (void)state;
+  static const char *const texts[] = {"0",
+                                      "-0",
+                                      "+1",
+                                      "1.",
+                                      ".5",
+                                      "-.5e1",
+                                      "00012.500",
+                                      "1e0",
+                                      "1E+05",
+                                      "1e-05",
+                                      "1e38",
+                                      "1e39",
+                                      "-1e39",
+                                      "1e-46",
+                                      "1e-60",
+                                      "1e9999",
+                                      "1e-9999",
+                                      "0e9999",
+                                      "3.4028235e38",
+                                      "3.4028236e38",
+                                      "1.17549435e-38",
+                                      "1.401298464324817e-45",
+                                      "7.006e-46",
+                                      "16777217",
+                                      "16777219",
+                                      "9007199254740993",
+                                      "123456789012345678901234567890",
+                                      "0.000000000000000000000000000000000000000000000000012345678901234567890e40",
+                                      "1e22",
+                                      "1e-22",
+                                      "1e23",
+                                      "5e-44",
+                                      "99999999999999999999999999999999999999999e-10"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) same_as_library(texts[i]);
+}
+
+static void not_numbers(void **state) {
+  (void)state;
+  static const char *const texts[] = {"",    "-", "+", ".",   "e5",  "1e",   "1e+", "--1",
+                                      "+-1", "x", "i", "nan", "inf", "-inf", "NaN"};
+  float value;
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    if (wlm_parse_float(texts[i], c_locale, &value)) fail_msg("'%s' was taken for a number", texts[i]);
+}
+
+static void ends_behind_the_number(void **state) {
+  (void)state;
+  float value;
+  const char *text = "12.5e1x";
+  assert_ptr_equal(wlm_parse_float(text, c_locale, &value), text + 6);
+  assert_true(value == 125.0f);
+  text = "0x10";
+  assert_ptr_equal(wlm_parse_float(text, c_locale, &value), text + 1);
+}
+
+static void integers(void **state) {
+  (void)state;
+  int64_t value;
+  const char *text = "-9223372036854775807 ";
+  assert_ptr_equal(wlm_parse_int64(text, &value), text + 20);
+  assert_true(value == -INT64_MAX);
+  assert_null(wlm_parse_int64("9223372036854775808", &value));
+  assert_null(wlm_parse_int64("", &value));
+  assert_null(wlm_parse_int64("-", &value));
+  assert_null(wlm_parse_int64("a", &value));
+  text = "+007.5";
+  assert_ptr_equal(wlm_parse_int64(text, &value), text + 4);
+  assert_int_equal(value, 7);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(random_numbers), cmocka_unit_test(halfway_numbers),        cmocka_unit_test(forms),
+      cmocka_unit_test(not_numbers),    cmocka_unit_test(ends_behind_the_number), cmocka_unit_test(integers),
+  };
+  return cmocka_run_group_tests(tests, open_locale, close_locale);
+}
