@@ -142,12 +142,7 @@ done:
 static wlm_measurement_record record_of(const tuning *t, const wlm_compile_job *job, char *problem_key) {
   const wlm_device_info *info = &t->device->info;
   wlm_spec_key(&t->operands.spec, problem_key);
-  return (wlm_measurement_record){
-      .device = {.name = (char *)info->name,
-                 .kind = (char *)info->kind,
-                 .arch = (char *)info->arch,
-                 .processors = info->limits.processors,
-                 .memory_bytes = info->memory_bytes},
+  wlm_measurement_record record = {
       .matrix_name = (char *)t->options->matrix_name,
       .stats = *wlm_matrix_stats(t->matrix),
       .variant = (char *)job->variant,
@@ -160,6 +155,8 @@ static wlm_measurement_record record_of(const tuning *t, const wlm_compile_job *
       .max_rel_err = NAN,
       .made_at = (int64_t)time(NULL),
   };
+  wlm_context_device_record(t->context, &record.device);
+  return record;
 }
 
 static void record_time(wlm_measurement_record *record, const wlm_timing *timing) {

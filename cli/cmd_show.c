@@ -1,0 +1,71 @@
+/* show: the source that would be compiled. Needs no GPU: the limits are those of a device that many have. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/session.h"
+#include "common/memory.h"
+#include "generator/generator.h"
+
+static const wlm_limits targets[] = {
+    {.target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132},
+    {.target = WLM_TARGET_HOST, .processors = 16},
+};
+
+static wlm_status print_list(wlm_generator *generator) {
+  wlm_text text = {0};
+  wlm_status status = wlm_generator_list(generator, &text);
+  if (status == WLM_OK && text.data) fputs(text.data, stdout);
+  wlm_text_release(&text);
+  return status;
+}
+
+/* The wanted target, or the one that takes the variant; the last refusal is the one to tell. */
+static wlm_status emit(wlm_generator *generator, const char *variant, const char *target, const wlm_spec *spec,
+                       wlm_program *program) {
+  wlm_text reason = {0};
+  wlm_status status = WLM_OK;
+  for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+    if (target && (targets[i].target == WLM_TARGET_CUDA) != !strcmp(target, "cuda")) continue;
+    wlm_text_release(&reason);
+    WLM_TRY(wlm_generator_refusal(generator, variant, spec, &targets[i], &reason));
+    if (!reason.size) {
+      status = wlm_generator_emit(generator, variant, spec, &targets[i], program);
+      goto done;
+    }
+  }
+  status = wlm_fail(WLM_ERR_UNSUPPORTED, "%s is no candidate: %s", variant, reason.data);
+done:
+  wlm_text_release(&reason);
+  return status;
+}
+
+int wlm_cmd_show(const wlm_cli_options *options) {
+  wlm_status status;
+  wlm_generator *generator = NULL;
+  wlm_program program = {0};
+  wlm_spec spec;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_problem problem = options->problem;
+  const char *folder = getenv("WARPLOOM_TEMPLATES");
+  if (options->list == options->argument_count) {
+    fputs("warploom show: name one variant, row_crc/cf=2,rows=8, or say --list\n", stderr);
+    return WLM_EXIT_USAGE;
+  }
+  WLM_TRY(wlm_generator_create(folder && *folder ? folder : NULL, &generator));
+  if (options->list) {
+    status = print_list(generator);
+    goto done;
+  }
+  problem.n = options->n[options->n_count - 1];
+  csr.values = &csr; /* any: a matrix with values */
+  WLM_TRY(wlm_spec_make(&problem, &csr, &spec));
+  WLM_TRY(emit(generator, options->arguments[0], options->target, &spec, &program));
+  fputs(program.source, stdout);
+done:
+  if (status != WLM_OK) wlm_cli_failed(status);
+  if (fflush(stdout) && status == WLM_OK) status = WLM_ERR_IO;
+  wlm_program_release(&program);
+  wlm_generator_destroy(generator);
+  return status == WLM_OK ? WLM_EXIT_OK : WLM_EXIT_FAILED;
+}

@@ -1,0 +1,183 @@
+/* tune: every candidate on every INPUT and width, with progress on stderr and a table of what came out. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+#include "common/memory.h"
+#include "runtime/dispatch/plan.h"
+
+typedef struct outcome {
+  wlm_candidate_result result;
+  char *variant, *reason; /* copies */
+} outcome;
+
+typedef struct outcomes {
+  outcome *list;
+  int64_t count, capacity;
+  double best;
+  wlm_progress *progress;
+  int failed; /* out of memory */
+} outcomes;
+
+static void keep(outcomes *o, const wlm_candidate_result *result) {
+  if (o->count == o->capacity) {
+    int64_t capacity = o->capacity ? 2 * o->capacity : 64;
+    outcome *list = wlm_realloc(o->list, (size_t)capacity * sizeof *list);
+    if (!list) {
+      o->failed = 1;
+      return;
+    }
+    o->list = list;
+    o->capacity = capacity;
+  }
+  outcome *new = &o->list[o->count++];
+  *new = (outcome){*result, wlm_strdup(result->variant), wlm_strdup(result->reason)};
+  new->result.variant = new->variant ? new->variant : "";
+  new->result.reason = new->reason;
+}
+
+static void release(outcomes *o) {
+  for (int64_t i = 0; i < o->count; i++) {
+    wlm_free(o->list[i].variant);
+    wlm_free(o->list[i].reason);
+  }
+  wlm_free(o->list);
+}
+
+static int on_progress(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
+  outcomes *o = user;
+  char note[128] = "compiling";
+  if (last) {
+    keep(o, last);
+    if (!last->failed && (o->best == 0 || last->seconds < o->best)) o->best = last->seconds;
+    if (last->failed)
+      snprintf(note, sizeof note, "%s failed", last->variant);
+    else
+      snprintf(note, sizeof note, "%s %.2f us (best %.2f)", last->variant, last->seconds * 1e6, o->best * 1e6);
+  }
+  wlm_progress_show(o->progress, done, total, note);
+  return wlm_interrupted();
+}
+
+static int by_time(const void *left, const void *right) {
+  const wlm_candidate_result *a = &((const outcome *)left)->result, *b = &((const outcome *)right)->result;
+  if (a->failed != b->failed) return a->failed - b->failed;
+  if (a->seconds != b->seconds) return a->seconds < b->seconds ? -1 : 1;
+  return strcmp(a->variant, b->variant);
+}
+
+static void tell_candidates(wlm_report *report, const outcomes *o, const char *choice) {
+  static const wlm_table_column columns[] = {
+      {NULL, " "},     {"variant", "variant"},   {"us", "us"},     {"spread", NULL},    {NULL, "spread"},
+      {"gbs", "GB/s"}, {"max_rel_err", "error"}, {"failed", NULL}, {"reason", "failed"}};
+  wlm_table table;
+  wlm_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  for (int64_t i = 0; i < o->count; i++) {
+    const wlm_candidate_result *r = &o->list[i].result;
+    char spread[32];
+    snprintf(spread, sizeof spread, "%.1f%%", r->spread * 100);
+    wlm_table_text(&table, !strcmp(r->variant, choice) ? "*" : "");
+    wlm_table_text(&table, r->variant);
+    wlm_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->seconds * 1e6);
+    wlm_table_real(&table, "%g", r->failed ? NAN : r->spread);
+    wlm_table_text(&table, r->failed ? "-" : spread);
+    wlm_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->gather_gbs);
+    wlm_table_real(&table, isnan(r->max_rel_err) ? "-" : "%.1e", r->max_rel_err);
+    wlm_table_flag(&table, r->failed);
+    wlm_table_text(&table, r->reason);
+  }
+  wlm_report_table(report, "candidates", &table);
+  wlm_table_release(&table);
+}
+
+/* What a run would be given from now on. */
+static wlm_status tell_choice(wlm_report *report, wlm_session *session, outcomes *o) {
+  wlm_plan *plan;
+  wlm_status status = wlm_plan_create(session->context, session->matrix, &session->problem, &plan);
+  if (status != WLM_OK) return status;
+  if (o->count) qsort(o->list, (size_t)o->count, sizeof *o->list, by_time);
+  tell_candidates(report, o, wlm_plan_variant(plan));
+  wlm_report_string(report, "choice", wlm_plan_variant(plan));
+  wlm_report_string(report, "step", wlm_step_name(plan->decision.step));
+  wlm_plan_destroy(plan);
+  return WLM_OK;
+}
+
+/* One matrix and width. Cancelled is told after the table of what was measured. */
+static wlm_status tune_width(wlm_report *report, wlm_session *session, const char *label, uint64_t seed,
+                             double budget) {
+  char title[64];
+  wlm_progress progress;
+  outcomes o = {.progress = &progress};
+  wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;
+  tune.matrix_name = label;
+  tune.budget_seconds = budget;
+  tune.seed = seed;
+  tune.progress = on_progress;
+  tune.user = &o;
+  snprintf(title, sizeof title, "tune %.32s n=%lld", label, (long long)session->problem.n);
+  wlm_report_object(report, NULL);
+  wlm_report_integer(report, "n", session->problem.n);
+  wlm_report_flush(report);
+  wlm_progress_begin(&progress, title, budget);
+  wlm_status status = wlm_tune(session->context, session->matrix, &session->problem, &tune);
+  wlm_progress_end(&progress);
+  if (o.failed) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
+  if (status == WLM_OK || status == WLM_ERR_CANCELLED) {
+    wlm_status told = tell_choice(report, session, &o);
+    if (status == WLM_OK) status = told;
+    if (status == WLM_ERR_CANCELLED)
+      wlm_fail(status, "interrupted: %lld measurements were made and are kept", (long long)o.count);
+  }
+  wlm_report_close(report);
+  release(&o);
+  return status;
+}
+
+static wlm_status tune_input(wlm_report *report, wlm_session *session, const char *input,
+                             const wlm_cli_options *options, double deadline, int widths_left) {
+  wlm_status status;
+  char label[256];
+  wlm_report_object(report, NULL);
+  wlm_report_string(report, "input", input);
+  WLM_TRY(wlm_session_load(session, input));
+  wlm_report_stats(report, wlm_matrix_stats(session->matrix));
+  wlm_report_array(report, "tuned");
+  wlm_input_label(input, label, sizeof label);
+  for (int i = 0; i < options->n_count && status == WLM_OK; i++, widths_left--) {
+    double budget = options->budget_seconds > 0 ? (deadline - wlm_progress_clock()) / widths_left : 0;
+    session->problem.n = options->n[i];
+    status = tune_width(report, session, label, options->seed,
+                        options->budget_seconds > 0 ? fmax(budget, 1e-3) : 0); /* each width gets a candidate */
+    if (!wlm_report_flush(report) && status == WLM_OK)
+      status = wlm_fail(WLM_ERR_IO, "standard output cannot be written");
+  }
+  wlm_report_close(report);
+done:
+  wlm_report_close(report);
+  return status;
+}
+
+int wlm_cmd_tune(const wlm_cli_options *options) {
+  wlm_status status;
+  wlm_report report = {.json = options->json};
+  wlm_session session = {0};
+  double deadline = wlm_progress_clock() + options->budget_seconds;
+  wlm_catch_interrupts();
+  WLM_TRY(wlm_session_open(options, &session));
+  wlm_report_object(&report, NULL);
+  wlm_report_device(&report, session.context);
+  wlm_report_string(&report, "database", wlm_context_database_path(session.context));
+  wlm_report_array(&report, "inputs");
+  for (int i = 0; i < options->argument_count && status == WLM_OK; i++)
+    status = tune_input(&report, &session, options->arguments[i], options, deadline,
+                        options->n_count * (options->argument_count - i));
+  wlm_report_close(&report);
+  wlm_report_close(&report);
+done:
+  wlm_session_close(&session);
+  return wlm_cli_finish(&report, status);
+}

@@ -1,0 +1,218 @@
+#include "cli/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/spec.h"
+
+/* Reads the value of an option; 0 where it cannot be understood. */
+typedef int parse_fn(wlm_cli_options *o, const char *value);
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static int parse_integer(const char *text, char end, int64_t least, int64_t most, const char **rest, int64_t *value) {
+  char *stop;
+  if (*text < '0' || *text > '9') return 0;
+  errno = 0;
+  long long number = strtoll(text, &stop, 10);
+  if (errno || number < least || number > most || (*stop && *stop != end)) return 0;
+  *rest = *stop ? stop + 1 : stop;
+  *value = number;
+  return !*stop || *rest; /* nothing may follow a separator but more */
+}
+
+static int parse_device(wlm_cli_options *o, const char *value) {
+  o->device = value;
+  return *value != 0;
+}
+
+static int parse_database(wlm_cli_options *o, const char *value) {
+  o->database = value;
+  return 1; /* "" = none */
+}
+
+static int parse_widths(wlm_cli_options *o, const char *value) {
+  o->n_count = 0;
+  do {
+    if (o->n_count == WLM_CLI_MAX_WIDTHS) return 0;
+    if (!parse_integer(value, ',', 0, INT32_MAX, &value, &o->n[o->n_count++])) return 0;
+  } while (*value);
+  return 1;
+}
+
+static int parse_op(wlm_cli_options *o, const char *value) {
+  char message[32] = "mul";
+  const char *dot = strchr(value, '.');
+  if (dot) {
+    if ((size_t)(dot - value) >= sizeof message) return 0;
+    memcpy(message, value, (size_t)(dot - value));
+    message[dot - value] = 0;
+    value = dot + 1;
+  }
+  int known_message = wlm_message_from_name(message), known_reduce = wlm_reduce_from_name(value);
+  if (known_message < 0 || known_reduce < 0) return 0;
+  o->problem.message = (wlm_message)known_message;
+  o->problem.reduce = (wlm_reduce)known_reduce;
+  return 1;
+}
+
+static int parse_type(wlm_cli_options *o, const char *value) {
+  int type = wlm_type_from_name(value);
+  if (type < 0) return 0;
+  o->problem.dense_type = (wlm_type)type;
+  return 1;
+}
+
+/* STRATEGY:WIDTH[:NORM] */
+static int parse_sample(wlm_cli_options *o, const char *value) {
+  char text[64], *save = NULL;
+  if (strlen(value) >= sizeof text) return 0;
+  strcpy(text, value);
+  const char *strategy = strtok_r(text, ":", &save), *width = strtok_r(NULL, ":", &save);
+  const char *norm = strtok_r(NULL, ":", &save), *rest;
+  int sample = strategy ? wlm_sample_from_name(strategy) : -1;
+  int sample_norm = norm ? wlm_sample_norm_from_name(norm) : WLM_NORM_NONE;
+  if (sample <= WLM_SAMPLE_NONE || sample_norm < 0 || !width || strtok_r(NULL, ":", &save)) return 0;
+  o->problem.sample = (wlm_sample)sample;
+  o->problem.sample_norm = (wlm_sample_norm)sample_norm;
+  return parse_integer(width, 0, 8, 2304, &rest, &o->problem.sample_width);
+}
+
+static int parse_seconds(wlm_cli_options *o, const char *value) {
+  static const struct {
+    const char *unit;
+    double seconds;
+  } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60}, {"h", 3600}};
+  char *stop;
+  if ((*value < '0' || *value > '9') && *value != '.') return 0;
+  double number = strtod(value, &stop);
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (!strcmp(stop, units[i].unit)) {
+      o->budget_seconds = number * units[i].seconds;
+      return isfinite(o->budget_seconds) && o->budget_seconds > 0;
+    }
+  return 0;
+}
+
+static int parse_seed(wlm_cli_options *o, const char *value) {
+  char *stop;
+  if (*value < '0' || *value > '9') return 0;
+  errno = 0;
+  o->seed = strtoull(value, &stop, 10);
+  return !errno && !*stop;
+}
+
+static int parse_target(wlm_cli_options *o, const char *value) {
+  o->target = value;
+  return !strcmp(value, "cuda") || !strcmp(value, "host");
+}
+
+static int parse_variant(wlm_cli_options *o, const char *value) {
+  o->variant = value;
+  return *value != 0;
+}
+
+static int parse_output(wlm_cli_options *o, const char *value) {
+  o->output = value;
+  return *value != 0;
+}
+
+static int parse_format(wlm_cli_options *o, const char *value) { return (void)o, !strcmp(value, "jsonl"); }
+
+static int set_json(wlm_cli_options *o, const char *value) { return (void)value, o->json = 1; }
+static int set_help(wlm_cli_options *o, const char *value) { return (void)value, o->help = 1; }
+static int set_check(wlm_cli_options *o, const char *value) { return (void)value, o->check = 1; }
+static int set_list(wlm_cli_options *o, const char *value) { return (void)value, o->list = 1; }
+
+/* ---- the table --------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name;
+  char letter; /* 0 = long form only */
+  const char *argument;
+  int own; /* 0 = every command's */
+  parse_fn *parse;
+  const char *must_be; /* of the argument, in words */
+  const char *help;
+} table[] = {
+    {"device", 'd', "NAME", 0, parse_device, "host, cuda or cuda:NUMBER",
+     "host, cuda:0 ... (default: the first GPU, or the host)"},
+    {"db", 0, "PATH", 0, parse_database, "a path", "user database (default: warploom/tuned.db in $XDG_DATA_HOME)"},
+    {"width", 'n', "N[,N...]", 0, parse_widths, "up to 16 numbers, 32,128", "columns of B and C (default: 32,128)"},
+    {"op", 0, "OP", 0, parse_op,
+     "[MESSAGE.]REDUCE with MESSAGE mul, copy_b, copy_a, add, sub, rsub, div, rdiv and REDUCE sum, mean, max, min, "
+     "prod",
+     "[MESSAGE.]REDUCE: sum, mean, copy_b.max ... (default: mul.sum)"},
+    {"type", 0, "TYPE", 0, parse_type, "f32, f16, bf16 or f64", "of B and C (default: f32)"},
+    {"sample", 0, "HOW:S[:NORM]", 0, parse_sample,
+     "bucket, fastrand or fastrand_coprime, then a width from 8 to 2304, then perhaps none, kept or unbiased, "
+     "bucket:64:kept",
+     "use at most S edges of a row: bucket:64, fastrand:128:unbiased"},
+    {"budget", 0, "TIME", 0, parse_seconds, "a time above 0, 60s or 2m", "stop tuning after this time: 60s, 2m"},
+    {"seed", 0, "NUMBER", 0, parse_seed, "a number from 0 to 18446744073709551615",
+     "order of candidates and content of B (default: 1)"},
+    {"json", 0, NULL, 0, set_json, NULL, "machine-readable output"},
+    {"help", 'h', NULL, 0, set_help, NULL, "this text"},
+    {"check", 0, NULL, WLM_OPTION_CHECK, set_check, NULL, "compare the result with a float64 reference"},
+    {"list", 0, NULL, WLM_OPTION_LIST, set_list, NULL, "all families with their parameters"},
+    {"target", 0, "NAME", WLM_OPTION_TARGET, parse_target, "cuda or host", "cuda or host (default: the family's)"},
+    {"variant", 0, "VARIANT", WLM_OPTION_VARIANT, parse_variant, "a variant, row_crc/cf=2,rows=8",
+     "this kernel instead of the chosen one"},
+    {"output", 'o', "FILE", WLM_OPTION_OUTPUT, parse_output, "a path", "where to write; - is standard output"},
+    {"format", 0, "FORMAT", WLM_OPTION_FORMAT, parse_format, "jsonl", "jsonl, the only one so far"},
+};
+enum { OPTIONS = sizeof table / sizeof *table };
+
+static int allowed(int i, int own) { return !table[i].own || table[i].own & own; }
+
+void wlm_cli_print_options(FILE *to, int own) {
+  for (int i = 0; i < OPTIONS; i++) {
+    char left[64];
+    if (!allowed(i, own)) continue;
+    snprintf(left, sizeof left, "%c%c%s--%s %s", table[i].letter ? '-' : ' ', table[i].letter ? table[i].letter : ' ',
+             table[i].letter ? ", " : "  ", table[i].name, table[i].argument ? table[i].argument : "");
+    fprintf(to, "  %-28s %s\n", left, table[i].help);
+  }
+}
+
+static int complain(const char *command, const char *what, const char *which, const char *mend) {
+  fprintf(stderr, "warploom %s: %s '%s'; %s\n", command, what, which, mend);
+  return 0;
+}
+
+int wlm_cli_parse(int argc, char **argv, int own, wlm_cli_options *o) {
+  struct option longs[OPTIONS + 1] = {{0}};
+  char letters[2 * OPTIONS + 2] = ":", help[64], must_be[256];
+  int places[OPTIONS], count = 0;
+  const wlm_problem problem = WLM_PROBLEM_INIT;
+  *o = (wlm_cli_options){.n = {32, 128}, .n_count = 2, .problem = problem, .seed = 1};
+  snprintf(help, sizeof help, "see warploom %s --help", argv[0]);
+  for (int i = 0; i < OPTIONS; i++) {
+    if (!allowed(i, own)) continue;
+    places[count] = i;
+    /* Values past any letter tell the options apart. */
+    longs[count] = (struct option){table[i].name, table[i].argument != NULL, NULL, 256 + i};
+    if (table[i].letter) snprintf(letters + strlen(letters), 3, "%c%s", table[i].letter, table[i].argument ? ":" : "");
+    count++;
+  }
+  optind = 1;
+  opterr = 0;
+  for (int found; (found = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
+    int i = found >= 256 ? found - 256 : -1;
+    for (int k = 0; i < 0 && k < count; k++)
+      if (table[places[k]].letter == found) i = places[k];
+    if (found == ':') return complain(argv[0], "a value is missing after", argv[optind - 1], help);
+    if (i < 0) return complain(argv[0], "unknown option", argv[optind - 1], help);
+    if (table[i].parse(o, optarg)) continue;
+    snprintf(must_be, sizeof must_be, "must be %s", table[i].must_be);
+    char what[64];
+    snprintf(what, sizeof what, "--%s cannot be", table[i].name);
+    return complain(argv[0], what, optarg ? optarg : "", must_be);
+  }
+  o->arguments = argv + optind;
+  o->argument_count = argc - optind;
+  return 1;
+}
