@@ -1,0 +1,328 @@
+/* Matrix Market: what is read and what is refused, with the line that is to blame. */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+/**/
+#include <cmocka.h>
+
+#include "matrix/lines.h"
+#include "matrix/matrix_market.h"
+#include "support/db_fixture.h"
+
+#define BANNER(kind) "%%MatrixMarket matrix coordinate " kind "\n"
+
+static test_folder folder;
+
+static int setup(void **state) {
+  (void)state;
+  folder_make(&folder);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  folder_remove(&folder);
+  return 0;
+}
+
+static wlm_status read_text(const char *text, wlm_csr_host *csr) {
+  const char *path = folder_file(&folder, "a.mtx");
+  write_whole(path, text, strlen(text));
+  return wlm_matrix_market_read(path, csr);
+}
+
+/* ---- what is read ---- */
+
+/* The matrix as text, "rows x cols: row,column=value ..."; a pattern has no "=value". */
+static void describe(const wlm_csr_host *csr, char *text, size_t size) {
+  size_t used = (size_t)snprintf(text, size, "%lldx%lld:", (long long)csr->rows, (long long)csr->cols);
+  for (int64_t r = 0; r < csr->rows; r++)
+    for (int64_t i = csr->rowptr[r]; i < csr->rowptr[r + 1]; i++) {
+      used += (size_t)snprintf(text + used, size - used, " %lld,%d", (long long)r, csr->colind[i]);
+      if (csr->values) used += (size_t)snprintf(text + used, size - used, "=%.9g", (double)csr->values[i]);
+    }
+}
+
+static const struct {
+  const char *text, *matrix;
+} good[] = {
+    {BANNER("pattern general") "2 3 3\n2 1\n1 3\n1 1\n", "2x3: 0,0 0,2 1,0"},
+    {BANNER("real general") "2 2 2\n1 2 -1.5\n2 1 .25e1\n", "2x2: 0,1=-1.5 1,0=2.5"},
+    {BANNER("integer general") "2 2 2\n1 2 -7\n2 2 16777217\n", "2x2: 0,1=-7 1,1=16777216"},
+    {BANNER("real symmetric") "3 3 3\n1 1 1\n2 1 2\n3 2 3\n", "3x3: 0,0=1 0,1=2 1,0=2 1,2=3 2,1=3"},
+    {BANNER("pattern symmetric") "2 2 1\n1 2\n", "2x2: 0,1 1,0"},
+    {BANNER("real skew-symmetric") "2 2 1\n2 1 4\n", "2x2: 0,1=-4 1,0=4"},
+    {BANNER("real general") "2 2 3\n1 1 1\n1 1 2\n2 2 0\n", "2x2: 0,0=3 1,1=0"},
+    {BANNER("pattern general") "1 2 3\n1 1\n1 2\n1 1\n", "1x2: 0,0=2 0,1=1"},
+    {"%%matrixmarket MATRIX Coordinate Real GENERAL\n1 1 1\n1 1 5\n", "1x1: 0,0=5"},
+    {BANNER("real general") "% a comment\n\n%\n  %%another\n\t1 \t1  1  \n\n \t\n 1\t1 \t5 \t\n\n  \n", "1x1: 0,0=5"},
+    {"%%MatrixMarket matrix coordinate real general\r\n%\r\n\r\n1 1 1\r\n1 1 5\r\n", "1x1: 0,0=5"},
+    {BANNER("real general") "1 1 1\n1 1 5", "1x1: 0,0=5"},
+    {BANNER("real general") "0 0 0\n", "0x0:"},
+    {BANNER("real general") "3 2 0\n", "3x2:"},
+    {BANNER("real general") "01 +2 1\n+1 002 +5.0E+00\n", "1x2: 0,1=5"},
+};
+
+static void good_files(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    char text[400];
+    wlm_csr_host csr;
+    assert_status(WLM_OK, read_text(good[i].text, &csr));
+    assert_status(WLM_OK, wlm_csr_check(&csr));
+    describe(&csr, text, sizeof text);
+    assert_string_equal(text, good[i].matrix);
+    wlm_csr_host_release(&csr);
+  }
+}
+
+static void locale_does_not_matter(void **state) {
+  (void)state;
+  static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "pl_PL.UTF-8"};
+  const char *chosen = NULL;
+  for (int i = 0; i < 4 && !chosen; i++) chosen = setlocale(LC_ALL, names[i]);
+  if (!chosen) {
+    print_message("no locale with a decimal comma is installed\n");
+    skip();
+  }
+  wlm_csr_host csr;
+  wlm_status status = read_text(BANNER("real general") "1 2 2\n1 1 1.5\n1 2 1.00000005960464477540\n", &csr);
+  setlocale(LC_ALL, "C");
+  assert_status(WLM_OK, status);
+  assert_true(csr.values[0] == 1.5f && csr.values[1] == 0x1.000002p0f);
+  wlm_csr_host_release(&csr);
+}
+
+/* ---- what is refused ---- */
+
+#define REAL BANNER("real general")
+static const struct {
+  const char *text;
+  wlm_status status;
+  const char *where, *what;
+} bad[] = {
+    {"", WLM_ERR_PARSE, ":1:", "empty"},
+    {"hello\n", WLM_ERR_PARSE, ":1:", "hello"},
+    {"1 1 1\n1 1 1\n", WLM_ERR_PARSE, ":1:", "must begin with"},
+    {"%%MatrixMarket\n", WLM_ERR_PARSE, ":1:", "object"},
+    {"%%MatrixMarket matrix coordinate real\n1 1 0\n", WLM_ERR_PARSE, ":1:", "symmetry"},
+    {"%%MatrixMarket matrix coordinate real general extra\n1 1 0\n", WLM_ERR_PARSE, ":1:", "extra"},
+    {"%%MatrixMarket tensor coordinate real general\n", WLM_ERR_PARSE, ":1:", "tensor"},
+    {BANNER("quaternion general"), WLM_ERR_PARSE, ":1:", "quaternion"},
+    {"%%MatrixMarket vector coordinate real general\n", WLM_ERR_UNSUPPORTED, ":1:", "vector"},
+    {"%%MatrixMarket matrix array real general\n1 1\n1\n", WLM_ERR_UNSUPPORTED, ":1:", "array"},
+    {BANNER("complex general") "1 1 1\n1 1 1 0\n", WLM_ERR_UNSUPPORTED, ":1:", "complex"},
+    {BANNER("real hermitian") "1 1 0\n", WLM_ERR_UNSUPPORTED, ":1:", "hermitian"},
+    {BANNER("pattern skew-symmetric") "2 2 1\n2 1\n", WLM_ERR_UNSUPPORTED, ":1:", "skew-symmetric"},
+    {REAL, WLM_ERR_PARSE, ":1:", "size line"},
+    {REAL "% only\n% comments\n", WLM_ERR_PARSE, ":3:", "size line"},
+    {REAL "2 2\n1 1 1\n", WLM_ERR_PARSE, ":2:", "number of entries is missing"},
+    {REAL "2 2 1 1\n1 1 1\n", WLM_ERR_PARSE, ":2:", "'1' after"},
+    {REAL "%\n2 x 1\n1 1 1\n", WLM_ERR_PARSE, ":3:", "'x' is not an integer"},
+    {REAL "-2 2 1\n", WLM_ERR_PARSE, ":2:", "-2 is out of range"},
+    {REAL "2 2 -1\n", WLM_ERR_PARSE, ":2:", "-1 is out of range"},
+    {REAL "2.0 2 1\n", WLM_ERR_PARSE, ":2:", "'2.0' is not an integer"},
+    {REAL "2 2147483648 1\n", WLM_ERR_PARSE, ":2:", "2147483648 is out of range"},
+    {REAL "2147483648 2 1\n", WLM_ERR_PARSE, ":2:", "2147483648 is out of range"},
+    {REAL "2 2 99999999999999999999\n", WLM_ERR_PARSE, ":2:", "not an integer of 64 bits"},
+    {BANNER("real symmetric") "2 3 1\n", WLM_ERR_PARSE, ":2:", "cannot be symmetric"},
+    {BANNER("real skew-symmetric") "2 3 1\n", WLM_ERR_PARSE, ":2:", "cannot be symmetric"},
+    {REAL "2 2 2\n1 1 1\n", WLM_ERR_PARSE, ":3:", "after 1 of 2"},
+    {REAL "2 2 2\n\n1 1 1\n\n\n", WLM_ERR_PARSE, ":6:", "after 1 of 2"},
+    {REAL "2 2 1000000000000\n1 1 1\n", WLM_ERR_PARSE, ":3:", "after 1 of 1000000000000"},
+    {REAL "2 2 1\n1 1 1\n2 2 1\n", WLM_ERR_PARSE, ":4:", "more than the 1 entries"},
+    {REAL "2 2 0\n2 2 1\n", WLM_ERR_PARSE, ":3:", "more than the 0 entries"},
+    {REAL "2 2 1\n3 1 1\n", WLM_ERR_PARSE, ":3:", "row 3 is out of range; it must be 1 to 2"},
+    {REAL "2 2 1\n0 1 1\n", WLM_ERR_PARSE, ":3:", "row 0"},
+    {REAL "2 2 1\n1 -1 1\n", WLM_ERR_PARSE, ":3:", "column -1"},
+    {REAL "2 3 1\n1 4 1\n", WLM_ERR_PARSE, ":3:", "column 4 is out of range; it must be 1 to 3"},
+    {REAL "2 2 1\n1 4294967297 1\n", WLM_ERR_PARSE, ":3:", "column 4294967297"},
+    {REAL "2 2 1\n1 99999999999999999999 1\n", WLM_ERR_PARSE, ":3:", "not an integer"},
+    {REAL "2 2 1\n1 1\n", WLM_ERR_PARSE, ":3:", "value is missing"},
+    {REAL "2 2 1\n1\n", WLM_ERR_PARSE, ":3:", "column is missing"},
+    {REAL "2 2 1\n1 1 1 1\n", WLM_ERR_PARSE, ":3:", "'1' after"},
+    {REAL "2 2 1\n1 1 1 % note\n", WLM_ERR_PARSE, ":3:", "'%' after"},
+    {REAL "2 2 1\n1 1 1.0x\n", WLM_ERR_PARSE, ":3:", "'1.0x' is not a number"},
+    {REAL "2 2 1\n1 1 one\n", WLM_ERR_PARSE, ":3:", "'one' is not a number"},
+    {REAL "2 2 1\n1 1 nan\n", WLM_ERR_PARSE, ":3:", "'nan'"},
+    {REAL "2 2 1\n1 1 1,5\n", WLM_ERR_PARSE, ":3:", "'1,5'"},
+    {REAL "2 2 1\n1 1 1e39\n", WLM_ERR_PARSE, ":3:", "range of float"},
+    {REAL "2 2 1\n1.5 1 1\n", WLM_ERR_PARSE, ":3:", "row '1.5'"},
+    {REAL "2 2 1\na 1 1\n", WLM_ERR_PARSE, ":3:", "row 'a'"},
+    {BANNER("pattern general") "2 2 1\n1 1 1\n", WLM_ERR_PARSE, ":3:", "'1' after"},
+    {BANNER("integer general") "2 2 1\n1 1 2.5\n", WLM_ERR_PARSE, ":3:", "'2.5' is not an integer"},
+    {BANNER("integer general") "2 2 1\n1 1\n", WLM_ERR_PARSE, ":3:", "value is missing"},
+    {BANNER("real skew-symmetric") "2 2 1\n2 2 1\n", WLM_ERR_PARSE, ":3:", "diagonal"},
+};
+
+static void bad_files(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    char place[400];
+    wlm_csr_host csr = {.rows = 7};
+    wlm_status status = read_text(bad[i].text, &csr);
+    if (status != bad[i].status)
+      fail_msg("case %zu: %s (%s)\n%s", i, wlm_status_name(status), wlm_error_detail(), bad[i].text);
+    snprintf(place, sizeof place, "%s%s", folder.file, bad[i].where);
+    assert_contains(wlm_error_detail(), place);
+    assert_contains(wlm_error_detail(), bad[i].what);
+    assert_contains(wlm_error_detail(), ";"); /* how to mend follows */
+    assert_int_equal(csr.rows, 0);
+  }
+}
+
+static void nul_byte_is_not_text(void **state) {
+  (void)state;
+  static const char text[] = BANNER("real general") "1 1 1\n1 1\0 1\n";
+  wlm_csr_host csr;
+  write_whole(folder_file(&folder, "nul.mtx"), text, sizeof text - 1);
+  assert_status(WLM_ERR_PARSE, wlm_matrix_market_read(folder.file, &csr));
+  assert_contains(wlm_error_detail(), "nul.mtx:3: a NUL byte");
+}
+
+static void files_that_cannot_be_read(void **state) {
+  (void)state;
+  wlm_csr_host csr;
+  assert_status(WLM_ERR_IO, wlm_matrix_market_read(folder_file(&folder, "missing.mtx"), &csr));
+  assert_contains(wlm_error_detail(), "missing.mtx");
+  assert_contains(wlm_error_detail(), "No such file");
+  assert_status(WLM_ERR_IO, wlm_matrix_market_read(folder.path, &csr));
+  assert_contains(wlm_error_detail(), "directory");
+}
+
+/* ---- long files and long lines ---- */
+
+enum { MANY = 60000 };
+
+/* Entry i of a matrix large enough to pass the read buffer several times. */
+static void entry_of(int i, int *row, int *col, int *value) {
+  *row = i % 1000 + 1;
+  *col = (int)((unsigned)i * 7919u % 5000u) + 1;
+  *value = i % 50;
+}
+
+static char *many_entries(size_t *size) {
+  char *text = malloc(64 + MANY * 24);
+  size_t used = (size_t)sprintf(text, "%s1000 5000 %d\n", BANNER("real general"), MANY);
+  for (int i = 0; i < MANY; i++) {
+    int row, col, value;
+    entry_of(i, &row, &col, &value);
+    used += (size_t)sprintf(text + used, "%d %d %d.5\n", row, col, value);
+  }
+  *size = used;
+  return text;
+}
+
+static void check_many(const wlm_csr_host *csr) {
+  double sum = 0, expected = 0, weighted = 0, expected_weighted = 0;
+  for (int i = 0; i < MANY; i++) {
+    int row, col, value;
+    entry_of(i, &row, &col, &value);
+    expected += value + 0.5;
+    expected_weighted += (value + 0.5) * row * col;
+  }
+  for (int64_t r = 0; r < csr->rows; r++)
+    for (int64_t i = csr->rowptr[r]; i < csr->rowptr[r + 1]; i++) {
+      sum += (double)csr->values[i];
+      weighted += (double)csr->values[i] * (double)(r + 1) * (double)(csr->colind[i] + 1);
+    }
+  assert_true(sum == expected && weighted == expected_weighted);
+}
+
+static void write_gzip(const char *path, const void *data, size_t size) {
+  gzFile file = gzopen(path, "wb");
+  assert_int_equal(gzwrite(file, data, (unsigned)size), (int)size);
+  assert_int_equal(gzclose(file), Z_OK);
+}
+
+static void plain_and_gzip_are_the_same(void **state) {
+  (void)state;
+  size_t size;
+  char *text = many_entries(&size);
+  wlm_csr_host csr;
+  assert_true(size > 3 * WLM_LINES_BUFFER);
+  write_whole(folder_file(&folder, "many.mtx"), text, size);
+  assert_status(WLM_OK, wlm_matrix_market_read(folder.file, &csr));
+  check_many(&csr);
+  wlm_csr_host_release(&csr);
+  write_gzip(folder_file(&folder, "many.mtx.gz"), text, size);
+  assert_status(WLM_OK, wlm_matrix_market_read(folder.file, &csr));
+  check_many(&csr);
+  wlm_csr_host_release(&csr);
+  free(text);
+}
+
+static void damaged_gzip_is_reported(void **state) {
+  (void)state;
+  size_t size, gz_size;
+  char *text = many_entries(&size);
+  wlm_csr_host csr;
+  write_gzip(folder_file(&folder, "many.mtx.gz"), text, size);
+  unsigned char *gz = read_whole(folder.file, &gz_size);
+  const size_t cuts[] = {1, 5, gz_size / 2, gz_size - 9, gz_size - 1};
+  for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+    write_whole(folder_file(&folder, "cut.mtx.gz"), gz, cuts[i]);
+    wlm_status status = wlm_matrix_market_read(folder.file, &csr);
+    if (status != WLM_ERR_IO) fail_msg("cut to %zu: %s", cuts[i], wlm_error_detail());
+    assert_contains(wlm_error_detail(), "damaged gzip data");
+  }
+  const size_t spots[] = {0, gz_size / 3, gz_size / 2, gz_size - 6, gz_size - 2};
+  for (size_t i = 0; i < sizeof spots / sizeof *spots; i++) {
+    gz[spots[i]] ^= 0x55;
+    write_whole(folder_file(&folder, "flip.mtx.gz"), gz, gz_size);
+    wlm_status status = wlm_matrix_market_read(folder.file, &csr);
+    /* a flipped byte in the middle may first show as a line that makes no sense */
+    if (status != WLM_ERR_IO && !(status == WLM_ERR_PARSE && i > 0 && i < 3))
+      fail_msg("byte %zu flipped: %s (%s)", spots[i], wlm_status_name(status), wlm_error_detail());
+    gz[spots[i]] ^= 0x55;
+  }
+  write_whole(folder_file(&folder, "plain.mtx.gz"), text, size);
+  assert_status(WLM_ERR_IO, wlm_matrix_market_read(folder.file, &csr));
+  assert_contains(wlm_error_detail(), "does not begin as gzip");
+  free(gz);
+  free(text);
+}
+
+static void long_lines(void **state) {
+  (void)state;
+  size_t length = WLM_LINES_BUFFER + 100;
+  char *text = malloc(length + 200);
+  wlm_csr_host csr;
+  for (int longer = 0; longer < 2; longer++) {
+    size_t comment = longer ? length : WLM_LINES_BUFFER - 1;
+    size_t used = (size_t)sprintf(text, "%s", BANNER("real general"));
+    memset(text + used, '%', comment);
+    used += comment;
+    used += (size_t)sprintf(text + used, "\n1 1 1\n1 1 5\n");
+    write_whole(folder_file(&folder, "long.mtx"), text, used);
+    wlm_status status = wlm_matrix_market_read(folder.file, &csr);
+    if (!longer) {
+      assert_status(WLM_OK, status);
+      assert_int_equal(csr.nnz, 1);
+      wlm_csr_host_release(&csr);
+    } else {
+      assert_status(WLM_ERR_PARSE, status);
+      assert_contains(wlm_error_detail(), "long.mtx:2: a line of more than");
+    }
+  }
+  free(text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(good_files),
+      cmocka_unit_test(locale_does_not_matter),
+      cmocka_unit_test(bad_files),
+      cmocka_unit_test(nul_byte_is_not_text),
+      cmocka_unit_test(files_that_cannot_be_read),
+      cmocka_unit_test(plain_and_gzip_are_the_same),
+      cmocka_unit_test(damaged_gzip_is_reported),
+      cmocka_unit_test(long_lines),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
