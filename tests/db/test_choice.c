@@ -1,0 +1,233 @@
+/* From measurements to choices: cases worked out by hand, and independence of the order of the input. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/**/
+#include <cmocka.h>
+
+#include "db/choice.h"
+#include "support/db_fixture.h"
+
+/* A measurement of `variant` on matrix `matrix`; matrices 0 to 9 share a bucket, from 10 on another one. */
+static wlm_measurement_record timed(int matrix, const char *variant, int64_t time_ps, int64_t spread_ps,
+                                    int64_t made_at) {
+  wlm_measurement_record record = sample_measurement(0);
+  record.stats =
+      (wlm_stats){sizeof(wlm_stats), matrix < 10 ? 1000 : 100000, 900, 7000, 300, 3, 40, 900, 7, 1.0, 0.1, {5, 0}};
+  record.stats.fingerprint[1] = (uint64_t)matrix;
+  record.variant = (char *)variant;
+  record.source_hash = "00000000000000000000000000000001";
+  record.time_ps = time_ps;
+  record.spread_ps = spread_ps;
+  record.failed = time_ps == 0;
+  record.reason = time_ps ? "" : "it failed";
+  record.made_at = made_at;
+  return record;
+}
+
+static wlm_choices choose(const wlm_measurement_record *records, int64_t count) {
+  wlm_choices choices;
+  assert_status(WLM_OK, wlm_choices_make(records, count, &choices));
+  return choices;
+}
+#define CHOOSE(records) choose(records, (int64_t)(sizeof(records) / sizeof *(records)))
+
+static void nothing_gives_no_choices(void **state) {
+  (void)state;
+  wlm_choices choices = choose(NULL, 0);
+  assert_int_equal(choices.matrix_count + choices.bucket_count, 0);
+  wlm_choices_release(&choices);
+}
+
+static void the_fastest_wins_and_the_others_follow(void **state) {
+  (void)state;
+  const wlm_measurement_record records[] = {timed(0, "b", 300, 1, 1), timed(0, "a", 500, 1, 1),
+                                            timed(0, "c", 100, 1, 1), timed(0, "d", 0, 0, 1)};
+  wlm_choices choices = CHOOSE(records);
+  assert_int_equal(choices.matrix_count, 1);
+  const wlm_choice *choice = &choices.matrices[0];
+  assert_string_equal(choice->problem, records[0].problem);
+  assert_int_equal(choice->n, 32);
+  assert_int_equal(choice->count, 3);
+  assert_int_equal(choice->failed, 1);
+  static const char *const order[] = {"c", "b", "a", "d"};
+  for (int i = 0; i < 4; i++) assert_string_equal(choice->candidates[i].variant, order[i]);
+  assert_true(choice->candidates[0].cost == 100);
+  assert_true(choice->candidates[3].failed);
+  assert_int_equal(choices.bucket_count, 1);
+  assert_string_equal(choices.buckets[0].candidates[0].variant, "c");
+  assert_true(choices.buckets[0].candidates[0].cost == 1);
+  assert_true(fabs(choices.buckets[0].candidates[1].cost - 3) < 1e-12);
+  wlm_choices_release(&choices);
+}
+
+static void the_newest_source_counts_by_its_median(void **state) {
+  (void)state;
+  wlm_measurement_record records[] = {timed(0, "a", 10, 0, 1),  timed(0, "a", 300, 0, 5), timed(0, "a", 100, 0, 3),
+                                      timed(0, "a", 220, 0, 4), timed(0, "a", 200, 0, 2), timed(0, "b", 150, 0, 1)};
+  records[0].source_hash = "ffffffffffffffffffffffffffffffff"; /* an older text of the kernel */
+  wlm_choices choices = CHOOSE(records);
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "b");
+  assert_true(choices.matrices[0].candidates[1].cost == 210); /* of 100 200 220 300 */
+  assert_int_equal(choices.matrices[0].candidates[1].count, 4);
+  wlm_choices_release(&choices);
+}
+
+static void failures_never_win(void **state) {
+  (void)state;
+  const wlm_measurement_record broke_later[] = {timed(0, "a", 10, 0, 1), timed(0, "a", 0, 0, 2),
+                                                timed(0, "b", 90, 0, 1)};
+  wlm_choices choices = CHOOSE(broke_later);
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "b");
+  assert_int_equal(choices.matrices[0].count, 1);
+  wlm_choices_release(&choices);
+  const wlm_measurement_record mended[] = {timed(0, "a", 10, 0, 3), timed(0, "a", 0, 0, 2), timed(0, "b", 90, 0, 1)};
+  choices = CHOOSE(mended);
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "a");
+  assert_int_equal(choices.matrices[0].candidates[0].count, 1);
+  wlm_choices_release(&choices);
+  const wlm_measurement_record same_second[] = {timed(0, "a", 10, 0, 2), timed(0, "a", 0, 0, 2)};
+  choices = CHOOSE(same_second);
+  assert_int_equal(choices.matrices[0].count, 0);
+  assert_int_equal(choices.buckets[0].count, 0);
+  assert_int_equal(choices.buckets[0].matrices, 0);
+  wlm_choices_release(&choices);
+}
+
+static void ties_within_the_spread_go_to_the_smallest_name(void **state) {
+  (void)state;
+  const wlm_measurement_record records[] = {timed(0, "z", 100, 10, 1), timed(0, "m", 110, 0, 1),
+                                            timed(0, "p", 105, 50, 1), timed(0, "a", 111, 99, 1)};
+  wlm_choices choices = CHOOSE(records);
+  static const char *const order[] = {"m", "z", "p", "a"};
+  for (int i = 0; i < 4; i++) assert_string_equal(choices.matrices[0].candidates[i].variant, order[i]);
+  wlm_choices_release(&choices);
+}
+
+static void a_bucket_goes_by_the_geometric_mean(void **state) {
+  (void)state;
+  /* a: 1 and 4, mean 2; b: 1.5 and 1, mean 1.22; sums of times would say a */
+  const wlm_measurement_record records[] = {timed(0, "a", 1000000, 0, 1), timed(0, "b", 1500000, 0, 1),
+                                            timed(1, "a", 400, 0, 1), timed(1, "b", 100, 0, 1),
+                                            timed(10, "a", 7, 0, 1)};
+  wlm_choices choices = CHOOSE(records);
+  assert_int_equal(choices.matrix_count, 3);
+  assert_int_equal(choices.bucket_count, 2);
+  const wlm_choice *bucket = &choices.buckets[0];
+  assert_int_equal(bucket->matrices, 2);
+  assert_null(bucket->stats);
+  assert_string_equal(bucket->candidates[0].variant, "b");
+  assert_true(fabs(bucket->candidates[0].cost - sqrt(1.5)) < 1e-12);
+  assert_true(fabs(bucket->candidates[1].cost - 2) < 1e-12);
+  assert_string_equal(choices.buckets[1].candidates[0].variant, "a");
+  wlm_bucket expected;
+  wlm_bucket_of(&records[4].stats, &expected);
+  assert_int_equal(choices.buckets[1].bucket.log2_rows, expected.log2_rows);
+  assert_true(bucket->bucket.log2_rows != expected.log2_rows);
+  wlm_choices_release(&choices);
+}
+
+static void absence_costs_and_failure_excludes(void **state) {
+  (void)state;
+  /* once: best on one matrix, absent on the other; steady: 1.3 and 1; broken: best on both but for a failure */
+  const wlm_measurement_record records[] = {timed(0, "once", 100, 0, 1), timed(0, "steady", 130, 0, 1),
+                                            timed(1, "steady", 100, 0, 1), timed(0, "broken", 100, 0, 1),
+                                            timed(1, "broken", 0, 0, 1)};
+  wlm_choices choices = CHOOSE(records);
+  const wlm_choice *bucket = &choices.buckets[0];
+  assert_int_equal(bucket->count, 2);
+  assert_string_equal(bucket->candidates[0].variant, "steady");
+  assert_string_equal(bucket->candidates[1].variant, "once");
+  assert_true(fabs(bucket->candidates[1].cost - sqrt(WLM_CHOICE_MISSING)) < 1e-12);
+  assert_int_equal(bucket->candidates[1].count, 1);
+  assert_int_equal(bucket->failed, 1);
+  assert_string_equal(bucket->candidates[2].variant, "broken");
+  wlm_choices_release(&choices);
+}
+
+static void problems_and_widths_stay_apart(void **state) {
+  (void)state;
+  wlm_measurement_record records[] = {timed(0, "a", 1, 0, 1), timed(0, "b", 2, 0, 1), timed(0, "c", 3, 0, 1)};
+  records[1].n = 64;
+  records[2].problem = "op=mul.max";
+  wlm_choices choices = CHOOSE(records);
+  assert_int_equal(choices.matrix_count, 3);
+  assert_int_equal(choices.bucket_count, 3);
+  assert_string_equal(choices.matrices[0].problem, "op=mul.max");
+  assert_int_equal(choices.matrices[1].n, 32);
+  assert_int_equal(choices.matrices[2].n, 64);
+  wlm_choices_release(&choices);
+}
+
+/* Everything the choices say, to the last bit. */
+static char *spelled(const wlm_choices *choices) {
+  wlm_text text = {0};
+  char *string;
+  for (int kind = 0; kind < 2; kind++) {
+    const wlm_choice *list = kind ? choices->buckets : choices->matrices;
+    int64_t count = kind ? choices->bucket_count : choices->matrix_count;
+    for (const wlm_choice *c = list; c < list + count; c++) {
+      wlm_text_printf(&text, "%s %lld %d %d %d %a %lld:", c->problem, (long long)c->n, c->bucket.log2_rows,
+                      c->bucket.half_log2_mean, c->bucket.cv_class, c->stats ? c->stats->cv : 0,
+                      (long long)c->matrices);
+      for (int64_t i = 0; i < c->count + c->failed; i++)
+        wlm_text_printf(&text, " %s %s %a %a %lld %d", c->candidates[i].variant,
+                        c->candidates[i].source_hash ? c->candidates[i].source_hash : "-", c->candidates[i].cost,
+                        c->candidates[i].spread, (long long)c->candidates[i].count, c->candidates[i].failed);
+      wlm_text_puts(&text, "\n");
+    }
+  }
+  assert_status(WLM_OK, wlm_text_take(&text, &string));
+  return string;
+}
+
+static void the_order_of_the_input_does_not_matter(void **state) {
+  (void)state;
+  enum { COUNT = 400 };
+  static const char *const variants[] = {"a", "b", "c", "d", "e", "f"};
+  static const char *const sources[] = {"00000000000000000000000000000001", "00000000000000000000000000000002"};
+  wlm_measurement_record records[COUNT];
+  uint64_t seed = 9;
+  for (int i = 0; i < COUNT; i++) {
+    int64_t time = draw(&seed) % 12 ? 1000 + (int64_t)(draw(&seed) % 40) * 25 : 0;
+    records[i] = timed((int)(draw(&seed) % 14), variants[draw(&seed) % 6], time, (int64_t)(draw(&seed) % 60),
+                       (int64_t)(draw(&seed) % 6));
+    records[i].source_hash = (char *)sources[draw(&seed) % 2];
+    records[i].n = 16 << draw(&seed) % 2;
+    records[i].stats.cv += (double)(draw(&seed) % 2) * 1e-15; /* rounded differently on two machines */
+  }
+  char *expected = NULL;
+  for (int round = 0; round < 50; round++) {
+    wlm_choices choices = choose(records, COUNT);
+    char *got = spelled(&choices);
+    if (!expected) expected = got;
+    assert_string_equal(expected, got);
+    if (got != expected) wlm_string_free(got);
+    wlm_choices_release(&choices);
+    for (int i = COUNT - 1; i > 0; i--) {
+      int j = (int)(draw(&seed) % (uint64_t)(i + 1));
+      wlm_measurement_record swapped = records[i];
+      records[i] = records[j];
+      records[j] = swapped;
+    }
+  }
+  wlm_string_free(expected);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(nothing_gives_no_choices),
+      cmocka_unit_test(the_fastest_wins_and_the_others_follow),
+      cmocka_unit_test(the_newest_source_counts_by_its_median),
+      cmocka_unit_test(failures_never_win),
+      cmocka_unit_test(ties_within_the_spread_go_to_the_smallest_name),
+      cmocka_unit_test(a_bucket_goes_by_the_geometric_mean),
+      cmocka_unit_test(absence_costs_and_failure_excludes),
+      cmocka_unit_test(problems_and_widths_stay_apart),
+      cmocka_unit_test(the_order_of_the_input_does_not_matter),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/* The tuning database as a broken file: whatever is wrong gets a status, nothing wrong is handed out as right, and the
+ * file is left as it was found. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/**/
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "support/db_fixture.h"
+
+enum { ROWS = 60 };
+static test_folder folder;
+static unsigned char *whole; /* a good database's bytes */
+static size_t whole_size;
+
+static int setup(void **state) {
+  (void)state;
+  folder_make(&folder);
+  const char *path = folder_file(&folder, "good.db");
+  wlm_measurement_record records[ROWS];
+  for (int i = 0; i < ROWS; i++) records[i] = sample_measurement(i);
+  wlm_store *store;
+  if (wlm_store_open(path, WLM_STORE_WRITE, &store) != WLM_OK || wlm_store_put(store, records, ROWS) != WLM_OK)
+    return -1;
+  wlm_store_close(store);
+  whole = read_whole(path, &whole_size);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  free(whole);
+  folder_remove(&folder);
+  return 0;
+}
+
+static wlm_status must_be_right(void *user, const char *id, const wlm_measurement_record *record) {
+  char expected[WLM_HASH_HEX];
+  int64_t number = record->made_at - 1700000000;
+  ++*(int64_t *)user;
+  assert_in_range(number, 0, ROWS - 1);
+  wlm_measurement_record sample = sample_measurement(number);
+  assert_status(WLM_OK, wlm_measurement_id(&sample, expected));
+  assert_string_equal(id, expected);
+  return WLM_OK;
+}
+
+/* Reads the file in whatever state it is. Returns 1 when a fault was noticed, by the check or by reading. */
+static int fault_noticed(const char *path) {
+  wlm_store *store;
+  wlm_text faults = {0};
+  int64_t count = 0;
+  wlm_status status = wlm_store_open(path, WLM_STORE_READ, &store);
+  if (status != WLM_OK) {
+    assert_true(status == WLM_ERR_DATABASE || status == WLM_ERR_DATABASE_VERSION || status == WLM_ERR_NOT_FOUND ||
+                status == WLM_ERR_IO);
+    assert_contains(wlm_error_detail(), folder.path);
+    return 1;
+  }
+  wlm_status read = wlm_store_each(store, NULL, must_be_right, &count);
+  wlm_status check = wlm_store_check(store, &faults);
+  wlm_store_close(store);
+  if (check == WLM_OK && (read != WLM_OK || count != ROWS))
+    fail_msg("the check found nothing, but reading gave %lld rows and %s", (long long)count, wlm_status_name(read));
+  if (check != WLM_OK) assert_true(faults.size > 0);
+  wlm_text_release(&faults);
+  return check != WLM_OK;
+}
+
+static void the_whole_file_is_clean(void **state) {
+  (void)state;
+  assert_int_equal(0, fault_noticed(folder_file(&folder, "good.db")));
+}
+
+static void every_truncation_is_noticed(void **state) {
+  (void)state;
+  const char *path = folder_file(&folder, "cut.db");
+  for (size_t size = 0; size < whole_size; size += size < 4096 ? 61 : 509) {
+    write_whole(path, whole, size);
+    if (!fault_noticed(path)) fail_msg("cut to %zu of %zu bytes without notice", size, whole_size);
+    size_t after;
+    unsigned char *kept = read_whole(path, &after);
+    assert_int_equal(after, size);
+    assert_memory_equal(kept, whole, size);
+    free(kept);
+  }
+}
+
+/* A flipped byte may hit free space or a spare header field; then nothing is wrong. What is handed out must be right.
+ */
+static void flipped_bytes_never_give_wrong_answers(void **state) {
+  (void)state;
+  const char *path = folder_file(&folder, "flipped.db");
+  unsigned char *copy = malloc(whole_size);
+  uint64_t seed = 7;
+  int noticed = 0;
+  for (int round = 0; round < 400; round++) {
+    memcpy(copy, whole, whole_size);
+    for (int flips = 0; flips <= round % 4; flips++)
+      copy[draw(&seed) % whole_size] ^= (unsigned char)(1 + draw(&seed) % 255);
+    write_whole(path, copy, whole_size);
+    noticed += fault_noticed(path);
+  }
+  print_message("%d of 400 damaged files were noticed, the others hit unused bytes\n", noticed);
+  assert_true(noticed > 100);
+  free(copy);
+}
+
+/* The kind of damage SQLite can't see: a value changed in place, still well-formed. */
+static void changed_values_are_noticed(void **state) {
+  (void)state;
+  static const char *const changes[] = {
+      "UPDATE measurement SET time_ps = time_ps - 1 WHERE id = (SELECT id FROM measurement WHERE NOT failed LIMIT 1)",
+      "UPDATE matrix SET cv = cv + 1e-15 WHERE rows = 1001",
+      "UPDATE device SET memory_bytes = 1",
+      "UPDATE variant SET name = 'row_naive' WHERE id = (SELECT variant FROM measurement LIMIT 1)",
+      "UPDATE device SET class = 'another'",
+      "DELETE FROM variant",
+      "PRAGMA ignore_check_constraints = ON; UPDATE measurement SET time_ps = -1",
+      "UPDATE matrix SET fingerprint = replace(fingerprint, '0', 'x')",
+      "DROP TABLE matrix",
+  };
+  const char *path = folder_file(&folder, "changed.db");
+  for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+    sqlite3 *db;
+    write_whole(path, whole, whole_size);
+    assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
+    assert_int_equal(SQLITE_OK, sqlite3_exec(db, changes[i], NULL, NULL, NULL));
+    sqlite3_close(db);
+    if (!fault_noticed(path)) fail_msg("not noticed: %s", changes[i]);
+  }
+}
+
+static void garbage_is_refused_and_kept(void **state) {
+  (void)state;
+  const char *path = folder_file(&folder, "garbage.db");
+  unsigned char garbage[9000];
+  uint64_t seed = 3;
+  for (int round = 0; round < 50; round++) {
+    size_t size = 1 + draw(&seed) % sizeof garbage, after;
+    for (size_t i = 0; i < size; i++) garbage[i] = (unsigned char)draw(&seed);
+    if (round % 2) memcpy(garbage, whole, size < 100 ? size : 100); /* behind a true header */
+    write_whole(path, garbage, size);
+    for (int mode = WLM_STORE_READ; mode <= WLM_STORE_WRITE; mode++) {
+      wlm_store *store;
+      wlm_status status = wlm_store_open(path, (wlm_store_mode)mode, &store);
+      if (status != WLM_ERR_DATABASE) fail_msg("%zu bytes: %s", size, wlm_status_name(status));
+      assert_contains(wlm_error_detail(), path);
+      assert_contains(wlm_error_detail(), "move it away");
+    }
+    unsigned char *kept = read_whole(path, &after);
+    assert_int_equal(after, size);
+    assert_memory_equal(kept, garbage, size);
+    free(kept);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_whole_file_is_clean),
+      cmocka_unit_test(every_truncation_is_noticed),
+      cmocka_unit_test(flipped_bytes_never_give_wrong_answers),
+      cmocka_unit_test(changed_values_are_noticed),
+      cmocka_unit_test(garbage_is_refused_and_kept),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,342 @@
+/* Export and import: byte equality, all or nothing, and a message with the line for each way a line can be wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+/**/
+#include <cmocka.h>
+
+#include "db/interchange.h"
+#include "support/db_fixture.h"
+
+static test_folder folder;
+static wlm_store *store, *other;
+
+static wlm_store *open_new(const char *name) {
+  wlm_store *opened;
+  assert_status(WLM_OK, wlm_store_open(folder_file(&folder, name), WLM_STORE_WRITE, &opened));
+  return opened;
+}
+
+static int setup(void **state) {
+  (void)state;
+  folder_make(&folder);
+  store = open_new("a.db");
+  other = open_new("b.db");
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  wlm_store_close(store);
+  wlm_store_close(other);
+  folder_remove(&folder);
+  return 0;
+}
+
+static void fill(wlm_store *into, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; i++) {
+    wlm_measurement_record record = sample_measurement(i);
+    assert_status(WLM_OK, wlm_store_put(into, &record, 1));
+  }
+}
+
+static char *export_of(wlm_store *from) {
+  wlm_text text = {0};
+  char *string;
+  assert_status(WLM_OK, wlm_store_export(from, &text));
+  assert_status(WLM_OK, wlm_text_take(&text, &string));
+  return string;
+}
+
+static int64_t measurements_in(wlm_store *in) {
+  wlm_store_counts counts;
+  assert_status(WLM_OK, wlm_store_count(in, &counts));
+  return counts.measurements;
+}
+
+static void export_of_import_is_the_export(void **state) {
+  (void)state;
+  fill(store, 0, 70);
+  char *first = export_of(store);
+  int64_t added;
+  assert_status(WLM_OK, wlm_store_import_string(other, first, "string", &added));
+  assert_int_equal(added, 70);
+  char *second = export_of(other);
+  assert_string_equal(first, second);
+  assert_status(WLM_OK, wlm_store_import_string(other, second, "string", &added));
+  assert_int_equal(added, 0);
+  wlm_text faults = {0};
+  assert_status(WLM_OK, wlm_store_check(other, &faults));
+  wlm_string_free(first);
+  wlm_string_free(second);
+}
+
+static void lines_are_sorted_by_id(void **state) {
+  (void)state;
+  fill(store, 0, 40);
+  char *text = export_of(store), last[WLM_HASH_HEX] = "";
+  assert_memory_equal(text, "{\"warploom\":\"tuned\",\"version\":1}\n", 32);
+  int lines = 0;
+  for (char *line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1, lines++) {
+    assert_memory_equal(line, "{\"id\":\"", 7);
+    assert_true(strncmp(last, line + 7, 32) < 0);
+    memcpy(last, line + 7, 32);
+  }
+  assert_int_equal(lines, 40);
+  wlm_string_free(text);
+}
+
+/* Whatever order two stores are merged in, the outcome is the same bytes. */
+static void merging_commutes(void **state) {
+  (void)state;
+  fill(store, 0, 30);
+  fill(other, 20, 50);
+  char *a = export_of(store), *b = export_of(other);
+  int64_t added;
+  assert_status(WLM_OK, wlm_store_import_string(store, b, "b", &added));
+  assert_int_equal(added, 20);
+  assert_status(WLM_OK, wlm_store_import_string(other, a, "a", &added));
+  assert_int_equal(added, 20);
+  char *ab = export_of(store), *ba = export_of(other);
+  assert_string_equal(ab, ba);
+  wlm_string_free(a);
+  wlm_string_free(b);
+  wlm_string_free(ab);
+  wlm_string_free(ba);
+}
+
+static void files_and_paths(void **state) {
+  (void)state;
+  fill(store, 0, 10);
+  char *text = export_of(store);
+  const char *path = folder_file(&folder, "out.jsonl");
+  size_t size;
+  write_whole(path, "old content", 11);
+  chmod(path, 0644);
+  assert_status(WLM_OK, wlm_store_export_path(store, path));
+  char *written = (char *)read_whole(path, &size);
+  assert_string_equal(written, text);
+  int64_t added;
+  assert_status(WLM_OK, wlm_store_import_path(other, path, &added));
+  assert_int_equal(added, 10);
+
+  FILE *file = tmpfile();
+  assert_status(WLM_OK, wlm_store_export_file(other, file, "temporary"));
+  rewind(file);
+  assert_status(WLM_OK, wlm_store_import_file(other, file, "temporary", &added));
+  assert_int_equal(added, 0);
+  fclose(file);
+
+  assert_status(WLM_ERR_NOT_FOUND, wlm_store_import_path(other, folder_file(&folder, "none"), &added));
+  assert_contains(wlm_error_detail(), folder.file);
+  assert_status(WLM_ERR_IO, wlm_store_import_path(other, folder.path, &added)); /* a folder */
+  assert_status(WLM_ERR_IO, wlm_store_export_path(store, folder_file(&folder, "no/such/folder.jsonl")));
+  assert_status(WLM_OK, wlm_store_export_path(store, "/dev/null")); /* must stay a device */
+  struct stat info;
+  assert_int_equal(0, stat("/dev/null", &info));
+  assert_true(S_ISCHR(info.st_mode));
+  free(written);
+  wlm_string_free(text);
+}
+
+static void a_symbolic_link_stays_one(void **state) {
+  (void)state;
+  char target[400];
+  snprintf(target, sizeof target, "%s/target.jsonl", folder.path);
+  write_whole(target, "old", 3);
+  assert_int_equal(0, symlink("target.jsonl", folder_file(&folder, "link.jsonl")));
+  assert_status(WLM_OK, wlm_store_export_path(store, folder.file));
+  struct stat info;
+  assert_int_equal(0, lstat(folder.file, &info));
+  assert_true(S_ISLNK(info.st_mode));
+  size_t size;
+  char *written = (char *)read_whole(target, &size);
+  assert_string_equal(written, "{\"warploom\":\"tuned\",\"version\":1}\n");
+  free(written);
+}
+
+static void a_failed_export_leaves_the_old_file(void **state) {
+  (void)state;
+  FILE *full = fopen("/dev/full", "w");
+  if (!full) skip();
+  fill(store, 0, 10);
+  assert_status(WLM_ERR_IO, wlm_store_export_file(store, full, "the full disk"));
+  assert_contains(wlm_error_detail(), "the full disk: cannot write");
+  fclose(full);
+}
+
+/* `text` with the first `from` replaced; free() it. */
+static char *replaced(const char *text, const char *from, const char *to) {
+  const char *at = strstr(text, from);
+  if (!at) fail_msg("\"%s\" is not in the line", from);
+  size_t before = (size_t)(at - text), size = strlen(text) - strlen(from) + strlen(to) + 1;
+  char *result = malloc(size);
+  snprintf(result, size, "%.*s%s%s", (int)before, text, to, at + strlen(from));
+  return result;
+}
+
+static void malformed_lines_are_named(void **state) {
+  (void)state;
+  static const struct {
+    const char *from, *to, *message;
+  } cases[] = {
+      {"\"time_ps\":1000000", "\"time_ps\":0", "time_ps must be a positive integer"},
+      {"\"time_ps\":1000000", "\"time_ps\":-1", "time_ps must be a positive integer"},
+      {"\"time_ps\":1000000", "\"time_ps\":1.5", "time_ps must be a positive integer"},
+      {"\"time_ps\":1000000", "\"time_ps\":1e6", "time_ps must be a positive integer"},
+      {"\"time_ps\":1000000", "\"time_ps\":\"1000000\"", "time_ps must be a positive integer"},
+      {"\"time_ps\":1000000", "\"time_ps\":null", "time_ps must be a positive integer"},
+      {"\"time_ps\":1000000", "\"time_ps\":99999999999999999999", "time_ps must be a positive integer"},
+      {"\"time_ps\":1000000", "\"time_ps\":NaN", "not a JSON object"},
+      {"\"time_ps\":1000000", "\"time_ps\":0x10", "not a JSON object"},
+      {"\"time_ps\":1000000,", "", "time_ps is missing"},
+      {"\"time_ps\":1000000", "\"time_ps\":1000000,\"time_ps\":1000000", "time_ps occurs twice"},
+      {"\"time_ps\":1000000", "\"time_ps\":1000001", "the line was changed after its export"},
+      {"\"time_ps\":1000000", "\"time_ps\":1000000,\"color\":1", "unknown key color"},
+      {"\"time_ps\":1000000", "\"time_ps\":1000000,\"$[\":1", "unknown key $["},
+      {"\"samples\":9", "\"samples\":4294967305", "samples must be an integer of at least 0"},
+      {"\"samples\":9", "\"samples\":[9]", "samples must be"},
+      {"\"device_processors\":132", "\"device_processors\":0", "device_processors must be a positive integer"},
+      {"\"variant\":\"row_crc", "\"variant\":\"row_naive", "the line was changed after its export"},
+      {"\"variant\":\"row_crc/cf=1,rows=1\"", "\"variant\":7", "variant must be a string that is not empty"},
+      {"\"variant\":\"row_crc/cf=1,rows=1\"", "\"variant\":\"\"", "variant must be a string that is not empty"},
+      {"\"failed\":false", "\"failed\":0", "failed must be true or false"},
+      {"\"failed\":false", "\"failed\":true", "must be 0 where failed is true"},
+      {"\"max_rel_err\":1.2345678901234566e-07", "\"max_rel_err\":null", "max_rel_err must be a number"},
+      {"\"max_rel_err\":1.2345678901234566e-07", "\"max_rel_err\":1e999", "max_rel_err must be a number"},
+      {"\"max_rel_err\":1.2345678901234566e-07", "\"max_rel_err\":-1", "max_rel_err must be a number"},
+      {"\"max_rel_err\":1.2345678901234566e-07", "\"max_rel_err\":1.2345678901234567e-06", "changed after its export"},
+      {"\"cv\":0.3333333333333333", "\"cv\":\"0.3\"", "cv must be a number of at least 0"},
+      {"\"cv\":0.3333333333333333", "\"cv\":null", "cv must be a number of at least 0"},
+      {"\"top_share\":0.1", "\"top_share\":1.01", "top_share must be a number from 0 to 1"},
+      {"\"longest\":300", "\"longest\":7001", "longest must not be greater than nnz"},
+      {"\"fingerprint\":\"0", "\"fingerprint\":\"G", "fingerprint must be 32 lower-case hexadecimal digits"},
+      {"\"source_hash\":\"0", "\"source_hash\":\"", "source_hash must be 32 lower-case hexadecimal digits"},
+      {"\"matrix_name\":\"matrix", "\"matrix_name\":\"\xff", "matrix_name must be a string of valid UTF-8"},
+      {"\"matrix_name\":\"matrix", "\"matrix_name\":\"\\ud800", "matrix_name must be a string of valid UTF-8"},
+      {"\"matrix_name\":\"matrix", "\"matrix_name\":\"\\u0000", "the line was changed after its export"},
+      {"{\"id\":\"", "{\"id\":\"x", "id must be 32 lower-case hexadecimal digits"},
+      {"{\"id\":\"", "{\"id\":null,\"ID\":\"", "id must be 32 lower-case hexadecimal digits"},
+      {"{\"id\":", "{\"made_at\":", "made_at must be"},
+      {"}", "", "not a JSON object"},
+      {"}", "}}", "not a JSON object"},
+      {"}", "} trailing", "not a JSON object"},
+      {"{", "[", "not a JSON object"},
+      {"{", "", "not a JSON object"},
+  };
+  wlm_measurement_record record = sample_measurement(0);
+  char id[WLM_HASH_HEX];
+  wlm_text line = {0};
+  assert_status(WLM_OK, wlm_measurement_id(&record, id));
+  wlm_measurement_json(&record, id, &line);
+  fill(other, 1, 12);
+  char *good = export_of(other);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char *bad = replaced(line.data, cases[i].from, cases[i].to);
+    wlm_text text = {0};
+    wlm_text_printf(&text, "%s%s\n%s\n", good, bad, line.data); /* header and 11 lines, the bad one, a good one */
+    int64_t added = 5;
+    wlm_status status = wlm_store_import_string(store, text.data, "set.jsonl", &added);
+    if (status != WLM_ERR_PARSE || !strstr(wlm_error_detail(), cases[i].message) ||
+        strncmp(wlm_error_detail(), "set.jsonl:13: ", 14))
+      fail_msg("%s -> %s: %s, \"%s\"", cases[i].from, cases[i].to, wlm_status_name(status), wlm_error_detail());
+    assert_int_equal(measurements_in(store), 0);
+    wlm_text_release(&text);
+    free(bad);
+  }
+  wlm_string_free(good);
+  wlm_text_release(&line);
+}
+
+static void malformed_files_are_named(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *message;
+  } cases[] = {
+      {"", "x:1: not a warploom export"},
+      {"\n", "x:1: not a warploom export"},
+      {"%%MatrixMarket matrix coordinate real general\n", "x:1: not a warploom export"},
+      {"{}\n", "x:1: not a warploom export: warploom must be \"tuned\""},
+      {"{\"warploom\":\"tuned\"}\n", "x:1: version must be an integer"},
+      {"{\"warploom\":\"tuned\",\"version\":\"1\"}\n", "x:1: version must be an integer"},
+      {"{\"warploom\":\"tuned\",\"version\":2}\n", "x:1: found version 2, expected 1"},
+      {"{\"warploom\":\"other\",\"version\":1}\n", "x:1: not a warploom export: warploom must be \"tuned\""},
+      {"{\"warploom\":\"tuned\",\"version\":1}\n\n", "x:2: not a JSON object"},
+      {"{\"warploom\":\"tuned\",\"version\":1}\n{}", "x:2: id is missing"},
+      {"{\"warploom\":\"tuned\",\"version\":1}\n{\"id\":\"0123456789abcdef0123456789abcdef\"}",
+       "x:2: device_kind is missing"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_status(WLM_ERR_PARSE, wlm_store_import_string(store, cases[i].text, "x", NULL));
+    assert_contains(wlm_error_detail(), cases[i].message);
+  }
+  const char *path = folder_file(&folder, "nul.jsonl");
+  write_whole(path, "{\"warploom\":\"tuned\",\"version\":1}\n{\0}\n", 37);
+  assert_status(WLM_ERR_PARSE, wlm_store_import_path(store, path, NULL));
+  assert_contains(wlm_error_detail(), "nul.jsonl:2: holds a NUL byte");
+  assert_status(WLM_OK, wlm_store_import_string(store, "{\"warploom\":\"tuned\",\"version\":1}", "x", NULL));
+}
+
+/* What other tools do to a line without changing its content is welcome. */
+static void other_spellings_are_the_same_content(void **state) {
+  (void)state;
+  static const char *const respelled[][2] = {
+      {"\"time_ps\":1000000", "\"time_ps\" : 1000000 "}, {"}", "}\r"},          {"sm_90", "\\u0073m_90"},
+      {"\"top_share\":0.1", "\"top_share\":1.00E-1"},    {"\u00e9", "\\u00e9"}, {"\"n\":32,", "\"n\":32,\t"}};
+  fill(store, 0, 1);
+  char *good = export_of(store), *text = strdup(strchr(good, '\n') + 1);
+  for (size_t i = 0; i < sizeof respelled / sizeof *respelled; i++) {
+    char *next = replaced(text, respelled[i][0], respelled[i][1]);
+    free(text);
+    text = next;
+  }
+  char *file = replaced(good, strchr(good, '\n') + 1, text);
+  assert_status(WLM_OK, wlm_store_import_string(other, file, "x", NULL));
+  char *again = export_of(other);
+  assert_string_equal(again, good);
+  free(text);
+  free(file);
+  wlm_string_free(good);
+  wlm_string_free(again);
+}
+
+/* Random damage to a true export never crashes and never lets anything in but whole, true lines. */
+static void damaged_exports_never_get_in(void **state) {
+  (void)state;
+  fill(other, 0, 6);
+  char *good = export_of(other), *copy = strdup(good);
+  size_t size = strlen(good);
+  uint64_t seed = 11;
+  for (int round = 0; round < 1500; round++) {
+    memcpy(copy, good, size);
+    for (int flips = 0; flips <= round % 3; flips++) copy[draw(&seed) % size] = (char)(1 + draw(&seed) % 255);
+    if (wlm_store_import_string(store, copy, "x", NULL) == WLM_OK) continue;
+    assert_int_equal(0, strncmp(wlm_error_detail(), "x:", 2));
+  }
+  char *got = export_of(store);
+  for (char *line = strtok(got, "\n"); line; line = strtok(NULL, "\n")) assert_contains(good, line);
+  free(copy);
+  wlm_string_free(got);
+  wlm_string_free(good);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+  const struct CMUnitTest tests[] = {
+      TEST(export_of_import_is_the_export),
+      TEST(lines_are_sorted_by_id),
+      TEST(merging_commutes),
+      TEST(files_and_paths),
+      TEST(a_symbolic_link_stays_one),
+      TEST(a_failed_export_leaves_the_old_file),
+      TEST(malformed_lines_are_named),
+      TEST(malformed_files_are_named),
+      TEST(other_spellings_are_the_same_content),
+      TEST(damaged_exports_never_get_in),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

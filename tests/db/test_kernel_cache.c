@@ -1,0 +1,242 @@
+/* The kernel cache: what it gives is what was put, or nothing; damage is mended, files of others are left alone. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/**/
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "common/memory.h"
+#include "db/kernel_cache.h"
+#include "support/db_fixture.h"
+
+enum { KERNELS = 40, MOST_BYTES = 9000 };
+static test_folder folder;
+
+static int setup(void **state) {
+  (void)state;
+  folder_make(&folder);
+  folder_file(&folder, "cache/kernels.db");
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  folder_remove(&folder);
+  return 0;
+}
+
+/* The i-th kernel: its size and bytes follow from i. */
+static size_t kernel(int i, unsigned char *data, char key[WLM_HASH_HEX]) {
+  uint64_t seed = (uint64_t)i;
+  size_t size = i ? draw(&seed) % MOST_BYTES : 0;
+  for (size_t k = 0; k < size; k++) data[k] = (unsigned char)draw(&seed);
+  wlm_hash_to_hex(wlm_hash_bytes(&i, sizeof i), key);
+  return size;
+}
+
+static wlm_status put_kernel(wlm_kernel_cache *cache, int i) {
+  unsigned char data[MOST_BYTES];
+  char key[WLM_HASH_HEX];
+  size_t size = kernel(i, data, key);
+  return wlm_kernel_cache_put(cache, key, data, size);
+}
+
+/* 1 when found and right, 0 when absent, -1 for anything else. */
+static int get_kernel(wlm_kernel_cache *cache, int i) {
+  unsigned char data[MOST_BYTES];
+  char key[WLM_HASH_HEX];
+  void *blob;
+  size_t expected = kernel(i, data, key), size;
+  wlm_status status = wlm_kernel_cache_get(cache, key, &blob, &size);
+  if (status == WLM_ERR_NOT_FOUND) return blob || size ? -1 : 0;
+  int right = status == WLM_OK && size == expected && !memcmp(blob, data, size);
+  wlm_free(blob);
+  return right ? 1 : -1;
+}
+
+static wlm_kernel_cache *open_cache(void) {
+  wlm_kernel_cache *cache;
+  assert_status(WLM_OK, wlm_kernel_cache_open(folder.file, &cache));
+  return cache;
+}
+
+static wlm_kernel_cache *filled_cache(void) {
+  wlm_kernel_cache *cache = open_cache();
+  for (int i = 0; i < KERNELS; i++) assert_status(WLM_OK, put_kernel(cache, i));
+  return cache;
+}
+
+static void what_is_put_is_got(void **state) {
+  (void)state;
+  wlm_kernel_cache *cache = filled_cache();
+  for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
+  assert_int_equal(0, get_kernel(cache, KERNELS));
+  wlm_kernel_cache_close(cache);
+  cache = open_cache();
+  for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
+  char key[WLM_HASH_HEX];
+  unsigned char data[MOST_BYTES];
+  void *blob;
+  size_t size;
+  kernel(3, data, key);
+  assert_status(WLM_OK, wlm_kernel_cache_put(cache, key, "new", 4)); /* replaces */
+  assert_status(WLM_OK, wlm_kernel_cache_get(cache, key, &blob, &size));
+  assert_int_equal(size, 4);
+  assert_string_equal(blob, "new");
+  wlm_free(blob);
+  wlm_kernel_cache_close(cache);
+}
+
+static void a_damaged_blob_is_absent_and_replaced(void **state) {
+  (void)state;
+  wlm_kernel_cache_close(filled_cache());
+  sqlite3 *db;
+  assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &db));
+  assert_int_equal(SQLITE_OK,
+                   sqlite3_exec(db, "UPDATE kernel SET data = zeroblob(length(data) + 1)", NULL, NULL, NULL));
+  sqlite3_close(db);
+  wlm_kernel_cache *cache = open_cache();
+  for (int i = 0; i < KERNELS; i++) assert_int_equal(0, get_kernel(cache, i));
+  assert_status(WLM_OK, put_kernel(cache, 5));
+  assert_int_equal(1, get_kernel(cache, 5));
+  wlm_kernel_cache_close(cache);
+}
+
+/* Behind our own header anything may be wrong: the cache still opens, gives only what is right and takes new ones. */
+static void a_damaged_cache_mends_itself(void **state) {
+  (void)state;
+  wlm_kernel_cache_close(filled_cache());
+  size_t size;
+  unsigned char *whole = read_whole(folder.file, &size), *copy = malloc(size);
+  uint64_t seed = 21;
+  int lost = 0;
+  for (int round = 0; round < 120; round++) {
+    memcpy(copy, whole, size);
+    size_t kept = round % 3 ? size : 100 + draw(&seed) % (size - 100);
+    for (int flips = round % 3 * 40; flips > 0; flips--)
+      copy[100 + draw(&seed) % (size - 100)] = (unsigned char)draw(&seed);
+    if (round % 5 == 0) memset(copy + 100, 0xa5, 4000); /* the schema itself */
+    write_whole(folder.file, copy, kept);
+    wlm_kernel_cache *cache = open_cache();
+    for (int i = 0; i < KERNELS; i++) {
+      int found = get_kernel(cache, i);
+      assert_true(found >= 0);
+      lost += !found;
+    }
+    for (int i = 0; i < KERNELS; i++) assert_status(WLM_OK, put_kernel(cache, i));
+    for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
+    wlm_kernel_cache_close(cache);
+  }
+  print_message("%d of %d kernels were lost to damage\n", lost, 120 * KERNELS);
+  assert_true(lost > 1000);
+  free(whole);
+  free(copy);
+}
+
+static void assert_refused(wlm_status expected) {
+  size_t before_size, after_size;
+  wlm_kernel_cache *cache;
+  unsigned char *before = read_whole(folder.file, &before_size);
+  assert_status(expected, wlm_kernel_cache_open(folder.file, &cache));
+  assert_null(cache);
+  assert_contains(wlm_error_detail(), folder.file);
+  unsigned char *after = read_whole(folder.file, &after_size);
+  assert_int_equal(before_size, after_size);
+  assert_memory_equal(before, after, after_size);
+  free(before);
+  free(after);
+}
+
+static void files_of_others_are_left_alone(void **state) {
+  (void)state;
+  wlm_kernel_cache_close(filled_cache()); /* makes the folder */
+  write_whole(folder.file, "my thesis", 9);
+  assert_refused(WLM_ERR_DATABASE);
+  unlink(folder.file);
+  wlm_store *store; /* a mistaken path: the measurements must survive */
+  assert_status(WLM_OK, wlm_store_open(folder.file, WLM_STORE_WRITE, &store));
+  wlm_store_close(store);
+  assert_refused(WLM_ERR_DATABASE);
+  size_t size; /* even when they are damaged */
+  unsigned char *data = read_whole(folder.file, &size);
+  memset(data + 100, 0xa5, 3000);
+  write_whole(folder.file, data, size / 2);
+  free(data);
+  assert_refused(WLM_ERR_DATABASE);
+}
+
+static void a_newer_version_is_left_alone(void **state) {
+  (void)state;
+  wlm_kernel_cache_close(filled_cache());
+  sqlite3 *db;
+  assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &db));
+  assert_int_equal(SQLITE_OK, sqlite3_exec(db, "PRAGMA user_version = 9", NULL, NULL, NULL));
+  sqlite3_close(db);
+  assert_refused(WLM_ERR_DATABASE_VERSION);
+}
+
+static void deletion_under_an_open_cache_is_survived(void **state) {
+  (void)state;
+  wlm_kernel_cache *cache = filled_cache();
+  unlink(folder.file);
+  for (int i = 0; i < KERNELS; i++) assert_true(get_kernel(cache, i) >= 0);
+  put_kernel(cache, 1); /* may or may not succeed */
+  wlm_kernel_cache_close(cache);
+  cache = filled_cache();
+  assert_int_equal(1, get_kernel(cache, 1));
+  wlm_kernel_cache_close(cache);
+}
+
+static void *use_from_thread(void *argument) {
+  wlm_kernel_cache *cache = argument;
+  for (int round = 0; round < 3; round++)
+    for (int i = 0; i < KERNELS; i++)
+      if (get_kernel(cache, i) < 0 || put_kernel(cache, i) != WLM_OK || get_kernel(cache, i) != 1) return cache;
+  return NULL;
+}
+
+static void threads_and_processes_share_it(void **state) {
+  (void)state;
+  enum { PROCESSES = 3, THREADS = 3 };
+  pid_t children[PROCESSES];
+  for (int p = 0; p < PROCESSES; p++) {
+    if ((children[p] = fork()) == 0) {
+      wlm_kernel_cache *cache;
+      pthread_t threads[THREADS];
+      int failed = wlm_kernel_cache_open(folder.file, &cache) != WLM_OK;
+      for (int t = 0; !failed && t < THREADS; t++) pthread_create(&threads[t], NULL, use_from_thread, cache);
+      for (int t = 0; !failed && t < THREADS; t++) {
+        void *result;
+        pthread_join(threads[t], &result);
+        failed |= result != NULL;
+      }
+      if (failed) fprintf(stderr, "%s\n", wlm_error_detail());
+      _exit(failed);
+    }
+  }
+  for (int p = 0; p < PROCESSES; p++) {
+    int result;
+    assert_int_equal(children[p], waitpid(children[p], &result, 0));
+    assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 0);
+  }
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+  const struct CMUnitTest tests[] = {
+      TEST(what_is_put_is_got),
+      TEST(a_damaged_blob_is_absent_and_replaced),
+      TEST(a_damaged_cache_mends_itself),
+      TEST(files_of_others_are_left_alone),
+      TEST(a_newer_version_is_left_alone),
+      TEST(deletion_under_an_open_cache_is_survived),
+      TEST(threads_and_processes_share_it),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

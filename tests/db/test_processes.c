@@ -1,0 +1,244 @@
+/* Many processes, killed processes and full disks: an acknowledged put is there for good, all else leaves no trace. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+/**/
+#include <cmocka.h>
+
+#include "support/db_fixture.h"
+
+static test_folder folder;
+
+static int setup(void **state) {
+  (void)state;
+  folder_make(&folder);
+  folder_file(&folder, "sub/tuned.db");
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  folder_remove(&folder);
+  return 0;
+}
+
+static int put_number(wlm_store *store, int64_t i) {
+  wlm_measurement_record record = sample_measurement(i);
+  wlm_status status = wlm_store_put(store, &record, 1);
+  if (status != WLM_OK) fprintf(stderr, "put %lld: %s\n", (long long)i, wlm_error_detail());
+  return status == WLM_OK;
+}
+
+typedef struct marks {
+  char *seen; /* by number of the sample */
+  int64_t size, count;
+} marks;
+
+static wlm_status mark(void *user, const char *id, const wlm_measurement_record *record) {
+  marks *all = user;
+  int64_t number = record->made_at - 1700000000;
+  (void)id;
+  if (number < 0 || number >= all->size || all->seen[number]) return WLM_ERR_INTERNAL;
+  all->seen[number] = 1;
+  all->count++;
+  return WLM_OK;
+}
+
+/* Opens, checks and lists what is there. */
+static marks marks_of(const char *path, int64_t size) {
+  wlm_store *store;
+  wlm_text faults = {0};
+  marks all = {calloc((size_t)size, 1), size, 0};
+  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlm_store_each(store, NULL, mark, &all));
+  assert_status(WLM_OK, wlm_store_check(store, &faults));
+  wlm_store_close(store);
+  return all;
+}
+
+enum { WRITERS = 4, EACH = 60, SHARED = 20 };
+
+/* Puts its own numbers and then those that all put, once the pipe is closed. */
+static void write_as_child(int gate, int which) {
+  wlm_store *store;
+  char byte;
+  if (read(gate, &byte, 1) != 0) _exit(1);
+  if (wlm_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) {
+    fprintf(stderr, "open: %s\n", wlm_error_detail());
+    _exit(2);
+  }
+  for (int64_t i = 0; i < EACH; i++)
+    if (!put_number(store, SHARED + which * EACH + i)) _exit(3);
+  for (int64_t i = 0; i < SHARED; i++)
+    if (!put_number(store, i)) _exit(4);
+  wlm_store_close(store);
+  _exit(0);
+}
+
+static void four_processes_lose_nothing(void **state) {
+  (void)state;
+  int gate[2], running = WRITERS;
+  assert_int_equal(0, pipe(gate));
+  for (int w = 0; w < WRITERS; w++)
+    if (fork() == 0) {
+      close(gate[1]);
+      write_as_child(gate[0], w);
+    }
+  close(gate[0]);
+  close(gate[1]); /* the file does not exist yet: all four make it at once */
+  while (running) {
+    int result;
+    pid_t ended = waitpid(-1, &result, WNOHANG);
+    if (ended > 0) {
+      running--;
+      assert_true(WIFEXITED(result));
+      assert_int_equal(WEXITSTATUS(result), 0);
+    }
+    wlm_store *store; /* a reader among them */
+    wlm_store_counts counts;
+    wlm_status status = wlm_store_open(folder.file, WLM_STORE_READ, &store);
+    if (status == WLM_ERR_NOT_FOUND) continue;
+    if (status != WLM_OK) fail_msg("%s", wlm_error_detail());
+    assert_status(WLM_OK, wlm_store_count(store, &counts));
+    wlm_store_close(store);
+  }
+  marks all = marks_of(folder.file, SHARED + WRITERS * EACH);
+  assert_int_equal(all.count, SHARED + WRITERS * EACH);
+  free(all.seen);
+}
+
+/* Puts number after number and tells each through the pipe once it was acknowledged. */
+static void put_until_killed(int out, int64_t first) {
+  wlm_store *store;
+  if (wlm_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) {
+    fprintf(stderr, "open: %s\n", wlm_error_detail());
+    _exit(2);
+  }
+  for (int64_t i = first;; i++)
+    if (!put_number(store, i) || write(out, &i, sizeof i) != sizeof i) _exit(3);
+}
+
+static void a_killed_writer_loses_nothing_acknowledged(void **state) {
+  (void)state;
+  enum { ROUNDS = 60, MOST = 1 << 20 };
+  uint64_t seed = 5;
+  char *acknowledged = calloc(MOST, 1);
+  int64_t next = 0, last = -1, total = 0;
+  for (int round = 0; round < ROUNDS; round++) {
+    int out[2], result;
+    assert_int_equal(0, pipe(out));
+    pid_t child = fork();
+    if (child == 0) {
+      close(out[0]);
+      put_until_killed(out[1], next);
+    }
+    close(out[1]);
+    struct timespec wait = {0, (long)(draw(&seed) % 25000000)};
+    nanosleep(&wait, NULL);
+    kill(child, SIGKILL);
+    assert_int_equal(child, waitpid(child, &result, 0));
+    assert_true(WIFSIGNALED(result) && WTERMSIG(result) == SIGKILL);
+    int64_t number;
+    while (read(out[0], &number, sizeof number) == sizeof number) {
+      acknowledged[number] = 1;
+      last = number;
+      total++;
+    }
+    close(out[0]);
+    next = last + 2; /* the one in flight may or may not be there */
+    if (last < 0) continue;
+    marks all = marks_of(folder.file, MOST);
+    for (int64_t i = 0; i < MOST; i++)
+      if (acknowledged[i] && !all.seen[i])
+        fail_msg("round %d: acknowledged measurement %lld is gone", round, (long long)i);
+    assert_in_range(all.count, total, total + round + 1);
+    free(all.seen);
+  }
+  print_message("%lld puts acknowledged in %d lives\n", (long long)total, ROUNDS);
+  assert_true(total > 0);
+  free(acknowledged);
+}
+
+/* Puts until the disk is full. 0 when that is reported well and everything acknowledged is there. */
+static int fill_up(const char *path) {
+  wlm_store *store;
+  int64_t i = 0;
+  wlm_status status = wlm_store_open(path, WLM_STORE_WRITE, &store);
+  if (status != WLM_OK) return 10;
+  while (status == WLM_OK && i < 100000) {
+    wlm_measurement_record records[64];
+    for (int k = 0; k < 64; k++) records[k] = sample_measurement(i + k);
+    status = wlm_store_put(store, records, 64);
+    if (status == WLM_OK) i += 64;
+  }
+  if (status != WLM_ERR_IO || !strstr(wlm_error_detail(), path) || !strstr(wlm_error_detail(), "nothing of this write"))
+    return 11;
+  wlm_store_counts counts;
+  if (wlm_store_count(store, &counts) != WLM_OK || counts.measurements != i || i == 0) return 12;
+  wlm_store_close(store);
+  marks all = marks_of(path, i);
+  return all.count == i ? 0 : 13;
+}
+
+static int with_a_file_size_limit(void) {
+  struct rlimit limit = {200000, 200000};
+  signal(SIGXFSZ, SIG_IGN);
+  return setrlimit(RLIMIT_FSIZE, &limit) ? 99 : fill_up(folder.file);
+}
+
+static int on_a_small_disk(void) {
+  if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+      mount("none", folder.path, "tmpfs", 0, "size=256k"))
+    return 99;
+  return fill_up(folder.file);
+}
+
+static int in_a_child(int (*work)(void)) {
+  pid_t child = fork();
+  if (child == 0) _exit(work());
+  int result;
+  assert_int_equal(child, waitpid(child, &result, 0));
+  assert_true(WIFEXITED(result));
+  return WEXITSTATUS(result);
+}
+
+static void a_file_that_may_not_grow(void **state) {
+  (void)state;
+  assert_int_equal(0, in_a_child(with_a_file_size_limit));
+  wlm_store *store; /* and without the limit it goes on */
+  assert_status(WLM_OK, wlm_store_open(folder.file, WLM_STORE_WRITE, &store));
+  assert_true(put_number(store, 999999));
+  wlm_store_close(store);
+}
+
+static void a_full_disk(void **state) {
+  (void)state;
+  int result = in_a_child(on_a_small_disk);
+  if (result == 99) {
+    print_message("no right to mount a small disk here\n");
+    skip();
+  }
+  assert_int_equal(result, 0);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+  const struct CMUnitTest tests[] = {
+      TEST(four_processes_lose_nothing),
+      TEST(a_killed_writer_loses_nothing_acknowledged),
+      TEST(a_file_that_may_not_grow),
+      TEST(a_full_disk),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* Canonical lines, ids and the checks of single records. */
+#include <locale.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+/**/
+#include <cmocka.h>
+
+#include "db/fields.h"
+#include "support/db_fixture.h"
+
+static void the_canonical_line_is_pinned(void **state) {
+  (void)state;
+  wlm_measurement_record record = sample_measurement(0);
+  wlm_text line = {0};
+  char id[WLM_HASH_HEX];
+  wlm_measurement_json(&record, NULL, &line);
+  assert_string_equal(
+      line.data,
+      "{\"device_kind\":\"cuda\",\"device_arch\":\"sm_90\",\"device_name\":\"NVIDIA H200\",\"device_processors\":132,"
+      "\"device_memory_bytes\":150000000000,\"matrix_name\":\"matrix \\\"0\\\"\\t\\\\\u00e9\","
+      "\"fingerprint\":\"00000000000000110000000000000012\",\"rows\":1000,\"cols\":900,\"nnz\":7000,\"longest\":300,"
+      "\"empty_rows\":3,\"rows_le_4\":40,\"rows_le_16\":900,\"cv\":0.3333333333333333,"
+      "\"top_share\":0.1,\"variant\":\"row_crc/cf=1,rows=1\",\"source_hash\":\"00000000000000000000000000abcdef\","
+      "\"problem\":\"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none\",\"n\":32,"
+      "\"compiler\":\"nvrtc 13.0\",\"driver\":\"580.65\",\"clock\":\"hot\",\"time_ps\":1000000,\"spread_ps\":1000,"
+      "\"samples\":9,\"calls_per_sample\":100,\"max_rel_err\":1.2345678901234566e-07,\"failed\":false,\"reason\":\"\","
+      "\"made_at\":1700000000}");
+  assert_status(WLM_OK, wlm_measurement_id(&record, id));
+  char hex[WLM_HASH_HEX];
+  wlm_hash_to_hex(wlm_hash_bytes(line.data, line.size), hex);
+  assert_string_equal(id, hex);
+  assert_string_equal(id, "08229801440761ae5c3df0becffe6ab0");
+  wlm_text_release(&line);
+}
+
+static void every_field_is_part_of_the_id(void **state) {
+  (void)state;
+  wlm_measurement_record record = sample_measurement(0);
+  char before[WLM_HASH_HEX], after[WLM_HASH_HEX];
+  assert_status(WLM_OK, wlm_measurement_id(&record, before));
+  for (int i = 0; i < WLM_FIELD_COUNT; i++) {
+    wlm_measurement_record changed = record;
+    const wlm_field *field = &wlm_fields[i];
+    switch (field->type) {
+      case WLM_FIELD_TEXT: wlm_field_set_text(field, &changed, "another"); break;
+      case WLM_FIELD_REAL:
+      case WLM_FIELD_REAL_OR_NULL:
+        wlm_field_set_real(field, &changed, nextafter(wlm_field_real(field, &record), 1));
+        break;
+      case WLM_FIELD_HASH: assert_int_equal(1, wlm_field_set_hash(field, &changed, before)); break;
+      default: wlm_field_set_integer(field, &changed, wlm_field_integer(field, &record) + 1);
+    }
+    assert_status(WLM_OK, wlm_measurement_id(&changed, after));
+    if (!strcmp(before, after)) fail_msg("%s does not change the id", field->key);
+  }
+}
+
+static void missing_text_equals_empty_text(void **state) {
+  (void)state;
+  wlm_measurement_record record = sample_measurement(0), other = record;
+  char a[WLM_HASH_HEX], b[WLM_HASH_HEX];
+  record.driver = NULL;
+  other.driver = "";
+  assert_status(WLM_OK, wlm_measurement_id(&record, a));
+  assert_status(WLM_OK, wlm_measurement_id(&other, b));
+  assert_string_equal(a, b);
+  other.stats.mean = 99; /* not part of it: derived */
+  other.failed = 0;
+  assert_status(WLM_OK, wlm_measurement_id(&other, b));
+  assert_string_equal(a, b);
+}
+
+/* Reals must come out the same whatever the program's locale; where the machine has none with a comma
+ * this still checks that printing and parsing are inverse. */
+static void reals_survive_print_and_parse(void **state) {
+  (void)state;
+  if (!setlocale(LC_ALL, "de_DE.UTF-8")) print_message("locale de_DE.UTF-8 is not there, checked in C only\n");
+  uint64_t seed = 1;
+  for (int i = 0; i < 20000; i++) {
+    uint64_t bits = draw(&seed);
+    double value;
+    char text[32];
+    memcpy(&value, &bits, sizeof value);
+    if (!isfinite(value)) continue;
+    wlm_real_print(value, text);
+    assert_null(strchr(text, ','));
+    assert_true(wlm_real_parse(text) == value);
+  }
+  setlocale(LC_ALL, "C");
+}
+
+static void copies_own_their_strings(void **state) {
+  (void)state;
+  wlm_measurement_record record = sample_measurement(6), copy;
+  char a[WLM_HASH_HEX], b[WLM_HASH_HEX];
+  record.driver = NULL;
+  assert_status(WLM_OK, wlm_measurement_copy(&record, &copy));
+  assert_true(copy.variant != record.variant);
+  assert_string_equal(copy.driver, "");
+  assert_status(WLM_OK, wlm_measurement_id(&record, a));
+  assert_status(WLM_OK, wlm_measurement_id(&copy, b));
+  assert_string_equal(a, b);
+  wlm_measurement_release(&copy);
+  wlm_measurement_release(&copy); /* of a zeroed one: nothing */
+}
+
+static void impossible_records_are_named(void **state) {
+  (void)state;
+  enum { SUCCESS = 0, FAILURE = 6 };
+#define CASE(base, change, message)                                     \
+  {                                                                     \
+    wlm_measurement_record r = sample_measurement(base);                \
+    change;                                                             \
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_measurement_check(&r)); \
+    assert_contains(wlm_error_detail(), message);                       \
+  }
+  CASE(SUCCESS, r.time_ps = 0, "time_ps must be a positive integer");
+  CASE(SUCCESS, r.time_ps = -5, "time_ps must be a positive integer");
+  CASE(SUCCESS, r.spread_ps = -1, "spread_ps must be an integer of at least 0");
+  CASE(SUCCESS, r.samples = 0, "samples must be a positive integer");
+  CASE(SUCCESS, r.calls_per_sample = 0, "calls_per_sample must be a positive integer");
+  CASE(SUCCESS, r.max_rel_err = (double)NAN, "max_rel_err must be a number of at least 0");
+  CASE(SUCCESS, r.max_rel_err = (double)INFINITY, "max_rel_err must be a number of at least 0");
+  CASE(SUCCESS, r.max_rel_err = -1e-9, "max_rel_err must be a number of at least 0");
+  CASE(SUCCESS, r.reason = "why", "reason must be empty");
+  CASE(SUCCESS, r.source_hash = "", "source_hash must be 32");
+  CASE(SUCCESS, r.source_hash = "0123", "source_hash must be 32");
+  CASE(SUCCESS, r.variant = NULL, "variant must be a string that is not empty");
+  CASE(SUCCESS, r.problem = "", "problem must be a string that is not empty");
+  CASE(SUCCESS, r.matrix_name = "\xff.mtx", "matrix_name must be a string of valid UTF-8");
+  CASE(SUCCESS, r.matrix_name = "\xed\xa0\x80", "matrix_name must be a string of valid UTF-8");
+  CASE(SUCCESS, r.matrix_name = "\xc0\x80", "matrix_name must be a string of valid UTF-8");
+  CASE(SUCCESS, r.matrix_name = "\xf0\x9f\x98", "matrix_name must be a string of valid UTF-8");
+  CASE(SUCCESS, r.device.processors = 0, "device_processors must be a positive integer");
+  CASE(SUCCESS, r.n = -1, "n must be an integer of at least 0");
+  CASE(SUCCESS, r.stats.cv = (double)NAN, "cv must be a number of at least 0");
+  CASE(SUCCESS, r.stats.top_share = 1.5, "top_share must be a number from 0 to 1");
+  CASE(SUCCESS, r.stats.longest = r.stats.nnz + 1, "longest must not be greater than nnz");
+  CASE(SUCCESS, r.stats.rows_le_4 = r.stats.rows + 1, "rows_le_16 <= rows must hold");
+  CASE(FAILURE, r.time_ps = 5, "must be 0 where failed is true");
+  CASE(FAILURE, r.reason = NULL, "reason must be a string that is not empty where failed is true");
+#undef CASE
+  wlm_measurement_record good = sample_measurement(SUCCESS), bad = sample_measurement(FAILURE);
+  assert_status(WLM_OK, wlm_measurement_check(&good));
+  assert_status(WLM_OK, wlm_measurement_check(&bad));
+  bad.source_hash = NULL;
+  good.matrix_name = "\xf0\x9f\x98\x80 \u00e9"; /* outside the basic plane */
+  assert_status(WLM_OK, wlm_measurement_check(&good));
+  assert_status(WLM_OK, wlm_measurement_check(&bad));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_canonical_line_is_pinned),   cmocka_unit_test(every_field_is_part_of_the_id),
+      cmocka_unit_test(missing_text_equals_empty_text), cmocka_unit_test(reals_survive_print_and_parse),
+      cmocka_unit_test(copies_own_their_strings),       cmocka_unit_test(impossible_records_are_named),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

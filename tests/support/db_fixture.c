@@ -1,0 +1,85 @@
+#include "support/db_fixture.h"
+
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void die(const char *what, const char *path) {
+  perror(path);
+  fprintf(stderr, "the test cannot %s\n", what);
+  abort();
+}
+
+void folder_make(test_folder *folder) {
+  const char *base = getenv("TMPDIR");
+  snprintf(folder->path, sizeof folder->path, "%s/warploom-test-XXXXXX", base && *base ? base : "/tmp");
+  if (!mkdtemp(folder->path)) die("make its folder", folder->path);
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *where) {
+  (void)info, (void)kind, (void)where;
+  return remove(path);
+}
+
+void folder_remove(test_folder *folder) { nftw(folder->path, remove_one, 16, FTW_DEPTH | FTW_PHYS); }
+
+const char *folder_file(test_folder *folder, const char *name) {
+  snprintf(folder->file, sizeof folder->file, "%s/%s", folder->path, name);
+  return folder->file;
+}
+
+wlm_measurement_record sample_measurement(int64_t i) {
+  static struct { char variant[64], source[WLM_HASH_HEX], matrix[64]; } slots[64];
+  int slot = (int)(i % 64), failed = i % 7 == 6;
+  snprintf(slots[slot].variant, sizeof slots[slot].variant, "row_crc/cf=%d,rows=%d", 1 << i % 4, 1 << i / 4 % 5);
+  snprintf(slots[slot].source, sizeof slots[slot].source, "%032llx", 0xabcdefull + (unsigned long long)(i % 20));
+  snprintf(slots[slot].matrix, sizeof slots[slot].matrix, "matrix \"%lld\"\t\\\u00e9", (long long)(i % 5));
+  int64_t rows = 1000 + i % 5;
+  wlm_measurement_record record = {
+      .device = {"NVIDIA H200", "cuda", "sm_90", 132, 150000000000},
+      .matrix_name = slots[slot].matrix,
+      .stats = {sizeof(wlm_stats), rows, 900, 7 * rows, 300, 3, 40, 900, 7, 1.0 / 3 + (double)(i % 5), 0.1, {17, 18}},
+      .variant = slots[slot].variant,
+      .source_hash = slots[slot].source,
+      .problem = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
+      .n = 32 << i % 3,
+      .compiler = "nvrtc 13.0",
+      .driver = "580.65",
+      .clock = "hot",
+      .time_ps = failed ? 0 : 1000000 + i,
+      .spread_ps = failed ? 0 : 1000,
+      .samples = 9,
+      .calls_per_sample = 100,
+      .max_rel_err = failed ? strtod("nan", NULL) : 1.2345678901234567e-7,
+      .failed = failed,
+      .reason = failed ? "the launch failed:\n  out of registers" : "",
+      .made_at = 1700000000 + i};
+  record.stats.fingerprint[0] += (uint64_t)(i % 5);
+  return record;
+}
+
+unsigned char *read_whole(const char *path, size_t *size) {
+  FILE *file = fopen(path, "rb");
+  if (!file) die("read", path);
+  fseek(file, 0, SEEK_END);
+  *size = (size_t)ftell(file);
+  rewind(file);
+  unsigned char *data = malloc(*size + 1);
+  if (!data || fread(data, 1, *size, file) != *size) die("read", path);
+  data[*size] = 0;
+  fclose(file);
+  return data;
+}
+
+void write_whole(const char *path, const void *data, size_t size) {
+  FILE *file = fopen(path, "wb");
+  if (!file || fwrite(data, 1, size, file) != size || fclose(file)) die("write", path);
+}
+
+uint64_t draw(uint64_t *state) {
+  uint64_t z = *state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
