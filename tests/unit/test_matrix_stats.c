@@ -1,0 +1,199 @@
+/* Statistics against matrices counted by hand and by a naive method; what the fingerprint sees; the bucket. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/**/
+#include <cmocka.h>
+
+#include "common/bucket.h"
+#include "common/hash.h"
+#include "common/random.h"
+#include "matrix/stats.h"
+#include "support/db_fixture.h"
+
+static void by_hand(void **state) {
+  (void)state;
+  const int32_t rowptr[] = {0, 0, 5, 6, 26}, colind[26] = {0}; /* lengths 0 5 1 20 */
+  wlm_stats s;
+  assert_status(WLM_OK, wlm_stats_compute(rowptr, WLM_I32, 4, 3, 26, colind, WLM_I32, &s));
+  assert_int_equal(s.size, sizeof s);
+  assert_int_equal(s.rows, 4);
+  assert_int_equal(s.cols, 3);
+  assert_int_equal(s.nnz, 26);
+  assert_int_equal(s.longest, 20);
+  assert_int_equal(s.empty_rows, 1);
+  assert_int_equal(s.rows_le_4, 2);
+  assert_int_equal(s.rows_le_16, 3);
+  assert_true(s.mean == 6.5);
+  assert_true(fabs(s.cv - sqrt((42.25 + 2.25 + 30.25 + 182.25) / 4) / 6.5) < 1e-15);
+  assert_true(fabs(s.top_share - 20.0 / 26) < 1e-15);
+}
+
+static void nothing_at_all(void **state) {
+  (void)state;
+  const int64_t rowptr[] = {0, 0, 0, 0};
+  for (int64_t rows = 0; rows < 4; rows += 3) {
+    wlm_stats s;
+    assert_status(WLM_OK, wlm_stats_compute(rowptr, WLM_I64, rows, 5, 0, NULL, WLM_I32, &s));
+    assert_true(s.mean == 0.0 && s.cv == 0.0 && s.top_share == 0.0);
+    assert_int_equal(s.longest, 0);
+    assert_int_equal(s.empty_rows, rows);
+    assert_int_equal(s.rows_le_16, rows);
+  }
+}
+
+static int descending(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Lengths to beyond the single classes of the histogram. */
+static void top_share_without_sorting(void **state) {
+  (void)state;
+  enum { ROWS = 3000 };
+  wlm_random random = wlm_random_for(1, 0, 0);
+  int64_t rowptr[ROWS + 1] = {0}, length[ROWS], sample[WLM_STATS_SAMPLES] = {0};
+  for (int round = 0; round < 40; round++) {
+    int64_t rows = 1 + wlm_random_below(&random, ROWS), most = INT64_C(1) << (4 + round % 20);
+    for (int64_t r = 0; r < rows; r++) {
+      length[r] = wlm_random_below(&random, most);
+      rowptr[r + 1] = rowptr[r] + length[r];
+    }
+    qsort(length, (size_t)rows, sizeof *length, descending);
+    double top = 0;
+    for (int64_t r = 0; r < (rows >= 100 ? rows / 100 : 1); r++) top += (double)length[r];
+    wlm_stats s;
+    assert_status(WLM_OK, wlm_stats_compute_sampled(rowptr, WLM_I64, rows, 1, rowptr[rows], sample, &s));
+    double expected = rowptr[rows] ? top / (double)rowptr[rows] : 0.0;
+    assert_true(fabs(s.top_share - expected) <= expected * (most <= 4096 ? 1e-12 : 1.0 / 2048));
+    assert_int_equal(s.longest, length[0]);
+  }
+}
+
+static void bad_rowptr_is_named(void **state) {
+  (void)state;
+  static const struct {
+    int64_t rowptr[4], nnz;
+    const char *what;
+  } cases[] = {
+      {{1, 2, 3, 4}, 4, "starts at 1"},         {{0, 3, 2, 4}, 4, "falls from 3 to 2 at row 1"},
+      {{0, 1, 2, -1}, 2, "at row 2"},           {{0, 1, 2, 3}, 4, "ends at 3 after row 2, must end at nnz = 4"},
+      {{0, 1, 2, 3}, 2, "must end at nnz = 2"},
+  };
+  const int32_t colind[8] = {0};
+  wlm_stats s;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    int32_t narrow[4];
+    for (int k = 0; k < 4; k++) narrow[k] = (int32_t)cases[i].rowptr[k];
+    assert_status(WLM_ERR_INVALID_ARGUMENT,
+                  wlm_stats_compute(cases[i].rowptr, WLM_I64, 3, 3, cases[i].nnz, colind, WLM_I32, &s));
+    assert_contains(wlm_error_detail(), cases[i].what);
+    assert_status(WLM_ERR_INVALID_ARGUMENT,
+                  wlm_stats_compute(narrow, WLM_I32, 3, 3, cases[i].nnz, colind, WLM_I32, &s));
+    assert_contains(wlm_error_detail(), cases[i].what);
+  }
+  const int64_t rowptr[] = {0, 2};
+  const int32_t outside[] = {0, 3}, below[] = {-1, 0};
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_stats_compute(rowptr, WLM_I64, 1, 3, 2, outside, WLM_I32, &s));
+  assert_contains(wlm_error_detail(), "colind[1] is 3, must be 0 to 2");
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_stats_compute(rowptr, WLM_I64, 1, 3, 2, below, WLM_I32, &s));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_stats_compute(rowptr, WLM_I64, -1, 3, 0, outside, WLM_I32, &s));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_stats_compute(NULL, WLM_I64, 1, 3, 0, NULL, WLM_I32, &s));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_stats_compute(rowptr, WLM_I64, 1, 3, 2, NULL, WLM_I32, &s));
+}
+
+static void sample_positions(void **state) {
+  (void)state;
+  assert_int_equal(wlm_stats_sample_count(0), 0);
+  for (int64_t nnz = 1; nnz < 20000; nnz += 1 + nnz / 7) {
+    int64_t count = wlm_stats_sample_count(nnz);
+    for (int64_t k = 0; k < count; k++) assert_int_equal(wlm_stats_sample_position(nnz, k), k * nnz / count);
+  }
+  int64_t huge = INT64_MAX;
+  assert_int_equal(wlm_stats_sample_position(huge, 0), 0);
+  assert_int_equal(wlm_stats_sample_position(huge, 2048), huge / 2);
+  assert_int_equal(wlm_stats_sample_position(huge, 4095), (int64_t)((__int128)huge * 4095 / 4096));
+}
+
+static int same_fingerprint(const wlm_stats *a, const wlm_stats *b) {
+  return !memcmp(a->fingerprint, b->fingerprint, sizeof a->fingerprint);
+}
+
+static void fingerprint_sees_shape_rowptr_and_sampled_columns(void **state) {
+  (void)state;
+  enum { ROWS = 3000, PER_ROW = 3, NNZ = ROWS * PER_ROW };
+  static int32_t rowptr[ROWS + 1], colind[NNZ];
+  static int64_t wide_rowptr[ROWS + 1], wide_colind[NNZ];
+  wlm_random random = wlm_random_for(3, 0, 0);
+  wlm_stats s, t;
+  for (int i = 0; i <= ROWS; i++) wide_rowptr[i] = rowptr[i] = i * PER_ROW;
+  for (int i = 0; i < NNZ; i++) wide_colind[i] = colind[i] = (int32_t)wlm_random_below(&random, 777);
+  assert_status(WLM_OK, wlm_stats_compute(rowptr, WLM_I32, ROWS, 777, NNZ, colind, WLM_I32, &s));
+  assert_status(WLM_OK, wlm_stats_compute(wide_rowptr, WLM_I64, ROWS, 777, NNZ, wide_colind, WLM_I64, &t));
+  assert_memory_equal(&s, &t, sizeof s);
+  assert_status(WLM_OK, wlm_stats_compute(rowptr, WLM_I32, ROWS, 778, NNZ, colind, WLM_I32, &t));
+  assert_false(same_fingerprint(&s, &t));
+  rowptr[1500]--;
+  assert_status(WLM_OK, wlm_stats_compute(rowptr, WLM_I32, ROWS, 777, NNZ, colind, WLM_I32, &t));
+  assert_false(same_fingerprint(&s, &t));
+  rowptr[1500]++;
+  colind[wlm_stats_sample_position(NNZ, 1234)] ^= 1;
+  assert_status(WLM_OK, wlm_stats_compute(rowptr, WLM_I32, ROWS, 777, NNZ, colind, WLM_I32, &t));
+  assert_false(same_fingerprint(&s, &t));
+}
+
+/* The definition of DESIGN: one hash over all of it in little-endian int64. Stored fingerprints depend on it. */
+static void fingerprint_is_pinned(void **state) {
+  (void)state;
+  const int64_t words[] = {2, 3, 3, 0, 1, 3, 2, 0, 1};
+  const int32_t rowptr[] = {0, 1, 3}, colind[] = {2, 0, 1};
+  unsigned char bytes[sizeof words];
+  wlm_stats s;
+  for (size_t i = 0; i < sizeof words; i++) bytes[i] = (unsigned char)(words[i / 8] >> (8 * (i % 8)));
+  wlm_hash expected = wlm_hash_bytes(bytes, sizeof bytes);
+  assert_status(WLM_OK, wlm_stats_compute(rowptr, WLM_I32, 2, 3, 3, colind, WLM_I32, &s));
+  assert_true(s.fingerprint[0] == expected.high && s.fingerprint[1] == expected.low);
+}
+
+static void buckets(void **state) {
+  (void)state;
+  static const struct {
+    int64_t rows, nnz;
+    double cv;
+    int log2_rows, half_log2_mean, cv_class;
+  } cases[] = {
+      {0, 0, 0.0, -1, WLM_BUCKET_NO_NNZ, 0}, {5, 0, 0.0, 2, WLM_BUCKET_NO_NNZ, 0}, {1, 1, 0.49, 0, 0, 0},
+      {1024, 1024, 0.5, 10, 0, 1},           {1023, 1023 * 2, 1.49, 9, 2, 1},      {1000, 1414, 1.5, 9, 0, 2},
+      {1000, 1415, 3.99, 9, 1, 2},           {1000, 4000, 4.0, 9, 4, 3},           {1000, 3999, 15.9, 9, 3, 3},
+      {1000, 500, 16.0, 9, -2, 4},           {1000, 499, 71.0, 9, -3, 4},          {232965, 114615892, 1.63, 17, 17, 2},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_stats s = WLM_STATS_INIT;
+    wlm_bucket bucket;
+    s.rows = cases[i].rows;
+    s.nnz = cases[i].nnz;
+    s.cv = cases[i].cv;
+    wlm_bucket_of(&s, &bucket);
+    assert_int_equal(bucket.version, 1);
+    assert_int_equal(bucket.log2_rows, cases[i].log2_rows);
+    assert_int_equal(bucket.half_log2_mean, cases[i].half_log2_mean);
+    assert_int_equal(bucket.cv_class, cases[i].cv_class);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(by_hand),
+      cmocka_unit_test(nothing_at_all),
+      cmocka_unit_test(top_share_without_sorting),
+      cmocka_unit_test(bad_rowptr_is_named),
+      cmocka_unit_test(sample_positions),
+      cmocka_unit_test(fingerprint_sees_shape_rowptr_and_sampled_columns),
+      cmocka_unit_test(fingerprint_is_pinned),
+      cmocka_unit_test(buckets),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
