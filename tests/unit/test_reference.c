@@ -1,0 +1,294 @@
+/* The float64 reference: against values worked out by hand, and every message and reduction against a spelled-out
+ * evaluation that shares no code with it. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/**/
+#include <cmocka.h>
+
+#include "common/random.h"
+#include "matrix/reference.h"
+#include "support/db_fixture.h"
+
+/* 4 x 3: row 0 = {2: 2, 0: -3}, row 1 empty, row 2 = {1: 4}, row 3 = {0: 1, 0: 5, 1: -2} */
+static int64_t rowptr[] = {0, 2, 2, 3, 6};
+static int32_t colind[] = {2, 0, 1, 0, 0, 1};
+static float values[] = {2, -3, 4, 1, 5, -2};
+static const wlm_csr_host small = {4, 3, 6, rowptr, colind, values};
+static const float small_b[] = {10, 7, 3}; /* 3 x 1 */
+
+static void run_small(const wlm_problem *p, const float *c_old, double c[4]) {
+  assert_status(WLM_OK, wlm_reference_rows(&small, p, small_b, c_old, NULL, 4, c, NULL));
+}
+
+static void by_hand(void **state) {
+  (void)state;
+  static const struct {
+    wlm_message message;
+    wlm_reduce reduce;
+    double c[4];
+  } cases[] = {
+      {WLM_MUL, WLM_SUM, {-24, 0, 28, 46}},
+      {WLM_MUL, WLM_MEAN, {-12, 0, 28, 46.0 / 3}},
+      {WLM_MUL, WLM_MAX, {6, 0, 28, 50}},
+      {WLM_MUL, WLM_MIN, {-30, 0, 28, -14}},
+      {WLM_MUL, WLM_PROD, {-180, 1, 28, -7000}},
+      {WLM_COPY_B, WLM_SUM, {13, 0, 7, 27}},
+      {WLM_COPY_A, WLM_SUM, {-1, 0, 4, 4}},
+      {WLM_ADD, WLM_SUM, {12, 0, 11, 31}},
+      {WLM_SUB, WLM_SUM, {14, 0, 3, 23}},
+      {WLM_RSUB, WLM_SUM, {-14, 0, -3, -23}},
+      {WLM_DIV, WLM_SUM, {1.5 - 10.0 / 3, 0, 1.75, 10 + 2 - 3.5}},
+      {WLM_RDIV, WLM_SUM, {2.0 / 3 - 0.3, 0, 4.0 / 7, 0.1 + 0.5 - 2.0 / 7}},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_problem p = WLM_PROBLEM_INIT;
+    double c[4];
+    p.n = 1;
+    p.message = cases[i].message;
+    p.reduce = cases[i].reduce;
+    run_small(&p, NULL, c);
+    for (int r = 0; r < 4; r++)
+      if (!(fabs(c[r] - cases[i].c[r]) < 1e-13)) fail_msg("case %zu row %d: %g", i, r, c[r]);
+  }
+}
+
+static void empty_rows_and_epilogue(void **state) {
+  (void)state;
+  const float c_old[] = {1, 2, 3, 4}, poison[] = {NAN, NAN, NAN, NAN};
+  double c[4];
+  wlm_problem p = WLM_PROBLEM_INIT;
+  p.n = 1;
+  p.alpha = 2;
+  run_small(&p, poison, c); /* beta = 0 never reads C */
+  assert_true(c[0] == -48 && c[1] == 0 && c[2] == 56 && c[3] == 92);
+  p.beta = -1;
+  run_small(&p, c_old, c);
+  assert_true(c[0] == -49 && c[1] == -2 && c[2] == 53 && c[3] == 88);
+  p.reduce = WLM_PROD;
+  run_small(&p, c_old, c);
+  assert_true(c[1] == 2 * 1 - 2);
+  p.beta = 0;
+  p.empty = WLM_EMPTY_IDENTITY;
+  p.reduce = WLM_MAX;
+  run_small(&p, NULL, c);
+  assert_true(c[1] == -INFINITY && c[0] == 12);
+  p.reduce = WLM_MIN;
+  run_small(&p, NULL, c);
+  assert_true(c[1] == INFINITY);
+  p.reduce = WLM_SUM;
+  run_small(&p, NULL, c);
+  assert_true(c[1] == 0);
+}
+
+static void not_a_number(void **state) {
+  (void)state;
+  int64_t ptr[] = {0, 3};
+  int32_t col[] = {0, 1, 2};
+  float val[] = {1, 0, 1};
+  const wlm_csr_host a = {1, 4, 3, ptr, col, val};
+  float b[] = {1, INFINITY, 3, NAN}; /* row 3 is never referenced */
+  double c;
+  wlm_problem p = WLM_PROBLEM_INIT;
+  p.n = 1;
+  for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++) {
+    p.reduce = (wlm_reduce)reduce;
+    b[1] = INFINITY; /* 0 * Inf is NaN, and every reduction keeps it */
+    assert_status(WLM_OK, wlm_reference_rows(&a, &p, b, NULL, NULL, 1, &c, NULL));
+    assert_true(isnan(c));
+    b[1] = 5;
+    assert_status(WLM_OK, wlm_reference_rows(&a, &p, b, NULL, NULL, 1, &c, NULL));
+    assert_false(isnan(c));
+  }
+}
+
+/* ---- random problems ---- */
+
+enum { ROWS = 30, COLS = 50, LONGEST = 70, N = 131 };
+static int64_t random_rowptr[ROWS + 1];
+static int32_t random_colind[ROWS * LONGEST];
+static float random_values[ROWS * LONGEST], dense[COLS * (N + 5)], old[ROWS * (N + 9)];
+
+static float random_value(wlm_random *random) { return (float)(wlm_random_below(random, 4001) - 2000) / 1024.0f; }
+
+static wlm_csr_host random_problem(wlm_random *random, int with_values) {
+  for (int r = 0; r < ROWS; r++) {
+    int64_t degree = r % 7 == 3 ? 0 : wlm_random_below(random, r % 5 ? 9 : LONGEST);
+    random_rowptr[r + 1] = random_rowptr[r] + degree;
+  }
+  for (int64_t i = 0; i < random_rowptr[ROWS]; i++) {
+    random_colind[i] = (int32_t)wlm_random_below(random, COLS);
+    random_values[i] = random_value(random) + 3.0f; /* not 0, so that quotients stay finite */
+  }
+  for (size_t i = 0; i < sizeof dense / sizeof *dense; i++) dense[i] = random_value(random) - 4.0f;
+  for (size_t i = 0; i < sizeof old / sizeof *old; i++) old[i] = random_value(random);
+  return (wlm_csr_host){ROWS,          COLS,          random_rowptr[ROWS],
+                        random_rowptr, random_colind, with_values ? random_values : NULL};
+}
+
+static double message_of(wlm_message message, double a, double b) {
+  const double all[] = {a * b, b, a, a + b, b - a, a - b, b / a, a / b};
+  return all[message];
+}
+
+/* One element, edge by edge in the order of DESIGN; *size is the denominator of its error. */
+static double element(const wlm_csr_host *a, const wlm_problem *p, int64_t row, int64_t j, int64_t ldb, double *size) {
+  int64_t start = a->rowptr[row], d = a->rowptr[row + 1] - start, s = p->sample_width;
+  int sampled = p->sample != WLM_SAMPLE_NONE && d > s;
+  int64_t kept = sampled ? s : d, stride = p->sample == WLM_SAMPLE_BUCKET ? 1 : 577;
+  if (p->sample == WLM_SAMPLE_FASTRAND_COPRIME)
+    for (int64_t t = 2; t <= d; t++)
+      if (stride % t == 0 && d % t == 0) stride++, t = 1;
+  uint64_t x = p->seed ^ ((uint64_t)row * UINT64_C(0x9E3779B97F4A7C15));
+  x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+  x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
+  x ^= x >> 31;
+  int64_t shift = p->seed && d ? (int64_t)(x % (uint64_t)d) : 0;
+  double sum = 0, prod = 1, max = -INFINITY, min = INFINITY, abs_sum = 0, abs_max = 0, abs_prod = 1;
+  for (int64_t k = 0; k < kept; k++) {
+    int64_t at = start + (sampled ? (k * stride + shift) % d : k);
+    double m = message_of(p->message, a->values ? (double)a->values[at] : 1.0, (double)dense[a->colind[at] * ldb + j]);
+    sum += m, prod *= m, abs_sum += fabs(m), abs_prod *= fabs(m);
+    max = m > max ? m : max;
+    min = m < min ? m : min;
+    abs_max = fabs(m) > abs_max ? fabs(m) : abs_max;
+  }
+  if (kept == 0) max = min = 0;
+  double mean = kept ? sum / (double)kept : 0, abs_mean = kept ? abs_sum / (double)kept : 0;
+  const double result[] = {sum, mean, max, min, prod}, sizes[] = {abs_sum, abs_mean, abs_max, abs_max, abs_prod};
+  double norm = 1;
+  if (p->sample != WLM_SAMPLE_NONE && kept) {
+    if (p->sample_norm == WLM_NORM_KEPT) norm = 1.0 / (double)kept;
+    if (p->sample_norm == WLM_NORM_UNBIASED) norm = (double)d / (double)kept;
+  }
+  *size = sizes[p->reduce] * norm;
+  return result[p->reduce] * norm;
+}
+
+static void close_to(double got, double expected, double size) {
+  if (!(fabs(got - expected) <= 1e-12 * size + 1e-300)) fail_msg("got %.17g, expected %.17g", got, expected);
+}
+
+static void check_problem(wlm_random *random, const wlm_problem *p, const int64_t *ids, int64_t count) {
+  wlm_csr_host a = random_problem(random, (int)wlm_random_below(random, 2));
+  int64_t ldb = p->ldb ? p->ldb : p->n, ldc = p->ldc ? p->ldc : p->n;
+  double *c = malloc((size_t)(count * p->n) * sizeof *c), *scale = malloc((size_t)(count * p->n) * sizeof *scale);
+  assert_status(WLM_OK, wlm_reference_rows(&a, p, dense, old, ids, count, c, scale));
+  for (int64_t i = 0; i < count; i++)
+    for (int64_t j = 0; j < p->n; j++) {
+      int64_t row = ids ? ids[i] : i;
+      double size, expected = p->alpha * element(&a, p, row, j, ldb, &size);
+      double add = p->beta != 0 ? p->beta * (double)old[row * ldc + j] : 0;
+      size = fabs(p->alpha) * size + fabs(add);
+      close_to(c[i * p->n + j], expected + add, size);
+      close_to(scale[i * p->n + j], size, size);
+    }
+  free(c);
+  free(scale);
+}
+
+static void every_operator(void **state) {
+  (void)state;
+  wlm_random random = wlm_random_for(1, 0, 0);
+  const int64_t ids[] = {29, 0, 3, 3, 17}, widths[] = {1, 3, 64, 65, N};
+  for (int message = WLM_MUL; message <= WLM_RDIV; message++)
+    for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++)
+      for (int i = 0; i < 5; i++) {
+        wlm_problem p = WLM_PROBLEM_INIT;
+        p.message = (wlm_message)message;
+        p.reduce = (wlm_reduce)reduce;
+        p.n = widths[i];
+        if (i % 2) p.ldb = p.n + 5, p.ldc = p.n + 9;
+        if (i > 1) p.alpha = -0.75, p.beta = 1.5;
+        check_problem(&random, &p, i == 3 ? ids : NULL, i == 3 ? 5 : ROWS);
+      }
+}
+
+static void every_sampling(void **state) {
+  (void)state;
+  wlm_random random = wlm_random_for(2, 0, 0);
+  for (int sample = WLM_SAMPLE_NONE; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++)
+    for (int norm = WLM_NORM_NONE; norm <= WLM_NORM_UNBIASED; norm++)
+      for (int i = 0; i < 6; i++) {
+        wlm_problem p = WLM_PROBLEM_INIT;
+        p.n = 5;
+        p.sample = (wlm_sample)sample;
+        p.sample_norm = (wlm_sample_norm)norm;
+        p.sample_width = i < 3 ? 8 : 32;
+        p.seed = i % 3 ? (uint64_t)i * 77 : 0;
+        p.reduce = norm == WLM_NORM_NONE && i % 3 == 2   ? WLM_MAX
+                   : norm == WLM_NORM_NONE && i % 3 == 1 ? WLM_MEAN
+                                                         : WLM_SUM;
+        check_problem(&random, &p, NULL, ROWS);
+      }
+}
+
+static void what_it_does_not_know(void **state) {
+  (void)state;
+  double c[4];
+  for (int i = 0; i < 6; i++) {
+    wlm_problem p = WLM_PROBLEM_INIT;
+    p.n = 1;
+    if (i == 0) p.reduce = WLM_CUSTOM;
+    if (i == 1) p.transpose = 1;
+    if (i == 2) p.heads = 4;
+    if (i == 3) p.batch = 2;
+    if (i == 4) p.bias = small_b;
+    if (i == 5) p.dense_type = WLM_F16;
+    assert_status(WLM_ERR_UNSUPPORTED, wlm_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
+  }
+  wlm_problem p = WLM_PROBLEM_INIT;
+  const int64_t outside[] = {0, 4};
+  p.n = 1;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_reference_rows(&small, &p, small_b, NULL, outside, 2, c, NULL));
+  assert_contains(wlm_error_detail(), "row 4");
+  p.beta = 1;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
+}
+
+/* ---- the error ---- */
+
+static double error_of(float c, double reference, double scale) {
+  return wlm_reference_error(&c, 1, NULL, 1, 1, &reference, &scale);
+}
+
+static void errors(void **state) {
+  (void)state;
+  assert_true(error_of(1.0f, 1.0, 1.0) == 0.0);
+  assert_true(error_of(1.5f, 1.0, 4.0) == 0.125);
+  assert_true(error_of(0.5f, 0.0, 0.0) == 0.5);
+  assert_true(error_of(NAN, (double)NAN, 1.0) == 0.0);
+  assert_true(error_of(NAN, 1.0, 1.0) == INFINITY);
+  assert_true(error_of(1.0f, (double)NAN, (double)NAN) == INFINITY);
+  assert_true(error_of(INFINITY, INFINITY, INFINITY) == 0.0);
+  assert_true(error_of(INFINITY, 1e39, 1e39) == 0.0); /* float cannot hold it */
+  assert_true(error_of(INFINITY, -INFINITY, INFINITY) == INFINITY);
+  assert_true(error_of(INFINITY, 1.0, 1.0) == INFINITY);
+  assert_true(error_of(FLT_MAX, INFINITY, INFINITY) == INFINITY);
+  assert_true(error_of(0.0f, 1e-60, 1e-60) < 1e-20); /* nor this */
+}
+
+static void error_picks_rows(void **state) {
+  (void)state;
+  const float c[] = {1, 2, 99, 3, 4, 99, 5, 6, 99}; /* 3 x 2, ldc 3 */
+  const int64_t ids[] = {2, 0};
+  const double reference[] = {5, 6, 1, 2.5}, scale[] = {1, 1, 1, 2};
+  assert_true(wlm_reference_error(c, 3, ids, 2, 2, reference, scale) == 0.25);
+  assert_true(wlm_reference_error(c, 3, ids, 2, 2, reference, NULL) == 0.5);
+  assert_true(wlm_reference_error(c, 3, NULL, 2, 2, reference, NULL) == 4.0);
+  assert_true(wlm_reference_error(c, 3, NULL, 0, 2, reference, NULL) == 0.0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(by_hand),        cmocka_unit_test(empty_rows_and_epilogue),
+      cmocka_unit_test(not_a_number),   cmocka_unit_test(every_operator),
+      cmocka_unit_test(every_sampling), cmocka_unit_test(what_it_does_not_know),
+      cmocka_unit_test(errors),         cmocka_unit_test(error_picks_rows),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
