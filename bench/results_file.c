@@ -1,0 +1,80 @@
+#include "bench/results_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static wlm_status failed(const char *path) { return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno)); }
+
+static wlm_status read_all(FILE *file, const char *path, wlm_text *text) {
+  char piece[65536];
+  for (size_t got; (got = fread(piece, 1, sizeof piece, file)) > 0;) wlm_text_append(text, piece, got);
+  if (ferror(file)) return failed(path);
+  return text->failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%s", path) : WLM_OK;
+}
+
+wlm_status wlm_results_open(const char *path, wlm_results *results) {
+  *results = (wlm_results){.path = path};
+  if (!path) return WLM_OK;
+  FILE *file = fopen(path, "rb");
+  if (!file) return errno == ENOENT ? WLM_OK : failed(path);
+  wlm_status status = read_all(file, path, &results->known);
+  fclose(file);
+  if (status != WLM_OK) return status;
+  wlm_text *known = &results->known;
+  size_t whole = known->size;
+  while (whole && known->data[whole - 1] != '\n') whole--;
+  if (whole == known->size) return WLM_OK;
+  known->size = whole;
+  known->data[whole] = 0;
+  return truncate(path, (off_t)whole) == 0 ? WLM_OK : failed(path);
+}
+
+void wlm_results_close(wlm_results *results) {
+  wlm_text_release(&results->known);
+  *results = (wlm_results){0};
+}
+
+void wlm_results_begin(wlm_text *line, const char *suite, const char *device, const char *matrix) {
+  wlm_text_puts(line, "{\"suite\":");
+  wlm_text_json_string(line, suite);
+  wlm_text_puts(line, ",\"device\":");
+  wlm_text_json_string(line, device);
+  wlm_text_puts(line, ",\"matrix\":");
+  wlm_text_json_string(line, matrix);
+  wlm_text_puts(line, ",");
+}
+
+static int has_in_line(const char *line, size_t size, const wlm_text *begin, const char *n) {
+  if (size < begin->size || memcmp(line, begin->data, begin->size)) return 0;
+  return memmem(line, size, n, strlen(n)) != NULL;
+}
+
+int wlm_results_has(const wlm_results *results, const char *suite, const char *device, const char *matrix, int64_t n) {
+  char width[40];
+  wlm_text begin = {0};
+  int found = 0;
+  snprintf(width, sizeof width, "\"n\":%lld,", (long long)n);
+  wlm_results_begin(&begin, suite, device, matrix);
+  const char *line = results->known.data;
+  while (line && *line && !begin.failed && !found) {
+    size_t size = strcspn(line, "\n");
+    found = has_in_line(line, size, &begin, width);
+    line += size + (line[size] == '\n');
+  }
+  wlm_text_release(&begin);
+  return found;
+}
+
+wlm_status wlm_results_append(wlm_results *results, const wlm_text *line) {
+  if (line->failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a result");
+  if (!results->path) return WLM_OK;
+  int file = open(results->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) return failed(results->path);
+  int whole = write(file, line->data, line->size) == (ssize_t)line->size && fsync(file) == 0;
+  wlm_status status = whole ? WLM_OK : failed(results->path);
+  close(file);
+  return status;
+}

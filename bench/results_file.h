@@ -1,0 +1,24 @@
+/* A results file: one JSON object a line, appended as each case ends, so that a run that was cut off goes on where
+ * it stopped. */
+#ifndef WLM_BENCH_RESULTS_FILE_H
+#define WLM_BENCH_RESULTS_FILE_H
+
+#include "common/text.h"
+
+typedef struct wlm_results {
+  const char *path; /* NULL = nothing is kept */
+  wlm_text known;   /* what the file holds */
+} wlm_results;
+
+/* Reads what is there (no file is an empty one) and cuts off a last line that was never finished. */
+wlm_status wlm_results_open(const char *path, wlm_results *results);
+void wlm_results_close(wlm_results *results);
+
+/* How a line of this case begins; has(results, ...) tells whether one is there. */
+void wlm_results_begin(wlm_text *line, const char *suite, const char *device, const char *matrix);
+int wlm_results_has(const wlm_results *results, const char *suite, const char *device, const char *matrix, int64_t n);
+
+/* Appends a whole line, ended by a newline, and sees it to the disk. */
+wlm_status wlm_results_append(wlm_results *results, const wlm_text *line);
+
+#endif
