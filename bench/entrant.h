@@ -9,7 +9,7 @@ typedef struct wlm_entrant {
   wlm_status (*enqueue)(void *user, void *stream);
   void (*destroy)(void *user);
   void *user;
-  const wlm_plan *plan;   /* NULL for a rival */
+  wlm_plan *plan;         /* NULL for a rival */
   char *failure;          /* why it could not be set up or run; NULL = it could */
   double seconds, spread; /* of one call, once timed */
 } wlm_entrant;
