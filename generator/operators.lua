@@ -10,7 +10,8 @@
 --   wlm_store(args, c, acc)  *c = alpha * acc + beta * *c; beta = 0 never reads *c
 --   wlm_load_a(args, p), wlm_load_b(pointer), wlm_begin(args, row), wlm_column(args, p)
 --   WLM_USES_A, WLM_USES_B   0 where the message ignores that operand (then it is never read)
---   wlm_kept(degree), wlm_sample_begin(args, row, degree), wlm_sample(k, degree, state)  sampled problems
+--   wlm_kept(degree), wlm_sample_begin(args, row, degree), wlm_sample(k, degree, state), wlm_normalise(acc, kept, degree)
+--                            which edges a sampled problem uses; every edge in order for any other
 
 local operators = {}
 
@@ -64,7 +65,17 @@ end
 
 local function sampling(out, problem)
   local stride = strides[problem.sample]
-  if not stride then return end
+  if not stride then
+    out[#out + 1] = "struct wlm_sample_state { int none; };"
+    fn(out, "long long", "wlm_kept", "long long degree", "return degree;")
+    fn(out, "struct wlm_sample_state", "wlm_sample_begin", "const struct wlm_args *args, long long row, long long degree",
+      "(void)args; (void)row; (void)degree; struct wlm_sample_state state = {0}; return state;")
+    fn(out, "long long", "wlm_sample", "long long k, long long degree, struct wlm_sample_state state",
+      "(void)degree; (void)state; return k;")
+    fn(out, "wlm_acc_t", "wlm_normalise", "wlm_acc_t acc, long long kept, long long degree",
+      "(void)kept; (void)degree; return acc;")
+    return
+  end
   out[#out + 1] = ("#define WLM_SAMPLE_WIDTH %d"):format(problem.sample_width)
   out[#out + 1] = "struct wlm_sample_state { int stride; long long shift; };"
   fn(out, "long long", "wlm_kept", "long long degree",

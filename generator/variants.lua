@@ -56,7 +56,7 @@ function variants.load(files, read)
   end
   table.sort(names)
   variants.prelude = {}
-  for _, piece in ipairs { "args.h", "cuda.h", "host.h", "sampling.h" } do
+  for _, piece in ipairs { "args.h", "cuda.h", "host.h", "host_tile.h", "sampling.h" } do
     variants.prelude[piece] = engine.plain(read("prelude/" .. piece), "prelude/" .. piece)
   end
 end
@@ -175,6 +175,7 @@ function variants.emit(variant, problem, limits)
   local source = table.concat {
     variants.prelude["args.h"], variants.prelude[family.target .. ".h"],
     sampled and variants.prelude["sampling.h"] or "", operators.block(problem),
+    family.target == "host" and variants.prelude["host_tile.h"] or "",
     engine.render(family.template, template_name(family), parameters),
   }
   return {

@@ -7,7 +7,7 @@ return {
     { "tile", { 16, 32, 64, 128, 256 } },  -- columns held in registers and cache at a time
   },
   valid = function(p, problem)
-    if p.tile > 16 and p.tile >= 2 * problem.n then return false, "has a tile at least twice as wide as n" end
+    if p.tile > 16 and p.tile > problem.n then return false, "has a tile wider than n" end
     return true
   end,
   passes = function(p)
