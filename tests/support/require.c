@@ -1,0 +1,41 @@
+#include "support/require.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "warploom/warploom.h"
+#ifdef WLM_HAVE_CUDA
+#include "runtime/cuda_nvrtc.h"
+#endif
+
+static int is_required(const char *key) {
+  const char *list = getenv("WARPLOOM_REQUIRE");
+  while (list && *list) {
+    size_t size = strcspn(list, ",");
+    if (size == strlen(key) && !strncmp(list, key, size)) return 1;
+    list += size + (list[size] == ',');
+  }
+  return 0;
+}
+
+void test_missing(const char *key, const char *what, const char *reason) {
+  if (is_required(key)) fail_msg("WARPLOOM_REQUIRE asks for %s, but there is none: %s", what, reason);
+  fprintf(stderr, "SKIPPED: no %s: %s\n", what, reason);
+  skip();
+}
+
+void test_needs_nvrtc(void) {
+#ifdef WLM_HAVE_CUDA
+  int major, minor;
+  if (wlm_nvrtc_version(&major, &minor) != WLM_OK) test_missing("nvrtc", "NVRTC", wlm_error_detail());
+#else
+  test_missing("nvrtc", "NVRTC", "this build has no cuda device");
+#endif
+}
