@@ -1,0 +1,59 @@
+/* Every real matrix of the shared data, read and counted, against its line in the manifest. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/**/
+#include <cmocka.h>
+
+#include "matrix/input.h"
+#include "matrix/stats.h"
+#include "support/db_fixture.h"
+#include "support/tsv.h"
+
+#define DATA WLM_SOURCE_DIR "/../shared/data/"
+
+static void check_matrix(const tsv_table *manifest, int i) {
+  char path[1000];
+  wlm_csr_host csr;
+  wlm_stats s;
+  snprintf(path, sizeof path, "%s%s", DATA, tsv_text(manifest, i, "file"));
+  assert_status(WLM_OK, wlm_input_read(path, &csr));
+  assert_status(WLM_OK, wlm_csr_check(&csr));
+  assert_status(WLM_OK, wlm_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &s));
+  const char *name = tsv_text(manifest, i, "name");
+  if (s.rows != tsv_int(manifest, i, "rows") || s.cols != tsv_int(manifest, i, "cols") ||
+      s.nnz != tsv_int(manifest, i, "nnz") || s.longest != tsv_int(manifest, i, "max_nnz_row") ||
+      s.empty_rows != tsv_int(manifest, i, "empty_rows"))
+    fail_msg("%s: %lld x %lld, %lld entries, longest row %lld, %lld empty rows", name, (long long)s.rows,
+             (long long)s.cols, (long long)s.nnz, (long long)s.longest, (long long)s.empty_rows);
+  double cv_off = fabs(s.cv - tsv_double(manifest, i, "cv_nnz_row"));
+  double mean_off = fabs(s.mean - tsv_double(manifest, i, "mean_nnz_row"));
+  if (cv_off > 0.000501 || mean_off > 0.000501) /* the manifest prints three decimals */
+    fail_msg("%s: mean %.6f, cv %.6f", name, s.mean, s.cv);
+  int pattern = !strcmp(tsv_text(manifest, i, "field"), "pattern");
+  if (csr.values && pattern) fail_msg("%s is a pattern without repeated entries, yet has values", name);
+  if (!csr.values && !pattern) fail_msg("%s lost its values", name);
+  wlm_csr_host_release(&csr);
+}
+
+static void real_matrices(void **state) {
+  (void)state;
+  tsv_table manifest;
+  if (!tsv_read(DATA "MANIFEST.tsv", &manifest)) {
+    print_message("no ../shared/data beside the project\n");
+    skip();
+  }
+  assert_true(manifest.rows > 50);
+  for (int i = 0; i < manifest.rows; i++) check_matrix(&manifest, i);
+  print_message("%d matrices\n", manifest.rows);
+  tsv_free(&manifest);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(real_matrices)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,267 @@
+/* Synthetic twins: their statistics against the published ones and their bits against the pins of
+ * bench/suites/twins.tsv; the largest only where WARPLOOM_FULL is set. */
+#include <math.h>
+#include <omp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/**/
+#include <cmocka.h>
+
+#include "common/random.h"
+#include "matrix/degrees.h"
+#include "matrix/input.h"
+#include "matrix/stats.h"
+#include "support/db_fixture.h"
+#include "support/tsv.h"
+
+static void make(const char *input, wlm_csr_host *csr, wlm_stats *s) {
+  assert_status(WLM_OK, wlm_input_read(input, csr));
+  assert_status(WLM_OK, wlm_csr_check(csr));
+  assert_status(WLM_OK,
+                wlm_stats_compute(csr->rowptr, WLM_I64, csr->rows, csr->cols, csr->nnz, csr->colind, WLM_I32, s));
+}
+
+static void check_rows(const wlm_csr_host *csr) {
+  for (int64_t r = 0; r < csr->rows; r++)
+    for (int64_t i = csr->rowptr[r]; i < csr->rowptr[r + 1]; i++) {
+      if (i > csr->rowptr[r] && csr->colind[i - 1] >= csr->colind[i])
+        fail_msg("row %lld is not ascending", (long long)r);
+      float steps = csr->values[i] * 128.0f;
+      if (steps < 64.0f || steps >= 192.0f || steps != floorf(steps)) fail_msg("value %g", (double)csr->values[i]);
+    }
+}
+
+static void near(const char *input, const char *what, double got, double wanted, double tolerance) {
+  if (!(fabs(got - wanted) <= tolerance * wanted)) fail_msg("%s: %s is %g, wanted %g", input, what, got, wanted);
+}
+
+static void check_pin(const tsv_table *pins, int i) {
+  const char *input = tsv_text(pins, i, "input");
+  double tolerance = tsv_double(pins, i, "tolerance");
+  wlm_csr_host csr;
+  wlm_stats s;
+  wlm_hash hash;
+  char hex[WLM_HASH_HEX];
+  make(input, &csr, &s);
+  check_rows(&csr);
+  near(input, "rows", (double)s.rows, tsv_double(pins, i, "rows"), tolerance);
+  near(input, "nnz", (double)s.nnz, tsv_double(pins, i, "nnz"), tolerance);
+  near(input, "cv", s.cv, tsv_double(pins, i, "cv"), tolerance);
+  if (strcmp(tsv_text(pins, i, "longest"), "-"))
+    near(input, "longest", (double)s.longest, tsv_double(pins, i, "longest"), tolerance);
+  assert_status(WLM_OK, wlm_csr_hash(&csr, &hash));
+  wlm_hash_to_hex(hash, hex);
+  if (strcmp(hex, tsv_text(pins, i, "xxh3"))) fail_msg("%s: xxh3 is %s, not the pinned one", input, hex);
+  wlm_csr_host_release(&csr);
+}
+
+static void pinned(const char *when) {
+  tsv_table pins;
+  int count = 0;
+  assert_true(tsv_read(WLM_SOURCE_DIR "/bench/suites/twins.tsv", &pins));
+  for (int i = 0; i < pins.rows; i++)
+    if (!strcmp(tsv_text(&pins, i, "when"), when)) count++, check_pin(&pins, i);
+  assert_true(count > 3);
+  print_message("%d matrices\n", count);
+  tsv_free(&pins);
+}
+
+static void small_twins_are_pinned(void **state) {
+  (void)state;
+  pinned("always");
+}
+
+static void large_twins_are_pinned(void **state) {
+  (void)state;
+  if (!getenv("WARPLOOM_FULL")) {
+    print_message("only with WARPLOOM_FULL: twins of more than 5 million non-zeros\n");
+    skip();
+  }
+  pinned("full");
+}
+
+/* The targets of twins.tsv are the published numbers. */
+static void targets_are_the_published_ones(void **state) {
+  (void)state;
+  static const char *const names[][2] = {{"twin:reddit", "Reddit"},
+                                         {"twin:proteins", "ogbn-proteins"},
+                                         {"twin:products", "ogbn-products"},
+                                         {"twin:youtube", "com-youtube"},
+                                         {"twin:roadnet-ca", "roadNet-CA"},
+                                         {"twin:web-google", "web-Google"},
+                                         {"twin:arxiv", "ogbn-arxiv (undirected)"}};
+  static const char *const columns[][2] = {
+      {"rows", "rows"}, {"nnz", "nnz"}, {"cv", "cv_nnz_row"}, {"longest", "max_nnz_row"}};
+  tsv_table published, pins;
+  int found = 0;
+  if (!tsv_read(WLM_SOURCE_DIR "/../shared/data/LARGE_GRAPH_STATS.tsv", &published)) {
+    print_message("no ../shared/data beside the project\n");
+    skip();
+  }
+  assert_true(tsv_read(WLM_SOURCE_DIR "/bench/suites/twins.tsv", &pins));
+  for (int n = 0; n < 7; n++)
+    for (int i = 0; i < pins.rows; i++)
+      for (int k = 0; k < published.rows; k++) {
+        if (strcmp(tsv_text(&pins, i, "input"), names[n][0]) || strcmp(tsv_text(&published, k, "name"), names[n][1]))
+          continue;
+        found++;
+        for (int c = 0; c < 4; c++)
+          assert_true(tsv_double(&pins, i, columns[c][0]) == tsv_double(&published, k, columns[c][1]));
+      }
+  assert_int_equal(found, 7);
+  tsv_free(&pins);
+  tsv_free(&published);
+}
+
+static void any_number_of_threads_makes_the_same(void **state) {
+  (void)state;
+  wlm_hash hash[3];
+  int before = omp_get_max_threads();
+  for (int i = 0; i < 3; i++) {
+    wlm_csr_host csr;
+    omp_set_num_threads(1 + 2 * i);
+    assert_status(WLM_OK, wlm_input_read("twin:youtube,scale=0.03", &csr));
+    assert_status(WLM_OK, wlm_csr_hash(&csr, &hash[i]));
+    wlm_csr_host_release(&csr);
+  }
+  omp_set_num_threads(before);
+  assert_memory_equal(&hash[0], &hash[1], sizeof *hash);
+  assert_memory_equal(&hash[0], &hash[2], sizeof *hash);
+}
+
+/* With contiguous numbering a community is a range of rows. */
+static void edges_stay_in_communities(void **state) {
+  (void)state;
+  static const struct {
+    const char *input;
+    double share;
+  } cases[] = {{"twin:products,scale=0.02,numbering=contiguous,communities=10", 0.7},
+               {"twin:products,scale=0.02,numbering=contiguous,communities=10,local=0.25", 0.25},
+               {"twin:products,scale=0.02,numbering=contiguous,communities=1", 1.0},
+               {"twin:products,scale=0.02,communities=10", 0.1}};
+  for (int i = 0; i < 4; i++) {
+    wlm_csr_host csr;
+    wlm_stats s;
+    int64_t inside = 0, communities = i == 2 ? 1 : 10;
+    make(cases[i].input, &csr, &s);
+    for (int64_t r = 0; r < csr.rows; r++)
+      for (int64_t k = csr.rowptr[r]; k < csr.rowptr[r + 1]; k++)
+        inside += r * communities / csr.rows == csr.colind[k] * communities / csr.cols;
+    double share = (double)inside / (double)csr.nnz;
+    if (fabs(share - cases[i].share) > 0.02) fail_msg("%s: %.3f of the edges inside", cases[i].input, share);
+    wlm_csr_host_release(&csr);
+  }
+}
+
+/* Columns are hit in proportion to the row of the same number: over many rows, about as often as it is long. */
+static void popular_columns_are_long_rows(void **state) {
+  (void)state;
+  wlm_csr_host csr;
+  wlm_stats s;
+  make("twin:web-google,scale=0.05", &csr, &s);
+  int64_t *hits = calloc((size_t)csr.cols, sizeof *hits), long_rows = 0, long_hits = 0, short_rows = 0, short_hits = 0;
+  for (int64_t i = 0; i < csr.nnz; i++) hits[csr.colind[i]]++;
+  for (int64_t r = 0; r < csr.rows; r++) {
+    int64_t length = csr.rowptr[r + 1] - csr.rowptr[r];
+    if (length > 20) long_rows += length, long_hits += hits[r];
+    if (length > 0 && length < 4) short_rows += length, short_hits += hits[r];
+  }
+  near("twin:web-google", "hits of long rows", (double)long_hits, (double)long_rows, 0.1);
+  near("twin:web-google", "hits of short rows", (double)short_hits, (double)short_rows, 0.1);
+  free(hits);
+  wlm_csr_host_release(&csr);
+}
+
+static void dense_rows_get_their_length(void **state) {
+  (void)state;
+  wlm_csr_host csr;
+  wlm_stats s;
+  make("uniform:rows=50,d=40,cols=40", &csr, &s);
+  check_rows(&csr);
+  assert_int_equal(s.nnz, 2000);
+  wlm_csr_host_release(&csr);
+  make("twin:reddit,scale=0.01", &csr, &s); /* its longest row has every column */
+  check_rows(&csr);
+  assert_int_equal(s.longest, csr.cols);
+  wlm_csr_host_release(&csr);
+  make("uniform:rows=0,d=0", &csr, &s);
+  assert_int_equal(csr.rows + csr.cols + csr.nnz, 0);
+  wlm_csr_host_release(&csr);
+}
+
+static void lengths_meet_their_moments(void **state) {
+  (void)state;
+  wlm_random random = wlm_random_for(1, 0, 0);
+  for (int round = 0; round < 30; round++) {
+    int64_t rows = 500 + wlm_random_below(&random, 40000), mean = 3 + wlm_random_below(&random, 60);
+    int64_t cv = 300000 + wlm_random_below(&random, 2500000);
+    wlm_degrees_wanted wanted = {rows, mean * rows + 17, 30 * mean, cv, round % 2};
+    int32_t *degrees = malloc((size_t)rows * sizeof *degrees);
+    double squares = 0, sum = 0;
+    assert_status(WLM_OK, wlm_degrees_make(&wanted, degrees));
+    for (int64_t i = 0; i < rows; i++) {
+      assert_in_range(degrees[i], wanted.least, wanted.longest);
+      sum += degrees[i];
+      squares += (double)degrees[i] * degrees[i];
+    }
+    assert_int_equal(degrees[0], wanted.longest);
+    assert_true(sum == (double)wanted.nnz);
+    double got = sqrt(squares / (double)rows - sum / (double)rows * (sum / (double)rows)) / (sum / (double)rows);
+    near("lengths", "cv", got, (double)cv / 1e6, 0.03);
+    free(degrees);
+  }
+  int32_t two[2];
+  assert_status(WLM_OK, wlm_degrees_make(&(wlm_degrees_wanted){2, 7, 5, 0, 1}, two));
+  assert_int_equal(two[0] + two[1], 7);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_degrees_make(&(wlm_degrees_wanted){2, 11, 5, 0, 1}, two));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_degrees_make(&(wlm_degrees_wanted){2, 5, 5, 0, 1}, two));
+}
+
+static void names_that_mean_nothing(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"twin:redit", "no such twin"},
+      {"twin:", "no such twin"},
+      {"twin:reddit,", "''"},
+      {"twin:arxiv,scale=2", "'scale=2'"},
+      {"twin:arxiv,scale=0", "'scale=0'"},
+      {"twin:arxiv,scale=-1", "'scale=-1'"},
+      {"twin:arxiv,scale=0.5x", "'scale=0.5x'"},
+      {"twin:arxiv,scale", "'scale'"},
+      {"twin:arxiv,scale=0.0001", "17 rows"},
+      {"twin:arxiv,rows=5", "'rows=5'"},
+      {"twin:arxiv,local=1.5", "'local=1.5'"},
+      {"twin:arxiv,communities=0", "'communities=0'"},
+      {"twin:arxiv,numbering=odd", "'numbering=odd'"},
+      {"twin:arxiv,seed=99999999999999999999", "'seed=99999999999999999999'"},
+      {"uniform:", "''"},
+      {"uniform:rows=5", "both be given"},
+      {"uniform:rows=5,d=2,local=0.5", "'local=0.5'"},
+      {"uniform:rows=-5,d=2", "'rows=-5'"},
+      {"uniform:rows=5,d=6", "d=6 distinct columns of 5"},
+      {"uniform:rows=5,d=2.5", "'d=2.5'"},
+      {"matrix.csv", "not understood"},
+      {"", "not understood"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_csr_host csr;
+    if (wlm_input_read(cases[i][0], &csr) != WLM_ERR_INVALID_ARGUMENT) fail_msg("%s was taken", cases[i][0]);
+    assert_contains(wlm_error_detail(), cases[i][1]);
+    assert_null(csr.rowptr);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(small_twins_are_pinned),         cmocka_unit_test(large_twins_are_pinned),
+      cmocka_unit_test(targets_are_the_published_ones), cmocka_unit_test(any_number_of_threads_makes_the_same),
+      cmocka_unit_test(edges_stay_in_communities),      cmocka_unit_test(popular_columns_are_long_rows),
+      cmocka_unit_test(dense_rows_get_their_length),    cmocka_unit_test(lengths_meet_their_moments),
+      cmocka_unit_test(names_that_mean_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
