@@ -9,8 +9,8 @@
  * WLM_CHOICE_MISSING there: being absent must not beat being second. What failed on any matrix of the bucket is out,
  * since a matrix not seen yet may be like that one.
  *
- * Ties: a candidate that is within the spread of the fastest is as fast as anyone can tell. Among these
- * the smallest name wins, so that the choice does not flip with noise.
+ * Ties: a candidate that is within the spread of the fastest, and within WLM_CHOICE_TIE of it, is as fast as anyone
+ * can tell. Among these the smallest name wins, so that the choice does not flip with noise.
  *
  * Everything is sorted by its full content before it is added up; that makes the result independent of the order of the
  * input to the last bit. */
@@ -92,7 +92,7 @@ static double rank(wlm_choice *choice, wlm_choice_candidate *candidates, int64_t
   while (choice->count < total && !candidates[choice->count].failed) choice->count++;
   choice->failed = total - choice->count;
   if (!choice->count) return 0;
-  double fastest = candidates[0].cost, limit = fastest + candidates[0].spread;
+  double fastest = candidates[0].cost, limit = fastest + fmin(candidates[0].spread, WLM_CHOICE_TIE * fastest);
   int64_t winner = 0;
   for (int64_t i = 1; i < choice->count && candidates[i].cost <= limit; i++)
     if (compare_texts(candidates[i].variant, candidates[winner].variant) < 0) winner = i;

@@ -8,6 +8,8 @@
 
 /* In a bucket, a candidate that was not measured on a matrix counts as this many times the best there. */
 #define WLM_CHOICE_MISSING 2.0
+/* Candidates this near to the fastest, and within its spread, tie; a noisier measurement widens nothing. */
+#define WLM_CHOICE_TIE 0.02
 
 typedef struct wlm_choice_candidate {
   const char *variant;

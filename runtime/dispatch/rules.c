@@ -1,7 +1,7 @@
 /* Read from the top; the first rule that holds and whose variant is valid decides, so every group ends in
  * a rule for any N. The CUDA rows are what GE-SpMM and ES-SpMM publish; the host rows follow from the host
- * families' own reasons: rows shared
- * where one of them could keep a thread busy alone, and the widest tile that N fills. */
+ * families' own reasons: the non-zeros split evenly where one row could keep a thread busy alone, and the
+ * widest tile that N fills. */
 #include "runtime/dispatch/rules.h"
 
 #define ANY_N INT64_MAX
