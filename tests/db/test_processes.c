@@ -136,6 +136,7 @@ static void a_killed_writer_loses_nothing_acknowledged(void **state) {
   char *acknowledged = calloc(MOST, 1);
   int64_t next = 0, last = -1, total = 0;
   int journals = 0;
+  test_folder beside = folder;
   for (int round = 0; round < ROUNDS; round++) {
     int out[2], result;
     assert_int_equal(0, pipe(out));
@@ -145,19 +146,25 @@ static void a_killed_writer_loses_nothing_acknowledged(void **state) {
       put_until_killed(out[1], next);
     }
     close(out[1]);
-    struct timespec wait = {0, (long)(draw(&seed) % 25000000)};
-    nanosleep(&wait, NULL);
-    kill(child, SIGKILL);
-    assert_int_equal(child, waitpid(child, &result, 0));
-    assert_true(WIFSIGNALED(result) && WTERMSIG(result) == SIGKILL);
-    test_folder beside = folder;
-    journals += !access(folder_file(&beside, "sub/tuned.db-journal"), F_OK);
-    int64_t number;
-    while (read(out[0], &number, sizeof number) == sizeof number) {
-      acknowledged[number] = 1;
-      last = number;
+    /* After a drawn number of acknowledgements and a drawn while, so that a slow disk changes nothing but the duration.
+     * None at all: in the midst of making the file. */
+    int64_t number, wanted = (int64_t)(draw(&seed) % 9);
+    struct timespec wait = {0, (long)(draw(&seed) % 4000000)};
+    int killed = 0;
+    for (;; wanted--) {
+      if (wanted == 0) {
+        nanosleep(&wait, NULL);
+        kill(child, SIGKILL);
+        assert_int_equal(child, waitpid(child, &result, 0));
+        assert_true(WIFSIGNALED(result) && WTERMSIG(result) == SIGKILL);
+        journals += !access(folder_file(&beside, "sub/tuned.db-journal"), F_OK);
+        killed = 1;
+      }
+      if (read(out[0], &number, sizeof number) != sizeof number) break;
+      acknowledged[last = number] = 1;
       total++;
     }
+    assert_true(killed); /* not ended by itself */
     close(out[0]);
     next = last + 2; /* the one in flight may or may not be there */
     if (last < 0) continue;
