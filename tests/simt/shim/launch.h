@@ -1,0 +1,21 @@
+/* Runs one launch of an emitted kernel that was compiled with simt.h. A mistake ends the process with a line
+ * on stderr: "simt: FILE:LINE: what is wrong". */
+#ifndef WLM_TESTS_SIMT_LAUNCH_H
+#define WLM_TESTS_SIMT_LAUNCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "templates/prelude/args.h"
+
+typedef struct simt_launch {
+  void (*kernel)(struct wlm_args args);
+  void (*shared_range)(unsigned int **begin, unsigned int **end); /* simt_shared_range of the kernel's library */
+  unsigned int grid[3], threads;
+  size_t shared_bytes; /* dynamic */
+  uint64_t seed;       /* of the order in which blocks, warps and lanes run */
+} simt_launch;
+
+void simt_run(const simt_launch *launch, const struct wlm_args *args);
+
+#endif

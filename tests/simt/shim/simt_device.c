@@ -1,0 +1,121 @@
+#include "simt/shim/simt_device.h"
+
+#include "common/memory.h"
+#include "runtime/devices.h"
+#include "runtime/host_compiler.h"
+#include "runtime/host_module.h"
+#include "simt/shim/launch.h"
+
+typedef struct simt_device {
+  wlm_device device;
+  wlm_device *host; /* its memory is this device's memory */
+  uint64_t seed;
+} simt_device;
+
+typedef struct kernel {
+  void (*function)(struct wlm_args args);
+  void (*shared_range)(unsigned int **begin, unsigned int **end);
+} kernel;
+
+typedef struct simt_module {
+  wlm_module *library;
+  kernel kernels[WLM_MAX_PASSES];
+} simt_module;
+
+static void simt_close(wlm_device *device) {
+  simt_device *simt = (simt_device *)device;
+  simt->host->ops->close(simt->host);
+  wlm_free(simt);
+}
+
+static wlm_status simt_compile(wlm_device *device, const wlm_program *program, void **image, size_t *size) {
+  (void)device;
+  static const char *const flags[] = {"-std=gnu11",
+                                      "-O1",
+                                      "-g1",
+                                      "-fPIC",
+                                      "-shared",
+                                      "-w",
+                                      "-fsanitize=address,undefined",
+                                      "-fno-sanitize-recover=all",
+                                      "-fsanitize-sections=simt_shared", /* else ASan leaves named sections alone */
+                                      "-include",
+                                      WLM_SOURCE_DIR "/tests/simt/shim/simt.h",
+                                      NULL};
+  return wlm_host_compile_with(flags, program->source, image, size);
+}
+
+static wlm_status load_kernels(simt_module *module, const wlm_program *program, void *kernels[WLM_MAX_PASSES]) {
+  void *range = wlm_host_module_symbol(module->library, "simt_shared_range");
+  for (int i = 0; i < program->pass_count; i++) {
+    void *function = wlm_host_module_symbol(module->library, program->passes[i].kernel);
+    if (!function)
+      return wlm_fail(WLM_ERR_TEMPLATE, "%s: the template defines no kernel '%s'", program->variant,
+                      program->passes[i].kernel);
+    *(void **)&module->kernels[i].function = function;
+    *(void **)&module->kernels[i].shared_range = range;
+    kernels[i] = &module->kernels[i];
+  }
+  return WLM_OK;
+}
+
+static void simt_unload(wlm_device *device, wlm_module *opaque) {
+  (void)device;
+  simt_module *module = (simt_module *)opaque;
+  if (module) wlm_host_module_close(module->library);
+  wlm_free(module);
+}
+
+static wlm_status simt_load(wlm_device *device, const wlm_program *program, const void *image, size_t size,
+                            void *kernels[WLM_MAX_PASSES], wlm_module **out) {
+  simt_module *module = wlm_alloc_zero(1, sizeof *module);
+  *out = (wlm_module *)module;
+  if (!module) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "module");
+  wlm_status status = wlm_host_module_open(image, size, &module->library);
+  if (status == WLM_OK) status = load_kernels(module, program, kernels);
+  if (status == WLM_OK) return WLM_OK;
+  simt_unload(device, *out);
+  *out = NULL;
+  return status;
+}
+
+static wlm_status simt_launch_pass(const wlm_device *device, const wlm_launch *launch, const struct wlm_args *args,
+                                   void *stream) {
+  (void)stream;
+  const kernel *k = launch->kernel;
+  simt_run(&(simt_launch){k->function,
+                          k->shared_range,
+                          {launch->grid[0], launch->grid[1], launch->grid[2]},
+                          launch->threads,
+                          launch->shared_bytes,
+                          ((const simt_device *)device)->seed},
+           args);
+  return WLM_OK;
+}
+
+wlm_status simt_device_open(wlm_device **out) {
+  static wlm_device_ops ops;
+  *out = NULL;
+  simt_device *simt = wlm_alloc_zero(1, sizeof *simt);
+  if (!simt) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "simt device");
+  wlm_status status = wlm_host_device_open(&simt->host);
+  if (status != WLM_OK) {
+    wlm_free(simt);
+    return status;
+  }
+  ops = *simt->host->ops;
+  ops.close = simt_close;
+  ops.compile = simt_compile;
+  ops.load = simt_load;
+  ops.unload = simt_unload;
+  ops.launch = simt_launch_pass;
+  simt->device.ops = &ops;
+  simt->device.info = (wlm_device_info){
+      .kind = "simt",
+      .name = "CUDA threads as fibers",
+      .limits = {.target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448}};
+  *out = &simt->device;
+  return WLM_OK;
+}
+
+void simt_device_seed(wlm_device *device, uint64_t seed) { ((simt_device *)device)->seed = seed; }

@@ -1,0 +1,12 @@
+/* A device that runs emitted CUDA text on the CPU, a fiber a thread, under ASan and UBSan. Plans, launches and
+ * grids are the library's own; device memory is ordinary memory, exactly as large as asked for. */
+#ifndef WLM_TESTS_SIMT_DEVICE_H
+#define WLM_TESTS_SIMT_DEVICE_H
+
+#include "runtime/dispatch/device.h"
+
+wlm_status simt_device_open(wlm_device **device);
+/* Of the order in which blocks, warps and lanes run from now on. */
+void simt_device_seed(wlm_device *device, uint64_t seed);
+
+#endif

@@ -1,0 +1,27 @@
+/* Which variants of which problems the emitted kernels are tested with: every value of every parameter of every
+ * family, and of the problems that a family serves every pair of {operator, rowptr type, values or none, empty
+ * policy, sampling strategy with its norm}; N and S are spread over them. With WARPLOOM_FULL set in the
+ * environment: every variant of every problem. Always the same for one seed. */
+#ifndef WLM_TESTS_COVERING_H
+#define WLM_TESTS_COVERING_H
+
+#include "generator/generator.h"
+
+typedef struct covering_entry {
+  wlm_spec spec;
+  char variant[WLM_VARIANT_NAME];
+  int first; /* of its family to have one of its parameter values: tested for every architecture */
+} covering_entry;
+
+typedef struct covering {
+  covering_entry *entries;
+  int64_t count, capacity;
+} covering;
+
+wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uint64_t seed, covering *out);
+void covering_release(covering *set);
+
+/* "row_crc/cf=2,rows=4 n=33 op=mul.sum,..." */
+void covering_describe(const covering_entry *entry, char *text, size_t size);
+
+#endif

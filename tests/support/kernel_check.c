@@ -1,0 +1,273 @@
+#include "support/kernel_check.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/hash.h"
+#include "common/memory.h"
+#include "matrix/reference.h"
+#include "runtime/dispatch/plan.h"
+#include "support/shapes.h"
+
+enum { GUARD = 64, NO_COLUMNS = -1 }; /* elements before and after C that nobody may write */
+
+typedef struct loaded {
+  const kernel_check *check;
+  const wlm_program *program;
+  void *kernels[WLM_MAX_PASSES];
+  int run;            /* which of check->runs */
+  wlm_hasher *hasher; /* of all its results */
+} loaded;
+
+typedef struct operands {
+  const char *shape;
+  wlm_csr_host a;
+  int32_t *rowptr32;
+  wlm_spec spec;
+  float *b, *c; /* c with its guards */
+  float *c_after;
+  int64_t b_count, c_count; /* elements, guards included */
+} operands;
+
+/* What the device has of them. */
+typedef struct device_copy {
+  wlm_csr csr;
+  void *rowptr, *colind, *values, *b, *c, *workspace, *prepared;
+} device_copy;
+
+static float poison(void) {
+  float value;
+  memcpy(&value, &(uint32_t){0x7fa5a5a5}, sizeof value);
+  return value;
+}
+
+/* ---- operands ---------------------------------------------------------------------------------- */
+
+/* Far from zero, so that quotients stay in range; for prod near each other and positive, so that long products
+ * do not cancel. */
+static float draw_value(test_random *random, wlm_reduce reduce, int is_a) {
+  if (reduce == WLM_PROD) return is_a ? test_draw_between(random, 0.7f, 0.8f) : test_draw_between(random, 1.45f, 1.55f);
+  float value = test_draw_between(random, 0.5f, 1.5f);
+  return test_draw(random, 2) ? value : -value;
+}
+
+static int64_t step_of(const wlm_program *program) {
+  const wlm_pass *pass = &program->passes[0];
+  return pass->units == WLM_UNITS_NNZ || pass->units == WLM_UNITS_ROWS_NNZ ? pass->units_per_block : 32;
+}
+
+/* Longer than the sample, and 577 = the stride of fastrand where the sample is shorter than that. */
+static int64_t longest_of(const wlm_spec *spec, int64_t step) {
+  int64_t longest = 2 * step + step / 2 > 577 ? 2 * step + step / 2 : 577;
+  if (spec->problem.sample != WLM_SAMPLE_NONE && longest <= spec->problem.sample_width)
+    longest = spec->problem.sample_width + 70;
+  return longest;
+}
+
+static wlm_status fill_b(operands *o, test_random *random, int special) {
+  const wlm_problem *p = &o->spec.problem;
+  o->b_count = o->a.cols && p->n ? (o->a.cols - 1) * p->ldb + p->n : 0; /* nothing behind the last row */
+  wlm_status status = wlm_alloc_array(o->b_count, sizeof *o->b, "B", (void **)&o->b);
+  if (status != WLM_OK) return status;
+  static const float strange[] = {NAN, INFINITY, -INFINITY};
+  /* A product may pass the range of float on its way, and then Inf and 0 are not what they are in double. */
+  const uint64_t kinds = special && p->reduce == WLM_PROD ? 1 : 3;
+  for (int64_t i = 0; i < o->b_count; i++) {
+    int unused = test_column_is_unreferenced(i / p->ldb) || i % p->ldb >= p->n || (special && !test_draw(random, 40));
+    o->b[i] = unused ? strange[test_draw(random, kinds)] : draw_value(random, p->reduce, 0);
+  }
+  return WLM_OK;
+}
+
+static wlm_status fill_c(operands *o, test_random *random) {
+  wlm_status status = WLM_OK;
+  const wlm_problem *p = &o->spec.problem;
+  o->c_count = o->a.rows * p->ldc + 2 * GUARD;
+  WLM_TRY(wlm_alloc_array(o->c_count, sizeof *o->c, "C", (void **)&o->c));
+  WLM_TRY(wlm_alloc_array(o->c_count, sizeof *o->c_after, "C", (void **)&o->c_after));
+  for (int64_t i = 0; i < o->c_count; i++) {
+    int64_t at = i - GUARD;
+    int inside = at >= 0 && at < o->a.rows * p->ldc && at % p->ldc < p->n;
+    o->c[i] = inside && p->beta != 0 ? draw_value(random, p->reduce, 0) : poison();
+  }
+done:
+  return status;
+}
+
+static wlm_status operands_make(const loaded *l, int number, test_random *random, operands *o) {
+  static const struct {
+    double alpha, beta;
+    int64_t more_b, more_c;
+  } calls[] = {{1, 0, 0, 0}, {1.5, 0, 3, 0}, {-0.5, 2, 0, 5}, {1, 1, 8, 4}};
+  wlm_status status = WLM_OK;
+  int shape = number == NO_COLUMNS ? 0 : number % test_shape_count();
+  int64_t step = step_of(l->program);
+  *o = (operands){.shape = number == NO_COLUMNS ? "N = 0" : test_shape_name(shape), .spec = *l->check->spec};
+  wlm_problem *p = &o->spec.problem;
+  uint64_t call = test_draw(random, sizeof calls / sizeof *calls);
+  p->alpha = calls[call].alpha;
+  p->beta = calls[call].beta;
+  p->ldb = p->n + calls[call].more_b;
+  p->ldc = p->n + calls[call].more_c;
+  if (number == NO_COLUMNS) p->n = 0;
+  p->seed = p->sample == WLM_SAMPLE_NONE || test_draw(random, 2) ? 0 : test_draw(random, 1 << 30) << 20;
+  WLM_TRY(test_shape_make(shape, step, longest_of(&o->spec, step), random, &o->a));
+  if (o->spec.has_values) WLM_TRY(wlm_alloc_array(o->a.nnz, sizeof(float), "values", (void **)&o->a.values));
+  for (int64_t i = 0; o->a.values && i < o->a.nnz; i++) o->a.values[i] = draw_value(random, p->reduce, 1);
+  WLM_TRY(wlm_alloc_array(o->a.rows + 1, sizeof *o->rowptr32, "rowptr", (void **)&o->rowptr32));
+  for (int64_t i = 0; i <= o->a.rows; i++) o->rowptr32[i] = (int32_t)o->a.rowptr[i];
+  WLM_TRY(fill_b(o, random, number >= test_shape_count()));
+  WLM_TRY(fill_c(o, random));
+done:
+  return status;
+}
+
+static void operands_release(operands *o) {
+  wlm_csr_host_release(&o->a);
+  wlm_free(o->rowptr32);
+  wlm_free(o->b);
+  wlm_free(o->c);
+  wlm_free(o->c_after);
+}
+
+/* ---- on the device -------------------------------------------------------------------------------- */
+
+static wlm_status put(wlm_device *device, const void *from, size_t size, void **to) {
+  wlm_status status = device->ops->allocate(device, size, to);
+  return status == WLM_OK ? device->ops->copy_in(device, *to, from, size) : status;
+}
+
+static wlm_status put_poison(wlm_device *device, size_t size, void **to) {
+  if (!size) return WLM_OK;
+  wlm_status status = device->ops->allocate(device, size, to);
+  return status == WLM_OK ? device->ops->fill(device, *to, 0xff, size) : status;
+}
+
+static wlm_status copy_make(wlm_device *device, const operands *o, device_copy *d) {
+  wlm_status status = WLM_OK;
+  const wlm_csr_host *a = &o->a;
+  const int wide = o->spec.rowptr_type == WLM_I64;
+  *d = (device_copy){.csr = WLM_CSR_INIT};
+  WLM_TRY(put(device, wide ? (const void *)a->rowptr : o->rowptr32,
+              (size_t)(a->rows + 1) * wlm_index_size(o->spec.rowptr_type), &d->rowptr));
+  WLM_TRY(put(device, a->colind, (size_t)a->nnz * sizeof *a->colind, &d->colind));
+  if (a->values) WLM_TRY(put(device, a->values, (size_t)a->nnz * sizeof *a->values, &d->values));
+  WLM_TRY(put(device, o->b, (size_t)o->b_count * sizeof *o->b, &d->b));
+  WLM_TRY(put(device, o->c, (size_t)o->c_count * sizeof *o->c, &d->c));
+  d->csr.rows = a->rows;
+  d->csr.cols = a->cols;
+  d->csr.nnz = a->nnz;
+  d->csr.rowptr = d->rowptr;
+  d->csr.colind = d->colind;
+  d->csr.values = d->values;
+  d->csr.rowptr_type = o->spec.rowptr_type;
+done:
+  return status;
+}
+
+static void copy_release(wlm_device *device, device_copy *d) {
+  void *all[] = {d->rowptr, d->colind, d->values, d->b, d->c, d->workspace, d->prepared};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i]) device->ops->release(device, all[i]);
+}
+
+static wlm_status run(const loaded *l, operands *o, device_copy *d) {
+  wlm_status status = WLM_OK;
+  wlm_device *device = l->check->device;
+  wlm_plan plan = {0};
+  WLM_TRY(wlm_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &o->spec));
+  WLM_TRY(put_poison(device, wlm_plan_workspace_size(&plan), &d->workspace));
+  WLM_TRY(put_poison(device, wlm_plan_prepared_size(&plan), &d->prepared));
+  if (l->check->before_run) l->check->before_run(l->check->user, l->run);
+  WLM_TRY(wlm_plan_prepare(&plan, d->prepared, NULL));
+  WLM_TRY(wlm_plan_execute(&plan, d->b, (float *)d->c + GUARD, d->workspace, NULL));
+  WLM_TRY(device->ops->synchronize(device, NULL));
+  WLM_TRY(device->ops->copy_out(device, o->c_after, d->c, (size_t)o->c_count * sizeof *o->c));
+done:
+  return status;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------------ */
+
+/* Rounding walks at random through a sum of `longest` terms. */
+static double tolerance(const wlm_csr_host *a) {
+  int64_t longest = 0;
+  for (int64_t row = 0; row < a->rows; row++)
+    if (a->rowptr[row + 1] - a->rowptr[row] > longest) longest = a->rowptr[row + 1] - a->rowptr[row];
+  return (8 + 4 * sqrt((double)longest)) * FLT_EPSILON;
+}
+
+static wlm_status compare(const loaded *l, const operands *o) {
+  wlm_status status = WLM_OK;
+  const wlm_problem *p = &o->spec.problem;
+  double *expected = NULL, *scale = NULL;
+  WLM_TRY(wlm_alloc_array(o->a.rows * p->n, sizeof *expected, "reference", (void **)&expected));
+  WLM_TRY(wlm_alloc_array(o->a.rows * p->n, sizeof *scale, "reference", (void **)&scale));
+  WLM_TRY(wlm_reference_rows(&o->a, p, o->b, o->c + GUARD, NULL, o->a.rows, expected, scale));
+  for (int64_t i = 0; i < o->c_count; i++) {
+    int64_t at = i - GUARD;
+    int inside = at >= 0 && at < o->a.rows * p->ldc && at % p->ldc < p->n;
+    if (!inside && memcmp(&o->c[i], &o->c_after[i], sizeof *o->c))
+      WLM_TRY(wlm_fail(WLM_ERR_MISMATCH, "%s, %s: writes C at %lld, outside of its rows x n", l->program->variant,
+                       o->shape, (long long)at));
+  }
+  double worst = wlm_reference_error(o->c_after + GUARD, p->ldc, NULL, o->a.rows, p->n, expected, scale);
+  if (!(worst <= tolerance(&o->a)))
+    status = wlm_fail(WLM_ERR_MISMATCH, "%s, %s, alpha %g, beta %g, seed %llu: max_rel_err %.3g, allowed %.3g",
+                      l->program->variant, o->shape, p->alpha, p->beta, (unsigned long long)p->seed, worst,
+                      tolerance(&o->a));
+  wlm_hasher_add(l->hasher, o->c_after, (size_t)o->c_count * sizeof *o->c_after);
+done:
+  wlm_free(expected);
+  wlm_free(scale);
+  return status;
+}
+
+static wlm_status check_one(const loaded *l, int number, test_random *random) {
+  wlm_status status = WLM_OK;
+  operands o = {0};
+  device_copy d = {0};
+  WLM_TRY(operands_make(l, number, random, &o));
+  WLM_TRY(copy_make(l->check->device, &o, &d));
+  WLM_TRY(run(l, &o, &d));
+  WLM_TRY(compare(l, &o));
+done:
+  copy_release(l->check->device, &d);
+  operands_release(&o);
+  return status;
+}
+
+/* Every shape, then two of them again with NaN and Inf where non-zeros do point. */
+static wlm_status check_all(loaded *l, wlm_hash *digest) {
+  wlm_status status = WLM_OK;
+  test_random random = {l->check->seed * 0x9E3779B97F4A7C15u | 1};
+  l->hasher = wlm_hasher_create();
+  if (!l->hasher) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "hasher");
+  for (int number = NO_COLUMNS; number < test_shape_count() + 2; number++) WLM_TRY(check_one(l, number, &random));
+  *digest = wlm_hasher_result(l->hasher);
+done:
+  wlm_hasher_destroy(l->hasher);
+  return status;
+}
+
+wlm_status kernel_check_program(const kernel_check *check, const wlm_program *program) {
+  wlm_status status = WLM_OK;
+  loaded l = {.check = check, .program = program};
+  wlm_device *device = check->device;
+  wlm_module *module = NULL;
+  wlm_hash first = {0}, digest = {0};
+  void *image = NULL;
+  size_t size;
+  WLM_TRY(device->ops->compile(device, program, &image, &size));
+  WLM_TRY(device->ops->load(device, program, image, size, l.kernels, &module));
+  for (l.run = 0; l.run < check->runs; l.run++) {
+    WLM_TRY(check_all(&l, l.run ? &digest : &first));
+    if (l.run && program->deterministic && (digest.high != first.high || digest.low != first.low))
+      WLM_TRY(wlm_fail(WLM_ERR_MISMATCH, "%s: run %d gives other bits than the first", program->variant, l.run));
+  }
+done:
+  if (module) device->ops->unload(device, module);
+  wlm_free(image);
+  return status;
+}

@@ -1,0 +1,28 @@
+/* An emitted program, compiled and run on a device against the float64 reference, over many shapes. The same on
+ * every device: the host, the simt shim, a GPU. */
+#ifndef WLM_TESTS_KERNEL_CHECK_H
+#define WLM_TESTS_KERNEL_CHECK_H
+
+#include "runtime/dispatch/device.h"
+
+/* For all shapes, with different leading dimensions, alpha and beta, and once for N = 0:
+ *   - results agree with the reference
+ *   - B holds NaN and Inf where no non-zero points and between n and ldb
+ *   - C holds NaN where beta = 0; nothing outside rows x n is touched
+ *   - the workspace begins as NaN;
+ * all of it `runs` times on the same operands: the same bits each time where the program says that it is
+ * deterministic. before_run is called before each execute, so that a caller may change the device's order or number
+ * of threads. WLM_ERR_MISMATCH says what differs; other statuses are passed on. */
+typedef struct kernel_check {
+  wlm_device *device;
+  const wlm_spec *spec;
+  int runs;
+  void (*before_run)(void *user, int run);
+  void *user;
+  uint64_t seed;
+} kernel_check;
+
+/* Compiles the program, checks it and unloads it. */
+wlm_status kernel_check_program(const kernel_check *check, const wlm_program *program);
+
+#endif

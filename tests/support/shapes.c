@@ -1,0 +1,62 @@
+#include "support/shapes.h"
+
+#include "common/memory.h"
+
+uint64_t test_draw(test_random *random, uint64_t below) {
+  random->state ^= random->state << 13;
+  random->state ^= random->state >> 7;
+  random->state ^= random->state << 17;
+  return (random->state >> 17) % below;
+}
+
+float test_draw_between(test_random *random, float low, float high) {
+  return low + (high - low) * (float)test_draw(random, 1 << 24) / (float)(1 << 24);
+}
+
+typedef struct shape {
+  const char *name;
+  int64_t rows, cols;
+  int64_t (*degree)(int64_t row, int64_t step, int64_t longest, test_random *random);
+} shape;
+
+#define DEGREE(name, ...)                                                                \
+  static int64_t name(int64_t row, int64_t step, int64_t longest, test_random *random) { \
+    return (void)row, (void)step, (void)longest, (void)random, (int64_t)(__VA_ARGS__);   \
+  }
+DEGREE(random_degree, test_draw(random, 21))
+DEGREE(skewed_degree, row == 17 ? longest : (int64_t)test_draw(random, 4))
+DEGREE(around_steps, (const int64_t[]){0, step - 1, step, step + 1, 2 * step - 1, 2 * step, 2 * step + 1, 1,
+                                       3 * step + step / 3, 0}[row % 10])
+DEGREE(whole_steps, row % 3 ? step : 2 * step)
+DEGREE(mostly_empty, row % 17 == 16 ? 3 : 0)
+DEGREE(one_row, step + 13)
+DEGREE(nothing, 0)
+
+static const shape shapes[] = {
+    {"random", 37, 45, random_degree},   {"skewed", 35, 45, skewed_degree},      {"around steps", 10, 29, around_steps},
+    {"whole steps", 4, 29, whole_steps}, {"mostly empty", 50, 20, mostly_empty}, {"one row", 1, 30, one_row},
+    {"no non-zeros", 19, 5, nothing},    {"no columns", 9, 0, nothing},          {"no rows", 0, 5, nothing},
+};
+
+int test_shape_count(void) { return (int)(sizeof shapes / sizeof *shapes); }
+const char *test_shape_name(int shape) { return shapes[shape].name; }
+int test_column_is_unreferenced(int64_t column) { return column % 7 == 3; }
+
+wlm_status test_shape_make(int number, int64_t step, int64_t longest, test_random *random, wlm_csr_host *out) {
+  wlm_status status = WLM_OK;
+  const shape *s = &shapes[number];
+  *out = (wlm_csr_host){.rows = s->rows, .cols = s->cols};
+  WLM_TRY(wlm_alloc_array(s->rows + 1, sizeof *out->rowptr, "rowptr", (void **)&out->rowptr));
+  out->rowptr[0] = 0;
+  for (int64_t row = 0; row < s->rows; row++)
+    out->rowptr[row + 1] = out->rowptr[row] + s->degree(row, step, longest, random);
+  out->nnz = out->rowptr[s->rows];
+  WLM_TRY(wlm_alloc_array(out->nnz, sizeof *out->colind, "colind", (void **)&out->colind));
+  for (int64_t p = 0; p < out->nnz; p++) {
+    do out->colind[p] = (int32_t)test_draw(random, (uint64_t)s->cols);
+    while (test_column_is_unreferenced(out->colind[p]));
+  }
+done:
+  if (status != WLM_OK) wlm_csr_host_release(out);
+  return status;
+}

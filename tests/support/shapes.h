@@ -1,0 +1,25 @@
+/* Small matrices that between them have what kernels trip over: lengths around every multiple of a kernel's own
+ * step, one row that is longer than all others together, empty rows first, last and in between, no rows, no
+ * columns, no non-zeros. Columns are unsorted and repeated. */
+#ifndef WLM_TESTS_SHAPES_H
+#define WLM_TESTS_SHAPES_H
+
+#include "matrix/csr.h"
+
+typedef struct test_random {
+  uint64_t state; /* never 0 */
+} test_random;
+uint64_t test_draw(test_random *random, uint64_t below);
+float test_draw_between(test_random *random, float low, float high);
+
+int test_shape_count(void);
+const char *test_shape_name(int shape);
+
+/* `step` is how many non-zeros the kernel takes at once, `longest` the length of the skewed shape's long row.
+ * Structure only: values are NULL. */
+wlm_status test_shape_make(int shape, int64_t step, int64_t longest, test_random *random, wlm_csr_host *out);
+
+/* A column that the matrices above never name, in every run of 7. */
+int test_column_is_unreferenced(int64_t column);
+
+#endif
