@@ -21,7 +21,7 @@ static int parse_integer(const char *text, char end, int64_t least, int64_t most
   if (errno || number < least || number > most || (*stop && *stop != end)) return 0;
   *rest = *stop ? stop + 1 : stop;
   *value = number;
-  return !*stop || *rest; /* nothing may follow a separator but more */
+  return !*stop || **rest; /* a separator at the end separates nothing */
 }
 
 static int parse_device(wlm_cli_options *o, const char *value) {

@@ -5,6 +5,8 @@
 #include "cli/report.h"
 #include "common/memory.h"
 
+enum { WIDEST = 120 };
+
 struct wlm_table_cell {
   char *shown, *json;
   int is_number;
@@ -36,9 +38,13 @@ static void add(wlm_table *table, wlm_text *shown, wlm_text *json, int is_number
   wlm_free(cell.json);
 }
 
+/* People see the first line, and of that not more than a screen's width. */
 void wlm_table_text(wlm_table *table, const char *text) {
   wlm_text shown = {0}, json = {0};
-  wlm_text_puts(&shown, text ? text : "");
+  size_t whole = text ? strlen(text) : 0, seen = text ? strcspn(text, "\n") : 0;
+  if (seen > WIDEST) seen = WIDEST;
+  wlm_text_append(&shown, text ? text : "", seen);
+  if (seen < whole) wlm_text_puts(&shown, " ...");
   wlm_text_json_string(&json, text);
   add(table, &shown, &json, 0);
 }
@@ -70,32 +76,33 @@ static const struct wlm_table_cell *cell(const wlm_table *table, int64_t row, in
   return &table->cells[row * table->column_count + column];
 }
 
-static void print_padded(wlm_text *out, const char *text, int width, int right, int last) {
-  if (right)
-    wlm_text_printf(out, "%*s", width, text);
-  else
-    wlm_text_printf(out, "%-*s", last ? 0 : width, text);
-  wlm_text_puts(out, last ? "\n" : "  ");
+/* What people see of a column: nothing where every cell is blank. */
+static int width_of(const wlm_table *table, int column, int *is_number) {
+  const int64_t rows = table->count / table->column_count;
+  int width = 0;
+  *is_number = 1;
+  if (!table->columns[column].title) return 0;
+  for (int64_t r = 0; r < rows; r++) {
+    int size = (int)strlen(cell(table, r, column)->shown);
+    if (size > width) width = size;
+    *is_number &= cell(table, r, column)->is_number;
+  }
+  int title = (int)strlen(table->columns[column].title);
+  return width && title > width ? title : width;
 }
 
 void wlm_table_print(const wlm_table *table, wlm_text *out) {
-  int width[WLM_TABLE_COLUMNS], right[WLM_TABLE_COLUMNS], last = 0;
+  int width[WLM_TABLE_COLUMNS], is_number[WLM_TABLE_COLUMNS];
   const int64_t rows = table->count / table->column_count;
-  for (int c = 0; c < table->column_count; c++) {
-    if (!table->columns[c].title) continue;
-    last = c;
-    width[c] = (int)strlen(table->columns[c].title);
-    right[c] = rows > 0;
-    for (int64_t r = 0; r < rows; r++) {
-      int size = (int)strlen(cell(table, r, c)->shown);
-      if (size > width[c]) width[c] = size;
-      right[c] &= cell(table, r, c)->is_number;
-    }
+  for (int c = 0; c < table->column_count; c++) width[c] = width_of(table, c, &is_number[c]);
+  for (int64_t r = -1; r < rows; r++) {
+    for (int c = 0; c < table->column_count; c++)
+      if (width[c])
+        wlm_text_printf(out, is_number[c] ? "%*s  " : "%-*s  ", width[c],
+                        r < 0 ? table->columns[c].title : cell(table, r, c)->shown);
+    while (out->size && out->data[out->size - 1] == ' ') out->data[--out->size] = 0;
+    wlm_text_puts(out, "\n");
   }
-  for (int64_t r = -1; r < rows; r++)
-    for (int c = 0; c <= last; c++)
-      if (table->columns[c].title)
-        print_padded(out, r < 0 ? table->columns[c].title : cell(table, r, c)->shown, width[c], right[c], c == last);
 }
 
 void wlm_table_json(const wlm_table *table, wlm_text *out) {

@@ -1,0 +1,212 @@
+/* Whatever is wrong with the command line, a file or a database: one clear line, the right exit code, nothing lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+static test_folder folder;
+
+enum { MOST = 8 };
+
+typedef struct bad_line {
+  int code;
+  const char *said; /* on stderr */
+  const char *arguments[MOST];
+} bad_line;
+
+#define TWIN "uniform:rows=20,d=2"
+
+static const bad_line lines[] = {
+    {2, "usage", {NULL}},
+    {2, "unknown command 'bake'", {"bake"}},
+    {2, "unknown option '--colour'", {"info", "--colour"}},
+    {2, "unknown option", {"info", "-x"}},
+    {2, "value is missing after '--db'", {"info", "--db"}},
+    {2, "one argument too many", {"info", "extra"}},
+    {2, "name a matrix", {"stats"}},
+    {2, "'b.mtx' is one argument too many", {"stats", "a.mtx", "b.mtx"}},
+    {2, "name a matrix", {"tune"}},
+    {2, "name a matrix", {"run", "--check"}},
+    {2, "unknown option '--check'", {"stats", "--check", TWIN}},
+    {2, "--width cannot be 'x'", {"explain", TWIN, "-n", "x"}},
+    {2, "--width cannot be", {"explain", TWIN, "-n", "16,"}},
+    {2, "--width cannot be", {"explain", TWIN, "-n", "-3"}},
+    {2, "--width cannot be", {"explain", TWIN, "-n", "99999999999"}},
+    {2, "--width cannot be", {"explain", TWIN, "-n", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"}},
+    {2, "--op cannot be 'median'", {"run", TWIN, "--op", "median"}},
+    {2, "--op cannot be", {"run", TWIN, "--op", "pow.sum"}},
+    {2, "--op cannot be", {"run", TWIN, "--op", "mul."}},
+    {2, "--type cannot be 'f8'", {"run", TWIN, "--type", "f8"}},
+    {2, "--sample cannot be 'bucket'", {"run", TWIN, "--sample", "bucket"}},
+    {2, "--sample cannot be", {"run", TWIN, "--sample", "bucket:4"}},
+    {2, "--sample cannot be", {"run", TWIN, "--sample", "bucket:64:some"}},
+    {2, "--sample cannot be", {"run", TWIN, "--sample", "none:64"}},
+    {2, "--sample cannot be", {"run", TWIN, "--sample", "bucket:64:kept:more"}},
+    {2, "--budget cannot be '-1'", {"tune", TWIN, "--budget", "-1"}},
+    {2, "--budget cannot be", {"tune", TWIN, "--budget", "0"}},
+    {2, "--budget cannot be", {"tune", TWIN, "--budget", "nan"}},
+    {2, "--budget cannot be", {"tune", TWIN, "--budget", "5 parsecs"}},
+    {2, "--seed cannot be", {"tune", TWIN, "--seed", "-1"}},
+    {2, "--seed cannot be", {"tune", TWIN, "--seed", "99999999999999999999999"}},
+    {2, "say --list", {"show"}},
+    {2, "say --list", {"show", "row_naive", "--list"}},
+    {2, "--target cannot be 'fpga'", {"show", "row_naive", "--target", "fpga"}},
+    {2, "-o FILE", {"export"}},
+    {2, "--format cannot be 'xml'", {"export", "-o", "x", "--format", "xml"}},
+    {2, "name the file", {"import"}},
+    {2, "say list or check", {"db"}},
+    {2, "unknown action 'burn'", {"db", "burn"}},
+    {1, "no family 'row_magic'", {"show", "row_magic/cf=2"}},
+    {1, "must be one of", {"show", "row_crc/cf=3,rows=8"}},
+    {1, "no/such/file.mtx", {"stats", "no/such/file.mtx"}},
+    {1, "facebook", {"stats", "twin:facebook"}},
+    {1, "rows", {"stats", "uniform:rows=-1,d=2"}},
+};
+
+static void run_line(const bad_line *line) {
+  const char *argv[MOST + 2] = {WLM_COMMAND};
+  command c;
+  for (int i = 0; i < MOST && line->arguments[i]; i++) argv[i + 1] = line->arguments[i];
+  command_start(&c, &folder, argv);
+  command_wait(&c);
+  if (c.code != line->code || !strstr(c.err, line->said))
+    fail_msg("warploom %s %s: exit code %d, expected %d and \"%s\" in:\n%s", argv[1], argv[1] ? argv[2] : NULL, c.code,
+             line->code, line->said, c.err);
+  if (line->arguments[0] && count_lines(c.err, "") - count_lines(c.err, "warploom: warning: ") != 1)
+    fail_msg("warploom %s says more than one line:\n%s", argv[1], c.err);
+  if (line->code == 2 && *c.out) fail_msg("warploom %s begins all the same:\n%s", argv[1], c.out);
+  command_release(&c);
+}
+
+static void bad_command_lines(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) run_line(&lines[i]);
+}
+
+static void bad_files(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *content, *said;
+  } files[] = {
+      {"empty.mtx", "", "empty.mtx"},
+      {"array.mtx", "%%MatrixMarket matrix array real general\n1 1\n1\n", "array.mtx:1"},
+      {"complex.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n", "complex.mtx:1"},
+      {"short.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n", "short.mtx"},
+      {"range.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 1\n4 1 1\n", "range.mtx:3"},
+      {"word.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 1\n1 x 1\n", "word.mtx:3"},
+      {"packed.mtx.gz", "\x1f\x8b\x08 not really", "packed.mtx.gz"},
+  };
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    const char *path = folder_file(&folder, files[i].name);
+    write_whole(path, files[i].content, strlen(files[i].content));
+    run_line(&(bad_line){1, files[i].said, {"stats", path}});
+    run_line(&(bad_line){1, files[i].said, {"explain", path, "--device", "host"}});
+  }
+}
+
+static void bad_devices_and_types(void **state) {
+  (void)state;
+  run_line(&(bad_line){1, "tpu", {"explain", TWIN, "--device", "tpu"}});
+  run_line(&(bad_line){1, "dense_type", {"explain", TWIN, "--device", "host", "--type", "f16"}});
+  run_line(&(bad_line){
+      1, "unbiased", {"explain", TWIN, "--device", "host", "--op", "max", "--sample", "bucket:8:unbiased"}});
+  run_line(&(bad_line){1, "row_crc", {"run", TWIN, "--device", "host", "--variant", "row_crc/cf=1,rows=8"}});
+  run_line(&(bad_line){1, "means no database", {"db", "check", "--db", ""}});
+  run_line(&(bad_line){1, "database", {"tune", TWIN, "--device", "host", "--db", ""}});
+}
+
+/* A database of somebody else's, one that is none: refused, and left as it is byte for byte. */
+static void bad_databases(void **state) {
+  (void)state;
+  static const char foreign[] = "These are my notes, and no database.\n";
+  char path[320];
+  snprintf(path, sizeof path, "%s/notes.txt", folder.path);
+  write_whole(path, foreign, strlen(foreign));
+  run_line(&(bad_line){1, "notes.txt", {"db", "check", "--db", path}});
+  run_line(&(bad_line){1, "notes.txt", {"tune", TWIN, "--device", "host", "-n", "8", "--db", path}});
+  run_line(&(bad_line){1, "notes.txt", {"export", "-o", "-", "--db", path}});
+  char *now = text_of(path);
+  assert_string_equal(now, foreign);
+  free(now);
+  snprintf(path, sizeof path, "%s/missing.db", folder.path);
+  run_line(&(bad_line){1, "missing.db", {"db", "list", "--db", path}});
+  assert_int_equal(access(path, F_OK), -1); /* looking makes nothing */
+}
+
+/* Dispatch works without what was learned, and says so. */
+static void broken_database_degrades(void **state) {
+  (void)state;
+  command c;
+  char path[320];
+  snprintf(path, sizeof path, "%s/notes.txt", folder.path);
+  write_whole(path, "nothing", 7);
+  command_expect(&c, &folder, 0, "run", TWIN, "--device", "host", "-n", "8", "--check", "--db", path);
+  assert_contains(c.err, "warning");
+  assert_contains(c.err, "notes.txt");
+  assert_contains(c.out, "rule");
+  assert_contains(c.out, "verified: ");
+  command_release(&c);
+}
+
+static void bad_import(void **state) {
+  (void)state;
+  char path[320], database[320];
+  snprintf(path, sizeof path, "%s/import.jsonl", folder.path);
+  snprintf(database, sizeof database, "%s/imported.db", folder.path);
+  write_whole(path, "{\"what\":\n", 9);
+  run_line(&(bad_line){1, "import.jsonl:1", {"import", path, "--db", database}});
+  run_line(&(bad_line){1, "not-there.jsonl", {"import", "not-there.jsonl", "--db", database}});
+}
+
+static void bad_templates(void **state) {
+  (void)state;
+  setenv("WARPLOOM_TEMPLATES", "/no/such/folder", 1);
+  run_line(&(bad_line){1, "/no/such/folder", {"show", "--list"}});
+  run_line(&(bad_line){1, "/no/such/folder", {"explain", TWIN, "--device", "host"}});
+  unsetenv("WARPLOOM_TEMPLATES");
+}
+
+static void full_output(void **state) {
+  (void)state;
+  if (access("/dev/full", W_OK)) skip();
+  static const char *const arguments[][3] = {{"info"}, {"stats", TWIN}, {"show", "row_naive/rows=4"}};
+  for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+    char line[1024];
+    snprintf(line, sizeof line, "'%s' %s %s >/dev/full 2>/dev/null", WLM_COMMAND, arguments[i][0],
+             arguments[i][1] ? arguments[i][1] : "");
+    assert_int_not_equal(system(line), 0);
+  }
+}
+
+static int begin(void **state) {
+  (void)state;
+  folder_make(&folder);
+  home_enter(&folder);
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  folder_remove(&folder);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bad_command_lines),
+      cmocka_unit_test(bad_files),
+      cmocka_unit_test(bad_devices_and_types),
+      cmocka_unit_test(bad_databases),
+      cmocka_unit_test(broken_database_degrades),
+      cmocka_unit_test(bad_import),
+      cmocka_unit_test(bad_templates),
+      cmocka_unit_test(full_output),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,204 @@
+/* Every command through the real binary, in the order in which a user meets them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+static test_folder folder;
+static const char matrix_text[] =
+    "%%MatrixMarket matrix coordinate real general\n5 6 7\n1 1 1.5\n1 3 2\n2 2 -1\n4 6 4\n4 1 3\n4 2 0.5\n5 5 1\n";
+
+/* A file in the folder, whose name lives until the next call. */
+static const char *small_matrix(void) {
+  const char *path = folder_file(&folder, "small.mtx");
+  write_whole(path, matrix_text, strlen(matrix_text));
+  return path;
+}
+
+static void assert_json(const char *text, const char *path, const char *expected) {
+  char *value = json_at(text, path);
+  if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s in %s", path, value, expected, text);
+  free(value);
+}
+
+static void info(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 0, "info");
+  assert_contains(c.out, wlm_version_string());
+  assert_contains(c.out, folder.path); /* the databases' paths */
+  assert_contains(c.out, "host");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "info", "--json");
+  assert_true(json_is_valid(c.out));
+  assert_json(c.out, "$.version", wlm_version_string());
+  assert_json(c.out, "$.measurements", "0");
+  command_release(&c);
+}
+
+static void help(void **state) {
+  (void)state;
+  static const char *const commands[] = {"info", "stats", "show", "tune", "run", "explain", "export", "import", "db"};
+  command c;
+  command_expect(&c, &folder, 0, "--help");
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    command one;
+    assert_contains(c.out, commands[i]);
+    command_expect(&one, &folder, 0, commands[i], "--help");
+    assert_contains(one.out, "usage: warploom");
+    assert_contains(one.out, "--device");
+    command_release(&one);
+  }
+  command_release(&c);
+  command_expect(&c, &folder, 0, "--version");
+  assert_contains(c.out, wlm_version_string());
+  command_release(&c);
+}
+
+static void stats(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 0, "stats", small_matrix());
+  assert_contains(c.out, "empty_rows   1\n");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "stats", small_matrix(), "--json");
+  assert_true(json_is_valid(c.out));
+  assert_json(c.out, "$.rows", "5");
+  assert_json(c.out, "$.cols", "6");
+  assert_json(c.out, "$.nnz", "7");
+  assert_json(c.out, "$.longest", "3");
+  assert_json(c.out, "$.values", "1");
+  command_release(&c);
+}
+
+static void show(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 0, "show", "--list");
+  assert_contains(c.out, "row_crc");
+  assert_contains(c.out, "host_row");
+  assert_contains(c.out, "carry");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "show", "row_crc/cf=2,rows=8", "--target", "cuda");
+  assert_contains(c.out, "struct wlm_args {");
+  assert_contains(c.out, "wlm_row_crc");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "show", "host_row/rows=16,tile=16"); /* the target follows from the family */
+  assert_contains(c.out, "WLM_KERNEL(wlm_host_row)");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "show", "row_sample/s=64,threads=64,rows=4", "--help");
+  command_release(&c);
+  command_expect(&c, &folder, 1, "show", "row_crc/cf=2,rows=8", "--target", "host");
+  command_release(&c);
+}
+
+static void tune_run_explain(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 0, "tune", small_matrix(), "uniform:rows=300,d=9", "-n", "16,33", "--device", "host",
+                 "--op", "mean");
+  assert_contains(c.out, "small.mtx");
+  assert_contains(c.out, "host_row/rows=16,tile=16");
+  assert_contains(c.out, "\n* ");
+  assert_contains(c.out, "choice");
+  assert_true(count_lines(c.err, "tune small n=33") > 2); /* plain progress lines */
+  command_release(&c);
+
+  command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "16,33", "--device", "host", "--op", "mean", "--check");
+  const char *last = strstr(c.out, "verified: max_rel_err=");
+  assert_non_null(last);
+  assert_string_equal(strchr(last, '\n'), "\n"); /* it is the last line */
+  assert_contains(c.out, "fingerprint");
+  command_release(&c);
+
+  command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "16", "--device", "host", "--json", "--check",
+                 "--variant", "host_nnz/nonzeros=1024,tile=16");
+  assert_true(json_is_valid(c.out));
+  assert_json(c.out, "$.runs[0].variant", "host_nnz/nonzeros=1024,tile=16");
+  assert_json(c.out, "$.runs[0].step", "named");
+  assert_json(c.out, "$.verified", "1");
+  command_release(&c);
+
+  command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "16,33", "--device", "host", "--op", "mean");
+  assert_int_equal(count_lines(c.out, "fingerprint"), 2);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "16,33", "--device", "host", "--json");
+  assert_true(json_is_valid(c.out)); /* sum was not tuned */
+  assert_json(c.out, "$[1].n", "33");
+  command_release(&c);
+
+  command_expect(&c, &folder, 0, "tune", small_matrix(), "-n", "8", "--device", "host", "--json", "--budget", "60s",
+                 "--sample", "bucket:8:kept", "--seed", "7");
+  assert_true(json_is_valid(c.out));
+  assert_json(c.out, "$.inputs[0].tuned[0].n", "8");
+  assert_json(c.out, "$.inputs[0].tuned[0].candidates[0].failed", "0");
+  command_release(&c);
+}
+
+/* After tuning: what was learned moves to another database and comes back the same. */
+static void export_import(void **state) {
+  (void)state;
+  command c;
+  char file[320], other[320], again[320];
+  snprintf(file, sizeof file, "%s/learned.jsonl", folder.path);
+  snprintf(again, sizeof again, "%s/again.jsonl", folder.path);
+  snprintf(other, sizeof other, "%s/other.db", folder.path);
+  command_expect(&c, &folder, 0, "export", "-o", file, "--format", "jsonl");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "import", file, "--db", other, "--json");
+  assert_true(json_is_valid(c.out));
+  command_release(&c);
+  command_expect(&c, &folder, 0, "import", file, "--db", other, "--json");
+  assert_json(c.out, "$.added", "0");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "export", "--db", other, "-o", again);
+  command_release(&c);
+  char *first = text_of(file), *second = text_of(again);
+  assert_true(count_lines(first, "host_row") > 2);
+  assert_string_equal(first, second);
+  command_expect(&c, &folder, 0, "export", "-o", "-");
+  assert_string_equal(c.out, first);
+  command_release(&c);
+  free(first);
+  free(second);
+
+  command_expect(&c, &folder, 0, "db", "list");
+  assert_contains(c.out, "op=mul.mean");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "list", "--json", "--db", other);
+  assert_true(json_is_valid(c.out));
+  assert_json(c.out, "$.choices[0].failed", "0");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "check");
+  assert_contains(c.out, "ok");
+  command_release(&c);
+}
+
+static int begin(void **state) {
+  (void)state;
+  folder_make(&folder);
+  home_enter(&folder);
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  folder_remove(&folder);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(info),
+      cmocka_unit_test(help),
+      cmocka_unit_test(stats),
+      cmocka_unit_test(show),
+      cmocka_unit_test(tune_run_explain),
+      cmocka_unit_test(export_import),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,99 @@
+#include "support/command.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <spawn.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+extern char **environ;
+
+void home_enter(const test_folder *folder) {
+  static const char *const places[][2] = {{"HOME", ""}, {"XDG_DATA_HOME", "/data"}, {"XDG_CACHE_HOME", "/cache"}};
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    char path[320];
+    snprintf(path, sizeof path, "%s%s", folder->path, places[i][1]);
+    assert_int_equal(setenv(places[i][0], path, 1), 0);
+  }
+  unsetenv("WARPLOOM_TEMPLATES");
+}
+
+void command_start(command *c, const test_folder *folder, const char *const argv[]) {
+  static int count;
+  posix_spawn_file_actions_t actions;
+  *c = (command){0};
+  snprintf(c->out_path, sizeof c->out_path, "%s/out-%d", folder->path, count);
+  snprintf(c->err_path, sizeof c->err_path, "%s/err-%d", folder->path, count++);
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, c->out_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, c->err_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  assert_int_equal(posix_spawn(&c->process, argv[0], &actions, NULL, (char *const *)argv, environ), 0);
+  posix_spawn_file_actions_destroy(&actions);
+}
+
+char *text_of(const char *path) {
+  size_t size = 0, got, capacity = 1 << 16;
+  char *text = malloc(capacity);
+  FILE *file = fopen(path, "r");
+  while (file && (got = fread(text + size, 1, capacity - size - 1, file)) > 0) {
+    size += got;
+    if (capacity - size < 2) text = realloc(text, capacity *= 2);
+  }
+  text[size] = 0;
+  if (file) fclose(file);
+  return text;
+}
+
+void command_wait(command *c) {
+  int state;
+  assert_int_equal(waitpid(c->process, &state, 0), c->process);
+  c->code = WIFEXITED(state) ? WEXITSTATUS(state) : -WTERMSIG(state);
+  c->out = text_of(c->out_path);
+  c->err = text_of(c->err_path);
+}
+
+void command_release(command *c) {
+  free(c->out);
+  free(c->err);
+  c->out = c->err = NULL;
+}
+
+int64_t count_lines(const char *text, const char *part) {
+  int64_t count = 0;
+  for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
+    const char *found = strstr(text, part);
+    count += found && found < end;
+  }
+  return count;
+}
+
+static char *ask(const char *sql, const char *text, const char *path) {
+  sqlite3 *db;
+  sqlite3_stmt *statement;
+  char *answer = NULL;
+  assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+  assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+  sqlite3_bind_text(statement, 1, text, -1, SQLITE_STATIC);
+  if (path) sqlite3_bind_text(statement, 2, path, -1, SQLITE_STATIC);
+  if (sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_text(statement, 0))
+    answer = strdup((const char *)sqlite3_column_text(statement, 0));
+  sqlite3_finalize(statement);
+  sqlite3_close(db);
+  return answer;
+}
+
+int json_is_valid(const char *text) {
+  char *answer = ask("SELECT json_valid(?1)", text, NULL);
+  int valid = answer && !strcmp(answer, "1");
+  free(answer);
+  return valid;
+}
+
+char *json_at(const char *text, const char *path) { return ask("SELECT json_extract(?1, ?2)", text, path); }
