@@ -1,0 +1,364 @@
+/* Every function of the cuda device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/memory.h"
+#include "generator/generator.h"
+#include "runtime/devices.h"
+#include "runtime/dispatch/plan.h"
+#include "support/gpu.h"
+#include "support/kernel_check.h"
+
+#define OK(expression)                                                                                        \
+  do {                                                                                                        \
+    wlm_status status_ = (expression);                                                                        \
+    if (status_ != WLM_OK) fail_msg("%s: %s: %s", #expression, wlm_status_name(status_), wlm_error_detail()); \
+  } while (0)
+
+/* 4 x 5; row 1 is empty; B's row 4 is referenced by nobody. */
+enum { ROWS = 4, COLS = 5, NNZ = 6, N = 3 };
+static const int32_t rowptr32[] = {0, 2, 2, 5, 6};
+static const int64_t rowptr64[] = {0, 2, 2, 5, 6};
+static const int32_t colind[] = {0, 2, 3, 1, 1, 0};
+static const float values[] = {1, 2, -1, 0.5f, 4, 3};
+static const float b[COLS * N] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 99, 99, 99};
+static const float expected[ROWS * N] = {15, 18, 21, 0, 0, 0, 8, 11.5f, 15, 3, 6, 9};
+
+typedef struct product {
+  wlm_csr csr;
+  wlm_spec spec;
+  void *rowptr, *colind, *values, *b, *c;
+  void *kernels[WLM_MAX_PASSES];
+  wlm_module *module;
+  wlm_plan plan;
+} product;
+
+static void *on_device(const void *from, size_t size) {
+  wlm_device *device = test_gpu();
+  void *memory;
+  OK(device->ops->allocate(device, size, &memory));
+  OK(device->ops->copy_in(device, memory, from, size));
+  return memory;
+}
+
+static void product_make(wlm_index rowptr_type, product *p) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  const int wide = rowptr_type == WLM_I64;
+  float c[ROWS * N];
+  *p = (product){.csr = WLM_CSR_INIT};
+  memset(c, 0xff, sizeof c);
+  p->rowptr = wide ? on_device(rowptr64, sizeof rowptr64) : on_device(rowptr32, sizeof rowptr32);
+  p->colind = on_device(colind, sizeof colind);
+  p->values = on_device(values, sizeof values);
+  p->b = on_device(b, sizeof b);
+  p->c = on_device(c, sizeof c);
+  p->csr.rows = ROWS;
+  p->csr.cols = COLS;
+  p->csr.nnz = NNZ;
+  p->csr.rowptr = p->rowptr;
+  p->csr.colind = p->colind;
+  p->csr.values = p->values;
+  p->csr.rowptr_type = rowptr_type;
+  problem.n = N;
+  OK(wlm_spec_make(&problem, &p->csr, &p->spec));
+}
+
+static void product_release(product *p) {
+  wlm_device *device = test_gpu();
+  void *const all[] = {p->rowptr, p->colind, p->values, p->b, p->c};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) device->ops->release(device, all[i]);
+  device->ops->unload(device, p->module);
+}
+
+static void emit(const char *variant, const wlm_spec *spec, wlm_program *program) {
+  wlm_generator *generator;
+  OK(wlm_generator_create(NULL, &generator));
+  OK(wlm_generator_emit(generator, variant, spec, &test_gpu()->info.limits, program));
+  wlm_generator_destroy(generator);
+}
+
+/* The plan of a variant, or of what the library carries where variant is NULL. */
+static void product_load(product *p, const char *variant) {
+  wlm_device *device = test_gpu();
+  wlm_program program = {0};
+  if (variant) {
+    void *image;
+    size_t size;
+    emit(variant, &p->spec, &program);
+    OK(device->ops->compile(device, &program, &image, &size));
+    OK(device->ops->load(device, &program, image, size, p->kernels, &p->module));
+    wlm_free(image);
+  } else {
+    OK(device->ops->load_builtin(device, &p->spec, &program, p->kernels, &p->module));
+    assert_null(program.source);
+  }
+  OK(wlm_plan_fill(&p->plan, device, &program, p->kernels, &p->csr, &p->spec));
+  assert_int_equal(wlm_plan_workspace_size(&p->plan), 0);
+  wlm_program_release(&program);
+}
+
+static void product_check(const product *p) {
+  float c[ROWS * N];
+  OK(test_gpu()->ops->copy_out(test_gpu(), c, p->c, sizeof c));
+  for (int i = 0; i < ROWS * N; i++)
+    if (c[i] != expected[i]) fail_msg("C[%d] is %g, not %g", i, (double)c[i], (double)expected[i]);
+}
+
+/* ---- what it says of itself ------------------------------------------------------------------------ */
+
+static void tells_what_it_is(void **state) {
+  (void)state;
+  const wlm_device_info *info = &test_gpu()->info;
+  char arch[32];
+  snprintf(arch, sizeof arch, "sm_%d", info->limits.arch);
+  print_message("%s, %s, %s, %s, %d processors, %lld KB shared, %lld MB L2, %lld MB\n", info->name, info->arch,
+                info->driver, info->compiler, info->limits.processors, (long long)info->limits.shared_bytes >> 10,
+                (long long)info->l2_bytes >> 20, (long long)info->memory_bytes >> 20);
+  assert_string_equal(info->kind, "cuda");
+  assert_string_equal(info->arch, arch);
+  assert_memory_equal(info->driver, "CUDA 1", 6);
+  assert_true(info->name[0] != 0);
+  assert_int_equal(info->limits.target, WLM_TARGET_CUDA);
+  assert_in_range(info->limits.arch, 50, 999);
+  assert_true(info->limits.threads_per_block >= 1024 && info->limits.shared_bytes >= 48 << 10);
+  assert_true(info->limits.processors > 0 && info->memory_bytes > 0 && info->l2_bytes > 0);
+}
+
+static void no_such_ordinal(void **state) {
+  (void)state;
+  wlm_device *device = test_gpu();
+  assert_int_equal(wlm_device_open("cuda:4000", &device), WLM_ERR_NO_DEVICE);
+  assert_null(device);
+  assert_non_null(strstr(wlm_error_detail(), "cuda:4000"));
+}
+
+static void opens_twice(void **state) {
+  (void)state;
+  wlm_device *first = test_gpu(), *second;
+  OK(wlm_device_open("cuda:0", &second));
+  assert_ptr_not_equal(first, second);
+  second->ops->close(second);
+  OK(first->ops->synchronize(first, NULL));
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------- */
+
+static void memory_is_aligned_and_holds(void **state) {
+  (void)state;
+  wlm_device *device = test_gpu();
+  unsigned char in[1000], out[1000];
+  void *memory, *empty;
+  for (size_t i = 0; i < sizeof in; i++) in[i] = (unsigned char)(i * 7);
+  OK(device->ops->allocate(device, sizeof in, &memory));
+  OK(device->ops->allocate(device, 0, &empty));
+  assert_int_equal((uintptr_t)memory % 256, 0);
+  OK(device->ops->copy_in(device, memory, in, sizeof in));
+  OK(device->ops->fill(device, (char *)memory + 10, 0xab, 20));
+  OK(device->ops->copy_out(device, out, memory, sizeof out));
+  memset(in + 10, 0xab, 20);
+  assert_memory_equal(in, out, sizeof in);
+  OK(device->ops->copy_in(device, memory, NULL, 0));
+  OK(device->ops->copy_out(device, NULL, memory, 0));
+  OK(device->ops->fill(device, memory, 0, 0));
+  device->ops->release(device, memory);
+  device->ops->release(device, empty);
+  device->ops->release(device, NULL);
+}
+
+static void too_much_memory_is_refused(void **state) {
+  (void)state;
+  wlm_device *device = test_gpu();
+  void *memory = &memory;
+  assert_int_equal(device->ops->allocate(device, (size_t)device->info.memory_bytes * 4, &memory),
+                   WLM_ERR_OUT_OF_MEMORY);
+  assert_null(memory);
+  assert_non_null(strstr(wlm_error_detail(), "CUDA_ERROR_OUT_OF_MEMORY"));
+}
+
+/* ---- code ------------------------------------------------------------------------------------------ */
+
+static void a_family_gives_the_right_result(void **state) {
+  (void)state;
+  static const char *const variants[] = {"row_naive/columns=32,rows=4,axis=units", "row_crc/cf=1,rows=4"};
+  test_gpu();
+  for (size_t i = 0; i < 2 * sizeof variants / sizeof *variants; i++) {
+    product p;
+    product_make(i % 2 ? WLM_I64 : WLM_I32, &p);
+    product_load(&p, variants[i / 2]);
+    OK(wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
+    OK(test_gpu()->ops->synchronize(test_gpu(), NULL));
+    product_check(&p);
+    product_release(&p);
+  }
+}
+
+static void built_in_code_needs_no_compiler(void **state) {
+  (void)state;
+  test_gpu();
+  for (int type = WLM_I32; type <= WLM_I64; type++) {
+    product p;
+    product_make((wlm_index)type, &p);
+    product_load(&p, NULL);
+    OK(wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
+    product_check(&p);
+    product_release(&p);
+  }
+}
+
+static void built_in_code_does_not_cover_all(void **state) {
+  (void)state;
+  wlm_device *device = test_gpu();
+  wlm_program program = {0};
+  product p;
+  product_make(WLM_I32, &p);
+  p.spec.problem.reduce = WLM_MAX;
+  assert_int_equal(device->ops->load_builtin(device, &p.spec, &program, p.kernels, &p.module), WLM_ERR_NO_COMPILER);
+  assert_non_null(strstr(wlm_error_detail(), "mul.max"));
+  product_release(&p);
+}
+
+static void what_is_no_code_is_refused(void **state) {
+  (void)state;
+  static const char broken[] = ".version 8.0\n.target sm_80\n.address_size 64\nbogus\n";
+  wlm_device *device = test_gpu();
+  wlm_program program;
+  product p;
+  void *image;
+  size_t size;
+  product_make(WLM_I32, &p);
+  emit("row_crc/cf=1,rows=4", &p.spec, &program);
+  assert_int_equal(device->ops->load(device, &program, broken, sizeof broken, p.kernels, &p.module), WLM_ERR_DEVICE);
+  assert_non_null(strstr(wlm_error_detail(), "row_crc/cf=1,rows=4"));
+  OK(device->ops->compile(device, &program, &image, &size));
+  strcpy(program.passes[0].kernel, "wlm_nobody");
+  assert_int_equal(device->ops->load(device, &program, image, size, p.kernels, &p.module), WLM_ERR_DEVICE);
+  assert_non_null(strstr(wlm_error_detail(), "wlm_nobody"));
+  assert_null(p.module);
+  wlm_free(image);
+  wlm_program_release(&program);
+  product_release(&p);
+}
+
+static void bad_launch_is_told_and_forgotten(void **state) {
+  (void)state;
+  product p;
+  test_gpu();
+  product_make(WLM_I32, &p);
+  product_load(&p, "row_crc/cf=1,rows=4");
+  wlm_launch launch = p.plan.launches[0];
+  launch.threads = 1 << 20;
+  assert_int_equal(test_gpu()->ops->launch(test_gpu(), &launch, &p.plan.args, NULL), WLM_ERR_DEVICE);
+  assert_non_null(strstr(wlm_error_detail(), "1048576 threads"));
+  OK(wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
+  product_check(&p);
+  product_release(&p);
+}
+
+/* A block's dynamic shared memory beyond 48 KB has to be asked for. */
+static void large_shared_memory(void **state) {
+  (void)state;
+  wlm_device *device = test_gpu();
+  wlm_generator *generator;
+  wlm_names names;
+  product p;
+  int checked = 0;
+  product_make(WLM_I32, &p);
+  p.spec.problem.sample = WLM_SAMPLE_BUCKET;
+  p.spec.problem.sample_width = 2304;
+  OK(wlm_generator_create(NULL, &generator));
+  OK(wlm_generator_candidates(generator, &p.spec, &device->info.limits, &names));
+  for (int64_t i = 0; i < names.count; i++) {
+    wlm_program program;
+    OK(wlm_generator_emit(generator, names.names[i], &p.spec, &device->info.limits, &program));
+    if (program.passes[0].shared_bytes > 48 << 10) {
+      kernel_check check = {.device = device, .spec = &p.spec, .runs = 1, .seed = 7};
+      OK(kernel_check_program(&check, &program));
+      checked++;
+    }
+    wlm_program_release(&program);
+  }
+  assert_true(checked > 0);
+  wlm_names_release(&names);
+  wlm_generator_destroy(generator);
+  product_release(&p);
+}
+
+/* ---- timer ----------------------------------------------------------------------------------------- */
+
+typedef struct counted {
+  product *product;
+  int calls, fail_at, block_at; /* number of the call that fails, that waits; 0 = none */
+} counted;
+
+static wlm_status enqueue(void *user, void *stream) {
+  counted *c = user;
+  if (++c->calls == c->fail_at) return wlm_fail(WLM_ERR_INTERNAL, "call %d", c->calls);
+  if (c->calls == c->block_at) {
+    wlm_status status = test_gpu()->ops->synchronize(test_gpu(), stream);
+    if (status != WLM_OK) return status;
+  }
+  return wlm_plan_execute(&c->product->plan, c->product->b, c->product->c, NULL, stream);
+}
+
+static void timer_replays_a_graph(void **state) {
+  (void)state;
+  wlm_device *device = test_gpu();
+  wlm_timer *timer;
+  product p;
+  counted c = {.product = &p};
+  double seconds = 0;
+  product_make(WLM_I32, &p);
+  product_load(&p, "row_crc/cf=1,rows=4");
+  OK(device->ops->timer_create(device, enqueue, &c, 50, &timer));
+  int captured = c.calls;
+  assert_in_range(captured, 50, 60);
+  OK(device->ops->fill(device, p.c, 0xff, sizeof expected));
+  OK(device->ops->timer_sample(timer, &seconds));
+  assert_true(seconds > 0 && seconds < 1);
+  assert_int_equal(c.calls, captured); /* replayed, not enqueued again */
+  product_check(&p);
+  device->ops->timer_destroy(timer);
+  product_release(&p);
+}
+
+static void failed_capture_leaves_no_trace(void **state) {
+  (void)state;
+  wlm_device *device = test_gpu();
+  wlm_timer *timer;
+  product p;
+  counted fails = {.product = &p, .fail_at = 4}, blocks = {.product = &p, .block_at = 4};
+  product_make(WLM_I32, &p);
+  product_load(&p, "row_crc/cf=1,rows=4");
+  assert_int_equal(device->ops->timer_create(device, enqueue, &fails, 9, &timer), WLM_ERR_INTERNAL);
+  assert_null(timer);
+  assert_string_equal(wlm_error_detail(), "call 4");
+  assert_int_equal(device->ops->timer_create(device, enqueue, &blocks, 9, &timer), WLM_ERR_DEVICE);
+  assert_null(timer);
+  assert_non_null(strstr(wlm_error_detail(), "CAPTURE"));
+  OK(wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
+  product_check(&p);
+  product_release(&p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tells_what_it_is),
+      cmocka_unit_test(no_such_ordinal),
+      cmocka_unit_test(opens_twice),
+      cmocka_unit_test(memory_is_aligned_and_holds),
+      cmocka_unit_test(too_much_memory_is_refused),
+      cmocka_unit_test(a_family_gives_the_right_result),
+      cmocka_unit_test(built_in_code_needs_no_compiler),
+      cmocka_unit_test(built_in_code_does_not_cover_all),
+      cmocka_unit_test(what_is_no_code_is_refused),
+      cmocka_unit_test(bad_launch_is_told_and_forgotten),
+      cmocka_unit_test(large_shared_memory),
+      cmocka_unit_test(timer_replays_a_graph),
+      cmocka_unit_test(failed_capture_leaves_no_trace),
+  };
+  return cmocka_run_group_tests(tests, NULL, test_gpu_close);
+}

@@ -1,0 +1,57 @@
+/* The covering set of variants, each checked on the GPU as the simt tests check it without one. Several threads at
+ * once, so the device is used concurrently all the while. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/covering.h"
+#include "support/gpu.h"
+#include "support/kernel_check.h"
+#include "support/require.h"
+
+enum { MOST_REPORTED = 20 };
+
+static wlm_status check_entry(wlm_device *device, wlm_generator *generator, const covering_entry *entry) {
+  wlm_program program;
+  kernel_check check = {.device = device, .spec = &entry->spec, .runs = 3, .seed = 11};
+  wlm_status status = wlm_generator_emit(generator, entry->variant, &entry->spec, &device->info.limits, &program);
+  if (status != WLM_OK) return status;
+  status = kernel_check_program(&check, &program);
+  wlm_program_release(&program);
+  return status;
+}
+
+static void every_family_is_right(void **state) {
+  (void)state;
+  wlm_device *device = test_gpu();
+  wlm_generator *generator;
+  covering set;
+  int64_t failures = 0;
+  test_needs_nvrtc();
+  assert_int_equal(wlm_generator_create(NULL, &generator), WLM_OK);
+  assert_int_equal(covering_make(generator, &device->info.limits, 1, &set), WLM_OK);
+  assert_true(set.count > 0);
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t i = 0; i < set.count; i++) {
+    if (check_entry(device, generator, &set.entries[i]) == WLM_OK) continue;
+#pragma omp critical
+    if (++failures <= MOST_REPORTED) {
+      char what[512];
+      covering_describe(&set.entries[i], what, sizeof what);
+      print_error("%s: %s\n", what, wlm_error_detail());
+    }
+  }
+  print_message("%lld variants checked on %s\n", (long long)set.count, device->info.name);
+  assert_int_equal(failures, 0);
+  covering_release(&set);
+  wlm_generator_destroy(generator);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_family_is_right)};
+  return cmocka_run_group_tests(tests, NULL, test_gpu_close);
+}

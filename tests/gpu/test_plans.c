@@ -1,0 +1,207 @@
+/* The public interface on a GPU: every candidate for a skewed matrix, one plan on many streams at once, tuned and
+ * untuned calls, and the road without a compiler. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "matrix/twin.h"
+#include "support/gpu.h"
+#include "tuner/upload.h"
+#include "tuner/verify.h"
+
+#define OK(expression)                                                                                        \
+  do {                                                                                                        \
+    wlm_status status_ = (expression);                                                                        \
+    if (status_ != WLM_OK) fail_msg("%s: %s: %s", #expression, wlm_status_name(status_), wlm_error_detail()); \
+  } while (0)
+
+typedef struct fixture {
+  wlm_context *context;
+  wlm_device *device; /* the context's */
+  wlm_csr_host csr;
+  wlm_upload upload;
+} fixture;
+
+static void fixture_make(const char *matrix, fixture *f) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  *f = (fixture){0};
+  test_gpu();
+  options.device = "cuda";
+  options.database = options.system_database = options.kernel_cache = "";
+  OK(wlm_context_create(&options, &f->context));
+  assert_string_equal(wlm_context_device_kind(f->context), "cuda");
+  f->device = wlm_context_device(f->context);
+  OK(wlm_twin_make(matrix, &f->csr));
+  OK(wlm_upload_create(f->context, &f->csr, WLM_I32, &f->upload));
+}
+
+static void fixture_release(fixture *f) {
+  wlm_upload_release(&f->upload);
+  wlm_csr_host_release(&f->csr);
+  wlm_context_destroy(f->context);
+}
+
+static wlm_problem problem_of(int64_t n, wlm_reduce reduce) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = n;
+  problem.reduce = reduce;
+  return problem;
+}
+
+static void check_candidates(fixture *f, const wlm_problem *problem) {
+  wlm_operands operands;
+  wlm_verifier *verifier;
+  wlm_names names;
+  OK(wlm_operands_create(f->context, f->upload.matrix, problem, 5, &operands));
+  OK(wlm_verifier_create(&operands, 5, &verifier));
+  OK(wlm_generator_candidates(wlm_context_generator(f->context), &operands.spec, &f->device->info.limits, &names));
+  assert_true(names.count > 1);
+  for (int64_t i = 0; i < names.count; i++) {
+    wlm_plan *plan;
+    double error;
+    OK(wlm_plan_create_variant(f->context, f->upload.matrix, problem, names.names[i], &plan));
+    assert_string_equal(wlm_plan_variant(plan), names.names[i]);
+    OK(wlm_operands_bind(&operands, plan));
+    if (wlm_verify(verifier, plan, &error) != WLM_OK) fail_msg("%s: %s", names.names[i], wlm_error_detail());
+    wlm_plan_destroy(plan);
+  }
+  wlm_names_release(&names);
+  wlm_verifier_destroy(verifier);
+  wlm_operands_release(&operands);
+}
+
+static void every_candidate_on_a_skewed_matrix(void **state) {
+  (void)state;
+  fixture f;
+  fixture_make("twin:arxiv,scale=0.02", &f);
+  static const wlm_reduce reductions[] = {WLM_SUM, WLM_MEAN, WLM_MAX};
+  for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++) {
+    wlm_problem problem = problem_of(33, reductions[i]);
+    check_candidates(&f, &problem);
+  }
+  wlm_problem sampled = problem_of(64, WLM_SUM);
+  sampled.sample = WLM_SAMPLE_FASTRAND;
+  sampled.sample_width = 16;
+  check_candidates(&f, &sampled);
+  fixture_release(&f);
+}
+
+/* ---- one plan, many streams ------------------------------------------------------------------------ */
+
+typedef struct stream_user {
+  fixture *f;
+  const wlm_plan *plan;
+  const void *b;
+  void *c, *workspace;
+  wlm_status status;
+  char detail[256];
+} stream_user;
+
+static wlm_status enqueue(void *user, void *stream) {
+  const stream_user *u = user;
+  return wlm_plan_execute(u->plan, u->b, u->c, u->workspace, stream);
+}
+
+/* A timer has a stream of its own, which waits for no other. */
+static void *use_a_stream(void *user) {
+  stream_user *u = user;
+  wlm_device *device = u->f->device;
+  wlm_timer *timer;
+  u->status = device->ops->timer_create(device, enqueue, u, 20, &timer);
+  for (int i = 0; i < 10 && u->status == WLM_OK; i++) {
+    double seconds;
+    u->status = device->ops->timer_sample(timer, &seconds);
+  }
+  if (u->status != WLM_OK) strncpy(u->detail, wlm_error_detail(), sizeof u->detail - 1);
+  if (timer) device->ops->timer_destroy(timer);
+  return NULL;
+}
+
+static void one_plan_on_many_streams(void **state) {
+  (void)state;
+  enum { STREAMS = 6 };
+  fixture f;
+  wlm_operands operands;
+  wlm_verifier *verifier;
+  wlm_plan *plan;
+  stream_user users[STREAMS];
+  pthread_t threads[STREAMS];
+  double error;
+  fixture_make("twin:arxiv,scale=0.05", &f);
+  wlm_problem problem = problem_of(64, WLM_SUM);
+  problem.deterministic = 1;
+  OK(wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
+  OK(wlm_operands_create(f.context, f.upload.matrix, &problem, 9, &operands));
+  OK(wlm_verifier_create(&operands, 9, &verifier));
+  OK(wlm_operands_bind(&operands, plan));
+  OK(wlm_verify(verifier, plan, &error));
+  size_t size = operands.c.size, workspace = wlm_plan_workspace_size(plan);
+  char *right = malloc(size), *found = malloc(size);
+  assert_true(right && found);
+  OK(f.device->ops->copy_out(f.device, right, operands.c.memory, size));
+  for (int i = 0; i < STREAMS; i++) {
+    users[i] = (stream_user){.f = &f, .plan = plan, .b = operands.b.memory};
+    OK(f.device->ops->allocate(f.device, size, &users[i].c));
+    OK(f.device->ops->fill(f.device, users[i].c, 0xff, size));
+    if (workspace) OK(f.device->ops->allocate(f.device, workspace, &users[i].workspace));
+  }
+  for (int i = 0; i < STREAMS; i++) assert_int_equal(pthread_create(&threads[i], NULL, use_a_stream, &users[i]), 0);
+  for (int i = 0; i < STREAMS; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < STREAMS; i++) {
+    if (users[i].status != WLM_OK) fail_msg("stream %d: %s", i, users[i].detail);
+    OK(f.device->ops->copy_out(f.device, found, users[i].c, size));
+    assert_memory_equal(found, right, size); /* the same bits */
+    f.device->ops->release(f.device, users[i].c);
+    f.device->ops->release(f.device, users[i].workspace);
+  }
+  free(right);
+  free(found);
+  wlm_verifier_destroy(verifier);
+  wlm_operands_release(&operands);
+  wlm_plan_destroy(plan);
+  fixture_release(&f);
+}
+
+/* ---- the simplest calls ---------------------------------------------------------------------------- */
+
+static void one_call(void **state) {
+  (void)state;
+  fixture f;
+  wlm_operands operands;
+  wlm_verifier *verifier;
+  fixture_make("uniform:rows=3000,d=7", &f);
+  wlm_problem problem = problem_of(48, WLM_SUM);
+  OK(wlm_operands_create(f.context, f.upload.matrix, &problem, 3, &operands));
+  OK(wlm_verifier_create(&operands, 3, &verifier));
+  OK(wlm_operands_poison(&operands));
+  OK(wlm_spmm(f.context, wlm_matrix_csr(f.upload.matrix), &problem, operands.b.memory, operands.c.memory, NULL));
+  float *c = malloc(operands.c.size), *again = malloc(operands.c.size);
+  assert_true(c && again);
+  OK(f.device->ops->copy_out(f.device, c, operands.c.memory, operands.c.size));
+  wlm_plan *plan;
+  double error;
+  OK(wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
+  OK(wlm_operands_bind(&operands, plan));
+  OK(wlm_verify(verifier, plan, &error));
+  OK(f.device->ops->copy_out(f.device, again, operands.c.memory, operands.c.size));
+  assert_memory_equal(c, again, operands.c.size);
+  free(c);
+  free(again);
+  wlm_plan_destroy(plan);
+  wlm_verifier_destroy(verifier);
+  wlm_operands_release(&operands);
+  fixture_release(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_candidate_on_a_skewed_matrix),
+      cmocka_unit_test(one_plan_on_many_streams),
+      cmocka_unit_test(one_call),
+  };
+  return cmocka_run_group_tests(tests, NULL, test_gpu_close);
+}

@@ -1,0 +1,27 @@
+#include "support/gpu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "runtime/devices.h"
+#include "support/require.h"
+
+static wlm_device *gpu;
+
+wlm_device *test_gpu(void) {
+  wlm_status status = gpu ? WLM_OK : wlm_device_open("cuda", &gpu);
+  if (status == WLM_ERR_NO_DEVICE) test_missing("gpu", "GPU", wlm_error_detail());
+  if (status != WLM_OK) fail_msg("%s: %s", wlm_status_name(status), wlm_error_detail());
+  return gpu;
+}
+
+int test_gpu_close(void **state) {
+  (void)state;
+  if (gpu) gpu->ops->close(gpu);
+  gpu = NULL;
+  return 0;
+}

@@ -1,0 +1,12 @@
+/* The first GPU, opened once for a test program. */
+#ifndef WLM_TESTS_GPU_H
+#define WLM_TESTS_GPU_H
+
+#include "runtime/dispatch/device.h"
+
+/* The device; test_missing("gpu", ...) where there is none, a failure where it is there and does not open. */
+wlm_device *test_gpu(void);
+/* Group teardown for cmocka: closes it. */
+int test_gpu_close(void **state);
+
+#endif
