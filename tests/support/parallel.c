@@ -1,6 +1,7 @@
 #include "support/parallel.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/text.h"
+
 enum { MAX_WORKERS = 64, ENOUGH_FAILURES = 8 };
+
+/* cmocka turns a crash into a failed test and jumps on, which in a child would run the rest of the parent's tests.
+ * Children get back the handlers that the process began with, which are the sanitizer's where there is one. */
+static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+enum { CRASH_SIGNALS = sizeof crash_signals / sizeof *crash_signals };
+static struct sigaction first_handlers[CRASH_SIGNALS];
+
+__attribute__((constructor)) static void keep_handlers(void) {
+  for (int i = 0; i < CRASH_SIGNALS; i++) sigaction(crash_signals[i], NULL, &first_handlers[i]);
+}
+
+static pid_t fork_child(void) {
+  fflush(NULL);
+  pid_t child = fork();
+  for (int i = 0; child == 0 && i < CRASH_SIGNALS; i++) sigaction(crash_signals[i], &first_handlers[i], NULL);
+  return child;
+}
+
+/* ---- many ------------------------------------------------------------------------------------ */
 
 typedef struct shared {
   _Atomic int64_t next, failures;
@@ -24,8 +46,7 @@ typedef struct job {
 } job;
 
 static pid_t start(const job *j, int worker) {
-  fflush(NULL);
-  pid_t child = fork();
+  pid_t child = fork_child();
   if (child) return child;
   for (;;) {
     int64_t index = atomic_fetch_add(&j->shared->next, 1);
@@ -66,4 +87,30 @@ int64_t test_in_parallel(int64_t count, int (*one)(void *user, int64_t index),
   int64_t failures = memory->failures;
   munmap(memory, sizeof *memory);
   return failures;
+}
+
+/* ---- one ------------------------------------------------------------------------------------- */
+
+int test_in_child(int (*act)(const void *user), const void *user, char **said) {
+  int pipes[2], state = 0;
+  wlm_text text = {0};
+  char piece[4096];
+  if (pipe(pipes)) abort();
+  pid_t child = fork_child();
+  if (child < 0) abort();
+  if (child == 0) {
+    dup2(pipes[1], STDERR_FILENO);
+    close(pipes[0]);
+    close(pipes[1]);
+    _exit(act(user));
+  }
+  close(pipes[1]);
+  for (ssize_t got; (got = read(pipes[0], piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR);)
+    if (got > 0) wlm_text_append(&text, piece, (size_t)got);
+  close(pipes[0]);
+  while (waitpid(child, &state, 0) < 0 && errno == EINTR)
+    ;
+  wlm_text_append(&text, "", 0);
+  if (wlm_text_take(&text, said) != WLM_OK) abort();
+  return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }

@@ -1,4 +1,4 @@
-/* Many independent checks over all cores, each in a process that may die. */
+/* Checks in processes of their own: many at once, or such as may die. */
 #ifndef WLM_TESTS_PARALLEL_H
 #define WLM_TESTS_PARALLEL_H
 
@@ -9,5 +9,9 @@
  * reported with describe(user, i), and is replaced. Returns the number of failures; gives up after a few. */
 int64_t test_in_parallel(int64_t count, int (*one)(void *user, int64_t index),
                          void (*describe)(void *user, int64_t index), void *user);
+
+/* Calls act(user) in a child. Its exit status, or 128 + the signal that ended it; *said is what it wrote to stderr,
+ * to be released with wlm_free. */
+int test_in_child(int (*act)(const void *user), const void *user, char **said);
 
 #endif
