@@ -22,6 +22,7 @@ void home_enter(const test_folder *folder) {
     assert_int_equal(setenv(places[i][0], path, 1), 0);
   }
   unsetenv("WARPLOOM_TEMPLATES");
+  setenv("OMP_WAIT_POLICY", "passive", 1); /* threads of several processes would spin against each other */
 }
 
 void command_start(command *c, const test_folder *folder, const char *const argv[]) {

@@ -1,0 +1,161 @@
+/* tune -> store -> another process -> dispatch. The tuner is the command, this process is the other one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "db/choice.h"
+#include "matrix/input.h"
+#include "support/command.h"
+#include "tuner/upload.h"
+
+#define TUNED   "uniform:rows=600,d=9"
+#define ALIKE   "uniform:rows=620,d=9,seed=3"
+#define UNALIKE "uniform:rows=20,d=1"
+enum { N = 24 };
+
+static test_folder folder;
+static char database[320];
+
+/* Plans a product of the matrix with what the database knows; gives the variant and what explain says. */
+static void plan_for(const char *input, const char *database_path, char variant[WLM_VARIANT_NAME], char **why) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  wlm_csr_host csr = {0};
+  wlm_upload upload;
+  wlm_plan *plan;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = N;
+  options.device = "host";
+  options.database = database_path;
+  options.system_database = "";
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  assert_status(WLM_OK, wlm_input_read(input, &csr));
+  assert_status(WLM_OK, wlm_upload_create(context, &csr, WLM_I32, &upload));
+  assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  snprintf(variant, WLM_VARIANT_NAME, "%s", wlm_plan_variant(plan));
+  assert_status(WLM_OK, wlm_plan_explain(plan, 1, why));
+  assert_true(json_is_valid(*why));
+  wlm_plan_destroy(plan);
+  wlm_upload_release(&upload);
+  wlm_csr_host_release(&csr);
+  wlm_context_destroy(context);
+}
+
+static void assert_step(const char *why, const char *expected) {
+  char *step = json_at(why, "$.step");
+  assert_non_null(step);
+  assert_string_equal(step, expected);
+  free(step);
+}
+
+/* The winner by the measurements themselves. */
+static void winner(char variant[WLM_VARIANT_NAME], char loser[WLM_VARIANT_NAME]) {
+  wlm_store *store;
+  wlm_measurement_record *records;
+  wlm_choices choices;
+  int64_t count;
+  assert_status(WLM_OK, wlm_store_open(database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlm_store_load(store, NULL, &records, &count));
+  assert_status(WLM_OK, wlm_choices_make(records, count, &choices));
+  assert_int_equal(choices.matrix_count, 1);
+  const wlm_choice *c = choices.matrices;
+  assert_true(c->count > 2);
+  snprintf(variant, WLM_VARIANT_NAME, "%s", c->candidates[0].variant);
+  snprintf(loser, WLM_VARIANT_NAME, "%s", c->candidates[c->count - 1].variant);
+  wlm_choices_release(&choices);
+  wlm_measurements_free(records, count);
+  wlm_store_close(store);
+}
+
+static void tuned_winner_is_dispatched(void **state) {
+  (void)state;
+  char best[WLM_VARIANT_NAME], worst[WLM_VARIANT_NAME], variant[WLM_VARIANT_NAME], *why;
+  command c;
+  command_expect(&c, &folder, 0, "tune", TUNED, "-n", "24", "--device", "host", "--db", database);
+  command_release(&c);
+  winner(best, worst);
+
+  plan_for(TUNED, database, variant, &why);
+  assert_string_equal(variant, best);
+  assert_step(why, "fingerprint");
+  wlm_string_free(why);
+
+  plan_for(ALIKE, database, variant, &why);
+  assert_string_equal(variant, best);
+  assert_step(why, "bucket");
+  wlm_string_free(why);
+
+  plan_for(UNALIKE, database, variant, &why);
+  assert_step(why, "rule");
+  wlm_string_free(why);
+
+  plan_for(TUNED, "", variant, &why);
+  assert_step(why, "rule");
+  wlm_string_free(why);
+
+  command_expect(&c, &folder, 0, "explain", TUNED, "-n", "24", "--device", "host", "--db", database);
+  assert_contains(c.out, best);
+  assert_contains(c.out, "fingerprint");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "run", TUNED, "-n", "24", "--device", "host", "--db", database, "--check");
+  assert_contains(c.out, best);
+  assert_contains(c.out, "verified: max_rel_err=");
+  command_release(&c);
+}
+
+static wlm_status find_variant(void *user, const char *id, const wlm_measurement_record *record) {
+  wlm_measurement_record *wanted = user;
+  (void)id;
+  if (wanted->time_ps || strcmp(wanted->variant, record->variant)) return WLM_OK;
+  return wlm_measurement_copy(record, wanted);
+}
+
+/* Were the slowest measured to be the fastest, time and again, it would be taken: measurements decide, no rule. */
+static void measurements_decide(void **state) {
+  (void)state;
+  char best[WLM_VARIANT_NAME], worst[WLM_VARIANT_NAME], variant[WLM_VARIANT_NAME], *why;
+  wlm_store *store;
+  winner(best, worst);
+  wlm_measurement_record record = {.variant = worst};
+  assert_status(WLM_OK, wlm_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlm_store_each(store, NULL, find_variant, &record));
+  assert_true(record.time_ps > 1);
+  record.time_ps = 1;
+  record.spread_ps = 0;
+  for (int i = 0; i < 3; i++) {
+    record.made_at += 1000;
+    assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+  }
+  wlm_store_close(store);
+  wlm_measurement_release(&record);
+
+  plan_for(TUNED, database, variant, &why);
+  assert_string_equal(variant, worst);
+  assert_step(why, "fingerprint");
+  wlm_string_free(why);
+}
+
+static int begin(void **state) {
+  (void)state;
+  folder_make(&folder);
+  home_enter(&folder);
+  snprintf(database, sizeof database, "%s/tuned.db", folder.path);
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  folder_remove(&folder);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tuned_winner_is_dispatched),
+      cmocka_unit_test(measurements_decide),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,386 @@
+/* The tuner on the host device: what fails is recorded, what is stopped keeps what it has. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "matrix/input.h"
+#include "support/command.h"
+#include "tuner/timing.h"
+#include "tuner/upload.h"
+#include "tuner/verify.h"
+
+static test_folder folder;
+
+/* ---- a bench: context, matrix, problem ---------------------------------------------------------- */
+
+typedef struct bench {
+  char database[320];
+  wlm_context *context;
+  wlm_csr_host csr;
+  wlm_upload upload;
+  wlm_problem problem;
+} bench;
+
+static void bench_make(bench *b, const char *templates, const char *input, int64_t n) {
+  static int count;
+  const wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  *b = (bench){.problem = problem};
+  b->problem.n = n;
+  snprintf(b->database, sizeof b->database, "%s/tuned-%d.db", folder.path, count++);
+  options.device = "host";
+  options.database = b->database;
+  options.system_database = "";
+  options.templates = templates;
+  assert_status(WLM_OK, wlm_context_create(&options, &b->context));
+  assert_status(WLM_OK, wlm_input_read(input, &b->csr));
+  assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
+}
+
+static void bench_release(bench *b) {
+  wlm_upload_release(&b->upload);
+  wlm_csr_host_release(&b->csr);
+  wlm_context_destroy(b->context);
+}
+
+/* ---- what the tuner tells ------------------------------------------------------------------------ */
+
+enum { MOST = 64 };
+typedef struct told {
+  int count, failed, ticks;
+  int stop_after; /* results; 0 = never, -1 = at the first tick */
+  int64_t total;
+  char variants[MOST][WLM_VARIANT_NAME];
+} told;
+
+static int listen_to(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
+  told *t = user;
+  t->total = total;
+  if (!last) {
+    t->ticks++;
+    return t->stop_after < 0;
+  }
+  assert_int_equal(done, t->count + 1);
+  assert_int_equal(last->failed, last->reason != NULL);
+  assert_int_equal(last->failed, !(last->seconds > 0 && last->gather_gbs > 0 && last->max_rel_err >= 0));
+  if (t->count < MOST) snprintf(t->variants[t->count], WLM_VARIANT_NAME, "%s", last->variant);
+  t->count++;
+  t->failed += last->failed;
+  return t->stop_after && t->count >= t->stop_after;
+}
+
+static wlm_tune_options quick(told *t) {
+  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
+  *t = (told){0};
+  options.min_sample_seconds = 1e-5;
+  options.samples = 3;
+  options.progress = listen_to;
+  options.user = t;
+  return options;
+}
+
+static wlm_status tune(bench *b, const wlm_tune_options *options) {
+  return wlm_tune(b->context, b->upload.matrix, &b->problem, options);
+}
+
+/* Calls each with the records of the bench's database; gives their number. */
+static int64_t stored(const bench *b, void (*each)(const wlm_measurement_record *record)) {
+  wlm_store *store;
+  wlm_measurement_record *records;
+  int64_t count;
+  wlm_status status = wlm_store_open(b->database, WLM_STORE_READ, &store);
+  if (status == WLM_ERR_NOT_FOUND) return 0;
+  assert_status(WLM_OK, status);
+  assert_status(WLM_OK, wlm_store_load(store, NULL, &records, &count));
+  for (int64_t i = 0; each && i < count; i++) each(&records[i]);
+  wlm_measurements_free(records, count);
+  wlm_store_close(store);
+  return count;
+}
+
+/* ---- families that are wrong ------------------------------------------------------------------------ */
+
+static void add_family(const char *templates, const char *name, const char *statement) {
+  static const char family[] =
+      "return { target = \"host\", summary = \"a test\", parameters = {},\n"
+      "  passes = function() return { { kernel = \"%s\", units = \"rows\", units_per_block = 1 } } end }\n";
+  static const char kernel[] =
+      "WLM_KERNEL(%s) {\n"
+      "  for (long long row = 0; row < unit_blocks; row++)\n"
+      "    for (long long j = 0; j < args->n; j++) {\n"
+      "      const long long begin = wlm_begin(args, row), degree = wlm_begin(args, row + 1) - begin;\n"
+      "      wlm_acc_t acc = wlm_init();\n"
+      "      for (long long p = begin; p < begin + degree; p++)\n"
+      "        acc = wlm_reduce(acc, wlm_message(wlm_load_a(args, p),\n"
+      "          wlm_load_b((const wlm_b_t *)args->b + wlm_column(args, p) * args->ldb + j)));\n"
+      "      %s\n"
+      "      wlm_store(args, (wlm_c_t *)args->c + row * args->ldc + j, wlm_finish(acc, degree));\n"
+      "    }\n"
+      "}\n";
+  char path[512], text[2048];
+  snprintf(path, sizeof path, "%s/%s", templates, name);
+  assert_int_equal(mkdir(path, 0700), 0);
+  snprintf(path, sizeof path, "%s/%s/family.lua", templates, name);
+  snprintf(text, sizeof text, family, name);
+  write_whole(path, text, strlen(text));
+  snprintf(path, sizeof path, "%s/%s/kernel.c.in", templates, name);
+  snprintf(text, sizeof text, kernel, name, statement);
+  write_whole(path, text, strlen(text));
+}
+
+static void check_failure(const wlm_measurement_record *record) {
+  static const struct {
+    const char *variant, *reason;
+  } expected[] = {{"no_compile", "no_such_thing"}, {"off_by_little", "differs"}, {"skips_a_row", "differs"}};
+  for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+    if (!strcmp(record->variant, expected[i].variant)) {
+      assert_true(record->failed);
+      assert_int_equal(record->time_ps, 0);
+      assert_contains(record->reason, expected[i].reason);
+      return;
+    }
+  assert_string_equal(record->variant, "right");
+  assert_false(record->failed);
+  assert_true(record->time_ps > 0);
+  assert_true(record->max_rel_err < 1e-6);
+  assert_int_equal(strlen(record->source_hash), 32);
+}
+
+static void failures_are_recorded(void **state) {
+  (void)state;
+  char templates[320];
+  bench b;
+  told t;
+  wlm_plan *plan;
+  snprintf(templates, sizeof templates, "%s/templates", folder.path);
+  assert_int_equal(mkdir(templates, 0700), 0);
+  add_family(templates, "right", "");
+  add_family(templates, "no_compile", "no_such_thing();");
+  add_family(templates, "off_by_little", "if (row == 7) acc *= 1.0001f;");
+  add_family(templates, "skips_a_row", "if (row == args->rows - 1) continue;"); /* found because C was poisoned */
+  bench_make(&b, templates, "uniform:rows=40,d=5", 9);
+  wlm_tune_options options = quick(&t);
+  options.matrix_name = "forty";
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_int_equal(t.count, 4);
+  assert_int_equal(t.total, 4);
+  assert_int_equal(t.failed, 3);
+  assert_int_equal(stored(&b, check_failure), 4);
+  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan)); /* refreshed: sees it */
+  assert_string_equal(wlm_plan_variant(plan), "right");
+  wlm_plan_destroy(plan);
+  bench_release(&b);
+}
+
+/* ---- stopping ------------------------------------------------------------------------------------------ */
+
+static void cancelled_keeps_what_it_has(void **state) {
+  (void)state;
+  bench b;
+  told t;
+  bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
+  wlm_tune_options options = quick(&t);
+  t.stop_after = 2;
+  assert_status(WLM_ERR_CANCELLED, tune(&b, &options));
+  assert_contains(wlm_error_detail(), "2 of");
+  assert_int_equal(t.count, 2);
+  assert_int_equal(stored(&b, NULL), 2);
+  options = quick(&t);
+  t.stop_after = -1;
+  assert_status(WLM_ERR_CANCELLED, tune(&b, &options));
+  assert_int_equal(t.count, 0);
+  assert_int_equal(t.ticks, 1); /* having said stop it is not asked again */
+  assert_int_equal(stored(&b, NULL), 2);
+  bench_release(&b);
+}
+
+/* A budget that is over at once still gives one measurement: a tuner that is called learns something. */
+static void budget(void **state) {
+  (void)state;
+  bench b;
+  told t;
+  bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
+  wlm_tune_options options = quick(&t);
+  options.budget_seconds = 1e-9;
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_int_equal(t.count, 1);
+  assert_true(t.total > 1);
+  assert_int_equal(stored(&b, NULL), 1);
+  options = quick(&t);
+  options.budget_seconds = 1e6;
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_int_equal(t.count, t.total);
+  bench_release(&b);
+}
+
+static void seed_orders(void **state) {
+  (void)state;
+  bench b;
+  static told first, again, other;
+  bench_make(&b, NULL, "uniform:rows=100,d=4", 32);
+  wlm_tune_options options = quick(&first);
+  assert_status(WLM_OK, tune(&b, &options));
+  options = quick(&again);
+  assert_status(WLM_OK, tune(&b, &options));
+  options = quick(&other);
+  options.seed = 2;
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_memory_equal(first.variants, again.variants, sizeof first.variants);
+  assert_memory_not_equal(first.variants, other.variants, sizeof first.variants);
+  assert_int_equal(first.count, other.count);
+  assert_int_equal(stored(&b, NULL), 3 * first.count);
+  bench_release(&b);
+}
+
+/* ---- problems --------------------------------------------------------------------------------------------- */
+
+static void every_kind_of_problem(void **state) {
+  (void)state;
+  static const struct {
+    wlm_message message;
+    wlm_reduce reduce;
+    double alpha, beta;
+    int64_t n, ldb, ldc;
+    wlm_sample sample;
+    wlm_sample_norm norm;
+  } kinds[] = {
+      {WLM_MUL, WLM_SUM, 2, -0.5, 7, 9, 8, WLM_SAMPLE_NONE, WLM_NORM_NONE},
+      {WLM_COPY_A, WLM_SUM, 1, 0, 3, 0, 0, WLM_SAMPLE_NONE, WLM_NORM_NONE},
+      {WLM_COPY_B, WLM_MEAN, 1, 0, 5, 0, 7, WLM_SAMPLE_NONE, WLM_NORM_NONE},
+      {WLM_ADD, WLM_MAX, 1, 0, 1, 0, 0, WLM_SAMPLE_NONE, WLM_NORM_NONE},
+      {WLM_MUL, WLM_MIN, -1, 1, 6, 0, 0, WLM_SAMPLE_NONE, WLM_NORM_NONE},
+      {WLM_MUL, WLM_SUM, 1, 0, 16, 0, 0, WLM_SAMPLE_BUCKET, WLM_NORM_KEPT},
+      {WLM_MUL, WLM_SUM, 1, 0, 4, 0, 0, WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_UNBIASED},
+  };
+  bench b;
+  bench_make(&b, NULL, "twin:arxiv,scale=0.002", 0);
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    told t;
+    wlm_tune_options options = quick(&t);
+    options.budget_seconds = 2;
+    b.problem.message = kinds[i].message;
+    b.problem.reduce = kinds[i].reduce;
+    b.problem.alpha = kinds[i].alpha;
+    b.problem.beta = kinds[i].beta;
+    b.problem.n = kinds[i].n;
+    b.problem.ldb = kinds[i].ldb;
+    b.problem.ldc = kinds[i].ldc;
+    b.problem.sample = kinds[i].sample;
+    b.problem.sample_norm = kinds[i].norm;
+    b.problem.sample_width = kinds[i].sample ? 8 : 0;
+    assert_status(WLM_OK, tune(&b, &options));
+    assert_true(t.count > 0);
+    assert_int_equal(t.failed, 0);
+  }
+  bench_release(&b);
+}
+
+static void nothing_to_compute(void **state) {
+  (void)state;
+  bench b;
+  told t;
+  bench_make(&b, NULL, "uniform:rows=10,d=2", 0);
+  wlm_tune_options options = quick(&t);
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_int_equal(t.count, 0);
+  bench_release(&b);
+}
+
+static void nonsense_is_refused(void **state) {
+  (void)state;
+  bench b;
+  told t;
+  bench_make(&b, NULL, "uniform:rows=10,d=2", 4);
+  static const struct {
+    size_t size;
+    double budget, sample_seconds;
+    int samples;
+    const char *field;
+  } bad[] = {
+      {1, 0, 0.001, 9, "size"},
+      {sizeof(wlm_tune_options), -1, 0.001, 9, "budget_seconds"},
+      {sizeof(wlm_tune_options), NAN, 0.001, 9, "budget_seconds"},
+      {sizeof(wlm_tune_options), INFINITY, 0.001, 9, "budget_seconds"},
+      {sizeof(wlm_tune_options), 0, -0.001, 9, "min_sample_seconds"},
+      {sizeof(wlm_tune_options), 0, NAN, 9, "min_sample_seconds"},
+      {sizeof(wlm_tune_options), 0, 1e9, 9, "min_sample_seconds"},
+      {sizeof(wlm_tune_options), 0, 0.001, 0, "samples"},
+      {sizeof(wlm_tune_options), 0, 0.001, 1 << 30, "samples"},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    wlm_tune_options options = quick(&t);
+    options.size = bad[i].size;
+    options.budget_seconds = bad[i].budget;
+    options.min_sample_seconds = bad[i].sample_seconds;
+    options.samples = bad[i].samples;
+    assert_status(WLM_ERR_INVALID_ARGUMENT, tune(&b, &options));
+    assert_contains(wlm_error_detail(), bad[i].field);
+  }
+  wlm_tune_options options = quick(&t);
+  b.problem.heads = 2;
+  assert_status(WLM_ERR_UNSUPPORTED, tune(&b, &options));
+  assert_int_equal(stored(&b, NULL), 0);
+  bench_release(&b);
+}
+
+/* ---- the checked run -------------------------------------------------------------------------------------- */
+
+/* Of a matrix too large to compare whole, the rows that are compared include those that go wrong first. */
+static void large_matrices_are_sampled(void **state) {
+  (void)state;
+  bench b;
+  wlm_operands operands;
+  wlm_verifier *verifier;
+  wlm_plan *plan;
+  double error = -1;
+  bench_make(&b, NULL, "uniform:rows=40000,d=3", 1024);
+  assert_status(WLM_OK, wlm_operands_create(b.context, b.upload.matrix, &b.problem, 1, &operands));
+  assert_status(WLM_OK, wlm_verifier_create(&operands, 1, &verifier));
+  assert_in_range(wlm_verifier_rows(verifier), 3500, 4100);
+  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
+  assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
+  assert_true(error >= 0 && error < 1e-6);
+  /* The last row is one of them: a matrix whose last row changed is found out. */
+  operands.a.values[operands.a.nnz - 1] += 1;
+  wlm_verifier_destroy(verifier);
+  assert_status(WLM_OK, wlm_verifier_create(&operands, 1, &verifier));
+  assert_status(WLM_ERR_MISMATCH, wlm_verify(verifier, plan, &error));
+  assert_contains(wlm_error_detail(), "row 39999");
+  wlm_plan_destroy(plan);
+  wlm_verifier_destroy(verifier);
+  wlm_operands_release(&operands);
+  bench_release(&b);
+}
+
+static int begin(void **state) {
+  (void)state;
+  folder_make(&folder);
+  home_enter(&folder);
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  folder_remove(&folder);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(failures_are_recorded),
+      cmocka_unit_test(cancelled_keeps_what_it_has),
+      cmocka_unit_test(budget),
+      cmocka_unit_test(seed_orders),
+      cmocka_unit_test(every_kind_of_problem),
+      cmocka_unit_test(nothing_to_compute),
+      cmocka_unit_test(nonsense_is_refused),
+      cmocka_unit_test(large_matrices_are_sampled),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
