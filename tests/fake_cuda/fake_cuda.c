@@ -1,0 +1,259 @@
+#include "fake_cuda/fake_cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cuda_driver.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT fake_cuda fake_cuda_state = {.version = 13000, .devices = 1};
+#define fake fake_cuda_state
+
+struct CUctx_st {
+  int unused;
+};
+struct CUstream_st {
+  CUgraph capture; /* NULL = not capturing */
+  int broken;      /* the capture was */
+};
+struct CUgraph_st {
+  int launches;
+  struct wlm_args args;
+};
+struct CUgraphExec_st {
+  struct CUgraph_st graph;
+};
+
+static struct CUctx_st primary;
+static _Thread_local CUcontext stack[8];
+static _Thread_local int depth;
+static const size_t total_memory = 1 << 20;
+
+/* Most calls need the primary context to be current. */
+static CUresult in_context(void) {
+  if (depth && stack[depth - 1] == &primary) return CUDA_SUCCESS;
+  fake.without_context++;
+  return CUDA_ERROR_INVALID_CONTEXT;
+}
+#define IN_CONTEXT()                             \
+  do {                                           \
+    CUresult result_ = in_context();             \
+    if (result_ != CUDA_SUCCESS) return result_; \
+  } while (0)
+
+static CUresult make(void **object, size_t size, int *count) {
+  IN_CONTEXT();
+  *object = calloc(1, size);
+  ++*count;
+  return CUDA_SUCCESS;
+}
+
+static CUresult unmake(void *object, int *count) {
+  IN_CONTEXT();
+  free(object);
+  --*count;
+  return CUDA_SUCCESS;
+}
+
+static CUresult fake_cuInit(unsigned int flags) {
+  return flags ? CUDA_ERROR_INVALID_VALUE : (CUresult)fake.init_result;
+}
+static CUresult fake_cuDriverGetVersion(int *version) { return *version = fake.version, CUDA_SUCCESS; }
+static CUresult fake_cuGetErrorName(CUresult error, const char **text) {
+  *text = error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
+  return CUDA_SUCCESS;
+}
+static CUresult fake_cuGetErrorString(CUresult error, const char **text) {
+  (void)error;
+  return *text = "as the fake driver says", CUDA_SUCCESS;
+}
+static CUresult fake_cuDeviceGetCount(int *count) { return *count = fake.devices, CUDA_SUCCESS; }
+static CUresult fake_cuDeviceGet(CUdevice *device, int ordinal) { return *device = ordinal, CUDA_SUCCESS; }
+static CUresult fake_cuDeviceGetName(char *name, int size, CUdevice device) {
+  (void)device;
+  strncpy(name, "Fake GPU", (size_t)size);
+  return CUDA_SUCCESS;
+}
+static CUresult fake_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
+  (void)device;
+  *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR            ? 9
+           : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR          ? 0
+           : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 227 << 10
+                                                                                : 1024;
+  return CUDA_SUCCESS;
+}
+static CUresult fake_cuDeviceTotalMem(size_t *size, CUdevice device) {
+  (void)device;
+  return *size = total_memory, CUDA_SUCCESS;
+}
+static CUresult fake_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+  (void)device;
+  fake.retained++;
+  return *context = &primary, CUDA_SUCCESS;
+}
+static CUresult fake_cuDevicePrimaryCtxRelease(CUdevice device) {
+  (void)device;
+  fake.retained--;
+  return CUDA_SUCCESS;
+}
+static CUresult fake_cuCtxGetCurrent(CUcontext *context) {
+  return *context = depth ? stack[depth - 1] : NULL, CUDA_SUCCESS;
+}
+static CUresult fake_cuCtxPushCurrent(CUcontext context) {
+  fake.pushed++;
+  return stack[depth++] = context, CUDA_SUCCESS;
+}
+static CUresult fake_cuCtxPopCurrent(CUcontext *context) {
+  if (!depth) return CUDA_ERROR_INVALID_CONTEXT;
+  fake.pushed--;
+  return *context = stack[--depth], CUDA_SUCCESS;
+}
+static CUresult fake_cuCtxSynchronize(void) { return in_context(); }
+
+static CUresult fake_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, CUjit_option *options,
+                                        void **values) {
+  static const char log[] = "line 3: not what a fake can read";
+  if (!memcmp(image, FAKE_CUDA_IMAGE, strlen(FAKE_CUDA_IMAGE))) return make((void **)module, 1, &fake.modules);
+  for (unsigned int i = 0; i + 1 < count; i++)
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER && options[i + 1] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES &&
+        (size_t)values[i + 1] >= sizeof log)
+      memcpy(values[i], log, sizeof log);
+  return CUDA_ERROR_INVALID_PTX;
+}
+static CUresult fake_cuModuleUnload(CUmodule module) { return unmake(module, &fake.modules); }
+static CUresult fake_cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
+  IN_CONTEXT();
+  *function = (CUfunction)module;
+  return strcmp(name, FAKE_CUDA_KERNEL) ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+}
+static CUresult fake_cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+  (void)function;
+  IN_CONTEXT();
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value > 227 << 10)
+    return CUDA_ERROR_INVALID_VALUE;
+  return fake.shared_limit = value, CUDA_SUCCESS;
+}
+static CUresult fake_cuFuncLoad(CUfunction function) {
+  (void)function;
+  IN_CONTEXT();
+  return fake.functions_loaded++, CUDA_SUCCESS;
+}
+static CUresult fake_cuLaunchKernel(CUfunction function, unsigned int x, unsigned int y, unsigned int z,
+                                    unsigned int threads, unsigned int threads_y, unsigned int threads_z,
+                                    unsigned int shared, CUstream stream, void **parameters, void **extra) {
+  IN_CONTEXT();
+  if (!function || !parameters || extra || threads > 1024 || threads_y != 1 || threads_z != 1)
+    return CUDA_ERROR_INVALID_VALUE;
+  fake.stream = stream;
+  if (stream && stream->capture) {
+    memcpy(&stream->capture->args, parameters[0], sizeof fake.args);
+    return stream->capture->launches++, CUDA_SUCCESS;
+  }
+  memcpy(&fake.args, parameters[0], sizeof fake.args);
+  memcpy(fake.grid, (unsigned int[]){x, y, z}, sizeof fake.grid);
+  fake.threads = threads;
+  fake.shared_bytes = shared;
+  return fake.launches++, CUDA_SUCCESS;
+}
+
+static CUresult fake_cuMemAlloc(CUdeviceptr *memory, size_t size) {
+  if (size > total_memory) return CUDA_ERROR_OUT_OF_MEMORY;
+  void *pointer = NULL;
+  CUresult result = make(&pointer, size, &fake.memories);
+  return *memory = (CUdeviceptr)(uintptr_t)pointer, result;
+}
+static CUresult fake_cuMemFree(CUdeviceptr memory) { return unmake((void *)(uintptr_t)memory, &fake.memories); }
+static CUresult fake_cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
+  IN_CONTEXT();
+  return memcpy((void *)(uintptr_t)to, from, size), CUDA_SUCCESS;
+}
+static CUresult fake_cuMemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
+  IN_CONTEXT();
+  return memcpy(to, (void *)(uintptr_t)from, size), CUDA_SUCCESS;
+}
+static CUresult fake_cuMemsetD8(CUdeviceptr to, unsigned char byte, size_t size) {
+  IN_CONTEXT();
+  return memset((void *)(uintptr_t)to, byte, size), CUDA_SUCCESS;
+}
+
+static CUresult fake_cuStreamCreate(CUstream *stream, unsigned int flags) {
+  if (flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
+  return make((void **)stream, sizeof **stream, &fake.streams);
+}
+static CUresult fake_cuStreamDestroy(CUstream stream) { return unmake(stream, &fake.streams); }
+static CUresult fake_cuStreamSynchronize(CUstream stream) {
+  IN_CONTEXT();
+  if (!stream || !stream->capture) return CUDA_SUCCESS;
+  return stream->broken = 1, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+static CUresult fake_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
+  if (!stream || stream->capture || mode == CU_STREAM_CAPTURE_MODE_GLOBAL) return CUDA_ERROR_INVALID_VALUE;
+  stream->broken = 0;
+  return make((void **)&stream->capture, sizeof *stream->capture, &fake.graphs);
+}
+static CUresult fake_cuStreamEndCapture(CUstream stream, CUgraph *graph) {
+  CUgraph captured = stream->capture;
+  stream->capture = NULL;
+  *graph = captured;
+  if (!stream->broken) return CUDA_SUCCESS;
+  *graph = NULL;
+  unmake(captured, &fake.graphs);
+  return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+}
+static CUresult fake_cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
+  if (flags) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = make((void **)exec, sizeof **exec, &fake.graph_execs);
+  if (result == CUDA_SUCCESS) (*exec)->graph = *graph;
+  return result;
+}
+static CUresult fake_cuGraphDestroy(CUgraph graph) { return unmake(graph, &fake.graphs); }
+static CUresult fake_cuGraphExecDestroy(CUgraphExec exec) { return unmake(exec, &fake.graph_execs); }
+static CUresult fake_cuGraphUpload(CUgraphExec exec, CUstream stream) {
+  (void)exec;
+  return stream ? in_context() : CUDA_ERROR_INVALID_VALUE;
+}
+static CUresult fake_cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+  if (!stream) return CUDA_ERROR_INVALID_VALUE;
+  IN_CONTEXT();
+  fake.args = exec->graph.args;
+  return fake.launches += exec->graph.launches, CUDA_SUCCESS;
+}
+static CUresult fake_cuEventCreate(CUevent *event, unsigned int flags) {
+  if (flags & CU_EVENT_DISABLE_TIMING) return CUDA_ERROR_INVALID_VALUE;
+  return make((void **)event, 1, &fake.events);
+}
+static CUresult fake_cuEventDestroy(CUevent event) { return unmake(event, &fake.events); }
+static CUresult fake_cuEventRecord(CUevent event, CUstream stream) {
+  return event && stream ? in_context() : CUDA_ERROR_INVALID_VALUE;
+}
+static CUresult fake_cuEventSynchronize(CUevent event) { return event ? in_context() : CUDA_ERROR_INVALID_VALUE; }
+static CUresult fake_cuEventElapsedTime(float *milliseconds, CUevent start, CUevent stop) {
+  (void)start, (void)stop;
+  return *milliseconds = 2.5f, in_context();
+}
+
+/* Typed, so that a signature that is not the driver's does not compile. */
+static const struct {
+#define FIELD(name, version) PFN_##name##_v##version name;
+  WLM_CUDA_FUNCTIONS(FIELD)
+#undef FIELD
+} functions = {
+#define VALUE(name, version) fake_##name,
+    WLM_CUDA_FUNCTIONS(VALUE)
+#undef VALUE
+};
+
+EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
+                                    CUdriverProcAddressQueryResult *status) {
+  (void)status;
+  *function = NULL;
+  if (flags != CU_GET_PROC_ADDRESS_LEGACY_STREAM) return CUDA_ERROR_INVALID_VALUE;
+  if (fake.no_functions) return CUDA_ERROR_NOT_FOUND;
+#define ENTRY(name, since) \
+  if (!strcmp(symbol, #name) && version == since) *function = (void *)functions.name;
+  WLM_CUDA_FUNCTIONS(ENTRY)
+#undef ENTRY
+  if (!strcmp(symbol, "cuFuncLoad") && version == 12040) *function = (void *)fake_cuFuncLoad;
+  return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}

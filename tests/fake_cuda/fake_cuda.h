@@ -1,0 +1,31 @@
+/* A CUDA driver made of host memory, for tests of the cuda device where there is no GPU: the library libcuda.so.1
+ * that stands here in the driver's place and keeps account of how it is used. Nothing is computed. */
+#ifndef WLM_TESTS_FAKE_CUDA_H
+#define WLM_TESTS_FAKE_CUDA_H
+
+#include "templates/prelude/args.h"
+
+typedef struct fake_cuda {
+  /* What it pretends to be. */
+  int version, devices;
+  int no_functions; /* cuGetProcAddress finds nothing */
+  int init_result;  /* of cuInit */
+  /* What happened. */
+  int without_context;  /* calls that need a current context and had none */
+  int retained, pushed; /* primary contexts, contexts on the calling threads' stacks */
+  int memories, modules, streams, events, graphs, graph_execs; /* made and not yet released */
+  int launches;                                                /* kernels run, replayed ones too */
+  int functions_loaded;
+  int shared_limit; /* last dynamic shared memory asked for */
+  unsigned int grid[3], threads, shared_bytes;
+  struct wlm_args args; /* of the last launch */
+  void *stream;
+} fake_cuda;
+
+/* Exported by the library. */
+#define FAKE_CUDA_STATE "fake_cuda_state"
+/* The only kernel that a module of its has, and what its modules begin with. */
+#define FAKE_CUDA_KERNEL "wlm_fake"
+#define FAKE_CUDA_IMAGE  "FAKE"
+
+#endif

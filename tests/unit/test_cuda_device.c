@@ -1,0 +1,250 @@
+/* The cuda device over a driver that only pretends (tests/fake_cuda): what it asks of the driver, what it makes of
+ * refusals, and that it gives everything back. Each test is a process of its own, since a driver is opened once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#ifdef WLM_HAVE_CUDA
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_cuda/fake_cuda.h"
+#include "runtime/devices.h"
+
+static fake_cuda *fake;
+
+/* In the child: a check that fails says so and ends the process. */
+#define CHECK(condition)                                                               \
+  do {                                                                                 \
+    if (!(condition)) {                                                                \
+      fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, wlm_error_detail()); \
+      _exit(1);                                                                        \
+    }                                                                                  \
+  } while (0)
+#define DETAIL(text) CHECK(strstr(wlm_error_detail(), text))
+
+static void in_a_process(void (*body)(void)) {
+  fflush(NULL);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (!child) {
+    /* The loader finds a library that is there by its SONAME, so this one answers for the driver. */
+    void *library = dlopen(WLM_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+    CHECK(library);
+    fake = dlsym(library, FAKE_CUDA_STATE);
+    CHECK(fake);
+    body();
+    CHECK(fake->without_context == 0 && fake->retained == 0 && fake->pushed == 0);
+    CHECK(!fake->memories && !fake->modules && !fake->streams && !fake->events && !fake->graphs && !fake->graph_execs);
+    _exit(0);
+  }
+  int how;
+  assert_int_equal(waitpid(child, &how, 0), child);
+  assert_true(WIFEXITED(how));
+  assert_int_equal(WEXITSTATUS(how), 0);
+}
+
+static wlm_device *open_fake(void) {
+  wlm_device *device;
+  CHECK(wlm_device_open("cuda", &device) == WLM_OK);
+  return device;
+}
+
+static void expect_no_device(const char *reason) {
+  wlm_device *device;
+  CHECK(wlm_device_open("cuda:0", &device) == WLM_ERR_NO_DEVICE);
+  CHECK(!device);
+  DETAIL(reason);
+  CHECK(wlm_device_open(NULL, &device) == WLM_OK); /* the host is there */
+  CHECK(!strcmp(device->info.kind, "host"));
+  device->ops->close(device);
+}
+
+static void old_by_functions(void) {
+  fake->no_functions = 1;
+  expect_no_device("older than CUDA 12.0");
+}
+
+static void old_by_version(void) {
+  fake->version = 11080;
+  expect_no_device("older than CUDA 12.0");
+}
+
+static void no_gpu(void) {
+  fake->devices = 0;
+  expect_no_device("no GPU");
+}
+
+static void init_fails(void) {
+  fake->init_result = 100;
+  expect_no_device("cuInit: CUDA_ERROR_FAKE (as the fake driver says)");
+}
+
+static void describes_itself(void) {
+  wlm_device *device = open_fake(), *other;
+  CHECK(!strcmp(device->info.kind, "cuda") && !strcmp(device->info.name, "Fake GPU"));
+  CHECK(!strcmp(device->info.arch, "sm_90") && device->info.limits.arch == 90);
+  CHECK(!strncmp(device->info.driver, "CUDA 13.0", 9));
+  CHECK(device->info.limits.shared_bytes == 227 << 10 && device->info.memory_bytes == 1 << 20);
+  CHECK(fake->retained == 1);
+  CHECK(wlm_device_open("cuda:1", &other) == WLM_ERR_NO_DEVICE);
+  DETAIL("sees 1 GPU, from cuda:0 on");
+  CHECK(wlm_device_open("cuda:", &other) == WLM_ERR_INVALID_ARGUMENT);
+  CHECK(wlm_device_open("cuda:0x", &other) == WLM_ERR_INVALID_ARGUMENT);
+  CHECK(wlm_device_open("gpu", &other) == WLM_ERR_INVALID_ARGUMENT);
+  device->ops->close(device);
+}
+
+static void moves_memory(void) {
+  wlm_device *device = open_fake();
+  char in[64], out[64];
+  void *memory;
+  memset(in, 7, sizeof in);
+  CHECK(device->ops->allocate(device, sizeof in, &memory) == WLM_OK);
+  CHECK(device->ops->copy_in(device, memory, in, sizeof in) == WLM_OK);
+  CHECK(device->ops->fill(device, memory, 9, 3) == WLM_OK);
+  CHECK(device->ops->copy_out(device, out, memory, sizeof out) == WLM_OK);
+  CHECK(out[0] == 9 && out[2] == 9 && out[3] == 7 && out[63] == 7);
+  CHECK(device->ops->copy_out(device, NULL, NULL, 0) == WLM_OK);
+  CHECK(device->ops->synchronize(device, NULL) == WLM_OK);
+  device->ops->release(device, memory);
+  device->ops->release(device, NULL);
+  CHECK(device->ops->allocate(device, 2 << 20, &memory) == WLM_ERR_OUT_OF_MEMORY);
+  CHECK(!memory);
+  DETAIL("2097152 bytes on Fake GPU: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY");
+  device->ops->close(device);
+}
+
+static const wlm_program program = {
+    .variant = "fake/x=1",
+    .pass_count = 2,
+    .passes = {{.kernel = FAKE_CUDA_KERNEL, .threads = 64}, {.kernel = FAKE_CUDA_KERNEL, .shared_bytes = 100 << 10}},
+};
+
+static void loads_and_launches(void) {
+  wlm_device *device = open_fake();
+  void *kernels[WLM_MAX_PASSES];
+  wlm_module *module;
+  CHECK(device->ops->load(device, &program, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
+  CHECK(fake->shared_limit == 100 << 10 && fake->functions_loaded == 2);
+  wlm_launch launch = {.kernel = kernels[1], .grid = {7, 8, 9}, .threads = 128, .shared_bytes = 99 << 10};
+  struct wlm_args args = {.rows = 11, .beta = 2.5, .sample_width = 13};
+  CHECK(device->ops->launch(device, &launch, &args, NULL) == WLM_OK);
+  CHECK(!memcmp(&args, &fake->args, sizeof args) && !memcmp(fake->grid, launch.grid, sizeof launch.grid));
+  CHECK(fake->threads == 128 && fake->shared_bytes == 99 << 10 && fake->launches == 1 && !fake->stream);
+  launch.threads = 4096;
+  CHECK(device->ops->launch(device, &launch, &args, NULL) == WLM_ERR_DEVICE);
+  DETAIL("grid 7 x 8 x 9, 4096 threads");
+  device->ops->unload(device, module);
+  device->ops->unload(device, NULL);
+  device->ops->close(device);
+}
+
+static void refuses_bad_code(void) {
+  wlm_device *device = open_fake();
+  void *kernels[WLM_MAX_PASSES];
+  wlm_module *module;
+  wlm_program wrong = program;
+  CHECK(device->ops->load(device, &program, "no image", 9, kernels, &module) == WLM_ERR_DEVICE);
+  DETAIL("fake/x=1 cannot be loaded: line 3: not what a fake can read: cuModuleLoadDataEx");
+  CHECK(!module);
+  strcpy(wrong.passes[1].kernel, "wlm_nobody");
+  CHECK(device->ops->load(device, &wrong, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_ERR_DEVICE);
+  DETAIL("fake/x=1: kernel 'wlm_nobody': cuModuleGetFunction");
+  CHECK(!module && !fake->modules);
+  wrong = program;
+  wrong.passes[1].shared_bytes = 300 << 10;
+  CHECK(device->ops->load(device, &wrong, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_ERR_DEVICE);
+  DETAIL("cuFuncSetAttribute");
+  device->ops->close(device);
+}
+
+typedef struct caller {
+  wlm_device *device;
+  wlm_launch launch;
+  int calls, fail_at, wait_at;
+} caller;
+
+static wlm_status enqueue(void *user, void *stream) {
+  caller *c = user;
+  struct wlm_args args = {.n = ++c->calls};
+  if (c->calls == c->fail_at) return wlm_fail(WLM_ERR_INTERNAL, "call %d", c->calls);
+  wlm_status status = c->calls == c->wait_at ? c->device->ops->synchronize(c->device, stream) : WLM_OK;
+  return status == WLM_OK ? c->device->ops->launch(c->device, &c->launch, &args, stream) : status;
+}
+
+static void times_by_a_graph(void) {
+  wlm_device *device = open_fake();
+  void *kernels[WLM_MAX_PASSES];
+  wlm_module *module;
+  wlm_timer *timer;
+  double seconds = 0;
+  CHECK(device->ops->load(device, &program, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
+  caller c = {.device = device, .launch = {.kernel = kernels[0], .grid = {1, 1, 1}, .threads = 64}};
+  CHECK(device->ops->timer_create(device, enqueue, &c, 5, &timer) == WLM_OK);
+  CHECK(c.calls == 6 && fake->graphs == 0 && fake->stream); /* once plainly, five captured; on its own stream */
+  int before = fake->launches;
+  CHECK(device->ops->timer_sample(timer, &seconds) == WLM_OK);
+  CHECK(c.calls == 6 && fake->launches == before + 10 && fake->args.n == 6);
+  CHECK(seconds > 0.00249 && seconds < 0.00251);
+  device->ops->timer_destroy(timer);
+
+  c.fail_at = 9;
+  CHECK(device->ops->timer_create(device, enqueue, &c, 5, &timer) == WLM_ERR_INTERNAL && !timer);
+  DETAIL("call 9");
+  c.wait_at = c.calls + 3;
+  CHECK(device->ops->timer_create(device, enqueue, &c, 5, &timer) == WLM_ERR_DEVICE && !timer);
+  DETAIL("cuStreamSynchronize");
+  c.fail_at = c.calls + 1;
+  CHECK(device->ops->timer_create(device, enqueue, &c, 5, &timer) == WLM_ERR_INTERNAL && !timer);
+  device->ops->unload(device, module);
+  device->ops->close(device);
+}
+
+#define TEST(name)                        \
+  static void test_##name(void **state) { \
+    (void)state;                          \
+    in_a_process(name);                   \
+  }
+TEST(old_by_functions)
+TEST(old_by_version)
+TEST(no_gpu)
+TEST(init_fails)
+TEST(describes_itself)
+TEST(moves_memory)
+TEST(loads_and_launches)
+TEST(refuses_bad_code)
+TEST(times_by_a_graph)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_old_by_functions),
+      cmocka_unit_test(test_old_by_version),
+      cmocka_unit_test(test_no_gpu),
+      cmocka_unit_test(test_init_fails),
+      cmocka_unit_test(test_describes_itself),
+      cmocka_unit_test(test_moves_memory),
+      cmocka_unit_test(test_loads_and_launches),
+      cmocka_unit_test(test_refuses_bad_code),
+      cmocka_unit_test(test_times_by_a_graph),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#else
+static void there_is_no_cuda_device(void **state) {
+  (void)state;
+  skip();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(there_is_no_cuda_device)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#endif
