@@ -97,13 +97,19 @@ static void failures_never_win(void **state) {
   wlm_choices_release(&choices);
 }
 
+/* Within the spread and within 2 %: "m" ties with the fastest, "b" is outside its spread and "a" too far. */
 static void ties_within_the_spread_go_to_the_smallest_name(void **state) {
   (void)state;
-  const wlm_measurement_record records[] = {timed(0, "z", 100, 10, 1), timed(0, "m", 110, 0, 1),
-                                            timed(0, "p", 105, 50, 1), timed(0, "a", 111, 99, 1)};
+  const wlm_measurement_record records[] = {timed(0, "z", 1000, 15, 1),  timed(0, "m", 1015, 0, 1),
+                                            timed(0, "p", 1010, 50, 1),  timed(0, "b", 1016, 99, 1),
+                                            timed(1, "z", 1000, 500, 1), timed(1, "a", 1021, 500, 1)};
   wlm_choices choices = CHOOSE(records);
-  static const char *const order[] = {"m", "z", "p", "a"};
-  for (int i = 0; i < 4; i++) assert_string_equal(choices.matrices[0].candidates[i].variant, order[i]);
+  static const char *const order[][4] = {{"m", "z", "p", "b"}, {"z", "a"}};
+  assert_int_equal(choices.matrix_count, 2);
+  for (int matrix = 0; matrix < 2; matrix++) {
+    const wlm_choice *choice = &choices.matrices[choices.matrices[0].count == 4 ? matrix : !matrix];
+    for (int i = 0; i < choice->count; i++) assert_string_equal(choice->candidates[i].variant, order[matrix][i]);
+  }
   wlm_choices_release(&choices);
 }
 
