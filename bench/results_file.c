@@ -1,27 +1,25 @@
 #include "bench/results_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 static wlm_status failed(const char *path) { return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno)); }
 
-static wlm_status read_all(FILE *file, const char *path, wlm_text *text) {
+static wlm_status read_all(wlm_results *results) {
   char piece[65536];
-  for (size_t got; (got = fread(piece, 1, sizeof piece, file)) > 0;) wlm_text_append(text, piece, got);
-  if (ferror(file)) return failed(path);
-  return text->failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%s", path) : WLM_OK;
+  for (size_t got; (got = fread(piece, 1, sizeof piece, results->file)) > 0;)
+    wlm_text_append(&results->known, piece, got);
+  if (ferror(results->file)) return failed(results->path);
+  return results->known.failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%s", results->path) : WLM_OK;
 }
 
 wlm_status wlm_results_open(const char *path, wlm_results *results) {
   *results = (wlm_results){.path = path};
   if (!path) return WLM_OK;
-  FILE *file = fopen(path, "rb");
-  if (!file) return errno == ENOENT ? WLM_OK : failed(path);
-  wlm_status status = read_all(file, path, &results->known);
-  fclose(file);
+  results->file = fopen(path, "a+b");
+  if (!results->file) return failed(path);
+  wlm_status status = read_all(results);
   if (status != WLM_OK) return status;
   wlm_text *known = &results->known;
   size_t whole = known->size;
@@ -29,10 +27,11 @@ wlm_status wlm_results_open(const char *path, wlm_results *results) {
   if (whole == known->size) return WLM_OK;
   known->size = whole;
   known->data[whole] = 0;
-  return truncate(path, (off_t)whole) == 0 ? WLM_OK : failed(path);
+  return ftruncate(fileno(results->file), (off_t)whole) == 0 ? WLM_OK : failed(path);
 }
 
 void wlm_results_close(wlm_results *results) {
+  if (results->file) fclose(results->file);
   wlm_text_release(&results->known);
   *results = (wlm_results){0};
 }
@@ -70,11 +69,7 @@ int wlm_results_has(const wlm_results *results, const char *suite, const char *d
 
 wlm_status wlm_results_append(wlm_results *results, const wlm_text *line) {
   if (line->failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a result");
-  if (!results->path) return WLM_OK;
-  int file = open(results->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file < 0) return failed(results->path);
-  int whole = write(file, line->data, line->size) == (ssize_t)line->size && fsync(file) == 0;
-  wlm_status status = whole ? WLM_OK : failed(results->path);
-  close(file);
-  return status;
+  if (!results->file) return WLM_OK;
+  int whole = fwrite(line->data, 1, line->size, results->file) == line->size && fflush(results->file) == 0;
+  return whole && fsync(fileno(results->file)) == 0 ? WLM_OK : failed(results->path);
 }

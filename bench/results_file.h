@@ -3,16 +3,20 @@
 #ifndef WLM_BENCH_RESULTS_FILE_H
 #define WLM_BENCH_RESULTS_FILE_H
 
+#include <stdio.h>
+
 #include "common/text.h"
 
 typedef struct wlm_results {
-  const char *path; /* NULL = nothing is kept */
-  wlm_text known;   /* what the file holds */
+  const char *path;
+  FILE *file;     /* NULL = nothing is kept */
+  wlm_text known; /* what the file held when it was opened */
 } wlm_results;
 
-/* Reads what is there (no file is an empty one) and cuts off a last line that was never finished. */
+/* Reads what is there, or begins a new file, and cuts off a last line that was never finished. path NULL = keep
+ * nothing. */
 wlm_status wlm_results_open(const char *path, wlm_results *results);
-void wlm_results_close(wlm_results *results);
+void wlm_results_close(wlm_results *results); /* also of a zeroed one */
 
 /* How a line of this case begins; has(results, ...) tells whether one is there. */
 void wlm_results_begin(wlm_text *line, const char *suite, const char *device, const char *matrix);

@@ -1,0 +1,129 @@
+/* warploom bench on the host device: what it writes, that it goes on where it was cut off, what it refuses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+static test_folder folder;
+static const char matrix_text[] =
+    "%%MatrixMarket matrix coordinate pattern general\n5 6 7\n1 1\n1 3\n2 2\n4 6\n4 1\n4 2\n5 5\n";
+
+#define BENCH(c, code, ...) \
+  command_expect(c, &folder, code, "bench", "foundation", "--device", "host", "--samples", "3", __VA_ARGS__)
+
+static void assert_value(const char *line, const char *path, const char *expected) {
+  char *value = json_at(line, path);
+  if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s in %s", path, value, expected, line);
+  free(value);
+}
+
+static void writes_a_line_a_case_and_goes_on(void **state) {
+  (void)state;
+  command c;
+  char matrix[320], results[320];
+  snprintf(matrix, sizeof matrix, "%s", folder_file(&folder, "small.mtx"));
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "results.jsonl"));
+  write_whole(matrix, matrix_text, strlen(matrix_text));
+
+  BENCH(&c, 0, "-n", "3", "--out", results, matrix);
+  assert_int_equal(count_lines(c.out, "small "), 1);
+  command_release(&c);
+  char *first = text_of(results);
+  assert_int_equal(count_lines(first, "\"suite\":\"foundation\""), 1);
+  assert_true(json_is_valid(first));
+  assert_value(first, "$.matrix", "small");
+  assert_value(first, "$.nnz", "7");
+  assert_value(first, "$.n", "3");
+  assert_value(first, "$.failed", "{}");
+  char *err = json_at(first, "$.max_rel_err"), *us = json_at(first, "$.us"), *variant = json_at(first, "$.variant");
+  assert_true(err && atof(err) < 1e-6);
+  assert_true(us && atof(us) > 0);
+  assert_true(variant && !strncmp(variant, "host_", 5));
+  free(err);
+  free(us);
+  free(variant);
+
+  /* Cut off in the middle of the second case. */
+  char *cut = malloc(strlen(first) + 16);
+  assert_non_null(cut);
+  size_t size = (size_t)sprintf(cut, "%s{\"suite\":\"fou", first);
+  write_whole(results, cut, size);
+  free(cut);
+  BENCH(&c, 0, "-n", "3,8", "--out", results, matrix, "uniform:rows=50,d=3");
+  assert_int_equal(count_lines(c.out, "small "), 1);
+  command_release(&c);
+  char *second = text_of(results);
+  assert_memory_equal(second, first, strlen(first)); /* what was there stays */
+  assert_int_equal(count_lines(second, "\"suite\":\"foundation\""), 4);
+  assert_int_equal(count_lines(second, "\"matrix\":\"small\""), 2);
+  assert_int_equal(count_lines(second, "\"matrix\":\"uniform:rows=50,d=3\""), 2);
+
+  BENCH(&c, 0, "-n", "3,8", "--out", results, matrix, "uniform:rows=50,d=3"); /* nothing is left */
+  command_release(&c);
+  char *third = text_of(results);
+  assert_string_equal(third, second);
+  free(first);
+  free(second);
+  free(third);
+}
+
+static void bad_input_does_not_stop_the_rest(void **state) {
+  (void)state;
+  command c;
+  BENCH(&c, 1, "-n", "4", "nowhere.mtx", "uniform:rows=20,d=2");
+  assert_contains(c.err, "nowhere.mtx");
+  assert_int_equal(count_lines(c.out, "uniform:rows=20,d=2"), 1);
+  command_release(&c);
+}
+
+static void bad_command_line(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 2, "bench");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "bench", "nothing", "a.mtx");
+  assert_contains(c.err, "unknown suite nothing");
+  command_release(&c);
+  BENCH(&c, 2, "-n", "0", "a.mtx");
+  command_release(&c);
+  BENCH(&c, 2, "--samples", "many", "a.mtx");
+  command_release(&c);
+  BENCH(&c, 2, "--colour", "a.mtx");
+  assert_contains(c.err, "--colour");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "bench", "foundation");
+  assert_contains(c.err, "name a matrix");
+  command_release(&c);
+  BENCH(&c, 1, "--out", "/nowhere/at/all", "uniform:rows=20,d=2");
+  assert_contains(c.err, "/nowhere/at/all");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "bench", "--help");
+  assert_contains(c.out, "foundation");
+  command_release(&c);
+}
+
+static int begin(void **state) {
+  (void)state;
+  folder_make(&folder);
+  home_enter(&folder);
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  folder_remove(&folder);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(writes_a_line_a_case_and_goes_on),
+      cmocka_unit_test(bad_input_does_not_stop_the_rest),
+      cmocka_unit_test(bad_command_line),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
