@@ -1,0 +1,420 @@
+/* common/: status, text, memory, program sizes, spec. */
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/hash.h"
+#include "common/log.h"
+#include "common/memory.h"
+#include "common/program.h"
+#include "common/spec.h"
+#include "common/text.h"
+#include "support/command.h"
+
+/* ---- status ------------------------------------------------------------------------------------- */
+
+static void statuses(void **state) {
+  (void)state;
+#define CHECK(name, message)                                      \
+  assert_string_equal(wlm_status_name(WLM_##name), "WLM_" #name); \
+  assert_string_equal(wlm_status_message(WLM_##name), message);
+  WLM_STATUS_MAP(CHECK)
+#undef CHECK
+  assert_int_equal(WLM_OK, 0);
+  assert_int_equal(WLM_ERR_INTERNAL, 18); /* values never change */
+  assert_string_equal(wlm_status_name((wlm_status)999), "WLM_ERR_UNKNOWN");
+  assert_string_equal(wlm_status_name((wlm_status)-1), "WLM_ERR_UNKNOWN");
+  assert_string_equal(wlm_status_message((wlm_status)999), "unknown status");
+  char version[32];
+  snprintf(version, sizeof version, "%d.%d.%d", WLM_VERSION_MAJOR, WLM_VERSION_MINOR, WLM_VERSION_PATCH);
+  assert_string_equal(wlm_version_string(), version);
+  assert_int_equal(wlm_version(), WLM_VERSION_MAJOR * 10000 + WLM_VERSION_MINOR * 100 + WLM_VERSION_PATCH);
+}
+
+static void *other_thread(void *user) {
+  (void)user;
+  const char *empty = *wlm_error_detail() ? "not empty" : NULL;
+  wlm_fail(WLM_ERR_IO, "other");
+  return (void *)empty;
+}
+
+static void details(void **state) {
+  (void)state;
+  assert_int_equal(wlm_fail(WLM_ERR_IO, "%s: %d", "file", 7), WLM_ERR_IO);
+  assert_string_equal(wlm_error_detail(), "file: 7");
+  assert_int_equal(wlm_fail_in(WLM_ERR_PARSE, "line %d", 3), WLM_ERR_PARSE);
+  assert_string_equal(wlm_error_detail(), "line 3: file: 7");
+  pthread_t thread;
+  void *fault;
+  assert_int_equal(pthread_create(&thread, NULL, other_thread, NULL), 0);
+  assert_int_equal(pthread_join(thread, &fault), 0);
+  assert_null(fault);
+  assert_string_equal(wlm_error_detail(), "line 3: file: 7"); /* a thread's own */
+  char long_text[10000];
+  memset(long_text, 'x', sizeof long_text - 1);
+  long_text[sizeof long_text - 1] = 0;
+  wlm_fail(WLM_ERR_IO, "%s", long_text);
+  for (int i = 0; i < 20; i++) wlm_fail_in(WLM_ERR_IO, "%s", long_text);
+  assert_in_range(strlen(wlm_error_detail()), 1000, 9999); /* cut, not overrun */
+  wlm_clear_error();
+  assert_string_equal(wlm_error_detail(), "");
+}
+
+static void log_line(void *user, wlm_log_level level, const char *message) {
+  snprintf(user, 64, "%d %s", level, message);
+}
+
+static void logging(void **state) {
+  (void)state;
+  char heard[64] = "";
+  wlm_log(WLM_LOG_ERROR, "silence is the default");
+  wlm_set_log(log_line, heard, WLM_LOG_WARNING);
+  wlm_log(WLM_LOG_INFO, "not for us");
+  assert_string_equal(heard, "");
+  wlm_log(WLM_LOG_WARNING, "%s %d", "number", 5);
+  assert_string_equal(heard, "1 number 5");
+  wlm_set_log(NULL, NULL, WLM_LOG_DEBUG);
+  wlm_log(WLM_LOG_ERROR, "silent again");
+  assert_string_equal(heard, "1 number 5");
+}
+
+/* ---- text ----------------------------------------------------------------------------------------- */
+
+static void texts(void **state) {
+  (void)state;
+  wlm_text text = {0};
+  char *taken, expected[5001];
+  for (int i = 0; i < 1000; i++) wlm_text_printf(&text, "%05d", i);
+  for (int i = 0; i < 1000; i++) snprintf(expected + 5 * i, 6, "%05d", i);
+  assert_int_equal(text.size, 5000);
+  assert_int_equal(wlm_text_take(&text, &taken), WLM_OK);
+  assert_string_equal(taken, expected);
+  assert_null(text.data);
+  wlm_free(taken);
+  assert_int_equal(wlm_text_take(&text, &taken), WLM_OK); /* nothing was appended */
+  assert_string_equal(taken, "");
+  wlm_free(taken);
+}
+
+static void json_strings(void **state) {
+  (void)state;
+  static const struct {
+    const char *string, *json;
+  } cases[] = {
+      {"", "\"\""},
+      {"plain", "\"plain\""},
+      {"quote \" back \\ slash /", "\"quote \\\" back \\\\ slash /\""},
+      {"\n\t\r", "\"\\n\\t\\r\""},
+      {"\x01\x1f", "\"\\u0001\\u001f\""},
+      {"\xc3\xa9 stays", "\"\xc3\xa9 stays\""},
+      {NULL, "null"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_text text = {0};
+    wlm_text_json_string(&text, cases[i].string);
+    assert_string_equal(text.data, cases[i].json);
+    assert_true(json_is_valid(text.data));
+    wlm_text_release(&text);
+  }
+  char all[256];
+  for (int c = 1; c < 128; c++) all[c - 1] = (char)c;
+  all[127] = 0;
+  wlm_text text = {0};
+  wlm_text_json_string(&text, all);
+  char *back = json_at(text.data, "$");
+  assert_string_equal(back, all);
+  free(back);
+  wlm_text_release(&text);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+typedef struct meter {
+  int64_t live, calls, fail_at; /* fails from this call on; -1 = never */
+} meter;
+
+static void *metered_allocate(void *user, size_t size) {
+  meter *m = user;
+  if (m->fail_at >= 0 && m->calls++ >= m->fail_at) return NULL;
+  void *memory = malloc(size ? size : 1);
+  m->live += memory != NULL;
+  return memory;
+}
+
+static void *metered_reallocate(void *user, void *old, size_t size) {
+  meter *m = user;
+  if (m->fail_at >= 0 && m->calls++ >= m->fail_at) return NULL;
+  if (!old) m->live++;
+  return realloc(old, size ? size : 1);
+}
+
+static void metered_release(void *user, void *old) {
+  meter *m = user;
+  m->live -= old != NULL;
+  free(old);
+}
+
+static void allocators(void **state) {
+  (void)state;
+  meter m = {.fail_at = -1};
+  const wlm_allocator allocator = {metered_allocate, metered_reallocate, metered_release, &m};
+  wlm_set_allocator(&allocator);
+  void *array;
+  char *copy = wlm_strdup("text");
+  int *zeros = wlm_alloc_zero(10, sizeof *zeros);
+  assert_int_equal(m.live, 2);
+  for (int i = 0; i < 10; i++) assert_int_equal(zeros[i], 0);
+  assert_string_equal(copy, "text");
+  wlm_free(copy);
+  wlm_free(zeros);
+  wlm_free(NULL);
+  assert_null(wlm_strdup(NULL));
+  assert_int_equal(m.live, 0);
+  assert_null(wlm_alloc_zero(SIZE_MAX / 2, 4));
+  assert_int_equal(wlm_alloc_array(INT64_MAX / 2, 8, "things", &array), WLM_ERR_OVERFLOW);
+  assert_contains(wlm_error_detail(), "things");
+  assert_int_equal(wlm_alloc_array(0, 8, "nothing", &array), WLM_OK);
+  assert_non_null(array);
+  wlm_free(array);
+
+  m = (meter){.fail_at = 0};
+  assert_int_equal(wlm_alloc_array(10, 8, "things", &array), WLM_ERR_OUT_OF_MEMORY);
+  assert_contains(wlm_error_detail(), "things");
+  wlm_text text = {0};
+  wlm_text_puts(&text, "lost");
+  wlm_text_printf(&text, "%d", 1);
+  assert_true(text.failed);
+  assert_int_equal(wlm_text_take(&text, &copy), WLM_ERR_OUT_OF_MEMORY);
+  assert_null(copy);
+  assert_int_equal(m.live, 0);
+  wlm_set_allocator(NULL);
+}
+
+/* Whatever allocation fails, a text stays a prefix of what it should have been and loses no memory. */
+static void texts_without_memory(void **state) {
+  (void)state;
+  for (int64_t fail_at = 0; fail_at < 8; fail_at++) {
+    meter m = {.fail_at = fail_at};
+    const wlm_allocator allocator = {metered_allocate, metered_reallocate, metered_release, &m};
+    wlm_set_allocator(&allocator);
+    wlm_text text = {0};
+    char *taken;
+    for (int i = 0; i < 200; i++) wlm_text_printf(&text, "%05d", i);
+    int failed = text.failed;
+    assert_int_equal(wlm_text_take(&text, &taken), failed ? WLM_ERR_OUT_OF_MEMORY : WLM_OK);
+    wlm_free(taken);
+    assert_int_equal(m.live, 0);
+    wlm_set_allocator(NULL);
+  }
+}
+
+/* ---- program sizes ---------------------------------------------------------------------------------------- */
+
+static void pass_blocks(void **state) {
+  (void)state;
+  const wlm_pass rows = {.units = WLM_UNITS_ROWS, .units_per_block = 4, .columns_per_block = 32};
+  const wlm_pass nnz = {.units = WLM_UNITS_NNZ, .units_per_block = 1000};
+  const wlm_pass both = {.units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10};
+  const wlm_pass one = {.units = WLM_UNITS_ONE, .units_per_block = 1};
+  assert_int_equal(wlm_pass_unit_blocks(&rows, 9, 100), 3);
+  assert_int_equal(wlm_pass_unit_blocks(&rows, 0, 0), 0);
+  assert_int_equal(wlm_pass_unit_blocks(&rows, INT64_MAX, 0), INT64_MAX / 4 + 1);
+  assert_int_equal(wlm_pass_unit_blocks(&nnz, 5, 0), 1); /* rows without non-zeros must still be written */
+  assert_int_equal(wlm_pass_unit_blocks(&nnz, 5, 1001), 2);
+  assert_int_equal(wlm_pass_unit_blocks(&both, 5, 16), 3);
+  assert_int_equal(wlm_pass_unit_blocks(&one, 5, 16), 1);
+  assert_int_equal(wlm_pass_column_blocks(&rows, 33), 2);
+  assert_int_equal(wlm_pass_column_blocks(&rows, 0), 0);
+  assert_int_equal(wlm_pass_column_blocks(&nnz, 1000), 1);
+  assert_int_equal(wlm_pass_column_blocks(&nnz, 0), 0);
+}
+
+static void byte_sizes(void **state) {
+  (void)state;
+  const int64_t large = INT64_C(1) << 40;
+  size_t size;
+  wlm_bytes bytes = {.one = 1, .rows = 2, .nnz = 3, .n = 5, .blocks = 7, .rows_n = 11, .blocks_n = 13};
+  assert_int_equal(wlm_bytes_size(&bytes, 10, 100, 4, 6, &size), WLM_OK);
+  assert_int_equal(size, 1 + 2 * 10 + 3 * 100 + 5 * 4 + 7 * 6 + 11 * 10 * 4 + 13 * 6 * 4);
+  bytes = (wlm_bytes){.rows_n = 4};
+  assert_int_equal(wlm_bytes_size(&bytes, large, 0, large, 0, &size), WLM_ERR_OVERFLOW);
+  bytes = (wlm_bytes){.rows = 4};
+  assert_int_equal(wlm_bytes_size(&bytes, large, 0, large, 0, &size), WLM_OK); /* rows * n is not asked for */
+  assert_int_equal(size, 4 * large);
+  bytes = (wlm_bytes){.one = 1, .nnz = 1};
+  assert_int_equal(wlm_bytes_size(&bytes, 0, INT64_MAX, 0, 0, &size), WLM_ERR_OVERFLOW);
+  bytes = (wlm_bytes){.nnz = 8};
+  assert_int_equal(wlm_bytes_size(&bytes, 0, INT64_MAX / 4, 0, 0, &size), WLM_ERR_OVERFLOW);
+}
+
+/* ---- spec --------------------------------------------------------------------------------------------------- */
+
+typedef struct change {
+  wlm_status expected;
+  const char *named; /* in the detail text */
+  void (*make)(wlm_problem *p, wlm_csr *csr);
+} change;
+
+#define CHANGE(name, statement)                    \
+  static void name(wlm_problem *p, wlm_csr *csr) { \
+    (void)p, (void)csr;                            \
+    statement;                                     \
+  }
+CHANGE(as_it_is, )
+CHANGE(wide_rowptr, csr->rowptr_type = WLM_I64)
+CHANGE(old_problem, p->size--)
+CHANGE(old_csr, csr->size = 0)
+CHANGE(negative_n, p->n = -1)
+CHANGE(small_ldb, p->ldb = 3)
+CHANGE(small_ldc, p->ldc = 3)
+CHANGE(bad_message, p->message = (wlm_message)99)
+CHANGE(bad_reduce, p->reduce = (wlm_reduce)-1)
+CHANGE(bad_index, csr->rowptr_type = (wlm_index)7)
+CHANGE(infinite_alpha, p->alpha = INFINITY)
+CHANGE(nan_beta, p->beta = NAN)
+CHANGE(narrow_sample, (p->sample = WLM_SAMPLE_BUCKET, p->sample_width = 7))
+CHANGE(wide_sample, (p->sample = WLM_SAMPLE_FASTRAND, p->sample_width = 2305))
+CHANGE(half, p->dense_type = WLM_F16)
+CHANGE(double_values, csr->value_type = WLM_F64)
+CHANGE(wide_colind, csr->colind_type = WLM_I64)
+CHANGE(transposed, p->transpose = 1)
+CHANGE(two_heads, p->heads = 2)
+CHANGE(two_problems, p->batch = 2)
+CHANGE(with_arg, p->want_arg = 1)
+CHANGE(with_bias, p->bias = p)
+CHANGE(custom, p->reduce = WLM_CUSTOM)
+CHANGE(unbiased_max,
+       (p->sample = WLM_SAMPLE_BUCKET, p->sample_width = 8, p->sample_norm = WLM_NORM_UNBIASED, p->reduce = WLM_MAX))
+
+static void specs(void **state) {
+  (void)state;
+  static const change changes[] = {
+      {WLM_OK, "", as_it_is},
+      {WLM_OK, "", wide_rowptr},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.size", old_problem},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.size", old_csr},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n", negative_n},
+      {WLM_ERR_INVALID_ARGUMENT, "ldb", small_ldb},
+      {WLM_ERR_INVALID_ARGUMENT, "ldc", small_ldc},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem", bad_message},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem", bad_reduce},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_csr", bad_index},
+      {WLM_ERR_INVALID_ARGUMENT, "alpha", infinite_alpha},
+      {WLM_ERR_INVALID_ARGUMENT, "beta", nan_beta},
+      {WLM_ERR_INVALID_ARGUMENT, "sample_width", narrow_sample},
+      {WLM_ERR_INVALID_ARGUMENT, "sample_width", wide_sample},
+      {WLM_ERR_UNSUPPORTED, "dense_type", half},
+      {WLM_ERR_UNSUPPORTED, "value_type", double_values},
+      {WLM_ERR_UNSUPPORTED, "colind_type", wide_colind},
+      {WLM_ERR_UNSUPPORTED, "transpose", transposed},
+      {WLM_ERR_UNSUPPORTED, "heads", two_heads},
+      {WLM_ERR_UNSUPPORTED, "batch", two_problems},
+      {WLM_ERR_UNSUPPORTED, "want_arg", with_arg},
+      {WLM_ERR_UNSUPPORTED, "bias", with_bias},
+      {WLM_ERR_UNSUPPORTED, "custom", custom},
+      {WLM_ERR_UNSUPPORTED, "unbiased", unbiased_max},
+  };
+  for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_csr csr = WLM_CSR_INIT;
+    wlm_spec spec;
+    problem.n = 4;
+    changes[i].make(&problem, &csr);
+    assert_status(changes[i].expected, wlm_spec_make(&problem, &csr, &spec));
+    if (changes[i].expected != WLM_OK) assert_contains(wlm_error_detail(), changes[i].named);
+    if (changes[i].expected == WLM_OK) assert_int_equal(spec.problem.ldb, 4);
+  }
+}
+
+static void names(void **state) {
+  (void)state;
+  for (int i = 0; wlm_message_name((wlm_message)i); i++)
+    assert_int_equal(wlm_message_from_name(wlm_message_name((wlm_message)i)), i);
+  for (int i = 0; wlm_reduce_name((wlm_reduce)i); i++)
+    assert_int_equal(wlm_reduce_from_name(wlm_reduce_name((wlm_reduce)i)), i);
+  for (int i = 0; wlm_sample_name((wlm_sample)i); i++)
+    assert_int_equal(wlm_sample_from_name(wlm_sample_name((wlm_sample)i)), i);
+  assert_int_equal(wlm_message_from_name("multiply"), -1);
+  assert_int_equal(wlm_type_from_name(""), -1);
+  assert_string_equal(wlm_reduce_name(WLM_PROD), "prod");
+  assert_string_equal(wlm_message_name(WLM_RDIV), "rdiv");
+}
+
+/* Keys tell apart what chooses another kernel and nothing else. */
+static void keys(void **state) {
+  (void)state;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_spec spec;
+  char key[WLM_SPEC_KEY], other[WLM_SPEC_KEY];
+  problem.n = 8;
+  csr.values = &csr;
+  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+  wlm_spec_key(&spec, key);
+  assert_string_equal(key, "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none");
+  problem.n = 9;
+  problem.alpha = 3;
+  problem.ldc = 10;
+  problem.seed = 4;
+  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+  wlm_spec_key(&spec, other);
+  assert_string_equal(key, other);
+  problem.sample = WLM_SAMPLE_FASTRAND_COPRIME;
+  problem.sample_width = 2304;
+  problem.sample_norm = WLM_NORM_UNBIASED;
+  problem.empty = WLM_EMPTY_IDENTITY;
+  csr.values = NULL;
+  csr.rowptr_type = WLM_I64;
+  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+  wlm_spec_key(&spec, other);
+  assert_string_equal(other,
+                      "op=mul.sum,dense=f32,rowptr=i64,colind=i32,values=none,sample=fastrand_coprime:2304:unbiased,"
+                      "empty=identity");
+}
+
+/* ---- hash ---------------------------------------------------------------------------------------------------- */
+
+static void hashes(void **state) {
+  (void)state;
+  char hex[WLM_HASH_HEX];
+  wlm_hash back;
+  wlm_hash_to_hex(wlm_hash_bytes("", 0), hex);
+  assert_string_equal(hex, "99aa06d3014798d86001c324468d497f"); /* XXH3_128bits of nothing, as published */
+  assert_true(wlm_hash_from_hex(hex, &back));
+  assert_true(back.high == wlm_hash_bytes("", 0).high && back.low == wlm_hash_bytes("", 0).low);
+  assert_false(wlm_hash_from_hex("99aa", &back));
+  assert_false(wlm_hash_from_hex("99aa06d3014798d86001c324468d497g", &back));
+  assert_false(wlm_hash_from_hex("99aa06d3014798d86001c324468d497f0", &back));
+  const int64_t numbers[] = {1, -2, INT64_MAX};
+  wlm_hasher *hasher = wlm_hasher_create();
+  wlm_hasher_add_int64(hasher, numbers, 1);
+  wlm_hasher_add_int64(hasher, numbers + 1, 2);
+  wlm_hash pieces = wlm_hasher_result(hasher), whole = wlm_hash_bytes(numbers, sizeof numbers);
+  assert_true(pieces.high == whole.high && pieces.low == whole.low);
+  wlm_hasher_destroy(hasher);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(statuses),
+      cmocka_unit_test(details),
+      cmocka_unit_test(logging),
+      cmocka_unit_test(texts),
+      cmocka_unit_test(json_strings),
+      cmocka_unit_test(allocators),
+      cmocka_unit_test(texts_without_memory),
+      cmocka_unit_test(pass_blocks),
+      cmocka_unit_test(byte_sizes),
+      cmocka_unit_test(specs),
+      cmocka_unit_test(names),
+      cmocka_unit_test(keys),
+      cmocka_unit_test(hashes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,158 @@
+/* Reads the #include lines of every room. Imports go down only, rooms of one floor don't know each other, and a
+ * library that is foreign is known to the rooms that this file names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/tree.h"
+
+typedef struct room {
+  const char *name;
+  int floor;
+} room;
+
+/* A room that lies in another comes first. The argument block is the one template text that C shares; what is on
+ * floor 0 is for common/ too. */
+static const room rooms[] = {
+    {"include/warploom/", 0}, {"warploom/", 0}, {"common/", 0}, {"templates/prelude/args.h", 0},
+    {"generator/", 1},        {"matrix/", 1},   {"db/", 1},     {"runtime/dispatch/", 1},
+    {"runtime/", 2},          {"tuner/", 3},    {"cli/", 4},    {"bench/", 4},
+};
+
+/* The command is one program: its entry hands `warploom bench` over. */
+static const char *const sideways[][2] = {{"cli/main.c", "bench/bench.h"}};
+
+static const struct {
+  const char *header, *allowed[2]; /* beginnings of paths */
+} foreign[] = {
+    {"cuda", {"runtime/cuda_", "bench/rival_"}},
+    {"nvrtc", {"runtime/cuda_", NULL}},
+    {"cusparse", {"bench/rival_", NULL}},
+    {"lua", {"generator/", NULL}},
+    {"lauxlib.h", {"generator/", NULL}},
+    {"sqlite3.h", {"db/", NULL}},
+    {"zlib.h", {"matrix/", NULL}},
+    {"xxhash.h", {"common/", NULL}},
+};
+
+static const char *const public_headers[] = {"stddef.h", "stdint.h", "stdio.h"};
+
+static int begins(const char *text, const char *with) { return !strncmp(text, with, strlen(with)); }
+
+static const room *room_of(const char *path) {
+  for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
+    if (begins(path, rooms[i].name)) return &rooms[i];
+  return NULL;
+}
+
+/* NULL, or why the import is wrong. */
+static const char *refuse_own(const char *path, const char *header) {
+  const room *from = room_of(path), *to = room_of(header);
+  if (!to) return "is in no room; name it from the root";
+  if (from == to || to->floor < from->floor || (!to->floor && !from->floor && !begins(path, "include/"))) return NULL;
+  for (size_t i = 0; i < sizeof sideways / sizeof *sideways; i++)
+    if (!strcmp(path, sideways[i][0]) && !strcmp(header, sideways[i][1])) return NULL;
+  return to->floor == from->floor ? "is another room of the same floor" : "is on a floor above";
+}
+
+static const char *refuse_foreign(const char *path, const char *header) {
+  if (begins(path, "include/")) {
+    for (size_t i = 0; i < sizeof public_headers / sizeof *public_headers; i++)
+      if (!strcmp(header, public_headers[i])) return NULL;
+    return "does not belong into a public header";
+  }
+  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+    if (!begins(header, foreign[i].header)) continue;
+    for (int k = 0; k < 2 && foreign[i].allowed[k]; k++)
+      if (begins(path, foreign[i].allowed[k])) return NULL;
+    return "is not for this room";
+  }
+  return begins(header, "warploom/") && !begins(path, "examples/") ? "is ours: include it with quotes" : NULL;
+}
+
+static const char *refuse_example(const char *path, const char *header) {
+  (void)path;
+  return begins(header, "warploom/") ? NULL : "is not public, and examples are users";
+}
+
+/* header[0] is the quote. */
+static const char *refuse(const char *path, const char *header) {
+  if (header[0] == '<') return refuse_foreign(path, header + 1);
+  return begins(path, "examples/") ? refuse_example(path, header + 1) : refuse_own(path, header + 1);
+}
+
+static int files, imports, faults;
+
+static void read_file(const char *path) {
+  char name[1024], line[1024], header[256];
+  snprintf(name, sizeof name, "%s/%s", WLM_SOURCE_DIR, path);
+  FILE *file = fopen(name, "r");
+  assert_non_null(file);
+  files++;
+  for (int number = 1; fgets(line, sizeof line, file); number++) {
+    if (sscanf(line, " # include %255[^>\n]", header) != 1) continue;
+    header[1 + strcspn(header + 1, "\"")] = 0;
+    imports++;
+    const char *why = refuse(path, header);
+    if (!why) continue;
+    faults++;
+    print_error("%s:%d: %s %s\n", path, number, header + 1, why);
+  }
+  fclose(file);
+}
+
+static void imports_go_down(void **state) {
+  (void)state;
+  static const char *const folders[] = {"include", "common", "generator", "matrix", "db",
+                                        "runtime", "tuner",  "cli",       "bench",  "examples"};
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) tree_each(WLM_SOURCE_DIR, folders[i], read_file);
+  print_message("%d files, %d imports\n", files, imports);
+  assert_int_equal(faults, 0);
+  assert_true(files > 80 && imports > 300);
+}
+
+/* The rules themselves: what must be refused is. */
+static void rules_refuse(void **state) {
+  (void)state;
+  static const struct {
+    const char *path, *header;
+    int refused;
+  } cases[] = {
+      {"db/store.c", "\"common/text.h", 0},
+      {"db/store.c", "\"db/path.h", 0},
+      {"db/store.c", "\"matrix/csr.h", 1},  /* sideways */
+      {"common/text.c", "\"db/store.h", 1}, /* up */
+      {"runtime/dispatch/plan.c", "\"runtime/context.h", 1},
+      {"runtime/context.c", "\"runtime/dispatch/plan.h", 0},
+      {"runtime/context.c", "\"tuner/timing.h", 1},
+      {"tuner/tune.c", "\"db/store.h", 0},
+      {"cli/cmd_run.c", "\"bench/bench.h", 1},
+      {"cli/main.c", "\"bench/bench.h", 0},
+      {"cli/main.c", "\"bench/entrant.h", 1},
+      {"cli/main.c", "\"text.h", 1},
+      {"runtime/host_device.c", "<cuda.h", 1},
+      {"runtime/cuda_device.c", "<cuda.h", 0},
+      {"runtime/dispatch/cuda_x.c", "<cuda.h", 1},
+      {"bench/rival_cusparse.c", "<cusparse.h", 0},
+      {"bench/entrant.c", "<cusparse.h", 1},
+      {"cli/cmd_db.c", "<sqlite3.h", 1},
+      {"include/warploom/warploom.h", "<stdint.h", 0},
+      {"include/warploom/warploom.h", "<pthread.h", 1},
+      {"include/warploom/warploom.h", "<cuda.h", 1},
+      {"include/warploom/warploom.h", "\"common/text.h", 1},
+      {"examples/spmm.c", "\"common/text.h", 1},
+      {"examples/spmm.c", "<warploom/warploom.h", 0},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    if ((refuse(cases[i].path, cases[i].header) != NULL) != cases[i].refused)
+      fail_msg("%s includes %s", cases[i].path, cases[i].header);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rules_refuse), cmocka_unit_test(imports_go_down)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

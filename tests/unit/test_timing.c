@@ -1,0 +1,188 @@
+/* How samples become a time, on a device whose clock the test writes. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/db_fixture.h"
+#include "tuner/timing.h"
+#include "tuner/verify.h"
+
+typedef struct fake {
+  wlm_device device;
+  double call;     /* seconds of one */
+  double cold;     /* a sample's extra seconds, halved each time */
+  double noise[8]; /* added to a call in turn, once warm */
+  int samples, timers, live;
+  int64_t calls; /* of the last timer */
+  int fail_at;   /* sample that fails; 0 = none */
+} fake;
+
+static fake clock_of;
+static const double quiet[8] = {0};
+
+static wlm_status make_timer(wlm_device *device, wlm_status (*enqueue)(void *, void *), void *user, int64_t calls,
+                             wlm_timer **timer) {
+  (void)device, (void)enqueue, (void)user;
+  clock_of.calls = calls;
+  clock_of.timers++;
+  clock_of.live++;
+  *timer = (wlm_timer *)&clock_of;
+  return WLM_OK;
+}
+
+static wlm_status take_sample(wlm_timer *timer, double *seconds) {
+  (void)timer;
+  int i = clock_of.samples++;
+  if (clock_of.fail_at && clock_of.samples == clock_of.fail_at) return wlm_fail(WLM_ERR_DEVICE, "the fake broke");
+  *seconds = (double)clock_of.calls * (clock_of.call + clock_of.noise[i % 8]) + clock_of.cold;
+  clock_of.cold /= 2;
+  return WLM_OK;
+}
+
+static void drop_timer(wlm_timer *timer) {
+  (void)timer;
+  clock_of.live--;
+}
+
+static wlm_status enqueue(void *user, void *stream) { return (void)user, (void)stream, WLM_OK; }
+
+static const wlm_device_ops ops = {
+    .timer_create = make_timer, .timer_sample = take_sample, .timer_destroy = drop_timer};
+
+static wlm_status time_it(double call, double cold, const double *noise, double min_sample, int samples, double abandon,
+                          wlm_timing *timing) {
+  const wlm_timing_options options = {min_sample, samples, abandon};
+  clock_of = (fake){.device.ops = &ops, .call = call, .cold = cold};
+  memcpy(clock_of.noise, noise, sizeof clock_of.noise);
+  wlm_status status = wlm_time_calls(&clock_of.device, enqueue, NULL, &options, timing);
+  assert_int_equal(clock_of.live, 0);
+  return status;
+}
+
+static void summaries(void **state) {
+  (void)state;
+  double median, spread;
+  double one[] = {3};
+  wlm_timing_summarise(one, 1, &median, &spread);
+  assert_true(median == 3 && spread == 0);
+  double five[] = {5, 1, 4, 2, 3};
+  wlm_timing_summarise(five, 5, &median, &spread);
+  assert_true(median == 3 && fabs(spread - 2.0 / 3) < 1e-15);
+  double four[] = {40, 10, 30, 20};
+  wlm_timing_summarise(four, 4, &median, &spread);
+  assert_true(median == 25 && fabs(spread - 15.0 / 25) < 1e-15);
+  double zeros[] = {0, 0};
+  wlm_timing_summarise(zeros, 2, &median, &spread);
+  assert_true(median == 0 && spread == 0);
+}
+
+static void samples_are_long_enough(void **state) {
+  (void)state;
+  wlm_timing timing;
+  assert_status(WLM_OK, time_it(2e-6, 0, quiet, 1e-3, 9, 0, &timing));
+  assert_int_equal(timing.samples, 9);
+  assert_in_range(timing.calls, 499, 501);
+  assert_true(fabs(timing.median - 2e-6) < 1e-12 && timing.spread < 1e-9);
+  assert_status(WLM_OK, time_it(0.5, 0, quiet, 1e-3, 3, 0, &timing));
+  assert_int_equal(timing.calls, 1);
+  assert_status(WLM_OK, time_it(1e-12, 0, quiet, 1, 2, 0, &timing));
+  assert_in_range(timing.calls, 1000, 100000); /* bounded: a graph holds them all */
+  assert_status(WLM_OK, time_it(0, 0, quiet, 1e-3, 2, 0, &timing));
+  assert_true(timing.median == 0 && timing.spread == 0);
+}
+
+static void cold_starts_do_not_count(void **state) {
+  (void)state;
+  wlm_timing timing;
+  assert_status(WLM_OK, time_it(1e-6, 0.01, quiet, 1e-3, 5, 0, &timing));
+  assert_true(timing.median < 1.05e-6); /* the first sample alone was ten times that */
+}
+
+static void hopeless_ones_are_abandoned(void **state) {
+  (void)state;
+  wlm_timing timing;
+  assert_status(WLM_OK, time_it(1e-3, 0, quiet, 1e-3, 9, 0.9e-3, &timing));
+  assert_int_equal(timing.samples, 1);
+  assert_true(fabs(timing.median - 1e-3) < 1e-9);
+  assert_status(WLM_OK, time_it(1e-3, 0, quiet, 1e-3, 9, 1.1e-3, &timing));
+  assert_int_equal(timing.samples, 9);
+}
+
+static void noise_never_ends_the_warm_up_late(void **state) {
+  (void)state;
+  static const double noise[8] = {0, 5e-6, 1e-6, 9e-6, 2e-6, 7e-6, 3e-6, 8e-6};
+  wlm_timing timing;
+  assert_status(WLM_OK, time_it(1e-5, 0, noise, 1e-3, 8, 0, &timing));
+  assert_true(clock_of.samples < 40); /* calibration, a bounded warm-up, 8 samples */
+  assert_true(timing.spread > 0.1 && timing.spread < 0.6);
+}
+
+static void failures_come_through(void **state) {
+  (void)state;
+  for (int fail_at = 1; fail_at <= 7; fail_at++) {
+    wlm_timing timing;
+    const wlm_timing_options options = {1e-3, 5, 0};
+    clock_of = (fake){.device.ops = &ops, .call = 1e-6, .fail_at = fail_at};
+    assert_int_equal(wlm_time_calls(&clock_of.device, enqueue, NULL, &options, &timing), WLM_ERR_DEVICE);
+    assert_string_equal(wlm_error_detail(), "the fake broke");
+    assert_int_equal(clock_of.live, 0);
+  }
+}
+
+static void gather_bandwidth(void **state) {
+  (void)state;
+  wlm_spec spec = {.problem = WLM_PROBLEM_INIT, .has_values = 1};
+  wlm_stats stats = WLM_STATS_INIT;
+  spec.problem.n = 32;
+  stats.rows = 10;
+  stats.nnz = 100;
+  /* nnz n 4 + rows n 4 + nnz (4 + 4) + rows 4 */
+  assert_true(fabs(wlm_gather_gbs(&spec, &stats, 1e-6) - (12800 + 1280 + 800 + 40) / 1e3) < 1e-9);
+  spec.has_values = 0;
+  spec.rowptr_type = WLM_I64;
+  assert_true(fabs(wlm_gather_gbs(&spec, &stats, 1e-6) - (12800 + 1280 + 400 + 80) / 1e3) < 1e-9);
+  assert_true(wlm_gather_gbs(&spec, &stats, 0) == 0);
+}
+
+/* Strict, yet no float32 sum in order may be refused. */
+static void tolerances(void **state) {
+  (void)state;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  assert_true(wlm_tolerance(&problem, 0) < 1e-6);
+  assert_true(wlm_tolerance(&problem, 1000) < 1e-5);
+  uint64_t random = 11;
+  for (int64_t edges = 1; edges <= 100000; edges *= 10)
+    for (int repeat = 0; repeat < 20; repeat++) {
+      float sum = 0;
+      double exact = 0, scale = 0;
+      for (int64_t i = 0; i < edges; i++) {
+        float x = (float)(draw(&random) >> 40) * 0x1p-24f; /* all of one sign: errors have nothing to cancel in */
+        sum += x;
+        exact += (double)x;
+        scale += (double)x;
+      }
+      assert_true(fabs(sum - exact) <= wlm_tolerance(&problem, edges) * scale);
+    }
+  float sum = 0;
+  for (int i = 0; i < 1000000; i++) sum += 0.1f;
+  problem.message = WLM_COPY_A;
+  assert_true(fabs(sum - 1e6 * (double)0.1f) <= wlm_tolerance(&problem, 1000000) * 1e5);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(summaries),
+      cmocka_unit_test(samples_are_long_enough),
+      cmocka_unit_test(cold_starts_do_not_count),
+      cmocka_unit_test(hopeless_ones_are_abandoned),
+      cmocka_unit_test(noise_never_ends_the_warm_up_late),
+      cmocka_unit_test(failures_come_through),
+      cmocka_unit_test(gather_bandwidth),
+      cmocka_unit_test(tolerances),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
