@@ -2,6 +2,7 @@
 --
 --   % code            a line of Lua
 --   text @{expr}      a line of output; expr is Lua
+--   % include "NAME"  another template, rendered with the same parameters
 --
 -- Each template becomes one Lua function over an environment of parameters. #line directives are put in
 -- wherever the output falls out of step with the template, so that a compiler error names the template's
@@ -60,8 +61,9 @@ end
 
 local library = { ipairs = ipairs, pairs = pairs, tostring = tostring, math = math, string = string, table = table }
 
--- Renders `text` (called `name` in messages and #line) with the given parameters.
-function engine.render(text, name, parameters)
+-- Renders `text` (called `name` in messages and #line) with the given parameters; read(name) gives the text
+-- of what it includes.
+function engine.render(text, name, parameters, read)
   local lines, expected = {}, nil
   local env = setmetatable({}, { __index = library })
   for key, value in pairs(parameters) do env[key] = value end
@@ -80,6 +82,10 @@ function engine.render(text, name, parameters)
     end
     lines[#lines + 1] = table.concat(pieces)
     expected = number + 1
+  end
+  env.include = function(other)
+    lines[#lines + 1] = engine.render(read(other), other, parameters, read):gsub("\n$", "")
+    expected = nil
   end
   local chunk, message = load(translate(text, name), "=" .. name, "t", strict(env, name))
   if not chunk then error(message, 0) end

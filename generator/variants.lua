@@ -31,6 +31,7 @@ end
 -- files: sorted list of names; read(name) -> text. Both come from C.
 function variants.load(files, read)
   families, names = {}, {}
+  variants.read = read
   for _, file in ipairs(files) do
     local name = file:match("^([%w_]+)/family%.lua$")
     if name then
@@ -176,7 +177,7 @@ function variants.emit(variant, problem, limits)
     variants.prelude["args.h"], variants.prelude[family.target .. ".h"],
     sampled and variants.prelude["sampling.h"] or "", operators.block(problem),
     family.target == "host" and variants.prelude["host_tile.h"] or "",
-    engine.render(family.template, template_name(family), parameters),
+    engine.render(family.template, template_name(family), parameters, variants.read),
   }
   return {
     variant = canonical(family, p),
