@@ -7,19 +7,9 @@
 #include "tuner/timing.h"
 #include "tuner/verify.h"
 
-typedef struct bound_plan {
-  const wlm_operands *operands;
-  const wlm_plan *plan;
-} bound_plan;
-
 static wlm_status make_plan(const wlm_session *session, const char *variant, wlm_plan **plan) {
   if (variant) return wlm_plan_create_variant(session->context, session->matrix, &session->problem, variant, plan);
   return wlm_plan_create(session->context, session->matrix, &session->problem, plan);
-}
-
-static wlm_status enqueue(void *user, void *stream) {
-  const bound_plan *bound = user;
-  return wlm_operands_execute(bound->operands, bound->plan, stream);
 }
 
 static wlm_status check(wlm_report *report, wlm_operands *operands, const wlm_plan *plan, uint64_t seed,
@@ -44,11 +34,10 @@ static wlm_status run_width(wlm_report *report, wlm_session *session, const wlm_
   wlm_operands operands = {0};
   wlm_timing timing = {0};
   const wlm_timing_options timing_options = {.min_sample_seconds = 1e-3, .samples = 9};
-  wlm_device *device = wlm_context_device(session->context);
   WLM_TRY(make_plan(session, options->variant, &plan));
   WLM_TRY(wlm_operands_create(session->context, session->matrix, &session->problem, options->seed, &operands));
   WLM_TRY(wlm_operands_bind(&operands, plan));
-  WLM_TRY(wlm_time_calls(device, enqueue, &(bound_plan){&operands, plan}, &timing_options, &timing));
+  WLM_TRY(wlm_time_plan(&operands, plan, &timing_options, &timing));
   wlm_report_object(report, NULL);
   wlm_report_integer(report, "n", session->problem.n);
   wlm_report_string(report, "variant", wlm_plan_variant(plan));

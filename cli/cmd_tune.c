@@ -8,6 +8,7 @@
 #include "cli/session.h"
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
+#include "tuner/timing.h"
 
 typedef struct outcome {
   wlm_candidate_result result;
@@ -148,7 +149,7 @@ static wlm_status tune_input(wlm_report *report, wlm_session *session, const cha
   wlm_report_array(report, "tuned");
   wlm_input_label(input, label, sizeof label);
   for (int i = 0; i < options->n_count && status == WLM_OK; i++, widths_left--) {
-    double budget = options->budget_seconds > 0 ? (deadline - wlm_progress_clock()) / widths_left : 0;
+    double budget = options->budget_seconds > 0 ? (deadline - wlm_seconds()) / widths_left : 0;
     session->problem.n = options->n[i];
     status = tune_width(report, session, label, options->seed,
                         options->budget_seconds > 0 ? fmax(budget, 1e-3) : 0); /* each width gets a candidate */
@@ -165,7 +166,7 @@ int wlm_cmd_tune(const wlm_cli_options *options) {
   wlm_status status;
   wlm_report report = {.json = options->json};
   wlm_session session = {0};
-  double deadline = wlm_progress_clock() + options->budget_seconds;
+  double deadline = wlm_seconds() + options->budget_seconds;
   wlm_catch_interrupts();
   WLM_TRY(wlm_session_open(options, &session));
   wlm_report_object(&report, NULL);

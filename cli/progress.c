@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "tuner/timing.h"
 
 enum { BAR = 24 };
 
@@ -24,24 +25,18 @@ void wlm_catch_interrupts(void) {
 
 int wlm_interrupted(void) { return interrupted; }
 
-double wlm_progress_clock(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 void wlm_progress_begin(wlm_progress *progress, const char *title, double limit_seconds) {
   const char *terminal = getenv("TERM");
   *progress = (wlm_progress){
       .title = title,
       .on_terminal = isatty(STDERR_FILENO) && !(terminal && !strcmp(terminal, "dumb")),
-      .started = wlm_progress_clock(),
+      .started = wlm_seconds(),
       .limit = limit_seconds,
   };
 }
 
 static void time_left(const wlm_progress *progress, int64_t done, int64_t total, char text[32]) {
-  double elapsed = wlm_progress_clock() - progress->started;
+  double elapsed = wlm_seconds() - progress->started;
   text[0] = 0;
   if (!done) return;
   double left = elapsed / (double)done * (double)(total - done);

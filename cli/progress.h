@@ -17,8 +17,6 @@ void wlm_progress_begin(wlm_progress *progress, const char *title, double limit_
 void wlm_progress_show(wlm_progress *progress, int64_t done, int64_t total, const char *note);
 void wlm_progress_end(wlm_progress *progress);
 
-double wlm_progress_clock(void); /* seconds, monotonic */
-
 /* The first Ctrl-C sets the flag that wlm_interrupted tells, the second ends the process as usual. */
 void wlm_catch_interrupts(void);
 int wlm_interrupted(void);

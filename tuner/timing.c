@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "common/memory.h"
 
@@ -53,12 +54,15 @@ static wlm_status calibrate(wlm_device *device, wlm_status (*enqueue)(void *, vo
   return status;
 }
 
-static wlm_status warm_up(wlm_device *device, wlm_timer *timer) {
+/* *quickest is that of the replays, in seconds. */
+static wlm_status warm_up(wlm_device *device, wlm_timer *timer, double *quickest) {
   double last = INFINITY, total = 0;
+  *quickest = INFINITY;
   for (int i = 0; i < MAX_WARM_UPS && total < max_warm_up_seconds; i++) {
     double seconds;
     wlm_status status = device->ops->timer_sample(timer, &seconds);
     if (status != WLM_OK) return status;
+    *quickest = fmin(*quickest, seconds);
     if (fabs(seconds - last) <= steady * seconds) break;
     last = seconds;
     total += seconds;
@@ -70,23 +74,40 @@ wlm_status wlm_time_calls(wlm_device *device, wlm_status (*enqueue)(void *user, 
                           const wlm_timing_options *options, wlm_timing *timing) {
   wlm_status status;
   wlm_timer *timer = NULL;
-  double *seconds = NULL;
+  double *seconds = NULL, quickest;
   *timing = (wlm_timing){0};
   WLM_TRY(wlm_alloc_array(options->samples, sizeof *seconds, "samples", (void **)&seconds));
   WLM_TRY(calibrate(device, enqueue, user, options->min_sample_seconds, &timing->calls));
   WLM_TRY(device->ops->timer_create(device, enqueue, user, timing->calls, &timer));
-  WLM_TRY(warm_up(device, timer));
+  WLM_TRY(warm_up(device, timer, &quickest));
+  quickest /= (double)timing->calls;
   while (timing->samples < options->samples) {
     double *sample = &seconds[timing->samples++];
     WLM_TRY(device->ops->timer_sample(timer, sample));
     *sample /= (double)timing->calls;
-    if (timing->samples == 1 && options->abandon_seconds > 0 && *sample > options->abandon_seconds) break;
+    if (timing->samples == 1 && options->abandon_seconds > 0 && fmin(quickest, *sample) > options->abandon_seconds)
+      break;
   }
   wlm_timing_summarise(seconds, timing->samples, &timing->median, &timing->spread);
 done:
   if (timer) device->ops->timer_destroy(timer);
   wlm_free(seconds);
   return status;
+}
+
+typedef struct bound_plan {
+  const wlm_operands *operands;
+  const wlm_plan *plan;
+} bound_plan;
+
+static wlm_status enqueue_plan(void *user, void *stream) {
+  const bound_plan *bound = user;
+  return wlm_operands_execute(bound->operands, bound->plan, stream);
+}
+
+wlm_status wlm_time_plan(const wlm_operands *operands, const wlm_plan *plan, const wlm_timing_options *options,
+                         wlm_timing *timing) {
+  return wlm_time_calls(operands->device, enqueue_plan, &(bound_plan){operands, plan}, options, timing);
 }
 
 double wlm_gather_gbs(const wlm_spec *spec, const wlm_stats *stats, double seconds) {
@@ -96,4 +117,10 @@ double wlm_gather_gbs(const wlm_spec *spec, const wlm_stats *stats, double secon
   double bytes =
       (double)stats->nnz * (dense + edge) + (double)stats->rows * (dense + (double)wlm_index_size(spec->rowptr_type));
   return seconds > 0 ? bytes / seconds / 1e9 : 0;
+}
+
+double wlm_seconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }

@@ -2,12 +2,12 @@
 #ifndef WLM_TUNER_TIMING_H
 #define WLM_TUNER_TIMING_H
 
-#include "runtime/dispatch/device.h"
+#include "tuner/operands.h"
 
 typedef struct wlm_timing_options {
   double min_sample_seconds; /* a sample repeats the call until it lasts this long */
   int samples;               /* >= 1 */
-  double abandon_seconds;    /* stop after the first sample if a call takes longer; 0 = never */
+  double abandon_seconds;    /* stop after the first sample if a call never took less; 0 = never */
 } wlm_timing_options;
 
 typedef struct wlm_timing {
@@ -21,11 +21,17 @@ typedef struct wlm_timing {
 wlm_status wlm_time_calls(wlm_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
                           const wlm_timing_options *options, wlm_timing *timing);
 
+/* Times the plan that is bound to the operands. */
+wlm_status wlm_time_plan(const wlm_operands *operands, const wlm_plan *plan, const wlm_timing_options *options,
+                         wlm_timing *timing);
+
 /* Median and quartiles by linear interpolation; sorts `seconds`, which are not fewer than one. */
 void wlm_timing_summarise(double *seconds, int count, double *median, double *spread);
 
 /* The bytes a call must at least move if nothing of B is found in cache, over its time, in 1e9 a second:
  * B gathered once an edge, C written, columns and values and rowptr read. */
 double wlm_gather_gbs(const wlm_spec *spec, const wlm_stats *stats, double seconds);
+
+double wlm_seconds(void); /* of a clock that only goes forward */
 
 #endif

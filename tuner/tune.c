@@ -33,17 +33,6 @@ typedef struct tuning {
   double started, best; /* seconds; best = of one call, 0 = none yet */
 } tuning;
 
-typedef struct bound_plan {
-  const wlm_operands *operands;
-  const wlm_plan *plan;
-} bound_plan;
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static wlm_status check_options(const wlm_tune_options *o) {
   if (o->size != sizeof *o)
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
@@ -115,15 +104,10 @@ static wlm_status report(tuning *t, const wlm_candidate_result *last) {
 }
 
 static int out_of_budget(const tuning *t) {
-  return t->options->budget_seconds > 0 && t->done && now() - t->started > t->options->budget_seconds;
+  return t->options->budget_seconds > 0 && t->done && wlm_seconds() - t->started > t->options->budget_seconds;
 }
 
 static int compile_tick(void *user) { return report(user, NULL) != WLM_OK || out_of_budget(user); }
-
-static wlm_status enqueue(void *user, void *stream) {
-  const bound_plan *bound = user;
-  return wlm_operands_execute(bound->operands, bound->plan, stream);
-}
 
 /* Checked before it is timed: a wrong kernel never gets a time. */
 static wlm_status check_and_time(tuning *t, const char *variant, wlm_timing *timing, double *max_rel_err) {
@@ -133,7 +117,7 @@ static wlm_status check_and_time(tuning *t, const char *variant, wlm_timing *tim
   WLM_TRY(wlm_plan_create_variant(t->context, t->matrix, t->problem, variant, &plan));
   WLM_TRY(wlm_operands_bind(&t->operands, plan));
   WLM_TRY(wlm_verify(t->verifier, plan, max_rel_err));
-  WLM_TRY(wlm_time_calls(t->device, enqueue, &(bound_plan){&t->operands, plan}, &options, timing));
+  WLM_TRY(wlm_time_plan(&t->operands, plan, &options, timing));
 done:
   wlm_plan_destroy(plan);
   return status;
@@ -227,7 +211,7 @@ wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, const wlm_pr
   wlm_status status = check_options(t.options);
   if (status != WLM_OK) return status;
   t.device = wlm_context_device(context);
-  t.started = now();
+  t.started = wlm_seconds();
   WLM_TRY(prepare(&t));
   if (wlm_matrix_stats(matrix)->rows && problem->n) status = measure_all(&t); /* nothing to tell apart otherwise */
 done:

@@ -112,6 +112,18 @@ static void hopeless_ones_are_abandoned(void **state) {
   assert_int_equal(timing.samples, 9);
 }
 
+/* One sample that was disturbed says nothing against the candidate. */
+static void disturbed_ones_are_not_abandoned(void **state) {
+  (void)state;
+  wlm_timing timing;
+  for (int at = 0; at < 8; at++) {
+    double noise[8] = {0};
+    noise[at] = 1e-2;
+    assert_status(WLM_OK, time_it(1e-3, 0, noise, 1e-3, 7, 3e-3, &timing));
+    assert_int_equal(timing.samples, 7);
+  }
+}
+
 static void noise_never_ends_the_warm_up_late(void **state) {
   (void)state;
   static const double noise[8] = {0, 5e-6, 1e-6, 9e-6, 2e-6, 7e-6, 3e-6, 8e-6};
@@ -179,6 +191,7 @@ int main(void) {
       cmocka_unit_test(samples_are_long_enough),
       cmocka_unit_test(cold_starts_do_not_count),
       cmocka_unit_test(hopeless_ones_are_abandoned),
+      cmocka_unit_test(disturbed_ones_are_not_abandoned),
       cmocka_unit_test(noise_never_ends_the_warm_up_late),
       cmocka_unit_test(failures_come_through),
       cmocka_unit_test(gather_bandwidth),
