@@ -5,6 +5,8 @@ install(TARGETS ${libraries} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE
 install(TARGETS warploom RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES include/warploom/warploom.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warploom)
 
+# Relative, so that `cmake --install --prefix` and a moved folder still tell the truth.
+file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(cmake/warploom.pc.in warploom.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/warploom.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -1,0 +1,86 @@
+/* What `cmake --install` puts down is enough for a stranger: the example builds against it by pkg-config and by
+ * find_package, and the installed command runs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+static test_folder folder;
+
+/* Runs a shell line in the folder and returns what it printed; free(). */
+static char *shell(const char *line) {
+  command c;
+  char whole[4096];
+  snprintf(whole, sizeof whole,
+           "set -e; cd '%s'; export PKG_CONFIG_PATH=\"$(dirname \"$(find . -name warploom.pc)\")\"; %s", folder.path,
+           line);
+  command_start(&c, &folder, (const char *const[]){"/bin/sh", "-c", whole, NULL});
+  command_wait(&c);
+  if (c.code != 0) fail_msg("%s: exit code %d\n%s\n%s", line, c.code, c.out, c.err);
+  char *out = strdup(c.out);
+  command_release(&c);
+  return out;
+}
+
+static const char result[] = "7 70\n6 60\n";
+
+static void installs(void **state) {
+  (void)state;
+  free(shell("cmake --install '" WLM_BINARY_DIR "' --prefix \"$PWD/prefix\""));
+  char *out = shell("./prefix/bin/warploom info --device host");
+  assert_contains(out, wlm_version_string());
+  free(out);
+}
+
+static void builds_by_pkg_config(void **state) {
+  (void)state;
+  if (system("command -v pkg-config > /dev/null")) {
+    print_message("SKIPPED: no pkg-config\n");
+    skip();
+  }
+  char *out = shell("cc -o example '" WLM_SOURCE_DIR
+                    "/examples/spmm.c' $(pkg-config --cflags --libs warploom); "
+                    "LD_LIBRARY_PATH=$(pkg-config --variable=libdir warploom) ./example");
+  assert_contains(out, result);
+  free(out);
+}
+
+static void builds_by_find_package(void **state) {
+  (void)state;
+  static const char project[] =
+      "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES C)\nfind_package(warploom 0.1 REQUIRED)\n"
+      "add_executable(user " WLM_SOURCE_DIR "/examples/spmm.c)\ntarget_link_libraries(user warploom::warploom)\n";
+  write_whole(folder_file(&folder, "CMakeLists.txt"), project, strlen(project));
+  free(shell("cmake -S . -B user -DCMAKE_PREFIX_PATH=\"$PWD/prefix\" && cmake --build user"));
+  char *out = shell("./user/user");
+  assert_contains(out, result);
+  free(out);
+}
+
+/* The shared library shows what the header declares and nothing else. */
+static void hides_its_symbols(void **state) {
+  (void)state;
+  char *out = shell("nm -D --defined-only \"$(find prefix -name 'libwarploom.so')\" | sed 's/.* //'");
+  assert_contains(out, "wlm_spmm");
+  assert_null(strstr(out, "wlm_generator_create"));
+  assert_null(strstr(out, "wlm_alloc\n"));
+  free(out);
+}
+
+int main(void) {
+  folder_make(&folder);
+  home_enter(&folder);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(installs),
+      cmocka_unit_test(builds_by_pkg_config),
+      cmocka_unit_test(builds_by_find_package),
+      cmocka_unit_test(hides_its_symbols),
+  };
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  folder_remove(&folder);
+  return failed;
+}
