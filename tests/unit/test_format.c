@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "support/require.h"
 #include "support/tree.h"
 
 static FILE *list;
@@ -21,12 +22,8 @@ static void tree_is_formatted(void **state) {
   (void)state;
   static const char *const folders[] = {"include", "common", "generator", "matrix", "db",       "runtime",
                                         "tuner",   "cli",    "bench",     "cmake",  "examples", "tests"};
-  const char *required = getenv("WARPLOOM_REQUIRE");
-  if (system("clang-format --version >/dev/null 2>&1")) {
-    print_error("SKIPPED: there is no clang-format, so the format of the tree was not checked\n");
-    if (required && strstr(required, "clang-format")) fail_msg("WARPLOOM_REQUIRE names clang-format");
-    skip();
-  }
+  if (system("clang-format --version >/dev/null 2>&1"))
+    test_missing("clang-format", "clang-format", "the format of the tree was not checked");
   /* xargs reads the list from its standard input and passes on the worst exit code. */
   assert_non_null(list = popen("cd '" WLM_SOURCE_DIR "' && xargs clang-format --dry-run -Werror", "w"));
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) tree_each(WLM_SOURCE_DIR, folders[i], add_file);

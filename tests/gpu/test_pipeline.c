@@ -1,0 +1,88 @@
+/* The command on a GPU: tune, dispatch by what was measured, checked runs; a kernel that takes the device with it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+#include "support/gpu.h"
+
+static test_folder folder;
+#define MATRIX "twin:arxiv,scale=0.02"
+
+static void tuned_runs_are_right(void **state) {
+  (void)state;
+  static const char *const problems[][2] = {{"--op=sum", "--seed=1"},
+                                            {"--op=mean", "--seed=2"},
+                                            {"--op=copy_b.max", "--seed=3"},
+                                            {"--op=sum", "--sample=bucket:32"},
+                                            {"--op=sum", "--sample=fastrand_coprime:64:unbiased"}};
+  test_gpu();
+  for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+    const char *op = problems[i][0], *more = problems[i][1];
+    command c;
+    command_expect(&c, &folder, 0, "tune", MATRIX, "-n", "7,33,128", "--device", "cuda:0", op, more);
+    if (count_lines(c.err, " failed")) fail_msg("tune %s %s: %s\n%s", op, more, c.out, c.err);
+    command_release(&c);
+    command_expect(&c, &folder, 0, "run", MATRIX, "-n", "7,33,128", "--device", "cuda:0", op, more, "--check");
+    assert_contains(c.out, "verified: max_rel_err=");
+    assert_int_equal(count_lines(c.out, "fingerprint"), 3);
+    command_release(&c);
+  }
+}
+
+/* A write out of bounds is an error that stays: what comes after could only fail too, so nothing after is blamed. */
+static void broken_device_ends_tuning(void **state) {
+  (void)state;
+  static const char family[] =
+      "return { target = \"cuda\", summary = \"a test\", parameters = {{\"x\", {1, 2, 3}}},\n"
+      "  passes = function() return { { kernel = \"crash\", units = \"rows\", units_per_block = 1,\n"
+      "    columns_per_block = 32, threads = 32 } } end, registers = function() return 32 end }\n";
+  static const char kernel[] = "WLM_KERNEL(crash, 32) {\n  ((float *)args.c)[-(1ll << 45) - @{x}] = 0;\n}\n";
+  char path[400];
+  command c;
+  test_gpu();
+  snprintf(path, sizeof path, "%s/templates", folder.path);
+  mkdir(path, 0700);
+  assert_int_equal(setenv("WARPLOOM_TEMPLATES", path, 1), 0);
+  snprintf(path, sizeof path, "%s/templates/crash", folder.path);
+  mkdir(path, 0700);
+  snprintf(path, sizeof path, "%s/templates/crash/family.lua", folder.path);
+  write_whole(path, family, strlen(family));
+  snprintf(path, sizeof path, "%s/templates/crash/kernel.cu.in", folder.path);
+  write_whole(path, kernel, strlen(kernel));
+  snprintf(path, sizeof path, "%s/crash.db", folder.path);
+  command_run(&c, &folder, "tune", MATRIX, "-n", "32", "--device", "cuda:0", "--db", path);
+  unsetenv("WARPLOOM_TEMPLATES");
+  assert_int_equal(c.code, 1);
+  assert_contains(c.err, "left the device unusable");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "check", "--db", path, "--json");
+  char *count = json_at(c.out, "$.measurements");
+  assert_string_equal(count, "1");
+  free(count);
+  command_release(&c);
+}
+
+static int begin(void **state) {
+  (void)state;
+  folder_make(&folder);
+  home_enter(&folder);
+  return 0;
+}
+
+static int end(void **state) {
+  folder_remove(&folder);
+  return test_gpu_close(state);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tuned_runs_are_right),
+      cmocka_unit_test(broken_device_ends_tuning),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
