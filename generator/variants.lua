@@ -12,7 +12,7 @@
 --   passes(p, problem, limits)     -> list of launches (common/program.h)
 --   workspace(p, problem, limits)  -> row of byte coefficients              (optional)
 --   prepared(p, problem, limits)   -> the same                              (optional)
---   registers(p)                   -> bound that a test holds the kernels to (cuda)
+--   registers(p)                   -> of a thread, at most; @{registers} in the template (cuda)
 
 local engine = require "engine"
 local operators = require "operators"
@@ -46,6 +46,7 @@ function variants.load(files, read)
       if family.target ~= "cuda" and family.target ~= "host" then
         error(("%s: target must be \"cuda\" or \"host\""):format(file), 0)
       end
+      if family.target == "cuda" and not family.registers then error(file .. ": 'registers' is missing", 0) end
       for key, value in pairs(defaults) do
         if family[key] == nil then family[key] = value end
       end
@@ -172,6 +173,7 @@ function variants.emit(variant, problem, limits)
   for key, value in pairs(p) do parameters[key] = value end
   parameters.passes = passes
   parameters.problem = problem
+  parameters.registers = family.registers and family.registers(p) or 0
   local sampled = problem.sample ~= "none"
   local source = table.concat {
     variants.prelude["args.h"], variants.prelude[family.target .. ".h"],
@@ -185,7 +187,7 @@ function variants.emit(variant, problem, limits)
     passes = passes,
     workspace = family.workspace and family.workspace(p, problem, limits) or {},
     prepared = family.prepared and family.prepared(p, problem, limits) or {},
-    registers = family.registers and family.registers(p) or 0,
+    registers = parameters.registers,
     deterministic = family.deterministic,
     split = family.split,
   }

@@ -20,5 +20,5 @@ return {
       },
     }
   end,
-  registers = function(p) return p.cf == 8 and 72 or 48 end,
+  registers = function() return 64 end,
 }

@@ -15,5 +15,5 @@ return {
       },
     }
   end,
-  registers = function() return 40 end,
+  registers = function() return 64 end,
 }
