@@ -19,14 +19,14 @@ static const int64_t widths_n[] = {1, 2, 7, 16, 31, 32, 33, 64, 100, 128};
 static const int64_t widths_s[] = {8, 32, 100, 9, 577, 64, 2304};
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-enum { MAX_FAMILIES = 64, MAX_VALUES = 512, VALUE_NAME = 64 };
+enum { MAX_FAMILIES = 64, MAX_VALUES = 4096, VALUE_NAME = WLM_VARIANT_NAME };
 
 typedef struct family {
   char name[VALUE_NAME];
   unsigned char met[PAIRS][OPS * OPS];
   int value_count;
   struct value {
-    char text[VALUE_NAME]; /* "cf=2" */
+    char text[VALUE_NAME]; /* "cf=2", and all of them together, "cf=2,rows=4" */
     int64_t uses;
   } values[MAX_VALUES];
 } family;
@@ -105,16 +105,21 @@ static family *family_of(maker *m, const char *variant) {
   return f;
 }
 
-/* Calls visit for each "name=value" of the variant. */
+static struct value *value_of(family *f, const char *text, size_t size) {
+  int i = 0;
+  while (i < f->value_count && (strlen(f->values[i].text) != size || strncmp(f->values[i].text, text, size))) i++;
+  if (i == MAX_VALUES || size >= VALUE_NAME) abort();
+  if (i == f->value_count) memcpy(f->values[f->value_count++].text, text, size);
+  return &f->values[i];
+}
+
+/* Calls visit for the variant's parameters, all together and one by one. */
 static void each_value(family *f, const char *variant, void (*visit)(struct value *value, int64_t *sum), int64_t *sum) {
-  const char *at = strchr(variant, '/');
-  while (at && *at) {
+  const char *at = variant + strcspn(variant, "/");
+  visit(value_of(f, at, strlen(at)), sum);
+  while (*at) {
     size_t size = strcspn(++at, ",");
-    int i = 0;
-    while (i < f->value_count && (strlen(f->values[i].text) != size || strncmp(f->values[i].text, at, size))) i++;
-    if (i == MAX_VALUES || size >= VALUE_NAME) abort();
-    if (i == f->value_count) memcpy(f->values[f->value_count++].text, at, size);
-    visit(&f->values[i], sum);
+    visit(value_of(f, at, size), sum);
     at += size;
   }
 }

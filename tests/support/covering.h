@@ -1,5 +1,5 @@
-/* Which variants of which problems the emitted kernels are tested with: every value of every parameter of every
- * family, and of the problems that a family serves every pair of {operator, rowptr type, values or none, empty
+/* Which variants of which problems the emitted kernels are tested with: every variant of every family once, and of
+ * the problems that a family serves every pair of {operator, rowptr type, values or none, empty
  * policy, sampling strategy with its norm}; N and S are spread over them. With WARPLOOM_FULL set in the
  * environment: every variant of every problem. Always the same for one seed. */
 #ifndef WLM_TESTS_COVERING_H
@@ -10,7 +10,7 @@
 typedef struct covering_entry {
   wlm_spec spec;
   char variant[WLM_VARIANT_NAME];
-  int first; /* of its family to have one of its parameter values: tested for every architecture */
+  int first; /* of its variant: tested for every architecture */
 } covering_entry;
 
 typedef struct covering {
