@@ -12,7 +12,7 @@
 --   passes(p, problem, limits)     -> list of launches (common/program.h)
 --   workspace(p, problem, limits)  -> row of byte coefficients              (optional)
 --   prepared(p, problem, limits)   -> the same                              (optional)
---   registers(p)                   -> of a thread, at most; @{registers} in the template (cuda)
+--   registers(p)                   -> of a thread, at most (cuda; 64 where it is not given)
 
 local engine = require "engine"
 local operators = require "operators"
@@ -21,7 +21,7 @@ local variants = {}
 local families -- name -> family, filled by variants.load
 local names    -- sorted
 
-local defaults = { split = "none", deterministic = true, samples = false }
+local defaults = { split = "none", deterministic = true, samples = false, registers = function() return 64 end }
 local required = { "target", "summary", "parameters", "passes" }
 
 local function template_name(family)
@@ -46,7 +46,6 @@ function variants.load(files, read)
       if family.target ~= "cuda" and family.target ~= "host" then
         error(("%s: target must be \"cuda\" or \"host\""):format(file), 0)
       end
-      if family.target == "cuda" and not family.registers then error(file .. ": 'registers' is missing", 0) end
       for key, value in pairs(defaults) do
         if family[key] == nil then family[key] = value end
       end
@@ -173,10 +172,11 @@ function variants.emit(variant, problem, limits)
   for key, value in pairs(p) do parameters[key] = value end
   parameters.passes = passes
   parameters.problem = problem
-  parameters.registers = family.registers and family.registers(p) or 0
+  local registers = family.target == "cuda" and family.registers(p) or 0
   local sampled = problem.sample ~= "none"
   local source = table.concat {
-    variants.prelude["args.h"], variants.prelude[family.target .. ".h"],
+    variants.prelude["args.h"], registers > 0 and ("#define WLM_REGISTERS %d\n"):format(registers) or "",
+    variants.prelude[family.target .. ".h"],
     sampled and variants.prelude["sampling.h"] or "", operators.block(problem),
     family.target == "host" and variants.prelude["host_tile.h"] or "",
     engine.render(family.template, template_name(family), parameters, variants.read),
@@ -187,7 +187,7 @@ function variants.emit(variant, problem, limits)
     passes = passes,
     workspace = family.workspace and family.workspace(p, problem, limits) or {},
     prepared = family.prepared and family.prepared(p, problem, limits) or {},
-    registers = parameters.registers,
+    registers = registers,
     deterministic = family.deterministic,
     split = family.split,
   }

@@ -20,5 +20,4 @@ return {
       },
     }
   end,
-  registers = function() return 64 end,
 }

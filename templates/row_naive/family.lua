@@ -15,5 +15,4 @@ return {
       },
     }
   end,
-  registers = function() return 64 end,
 }

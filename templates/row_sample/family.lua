@@ -21,5 +21,4 @@ return {
       },
     }
   end,
-  registers = function() return 64 end,
 }
