@@ -27,6 +27,7 @@ struct wlm_verifier {
   int64_t count;
   double *reference, *scale; /* count x n */
   float *result;
+  double *errors; /* of each row */
 };
 
 double wlm_tolerance(const wlm_problem *problem, int64_t edges) {
@@ -80,6 +81,7 @@ wlm_status wlm_verifier_create(wlm_operands *operands, uint64_t seed, wlm_verifi
   WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->reference, "reference", (void **)&verifier->reference));
   WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->scale, "scale of the reference", (void **)&verifier->scale));
   WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->result, "result", (void **)&verifier->result));
+  WLM_TRY(wlm_alloc_array(verifier->count, sizeof *verifier->errors, "errors", (void **)&verifier->errors));
   WLM_TRY(wlm_reference_rows(&operands->a, p, operands->b_host, operands->c_old, verifier->rows, verifier->count,
                              verifier->reference, verifier->scale));
   *out = verifier;
@@ -95,6 +97,7 @@ void wlm_verifier_destroy(wlm_verifier *verifier) {
   wlm_free(verifier->reference);
   wlm_free(verifier->scale);
   wlm_free(verifier->result);
+  wlm_free(verifier->errors);
   wlm_free(verifier);
 }
 
@@ -116,16 +119,23 @@ static wlm_status copy_rows(const wlm_verifier *verifier) {
   return WLM_OK;
 }
 
+static void find_errors(const wlm_verifier *verifier) {
+  const int64_t n = verifier->operands->spec.problem.n;
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < verifier->count; i++)
+    verifier->errors[i] = wlm_reference_error(verifier->result + i * n, n, NULL, 1, n, verifier->reference + i * n,
+                                              verifier->scale + i * n);
+}
+
 static wlm_status compare_rows(const wlm_verifier *verifier, double *max_rel_err) {
   const wlm_problem *p = &verifier->operands->spec.problem;
   double worst = 0, worst_error = 0;
   int64_t worst_row = -1, wrong = 0;
   *max_rel_err = 0;
   for (int64_t i = 0; i < verifier->count; i++) {
-    int64_t at = i * p->n, edges = degree(&verifier->operands->a, verifier->rows[i]);
+    double error = verifier->errors[i];
+    int64_t edges = degree(&verifier->operands->a, verifier->rows[i]);
     edges = wlm_sample_kept(p->sample, edges, p->sample_width);
-    double error =
-        wlm_reference_error(verifier->result + at, p->n, NULL, 1, p->n, verifier->reference + at, verifier->scale + at);
     double excess = error / wlm_tolerance(p, edges);
     if (error > *max_rel_err) *max_rel_err = error;
     wrong += excess > 1;
@@ -149,6 +159,7 @@ wlm_status wlm_verify(wlm_verifier *verifier, const wlm_plan *plan, double *max_
   WLM_TRY(wlm_operands_execute(operands, plan, NULL));
   WLM_TRY(operands->device->ops->synchronize(operands->device, NULL));
   WLM_TRY(copy_rows(verifier));
+  find_errors(verifier);
   status = compare_rows(verifier, max_rel_err);
 done:
   return status;
