@@ -193,6 +193,7 @@ typedef struct call {
   wlm_text *text;
   wlm_names *names;
   wlm_program *program;
+  int misunderstood; /* the error is in the variant's name, not in a template */
 } call;
 
 static call *pushed_call(lua_State *lua) { return lua_touserdata(lua, 1); }
@@ -262,8 +263,12 @@ static int do_refusal(lua_State *lua) {
   lua_pushstring(lua, c->variant);
   push_problem(lua, c->spec);
   push_limits(lua, c->limits);
-  lua_call(lua, 3, 1);
-  wlm_text_puts(c->text, luaL_checkstring(lua, -1));
+  lua_call(lua, 3, 2);
+  if (lua_isnil(lua, -2)) {
+    c->misunderstood = 1;
+    return lua_error(lua);
+  }
+  wlm_text_puts(c->text, luaL_checkstring(lua, -2));
   return 0;
 }
 
@@ -278,7 +283,7 @@ static int do_emit(lua_State *lua) {
   return 0;
 }
 
-static wlm_status enter(wlm_generator *generator, lua_CFunction function, call *c, wlm_status on_error) {
+static wlm_status enter(wlm_generator *generator, lua_CFunction function, call *c) {
   wlm_status status = WLM_OK;
   pthread_mutex_lock(&generator->lock);
   lua_State *lua = generator->lua;
@@ -289,7 +294,8 @@ static wlm_status enter(wlm_generator *generator, lua_CFunction function, call *
   if (result == LUA_ERRMEM)
     status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the generator ran out of memory");
   else if (result != LUA_OK)
-    status = wlm_fail(on_error, "%s", lua_tostring(lua, -1));
+    status = wlm_fail(c->misunderstood ? WLM_ERR_INVALID_ARGUMENT : WLM_ERR_TEMPLATE, "%s",
+                      lua_type(lua, -1) == LUA_TSTRING ? lua_tostring(lua, -1) : "a family raised what is no text");
   lua_settop(lua, 0);
   pthread_mutex_unlock(&generator->lock);
   return status;
@@ -301,7 +307,7 @@ wlm_status wlm_generator_create(const char *folder, wlm_generator **out) {
   if (!generator) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "generator");
   pthread_mutex_init(&generator->lock, NULL);
   generator->lua = lua_newstate(lua_memory, NULL);
-  wlm_status status = generator->lua ? enter(generator, do_load, &(call){.folder = folder}, WLM_ERR_TEMPLATE)
+  wlm_status status = generator->lua ? enter(generator, do_load, &(call){.folder = folder})
                                      : wlm_fail(WLM_ERR_OUT_OF_MEMORY, "generator");
   if (status == WLM_OK)
     *out = generator;
@@ -318,7 +324,7 @@ void wlm_generator_destroy(wlm_generator *generator) {
 }
 
 wlm_status wlm_generator_list(wlm_generator *generator, wlm_text *text) {
-  return enter(generator, do_list, &(call){.text = text}, WLM_ERR_TEMPLATE);
+  return enter(generator, do_list, &(call){.text = text});
 }
 
 void wlm_names_release(wlm_names *names) {
@@ -330,16 +336,14 @@ void wlm_names_release(wlm_names *names) {
 wlm_status wlm_generator_candidates(wlm_generator *generator, const wlm_spec *spec, const wlm_limits *limits,
                                     wlm_names *candidates) {
   *candidates = (wlm_names){0};
-  wlm_status status =
-      enter(generator, do_candidates, &(call){.spec = spec, .limits = limits, .names = candidates}, WLM_ERR_TEMPLATE);
+  wlm_status status = enter(generator, do_candidates, &(call){.spec = spec, .limits = limits, .names = candidates});
   if (status != WLM_OK) wlm_names_release(candidates);
   return status;
 }
 
 wlm_status wlm_generator_refusal(wlm_generator *generator, const char *variant, const wlm_spec *spec,
                                  const wlm_limits *limits, wlm_text *reason) {
-  return enter(generator, do_refusal, &(call){.variant = variant, .spec = spec, .limits = limits, .text = reason},
-               WLM_ERR_INVALID_ARGUMENT);
+  return enter(generator, do_refusal, &(call){.variant = variant, .spec = spec, .limits = limits, .text = reason});
 }
 
 wlm_status wlm_generator_emit(wlm_generator *generator, const char *variant, const wlm_spec *spec,
@@ -351,8 +355,7 @@ wlm_status wlm_generator_emit(wlm_generator *generator, const char *variant, con
     status = wlm_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' is no candidate here: it %s", variant, reason.data);
   wlm_text_release(&reason);
   if (status == WLM_OK)
-    status = enter(generator, do_emit, &(call){.variant = variant, .spec = spec, .limits = limits, .program = program},
-                   WLM_ERR_TEMPLATE);
+    status = enter(generator, do_emit, &(call){.variant = variant, .spec = spec, .limits = limits, .program = program});
   if (status != WLM_OK) wlm_program_release(program);
   return status;
 }

@@ -157,9 +157,10 @@ function variants.candidates(problem, limits)
   return found
 end
 
--- "" or why the variant is no candidate; an error where it cannot be understood at all.
+-- "" or why the variant is no candidate; nil and a message where its name cannot be understood.
 function variants.refusal(variant, problem, limits)
-  local family, p = parse(variant)
+  local understood, family, p = pcall(parse, variant)
+  if not understood then return nil, family end
   return refusal(family, p, problem, limits) or ""
 end
 
@@ -175,7 +176,8 @@ function variants.emit(variant, problem, limits)
   local registers = family.target == "cuda" and family.registers(p) or 0
   local sampled = problem.sample ~= "none"
   local source = table.concat {
-    variants.prelude["args.h"], registers > 0 and ("#define WLM_REGISTERS %d\n"):format(registers) or "",
+    variants.prelude["args.h"],
+    registers > 0 and engine.plain(("#define WLM_REGISTERS %d\n"):format(registers), "registers of a thread") or "",
     variants.prelude[family.target .. ".h"],
     sampled and variants.prelude["sampling.h"] or "", operators.block(problem),
     family.target == "host" and variants.prelude["host_tile.h"] or "",
