@@ -1,0 +1,230 @@
+/* The template engine: what is wrong in a template or in family.lua is an error that names file and line, and #line
+ * directives keep every emitted line in step with its template. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "generator/files.h"
+#include "runtime/host_compiler.h"
+#include "support/emit_fixture.h"
+#include "support/require.h"
+#ifdef WLM_HAVE_CUDA
+#include "runtime/cuda_nvrtc.h"
+#endif
+
+static const char good_family[] =
+    "return {\n"
+    "  target = \"host\", summary = \"test\", parameters = { { \"x\", { 1, 3 } } },\n"
+    "  passes = function(p) return { { kernel = \"k\", units = \"rows\", units_per_block = p.x } } end,\n"
+    "}\n";
+static const char good_kernel[] = "WLM_KERNEL(k) {\n  (void)args; (void)unit_blocks;\n}\n";
+
+/* Emits mine/x=1 of a folder with this family; the source, to be freed, or NULL and an error that contains `expected`.
+ */
+static char *emit(const char *family, const char *kernel, const wlm_limits *limits, const char *expected) {
+  test_folder folder;
+  wlm_generator *generator = NULL;
+  wlm_program program = {0};
+  const wlm_spec spec = emit_spec(64);
+  folder_make(&folder);
+  emit_write(&folder, "mine", "family.lua", family);
+  emit_write(&folder, "mine", limits->target == WLM_TARGET_CUDA ? "kernel.cu.in" : "kernel.c.in", kernel);
+  wlm_status status = wlm_generator_create(folder.path, &generator);
+  if (status == WLM_OK) status = wlm_generator_emit(generator, "mine/x=1", &spec, limits, &program);
+  folder_remove(&folder);
+  wlm_generator_destroy(generator);
+  if (expected) {
+    assert_int_equal(status, WLM_ERR_TEMPLATE);
+    assert_contains(wlm_error_detail(), expected);
+  } else if (status != WLM_OK) {
+    fail_msg("%s", wlm_error_detail());
+  }
+  return program.source;
+}
+
+static void test_template_errors_name_the_line(void **state) {
+  (void)state;
+  static const struct {
+    const char *kernel, *message;
+  } cases[] = {
+      {"one\n@{missing}\n", "mine/kernel.c.in:2: 'missing' is not defined"},
+      {"% if x == 1 then\nint a;\n% end\n@{x + missing}\n", "mine/kernel.c.in:4: 'missing' is not defined"},
+      {"one\n% for i = 1, missing do\n% end\n", "mine/kernel.c.in:2: 'missing' is not defined"},
+      {"one\n\nint a = @{x;\n", "mine/kernel.c.in:3: '@{' without '}'"},
+      {"one\n% local y = x .. nil\n", "mine/kernel.c.in:2: attempt to concatenate"},
+      {"one\n@{x.y.z}\n", "mine/kernel.c.in:2: attempt to index"},
+      {"one\n% if x == 1 then\ntwo\n", "mine/kernel.c.in:3: 'end' expected"},
+      {"one\n% if x = 1 then\n% end\n", "mine/kernel.c.in:2: 'then' expected"},
+      {"one\n@{x / 2}\n", "mine/kernel.c.in:2: '@{}' gives float"},
+      {"one\n@{nil}\n", "mine/kernel.c.in:2: '@{}' gives nil"},
+      {"% y = 1\n", "mine/kernel.c.in:1: assignment to global 'y'"},
+      {"one\n% os.exit(1)\n", "mine/kernel.c.in:2: 'os' is not defined"},
+      {"one\n% error({})\n", "mine/kernel.c.in:2: 'error' is not defined"},
+      {"% include \"mine/absent.h\"\n", "absent.h"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_null(emit(good_family, cases[i].kernel, &emit_host, cases[i].message));
+}
+
+static void test_family_errors_name_the_file(void **state) {
+  (void)state;
+  static const struct {
+    const char *family, *message;
+  } cases[] = {
+      {"return {\n  target = \n}\n", "mine/family.lua:3: unexpected symbol"},
+      {"local a = nil\nlocal b = a.c\n", "mine/family.lua:2: attempt to index"},
+      {"return 1\n", "mine/family.lua: must return a table"},
+      {"return { target = \"host\", summary = \"s\", parameters = {} }\n", "mine/family.lua: 'passes' is missing"},
+      {"return { target = \"fpga\", summary = \"s\", parameters = {}, passes = 1 }\n",
+       "mine/family.lua: target must be"},
+      {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
+       "  passes = function(p, problem)\n    return nothing.here\n  end }\n",
+       "mine/family.lua:3: attempt to index"},
+      {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
+       "  valid = function(p, problem)\n    return p.x + nil\n  end, passes = function() return {} end }\n",
+       "mine/family.lua:3: attempt to perform arithmetic"},
+      {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
+       "  passes = function() return { { kernel = \"k\", units = \"furlongs\" } } end }\n",
+       "'units' has the value 'furlongs', which is not known"},
+      {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
+       "  passes = function() return { { kernel = \"k\", units_per_block = 0 } } end }\n",
+       "'units_per_block' must be at least 1"},
+      {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
+       "  passes = function() return { { units = \"rows\" } } end }\n",
+       "'kernel' must be a string"},
+      {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
+       "  passes = function() return {} end }\n",
+       "'passes' must have 1 to 4 entries"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_null(emit(cases[i].family, good_kernel, &emit_host, cases[i].message));
+}
+
+/* ---- #line ------------------------------------------------------------------------------------------- */
+
+static const char *line_of(const char *text, int64_t number, size_t *size) {
+  for (; text && number > 1; number--) {
+    text = strchr(text, '\n');
+    text = text ? text + 1 : NULL;
+  }
+  *size = text ? strcspn(text, "\n") : 0;
+  return text;
+}
+
+/* An emitted line is its template's line, at least up to the first value that was put in. */
+static void check_line(const char *variant, const char *name, int64_t number, const char *emitted, size_t size) {
+  size_t file_size, line_size, same;
+  const char *file = wlm_archive_find(name, &file_size);
+  if (!file) return; /* the operator block has no file */
+  const char *line = line_of(file, number, &line_size);
+  if (!line) fail_msg("%s: %s has no line %lld", variant, name, (long long)number);
+  const char *value = strstr(line, "@{");
+  same = value && value < line + line_size ? (size_t)(value - line) : line_size;
+  if (size < same || memcmp(line, emitted, same) || (same == line_size && size != line_size))
+    fail_msg("%s: %s:%lld is\n%.*s\nemitted as\n%.*s", variant, name, (long long)number, (int)line_size, line,
+             (int)size, emitted);
+}
+
+static void check_lines(const wlm_program *program) {
+  char name[128] = "";
+  long long number = 0;
+  for (const char *at = program->source; *at;) {
+    size_t size = strcspn(at, "\n");
+    if (!strncmp(at, "#line ", 6)) {
+      if (sscanf(at, "#line %lld \"%127[^\"]\"", &number, name) != 2) fail_msg("%.*s", (int)size, at);
+    } else {
+      check_line(program->variant, name, number++, at, size);
+    }
+    at += size + (at[size] == '\n');
+  }
+}
+
+static void test_lines_are_in_step(void **state) {
+  (void)state;
+  const wlm_limits *const limits[] = {&emit_cuda, &emit_host};
+  wlm_generator *generator;
+  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  int64_t checked = 0;
+  for (int i = 0; i < 4; i++) {
+    wlm_spec spec = emit_spec(128);
+    wlm_names names;
+    spec.problem.sample = i / 2 ? WLM_SAMPLE_FASTRAND : WLM_SAMPLE_NONE;
+    spec.problem.sample_width = 32;
+    assert_status(WLM_OK, wlm_generator_candidates(generator, &spec, limits[i % 2], &names));
+    for (int64_t k = 0; k < names.count; k++) {
+      wlm_program program;
+      assert_status(WLM_OK, wlm_generator_emit(generator, names.names[k], &spec, limits[i % 2], &program));
+      check_lines(&program);
+      wlm_program_release(&program);
+      checked++;
+    }
+    wlm_names_release(&names);
+  }
+  assert_true(checked > 50);
+  wlm_generator_destroy(generator);
+}
+
+/* The planted mistake stands after lines that come out three times and lines that come out not at all. */
+static const char planted[] =
+    "%s {\n"
+    "%% for i = 1, 3 do\n"
+    "  int a@{i} = @{i};\n"
+    "  (void)a@{i};\n"
+    "%% end\n"
+    "%% if x == 3 then\n"
+    "  int only_for_three;\n"
+    "%% end\n"
+    "  int wrong = planted_mistake;\n"
+    "}\n";
+
+static void test_compiler_errors_name_the_template(void **state) {
+  (void)state;
+  char kernel[512];
+  void *image;
+  size_t size;
+  snprintf(kernel, sizeof kernel, planted, "WLM_KERNEL(k)");
+  char *source = emit(good_family, kernel, &emit_host, NULL);
+  assert_status(WLM_ERR_COMPILE, wlm_host_compile(source, &image, &size));
+  assert_contains(wlm_error_detail(), "mine/kernel.c.in:9:");
+  assert_contains(wlm_error_detail(), "planted_mistake");
+  wlm_free(source);
+}
+
+static void test_nvrtc_errors_name_the_template(void **state) {
+  (void)state;
+  test_needs_nvrtc();
+#ifdef WLM_HAVE_CUDA
+  static const char family[] =
+      "return {\n"
+      "  target = \"cuda\", summary = \"test\", parameters = { { \"x\", { 1, 3 } } },\n"
+      "  passes = function(p) return { { kernel = \"k\", units = \"rows\", threads = 32 } } end,\n"
+      "}\n";
+  char kernel[512];
+  void *image;
+  size_t size;
+  snprintf(kernel, sizeof kernel, planted, "WLM_KERNEL(k, 32)");
+  char *source = emit(family, kernel, &emit_cuda, NULL);
+  assert_status(WLM_ERR_COMPILE, wlm_nvrtc_compile(source, "emitted", 90, &image, &size, NULL));
+  assert_contains(wlm_error_detail(), "mine/kernel.cu.in(9)");
+  assert_contains(wlm_error_detail(), "planted_mistake");
+  wlm_free(source);
+#endif
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_template_errors_name_the_line),
+      cmocka_unit_test(test_family_errors_name_the_file),
+      cmocka_unit_test(test_lines_are_in_step),
+      cmocka_unit_test(test_compiler_errors_name_the_template),
+      cmocka_unit_test(test_nvrtc_errors_name_the_template),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

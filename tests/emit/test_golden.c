@@ -1,0 +1,100 @@
+/* The source of one variant of each family, byte for byte, so that a change of a template or of the operator block
+ * shows in review as a change of what is compiled. WARPLOOM_UPDATE_GOLDEN=1 writes them anew. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "generator/generator.h"
+#include "support/db_fixture.h"
+#include "support/emit_fixture.h"
+
+static wlm_generator *generator;
+
+static int open_generator(void **state) {
+  (void)state;
+  return wlm_generator_create(NULL, &generator) != WLM_OK;
+}
+static int close_generator(void **state) {
+  (void)state;
+  wlm_generator_destroy(generator);
+  return 0;
+}
+
+/* Says on stderr what is at the first line that differs. */
+static void show_difference(const char *golden, const char *emitted) {
+  int64_t line = 1;
+  while (*golden && *emitted) {
+    size_t a = strcspn(golden, "\n"), b = strcspn(emitted, "\n");
+    if (a != b || memcmp(golden, emitted, a)) break;
+    golden += a + (golden[a] == '\n');
+    emitted += b + (emitted[b] == '\n');
+    line++;
+  }
+  fprintf(stderr, "line %lld\n- %.*s\n+ %.*s\n", (long long)line, (int)strcspn(golden, "\n"), golden,
+          (int)strcspn(emitted, "\n"), emitted);
+}
+
+static void check_golden(const char *family, const wlm_program *program) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/tests/emit/golden/%s.txt", WLM_SOURCE_DIR, family);
+  if (getenv("WARPLOOM_UPDATE_GOLDEN")) {
+    write_whole(path, program->source, strlen(program->source));
+    return;
+  }
+  size_t size;
+  char *golden = (char *)read_whole(path, &size);
+  int equal = size == strlen(program->source) && !memcmp(golden, program->source, size);
+  if (!equal) {
+    char *ended = realloc(golden, size + 1);
+    assert_non_null(ended);
+    ended[size] = 0;
+    golden = ended;
+    show_difference(golden, program->source);
+  }
+  free(golden);
+  if (!equal)
+    fail_msg("%s differs from %s; if it should, run the test with WARPLOOM_UPDATE_GOLDEN=1 and look at the diff",
+             program->variant, path);
+}
+
+/* The first candidate of each family, for a plain problem or, where a family only samples, a sampled one. */
+static void test_golden(void **state) {
+  (void)state;
+  char last[WLM_VARIANT_NAME] = "";
+  int families = 0;
+  for (int sampled = 0; sampled < 2; sampled++)
+    for (int host = 0; host < 2; host++) {
+      wlm_spec spec = emit_spec(128);
+      const wlm_limits *limits = host ? &emit_host : &emit_cuda;
+      wlm_names names;
+      if (sampled) spec.problem.sample = WLM_SAMPLE_BUCKET;
+      spec.problem.sample_width = 64;
+      assert_status(WLM_OK, wlm_generator_candidates(generator, &spec, limits, &names));
+      for (int64_t i = 0; i < names.count; i++) {
+        char family[WLM_VARIANT_NAME];
+        wlm_program program;
+        snprintf(family, sizeof family, "%.*s", (int)strcspn(names.names[i], "/"), names.names[i]);
+        if (!strcmp(family, last)) continue;
+        strcpy(last, family);
+        if (sampled && emit_serves_plain(generator, names.names[i], limits)) continue;
+        assert_status(WLM_OK, wlm_generator_emit(generator, names.names[i], &spec, limits, &program));
+        check_golden(family, &program);
+        wlm_program_release(&program);
+        families++;
+      }
+      wlm_names_release(&names);
+    }
+  assert_true(families >= 5);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden)};
+  return cmocka_run_group_tests(tests, open_generator, close_generator);
+}

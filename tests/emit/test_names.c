@@ -1,0 +1,218 @@
+/* Variant names, refusals and candidates, and the generator under several threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "support/emit_fixture.h"
+
+static wlm_generator *generator;
+
+static int open_generator(void **state) {
+  (void)state;
+  return wlm_generator_create(NULL, &generator) != WLM_OK;
+}
+static int close_generator(void **state) {
+  (void)state;
+  wlm_generator_destroy(generator);
+  return 0;
+}
+
+static void test_names_become_canonical(void **state) {
+  (void)state;
+  static const char *const spellings[] = {"row_crc/cf=2,rows=4", "row_crc/rows=4,cf=2"};
+  const wlm_spec spec = emit_spec(64);
+  for (int i = 0; i < 2; i++) {
+    wlm_program program;
+    assert_status(WLM_OK, wlm_generator_emit(generator, spellings[i], &spec, &emit_cuda, &program));
+    assert_string_equal(program.variant, "row_crc/cf=2,rows=4");
+    assert_string_equal(program.split, "none");
+    assert_int_equal(program.pass_count, 1);
+    assert_string_equal(program.passes[0].kernel, "wlm_row_crc");
+    assert_int_equal(program.passes[0].units, WLM_UNITS_ROWS);
+    assert_int_equal(program.passes[0].units_per_block, 4);
+    assert_int_equal(program.passes[0].columns_per_block, 64);
+    assert_int_equal(program.passes[0].threads, 128);
+    assert_true(program.deterministic);
+    wlm_program_release(&program);
+  }
+}
+
+static void test_names_that_are_not_understood(void **state) {
+  (void)state;
+  static const struct {
+    const char *variant, *message, *also;
+  } cases[] = {
+      {"row_crd/cf=2", "no family 'row_crd'", "row_naive"},
+      {"", "no family ''", "host_row"},
+      {"row_crc/cf=3,rows=4", "parameter 'cf' must be one of: 1, 2, 4, 8", "row_crc/cf=3,rows=4"},
+      {"row_crc/cf=2", "parameter 'rows' must be one of: 1, 2, 4, 8, 16", "row_crc/cf=2"},
+      {"row_crc/cf=2,rows=4,depth=3", "family 'row_crc' has no parameter 'depth'", "depth"},
+      {"row_crc/cf=2,cf=2,rows=4", "'cf' stands twice", "row_crc"},
+      {"row_crc/cf,rows=4", "'cf' is not NAME=VALUE", "row_crc"},
+      {"row_crc/cf=2 ,rows=4", "'cf=2 ' is not NAME=VALUE", "row_crc"},
+  };
+  const wlm_spec spec = emit_spec(64);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_text reason = {0};
+    wlm_program program;
+    assert_status(WLM_ERR_INVALID_ARGUMENT,
+                  wlm_generator_refusal(generator, cases[i].variant, &spec, &emit_cuda, &reason));
+    assert_contains(wlm_error_detail(), cases[i].message);
+    assert_contains(wlm_error_detail(), cases[i].also);
+    assert_int_equal(reason.size, 0);
+    assert_status(WLM_ERR_INVALID_ARGUMENT,
+                  wlm_generator_emit(generator, cases[i].variant, &spec, &emit_cuda, &program));
+    assert_null(program.source);
+  }
+}
+
+static void test_refusals_say_why(void **state) {
+  (void)state;
+  static const struct {
+    const char *variant;
+    int64_t n;
+    wlm_sample sample;
+    int64_t width;
+    int host;
+    const char *reason; /* NULL where it is a candidate */
+  } cases[] = {
+      {"row_crc/cf=1,rows=4", 32, WLM_SAMPLE_NONE, 0, 0, NULL},
+      {"row_crc/cf=2,rows=4", 32, WLM_SAMPLE_NONE, 0, 0, "merges warps"},
+      {"row_crc/cf=2,rows=4", 33, WLM_SAMPLE_NONE, 0, 0, NULL},
+      {"row_crc/cf=1,rows=4", 32, WLM_SAMPLE_NONE, 0, 1, "is for the cuda device"},
+      {"host_row/rows=16,tile=16", 32, WLM_SAMPLE_NONE, 0, 0, "is for the host device"},
+      {"row_crc/cf=1,rows=4", 32, WLM_SAMPLE_BUCKET, 64, 0, "does not sample"},
+      {"row_sample/threads=32,rows=4", 32, WLM_SAMPLE_NONE, 0, 0, "is for sampled problems"},
+      {"row_sample/threads=32,rows=4", 32, WLM_SAMPLE_BUCKET, 2304, 0, NULL},
+      {"row_sample/threads=128,rows=16", 32, WLM_SAMPLE_BUCKET, 8, 0, "more than 512 threads"},
+      {"row_sample/threads=32,rows=16", 32, WLM_SAMPLE_BUCKET, 2304, 0, "bytes of shared memory, the device has"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_text reason = {0};
+    wlm_spec spec = emit_spec(cases[i].n);
+    spec.problem.sample = cases[i].sample;
+    spec.problem.sample_width = cases[i].width;
+    const wlm_limits *limits = cases[i].host ? &emit_host : &emit_cuda;
+    assert_status(WLM_OK, wlm_generator_refusal(generator, cases[i].variant, &spec, limits, &reason));
+    if (!cases[i].reason) assert_int_equal(reason.size, 0);
+    if (cases[i].reason) {
+      wlm_program program;
+      assert_non_null(reason.data);
+      assert_contains(reason.data, cases[i].reason);
+      assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_generator_emit(generator, cases[i].variant, &spec, limits, &program));
+      assert_contains(wlm_error_detail(), cases[i].reason);
+    }
+    wlm_text_release(&reason);
+  }
+}
+
+static void test_a_small_device_has_fewer_candidates(void **state) {
+  (void)state;
+  wlm_limits small = emit_cuda;
+  small.threads_per_block = 256;
+  const wlm_spec spec = emit_spec(64);
+  wlm_text reason = {0};
+  assert_status(WLM_OK, wlm_generator_refusal(generator, "row_crc/cf=1,rows=16", &spec, &small, &reason));
+  assert_string_equal(reason.data, "needs 512 threads a block, the device has 256");
+  wlm_text_release(&reason);
+}
+
+static int64_t count_prefix(const wlm_names *names, const char *prefix) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < names->count; i++) count += !strncmp(names->names[i], prefix, strlen(prefix));
+  return count;
+}
+
+static void test_candidates(void **state) {
+  (void)state;
+  static const struct { int64_t n, crc, naive; } cases[] = {{16, 5, 18}, {32, 5, 18}, {33, 20, 18}, {128, 20, 18}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const wlm_spec spec = emit_spec(cases[i].n);
+    wlm_names names;
+    assert_status(WLM_OK, wlm_generator_candidates(generator, &spec, &emit_cuda, &names));
+    assert_int_equal(count_prefix(&names, "row_crc/"), cases[i].crc);
+    assert_int_equal(count_prefix(&names, "row_naive/"), cases[i].naive);
+    assert_int_equal(count_prefix(&names, "host_"), 0);
+    assert_int_equal(count_prefix(&names, "row_sample/"), 0);
+    for (int64_t k = 0; k < names.count; k++) { /* what is listed is accepted, and listed once */
+      wlm_text reason = {0};
+      assert_status(WLM_OK, wlm_generator_refusal(generator, names.names[k], &spec, &emit_cuda, &reason));
+      assert_int_equal(reason.size, 0);
+      for (int64_t j = 0; j < k; j++) assert_string_not_equal(names.names[j], names.names[k]);
+    }
+    wlm_names_release(&names);
+  }
+}
+
+/* Every operator has a carry form or needs none, and what has no emitted form yet is refused by name. */
+static void test_operators(void **state) {
+  (void)state;
+  wlm_spec spec = emit_spec(128);
+  for (int reduce = WLM_SUM; reduce <= WLM_CUSTOM; reduce++) {
+    wlm_text reason = {0};
+    spec.problem.reduce = (wlm_reduce)reduce;
+    assert_status(WLM_OK,
+                  wlm_generator_refusal(generator, "host_nnz/nonzeros=1024,tile=128", &spec, &emit_host, &reason));
+    if (reduce == WLM_CUSTOM) assert_string_equal(reason.data, "reduce custom is not built");
+    if (reduce != WLM_CUSTOM) assert_int_equal(reason.size, 0);
+    wlm_text_release(&reason);
+  }
+}
+
+static void test_list(void **state) {
+  (void)state;
+  wlm_text text = {0};
+  assert_status(WLM_OK, wlm_generator_list(generator, &text));
+  assert_contains(text.data, "row_crc (cuda; splits a row: none; 20 variants)");
+  assert_contains(text.data, "    cf = 1, 2, 4, 8\n");
+  assert_contains(text.data, "host_nnz (host; splits a row: carry;");
+  wlm_text_release(&text);
+}
+
+static void *emit_many(void *user) {
+  const char *expected = user;
+  const wlm_spec spec = emit_spec(128);
+  for (int i = 0; i < 40; i++) {
+    wlm_program program;
+    if (wlm_generator_emit(generator, "row_crc/cf=4,rows=8", &spec, &emit_cuda, &program) != WLM_OK) return user;
+    int same = !strcmp(program.source, expected);
+    wlm_program_release(&program);
+    if (!same || wlm_generator_emit(generator, "row_crc/cf=5", &spec, &emit_cuda, &program) == WLM_OK) return user;
+    if (!strstr(wlm_error_detail(), "'cf' must be one of")) return user;
+  }
+  return NULL;
+}
+
+static void test_several_threads(void **state) {
+  (void)state;
+  pthread_t threads[4];
+  const wlm_spec spec = emit_spec(128);
+  wlm_program program;
+  assert_status(WLM_OK, wlm_generator_emit(generator, "row_crc/cf=4,rows=8", &spec, &emit_cuda, &program));
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, emit_many, program.source), 0);
+  for (int i = 0; i < 4; i++) {
+    void *failed;
+    pthread_join(threads[i], &failed);
+    assert_null(failed);
+  }
+  wlm_program_release(&program);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_names_become_canonical),
+      cmocka_unit_test(test_names_that_are_not_understood),
+      cmocka_unit_test(test_refusals_say_why),
+      cmocka_unit_test(test_a_small_device_has_fewer_candidates),
+      cmocka_unit_test(test_candidates),
+      cmocka_unit_test(test_operators),
+      cmocka_unit_test(test_list),
+      cmocka_unit_test(test_several_threads),
+  };
+  return cmocka_run_group_tests(tests, open_generator, close_generator);
+}

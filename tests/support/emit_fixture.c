@@ -1,0 +1,40 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "support/emit_fixture.h"
+
+const wlm_limits emit_cuda = {
+    .target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132};
+const wlm_limits emit_host = {.target = WLM_TARGET_HOST, .processors = 2};
+
+wlm_spec emit_spec(int64_t n) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_spec spec;
+  problem.n = n;
+  csr.values = &csr; /* whether there are any is all that counts */
+  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+  return spec;
+}
+
+int emit_serves_plain(wlm_generator *generator, const char *variant, const wlm_limits *limits) {
+  wlm_spec spec = emit_spec(128);
+  wlm_text reason = {0};
+  assert_status(WLM_OK, wlm_generator_refusal(generator, variant, &spec, limits, &reason));
+  int serves = reason.size == 0;
+  wlm_text_release(&reason);
+  return serves;
+}
+
+void emit_write(test_folder *folder, const char *family, const char *name, const char *text) {
+  char inside[128];
+  mkdir(folder_file(folder, family), 0777);
+  snprintf(inside, sizeof inside, "%s/%s", family, name);
+  write_whole(folder_file(folder, inside), text, strlen(text));
+}

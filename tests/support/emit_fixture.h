@@ -1,0 +1,18 @@
+/* Problems, limits and template folders for tests of the generator. Include after cmocka. */
+#ifndef WLM_TESTS_EMIT_FIXTURE_H
+#define WLM_TESTS_EMIT_FIXTURE_H
+
+#include "generator/generator.h"
+#include "support/db_fixture.h"
+
+extern const wlm_limits emit_cuda, emit_host;
+
+/* mul.sum, f32, int32, with values. */
+wlm_spec emit_spec(int64_t n);
+/* Whether the variant is a candidate for emit_spec(128). */
+int emit_serves_plain(wlm_generator *generator, const char *variant, const wlm_limits *limits);
+
+/* Writes folder/family/name, making the family's folder. */
+void emit_write(test_folder *folder, const char *family, const char *name, const char *text);
+
+#endif
