@@ -63,9 +63,7 @@ int wlm_cmd_show(const wlm_cli_options *options) {
   WLM_TRY(emit(generator, options->arguments[0], options->target, &spec, &program));
   fputs(program.source, stdout);
 done:
-  if (status != WLM_OK) wlm_cli_failed(status);
-  if (fflush(stdout) && status == WLM_OK) status = WLM_ERR_IO;
   wlm_program_release(&program);
   wlm_generator_destroy(generator);
-  return status == WLM_OK ? WLM_EXIT_OK : WLM_EXIT_FAILED;
+  return status == WLM_OK ? WLM_EXIT_OK : wlm_cli_failed(status);
 }

@@ -153,8 +153,7 @@ static wlm_status tune_input(wlm_report *report, wlm_session *session, const cha
     session->problem.n = options->n[i];
     status = tune_width(report, session, label, options->seed,
                         options->budget_seconds > 0 ? fmax(budget, 1e-3) : 0); /* each width gets a candidate */
-    if (!wlm_report_flush(report) && status == WLM_OK)
-      status = wlm_fail(WLM_ERR_IO, "standard output cannot be written");
+    if (!wlm_report_flush(report) && status == WLM_OK) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
   }
   wlm_report_close(report);
 done:

@@ -65,7 +65,7 @@ static void print_log(void *user, wlm_log_level level, const char *message) {
   fprintf(stderr, "warploom: %s: %s\n", level == WLM_LOG_ERROR ? "error" : "warning", message);
 }
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   wlm_cli_options options;
   const char *name = argc > 1 ? argv[1] : "";
   if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) return print_help(stdout), WLM_EXIT_OK;
@@ -91,4 +91,12 @@ int main(int argc, char **argv) {
     return WLM_EXIT_USAGE;
   }
   return c->run(&options);
+}
+
+/* What was told but not written is not done. */
+int main(int argc, char **argv) {
+  int code = run(argc, argv);
+  if (!fflush(stdout) && !ferror(stdout)) return code;
+  fputs("warploom: standard output is closed or full\n", stderr);
+  return code == WLM_EXIT_OK ? WLM_EXIT_FAILED : code;
 }

@@ -121,12 +121,12 @@ void wlm_report_table(wlm_report *report, const char *key, const wlm_table *tabl
 
 int wlm_report_flush(wlm_report *report) {
   if (report->json && report->depth) return 1;
-  int ok = !report->text.failed;
-  if (report->text.data) ok &= fwrite(report->text.data, 1, report->text.size, stdout) == report->text.size;
-  ok &= fflush(stdout) == 0;
-  if (!ok) fputs("warploom: writing the result failed: no memory, or standard output is closed or full\n", stderr);
+  int whole = !report->text.failed;
+  if (whole && report->text.size) fwrite(report->text.data, 1, report->text.size, stdout);
+  if (!whole) fputs("warploom: out of memory for the result's text\n", stderr);
   wlm_text_release(&report->text);
-  return ok;
+  fflush(stdout); /* main looks whether that worked */
+  return whole;
 }
 
 void wlm_report_release(wlm_report *report) { wlm_text_release(&report->text); }

@@ -30,7 +30,7 @@ void wlm_report_table(wlm_report *report, const char *key, const wlm_table *tabl
 void wlm_report_block(wlm_report *report, const char *text);
 void wlm_report_line(wlm_report *report, const char *format, ...) __attribute__((format(printf, 2, 3))); /* people */
 
-/* 0 where memory or stdout failed, after a message. */
+/* 0 where memory failed, after a message. */
 int wlm_report_flush(wlm_report *report);
 void wlm_report_release(wlm_report *report);
 

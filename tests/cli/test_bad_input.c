@@ -175,12 +175,14 @@ static void bad_templates(void **state) {
 static void full_output(void **state) {
   (void)state;
   if (access("/dev/full", W_OK)) skip();
-  static const char *const arguments[][3] = {{"info"}, {"stats", TWIN}, {"show", "row_naive/rows=4"}};
+  static const char *const arguments[] = {"info", "stats " TWIN, "show --list", "--help"};
   for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
     char line[1024];
-    snprintf(line, sizeof line, "'%s' %s %s >/dev/full 2>/dev/null", WLM_COMMAND, arguments[i][0],
-             arguments[i][1] ? arguments[i][1] : "");
+    snprintf(line, sizeof line, "'%s' %s >/dev/full 2>'%s/full'", WLM_COMMAND, arguments[i], folder.path);
     assert_int_not_equal(system(line), 0);
+    char *said = text_of(folder_file(&folder, "full"));
+    assert_contains(said, "standard output");
+    free(said);
   }
 }
 
