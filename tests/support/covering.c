@@ -1,5 +1,5 @@
 /* Greedy: all problems in a seeded order, several times over; in each round a family takes those problems that
- * bring it at least so many pairs it has not met yet, first those that bring many, at last those that bring one.
+ * bring at least so many pairs not met yet, first those that bring many, at last those that bring one.
  * What a family does not serve never comes up, so nothing here knows the rules of validity. For each problem it
  * takes the variant whose parameter values it has used least. */
 #include "support/covering.h"
@@ -9,7 +9,8 @@
 
 #include "common/memory.h"
 
-/* The axes of a problem; a pair of axes is covered when all pairs of their values that occur were met. */
+/* The axes of a problem. The family is one more: a pair of axes is covered when all pairs of their values that occur
+ * were met, in whatever family, and a family when it met every value of every axis that it serves. */
 enum { AXIS_OP, AXIS_ROWPTR, AXIS_VALUES, AXIS_EMPTY, AXIS_SAMPLING, AXES };
 enum { MESSAGES = 8, REDUCTIONS = 5, OPS = MESSAGES * REDUCTIONS, NORMS = 3, SAMPLINGS = 1 + 3 * NORMS };
 static const int axis_sizes[AXES] = {OPS, 2, 2, 2, SAMPLINGS};
@@ -23,7 +24,7 @@ enum { MAX_FAMILIES = 64, MAX_VALUES = 4096, VALUE_NAME = WLM_VARIANT_NAME };
 
 typedef struct family {
   char name[VALUE_NAME];
-  unsigned char met[PAIRS][OPS * OPS];
+  unsigned char met[AXES][OPS];
   int value_count;
   struct value {
     char text[VALUE_NAME]; /* "cf=2", and all of them together, "cf=2,rows=4" */
@@ -42,6 +43,7 @@ typedef struct maker {
   int64_t problem_count;
   family *families;
   int family_count;
+  unsigned char met[PAIRS][OPS * OPS];
   uint64_t random;
   covering *out;
 } maker;
@@ -136,14 +138,18 @@ static int64_t sum_over(family *f, const char *variant, void (*visit)(struct val
 
 /* ---- choosing -------------------------------------------------------------------------------------- */
 
-static int count_new_pairs(family *f, const int axes[AXES], int mark) {
+static int take_new(unsigned char *met, int mark) {
+  int is_new = !*met;
+  if (mark) *met = 1;
+  return is_new;
+}
+
+static int count_new_pairs(maker *m, family *f, const int axes[AXES], int mark) {
   int pair = 0, found = 0;
-  for (int a = 0; a < AXES; a++)
-    for (int b = a + 1; b < AXES; b++, pair++) {
-      unsigned char *met = &f->met[pair][axes[a] * OPS + axes[b]];
-      found += !*met;
-      if (mark) *met = 1;
-    }
+  for (int a = 0; a < AXES; a++) {
+    found += take_new(&f->met[a][axes[a]], mark);
+    for (int b = a + 1; b < AXES; b++, pair++) found += take_new(&m->met[pair][axes[a] * OPS + axes[b]], mark);
+  }
   return found;
 }
 
@@ -161,7 +167,7 @@ static wlm_status add(maker *m, family *f, const problem *p, const char *variant
   entry->first = sum_over(f, variant, count_unused) > 0;
   snprintf(entry->variant, sizeof entry->variant, "%s", variant);
   sum_over(f, variant, use);
-  count_new_pairs(f, p->axes, 1);
+  count_new_pairs(m, f, p->axes, 1);
   return WLM_OK;
 }
 
@@ -185,7 +191,7 @@ static wlm_status sweep(maker *m, int least_new_pairs) {
       family *f = family_of(m, p->names.names[at]);
       if (!f) return wlm_fail(WLM_ERR_OVERFLOW, "the covering set knows at most %d families", MAX_FAMILIES);
       int64_t best = least_used(f, &p->names, at, &at);
-      if (count_new_pairs(f, p->axes, 0) < least_new_pairs) continue;
+      if (count_new_pairs(m, f, p->axes, 0) < least_new_pairs) continue;
       wlm_status status = add(m, f, p, p->names.names[best]);
       if (status != WLM_OK) return status;
     }
@@ -215,7 +221,7 @@ wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uin
   m.families = wlm_alloc_zero(MAX_FAMILIES, sizeof *m.families);
   if (!m.families) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "covering set"));
   WLM_TRY(list_problems(&m, generator, limits));
-  for (int pairs = full ? 0 : PAIRS; pairs > 0; pairs--) WLM_TRY(sweep(&m, pairs));
+  for (int pairs = full ? 0 : PAIRS + AXES; pairs > 0; pairs--) WLM_TRY(sweep(&m, pairs));
   WLM_TRY(add_rest(&m, full));
 done:
   for (int64_t i = 0; m.problems && i < SPECS; i++) wlm_names_release(&m.problems[i].names);

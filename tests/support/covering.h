@@ -1,7 +1,7 @@
-/* Which variants of which problems the emitted kernels are tested with: every variant of every family once, and of
- * the problems that a family serves every pair of {operator, rowptr type, values or none, empty
- * policy, sampling strategy with its norm}; N and S are spread over them. With WARPLOOM_FULL set in the
- * environment: every variant of every problem. Always the same for one seed. */
+/* Which variants of which problems the emitted kernels are tested with: every variant of every family once, and every
+ * pair of {family, operator, rowptr type, values or none, empty policy, sampling strategy with its norm} that is a
+ * candidate; N and S are spread over them. With WARPLOOM_FULL set in the environment: every variant of every problem.
+ * Always the same for one seed. */
 #ifndef WLM_TESTS_COVERING_H
 #define WLM_TESTS_COVERING_H
 

@@ -1,0 +1,95 @@
+/* docs/adding-a-family.md, proven: the two files are taken out of the page, put into a folder of their own and found
+ * there; every variant is emitted, compiled by NVRTC where there is one, and run as fibers against float64. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "simt/shim/simt_device.h"
+#include "support/covering.h"
+#include "support/emit_fixture.h"
+#include "support/kernel_check.h"
+#ifdef WLM_HAVE_CUDA
+#include "runtime/cuda_nvrtc.h"
+#endif
+
+/* The text of the first fenced block of that language behind `heading`; free(). */
+static char *block_of(const char *page, const char *heading, const char *fence) {
+  const char *begin = strstr(page, heading);
+  begin = begin ? strstr(begin, fence) : NULL;
+  const char *end = begin ? strstr(begin + strlen(fence), "\n```") : NULL;
+  if (!end) fail_msg("the page has no block %s behind '%s'", fence, heading);
+  begin += strlen(fence);
+  return strndup(begin, (size_t)(end + 1 - begin));
+}
+
+static char *page_text(void) {
+  size_t size;
+  char *raw = (char *)read_whole(WLM_SOURCE_DIR "/docs/adding-a-family.md", &size);
+  char *page = strndup(raw, size);
+  free(raw);
+  return page;
+}
+
+static void check_compiles(const wlm_program *program) {
+#ifdef WLM_HAVE_CUDA
+  int major, minor;
+  void *cubin;
+  size_t size;
+  if (wlm_nvrtc_version(&major, &minor) != WLM_OK) return; /* tests/nvrtc says so, loudly */
+  assert_status(WLM_OK, wlm_nvrtc_compile(program->source, "emitted", 90, &cubin, &size, NULL));
+  wlm_free(cubin);
+#else
+  (void)program;
+#endif
+}
+
+static void test_the_page_holds(void **state) {
+  (void)state;
+  test_folder folder;
+  wlm_generator *generator;
+  wlm_device *device;
+  covering set;
+  char *page = page_text();
+  char *family = block_of(page, "## `family.lua`", "```lua\n");
+  char *kernel = block_of(page, "## `kernel.cu.in`", "```c\n");
+  folder_make(&folder);
+  emit_write(&folder, "row_plain", "family.lua", family);
+  emit_write(&folder, "row_plain", "kernel.cu.in", kernel);
+  assert_status(WLM_OK, wlm_generator_create(folder.path, &generator));
+  folder_remove(&folder);
+  assert_status(WLM_OK, simt_device_open(&device));
+  assert_status(WLM_OK, covering_make(generator, &device->info.limits, 1, &set));
+  int64_t checked = 0;
+  for (int64_t i = 0; i < set.count; i++) {
+    wlm_program program;
+    if (!set.entries[i].first) continue;
+    assert_memory_equal(set.entries[i].variant, "row_plain/", 10);
+    assert_status(WLM_OK, wlm_generator_emit(generator, set.entries[i].variant, &set.entries[i].spec,
+                                             &device->info.limits, &program));
+    check_compiles(&program);
+    const kernel_check check = {.device = device, .spec = &set.entries[i].spec, .runs = 1, .seed = 1};
+    assert_status(WLM_OK, kernel_check_program(&check, &program));
+    wlm_program_release(&program);
+    checked++;
+  }
+  assert_int_equal(checked, 3); /* rows = 1, 2, 4 */
+  covering_release(&set);
+  device->ops->close(device);
+  wlm_generator_destroy(generator);
+  free(page);
+  free(family);
+  free(kernel);
+}
+
+int main(void) {
+  omp_set_num_threads(1);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_page_holds)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
