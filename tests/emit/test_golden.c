@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/memory.h"
 #include "generator/generator.h"
@@ -48,6 +49,7 @@ static void check_golden(const char *family, const wlm_program *program) {
     write_whole(path, program->source, strlen(program->source));
     return;
   }
+  if (access(path, R_OK)) fail_msg("%s is not there: run the test with WARPLOOM_UPDATE_GOLDEN=1", path);
   size_t size;
   char *golden = (char *)read_whole(path, &size);
   int equal = size == strlen(program->source) && !memcmp(golden, program->source, size);

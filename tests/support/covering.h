@@ -1,7 +1,7 @@
-/* Which variants of which problems the emitted kernels are tested with: every variant of every family once, and every
- * pair of {family, operator, rowptr type, values or none, empty policy, sampling strategy with its norm} that is a
- * candidate; N and S are spread over them. With WARPLOOM_FULL set in the environment: every variant of every problem.
- * Always the same for one seed. */
+/* Which variants of which problems the emitted kernels are tested with: every value of every parameter of every family,
+ * and every pair of {family, operator, rowptr type, values or none, empty policy, sampling strategy with its norm} that
+ * is a candidate; variants, N and S take turns. With WARPLOOM_FULL set in the environment: every variant of every
+ * problem. Always the same for one seed. */
 #ifndef WLM_TESTS_COVERING_H
 #define WLM_TESTS_COVERING_H
 
@@ -10,7 +10,7 @@
 typedef struct covering_entry {
   wlm_spec spec;
   char variant[WLM_VARIANT_NAME];
-  int first; /* of its variant: tested for every architecture */
+  int first; /* of its family to have one of its parameter values: tested for every architecture */
 } covering_entry;
 
 typedef struct covering {

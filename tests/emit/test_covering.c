@@ -1,0 +1,141 @@
+/* The covering set covers what it says, counted here without its own bookkeeping. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/covering.h"
+#include "support/emit_fixture.h"
+
+static wlm_generator *generator;
+static covering sets[2]; /* cuda, host */
+
+static int make_sets(void **state) {
+  (void)state;
+  return wlm_generator_create(NULL, &generator) != WLM_OK ||
+         covering_make(generator, &emit_cuda, 1, &sets[0]) != WLM_OK ||
+         covering_make(generator, &emit_host, 1, &sets[1]) != WLM_OK;
+}
+static int release_sets(void **state) {
+  (void)state;
+  covering_release(&sets[0]);
+  covering_release(&sets[1]);
+  wlm_generator_destroy(generator);
+  return 0;
+}
+
+/* NULL is any family. */
+static int is_of(const covering_entry *entry, const char *family) {
+  size_t size = family ? strlen(family) : 0;
+  if (!family) return 1;
+  return !strncmp(entry->variant, family, size) && (entry->variant[size] == '/' || !entry->variant[size]);
+}
+
+/* How many entries of the family pass the test. */
+#define COUNT_ENTRIES(family, test)                            \
+  __extension__({                                              \
+    int64_t found_ = 0;                                        \
+    for (int set_ = 0; set_ < 2; set_++)                       \
+      for (int64_t i_ = 0; i_ < sets[set_].count; i_++) {      \
+        const covering_entry *entry = &sets[set_].entries[i_]; \
+        const wlm_problem *p = &entry->spec.problem;           \
+        found_ += is_of(entry, family) && ((void)p, (test));   \
+      }                                                        \
+    found_;                                                    \
+  })
+
+static int has_value(const covering_entry *entry, const char *value) {
+  const char *at = strchr(entry->variant, '/');
+  size_t size = strlen(value);
+  while (at && *at++) {
+    if (!strncmp(at, value, size) && (at[size] == ',' || !at[size])) return 1;
+    at = strchr(at, ',');
+  }
+  return 0;
+}
+
+static void check_family(const char *family) {
+  for (int message = WLM_MUL; message <= WLM_RDIV; message++)
+    for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++)
+      if (!COUNT_ENTRIES(family, (int)p->message == message && (int)p->reduce == reduce))
+        fail_msg("%s never with op %s.%s", family, wlm_message_name(message), wlm_reduce_name(reduce));
+  for (int i = 0; i < 2; i++) {
+    assert_true(COUNT_ENTRIES(family, (int)entry->spec.rowptr_type == i) > 0);
+    assert_true(COUNT_ENTRIES(family, entry->spec.has_values == i) > 0);
+    assert_true(COUNT_ENTRIES(family, (int)p->empty == i) > 0);
+  }
+}
+
+/* "row_crc (cuda; ..." and "    cf = 1, 2, 4, 8", as `show --list` prints them. */
+static void test_families_and_values(void **state) {
+  (void)state;
+  wlm_text text = {0};
+  char family[64] = "", parameter[64], value[128];
+  int families = 0, values = 0, used;
+  assert_status(WLM_OK, wlm_generator_list(generator, &text));
+  for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n")) {
+    if (line[0] != ' ') {
+      assert_int_equal(sscanf(line, "%63s (", family), 1);
+      check_family(family);
+      families++;
+    } else if (sscanf(line, " %63[a-z0-9_] = %n", parameter, &used) == 1 && strstr(line, " = ")) {
+      for (char *at = line + used; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 2 : NULL) {
+        snprintf(value, sizeof value, "%s=%.*s", parameter, (int)strcspn(at, ","), at);
+        if (!COUNT_ENTRIES(family, has_value(entry, value))) fail_msg("%s never with %s", family, value);
+        values++;
+      }
+    }
+  }
+  wlm_text_release(&text);
+  assert_true(families >= 5);
+  assert_true(values >= 20);
+}
+
+static void test_pairs(void **state) {
+  (void)state;
+  for (int message = WLM_MUL; message <= WLM_RDIV; message++)
+    for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++) {
+#define OP ((int)p->message == message && (int)p->reduce == reduce)
+      for (int i = 0; i < 2; i++) {
+        assert_true(COUNT_ENTRIES(NULL, OP && (int)entry->spec.rowptr_type == i) > 0);
+        assert_true(COUNT_ENTRIES(NULL, OP && entry->spec.has_values == i) > 0);
+        assert_true(COUNT_ENTRIES(NULL, OP && (int)p->empty == i) > 0);
+      }
+      for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++)
+        for (int norm = WLM_NORM_NONE; norm <= (reduce == WLM_SUM ? WLM_NORM_UNBIASED : WLM_NORM_NONE); norm++)
+          for (int set = 0; set < 2; set++)
+            assert_true(COUNT_ENTRIES(set ? "host_row" : "row_sample",
+                                      OP && (int)p->sample == sample && (int)p->sample_norm == norm) > 0);
+#undef OP
+    }
+  static const int64_t widths[] = {1, 2, 7, 16, 31, 32, 33, 64, 100, 128};
+  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) assert_true(COUNT_ENTRIES(NULL, p->n == widths[i]) > 5);
+}
+
+static void test_the_same_seed_gives_the_same_set(void **state) {
+  (void)state;
+  covering again;
+  assert_status(WLM_OK, covering_make(generator, &emit_cuda, 1, &again));
+  assert_int_equal(again.count, sets[0].count);
+  for (int64_t i = 0; i < again.count; i++) {
+    char a[512], b[512];
+    covering_describe(&again.entries[i], a, sizeof a);
+    covering_describe(&sets[0].entries[i], b, sizeof b);
+    assert_string_equal(a, b);
+  }
+  covering_release(&again);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_families_and_values),
+      cmocka_unit_test(test_pairs),
+      cmocka_unit_test(test_the_same_seed_gives_the_same_set),
+  };
+  return cmocka_run_group_tests(tests, make_sets, release_sets);
+}
