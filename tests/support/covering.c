@@ -16,7 +16,7 @@ enum { MESSAGES = 8, REDUCTIONS = 5, OPS = MESSAGES * REDUCTIONS, NORMS = 3, SAM
 static const int axis_sizes[AXES] = {OPS, 2, 2, 2, SAMPLINGS};
 enum { PAIRS = AXES * (AXES - 1) / 2, SPECS = OPS * 2 * 2 * 2 * SAMPLINGS };
 
-static const int64_t widths_n[] = {1, 2, 7, 16, 31, 32, 33, 64, 100, 128, 300};
+static const int64_t widths_n[] = {1, 2, 7, 16, 31, 32, 33, 64, 66, 100, 128, 300};
 static const int64_t widths_s[] = {8, 32, 100, 9, 577, 64, 2304};
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
