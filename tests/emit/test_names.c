@@ -143,6 +143,7 @@ static void test_candidates(void **state) {
       wlm_text reason = {0};
       assert_status(WLM_OK, wlm_generator_refusal(generator, names.names[k], &spec, &emit_cuda, &reason));
       assert_int_equal(reason.size, 0);
+      wlm_text_release(&reason);
       for (int64_t j = 0; j < k; j++) assert_string_not_equal(names.names[j], names.names[k]);
     }
     wlm_names_release(&names);

@@ -25,16 +25,15 @@ typedef struct shape {
   }
 DEGREE(random_degree, test_draw(random, 21))
 DEGREE(skewed_degree, row == 17 ? longest : (int64_t)test_draw(random, 4))
-DEGREE(around_steps, (const int64_t[]){0, step - 1, step, step + 1, 2 * step - 1, 2 * step, 2 * step + 1, 1,
-                                       3 * step + step / 3, 0}[row % 10])
-DEGREE(whole_steps, row % 3 ? step : 2 * step)
+DEGREE(around_steps, (const int64_t[]){0, step - 1, step, step + 1, 1, 2 * step, 2 * step + 1, step / 3, 0}[row % 9])
+DEGREE(whole_steps, row == 1 ? 2 * step : step)
 DEGREE(mostly_empty, row % 17 == 16 ? 3 : 0)
 DEGREE(one_row, step + 13)
 DEGREE(nothing, 0)
 
 static const shape shapes[] = {
-    {"random", 37, 45, random_degree},   {"skewed", 35, 45, skewed_degree},      {"around steps", 10, 29, around_steps},
-    {"whole steps", 4, 29, whole_steps}, {"mostly empty", 50, 20, mostly_empty}, {"one row", 1, 30, one_row},
+    {"random", 37, 45, random_degree},   {"skewed", 35, 45, skewed_degree},      {"around steps", 9, 29, around_steps},
+    {"whole steps", 3, 29, whole_steps}, {"mostly empty", 50, 20, mostly_empty}, {"one row", 1, 30, one_row},
     {"no non-zeros", 19, 5, nothing},    {"no columns", 9, 0, nothing},          {"no rows", 0, 5, nothing},
 };
 
