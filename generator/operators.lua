@@ -46,6 +46,12 @@ local strides = { bucket = "1", fastrand = "577", fastrand_coprime = "wlm_coprim
 -- For kept = 0 there is nothing to norm.
 local norms = { none = "acc", kept = "acc / (wlm_acc_t)kept", unbiased = "acc * ((wlm_acc_t)degree / (wlm_acc_t)kept)" }
 
+-- Whether a kernel for the problem reads the values of A.
+function operators.uses_a(problem)
+  local message = messages[problem.message]
+  return problem.has_values and message and not message.ignores_a or false
+end
+
 function operators.traits(problem)
   return reductions[problem.reduce]
 end
@@ -97,7 +103,7 @@ end
 function operators.block(problem)
   local dense, value = types[problem.dense_type], types[problem.value_type]
   local message, reduction = messages[problem.message], reductions[problem.reduce]
-  local uses_a = problem.has_values and not message.ignores_a
+  local uses_a = operators.uses_a(problem)
   local out = { '#line 1 "operator block"' }
   out[#out + 1] = ("typedef %s wlm_rowptr_t;"):format(indices[problem.rowptr_type])
   out[#out + 1] = ("typedef %s wlm_colind_t;"):format(indices[problem.colind_type])

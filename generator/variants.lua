@@ -147,6 +147,7 @@ end
 
 -- Canonical names of all valid candidates, sorted by family, parameters in their listed order.
 function variants.candidates(problem, limits)
+  problem.uses_a = operators.uses_a(problem)
   local found = {}
   for _, name in ipairs(names) do
     local family = families[name]
@@ -161,10 +162,12 @@ end
 function variants.refusal(variant, problem, limits)
   local understood, family, p = pcall(parse, variant)
   if not understood then return nil, family end
+  problem.uses_a = operators.uses_a(problem)
   return refusal(family, p, problem, limits) or ""
 end
 
 function variants.emit(variant, problem, limits)
+  problem.uses_a = operators.uses_a(problem)
   local family, p = parse(variant)
   local reason = refusal(family, p, problem, limits)
   if reason then error(("'%s' is no candidate: %s"):format(variant, reason), 0) end

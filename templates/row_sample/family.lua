@@ -13,7 +13,7 @@ return {
     return true
   end,
   passes = function(p, problem)
-    local edge = 4 + (problem.has_values and 4 or 0)
+    local edge = 4 + (problem.uses_a and 4 or 0)
     return {
       {
         kernel = "wlm_row_sample", units = "rows", units_per_block = p.rows, threads = p.threads * p.rows,
