@@ -15,12 +15,16 @@
 static wlm_generator *generator;
 static covering sets[2]; /* cuda, host */
 
-static int make_sets(void **state) {
-  (void)state;
-  return wlm_generator_create(NULL, &generator) != WLM_OK ||
-         covering_make(generator, &emit_cuda, 1, &sets[0]) != WLM_OK ||
-         covering_make(generator, &emit_host, 1, &sets[1]) != WLM_OK;
+static int make_sets(int full) {
+  int failed = wlm_generator_create(NULL, &generator) != WLM_OK ||
+               covering_make(generator, &emit_cuda, 1, full, &sets[0]) != WLM_OK ||
+               covering_make(generator, &emit_host, 1, full, &sets[1]) != WLM_OK;
+  print_message("%d cuda and %d host kernels\n", (int)sets[0].count, (int)sets[1].count);
+  return failed;
 }
+static int make_normal(void **state) { return (void)state, make_sets(0); }
+static int make_full(void **state) { return (void)state, make_sets(1); }
+
 static int release_sets(void **state) {
   (void)state;
   covering_release(&sets[0]);
@@ -29,22 +33,22 @@ static int release_sets(void **state) {
   return 0;
 }
 
-/* NULL is any family. */
-static int is_of(const covering_entry *entry, const char *family) {
-  size_t size = family ? strlen(family) : 0;
-  if (!family) return 1;
-  return !strncmp(entry->variant, family, size) && (entry->variant[size] == '/' || !entry->variant[size]);
+/* A family or a whole variant; NULL is any. */
+static int is_of(const covering_entry *entry, const char *name) {
+  size_t size = name ? strlen(name) : 0;
+  if (!name) return 1;
+  return !strncmp(entry->variant, name, size) && (entry->variant[size] == '/' || !entry->variant[size]);
 }
 
-/* How many entries of the family pass the test. */
-#define COUNT_ENTRIES(family, test)                            \
+/* How many entries of the family or variant pass the test. */
+#define COUNT_ENTRIES(name, test)                              \
   __extension__({                                              \
     int64_t found_ = 0;                                        \
     for (int set_ = 0; set_ < 2; set_++)                       \
       for (int64_t i_ = 0; i_ < sets[set_].count; i_++) {      \
         const covering_entry *entry = &sets[set_].entries[i_]; \
         const wlm_problem *p = &entry->spec.problem;           \
-        found_ += is_of(entry, family) && ((void)p, (test));   \
+        found_ += is_of(entry, name) && ((void)p, (test));     \
       }                                                        \
     found_;                                                    \
   })
@@ -59,16 +63,20 @@ static int has_value(const covering_entry *entry, const char *value) {
   return 0;
 }
 
+static void check_types(const char *name) {
+  for (int i = 0; i < 2; i++) {
+    assert_true(COUNT_ENTRIES(name, (int)entry->spec.rowptr_type == i) > 0);
+    assert_true(COUNT_ENTRIES(name, entry->spec.has_values == i) > 0);
+    assert_true(COUNT_ENTRIES(name, (int)p->empty == i) > 0);
+  }
+}
+
 static void check_family(const char *family) {
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
     for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++)
       if (!COUNT_ENTRIES(family, (int)p->message == message && (int)p->reduce == reduce))
         fail_msg("%s never with op %s.%s", family, wlm_message_name(message), wlm_reduce_name(reduce));
-  for (int i = 0; i < 2; i++) {
-    assert_true(COUNT_ENTRIES(family, (int)entry->spec.rowptr_type == i) > 0);
-    assert_true(COUNT_ENTRIES(family, entry->spec.has_values == i) > 0);
-    assert_true(COUNT_ENTRIES(family, (int)p->empty == i) > 0);
-  }
+  check_types(family);
 }
 
 /* "row_crc (cuda; ..." and "    cf = 1, 2, 4, 8", as `show --list` prints them. */
@@ -96,6 +104,9 @@ static void test_families_and_values(void **state) {
   assert_true(values >= 20);
 }
 
+static const int64_t widths[] = {1, 2, 7, 16, 31, 32, 33, 64, 66, 100, 128, 300};
+enum { WIDTHS = sizeof widths / sizeof *widths };
+
 static void test_pairs(void **state) {
   (void)state;
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
@@ -113,14 +124,59 @@ static void test_pairs(void **state) {
                                       OP && (int)p->sample == sample && (int)p->sample_norm == norm) > 0);
 #undef OP
     }
-  static const int64_t widths[] = {1, 2, 7, 16, 31, 32, 33, 64, 100, 128};
-  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) assert_true(COUNT_ENTRIES(NULL, p->n == widths[i]) > 5);
+  for (int i = 0; i < WIDTHS; i++) assert_true(COUNT_ENTRIES(NULL, p->n == widths[i]) > 5);
+}
+
+/* ---- the full set ---------------------------------------------------------------------------------- */
+
+static void check_variant(const char *variant, const wlm_problem *served) {
+  for (int message = WLM_MUL; message <= WLM_RDIV; message++)
+    if (!COUNT_ENTRIES(variant, (int)p->message == message))
+      fail_msg("%s never with message %s", variant, wlm_message_name(message));
+  for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++)
+    if (!COUNT_ENTRIES(variant, (int)p->reduce == reduce))
+      fail_msg("%s never with reduction %s", variant, wlm_reduce_name(reduce));
+  if (!COUNT_ENTRIES(variant, p->n == served->n)) fail_msg("%s never with N = %d", variant, (int)served->n);
+  if (!COUNT_ENTRIES(variant, p->sample == served->sample && p->sample_norm == served->sample_norm))
+    fail_msg("%s never with sampling %d, norm %d", variant, (int)served->sample, (int)served->sample_norm);
+  if (!COUNT_ENTRIES(variant, p->sample_width == served->sample_width))
+    fail_msg("%s never with S = %d", variant, (int)served->sample_width);
+  check_types(variant);
+}
+
+static int64_t check_variants_of(const wlm_limits *limits, const wlm_spec *spec) {
+  wlm_names names;
+  assert_status(WLM_OK, wlm_generator_candidates(generator, spec, limits, &names));
+  int64_t count = names.count;
+  for (int64_t i = 0; i < count; i++) check_variant(names.names[i], &spec->problem);
+  wlm_names_release(&names);
+  return count;
+}
+
+/* Every variant that serves mul.sum with any of these N and samplings. */
+static void test_every_variant(void **state) {
+  (void)state;
+  static const int64_t samples[] = {8, 32, 100, 9, 577, 64, 2304};
+  int64_t checked = 0;
+  for (int i = 0; i < WIDTHS; i++)
+    for (int set = 0; set < 2; set++) {
+      const wlm_limits *limits = set ? &emit_host : &emit_cuda;
+      wlm_spec spec = emit_spec(widths[i]);
+      checked += check_variants_of(limits, &spec);
+      for (int kind = 0; kind < 9; kind++) {
+        spec.problem.sample = (wlm_sample)(WLM_SAMPLE_BUCKET + kind / 3);
+        spec.problem.sample_norm = (wlm_sample_norm)(kind % 3);
+        spec.problem.sample_width = samples[(i + kind) % 7];
+        checked += check_variants_of(limits, &spec);
+      }
+    }
+  assert_true(checked > 1000);
 }
 
 static void test_the_same_seed_gives_the_same_set(void **state) {
   (void)state;
   covering again;
-  assert_status(WLM_OK, covering_make(generator, &emit_cuda, 1, &again));
+  assert_status(WLM_OK, covering_make(generator, &emit_cuda, 1, 0, &again));
   assert_int_equal(again.count, sets[0].count);
   for (int64_t i = 0; i < again.count; i++) {
     char a[512], b[512];
@@ -132,10 +188,16 @@ static void test_the_same_seed_gives_the_same_set(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
+  const struct CMUnitTest normal_tests[] = {
       cmocka_unit_test(test_families_and_values),
       cmocka_unit_test(test_pairs),
       cmocka_unit_test(test_the_same_seed_gives_the_same_set),
   };
-  return cmocka_run_group_tests(tests, make_sets, release_sets);
+  const struct CMUnitTest full_tests[] = {
+      cmocka_unit_test(test_families_and_values),
+      cmocka_unit_test(test_pairs),
+      cmocka_unit_test(test_every_variant),
+  };
+  return cmocka_run_group_tests_name("normal set", normal_tests, make_normal, release_sets) +
+         cmocka_run_group_tests_name("full set", full_tests, make_full, release_sets);
 }

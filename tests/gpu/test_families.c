@@ -33,7 +33,7 @@ static void every_family_is_right(void **state) {
   int64_t failures = 0;
   test_needs_nvrtc();
   assert_int_equal(wlm_generator_create(NULL, &generator), WLM_OK);
-  assert_int_equal(covering_make(generator, &device->info.limits, 1, &set), WLM_OK);
+  assert_int_equal(covering_make(generator, &device->info.limits, 1, covering_full(), &set), WLM_OK);
   assert_true(set.count > 0);
 #pragma omp parallel for schedule(dynamic)
   for (int64_t i = 0; i < set.count; i++) {

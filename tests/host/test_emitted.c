@@ -52,7 +52,7 @@ static void test_emitted_kernels(void **state) {
   suite s = {0};
   assert_int_equal(wlm_generator_create(NULL, &s.generator), WLM_OK);
   assert_int_equal(wlm_host_device_open(&s.device), WLM_OK);
-  assert_int_equal(covering_make(s.generator, &s.device->info.limits, 1, &s.set), WLM_OK);
+  assert_int_equal(covering_make(s.generator, &s.device->info.limits, 1, covering_full(), &s.set), WLM_OK);
   printf("host: %lld kernels\n", (long long)s.set.count);
   assert_true(s.set.count > 100);
   assert_int_equal(test_in_parallel(s.set.count, one, describe, &s), 0);

@@ -16,7 +16,7 @@
 #include "support/kernel_check.h"
 #include "support/parallel.h"
 
-enum { MOST_KERNELS = 350 };
+enum { MOST_KERNELS = 350, MOST_KERNELS_FULL = 3000 };
 
 typedef struct suite {
   wlm_generator *generator;
@@ -57,10 +57,10 @@ static void test_emitted_kernels(void **state) {
   suite s = {0};
   assert_int_equal(wlm_generator_create(NULL, &s.generator), WLM_OK);
   assert_int_equal(simt_device_open(&s.device), WLM_OK);
-  assert_int_equal(covering_make(s.generator, &s.device->info.limits, 1, &s.set), WLM_OK);
+  assert_int_equal(covering_make(s.generator, &s.device->info.limits, 1, covering_full(), &s.set), WLM_OK);
   printf("simt: %lld kernels\n", (long long)s.set.count);
   assert_true(s.set.count > 100);
-  if (!getenv("WARPLOOM_FULL")) assert_true(s.set.count <= MOST_KERNELS);
+  assert_true(s.set.count <= (covering_full() ? MOST_KERNELS_FULL : MOST_KERNELS));
   assert_int_equal(test_in_parallel(s.set.count, one, describe, &s), 0);
   covering_release(&s.set);
   s.device->ops->close(s.device);

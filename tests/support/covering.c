@@ -1,7 +1,9 @@
-/* Greedy: all problems in a seeded order, several times over; in each round a family takes those problems that
- * bring at least so many pairs not met yet, first those that bring many, at last those that bring one.
- * What a family does not serve never comes up, so nothing here knows the rules of validity. For each problem it
- * takes the variant whose parameter values it has used least. */
+/* Greedy: all problems in a seeded order, several times over; in each round a group of variants takes those problems
+ * that bring at least so much that was not met yet, first those that bring much, at last those that bring one thing.
+ * What a group does not serve never comes up, so nothing here knows the rules of validity. For each problem it
+ * takes the variant whose parameter values it has used least.
+ *
+ * A group is a family; the full set goes on with every variant as a group of its own. */
 #include "support/covering.h"
 
 #include <stdlib.h>
@@ -9,20 +11,24 @@
 
 #include "common/memory.h"
 
-/* The axes of a problem. The family is one more: a pair of axes is covered when all pairs of their values that occur
- * were met, in whatever family, and a family when it met every value of every axis that it serves. */
-enum { AXIS_OP, AXIS_ROWPTR, AXIS_VALUES, AXIS_EMPTY, AXIS_SAMPLING, AXES };
+/* The axes of a problem. Problems are all combinations of the first five. A pair of these is covered when all pairs of
+ * their values that occur were met, in whatever group. A group is covered when it met every value that it serves: a
+ * family of those five, a variant of all but the operator, whose parts stand among the others. */
+enum { AXIS_OP, AXIS_ROWPTR, AXIS_VALUES, AXIS_EMPTY, AXIS_SAMPLING, CROSSED };
+enum { AXIS_MESSAGE = CROSSED, AXIS_REDUCE, AXIS_N, AXIS_S, AXES };
 enum { MESSAGES = 8, REDUCTIONS = 5, OPS = MESSAGES * REDUCTIONS, NORMS = 3, SAMPLINGS = 1 + 3 * NORMS };
-static const int axis_sizes[AXES] = {OPS, 2, 2, 2, SAMPLINGS};
-enum { PAIRS = AXES * (AXES - 1) / 2, SPECS = OPS * 2 * 2 * 2 * SAMPLINGS };
+static const int axis_sizes[CROSSED] = {OPS, 2, 2, 2, SAMPLINGS};
+enum { FULL_COPIES = 4 }; /* of each problem, with other N and S, so that a variant of one N meets every operator */
+enum { PAIRS = CROSSED * (CROSSED - 1) / 2, SPECS = OPS * 2 * 2 * 2 * SAMPLINGS };
 
 static const int64_t widths_n[] = {1, 2, 7, 16, 31, 32, 33, 64, 66, 100, 128, 300};
 static const int64_t widths_s[] = {8, 32, 100, 9, 577, 64, 2304};
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+enum { NO_S = COUNT(widths_s) }; /* the value of that axis where nothing is sampled */
 
-enum { MAX_FAMILIES = 64, MAX_VALUES = 4096, VALUE_NAME = WLM_VARIANT_NAME };
+enum { MAX_GROUPS = 1024, MAX_VALUES = 512, VALUE_NAME = WLM_VARIANT_NAME };
 
-typedef struct family {
+typedef struct group {
   char name[VALUE_NAME];
   unsigned char met[AXES][OPS];
   int value_count;
@@ -30,7 +36,7 @@ typedef struct family {
     char text[VALUE_NAME]; /* "cf=2"; also a variant's values together, "/cf=2,rows=4", so that variants take turns */
     int64_t uses;
   } values[MAX_VALUES];
-} family;
+} group;
 
 typedef struct problem {
   wlm_spec spec;
@@ -41,8 +47,9 @@ typedef struct problem {
 typedef struct maker {
   problem *problems;
   int64_t problem_count;
-  family *families;
-  int family_count;
+  group *groups;
+  int group_count;
+  int by_variant; /* a group is a variant */
   unsigned char met[PAIRS][OPS * OPS];
   uint64_t random;
   covering *out;
@@ -57,30 +64,40 @@ static uint64_t draw(maker *m) {
 
 /* ---- problems ------------------------------------------------------------------------------------ */
 
-static wlm_status spec_of(maker *m, const int axes[AXES], wlm_spec *spec) {
+static void fill_axes(maker *m, int number, int axes[AXES]) {
+  for (int axis = 0; axis < CROSSED; number /= axis_sizes[axis++]) axes[axis] = number % axis_sizes[axis];
+  axes[AXIS_MESSAGE] = axes[AXIS_OP] / REDUCTIONS;
+  axes[AXIS_REDUCE] = axes[AXIS_OP] % REDUCTIONS;
+  axes[AXIS_N] = (int)(draw(m) % COUNT(widths_n));
+  axes[AXIS_S] = (int)(draw(m) % COUNT(widths_s));
+  if (!axes[AXIS_SAMPLING]) axes[AXIS_S] = NO_S;
+}
+
+static wlm_status spec_of(const int axes[AXES], wlm_spec *spec) {
   wlm_problem p = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  p.n = widths_n[draw(m) % COUNT(widths_n)];
-  p.sample_width = widths_s[draw(m) % COUNT(widths_s)];
-  p.message = (wlm_message)(axes[AXIS_OP] / REDUCTIONS);
-  p.reduce = (wlm_reduce)(axes[AXIS_OP] % REDUCTIONS);
+  p.n = widths_n[axes[AXIS_N]];
+  p.message = (wlm_message)axes[AXIS_MESSAGE];
+  p.reduce = (wlm_reduce)axes[AXIS_REDUCE];
   csr.rowptr_type = (wlm_index)axes[AXIS_ROWPTR];
   csr.values = axes[AXIS_VALUES] ? &csr : NULL; /* whether there are any is all that counts */
   p.empty = (wlm_empty)axes[AXIS_EMPTY];
   if (axes[AXIS_SAMPLING]) {
     p.sample = (wlm_sample)(1 + (axes[AXIS_SAMPLING] - 1) / NORMS);
     p.sample_norm = (wlm_sample_norm)((axes[AXIS_SAMPLING] - 1) % NORMS);
+    p.sample_width = widths_s[axes[AXIS_S]];
   }
   return wlm_spec_make(&p, &csr, spec);
 }
 
-static wlm_status list_problems(maker *m, wlm_generator *generator, const wlm_limits *limits) {
-  m->problems = wlm_alloc_zero(SPECS, sizeof *m->problems);
+static wlm_status list_problems(maker *m, wlm_generator *generator, const wlm_limits *limits, int full) {
+  const int copies = full ? FULL_COPIES : 1;
+  m->problems = wlm_alloc_zero((size_t)copies * SPECS, sizeof *m->problems);
   if (!m->problems) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "covering set");
-  for (int number = 0; number < SPECS; number++) {
+  for (int number = 0; number < copies * SPECS; number++) {
     problem *p = &m->problems[m->problem_count];
-    for (int axis = 0, rest = number; axis < AXES; rest /= axis_sizes[axis++]) p->axes[axis] = rest % axis_sizes[axis];
-    wlm_status status = spec_of(m, p->axes, &p->spec);
+    fill_axes(m, number % SPECS, p->axes);
+    wlm_status status = spec_of(p->axes, &p->spec);
     if (status == WLM_ERR_UNSUPPORTED) continue;
     if (status == WLM_OK) status = wlm_generator_candidates(generator, &p->spec, limits, &p->names);
     if (status != WLM_OK) return status;
@@ -95,33 +112,33 @@ static wlm_status list_problems(maker *m, wlm_generator *generator, const wlm_li
   return WLM_OK;
 }
 
-/* ---- families and their parameter values ----------------------------------------------------------- */
+/* ---- groups and their parameter values ------------------------------------------------------------- */
 
-static family *family_of(maker *m, const char *variant) {
-  size_t size = strcspn(variant, "/");
-  for (int i = 0; i < m->family_count; i++)
-    if (strlen(m->families[i].name) == size && !strncmp(m->families[i].name, variant, size)) return &m->families[i];
-  if (m->family_count == MAX_FAMILIES || size >= VALUE_NAME) return NULL;
-  family *f = &m->families[m->family_count++];
-  memcpy(f->name, variant, size);
-  return f;
+static group *group_of(maker *m, const char *variant) {
+  size_t size = strcspn(variant, m->by_variant ? "" : "/");
+  for (int i = 0; i < m->group_count; i++)
+    if (strlen(m->groups[i].name) == size && !strncmp(m->groups[i].name, variant, size)) return &m->groups[i];
+  if (m->group_count == MAX_GROUPS || size >= VALUE_NAME) abort();
+  group *g = &m->groups[m->group_count++];
+  memcpy(g->name, variant, size);
+  return g;
 }
 
-static struct value *value_of(family *f, const char *text, size_t size) {
+static struct value *value_of(group *g, const char *text, size_t size) {
   int i = 0;
-  while (i < f->value_count && (strlen(f->values[i].text) != size || strncmp(f->values[i].text, text, size))) i++;
+  while (i < g->value_count && (strlen(g->values[i].text) != size || strncmp(g->values[i].text, text, size))) i++;
   if (i == MAX_VALUES || size >= VALUE_NAME) abort();
-  if (i == f->value_count) memcpy(f->values[f->value_count++].text, text, size);
-  return &f->values[i];
+  if (i == g->value_count) memcpy(g->values[g->value_count++].text, text, size);
+  return &g->values[i];
 }
 
 /* Calls visit for the variant's parameters, all together and one by one. */
-static void each_value(family *f, const char *variant, void (*visit)(struct value *value, int64_t *sum), int64_t *sum) {
+static void each_value(group *g, const char *variant, void (*visit)(struct value *value, int64_t *sum), int64_t *sum) {
   const char *at = variant + strcspn(variant, "/");
-  visit(value_of(f, at, strlen(at)), sum);
+  visit(value_of(g, at, strlen(at)), sum);
   while (*at) {
     size_t size = strcspn(++at, ",");
-    visit(value_of(f, at, size), sum);
+    visit(value_of(g, at, size), sum);
     at += size;
   }
 }
@@ -130,9 +147,9 @@ static void sum_uses(struct value *value, int64_t *sum) { *sum += value->uses; }
 static void count_unused(struct value *value, int64_t *sum) { *sum += value->uses == 0 && value->text[0] != '/'; }
 static void use(struct value *value, int64_t *sum) { (void)sum, value->uses++; }
 
-static int64_t sum_over(family *f, const char *variant, void (*visit)(struct value *value, int64_t *sum)) {
+static int64_t sum_over(group *g, const char *variant, void (*visit)(struct value *value, int64_t *sum)) {
   int64_t sum = 0;
-  each_value(f, variant, visit, &sum);
+  each_value(g, variant, visit, &sum);
   return sum;
 }
 
@@ -144,16 +161,16 @@ static int take_new(unsigned char *met, int mark) {
   return is_new;
 }
 
-static int count_new_pairs(maker *m, family *f, const int axes[AXES], int mark) {
+static int count_new(maker *m, group *g, const int axes[AXES], int mark) {
   int pair = 0, found = 0;
-  for (int a = 0; a < AXES; a++) {
-    found += take_new(&f->met[a][axes[a]], mark);
-    for (int b = a + 1; b < AXES; b++, pair++) found += take_new(&m->met[pair][axes[a] * OPS + axes[b]], mark);
-  }
+  for (int a = m->by_variant ? AXIS_OP + 1 : 0; a < (m->by_variant ? AXES : CROSSED); a++)
+    found += take_new(&g->met[a][axes[a]], mark);
+  for (int a = 0; a < CROSSED; a++)
+    for (int b = a + 1; b < CROSSED; b++, pair++) found += take_new(&m->met[pair][axes[a] * OPS + axes[b]], mark);
   return found;
 }
 
-static wlm_status add(maker *m, family *f, const problem *p, const char *variant) {
+static wlm_status add(maker *m, group *g, const problem *p, const char *variant) {
   covering *out = m->out;
   if (out->count == out->capacity) {
     int64_t capacity = out->capacity ? 2 * out->capacity : 256;
@@ -164,69 +181,86 @@ static wlm_status add(maker *m, family *f, const problem *p, const char *variant
   }
   covering_entry *entry = &out->entries[out->count++];
   entry->spec = p->spec;
-  entry->first = sum_over(f, variant, count_unused) > 0;
+  entry->first = sum_over(g, variant, count_unused) > 0;
   snprintf(entry->variant, sizeof entry->variant, "%s", variant);
-  sum_over(f, variant, use);
-  count_new_pairs(m, f, p->axes, 1);
+  sum_over(g, variant, use);
+  count_new(m, g, p->axes, 1);
   return WLM_OK;
 }
 
-/* The family's least used variant among the candidates that stand together from `first` on; *next is the
+/* The group's least used variant among the candidates that stand together from `first` on; *next is the
  * candidate after them. */
-static int64_t least_used(family *f, const wlm_names *names, int64_t first, int64_t *next) {
-  size_t size = strlen(f->name);
+static int64_t least_used(group *g, const wlm_names *names, int64_t first, int64_t *next) {
+  size_t size = strlen(g->name);
   int64_t best = first, best_uses = INT64_MAX, i = first;
-  for (; i < names->count && !strncmp(names->names[i], f->name, size) && strchr("/", names->names[i][size]); i++) {
-    int64_t uses = sum_over(f, names->names[i], sum_uses);
+  for (; i < names->count && !strncmp(names->names[i], g->name, size) && strchr("/", names->names[i][size]); i++) {
+    int64_t uses = sum_over(g, names->names[i], sum_uses);
     if (uses < best_uses) best = i, best_uses = uses;
   }
   *next = i;
   return best;
 }
 
-static wlm_status sweep(maker *m, int least_new_pairs) {
+/* Every group takes the problems that bring it at least so much. With `lottery` it is let in before one of eight, so
+ * that groups do not all take the same. */
+static wlm_status sweep(maker *m, int least, int lottery) {
   for (int64_t i = 0; i < m->problem_count; i++) {
     const problem *p = &m->problems[i];
     for (int64_t at = 0; at < p->names.count;) {
-      family *f = family_of(m, p->names.names[at]);
-      if (!f) return wlm_fail(WLM_ERR_OVERFLOW, "the covering set knows at most %d families", MAX_FAMILIES);
-      int64_t best = least_used(f, &p->names, at, &at);
-      if (count_new_pairs(m, f, p->axes, 0) < least_new_pairs) continue;
-      wlm_status status = add(m, f, p, p->names.names[best]);
+      if (lottery && draw(m) % 8) {
+        at++;
+        continue;
+      }
+      group *g = group_of(m, p->names.names[at]);
+      int64_t best = least_used(g, &p->names, at, &at);
+      if (count_new(m, g, p->axes, 0) < least) continue;
+      wlm_status status = add(m, g, p, p->names.names[best]);
       if (status != WLM_OK) return status;
     }
   }
   return WLM_OK;
 }
 
-/* Values that the sweeps did not happen on, or with `all` everything there is. */
-static wlm_status add_rest(maker *m, int all) {
+/* Parameter values that the sweeps did not happen on. */
+static wlm_status add_rest(maker *m) {
   for (int64_t i = 0; i < m->problem_count; i++)
     for (int64_t at = 0; at < m->problems[i].names.count; at++) {
       const char *variant = m->problems[i].names.names[at];
-      family *f = family_of(m, variant);
-      if (!f) return wlm_fail(WLM_ERR_OVERFLOW, "the covering set knows at most %d families", MAX_FAMILIES);
-      if (!all && !sum_over(f, variant, count_unused)) continue;
-      wlm_status status = add(m, f, &m->problems[i], variant);
+      group *g = group_of(m, variant);
+      if (!sum_over(g, variant, count_unused)) continue;
+      wlm_status status = add(m, g, &m->problems[i], variant);
       if (status != WLM_OK) return status;
     }
   return WLM_OK;
 }
 
-wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uint64_t seed, covering *out) {
+static wlm_status cover(maker *m) {
+  for (int least = PAIRS + AXES; least > 0; least--) {
+    wlm_status status = sweep(m, least, m->by_variant && least > 1);
+    if (status != WLM_OK) return status;
+  }
+  return add_rest(m);
+}
+
+int covering_full(void) { return getenv("WARPLOOM_FULL") != NULL; }
+
+wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uint64_t seed, int full, covering *out) {
   *out = (covering){0};
   maker m = {.random = seed * 0x9E3779B97F4A7C15u | 1, .out = out};
   wlm_status status = WLM_OK;
-  int full = getenv("WARPLOOM_FULL") != NULL;
-  m.families = wlm_alloc_zero(MAX_FAMILIES, sizeof *m.families);
-  if (!m.families) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "covering set"));
-  WLM_TRY(list_problems(&m, generator, limits));
-  for (int pairs = full ? 0 : PAIRS + AXES; pairs > 0; pairs--) WLM_TRY(sweep(&m, pairs));
-  WLM_TRY(add_rest(&m, full));
+  m.groups = wlm_alloc_zero(MAX_GROUPS, sizeof *m.groups);
+  if (!m.groups) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "covering set"));
+  WLM_TRY(list_problems(&m, generator, limits, full));
+  WLM_TRY(cover(&m));
+  if (!full) goto done;
+  m.by_variant = 1;
+  memset(m.groups, 0, (size_t)m.group_count * sizeof *m.groups);
+  m.group_count = 0;
+  WLM_TRY(cover(&m));
 done:
-  for (int64_t i = 0; m.problems && i < SPECS; i++) wlm_names_release(&m.problems[i].names);
+  for (int64_t i = 0; i < m.problem_count; i++) wlm_names_release(&m.problems[i].names);
   wlm_free(m.problems);
-  wlm_free(m.families);
+  wlm_free(m.groups);
   if (status != WLM_OK) covering_release(out);
   return status;
 }

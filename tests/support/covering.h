@@ -1,7 +1,8 @@
 /* Which variants of which problems the emitted kernels are tested with: every value of every parameter of every family,
  * and every pair of {family, operator, rowptr type, values or none, empty policy, sampling strategy with its norm} that
- * is a candidate; variants, N and S take turns. With WARPLOOM_FULL set in the environment: every variant of every
- * problem. Always the same for one seed. */
+ * is a candidate; variants, N and S take turns. The full set, which `./check --full` takes, has besides every variant
+ * with every {message, reduction, rowptr type, values or none, empty policy, sampling strategy with its norm, N, S of
+ * the lists} that it serves. Always the same for one seed. */
 #ifndef WLM_TESTS_COVERING_H
 #define WLM_TESTS_COVERING_H
 
@@ -10,7 +11,8 @@
 typedef struct covering_entry {
   wlm_spec spec;
   char variant[WLM_VARIANT_NAME];
-  int first; /* of its family to have one of its parameter values: tested for every architecture */
+  int first; /* of its family to have one of its parameter values, in the full set of its variant: tested for every
+              * architecture */
 } covering_entry;
 
 typedef struct covering {
@@ -18,7 +20,8 @@ typedef struct covering {
   int64_t count, capacity;
 } covering;
 
-wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uint64_t seed, covering *out);
+wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uint64_t seed, int full, covering *out);
+int covering_full(void); /* whether WARPLOOM_FULL is set in the environment */
 void covering_release(covering *set);
 
 /* "row_crc/cf=2,rows=4 n=33 op=mul.sum,..." */
