@@ -65,7 +65,7 @@ static void test_the_page_holds(void **state) {
   assert_status(WLM_OK, wlm_generator_create(folder.path, &generator));
   folder_remove(&folder);
   assert_status(WLM_OK, simt_device_open(&device));
-  assert_status(WLM_OK, covering_make(generator, &device->info.limits, 1, &set));
+  assert_status(WLM_OK, covering_make(generator, &device->info.limits, 1, 0, &set));
   int64_t checked = 0;
   for (int64_t i = 0; i < set.count; i++) {
     wlm_program program;
