@@ -10,8 +10,6 @@
 
 #include "support/command.h"
 
-static test_folder folder;
-
 enum { MOST = 8 };
 
 typedef struct bad_line {
@@ -186,19 +184,6 @@ static void full_output(void **state) {
   }
 }
 
-static int begin(void **state) {
-  (void)state;
-  folder_make(&folder);
-  home_enter(&folder);
-  return 0;
-}
-
-static int end(void **state) {
-  (void)state;
-  folder_remove(&folder);
-  return 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_command_lines),
@@ -210,5 +195,5 @@ int main(void) {
       cmocka_unit_test(bad_templates),
       cmocka_unit_test(full_output),
   };
-  return cmocka_run_group_tests(tests, begin, end);
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -8,7 +8,6 @@
 
 #include "support/command.h"
 
-static test_folder folder;
 static const char matrix_text[] =
     "%%MatrixMarket matrix coordinate real general\n5 6 7\n1 1 1.5\n1 3 2\n2 2 -1\n4 6 4\n4 1 3\n4 2 0.5\n5 5 1\n";
 
@@ -178,19 +177,6 @@ static void export_import(void **state) {
   command_release(&c);
 }
 
-static int begin(void **state) {
-  (void)state;
-  folder_make(&folder);
-  home_enter(&folder);
-  return 0;
-}
-
-static int end(void **state) {
-  (void)state;
-  folder_remove(&folder);
-  return 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(info),
@@ -200,5 +186,5 @@ int main(void) {
       cmocka_unit_test(tune_run_explain),
       cmocka_unit_test(export_import),
   };
-  return cmocka_run_group_tests(tests, begin, end);
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -9,8 +9,6 @@
 
 #include "support/command.h"
 
-static test_folder folder;
-
 /* Runs a shell line in the folder and returns what it printed; free(). */
 static char *shell(const char *line) {
   command c;
@@ -72,15 +70,11 @@ static void hides_its_symbols(void **state) {
 }
 
 int main(void) {
-  folder_make(&folder);
-  home_enter(&folder);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(installs),
       cmocka_unit_test(builds_by_pkg_config),
       cmocka_unit_test(builds_by_find_package),
       cmocka_unit_test(hides_its_symbols),
   };
-  int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  folder_remove(&folder);
-  return failed;
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

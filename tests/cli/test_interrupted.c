@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "support/command.h"
+#include "support/db_fixture.h"
 
-static test_folder folder;
 #define MATRIX "uniform:rows=3000,d=12"
 
 static void pause_ms(int milliseconds) {
@@ -116,24 +116,11 @@ static void four_at_once(void **state) {
   assert_int_equal(stored(database), lines);
 }
 
-static int begin(void **state) {
-  (void)state;
-  folder_make(&folder);
-  home_enter(&folder);
-  return 0;
-}
-
-static int end(void **state) {
-  (void)state;
-  folder_remove(&folder);
-  return 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(killed),
       cmocka_unit_test(interrupted),
       cmocka_unit_test(four_at_once),
   };
-  return cmocka_run_group_tests(tests, begin, end);
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

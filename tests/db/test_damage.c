@@ -12,13 +12,11 @@
 #include "support/db_fixture.h"
 
 enum { ROWS = 60 };
-static test_folder folder;
 static unsigned char *whole; /* a good database's bytes */
 static size_t whole_size;
 
 static int setup(void **state) {
-  (void)state;
-  folder_make(&folder);
+  folder_begin(state);
   const char *path = folder_file(&folder, "good.db");
   wlm_measurement_record records[ROWS];
   for (int i = 0; i < ROWS; i++) records[i] = sample_measurement(i);

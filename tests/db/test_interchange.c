@@ -12,7 +12,6 @@
 #include "db/interchange.h"
 #include "support/db_fixture.h"
 
-static test_folder folder;
 static wlm_store *store, *other;
 
 static wlm_store *open_new(const char *name) {
@@ -22,8 +21,7 @@ static wlm_store *open_new(const char *name) {
 }
 
 static int setup(void **state) {
-  (void)state;
-  folder_make(&folder);
+  folder_begin(state);
   store = open_new("a.db");
   other = open_new("b.db");
   return 0;

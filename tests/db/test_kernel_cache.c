@@ -16,18 +16,10 @@
 #include "support/db_fixture.h"
 
 enum { KERNELS = 40, MOST_BYTES = 9000 };
-static test_folder folder;
 
 static int setup(void **state) {
-  (void)state;
-  folder_make(&folder);
+  folder_begin(state);
   folder_file(&folder, "cache/kernels.db");
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  folder_remove(&folder);
   return 0;
 }
 
@@ -228,7 +220,7 @@ static void threads_and_processes_share_it(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, folder_end)
   const struct CMUnitTest tests[] = {
       TEST(what_is_put_is_got),
       TEST(a_damaged_blob_is_absent_and_replaced),

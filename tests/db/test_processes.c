@@ -18,18 +18,9 @@
 
 #include "support/db_fixture.h"
 
-static test_folder folder;
-
 static int setup(void **state) {
-  (void)state;
-  folder_make(&folder);
+  folder_begin(state);
   folder_file(&folder, "sub/tuned.db");
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  folder_remove(&folder);
   return 0;
 }
 
@@ -244,7 +235,7 @@ static void a_full_disk(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, folder_end)
   const struct CMUnitTest tests[] = {
       TEST(four_processes_lose_nothing),
       TEST(a_killed_writer_loses_nothing_acknowledged),

@@ -14,20 +14,6 @@
 #include "db/database.h"
 #include "support/db_fixture.h"
 
-static test_folder folder;
-
-static int setup(void **state) {
-  (void)state;
-  folder_make(&folder);
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  folder_remove(&folder);
-  return 0;
-}
-
 static wlm_store *store_with(const char *path, int64_t count) {
   wlm_store *store;
   assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_WRITE, &store));
@@ -349,7 +335,7 @@ static void default_paths_follow_xdg(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
   const struct CMUnitTest tests[] = {
       TEST(what_is_put_is_read_back),
       TEST(equal_measurements_are_one_row),

@@ -13,7 +13,6 @@
 
 #include "common/memory.h"
 #include "generator/generator.h"
-#include "support/db_fixture.h"
 #include "support/emit_fixture.h"
 
 static wlm_generator *generator;

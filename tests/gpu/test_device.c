@@ -10,14 +10,9 @@
 #include "generator/generator.h"
 #include "runtime/devices.h"
 #include "runtime/dispatch/plan.h"
+#include "support/asserts.h"
 #include "support/gpu.h"
 #include "support/kernel_check.h"
-
-#define OK(expression)                                                                                        \
-  do {                                                                                                        \
-    wlm_status status_ = (expression);                                                                        \
-    if (status_ != WLM_OK) fail_msg("%s: %s: %s", #expression, wlm_status_name(status_), wlm_error_detail()); \
-  } while (0)
 
 /* 4 x 5; row 1 is empty; B's row 4 is referenced by nobody. */
 enum { ROWS = 4, COLS = 5, NNZ = 6, N = 3 };
@@ -40,8 +35,8 @@ typedef struct product {
 static void *on_device(const void *from, size_t size) {
   wlm_device *device = test_gpu();
   void *memory;
-  OK(device->ops->allocate(device, size, &memory));
-  OK(device->ops->copy_in(device, memory, from, size));
+  assert_status(WLM_OK, device->ops->allocate(device, size, &memory));
+  assert_status(WLM_OK, device->ops->copy_in(device, memory, from, size));
   return memory;
 }
 
@@ -64,7 +59,7 @@ static void product_make(wlm_index rowptr_type, product *p) {
   p->csr.values = p->values;
   p->csr.rowptr_type = rowptr_type;
   problem.n = N;
-  OK(wlm_spec_make(&problem, &p->csr, &p->spec));
+  assert_status(WLM_OK, wlm_spec_make(&problem, &p->csr, &p->spec));
 }
 
 static void product_release(product *p) {
@@ -76,8 +71,8 @@ static void product_release(product *p) {
 
 static void emit(const char *variant, const wlm_spec *spec, wlm_program *program) {
   wlm_generator *generator;
-  OK(wlm_generator_create(NULL, &generator));
-  OK(wlm_generator_emit(generator, variant, spec, &test_gpu()->info.limits, program));
+  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlm_generator_emit(generator, variant, spec, &test_gpu()->info.limits, program));
   wlm_generator_destroy(generator);
 }
 
@@ -89,21 +84,21 @@ static void product_load(product *p, const char *variant) {
     void *image;
     size_t size;
     emit(variant, &p->spec, &program);
-    OK(device->ops->compile(device, &program, &image, &size));
-    OK(device->ops->load(device, &program, image, size, p->kernels, &p->module));
+    assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
+    assert_status(WLM_OK, device->ops->load(device, &program, image, size, p->kernels, &p->module));
     wlm_free(image);
   } else {
-    OK(device->ops->load_builtin(device, &p->spec, &program, p->kernels, &p->module));
+    assert_status(WLM_OK, device->ops->load_builtin(device, &p->spec, &program, p->kernels, &p->module));
     assert_null(program.source);
   }
-  OK(wlm_plan_fill(&p->plan, device, &program, p->kernels, &p->csr, &p->spec));
+  assert_status(WLM_OK, wlm_plan_fill(&p->plan, device, &program, p->kernels, &p->csr, &p->spec));
   assert_int_equal(wlm_plan_workspace_size(&p->plan), 0);
   wlm_program_release(&program);
 }
 
 static void product_check(const product *p) {
   float c[ROWS * N];
-  OK(test_gpu()->ops->copy_out(test_gpu(), c, p->c, sizeof c));
+  assert_status(WLM_OK, test_gpu()->ops->copy_out(test_gpu(), c, p->c, sizeof c));
   for (int i = 0; i < ROWS * N; i++)
     if (c[i] != expected[i]) fail_msg("C[%d] is %g, not %g", i, (double)c[i], (double)expected[i]);
 }
@@ -139,10 +134,10 @@ static void no_such_ordinal(void **state) {
 static void opens_twice(void **state) {
   (void)state;
   wlm_device *first = test_gpu(), *second;
-  OK(wlm_device_open("cuda:0", &second));
+  assert_status(WLM_OK, wlm_device_open("cuda:0", &second));
   assert_ptr_not_equal(first, second);
   second->ops->close(second);
-  OK(first->ops->synchronize(first, NULL));
+  assert_status(WLM_OK, first->ops->synchronize(first, NULL));
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------- */
@@ -153,17 +148,17 @@ static void memory_is_aligned_and_holds(void **state) {
   unsigned char in[1000], out[1000];
   void *memory, *empty;
   for (size_t i = 0; i < sizeof in; i++) in[i] = (unsigned char)(i * 7);
-  OK(device->ops->allocate(device, sizeof in, &memory));
-  OK(device->ops->allocate(device, 0, &empty));
+  assert_status(WLM_OK, device->ops->allocate(device, sizeof in, &memory));
+  assert_status(WLM_OK, device->ops->allocate(device, 0, &empty));
   assert_int_equal((uintptr_t)memory % 256, 0);
-  OK(device->ops->copy_in(device, memory, in, sizeof in));
-  OK(device->ops->fill(device, (char *)memory + 10, 0xab, 20));
-  OK(device->ops->copy_out(device, out, memory, sizeof out));
+  assert_status(WLM_OK, device->ops->copy_in(device, memory, in, sizeof in));
+  assert_status(WLM_OK, device->ops->fill(device, (char *)memory + 10, 0xab, 20));
+  assert_status(WLM_OK, device->ops->copy_out(device, out, memory, sizeof out));
   memset(in + 10, 0xab, 20);
   assert_memory_equal(in, out, sizeof in);
-  OK(device->ops->copy_in(device, memory, NULL, 0));
-  OK(device->ops->copy_out(device, NULL, memory, 0));
-  OK(device->ops->fill(device, memory, 0, 0));
+  assert_status(WLM_OK, device->ops->copy_in(device, memory, NULL, 0));
+  assert_status(WLM_OK, device->ops->copy_out(device, NULL, memory, 0));
+  assert_status(WLM_OK, device->ops->fill(device, memory, 0, 0));
   device->ops->release(device, memory);
   device->ops->release(device, empty);
   device->ops->release(device, NULL);
@@ -189,8 +184,8 @@ static void a_family_gives_the_right_result(void **state) {
     product p;
     product_make(i % 2 ? WLM_I64 : WLM_I32, &p);
     product_load(&p, variants[i / 2]);
-    OK(wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
-    OK(test_gpu()->ops->synchronize(test_gpu(), NULL));
+    assert_status(WLM_OK, wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
+    assert_status(WLM_OK, test_gpu()->ops->synchronize(test_gpu(), NULL));
     product_check(&p);
     product_release(&p);
   }
@@ -203,7 +198,7 @@ static void built_in_code_needs_no_compiler(void **state) {
     product p;
     product_make((wlm_index)type, &p);
     product_load(&p, NULL);
-    OK(wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
+    assert_status(WLM_OK, wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
     product_check(&p);
     product_release(&p);
   }
@@ -233,7 +228,7 @@ static void what_is_no_code_is_refused(void **state) {
   emit("row_crc/cf=1,rows=4", &p.spec, &program);
   assert_int_equal(device->ops->load(device, &program, broken, sizeof broken, p.kernels, &p.module), WLM_ERR_DEVICE);
   assert_non_null(strstr(wlm_error_detail(), "row_crc/cf=1,rows=4"));
-  OK(device->ops->compile(device, &program, &image, &size));
+  assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
   strcpy(program.passes[0].kernel, "wlm_nobody");
   assert_int_equal(device->ops->load(device, &program, image, size, p.kernels, &p.module), WLM_ERR_DEVICE);
   assert_non_null(strstr(wlm_error_detail(), "wlm_nobody"));
@@ -253,7 +248,7 @@ static void bad_launch_is_told_and_forgotten(void **state) {
   launch.threads = 1 << 20;
   assert_int_equal(test_gpu()->ops->launch(test_gpu(), &launch, &p.plan.args, NULL), WLM_ERR_DEVICE);
   assert_non_null(strstr(wlm_error_detail(), "1048576 threads"));
-  OK(wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
+  assert_status(WLM_OK, wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
   product_check(&p);
   product_release(&p);
 }
@@ -269,14 +264,14 @@ static void large_shared_memory(void **state) {
   product_make(WLM_I32, &p);
   p.spec.problem.sample = WLM_SAMPLE_BUCKET;
   p.spec.problem.sample_width = 2304;
-  OK(wlm_generator_create(NULL, &generator));
-  OK(wlm_generator_candidates(generator, &p.spec, &device->info.limits, &names));
+  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlm_generator_candidates(generator, &p.spec, &device->info.limits, &names));
   for (int64_t i = 0; i < names.count; i++) {
     wlm_program program;
-    OK(wlm_generator_emit(generator, names.names[i], &p.spec, &device->info.limits, &program));
+    assert_status(WLM_OK, wlm_generator_emit(generator, names.names[i], &p.spec, &device->info.limits, &program));
     if (program.passes[0].shared_bytes > 48 << 10) {
       kernel_check check = {.device = device, .spec = &p.spec, .runs = 1, .seed = 7};
-      OK(kernel_check_program(&check, &program));
+      assert_status(WLM_OK, kernel_check_program(&check, &program));
       checked++;
     }
     wlm_program_release(&program);
@@ -313,11 +308,11 @@ static void timer_replays_a_graph(void **state) {
   double seconds = 0;
   product_make(WLM_I32, &p);
   product_load(&p, "row_crc/cf=1,rows=4");
-  OK(device->ops->timer_create(device, enqueue, &c, 50, &timer));
+  assert_status(WLM_OK, device->ops->timer_create(device, enqueue, &c, 50, &timer));
   int captured = c.calls;
   assert_in_range(captured, 50, 60);
-  OK(device->ops->fill(device, p.c, 0xff, sizeof expected));
-  OK(device->ops->timer_sample(timer, &seconds));
+  assert_status(WLM_OK, device->ops->fill(device, p.c, 0xff, sizeof expected));
+  assert_status(WLM_OK, device->ops->timer_sample(timer, &seconds));
   assert_true(seconds > 0 && seconds < 1);
   assert_int_equal(c.calls, captured); /* replayed, not enqueued again */
   product_check(&p);
@@ -339,7 +334,7 @@ static void failed_capture_leaves_no_trace(void **state) {
   assert_int_equal(device->ops->timer_create(device, enqueue, &blocks, 9, &timer), WLM_ERR_DEVICE);
   assert_null(timer);
   assert_non_null(strstr(wlm_error_detail(), "CAPTURE"));
-  OK(wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
+  assert_status(WLM_OK, wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
   product_check(&p);
   product_release(&p);
 }

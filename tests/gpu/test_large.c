@@ -13,7 +13,7 @@
 #include "generator/generator.h"
 #include "matrix/reference.h"
 #include "runtime/dispatch/plan.h"
-#include "support/db_fixture.h"
+#include "support/asserts.h"
 #include "support/gpu.h"
 #include "support/require.h"
 #include "support/shapes.h"

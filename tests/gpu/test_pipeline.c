@@ -10,7 +10,6 @@
 #include "support/command.h"
 #include "support/gpu.h"
 
-static test_folder folder;
 #define MATRIX "twin:arxiv,scale=0.02"
 
 static void tuned_runs_are_right(void **state) {
@@ -67,13 +66,6 @@ static void broken_device_ends_tuning(void **state) {
   command_release(&c);
 }
 
-static int begin(void **state) {
-  (void)state;
-  folder_make(&folder);
-  home_enter(&folder);
-  return 0;
-}
-
 static int end(void **state) {
   folder_remove(&folder);
   return test_gpu_close(state);
@@ -84,5 +76,5 @@ int main(void) {
       cmocka_unit_test(tuned_runs_are_right),
       cmocka_unit_test(broken_device_ends_tuning),
   };
-  return cmocka_run_group_tests(tests, begin, end);
+  return cmocka_run_group_tests(tests, home_begin, end);
 }

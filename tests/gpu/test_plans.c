@@ -9,15 +9,10 @@
 #include <cmocka.h>
 
 #include "matrix/twin.h"
+#include "support/asserts.h"
 #include "support/gpu.h"
 #include "tuner/upload.h"
 #include "tuner/verify.h"
-
-#define OK(expression)                                                                                        \
-  do {                                                                                                        \
-    wlm_status status_ = (expression);                                                                        \
-    if (status_ != WLM_OK) fail_msg("%s: %s: %s", #expression, wlm_status_name(status_), wlm_error_detail()); \
-  } while (0)
 
 typedef struct fixture {
   wlm_context *context;
@@ -32,11 +27,11 @@ static void fixture_make(const char *matrix, fixture *f) {
   test_gpu();
   options.device = "cuda";
   options.database = options.system_database = options.kernel_cache = "";
-  OK(wlm_context_create(&options, &f->context));
+  assert_status(WLM_OK, wlm_context_create(&options, &f->context));
   assert_string_equal(wlm_context_device_kind(f->context), "cuda");
   f->device = wlm_context_device(f->context);
-  OK(wlm_twin_make(matrix, &f->csr));
-  OK(wlm_upload_create(f->context, &f->csr, WLM_I32, &f->upload));
+  assert_status(WLM_OK, wlm_twin_make(matrix, &f->csr));
+  assert_status(WLM_OK, wlm_upload_create(f->context, &f->csr, WLM_I32, &f->upload));
 }
 
 static void fixture_release(fixture *f) {
@@ -56,16 +51,17 @@ static void check_candidates(fixture *f, const wlm_problem *problem) {
   wlm_operands operands;
   wlm_verifier *verifier;
   wlm_names names;
-  OK(wlm_operands_create(f->context, f->upload.matrix, problem, 5, &operands));
-  OK(wlm_verifier_create(&operands, 5, &verifier));
-  OK(wlm_generator_candidates(wlm_context_generator(f->context), &operands.spec, &f->device->info.limits, &names));
+  assert_status(WLM_OK, wlm_operands_create(f->context, f->upload.matrix, problem, 5, &operands));
+  assert_status(WLM_OK, wlm_verifier_create(&operands, 5, &verifier));
+  assert_status(WLM_OK, wlm_generator_candidates(wlm_context_generator(f->context), &operands.spec,
+                                                 &f->device->info.limits, &names));
   assert_true(names.count > 1);
   for (int64_t i = 0; i < names.count; i++) {
     wlm_plan *plan;
     double error;
-    OK(wlm_plan_create_variant(f->context, f->upload.matrix, problem, names.names[i], &plan));
+    assert_status(WLM_OK, wlm_plan_create_variant(f->context, f->upload.matrix, problem, names.names[i], &plan));
     assert_string_equal(wlm_plan_variant(plan), names.names[i]);
-    OK(wlm_operands_bind(&operands, plan));
+    assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
     if (wlm_verify(verifier, plan, &error) != WLM_OK) fail_msg("%s: %s", names.names[i], wlm_error_detail());
     wlm_plan_destroy(plan);
   }
@@ -134,26 +130,26 @@ static void one_plan_on_many_streams(void **state) {
   fixture_make("twin:arxiv,scale=0.05", &f);
   wlm_problem problem = problem_of(64, WLM_SUM);
   problem.deterministic = 1;
-  OK(wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
-  OK(wlm_operands_create(f.context, f.upload.matrix, &problem, 9, &operands));
-  OK(wlm_verifier_create(&operands, 9, &verifier));
-  OK(wlm_operands_bind(&operands, plan));
-  OK(wlm_verify(verifier, plan, &error));
+  assert_status(WLM_OK, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_operands_create(f.context, f.upload.matrix, &problem, 9, &operands));
+  assert_status(WLM_OK, wlm_verifier_create(&operands, 9, &verifier));
+  assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
+  assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
   size_t size = operands.c.size, workspace = wlm_plan_workspace_size(plan);
   char *right = malloc(size), *found = malloc(size);
   assert_true(right && found);
-  OK(f.device->ops->copy_out(f.device, right, operands.c.memory, size));
+  assert_status(WLM_OK, f.device->ops->copy_out(f.device, right, operands.c.memory, size));
   for (int i = 0; i < STREAMS; i++) {
     users[i] = (stream_user){.f = &f, .plan = plan, .b = operands.b.memory};
-    OK(f.device->ops->allocate(f.device, size, &users[i].c));
-    OK(f.device->ops->fill(f.device, users[i].c, 0xff, size));
-    if (workspace) OK(f.device->ops->allocate(f.device, workspace, &users[i].workspace));
+    assert_status(WLM_OK, f.device->ops->allocate(f.device, size, &users[i].c));
+    assert_status(WLM_OK, f.device->ops->fill(f.device, users[i].c, 0xff, size));
+    if (workspace) assert_status(WLM_OK, f.device->ops->allocate(f.device, workspace, &users[i].workspace));
   }
   for (int i = 0; i < STREAMS; i++) assert_int_equal(pthread_create(&threads[i], NULL, use_a_stream, &users[i]), 0);
   for (int i = 0; i < STREAMS; i++) pthread_join(threads[i], NULL);
   for (int i = 0; i < STREAMS; i++) {
     if (users[i].status != WLM_OK) fail_msg("stream %d: %s", i, users[i].detail);
-    OK(f.device->ops->copy_out(f.device, found, users[i].c, size));
+    assert_status(WLM_OK, f.device->ops->copy_out(f.device, found, users[i].c, size));
     assert_memory_equal(found, right, size); /* the same bits */
     f.device->ops->release(f.device, users[i].c);
     f.device->ops->release(f.device, users[i].workspace);
@@ -175,19 +171,20 @@ static void one_call(void **state) {
   wlm_verifier *verifier;
   fixture_make("uniform:rows=3000,d=7", &f);
   wlm_problem problem = problem_of(48, WLM_SUM);
-  OK(wlm_operands_create(f.context, f.upload.matrix, &problem, 3, &operands));
-  OK(wlm_verifier_create(&operands, 3, &verifier));
-  OK(wlm_operands_poison(&operands));
-  OK(wlm_spmm(f.context, wlm_matrix_csr(f.upload.matrix), &problem, operands.b.memory, operands.c.memory, NULL));
+  assert_status(WLM_OK, wlm_operands_create(f.context, f.upload.matrix, &problem, 3, &operands));
+  assert_status(WLM_OK, wlm_verifier_create(&operands, 3, &verifier));
+  assert_status(WLM_OK, wlm_operands_poison(&operands));
+  assert_status(WLM_OK, wlm_spmm(f.context, wlm_matrix_csr(f.upload.matrix), &problem, operands.b.memory,
+                                 operands.c.memory, NULL));
   float *c = malloc(operands.c.size), *again = malloc(operands.c.size);
   assert_true(c && again);
-  OK(f.device->ops->copy_out(f.device, c, operands.c.memory, operands.c.size));
+  assert_status(WLM_OK, f.device->ops->copy_out(f.device, c, operands.c.memory, operands.c.size));
   wlm_plan *plan;
   double error;
-  OK(wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
-  OK(wlm_operands_bind(&operands, plan));
-  OK(wlm_verify(verifier, plan, &error));
-  OK(f.device->ops->copy_out(f.device, again, operands.c.memory, operands.c.size));
+  assert_status(WLM_OK, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
+  assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
+  assert_status(WLM_OK, f.device->ops->copy_out(f.device, again, operands.c.memory, operands.c.size));
   assert_memory_equal(c, again, operands.c.size);
   free(c);
   free(again);

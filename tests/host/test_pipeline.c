@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "db/choice.h"
+#include "db/store.h"
 #include "matrix/input.h"
 #include "support/command.h"
 #include "tuner/upload.h"
@@ -16,7 +17,6 @@
 #define UNALIKE "uniform:rows=20,d=1"
 enum { N = 24 };
 
-static test_folder folder;
 static char database[320];
 
 /* Plans a product of the matrix with what the database knows; gives the variant and what explain says. */
@@ -139,16 +139,8 @@ static void measurements_decide(void **state) {
 }
 
 static int begin(void **state) {
-  (void)state;
-  folder_make(&folder);
-  home_enter(&folder);
+  home_begin(state);
   snprintf(database, sizeof database, "%s/tuned.db", folder.path);
-  return 0;
-}
-
-static int end(void **state) {
-  (void)state;
-  folder_remove(&folder);
   return 0;
 }
 
@@ -157,5 +149,5 @@ int main(void) {
       cmocka_unit_test(tuned_winner_is_dispatched),
       cmocka_unit_test(measurements_decide),
   };
-  return cmocka_run_group_tests(tests, begin, end);
+  return cmocka_run_group_tests(tests, begin, folder_end);
 }

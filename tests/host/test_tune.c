@@ -8,13 +8,12 @@
 
 #include <cmocka.h>
 
+#include "db/store.h"
 #include "matrix/input.h"
 #include "support/command.h"
 #include "tuner/timing.h"
 #include "tuner/upload.h"
 #include "tuner/verify.h"
-
-static test_folder folder;
 
 /* ---- a bench: context, matrix, problem ---------------------------------------------------------- */
 
@@ -358,19 +357,6 @@ static void large_matrices_are_sampled(void **state) {
   bench_release(&b);
 }
 
-static int begin(void **state) {
-  (void)state;
-  folder_make(&folder);
-  home_enter(&folder);
-  return 0;
-}
-
-static int end(void **state) {
-  (void)state;
-  folder_remove(&folder);
-  return 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(failures_are_recorded),
@@ -382,5 +368,5 @@ int main(void) {
       cmocka_unit_test(nonsense_is_refused),
       cmocka_unit_test(large_matrices_are_sampled),
   };
-  return cmocka_run_group_tests(tests, begin, end);
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

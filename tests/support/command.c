@@ -25,6 +25,12 @@ void home_enter(const test_folder *folder) {
   setenv("OMP_WAIT_POLICY", "passive", 1); /* threads of several processes would spin against each other */
 }
 
+int home_begin(void **state) {
+  folder_begin(state);
+  home_enter(&folder);
+  return 0;
+}
+
 void command_start(command *c, const test_folder *folder, const char *const argv[]) {
   static int count;
   posix_spawn_file_actions_t actions;

@@ -4,10 +4,12 @@
 
 #include <sys/types.h>
 
-#include "support/db_fixture.h"
+#include "support/asserts.h"
+#include "support/folder.h"
 
 /* From here on this process and those it starts find their databases below the folder, and no template folder. */
 void home_enter(const test_folder *folder);
+int home_begin(void **state); /* folder_begin and that, for cmocka; ends with folder_end */
 
 typedef struct command {
   pid_t process;

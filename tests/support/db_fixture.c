@@ -1,33 +1,6 @@
 #include "support/db_fixture.h"
 
-#include <ftw.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-static void die(const char *what, const char *path) {
-  perror(path);
-  fprintf(stderr, "the test cannot %s\n", what);
-  abort();
-}
-
-void folder_make(test_folder *folder) {
-  const char *base = getenv("TMPDIR");
-  snprintf(folder->path, sizeof folder->path, "%s/warploom-test-XXXXXX", base && *base ? base : "/tmp");
-  if (!mkdtemp(folder->path)) die("make its folder", folder->path);
-}
-
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *where) {
-  (void)info, (void)kind, (void)where;
-  return remove(path);
-}
-
-void folder_remove(test_folder *folder) { nftw(folder->path, remove_one, 16, FTW_DEPTH | FTW_PHYS); }
-
-const char *folder_file(test_folder *folder, const char *name) {
-  snprintf(folder->file, sizeof folder->file, "%s/%s", folder->path, name);
-  return folder->file;
-}
 
 wlm_measurement_record sample_measurement(int64_t i) {
   static struct { char variant[64], source[WLM_HASH_HEX], matrix[64]; } slots[64];
@@ -57,24 +30,6 @@ wlm_measurement_record sample_measurement(int64_t i) {
       .made_at = 1700000000 + i};
   record.stats.fingerprint[0] += (uint64_t)(i % 5);
   return record;
-}
-
-unsigned char *read_whole(const char *path, size_t *size) {
-  FILE *file = fopen(path, "rb");
-  if (!file) die("read", path);
-  fseek(file, 0, SEEK_END);
-  *size = (size_t)ftell(file);
-  rewind(file);
-  unsigned char *data = malloc(*size + 1);
-  if (!data || fread(data, 1, *size, file) != *size) die("read", path);
-  data[*size] = 0;
-  fclose(file);
-  return data;
-}
-
-void write_whole(const char *path, const void *data, size_t size) {
-  FILE *file = fopen(path, "wb");
-  if (!file || fwrite(data, 1, size, file) != size || fclose(file)) die("write", path);
 }
 
 uint64_t draw(uint64_t *state) {

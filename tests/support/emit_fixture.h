@@ -3,7 +3,8 @@
 #define WLM_TESTS_EMIT_FIXTURE_H
 
 #include "generator/generator.h"
-#include "support/db_fixture.h"
+#include "support/asserts.h"
+#include "support/folder.h"
 
 extern const wlm_limits emit_cuda, emit_host;
 

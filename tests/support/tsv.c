@@ -9,7 +9,7 @@
 /**/
 #include <cmocka.h>
 
-#include "support/db_fixture.h"
+#include "support/folder.h"
 #include "support/tsv.h"
 
 static int count_char(const char *text, char c) {

@@ -10,7 +10,7 @@
 #include "common/random.h"
 #include "matrix/csr.h"
 #include "matrix/sort.h"
-#include "support/db_fixture.h"
+#include "support/asserts.h"
 
 enum { MOST = 4000 };
 static int32_t row[MOST], col[MOST];

@@ -11,7 +11,7 @@
 
 #include "matrix/input.h"
 #include "matrix/stats.h"
-#include "support/db_fixture.h"
+#include "support/asserts.h"
 #include "support/tsv.h"
 
 #define DATA WLM_SOURCE_DIR "/../shared/data/"

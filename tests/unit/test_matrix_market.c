@@ -12,23 +12,10 @@
 
 #include "matrix/lines.h"
 #include "matrix/matrix_market.h"
-#include "support/db_fixture.h"
+#include "support/asserts.h"
+#include "support/folder.h"
 
 #define BANNER(kind) "%%MatrixMarket matrix coordinate " kind "\n"
-
-static test_folder folder;
-
-static int setup(void **state) {
-  (void)state;
-  folder_make(&folder);
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  folder_remove(&folder);
-  return 0;
-}
 
 static wlm_status read_text(const char *text, wlm_csr_host *csr) {
   const char *path = folder_file(&folder, "a.mtx");
@@ -324,5 +311,5 @@ int main(void) {
       cmocka_unit_test(damaged_gzip_is_reported),
       cmocka_unit_test(long_lines),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

@@ -12,7 +12,7 @@
 #include "common/hash.h"
 #include "common/random.h"
 #include "matrix/stats.h"
-#include "support/db_fixture.h"
+#include "support/asserts.h"
 
 static void by_hand(void **state) {
   (void)state;

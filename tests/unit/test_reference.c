@@ -12,7 +12,7 @@
 
 #include "common/random.h"
 #include "matrix/reference.h"
-#include "support/db_fixture.h"
+#include "support/asserts.h"
 
 /* 4 x 3: row 0 = {2: 2, 0: -3}, row 1 empty, row 2 = {1: 4}, row 3 = {0: 1, 0: 5, 1: -2} */
 static int64_t rowptr[] = {0, 2, 2, 3, 6};

@@ -15,7 +15,7 @@
 #include "matrix/degrees.h"
 #include "matrix/input.h"
 #include "matrix/stats.h"
-#include "support/db_fixture.h"
+#include "support/asserts.h"
 #include "support/tsv.h"
 
 static void make(const char *input, wlm_csr_host *csr, wlm_stats *s) {

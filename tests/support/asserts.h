@@ -1,0 +1,20 @@
+/* What cmocka lacks. Include after cmocka. */
+#ifndef WLM_TESTS_SUPPORT_ASSERTS_H
+#define WLM_TESTS_SUPPORT_ASSERTS_H
+
+#include <string.h>
+
+#include "warploom/warploom.h"
+
+#define assert_status(expected, call)                                                                        \
+  do {                                                                                                       \
+    wlm_status got_ = (call);                                                                                \
+    if (got_ != (expected))                                                                                  \
+      fail_msg("%s: got %s (%s), expected %s", #call, wlm_status_name(got_), wlm_error_detail(), #expected); \
+  } while (0)
+#define assert_contains(text, part)                                                   \
+  do {                                                                                \
+    if (!strstr((text), (part))) fail_msg("\"%s\" is not in \"%s\"", (part), (text)); \
+  } while (0)
+
+#endif
