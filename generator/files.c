@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/file.h"
 #include "common/memory.h"
 #include "common/text.h"
 #include "generator/archive.h"
@@ -52,27 +53,12 @@ wlm_status wlm_template_names(const char *folder, void (*found)(void *user, cons
   return WLM_OK;
 }
 
-static wlm_status read_file(const char *path, char **text, size_t *size) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
-  wlm_text content = {0};
-  char piece[8192];
-  size_t got;
-  while ((got = fread(piece, 1, sizeof piece, file)) > 0) wlm_text_append(&content, piece, got);
-  int failed = ferror(file);
-  fclose(file);
-  *size = content.size;
-  if (!failed) return wlm_text_take(&content, text);
-  wlm_text_release(&content);
-  return wlm_fail(WLM_ERR_IO, "%s: cannot be read", path);
-}
-
 wlm_status wlm_template_read(const char *folder, const char *name, char **text, size_t *size) {
   if (folder) {
     wlm_text path = {0};
     wlm_text_printf(&path, "%s/%s", folder, name);
     wlm_status status =
-        path.failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", name) : read_file(path.data, text, size);
+        path.failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", name) : wlm_file_read(path.data, text, size);
     wlm_text_release(&path);
     if (status != WLM_ERR_IO || strncmp(name, "prelude/", 8)) return status;
   }

@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/file.h"
 #include "common/hash.h"
 #include "common/memory.h"
-#include "common/text.h"
 
 extern char **environ;
 
@@ -41,26 +41,6 @@ static int run(char *const argv[], const char *output) {
   }
   posix_spawn_file_actions_destroy(&actions);
   return result;
-}
-
-static wlm_status read_all(const char *path, char **data, size_t *size) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
-  wlm_text content = {0};
-  char piece[16384];
-  size_t got;
-  while ((got = fread(piece, 1, sizeof piece, file)) > 0) wlm_text_append(&content, piece, got);
-  fclose(file);
-  *size = content.size;
-  return wlm_text_take(&content, data);
-}
-
-static wlm_status write_all(const char *path, const char *text) {
-  FILE *file = fopen(path, "wb");
-  if (!file) return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
-  int failed = fputs(text, file) < 0;
-  failed |= fclose(file) != 0;
-  return failed ? wlm_fail(WLM_ERR_IO, "%s: cannot be written; is the disk full?", path) : WLM_OK;
 }
 
 /* A folder of our own under $TMPDIR, with the three files that a run needs. */
@@ -106,7 +86,7 @@ void wlm_host_compiler_describe(char *text, size_t capacity) {
   text[0] = 0;
   if (workplace_open(&place) != WLM_OK) return;
   char *const argv[] = {(char *)compiler(), "--version", NULL};
-  if (run(argv, place.output) == 0 && read_all(place.output, &version, &size) == WLM_OK) {
+  if (run(argv, place.output) == 0 && wlm_file_read(place.output, &version, &size) == WLM_OK) {
     version[strcspn(version, "\n")] = 0;
     snprintf(text, capacity, "%.56s " FLAGS_TEXT " %08x", version, cpu_features());
   }
@@ -121,7 +101,7 @@ wlm_status wlm_host_compile_with(const char *const *flags, const char *source, v
   *image = NULL;
   wlm_status status = workplace_open(&place);
   if (status != WLM_OK) return status;
-  WLM_TRY(write_all(place.source, source));
+  WLM_TRY(wlm_file_write(place.source, source));
   char *argv[MAX_FLAGS + 5] = {(char *)compiler()};
   int argc = 1;
   while (*flags && argc <= MAX_FLAGS) argv[argc++] = (char *)*flags++;
@@ -132,10 +112,10 @@ wlm_status wlm_host_compile_with(const char *const *flags, const char *source, v
   if (result < 0) {
     status = wlm_fail(WLM_ERR_NO_COMPILER, "'%s' cannot be run; install a C compiler or set WARPLOOM_CC", compiler());
   } else if (result > 0) {
-    WLM_TRY(read_all(place.output, &message, &message_size));
+    WLM_TRY(wlm_file_read(place.output, &message, &message_size));
     status = wlm_fail(WLM_ERR_COMPILE, "%s", message);
   } else {
-    WLM_TRY(read_all(place.object, &object, size));
+    WLM_TRY(wlm_file_read(place.object, &object, size));
     *image = object;
   }
 done:
