@@ -7,19 +7,10 @@
 /**/
 #include <cmocka.h>
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "runtime/devices.h"
-#include "support/covering.h"
-#include "support/kernel_check.h"
-#include "support/parallel.h"
-
-typedef struct suite {
-  wlm_generator *generator;
-  wlm_device *device;
-  covering set;
-} suite;
+#include "support/asserts.h"
+#include "support/covering_check.h"
 
 static void next_threads(void *user, int run) {
   static const int threads[] = {1, 2, 5};
@@ -27,38 +18,12 @@ static void next_threads(void *user, int run) {
   omp_set_num_threads(threads[run]);
 }
 
-static void describe(void *user, int64_t index) {
-  char text[512];
-  covering_describe(&((suite *)user)->set.entries[index], text, sizeof text);
-  fprintf(stderr, "%s\n", text);
-}
-
-static int one(void *user, int64_t index) {
-  suite *s = user;
-  const covering_entry *entry = &s->set.entries[index];
-  wlm_program program = {0};
-  const kernel_check check = {s->device, &entry->spec, 3, next_threads, NULL, (uint64_t)index + 1};
-  wlm_status status = wlm_generator_emit(s->generator, entry->variant, &entry->spec, &s->device->info.limits, &program);
-  if (status == WLM_OK) status = kernel_check_program(&check, &program);
-  wlm_program_release(&program);
-  if (status == WLM_OK) return 0;
-  fprintf(stderr, "%s: ", wlm_error_detail());
-  describe(user, index);
-  return 1;
-}
-
 static void test_emitted_kernels(void **state) {
   (void)state;
-  suite s = {0};
-  assert_int_equal(wlm_generator_create(NULL, &s.generator), WLM_OK);
-  assert_int_equal(wlm_host_device_open(&s.device), WLM_OK);
-  assert_int_equal(covering_make(s.generator, &s.device->info.limits, 1, covering_full(), &s.set), WLM_OK);
-  printf("host: %lld kernels\n", (long long)s.set.count);
-  assert_true(s.set.count > 100);
-  assert_int_equal(test_in_parallel(s.set.count, one, describe, &s), 0);
-  covering_release(&s.set);
-  s.device->ops->close(s.device);
-  wlm_generator_destroy(s.generator);
+  wlm_device *device;
+  assert_status(WLM_OK, wlm_host_device_open(&device));
+  covering_check_all(&(covering_check){.device = device, .runs = 3, .before_run = next_threads});
+  device->ops->close(device);
 }
 
 int main(void) {

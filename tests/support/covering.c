@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "support/shapes.h"
 
 /* The axes of a problem. Problems are all combinations of the first five. A pair of these is covered when all pairs of
  * their values that occur were met, in whatever group. A group is covered when it met every value that it serves: a
@@ -51,16 +52,9 @@ typedef struct maker {
   int group_count;
   int by_variant; /* a group is a variant */
   unsigned char met[PAIRS][OPS * OPS];
-  uint64_t random;
+  test_random random;
   covering *out;
 } maker;
-
-static uint64_t draw(maker *m) {
-  m->random ^= m->random << 13;
-  m->random ^= m->random >> 7;
-  m->random ^= m->random << 17;
-  return m->random >> 17;
-}
 
 /* ---- problems ------------------------------------------------------------------------------------ */
 
@@ -68,8 +62,8 @@ static void fill_axes(maker *m, int number, int axes[AXES]) {
   for (int axis = 0; axis < CROSSED; number /= axis_sizes[axis++]) axes[axis] = number % axis_sizes[axis];
   axes[AXIS_MESSAGE] = axes[AXIS_OP] / REDUCTIONS;
   axes[AXIS_REDUCE] = axes[AXIS_OP] % REDUCTIONS;
-  axes[AXIS_N] = (int)(draw(m) % COUNT(widths_n));
-  axes[AXIS_S] = (int)(draw(m) % COUNT(widths_s));
+  axes[AXIS_N] = (int)test_draw(&m->random, COUNT(widths_n));
+  axes[AXIS_S] = (int)test_draw(&m->random, COUNT(widths_s));
   if (!axes[AXIS_SAMPLING]) axes[AXIS_S] = NO_S;
 }
 
@@ -104,7 +98,7 @@ static wlm_status list_problems(maker *m, wlm_generator *generator, const wlm_li
     m->problem_count++;
   }
   for (int64_t i = m->problem_count - 1; i > 0; i--) {
-    int64_t j = (int64_t)(draw(m) % (uint64_t)(i + 1));
+    int64_t j = (int64_t)test_draw(&m->random, (uint64_t)i + 1);
     problem swap = m->problems[i];
     m->problems[i] = m->problems[j];
     m->problems[j] = swap;
@@ -207,7 +201,7 @@ static wlm_status sweep(maker *m, int least, int lottery) {
   for (int64_t i = 0; i < m->problem_count; i++) {
     const problem *p = &m->problems[i];
     for (int64_t at = 0; at < p->names.count;) {
-      if (lottery && draw(m) % 8) {
+      if (lottery && test_draw(&m->random, 8)) {
         at++;
         continue;
       }
@@ -246,7 +240,7 @@ int covering_full(void) { return getenv("WARPLOOM_FULL") != NULL; }
 
 wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uint64_t seed, int full, covering *out) {
   *out = (covering){0};
-  maker m = {.random = seed * 0x9E3779B97F4A7C15u | 1, .out = out};
+  maker m = {.random = {seed * 0x9E3779B97F4A7C15u | 1}, .out = out};
   wlm_status status = WLM_OK;
   m.groups = wlm_alloc_zero(MAX_GROUPS, sizeof *m.groups);
   if (!m.groups) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "covering set"));

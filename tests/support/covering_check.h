@@ -1,0 +1,19 @@
+/* The whole covering set on a device that processes share, each entry against float64 by kernel_check. Include after
+ * cmocka. */
+#ifndef WLM_TESTS_COVERING_CHECK_H
+#define WLM_TESTS_COVERING_CHECK_H
+
+#include "runtime/dispatch/device.h"
+
+typedef struct covering_check {
+  wlm_device *device;
+  int runs;                                        /* of each entry on the same operands */
+  void (*before_entry)(void *user, int64_t index); /* may be NULL */
+  void (*before_run)(void *user, int run);
+  void *user;
+} covering_check;
+
+/* Fails the running test where an entry fails; returns how many there are. */
+int64_t covering_check_all(const covering_check *check);
+
+#endif
