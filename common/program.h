@@ -30,6 +30,7 @@ typedef struct wlm_pass {
   int64_t columns_per_block; /* 0 = all columns in one block */
   int threads;               /* of a CUDA block; 0 on the host, where a kernel runs its blocks under OpenMP */
   int64_t shared_bytes;      /* dynamic */
+  int dependent;             /* CUDA sm_90 on: may start while the pass before it drains; it waits by itself */
 } wlm_pass;
 
 /* bytes = one + rows * R + nnz * Z + n * N + blocks * U + rows_n * R * N + blocks_n * U * N,

@@ -123,6 +123,9 @@ static void get_pass(lua_State *lua, wlm_pass *pass) {
   pass->columns_per_block = get_integer(lua, "columns_per_block", 0);
   pass->threads = (int)get_integer(lua, "threads", 0);
   pass->shared_bytes = get_integer(lua, "shared_bytes", 0);
+  lua_getfield(lua, -1, "dependent");
+  pass->dependent = lua_toboolean(lua, -1);
+  lua_pop(lua, 1);
   if (!pass->units_per_block) luaL_error(lua, "'units_per_block' must be at least 1");
 }
 

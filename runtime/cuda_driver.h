@@ -31,7 +31,7 @@
   X(cuModuleUnload, 2000)            \
   X(cuModuleGetFunction, 2000)       \
   X(cuFuncSetAttribute, 9000)        \
-  X(cuLaunchKernel, 4000)            \
+  X(cuLaunchKernelEx, 11060)         \
   X(cuMemAlloc, 3020)                \
   X(cuMemFree, 3020)                 \
   X(cuMemcpyHtoD, 3020)              \

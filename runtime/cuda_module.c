@@ -86,8 +86,22 @@ wlm_status wlm_cuda_launch(const wlm_device *device, const wlm_launch *launch, c
   void *parameters[] = {(void *)args};
   wlm_status status = wlm_cuda_enter(device, &scope);
   if (status != WLM_OK) return status;
-  status = WLM_CUDA(cuLaunchKernel, launch->kernel, launch->grid[0], launch->grid[1], launch->grid[2], launch->threads,
-                    1, 1, launch->shared_bytes, stream, parameters, NULL);
+  CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                               .value.programmaticStreamSerializationAllowed = 1};
+  const CUlaunchConfig config = {
+      .gridDimX = launch->grid[0],
+      .gridDimY = launch->grid[1],
+      .gridDimZ = launch->grid[2],
+      .blockDimX = launch->threads,
+      .blockDimY = 1,
+      .blockDimZ = 1,
+      .sharedMemBytes = launch->shared_bytes,
+      .hStream = stream,
+      .attrs = &overlap,
+      .numAttrs =
+          launch->dependent && device->info.limits.arch >= 90 && wlm_cuda.version >= 12030, /* can be captured */
+  };
+  status = WLM_CUDA(cuLaunchKernelEx, &config, launch->kernel, parameters, NULL);
   if (status != WLM_OK)
     wlm_fail_in(status, "grid %u x %u x %u, %u threads, %u bytes of shared memory", launch->grid[0], launch->grid[1],
                 launch->grid[2], launch->threads, launch->shared_bytes);

@@ -28,6 +28,7 @@ typedef struct wlm_launch {
   int64_t unit_blocks;  /* host: handed to the kernel */
   unsigned int threads;
   unsigned int shared_bytes;
+  int dependent;
 } wlm_launch;
 
 typedef struct wlm_device_ops {

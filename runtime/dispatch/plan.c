@@ -7,7 +7,8 @@ wlm_status wlm_launch_make(const wlm_pass *pass, wlm_target target, int64_t rows
   *launch = (wlm_launch){.kernel = kernel,
                          .unit_blocks = units,
                          .threads = (unsigned int)pass->threads,
-                         .shared_bytes = (unsigned int)pass->shared_bytes};
+                         .shared_bytes = (unsigned int)pass->shared_bytes,
+                         .dependent = pass->dependent};
   if (target == WLM_TARGET_HOST) return WLM_OK;
   int64_t fast = pass->axis == WLM_AXIS_UNITS_FIRST ? units : columns;
   int64_t slow = pass->axis == WLM_AXIS_UNITS_FIRST ? columns : units;

@@ -1,4 +1,5 @@
-local threads = 256
+-- More and smaller blocks fill a multiprocessor better: on an H200 256 threads were 3 % slower.
+local threads = 128
 
 return {
   target = "cuda",
@@ -27,7 +28,7 @@ return {
       },
       {
         kernel = "wlm_merge_path_carry", units = "rows+nnz", units_per_block = p.items * threads // 32,
-        columns_per_block = 32, threads = threads,
+        columns_per_block = 32, threads = threads, dependent = true,
       },
     }
   end,

@@ -24,6 +24,17 @@
 #define WLM_NAN __builtin_nanf("")
 #endif
 
+/* For a pass that is launched as dependent: let_next_pass_start says that this block needs no more room than it has,
+ * wait_for_pass_before returns when all that the pass before wrote can be read. Elsewhere passes simply follow
+ * each other. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+WLM_FN void wlm_let_next_pass_start(void) { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+WLM_FN void wlm_wait_for_pass_before(void) { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+#else
+WLM_FN void wlm_let_next_pass_start(void) {}
+WLM_FN void wlm_wait_for_pass_before(void) {}
+#endif
+
 /* The grid: the fast axis is x, the slow one is folded over y and z because y alone ends at 65535.
  * A pass says which of the two moves over units (rows, non-zeros). Blocks past the end do nothing. */
 WLM_FN long long wlm_fast_block(void) { return blockIdx.x; }

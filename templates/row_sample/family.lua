@@ -7,9 +7,15 @@ return {
   parameters = {
     { "threads", { 32, 64, 128 } }, -- of a row
     { "rows", { 4, 8, 16 } },       -- of a block
+    { "vector", { 1, 4 } },         -- columns a thread loads at once
+    { "batch", { 4, 8 } },          -- edges whose loads are in flight together
   },
-  valid = function(p)
+  valid = function(p, problem)
     if p.threads * p.rows > 512 then return false, "has more than 512 threads a block" end
+    if p.vector > 1 and problem.n % p.vector ~= 0 then return false, "loads vectors, and n is no multiple of them" end
+    if p.vector > 1 and p.threads * p.vector >= 2 * problem.n then
+      return false, "covers at least twice as many columns as n"
+    end
     return true
   end,
   passes = function(p, problem)
@@ -21,4 +27,5 @@ return {
       },
     }
   end,
+  registers = function(p) return p.vector * p.batch >= 32 and 80 or 64 end,
 }

@@ -87,10 +87,11 @@ static void test_refusals_say_why(void **state) {
       {"row_crc/cf=1,rows=4", 32, WLM_SAMPLE_NONE, 0, 1, "is for the cuda device"},
       {"host_row/rows=16,tile=16", 32, WLM_SAMPLE_NONE, 0, 0, "is for the host device"},
       {"row_crc/cf=1,rows=4", 32, WLM_SAMPLE_BUCKET, 64, 0, "does not sample"},
-      {"row_sample/threads=32,rows=4", 32, WLM_SAMPLE_NONE, 0, 0, "is for sampled problems"},
-      {"row_sample/threads=32,rows=4", 32, WLM_SAMPLE_BUCKET, 2304, 0, NULL},
-      {"row_sample/threads=128,rows=16", 32, WLM_SAMPLE_BUCKET, 8, 0, "more than 512 threads"},
-      {"row_sample/threads=32,rows=16", 32, WLM_SAMPLE_BUCKET, 2304, 0, "bytes of shared memory, the device has"},
+      {"row_sample/threads=32,rows=4,vector=1,batch=4", 32, WLM_SAMPLE_NONE, 0, 0, "is for sampled problems"},
+      {"row_sample/threads=32,rows=4,vector=1,batch=4", 32, WLM_SAMPLE_BUCKET, 2304, 0, NULL},
+      {"row_sample/threads=128,rows=16,vector=1,batch=4", 32, WLM_SAMPLE_BUCKET, 8, 0, "more than 512 threads"},
+      {"row_sample/threads=32,rows=16,vector=1,batch=4", 32, WLM_SAMPLE_BUCKET, 2304, 0,
+       "bytes of shared memory, the device has"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlm_text reason = {0};

@@ -139,21 +139,22 @@ static CUresult fake_cuFuncLoad(CUfunction function) {
   IN_CONTEXT();
   return fake.functions_loaded++, CUDA_SUCCESS;
 }
-static CUresult fake_cuLaunchKernel(CUfunction function, unsigned int x, unsigned int y, unsigned int z,
-                                    unsigned int threads, unsigned int threads_y, unsigned int threads_z,
-                                    unsigned int shared, CUstream stream, void **parameters, void **extra) {
+static CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                                      void **extra) {
   IN_CONTEXT();
-  if (!function || !parameters || extra || threads > 1024 || threads_y != 1 || threads_z != 1)
+  if (!function || !parameters || extra || config->blockDimX > 1024 || config->blockDimY != 1 || config->blockDimZ != 1)
     return CUDA_ERROR_INVALID_VALUE;
+  CUstream stream = config->hStream;
   fake.stream = stream;
+  fake.overlaps = config->numAttrs == 1 && config->attrs[0].value.programmaticStreamSerializationAllowed;
   if (stream && stream->capture) {
     memcpy(&stream->capture->args, parameters[0], sizeof fake.args);
     return stream->capture->launches++, CUDA_SUCCESS;
   }
   memcpy(&fake.args, parameters[0], sizeof fake.args);
-  memcpy(fake.grid, (unsigned int[]){x, y, z}, sizeof fake.grid);
-  fake.threads = threads;
-  fake.shared_bytes = shared;
+  memcpy(fake.grid, (unsigned int[]){config->gridDimX, config->gridDimY, config->gridDimZ}, sizeof fake.grid);
+  fake.threads = config->blockDimX;
+  fake.shared_bytes = config->sharedMemBytes;
   return fake.launches++, CUDA_SUCCESS;
 }
 

@@ -14,6 +14,7 @@ typedef struct fake_cuda {
   int without_context;  /* calls that need a current context and had none */
   int retained, pushed; /* primary contexts, contexts on the calling threads' stacks */
   int memories, modules, streams, events, graphs, graph_execs; /* made and not yet released */
+  int overlaps;                                                /* the last launch might start early */
   int launches;                                                /* kernels run, replayed ones too */
   int functions_loaded;
   int shared_limit; /* last dynamic shared memory asked for */

@@ -266,7 +266,7 @@ static void test_missing_barriers_are_caught(void **state) {
       {{"row_crc/cf=1,rows=4", "__syncwarp();", 0, WLM_SAMPLE_NONE}, "AddressSanitizer"},
       {{"row_crc/cf=1,rows=4", "__syncwarp();", 1, WLM_SAMPLE_NONE}, "WLM_ERR_MISMATCH"},
       {{"row_crc/cf=2,rows=8", "__syncwarp();", 1, WLM_SAMPLE_NONE}, "WLM_ERR_MISMATCH"},
-      {{"row_sample/threads=64,rows=4", "__syncthreads();", 0, WLM_SAMPLE_BUCKET}, "AddressSanitizer"},
+      {{"row_sample/threads=64,rows=4,vector=1,batch=4", "__syncthreads();", 0, WLM_SAMPLE_BUCKET}, "AddressSanitizer"},
   };
   for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
     char *said;

@@ -138,7 +138,10 @@ static void loads_and_launches(void) {
   struct wlm_args args = {.rows = 11, .beta = 2.5, .sample_width = 13};
   CHECK(device->ops->launch(device, &launch, &args, NULL) == WLM_OK);
   CHECK(!memcmp(&args, &fake->args, sizeof args) && !memcmp(fake->grid, launch.grid, sizeof launch.grid));
-  CHECK(fake->threads == 128 && fake->shared_bytes == 99 << 10 && fake->launches == 1 && !fake->stream);
+  CHECK(fake->threads == 128 && fake->shared_bytes == 99 << 10 && fake->launches == 1 && !fake->stream &&
+        !fake->overlaps);
+  launch.dependent = 1; /* the fake GPU is an sm_90 */
+  CHECK(device->ops->launch(device, &launch, &args, NULL) == WLM_OK && fake->overlaps);
   launch.threads = 4096;
   CHECK(device->ops->launch(device, &launch, &args, NULL) == WLM_ERR_DEVICE);
   DETAIL("grid 7 x 8 x 9, 4096 threads");
