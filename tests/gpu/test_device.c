@@ -32,25 +32,17 @@ typedef struct product {
   wlm_plan plan;
 } product;
 
-static void *on_device(const void *from, size_t size) {
-  wlm_device *device = test_gpu();
-  void *memory;
-  assert_status(WLM_OK, device->ops->allocate(device, size, &memory));
-  assert_status(WLM_OK, device->ops->copy_in(device, memory, from, size));
-  return memory;
-}
-
 static void product_make(wlm_index rowptr_type, product *p) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   const int wide = rowptr_type == WLM_I64;
   float c[ROWS * N];
   *p = (product){.csr = WLM_CSR_INIT};
   memset(c, 0xff, sizeof c);
-  p->rowptr = wide ? on_device(rowptr64, sizeof rowptr64) : on_device(rowptr32, sizeof rowptr32);
-  p->colind = on_device(colind, sizeof colind);
-  p->values = on_device(values, sizeof values);
-  p->b = on_device(b, sizeof b);
-  p->c = on_device(c, sizeof c);
+  p->rowptr = wide ? test_gpu_copy(rowptr64, sizeof rowptr64) : test_gpu_copy(rowptr32, sizeof rowptr32);
+  p->colind = test_gpu_copy(colind, sizeof colind);
+  p->values = test_gpu_copy(values, sizeof values);
+  p->b = test_gpu_copy(b, sizeof b);
+  p->c = test_gpu_copy(c, sizeof c);
   p->csr.rows = ROWS;
   p->csr.cols = COLS;
   p->csr.nnz = NNZ;

@@ -57,14 +57,6 @@ static void choose_rows(int64_t checked[CHECKED]) {
   for (int i = 0; i < CHECKED; i++) checked[i] = first[i / AROUND] + i % AROUND;
 }
 
-static void *on_device(const void *from, int64_t size) {
-  wlm_device *device = test_gpu();
-  void *memory;
-  assert_status(WLM_OK, device->ops->allocate(device, (size_t)size, &memory));
-  assert_status(WLM_OK, device->ops->copy_in(device, memory, from, (size_t)size));
-  return memory;
-}
-
 static void make_operands(large *l) {
   test_random random = {2};
   make_matrix(&l->a);
@@ -75,10 +67,10 @@ static void make_operands(large *l) {
   assert_status(WLM_OK, wlm_alloc_array(block, sizeof *l->expected, "reference", (void **)&l->expected));
   assert_status(WLM_OK, wlm_alloc_array(block, sizeof *l->scale, "reference", (void **)&l->scale));
   assert_status(WLM_OK, wlm_alloc_array(block, sizeof *l->found, "rows of C", (void **)&l->found));
-  l->rowptr = on_device(l->a.rowptr, (ROWS + 1) * (int64_t)sizeof *l->a.rowptr);
-  l->colind = on_device(l->a.colind, nnz * (int64_t)sizeof *l->a.colind);
-  l->values = on_device(l->a.values, nnz * (int64_t)sizeof *l->a.values);
-  l->device_b = on_device(l->b, COLS * N * (int64_t)sizeof *l->b);
+  l->rowptr = test_gpu_copy(l->a.rowptr, (ROWS + 1) * sizeof *l->a.rowptr);
+  l->colind = test_gpu_copy(l->a.colind, (size_t)nnz * sizeof *l->a.colind);
+  l->values = test_gpu_copy(l->a.values, (size_t)nnz * sizeof *l->a.values);
+  l->device_b = test_gpu_copy(l->b, COLS * N * sizeof *l->b);
   l->csr = (wlm_csr)WLM_CSR_INIT;
   l->csr.rows = ROWS;
   l->csr.cols = COLS;
@@ -93,10 +85,12 @@ static void make_operands(large *l) {
 static large *operands(void) {
   wlm_device *device = test_gpu();
   if (made.c) return &made;
-  wlm_status status = device->ops->allocate(device, (size_t)c_size, &made.c);
+  void *c;
+  wlm_status status = device->ops->allocate(device, (size_t)c_size, &c);
   if (status == WLM_ERR_OUT_OF_MEMORY) test_missing("gpu_memory", "17 GB of free GPU memory", wlm_error_detail());
   assert_status(WLM_OK, status);
   make_operands(&made);
+  made.c = c; /* from here on all is there */
   return &made;
 }
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "runtime/devices.h"
+#include "support/asserts.h"
 #include "support/require.h"
 
 static wlm_device *gpu;
@@ -17,6 +18,14 @@ wlm_device *test_gpu(void) {
   if (status == WLM_ERR_NO_DEVICE) test_missing("gpu", "GPU", wlm_error_detail());
   if (status != WLM_OK) fail_msg("%s: %s", wlm_status_name(status), wlm_error_detail());
   return gpu;
+}
+
+void *test_gpu_copy(const void *from, size_t size) {
+  wlm_device *device = test_gpu();
+  void *memory;
+  assert_status(WLM_OK, device->ops->allocate(device, size, &memory));
+  assert_status(WLM_OK, device->ops->copy_in(device, memory, from, size));
+  return memory;
 }
 
 int test_gpu_close(void **state) {
