@@ -7,8 +7,9 @@
 typedef struct wlm_rule {
   wlm_target target;
   int sampled;
-  int64_t max_n; /* holds for n <= max_n */
-  double min_cv; /* and cv >= min_cv */
+  int64_t max_n;   /* holds for n <= max_n */
+  double min_cv;   /* and cv >= min_cv */
+  int64_t max_nnz; /* and nnz <= max_nnz */
   const char *variant;
   const char *why;
 } wlm_rule;

@@ -13,7 +13,7 @@ return {
   },
   valid = function(p, problem)
     local width = p.lanes * p.vector
-    if width > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
+    if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
     if width < 16 and width < problem.n then return false, "has slices of less than 16 columns" end
     if p.vector ~= (problem.n % 4 == 0 and 4 or problem.n % 2 == 0 and 2 or 1) then
       return false, "loads other vectors than the widest that n is a multiple of"

@@ -1,0 +1,192 @@
+/* Choosing: this very matrix before the nearest bucket before the rules, and only what is valid. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "generator/generator.h"
+#include "runtime/dispatch/choose.h"
+#include "runtime/dispatch/rules.h"
+
+static const wlm_limits cuda = {WLM_TARGET_CUDA, 90, 1024, 232448, 132};
+static const wlm_limits host = {WLM_TARGET_HOST, 0, 0, 0, 8};
+
+static wlm_spec spec_of(int64_t n, int sampled) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_spec spec;
+  problem.n = n;
+  if (sampled) {
+    problem.sample = WLM_SAMPLE_FASTRAND;
+    problem.sample_width = 2304;
+  }
+  csr.values = &csr;
+  assert_int_equal(wlm_spec_make(&problem, &csr, &spec), WLM_OK);
+  return spec;
+}
+
+static wlm_stats stats_of(int64_t rows, int64_t nnz, double cv, uint64_t fingerprint) {
+  wlm_stats stats = WLM_STATS_INIT;
+  stats.rows = stats.cols = rows;
+  stats.nnz = nnz;
+  stats.mean = rows ? (double)nnz / (double)rows : 0;
+  stats.cv = cv;
+  stats.fingerprint[0] = fingerprint;
+  return stats;
+}
+
+static void add_case(wlm_snapshot *snapshot, const wlm_stats *stats, int exact, const char *problem, int64_t n,
+                     const char *const variants[]) {
+  wlm_case c = {.exact = exact, .problem = problem, .n = n, .matrices = 1};
+  wlm_bucket_of(stats, &c.bucket);
+  memcpy(c.fingerprint, stats->fingerprint, sizeof c.fingerprint);
+  assert_int_equal(wlm_snapshot_add_case(snapshot, &c), WLM_OK);
+  for (int i = 0; variants[i]; i++)
+    assert_int_equal(wlm_snapshot_add_ranked(snapshot, variants[i], exact ? 1e-6 * (i + 1) : 0, i + 1), WLM_OK);
+}
+
+/* Anything but names that begin with "no". */
+static int accepts(void *user, const char *variant) {
+  (void)user;
+  return strncmp(variant, "no", 2) != 0;
+}
+
+static wlm_decision decide(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n) {
+  wlm_decision decision;
+  wlm_spec spec = spec_of(n, 0);
+  assert_int_equal(wlm_choose(snapshot, stats, problem, &spec, &host, accepts, NULL, &decision), WLM_OK);
+  return decision;
+}
+
+static void goes_from_the_most_to_the_least_known(void **state) {
+  (void)state;
+  wlm_snapshot snapshot = {0};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8),
+                  near = stats_of(1000, 40000, 1, 9), far = stats_of(10000000, 20000000, 40, 10);
+  add_case(&snapshot, &tuned, 0, "p", 32, (const char *const[]){"bucket", NULL});
+  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"exact", "second", NULL});
+  wlm_decision d = decide(&snapshot, &tuned, "p", 32);
+  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_string_equal(d.variant, "exact");
+  assert_int_equal(d.runner_count, 2);
+  assert_string_equal(d.runners[1].variant, "second");
+  assert_true(d.runners[1].seconds == 2e-6);
+  d = decide(&snapshot, &alike, "p", 32);
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_true(d.distance == 0);
+  d = decide(&snapshot, &tuned, "p", 64); /* the exact one is for another n */
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_true(d.distance == 1 && d.tuned_n == 32);
+  d = decide(&snapshot, &near, "p", 32);
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_true(d.distance > 1.9 && d.distance < 2.6);
+  assert_int_equal(decide(&snapshot, &far, "p", 32).step, WLM_STEP_RULE);
+  assert_int_equal(decide(&snapshot, &tuned, "another", 32).step, WLM_STEP_RULE);
+  wlm_snapshot_release(&snapshot);
+}
+
+static void takes_the_nearest_bucket(void **state) {
+  (void)state;
+  wlm_snapshot snapshot = {0};
+  const wlm_stats here = stats_of(1000, 9000, 1, 1), twice = stats_of(1000, 18000, 1, 2),
+                  four = stats_of(1000, 36000, 1, 3);
+  add_case(&snapshot, &four, 0, "p", 32, (const char *const[]){"four", NULL});
+  add_case(&snapshot, &twice, 0, "p", 32, (const char *const[]){"twice", NULL});
+  add_case(&snapshot, &here, 0, "p", 64, (const char *const[]){"other n", NULL});
+  assert_string_equal(decide(&snapshot, &here, "p", 32).variant, "twice");
+  assert_string_equal(decide(&snapshot, &here, "p", 128).variant, "other n");
+  wlm_snapshot_release(&snapshot);
+}
+
+static void leaves_out_what_is_not_valid(void **state) {
+  (void)state;
+  wlm_snapshot snapshot = {0};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"no", "not", "yes", "later", NULL});
+  add_case(&snapshot, &tuned, 1, "q", 32, (const char *const[]){"no", NULL});
+  add_case(&snapshot, &tuned, 0, "q", 32, (const char *const[]){"none", NULL});
+  wlm_decision d = decide(&snapshot, &tuned, "p", 32);
+  assert_string_equal(d.variant, "yes");
+  assert_int_equal(d.refused, 2);
+  assert_int_equal(d.runner_count, 2);
+  assert_int_equal(decide(&snapshot, &tuned, "q", 32).step, WLM_STEP_RULE);
+  wlm_snapshot_release(&snapshot);
+}
+
+/* ---- the rules with the real families ----------------------------------------------------------- */
+
+typedef struct real_families {
+  wlm_generator *generator;
+  const wlm_spec *spec;
+  const wlm_limits *limits;
+} real_families;
+
+static int is_candidate(void *user, const char *variant) {
+  const real_families *r = user;
+  wlm_text reason = {0};
+  if (wlm_generator_refusal(r->generator, variant, r->spec, r->limits, &reason) != WLM_OK)
+    fail_msg("a rule names what is no variant: %s", wlm_error_detail());
+  int yes = reason.size == 0;
+  wlm_text_release(&reason);
+  return yes;
+}
+
+static void rules_serve_every_problem(void **state) {
+  (void)state;
+  const wlm_snapshot nothing = {0};
+  real_families r = {0};
+  assert_int_equal(wlm_generator_create(NULL, &r.generator), WLM_OK);
+  for (int64_t n = 1; n <= 600; n += n < 140 ? 1 : 47)
+    for (int kind = 0; kind < 8; kind++) {
+      wlm_spec spec = spec_of(n, kind & 1);
+      wlm_stats stats = stats_of(1000, kind & 4 ? 400 : 4000000, kind & 2 ? 30 : 0.1, 1);
+      wlm_decision decision;
+      r.spec = &spec;
+      for (int device = 0; device < 2; device++) {
+        r.limits = device ? &cuda : &host;
+        if (wlm_choose(&nothing, &stats, "p", &spec, r.limits, is_candidate, &r, &decision) != WLM_OK)
+          fail_msg("n = %lld: %s", (long long)n, wlm_error_detail());
+        assert_int_equal(decision.step, WLM_STEP_RULE);
+        assert_non_null(decision.rule);
+      }
+    }
+  wlm_generator_destroy(r.generator);
+}
+
+/* No rule is shadowed by the ones above it for every problem. */
+static void every_rule_can_decide(void **state) {
+  (void)state;
+  const wlm_snapshot nothing = {0};
+  real_families r = {0};
+  assert_int_equal(wlm_generator_create(NULL, &r.generator), WLM_OK);
+  for (int i = 0; i < wlm_rule_count; i++) {
+    const wlm_rule *rule = &wlm_rules[i];
+    static const int64_t widths[] = {1, 3, 8, 16, 24, 32, 33, 34, 48, 64, 65, 128, 130, 256};
+    int found = 0;
+    for (size_t w = 0; w < sizeof widths / sizeof *widths && !found; w++) {
+      if (widths[w] > rule->max_n) continue;
+      wlm_spec spec = spec_of(widths[w], rule->sampled);
+      wlm_stats stats = stats_of(1000, rule->max_nnz < 4000000 ? rule->max_nnz : 4000000, rule->min_cv, 1);
+      wlm_decision decision;
+      r.spec = &spec;
+      r.limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
+      assert_int_equal(wlm_choose(&nothing, &stats, "p", &spec, r.limits, is_candidate, &r, &decision), WLM_OK);
+      found = !strcmp(decision.variant, rule->variant);
+    }
+    if (!found) fail_msg("rule %d, %s, never decides", i, rule->variant);
+  }
+  wlm_generator_destroy(r.generator);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(goes_from_the_most_to_the_least_known),
+      cmocka_unit_test(takes_the_nearest_bucket),
+      cmocka_unit_test(leaves_out_what_is_not_valid),
+      cmocka_unit_test(rules_serve_every_problem),
+      cmocka_unit_test(every_rule_can_decide),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
