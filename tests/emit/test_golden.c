@@ -15,18 +15,6 @@
 #include "generator/generator.h"
 #include "support/emit_fixture.h"
 
-static wlm_generator *generator;
-
-static int open_generator(void **state) {
-  (void)state;
-  return wlm_generator_create(NULL, &generator) != WLM_OK;
-}
-static int close_generator(void **state) {
-  (void)state;
-  wlm_generator_destroy(generator);
-  return 0;
-}
-
 /* Says on stderr what is at the first line that differs. */
 static void show_difference(const char *golden, const char *emitted) {
   int64_t line = 1;
@@ -77,15 +65,15 @@ static void test_golden(void **state) {
       wlm_names names;
       if (sampled) spec.problem.sample = WLM_SAMPLE_BUCKET;
       spec.problem.sample_width = 64;
-      assert_status(WLM_OK, wlm_generator_candidates(generator, &spec, limits, &names));
+      assert_status(WLM_OK, wlm_generator_candidates(emit_generator, &spec, limits, &names));
       for (int64_t i = 0; i < names.count; i++) {
         char family[WLM_VARIANT_NAME];
         wlm_program program;
         snprintf(family, sizeof family, "%.*s", (int)strcspn(names.names[i], "/"), names.names[i]);
         if (!strcmp(family, last)) continue;
         strcpy(last, family);
-        if (sampled && emit_serves_plain(generator, names.names[i], limits)) continue;
-        assert_status(WLM_OK, wlm_generator_emit(generator, names.names[i], &spec, limits, &program));
+        if (sampled && emit_serves_plain(emit_generator, names.names[i], limits)) continue;
+        assert_status(WLM_OK, wlm_generator_emit(emit_generator, names.names[i], &spec, limits, &program));
         check_golden(family, &program);
         wlm_program_release(&program);
         families++;
@@ -97,5 +85,5 @@ static void test_golden(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden)};
-  return cmocka_run_group_tests(tests, open_generator, close_generator);
+  return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }

@@ -10,25 +10,13 @@
 
 #include "support/emit_fixture.h"
 
-static wlm_generator *generator;
-
-static int open_generator(void **state) {
-  (void)state;
-  return wlm_generator_create(NULL, &generator) != WLM_OK;
-}
-static int close_generator(void **state) {
-  (void)state;
-  wlm_generator_destroy(generator);
-  return 0;
-}
-
 static void test_names_become_canonical(void **state) {
   (void)state;
   static const char *const spellings[] = {"row_crc/cf=2,rows=4", "row_crc/rows=4,cf=2"};
   const wlm_spec spec = emit_spec(64);
   for (int i = 0; i < 2; i++) {
     wlm_program program;
-    assert_status(WLM_OK, wlm_generator_emit(generator, spellings[i], &spec, &emit_cuda, &program));
+    assert_status(WLM_OK, wlm_generator_emit(emit_generator, spellings[i], &spec, &emit_cuda, &program));
     assert_string_equal(program.variant, "row_crc/cf=2,rows=4");
     assert_string_equal(program.split, "none");
     assert_int_equal(program.pass_count, 1);
@@ -61,12 +49,12 @@ static void test_names_that_are_not_understood(void **state) {
     wlm_text reason = {0};
     wlm_program program;
     assert_status(WLM_ERR_INVALID_ARGUMENT,
-                  wlm_generator_refusal(generator, cases[i].variant, &spec, &emit_cuda, &reason));
+                  wlm_generator_refusal(emit_generator, cases[i].variant, &spec, &emit_cuda, &reason));
     assert_contains(wlm_error_detail(), cases[i].message);
     assert_contains(wlm_error_detail(), cases[i].also);
     assert_int_equal(reason.size, 0);
     assert_status(WLM_ERR_INVALID_ARGUMENT,
-                  wlm_generator_emit(generator, cases[i].variant, &spec, &emit_cuda, &program));
+                  wlm_generator_emit(emit_generator, cases[i].variant, &spec, &emit_cuda, &program));
     assert_null(program.source);
   }
 }
@@ -99,13 +87,14 @@ static void test_refusals_say_why(void **state) {
     spec.problem.sample = cases[i].sample;
     spec.problem.sample_width = cases[i].width;
     const wlm_limits *limits = cases[i].host ? &emit_host : &emit_cuda;
-    assert_status(WLM_OK, wlm_generator_refusal(generator, cases[i].variant, &spec, limits, &reason));
+    assert_status(WLM_OK, wlm_generator_refusal(emit_generator, cases[i].variant, &spec, limits, &reason));
     if (!cases[i].reason) assert_int_equal(reason.size, 0);
     if (cases[i].reason) {
       wlm_program program;
       assert_non_null(reason.data);
       assert_contains(reason.data, cases[i].reason);
-      assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_generator_emit(generator, cases[i].variant, &spec, limits, &program));
+      assert_status(WLM_ERR_INVALID_ARGUMENT,
+                    wlm_generator_emit(emit_generator, cases[i].variant, &spec, limits, &program));
       assert_contains(wlm_error_detail(), cases[i].reason);
     }
     wlm_text_release(&reason);
@@ -118,7 +107,7 @@ static void test_a_small_device_has_fewer_candidates(void **state) {
   small.threads_per_block = 256;
   const wlm_spec spec = emit_spec(64);
   wlm_text reason = {0};
-  assert_status(WLM_OK, wlm_generator_refusal(generator, "row_crc/cf=1,rows=16", &spec, &small, &reason));
+  assert_status(WLM_OK, wlm_generator_refusal(emit_generator, "row_crc/cf=1,rows=16", &spec, &small, &reason));
   assert_string_equal(reason.data, "needs 512 threads a block, the device has 256");
   wlm_text_release(&reason);
 }
@@ -135,14 +124,14 @@ static void test_candidates(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const wlm_spec spec = emit_spec(cases[i].n);
     wlm_names names;
-    assert_status(WLM_OK, wlm_generator_candidates(generator, &spec, &emit_cuda, &names));
+    assert_status(WLM_OK, wlm_generator_candidates(emit_generator, &spec, &emit_cuda, &names));
     assert_int_equal(count_prefix(&names, "row_crc/"), cases[i].crc);
     assert_int_equal(count_prefix(&names, "row_naive/"), cases[i].naive);
     assert_int_equal(count_prefix(&names, "host_"), 0);
     assert_int_equal(count_prefix(&names, "row_sample/"), 0);
     for (int64_t k = 0; k < names.count; k++) { /* what is listed is accepted, and listed once */
       wlm_text reason = {0};
-      assert_status(WLM_OK, wlm_generator_refusal(generator, names.names[k], &spec, &emit_cuda, &reason));
+      assert_status(WLM_OK, wlm_generator_refusal(emit_generator, names.names[k], &spec, &emit_cuda, &reason));
       assert_int_equal(reason.size, 0);
       wlm_text_release(&reason);
       for (int64_t j = 0; j < k; j++) assert_string_not_equal(names.names[j], names.names[k]);
@@ -159,7 +148,7 @@ static void test_operators(void **state) {
     wlm_text reason = {0};
     spec.problem.reduce = (wlm_reduce)reduce;
     assert_status(WLM_OK,
-                  wlm_generator_refusal(generator, "host_nnz/nonzeros=1024,tile=128", &spec, &emit_host, &reason));
+                  wlm_generator_refusal(emit_generator, "host_nnz/nonzeros=1024,tile=128", &spec, &emit_host, &reason));
     if (reduce == WLM_CUSTOM) assert_string_equal(reason.data, "reduce custom is not built");
     if (reduce != WLM_CUSTOM) assert_int_equal(reason.size, 0);
     wlm_text_release(&reason);
@@ -169,7 +158,7 @@ static void test_operators(void **state) {
 static void test_list(void **state) {
   (void)state;
   wlm_text text = {0};
-  assert_status(WLM_OK, wlm_generator_list(generator, &text));
+  assert_status(WLM_OK, wlm_generator_list(emit_generator, &text));
   assert_contains(text.data, "row_crc (cuda; splits a row: none; 20 variants)");
   assert_contains(text.data, "    cf = 1, 2, 4, 8\n");
   assert_contains(text.data, "host_nnz (host; splits a row: carry;");
@@ -181,10 +170,10 @@ static void *emit_many(void *user) {
   const wlm_spec spec = emit_spec(128);
   for (int i = 0; i < 40; i++) {
     wlm_program program;
-    if (wlm_generator_emit(generator, "row_crc/cf=4,rows=8", &spec, &emit_cuda, &program) != WLM_OK) return user;
+    if (wlm_generator_emit(emit_generator, "row_crc/cf=4,rows=8", &spec, &emit_cuda, &program) != WLM_OK) return user;
     int same = !strcmp(program.source, expected);
     wlm_program_release(&program);
-    if (!same || wlm_generator_emit(generator, "row_crc/cf=5", &spec, &emit_cuda, &program) == WLM_OK) return user;
+    if (!same || wlm_generator_emit(emit_generator, "row_crc/cf=5", &spec, &emit_cuda, &program) == WLM_OK) return user;
     if (!strstr(wlm_error_detail(), "'cf' must be one of")) return user;
   }
   return NULL;
@@ -195,7 +184,7 @@ static void test_several_threads(void **state) {
   pthread_t threads[4];
   const wlm_spec spec = emit_spec(128);
   wlm_program program;
-  assert_status(WLM_OK, wlm_generator_emit(generator, "row_crc/cf=4,rows=8", &spec, &emit_cuda, &program));
+  assert_status(WLM_OK, wlm_generator_emit(emit_generator, "row_crc/cf=4,rows=8", &spec, &emit_cuda, &program));
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, emit_many, program.source), 0);
   for (int i = 0; i < 4; i++) {
     void *failed;
@@ -216,5 +205,5 @@ int main(void) {
       cmocka_unit_test(test_list),
       cmocka_unit_test(test_several_threads),
   };
-  return cmocka_run_group_tests(tests, open_generator, close_generator);
+  return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }

@@ -13,6 +13,19 @@ const wlm_limits emit_cuda = {
     .target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132};
 const wlm_limits emit_host = {.target = WLM_TARGET_HOST, .processors = 2};
 
+wlm_generator *emit_generator;
+
+int emit_begin(void **state) {
+  (void)state;
+  return wlm_generator_create(NULL, &emit_generator) != WLM_OK;
+}
+
+int emit_end(void **state) {
+  (void)state;
+  wlm_generator_destroy(emit_generator);
+  return 0;
+}
+
 wlm_spec emit_spec(int64_t n) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;

@@ -8,6 +8,11 @@
 
 extern const wlm_limits emit_cuda, emit_host;
 
+/* A generator of the library's own templates; cmocka's group setup and teardown make and destroy it. */
+extern wlm_generator *emit_generator;
+int emit_begin(void **state);
+int emit_end(void **state);
+
 /* mul.sum, f32, int32, with values. */
 wlm_spec emit_spec(int64_t n);
 /* Whether the variant is a candidate for emit_spec(128). */
