@@ -6,7 +6,7 @@ return {
   summary = "the same number of rows + non-zeros for every block, split rows by carry (Merrill and Garland's merge path)",
   split = "carry",
   parameters = {
-    { "items", { 256, 512, 1024, 2048 } }, -- rows + non-zeros of a block
+    { "items", { 128, 256, 512, 1024, 2048 } }, -- rows + non-zeros of a block
     { "lanes", { 4, 8, 16, 32 } },    -- that walk a share of the block's non-zeros together
     { "vector", { 1, 2, 4 } },        -- columns a lane loads at once
     { "batch", { 4, 8 } },            -- non-zeros whose loads are in flight together
@@ -14,7 +14,7 @@ return {
   valid = function(p, problem)
     local width = p.lanes * p.vector
     if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
-    if width < 16 and width < problem.n then return false, "has slices of less than 16 columns" end
+    if 4 * width < problem.n and p.lanes < 32 then return false, "walks A more than four times" end
     if p.vector ~= (problem.n % 4 == 0 and 4 or problem.n % 2 == 0 and 2 or 1) then
       return false, "loads other vectors than the widest that n is a multiple of"
     end
