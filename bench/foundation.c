@@ -299,7 +299,7 @@ static void write_line(const struct arena *arena, wlm_text *line) {
   put_cusparse(arena, line);
   wlm_text_printf(line, "\"compulsory_gbs\":%.1f,\"gather_gbs\":%.1f,\"max_rel_err\":%.3g,",
                   compulsory_gbs(a, arena->bench->n, winner->seconds),
-                  wlm_gather_gbs(&arena->operands.spec, wlm_matrix_stats(arena->operands.matrix), winner->seconds),
+                  wlm_gather_gbs(&arena->operands.spec, arena->operands.a.rows, arena->operands.edges, winner->seconds),
                   arena->max_rel_err);
   wlm_text_printf(line, "\"checked_rows\":%lld,\"candidates\":%lld,\"calls\":%lld,\"failed\":{",
                   (long long)wlm_verifier_rows(arena->verifier), (long long)arena->candidates.count,

@@ -45,7 +45,7 @@ static wlm_status run_width(wlm_report *report, wlm_session *session, const wlm_
   wlm_report_real(report, "us", "%.2f", timing.median * 1e6);
   wlm_report_real(report, "spread", "%.3f", timing.spread);
   wlm_report_real(report, "gbs", "%.2f",
-                  wlm_gather_gbs(&operands.spec, wlm_matrix_stats(session->matrix), timing.median));
+                  wlm_gather_gbs(&operands.spec, operands.a.rows, operands.edges, timing.median));
   if (options->check) status = check(report, &operands, plan, options->seed, max_rel_err);
   wlm_report_close(report);
 done:

@@ -69,6 +69,13 @@ static wlm_status dense(wlm_device *device, int64_t rows, int64_t ld, const char
                           : wlm_fail_in(status, "%s of %lld x %lld floats", what, (long long)rows, (long long)ld);
 }
 
+static int64_t edges_used(const wlm_csr_host *a, const wlm_problem *problem) {
+  int64_t edges = 0;
+  for (int64_t row = 0; row < a->rows; row++)
+    edges += wlm_sample_kept(problem->sample, a->rowptr[row + 1] - a->rowptr[row], problem->sample_width);
+  return edges;
+}
+
 wlm_status wlm_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                uint64_t seed, wlm_operands *operands) {
   wlm_status status;
@@ -78,6 +85,7 @@ wlm_status wlm_operands_create(wlm_context *context, const wlm_matrix *matrix, c
   WLM_TRY(wlm_context_spec(context, matrix, problem, &operands->spec));
   const wlm_problem *p = &operands->spec.problem;
   WLM_TRY(read_back_matrix(device, csr, &operands->a));
+  operands->edges = edges_used(&operands->a, p);
   WLM_TRY(dense(device, csr->cols, p->ldb, "B", &operands->b_host, &operands->b));
   WLM_TRY(dense(device, csr->rows, p->ldc, "C", p->beta != 0 ? &operands->c_old : NULL, &operands->c));
   fill_uniform(operands->b_host, csr->cols * p->ldb, seed);

@@ -18,6 +18,7 @@ typedef struct wlm_operands {
   const wlm_matrix *matrix;
   wlm_spec spec;
   wlm_csr_host a; /* read back from the device */
+  int64_t edges;  /* that the problem uses: nnz, or fewer where it samples */
   float *b_host;  /* cols x ldb */
   float *c_old;   /* rows x ldc; NULL where beta is 0 */
   wlm_buffer b, c, workspace, prepared;

@@ -110,12 +110,11 @@ wlm_status wlm_time_plan(const wlm_operands *operands, const wlm_plan *plan, con
   return wlm_time_calls(operands->device, enqueue_plan, &(bound_plan){operands, plan}, options, timing);
 }
 
-double wlm_gather_gbs(const wlm_spec *spec, const wlm_stats *stats, double seconds) {
+double wlm_gather_gbs(const wlm_spec *spec, int64_t rows, int64_t edges, double seconds) {
   double dense = (double)wlm_type_size(spec->problem.dense_type) * (double)spec->problem.n;
   double edge = (double)wlm_index_size(spec->colind_type);
   if (spec->has_values) edge += (double)wlm_type_size(spec->value_type);
-  double bytes =
-      (double)stats->nnz * (dense + edge) + (double)stats->rows * (dense + (double)wlm_index_size(spec->rowptr_type));
+  double bytes = (double)edges * (dense + edge) + (double)rows * (dense + (double)wlm_index_size(spec->rowptr_type));
   return seconds > 0 ? bytes / seconds / 1e9 : 0;
 }
 

@@ -30,7 +30,7 @@ void wlm_timing_summarise(double *seconds, int count, double *median, double *sp
 
 /* The bytes a call must at least move if nothing of B is found in cache, over its time, in 1e9 a second:
  * B gathered once an edge, C written, columns and values and rowptr read. */
-double wlm_gather_gbs(const wlm_spec *spec, const wlm_stats *stats, double seconds);
+double wlm_gather_gbs(const wlm_spec *spec, int64_t rows, int64_t edges, double seconds);
 
 double wlm_seconds(void); /* of a clock that only goes forward */
 

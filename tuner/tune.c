@@ -177,7 +177,7 @@ static wlm_status measure(tuning *t, const wlm_compile_job *job) {
       .reason = reason.data,
       .seconds = timing.median,
       .spread = timing.spread,
-      .gather_gbs = wlm_gather_gbs(&t->operands.spec, &record.stats, timing.median),
+      .gather_gbs = wlm_gather_gbs(&t->operands.spec, t->operands.a.rows, t->operands.edges, timing.median),
       .max_rel_err = max_rel_err,
   };
   WLM_TRY(wlm_store_put(t->store, &record, 1));

@@ -267,7 +267,7 @@ typedef struct wlm_candidate_result {
   const char *reason;
   double seconds;    /* median of the samples, one call */
   double spread;     /* (third quartile - first) / median */
-  double gather_gbs; /* (nnz * n * dense + rows * n * dense + nnz * (colind + value) + rows * rowptr) / seconds / 1e9 */
+  double gather_gbs; /* (edges * n * dense + rows * n * dense + edges * (colind + value) + rows * rowptr) / seconds / 1e9 */
   double max_rel_err; /* against float64, relative to sum |a b| */
 } wlm_candidate_result;
 
