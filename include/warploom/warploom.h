@@ -265,9 +265,11 @@ typedef struct wlm_candidate_result {
   const char *variant;
   int failed; /* then `reason` says why, and the times are 0 */
   const char *reason;
-  double seconds;    /* median of the samples, one call */
-  double spread;     /* (third quartile - first) / median */
-  double gather_gbs; /* (edges * n * dense + rows * n * dense + edges * (colind + value) + rows * rowptr) / seconds / 1e9 */
+  double seconds; /* median of the samples, one call */
+  double spread;  /* (third quartile - first) / median */
+  /* bytes if nothing of B is found in cache, in 1e9 a second: edges * (n * dense + colind + value) + rows * (n * dense
+   * + rowptr) */
+  double gather_gbs;
   double max_rel_err; /* against float64, relative to sum |a b| */
 } wlm_candidate_result;
 
