@@ -8,6 +8,7 @@
 
 #include "bench/foundation.h"
 #include "bench/results_file.h"
+#include "bench/summary.h"
 #include "common/memory.h"
 #include "common/sampling.h"
 #include "matrix/input.h"
@@ -32,7 +33,7 @@ static const struct suite {
 enum { SUITES = sizeof suites / sizeof *suites };
 
 static void print_help(FILE *to) {
-  fputs("usage: warploom bench SUITE [options] INPUT...\n\nsuites:\n", to);
+  fputs("usage: warploom bench SUITE [options] INPUT...\n       warploom bench summary FILE\n\nsuites:\n", to);
   for (int i = 0; i < SUITES; i++) fprintf(to, "  %-18s %s\n", suites[i].name, suites[i].help);
   fputs(
       "\noptions:\n"
@@ -187,6 +188,16 @@ done:
   return failed || status != WLM_OK ? EXIT_FAILED : EXIT_OK;
 }
 
+static int summarise(const struct options *options) {
+  if (options->input_count != 1) {
+    usage("summary needs one results file", "");
+    return EXIT_USAGE;
+  }
+  if (wlm_bench_summary(options->inputs[0], stdout) == WLM_OK) return EXIT_OK;
+  fprintf(stderr, "warploom bench: %s\n", wlm_error_detail());
+  return EXIT_FAILED;
+}
+
 int wlm_bench_main(int argc, char **argv) {
   struct options options;
   if (!parse(argc, argv, &options)) return EXIT_USAGE;
@@ -194,6 +205,7 @@ int wlm_bench_main(int argc, char **argv) {
   if (options.input_count < 1) return print_help(stderr), EXIT_USAGE;
   const char *name = *options.inputs++;
   options.input_count--;
+  if (!strcmp(name, "summary")) return summarise(&options);
   for (int i = 0; i < SUITES; i++) {
     if (strcmp(suites[i].name, name)) continue;
     if (options.input_count) return run_suite(&suites[i], &options);

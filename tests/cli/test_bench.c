@@ -105,9 +105,39 @@ static void bad_command_line(void **state) {
   command_release(&c);
 }
 
+static void summarises(void **state) {
+  (void)state;
+  static const char lines[] =
+      "{\"matrix\":\"a\",\"rows\":10,\"nnz\":40,\"n\":32,\"us\":2.0,\"variant\":\"v/"
+      "x=1\",\"chosen_us\":3.0,\"ge_spmm_us\":8.0,"
+      "\"cusparse\":{\"default_nopre\":6.0,\"default\":6.0,\"alg1_nopre\":4.0,\"alg1\":null,\"alg3_nopre\":null,"
+      "\"alg3\":1.0}}\n"
+      "{\"matrix\":\"b\",\"rows\":10,\"nnz\":40,\"n\":64,\"us\":2.0,\"variant\":\"v/"
+      "x=1\",\"chosen_us\":2.0,\"ge_spmm_us\":2.0,"
+      "\"cusparse\":{\"default_nopre\":16.0,\"default\":4.0}}\n";
+  command c;
+  char results[320];
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "summary.jsonl"));
+  write_whole(results, lines, strlen(lines));
+  command_expect(&c, &folder, 0, "bench", "summary", results);
+  assert_contains(c.out, "| a | 10 | 4.0 | 32 | `v/x=1` | 2.0 | 3.0 | 8.0 | 4.0 (alg1) | 1.0 (alg3) | 2.00x / 0.50x |");
+  assert_contains(c.out, "2 cases");
+  assert_contains(c.out, "without preprocess: 4.00x, 2.00x (a, N = 32)"); /* sqrt(2 * 8) */
+  assert_contains(c.out, "preprocess kept: 1.00x, 0.50x (a, N = 32)");
+  assert_contains(c.out, "untuned: 1.22x, 1.50x (a, N = 32)");
+  command_release(&c);
+  write_whole(results, "{}\n", 3);
+  command_expect(&c, &folder, 1, "bench", "summary", results);
+  assert_contains(c.err, "summary.jsonl:1");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "bench", "summary");
+  command_release(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(writes_a_line_a_case_and_goes_on),
+      cmocka_unit_test(summarises),
       cmocka_unit_test(bad_input_does_not_stop_the_rest),
       cmocka_unit_test(bad_command_line),
   };
