@@ -42,10 +42,10 @@ static float poison(void) {
 /* ---- operands ---------------------------------------------------------------------------------- */
 
 /* Far from zero, so that quotients stay in range, and short binary fractions, so that most long sums are exact and a
- * lost edge shows; for prod positive, and such that a * b averages 1: long products stay in range, or with other
- * messages leave it far behind, where alpha cannot bring them back in double but not in float. */
+ * lost edge shows; for prod near each other and positive, so that long products do not cancel and messages are all
+ * above 1 or all below: what leaves the range of float on its way does not come back. */
 static float draw_value(test_random *random, wlm_reduce reduce, int is_a) {
-  if (reduce == WLM_PROD) return is_a ? test_draw_between(random, 0.7f, 0.8f) : test_draw_between(random, 1.29f, 1.38f);
+  if (reduce == WLM_PROD) return is_a ? test_draw_between(random, 0.7f, 0.8f) : test_draw_between(random, 1.45f, 1.55f);
   float value = (float)(8 + test_draw(random, 17)) / 16;
   return test_draw(random, 2) ? value : -value;
 }
@@ -94,10 +94,11 @@ done:
 }
 
 static wlm_status operands_make(const loaded *l, int number, test_random *random, operands *o) {
+  /* |alpha| >= 1: nor does alpha bring back to the range of float what only double could hold. */
   static const struct {
     double alpha, beta;
     int64_t more_b, more_c;
-  } calls[] = {{1, 0, 0, 0}, {1.5, 0, 3, 0}, {-0.5, 2, 0, 5}, {1, 1, 8, 4}};
+  } calls[] = {{1, 0, 0, 0}, {1.5, 0, 3, 0}, {-2, 0.5, 0, 5}, {1, 1, 8, 4}};
   wlm_status status = WLM_OK;
   int shape = number == NO_COLUMNS ? 0 : number % test_shape_count();
   int64_t step = step_of(l->program);
