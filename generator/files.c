@@ -41,16 +41,22 @@ wlm_status wlm_template_names(const char *folder, void (*found)(void *user, cons
     return wlm_fail(WLM_ERR_IO, "templates folder %s: %s; set WARPLOOM_TEMPLATES to a folder laid out as templates/",
                     folder, strerror(errno));
   wlm_text path = {0};
+  int families = 0;
   for (int i = 0; i < count; i++) {
     struct stat info;
     path.size = 0;
     wlm_text_printf(&path, "%s/%s%s", folder, entries[i]->d_name, family_file);
-    if (!path.failed && stat(path.data, &info) == 0) found(user, path.data + strlen(folder) + 1);
+    if (!path.failed && stat(path.data, &info) == 0) {
+      found(user, path.data + strlen(folder) + 1);
+      families++;
+    }
     free(entries[i]);
   }
   free(entries);
+  int failed = path.failed;
   wlm_text_release(&path);
-  return WLM_OK;
+  if (failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of a family");
+  return families ? WLM_OK : wlm_fail(WLM_ERR_NOT_FOUND, "templates folder %s: holds no NAME%s", folder, family_file);
 }
 
 wlm_status wlm_template_read(const char *folder, const char *name, char **text, size_t *size) {

@@ -3,7 +3,6 @@
  * runs inside lua_pcall, so an out-of-memory error inside Lua is a status as well. */
 #include "generator/generator.h"
 
-#include <errno.h>
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
@@ -170,15 +169,30 @@ static int search_module(lua_State *lua) {
   return 1;
 }
 
+typedef struct file_text {
+  char *text;
+  size_t size;
+} file_text;
+
+static int push_text(lua_State *lua) {
+  const file_text *file = lua_touserdata(lua, 1);
+  lua_pushlstring(lua, file->text, file->size);
+  return 1;
+}
+
+/* The copy for Lua is made under a pcall of its own, so that the text is released where Lua has no memory for it. */
 static int read_template(lua_State *lua) {
   const char *folder = lua_tostring(lua, lua_upvalueindex(1));
   const char *name = luaL_checkstring(lua, 1);
-  char *text;
-  size_t size;
-  if (wlm_template_read(folder, name, &text, &size) != WLM_OK) return luaL_error(lua, "%s", wlm_error_detail());
-  lua_pushlstring(lua, text, size); /* on a Lua memory error `text` is lost with a context that cannot live on */
-  wlm_free(text);
-  return 1;
+  file_text file;
+  lua_settop(lua, 1);
+  lua_pushcfunction(lua, push_text);
+  lua_pushlightuserdata(lua, &file);
+  if (wlm_template_read(folder, name, &file.text, &file.size) != WLM_OK)
+    return luaL_error(lua, "%s", wlm_error_detail());
+  int result = lua_pcall(lua, 1, 1, 0);
+  wlm_free(file.text);
+  return result == LUA_OK ? 1 : lua_error(lua);
 }
 
 static void push_name(void *user, const char *name) {

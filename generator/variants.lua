@@ -34,26 +34,25 @@ function variants.load(files, read)
   variants.read = read
   for _, file in ipairs(files) do
     local name = file:match("^([%w_]+)/family%.lua$")
-    if name then
-      local env = { math = math, ipairs = ipairs, pairs = pairs, string = string, table = table }
-      local chunk, message = load(read(file), "=" .. file, "t", env)
-      if not chunk then error(message, 0) end
-      local family = chunk()
-      if type(family) ~= "table" then error(file .. ": must return a table", 0) end
-      for _, key in ipairs(required) do
-        if family[key] == nil then error(("%s: '%s' is missing"):format(file, key), 0) end
-      end
-      if family.target ~= "cuda" and family.target ~= "host" then
-        error(("%s: target must be \"cuda\" or \"host\""):format(file), 0)
-      end
-      for key, value in pairs(defaults) do
-        if family[key] == nil then family[key] = value end
-      end
-      family.name = name
-      family.template = read(template_name(family))
-      families[name] = family
-      names[#names + 1] = name
+    if not name then error(file .. ": a family's folder is named by letters, digits and _ alone", 0) end
+    local env = { math = math, ipairs = ipairs, pairs = pairs, string = string, table = table }
+    local chunk, message = load(read(file), "=" .. file, "t", env)
+    if not chunk then error(message, 0) end
+    local family = chunk()
+    if type(family) ~= "table" then error(file .. ": must return a table", 0) end
+    for _, key in ipairs(required) do
+      if family[key] == nil then error(("%s: '%s' is missing"):format(file, key), 0) end
     end
+    if family.target ~= "cuda" and family.target ~= "host" then
+      error(("%s: target must be \"cuda\" or \"host\""):format(file), 0)
+    end
+    for key, value in pairs(defaults) do
+      if family[key] == nil then family[key] = value end
+    end
+    family.name = name
+    family.template = read(template_name(family))
+    families[name] = family
+    names[#names + 1] = name
   end
   table.sort(names)
   variants.prelude = {}

@@ -73,6 +73,20 @@ static void test_template_errors_name_the_line(void **state) {
     assert_null(emit(good_family, cases[i].kernel, &emit_host, cases[i].message));
 }
 
+/* A folder from which no family can come is an error, never an empty list. */
+static void test_folders_without_a_family(void **state) {
+  (void)state;
+  wlm_generator *generator = NULL;
+  test_folder folder;
+  folder_make(&folder);
+  assert_int_equal(wlm_generator_create(folder.path, &generator), WLM_ERR_TEMPLATE);
+  assert_contains(wlm_error_detail(), "holds no NAME/family.lua");
+  emit_write(&folder, "my-family", "family.lua", good_family);
+  assert_int_equal(wlm_generator_create(folder.path, &generator), WLM_ERR_TEMPLATE);
+  assert_contains(wlm_error_detail(), "my-family/family.lua: a family's folder is named by");
+  folder_remove(&folder);
+}
+
 static void test_family_errors_name_the_file(void **state) {
   (void)state;
   static const struct {
@@ -220,11 +234,9 @@ static void test_nvrtc_errors_name_the_template(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_template_errors_name_the_line),
-      cmocka_unit_test(test_family_errors_name_the_file),
-      cmocka_unit_test(test_lines_are_in_step),
-      cmocka_unit_test(test_compiler_errors_name_the_template),
-      cmocka_unit_test(test_nvrtc_errors_name_the_template),
+      cmocka_unit_test(test_template_errors_name_the_line),     cmocka_unit_test(test_folders_without_a_family),
+      cmocka_unit_test(test_family_errors_name_the_file),       cmocka_unit_test(test_lines_are_in_step),
+      cmocka_unit_test(test_compiler_errors_name_the_template), cmocka_unit_test(test_nvrtc_errors_name_the_template),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
