@@ -59,6 +59,9 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
   if (p->sample != WLM_SAMPLE_NONE && (p->sample_width < 8 || p->sample_width > 2304))
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sample_width is %lld, must be 8 to 2304",
                     (long long)p->sample_width);
+  if (p->sample == WLM_SAMPLE_NONE && p->sample_norm != WLM_NORM_NONE)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sample_norm is %s, but nothing is sampled",
+                    wlm_sample_norm_name(p->sample_norm));
   if (!isfinite(p->alpha) || !isfinite(p->beta))
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.alpha and beta must be finite");
   return WLM_OK;
@@ -66,19 +69,19 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
 
 /* One line a field that the header already carries and no kernel serves yet. */
 static const char *unsupported_field(const wlm_problem *p, const wlm_csr *csr) {
-  if (p->reduce == WLM_CUSTOM || p->custom) return "custom (user-defined operators)";
-  if (p->dense_type != WLM_F32) return "dense_type other than f32";
-  if (csr->value_type != WLM_F32) return "value_type other than f32";
-  if (csr->colind_type != WLM_I32) return "colind_type other than i32";
-  if (p->transpose) return "transpose";
-  if (p->heads != 1) return "heads other than 1";
-  if (p->batch != 1) return "batch other than 1";
-  if (p->want_arg) return "want_arg";
-  if (p->bias) return "bias";
+  if (p->reduce == WLM_CUSTOM || p->custom) return "wlm_problem: custom (user-defined operators)";
+  if (p->dense_type != WLM_F32) return "wlm_problem: dense_type other than f32";
+  if (csr->value_type != WLM_F32) return "wlm_csr: value_type other than f32";
+  if (csr->colind_type != WLM_I32) return "wlm_csr: colind_type other than i32";
+  if (p->transpose) return "wlm_problem: transpose";
+  if (p->heads != 1) return "wlm_problem: heads other than 1";
+  if (p->batch != 1) return "wlm_problem: batch other than 1";
+  if (p->want_arg) return "wlm_problem: want_arg";
+  if (p->bias) return "wlm_problem: bias";
   if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_UNBIASED && p->reduce != WLM_SUM)
-    return "sample_norm unbiased with a reduction other than sum";
+    return "wlm_problem: sample_norm unbiased with a reduction other than sum";
   if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_KEPT && p->reduce != WLM_SUM)
-    return "sample_norm kept with a reduction other than sum";
+    return "wlm_problem: sample_norm kept with a reduction other than sum";
   return NULL;
 }
 
@@ -91,7 +94,7 @@ wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spe
   wlm_status status = check_values(problem, csr);
   if (status != WLM_OK) return status;
   const char *field = unsupported_field(problem, csr);
-  if (field) return wlm_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: %s is not built yet", field);
+  if (field) return wlm_fail(WLM_ERR_UNSUPPORTED, "%s is not built yet", field);
   *spec = (wlm_spec){*problem, csr->rowptr_type, csr->colind_type, csr->value_type, csr->values != NULL};
   if (!spec->problem.ldb) spec->problem.ldb = problem->n;
   if (!spec->problem.ldc) spec->problem.ldc = problem->n;

@@ -280,6 +280,7 @@ CHANGE(infinite_alpha, p->alpha = INFINITY)
 CHANGE(nan_beta, p->beta = NAN)
 CHANGE(narrow_sample, (p->sample = WLM_SAMPLE_BUCKET, p->sample_width = 7))
 CHANGE(wide_sample, (p->sample = WLM_SAMPLE_FASTRAND, p->sample_width = 2305))
+CHANGE(norm_alone, p->sample_norm = WLM_NORM_KEPT)
 CHANGE(half, p->dense_type = WLM_F16)
 CHANGE(double_values, csr->value_type = WLM_F64)
 CHANGE(wide_colind, csr->colind_type = WLM_I64)
@@ -309,9 +310,10 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "beta", nan_beta},
       {WLM_ERR_INVALID_ARGUMENT, "sample_width", narrow_sample},
       {WLM_ERR_INVALID_ARGUMENT, "sample_width", wide_sample},
-      {WLM_ERR_UNSUPPORTED, "dense_type", half},
-      {WLM_ERR_UNSUPPORTED, "value_type", double_values},
-      {WLM_ERR_UNSUPPORTED, "colind_type", wide_colind},
+      {WLM_ERR_INVALID_ARGUMENT, "sample_norm", norm_alone},
+      {WLM_ERR_UNSUPPORTED, "wlm_problem: dense_type", half},
+      {WLM_ERR_UNSUPPORTED, "wlm_csr: value_type", double_values},
+      {WLM_ERR_UNSUPPORTED, "wlm_csr: colind_type", wide_colind},
       {WLM_ERR_UNSUPPORTED, "transpose", transposed},
       {WLM_ERR_UNSUPPORTED, "heads", two_heads},
       {WLM_ERR_UNSUPPORTED, "batch", two_problems},
