@@ -1,9 +1,10 @@
 #include "db/fields.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/locale.h"
 
 #define AT(member)  offsetof(wlm_measurement_record, member)
 #define ANY         INT64_MIN, INT64_MAX
@@ -106,29 +107,18 @@ void wlm_fields_derive(wlm_measurement_record *record) {
   stats->mean = stats->rows ? (double)stats->nnz / (double)stats->rows : 0;
 }
 
-/* printf and strtod follow the thread's locale, which may spell the point as a comma. */
-static locale_t enter_c_locale(locale_t *c) {
-  *c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  return uselocale(*c);
-}
-
-static void leave_c_locale(locale_t c, locale_t before) {
-  uselocale(before);
-  if (c) freelocale(c);
-}
-
 void wlm_real_print(double value, char text[32]) {
-  locale_t c, before = enter_c_locale(&c);
+  const wlm_c_locale locale = wlm_c_locale_enter();
   for (int digits = 15; digits <= 17; digits++) {
     snprintf(text, 32, "%.*g", digits, value);
     if (strtod(text, NULL) == value) break;
   }
-  leave_c_locale(c, before);
+  wlm_c_locale_leave(locale);
 }
 
 double wlm_real_parse(const char *text) {
-  locale_t c, before = enter_c_locale(&c);
+  const wlm_c_locale locale = wlm_c_locale_enter();
   double value = strtod(text, NULL);
-  leave_c_locale(c, before);
+  wlm_c_locale_leave(locale);
   return value;
 }

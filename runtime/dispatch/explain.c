@@ -1,4 +1,5 @@
 /* Why this kernel, for people and as JSON. One list of facts, two ways to write it. */
+#include "common/locale.h"
 #include "common/text.h"
 #include "runtime/dispatch/plan.h"
 
@@ -14,7 +15,9 @@ static void describe_step(wlm_text *text, const wlm_plan *plan) {
       break;
     case WLM_STEP_RULE: wlm_text_printf(text, "nothing like it was tuned; built-in rule: %s", c->rule); break;
     case WLM_STEP_NAMED: wlm_text_puts(text, "named by the caller"); break;
-    case WLM_STEP_BUILTIN: wlm_text_puts(text, "no compiler here; the kernel that the library carries"); break;
+    case WLM_STEP_BUILTIN:
+      wlm_text_puts(text, "nothing could be compiled here; the kernel that the library carries");
+      break;
   }
 }
 
@@ -75,6 +78,8 @@ static void as_json(wlm_text *text, const wlm_plan *plan) {
 
 wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **out) {
   wlm_text text = {0};
+  const wlm_c_locale locale = wlm_c_locale_enter();
   (json ? as_json : as_text)(&text, plan);
+  wlm_c_locale_leave(locale);
   return wlm_text_take(&text, out);
 }

@@ -1,0 +1,15 @@
+/* printf and strtod follow the thread's locale, which may spell the point of a number as a comma. Between enter and
+ * leave they follow C's, in this thread alone. */
+#ifndef WLM_COMMON_LOCALE_H
+#define WLM_COMMON_LOCALE_H
+
+#include <locale.h>
+
+typedef struct wlm_c_locale {
+  locale_t own, before;
+} wlm_c_locale;
+
+wlm_c_locale wlm_c_locale_enter(void);
+void wlm_c_locale_leave(wlm_c_locale locale);
+
+#endif
