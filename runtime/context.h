@@ -23,7 +23,4 @@ const wlm_csr *wlm_matrix_csr(const wlm_matrix *matrix);
  * once. Any thread, several at once. */
 wlm_status wlm_context_compile(wlm_context *context, const wlm_program *program);
 
-/* What identifies the compiled form of a program here: text, compiler, arch. */
-void wlm_context_kernel_key(const wlm_context *context, const wlm_program *program, char hex[33]);
-
 #endif

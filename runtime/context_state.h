@@ -16,6 +16,7 @@ typedef struct wlm_kernel_entry {
   int loaded;
   wlm_module *module;
   void *kernels[WLM_MAX_PASSES];
+  wlm_program builtin; /* where the library carries it: what was loaded; its source is NULL */
   struct wlm_kernel_entry *next;
 } wlm_kernel_entry;
 

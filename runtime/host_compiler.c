@@ -28,12 +28,13 @@ static const char *compiler(void) {
 static int run(char *const argv[], const char *output) {
   posix_spawn_file_actions_t actions;
   pid_t child;
-  int result = -1, state;
+  int result = -1, state = 0;
   if (posix_spawn_file_actions_init(&actions)) return -1;
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  if (posix_spawnp(&child, argv[0], &actions, NULL, argv, environ) == 0) {
+  if (!posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0) &&
+      !posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0600) &&
+      !posix_spawn_file_actions_adddup2(&actions, 1, 2) &&
+      !posix_spawnp(&child, argv[0], &actions, NULL, argv, environ)) {
+    /* Where the program ignores SIGCHLD there is no state to be had: then what the child left behind tells. */
     while (waitpid(child, &state, 0) < 0 && errno == EINTR)
       ;
     /* 127 is how posix_spawnp's child says that there was nothing to execute */

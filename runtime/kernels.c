@@ -8,7 +8,7 @@
 #include "common/memory.h"
 #include "runtime/context_state.h"
 
-void wlm_context_kernel_key(const wlm_context *context, const wlm_program *program, char hex[33]) {
+static void kernel_key(const wlm_context *context, const wlm_program *program, char hex[33]) {
   const wlm_device_info *info = &context->device->info;
   const char *parts[] = {program->source, info->kind, info->arch, info->compiler};
   wlm_hash pieces[4]; /* of each part, so that no two lists of parts join to the same text */
@@ -34,6 +34,7 @@ static wlm_status add_entry(wlm_context *context, const char *key, wlm_kernel_en
 static wlm_status compile_or_fetch(wlm_context *context, const wlm_program *program, const char *key, void **image,
                                    size_t *size) {
   if (context->cache && wlm_kernel_cache_get(context->cache, key, image, size) == WLM_OK) return WLM_OK;
+  wlm_clear_error(); /* a miss is no failure of the caller's call */
   wlm_status status = context->device->ops->compile(context->device, program, image, size);
   if (status != WLM_OK) return wlm_fail_in(status, "%s", program->variant);
   if (context->cache && wlm_kernel_cache_put(context->cache, key, *image, *size) != WLM_OK)
@@ -46,7 +47,7 @@ wlm_status wlm_context_compile(wlm_context *context, const wlm_program *program)
   char key[33];
   void *image = NULL;
   size_t size = 0;
-  wlm_context_kernel_key(context, program, key);
+  kernel_key(context, program, key);
   pthread_mutex_lock(&context->kernel_lock);
   wlm_kernel_entry *entry = find_entry(context, key);
   pthread_mutex_unlock(&context->kernel_lock);
@@ -71,7 +72,7 @@ wlm_status wlm_context_load(wlm_context *context, const wlm_program *program, vo
   char key[33];
   wlm_status status = wlm_context_compile(context, program);
   if (status != WLM_OK) return status;
-  wlm_context_kernel_key(context, program, key);
+  kernel_key(context, program, key);
   pthread_mutex_lock(&context->kernel_lock);
   wlm_kernel_entry *entry = find_entry(context, key);
   if (!entry->loaded) {
@@ -90,21 +91,29 @@ wlm_status wlm_context_load(wlm_context *context, const wlm_program *program, vo
 
 wlm_status wlm_context_load_builtin(wlm_context *context, const wlm_spec *spec, wlm_program *program,
                                     void *kernels[WLM_MAX_PASSES]) {
+  const wlm_device_ops *ops = context->device->ops;
   wlm_module *module = NULL;
-  wlm_kernel_entry *entry = NULL;
-  void *found[WLM_MAX_PASSES] = {0};
+  char text[sizeof "builtin " + WLM_SPEC_KEY] = "builtin ", key[33];
+  wlm_status status = WLM_OK;
+  wlm_spec_key(spec, text + strlen(text));
+  wlm_hash_to_hex(wlm_hash_bytes(text, strlen(text)), key);
   pthread_mutex_lock(&context->kernel_lock);
-  wlm_status status = context->device->ops->load_builtin(context->device, spec, program, found, &module);
-  if (status == WLM_OK && module) {
-    status = add_entry(context, "builtin", &entry);
-    if (status == WLM_OK) {
-      entry->module = module;
-      entry->loaded = 1;
-    } else {
-      context->device->ops->unload(context->device, module);
-    }
+  wlm_kernel_entry *entry = find_entry(context, key);
+  if (!entry) {
+    wlm_program loaded = {0};
+    void *found[WLM_MAX_PASSES] = {0};
+    WLM_TRY(ops->load_builtin(context->device, spec, &loaded, found, &module));
+    WLM_TRY(add_entry(context, key, &entry));
+    entry->module = module;
+    entry->loaded = 1;
+    entry->builtin = loaded;
+    memcpy(entry->kernels, found, sizeof found);
+    module = NULL;
   }
-  memcpy(kernels, found, sizeof found);
+  *program = entry->builtin;
+  memcpy(kernels, entry->kernels, sizeof entry->kernels);
+done:
+  if (module) ops->unload(context->device, module);
   pthread_mutex_unlock(&context->kernel_lock);
   return status;
 }

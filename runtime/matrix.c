@@ -11,6 +11,9 @@ static wlm_status check_csr(const wlm_csr *csr) {
   if (csr->rows < 0 || csr->cols < 0 || csr->nnz < 0)
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: rows = %lld, cols = %lld, nnz = %lld; none may be negative",
                     (long long)csr->rows, (long long)csr->cols, (long long)csr->nnz);
+  if (csr->rows > INT64_MAX / 16 || csr->nnz > INT64_MAX / 16)
+    return wlm_fail(WLM_ERR_OVERFLOW, "wlm_csr: rows = %lld, nnz = %lld; no memory holds so many", (long long)csr->rows,
+                    (long long)csr->nnz);
   if (!csr->rowptr) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.rowptr is NULL; it has rows + 1 entries");
   if (!csr->colind && csr->nnz) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.colind is NULL");
   if (csr->rowptr_type == WLM_I32 && csr->nnz > INT32_MAX)

@@ -10,7 +10,7 @@ typedef enum wlm_step {
   WLM_STEP_BUCKET,      /* matrices like it were tuned */
   WLM_STEP_RULE,        /* nothing near enough was tuned: the built-in table */
   WLM_STEP_NAMED,       /* the caller named it */
-  WLM_STEP_BUILTIN      /* no compiler: what the library carries */
+  WLM_STEP_BUILTIN      /* nothing could be compiled: what the library carries */
 } wlm_step;
 
 const char *wlm_step_name(wlm_step step);
