@@ -69,9 +69,10 @@ void wlm_text_json_string(wlm_text *text, const char *string) {
 wlm_status wlm_text_take(wlm_text *text, char **string) {
   if (!text->data) wlm_text_append(text, "", 0);
   if (text->failed) {
+    wlm_status status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "text of more than %zu bytes", text->size);
     wlm_text_release(text);
     *string = NULL;
-    return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "text of %zu bytes", text->size);
+    return status;
   }
   *string = text->data;
   *text = (wlm_text){0};
