@@ -37,7 +37,7 @@ static void tell_devices(wlm_report *report) {
   }
   why_no_cuda = count ? NULL : wlm_error_detail();
 #endif
-  wlm_report_string(report, "no_cuda", why_no_cuda ? why_no_cuda : "");
+  if (why_no_cuda || report->json) wlm_report_string(report, "no_cuda", why_no_cuda ? why_no_cuda : "");
   if (wlm_host_device_open(&device) == WLM_OK) add_device(&table, "host", device);
   wlm_report_table(report, "devices", &table);
   wlm_table_release(&table);

@@ -34,7 +34,7 @@ static wlm_status emit(wlm_generator *generator, const char *variant, const char
       goto done;
     }
   }
-  status = wlm_fail(WLM_ERR_UNSUPPORTED, "%s is no candidate: %s", variant, reason.data);
+  status = wlm_fail(WLM_ERR_UNSUPPORTED, "'%s' is no candidate: it %s", variant, reason.data);
 done:
   wlm_text_release(&reason);
   return status;

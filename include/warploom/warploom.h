@@ -177,13 +177,14 @@ typedef struct wlm_context_options {
 
 /* Opens a device and loads what was learned on it into an immutable snapshot. A missing or broken
  * database, cache or compiler degrades to the next step and is logged; the context still opens.
- * Errors: WLM_ERR_NO_DEVICE, WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OUT_OF_MEMORY. Thread-safe. */
+ * Errors: WLM_ERR_NO_DEVICE, WLM_ERR_INVALID_ARGUMENT, WLM_ERR_TEMPLATE, WLM_ERR_OUT_OF_MEMORY. Thread-safe. */
 WLM_API wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **context);
 WLM_API void wlm_context_destroy(wlm_context *context);
 WLM_API const char *wlm_context_device_name(const wlm_context *context); /* lives as long as the context */
 /* "host" or "cuda": what pointers and streams mean here. */
 WLM_API const char *wlm_context_device_kind(const wlm_context *context);
-/* Reloads the snapshot, for a process that wants what others tuned meanwhile. Not while plans are being created. */
+/* Reloads the snapshot, for a process that wants what others tuned meanwhile. Thread-safe: a plan that is being created
+ * sees what was there before or what is there after. */
 WLM_API wlm_status wlm_context_refresh(wlm_context *context);
 
 /* ---- matrix ---------------------------------------------------------------------------------- */
@@ -291,7 +292,8 @@ typedef struct wlm_tune_options {
 /* Measures every valid candidate for the problem on this matrix, checks each result against float64
  * and stores every measurement in the user database as it is made; then refreshes the context.
  * Blocking; uses device memory for B and C. A candidate that fails is recorded as such and is no error.
- * Errors: WLM_ERR_CANCELLED (progress said so), WLM_ERR_UNSUPPORTED, WLM_ERR_DEVICE, WLM_ERR_NO_COMPILER. */
+ * Errors: WLM_ERR_CANCELLED (progress said so), WLM_ERR_UNSUPPORTED, WLM_ERR_INVALID_ARGUMENT, WLM_ERR_DATABASE,
+ * WLM_ERR_DEVICE, WLM_ERR_NO_COMPILER. */
 WLM_API wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                             const wlm_tune_options *options);
 

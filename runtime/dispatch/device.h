@@ -13,9 +13,9 @@ typedef struct wlm_timer wlm_timer;
 typedef struct wlm_device_info {
   const char *kind;  /* "host", "cuda" */
   char name[128];    /* "NVIDIA H200", the CPU's model name */
-  char arch[64];     /* "sm_90", "x86-64 avx512f" */
+  char arch[64];     /* "sm_90", "x86_64" */
   char driver[64];   /* of the device; "" on the host */
-  char compiler[96]; /* with version and flags, "nvrtc 13.0 -std=c++17"; "" = there is none */
+  char compiler[96]; /* with version and flags, "nvrtc 13.0 --std=c++17"; "" = there is none */
   wlm_limits limits;
   int64_t memory_bytes;
   int64_t l2_bytes; /* last-level cache */
