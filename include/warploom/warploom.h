@@ -12,8 +12,8 @@
  * Errors: every fallible call returns a wlm_status. wlm_error_detail() tells the calling thread what
  * went wrong in its last failed call. The library never exits, aborts or prints (it logs, see wlm_set_log).
  *
- * Option structs begin with `size`: initialise them with their WLM_*_INIT macro, so that a program
- * compiled against an older header keeps its meaning. Fields that are not built yet are answered with
+ * Option structs begin with `size`: initialise them with their WLM_*_INIT macro. A struct of another version's header
+ * is refused with WLM_ERR_INVALID_ARGUMENT, never misread. Fields that are not built yet are answered with
  * WLM_ERR_UNSUPPORTED and a detail text that names the field.
  */
 #ifndef WARPLOOM_WARPLOOM_H
@@ -148,7 +148,7 @@ typedef struct wlm_problem {
   int64_t sample_width;   /* S, 8..2304 */
   uint64_t seed;          /* sampling: 0 as published, otherwise adds hash(seed, row) mod d */
   int deterministic;      /* only candidates that give the same bits every time */
-  int64_t expected_calls; /* reuse the caller declares; 1 = none, so nothing is prepared */
+  int64_t expected_calls; /* reuse the caller declares; 1 = none. No effect yet: no family prepares anything */
   const char *custom;     /* expressions of a user-defined operator (reduce = WLM_CUSTOM) */
   const void *bias;       /* epilogue: n values added to every row; NULL = none */
 } wlm_problem;
@@ -233,7 +233,8 @@ WLM_API const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix);
 
 /* Chooses a kernel (exact fingerprint, then tuned neighbours, then a built-in rule), compiles or loads it.
  * Host call; may read the kernel cache and run a compiler. The matrix must outlive the plan.
- * Errors: WLM_ERR_UNSUPPORTED naming the field, WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_INVALID_ARGUMENT. */
+ * Errors: WLM_ERR_UNSUPPORTED naming the field, WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_INVALID_ARGUMENT,
+ * WLM_ERR_NOT_FOUND (neither tuned nor covered by a rule on this device), WLM_ERR_OVERFLOW. */
 WLM_API wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                    wlm_plan **plan);
 /* The same with a kernel named by hand, "row_crc/cf=2,rows=4". WLM_ERR_INVALID_ARGUMENT if it is no candidate. */

@@ -112,5 +112,8 @@ wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, cons
   if (by_fingerprint(snapshot, stats, problem_key, n, usable, user, choice)) return WLM_OK;
   if (by_bucket(snapshot, stats, problem_key, n, usable, user, choice)) return WLM_OK;
   if (by_rule(stats, spec, limits, usable, user, choice)) return WLM_OK;
-  return wlm_fail(WLM_ERR_NOT_FOUND, "no family serves %s with n = %lld on this device", problem_key, (long long)n);
+  return wlm_fail(
+      WLM_ERR_NOT_FOUND,
+      "nothing tuned and no built-in rule serves %s with n = %lld on this device; tune it, or name a variant",
+      problem_key, (long long)n);
 }
