@@ -62,6 +62,9 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
   if (p->sample == WLM_SAMPLE_NONE && p->sample_norm != WLM_NORM_NONE)
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sample_norm is %s, but nothing is sampled",
                     wlm_sample_norm_name(p->sample_norm));
+  if (p->expected_calls < 1)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.expected_calls is %lld, must be 1 or more",
+                    (long long)p->expected_calls);
   if (!isfinite(p->alpha) || !isfinite(p->beta))
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.alpha and beta must be finite");
   return WLM_OK;

@@ -16,12 +16,10 @@
 
 #ifdef __CUDA_ARCH__
 #define WLM_INF __int_as_float(0x7f800000)
-#define WLM_NAN __int_as_float(0x7fffffff)
 /* Sized at launch; one per kernel. */
 #define WLM_DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
 #else
 #define WLM_INF __builtin_inff()
-#define WLM_NAN __builtin_nanf("")
 #endif
 
 /* For a pass that is launched as dependent: let_next_pass_start says that this block needs no more room than it has,

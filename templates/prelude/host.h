@@ -4,5 +4,4 @@
 #define WLM_KERNEL(name) \
   __attribute__((visibility("default"))) void name(const struct wlm_args *restrict args, long long unit_blocks)
 #define WLM_INF __builtin_inff()
-#define WLM_NAN __builtin_nanf("")
 #define __ldg(pointer) (*(pointer))

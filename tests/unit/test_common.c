@@ -281,6 +281,7 @@ CHANGE(nan_beta, p->beta = NAN)
 CHANGE(narrow_sample, (p->sample = WLM_SAMPLE_BUCKET, p->sample_width = 7))
 CHANGE(wide_sample, (p->sample = WLM_SAMPLE_FASTRAND, p->sample_width = 2305))
 CHANGE(norm_alone, p->sample_norm = WLM_NORM_KEPT)
+CHANGE(no_calls, p->expected_calls = 0)
 CHANGE(half, p->dense_type = WLM_F16)
 CHANGE(double_values, csr->value_type = WLM_F64)
 CHANGE(wide_colind, csr->colind_type = WLM_I64)
@@ -311,6 +312,7 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "sample_width", narrow_sample},
       {WLM_ERR_INVALID_ARGUMENT, "sample_width", wide_sample},
       {WLM_ERR_INVALID_ARGUMENT, "sample_norm", norm_alone},
+      {WLM_ERR_INVALID_ARGUMENT, "expected_calls", no_calls},
       {WLM_ERR_UNSUPPORTED, "wlm_problem: dense_type", half},
       {WLM_ERR_UNSUPPORTED, "wlm_csr: value_type", double_values},
       {WLM_ERR_UNSUPPORTED, "wlm_csr: colind_type", wide_colind},
