@@ -38,7 +38,7 @@ static void print_help(FILE *to) {
   fputs(
       "\noptions:\n"
       "  --device D         host, cuda, cuda:1 (default: the first GPU, or the host where there is none)\n"
-      "  --db PATH          user database to choose from\n"
+      "  --db PATH          user database to choose from (default: none, so that the built-in rules choose)\n"
       "  --out FILE         append one JSON line a case; cases that FILE already has are skipped\n"
       "  -n N,...           columns of B (default 32,128)\n"
       "  --samples COUNT    of every reported time (default 21)\n"
@@ -73,7 +73,7 @@ static int parse(int argc, char **argv, struct options *options) {
                                         {"samples", 1, NULL, 's'}, {"seed", 1, NULL, 'r'}, {"help", 0, NULL, 'h'},
                                         {NULL, 0, NULL, 0}};
   long long number;
-  *options = (struct options){.widths = {32, 128}, .width_count = 2, .samples = 21, .seed = 1};
+  *options = (struct options){.widths = {32, 128}, .width_count = 2, .database = "", .samples = 21, .seed = 1};
   optind = 0;
   opterr = 0;
   for (int c; (c = getopt_long(argc, argv, "n:h", names, NULL)) != -1;) switch (c) {
@@ -176,6 +176,7 @@ static int run_suite(const struct suite *suite, const struct options *options) {
   int failed = 0;
   open.device = options->device;
   open.database = options->database;
+  open.system_database = "";
   WLM_TRY(wlm_results_open(options->out, &results));
   WLM_TRY(wlm_context_create(&open, &context));
   printf("device: %s\n%s", wlm_context_device_name(context), suite->heading);

@@ -1,8 +1,8 @@
 /* Read from the top; the first rule that holds and whose variant is valid decides, so every group ends in
  * rules for any N. The CUDA rows are what won on an H200 for most of the graphs of
- * bench/results/h200/foundation.jsonl, with GE-SpMM's own rules behind them for an N that vectors don't fit; the
- * host rows follow from the host families' own reasons: the non-zeros split evenly where one row could keep a
- * thread busy alone, and the widest tile that N fills. */
+ * bench/results/h200/foundation.jsonl (N = 32 and 128; other N follow their neighbours), with GE-SpMM's own rules
+ * behind them for an N that vectors don't fit; the host rows follow from the host families' own reasons: the
+ * non-zeros split evenly where one row could keep a thread busy alone, and the widest tile that N fills. */
 #include "runtime/dispatch/rules.h"
 
 #define ANY         INT64_MAX

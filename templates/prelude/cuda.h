@@ -9,7 +9,7 @@
 #define WLM_FN static __device__ __forceinline__
 /* WLM_REGISTERS is how many a thread may have; the compiler is told it as the number of blocks that a
  * multiprocessor with its 65536 registers shall hold. Left to itself, ptxas trades registers for occupancy, until
- * few loads are in flight, which made gathers up to four times slower. */
+ * few loads are in flight, which is what a gather lives on. */
 #define WLM_KERNEL(name, threads)                                                         \
   WLM_C __global__ void __launch_bounds__(threads, 65536 / ((threads) * (WLM_REGISTERS))) \
       name(const __grid_constant__ struct wlm_args args)

@@ -124,7 +124,7 @@ static void summarises(void **state) {
   assert_contains(c.out, "2 cases");
   assert_contains(c.out, "without preprocess: 4.00x, 2.00x (a, N = 32)"); /* sqrt(2 * 8) */
   assert_contains(c.out, "preprocess kept: 1.00x, 0.50x (a, N = 32)");
-  assert_contains(c.out, "untuned: 1.22x, 1.50x (a, N = 32)");
+  assert_contains(c.out, "dispatcher chose: 1.22x, 1.50x (a, N = 32)");
   command_release(&c);
   write_whole(results, "{}\n", 3);
   command_expect(&c, &folder, 1, "bench", "summary", results);
