@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/foundation.h"
+#include "bench/core.h"
 #include "bench/results_file.h"
 #include "bench/summary.h"
 #include "common/memory.h"
@@ -24,17 +24,12 @@ struct options {
   int input_count;
 };
 
-static const struct suite {
-  const char *name, *heading, *help;
-  wlm_status (*run)(const wlm_bench_case *bench, wlm_text *line, wlm_text *row);
-} suites[] = {
-    {wlm_foundation_name, wlm_foundation_heading, "fp32 sum: all candidates, GE-SpMM, cuSPARSE", wlm_foundation_run},
-};
+static const wlm_bench_suite *const suites[] = {&wlm_suite_core};
 enum { SUITES = sizeof suites / sizeof *suites };
 
 static void print_help(FILE *to) {
   fputs("usage: warploom bench SUITE [options] INPUT...\n       warploom bench summary FILE\n\nsuites:\n", to);
-  for (int i = 0; i < SUITES; i++) fprintf(to, "  %-18s %s\n", suites[i].name, suites[i].help);
+  for (int i = 0; i < SUITES; i++) fprintf(to, "  %-18s %s\n", suites[i]->name, suites[i]->help);
   fputs(
       "\noptions:\n"
       "  --device D         host, cuda, cuda:1 (default: the first GPU, or the host where there is none)\n"
@@ -121,7 +116,7 @@ static wlm_status give_values(wlm_csr_host *csr) {
   return WLM_OK;
 }
 
-static wlm_status run_case(const struct suite *suite, const wlm_bench_case *bench, wlm_results *results) {
+static wlm_status run_case(const wlm_bench_suite *suite, const wlm_bench_case *bench, wlm_results *results) {
   wlm_text line = {0}, row = {0};
   wlm_status status;
   WLM_TRY(suite->run(bench, &line, &row));
@@ -136,8 +131,8 @@ done:
 }
 
 /* All widths that the results do not have yet; the matrix is read only if there is one. Failures are told. */
-static int run_input(const struct suite *suite, const struct options *options, wlm_context *context, const char *input,
-                     wlm_results *results) {
+static int run_input(const wlm_bench_suite *suite, const struct options *options, wlm_context *context,
+                     const char *input, wlm_results *results) {
   wlm_csr_host csr = {0};
   wlm_upload upload = {0};
   wlm_status status = WLM_OK;
@@ -146,6 +141,7 @@ static int run_input(const struct suite *suite, const struct options *options, w
   matrix_name(input, name);
   for (int i = 0; i < options->width_count && status == WLM_OK; i++) {
     wlm_bench_case bench = {.context = context,
+                            .csr = &csr,
                             .upload = &upload,
                             .matrix = name,
                             .n = options->widths[i],
@@ -168,7 +164,7 @@ done:
   return failed || status != WLM_OK;
 }
 
-static int run_suite(const struct suite *suite, const struct options *options) {
+static int run_suite(const wlm_bench_suite *suite, const struct options *options) {
   wlm_context_options open = WLM_CONTEXT_OPTIONS_INIT;
   wlm_context *context = NULL;
   wlm_results results = {0};
@@ -208,8 +204,8 @@ int wlm_bench_main(int argc, char **argv) {
   options.input_count--;
   if (!strcmp(name, "summary")) return summarise(&options);
   for (int i = 0; i < SUITES; i++) {
-    if (strcmp(suites[i].name, name)) continue;
-    if (options.input_count) return run_suite(&suites[i], &options);
+    if (strcmp(suites[i]->name, name)) continue;
+    if (options.input_count) return run_suite(suites[i], &options);
     usage("name a matrix: a .mtx or .mtx.gz file, or a synthetic one (twin:reddit)", "");
     return EXIT_USAGE;
   }

@@ -12,7 +12,7 @@ static const char matrix_text[] =
     "%%MatrixMarket matrix coordinate pattern general\n5 6 7\n1 1\n1 3\n2 2\n4 6\n4 1\n4 2\n5 5\n";
 
 #define BENCH(c, code, ...) \
-  command_expect(c, &folder, code, "bench", "foundation", "--device", "host", "--samples", "3", __VA_ARGS__)
+  command_expect(c, &folder, code, "bench", "core", "--device", "host", "--samples", "3", __VA_ARGS__)
 
 static void assert_value(const char *line, const char *path, const char *expected) {
   char *value = json_at(line, path);
@@ -32,7 +32,7 @@ static void writes_a_line_a_case_and_goes_on(void **state) {
   assert_int_equal(count_lines(c.out, "small "), 1);
   command_release(&c);
   char *first = text_of(results);
-  assert_int_equal(count_lines(first, "\"suite\":\"foundation\""), 1);
+  assert_int_equal(count_lines(first, "\"suite\":\"core\""), 1);
   assert_true(json_is_valid(first));
   assert_value(first, "$.matrix", "small");
   assert_value(first, "$.nnz", "7");
@@ -49,7 +49,7 @@ static void writes_a_line_a_case_and_goes_on(void **state) {
   /* Cut off in the middle of the second case. */
   char *cut = malloc(strlen(first) + 16);
   assert_non_null(cut);
-  size_t size = (size_t)sprintf(cut, "%s{\"suite\":\"fou", first);
+  size_t size = (size_t)sprintf(cut, "%s{\"suite\":\"co", first);
   write_whole(results, cut, size);
   free(cut);
   BENCH(&c, 0, "-n", "3,8", "--out", results, matrix, "uniform:rows=50,d=3");
@@ -57,7 +57,7 @@ static void writes_a_line_a_case_and_goes_on(void **state) {
   command_release(&c);
   char *second = text_of(results);
   assert_memory_equal(second, first, strlen(first)); /* what was there stays */
-  assert_int_equal(count_lines(second, "\"suite\":\"foundation\""), 4);
+  assert_int_equal(count_lines(second, "\"suite\":\"core\""), 4);
   assert_int_equal(count_lines(second, "\"matrix\":\"small\""), 2);
   assert_int_equal(count_lines(second, "\"matrix\":\"uniform:rows=50,d=3\""), 2);
 
@@ -94,14 +94,14 @@ static void bad_command_line(void **state) {
   BENCH(&c, 2, "--colour", "a.mtx");
   assert_contains(c.err, "--colour");
   command_release(&c);
-  command_expect(&c, &folder, 2, "bench", "foundation");
+  command_expect(&c, &folder, 2, "bench", "core");
   assert_contains(c.err, "name a matrix");
   command_release(&c);
   BENCH(&c, 1, "--out", "/nowhere/at/all", "uniform:rows=20,d=2");
   assert_contains(c.err, "/nowhere/at/all");
   command_release(&c);
   command_expect(&c, &folder, 0, "bench", "--help");
-  assert_contains(c.out, "foundation");
+  assert_contains(c.out, "core");
   command_release(&c);
 }
 

@@ -4,7 +4,7 @@
  * neither of these: winner, dispatcher's choice, GE-SpMM as published and all of cuSPARSE are timed once more, side by
  * side, with the same number of calls in every sample, so many that the quickest fills a millisecond. A winner's
  * time is thus never the least of many looks. */
-#include "bench/foundation.h"
+#include "bench/core.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,8 +23,8 @@ enum { FINALISTS = 10, OURS = 3, MAX_CALLS = 4096 };
 static const double screening_seconds = 0.3e-3, sample_seconds = 1e-3;
 static const double slow = 2, launch_seconds = 10e-6; /* what one call alone may cost besides its work */
 
-const char wlm_foundation_name[] = "foundation";
-const char wlm_foundation_heading[] =
+static const char suite_name[] = "core";
+static const char heading[] =
     "matrix                    n         us  spread  best variant                       ge-spmm    chosen  cusparse  "
     "(algorithm)    speed-up  max_rel_err\n";
 
@@ -283,7 +283,7 @@ static double compulsory_gbs(const wlm_csr_host *a, int64_t n, double seconds) {
 static void write_line(const struct arena *arena, wlm_text *line) {
   const wlm_csr_host *a = &arena->operands.a;
   const wlm_entrant *winner = &arena->entrants[0], *chosen = &arena->entrants[arena->chosen];
-  wlm_results_begin(line, wlm_foundation_name, arena->device->info.name, arena->bench->matrix);
+  wlm_results_begin(line, suite_name, arena->device->info.name, arena->bench->matrix);
   wlm_text_printf(line, "\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"n\":%lld,\"op\":\"sum\",\"type\":\"f32\",",
                   (long long)a->rows, (long long)a->cols, (long long)a->nnz, (long long)arena->bench->n);
   put_us(line, "us", winner);
@@ -335,7 +335,7 @@ static void write_row(const struct arena *arena, wlm_text *row) {
   wlm_text_printf(row, "  %11.1e\n", arena->max_rel_err);
 }
 
-wlm_status wlm_foundation_run(const wlm_bench_case *bench, wlm_text *line, wlm_text *row) {
+static wlm_status run(const wlm_bench_case *bench, wlm_text *line, wlm_text *row) {
   struct arena arena = {.bench = bench, .device = wlm_context_device(bench->context)};
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
@@ -359,3 +359,5 @@ done:
   wlm_text_release(&arena.failures);
   return status;
 }
+
+const wlm_bench_suite wlm_suite_core = {suite_name, "fp32 sum: all candidates, GE-SpMM, cuSPARSE", heading, run};

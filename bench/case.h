@@ -1,0 +1,29 @@
+/* What a suite of `warploom bench` is, and what it is given: one matrix at one width. */
+#ifndef WLM_BENCH_CASE_H
+#define WLM_BENCH_CASE_H
+
+#include "common/text.h"
+#include "tuner/upload.h"
+
+typedef struct wlm_bench_case {
+  wlm_context *context;
+  const wlm_csr_host *csr;  /* on the host, with values */
+  const wlm_upload *upload; /* the same on the device */
+  const char *matrix;       /* name */
+  int64_t n;
+  int samples; /* of every reported time */
+  uint64_t seed;
+} wlm_bench_case;
+
+/* Matrices and widths of a suite are bench/suites/NAME.txt; bench/bench.c lists the suites. */
+typedef struct wlm_bench_suite {
+  const char *name;
+  const char *help;    /* a few words for --help */
+  const char *heading; /* of the rows below */
+  /* Appends to `line` the case's JSON lines for the results file, each begun with wlm_results_begin, holding a member
+   * "n" and ended by a newline, and to `row` its rows of the table for people. A case is done, and skipped the next
+   * time, once the file has a line of it. */
+  wlm_status (*run)(const wlm_bench_case *bench, wlm_text *line, wlm_text *row);
+} wlm_bench_suite;
+
+#endif
