@@ -1,0 +1,228 @@
+/* SuiteSparse:GraphBLAS, the well-kept library of the host: C = A * B over the semiring plus-times in f32, A sparse by
+ * row, B and C full by row.
+ *
+ * Its quickest way to a dense C is C += A * B into a full C: there it works in place, with vector instructions. Plain
+ * C = A * B builds a bitmap first and took 2 to 6 times as long at N = 32 and 128. So a call zeroes C, lends it to
+ * GraphBLAS and takes it back, which moves no data. B is lent until the end; A is copied once, since GraphBLAS has
+ * 64-bit indices only. None of that, nor the first product (which may compile), is timed. It runs on as many threads as
+ * OpenMP gives anybody.
+ *
+ * The functions are declared here rather than taken from GraphBLAS.h, so that any build can measure against a library
+ * that is there when it runs; they are the same in versions 7 to 9. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/host_rivals.h"
+#include "common/memory.h"
+
+typedef struct matrix *matrix; /* GrB_Matrix and all other handles are pointers */
+enum { NONBLOCKING = 0, COMPLETE = 0 };
+
+static struct {
+  int (*GrB_init)(int mode);
+  int (*GrB_Matrix_new)(matrix *made, void *type, uint64_t rows, uint64_t cols);
+  int (*GrB_Matrix_free)(matrix *freed);
+  int (*GrB_Matrix_error)(const char **text, matrix about);
+  int (*GrB_Matrix_wait)(matrix waited, int mode);
+  int (*GrB_mxm)(matrix c, matrix mask, void *accumulate, void *semiring, matrix a, matrix b, void *descriptor);
+  int (*GxB_Matrix_pack_CSR)(matrix into, uint64_t **p, uint64_t **j, void **x, uint64_t p_size, uint64_t j_size,
+                             uint64_t x_size, bool one_value, bool unsorted, void *descriptor);
+  int (*GxB_Matrix_pack_FullR)(matrix into, void **x, uint64_t size, bool one_value, void *descriptor);
+  int (*GxB_Matrix_unpack_FullR)(matrix from, void **x, uint64_t *size, bool *one_value, void *descriptor);
+  void **GrB_FP32, **GrB_PLUS_FP32, **GrB_PLUS_TIMES_SEMIRING_FP32;
+} graphblas;
+
+static const struct {
+  const char *name;
+  void *address;
+} symbols[] = {
+#define SYMBOL(name) \
+  { #name, &graphblas.name }
+    SYMBOL(GrB_init),
+    SYMBOL(GrB_Matrix_new),
+    SYMBOL(GrB_Matrix_free),
+    SYMBOL(GrB_Matrix_error),
+    SYMBOL(GrB_Matrix_wait),
+    SYMBOL(GrB_mxm),
+    SYMBOL(GxB_Matrix_pack_CSR),
+    SYMBOL(GxB_Matrix_pack_FullR),
+    SYMBOL(GxB_Matrix_unpack_FullR),
+    SYMBOL(GrB_FP32),
+    SYMBOL(GrB_PLUS_FP32),
+    SYMBOL(GrB_PLUS_TIMES_SEMIRING_FP32),
+#undef SYMBOL
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char missing[512]; /* why there is no GraphBLAS; "" = there is */
+
+static void *open_library(void) {
+  static const char *const names[] = {"libgraphblas.so.9", "libgraphblas.so.8", "libgraphblas.so.7"};
+  const char *file = getenv("WARPLOOM_GRAPHBLAS");
+  void *library = NULL;
+  if (file && *file) {
+    library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (!library) snprintf(missing, sizeof missing, "WARPLOOM_GRAPHBLAS names it, but %s", dlerror());
+    return library;
+  }
+  for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
+    library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    snprintf(missing, sizeof missing,
+             "no libgraphblas.so.7 to .9 on the library path; install it or let WARPLOOM_GRAPHBLAS name the file");
+  return library;
+}
+
+static void load(void) {
+  void *library = open_library();
+  for (size_t i = 0; library && i < sizeof symbols / sizeof *symbols && !missing[0]; i++) {
+    void *address = dlsym(library, symbols[i].name);
+    if (!address) snprintf(missing, sizeof missing, "the library lacks %s", symbols[i].name);
+    memcpy(symbols[i].address, &address, sizeof address);
+  }
+  int result = missing[0] ? 0 : graphblas.GrB_init(NONBLOCKING);
+  if (result) snprintf(missing, sizeof missing, "GrB_init: error %d", result);
+}
+
+struct graphblas {
+  matrix a, b, c;
+  uint64_t b_size, c_size;
+  void *c_memory;
+};
+
+static wlm_status check(int result, const char *call, matrix about) {
+  const char *text = NULL;
+  if (!result) return WLM_OK;
+  if (about) graphblas.GrB_Matrix_error(&text, about);
+  return wlm_fail(WLM_ERR_DEVICE, "%s: error %d %s", call, result, text ? text : "");
+}
+
+#define GRAPHBLAS(name, about, ...) check(graphblas.name(about, __VA_ARGS__), #name, about)
+
+static wlm_status take_back(matrix from, void **memory) {
+  uint64_t size;
+  bool one_value;
+  *memory = NULL;
+  return GRAPHBLAS(GxB_Matrix_unpack_FullR, from, memory, &size, &one_value, NULL);
+}
+
+static void zero(char *memory, int64_t size) {
+  const int64_t piece = 1 << 16;
+#pragma omp parallel for
+  for (int64_t at = 0; at < size; at += piece) memset(memory + at, 0, (size_t)(size - at < piece ? size - at : piece));
+}
+
+/* *c is lent, and is afterwards what came back. */
+static wlm_status multiply(struct graphblas *rival, void **c) {
+  void *lent = *c;
+  wlm_status status, returned;
+  zero(*c, (int64_t)rival->c_size);
+  WLM_TRY(GRAPHBLAS(GxB_Matrix_pack_FullR, rival->c, c, rival->c_size, false, NULL));
+  status = GRAPHBLAS(GrB_mxm, rival->c, NULL, *graphblas.GrB_PLUS_FP32, *graphblas.GrB_PLUS_TIMES_SEMIRING_FP32,
+                     rival->a, rival->b, NULL);
+  if (status == WLM_OK) status = GRAPHBLAS(GrB_Matrix_wait, rival->c, COMPLETE);
+  returned = take_back(rival->c, c);
+  if (status == WLM_OK) status = returned;
+  if (status == WLM_OK && *c != lent) status = wlm_fail(WLM_ERR_UNSUPPORTED, "GraphBLAS does not multiply in place");
+done:
+  return status;
+}
+
+static wlm_status enqueue(void *user, void *stream) {
+  struct graphblas *rival = user;
+  void *c = rival->c_memory;
+  (void)stream;
+  return multiply(rival, &c);
+}
+
+static void destroy(void *user) {
+  struct graphblas *rival = user;
+  void *b;
+  if (rival->b) take_back(rival->b, &b);
+  if (rival->a) graphblas.GrB_Matrix_free(&rival->a);
+  if (rival->b) graphblas.GrB_Matrix_free(&rival->b);
+  if (rival->c) graphblas.GrB_Matrix_free(&rival->c);
+  wlm_free(rival);
+}
+
+static int64_t row_begin(const wlm_csr *csr, int64_t row) {
+  return csr->rowptr_type == WLM_I64 ? ((const int64_t *)csr->rowptr)[row] : ((const int32_t *)csr->rowptr)[row];
+}
+
+/* 1 where the columns of a row do not ascend. */
+static int copy_a(const wlm_csr *csr, uint64_t *p, uint64_t *j, float *x) {
+  const int32_t *colind = csr->colind;
+  int unsorted = 0;
+  memcpy(x, csr->values, (size_t)csr->nnz * sizeof *x);
+  for (int64_t row = 0; row <= csr->rows; row++) p[row] = (uint64_t)row_begin(csr, row);
+  for (int64_t row = 0; row < csr->rows; row++)
+    for (uint64_t k = p[row]; k < p[row + 1]; k++) {
+      j[k] = (uint64_t)colind[k];
+      unsorted |= k > p[row] && j[k] <= j[k - 1];
+    }
+  return unsorted;
+}
+
+/* GraphBLAS frees what it is given by free(), so this memory is not of the caller's hooks. */
+static wlm_status set_a(struct graphblas *rival, const wlm_csr *csr) {
+  const size_t p_size = (size_t)(csr->rows + 1) * sizeof(uint64_t), j_size = (size_t)csr->nnz * sizeof(uint64_t);
+  const size_t x_size = (size_t)csr->nnz * sizeof(float);
+  uint64_t *p = malloc(p_size), *j = malloc(j_size ? j_size : 1);
+  void *x = malloc(x_size ? x_size : 1);
+  wlm_status status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a copy of A for GraphBLAS");
+  if (p && j && x) {
+    const int unsorted = copy_a(csr, p, j, x);
+    status = GRAPHBLAS(GxB_Matrix_pack_CSR, rival->a, &p, &j, &x, p_size, j_size ? j_size : 1, x_size ? x_size : 1,
+                       false, unsorted, NULL); /* p, j and x are NULL where it has taken them */
+  }
+  free(p);
+  free(j);
+  free(x);
+  return status;
+}
+
+/* The first product goes into a C of its own: it shows whether the one that is lent comes back. */
+static wlm_status try_out(struct graphblas *rival) {
+  void *c = malloc(rival->c_size);
+  if (!c) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a C for GraphBLAS");
+  wlm_status status = multiply(rival, &c);
+  free(c);
+  return status;
+}
+
+static wlm_status set_up(struct graphblas *rival, const wlm_host_product *product) {
+  const wlm_csr *csr = product->csr;
+  const uint64_t rows = (uint64_t)csr->rows, cols = (uint64_t)csr->cols, n = (uint64_t)product->n;
+  void *type = *graphblas.GrB_FP32, *b = (void *)product->b;
+  wlm_status status;
+  rival->b_size = cols * n * sizeof(float);
+  rival->c_size = rows * n * sizeof(float);
+  rival->c_memory = product->c;
+  WLM_TRY(check(graphblas.GrB_Matrix_new(&rival->a, type, rows, cols), "GrB_Matrix_new", NULL));
+  WLM_TRY(check(graphblas.GrB_Matrix_new(&rival->b, type, cols, n), "GrB_Matrix_new", NULL));
+  WLM_TRY(check(graphblas.GrB_Matrix_new(&rival->c, type, rows, n), "GrB_Matrix_new", NULL));
+  WLM_TRY(set_a(rival, csr));
+  WLM_TRY(GRAPHBLAS(GxB_Matrix_pack_FullR, rival->b, &b, rival->b_size, false, NULL));
+  status = try_out(rival);
+done:
+  return status;
+}
+
+static wlm_status create(const wlm_host_product *product, void **out) {
+  pthread_once(&once, load);
+  if (missing[0]) return wlm_fail(WLM_ERR_NOT_FOUND, "GraphBLAS: %s", missing);
+  struct graphblas *rival = wlm_alloc_zero(1, sizeof *rival);
+  if (!rival) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "GraphBLAS rival");
+  wlm_status status = set_up(rival, product);
+  if (status == WLM_OK)
+    *out = rival;
+  else
+    destroy(rival);
+  return status;
+}
+
+const wlm_host_rival wlm_rival_graphblas = {"graphblas", create, enqueue, destroy};
