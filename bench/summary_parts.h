@@ -1,0 +1,25 @@
+/* What every summary needs: reading back the lines of a results file, and geometric means with their extremes. */
+#ifndef WLM_BENCH_SUMMARY_PARTS_H
+#define WLM_BENCH_SUMMARY_PARTS_H
+
+#include <stddef.h>
+
+enum { WLM_CASE_NAME = 160 };
+
+/* Members of a line are found by their key's text, the first one counts; for those of a nested object begin at
+ * wlm_line_value(line, object). */
+const char *wlm_line_value(const char *line, const char *key); /* the text after "key":, NULL where there is none */
+double wlm_line_number(const char *line, const char *key);     /* NaN where the key is absent or null */
+int wlm_line_string(const char *line, const char *key, char out[WLM_CASE_NAME]); /* 0 where there is none */
+
+typedef struct wlm_figure {
+  double log_sum, least, greatest;
+  int count;
+  char least_case[WLM_CASE_NAME + 32], greatest_case[WLM_CASE_NAME + 32]; /* "cora, N = 32" */
+} wlm_figure;
+
+void wlm_figure_add(wlm_figure *figure, double value, const char *matrix,
+                    double n);                    /* what is not above 0 is left out */
+double wlm_figure_mean(const wlm_figure *figure); /* NaN of nothing */
+
+#endif
