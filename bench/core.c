@@ -1,9 +1,9 @@
 /* How a figure is made. First every valid candidate is timed once ("screening"), with as many calls in a sample as
  * its own quickness asks for; what takes twice the best is dropped there. The ten best must then be right against
  * float64, and are timed again, interleaved; the quickest of them is the winner. The times that are reported are
- * neither of these: winner, dispatcher's choice, GE-SpMM as published and all of cuSPARSE are timed once more, side by
- * side, with the same number of calls in every sample, so many that the quickest fills a millisecond. A winner's
- * time is thus never the least of many looks. */
+ * neither of these: winner, dispatcher's choice, GE-SpMM as published and all of cuSPARSE (on the host: its own rivals)
+ * are timed once more, side by side, with the same number of calls in every sample, so many that the quickest fills a
+ * millisecond. A winner's time is thus never the least of many looks. */
 #include "bench/core.h"
 
 #include <math.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bench/entrant.h"
+#include "bench/host_rivals.h"
 #include "bench/results_file.h"
 #include "bench/rival_cusparse.h"
 #include "common/memory.h"
@@ -25,7 +26,7 @@ static const double slow = 2, launch_seconds = 10e-6; /* what one call alone may
 
 static const char suite_name[] = "core";
 static const char heading[] =
-    "matrix                    n         us  spread  best variant                       ge-spmm    chosen  cusparse  "
+    "matrix                    n         us  spread  best variant                       ge-spmm    chosen     rival  "
     "(algorithm)    speed-up  max_rel_err\n";
 
 struct screened {
@@ -41,7 +42,7 @@ struct arena {
   wlm_names candidates;
   struct screened *screened; /* as many as candidates; after screening the quickest first, failures at infinity */
   wlm_text failures;         /* members of a JSON object */
-  /* The last round: ours first (winner, then those not yet there), then cuSPARSE. */
+  /* The last round: ours first (winner, then those not yet there), then the rivals of this kind of device. */
   wlm_entrant entrants[OURS + WLM_CUSPARSE_WAYS];
   int ours, count, chosen, ge; /* chosen, ge: index among ours, -1 = none */
   double preprocess[WLM_CUSPARSE_WAYS];
@@ -223,7 +224,11 @@ static wlm_status last_round(struct arena *arena) {
   arena->count = arena->ours;
   for (int way = 0; way < WLM_CUSPARSE_WAYS && on_gpu; way++)
     wlm_entrant_cusparse(&arena->operands, way, &arena->entrants[arena->count++], &arena->preprocess[way]);
-  if (on_gpu) WLM_TRY(check_rivals(arena));
+  if (!on_gpu) {
+    wlm_host_rivals_enter(&arena->operands, &arena->entrants[arena->count]);
+    arena->count += WLM_HOST_RIVALS;
+  }
+  WLM_TRY(check_rivals(arena));
   WLM_TRY(wlm_entrants_time(arena->device, arena->entrants, arena->count, arena->calls, 1));
   for (int i = 0; i < arena->count; i++)
     if (!arena->entrants[i].failure) quickest = fmin(quickest, arena->entrants[i].seconds);
@@ -245,13 +250,15 @@ static void put_us(wlm_text *line, const char *name, const wlm_entrant *entrant)
     wlm_text_printf(line, "\"%s\":null", name);
 }
 
-static void put_cusparse(const struct arena *arena, wlm_text *line) {
+static void put_rivals(const struct arena *arena, wlm_text *line) {
   const char *before = "";
-  if (arena->count == arena->ours) {
+  const wlm_entrant *rivals = arena->entrants + arena->ours;
+  if (arena->device->info.limits.target != WLM_TARGET_CUDA) {
     wlm_text_puts(line, "\"cusparse\":null,\"cusparse_errors\":{},");
+    wlm_host_rivals_write(rivals, line);
+    wlm_text_puts(line, ",");
     return;
   }
-  const wlm_entrant *rivals = arena->entrants + arena->ours;
   wlm_text_puts(line, "\"cusparse\":{");
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) {
     if (way) wlm_text_puts(line, ",");
@@ -296,7 +303,7 @@ static void write_line(const struct arena *arena, wlm_text *line) {
   wlm_text_puts(line, ",");
   put_us(line, "ge_spmm_us", arena->ge < 0 ? NULL : &arena->entrants[arena->ge]);
   wlm_text_puts(line, ",");
-  put_cusparse(arena, line);
+  put_rivals(arena, line);
   wlm_text_printf(line, "\"compulsory_gbs\":%.1f,\"gather_gbs\":%.1f,\"max_rel_err\":%.3g,",
                   compulsory_gbs(a, arena->bench->n, winner->seconds),
                   wlm_gather_gbs(&arena->operands.spec, arena->operands.a.rows, arena->operands.edges, winner->seconds),
