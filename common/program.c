@@ -7,6 +7,12 @@ void wlm_program_release(wlm_program *program) {
   program->source = NULL;
 }
 
+const wlm_pass *wlm_program_first_execute(const wlm_program *program) {
+  const wlm_pass *pass = program->passes;
+  while (pass->when != WLM_WHEN_EXECUTE) pass++;
+  return pass;
+}
+
 static int64_t blocks_for(int64_t units, int64_t per_block) { return units / per_block + (units % per_block != 0); }
 
 int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz) {

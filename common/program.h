@@ -23,7 +23,7 @@ typedef enum wlm_axis { WLM_AXIS_UNITS_FIRST, WLM_AXIS_COLUMNS_FIRST } wlm_axis;
 
 typedef struct wlm_pass {
   char kernel[64];
-  wlm_when when;
+  wlm_when when; /* a prepare pass reads rowptr and colind, writes `prepared` and knows neither B nor C */
   wlm_units units;
   wlm_axis axis;
   int64_t units_per_block;   /* >= 1; at least one block of units is launched where there is a row */
@@ -34,7 +34,7 @@ typedef struct wlm_pass {
 } wlm_pass;
 
 /* bytes = one + rows * R + nnz * Z + n * N + blocks * U + rows_n * R * N + blocks_n * U * N,
- * where U is the number of unit blocks of the program's first pass. */
+ * where U is the number of unit blocks of the program's first execute pass, whatever its prepare passes cover. */
 typedef struct wlm_bytes {
   int64_t one, rows, nnz, n, blocks, rows_n, blocks_n;
 } wlm_bytes;
@@ -46,13 +46,16 @@ typedef struct wlm_program {
   char *source;                   /* complete: prelude, operator block, kernels */
   int pass_count;
   wlm_pass passes[WLM_MAX_PASSES];
-  wlm_bytes workspace, prepared;
+  wlm_bytes workspace, prepared; /* `prepared` is not all 0 exactly where there is a prepare pass */
   int max_registers; /* a test holds kernels to it; 0 on the host */
   int deterministic; /* gives the same bits every time */
   char split[16];    /* how it splits a row: "none", "carry" or "atomic" */
 } wlm_program;
 
 void wlm_program_release(wlm_program *program);
+
+/* Every program has one. */
+const wlm_pass *wlm_program_first_execute(const wlm_program *program);
 
 /* Blocks of one pass over a matrix; 0 only where rows or n is 0. */
 int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz);

@@ -128,6 +128,16 @@ static void get_pass(lua_State *lua, wlm_pass *pass) {
   if (!pass->units_per_block) luaL_error(lua, "'units_per_block' must be at least 1");
 }
 
+/* A plan counts on both: something to execute, and preparing exactly where there is memory for what it makes. */
+static void check_passes(lua_State *lua, const wlm_program *program) {
+  static const wlm_bytes none;
+  int passes[] = {[WLM_WHEN_EXECUTE] = 0, [WLM_WHEN_PREPARE] = 0};
+  for (int i = 0; i < program->pass_count; i++) passes[program->passes[i].when]++;
+  if (!passes[WLM_WHEN_EXECUTE]) luaL_error(lua, "%s: 'passes' has no pass to execute", program->variant);
+  if (!passes[WLM_WHEN_PREPARE] != !memcmp(&program->prepared, &none, sizeof none))
+    luaL_error(lua, "%s: a pass with when = \"prepare\" and bytes in 'prepared' go together", program->variant);
+}
+
 static void get_program(lua_State *lua, wlm_program *program) {
   get_string(lua, "variant", program->variant, sizeof program->variant);
   get_string(lua, "split", program->split, sizeof program->split);
@@ -145,6 +155,7 @@ static void get_program(lua_State *lua, wlm_program *program) {
     get_pass(lua, &program->passes[i]);
     lua_pop(lua, 1);
   }
+  check_passes(lua, program);
   lua_pop(lua, 2);
   lua_getfield(lua, -1, "source");
   program->source = wlm_strdup(luaL_checkstring(lua, -1));
@@ -210,6 +221,7 @@ typedef struct call {
   wlm_text *text;
   wlm_names *names;
   wlm_program *program;
+  int prepares;
   int misunderstood; /* the error is in the variant's name, not in a template */
 } call;
 
@@ -289,6 +301,17 @@ static int do_refusal(lua_State *lua) {
   return 0;
 }
 
+static int do_prepares(lua_State *lua) {
+  call *c = pushed_call(lua);
+  push_function(lua, "prepares");
+  lua_pushstring(lua, c->variant);
+  push_problem(lua, c->spec);
+  push_limits(lua, c->limits);
+  lua_call(lua, 3, 1);
+  c->prepares = lua_toboolean(lua, -1);
+  return 0;
+}
+
 static int do_emit(lua_State *lua) {
   call *c = pushed_call(lua);
   push_function(lua, "emit");
@@ -361,6 +384,14 @@ wlm_status wlm_generator_candidates(wlm_generator *generator, const wlm_spec *sp
 wlm_status wlm_generator_refusal(wlm_generator *generator, const char *variant, const wlm_spec *spec,
                                  const wlm_limits *limits, wlm_text *reason) {
   return enter(generator, do_refusal, &(call){.variant = variant, .spec = spec, .limits = limits, .text = reason});
+}
+
+wlm_status wlm_generator_prepares(wlm_generator *generator, const char *variant, const wlm_spec *spec,
+                                  const wlm_limits *limits, int *prepares) {
+  call c = {.variant = variant, .spec = spec, .limits = limits};
+  wlm_status status = enter(generator, do_prepares, &c);
+  *prepares = c.prepares;
+  return status;
 }
 
 wlm_status wlm_generator_emit(wlm_generator *generator, const char *variant, const wlm_spec *spec,

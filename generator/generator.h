@@ -28,6 +28,9 @@ wlm_status wlm_generator_candidates(wlm_generator *generator, const wlm_spec *sp
  * WLM_ERR_INVALID_ARGUMENT where the name cannot be understood; the detail text lists what can. */
 wlm_status wlm_generator_refusal(wlm_generator *generator, const char *variant, const wlm_spec *spec,
                                  const wlm_limits *limits, wlm_text *reason);
+/* Whether the variant, a candidate here, must be prepared before it can run. */
+wlm_status wlm_generator_prepares(wlm_generator *generator, const char *variant, const wlm_spec *spec,
+                                  const wlm_limits *limits, int *prepares);
 /* Release the program with wlm_program_release. */
 wlm_status wlm_generator_emit(wlm_generator *generator, const char *variant, const wlm_spec *spec,
                               const wlm_limits *limits, wlm_program *program);

@@ -11,7 +11,7 @@
 --   valid(p, problem, limits)      -> true, or false and a reason           (optional)
 --   passes(p, problem, limits)     -> list of launches (common/program.h)
 --   workspace(p, problem, limits)  -> row of byte coefficients              (optional)
---   prepared(p, problem, limits)   -> the same                              (optional)
+--   prepared(p, problem, limits)   -> the same, where a pass prepares       (optional)
 --   registers(p)                   -> of a thread, at most (cuda; 64 where it is not given)
 
 local engine = require "engine"
@@ -163,6 +163,16 @@ function variants.refusal(variant, problem, limits)
   if not understood then return nil, family end
   problem.uses_a = operators.uses_a(problem)
   return refusal(family, p, problem, limits) or ""
+end
+
+-- Whether a candidate has a pass that prepares.
+function variants.prepares(variant, problem, limits)
+  problem.uses_a = operators.uses_a(problem)
+  local family, p = parse(variant)
+  for _, pass in ipairs(family.passes(p, problem, limits)) do
+    if pass.when == "prepare" then return true end
+  end
+  return false
 end
 
 function variants.emit(variant, problem, limits)

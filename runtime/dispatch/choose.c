@@ -94,7 +94,8 @@ static int by_rule(const wlm_stats *stats, const wlm_spec *spec, const wlm_limit
   for (int i = 0; i < wlm_rule_count; i++) {
     const wlm_rule *rule = &wlm_rules[i];
     if (rule->target != limits->target || rule->sampled != sampled || spec->problem.n > rule->max_n ||
-        stats->cv < rule->min_cv || stats->nnz > rule->max_nnz || !usable(user, rule->variant))
+        stats->cv < rule->min_cv || stats->nnz > rule->max_nnz || spec->problem.expected_calls < rule->min_calls ||
+        !usable(user, rule->variant))
       continue;
     choice->step = WLM_STEP_RULE;
     choice->rule = rule->why;

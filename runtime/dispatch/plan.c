@@ -47,7 +47,7 @@ wlm_status wlm_plan_fill(wlm_plan *plan, wlm_device *device, const wlm_program *
   plan->pass_count = program->pass_count;
   plan->deterministic = program->deterministic;
   snprintf(plan->split, sizeof plan->split, "%s", program->split);
-  int64_t blocks = wlm_pass_unit_blocks(&program->passes[0], csr->rows, csr->nnz);
+  int64_t blocks = wlm_pass_unit_blocks(wlm_program_first_execute(program), csr->rows, csr->nnz);
   for (int i = 0; i < program->pass_count; i++) {
     plan->when[i] = program->passes[i].when;
     WLM_TRY(wlm_launch_make(&program->passes[i], device->info.limits.target, csr->rows, csr->nnz, p->n, kernels[i],

@@ -9,7 +9,8 @@
  *   - results agree with the reference
  *   - B holds NaN and Inf where no non-zero points and between n and ldb
  *   - C holds NaN where beta = 0; nothing outside rows x n is touched
- *   - the workspace begins as NaN;
+ *   - the workspace begins as NaN, and so does what is to be prepared, of exactly the stated sizes
+ *   - what is prepared stands for the pattern alone: A's values come after it;
  * all of it `runs` times on the same operands: the same bits each time where the program says that it is
  * deterministic. before_run is called before each execute, so that a caller may change the device's order or number
  * of threads. WLM_ERR_MISMATCH says what differs; other statuses are passed on. */

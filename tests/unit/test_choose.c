@@ -155,6 +155,31 @@ static void rules_serve_every_problem(void **state) {
   wlm_generator_destroy(r.generator);
 }
 
+/* What a rule names is a candidate for some N; *prepares tells whether it must be prepared there. */
+static void rule_prepares(real_families *r, const wlm_rule *rule, int *prepares) {
+  for (int64_t n = rule->max_n < 256 ? rule->max_n : 256; n > 0; n--) {
+    wlm_spec spec = spec_of(n, rule->sampled);
+    r->spec = &spec;
+    r->limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
+    if (!is_candidate(r, rule->variant)) continue;
+    assert_int_equal(wlm_generator_prepares(r->generator, rule->variant, &spec, r->limits, prepares), WLM_OK);
+    return;
+  }
+  fail_msg("%s serves no n", rule->variant);
+}
+
+static void rules_prepare_only_where_it_is_reused(void **state) {
+  (void)state;
+  real_families r = {0};
+  int prepares;
+  assert_int_equal(wlm_generator_create(NULL, &r.generator), WLM_OK);
+  for (int i = 0; i < wlm_rule_count; i++) {
+    rule_prepares(&r, &wlm_rules[i], &prepares);
+    if (wlm_rules[i].min_calls <= prepares) fail_msg("rule %d, %s, is for 1 call", i, wlm_rules[i].variant);
+  }
+  wlm_generator_destroy(r.generator);
+}
+
 /* No rule is shadowed by the ones above it for every problem. */
 static void every_rule_can_decide(void **state) {
   (void)state;
@@ -168,6 +193,7 @@ static void every_rule_can_decide(void **state) {
     for (size_t w = 0; w < sizeof widths / sizeof *widths && !found; w++) {
       if (widths[w] > rule->max_n) continue;
       wlm_spec spec = spec_of(widths[w], rule->sampled);
+      spec.problem.expected_calls = rule->min_calls;
       wlm_stats stats = stats_of(1000, rule->max_nnz < 4000000 ? rule->max_nnz : 4000000, rule->min_cv, 1);
       wlm_decision decision;
       r.spec = &spec;
@@ -182,11 +208,9 @@ static void every_rule_can_decide(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(goes_from_the_most_to_the_least_known),
-      cmocka_unit_test(takes_the_nearest_bucket),
-      cmocka_unit_test(leaves_out_what_is_not_valid),
-      cmocka_unit_test(rules_serve_every_problem),
-      cmocka_unit_test(every_rule_can_decide),
+      cmocka_unit_test(goes_from_the_most_to_the_least_known), cmocka_unit_test(takes_the_nearest_bucket),
+      cmocka_unit_test(leaves_out_what_is_not_valid),          cmocka_unit_test(rules_serve_every_problem),
+      cmocka_unit_test(rules_prepare_only_where_it_is_reused), cmocka_unit_test(every_rule_can_decide),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
