@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bench/summary_parts.h"
+#include "common/memory.h"
 
 /* Of the best candidate, which is unprepared; cuSPARSE's own preprocess is never in the time. */
 typedef enum ratio { NO_PREPROCESS, PREPROCESSED, DEFAULT, GE_SPMM, CHOSEN, RATIOS } ratio;
@@ -37,7 +38,8 @@ static double best_rival(const char *line, const char *suffix, const char **who)
   return best;
 }
 
-static wlm_status one_case(const char *line, FILE *out, wlm_figure figures[RATIOS]) {
+static wlm_status add(const char *line, void *state, FILE *out) {
+  wlm_figure *figures = state;
   char matrix[WLM_CASE_NAME], variant[WLM_CASE_NAME];
   const char *plain_name, *prepared_name;
   double us = wlm_line_number(line, "us"), n = wlm_line_number(line, "n"), rows = wlm_line_number(line, "rows");
@@ -59,29 +61,10 @@ static wlm_status one_case(const char *line, FILE *out, wlm_figure figures[RATIO
   return WLM_OK;
 }
 
-wlm_status wlm_bench_summary(const char *path, FILE *out) {
-  wlm_figure figures[RATIOS] = {{0}};
-  char *line = NULL;
-  size_t capacity = 0;
-  int64_t number = 0;
-  wlm_status status = WLM_OK;
-  FILE *file = fopen(path, "r");
-  if (!file) return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
-  fputs(
-      "| matrix | rows | nnz/row | N | best candidate | us | chosen | GE-SpMM | cuSPARSE, no preprocess | "
-      "cuSPARSE, preprocessed | cuSPARSE over ours, without / with preprocess "
-      "|\n|---|---|---|---|---|---|---|---|---|---|---|\n",
-      out);
-  while (status == WLM_OK && getline(&line, &capacity, file) > 0) {
-    number++;
-    status = one_case(line, out, figures);
-    if (status != WLM_OK) wlm_fail_in(status, "%s:%lld", path, (long long)number);
-  }
-  fclose(file);
-  free(line);
-  if (status != WLM_OK) return status;
+static void finish(const void *state, int64_t cases, FILE *out) {
+  const wlm_figure *figures = state;
   fprintf(out, "\n%lld cases. Time over that of the best candidate, geometric mean and worst case:\n\n",
-          (long long)number);
+          (long long)cases);
   for (int i = 0; i < RATIOS; i++) {
     const wlm_figure *figure = &figures[i];
     const int ours = i == CHOSEN; /* the worst case is the least time of a rival, and the greatest of our own choice */
@@ -89,5 +72,52 @@ wlm_status wlm_bench_summary(const char *path, FILE *out) {
       fprintf(out, "- %s: %.2fx, %.2fx (%s)\n", ratio_texts[i], wlm_figure_mean(figure),
               ours ? figure->greatest : figure->least, ours ? figure->greatest_case : figure->least_case);
   }
-  return WLM_OK;
+}
+
+static const wlm_summary core = {
+    "core",
+    "| matrix | rows | nnz/row | N | best candidate | us | chosen | GE-SpMM | cuSPARSE, no preprocess | "
+    "cuSPARSE, preprocessed | cuSPARSE over ours, without / with preprocess "
+    "|\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+    RATIOS * sizeof(wlm_figure),
+    add,
+    finish,
+};
+
+/* ---- any results file ---------------------------------------------------------------------------- */
+
+static const wlm_summary *of_suite(const char *line) {
+  static const wlm_summary *const others[] = {&wlm_summary_papers, &wlm_summary_sampled};
+  char suite[WLM_CASE_NAME] = "";
+  wlm_line_string(line, "suite", suite);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (!strcmp(others[i]->suite, suite)) return others[i];
+  return &core;
+}
+
+wlm_status wlm_bench_summary(const char *path, FILE *out) {
+  const wlm_summary *summary = NULL;
+  void *state = NULL;
+  char *line = NULL;
+  size_t capacity = 0;
+  int64_t number = 0;
+  wlm_status status = WLM_OK;
+  FILE *file = fopen(path, "r");
+  if (!file) return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  while (status == WLM_OK && getline(&line, &capacity, file) > 0) {
+    if (!number++) {
+      summary = of_suite(line);
+      state = wlm_alloc_zero(1, summary->state_size);
+      if (!state) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a summary"));
+      fputs(summary->heading, out);
+    }
+    status = summary->add(line, state, out);
+    if (status != WLM_OK) wlm_fail_in(status, "%s:%lld", path, (long long)number);
+  }
+  if (status == WLM_OK && summary) summary->finish(state, number, out);
+done:
+  fclose(file);
+  free(line);
+  wlm_free(state);
+  return status;
 }

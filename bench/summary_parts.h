@@ -1,8 +1,24 @@
-/* What every summary needs: reading back the lines of a results file, and geometric means with their extremes. */
+/* What a summary is, and what every one needs: reading back the lines of a results file, and geometric means with their
+ * extremes. */
 #ifndef WLM_BENCH_SUMMARY_PARTS_H
 #define WLM_BENCH_SUMMARY_PARTS_H
 
-#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/status.h"
+
+/* Of the results files of one suite. */
+typedef struct wlm_summary {
+  const char *suite;
+  const char *heading; /* of a Markdown table */
+  size_t state_size;   /* bytes, zero at first */
+  /* A line of the file to a row of the table. WLM_ERR_PARSE if it is none of this suite's. */
+  wlm_status (*add)(const char *line, void *state, FILE *out);
+  void (*finish)(const void *state, int64_t lines, FILE *out); /* what is said below the table */
+} wlm_summary;
+
+extern const wlm_summary wlm_summary_papers, wlm_summary_sampled;
 
 enum { WLM_CASE_NAME = 160 };
 
