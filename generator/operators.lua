@@ -7,7 +7,8 @@
 --   wlm_reduce(acc, x)       folds one message
 --   wlm_combine(acc, acc)    merges two partial results, the earlier one first
 --   wlm_finish(acc, degree)  once a row, after the last partial; degree = edges used
---   wlm_store(args, c, acc)  *c = alpha * acc + beta * *c; beta = 0 never reads *c
+--   wlm_store(args, c, column, result)  *c = alpha * result + beta * *c, once for each element, which is in that column;
+--                            beta = 0 never reads *c
 --   wlm_load_a(args, p), wlm_load_b(pointer), wlm_begin(args, row), wlm_column(args, p)
 --   WLM_USES_A, WLM_USES_B   0 where the message ignores that operand (then it is never read)
 --   wlm_kept(degree), wlm_sample_begin(args, row, degree), wlm_sample(k, degree, state), wlm_normalise(acc, kept, degree)
@@ -135,8 +136,8 @@ function operators.block(problem)
   local empty = problem.empty == "identity" and "acc" or reduction.empty or "acc"
   fn(out, "wlm_acc_t", "wlm_finish", "wlm_acc_t acc, long long degree",
     ("return degree == 0 ? %s : %s;"):format(empty, reduction.finish or "acc"))
-  fn(out, "void", "wlm_store", "const struct wlm_args *args, wlm_c_t *c, wlm_acc_t acc",
-    "wlm_acc_t value = (wlm_acc_t)args->alpha * acc; " ..
+  fn(out, "void", "wlm_store", "const struct wlm_args *args, wlm_c_t *c, long long column, wlm_acc_t result",
+    "(void)column; wlm_acc_t value = (wlm_acc_t)args->alpha * result; " ..
     "if (args->beta != 0) value += (wlm_acc_t)args->beta * (wlm_acc_t)*c; " ..
     ("*c = %s;"):format(dense.store))
   sampling(out, problem)

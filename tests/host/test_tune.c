@@ -118,7 +118,7 @@ static void add_family(const char *templates, const char *name, const char *stat
       "        acc = wlm_reduce(acc, wlm_message(wlm_load_a(args, p),\n"
       "          wlm_load_b((const wlm_b_t *)args->b + wlm_column(args, p) * args->ldb + j)));\n"
       "      %s\n"
-      "      wlm_store(args, (wlm_c_t *)args->c + row * args->ldc + j, wlm_finish(acc, degree));\n"
+      "      wlm_store(args, (wlm_c_t *)args->c + row * args->ldc + j, j, wlm_finish(acc, degree));\n"
       "    }\n"
       "}\n";
   char path[512], text[2048];
