@@ -1,0 +1,39 @@
+/* One product on one matrix, and who computes it quickest. */
+#ifndef WLM_BENCH_CONTEST_H
+#define WLM_BENCH_CONTEST_H
+
+#include "bench/case.h"
+#include "bench/entrant.h"
+#include "tuner/verify.h"
+
+/* Is not moved once created: the verifier knows where its operands are. */
+typedef struct wlm_contest {
+  wlm_context *context;
+  wlm_operands operands;
+  wlm_verifier *verifier;
+  int samples;        /* of every reported time */
+  int64_t candidates; /* how many were looked at */
+  wlm_text failures;  /* members of a JSON object, the variant and why it failed */
+} wlm_contest;
+
+/* The matrix is the case's own, or another on the same device. */
+wlm_status wlm_contest_create(const wlm_bench_case *bench, const wlm_matrix *matrix, const wlm_problem *problem,
+                              wlm_contest *contest);
+void wlm_contest_release(wlm_contest *contest); /* also of a zeroed one; entrants are released before */
+
+/* The quickest candidate that is right. Its time is not yet one to report. */
+wlm_status wlm_contest_winner(wlm_contest *contest, wlm_entrant *winner, double *max_rel_err);
+
+/* A variant by name, or (NULL) the dispatcher's choice; an entrant that is wrong has a failure. */
+void wlm_contest_enter(wlm_contest *contest, const char *variant, wlm_entrant *entrant, double *max_rel_err);
+/* Rivals over the contest's operands must compute the same product, or the comparison would mean nothing: the C of each
+ * against that of an entrant that was verified. One that does not has a failure. */
+wlm_status wlm_contest_check(const wlm_contest *contest, const wlm_entrant *verified, wlm_entrant *rivals, int count);
+
+void wlm_contest_note(wlm_contest *contest, const wlm_entrant *failed); /* among the failures */
+
+/* The times that are reported: side by side, with the same number of calls in every sample, so many that the quickest
+ * fills a millisecond. */
+wlm_status wlm_contest_time(wlm_device *device, wlm_entrant *entrants, int count, int samples, int64_t *calls);
+
+#endif
