@@ -30,7 +30,7 @@ int wlm_line_string(const char *line, const char *key, char out[WLM_CASE_NAME]) 
 
 static void keep(double value, double *extreme, char name[], const char *matrix, double n) {
   *extreme = value;
-  snprintf(name, WLM_CASE_NAME + 32, "%s, N = %.0f", matrix, n);
+  snprintf(name, WLM_CASE_NAME + 48, "%s, N = %.0f", matrix, n);
 }
 
 void wlm_figure_add(wlm_figure *figure, double value, const char *matrix, double n) {

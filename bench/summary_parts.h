@@ -18,7 +18,7 @@ typedef struct wlm_summary {
   void (*finish)(const void *state, int64_t lines, FILE *out); /* what is said below the table */
 } wlm_summary;
 
-extern const wlm_summary wlm_summary_papers, wlm_summary_sampled;
+extern const wlm_summary wlm_summary_core, wlm_summary_papers, wlm_summary_sampled;
 
 enum { WLM_CASE_NAME = 160 };
 
@@ -31,7 +31,7 @@ int wlm_line_string(const char *line, const char *key, char out[WLM_CASE_NAME]);
 typedef struct wlm_figure {
   double log_sum, least, greatest;
   int count;
-  char least_case[WLM_CASE_NAME + 32], greatest_case[WLM_CASE_NAME + 32]; /* "cora, N = 32" */
+  char least_case[WLM_CASE_NAME + 48], greatest_case[WLM_CASE_NAME + 48]; /* "cora, N = 32" */
 } wlm_figure;
 
 void wlm_figure_add(wlm_figure *figure, double value, const char *matrix,

@@ -16,6 +16,7 @@ struct state {
 
 static wlm_status add(const char *line, void *memory, FILE *out) {
   char matrix[WLM_CASE_NAME], strategy[WLM_CASE_NAME], variant[WLM_CASE_NAME], rival[WLM_CASE_NAME] = "-";
+  char name[WLM_CASE_NAME + 16];
   const double us = wlm_line_number(line, "us"), n = wlm_line_number(line, "n"), s = wlm_line_number(line, "s");
   const double kept = wlm_line_number(line, "kept_share");
   const double cusparse = wlm_line_number(line, "best_cusparse_us");
@@ -25,10 +26,11 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
       !wlm_line_string(line, "strategy", strategy) || !wlm_line_string(line, "variant", variant))
     return wlm_fail(WLM_ERR_PARSE, "is no line of suite sampled: matrix, n, strategy, s, us and variant are needed");
   wlm_line_string(line, "best_cusparse", rival);
+  snprintf(name, sizeof name, "%.150s, S = %.0f", matrix, s);
   for (int i = 0; i < STRATEGIES; i++) {
     if (strcmp(strategies[i], strategy)) continue;
-    wlm_figure_add(&state->strategies[i].cusparse, cusparse / us, matrix, n);
-    wlm_figure_add(&state->strategies[i].presampled, presampled / us, matrix, n);
+    wlm_figure_add(&state->strategies[i].cusparse, cusparse / us, name, n);
+    wlm_figure_add(&state->strategies[i].presampled, presampled / us, name, n);
   }
   fprintf(out, "| %s | %.0f | %s | %.0f | %.1f %% | %.1f | `%s` |", matrix, n, strategy, s, 100 * kept, us, variant);
   if (isfinite(cusparse))
