@@ -1,0 +1,31 @@
+/* The matrices and widths of a suite, bench/suites/NAME.txt. The build puts these files into the command, so that
+ * they are found without a checkout. "n" and numbers are the widths; "#" begins a comment; any other line is a matrix:
+ * the name of a synthetic one, or of a file in the folder of data. */
+#ifndef WLM_BENCH_SUITE_FILE_H
+#define WLM_BENCH_SUITE_FILE_H
+
+#include "common/status.h"
+
+enum { WLM_MAX_WIDTHS = 16, WLM_INPUT_PATH = 1024 };
+
+typedef struct wlm_suite_file {
+  char *text; /* what the names point into */
+  const char **names;
+  int count;
+  int64_t widths[WLM_MAX_WIDTHS];
+  int width_count;
+} wlm_suite_file;
+
+/* WLM_ERR_NOT_FOUND where the suite has no file, WLM_ERR_PARSE with the line of a file that is wrong. */
+wlm_status wlm_suite_file_read(const char *suite, wlm_suite_file *file);
+wlm_status wlm_suite_file_parse(const char *text, size_t size, const char *suite, wlm_suite_file *file);
+void wlm_suite_file_release(wlm_suite_file *file); /* also of a zeroed one */
+
+/* What to read for an input: a synthetic name (with a colon) or a .mtx or .mtx.gz file as it is; any other is
+ * DATA/NAME.mtx.gz or DATA/NAME/NAME.mtx.gz. WLM_ERR_NOT_FOUND tells the mend; `data` may be NULL. */
+wlm_status wlm_suite_input(const char *data, const char *input, char path[WLM_INPUT_PATH]);
+
+/* 1 where the text ends so and is longer. */
+int wlm_has_ending(const char *text, const char *ending);
+
+#endif

@@ -1,0 +1,130 @@
+/* Suite "core" in short: the cases as a Markdown table, then the ratios that matter. Every ratio is a time of
+ * somebody else over our own from the same line, that is, from the same run; a time that a line does not have (an
+ * algorithm that refused) takes no part. */
+#include <math.h>
+#include <string.h>
+
+#include "bench/core_case.h"
+
+typedef enum ratio { PLAIN, PREPARED, DEFAULT, GE_SPMM, CHOSEN, RATIOS } ratio;
+static const char *const ratio_texts[RATIOS] = {
+    "unprepared, over the best cuSPARSE way without preprocess",
+    "prepared, over the best cuSPARSE way of all, preprocess kept",
+    "unprepared, over cuSPARSE's default without preprocess",
+    "unprepared, over GE-SpMM as published",
+    "what the dispatcher chose, over the best unprepared",
+};
+
+enum { WORST = 5, MAX_CORA = 8 };
+
+struct state {
+  struct figure {
+    wlm_figure all;
+    int worst_count;
+    struct worst {
+      double value;
+      char name[WLM_CASE_NAME + 48];
+    } worst[WORST]; /* the worst first */
+  } figures[RATIOS];
+  struct cora {
+    double n, us, prepared_us, rival_us;
+  } cora[MAX_CORA];
+  int cora_count;
+  double reddit_gbs; /* of N = 128, 0 = not there */
+};
+
+/* The worst case is the least time of a rival, and the greatest of what we chose ourselves. */
+static int worse(ratio which, double a, double b) { return which == CHOSEN ? a > b : a < b; }
+
+static void count(struct figure *figure, ratio which, double value, const wlm_core_case *c) {
+  if (!(value > 0)) return;
+  wlm_figure_add(&figure->all, value, c->matrix, c->n);
+  int place = figure->worst_count;
+  while (place && worse(which, value, figure->worst[place - 1].value)) place--;
+  if (place == WORST) return;
+  figure->worst_count += figure->worst_count < WORST;
+  memmove(&figure->worst[place + 1], &figure->worst[place],
+          (size_t)(figure->worst_count - place - 1) * sizeof *figure->worst);
+  figure->worst[place].value = value;
+  snprintf(figure->worst[place].name, sizeof figure->worst[place].name, "%s, N = %.0f", c->matrix, c->n);
+}
+
+/* "-" stands for what a line does not have. */
+static void put_us(FILE *out, double us, const char *way) {
+  if (!isfinite(us))
+    fputs(" - |", out);
+  else if (way)
+    fprintf(out, " %.1f (%s) |", us, way);
+  else
+    fprintf(out, " %.1f |", us);
+}
+
+static void put_ratio(FILE *out, double ratio) {
+  if (isfinite(ratio))
+    fprintf(out, " %.2fx |", ratio);
+  else
+    fputs(" - |", out);
+}
+
+static wlm_status add(const char *line, void *memory, FILE *out) {
+  struct state *state = memory;
+  wlm_core_case c;
+  wlm_status status = wlm_core_case_read(line, &c);
+  if (status != WLM_OK) return status;
+  const double ratios[RATIOS] = {
+      [PLAIN] = c.plain_us / c.us,     [PREPARED] = c.best_us / c.prepared_us, [DEFAULT] = c.default_us / c.us,
+      [GE_SPMM] = c.ge_spmm_us / c.us, [CHOSEN] = c.chosen_us / c.us,
+  };
+  for (int i = 0; i < RATIOS; i++) count(&state->figures[i], i, ratios[i], &c);
+  if (!strcmp(c.matrix, "cora") && state->cora_count < MAX_CORA)
+    state->cora[state->cora_count++] = (struct cora){c.n, c.us, c.prepared_us, c.best_us};
+  if (!strcmp(c.matrix, "twin:reddit") && c.n == 128) state->reddit_gbs = c.gather_gbs;
+  fprintf(out, "| %s | %.0f | %.1f | `%s` | %.1f |", c.matrix, c.n, c.nnz / c.rows, c.variant, c.us);
+  put_us(out, c.plain_us, c.plain_way);
+  put_ratio(out, ratios[PLAIN]);
+  if (!strcmp(c.prepared_variant, c.variant))
+    fputs(" same |", out);
+  else
+    fprintf(out, " `%s` |", c.prepared_variant[0] ? c.prepared_variant : "-");
+  put_us(out, c.prepared_us, NULL);
+  put_us(out, c.best_us, c.best_way);
+  put_ratio(out, ratios[PREPARED]);
+  put_us(out, c.chosen_us, NULL);
+  put_us(out, c.ge_spmm_us, NULL);
+  fputc('\n', out);
+  return WLM_OK;
+}
+
+static void finish(const void *memory, int64_t cases, FILE *out) {
+  const struct state *state = memory;
+  fprintf(out, "\n%lld cases.\n\n| time of | cases | geometric mean | the worst |\n|---|---|---|---|\n",
+          (long long)cases);
+  for (int i = 0; i < RATIOS; i++) {
+    const struct figure *figure = &state->figures[i];
+    if (!figure->all.count) continue;
+    fprintf(out, "| %s | %d | %.2fx |", ratio_texts[i], figure->all.count, wlm_figure_mean(&figure->all));
+    for (int k = 0; k < figure->worst_count; k++)
+      fprintf(out, "%s %.2fx (%s)", k ? "," : "", figure->worst[k].value, figure->worst[k].name);
+    fputs(" |\n", out);
+  }
+  if (state->cora_count) fputs("\n| cora | unprepared us | prepared us | best cuSPARSE us |\n|---|---|---|---|\n", out);
+  for (int i = 0; i < state->cora_count; i++) {
+    const struct cora *cora = &state->cora[i];
+    fprintf(out, "| N = %.0f | %.2f |", cora->n, cora->us);
+    put_us(out, cora->prepared_us, NULL);
+    put_us(out, cora->rival_us, NULL);
+    fputc('\n', out);
+  }
+  if (state->reddit_gbs > 0)
+    fprintf(out, "\nGather bandwidth of twin:reddit at N = 128: %.2f TB/s.\n", state->reddit_gbs / 1e3);
+}
+
+const wlm_summary wlm_summary_core = {
+    "core",
+    "| matrix | N | nnz/row | unprepared | us | cuSPARSE, no preprocess | speed-up | prepared | us | cuSPARSE, all "
+    "ways "
+    "| speed-up | chosen | GE-SpMM |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+    sizeof(struct state),
+    add,
+    finish,
+};
