@@ -10,6 +10,7 @@
 #include "bench/host_rivals.h"
 #include "bench/results_file.h"
 #include "bench/rival_cusparse.h"
+#include "bench/tell.h"
 #include "tuner/timing.h"
 
 enum { OURS = 3 };
@@ -70,13 +71,6 @@ done:
 
 /* ---- telling ------------------------------------------------------------------------------------ */
 
-static void put_us(wlm_text *line, const char *name, const wlm_entrant *entrant) {
-  if (entrant && !entrant->failure)
-    wlm_text_printf(line, "\"%s\":%.3f", name, 1e6 * entrant->seconds);
-  else
-    wlm_text_printf(line, "\"%s\":null", name);
-}
-
 static void put_rivals(const struct arena *arena, wlm_text *line) {
   const char *before = "";
   const wlm_entrant *rivals = arena->entrants + arena->ours;
@@ -89,7 +83,7 @@ static void put_rivals(const struct arena *arena, wlm_text *line) {
   wlm_text_puts(line, "\"cusparse\":{");
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) {
     if (way) wlm_text_puts(line, ",");
-    put_us(line, wlm_cusparse_name(way), &rivals[way]);
+    wlm_tell_number(line, wlm_cusparse_name(way), 3, wlm_tell_us(&rivals[way]));
   }
   wlm_text_puts(line, "},\"cusparse_preprocess_us\":{");
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) {
@@ -120,15 +114,15 @@ static void write_line(const struct arena *arena, wlm_text *line) {
   wlm_results_begin(line, suite_name, arena->device->info.name, arena->bench->matrix);
   wlm_text_printf(line, "\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"n\":%lld,\"op\":\"sum\",\"type\":\"f32\",",
                   (long long)a->rows, (long long)a->cols, (long long)a->nnz, (long long)arena->bench->n);
-  put_us(line, "us", winner);
-  wlm_text_printf(line, ",\"spread\":%.4f,\"variant\":", winner->spread);
-  wlm_text_json_string(line, winner->name);
+  wlm_tell_number(line, "us", 3, wlm_tell_us(winner));
+  wlm_text_printf(line, ",\"spread\":%.4f,", winner->spread);
+  wlm_tell_string(line, "variant", winner->name);
   wlm_text_puts(line, ",");
-  put_us(line, "chosen_us", chosen);
-  wlm_text_puts(line, ",\"chosen_variant\":");
-  wlm_text_json_string(line, chosen->name);
+  wlm_tell_number(line, "chosen_us", 3, wlm_tell_us(chosen));
   wlm_text_puts(line, ",");
-  put_us(line, "ge_spmm_us", arena->ge < 0 ? NULL : &arena->entrants[arena->ge]);
+  wlm_tell_string(line, "chosen_variant", chosen->name);
+  wlm_text_puts(line, ",");
+  wlm_tell_number(line, "ge_spmm_us", 3, wlm_tell_us(arena->ge < 0 ? NULL : &arena->entrants[arena->ge]));
   wlm_text_puts(line, ",");
   put_rivals(arena, line);
   wlm_text_printf(line, "\"compulsory_gbs\":%.1f,\"gather_gbs\":%.1f,\"max_rel_err\":%.3g,",
@@ -143,30 +137,19 @@ static void write_line(const struct arena *arena, wlm_text *line) {
   wlm_text_puts(line, "}}\n");
 }
 
-static void put_cell(wlm_text *row, int width, double value) {
-  if (isfinite(value))
-    wlm_text_printf(row, " %*.2f", width, value);
-  else
-    wlm_text_printf(row, " %*s", width, "-");
-}
-
-static double microseconds(const wlm_entrant *entrant) {
-  return entrant && !entrant->failure ? 1e6 * entrant->seconds : NAN;
-}
-
 static void write_row(const struct arena *arena, wlm_text *row) {
   const wlm_entrant *winner = &arena->entrants[0], *rival = NULL;
   for (int i = arena->ours; i < arena->count; i++)
     if (!arena->entrants[i].failure && (!rival || arena->entrants[i].seconds < rival->seconds))
       rival = &arena->entrants[i];
   wlm_text_printf(row, "%-22.22s %4lld", arena->bench->matrix, (long long)arena->bench->n);
-  put_cell(row, 10, microseconds(winner));
+  wlm_tell_cell(row, 10, wlm_tell_us(winner));
   wlm_text_printf(row, " %6.1f%%  %-32.32s", 100 * winner->spread, winner->name);
-  put_cell(row, 9, microseconds(arena->ge < 0 ? NULL : &arena->entrants[arena->ge]));
-  put_cell(row, 9, microseconds(&arena->entrants[arena->chosen]));
-  put_cell(row, 9, microseconds(rival));
+  wlm_tell_cell(row, 9, wlm_tell_us(arena->ge < 0 ? NULL : &arena->entrants[arena->ge]));
+  wlm_tell_cell(row, 9, wlm_tell_us(&arena->entrants[arena->chosen]));
+  wlm_tell_cell(row, 9, wlm_tell_us(rival));
   wlm_text_printf(row, "  %-14s", rival ? rival->name : "-");
-  put_cell(row, 8, microseconds(rival) / microseconds(winner));
+  wlm_tell_cell(row, 8, wlm_tell_us(rival) / wlm_tell_us(winner));
   wlm_text_printf(row, "  %11.1e\n", arena->max_rel_err);
 }
 
