@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "bench/core.h"
+#include "bench/papers.h"
 #include "bench/plot.h"
 #include "bench/run.h"
+#include "bench/sampled.h"
 #include "bench/summary.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -19,7 +21,7 @@ struct options {
   int help;
 };
 
-static const wlm_bench_suite *const suites[] = {&wlm_suite_core};
+static const wlm_bench_suite *const suites[] = {&wlm_suite_core, &wlm_suite_papers, &wlm_suite_sampled};
 enum { SUITES = sizeof suites / sizeof *suites };
 
 static void print_help(FILE *to) {

@@ -1,7 +1,7 @@
 /* The matrix that is left of another when its rows are sampled beforehand: what a kernel without sampling is fed in
  * its place. */
-#ifndef WLM_BENCH_PRESAMPLE_H
-#define WLM_BENCH_PRESAMPLE_H
+#ifndef WLM_MATRIX_PRESAMPLE_H
+#define WLM_MATRIX_PRESAMPLE_H
 
 #include "matrix/csr.h"
 

@@ -1,4 +1,4 @@
-#include "bench/presample.h"
+#include "matrix/presample.h"
 
 #include "common/memory.h"
 #include "common/sampling.h"
