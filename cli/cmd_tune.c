@@ -72,8 +72,9 @@ static int by_time(const void *left, const void *right) {
 
 static void tell_candidates(wlm_report *report, const outcomes *o, const char *choice) {
   static const wlm_table_column columns[] = {
-      {NULL, " "},     {"variant", "variant"},   {"us", "us"},     {"spread", NULL},    {NULL, "spread"},
-      {"gbs", "GB/s"}, {"max_rel_err", "error"}, {"failed", NULL}, {"reason", "failed"}};
+      {NULL, " "},      {"variant", "variant"},       {"us", "us"},    {"spread", NULL},
+      {NULL, "spread"}, {"prepare_us", "prepare us"}, {"gbs", "GB/s"}, {"max_rel_err", "error"},
+      {"failed", NULL}, {"reason", "failed"}};
   wlm_table table;
   wlm_table_begin(&table, columns, sizeof columns / sizeof *columns);
   for (int64_t i = 0; i < o->count; i++) {
@@ -85,6 +86,7 @@ static void tell_candidates(wlm_report *report, const outcomes *o, const char *c
     wlm_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->seconds * 1e6);
     wlm_table_real(&table, "%g", r->failed ? NAN : r->spread);
     wlm_table_text(&table, r->failed ? "-" : spread);
+    wlm_table_real(&table, r->prepare_seconds > 0 ? "%.2f" : "", r->failed ? NAN : r->prepare_seconds * 1e6);
     wlm_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->gather_gbs);
     wlm_table_real(&table, isnan(r->max_rel_err) ? "-" : "%.1e", r->max_rel_err);
     wlm_table_flag(&table, r->failed);

@@ -81,6 +81,11 @@ static int parse_sample(wlm_cli_options *o, const char *value) {
   return parse_integer(width, 0, 8, 2304, &rest, &o->problem.sample_width);
 }
 
+static int parse_calls(wlm_cli_options *o, const char *value) {
+  const char *rest;
+  return parse_integer(value, 0, 1, INT64_MAX, &rest, &o->problem.expected_calls);
+}
+
 static int parse_seconds(wlm_cli_options *o, const char *value) {
   static const struct {
     const char *unit;
@@ -151,6 +156,8 @@ static const struct {
      "bucket, fastrand or fastrand_coprime, then a width from 8 to 2304, then perhaps none, kept or unbiased, "
      "bucket:64:kept",
      "use at most S edges of a row: bucket:64, fastrand:128:unbiased"},
+    {"calls", 0, "NUMBER", 0, parse_calls, "a number of 1 or more",
+     "executions to expect of one plan, which pay for preparing it (default: 1, nothing is prepared)"},
     {"budget", 0, "TIME", 0, parse_seconds, "a time above 0, 60s or 2m", "stop tuning after this time: 60s, 2m"},
     {"seed", 0, "NUMBER", 0, parse_seed, "a number from 0 to 18446744073709551615",
      "order of candidates and content of B (default: 1)"},

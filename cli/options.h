@@ -12,7 +12,7 @@ typedef struct wlm_cli_options {
   const char *device, *database;
   int64_t n[WLM_CLI_MAX_WIDTHS];
   int n_count;
-  wlm_problem problem; /* op, type and sampling; n is left to the command */
+  wlm_problem problem; /* op, type, sampling and expected calls; n is left to the command */
   double budget_seconds;
   uint64_t seed;
   int json, help;

@@ -9,6 +9,11 @@
  * WLM_CHOICE_MISSING there: being absent must not beat being second. What failed on any matrix of the bucket is out,
  * since a matrix not seen yet may be like that one.
  *
+ * Preparing is kept beside the cost, in the same unit, because what it is worth depends on how often a caller will
+ * execute: that is known when a plan is made, not here. So those that need none are ranked by themselves and stand
+ * first, and the best of them is what times are divided by in a bucket: what is prepared never changes how the others
+ * compare.
+ *
  * Ties: a candidate that is within the spread of the fastest, and within WLM_CHOICE_TIE of it, is as fast as anyone
  * can tell. Among these the smallest name wins, so that the choice does not flip with noise.
  *
@@ -49,12 +54,14 @@ static int compare_records(const void *left, const void *right) {
   ORDER_BY(COMPARE(!!b->failed, !!a->failed));
   ORDER_BY(compare_texts(b->source_hash, a->source_hash));
   ORDER_BY(COMPARE(a->time_ps, b->time_ps));
-  return COMPARE(a->spread_ps, b->spread_ps);
+  ORDER_BY(COMPARE(a->spread_ps, b->spread_ps));
+  return COMPARE(a->prepare_ps, b->prepare_ps);
 }
 
 static int compare_candidates(const void *left, const void *right) {
   const wlm_choice_candidate *a = left, *b = right;
   ORDER_BY(COMPARE(a->failed, b->failed));
+  ORDER_BY(COMPARE(a->prepare > 0, b->prepare > 0));
   ORDER_BY(COMPARE(a->cost, b->cost));
   return compare_texts(a->variant, b->variant);
 }
@@ -84,7 +91,8 @@ static int64_t median(int64_t *values, int64_t count) {
   return low + (high - low) / 2;
 }
 
-/* Sorts, counts and puts the winner first. Returns the cost of the fastest, 0 where none works. */
+/* Sorts, counts and puts the winner first. Returns the cost of the fastest that needs no preparing, or of the fastest
+ * where all do, 0 where none works. */
 static double rank(wlm_choice *choice, wlm_choice_candidate *candidates, int64_t total) {
   qsort(candidates, (size_t)total, sizeof *candidates, compare_candidates);
   choice->candidates = candidates;
@@ -94,8 +102,10 @@ static double rank(wlm_choice *choice, wlm_choice_candidate *candidates, int64_t
   if (!choice->count) return 0;
   double fastest = candidates[0].cost, limit = fastest + fmin(candidates[0].spread, WLM_CHOICE_TIE * fastest);
   int64_t winner = 0;
-  for (int64_t i = 1; i < choice->count && candidates[i].cost <= limit; i++)
+  for (int64_t i = 1; i < choice->count && candidates[i].cost <= limit; i++) {
+    if (!candidates[i].prepare != !candidates[0].prepare) break;
     if (compare_texts(candidates[i].variant, candidates[winner].variant) < 0) winner = i;
+  }
   wlm_choice_candidate first = candidates[winner];
   memmove(candidates + 1, candidates, (size_t)winner * sizeof *candidates);
   candidates[0] = first;
@@ -104,19 +114,22 @@ static double rank(wlm_choice *choice, wlm_choice_candidate *candidates, int64_t
 
 /* ---- matrices ---- */
 
-/* One variant's measurements on a matrix, newest first. `times` has room for two numbers a record. */
+/* One variant's measurements on a matrix, newest first. `times` has room for three numbers a record. */
 static wlm_choice_candidate candidate_of(const wlm_measurement_record **records, int64_t count, int64_t *times) {
   const wlm_measurement_record *newest = records[0];
-  wlm_choice_candidate candidate = {newest->variant, newest->source_hash, 0, 0, count, 1};
+  wlm_choice_candidate candidate = {
+      .variant = newest->variant, .source_hash = newest->source_hash, .count = count, .failed = 1};
   if (newest->failed) return candidate;
-  int64_t *spreads = times + count, used = 0;
+  int64_t *spreads = times + count, *prepares = spreads + count, used = 0;
   for (int64_t i = 0; i < count; i++) {
     if (records[i]->failed || compare_texts(records[i]->source_hash, newest->source_hash)) continue;
     times[used] = records[i]->time_ps;
-    spreads[used++] = records[i]->spread_ps;
+    spreads[used] = records[i]->spread_ps;
+    prepares[used++] = records[i]->prepare_ps;
   }
   candidate.cost = (double)median(times, used);
   candidate.spread = (double)median(spreads, used);
+  candidate.prepare = (double)median(prepares, used);
   candidate.count = used;
   candidate.failed = 0;
   return candidate;
@@ -133,7 +146,7 @@ static const wlm_stats *common_stats(const wlm_measurement_record **records, int
   return chosen;
 }
 
-/* `best` receives the fastest cost of each matrix. */
+/* `best` receives of each matrix what rank gives. */
 static void choose_on_matrices(const wlm_measurement_record **records, int64_t count, int64_t *times, double *best,
                                wlm_choices *out) {
   wlm_choice_candidate *next = out->matrix_candidates;
@@ -173,17 +186,19 @@ static int compare_entries(const void *left, const void *right) {
 
 /* One variant's entries on `matrices` matrices. */
 static wlm_choice_candidate score(const entry *entries, int64_t count, int64_t matrices) {
-  wlm_choice_candidate total = {entries[0].candidate->variant, NULL, 0, 0, count, 0};
-  double logs = (double)(matrices - count) * log(WLM_CHOICE_MISSING), spreads = 0;
+  wlm_choice_candidate total = {.variant = entries[0].candidate->variant, .count = count};
+  double logs = (double)(matrices - count) * log(WLM_CHOICE_MISSING), spreads = 0, prepares = 0;
   for (int64_t i = 0; i < count; i++) {
     total.failed |= entries[i].candidate->failed;
     if (total.failed) continue;
     logs += log(entries[i].candidate->cost / entries[i].best);
     spreads += entries[i].candidate->spread / entries[i].candidate->cost;
+    prepares += entries[i].candidate->prepare / entries[i].best;
   }
   if (total.failed) return total;
   total.cost = exp(logs / (double)matrices);
   total.spread = total.cost * spreads / (double)count;
+  total.prepare = prepares / (double)count;
   return total;
 }
 
@@ -222,7 +237,7 @@ wlm_status wlm_choices_make(const wlm_measurement_record *records, int64_t count
   static const char what[] = "choosing among measurements";
   WLM_TRY(wlm_alloc_array(count, sizeof *sorted, what, (void **)&sorted));
   WLM_TRY(wlm_alloc_array(count, sizeof *order, what, (void **)&order));
-  WLM_TRY(wlm_alloc_array(count, 2 * sizeof *times, what, (void **)&times));
+  WLM_TRY(wlm_alloc_array(count, 3 * sizeof *times, what, (void **)&times));
   WLM_TRY(wlm_alloc_array(count, sizeof *best, what, (void **)&best));
   WLM_TRY(wlm_alloc_array(count, sizeof *entries, what, (void **)&entries));
   WLM_TRY(wlm_alloc_array(count, sizeof *out.matrices, what, (void **)&out.matrices));

@@ -41,6 +41,7 @@ const wlm_field wlm_fields[WLM_FIELD_COUNT] = {
     {"time_ps", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(time_ps), 0, INT64_MAX,
      "a positive integer, or 0 where failed is true"},
     {"spread_ps", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(spread_ps), NOT_BELOW_0},
+    {"prepare_ps", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64_OR_NONE, AT(prepare_ps), NOT_BELOW_0},
     {"samples", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT, AT(samples), NOT_BELOW_0},
     {"calls_per_sample", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(calls_per_sample), NOT_BELOW_0},
     {"max_rel_err", WLM_TABLE_MEASUREMENT, WLM_FIELD_REAL_OR_NULL, AT(max_rel_err), 0, INT64_MAX,
@@ -59,8 +60,12 @@ const char *wlm_field_text(const wlm_field *field, const wlm_measurement_record 
   return text ? text : "";
 }
 
+static int is_wide(const wlm_field *field) {
+  return field->type == WLM_FIELD_INT64 || field->type == WLM_FIELD_INT64_OR_NONE;
+}
+
 int64_t wlm_field_integer(const wlm_field *field, const wlm_measurement_record *record) {
-  if (field->type == WLM_FIELD_INT64) return *(int64_t *)place(field, record);
+  if (is_wide(field)) return *(int64_t *)place(field, record);
   int value = *(int *)place(field, record);
   return field->type == WLM_FIELD_BOOL ? value != 0 : value;
 }
@@ -80,7 +85,7 @@ void wlm_field_set_text(const wlm_field *field, wlm_measurement_record *record, 
 }
 
 int wlm_field_set_integer(const wlm_field *field, wlm_measurement_record *record, int64_t value) {
-  if (field->type == WLM_FIELD_INT64) {
+  if (is_wide(field)) {
     *(int64_t *)place(field, record) = value;
     return 1;
   }

@@ -16,13 +16,14 @@ typedef enum wlm_field_table {
 } wlm_field_table;
 
 typedef enum wlm_field_type {
-  WLM_FIELD_TEXT,         /* char * */
-  WLM_FIELD_INT,          /* int */
-  WLM_FIELD_INT64,        /* int64_t */
-  WLM_FIELD_REAL,         /* double, finite */
-  WLM_FIELD_REAL_OR_NULL, /* double; null stands for not a number */
-  WLM_FIELD_BOOL,         /* int, false or true */
-  WLM_FIELD_HASH          /* uint64_t[2], as 32 hexadecimal digits */
+  WLM_FIELD_TEXT,          /* char * */
+  WLM_FIELD_INT,           /* int */
+  WLM_FIELD_INT64,         /* int64_t */
+  WLM_FIELD_INT64_OR_NONE, /* int64_t; 0 is left out of the line */
+  WLM_FIELD_REAL,          /* double, finite */
+  WLM_FIELD_REAL_OR_NULL,  /* double; null stands for not a number */
+  WLM_FIELD_BOOL,          /* int, false or true */
+  WLM_FIELD_HASH           /* uint64_t[2], as 32 hexadecimal digits */
 } wlm_field_type;
 
 typedef struct wlm_field {
@@ -34,7 +35,7 @@ typedef struct wlm_field {
   const char *must_be; /* the rule in words */
 } wlm_field;
 
-enum { WLM_FIELD_COUNT = 31 };
+enum { WLM_FIELD_COUNT = 32 };
 extern const wlm_field wlm_fields[WLM_FIELD_COUNT];
 
 /* Values by field. The caller knows the type; integers cover int, int64 and bool. */

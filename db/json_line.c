@@ -114,6 +114,7 @@ static wlm_status read_value(wlm_json_reader *reader, const char *line, const wl
     }
     case WLM_FIELD_INT:
     case WLM_FIELD_INT64:
+    case WLM_FIELD_INT64_OR_NONE:
       fits = integer && wlm_field_set_integer(field, record, sqlite3_column_int64(member, 2));
       break;
     case WLM_FIELD_BOOL:
@@ -164,7 +165,8 @@ static wlm_status read_members(wlm_json_reader *reader, const char *line, wlm_me
   }
   if (!id[0]) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "id is missing"));
   for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (!seen[i]) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "%s is missing", wlm_fields[i].key));
+    if (!seen[i] && wlm_fields[i].type != WLM_FIELD_INT64_OR_NONE)
+      WLM_TRY(wlm_fail(WLM_ERR_PARSE, "%s is missing", wlm_fields[i].key));
 done:
   release(member);
   return status;

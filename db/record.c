@@ -42,6 +42,7 @@ static int value_is_possible(const wlm_field *field, const wlm_measurement_recor
     }
     case WLM_FIELD_INT:
     case WLM_FIELD_INT64:
+    case WLM_FIELD_INT64_OR_NONE:
     case WLM_FIELD_BOOL: {
       int64_t value = wlm_field_integer(field, record);
       return value >= field->least && value <= field->most;
@@ -68,7 +69,8 @@ static const char *broken_rule(const wlm_measurement_record *r) {
     return "empty_rows <= rows_le_4 <= rows_le_16 <= rows must hold";
   if (s->nnz && !s->rows) return "nnz must be 0 where rows is 0";
   if (r->failed) {
-    if (r->time_ps || r->spread_ps) return "time_ps and spread_ps must be 0 where failed is true";
+    if (r->time_ps || r->spread_ps || r->prepare_ps)
+      return "time_ps, spread_ps and prepare_ps must be 0 where failed is true";
     return r->reason && *r->reason ? NULL : "reason must be a string that is not empty where failed is true";
   }
   if (!r->time_ps) return "time_ps must be a positive integer";
@@ -94,7 +96,8 @@ static void put_value(const wlm_field *field, const wlm_measurement_record *reco
   switch (field->type) {
     case WLM_FIELD_TEXT: wlm_text_json_string(out, wlm_field_text(field, record)); break;
     case WLM_FIELD_INT:
-    case WLM_FIELD_INT64: wlm_text_printf(out, "%lld", (long long)wlm_field_integer(field, record)); break;
+    case WLM_FIELD_INT64:
+    case WLM_FIELD_INT64_OR_NONE: wlm_text_printf(out, "%lld", (long long)wlm_field_integer(field, record)); break;
     case WLM_FIELD_BOOL: wlm_text_puts(out, wlm_field_integer(field, record) ? "true" : "false"); break;
     case WLM_FIELD_REAL:
     case WLM_FIELD_REAL_OR_NULL: {
@@ -113,9 +116,11 @@ static void put_value(const wlm_field *field, const wlm_measurement_record *reco
 /* The members of one table, or of all, each after a comma. */
 static void put_members(const wlm_measurement_record *record, wlm_field_table table, wlm_text *out) {
   for (int i = 0; i < WLM_FIELD_COUNT; i++) {
-    if (table != WLM_TABLE_COUNT && wlm_fields[i].table != table) continue;
-    wlm_text_printf(out, ",\"%s\":", wlm_fields[i].key);
-    put_value(&wlm_fields[i], record, out);
+    const wlm_field *field = &wlm_fields[i];
+    if (table != WLM_TABLE_COUNT && field->table != table) continue;
+    if (field->type == WLM_FIELD_INT64_OR_NONE && !wlm_field_integer(field, record)) continue;
+    wlm_text_printf(out, ",\"%s\":", field->key);
+    put_value(field, record, out);
   }
 }
 

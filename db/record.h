@@ -6,7 +6,8 @@
  * and variants have ids of their own, made the same way from their part of the line.
  *
  * The canonical line is one flat JSON object with exactly the keys of db/fields.h in that order, no
- * spaces, integers in decimal and reals in the fewest of 15 to 17 digits that give the same double. */
+ * spaces, integers in decimal and reals in the fewest of 15 to 17 digits that give the same double. A field that
+ * came later is left out where it is 0, so that the lines and ids from before it stay what they were. */
 #ifndef WLM_DB_RECORD_H
 #define WLM_DB_RECORD_H
 
@@ -33,6 +34,7 @@ typedef struct wlm_measurement_record {
   char *driver;
   char *clock;                /* free text on clocks and the state of the L2, "hot" */
   int64_t time_ps, spread_ps; /* median and interquartile range of one call; both 0 where it failed */
+  int64_t prepare_ps;         /* preparing the plan, once; 0 = it needs none, or failed */
   int samples;
   int64_t calls_per_sample;
   double max_rel_err; /* not a number where unknown, allowed only where it failed */

@@ -82,6 +82,12 @@ static const char tuned_1[] =
     "PRAGMA application_id = 0x574c4d74;" /* WLMt */
     "PRAGMA user_version = 1;";
 
+/* What was measured before there was anything to prepare needed none. */
+static const char tuned_2[] =
+    "ALTER TABLE measurement ADD COLUMN prepare_ps INTEGER NOT NULL DEFAULT 0"
+    "  CHECK (prepare_ps >= 0 AND (failed = 0 OR prepare_ps = 0));"
+    "PRAGMA user_version = 2;";
+
 static const char kernels_1[] =
     "CREATE TABLE kernel ("
     "  key TEXT PRIMARY KEY NOT NULL,"
@@ -91,7 +97,7 @@ static const char kernels_1[] =
     "PRAGMA application_id = 0x574c4d6b;" /* WLMk */
     "PRAGMA user_version = 1;";
 
-static const char *const tuned_steps[] = {tuned_1};
+static const char *const tuned_steps[] = {tuned_1, tuned_2};
 static const char *const kernels_steps[] = {kernels_1};
 
 #define STEP_COUNT(steps) (int)(sizeof(steps) / sizeof *(steps))

@@ -14,9 +14,9 @@ static const char *const insert_sql[WLM_TABLE_COUNT] = {
     "INSERT INTO matrix (id, name, fingerprint, rows, cols, nnz, longest, empty_rows, rows_le_4, rows_le_16, cv,"
     " top_share) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (id) DO NOTHING",
     "INSERT INTO variant (id, name, source_hash) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING",
-    "INSERT INTO measurement (id, problem, n, compiler, driver, clock, time_ps, spread_ps, samples, calls_per_sample,"
-    " max_rel_err, failed, reason, made_at, device, matrix, variant)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"
+    "INSERT INTO measurement (id, problem, n, compiler, driver, clock, time_ps, spread_ps, prepare_ps, samples,"
+    " calls_per_sample, max_rel_err, failed, reason, made_at, device, matrix, variant)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)"
     " ON CONFLICT (id) DO NOTHING"};
 
 /* All fields in the order of wlm_fields, then the ids and the class. ?1 is a device class or NULL. Left joins, so that
@@ -25,8 +25,8 @@ static const char select_sql[] =
     "SELECT d.kind, d.arch, d.name, d.processors, d.memory_bytes,"
     " x.name, x.fingerprint, x.rows, x.cols, x.nnz, x.longest, x.empty_rows, x.rows_le_4, x.rows_le_16, x.cv,"
     " x.top_share, v.name, v.source_hash,"
-    " m.problem, m.n, m.compiler, m.driver, m.clock, m.time_ps, m.spread_ps, m.samples, m.calls_per_sample,"
-    " m.max_rel_err, m.failed, m.reason, m.made_at,"
+    " m.problem, m.n, m.compiler, m.driver, m.clock, m.time_ps, m.spread_ps, m.prepare_ps, m.samples,"
+    " m.calls_per_sample, m.max_rel_err, m.failed, m.reason, m.made_at,"
     " m.id, d.id, x.id, v.id, d.class"
     " FROM measurement m LEFT JOIN device d ON d.id = m.device LEFT JOIN matrix x ON x.id = m.matrix"
     " LEFT JOIN variant v ON v.id = m.variant WHERE ?1 IS NULL OR d.class = ?1 ORDER BY m.id";
@@ -71,6 +71,7 @@ static void bind_field(sqlite3_stmt *statement, int index, const wlm_field *fiel
     case WLM_FIELD_TEXT: wlm_sqlite_bind_text(statement, index, wlm_field_text(field, record)); break;
     case WLM_FIELD_INT:
     case WLM_FIELD_INT64:
+    case WLM_FIELD_INT64_OR_NONE:
     case WLM_FIELD_BOOL: sqlite3_bind_int64(statement, index, wlm_field_integer(field, record)); break;
     case WLM_FIELD_REAL:
     case WLM_FIELD_REAL_OR_NULL:
@@ -150,6 +151,7 @@ static int read_row(sqlite3_stmt *row, wlm_measurement_record *record) {
       case WLM_FIELD_TEXT: wlm_field_set_text(field, record, (char *)column_text(row, i)); break;
       case WLM_FIELD_INT:
       case WLM_FIELD_INT64:
+      case WLM_FIELD_INT64_OR_NONE:
       case WLM_FIELD_BOOL: fits &= wlm_field_set_integer(field, record, sqlite3_column_int64(row, i)); break;
       case WLM_FIELD_REAL:
       case WLM_FIELD_REAL_OR_NULL: {

@@ -32,12 +32,11 @@ static wlm_status add_case(wlm_snapshot *snapshot, const wlm_choice *choice) {
   wlm_case c = {.exact = choice->stats != NULL, .bucket = choice->bucket, .problem = choice->problem, .n = choice->n};
   if (choice->stats) memcpy(c.fingerprint, choice->stats->fingerprint, sizeof c.fingerprint);
   c.matrices = choice->matrices;
+  const double unit = choice->stats ? 1e-12 : 1; /* picoseconds to seconds; relative times have none */
   wlm_status status = wlm_snapshot_add_case(snapshot, &c);
   for (int64_t i = 0; i < choice->count && status == WLM_OK; i++) {
     const wlm_choice_candidate *candidate = &choice->candidates[i];
-    double seconds = choice->stats ? candidate->cost * 1e-12 : 0;
-    status =
-        wlm_snapshot_add_ranked(snapshot, candidate->variant, seconds, candidate->cost / choice->candidates[0].cost);
+    status = wlm_snapshot_add_ranked(snapshot, candidate->variant, candidate->cost * unit, candidate->prepare * unit);
   }
   return status;
 }

@@ -12,19 +12,23 @@ typedef struct candidate_check {
   const wlm_spec *spec;
 } candidate_check;
 
-static int usable(void *user, const char *variant) {
+/* Asks the family itself whether it prepares: what was stored may be older than the template. */
+static int usable(void *user, const char *variant, int may_prepare) {
   const candidate_check *check = user;
+  wlm_generator *generator = check->context->generator;
+  const wlm_limits *limits = &check->context->device->info.limits;
   wlm_text reason = {0};
-  wlm_status status = wlm_generator_refusal(check->context->generator, variant, check->spec,
-                                            &check->context->device->info.limits, &reason);
+  int prepares = 0;
+  wlm_status status = wlm_generator_refusal(generator, variant, check->spec, limits, &reason);
   int yes = status == WLM_OK && reason.size == 0;
   wlm_text_release(&reason);
-  return yes;
+  if (!yes || may_prepare) return yes;
+  return wlm_generator_prepares(generator, variant, check->spec, limits, &prepares) == WLM_OK && !prepares;
 }
 
 static wlm_status choose(wlm_context *context, wlm_plan *plan, const wlm_spec *spec, const char *variant) {
   if (variant) {
-    plan->decision = (wlm_decision){.step = WLM_STEP_NAMED};
+    plan->decision = (wlm_decision){.step = WLM_STEP_NAMED, .calls = spec->problem.expected_calls};
     snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", variant);
     return WLM_OK;
   }
@@ -48,7 +52,7 @@ static wlm_status load(wlm_context *context, wlm_plan *plan, const wlm_spec *spe
   wlm_log(WLM_LOG_WARNING, "falling back to the built-in kernel: %s", reason ? reason : "");
   wlm_program_release(program);
   if (wlm_context_load_builtin(context, spec, program, kernels) == WLM_OK) {
-    plan->decision = (wlm_decision){.step = WLM_STEP_BUILTIN};
+    plan->decision = (wlm_decision){.step = WLM_STEP_BUILTIN, .calls = spec->problem.expected_calls};
     snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", program->variant);
     status = WLM_OK;
   } else if (reason) {

@@ -110,14 +110,22 @@ void wlm_operands_release(wlm_operands *operands) {
   *operands = (wlm_operands){0};
 }
 
+wlm_status wlm_operands_prepare(const wlm_operands *operands, wlm_plan *plan, void *stream) {
+  return wlm_plan_prepare(plan, operands->prepared.memory, stream);
+}
+
 wlm_status wlm_operands_bind(wlm_operands *operands, wlm_plan *plan) {
   wlm_status status;
-  WLM_TRY(buffer_reserve(operands->device, &operands->workspace, wlm_plan_workspace_size(plan)));
-  WLM_TRY(buffer_reserve(operands->device, &operands->prepared, wlm_plan_prepared_size(plan)));
-  if (wlm_plan_prepared_size(plan)) {
-    WLM_TRY(wlm_plan_prepare(plan, operands->prepared.memory, NULL));
-    WLM_TRY(operands->device->ops->synchronize(operands->device, NULL));
-  }
+  wlm_device *device = operands->device;
+  const size_t prepared = wlm_plan_prepared_size(plan);
+  WLM_TRY(buffer_reserve(device, &operands->workspace, wlm_plan_workspace_size(plan)));
+  WLM_TRY(buffer_reserve(device, &operands->prepared, prepared));
+  if (!prepared) goto done;
+  WLM_TRY(device->ops->fill(device, operands->prepared.memory, 0xFF, prepared));
+  WLM_TRY(device->ops->synchronize(device, NULL));
+  status = wlm_operands_prepare(operands, plan, NULL);
+  if (status == WLM_OK) status = device->ops->synchronize(device, NULL);
+  if (status != WLM_OK) wlm_fail_in(status, "preparing");
 done:
   return status;
 }

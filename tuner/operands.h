@@ -28,8 +28,10 @@ wlm_status wlm_operands_create(wlm_context *context, const wlm_matrix *matrix, c
                                uint64_t seed, wlm_operands *operands);
 void wlm_operands_release(wlm_operands *operands); /* also of a zeroed one */
 
-/* Workspace and prepared memory for this plan, which is prepared as well. Holds until the next bind. */
+/* Workspace and prepared memory for this plan, which is prepared as well, over NaN. Holds until the next bind. */
 wlm_status wlm_operands_bind(wlm_operands *operands, wlm_plan *plan);
+/* Enqueues the preparing of the plan that was bound. */
+wlm_status wlm_operands_prepare(const wlm_operands *operands, wlm_plan *plan, void *stream);
 /* NaN, or what the problem reads, into C and NaN into the workspace: a result that is right then was written. */
 wlm_status wlm_operands_poison(wlm_operands *operands);
 /* Enqueues one call of the plan that was bound. */

@@ -14,7 +14,7 @@
 
 #include "common/memory.h"
 
-enum { MAX_CALLS = 4096, MAX_WARM_UPS = 20 };
+enum { MAX_CALLS = 4096, MAX_WARM_UPS = 20, PREPARE_SAMPLES = 5 };
 static const double max_warm_up_seconds = 0.5, steady = 0.02;
 
 static int compare(const void *left, const void *right) {
@@ -108,6 +108,24 @@ static wlm_status enqueue_plan(void *user, void *stream) {
 wlm_status wlm_time_plan(const wlm_operands *operands, const wlm_plan *plan, const wlm_timing_options *options,
                          wlm_timing *timing) {
   return wlm_time_calls(operands->device, enqueue_plan, &(bound_plan){operands, plan}, options, timing);
+}
+
+typedef struct unprepared_plan {
+  const wlm_operands *operands;
+  wlm_plan *plan;
+} unprepared_plan;
+
+static wlm_status enqueue_preparing(void *user, void *stream) {
+  const unprepared_plan *bound = user;
+  return wlm_operands_prepare(bound->operands, bound->plan, stream);
+}
+
+wlm_status wlm_time_prepare(const wlm_operands *operands, wlm_plan *plan, double min_sample_seconds,
+                            wlm_timing *timing) {
+  const wlm_timing_options options = {.min_sample_seconds = min_sample_seconds, .samples = PREPARE_SAMPLES};
+  *timing = (wlm_timing){0};
+  if (!wlm_plan_prepared_size(plan)) return WLM_OK;
+  return wlm_time_calls(operands->device, enqueue_preparing, &(unprepared_plan){operands, plan}, &options, timing);
 }
 
 double wlm_gather_gbs(const wlm_spec *spec, int64_t rows, int64_t edges, double seconds) {

@@ -25,6 +25,11 @@ wlm_status wlm_time_calls(wlm_device *device, wlm_status (*enqueue)(void *user, 
 wlm_status wlm_time_plan(const wlm_operands *operands, const wlm_plan *plan, const wlm_timing_options *options,
                          wlm_timing *timing);
 
+/* Times the preparing of the plan that is bound to the operands, and leaves it prepared; all 0 for one that needs
+ * none. A few samples do: it is paid once. */
+wlm_status wlm_time_prepare(const wlm_operands *operands, wlm_plan *plan, double min_sample_seconds,
+                            wlm_timing *timing);
+
 /* Median and quartiles by linear interpolation; sorts `seconds`, which are not fewer than one. */
 void wlm_timing_summarise(double *seconds, int count, double *median, double *spread);
 

@@ -30,7 +30,7 @@ typedef struct tuning {
   wlm_compile_job *jobs;
   int64_t done;
   int cancelled;        /* progress said so, which it need not repeat */
-  double started, best; /* seconds; best = of one call, 0 = none yet */
+  double started, best; /* seconds; best = of one call of what needs no preparing, 0 = none yet */
 } tuning;
 
 static wlm_status check_options(const wlm_tune_options *o) {
@@ -109,15 +109,23 @@ static int out_of_budget(const tuning *t) {
 
 static int compile_tick(void *user) { return report(user, NULL) != WLM_OK || out_of_budget(user); }
 
-/* Checked before it is timed: a wrong kernel never gets a time. */
-static wlm_status check_and_time(tuning *t, const char *variant, wlm_timing *timing, double *max_rel_err) {
+/* What came out of one candidate. */
+typedef struct outcome {
+  wlm_timing call, preparing;
+  double max_rel_err;
+} outcome;
+
+/* Checked before it is timed: a wrong kernel never gets a time. The preparing is timed whatever the problem's
+ * expected_calls are: what is measured serves every caller, and choosing weighs it. */
+static wlm_status check_and_time(tuning *t, const char *variant, outcome *out) {
   wlm_status status;
   wlm_plan *plan = NULL;
   const wlm_timing_options options = {t->options->min_sample_seconds, t->options->samples, hopeless * t->best};
   WLM_TRY(wlm_plan_create_variant(t->context, t->matrix, t->problem, variant, &plan));
   WLM_TRY(wlm_operands_bind(&t->operands, plan));
-  WLM_TRY(wlm_verify(t->verifier, plan, max_rel_err));
-  WLM_TRY(wlm_time_plan(&t->operands, plan, &options, timing));
+  WLM_TRY(wlm_verify(t->verifier, plan, &out->max_rel_err));
+  WLM_TRY(wlm_time_plan(&t->operands, plan, &options, &out->call));
+  WLM_TRY(wlm_time_prepare(&t->operands, plan, t->options->min_sample_seconds, &out->preparing));
 done:
   wlm_plan_destroy(plan);
   return status;
@@ -143,8 +151,12 @@ static wlm_measurement_record record_of(const tuning *t, const wlm_compile_job *
   return record;
 }
 
-static void record_time(wlm_measurement_record *record, const wlm_timing *timing) {
-  record->time_ps = timing->median > 1e-12 ? (int64_t)(timing->median * 1e12 + 0.5) : 1;
+static int64_t picoseconds(double seconds) { return seconds > 1e-12 ? (int64_t)(seconds * 1e12 + 0.5) : 1; }
+
+static void record_times(wlm_measurement_record *record, const outcome *out) {
+  const wlm_timing *timing = &out->call;
+  record->time_ps = picoseconds(timing->median);
+  record->prepare_ps = out->preparing.samples ? picoseconds(out->preparing.median) : 0;
   record->spread_ps = (int64_t)(timing->median * timing->spread * 1e12 + 0.5);
   record->samples = timing->samples;
   record->calls_per_sample = timing->calls;
@@ -153,32 +165,33 @@ static void record_time(wlm_measurement_record *record, const wlm_timing *timing
 /* One candidate from its compiled form to the disk and the caller. */
 static wlm_status measure(tuning *t, const wlm_compile_job *job) {
   char problem_key[WLM_SPEC_KEY];
-  wlm_timing timing = {0};
+  outcome out = {.max_rel_err = NAN};
   wlm_text reason = {0};
-  double max_rel_err = NAN;
   wlm_status status = job->status;
   if (status == WLM_OK)
-    status = check_and_time(t, job->variant, &timing, &max_rel_err);
+    status = check_and_time(t, job->variant, &out);
   else
     wlm_fail(status, "%s", job->detail ? job->detail : "");
   wlm_measurement_record record = record_of(t, job, problem_key);
-  if (isfinite(max_rel_err)) record.max_rel_err = max_rel_err;
+  if (isfinite(out.max_rel_err)) record.max_rel_err = out.max_rel_err;
   record.failed = status != WLM_OK;
   if (record.failed) {
     wlm_text_printf(&reason, "%s: %s", wlm_status_message(status), wlm_error_detail());
     record.reason = reason.data;
+    out.call = (wlm_timing){0}; /* timed, perhaps, before its preparing failed */
   } else {
-    record_time(&record, &timing);
-    if (t->best == 0 || timing.median < t->best) t->best = timing.median;
+    record_times(&record, &out);
+    if (!record.prepare_ps && (t->best == 0 || out.call.median < t->best)) t->best = out.call.median;
   }
   const wlm_candidate_result result = {
       .variant = job->variant,
       .failed = record.failed,
       .reason = reason.data,
-      .seconds = timing.median,
-      .spread = timing.spread,
-      .gather_gbs = wlm_gather_gbs(&t->operands.spec, t->operands.a.rows, t->operands.edges, timing.median),
-      .max_rel_err = max_rel_err,
+      .seconds = out.call.median,
+      .spread = out.call.spread,
+      .gather_gbs = wlm_gather_gbs(&t->operands.spec, t->operands.a.rows, t->operands.edges, out.call.median),
+      .max_rel_err = out.max_rel_err,
+      .prepare_seconds = record.prepare_ps ? out.preparing.median : 0,
   };
   WLM_TRY(wlm_store_put(t->store, &record, 1));
   t->done++;

@@ -145,12 +145,14 @@ typedef struct wlm_problem {
   int want_arg;        /* also give the winning position of max or min */
   wlm_sample sample;   /* part of the problem, never tuned behind the caller's back */
   wlm_sample_norm sample_norm;
-  int64_t sample_width;   /* S, 8..2304 */
-  uint64_t seed;          /* sampling: 0 as published, otherwise adds hash(seed, row) mod d */
-  int deterministic;      /* only candidates that give the same bits every time */
-  int64_t expected_calls; /* reuse the caller declares; 1 = none. No effect yet: no family prepares anything */
-  const char *custom;     /* expressions of a user-defined operator (reduce = WLM_CUSTOM) */
-  const void *bias;       /* epilogue: n values added to every row; NULL = none */
+  int64_t sample_width; /* S, 8..2304 */
+  uint64_t seed;        /* sampling: 0 as published, otherwise adds hash(seed, row) mod d */
+  int deterministic;    /* only candidates that give the same bits every time */
+  /* How often a plan will be executed, as far as the caller knows; 1 = no reuse, and then no plan needs preparing. From
+   * 2 on the choice is the kernel with the least time + preparing / expected_calls; never part of what is tuned. */
+  int64_t expected_calls;
+  const char *custom; /* expressions of a user-defined operator (reduce = WLM_CUSTOM) */
+  const void *bias;   /* epilogue: n values added to every row; NULL = none */
 } wlm_problem;
 #define WLM_PROBLEM_INIT                                                                                            \
   {                                                                                                                 \
@@ -237,27 +239,31 @@ WLM_API const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix);
  * WLM_ERR_NOT_FOUND (neither tuned nor covered by a rule on this device), WLM_ERR_OVERFLOW. */
 WLM_API wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                    wlm_plan **plan);
-/* The same with a kernel named by hand, "row_crc/cf=2,rows=4". WLM_ERR_INVALID_ARGUMENT if it is no candidate. */
+/* The same with a kernel named by hand, "row_crc/cf=2,rows=4"; it may be one that must be prepared, whatever
+ * expected_calls is. WLM_ERR_INVALID_ARGUMENT if it is no candidate. */
 WLM_API wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                            const char *variant, wlm_plan **plan);
 WLM_API void wlm_plan_destroy(wlm_plan *plan);
 WLM_API const char *wlm_plan_variant(const wlm_plan *plan);
-/* Bytes of device memory; 256-byte aligned buffers are expected. 0 = pass NULL. */
+/* Bytes of device memory; 256-byte aligned buffers are expected. 0 = pass NULL. A prepared size above 0 says that the
+ * plan must be prepared before it is executed. */
 WLM_API size_t wlm_plan_prepared_size(const wlm_plan *plan);
 WLM_API size_t wlm_plan_workspace_size(const wlm_plan *plan);
-/* Fills `prepared`, which stays the caller's and must outlive the plan's executes. Only plans with a prepared size need
- * it. */
+/* Enqueues on the stream what fills `prepared`, which stays the caller's and must outlive the plan's executes. It reads
+ * the pattern of A, never its values, so these may change afterwards. No malloc, sync or JIT; executes on other streams
+ * must wait for it. Success and nothing to do for a plan without a prepared size. Not while the plan is executed. */
 WLM_API wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream);
 /* Enqueues C = alpha * op(A, B) + beta * C on the stream. No malloc, sync, getenv, file access or JIT;
  * can be captured in a CUDA graph; one plan may run concurrently with distinct workspaces.
  * A plan with no rows or no columns is success without a launch.
  * Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_NOT_READY, WLM_ERR_DEVICE. */
 WLM_API wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c, void *workspace, void *stream);
-/* Why this kernel: the step that decided, the distance, the runners-up. json = 0 for text. Free with wlm_string_free.
- */
+/* Why this kernel: the step that decided, the distance, the runners-up with what their preparing costs and from how
+ * many calls it pays, and whether the plan has been prepared. json = 0 for text. Free with wlm_string_free. */
 WLM_API wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **text);
 
-/* One call for one product: matrix, plan and workspace are made and released inside. Blocking. */
+/* One call for one product: matrix, plan and workspace are made and released inside; expected_calls counts as 1.
+ * Blocking. */
 WLM_API wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem, const void *b,
                             void *c, void *stream);
 
@@ -272,7 +278,8 @@ typedef struct wlm_candidate_result {
   /* bytes if nothing of B is found in cache, in 1e9 a second: edges * (n * dense + colind + value) + rows * (n * dense
    * + rowptr) */
   double gather_gbs;
-  double max_rel_err; /* against float64, relative to sum |a b| */
+  double max_rel_err;     /* against float64, relative to sum |a b| */
+  double prepare_seconds; /* of preparing its plan once; 0 = it needs none */
 } wlm_candidate_result;
 
 typedef struct wlm_tune_options {

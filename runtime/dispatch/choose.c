@@ -1,7 +1,12 @@
 /* Choosing goes from the most to the least that is known: this very matrix; the nearest bucket of matrices
  * that were tuned for the same operator and types; a table of rules. Each step hands over a ranked list and
  * the first candidate that is valid for the problem at hand wins, because a variant that was best for one N
- * need not exist for another. */
+ * need not exist for another.
+ *
+ * Preparing is paid once and shared by the calls that the caller expects, so a candidate's price is its time + its
+ * preparing / calls, and the list is ranked by that: those that need no preparing keep the order of the measurements
+ * (which settles ties), and each of the others comes before the first of them that it beats. For a single call what
+ * must be prepared is never chosen, whatever its price: a caller who declares no reuse need not know of preparing. */
 #include "runtime/dispatch/choose.h"
 
 #include <math.h>
@@ -26,76 +31,165 @@ double wlm_bucket_distance(const wlm_bucket *a, int64_t a_n, const wlm_bucket *b
 
 static void copy_name(char *to, size_t capacity, const char *from) { snprintf(to, capacity, "%s", from); }
 
-/* Index of the first usable candidate of a case, -1 where there is none. */
-static int64_t first_usable(const wlm_snapshot *s, const wlm_case *c, int (*usable)(void *, const char *), void *user) {
-  for (int64_t i = 0; i < c->count; i++)
-    if (usable(user, s->ranked[c->first + i].variant)) return i;
-  return -1;
+/* ---- the candidates of a case, ranked for so many calls ------------------------------------------- */
+
+typedef struct ranking {
+  const wlm_case *c;
+  const wlm_ranked *begin, *end;
+  int64_t calls;
+  const wlm_ranked *plain;    /* the next that needs no preparing */
+  const wlm_ranked *prepared; /* the last given that does; NULL = none yet */
+} ranking;
+
+static ranking ranking_of(const wlm_snapshot *s, const wlm_case *c, int64_t calls) {
+  const wlm_ranked *begin = s->ranked + c->first;
+  return (ranking){c, begin, begin + c->count, calls, begin, NULL};
 }
 
-static void decide(const wlm_snapshot *s, const wlm_case *c, int64_t index, wlm_step step, double distance,
-                   wlm_decision *choice) {
+static double price(const ranking *r, const wlm_ranked *candidate) {
+  return candidate->cost + candidate->prepare / (double)r->calls;
+}
+
+/* Equal prices keep the order of the case. */
+static int is_before(const ranking *r, const wlm_ranked *a, const wlm_ranked *b) {
+  double left = price(r, a), right = price(r, b);
+  return left < right || (left == right && a < b);
+}
+
+/* From the best to the worst; NULL behind the last. */
+static const wlm_ranked *next_ranked(ranking *r) {
+  const wlm_ranked *best = NULL;
+  while (r->plain < r->end && r->plain->prepare > 0) r->plain++;
+  for (const wlm_ranked *i = r->begin; i < r->end; i++)
+    if (i->prepare > 0 && (!r->prepared || is_before(r, r->prepared, i)) && (!best || is_before(r, i, best))) best = i;
+  if (best && (r->plain == r->end || price(r, best) < price(r, r->plain))) return r->prepared = best;
+  return r->plain < r->end ? r->plain++ : NULL;
+}
+
+/* Who asks, and what may be chosen. */
+typedef struct question {
+  const wlm_snapshot *snapshot;
+  const wlm_stats *stats;
+  const char *key;
+  int64_t n, calls;
+  wlm_usable_fn usable;
+  void *user;
+} question;
+
+static int may_prepare(const question *q) { return q->calls > 1; }
+
+/* The first that may be chosen; NULL where none may. *refused counts those before it that are not valid. */
+static const wlm_ranked *first_usable(const question *q, const wlm_case *c, int *refused) {
+  ranking r = ranking_of(q->snapshot, c, q->calls);
+  *refused = 0;
+  for (const wlm_ranked *candidate; (candidate = next_ranked(&r));) {
+    if (candidate->prepare > 0 && !may_prepare(q)) continue;
+    if (q->usable(q->user, candidate->variant, may_prepare(q))) return candidate;
+    ++*refused;
+  }
+  return NULL;
+}
+
+/* ---- what explain tells ------------------------------------------------------------------------------ */
+
+/* The best usable one that needs no preparing. */
+static const wlm_ranked *best_plain(const question *q, const ranking *r) {
+  for (const wlm_ranked *i = r->begin; i < r->end; i++)
+    if (!(i->prepare > 0) && q->usable(q->user, i->variant, 0)) return i;
+  return NULL;
+}
+
+/* Never 1, for which nothing is prepared. */
+static double break_even(const wlm_ranked *candidate, const wlm_ranked *plain) {
+  if (!plain || !(candidate->prepare > 0)) return 0;
+  if (candidate->cost >= plain->cost) return INFINITY;
+  return fmax(2, floor(candidate->prepare / (plain->cost - candidate->cost)) + 1);
+}
+
+static const wlm_ranked *pays_soonest(const question *q, const ranking *r, const wlm_ranked *plain) {
+  const wlm_ranked *soonest = NULL;
+  double fewest = INFINITY;
+  for (const wlm_ranked *i = r->begin; i < r->end; i++) {
+    double calls = break_even(i, plain);
+    if (calls == 0 || calls >= fewest || !q->usable(q->user, i->variant, 1)) continue;
+    soonest = i;
+    fewest = calls;
+  }
+  return soonest;
+}
+
+static void describe(const ranking *r, const wlm_ranked *candidate, const wlm_ranked *best, const wlm_ranked *plain,
+                     wlm_runner_up *out) {
+  copy_name(out->variant, sizeof out->variant, candidate->variant);
+  out->seconds = r->c->exact ? candidate->cost : 0;
+  out->prepare_seconds = r->c->exact ? candidate->prepare : 0;
+  out->relative = price(r, candidate) / price(r, best);
+  out->prepare = candidate->prepare / best->cost;
+  out->break_even = break_even(candidate, plain);
+}
+
+static void decide(const question *q, const wlm_case *c, wlm_step step, double distance, wlm_decision *choice) {
+  const wlm_ranked *chosen = first_usable(q, c, &choice->refused);
   choice->step = step;
   choice->distance = distance;
   choice->tuned_n = c->n;
   choice->bucket = c->bucket;
-  choice->refused = (int)index;
   choice->matrices = c->matrices;
-  copy_name(choice->variant, sizeof choice->variant, s->ranked[c->first + index].variant);
-  for (int64_t i = index; i < c->count && choice->runner_count < WLM_RUNNERS_UP; i++) {
-    const wlm_ranked *r = &s->ranked[c->first + i];
-    wlm_runner_up *runner = &choice->runners[choice->runner_count++];
-    copy_name(runner->variant, sizeof runner->variant, r->variant);
-    runner->seconds = r->seconds;
-    runner->relative = r->relative;
+  copy_name(choice->variant, sizeof choice->variant, chosen->variant);
+  ranking r = ranking_of(q->snapshot, c, q->calls);
+  const wlm_ranked *plain = best_plain(q, &r), *best = NULL, *candidate;
+  const wlm_ranked *other = chosen->prepare > 0 ? plain : pays_soonest(q, &r, plain);
+  while ((candidate = next_ranked(&r)) && choice->runner_count < WLM_RUNNERS_UP) {
+    if (!best) best = candidate;
+    if (candidate == chosen || choice->runner_count)
+      describe(&r, candidate, best, plain, &choice->runners[choice->runner_count++]);
   }
+  if (other) describe(&r, other, best, plain, &choice->other);
 }
 
-static int by_fingerprint(const wlm_snapshot *s, const wlm_stats *stats, const char *key, int64_t n,
-                          int (*usable)(void *, const char *), void *user, wlm_decision *choice) {
+/* ---- the steps --------------------------------------------------------------------------------------- */
+
+static int by_fingerprint(const question *q, wlm_decision *choice) {
+  const wlm_snapshot *s = q->snapshot;
   for (int64_t i = 0; i < s->case_count; i++) {
     const wlm_case *c = &s->cases[i];
-    if (!c->exact || c->n != n || memcmp(c->fingerprint, stats->fingerprint, sizeof c->fingerprint) ||
-        strcmp(c->problem, key))
+    int refused;
+    if (!c->exact || c->n != q->n || memcmp(c->fingerprint, q->stats->fingerprint, sizeof c->fingerprint) ||
+        strcmp(c->problem, q->key) || !first_usable(q, c, &refused))
       continue;
-    int64_t index = first_usable(s, c, usable, user);
-    if (index < 0) continue;
-    decide(s, c, index, WLM_STEP_FINGERPRINT, 0, choice);
+    decide(q, c, WLM_STEP_FINGERPRINT, 0, choice);
     return 1;
   }
   return 0;
 }
 
-static int by_bucket(const wlm_snapshot *s, const wlm_stats *stats, const char *key, int64_t n,
-                     int (*usable)(void *, const char *), void *user, wlm_decision *choice) {
+static int by_bucket(const question *q, wlm_decision *choice) {
+  const wlm_snapshot *s = q->snapshot;
   wlm_bucket here;
-  wlm_bucket_of(stats, &here);
+  wlm_bucket_of(q->stats, &here);
   const wlm_case *nearest = NULL;
   double nearest_distance = WLM_FAR;
-  int64_t index = -1;
   for (int64_t i = 0; i < s->case_count; i++) {
     const wlm_case *c = &s->cases[i];
-    if (c->exact || c->bucket.version != here.version || strcmp(c->problem, key)) continue;
-    double distance = wlm_bucket_distance(&here, n, &c->bucket, c->n);
-    if (distance > nearest_distance || (nearest && distance == nearest_distance)) continue;
-    int64_t candidate = first_usable(s, c, usable, user);
-    if (candidate < 0) continue;
+    int refused;
+    if (c->exact || c->bucket.version != here.version || strcmp(c->problem, q->key)) continue;
+    double distance = wlm_bucket_distance(&here, q->n, &c->bucket, c->n);
+    if (distance > nearest_distance || (nearest && distance == nearest_distance) || !first_usable(q, c, &refused))
+      continue;
     nearest = c;
     nearest_distance = distance;
-    index = candidate;
   }
-  if (nearest) decide(s, nearest, index, WLM_STEP_BUCKET, nearest_distance, choice);
+  if (nearest) decide(q, nearest, WLM_STEP_BUCKET, nearest_distance, choice);
   return nearest != NULL;
 }
 
-static int by_rule(const wlm_stats *stats, const wlm_spec *spec, const wlm_limits *limits,
-                   int (*usable)(void *, const char *), void *user, wlm_decision *choice) {
+static int by_rule(const question *q, const wlm_spec *spec, const wlm_limits *limits, wlm_decision *choice) {
   int sampled = spec->problem.sample != WLM_SAMPLE_NONE;
   for (int i = 0; i < wlm_rule_count; i++) {
     const wlm_rule *rule = &wlm_rules[i];
-    if (rule->target != limits->target || rule->sampled != sampled || spec->problem.n > rule->max_n ||
-        stats->cv < rule->min_cv || stats->nnz > rule->max_nnz || spec->problem.expected_calls < rule->min_calls ||
-        !usable(user, rule->variant))
+    if (rule->target != limits->target || rule->sampled != sampled || q->n > rule->max_n ||
+        q->stats->cv < rule->min_cv || q->stats->nnz > rule->max_nnz || q->calls < rule->min_calls ||
+        !q->usable(q->user, rule->variant, may_prepare(q)))
       continue;
     choice->step = WLM_STEP_RULE;
     choice->rule = rule->why;
@@ -106,13 +200,14 @@ static int by_rule(const wlm_stats *stats, const wlm_spec *spec, const wlm_limit
 }
 
 wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
-                      const wlm_spec *spec, const wlm_limits *limits, int (*usable)(void *user, const char *variant),
-                      void *user, wlm_decision *choice) {
-  *choice = (wlm_decision){0};
-  int64_t n = spec->problem.n;
-  if (by_fingerprint(snapshot, stats, problem_key, n, usable, user, choice)) return WLM_OK;
-  if (by_bucket(snapshot, stats, problem_key, n, usable, user, choice)) return WLM_OK;
-  if (by_rule(stats, spec, limits, usable, user, choice)) return WLM_OK;
+                      const wlm_spec *spec, const wlm_limits *limits, wlm_usable_fn usable, void *user,
+                      wlm_decision *choice) {
+  const int64_t n = spec->problem.n, calls = spec->problem.expected_calls;
+  const question q = {snapshot, stats, problem_key, n, calls, usable, user};
+  *choice = (wlm_decision){.calls = calls};
+  if (by_fingerprint(&q, choice)) return WLM_OK;
+  if (by_bucket(&q, choice)) return WLM_OK;
+  if (by_rule(&q, spec, limits, choice)) return WLM_OK;
   return wlm_fail(
       WLM_ERR_NOT_FOUND,
       "nothing tuned and no built-in rule serves %s with n = %lld on this device; tune it, or name a variant",

@@ -17,9 +17,14 @@ const char *wlm_step_name(wlm_step step);
 
 enum { WLM_RUNNERS_UP = 8 };
 
+/* A candidate as explain tells of it. Seconds are 0 where the case is a bucket. */
 typedef struct wlm_runner_up {
   char variant[WLM_VARIANT_NAME];
-  double seconds, relative;
+  double seconds, prepare_seconds;
+  double relative;   /* time with its share of the preparing, over that of the best ranked */
+  double prepare;    /* calls of the best ranked that preparing takes as long as; 0 = it needs none */
+  double break_even; /* the fewest calls from which it beats the best that needs no preparing; infinite = none; 0 = it
+                      * needs none itself, or there is no such one */
 } wlm_runner_up;
 
 /* A copy of all that explain tells: it outlives the snapshot. */
@@ -31,9 +36,12 @@ typedef struct wlm_decision {
   wlm_bucket bucket; /* of the case that decided */
   int64_t matrices;  /* behind the case that decided */
   const char *rule;  /* the rule that decided, where one did; static */
+  int64_t calls;     /* that the caller expects */
   int runner_count;  /* best first, the choice included */
   wlm_runner_up runners[WLM_RUNNERS_UP];
-  int refused; /* better ranked candidates that are not valid for this problem */
+  wlm_runner_up other; /* the best that needs no preparing where the choice does; otherwise the one whose preparing pays
+                        * soonest; its name is empty where there is none */
+  int refused;         /* better ranked candidates that are not valid for this problem */
 } wlm_decision;
 
 /* Distance of two buckets and Ns: each axis counts about 1 where kernels begin to differ (a factor of 2 in
@@ -41,10 +49,14 @@ typedef struct wlm_decision {
 #define WLM_FAR 3.0
 double wlm_bucket_distance(const wlm_bucket *a, int64_t a_n, const wlm_bucket *b, int64_t b_n);
 
-/* Exact fingerprint, then the nearest bucket, then the rules; the first candidate that usable() accepts.
+/* Whether the variant is a candidate for the problem at hand, and one that needs no preparing unless it may. */
+typedef int (*wlm_usable_fn)(void *user, const char *variant, int may_prepare);
+
+/* Exact fingerprint, then the nearest bucket, then the rules; the first candidate that usable() accepts, ranked by its
+ * time + preparing / expected_calls. What must be prepared is never chosen for 1 call.
  * WLM_ERR_NOT_FOUND where nothing is usable. */
 wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
-                      const wlm_spec *spec, const wlm_limits *limits, int (*usable)(void *user, const char *variant),
-                      void *user, wlm_decision *choice);
+                      const wlm_spec *spec, const wlm_limits *limits, wlm_usable_fn usable, void *user,
+                      wlm_decision *choice);
 
 #endif

@@ -1,4 +1,6 @@
 /* Why this kernel, for people and as JSON. One list of facts, two ways to write it. */
+#include <math.h>
+
 #include "common/locale.h"
 #include "common/text.h"
 #include "runtime/dispatch/plan.h"
@@ -21,12 +23,28 @@ static void describe_step(wlm_text *text, const wlm_plan *plan) {
   }
 }
 
+/* One candidate on the line of its name: relative cost, time, preparing and what that is good for. */
+static void describe_runner(wlm_text *text, const wlm_runner_up *r) {
+  wlm_text_printf(text, "%-40s %.3fx", r->variant, r->relative);
+  if (r->seconds > 0) wlm_text_printf(text, "  %.2f us", r->seconds * 1e6);
+  if (r->prepare_seconds > 0)
+    wlm_text_printf(text, "  prepare %.2f us", r->prepare_seconds * 1e6);
+  else if (r->prepare > 0)
+    wlm_text_printf(text, "  prepare %.1f calls", r->prepare);
+  if (r->break_even > 0 && isfinite(r->break_even))
+    wlm_text_printf(text, ", pays from %.0f calls on", r->break_even);
+  else if (r->break_even > 0)
+    wlm_text_puts(text, ", never pays");
+  wlm_text_puts(text, "\n");
+}
+
 static void as_text(wlm_text *text, const wlm_plan *plan) {
   const wlm_decision *c = &plan->decision;
   const wlm_stats *s = &plan->stats;
   wlm_text_printf(text, "problem   %s, n = %lld\n", plan->problem_key, (long long)plan->args.n);
   wlm_text_printf(text, "matrix    %lld x %lld, %lld non-zeros, %.2f a row, cv %.2f, longest row %lld\n",
                   (long long)s->rows, (long long)s->cols, (long long)s->nnz, s->mean, s->cv, (long long)s->longest);
+  wlm_text_printf(text, "calls     %lld expected\n", (long long)c->calls);
   wlm_text_printf(text, "device    %s (%s)\n", plan->device->info.name, plan->device->info.arch);
   wlm_text_printf(text, "kernel    %s\n", c->variant);
   wlm_text_printf(text, "step      %s: ", wlm_step_name(c->step));
@@ -34,13 +52,39 @@ static void as_text(wlm_text *text, const wlm_plan *plan) {
   wlm_text_printf(text, "\ndistance  %.2f\n", c->distance);
   wlm_text_printf(text, "splits    a row: %s; %s\n", plan->split,
                   plan->deterministic ? "same bits every time" : "not deterministic");
+  if (plan->prepared_size)
+    wlm_text_printf(text, "prepares  %zu bytes; %s\n", plan->prepared_size,
+                    plan->is_prepared ? "done" : "wlm_plan_prepare has not run");
   if (c->refused) wlm_text_printf(text, "refused   %d better ranked, not valid for this problem\n", c->refused);
   for (int i = 0; i < c->runner_count; i++) {
-    const wlm_runner_up *r = &c->runners[i];
-    wlm_text_printf(text, "%s%-40s %.3fx", i ? "          " : "ranking   ", r->variant, r->relative);
-    if (r->seconds > 0) wlm_text_printf(text, "  %.2f us", r->seconds * 1e6);
-    wlm_text_puts(text, "\n");
+    wlm_text_puts(text, i ? "          " : "ranking   ");
+    describe_runner(text, &c->runners[i]);
   }
+  if (*c->other.variant) {
+    wlm_text_puts(text, c->other.prepare > 0 ? "reused    " : "no reuse  ");
+    describe_runner(text, &c->other);
+  }
+}
+
+/* null where a number is 0 or infinite: there is none. */
+static void put_number(wlm_text *text, const char *key, double value) {
+  wlm_text_printf(text, ",\"%s\":", key);
+  if (value > 0 && isfinite(value))
+    wlm_text_printf(text, "%.6f", value);
+  else
+    wlm_text_puts(text, "null");
+}
+
+static void put_runner(wlm_text *text, const wlm_runner_up *r) {
+  wlm_text_puts(text, "{\"variant\":");
+  wlm_text_json_string(text, r->variant);
+  put_number(text, "relative", r->relative);
+  put_number(text, "us", r->seconds * 1e6);
+  wlm_text_printf(text, ",\"prepares\":%s", r->prepare > 0 ? "true" : "false");
+  put_number(text, "prepare_us", r->prepare_seconds * 1e6);
+  put_number(text, "prepare_calls", r->prepare);
+  put_number(text, "break_even", r->break_even);
+  wlm_text_puts(text, "}");
 }
 
 static void as_json(wlm_text *text, const wlm_plan *plan) {
@@ -60,19 +104,22 @@ static void as_json(wlm_text *text, const wlm_plan *plan) {
   wlm_text_json_string(text, c->variant);
   wlm_text_printf(text, ",\"step\":\"%s\",\"why\":", wlm_step_name(c->step));
   wlm_text_json_string(text, why.data);
-  wlm_text_printf(text, ",\"distance\":%.6f,\"split\":\"%s\",\"deterministic\":%s,\"refused\":%d,\"ranking\":[",
-                  c->distance, plan->split, plan->deterministic ? "true" : "false", c->refused);
+  wlm_text_printf(text,
+                  ",\"distance\":%.6f,\"split\":\"%s\",\"deterministic\":%s,\"expected_calls\":%lld,\"prepared_bytes\":"
+                  "%zu,\"is_prepared\":%s,\"refused\":%d,"
+                  "\"ranking\":[",
+                  c->distance, plan->split, plan->deterministic ? "true" : "false", (long long)c->calls,
+                  plan->prepared_size, plan->is_prepared ? "true" : "false", c->refused);
   for (int i = 0; i < c->runner_count; i++) {
-    const wlm_runner_up *r = &c->runners[i];
-    wlm_text_puts(text, i ? ",{\"variant\":" : "{\"variant\":");
-    wlm_text_json_string(text, r->variant);
-    wlm_text_printf(text, ",\"relative\":%.6f,\"us\":", r->relative);
-    if (r->seconds > 0)
-      wlm_text_printf(text, "%.6f}", r->seconds * 1e6);
-    else
-      wlm_text_puts(text, "null}");
+    if (i) wlm_text_puts(text, ",");
+    put_runner(text, &c->runners[i]);
   }
-  wlm_text_puts(text, "]}\n");
+  wlm_text_puts(text, "],\"other\":");
+  if (*c->other.variant)
+    put_runner(text, &c->other);
+  else
+    wlm_text_puts(text, "null");
+  wlm_text_puts(text, "}\n");
   wlm_text_release(&why);
 }
 

@@ -42,9 +42,9 @@ done:
   return status;
 }
 
-wlm_status wlm_snapshot_add_ranked(wlm_snapshot *s, const char *variant, double seconds, double relative) {
+wlm_status wlm_snapshot_add_ranked(wlm_snapshot *s, const char *variant, double cost, double prepare) {
   wlm_status status;
-  wlm_ranked r = {NULL, seconds, relative};
+  wlm_ranked r = {NULL, cost, prepare};
   WLM_TRY(keep(s, variant, &r.variant));
   WLM_TRY(grow((void **)&s->ranked, s->ranked_count, &s->ranked_capacity, sizeof *s->ranked));
   s->ranked[s->ranked_count++] = r;

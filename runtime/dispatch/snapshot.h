@@ -5,11 +5,12 @@
 
 #include "common/bucket.h"
 
-/* A candidate in its case's order, best first. */
+/* A candidate of a case. Those that need no preparing stand in their order, best first; where the others stand among
+ * them depends on how often a plan is executed. */
 typedef struct wlm_ranked {
   const char *variant;
-  double seconds;  /* one call; 0 in a bucket, whose matrices differ */
-  double relative; /* to the case's best: 1 for the best itself */
+  double cost; /* of one call: seconds where exact; in a bucket, whose matrices differ, over the best on each matrix */
+  double prepare; /* of preparing once, in the same unit; 0 = it needs none */
 } wlm_ranked;
 
 /* One matrix (exact) or one bucket of matrices, for one problem and N. */
@@ -35,7 +36,7 @@ typedef struct wlm_snapshot {
 /* Filling: a case, then its candidates in order. Strings are copied; equal ones are kept once where they
  * follow each other. `first` and `count` of the given case are ignored. */
 wlm_status wlm_snapshot_add_case(wlm_snapshot *snapshot, const wlm_case *new_case);
-wlm_status wlm_snapshot_add_ranked(wlm_snapshot *snapshot, const char *variant, double seconds, double relative);
+wlm_status wlm_snapshot_add_ranked(wlm_snapshot *snapshot, const char *variant, double cost, double prepare);
 void wlm_snapshot_release(wlm_snapshot *snapshot);
 
 #endif

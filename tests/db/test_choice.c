@@ -168,6 +168,35 @@ static void problems_and_widths_stay_apart(void **state) {
   wlm_choices_release(&choices);
 }
 
+/* The winner of those that need none stands first, though it is slower and though its name is greater; in the bucket,
+ * times and preparing are over its time: 200, and 100 on the other matrix. */
+static void what_is_prepared_stands_behind(void **state) {
+  (void)state;
+  wlm_measurement_record records[] = {timed(0, "z", 200, 0, 1), timed(0, "y", 400, 0, 1), timed(0, "a", 100, 0, 1),
+                                      timed(0, "b", 50, 0, 1),  timed(0, "b", 60, 0, 1),  timed(0, "b", 70, 0, 1),
+                                      timed(1, "z", 100, 0, 1), timed(1, "a", 25, 0, 1)};
+  records[2].prepare_ps = 600;
+  records[3].prepare_ps = 3000;
+  records[4].prepare_ps = 1000;
+  records[5].prepare_ps = 2000;
+  records[7].prepare_ps = 700;
+  wlm_choices choices = CHOOSE(records);
+  const wlm_choice *c = &choices.matrices[0];
+  static const char *const order[] = {"z", "y", "b", "a"};
+  assert_int_equal(c->count, 4);
+  for (int i = 0; i < 4; i++) assert_string_equal(c->candidates[i].variant, order[i]);
+  assert_true(c->candidates[0].prepare == 0 && c->candidates[1].prepare == 0);
+  assert_true(c->candidates[2].cost == 60 && c->candidates[2].prepare == 2000); /* medians, each */
+  assert_true(c->candidates[3].prepare == 600);
+  c = &choices.buckets[0];
+  for (int i = 0; i < 4; i++) assert_string_equal(c->candidates[i].variant, i < 2 ? order[i] : i < 3 ? "a" : "b");
+  assert_true(c->candidates[0].cost == 1 && c->candidates[0].prepare == 0);
+  assert_true(fabs(c->candidates[2].cost - sqrt(100.0 / 200 * 25 / 100)) < 1e-12);
+  assert_true(fabs(c->candidates[2].prepare - (600.0 / 200 + 700.0 / 100) / 2) < 1e-12);
+  assert_true(fabs(c->candidates[3].prepare - 2000.0 / 200) < 1e-12);
+  wlm_choices_release(&choices);
+}
+
 /* Everything the choices say, to the last bit. */
 static char *spelled(const wlm_choices *choices) {
   wlm_text text = {0};
@@ -180,9 +209,10 @@ static char *spelled(const wlm_choices *choices) {
                       c->bucket.half_log2_mean, c->bucket.cv_class, c->stats ? c->stats->cv : 0,
                       (long long)c->matrices);
       for (int64_t i = 0; i < c->count + c->failed; i++)
-        wlm_text_printf(&text, " %s %s %a %a %lld %d", c->candidates[i].variant,
+        wlm_text_printf(&text, " %s %s %a %a %a %lld %d", c->candidates[i].variant,
                         c->candidates[i].source_hash ? c->candidates[i].source_hash : "-", c->candidates[i].cost,
-                        c->candidates[i].spread, (long long)c->candidates[i].count, c->candidates[i].failed);
+                        c->candidates[i].spread, c->candidates[i].prepare, (long long)c->candidates[i].count,
+                        c->candidates[i].failed);
       wlm_text_puts(&text, "\n");
     }
   }
@@ -202,6 +232,7 @@ static void the_order_of_the_input_does_not_matter(void **state) {
     records[i] = timed((int)(draw(&seed) % 14), variants[draw(&seed) % 6], time, (int64_t)(draw(&seed) % 60),
                        (int64_t)(draw(&seed) % 6));
     records[i].source_hash = (char *)sources[draw(&seed) % 2];
+    if (time) records[i].prepare_ps = draw(&seed) % 3 ? 0 : 1 + (int64_t)(draw(&seed) % 9000);
     records[i].n = 16 << draw(&seed) % 2;
     records[i].stats.cv += (double)(draw(&seed) % 2) * 1e-15; /* rounded differently on two machines */
   }
@@ -233,6 +264,7 @@ int main(void) {
       cmocka_unit_test(a_bucket_goes_by_the_geometric_mean),
       cmocka_unit_test(absence_costs_and_failure_excludes),
       cmocka_unit_test(problems_and_widths_stay_apart),
+      cmocka_unit_test(what_is_prepared_stands_behind),
       cmocka_unit_test(the_order_of_the_input_does_not_matter),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

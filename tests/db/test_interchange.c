@@ -196,6 +196,8 @@ static void malformed_lines_are_named(void **state) {
       {"\"time_ps\":1000000", "\"time_ps\":1000001", "the line was changed after its export"},
       {"\"time_ps\":1000000", "\"time_ps\":1000000,\"color\":1", "unknown key color"},
       {"\"time_ps\":1000000", "\"time_ps\":1000000,\"$[\":1", "unknown key $["},
+      {"\"samples\":9", "\"samples\":9,\"prepare_ps\":-1", "prepare_ps must be an integer of at least 0"},
+      {"\"samples\":9", "\"samples\":9,\"prepare_ps\":null", "prepare_ps must be an integer of at least 0"},
       {"\"samples\":9", "\"samples\":4294967305", "samples must be an integer of at least 0"},
       {"\"samples\":9", "\"samples\":[9]", "samples must be"},
       {"\"device_processors\":132", "\"device_processors\":0", "device_processors must be a positive integer"},
@@ -279,6 +281,42 @@ static void malformed_files_are_named(void **state) {
   assert_status(WLM_OK, wlm_store_import_string(store, "{\"warploom\":\"tuned\",\"version\":1}", "x", NULL));
 }
 
+/* Exports from before there was a prepare_ps have none; whoever writes the 0 says the same. */
+static void lines_without_preparing_are_read_as_0(void **state) {
+  (void)state;
+  static const char old[] =
+      "{\"warploom\":\"tuned\",\"version\":1}\n"
+      "{\"id\":\"08229801440761ae5c3df0becffe6ab0\",\"device_kind\":\"cuda\",\"device_arch\":\"sm_90\","
+      "\"device_name\":\"NVIDIA H200\",\"device_processors\":132,\"device_memory_bytes\":150000000000,"
+      "\"matrix_name\":\"matrix \\\"0\\\"\\t\\\\\u00e9\",\"fingerprint\":\"00000000000000110000000000000012\","
+      "\"rows\":1000,\"cols\":900,\"nnz\":7000,\"longest\":300,\"empty_rows\":3,\"rows_le_4\":40,\"rows_le_16\":900,"
+      "\"cv\":0.3333333333333333,\"top_share\":0.1,\"variant\":\"row_crc/cf=1,rows=1\","
+      "\"source_hash\":\"00000000000000000000000000abcdef\","
+      "\"problem\":\"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none\",\"n\":32,"
+      "\"compiler\":\"nvrtc 13.0\",\"driver\":\"580.65\",\"clock\":\"hot\",\"time_ps\":1000000,\"spread_ps\":1000,"
+      "\"samples\":9,\"calls_per_sample\":100,\"max_rel_err\":1.2345678901234566e-07,\"failed\":false,\"reason\":\"\","
+      "\"made_at\":1700000000}\n";
+  wlm_measurement_record *records;
+  int64_t count, added;
+  assert_status(WLM_OK, wlm_store_import_string(store, old, "old.jsonl", &added));
+  assert_int_equal(added, 1);
+  assert_status(WLM_OK, wlm_store_load(store, NULL, &records, &count));
+  assert_int_equal(count, 1);
+  assert_int_equal(records->prepare_ps, 0);
+  wlm_measurements_free(records, count);
+  char *again = export_of(store);
+  assert_string_equal(again, old);
+  char *spelled = replaced(old, "\"samples\":9", "\"prepare_ps\":0,\"samples\":9");
+  assert_status(WLM_OK, wlm_store_import_string(store, spelled, "x", &added));
+  assert_int_equal(added, 0);
+  char *changed = replaced(old, "\"samples\":9", "\"prepare_ps\":5,\"samples\":9");
+  assert_status(WLM_ERR_PARSE, wlm_store_import_string(store, changed, "x", &added));
+  assert_contains(wlm_error_detail(), "changed after its export");
+  free(spelled);
+  free(changed);
+  wlm_string_free(again);
+}
+
 /* What other tools do to a line without changing its content is welcome. */
 static void other_spellings_are_the_same_content(void **state) {
   (void)state;
@@ -333,6 +371,7 @@ int main(void) {
       TEST(a_failed_export_leaves_the_old_file),
       TEST(malformed_lines_are_named),
       TEST(malformed_files_are_named),
+      TEST(lines_without_preparing_are_read_as_0),
       TEST(other_spellings_are_the_same_content),
       TEST(damaged_exports_never_get_in),
   };

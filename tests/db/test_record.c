@@ -36,6 +36,17 @@ static void the_canonical_line_is_pinned(void **state) {
   wlm_text_release(&line);
 }
 
+/* What needs no preparing has the line, and so the id, that it had before there was any. */
+static void preparing_stands_in_the_line_where_there_is_any(void **state) {
+  (void)state;
+  wlm_measurement_record record = sample_measurement(0);
+  wlm_text line = {0};
+  record.prepare_ps = 2500;
+  wlm_measurement_json(&record, NULL, &line);
+  assert_contains(line.data, "\"spread_ps\":1000,\"prepare_ps\":2500,\"samples\":9,");
+  wlm_text_release(&line);
+}
+
 static void every_field_is_part_of_the_id(void **state) {
   (void)state;
   wlm_measurement_record record = sample_measurement(0);
@@ -120,6 +131,8 @@ static void impossible_records_are_named(void **state) {
   CASE(SUCCESS, r.time_ps = 0, "time_ps must be a positive integer");
   CASE(SUCCESS, r.time_ps = -5, "time_ps must be a positive integer");
   CASE(SUCCESS, r.spread_ps = -1, "spread_ps must be an integer of at least 0");
+  CASE(SUCCESS, r.prepare_ps = -1, "prepare_ps must be an integer of at least 0");
+  CASE(FAILURE, r.prepare_ps = 5, "must be 0 where failed is true");
   CASE(SUCCESS, r.samples = 0, "samples must be a positive integer");
   CASE(SUCCESS, r.calls_per_sample = 0, "calls_per_sample must be a positive integer");
   CASE(SUCCESS, r.max_rel_err = (double)NAN, "max_rel_err must be a number of at least 0");
@@ -154,9 +167,13 @@ static void impossible_records_are_named(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_canonical_line_is_pinned),   cmocka_unit_test(every_field_is_part_of_the_id),
-      cmocka_unit_test(missing_text_equals_empty_text), cmocka_unit_test(reals_survive_print_and_parse),
-      cmocka_unit_test(copies_own_their_strings),       cmocka_unit_test(impossible_records_are_named),
+      cmocka_unit_test(the_canonical_line_is_pinned),
+      cmocka_unit_test(preparing_stands_in_the_line_where_there_is_any),
+      cmocka_unit_test(every_field_is_part_of_the_id),
+      cmocka_unit_test(missing_text_equals_empty_text),
+      cmocka_unit_test(reals_survive_print_and_parse),
+      cmocka_unit_test(copies_own_their_strings),
+      cmocka_unit_test(impossible_records_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,7 @@ static wlm_status compare_with_sample(void *user, const char *id, const wlm_meas
   assert_string_equal(record->matrix_name, sample.matrix_name);
   assert_string_equal(record->reason, sample.reason);
   assert_string_equal(record->device.name, sample.device.name);
+  assert_int_equal(record->prepare_ps, sample.prepare_ps);
   strcpy(so_far->last, id);
   so_far->count++;
   return WLM_OK;
@@ -196,10 +197,10 @@ static void other_versions_are_refused(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "tuned.db");
   wlm_store_close(store_with(path, 3));
-  run_sql(path, "PRAGMA user_version = 2;");
-  assert_refused(path, WLM_ERR_DATABASE_VERSION, "found schema version 2, expected 1");
+  run_sql(path, "PRAGMA user_version = 3;");
+  assert_refused(path, WLM_ERR_DATABASE_VERSION, "found schema version 3, expected 2");
   run_sql(path, "PRAGMA user_version = -1;");
-  assert_refused(path, WLM_ERR_DATABASE_VERSION, "found schema version -1, expected 1");
+  assert_refused(path, WLM_ERR_DATABASE_VERSION, "found schema version -1, expected 2");
 }
 
 static void older_versions_migrate_forwards(void **state) {
@@ -229,6 +230,59 @@ static void older_versions_migrate_forwards(void **state) {
   assert_status(WLM_OK, wlm_database_open(path, 0, &schema, &db));
   assert_status(WLM_OK, wlm_sqlite_integer(db, "SELECT a + b FROM t", &value));
   assert_int_equal(value, 6);
+  sqlite3_close(db);
+}
+
+/* A file as version 1 left it: a reader says what it found, a writer adds what came since, and the ids hold. */
+static void measurements_of_version_1_need_no_preparing(void **state) {
+  (void)state;
+  wlm_schema first = wlm_schema_tuned;
+  const char *path = folder_file(&folder, "tuned.db");
+  sqlite3 *db;
+  wlm_store *store;
+  wlm_text sql = {0}, faults = {0};
+  wlm_record_ids ids;
+  int64_t version;
+  seen all = {0};
+  const wlm_measurement_record record = sample_measurement(0);
+  const wlm_stats *s = &record.stats;
+  assert_status(WLM_OK, wlm_measurement_ids(&record, &ids));
+  wlm_text_printf(&sql,
+                  "INSERT INTO device VALUES ('%s', 'cuda', 'sm_90', '%s', 132, 150000000000,"
+                  " 'cuda/sm_90/NVIDIA H200/132');",
+                  ids.device, record.device.name);
+  wlm_text_printf(&sql,
+                  "INSERT INTO matrix VALUES ('%s', '%s', '%016llx%016llx', 1000, 900, 7000, 300, 3, 40, 900,"
+                  " 0.33333333333333331, 0.1);",
+                  ids.matrix, record.matrix_name, (unsigned long long)s->fingerprint[0],
+                  (unsigned long long)s->fingerprint[1]);
+  wlm_text_printf(&sql, "INSERT INTO variant VALUES ('%s', '%s', '%s');", ids.variant, record.variant,
+                  record.source_hash);
+  wlm_text_printf(&sql,
+                  "INSERT INTO measurement VALUES ('%s', '%s', 32, 'nvrtc 13.0', '580.65', 'hot', 1000000, 1000,"
+                  " 9, 100, 1.2345678901234567e-7, 0, '', 1700000000, '%s', '%s', '%s');",
+                  ids.measurement, record.problem, ids.device, ids.matrix, ids.variant);
+  first.version = 1;
+  assert_status(WLM_OK, wlm_database_open(path, 1, &first, &db));
+  sqlite3_close(db);
+  run_sql(path, sql.data);
+  wlm_text_release(&sql);
+  assert_status(WLM_ERR_DATABASE_VERSION, wlm_store_open(path, WLM_STORE_READ, &store));
+  assert_contains(wlm_error_detail(), "found schema version 1, expected 2");
+
+  store = store_with(path, 3); /* the first of which is there already */
+  assert_status(WLM_OK, wlm_store_each(store, NULL, compare_with_sample, &all));
+  assert_int_equal(all.count, 3);
+  assert_status(WLM_OK, wlm_store_check(store, &faults));
+  wlm_measurement_record prepared = sample_measurement(3);
+  prepared.prepare_ps = 77;
+  assert_status(WLM_OK, wlm_store_put(store, &prepared, 1));
+  wlm_store_close(store);
+  assert_status(WLM_OK, wlm_database_open(path, 0, &wlm_schema_tuned, &db));
+  assert_status(WLM_OK, wlm_sqlite_integer(db, "PRAGMA user_version", &version));
+  assert_int_equal(version, 2);
+  assert_status(WLM_OK, wlm_sqlite_integer(db, "SELECT sum(prepare_ps) FROM measurement", &version));
+  assert_int_equal(version, 77);
   sqlite3_close(db);
 }
 
@@ -345,6 +399,7 @@ int main(void) {
       TEST(files_of_others_are_left_alone),
       TEST(other_versions_are_refused),
       TEST(older_versions_migrate_forwards),
+      TEST(measurements_of_version_1_need_no_preparing),
       TEST(the_schema_states_its_own_number),
       TEST(names_special_to_sqlite_are_plain_files),
       TEST(read_only_files_and_folders),

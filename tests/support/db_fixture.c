@@ -22,6 +22,7 @@ wlm_measurement_record sample_measurement(int64_t i) {
       .clock = "hot",
       .time_ps = failed ? 0 : 1000000 + i,
       .spread_ps = failed ? 0 : 1000,
+      .prepare_ps = failed || i % 11 != 5 ? 0 : 3000000 + i,
       .samples = 9,
       .calls_per_sample = 100,
       .max_rel_err = failed ? strtod("nan", NULL) : 1.2345678901234567e-7,

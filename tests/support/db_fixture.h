@@ -6,7 +6,8 @@
 #include "support/asserts.h"
 #include "support/folder.h"
 
-/* The i-th of a family of valid measurements, no two with equal content; every seventh one failed. Its strings live
+/* The i-th of a family of valid measurements, no two with equal content; every seventh one failed, every eleventh
+ * one is of a variant that is prepared. Its strings live
  * until the next call that uses the same slot, slot = i % 64. */
 wlm_measurement_record sample_measurement(int64_t i);
 

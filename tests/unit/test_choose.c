@@ -1,4 +1,5 @@
 /* Choosing: this very matrix before the nearest bucket before the rules, and only what is valid. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -44,20 +45,26 @@ static void add_case(wlm_snapshot *snapshot, const wlm_stats *stats, int exact, 
   memcpy(c.fingerprint, stats->fingerprint, sizeof c.fingerprint);
   assert_int_equal(wlm_snapshot_add_case(snapshot, &c), WLM_OK);
   for (int i = 0; variants[i]; i++)
-    assert_int_equal(wlm_snapshot_add_ranked(snapshot, variants[i], exact ? 1e-6 * (i + 1) : 0, i + 1), WLM_OK);
+    assert_int_equal(wlm_snapshot_add_ranked(snapshot, variants[i], (exact ? 1e-6 : 1) * (i + 1), 0), WLM_OK);
 }
 
-/* Anything but names that begin with "no". */
-static int accepts(void *user, const char *variant) {
+/* Anything but names that begin with "no", and "turned", which was measured before it had to be prepared. */
+static int accepts(void *user, const char *variant, int may_prepare) {
   (void)user;
-  return strncmp(variant, "no", 2) != 0;
+  return strncmp(variant, "no", 2) != 0 && (may_prepare || strcmp(variant, "turned"));
+}
+
+static wlm_decision decide_for(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n,
+                               int64_t calls) {
+  wlm_decision decision;
+  wlm_spec spec = spec_of(n, 0);
+  spec.problem.expected_calls = calls;
+  assert_int_equal(wlm_choose(snapshot, stats, problem, &spec, &host, accepts, NULL, &decision), WLM_OK);
+  return decision;
 }
 
 static wlm_decision decide(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n) {
-  wlm_decision decision;
-  wlm_spec spec = spec_of(n, 0);
-  assert_int_equal(wlm_choose(snapshot, stats, problem, &spec, &host, accepts, NULL, &decision), WLM_OK);
-  return decision;
+  return decide_for(snapshot, stats, problem, n, 1);
 }
 
 static void goes_from_the_most_to_the_least_known(void **state) {
@@ -72,7 +79,9 @@ static void goes_from_the_most_to_the_least_known(void **state) {
   assert_string_equal(d.variant, "exact");
   assert_int_equal(d.runner_count, 2);
   assert_string_equal(d.runners[1].variant, "second");
-  assert_true(d.runners[1].seconds == 2e-6);
+  assert_true(d.runners[1].seconds == 2e-6 && d.runners[1].relative == 2);
+  assert_true(d.runners[1].prepare == 0 && d.runners[1].break_even == 0);
+  assert_string_equal(d.other.variant, "");
   d = decide(&snapshot, &alike, "p", 32);
   assert_int_equal(d.step, WLM_STEP_BUCKET);
   assert_true(d.distance == 0);
@@ -115,6 +124,106 @@ static void leaves_out_what_is_not_valid(void **state) {
   wlm_snapshot_release(&snapshot);
 }
 
+/* ---- preparing ----------------------------------------------------------------------------------- */
+
+typedef struct measured {
+  const char *variant;
+  double cost, prepare;
+} measured;
+
+static void add_measured(wlm_snapshot *snapshot, const wlm_stats *stats, int exact, const measured *list) {
+  add_case(snapshot, stats, exact, "p", 32, (const char *const[]){NULL});
+  const double unit = exact ? 1e-6 : 1;
+  for (; list->variant; list++)
+    assert_int_equal(wlm_snapshot_add_ranked(snapshot, list->variant, list->cost * unit, list->prepare * unit), WLM_OK);
+}
+
+/* What needs no preparing costs 8. q costs 6 + 9 / calls and beats it from 5 calls on, p costs 4 + 60 / calls and beats
+ * it from 16 (15 is a draw) and q from 26 on; "not" would beat all from 7 on, were it valid. */
+static const measured amortised[] = {{"head", 8, 0}, {"slow", 10, 0},  {"p", 4, 60}, {"q", 6, 9},
+                                     {"not", 1, 48}, {"dear", 9, 1.5}, {NULL, 0, 0}};
+
+static double expected_break_even(const char *variant) {
+  static const struct {
+    const char *variant;
+    double calls;
+  } known[] = {{"p", 16}, {"q", 5}, {"not", 7}, {"dear", INFINITY}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (!strcmp(known[i].variant, variant)) return known[i].calls;
+  return 0;
+}
+
+static void check_ranking(const wlm_decision *d, const char *const *ranked, int exact) {
+  for (int i = 0; i < d->runner_count; i++) {
+    const wlm_runner_up *r = &d->runners[i];
+    assert_string_equal(r->variant, ranked[i]);
+    assert_true(r->break_even == expected_break_even(r->variant));
+    assert_int_equal(r->prepare > 0, r->break_even > 0);
+    assert_int_equal(r->seconds > 0, exact);
+    assert_int_equal(r->prepare_seconds > 0, exact && r->prepare > 0);
+    assert_true(r->relative >= (i ? d->runners[i - 1].relative : 1));
+  }
+  assert_null(ranked[d->runner_count]);
+}
+
+static void preparing_is_shared_by_the_calls(void **state) {
+  (void)state;
+  static const struct {
+    int64_t calls;
+    int refused;
+    const char *other, *ranked[7];
+  } cases[] = {
+      {1, 0, "q", {"head", "slow", "dear", "q", "not", "p"}},    {4, 0, "q", {"head", "q", "dear", "slow", "not", "p"}},
+      {5, 0, "head", {"q", "head", "dear", "slow", "not", "p"}}, {10, 1, "head", {"q", "head", "dear", "slow", "p"}},
+      {25, 1, "head", {"q", "p", "head", "dear", "slow"}},       {26, 1, "head", {"p", "q", "head", "dear", "slow"}},
+      {INT64_MAX, 1, "head", {"p", "q", "head", "dear", "slow"}}};
+  for (int exact = 0; exact < 2; exact++) {
+    wlm_snapshot snapshot = {0};
+    const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+    add_measured(&snapshot, &tuned, exact, amortised);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+      wlm_decision d = decide_for(&snapshot, &tuned, "p", 32, cases[i].calls);
+      assert_int_equal(d.step, exact ? WLM_STEP_FINGERPRINT : WLM_STEP_BUCKET);
+      assert_int_equal(d.calls, cases[i].calls);
+      assert_string_equal(d.variant, cases[i].ranked[0]);
+      assert_int_equal(d.refused, cases[i].refused);
+      check_ranking(&d, cases[i].ranked, exact);
+      assert_string_equal(d.other.variant, cases[i].other);
+      assert_true(d.other.break_even == expected_break_even(cases[i].other));
+    }
+    wlm_snapshot_release(&snapshot);
+  }
+}
+
+/* Not for a price that is lower with all of the preparing in it, not where nothing else was measured, and not where the
+ * template prepares what the measurement did not. */
+static void nothing_is_prepared_for_one_call(void **state) {
+  (void)state;
+  wlm_snapshot cheap = {0}, only = {0}, older = {0};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  add_measured(&cheap, &tuned, 1, (const measured[]){{"plain", 9, 0}, {"quick", 1, 2}, {NULL, 0, 0}});
+  assert_string_equal(decide_for(&cheap, &tuned, "p", 32, 1).variant, "plain");
+  assert_string_equal(decide_for(&cheap, &tuned, "p", 32, 2).variant, "quick");
+  add_measured(&only, &tuned, 1, (const measured[]){{"quick", 1, 2}, {NULL, 0, 0}});
+  assert_int_equal(decide_for(&only, &tuned, "p", 32, 1).step, WLM_STEP_RULE);
+  add_measured(&only, &tuned, 0, (const measured[]){{"plain", 1, 0}, {NULL, 0, 0}});
+  wlm_decision d = decide_for(&only, &tuned, "p", 32, 1);
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_string_equal(d.variant, "plain");
+  d = decide_for(&only, &tuned, "p", 32, 2);
+  assert_string_equal(d.variant, "quick");
+  assert_string_equal(d.other.variant, "");
+  assert_true(d.runners[0].break_even == 0); /* nothing to compare with */
+  add_measured(&older, &tuned, 1, (const measured[]){{"turned", 1, 0}, {"plain", 2, 0}, {NULL, 0, 0}});
+  d = decide_for(&older, &tuned, "p", 32, 1);
+  assert_string_equal(d.variant, "plain");
+  assert_int_equal(d.refused, 1);
+  assert_string_equal(decide_for(&older, &tuned, "p", 32, 2).variant, "turned");
+  wlm_snapshot_release(&cheap);
+  wlm_snapshot_release(&only);
+  wlm_snapshot_release(&older);
+}
+
 /* ---- the rules with the real families ----------------------------------------------------------- */
 
 typedef struct real_families {
@@ -123,14 +232,17 @@ typedef struct real_families {
   const wlm_limits *limits;
 } real_families;
 
-static int is_candidate(void *user, const char *variant) {
+static int is_candidate(void *user, const char *variant, int may_prepare) {
   const real_families *r = user;
   wlm_text reason = {0};
+  int prepares = 0;
   if (wlm_generator_refusal(r->generator, variant, r->spec, r->limits, &reason) != WLM_OK)
     fail_msg("a rule names what is no variant: %s", wlm_error_detail());
   int yes = reason.size == 0;
   wlm_text_release(&reason);
-  return yes;
+  if (yes && !may_prepare)
+    assert_int_equal(wlm_generator_prepares(r->generator, variant, r->spec, r->limits, &prepares), WLM_OK);
+  return yes && !prepares;
 }
 
 static void rules_serve_every_problem(void **state) {
@@ -161,7 +273,7 @@ static void rule_prepares(real_families *r, const wlm_rule *rule, int *prepares)
     wlm_spec spec = spec_of(n, rule->sampled);
     r->spec = &spec;
     r->limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
-    if (!is_candidate(r, rule->variant)) continue;
+    if (!is_candidate(r, rule->variant, 1)) continue;
     assert_int_equal(wlm_generator_prepares(r->generator, rule->variant, &spec, r->limits, prepares), WLM_OK);
     return;
   }
@@ -209,7 +321,8 @@ static void every_rule_can_decide(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(goes_from_the_most_to_the_least_known), cmocka_unit_test(takes_the_nearest_bucket),
-      cmocka_unit_test(leaves_out_what_is_not_valid),          cmocka_unit_test(rules_serve_every_problem),
+      cmocka_unit_test(leaves_out_what_is_not_valid),          cmocka_unit_test(preparing_is_shared_by_the_calls),
+      cmocka_unit_test(nothing_is_prepared_for_one_call),      cmocka_unit_test(rules_serve_every_problem),
       cmocka_unit_test(rules_prepare_only_where_it_is_reused), cmocka_unit_test(every_rule_can_decide),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
