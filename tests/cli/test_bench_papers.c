@@ -1,0 +1,145 @@
+/* The suites of the two papers on the host device, and what is said of their results. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+static void assert_value(const char *line, const char *path, const char *expected) {
+  char *value = json_at(line, path);
+  if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s in %s", path, value, expected, line);
+  free(value);
+}
+
+static double number_at(const char *line, const char *path) {
+  char *value = json_at(line, path);
+  if (!value) fail_msg("no %s in %s", path, line);
+  double number = atof(value);
+  free(value);
+  return number;
+}
+
+/* Rows of 40: of S = 16 and 32 a part is kept, of more all. */
+static void samples_by_both_strategies(void **state) {
+  (void)state;
+  static const char *const strategies[] = {"bucket", "fastrand"};
+  static const char *const widths[] = {"16", "32", "64", "128", "256", "512"};
+  static const char *const shares[] = {"0.4", "0.8", "1.0", "1.0", "1.0", "1.0"};
+  command c;
+  char results[320];
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "sampled.jsonl"));
+  command_expect(&c, &folder, 0, "bench", "sampled", "--device", "host", "--samples", "2", "-n", "8", "--out", results,
+                 "uniform:rows=60,d=40");
+  assert_int_equal(count_lines(c.out, "uniform:rows=60,d=40"), 12);
+  command_release(&c);
+  char *text = text_of(results), *rest = text;
+  for (int i = 0; i < 12; i++) {
+    char *line = strsep(&rest, "\n");
+    assert_true(line && json_is_valid(line));
+    assert_value(line, "$.suite", "sampled");
+    assert_value(line, "$.n", "8");
+    assert_value(line, "$.strategy", strategies[i / 6]);
+    assert_value(line, "$.s", widths[i % 6]);
+    assert_value(line, "$.kept_share", shares[i % 6]);
+    assert_value(line, "$.cusparse_error", "cuSPARSE is for GPUs");
+    assert_null(json_at(line, "$.best_cusparse_us"));
+    assert_true(number_at(line, "$.us") > 0);
+    assert_true(number_at(line, "$.presampled_us") > 0);
+    assert_true(number_at(line, "$.max_rel_err") < 1e-6);
+    assert_true(number_at(line, "$.presampled_max_rel_err") < 1e-6);
+    assert_value(line, "$.failed", "{}");
+    assert_value(line, "$.presampled_failed", "{}");
+  }
+  assert_true(rest && !*rest);
+  free(text);
+
+  command_expect(&c, &folder, 0, "bench", "sampled", "--device", "host", "-n", "8", "--out", results,
+                 "uniform:rows=60,d=40"); /* is there */
+  assert_int_equal(count_lines(c.out, "uniform:rows=60,d=40"), 0);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "bench", "summary", results);
+  assert_contains(c.out, "| uniform:rows=60,d=40 | 8 | fastrand | 32 | 80.0 % |");
+  assert_contains(c.out, "12 cases");
+  assert_contains(c.out, "- bucket, the best exact kernel on the pre-sampled matrix: ");
+  command_release(&c);
+}
+
+static void papers_need_a_gpu(void **state) {
+  (void)state;
+  command c;
+  char results[320];
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "papers.jsonl"));
+  command_expect(&c, &folder, 1, "bench", "papers", "--device", "host", "-n", "16", "--out", results,
+                 "uniform:rows=60,d=4");
+  assert_contains(c.err, "uniform:rows=60,d=4, n = 16: ");
+  assert_contains(c.err, "--device cuda");
+  command_release(&c);
+  char *text = text_of(results);
+  assert_string_equal(text, "");
+  free(text);
+  command_expect(&c, &folder, 0, "bench", "--help");
+  assert_contains(c.out, "\n  papers ");
+  assert_contains(c.out, "\n  sampled ");
+  command_release(&c);
+}
+
+static void summary_of(command *c, int code, const char *lines) {
+  char results[320];
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "summary.jsonl"));
+  write_whole(results, lines, strlen(lines));
+  command_expect(c, &folder, code, "bench", "summary", results);
+}
+
+static void summarises_papers(void **state) {
+  (void)state;
+  command c;
+  summary_of(&c, 0,
+             "{\"suite\":\"papers\",\"matrix\":\"a\",\"rows\":10,\"nnz\":40,\"n\":16,\"gflops\":{\"algorithm1\":10.0,"
+             "\"crc\":20.0,\"cwm2\":null,\"cwm4\":null,\"cwm8\":null},\"us\":{\"algorithm1\":1.0},\"best\":\"crc\"}\n"
+             "{\"suite\":\"papers\",\"matrix\":\"a\",\"rows\":10,\"nnz\":40,\"n\":64,\"gflops\":{\"algorithm1\":10.0,"
+             "\"crc\":5.0,\"cwm2\":7.5,\"cwm4\":10,\"cwm8\":2.5},\"us\":{\"algorithm1\":1.0},\"best\":\"cwm4\"}\n"
+             "{\"suite\":\"papers\",\"matrix\":\"b\",\"rows\":10,\"nnz\":40,\"n\":64,\"gflops\":{\"algorithm1\":10.0,"
+             "\"crc\":20.0,\"cwm2\":30,\"cwm4\":10,\"cwm8\":10},\"us\":{\"algorithm1\":1.0},\"best\":\"cwm2\"}\n");
+  assert_contains(c.out, "| a | 10 | 4.0 | 16 | 10.0 | 20.0 | - | - | - | crc | 2.00x |");
+  assert_contains(c.out, "| b | 10 | 4.0 | 64 | 10.0 | 20.0 | 30.0 | 10.0 | 10.0 | cwm2 | 3.00x |");
+  assert_contains(c.out, "3 cases");
+  assert_contains(c.out, "| 16 | 2.00x | - | - | - | - |");
+  assert_contains(c.out, "| 64 | 1.00x | 1.50x | 1.00x | 0.50x | 1.50x |");
+  assert_contains(c.out, "| all | 1.26x | 1.50x | 1.00x | 0.50x | 1.50x |"); /* cube root of 2 * 0.5 * 2 */
+  command_release(&c);
+  summary_of(&c, 1, "{\"suite\":\"papers\",\"matrix\":\"a\",\"n\":16}\n");
+  assert_contains(c.err, "summary.jsonl:1");
+  command_release(&c);
+}
+
+static void summarises_sampled(void **state) {
+  (void)state;
+  command c;
+  summary_of(&c, 0,
+             "{\"suite\":\"sampled\",\"matrix\":\"a\",\"n\":128,\"strategy\":\"bucket\",\"s\":16,\"us\":2.0,"
+             "\"kept_share\":0.25,\"best_cusparse_us\":8.0,\"best_cusparse\":\"alg2\",\"variant\":\"v/x=1\","
+             "\"presampled_us\":3.0}\n"
+             "{\"suite\":\"sampled\",\"matrix\":\"b\",\"n\":128,\"strategy\":\"bucket\",\"s\":32,\"us\":2.0,"
+             "\"kept_share\":0.5,\"best_cusparse_us\":2.0,\"best_cusparse\":\"alg3\",\"variant\":\"v/x=1\","
+             "\"presampled_us\":null}\n");
+  assert_contains(c.out, "| a | 128 | bucket | 16 | 25.0 % | 2.0 | `v/x=1` | 8.0 (alg2) | 4.00x | 3.0 | 1.50x |");
+  assert_contains(c.out, "| 2.0 (alg3) | 1.00x | - | - |");
+  assert_contains(c.out, "full matrix: 2.00x, 1.00x (b, S = 32, N = 128) to 4.00x (a, S = 16, N = 128)");
+  command_release(&c);
+  summary_of(&c, 1, "{\"suite\":\"sampled\",\"matrix\":\"a\",\"n\":16,\"us\":1.0}\n");
+  assert_contains(c.err, "summary.jsonl:1");
+  command_release(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(samples_by_both_strategies),
+      cmocka_unit_test(papers_need_a_gpu),
+      cmocka_unit_test(summarises_papers),
+      cmocka_unit_test(summarises_sampled),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}

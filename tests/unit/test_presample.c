@@ -1,0 +1,79 @@
+/* A matrix sampled beforehand: spelled out by hand, and against the reference, which samples by itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+/**/
+#include <cmocka.h>
+
+#include "common/sampling.h"
+#include "matrix/input.h"
+#include "matrix/presample.h"
+#include "matrix/reference.h"
+
+static wlm_problem sampled(wlm_sample strategy, int64_t width, uint64_t seed) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = 3;
+  problem.sample = strategy;
+  problem.sample_width = width;
+  problem.seed = seed;
+  return problem;
+}
+
+static void spelled_out(void **state) {
+  (void)state;
+  static int64_t rowptr[] = {0, 2, 2, 1156}; /* 1154 = 2 * 577: the published stride repeats two edges */
+  static int32_t colind[1156] = {7, 5};
+  for (int32_t p = 2; p < 1156; p++) colind[p] = p - 2;
+  const wlm_csr_host a = {.rows = 3, .cols = 2000, .nnz = 1156, .rowptr = rowptr, .colind = colind};
+  const wlm_problem problem = sampled(WLM_SAMPLE_FASTRAND, 8, 0);
+  wlm_csr_host kept;
+  assert_int_equal(wlm_presample(&a, &problem, &kept), WLM_OK);
+  assert_int_equal(wlm_csr_check(&kept), WLM_OK);
+  assert_int_equal(kept.nnz, 10);
+  assert_int_equal(kept.rowptr[2], 2);
+  assert_int_equal(kept.colind[0], 7);
+  assert_int_equal(kept.colind[1], 5);
+  for (int k = 0; k < 8; k++) assert_int_equal(kept.colind[2 + k], k % 2 ? 577 : 0);
+  assert_null(kept.values);
+  wlm_csr_host_release(&kept);
+}
+
+/* The same sums from both matrices, edge for edge in the same order. */
+static void multiplies_as_sampling_does(void **state) {
+  (void)state;
+  static const wlm_sample strategies[] = {WLM_SAMPLE_NONE, WLM_SAMPLE_BUCKET, WLM_SAMPLE_FASTRAND,
+                                          WLM_SAMPLE_FASTRAND_COPRIME};
+  wlm_csr_host a;
+  assert_int_equal(wlm_input_read("twin:arxiv,scale=0.02", &a), WLM_OK);
+  a.values = malloc((size_t)a.nnz * sizeof *a.values);
+  float *b = malloc((size_t)a.cols * 3 * sizeof *b);
+  double *expected = malloc((size_t)a.rows * 3 * sizeof *expected);
+  double *got = malloc((size_t)a.rows * 3 * sizeof *got);
+  assert_true(a.values && b && expected && got);
+  for (int64_t p = 0; p < a.nnz; p++) a.values[p] = (float)(wlm_sample_hash(1, p) >> 50) * 0x1p-14f;
+  for (int64_t i = 0; i < a.cols * 3; i++) b[i] = (float)(wlm_sample_hash(2, i) >> 50) * 0x1p-14f - 0.5f;
+  for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
+    for (uint64_t seed = 0; seed < 2; seed++) {
+      const wlm_problem problem = sampled(strategies[i], 16, seed), exact = sampled(WLM_SAMPLE_NONE, 0, 0);
+      wlm_csr_host kept;
+      assert_int_equal(wlm_presample(&a, &problem, &kept), WLM_OK);
+      assert_int_equal(wlm_csr_check(&kept), WLM_OK);
+      assert_true(strategies[i] == WLM_SAMPLE_NONE ? kept.nnz == a.nnz : kept.nnz < a.nnz);
+      assert_int_equal(wlm_reference_rows(&a, &problem, b, NULL, NULL, a.rows, expected, NULL), WLM_OK);
+      assert_int_equal(wlm_reference_rows(&kept, &exact, b, NULL, NULL, a.rows, got, NULL), WLM_OK);
+      for (int64_t j = 0; j < a.rows * 3; j++) assert_true(got[j] == expected[j]);
+      wlm_csr_host_release(&kept);
+    }
+  free(b);
+  free(expected);
+  free(got);
+  free(a.values);
+  a.values = NULL;
+  wlm_csr_host_release(&a);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(spelled_out), cmocka_unit_test(multiplies_as_sampling_does)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
