@@ -1,8 +1,8 @@
 /* How a figure is made. First every valid candidate is timed once ("screening"), with as many calls in a sample as
- * its own quickness asks for; what takes twice the best is dropped there. The ten best must then be right against
- * float64, and are timed again, interleaved; the quickest of them is the winner. The times that are reported are
- * neither of these: the winner and all that it is compared with are timed once more, side by side. A winner's time is
- * thus never the least of many looks. */
+ * its own quickness asks for; what takes twice the best is dropped there. The ten best of those that need no preparing,
+ * and the ten best of those that do, must then be right against float64, and are timed again, all interleaved; the
+ * quickest are the winners. The times that are reported are neither of these: the winners and all that they are
+ * compared with are timed once more, side by side. A winner's time is thus never the least of many looks. */
 #include "bench/contest.h"
 
 #include <math.h>
@@ -15,9 +15,12 @@ enum { FINALISTS = 10, MAX_CALLS = 4096 };
 static const double screening_seconds = 0.3e-3, sample_seconds = 1e-3;
 static const double slow = 2, launch_seconds = 10e-6; /* what one call alone may cost besides its work */
 
+enum { PLAIN, PREPARED, KINDS }; /* whether a candidate must be prepared */
+
 struct screened {
   const char *variant;
   double seconds; /* infinite where it failed */
+  int kind;
 };
 
 static int64_t calls_for(double target, double seconds) {
@@ -51,12 +54,8 @@ void wlm_contest_note(wlm_contest *contest, const wlm_entrant *failed) {
 }
 
 void wlm_contest_enter(wlm_contest *contest, const char *variant, wlm_entrant *entrant, double *max_rel_err) {
-  wlm_operands *operands = &contest->operands;
-  wlm_entrant_variant(contest->context, operands, variant, entrant);
-  if (entrant->failure) return;
-  if (wlm_operands_bind(operands, entrant->plan) != WLM_OK ||
-      wlm_verify(contest->verifier, entrant->plan, max_rel_err) != WLM_OK)
-    wlm_entrant_fail(entrant, wlm_error_detail());
+  wlm_entrant_variant(contest->context, &contest->operands, variant, entrant);
+  wlm_entrant_verify(entrant, &contest->operands, contest->verifier, max_rel_err);
 }
 
 /* ---- screening ---------------------------------------------------------------------------------- */
@@ -88,116 +87,129 @@ static int quicker(const void *left, const void *right) {
   return (a->seconds > b->seconds) - (a->seconds < b->seconds);
 }
 
+/* What a candidate is held against: of those without preparing the best of their own, otherwise of all. */
+static double best_for(const double best[KINDS], int kind) {
+  return kind == PLAIN ? best[PLAIN] : fmin(best[PLAIN], best[PREPARED]);
+}
+
 /* The quickest first. */
-static wlm_status screen_all(wlm_contest *contest, const wlm_names *candidates, struct screened *screened) {
-  double best = INFINITY;
+static wlm_status screen_all(wlm_contest *contest, const wlm_names *candidates, struct screened *screened,
+                             double best[KINDS]) {
+  best[PLAIN] = best[PREPARED] = INFINITY;
   for (int64_t i = 0; i < candidates->count; i++) {
     wlm_entrant entrant;
     double seconds = INFINITY;
     wlm_entrant_variant(contest->context, &contest->operands, candidates->names[i], &entrant);
-    if (!entrant.failure && screen(contest->operands.device, &entrant, best, &seconds) != WLM_OK)
+    const int kind = entrant.prepared ? PREPARED : PLAIN;
+    if (!entrant.failure && screen(contest->operands.device, &entrant, best_for(best, kind), &seconds) != WLM_OK)
       wlm_entrant_fail(&entrant, wlm_error_detail());
     if (entrant.failure) {
       wlm_contest_note(contest, &entrant);
       seconds = INFINITY;
     }
-    best = fmin(best, seconds);
-    screened[i] = (struct screened){candidates->names[i], seconds};
+    best[kind] = fmin(best[kind], seconds);
+    screened[i] = (struct screened){candidates->names[i], seconds, kind};
     wlm_entrant_release(&entrant);
   }
   qsort(screened, (size_t)candidates->count, sizeof *screened, quicker);
-  if (isfinite(best)) return WLM_OK;
-  return wlm_fail(WLM_ERR_DEVICE, "no candidate runs: %s",
-                  candidates->count ? contest->failures.data : "there is none");
+  if (isfinite(best[PLAIN])) return WLM_OK;
+  return wlm_fail(WLM_ERR_DEVICE, "no candidate runs unprepared: %s",
+                  contest->failures.size ? contest->failures.data : "there is none");
 }
 
-/* ---- the winner ---------------------------------------------------------------------------------- */
+/* ---- the winners --------------------------------------------------------------------------------- */
 
-static wlm_status play_finals(wlm_contest *contest, const struct screened *screened, wlm_entrant *winner,
-                              double *max_rel_err) {
-  wlm_entrant finalists[FINALISTS] = {0};
-  double errors[FINALISTS] = {0};
-  int count = 0, best = -1;
+struct finals {
+  wlm_entrant entrants[KINDS * FINALISTS];
+  double errors[KINDS * FINALISTS];
+  int count;
+};
+
+static void enter_finals(wlm_contest *contest, const struct screened *screened, const double best[KINDS],
+                         struct finals *finals) {
+  int entered[KINDS] = {0};
+  for (int64_t i = 0; i < contest->candidates; i++) {
+    const struct screened *s = &screened[i];
+    if (entered[s->kind] == FINALISTS || !(s->seconds <= slow * best_for(best, s->kind))) continue;
+    entered[s->kind]++;
+    wlm_contest_enter(contest, s->variant, &finals->entrants[finals->count], &finals->errors[finals->count]);
+    finals->count++;
+  }
+}
+
+/* The quickest of those without preparing, or of all; -1 where there is none. */
+static int quickest_of(const struct finals *finals, int kind) {
+  int best = -1;
+  for (int i = 0; i < finals->count; i++) {
+    const wlm_entrant *entrant = &finals->entrants[i];
+    if (entrant->failure || (kind == PLAIN && entrant->prepared)) continue;
+    if (best < 0 || entrant->seconds < finals->entrants[best].seconds) best = i;
+  }
+  return best;
+}
+
+static void take(struct finals *finals, int i, wlm_entrant *winner, double *max_rel_err) {
+  *winner = finals->entrants[i];
+  *max_rel_err = finals->errors[i];
+  finals->entrants[i] = (wlm_entrant){0};
+}
+
+static wlm_status play_finals(wlm_contest *contest, const struct screened *screened, const double best[KINDS],
+                              wlm_winners *winners) {
+  struct finals finals = {.count = 0};
   wlm_status status;
-  for (int64_t i = 0; i < contest->candidates && count < FINALISTS; i++) {
-    if (!(screened[i].seconds <= slow * screened[0].seconds)) break;
-    wlm_contest_enter(contest, screened[i].variant, &finalists[count], &errors[count]);
-    count++;
-  }
+  enter_finals(contest, screened, best, &finals);
   int64_t calls = calls_for(sample_seconds, screened[0].seconds);
-  WLM_TRY(wlm_entrants_time(contest->operands.device, finalists, count, calls, contest->samples));
-  for (int i = 0; i < count; i++) {
-    if (finalists[i].failure)
-      wlm_contest_note(contest, &finalists[i]);
-    else if (best < 0 || finalists[i].seconds < finalists[best].seconds)
-      best = i;
-  }
-  if (best < 0) WLM_TRY(wlm_fail(WLM_ERR_MISMATCH, "none of the quickest is right: %s", contest->failures.data));
-  *max_rel_err = errors[best];
-  *winner = finalists[best];
-  finalists[best] = (wlm_entrant){0};
+  WLM_TRY(wlm_entrants_time(contest->operands.device, finals.entrants, finals.count, calls, contest->samples));
+  for (int i = 0; i < finals.count; i++)
+    if (finals.entrants[i].failure) wlm_contest_note(contest, &finals.entrants[i]);
+  const int plain = quickest_of(&finals, PLAIN), prepared = quickest_of(&finals, PREPARED);
+  if (plain < 0) WLM_TRY(wlm_fail(WLM_ERR_MISMATCH, "none of the quickest is right: %s", contest->failures.data));
+  take(&finals, plain, &winners->plain, &winners->plain_error);
+  if (prepared != plain) take(&finals, prepared, &winners->prepared, &winners->prepared_error);
 done:
-  for (int i = 0; i < count; i++) wlm_entrant_release(&finalists[i]);
+  for (int i = 0; i < finals.count; i++) wlm_entrant_release(&finals.entrants[i]);
   return status;
 }
 
-wlm_status wlm_contest_winner(wlm_contest *contest, wlm_entrant *winner, double *max_rel_err) {
+wlm_status wlm_contest_winners(wlm_contest *contest, wlm_winners *winners) {
   wlm_names candidates = {0};
   struct screened *screened = NULL;
+  double best[KINDS];
   wlm_status status;
+  *winners = (wlm_winners){0};
   WLM_TRY(wlm_generator_candidates(wlm_context_generator(contest->context), &contest->operands.spec,
                                    &contest->operands.device->info.limits, &candidates));
   contest->candidates = candidates.count;
   WLM_TRY(wlm_alloc_array(candidates.count, sizeof *screened, "candidates", (void **)&screened));
   WLM_TRY(compile_all(contest, &candidates));
-  WLM_TRY(screen_all(contest, &candidates, screened));
-  WLM_TRY(play_finals(contest, screened, winner, max_rel_err));
+  WLM_TRY(screen_all(contest, &candidates, screened, best));
+  WLM_TRY(play_finals(contest, screened, best, winners));
 done:
   wlm_free(screened);
   wlm_names_release(&candidates);
   return status;
 }
 
-/* ---- rivals and the last round ------------------------------------------------------------------- */
+void wlm_winners_release(wlm_winners *winners) {
+  wlm_entrant_release(&winners->plain);
+  wlm_entrant_release(&winners->prepared);
+}
 
-/* One plain run of an entrant into a C full of large numbers; C is then on the host. */
-static wlm_status run_once(const wlm_operands *operands, const wlm_entrant *entrant, float *c, size_t size) {
-  wlm_device *device = operands->device;
-  wlm_status status;
-  WLM_TRY(device->ops->fill(device, operands->c.memory, 0x7e, size));
-  WLM_TRY(entrant->enqueue(entrant->user, NULL));
-  WLM_TRY(device->ops->synchronize(device, NULL));
-  WLM_TRY(device->ops->copy_out(device, c, operands->c.memory, size));
-done:
+wlm_status wlm_contest_winner(wlm_contest *contest, wlm_entrant *winner, double *max_rel_err) {
+  wlm_winners winners;
+  wlm_status status = wlm_contest_winners(contest, &winners);
+  *winner = winners.plain;
+  *max_rel_err = winners.plain_error;
+  wlm_entrant_release(&winners.prepared);
   return status;
 }
 
-wlm_status wlm_contest_check(const wlm_contest *contest, const wlm_entrant *verified, wlm_entrant *rivals, int count) {
-  const wlm_operands *operands = &contest->operands;
-  int64_t elements = operands->a.rows * operands->spec.problem.n;
-  size_t size = (size_t)elements * sizeof(float);
-  float *ours = NULL, *theirs = NULL;
-  wlm_status status;
-  WLM_TRY(wlm_alloc_array(elements, sizeof *ours, "C", (void **)&ours));
-  WLM_TRY(wlm_alloc_array(elements, sizeof *theirs, "C", (void **)&theirs));
-  WLM_TRY(run_once(operands, verified, ours, size));
-  for (int i = 0; i < count; i++) {
-    double difference = 0, norm = 0;
-    if (rivals[i].failure) continue;
-    if (run_once(operands, &rivals[i], theirs, size) != WLM_OK) {
-      wlm_entrant_fail(&rivals[i], wlm_error_detail());
-      continue;
-    }
-    for (int64_t j = 0; j < elements; j++) {
-      difference += ((double)theirs[j] - ours[j]) * ((double)theirs[j] - ours[j]);
-      norm += (double)ours[j] * ours[j];
-    }
-    if (!(difference <= 1e-10 * norm)) wlm_entrant_fail(&rivals[i], "its result differs from the verified one");
-  }
-done:
-  wlm_free(ours);
-  wlm_free(theirs);
-  return status;
+/* ---- rivals and the last round ------------------------------------------------------------------- */
+
+void wlm_contest_check(const wlm_contest *contest, wlm_entrant *rivals, int count) {
+  double error;
+  for (int i = 0; i < count; i++) wlm_entrant_verify(&rivals[i], &contest->operands, contest->verifier, &error);
 }
 
 /* First a call alone, then some, so that what a launch costs does not pass for the work of short calls. */

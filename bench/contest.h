@@ -4,7 +4,6 @@
 
 #include "bench/case.h"
 #include "bench/entrant.h"
-#include "tuner/verify.h"
 
 /* Is not moved once created: the verifier knows where its operands are. */
 typedef struct wlm_contest {
@@ -21,14 +20,22 @@ wlm_status wlm_contest_create(const wlm_bench_case *bench, const wlm_matrix *mat
                               wlm_contest *contest);
 void wlm_contest_release(wlm_contest *contest); /* also of a zeroed one; entrants are released before */
 
-/* The quickest candidate that is right. Its time is not yet one to report. */
+/* The quickest candidates that are right. Their times are not yet ones to report. */
+typedef struct wlm_winners {
+  wlm_entrant plain;                  /* of those that need no preparing */
+  wlm_entrant prepared;               /* of all, where one that needs it wins; otherwise zeroed */
+  double plain_error, prepared_error; /* max_rel_err */
+} wlm_winners;
+wlm_status wlm_contest_winners(wlm_contest *contest, wlm_winners *winners);
+void wlm_winners_release(wlm_winners *winners); /* also of a zeroed one */
+/* Only the first of them. */
 wlm_status wlm_contest_winner(wlm_contest *contest, wlm_entrant *winner, double *max_rel_err);
 
 /* A variant by name, or (NULL) the dispatcher's choice; an entrant that is wrong has a failure. */
 void wlm_contest_enter(wlm_contest *contest, const char *variant, wlm_entrant *entrant, double *max_rel_err);
-/* Rivals over the contest's operands must compute the same product, or the comparison would mean nothing: the C of each
- * against that of an entrant that was verified. One that does not has a failure. */
-wlm_status wlm_contest_check(const wlm_contest *contest, const wlm_entrant *verified, wlm_entrant *rivals, int count);
+/* Rivals over the contest's operands must compute the same product, or the comparison would mean nothing; one that does
+ * not has a failure. */
+void wlm_contest_check(const wlm_contest *contest, wlm_entrant *rivals, int count);
 
 void wlm_contest_note(wlm_contest *contest, const wlm_entrant *failed); /* among the failures */
 

@@ -40,19 +40,15 @@ struct round {
 
 /* ---- cuSPARSE ------------------------------------------------------------------------------------ */
 
-/* The quickest of its ways on the full matrix, which must compute what the dispatcher's verified choice computes. An
- * entrant with a failure where there is none. */
+/* The quickest of its ways on the full matrix. An entrant with a failure where there is none. */
 static wlm_status best_cusparse(wlm_contest *exact, wlm_entrant *best) {
   wlm_device *device = exact->operands.device;
-  wlm_entrant chosen = {0}, ways[WLM_CUSPARSE_WAYS] = {0};
+  wlm_entrant ways[WLM_CUSPARSE_WAYS] = {0};
   int quickest = -1;
-  double error;
   int64_t calls;
   wlm_status status;
-  wlm_contest_enter(exact, NULL, &chosen, &error);
-  if (chosen.failure) WLM_TRY(wlm_fail(WLM_ERR_DEVICE, "%s: %s", chosen.name, chosen.failure));
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) wlm_entrant_cusparse(&exact->operands, way, &ways[way], NULL);
-  WLM_TRY(wlm_contest_check(exact, &chosen, ways, WLM_CUSPARSE_WAYS));
+  wlm_contest_check(exact, ways, WLM_CUSPARSE_WAYS);
   WLM_TRY(wlm_contest_time(device, ways, WLM_CUSPARSE_WAYS, exact->samples, &calls));
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++)
     if (!ways[way].failure && (quickest < 0 || ways[way].seconds < ways[quickest].seconds)) quickest = way;
@@ -61,7 +57,6 @@ static wlm_status best_cusparse(wlm_contest *exact, wlm_entrant *best) {
   ways[quickest] = (wlm_entrant){0};
 done:
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) wlm_entrant_release(&ways[way]);
-  wlm_entrant_release(&chosen);
   return status;
 }
 

@@ -1,5 +1,8 @@
 /* What counts as right.
  *
+ * Rows are compared with float64, all of them where that is cheap. Where it is not, the rows that are compared are
+ * joined by a check of all columns that depends on every row (tuner/column_check.h). C is then read in pieces.
+ *
  * Errors are measured against sum |a b|, the scale at which float32 arithmetic itself works: with u = 2^-24
  * the worst case of adding d products in any order is d u of it, and the error to expect from roundings
  * that do not conspire is sqrt(d) u (Higham & Mary, "A new approach to probabilistic rounding error
@@ -12,14 +15,16 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/memory.h"
 #include "common/sampling.h"
 #include "matrix/reference.h"
+#include "tuner/column_check.h"
 
-enum { RANDOM_ROWS = 4096, NAMED_ROWS = 4 };
-static const double max_products = 1e8;  /* beyond, only some rows are compared */
-static const double max_elements = 32e6; /* 20 bytes each */
+enum { RANDOM_ROWS = 4096, NAMED_ROWS = 4, PIECE = 1 << 24 }; /* floats */
+static const double max_products = 1e8;                       /* beyond, only some rows are compared */
+static const double max_elements = 32e6;                      /* 20 bytes each */
 
 struct wlm_verifier {
   wlm_operands *operands;
@@ -27,7 +32,9 @@ struct wlm_verifier {
   int64_t count;
   double *reference, *scale; /* count x n */
   float *result;
-  double *errors; /* of each row */
+  double *errors;            /* of each row */
+  wlm_column_check *columns; /* NULL where every row is compared, or the operator has none */
+  float *piece;              /* of C, with it */
 };
 
 double wlm_tolerance(const wlm_problem *problem, int64_t edges) {
@@ -69,6 +76,8 @@ static wlm_status choose_rows(wlm_verifier *verifier, uint64_t seed) {
   return WLM_OK;
 }
 
+static int64_t rows_of_piece(const wlm_problem *p) { return p->ldc < PIECE ? PIECE / (p->ldc ? p->ldc : 1) : 1; }
+
 wlm_status wlm_verifier_create(wlm_operands *operands, uint64_t seed, wlm_verifier **out) {
   wlm_status status;
   const wlm_problem *p = &operands->spec.problem;
@@ -84,6 +93,10 @@ wlm_status wlm_verifier_create(wlm_operands *operands, uint64_t seed, wlm_verifi
   WLM_TRY(wlm_alloc_array(verifier->count, sizeof *verifier->errors, "errors", (void **)&verifier->errors));
   WLM_TRY(wlm_reference_rows(&operands->a, p, operands->b_host, operands->c_old, verifier->rows, verifier->count,
                              verifier->reference, verifier->scale));
+  if (verifier->count < operands->a.rows)
+    WLM_TRY(wlm_column_check_create(operands, seed, wlm_tolerance, &verifier->columns));
+  if (verifier->columns)
+    WLM_TRY(wlm_alloc_array(rows_of_piece(p) * p->ldc, sizeof *verifier->piece, "C", (void **)&verifier->piece));
   *out = verifier;
   verifier = NULL;
 done:
@@ -98,6 +111,8 @@ void wlm_verifier_destroy(wlm_verifier *verifier) {
   wlm_free(verifier->scale);
   wlm_free(verifier->result);
   wlm_free(verifier->errors);
+  wlm_free(verifier->piece);
+  wlm_column_check_destroy(verifier->columns);
   wlm_free(verifier);
 }
 
@@ -115,6 +130,26 @@ static wlm_status copy_rows(const wlm_verifier *verifier) {
         operands->device->ops->copy_out(operands->device, verifier->result + i * p->n, c + verifier->rows[i] * p->ldc,
                                         (size_t)(run * p->n) * sizeof *c);
     if (status != WLM_OK) return status;
+  }
+  return WLM_OK;
+}
+
+/* All of C, for the column sums, and out of it the rows that are compared. */
+static wlm_status read_all(const wlm_verifier *verifier) {
+  const wlm_operands *operands = verifier->operands;
+  const wlm_problem *p = &operands->spec.problem;
+  const float *c = operands->c.memory;
+  const int64_t step = rows_of_piece(p);
+  wlm_column_check_begin(verifier->columns);
+  for (int64_t first = 0, i = 0; first < operands->a.rows && p->n; first += step) {
+    const int64_t rows = first + step < operands->a.rows ? step : operands->a.rows - first;
+    wlm_status status = operands->device->ops->copy_out(operands->device, verifier->piece, c + first * p->ldc,
+                                                        (size_t)((rows - 1) * p->ldc + p->n) * sizeof *c);
+    if (status != WLM_OK) return status;
+    wlm_column_check_add(verifier->columns, first, rows, verifier->piece, p->ldc);
+    for (; i < verifier->count && verifier->rows[i] < first + rows; i++)
+      memcpy(verifier->result + i * p->n, verifier->piece + (verifier->rows[i] - first) * p->ldc,
+             (size_t)p->n * sizeof *c);
   }
   return WLM_OK;
 }
@@ -152,15 +187,23 @@ static wlm_status compare_rows(const wlm_verifier *verifier, double *max_rel_err
                   (long long)worst_row, worst_error, worst, (long long)wrong, (long long)verifier->count);
 }
 
+wlm_status wlm_verify_result(wlm_verifier *verifier, double *max_rel_err) {
+  wlm_status status;
+  WLM_TRY(verifier->columns ? read_all(verifier) : copy_rows(verifier));
+  find_errors(verifier);
+  WLM_TRY(compare_rows(verifier, max_rel_err));
+  if (verifier->columns) status = wlm_column_check_finish(verifier->columns);
+done:
+  return status;
+}
+
 wlm_status wlm_verify(wlm_verifier *verifier, const wlm_plan *plan, double *max_rel_err) {
   wlm_status status;
   wlm_operands *operands = verifier->operands;
   WLM_TRY(wlm_operands_poison(operands));
   WLM_TRY(wlm_operands_execute(operands, plan, NULL));
   WLM_TRY(operands->device->ops->synchronize(operands->device, NULL));
-  WLM_TRY(copy_rows(verifier));
-  find_errors(verifier);
-  status = compare_rows(verifier, max_rel_err);
+  status = wlm_verify_result(verifier, max_rel_err);
 done:
   return status;
 }

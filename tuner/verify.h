@@ -7,14 +7,19 @@
 typedef struct wlm_verifier wlm_verifier;
 
 /* Computes the reference once for many plans: of all rows where that is cheap, otherwise of the longest, the first,
- * the last, an empty one and 4,096 seeded others. The operands must outlive the verifier. */
+ * the last, an empty one and 4,096 seeded others, and a check of the columns over all rows for operators that have one
+ * (tuner/column_check.h). The operands must outlive the verifier. */
 wlm_status wlm_verifier_create(wlm_operands *operands, uint64_t seed, wlm_verifier **verifier);
 void wlm_verifier_destroy(wlm_verifier *verifier);
 int64_t wlm_verifier_rows(const wlm_verifier *verifier); /* how many are compared */
 
 /* Runs the plan, which must be bound to the operands. *max_rel_err (relative to sum |a b|; may be infinite) is set
- * whenever the plan ran; WLM_ERR_MISMATCH with the worst row in the detail text where a row is beyond its tolerance. */
+ * whenever the plan ran; WLM_ERR_MISMATCH with the worst row or column in the detail text where one is beyond its
+ * tolerance. */
 wlm_status wlm_verify(wlm_verifier *verifier, const wlm_plan *plan, double *max_rel_err);
+
+/* The same of what the operands' C holds now, whoever wrote it. */
+wlm_status wlm_verify_result(wlm_verifier *verifier, double *max_rel_err);
 
 /* The largest error that a row of so many edges may have. */
 double wlm_tolerance(const wlm_problem *problem, int64_t edges);

@@ -1,0 +1,167 @@
+/* A check in the manner of Freivalds ("Fast probabilistic algorithms", 1979): give each row i a random sign r_i; then
+ *
+ *   sum_i r_i C[i,j]  =  sum_k w_k B[k,j],   w_k = sum over the edges (i, k) of r_i a
+ *
+ * costs O(nnz + K N + M N) instead of the O(nnz N) of the product. It holds for every message that is linear in b,
+ * u(a) b + v(a), under sum and mean. Without the signs this would be the plain column sum, in which two rows may change
+ * places and roundings in one direction pile up. With them the errors e_i of the rows, whatever they are, add up to a
+ * sum whose mean is 0 and whose standard deviation is sqrt(sum e_i^2), since the signs are independent of them. Each
+ * e_i is allowed tolerance(d_i) S_i, with S_i = sum |u| + |v| >= sum |a b| because |b| <= 1, and roundings stay several
+ * times below that. So sqrt(sum (tolerance(d_i) S_i)^2) is what the sum may be off by. A row that was not written
+ * (NaN), written twice or taken from elsewhere is far outside, unless it is a short one beside millions of long ones.
+ */
+#include "tuner/column_check.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "common/sampling.h"
+
+struct wlm_column_check {
+  int64_t n;
+  uint64_t seed;
+  double tolerance;
+  double *expected, *sums; /* n each */
+};
+
+/* message = slope * b + offset; 0 where it is not of that form. */
+static int linear_form(wlm_message message, double a, double *slope, double *offset) {
+  *slope = 1;
+  *offset = 0;
+  switch (message) {
+    case WLM_MUL: *slope = a; return 1;
+    case WLM_COPY_B: return 1;
+    case WLM_COPY_A: *slope = 0, *offset = a; return 1;
+    case WLM_ADD: *offset = a; return 1;
+    case WLM_SUB: *offset = -a; return 1;
+    case WLM_RSUB: *slope = -1, *offset = a; return 1;
+    case WLM_DIV: *slope = 1 / a; return 1;
+    case WLM_RDIV: return 0;
+  }
+  return 0;
+}
+
+static double sign_of(uint64_t seed, int64_t row) { return wlm_sample_hash(~seed, row) >> 63 ? -1.0 : 1.0; }
+
+/* The edges of one row into the weights of the rows of B; gives the row's offset and its S. */
+static void add_row(const wlm_operands *operands, int64_t row, double sign, double *weights, double *offsets,
+                    double *scale) {
+  const wlm_csr_host *a = &operands->a;
+  const wlm_problem *p = &operands->spec.problem;
+  const int64_t begin = a->rowptr[row], degree = a->rowptr[row + 1] - begin;
+  const int64_t kept = wlm_sample_kept(p->sample, degree, p->sample_width);
+  const int64_t stride = wlm_sample_stride(p->sample, degree), shift = wlm_sample_shift(p->seed, row, degree);
+  double factor = p->alpha;
+  if (p->reduce == WLM_MEAN && kept) factor /= (double)kept;
+  if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_KEPT && kept) factor /= (double)kept;
+  if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_UNBIASED && kept)
+    factor *= (double)degree / (double)kept;
+  *offsets = *scale = 0;
+  for (int64_t k = 0; k < kept; k++) {
+    const int64_t at = begin + (kept < degree ? wlm_sample_position(p->sample, degree, k, stride, shift) : k);
+    double slope, offset;
+    linear_form(p->message, a->values ? (double)a->values[at] : 1.0, &slope, &offset);
+    *offsets += sign * factor * offset;
+    *scale += fabs(factor) * (fabs(slope) + fabs(offset));
+#pragma omp atomic
+    weights[a->colind[at]] += sign * factor * slope;
+  }
+}
+
+/* to[j] += sum over the rows of weight(row) x[row, j], in parallel with a sum of each thread's own. */
+static void add_rows(double *to, int64_t n, const double *weights, uint64_t seed, double scale, int64_t first_row,
+                     int64_t rows, const float *x, int64_t ld) {
+#pragma omp parallel
+  {
+    double *own = wlm_alloc_zero((size_t)n, sizeof *own);
+    const int64_t width = own ? n : 0;
+#pragma omp for schedule(static)
+    for (int64_t row = 0; row < rows; row++) {
+      const double weight = weights ? weights[row] : scale * sign_of(seed, first_row + row);
+      for (int64_t j = 0; j < width; j++) own[j] += weight * (double)x[row * ld + j];
+    }
+#pragma omp critical
+    for (int64_t j = 0; j < n; j++) to[j] += own ? own[j] : NAN; /* a check that ran out of memory must not pass */
+    wlm_free(own);
+  }
+}
+
+static wlm_status expect(wlm_column_check *check, const wlm_operands *operands,
+                         double (*row_tolerance)(const wlm_problem *problem, int64_t edges)) {
+  const wlm_csr_host *a = &operands->a;
+  const wlm_problem *p = &operands->spec.problem;
+  double offset = 0, squares = 0;
+  double *weights = wlm_alloc_zero((size_t)(a->cols ? a->cols : 1), sizeof *weights);
+  if (!weights) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "weights of %lld rows of B", (long long)a->cols);
+#pragma omp parallel for schedule(dynamic, 1024) reduction(+ : offset, squares)
+  for (int64_t row = 0; row < a->rows; row++) {
+    double row_offset, row_scale;
+    add_row(operands, row, sign_of(check->seed, row), weights, &row_offset, &row_scale);
+    const int64_t edges = wlm_sample_kept(p->sample, a->rowptr[row + 1] - a->rowptr[row], p->sample_width);
+    const double error = row_tolerance(p, edges) * (row_scale + fabs(p->beta));
+    offset += row_offset;
+    squares += error * error;
+  }
+  for (int64_t j = 0; j < check->n; j++) check->expected[j] = offset;
+  add_rows(check->expected, check->n, weights, 0, 0, 0, a->cols, operands->b_host, p->ldb);
+  if (operands->c_old)
+    add_rows(check->expected, check->n, NULL, check->seed, p->beta, 0, a->rows, operands->c_old, p->ldc);
+  check->tolerance = sqrt(squares);
+  wlm_free(weights);
+  return WLM_OK;
+}
+
+wlm_status wlm_column_check_create(const wlm_operands *operands, uint64_t seed,
+                                   double (*row_tolerance)(const wlm_problem *problem, int64_t edges),
+                                   wlm_column_check **out) {
+  const wlm_problem *p = &operands->spec.problem;
+  double slope, offset;
+  wlm_status status;
+  wlm_column_check *check = NULL;
+  *out = NULL;
+  if ((p->reduce != WLM_SUM && p->reduce != WLM_MEAN) || !linear_form(p->message, 1, &slope, &offset)) return WLM_OK;
+  check = wlm_alloc_zero(1, sizeof *check);
+  if (!check) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a column check");
+  *check = (wlm_column_check){.n = p->n, .seed = seed};
+  WLM_TRY(wlm_alloc_array(p->n, sizeof *check->expected, "column sums", (void **)&check->expected));
+  WLM_TRY(wlm_alloc_array(p->n, sizeof *check->sums, "column sums", (void **)&check->sums));
+  WLM_TRY(expect(check, operands, row_tolerance));
+  *out = check;
+  check = NULL;
+done:
+  wlm_column_check_destroy(check);
+  return status;
+}
+
+void wlm_column_check_destroy(wlm_column_check *check) {
+  if (!check) return;
+  wlm_free(check->expected);
+  wlm_free(check->sums);
+  wlm_free(check);
+}
+
+void wlm_column_check_begin(wlm_column_check *check) { memset(check->sums, 0, (size_t)check->n * sizeof *check->sums); }
+
+void wlm_column_check_add(wlm_column_check *check, int64_t first_row, int64_t rows, const float *c, int64_t ldc) {
+  add_rows(check->sums, check->n, NULL, check->seed, 1, first_row, rows, c, ldc);
+}
+
+wlm_status wlm_column_check_finish(const wlm_column_check *check) {
+  double worst = 0;
+  int64_t column = -1, wrong = 0;
+  for (int64_t j = 0; j < check->n; j++) {
+    if (!isfinite(check->expected[j])) continue; /* nothing can be said of a sum with infinities */
+    const double off = fabs(check->sums[j] - check->expected[j]);
+    if (off <= check->tolerance) continue;
+    wrong++;
+    if (column >= 0 && !(off > worst)) continue;
+    worst = off;
+    column = j;
+  }
+  if (!wrong) return WLM_OK;
+  return wlm_fail(WLM_ERR_MISMATCH,
+                  "the sum over all rows (with random signs) of column %lld differs from float64 by %.3g, where %.3g "
+                  "is allowed; %lld of %lld columns are wrong",
+                  (long long)column, worst, check->tolerance, (long long)wrong, (long long)check->n);
+}
