@@ -4,10 +4,11 @@ return {
   split = "carry",
   parameters = {
     { "nonzeros", { 1024, 8192, 65536 } }, -- of a block
-    { "tile", { 16, 32, 64, 128, 256 } },  -- columns held in registers and cache at a time
+    { "tile", { 16, 32, 64, 128 } },       -- columns held in registers and cache at a time
   },
   valid = function(p, problem)
-    if p.tile > 16 and p.tile > problem.n then return false, "has a tile wider than n" end
+    if p.tile > 16 and p.tile >= 2 * problem.n then return false, "has a tile at least twice as wide as n" end
+    if p.tile == 16 and problem.n > 16 then return false, "walks A more often than it must" end
     return true
   end,
   passes = function(p)

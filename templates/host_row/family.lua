@@ -4,11 +4,12 @@ return {
   split = "none",
   samples = true,
   parameters = {
-    { "rows", { 16, 128 } },            -- of a block, the unit that threads take
-    { "tile", { 16, 32, 64, 128, 256 } }, -- columns held in registers and cache at a time
+    { "rows", { 16, 128 } },         -- of a block, the unit that threads take
+    { "tile", { 16, 32, 64, 128 } }, -- columns held in registers and cache at a time
   },
   valid = function(p, problem)
-    if p.tile > 16 and p.tile > problem.n then return false, "has a tile wider than n" end
+    if p.tile > 16 and p.tile >= 2 * problem.n then return false, "has a tile at least twice as wide as n" end
+    if p.tile == 16 and problem.n > 16 then return false, "walks A more often than it must" end
     return true
   end,
   passes = function(p)

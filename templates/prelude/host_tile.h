@@ -1,27 +1,49 @@
-/* The inner loop of the host families: the messages of consecutive non-zeros folded into `width` columns.
- * Accumulators lie in pieces of 16, which the compiler keeps in vector registers once it has unrolled the
- * pieces; called with constants for `pieces` and, but for the last columns, for `width`. */
-enum { WLM_PIECE = 16 };
+/* The inner loop of the host families: the messages of consecutive non-zeros folded into `width` columns, which is a
+ * constant wherever this is called. Accumulators lie in pieces of 16, and a last one that may be shorter; the compiler
+ * unrolls the pieces and keeps them in vector registers, and the store is written the same way, since one scalar loop
+ * over the accumulators would send them all through memory.
+ *
+ * B's rows are asked for some non-zeros ahead, across the ends of rows: a row is often shorter than the time that
+ * memory takes. */
+enum { WLM_PIECE = 16, WLM_AHEAD = 8 };
 
 WLM_FN void wlm_fold(const struct wlm_args *args, long long begin, long long kept, long long degree,
-                     struct wlm_sample_state state, long long column, int pieces, long long width,
-                     wlm_acc_t acc[][WLM_PIECE]) {
+                     struct wlm_sample_state state, long long column, int width, wlm_acc_t acc[][WLM_PIECE]) {
   const wlm_b_t *restrict b = (const wlm_b_t *)args->b + column;
-  for (int t = 0; t < pieces; t++)
+  const int pieces = width / WLM_PIECE, rest = width % WLM_PIECE;
+  for (int t = 0; t <= (width - 1) / WLM_PIECE; t++)
     for (int j = 0; j < WLM_PIECE; j++) acc[t][j] = wlm_init();
   for (long long k = 0; k < kept; k++) {
     const long long p = begin + wlm_sample(k, degree, state);
     const wlm_acc_t a = wlm_load_a(args, p);
     const wlm_b_t *restrict b_row = b + wlm_column(args, p) * args->ldb;
-    if (width == pieces * WLM_PIECE) {
+#if WLM_USES_B
+    const long long ahead = begin + wlm_sample(k + WLM_AHEAD, degree, state);
+    const wlm_b_t *b_ahead = b + wlm_column(args, ahead < args->nnz ? ahead : p) * args->ldb;
+    for (int t = 0; t <= (width - 1) / WLM_PIECE; t++) __builtin_prefetch(b_ahead + t * WLM_PIECE);
+#endif
 #pragma GCC unroll 16
-      for (int t = 0; t < pieces; t++)
+    for (int t = 0; t < pieces; t++)
 #pragma omp simd
-        for (int j = 0; j < WLM_PIECE; j++)
-          acc[t][j] = wlm_reduce(acc[t][j], wlm_message(a, wlm_load_b(b_row + t * WLM_PIECE + j)));
-    } else {
-      for (long long j = 0; j < width; j++)
-        acc[0][j] = wlm_reduce(acc[0][j], wlm_message(a, wlm_load_b(b_row + j)));
-    }
+      for (int j = 0; j < WLM_PIECE; j++)
+        acc[t][j] = wlm_reduce(acc[t][j], wlm_message(a, wlm_load_b(b_row + t * WLM_PIECE + j)));
+#pragma omp simd
+    for (int j = 0; j < rest; j++)
+      acc[pieces][j] = wlm_reduce(acc[pieces][j], wlm_message(a, wlm_load_b(b_row + pieces * WLM_PIECE + j)));
   }
+}
+
+/* Finishes what wlm_fold gave and stores it to those columns of a row of C. */
+WLM_FN void wlm_store_fold(const struct wlm_args *args, long long row, long long kept, long long degree,
+                           long long column, int width, wlm_acc_t acc[][WLM_PIECE]) {
+  wlm_c_t *restrict c = (wlm_c_t *)args->c + row * args->ldc;
+  const int pieces = width / WLM_PIECE, rest = width % WLM_PIECE;
+#pragma GCC unroll 16
+  for (int t = 0; t < pieces; t++, column += WLM_PIECE)
+#pragma omp simd
+    for (int j = 0; j < WLM_PIECE; j++)
+      wlm_store(args, c + column + j, column + j, wlm_normalise(wlm_finish(acc[t][j], kept), kept, degree));
+#pragma omp simd
+  for (int j = 0; j < rest; j++)
+    wlm_store(args, c + column + j, column + j, wlm_normalise(wlm_finish(acc[pieces][j], kept), kept, degree));
 }

@@ -86,7 +86,7 @@ static void show(void **state) {
   assert_contains(c.out, "struct wlm_args {");
   assert_contains(c.out, "wlm_row_crc");
   command_release(&c);
-  command_expect(&c, &folder, 0, "show", "host_row/rows=16,tile=16"); /* the target follows from the family */
+  command_expect(&c, &folder, 0, "show", "host_row/rows=16,tile=32"); /* the target follows from the family */
   assert_contains(c.out, "WLM_KERNEL(wlm_host_row)");
   command_release(&c);
   command_expect(&c, &folder, 0, "show", "row_sample/s=64,threads=64,rows=4", "--help");
@@ -101,7 +101,7 @@ static void tune_run_explain(void **state) {
   command_expect(&c, &folder, 0, "tune", small_matrix(), "uniform:rows=300,d=9", "-n", "16,33", "--device", "host",
                  "--op", "mean");
   assert_contains(c.out, "small.mtx");
-  assert_contains(c.out, "host_row/rows=16,tile=16");
+  assert_contains(c.out, "host_row/rows=16,tile=32");
   assert_contains(c.out, "\n* ");
   assert_contains(c.out, "choice");
   assert_true(count_lines(c.err, "tune small n=33") > 2); /* plain progress lines */

@@ -73,7 +73,7 @@ static void test_refusals_say_why(void **state) {
       {"row_crc/cf=2,rows=4", 32, WLM_SAMPLE_NONE, 0, 0, "merges warps"},
       {"row_crc/cf=2,rows=4", 33, WLM_SAMPLE_NONE, 0, 0, NULL},
       {"row_crc/cf=1,rows=4", 32, WLM_SAMPLE_NONE, 0, 1, "is for the cuda device"},
-      {"host_row/rows=16,tile=16", 32, WLM_SAMPLE_NONE, 0, 0, "is for the host device"},
+      {"host_row/rows=16,tile=32", 32, WLM_SAMPLE_NONE, 0, 0, "is for the host device"},
       {"row_crc/cf=1,rows=4", 32, WLM_SAMPLE_BUCKET, 64, 0, "does not sample"},
       {"row_sample/threads=32,rows=4,vector=1,batch=4", 32, WLM_SAMPLE_NONE, 0, 0, "is for sampled problems"},
       {"row_sample/threads=32,rows=4,vector=1,batch=4", 32, WLM_SAMPLE_BUCKET, 2304, 0, NULL},
