@@ -1,0 +1,507 @@
+/* Prepared plans from the template to the command, on the host device: a family that prepares and its twin that does
+ * not, in a folder of templates of their own. Which of them is chosen is decided by planted measurements, never by what
+ * this machine's clock says. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "db/store.h"
+#include "matrix/input.h"
+#include "runtime/devices.h"
+#include "support/command.h"
+#include "support/emit_fixture.h"
+#include "support/kernel_check.h"
+#include "tuner/upload.h"
+#include "tuner/verify.h"
+
+#define INPUT "uniform:rows=41,d=5"
+enum { ROWS = 41, N = 9, ROWS_OF_A_BLOCK = 4, BLOCKS = (ROWS + ROWS_OF_A_BLOCK - 1) / ROWS_OF_A_BLOCK };
+
+/* ---- the families ------------------------------------------------------------------------------- */
+
+/* Of each row where it begins and how long it is, of each block of the execute pass its number: what is not as it was
+ * prepared shows in the result. */
+static const char ready_family[] =
+    "return { target = \"host\", summary = \"a test\", parameters = {},\n"
+    "  passes = function() return {\n"
+    "    { kernel = \"ready_prepare\", when = \"prepare\", units = \"one\" },\n"
+    "    { kernel = \"ready\", units = \"rows\", units_per_block = 4 } } end,\n"
+    "  prepared = function() return { rows = 16, blocks = 8 } end }\n";
+static const char ready_kernel[] =
+    "typedef struct { long long begin, degree; } piece;\n"
+    "WLM_KERNEL(ready_prepare) {\n"
+    "  piece *pieces = (piece *)args->prepared;\n"
+    "  long long *numbers = (long long *)(pieces + args->rows);\n"
+    "  for (long long row = 0; row < args->rows; row++) {\n"
+    "    pieces[row].begin = wlm_begin(args, row);\n"
+    "    pieces[row].degree = wlm_begin(args, row + 1) - wlm_begin(args, row);\n"
+    "    numbers[row / 4] = row / 4;\n"
+    "  }\n"
+    "}\n"
+    "WLM_KERNEL(ready) {\n"
+    "  const piece *pieces = (const piece *)args->prepared;\n"
+    "  const long long *numbers = (const long long *)(pieces + args->rows);\n"
+    "#pragma omp parallel for\n"
+    "  for (long long block = 0; block < unit_blocks; block++)\n"
+    "    for (long long row = 4 * numbers[block]; row < 4 * numbers[block] + 4 && row < args->rows; row++)\n"
+    "% include \"one_row\"\n"
+    "}\n";
+static const char plain_family[] =
+    "return { target = \"host\", summary = \"a test\", parameters = {},\n"
+    "  passes = function() return { { kernel = \"plain\", units = \"rows\" } } end }\n";
+static const char plain_kernel[] =
+    "typedef struct { long long begin, degree; } piece;\n"
+    "WLM_KERNEL(plain) {\n"
+    "  for (long long row = 0; row < unit_blocks; row++) {\n"
+    "    const piece whole[1] = {{wlm_begin(args, row), wlm_begin(args, row + 1) - wlm_begin(args, row)}};\n"
+    "    const piece *pieces = whole - row;\n"
+    "% include \"one_row\"\n"
+    "  }\n"
+    "}\n";
+static const char one_row[] =
+    "      for (long long j = 0; j < args->n; j++) {\n"
+    "        wlm_acc_t acc = wlm_init();\n"
+    "        for (long long p = pieces[row].begin; p < pieces[row].begin + pieces[row].degree; p++)\n"
+    "          acc = wlm_reduce(acc, wlm_message(wlm_load_a(args, p),\n"
+    "            wlm_load_b((const wlm_b_t *)args->b + wlm_column(args, p) * args->ldb + j)));\n"
+    "        wlm_store(args, (wlm_c_t *)args->c + row * args->ldc + j, j, wlm_finish(acc, pieces[row].degree));\n"
+    "      }\n";
+
+static char templates[320];
+
+static int begin(void **state) {
+  home_begin(state);
+  snprintf(templates, sizeof templates, "%s/templates", folder.path);
+  emit_write(&folder, "templates", "one_row", one_row);
+  test_folder inside;
+  snprintf(inside.path, sizeof inside.path, "%.200s/templates", folder.path);
+  emit_write(&inside, "ready", "family.lua", ready_family);
+  emit_write(&inside, "ready", "kernel.c.in", ready_kernel);
+  emit_write(&inside, "plain", "family.lua", plain_family);
+  emit_write(&inside, "plain", "kernel.c.in", plain_kernel);
+  return 0;
+}
+
+/* ---- a bench: context, matrix, problem ------------------------------------------------------------- */
+
+typedef struct bench {
+  char database[320];
+  wlm_context *context;
+  wlm_csr_host csr;
+  wlm_upload upload;
+  wlm_problem problem;
+} bench;
+
+static void bench_make(bench *b) {
+  static int count;
+  const wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  *b = (bench){.problem = problem};
+  b->problem.n = N;
+  snprintf(b->database, sizeof b->database, "%s/tuned-%d.db", folder.path, count++);
+  options.device = "host";
+  options.database = b->database;
+  options.system_database = "";
+  options.templates = templates;
+  assert_status(WLM_OK, wlm_context_create(&options, &b->context));
+  assert_status(WLM_OK, wlm_input_read(INPUT, &b->csr));
+  assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
+}
+
+static void bench_release(bench *b) {
+  wlm_upload_release(&b->upload);
+  wlm_csr_host_release(&b->csr);
+  wlm_context_destroy(b->context);
+}
+
+/* A measurement of this matrix and problem, as the tuner would have made it. */
+static void plant(bench *b, const char *variant, int64_t time_ps, int64_t prepare_ps) {
+  wlm_spec spec;
+  wlm_store *store;
+  char key[WLM_SPEC_KEY];
+  assert_status(WLM_OK, wlm_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
+  wlm_spec_key(&spec, key);
+  wlm_measurement_record record = {.stats = *wlm_matrix_stats(b->upload.matrix),
+                                   .variant = (char *)variant,
+                                   .source_hash = "00000000000000000000000000000001",
+                                   .problem = key,
+                                   .n = N,
+                                   .time_ps = time_ps,
+                                   .prepare_ps = prepare_ps,
+                                   .samples = 9,
+                                   .calls_per_sample = 10};
+  wlm_context_device_record(b->context, &record.device);
+  assert_status(WLM_OK, wlm_store_open(b->database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+  wlm_store_close(store);
+  assert_status(WLM_OK, wlm_context_refresh(b->context));
+}
+
+/* ready takes half of plain's time, and its preparing 8 times what it saves: a draw at 8 calls. */
+static void plant_both(bench *b) {
+  plant(b, "plain", 100000000, 0);
+  plant(b, "ready", 50000000, 400000000);
+}
+
+static wlm_plan *plan_for(bench *b, int64_t calls) {
+  wlm_plan *plan;
+  b->problem.expected_calls = calls;
+  assert_status(WLM_OK, wlm_plan_create(b->context, b->upload.matrix, &b->problem, &plan));
+  return plan;
+}
+
+/* ---- the kernels ----------------------------------------------------------------------------------- */
+
+static void the_kernels_are_right(void **state) {
+  (void)state;
+  static const char *const variants[] = {"plain", "ready"};
+  wlm_generator *generator;
+  wlm_device *device;
+  assert_status(WLM_OK, wlm_generator_create(templates, &generator));
+  assert_status(WLM_OK, wlm_host_device_open(&device));
+  for (int i = 0; i < 2; i++) {
+    wlm_program program;
+    wlm_spec spec = emit_spec(33);
+    int prepares = -1;
+    const kernel_check check = {.device = device, .spec = &spec, .runs = 3, .seed = 5};
+    assert_status(WLM_OK, wlm_generator_prepares(generator, variants[i], &spec, &device->info.limits, &prepares));
+    assert_int_equal(prepares, i);
+    assert_status(WLM_OK, wlm_generator_emit(generator, variants[i], &spec, &device->info.limits, &program));
+    assert_status(WLM_OK, kernel_check_program(&check, &program));
+    wlm_program_release(&program);
+  }
+  device->ops->close(device);
+  wlm_generator_destroy(generator);
+}
+
+/* ---- tuning ------------------------------------------------------------------------------------------ */
+
+static int listen_to(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
+  int *prepared = user;
+  (void)done, (void)total;
+  if (!last || last->failed) return 0;
+  assert_int_equal(last->prepare_seconds > 0, !strcmp(last->variant, "ready"));
+  *prepared += last->prepare_seconds > 0;
+  return 0;
+}
+
+static wlm_tune_options quick(int *prepared) {
+  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
+  options.min_sample_seconds = 1e-5;
+  options.samples = 3;
+  options.progress = listen_to;
+  options.user = prepared;
+  return options;
+}
+
+static void check_record(void *user, const wlm_measurement_record *record) {
+  const int ready = !strcmp(record->variant, "ready"), fails = *(int *)user && ready;
+  assert_int_equal(record->failed, fails);
+  assert_int_equal(record->prepare_ps > 0, ready && !fails);
+  if (fails) assert_contains(record->reason, "preparing: not today");
+}
+
+static void check_stored(const bench *b, int preparing_fails) {
+  wlm_store *store;
+  wlm_measurement_record *records;
+  int64_t count;
+  assert_status(WLM_OK, wlm_store_open(b->database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlm_store_load(store, NULL, &records, &count));
+  assert_int_equal(count, 2);
+  for (int64_t i = 0; i < count; i++) check_record(&preparing_fails, &records[i]);
+  wlm_measurements_free(records, count);
+  wlm_store_close(store);
+}
+
+/* Also by a caller who declares no reuse: what is measured serves all. */
+static void preparing_is_measured(void **state) {
+  (void)state;
+  bench b, other;
+  int prepared = 0;
+  char *lines;
+  wlm_tune_options options = quick(&prepared);
+  bench_make(&b);
+  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, &options));
+  assert_int_equal(prepared, 1);
+  check_stored(&b, 0);
+  assert_status(WLM_OK, wlm_export_string(b.context, &lines));
+  assert_int_equal(count_lines(lines, "\"prepare_ps\":"), 1);
+  bench_make(&other);
+  assert_status(WLM_OK, wlm_import_string(other.context, lines));
+  check_stored(&other, 0);
+  wlm_string_free(lines);
+  bench_release(&other);
+  bench_release(&b);
+}
+
+/* What prepares knows no B. */
+static const wlm_device_ops *real_ops;
+static wlm_status launch_no_preparing(const wlm_device *device, const wlm_launch *launch, const struct wlm_args *args,
+                                      void *stream) {
+  return args->b ? real_ops->launch(device, launch, args, stream) : wlm_fail(WLM_ERR_DEVICE, "not today");
+}
+
+/* The candidate fails and says why; who prepares anyhow is told; one call for one product does not try. */
+static void a_preparing_that_fails(void **state) {
+  (void)state;
+  bench b;
+  int prepared = 0;
+  wlm_tune_options options = quick(&prepared);
+  float *dense = calloc(ROWS, 2 * N * sizeof *dense), *c = dense + ROWS * N;
+  bench_make(&b);
+  wlm_device *device = wlm_context_device(b.context);
+  real_ops = device->ops;
+  wlm_device_ops failing = *real_ops;
+  failing.launch = launch_no_preparing;
+  device->ops = &failing;
+  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, &options));
+  assert_int_equal(prepared, 0);
+  check_stored(&b, 1);
+
+  bench planted;
+  bench_make(&planted);
+  plant_both(&planted);
+  wlm_context_device(planted.context)->ops = &failing;
+  wlm_plan *plan = plan_for(&planted, 1000);
+  assert_string_equal(wlm_plan_variant(plan), "ready");
+  void *memory = malloc(wlm_plan_prepared_size(plan));
+  assert_status(WLM_ERR_DEVICE, wlm_plan_prepare(plan, memory, NULL));
+  assert_status(WLM_ERR_NOT_READY, wlm_plan_execute(plan, dense, c, NULL, NULL));
+  free(memory);
+  wlm_plan_destroy(plan);
+  assert_int_equal(planted.problem.expected_calls, 1000);
+  assert_status(WLM_OK,
+                wlm_spmm(planted.context, wlm_matrix_csr(planted.upload.matrix), &planted.problem, dense, c, NULL));
+  planted.problem.expected_calls = 0;
+  assert_status(WLM_ERR_INVALID_ARGUMENT,
+                wlm_spmm(planted.context, wlm_matrix_csr(planted.upload.matrix), &planted.problem, dense, c, NULL));
+  device->ops = wlm_context_device(planted.context)->ops = real_ops;
+  bench_release(&planted);
+  bench_release(&b);
+  free(dense);
+}
+
+/* ---- choosing ---------------------------------------------------------------------------------------- */
+
+static void reuse_decides(void **state) {
+  (void)state;
+  static const struct {
+    int64_t calls;
+    const char *variant;
+  } cases[] = {{1, "plain"}, {8, "plain"}, {9, "ready"}, {10, "ready"}, {1000000, "ready"}, {INT64_MAX, "ready"}};
+  bench b;
+  bench_make(&b);
+  plant_both(&b);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_plan *plan = plan_for(&b, cases[i].calls);
+    assert_string_equal(wlm_plan_variant(plan), cases[i].variant);
+    assert_int_equal(wlm_plan_prepared_size(plan), !strcmp(cases[i].variant, "ready") ? 16 * ROWS + 8 * BLOCKS : 0);
+    wlm_plan_destroy(plan);
+  }
+  bench_release(&b);
+}
+
+/* A measurement from before the template began to prepare says that it needs none. */
+static void an_old_measurement_does_not_bring_preparing(void **state) {
+  (void)state;
+  bench b;
+  bench_make(&b);
+  plant(&b, "plain", 100000000, 0);
+  plant(&b, "ready", 50000000, 0);
+  wlm_plan *plan = plan_for(&b, 1);
+  assert_string_equal(wlm_plan_variant(plan), "plain");
+  wlm_plan_destroy(plan);
+  bench_release(&b);
+}
+
+static void assert_json(const char *text, const char *path, const char *expected) {
+  char *value = json_at(text, path);
+  if (!value || strcmp(value, expected)) fail_msg("%s is %s, not %s: %s", path, value, expected, text);
+  free(value);
+}
+
+static void check_explained(const wlm_plan *plan, const char *in_text, const char *const (*in_json)[2]) {
+  char *text;
+  assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
+  assert_contains(text, in_text);
+  wlm_string_free(text);
+  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+  assert_true(json_is_valid(text));
+  for (; (*in_json)[0]; in_json++) assert_json(text, (*in_json)[0], (*in_json)[1]);
+  wlm_string_free(text);
+}
+
+static void explain_tells_what_preparing_is_worth(void **state) {
+  (void)state;
+  bench b;
+  bench_make(&b);
+  plant_both(&b);
+  wlm_plan *plan = plan_for(&b, 1);
+  check_explained(
+      plan,
+      "reused    ready                                    4.500x  50.00 us  prepare 400.00 us, pays from 9 calls on\n",
+      (const char *const[][2]){{"$.expected_calls", "1"},
+                               {"$.prepared_bytes", "0"},
+                               {"$.ranking[0].variant", "plain"},
+                               {"$.ranking[0].prepares", "0"},
+                               {"$.other.variant", "ready"},
+                               {"$.other.break_even", "9.0"},
+                               {NULL, NULL}});
+  wlm_plan_destroy(plan);
+  plan = plan_for(&b, 100);
+  check_explained(plan, "prepares  744 bytes; wlm_plan_prepare has not run\n",
+                  (const char *const[][2]){{"$.expected_calls", "100"},
+                                           {"$.prepared_bytes", "744"},
+                                           {"$.is_prepared", "0"},
+                                           {"$.ranking[0].variant", "ready"},
+                                           {"$.ranking[0].us", "50.0"},
+                                           {"$.ranking[0].prepare_us", "400.0"},
+                                           {"$.ranking[0].break_even", "9.0"},
+                                           {"$.other.variant", "plain"},
+                                           {NULL, NULL}});
+  void *memory = malloc(wlm_plan_prepared_size(plan));
+  assert_status(WLM_OK, wlm_plan_prepare(plan, memory, NULL));
+  check_explained(plan, "prepares  744 bytes; done\n", (const char *const[][2]){{"$.is_prepared", "1"}, {NULL, NULL}});
+  check_explained(plan, "no reuse  plain ", (const char *const[][2]){{NULL, NULL}});
+  free(memory);
+  wlm_plan_destroy(plan);
+  bench_release(&b);
+}
+
+/* ---- executing ----------------------------------------------------------------------------------------- */
+
+static void unprepared_plans_are_not_ready(void **state) {
+  (void)state;
+  bench b;
+  wlm_plan *plan;
+  wlm_operands operands;
+  wlm_verifier *verifier;
+  double error;
+  bench_make(&b);
+  assert_status(WLM_OK, wlm_operands_create(b.context, b.upload.matrix, &b.problem, 3, &operands));
+  assert_status(WLM_OK, wlm_verifier_create(&operands, 3, &verifier));
+  /* Named by hand it may be one that prepares, for a single call too. */
+  assert_status(WLM_OK, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, "ready", &plan));
+  assert_status(WLM_ERR_NOT_READY, wlm_verify(verifier, plan, &error));
+  assert_contains(wlm_error_detail(), "wlm_plan_prepare");
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_prepare(plan, NULL, NULL));
+  assert_status(WLM_ERR_NOT_READY, wlm_verify(verifier, plan, &error));
+  assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
+  assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
+  wlm_plan_destroy(plan);
+  wlm_verifier_destroy(verifier);
+  wlm_operands_release(&operands);
+  bench_release(&b);
+}
+
+typedef struct caller {
+  const wlm_plan *plan;
+  const float *b, *expected;
+  float c[ROWS * N];
+  int wrong;
+} caller;
+
+static void *call_again_and_again(void *user) {
+  caller *who = user;
+  for (int i = 0; i < 200 && !who->wrong; i++) {
+    memset(who->c, 0xff, sizeof who->c);
+    who->wrong = wlm_plan_execute(who->plan, who->b, who->c, NULL, NULL) != WLM_OK ||
+                 memcmp(who->c, who->expected, sizeof who->c);
+  }
+  return NULL;
+}
+
+/* Prepared once, one plan serves many threads, and new values of A as well. */
+static void one_preparing_serves_many_calls(void **state) {
+  (void)state;
+  enum { THREADS = 4 };
+  bench b;
+  wlm_operands operands;
+  wlm_verifier *verifier;
+  caller callers[THREADS];
+  pthread_t threads[THREADS];
+  double error;
+  bench_make(&b);
+  plant_both(&b);
+  wlm_plan *plan = plan_for(&b, 1000000);
+  assert_string_equal(wlm_plan_variant(plan), "ready");
+  assert_status(WLM_OK, wlm_operands_create(b.context, b.upload.matrix, &b.problem, 3, &operands));
+  assert_status(WLM_OK, wlm_verifier_create(&operands, 3, &verifier));
+  assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
+  assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
+  float *c = operands.c.memory, expected[ROWS * N];
+  memcpy(expected, c, sizeof expected);
+  for (int i = 0; i < THREADS; i++) {
+    callers[i] = (caller){.plan = plan, .b = operands.b.memory, .expected = expected};
+    assert_int_equal(pthread_create(&threads[i], NULL, call_again_and_again, &callers[i]), 0);
+  }
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < THREADS; i++) assert_false(callers[i].wrong);
+
+  float *values = b.upload.values; /* on the host device memory is memory */
+  for (int64_t p = 0; p < b.csr.nnz; p++) values[p] *= 2;
+  assert_status(WLM_OK, wlm_operands_execute(&operands, plan, NULL));
+  for (int i = 0; i < ROWS * N; i++) assert_true(c[i] == 2 * expected[i]);
+  wlm_verifier_destroy(verifier);
+  wlm_operands_release(&operands);
+  wlm_plan_destroy(plan);
+  bench_release(&b);
+}
+
+/* ---- the command ---------------------------------------------------------------------------------------- */
+
+static void the_command_prepares(void **state) {
+  (void)state;
+  bench b;
+  command c;
+  bench_make(&b);
+  plant_both(&b);
+  assert_int_equal(setenv("WARPLOOM_TEMPLATES", templates, 1), 0);
+#define COMMON "-n", "9", "--device", "host", "--db", b.database
+  command_expect(&c, &folder, 0, "run", INPUT, COMMON, "--calls", "1000", "--check", "--json");
+  assert_json(c.out, "$.runs[0].variant", "ready");
+  assert_json(c.out, "$.runs[0].prepared_bytes", "744");
+  assert_json(c.out, "$.verified", "1");
+  char *prepare = json_at(c.out, "$.runs[0].prepare_us");
+  assert_true(prepare && strtod(prepare, NULL) > 0);
+  free(prepare);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "run", INPUT, COMMON, "--calls", "1000");
+  assert_contains(c.out, "prepare_us");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "run", INPUT, COMMON);
+  assert_contains(c.out, "plain");
+  assert_null(strstr(c.out, "prepare"));
+  command_release(&c);
+  command_expect(&c, &folder, 0, "explain", INPUT, COMMON, "--calls", "10");
+  assert_contains(c.out, "calls     10 expected");
+  assert_contains(c.out, "pays from 9 calls on");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "explain", INPUT, COMMON, "--calls", "0");
+  assert_contains(c.err, "--calls cannot be '0'; must be a number of 1 or more");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "tune", INPUT, COMMON);
+  assert_contains(c.out, "prepare us");
+  command_release(&c);
+  assert_int_equal(unsetenv("WARPLOOM_TEMPLATES"), 0);
+  bench_release(&b);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_kernels_are_right),
+      cmocka_unit_test(preparing_is_measured),
+      cmocka_unit_test(a_preparing_that_fails),
+      cmocka_unit_test(reuse_decides),
+      cmocka_unit_test(an_old_measurement_does_not_bring_preparing),
+      cmocka_unit_test(explain_tells_what_preparing_is_worth),
+      cmocka_unit_test(unprepared_plans_are_not_ready),
+      cmocka_unit_test(one_preparing_serves_many_calls),
+      cmocka_unit_test(the_command_prepares),
+  };
+  return cmocka_run_group_tests(tests, begin, folder_end);
+}
