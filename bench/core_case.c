@@ -30,7 +30,9 @@ wlm_status wlm_core_case_read(const char *line, wlm_core_case *out) {
                          .chosen_us = wlm_line_number(line, "chosen_us"),
                          .ge_spmm_us = wlm_line_number(line, "ge_spmm_us"),
                          .default_us = wlm_line_number(wlm_line_value(line, "cusparse"), "default_nopre"),
-                         .gather_gbs = wlm_line_number(line, "gather_gbs")};
+                         .gather_gbs = wlm_line_number(line, "gather_gbs"),
+                         .openmp_us = wlm_line_number(line, "openmp"),
+                         .graphblas_us = wlm_line_number(line, "graphblas")};
   out->plain_us = best_of(line, PLAIN_WAYS, &out->plain_way);
   out->best_us = best_of(line, WAYS, &out->best_way);
   wlm_line_string(line, "prepared_variant", out->prepared_variant);

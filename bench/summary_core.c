@@ -6,13 +6,15 @@
 
 #include "bench/core_case.h"
 
-typedef enum ratio { PLAIN, PREPARED, DEFAULT, GE_SPMM, CHOSEN, RATIOS } ratio;
+typedef enum ratio { PLAIN, PREPARED, DEFAULT, GE_SPMM, CHOSEN, OPENMP, GRAPHBLAS, RATIOS } ratio;
 static const char *const ratio_texts[RATIOS] = {
     "unprepared, over the best cuSPARSE way without preprocess",
     "prepared, over the best cuSPARSE way of all, preprocess kept",
     "unprepared, over cuSPARSE's default without preprocess",
     "unprepared, over GE-SpMM as published",
     "what the dispatcher chose, over the best unprepared",
+    "unprepared, over a plain OpenMP loop",
+    "unprepared, over SuiteSparse:GraphBLAS",
 };
 
 enum { WORST = 5, MAX_CORA = 8 };
@@ -72,8 +74,9 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
   wlm_status status = wlm_core_case_read(line, &c);
   if (status != WLM_OK) return status;
   const double ratios[RATIOS] = {
-      [PLAIN] = c.plain_us / c.us,     [PREPARED] = c.best_us / c.prepared_us, [DEFAULT] = c.default_us / c.us,
-      [GE_SPMM] = c.ge_spmm_us / c.us, [CHOSEN] = c.chosen_us / c.us,
+      [PLAIN] = c.plain_us / c.us,         [PREPARED] = c.best_us / c.prepared_us, [DEFAULT] = c.default_us / c.us,
+      [GE_SPMM] = c.ge_spmm_us / c.us,     [CHOSEN] = c.chosen_us / c.us,          [OPENMP] = c.openmp_us / c.us,
+      [GRAPHBLAS] = c.graphblas_us / c.us,
   };
   for (int i = 0; i < RATIOS; i++) count(&state->figures[i], i, ratios[i], &c);
   if (!strcmp(c.matrix, "cora") && state->cora_count < MAX_CORA)

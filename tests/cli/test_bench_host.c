@@ -1,0 +1,115 @@
+/* The rivals of the host device in warploom bench: they compute the same product as the verified winner, whatever the
+ * matrix, and one that is not there is a reason, no failure. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+/* Rows 3 and 6 are empty, as is column 2; row 5 is full. */
+static const char matrix_text[] =
+    "%%MatrixMarket matrix coordinate real general\n6 5 9\n1 1 2.5\n1 5 -1\n2 3 0.25\n4 4 1e-3\n5 1 1\n5 2 -2\n5 3 3\n"
+    "5 4 -4\n5 5 5\n";
+
+#define BENCH(c, code, ...) \
+  command_expect(c, &folder, code, "bench", "core", "--device", "host", "--samples", "3", __VA_ARGS__)
+
+static char *line_of(const char *text, int64_t index) {
+  for (; index; index--) {
+    text = strchr(text, '\n');
+    assert_non_null(text);
+    text++;
+  }
+  return strndup(text, strcspn(text, "\n"));
+}
+
+static double number_at(const char *line, const char *path) {
+  char *value = json_at(line, path);
+  double number = value ? atof(value) : -1; /* JSON's null is no value */
+  free(value);
+  return number;
+}
+
+static void text_at(const char *line, const char *path, char *out, size_t capacity) {
+  char *value = json_at(line, path);
+  snprintf(out, capacity, "%s", value ? value : "");
+  free(value);
+}
+
+/* 1 where GraphBLAS is installed; otherwise its reason must say how to get it. */
+static int has_graphblas(const char *line) {
+  char reason[512];
+  text_at(line, "$.host_rival_errors.graphblas", reason, sizeof reason);
+  if (!reason[0]) return 1;
+  assert_contains(reason, "no libgraphblas.so");
+  assert_contains(reason, "WARPLOOM_GRAPHBLAS");
+  return 0;
+}
+
+static void rivals_give_the_right_product(void **state) {
+  (void)state;
+  command c;
+  char matrix[320], results[320];
+  int installed = 1;
+  snprintf(matrix, sizeof matrix, "%s", folder_file(&folder, "small.mtx"));
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "right.jsonl"));
+  write_whole(matrix, matrix_text, strlen(matrix_text));
+  BENCH(&c, 0, "-n", "1,3,33,64", "--out", results, matrix, "uniform:rows=700,d=5", "twin:arxiv,scale=0.01");
+  command_release(&c);
+  char *text = text_of(results);
+  const int64_t lines = count_lines(text, "\"suite\":\"core\"");
+  assert_int_equal(lines, 12);
+  for (int64_t i = 0; i < lines; i++) {
+    char *line = line_of(text, i);
+    assert_true(json_is_valid(line));
+    if (number_at(line, "$.host_rivals.openmp") <= 0) fail_msg("no time of the OpenMP loop in %s", line);
+    installed = has_graphblas(line);
+    if (installed && number_at(line, "$.host_rivals.graphblas") <= 0) fail_msg("no time of GraphBLAS in %s", line);
+    free(line);
+  }
+  free(text);
+  if (!installed) print_message("SuiteSparse:GraphBLAS is not installed: only the OpenMP loop was checked\n");
+
+  command_expect(&c, &folder, 0, "bench", "summary", results);
+  assert_contains(c.out, "over a plain OpenMP loop | 12 |");
+  assert_int_equal(count_lines(c.out, "over SuiteSparse:GraphBLAS | 12 |"), installed);
+  command_release(&c);
+}
+
+static void missing_library_is_a_reason(void **state) {
+  (void)state;
+  command c;
+  char results[320], *value, reason[512];
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "missing.jsonl"));
+  setenv("WARPLOOM_GRAPHBLAS", "/nowhere/libgraphblas.so", 1);
+  BENCH(&c, 0, "-n", "4", "--out", results, "uniform:rows=30,d=2");
+  command_release(&c);
+  setenv("WARPLOOM_GRAPHBLAS", "libz.so.1", 1); /* a library that is none of that kind */
+  BENCH(&c, 0, "-n", "5", "--out", results, "uniform:rows=30,d=2");
+  command_release(&c);
+  unsetenv("WARPLOOM_GRAPHBLAS");
+  char *text = text_of(results), *first = line_of(text, 0), *second = line_of(text, 1);
+  value = json_at(first, "$.host_rivals.graphblas");
+  assert_null(value);
+  assert_contains(first, "\"graphblas\":null");
+  text_at(first, "$.host_rival_errors.graphblas", reason, sizeof reason);
+  assert_contains(reason, "WARPLOOM_GRAPHBLAS");
+  assert_contains(reason, "/nowhere/libgraphblas.so");
+  text_at(second, "$.host_rival_errors.graphblas", reason, sizeof reason);
+  assert_contains(reason, "lacks GrB_");
+  assert_true(number_at(first, "$.host_rivals.openmp") > 0 && number_at(second, "$.host_rivals.openmp") > 0);
+  free(first);
+  free(second);
+  free(text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rivals_give_the_right_product),
+      cmocka_unit_test(missing_library_is_a_reason),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}
