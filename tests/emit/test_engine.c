@@ -87,6 +87,31 @@ static void test_folders_without_a_family(void **state) {
   folder_remove(&folder);
 }
 
+/* Something to execute, and memory for what is prepared where something prepares, there alone. */
+static void test_passes_and_prepared_bytes(void **state) {
+  (void)state;
+  static const struct {
+    const char *passes, *prepared, *message;
+  } cases[] = {
+      {"{ kernel = \"k\", when = \"prepare\" }", "{ rows = 8 }", "mine/x=1: 'passes' has no pass to execute"},
+      {"{ kernel = \"k\" }, { kernel = \"k\", when = \"prepare\" }", "{}",
+       "mine/x=1: a pass with when = \"prepare\" and"},
+      {"{ kernel = \"k\" }", "{ blocks_n = 1 }", "mine/x=1: a pass with when = \"prepare\" and"},
+      {"{ kernel = \"k\", when = \"later\" }", "{}", "'when' has the value 'later'"},
+      {"{ kernel = \"k\" }, { kernel = \"k\", when = \"prepare\" }", "{ one = 1 }", NULL},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char family[512];
+    snprintf(family, sizeof family,
+             "return { target = \"host\", summary = \"test\", parameters = { { \"x\", { 1 } } },\n"
+             "  passes = function() return { %s } end, prepared = function() return %s end }\n",
+             cases[i].passes, cases[i].prepared);
+    char *source = emit(family, good_kernel, &emit_host, cases[i].message);
+    assert_int_equal(source == NULL, cases[i].message != NULL);
+    wlm_free(source);
+  }
+}
+
 static void test_family_errors_name_the_file(void **state) {
   (void)state;
   static const struct {
@@ -234,9 +259,13 @@ static void test_nvrtc_errors_name_the_template(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_template_errors_name_the_line),     cmocka_unit_test(test_folders_without_a_family),
-      cmocka_unit_test(test_family_errors_name_the_file),       cmocka_unit_test(test_lines_are_in_step),
-      cmocka_unit_test(test_compiler_errors_name_the_template), cmocka_unit_test(test_nvrtc_errors_name_the_template),
+      cmocka_unit_test(test_template_errors_name_the_line),
+      cmocka_unit_test(test_folders_without_a_family),
+      cmocka_unit_test(test_passes_and_prepared_bytes),
+      cmocka_unit_test(test_family_errors_name_the_file),
+      cmocka_unit_test(test_lines_are_in_step),
+      cmocka_unit_test(test_compiler_errors_name_the_template),
+      cmocka_unit_test(test_nvrtc_errors_name_the_template),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
