@@ -3,8 +3,8 @@
  *   sum_i r_i C[i,j]  =  sum_k w_k B[k,j],   w_k = sum over the edges (i, k) of r_i a
  *
  * costs O(nnz + K N + M N) instead of the O(nnz N) of the product. It holds for every message that is linear in b,
- * u(a) b + v(a), under sum and mean. Without the signs this would be the plain column sum, in which two rows may change
- * places and roundings in one direction pile up. With them the errors e_i of the rows, whatever they are, add up to a
+ * u(a) b + v(a), under sum and mean. Without the signs this would be the plain column sum, to which it is
+ * all one if rows change places, and in which roundings in one direction pile up. With them the errors e_i of the rows, whatever they are, add up to a
  * sum whose mean is 0 and whose standard deviation is sqrt(sum e_i^2), since the signs are independent of them. Each
  * e_i is allowed tolerance(d_i) S_i, with S_i = sum |u| + |v| >= sum |a b| because |b| <= 1, and roundings stay several
  * times below that. So sqrt(sum (tolerance(d_i) S_i)^2) is what the sum may be off by. A row that was not written
@@ -120,6 +120,7 @@ wlm_status wlm_column_check_create(const wlm_operands *operands, uint64_t seed,
   wlm_status status;
   wlm_column_check *check = NULL;
   *out = NULL;
+  if (p->bias || p->transpose || p->dense_type != WLM_F32) return WLM_OK;
   if ((p->reduce != WLM_SUM && p->reduce != WLM_MEAN) || !linear_form(p->message, 1, &slope, &offset)) return WLM_OK;
   check = wlm_alloc_zero(1, sizeof *check);
   if (!check) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a column check");

@@ -1,0 +1,176 @@
+/* The checked run where not every row is compared: the check of the columns sees the others. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "matrix/input.h"
+#include "support/command.h"
+#include "tuner/upload.h"
+#include "tuner/verify.h"
+
+enum { N = 200, COLUMN = 5 };
+static const char input[] = "uniform:rows=6000,d=90"; /* 1.08e8 products: too many to compare all */
+
+static wlm_context *context;
+static wlm_csr_host csr;
+static wlm_upload upload;
+
+static int begin(void **state) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  if (home_begin(state)) return 1;
+  options.device = "host";
+  options.database = options.system_database = "";
+  if (wlm_context_create(&options, &context) != WLM_OK || wlm_input_read(input, &csr) != WLM_OK) return 1;
+  csr.values = wlm_alloc((size_t)csr.nnz * sizeof *csr.values);
+  for (int64_t p = 0; p < csr.nnz; p++) csr.values[p] = 0.5f + (float)(p * 37 % 101) / 100;
+  return wlm_upload_create(context, &csr, WLM_I32, &upload) != WLM_OK;
+}
+
+static int end(void **state) {
+  wlm_upload_release(&upload);
+  wlm_csr_host_release(&csr);
+  wlm_context_destroy(context);
+  return folder_end(state);
+}
+
+/* A product of the given problem, verified once. */
+typedef struct product {
+  wlm_operands operands;
+  wlm_verifier *verifier;
+  float *c;
+  int64_t rows, ldc;
+} product;
+
+static void product_make(product *p, wlm_problem problem) {
+  wlm_plan *plan;
+  double error = -1;
+  problem.n = N;
+  assert_status(WLM_OK, wlm_operands_create(context, upload.matrix, &problem, 1, &p->operands));
+  assert_status(WLM_OK, wlm_verifier_create(&p->operands, 1, &p->verifier));
+  assert_in_range(wlm_verifier_rows(p->verifier), 2000, 5000);
+  assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &p->operands.spec.problem, &plan));
+  assert_status(WLM_OK, wlm_operands_bind(&p->operands, plan));
+  assert_status(WLM_OK, wlm_verify(p->verifier, plan, &error));
+  assert_true(error >= 0 && error < 1e-5);
+  wlm_plan_destroy(plan);
+  p->c = p->operands.c.memory; /* of the host */
+  p->rows = p->operands.a.rows;
+  p->ldc = p->operands.spec.problem.ldc;
+}
+
+static void product_release(product *p) {
+  wlm_verifier_destroy(p->verifier);
+  wlm_operands_release(&p->operands);
+}
+
+/* The first row from `row` on that is not compared: there only the columns can tell, or nothing. */
+static int64_t unseen_row(product *p, int64_t row) {
+  double error;
+  for (; row < p->rows; row++) {
+    float *element = p->c + row * p->ldc, old = *element;
+    *element = NAN;
+    int seen = wlm_verify_result(p->verifier, &error) != WLM_OK && isinf(error);
+    *element = old;
+    if (!seen) return row;
+  }
+  fail_msg("every row is compared");
+  return -1;
+}
+
+static void assert_column(product *p, const char *what) {
+  double error;
+  if (wlm_verify_result(p->verifier, &error) != WLM_ERR_MISMATCH) fail_msg("not seen: %s", what);
+  assert_contains(wlm_error_detail(), "over all rows");
+}
+
+static void errors_beyond_the_rows_that_are_compared(void **state) {
+  (void)state;
+  const wlm_problem problem = WLM_PROBLEM_INIT;
+  product p;
+  double error;
+  float kept[N];
+  product_make(&p, problem);
+  int64_t row = unseen_row(&p, 1000);
+  float *c = p.c + row * p.ldc;
+  c[COLUMN] += 0.5f;
+  assert_column(&p, "one element");
+  assert_contains(wlm_error_detail(), "column 5 ");
+  c[COLUMN] -= 0.5f;
+  assert_status(WLM_OK, wlm_verify_result(p.verifier, &error));
+
+  memcpy(kept, c, sizeof kept);
+  memset(c, 0xFF, sizeof kept);
+  assert_column(&p, "a row that was not written");
+  memcpy(c, kept, sizeof kept);
+  assert_status(WLM_OK, wlm_verify_result(p.verifier, &error));
+  for (int i = 0; i < 3; i++) { /* the plain column sums stay as they are */
+    float *d = p.c + (row = unseen_row(&p, row + 1)) * p.ldc;
+    memcpy(c, d, sizeof kept);
+    memcpy(d, kept, sizeof kept);
+    c = d;
+  }
+  assert_column(&p, "rows that changed places");
+  product_release(&p);
+}
+
+/* Every kind of message and norm that the check knows gives the sums that it expects, and it still sees an error. */
+static void operators_with_sums(void **state) {
+  (void)state;
+  static const wlm_message messages[] = {WLM_MUL, WLM_COPY_B, WLM_COPY_A, WLM_ADD, WLM_SUB, WLM_RSUB, WLM_DIV};
+  static const struct {
+    wlm_sample sample;
+    wlm_sample_norm norm;
+    uint64_t seed;
+  } samplings[] = {{WLM_SAMPLE_BUCKET, WLM_NORM_NONE, 0},
+                   {WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 7},
+                   {WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_UNBIASED, 7}};
+  enum { MESSAGES = sizeof messages / sizeof *messages, SAMPLINGS = sizeof samplings / sizeof *samplings };
+  for (int i = 0; i < MESSAGES + SAMPLINGS; i++) {
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    product p;
+    if (i < MESSAGES) {
+      problem.message = messages[i];
+      problem.reduce = i % 2 ? WLM_MEAN : WLM_SUM;
+      problem.alpha = 1.5;
+      problem.beta = i % 2 ? 0 : -0.5;
+    } else {
+      problem.sample = samplings[i - MESSAGES].sample;
+      problem.sample_norm = samplings[i - MESSAGES].norm;
+      problem.seed = samplings[i - MESSAGES].seed;
+      problem.sample_width = 16;
+    }
+    product_make(&p, problem);
+    p.c[unseen_row(&p, 3000) * p.ldc + COLUMN] += 0.5f;
+    assert_column(&p, wlm_message_name(problem.message));
+    product_release(&p);
+  }
+}
+
+/* max has no such number: only the rows that are compared speak. */
+static void operators_without(void **state) {
+  (void)state;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  product p;
+  double error;
+  problem.reduce = WLM_MAX;
+  product_make(&p, problem);
+  p.c[unseen_row(&p, 3000) * p.ldc] += 1;
+  assert_status(WLM_OK, wlm_verify_result(p.verifier, &error));
+  product_release(&p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(errors_beyond_the_rows_that_are_compared),
+      cmocka_unit_test(operators_with_sums),
+      cmocka_unit_test(operators_without),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
