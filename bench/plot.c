@@ -15,12 +15,14 @@
 
 extern char **environ;
 
-enum { MAX_WIDTHS = 32 };
+enum { UNPREPARED, PREPARED, SERIES, MAX_WIDTHS = 32 };
 
 struct series {
   const char *name, *title, *colour;
-  double shift;    /* of its points along N, so that the two series stand beside each other */
-  wlm_text points; /* nnz/row, N, speed-up */
+  double shift;        /* of its points along N, so that the two series stand beside each other */
+  double label_height; /* where the means are written */
+  wlm_text points;     /* nnz/row, N, speed-up */
+  double least, greatest;
   wlm_figure means[MAX_WIDTHS];
   double widths[MAX_WIDTHS];
   int width_count;
@@ -29,6 +31,8 @@ struct series {
 static void add_point(struct series *series, const wlm_core_case *c, double speed_up) {
   int i = 0;
   if (!(speed_up > 0) || !isfinite(speed_up)) return;
+  series->least = series->points.size ? fmin(series->least, speed_up) : speed_up;
+  series->greatest = fmax(series->greatest, speed_up);
   wlm_text_printf(&series->points, "%.4g %.0f %.4f\n", c->nnz / c->rows, c->n, speed_up);
   while (i < series->width_count && series->widths[i] != c->n) i++;
   if (i == MAX_WIDTHS) return;
@@ -37,7 +41,7 @@ static void add_point(struct series *series, const wlm_core_case *c, double spee
   wlm_figure_add(&series->means[i], speed_up, c->matrix, c->n);
 }
 
-static wlm_status read_points(const char *path, struct series *unprepared, struct series *prepared) {
+static wlm_status read_points(const char *path, struct series series[SERIES]) {
   char *line = NULL;
   size_t capacity = 0;
   int64_t number = 0;
@@ -52,12 +56,12 @@ static wlm_status read_points(const char *path, struct series *unprepared, struc
       wlm_fail_in(status, "%s:%lld", path, (long long)number);
       break;
     }
-    add_point(unprepared, &c, c.plain_us / c.us);
-    add_point(prepared, &c, c.best_us / c.prepared_us);
+    add_point(&series[UNPREPARED], &c, c.plain_us / c.us);
+    add_point(&series[PREPARED], &c, c.best_us / c.prepared_us);
   }
   fclose(file);
   free(line);
-  if (status == WLM_OK && !unprepared->points.size && !prepared->points.size)
+  if (status == WLM_OK && !series[UNPREPARED].points.size && !series[PREPARED].points.size)
     return wlm_fail(WLM_ERR_PARSE, "%s: no line has a time of cuSPARSE beside ours", path);
   return status;
 }
@@ -77,64 +81,73 @@ static void put_quoted(wlm_text *script, const char *prefix, const char *ending)
   wlm_text_printf(script, "%s'\n", ending);
 }
 
-static void put_plot(wlm_text *script, const struct series *series, int count, int against_n) {
-  const char *before = "plot 1 with lines lc rgb '#666666' dt 2 notitle";
-  wlm_text_puts(script, before);
-  for (int i = 0; i < count; i++) {
+/* Along N the points of a series stand beside the tick, with the geometric mean as a bar and its number above. */
+static void put_plot(wlm_text *script, const struct series series[SERIES], int against_n) {
+  wlm_text_puts(script, "plot 1 with lines lw 1.5 lc rgb '#666666' dt 2 notitle");
+  for (int i = 0; i < SERIES; i++) {
     const struct series *s = &series[i];
     if (!s->points.size) continue;
-    if (!against_n) {
-      wlm_text_printf(script, ", $%s using 1:3 with points pt 7 ps 0.45 lc rgb '%s' title '%s'", s->name, s->colour,
+    if (against_n)
+      wlm_text_printf(script,
+                      ", $%s using ($2*%g):3 with points pt 6 ps 0.6 lc rgb '%s' notitle"
+                      ", $%s_means using ($1*%g):2:($1*%g):($1*%g):2:2 with xyerrorbars pt 0 lw 3 lc rgb '%s' notitle"
+                      ", $%s_means using ($1*%g):(%g):(sprintf('%%.2f', $2)) with labels tc rgb '%s' notitle",
+                      s->name, s->shift, s->colour, s->name, s->shift, s->shift * 0.9, s->shift / 0.9, s->colour,
+                      s->name, s->shift, series[i].label_height, s->colour);
+    else
+      wlm_text_printf(script, ", $%s using 1:3 with points pt 6 ps 0.6 lc rgb '%s' title '%s'", s->name, s->colour,
                       s->title);
-      continue;
-    }
-    wlm_text_printf(script, ", $%s using ($2*%g):3 with points pt 7 ps 0.45 lc rgb '%s' notitle", s->name, s->shift,
-                    s->colour);
-    wlm_text_printf(script,
-                    ", $%s_means using ($1*%g):2 with points pt 1 ps 1.6 lw 2.5 lc rgb 'black' notitle"
-                    ", $%s_means using ($1*%g):2:(sprintf('%%.2f', $2)) with labels offset 0,%d font ',9' notitle",
-                    s->name, s->shift, s->name, s->shift, 1);
   }
   wlm_text_puts(script, "\n");
+}
+
+static void put_ticks(wlm_text *script, const struct series *series) {
+  double least = INFINITY, most = 0;
+  wlm_text_puts(script, "set xtics (");
+  for (int i = 0; i < series->width_count; i++) {
+    wlm_text_printf(script, "%s%.0f", i ? ", " : "", series->widths[i]);
+    least = fmin(least, series->widths[i]);
+    most = fmax(most, series->widths[i]);
+  }
+  wlm_text_printf(script, ")\nset xrange [%g:%g]\n", least / 1.5, most * 1.5);
 }
 
 wlm_status wlm_bench_plot_script(const char *path, const char *prefix, wlm_text *script) {
   static const struct {
     const char *terminal, *ending;
   } pictures[] = {
-      {"svg size 1100,460 dynamic background rgb 'white' font 'sans-serif,12'", ".svg"},
-      {"pngcairo size 1650,690 background rgb 'white' font 'sans-serif,12' fontscale 1.4 pointscale 1.5", ".png"}};
-  struct series series[] = {
+      {"svg size 1200,500 dynamic background rgb 'white' font 'sans-serif,13'", ".svg"},
+      {"pngcairo size 1800,750 background rgb 'white' font 'sans-serif,13' fontscale 1.4 pointscale 1.6", ".png"}};
+  struct series series[SERIES] = {
       {.name = "unprepared",
        .title = "unprepared, over the best cuSPARSE without preprocess",
        .colour = "#0072b2",
-       .shift = 0.88},
-      {.name = "prepared", .title = "prepared, over the best cuSPARSE of all", .colour = "#d55e00", .shift = 1.14}};
-  enum { SERIES = sizeof series / sizeof *series };
+       .shift = 0.86},
+      {.name = "prepared", .title = "prepared, over the best cuSPARSE of all", .colour = "#d55e00", .shift = 1.16}};
+  double least = 1, greatest = 1;
   wlm_status status;
   if (strchr(prefix, '\n')) WLM_TRY(wlm_fail(WLM_ERR_INVALID_ARGUMENT, "-o: a line end cannot be in a path"));
-  WLM_TRY(read_points(path, &series[0], &series[1]));
-  for (int i = 0; i < SERIES; i++) put_series(script, &series[i]);
+  WLM_TRY(read_points(path, series));
+  for (int i = 0; i < SERIES; i++) {
+    put_series(script, &series[i]);
+    if (series[i].points.size) least = fmin(least, series[i].least);
+    greatest = fmax(greatest, series[i].greatest);
+  }
+  for (int i = 0; i < SERIES; i++) series[i].label_height = greatest * 1.45;
   for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
     wlm_text_printf(script, "set terminal %s\nset output ", pictures[i].terminal);
     put_quoted(script, prefix, pictures[i].ending);
-    wlm_text_puts(script,
-                  "set multiplot layout 1,2\nset logscale xy\nset grid ytics lc rgb '#dddddd'\n"
-                  "set ylabel 'speed-up over cuSPARSE'\nset yrange [*<0.8:1.25<*]\nset format y '%gx'\n"
-                  "set ytics (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64)\n"
-                  "set key top right font ',10' opaque\nset xlabel 'non-zeros a row'\nset xtics auto\n"
-                  "set xrange [*:*]\n");
-    put_plot(script, series, SERIES, 0);
-    wlm_text_puts(script, "set xlabel 'N, columns of B (+: geometric mean)'\nset xtics (");
-    const struct series *wider = series[0].width_count >= series[1].width_count ? &series[0] : &series[1];
-    double least = INFINITY, most = 0;
-    for (int k = 0; k < wider->width_count; k++) {
-      wlm_text_printf(script, "%s%.0f", k ? ", " : "", wider->widths[k]);
-      least = fmin(least, wider->widths[k]);
-      most = fmax(most, wider->widths[k]);
-    }
-    wlm_text_printf(script, ")\nset xrange [%g:%g]\n", least / 1.5, most * 1.5);
-    put_plot(script, series, SERIES, 1);
+    wlm_text_printf(script,
+                    "set multiplot layout 1,2\nset logscale xy\nset grid ytics lc rgb '#dddddd'\n"
+                    "set ylabel 'speed-up over cuSPARSE'\nset yrange [%g:%g]\nset format y '%%gx'\n"
+                    "set ytics (0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128)\n"
+                    "set key top left font ',11' opaque Left reverse\n"
+                    "set xlabel 'non-zeros a row'\nset xtics auto\nset xrange [*:*]\n",
+                    least / 1.2, greatest * 1.8);
+    put_plot(script, series, 0);
+    wlm_text_puts(script, "set xlabel 'N, columns of B (bar and number: geometric mean)'\n");
+    put_ticks(script, &series[series[1].width_count > series[0].width_count]);
+    put_plot(script, series, 1);
     wlm_text_puts(script, "unset multiplot\nunset output\n");
   }
   if (script->failed) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a picture");
