@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/operator.h"
+
 static const char *const message_names[] = {"mul", "copy_b", "copy_a", "add", "sub", "rsub", "div", "rdiv", NULL};
 static const char *const reduce_names[] = {"sum", "mean", "max", "min", "prod", "custom", NULL};
 static const char *const empty_names[] = {"zero", "identity", NULL};
@@ -65,6 +67,10 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
   if (p->expected_calls < 1)
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.expected_calls is %lld, must be 1 or more",
                     (long long)p->expected_calls);
+  if ((p->reduce == WLM_CUSTOM) != (p->custom != NULL))
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
+                    p->custom ? "wlm_problem.custom is given, but reduce is not WLM_CUSTOM"
+                              : "wlm_problem.reduce is WLM_CUSTOM, but custom is NULL; give 'init=0;reduce=acc+x'");
   if (!isfinite(p->alpha) || !isfinite(p->beta))
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.alpha and beta must be finite");
   return WLM_OK;
@@ -72,7 +78,6 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
 
 /* One line a field that the header already carries and no kernel serves yet. */
 static const char *unsupported_field(const wlm_problem *p, const wlm_csr *csr) {
-  if (p->reduce == WLM_CUSTOM || p->custom) return "wlm_problem: custom (user-defined operators)";
   if (p->dense_type != WLM_F32) return "wlm_problem: dense_type other than f32";
   if (csr->value_type != WLM_F32) return "wlm_csr: value_type other than f32";
   if (csr->colind_type != WLM_I32) return "wlm_csr: colind_type other than i32";
@@ -80,12 +85,36 @@ static const char *unsupported_field(const wlm_problem *p, const wlm_csr *csr) {
   if (p->heads != 1) return "wlm_problem: heads other than 1";
   if (p->batch != 1) return "wlm_problem: batch other than 1";
   if (p->want_arg) return "wlm_problem: want_arg";
-  if (p->bias) return "wlm_problem: bias";
   if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_UNBIASED && p->reduce != WLM_SUM)
     return "wlm_problem: sample_norm unbiased with a reduction other than sum";
   if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_KEPT && p->reduce != WLM_SUM)
     return "wlm_problem: sample_norm kept with a reduction other than sum";
   return NULL;
+}
+
+static wlm_status normalise_custom(const char *custom, char normal[WLM_CUSTOM_TEXT]) {
+  wlm_operator op;
+  wlm_text text = {0};
+  wlm_status status = wlm_operator_parse(custom, &op);
+  if (status != WLM_OK) return status;
+  wlm_operator_print(&op, &text);
+  wlm_operator_release(&op);
+  if (text.failed)
+    status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "wlm_problem.custom");
+  else if (text.size >= WLM_CUSTOM_TEXT)
+    status = wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.custom has %zu characters, at most %d are allowed",
+                      text.size, WLM_CUSTOM_TEXT - 1);
+  else
+    memcpy(normal, text.data, text.size + 1);
+  wlm_text_release(&text);
+  return status;
+}
+
+static wlm_status check_activation(const char *text) {
+  wlm_expression activation;
+  wlm_status status = wlm_activation_parse(text, &activation);
+  if (status == WLM_OK) wlm_expression_release(&activation);
+  return status;
 }
 
 wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spec *spec) {
@@ -98,7 +127,10 @@ wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spe
   if (status != WLM_OK) return status;
   const char *field = unsupported_field(problem, csr);
   if (field) return wlm_fail(WLM_ERR_UNSUPPORTED, "%s is not built yet", field);
-  *spec = (wlm_spec){*problem, csr->rowptr_type, csr->colind_type, csr->value_type, csr->values != NULL};
+  *spec = (wlm_spec){*problem, csr->rowptr_type, csr->colind_type, csr->value_type, csr->values != NULL, ""};
+  if (problem->custom) status = normalise_custom(problem->custom, spec->custom);
+  if (status == WLM_OK && problem->activation) status = check_activation(problem->activation);
+  if (status != WLM_OK) return status;
   if (!spec->problem.ldb) spec->problem.ldb = problem->n;
   if (!spec->problem.ldc) spec->problem.ldc = problem->n;
   return WLM_OK;
@@ -106,10 +138,13 @@ wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spe
 
 void wlm_spec_key(const wlm_spec *spec, char key[WLM_SPEC_KEY]) {
   const wlm_problem *p = &spec->problem;
-  int used = snprintf(key, WLM_SPEC_KEY, "op=%s.%s,dense=%s,rowptr=%s,colind=%s,values=%s,sample=%s",
-                      wlm_message_name(p->message), wlm_reduce_name(p->reduce), wlm_type_name(p->dense_type),
-                      wlm_index_name(spec->rowptr_type), wlm_index_name(spec->colind_type),
-                      spec->has_values ? wlm_type_name(spec->value_type) : "none", wlm_sample_name(p->sample));
+  const int own_message = !strncmp(spec->custom, "message=", strlen("message=")); /* then the problem's is not used */
+  int used =
+      snprintf(key, WLM_SPEC_KEY, "op=%s%s%s%s%s%s,dense=%s,rowptr=%s,colind=%s,values=%s,sample=%s",
+               own_message ? "" : wlm_message_name(p->message), own_message ? "" : ".", wlm_reduce_name(p->reduce),
+               *spec->custom ? "{" : "", spec->custom, *spec->custom ? "}" : "", wlm_type_name(p->dense_type),
+               wlm_index_name(spec->rowptr_type), wlm_index_name(spec->colind_type),
+               spec->has_values ? wlm_type_name(spec->value_type) : "none", wlm_sample_name(p->sample));
   if (p->sample != WLM_SAMPLE_NONE)
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ":%lld:%s", (long long)p->sample_width,
                      wlm_sample_norm_name(p->sample_norm));

@@ -5,22 +5,27 @@
 
 #include "common/status.h"
 
+enum { WLM_CUSTOM_TEXT = 512 };
+
 typedef struct wlm_spec {
   wlm_problem problem; /* ldb and ldc filled in */
   wlm_index rowptr_type, colind_type;
   wlm_type value_type;
   int has_values;
+  char custom[WLM_CUSTOM_TEXT]; /* the user-defined operator, normalised; "" = none */
 } wlm_spec;
 
-enum { WLM_SPEC_KEY = 192 };
+enum { WLM_SPEC_KEY = WLM_CUSTOM_TEXT + 192 };
 
 /* Joins and checks: WLM_ERR_INVALID_ARGUMENT for what can never be right, WLM_ERR_UNSUPPORTED naming
  * the field for what is not built. */
 wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spec *spec);
 
 /* What tells problems apart in the store, N excepted: operator, types, sampling. Values that never
- * change the choice of a kernel (alpha, beta, seed, leading dimensions) stay out. Example:
- *   op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none */
+ * change the choice of a kernel (alpha, beta, seed, leading dimensions) stay out, and so does the epilogue (bias and
+ * activation), which makes another kernel of each variant but hardly another winner. Examples:
+ *   op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none
+ *   op=custom{message=a*b;init=0;reduce=acc+x;combine=reduce},dense=f32,... */
 void wlm_spec_key(const wlm_spec *spec, char key[WLM_SPEC_KEY]);
 
 /* Names as the command line, the store and the templates spell them; NULL for a value out of range. */

@@ -11,6 +11,7 @@
 
 #include "common/memory.h"
 #include "generator/archive.h"
+#include "generator/custom.h"
 #include "generator/files.h"
 
 struct wlm_generator {
@@ -43,7 +44,7 @@ static void set_boolean(lua_State *lua, const char *key, int value) {
   lua_setfield(lua, -2, key);
 }
 
-static void push_problem(lua_State *lua, const wlm_spec *spec) {
+static void push_problem(lua_State *lua, const wlm_spec *spec, const wlm_custom_source *custom) {
   const wlm_problem *p = &spec->problem;
   lua_newtable(lua);
   set_integer(lua, "n", p->n);
@@ -59,6 +60,8 @@ static void push_problem(lua_State *lua, const wlm_spec *spec) {
   set_string(lua, "sample_norm", wlm_sample_norm_name(p->sample_norm));
   set_integer(lua, "sample_width", p->sample_width);
   set_boolean(lua, "deterministic", p->deterministic);
+  set_boolean(lua, "bias", p->bias != NULL);
+  wlm_custom_source_push(lua, custom);
 }
 
 static void push_limits(lua_State *lua, const wlm_limits *limits) {
@@ -217,6 +220,7 @@ static void push_name(void *user, const char *name) {
 typedef struct call {
   const char *folder, *variant;
   const wlm_spec *spec;
+  wlm_custom_source custom; /* of the spec */
   const wlm_limits *limits;
   wlm_text *text;
   wlm_names *names;
@@ -270,7 +274,7 @@ static int do_list(lua_State *lua) {
 static int do_candidates(lua_State *lua) {
   call *c = pushed_call(lua);
   push_function(lua, "candidates");
-  push_problem(lua, c->spec);
+  push_problem(lua, c->spec, &c->custom);
   push_limits(lua, c->limits);
   lua_call(lua, 2, 1);
   int64_t count = luaL_len(lua, -1);
@@ -290,7 +294,7 @@ static int do_refusal(lua_State *lua) {
   call *c = pushed_call(lua);
   push_function(lua, "refusal");
   lua_pushstring(lua, c->variant);
-  push_problem(lua, c->spec);
+  push_problem(lua, c->spec, &c->custom);
   push_limits(lua, c->limits);
   lua_call(lua, 3, 2);
   if (lua_isnil(lua, -2)) {
@@ -305,7 +309,7 @@ static int do_prepares(lua_State *lua) {
   call *c = pushed_call(lua);
   push_function(lua, "prepares");
   lua_pushstring(lua, c->variant);
-  push_problem(lua, c->spec);
+  push_problem(lua, c->spec, &c->custom);
   push_limits(lua, c->limits);
   lua_call(lua, 3, 1);
   c->prepares = lua_toboolean(lua, -1);
@@ -316,7 +320,7 @@ static int do_emit(lua_State *lua) {
   call *c = pushed_call(lua);
   push_function(lua, "emit");
   lua_pushstring(lua, c->variant);
-  push_problem(lua, c->spec);
+  push_problem(lua, c->spec, &c->custom);
   push_limits(lua, c->limits);
   lua_call(lua, 3, 1);
   get_program(lua, c->program);
@@ -324,7 +328,8 @@ static int do_emit(lua_State *lua) {
 }
 
 static wlm_status enter(wlm_generator *generator, lua_CFunction function, call *c) {
-  wlm_status status = WLM_OK;
+  wlm_status status = c->spec ? wlm_custom_source_make(c->spec, &c->custom) : WLM_OK;
+  if (status != WLM_OK) return status;
   pthread_mutex_lock(&generator->lock);
   lua_State *lua = generator->lua;
   lua_settop(lua, 0);
@@ -338,6 +343,7 @@ static wlm_status enter(wlm_generator *generator, lua_CFunction function, call *
                       lua_type(lua, -1) == LUA_TSTRING ? lua_tostring(lua, -1) : "a family raised what is no text");
   lua_settop(lua, 0);
   pthread_mutex_unlock(&generator->lock);
+  wlm_custom_source_release(&c->custom);
   return status;
 }
 

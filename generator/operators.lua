@@ -2,13 +2,14 @@
 -- Templates never spell an operator or a type; a new one is a row in these tables.
 --
 -- Emitted: wlm_rowptr_t, wlm_colind_t, wlm_val_t, wlm_b_t, wlm_c_t, wlm_acc_t;
---   wlm_init()               identity of the reduction
+--   wlm_init()               identity of the reduction; of a user-defined operator its init
 --   wlm_message(a, b)        one edge's message
 --   wlm_reduce(acc, x)       folds one message
---   wlm_combine(acc, acc)    merges two partial results, the earlier one first
+--   wlm_combine(acc, acc)    merges two partial results, the earlier one first; not there where the operator has none
 --   wlm_finish(acc, degree)  once a row, after the last partial; degree = edges used
---   wlm_store(args, c, column, result)  *c = alpha * result + beta * *c, once for each element, which is in that column;
---                            beta = 0 never reads *c
+--   wlm_store(args, c, column, result)  the epilogue, once for each element, after the last partial, the element being in
+--                            that column: *c = activation(alpha * result + beta * *c + bias[column]); beta = 0 never
+--                            reads *c
 --   wlm_load_a(args, p), wlm_load_b(pointer), wlm_begin(args, row), wlm_column(args, p)
 --   WLM_USES_A, WLM_USES_B   0 where the message ignores that operand (then it is never read)
 --   wlm_kept(degree), wlm_sample_begin(args, row, degree), wlm_sample(k, degree, state), wlm_normalise(acc, kept, degree)
@@ -32,7 +33,11 @@ local messages = {
   rdiv   = { "a / b" },
 }
 
--- Traits: combine = partial results can be merged; atomic = an atomic form exists; finish = not the identity.
+-- What an operator allows, from which its candidates follow (variants.lua):
+--   combine  partial results can be merged, so that a row may be split: the expression, or true where it is reduce
+--   atomic   the atomic form of reduce, so that partial results may be added to C
+--   ordered  the edges of a row must be folded in their order, so that nothing may be sorted beforehand
+--   finish   what is done to the last partial; absent where that is nothing
 -- max and min keep the first NaN they meet, hence the second half of the test.
 local reductions = {
   sum  = { init = "0", reduce = "acc + x", combine = true, atomic = "add" },
@@ -47,20 +52,54 @@ local strides = { bucket = "1", fastrand = "577", fastrand_coprime = "wlm_coprim
 -- For kept = 0 there is nothing to norm.
 local norms = { none = "acc", kept = "acc / (wlm_acc_t)kept", unbiased = "acc * ((wlm_acc_t)degree / (wlm_acc_t)kept)" }
 
+-- Functions that users may call besides those of C's math.h.
+local own_functions = {
+  relu       = { "wlm_acc_t x", "x < 0 ? 0 : x" },
+  leaky_relu = { "wlm_acc_t x, wlm_acc_t slope", "x < 0 ? slope * x : x" },
+}
+
+-- A user-defined operator is two rows like those of the tables, made of its expressions (common/operator.h).
+local function message_of(problem)
+  local custom = problem.custom
+  if custom and custom.message then
+    return { custom.message, ignores_a = not custom.uses_a, ignores_b = not custom.uses_b, part = "message" }
+  end
+  return messages[problem.message]
+end
+
+local function reduction_of(problem)
+  local custom = problem.custom
+  if not custom then return reductions[problem.reduce] end
+  return {
+    init = custom.init, reduce = custom.reduce, combine = custom.combine, finish = custom.finish, ordered = true,
+    user_defined = true,
+  }
+end
+
 -- Whether a kernel for the problem reads the values of A.
 function operators.uses_a(problem)
-  local message = messages[problem.message]
+  local message = message_of(problem)
   return problem.has_values and message and not message.ignores_a or false
 end
 
-function operators.traits(problem)
-  return reductions[problem.reduce]
+-- nil where a family that splits rows so, or reorders the edges of a row, may serve the problem, otherwise why not.
+function operators.split_refusal(problem, split, keeps_order)
+  local reduction = reduction_of(problem)
+  if split ~= "none" and not reduction.combine then
+    return "splits rows, and the operator has no combine"
+  end
+  if split == "atomic" and not reduction.atomic then return "needs an atomic form, and the reduction has none" end
+  if split == "atomic" and (reduction.finish or problem.activation) then
+    return "adds partial results to C, which leaves no last one to finish"
+  end
+  if reduction.ordered and not keeps_order then return "reorders the edges of a row, and the operator keeps their order" end
+  return nil
 end
 
 -- nil where the problem can be emitted, otherwise why not.
 function operators.refusal(problem)
-  if not messages[problem.message] then return "message " .. problem.message .. " is unknown" end
-  if not reductions[problem.reduce] then return "reduce " .. problem.reduce .. " is not built" end
+  if not message_of(problem) then return "message " .. problem.message .. " is unknown" end
+  if not reduction_of(problem) then return "reduce " .. problem.reduce .. " is not built" end
   if not types[problem.dense_type] then return "dense type " .. problem.dense_type .. " is not built" end
   if not types[problem.value_type] then return "value type " .. problem.value_type .. " is not built" end
   return nil
@@ -68,6 +107,57 @@ end
 
 local function fn(out, result, name, arguments, body)
   out[#out + 1] = ("WLM_FN %s %s(%s) { %s }"):format(result, name, arguments, body)
+end
+
+-- One value on a line of its own that a user wrote, so that a compiler's message points into it.
+local function users_line(out, part, before, expression, after)
+  out[#out + 1] = before
+  out[#out + 1] = ('#line 1 "op:%s"'):format(part)
+  out[#out + 1] = expression .. after
+  out[#out + 1] = ('#line %d "operator block"'):format(#out + 1)
+end
+
+-- A function of the accumulator's type whose body is an expression behind `before`, "return" where that is absent.
+-- `part` names the expression where a user wrote it.
+local function returns(out, name, arguments, expression, part, before)
+  local head = ("WLM_FN wlm_acc_t %s(%s) { %s"):format(name, arguments, before or "return")
+  if part then
+    users_line(out, part, head, expression, "; }")
+  else
+    out[#out + 1] = ("%s %s; }"):format(head, expression)
+  end
+end
+
+-- What the expressions of users call. NVRTC knows the functions of math.h; the host's compiler is told of them.
+local function functions(out, problem)
+  local declared = {}
+  for _, f in ipairs(problem.functions) do
+    local own = own_functions[f.own]
+    if own then
+      returns(out, "wlm_" .. f.own, own[1], own[2])
+    else
+      local type = types[problem.dense_type].accumulator
+      local suffix = type == "float" and "f" or ""
+      declared[#declared + 1] = ("%s %s%s(%s);"):format(type, f.name, suffix, type .. ((", " .. type):rep(f.arity - 1)))
+    end
+  end
+  if #declared > 0 then
+    out[#out + 1] = "#ifndef __CUDA_ARCH__"
+    for _, line in ipairs(declared) do out[#out + 1] = line end
+    out[#out + 1] = "#endif"
+  end
+end
+
+local function epilogue(out, problem)
+  if problem.activation then
+    returns(out, "wlm_activation", "wlm_acc_t x", problem.activation, "activation")
+  end
+  fn(out, "void", "wlm_store", "const struct wlm_args *args, wlm_c_t *c, long long column, wlm_acc_t result",
+    "(void)column; wlm_acc_t value = (wlm_acc_t)args->alpha * result; " ..
+    "if (args->beta != 0) value += (wlm_acc_t)args->beta * (wlm_acc_t)*c; " ..
+    (problem.bias and "value += (wlm_acc_t)((const wlm_c_t *)args->bias)[column]; " or "") ..
+    (problem.activation and "value = wlm_activation(value); " or "") ..
+    ("*c = %s;"):format(types[problem.dense_type].store))
 end
 
 local function sampling(out, problem)
@@ -103,7 +193,7 @@ end
 
 function operators.block(problem)
   local dense, value = types[problem.dense_type], types[problem.value_type]
-  local message, reduction = messages[problem.message], reductions[problem.reduce]
+  local message, reduction = message_of(problem), reduction_of(problem)
   local uses_a = operators.uses_a(problem)
   local out = { '#line 1 "operator block"' }
   out[#out + 1] = ("typedef %s wlm_rowptr_t;"):format(indices[problem.rowptr_type])
@@ -129,17 +219,20 @@ function operators.block(problem)
   else
     fn(out, "wlm_acc_t", "wlm_load_b", "const wlm_b_t *pointer", ("return %s;"):format(dense.load))
   end
-  fn(out, "wlm_acc_t", "wlm_init", "void", ("return %s;"):format(reduction.init))
-  fn(out, "wlm_acc_t", "wlm_message", "wlm_acc_t a, wlm_acc_t b", ("(void)a; (void)b; return %s;"):format(message[1]))
-  fn(out, "wlm_acc_t", "wlm_reduce", "wlm_acc_t acc, wlm_acc_t x", ("return %s;"):format(reduction.reduce))
-  fn(out, "wlm_acc_t", "wlm_combine", "wlm_acc_t acc, wlm_acc_t x", ("return %s;"):format(reduction.reduce))
+  functions(out, problem)
+  local part = function(name) return reduction.user_defined and name or nil end
+  returns(out, "wlm_init", "void", reduction.init, part "init")
+  returns(out, "wlm_message", "wlm_acc_t a, wlm_acc_t b", message[1], message.part,
+    "(void)a; (void)b; return")
+  returns(out, "wlm_reduce", "wlm_acc_t acc, wlm_acc_t x", reduction.reduce, part "reduce")
+  if reduction.combine then
+    local combine = reduction.combine == true and reduction.reduce or reduction.combine
+    returns(out, "wlm_combine", "wlm_acc_t acc, wlm_acc_t x", combine, part "combine")
+  end
   local empty = problem.empty == "identity" and "acc" or reduction.empty or "acc"
-  fn(out, "wlm_acc_t", "wlm_finish", "wlm_acc_t acc, long long degree",
-    ("return degree == 0 ? %s : %s;"):format(empty, reduction.finish or "acc"))
-  fn(out, "void", "wlm_store", "const struct wlm_args *args, wlm_c_t *c, long long column, wlm_acc_t result",
-    "(void)column; wlm_acc_t value = (wlm_acc_t)args->alpha * result; " ..
-    "if (args->beta != 0) value += (wlm_acc_t)args->beta * (wlm_acc_t)*c; " ..
-    ("*c = %s;"):format(dense.store))
+  returns(out, "wlm_finish", "wlm_acc_t acc, long long degree", reduction.finish or "acc", part "finish",
+    ("return degree == 0 ? %s :"):format(empty))
+  epilogue(out, problem)
   sampling(out, problem)
   return table.concat(out, "\n") .. "\n"
 end

@@ -4,7 +4,9 @@
 -- family.lua returns a table:
 --   target         "cuda" or "host"
 --   summary        one line: idea and source
---   split          how it splits a row: "none", "carry" or "atomic"
+--   split          how it splits a row: "none" (each element of C is folded into one accumulator), "carry" (partial
+--                  results are combined) or "atomic" (they are added to C)
+--   keeps_order    folds the edges of a row, or of a part of it, in their order
 --   deterministic  same bits every time
 --   samples        serves sampled problems (a family that does not is no candidate for them)
 --   parameters     { {"cf", {1, 2}}, ... } in the order of the canonical name
@@ -21,7 +23,9 @@ local variants = {}
 local families -- name -> family, filled by variants.load
 local names    -- sorted
 
-local defaults = { split = "none", deterministic = true, samples = false, registers = function() return 64 end }
+local defaults = {
+  split = "none", keeps_order = true, deterministic = true, samples = false, registers = function() return 64 end,
+}
 local required = { "target", "summary", "parameters", "passes" }
 
 local function template_name(family)
@@ -110,9 +114,8 @@ local function refusal(family, p, problem, limits)
   if family.target ~= limits.target then return "is for the " .. family.target .. " device" end
   local reason = operators.refusal(problem)
   if reason then return reason end
-  local traits = operators.traits(problem)
-  if family.split == "carry" and not traits.combine then return "the reduction has no combine" end
-  if family.split == "atomic" and not traits.atomic then return "the reduction has no atomic form" end
+  reason = operators.split_refusal(problem, family.split, family.keeps_order)
+  if reason then return reason end
   if problem.sample ~= "none" and not family.samples then return "does not sample" end
   if problem.sample == "none" and family.samples == "only" then return "is for sampled problems" end
   if problem.deterministic and not family.deterministic then return "is not deterministic" end

@@ -6,28 +6,66 @@
 #include <float.h>
 #include <math.h>
 
+#include "common/operator.h"
 #include "common/sampling.h"
 #include "common/spec.h"
+#include "matrix/evaluate.h"
 
-enum { BLOCK = 64 };
+enum { BLOCK = WLM_BLOCK };
+
+/* The problem's own expressions, parsed. */
+typedef struct expressions {
+  wlm_operator op;
+  wlm_expression activation;
+  double weight; /* of an error's denominator, for the roundings that a built-in operator does not have */
+} expressions;
 
 typedef struct edges {
   int64_t start, degree, kept, stride, shift; /* the row's edges and which of them are used */
 } edges;
 
 static wlm_status check_problem(const wlm_problem *p, const float *c_old) {
-  const char *field = p->reduce == WLM_CUSTOM || p->custom ? "custom"
-                      : p->dense_type != WLM_F32           ? "dense_type other than f32"
-                      : p->transpose                       ? "transpose"
-                      : p->heads != 1                      ? "heads other than 1"
-                      : p->batch != 1                      ? "batch other than 1"
-                      : p->bias                            ? "bias"
-                                                           : NULL;
+  const char *field = p->dense_type != WLM_F32 ? "dense_type other than f32"
+                      : p->transpose           ? "transpose"
+                      : p->heads != 1          ? "heads other than 1"
+                      : p->batch != 1          ? "batch other than 1"
+                                               : NULL;
   if (field) return wlm_fail(WLM_ERR_UNSUPPORTED, "the float64 reference does not know wlm_problem.%s", field);
   if (!wlm_message_name(p->message) || !wlm_reduce_name(p->reduce) || !wlm_sample_name(p->sample) || p->n < 0)
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: a field has a value that is not in its range");
+  if ((p->reduce == WLM_CUSTOM) != (p->custom != NULL))
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: custom belongs to reduce = WLM_CUSTOM");
   if (p->beta != 0.0 && !c_old) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "beta is not 0 and C was not given");
   return WLM_OK;
+}
+
+static int more_than_one(const wlm_expression *e) {
+  int roundings = wlm_expression_roundings(e);
+  return roundings > 1 ? roundings - 1 : 0;
+}
+
+/* A tolerance has room for a product, one addition an edge and an epilogue; each eighth operation beyond takes as much
+ * again, and each beyond the first in reduce as well, because that one is done for each edge. */
+static double weight_of(const expressions *e) {
+  const int once = more_than_one(&e->op.parts[WLM_PART_MESSAGE]) +
+                   wlm_expression_roundings(&e->op.parts[WLM_PART_FINISH]) + wlm_expression_roundings(&e->activation);
+  return 1 + once / 8.0 + more_than_one(&e->op.parts[WLM_PART_REDUCE]) + more_than_one(&e->op.parts[WLM_PART_COMBINE]);
+}
+
+static void expressions_release(expressions *e) {
+  wlm_operator_release(&e->op);
+  wlm_expression_release(&e->activation);
+}
+
+static wlm_status expressions_make(const wlm_problem *p, expressions *e) {
+  wlm_status status = WLM_OK;
+  *e = (expressions){0};
+  if (p->custom) WLM_TRY(wlm_operator_parse(p->custom, &e->op));
+  if (p->activation) WLM_TRY(wlm_activation_parse(p->activation, &e->activation));
+  e->weight = weight_of(e);
+done:
+  if (status != WLM_OK) expressions_release(e);
+  return status;
 }
 
 static edges edges_of(const wlm_csr_host *a, const wlm_problem *p, int64_t row) {
@@ -115,15 +153,59 @@ static void reduce_block(const wlm_csr_host *a, const wlm_problem *p, const edge
     for (int j = 0; j < width; j++) acc[j] = 0.0;
 }
 
+/* What float arithmetic may be off at a row of so many edges (tuner/verify.c says why). */
+static double step_of(const edges *e) { return 0x1p-24 * (8 + 2 * sqrt((double)e->kept)); }
+
+/* The same for a user-defined operator. Where messages do not depend on B many are equal, and then errors add up. */
+static void reduce_custom(const wlm_csr_host *a, const wlm_problem *p, const expressions *x, const edges *e,
+                          const float *b, int64_t ldb, int width, double *acc, double *size) {
+  const wlm_expression *own_message = wlm_operator_part(&x->op, WLM_PART_MESSAGE);
+  const wlm_expression *finish = wlm_operator_part(&x->op, WLM_PART_FINISH);
+  const int uses_b = own_message ? wlm_expression_uses(own_message, WLM_OPERAND_B) : p->message != WLM_COPY_A;
+  const double step = step_of(e), factor = uses_b || e->kept < 2 ? 1.0 : sqrt((double)e->kept);
+  wlm_column_block value, edge, dense, message, degree;
+  const wlm_column_block *const operands[WLM_OPERANDS] = {&edge, &dense, &value, &message, &degree};
+  wlm_evaluate(&x->op.parts[WLM_PART_INIT], operands, width, step, &value);
+  for (int64_t k = 0; k < e->kept; k++) {
+    int64_t at = edge_at(e, p->sample, k);
+    const float *b_row = b + a->colind[at] * ldb;
+    wlm_block_fill(&edge, width, a->values ? (double)a->values[at] : 1.0);
+    for (int j = 0; j < width; j++) dense.value[j] = (double)b_row[j];
+    for (int j = 0; j < width; j++) dense.size[j] = fabs(dense.value[j]);
+    if (own_message) {
+      wlm_evaluate(own_message, operands, width, step, &message);
+    } else {
+      make_messages(p->message, edge.value[0], b_row, width, message.value);
+      for (int j = 0; j < width; j++) message.size[j] = fabs(message.value[j]);
+    }
+    wlm_evaluate(&x->op.parts[WLM_PART_REDUCE], operands, width, step, &value);
+  }
+  wlm_block_fill(&degree, width, (double)e->kept);
+  if (finish && e->kept) wlm_evaluate(finish, operands, width, step, &value);
+  for (int j = 0; j < width; j++) acc[j] = value.value[j];
+  for (int j = 0; j < width; j++) size[j] = value.size[j] * factor;
+}
+
+static void activate(const expressions *x, double step, int width, double *value, double *size) {
+  wlm_column_block block;
+  const wlm_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_X] = &block};
+  for (int j = 0; j < width; j++) block.value[j] = value[j], block.size[j] = size[j];
+  wlm_evaluate(&x->activation, operands, width, step, &block);
+  for (int j = 0; j < width; j++) value[j] = block.value[j], size[j] = block.size[j];
+}
+
 wlm_status wlm_reference_rows(const wlm_csr_host *a, const wlm_problem *p, const float *b, const float *c_old,
                               const int64_t *row_ids, int64_t row_count, double *c, double *scale) {
   int64_t ldb = p->ldb ? p->ldb : p->n, ldc = p->ldc ? p->ldc : p->n;
+  const float *bias = p->bias;
+  expressions x;
   wlm_status status = check_problem(p, c_old);
   if (status != WLM_OK) return status;
   for (int64_t i = 0; i < row_count; i++)
     if ((row_ids ? row_ids[i] : i) < 0 || (row_ids ? row_ids[i] : i) >= a->rows)
       return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld of a matrix of %lld rows",
                       (long long)(row_ids ? row_ids[i] : i), (long long)a->rows);
+  if ((status = expressions_make(p, &x)) != WLM_OK) return status;
 #pragma omp parallel for schedule(dynamic, 16)
   for (int64_t i = 0; i < row_count; i++) {
     int64_t row = row_ids ? row_ids[i] : i;
@@ -131,16 +213,26 @@ wlm_status wlm_reference_rows(const wlm_csr_host *a, const wlm_problem *p, const
     double factor = factor_of(p, &e), acc[BLOCK], size[BLOCK];
     for (int64_t first = 0; first < p->n; first += BLOCK) {
       int width = (int)(p->n - first < BLOCK ? p->n - first : BLOCK);
-      reduce_block(a, p, &e, b + first, ldb, width, acc, size);
+      if (p->custom)
+        reduce_custom(a, p, &x, &e, b + first, ldb, width, acc, size);
+      else
+        reduce_block(a, p, &e, b + first, ldb, width, acc, size);
       for (int j = 0; j < width; j++) {
-        int64_t at = i * p->n + first + j;
         double old = p->beta != 0.0 ? p->beta * (double)c_old[row * ldc + first + j] : 0.0;
-        c[at] = p->alpha * (factor * acc[j]);
-        if (p->beta != 0.0) c[at] += old;
-        if (scale) scale[at] = fabs(p->alpha) * (factor * size[j]) + fabs(old);
+        double added = bias ? (double)bias[first + j] : 0.0;
+        acc[j] = p->alpha * (factor * acc[j]);
+        if (p->beta != 0.0) acc[j] += old;
+        if (bias) acc[j] += added;
+        size[j] = fabs(p->alpha) * (factor * size[j]) + fabs(old) + fabs(added);
+      }
+      if (p->activation) activate(&x, step_of(&e), width, acc, size);
+      for (int j = 0; j < width; j++) {
+        c[i * p->n + first + j] = acc[j];
+        if (scale) scale[i * p->n + first + j] = x.weight * size[j];
       }
     }
   }
+  expressions_release(&x);
   return WLM_OK;
 }
 

@@ -12,8 +12,9 @@
  *   c      row_count x n, dense
  *   scale  row_count x n, dense, or NULL: the denominators of max_rel_err, which are the same reduction over
  *          the absolute values of the messages (sum |a b| for a sum; the largest for max and min), through the
- *          same epilogue with absolute values
- * WLM_ERR_UNSUPPORTED for what it cannot do: custom operators, types other than f32, transpose, heads, batch, bias. */
+ *          same epilogue with absolute values; of users' expressions what evaluate.h says, more where they round more
+ * problem->bias are n floats on the host. WLM_ERR_UNSUPPORTED for what it cannot do: types other than f32, transpose,
+ * heads, batch. */
 wlm_status wlm_reference_rows(const wlm_csr_host *a, const wlm_problem *problem, const float *b, const float *c_old,
                               const int64_t *row_ids, int64_t row_count, double *c, double *scale);
 

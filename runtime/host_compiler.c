@@ -103,12 +103,13 @@ wlm_status wlm_host_compile_with(const char *const *flags, const char *source, v
   wlm_status status = workplace_open(&place);
   if (status != WLM_OK) return status;
   WLM_TRY(wlm_file_write(place.source, source));
-  char *argv[MAX_FLAGS + 5] = {(char *)compiler()};
+  char *argv[MAX_FLAGS + 6] = {(char *)compiler()};
   int argc = 1;
   while (*flags && argc <= MAX_FLAGS) argv[argc++] = (char *)*flags++;
   argv[argc++] = "-o";
   argv[argc++] = place.object;
   argv[argc++] = place.source;
+  argv[argc++] = "-lm"; /* behind what needs it; for the functions of users' expressions */
   int result = run(argv, place.output);
   if (result < 0) {
     status = wlm_fail(WLM_ERR_NO_COMPILER, "'%s' cannot be run; install a C compiler or set WARPLOOM_CC", compiler());

@@ -86,6 +86,8 @@ wlm_status wlm_operands_create(wlm_context *context, const wlm_matrix *matrix, c
   const wlm_problem *p = &operands->spec.problem;
   WLM_TRY(read_back_matrix(device, csr, &operands->a));
   operands->edges = edges_used(&operands->a, p);
+  if (p->bias)
+    WLM_TRY(read_back(device, p->bias, p->n, sizeof *operands->bias_host, "bias", (void **)&operands->bias_host));
   WLM_TRY(dense(device, csr->cols, p->ldb, "B", &operands->b_host, &operands->b));
   WLM_TRY(dense(device, csr->rows, p->ldc, "C", p->beta != 0 ? &operands->c_old : NULL, &operands->c));
   fill_uniform(operands->b_host, csr->cols * p->ldb, seed);
@@ -107,6 +109,7 @@ void wlm_operands_release(wlm_operands *operands) {
   wlm_csr_host_release(&operands->a);
   wlm_free(operands->b_host);
   wlm_free(operands->c_old);
+  wlm_free(operands->bias_host);
   *operands = (wlm_operands){0};
 }
 

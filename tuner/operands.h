@@ -17,10 +17,11 @@ typedef struct wlm_operands {
   wlm_device *device;
   const wlm_matrix *matrix;
   wlm_spec spec;
-  wlm_csr_host a; /* read back from the device */
-  int64_t edges;  /* that the problem uses: nnz, or fewer where it samples */
-  float *b_host;  /* cols x ldb */
-  float *c_old;   /* rows x ldc; NULL where beta is 0 */
+  wlm_csr_host a;   /* read back from the device */
+  int64_t edges;    /* that the problem uses: nnz, or fewer where it samples */
+  float *b_host;    /* cols x ldb */
+  float *c_old;     /* rows x ldc; NULL where beta is 0 */
+  float *bias_host; /* n; NULL where there is no bias */
   wlm_buffer b, c, workspace, prepared;
 } wlm_operands;
 

@@ -91,7 +91,9 @@ wlm_status wlm_verifier_create(wlm_operands *operands, uint64_t seed, wlm_verifi
   WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->scale, "scale of the reference", (void **)&verifier->scale));
   WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->result, "result", (void **)&verifier->result));
   WLM_TRY(wlm_alloc_array(verifier->count, sizeof *verifier->errors, "errors", (void **)&verifier->errors));
-  WLM_TRY(wlm_reference_rows(&operands->a, p, operands->b_host, operands->c_old, verifier->rows, verifier->count,
+  wlm_problem on_host = *p;
+  on_host.bias = operands->bias_host;
+  WLM_TRY(wlm_reference_rows(&operands->a, &on_host, operands->b_host, operands->c_old, verifier->rows, verifier->count,
                              verifier->reference, verifier->scale));
   if (verifier->count < operands->a.rows)
     WLM_TRY(wlm_column_check_create(operands, seed, wlm_tolerance, &verifier->columns));

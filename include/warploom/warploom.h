@@ -138,7 +138,7 @@ typedef struct wlm_problem {
   wlm_reduce reduce;
   wlm_empty empty;
   wlm_type dense_type; /* of B and C; the accumulator is f32 (f64 for f64) */
-  double alpha, beta;  /* C = alpha * result + beta * C; beta = 0 never reads C */
+  double alpha, beta;  /* C = activation(alpha * result + beta * C + bias); beta = 0 never reads C */
   int transpose;       /* multiply by the transpose of A */
   int64_t heads;       /* values per edge, 1 = one scalar an edge */
   int64_t batch;       /* problems in one call */
@@ -151,14 +151,33 @@ typedef struct wlm_problem {
   /* How often a plan will be executed, as far as the caller knows; 1 = no reuse, and then no plan needs preparing. From
    * 2 on the choice is the kernel with the least time + preparing / expected_calls; never part of what is tuned. */
   int64_t expected_calls;
-  const char *custom; /* expressions of a user-defined operator (reduce = WLM_CUSTOM) */
-  const void *bias;   /* epilogue: n values added to every row; NULL = none */
+  const char *custom; /* a user-defined operator, where reduce = WLM_CUSTOM; see below */
+  const void *bias;   /* epilogue: n values of C's type, in device memory, added to every row; NULL = none */
+  const char
+      *activation; /* epilogue: an expression over x, "relu", "leaky_relu(x,0.2)", "x/(1+exp(-x))"; NULL = none */
 } wlm_problem;
 #define WLM_PROBLEM_INIT                                                                                            \
   {                                                                                                                 \
     sizeof(wlm_problem), 0, 0, 0, WLM_MUL, WLM_SUM, WLM_EMPTY_ZERO, WLM_F32, 1.0, 0.0, 0, 1, 1, 0, WLM_SAMPLE_NONE, \
-        WLM_NORM_NONE, 0, 0, 0, 1, NULL, NULL                                                                       \
+        WLM_NORM_NONE, 0, 0, 0, 1, NULL, NULL, NULL                                                                 \
   }
+
+/* A user-defined operator is written as parts, each a C expression:
+ *   "message=fmaxf(a*b,0);init=0;reduce=acc+x;combine=reduce;finish=acc/degree"
+ *   message  over a and b; where it is absent, wlm_problem.message
+ *   init     the accumulator of a row before its first edge, and the result of an empty row
+ *   reduce   over acc and x: folds one message, edge after edge in the order of the row
+ *   combine  over acc and x: merges two partial results that both began with init, acc the earlier one, so init must be
+ *            neutral for it. combine=reduce says that reduce is right on partial results too. Without combine only
+ *            kernels that never split a row are candidates.
+ *   finish   over acc and degree (the number of edges used), once for each row that is not empty; absent: acc
+ * Expressions have numbers, inf, these operands, + - * / ( ) ?: < <= > >= == != && || ! and C's math functions, in the
+ * accumulator's type with or without the f of the float form (fmax and fmaxf are the same): fabs fmax fmin fma fmod
+ * hypot copysign exp exp2 expm1 log log2 log10 log1p pow sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh erf
+ * erfc floor ceil trunc round; abs, max and min mean fabs, fmax and fmin; relu(x) and leaky_relu(x, slope) pass NaN on.
+ * 1/2 is a half, for there are no integers. Anything else is WLM_ERR_INVALID_ARGUMENT with the column. Texts are needed
+ * only during the call they are given to. How an operator is written does not matter to the store: it keeps the
+ * normalised text, which has at most 511 characters. */
 
 /* ---- context: a device, what was learned on it, compilers and the kernel cache ---------------- */
 

@@ -236,6 +236,53 @@ static wlm_status cover(maker *m) {
   return add_rest(m);
 }
 
+/* ---- users' expressions and the epilogue ------------------------------------------------------------- */
+
+/* Few points, for they change nothing in a kernel but the text of its operator: one operator with all parts and a whole
+ * epilogue for each family, and one without combine for each that may. */
+static const struct own_problem {
+  const char *custom, *activation;
+  int has_bias;
+} own_problems[] = {
+    {"message=relu(a*b);init=0;reduce=acc+x;combine=reduce;finish=acc/degree", "leaky_relu(x,0.25)", 1},
+    {"init=-inf;reduce=x>acc||x!=x?x:acc", "x<-1?-1:x", 0},
+};
+
+static wlm_status add_own_problem(maker *m, wlm_generator *generator, const wlm_limits *limits,
+                                  const struct own_problem *own, int sampled) {
+  wlm_status status;
+  problem p = {0};
+  fill_axes(m, 0, p.axes);
+  p.axes[AXIS_VALUES] = 1;
+  p.axes[AXIS_SAMPLING] = sampled;
+  p.axes[AXIS_S] = sampled ? 1 : NO_S;
+  WLM_TRY(spec_of(p.axes, &p.spec));
+  wlm_problem own_problem = p.spec.problem;
+  wlm_csr csr = WLM_CSR_INIT;
+  own_problem.reduce = WLM_CUSTOM;
+  own_problem.custom = own->custom;
+  own_problem.activation = own->activation;
+  own_problem.bias = own->has_bias ? own : NULL; /* kernel_check brings another */
+  csr.values = own;
+  WLM_TRY(wlm_spec_make(&own_problem, &csr, &p.spec));
+  WLM_TRY(wlm_generator_candidates(generator, &p.spec, limits, &p.names));
+  for (int64_t at = 0; at < p.names.count && status == WLM_OK;) {
+    group *g = group_of(m, p.names.names[at]);
+    int64_t best = least_used(g, &p.names, at, &at);
+    status = add(m, g, &p, p.names.names[best]);
+  }
+done:
+  wlm_names_release(&p.names);
+  return status;
+}
+
+static wlm_status add_own_problems(maker *m, wlm_generator *generator, const wlm_limits *limits) {
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < 2 * COUNT(own_problems) && status == WLM_OK; i++)
+    status = add_own_problem(m, generator, limits, &own_problems[i / 2], i % 2);
+  return status;
+}
+
 int covering_full(void) { return getenv("WARPLOOM_FULL") != NULL; }
 
 wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uint64_t seed, int full, covering *out) {
@@ -246,6 +293,7 @@ wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uin
   if (!m.groups) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "covering set"));
   WLM_TRY(list_problems(&m, generator, limits, full));
   WLM_TRY(cover(&m));
+  WLM_TRY(add_own_problems(&m, generator, limits));
   if (!full) goto done;
   m.by_variant = 1;
   memset(m.groups, 0, (size_t)m.group_count * sizeof *m.groups);

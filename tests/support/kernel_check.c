@@ -23,14 +23,14 @@ typedef struct operands {
   int32_t *rowptr32;
   wlm_spec spec;
   float *b, *c; /* c with its guards */
-  float *c_after;
+  float *c_after, *bias;
   int64_t b_count, c_count; /* elements, guards included */
 } operands;
 
 /* What the device has of them. */
 typedef struct device_copy {
   wlm_csr csr;
-  void *rowptr, *colind, *values, *b, *c, *workspace, *prepared;
+  void *rowptr, *colind, *values, *b, *c, *bias, *workspace, *prepared;
 } device_copy;
 
 static float poison(void) {
@@ -118,6 +118,10 @@ static wlm_status operands_make(const loaded *l, int number, test_random *random
   for (int64_t i = 0; i <= o->a.rows; i++) o->rowptr32[i] = (int32_t)o->a.rowptr[i];
   WLM_TRY(fill_b(o, random, number >= test_shape_count()));
   WLM_TRY(fill_c(o, random));
+  if (!p->bias) goto done; /* what it points at stands for any */
+  WLM_TRY(wlm_alloc_array(p->n, sizeof *o->bias, "bias", (void **)&o->bias));
+  for (int64_t j = 0; j < p->n; j++) o->bias[j] = draw_value(random, p->reduce, 0);
+  p->bias = o->bias;
 done:
   return status;
 }
@@ -128,6 +132,7 @@ static void operands_release(operands *o) {
   wlm_free(o->b);
   wlm_free(o->c);
   wlm_free(o->c_after);
+  wlm_free(o->bias);
 }
 
 /* ---- on the device -------------------------------------------------------------------------------- */
@@ -155,6 +160,7 @@ static wlm_status copy_make(wlm_device *device, const operands *o, device_copy *
   if (a->values) WLM_TRY(put(device, a->values, (size_t)a->nnz * sizeof *a->values, &d->values));
   WLM_TRY(put(device, o->b, (size_t)o->b_count * sizeof *o->b, &d->b));
   WLM_TRY(put(device, o->c, (size_t)o->c_count * sizeof *o->c, &d->c));
+  if (o->bias) WLM_TRY(put(device, o->bias, (size_t)o->spec.problem.n * sizeof *o->bias, &d->bias));
   d->csr.rows = a->rows;
   d->csr.cols = a->cols;
   d->csr.nnz = a->nnz;
@@ -167,7 +173,7 @@ done:
 }
 
 static void copy_release(wlm_device *device, device_copy *d) {
-  void *all[] = {d->rowptr, d->colind, d->values, d->b, d->c, d->workspace, d->prepared};
+  void *all[] = {d->rowptr, d->colind, d->values, d->b, d->c, d->bias, d->workspace, d->prepared};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]) device->ops->release(device, all[i]);
 }
@@ -190,8 +196,10 @@ static wlm_status run(const loaded *l, int number, operands *o, device_copy *d) 
   wlm_status status = WLM_OK;
   wlm_device *device = l->check->device;
   wlm_plan plan = {0};
+  wlm_spec spec = o->spec;
+  spec.problem.bias = d->bias;
   WLM_TRY(device->ops->copy_in(device, d->c, o->c, (size_t)o->c_count * sizeof *o->c));
-  WLM_TRY(wlm_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &o->spec));
+  WLM_TRY(wlm_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &spec));
   WLM_TRY(put_poison(device, wlm_plan_workspace_size(&plan), &d->workspace));
   WLM_TRY(put_poison(device, wlm_plan_prepared_size(&plan), &d->prepared));
   if (l->check->before_run) l->check->before_run(l->check->user, number);

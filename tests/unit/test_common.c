@@ -261,6 +261,13 @@ typedef struct change {
   void (*make)(wlm_problem *p, wlm_csr *csr);
 } change;
 
+/* An operator that is right but for its length. */
+static const char *long_text(void) {
+  static char text[1024] = "init=0;reduce=acc+x";
+  while (strlen(text) < 600) strcat(text, "+x");
+  return text;
+}
+
 #define CHANGE(name, statement)                    \
   static void name(wlm_problem *p, wlm_csr *csr) { \
     (void)p, (void)csr;                            \
@@ -290,7 +297,13 @@ CHANGE(two_heads, p->heads = 2)
 CHANGE(two_problems, p->batch = 2)
 CHANGE(with_arg, p->want_arg = 1)
 CHANGE(with_bias, p->bias = p)
-CHANGE(custom, p->reduce = WLM_CUSTOM)
+CHANGE(with_activation, p->activation = "relu")
+CHANGE(bad_activation, p->activation = "relu(y)")
+CHANGE(custom, (p->reduce = WLM_CUSTOM, p->custom = "init=0;reduce=acc+x"))
+CHANGE(custom_without_text, p->reduce = WLM_CUSTOM)
+CHANGE(custom_text_alone, p->custom = "init=0;reduce=acc+x")
+CHANGE(bad_custom, (p->reduce = WLM_CUSTOM, p->custom = "init=0;reduce=acc+y"))
+CHANGE(long_custom, (p->reduce = WLM_CUSTOM, p->custom = long_text()))
 CHANGE(unbiased_max,
        (p->sample = WLM_SAMPLE_BUCKET, p->sample_width = 8, p->sample_norm = WLM_NORM_UNBIASED, p->reduce = WLM_MAX))
 
@@ -320,8 +333,14 @@ static void specs(void **state) {
       {WLM_ERR_UNSUPPORTED, "heads", two_heads},
       {WLM_ERR_UNSUPPORTED, "batch", two_problems},
       {WLM_ERR_UNSUPPORTED, "want_arg", with_arg},
-      {WLM_ERR_UNSUPPORTED, "bias", with_bias},
-      {WLM_ERR_UNSUPPORTED, "custom", custom},
+      {WLM_OK, "", with_bias},
+      {WLM_OK, "", with_activation},
+      {WLM_ERR_INVALID_ARGUMENT, "op:activation, column 6", bad_activation},
+      {WLM_OK, "", custom},
+      {WLM_ERR_INVALID_ARGUMENT, "custom is NULL", custom_without_text},
+      {WLM_ERR_INVALID_ARGUMENT, "reduce is not WLM_CUSTOM", custom_text_alone},
+      {WLM_ERR_INVALID_ARGUMENT, "op:reduce, column 5 of 'acc+y': 'y'", bad_custom},
+      {WLM_ERR_INVALID_ARGUMENT, "at most 511", long_custom},
       {WLM_ERR_UNSUPPORTED, "unbiased", unbiased_max},
   };
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
@@ -382,6 +401,39 @@ static void keys(void **state) {
                       "empty=identity");
 }
 
+static void key_of(const char *custom, wlm_message message, char key[WLM_SPEC_KEY]) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_spec spec;
+  problem.n = 8;
+  problem.message = message;
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = custom;
+  csr.values = &csr;
+  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+  wlm_spec_key(&spec, key);
+}
+
+/* Each user-defined operator is a problem of its own, however it is written; the epilogue is none. */
+static void custom_keys(void **state) {
+  (void)state;
+  char key[WLM_SPEC_KEY], other[WLM_SPEC_KEY];
+  key_of("message=fmaxf(a*b,0);init=0;reduce=acc+x;finish=acc/degree", WLM_MUL, key);
+  assert_string_equal(key,
+                      "op=custom{message=fmax(a*b,0);init=0;reduce=acc+x;finish=acc/degree},dense=f32,rowptr=i32,"
+                      "colind=i32,values=f32,sample=none");
+  key_of(" reduce = (acc + x) ;init=+0e7; finish=acc / degree ;message=max((a*b), 0.0f);", WLM_COPY_B, other);
+  assert_string_equal(key, other);
+  key_of("init=0;reduce=acc+x", WLM_COPY_B, other);
+  assert_true(!strncmp(other, "op=copy_b.custom{init=0;reduce=acc+x},", 38));
+  key_of("init=0;reduce=acc+x;combine=reduce", WLM_COPY_B, key);
+  assert_string_not_equal(key, other);
+  char most[WLM_CUSTOM_TEXT] = "init=0;reduce=acc+x"; /* 19 characters, then 246 times two */
+  while (strlen(most) + 2 < sizeof most) strcat(most, "+x");
+  key_of(most, WLM_COPY_B, key);
+  assert_non_null(strstr(key, "sample=none"));
+}
+
 /* ---- hash ---------------------------------------------------------------------------------------------------- */
 
 static void hashes(void **state) {
@@ -418,6 +470,7 @@ int main(void) {
       cmocka_unit_test(specs),
       cmocka_unit_test(names),
       cmocka_unit_test(keys),
+      cmocka_unit_test(custom_keys),
       cmocka_unit_test(hashes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

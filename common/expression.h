@@ -1,0 +1,101 @@
+/* An expression over named operands, in C's spelling: what user-defined operators and activations are made of.
+ *
+ * Allowed are numbers and inf, the operands of the part, + - * / and parentheses, comparisons, && || !, ?: and the
+ * functions of wlm_functions. Nothing else gets through, so that what is inlined into a kernel can neither run
+ * anything nor name anything but its operands, and cannot fail to compile. */
+#ifndef WLM_COMMON_EXPRESSION_H
+#define WLM_COMMON_EXPRESSION_H
+
+#include "common/text.h"
+
+typedef enum wlm_operand {
+  WLM_OPERAND_A,
+  WLM_OPERAND_B,
+  WLM_OPERAND_ACC,
+  WLM_OPERAND_X,
+  WLM_OPERAND_DEGREE,
+  WLM_OPERANDS
+} wlm_operand;
+
+typedef enum wlm_operation {
+  WLM_NEGATE,
+  WLM_NOT,
+  WLM_MULTIPLY,
+  WLM_DIVIDE,
+  WLM_PLUS,
+  WLM_MINUS,
+  WLM_LESS,
+  WLM_LESS_EQUAL,
+  WLM_GREATER,
+  WLM_GREATER_EQUAL,
+  WLM_EQUAL,
+  WLM_NOT_EQUAL,
+  WLM_AND,
+  WLM_OR,
+  WLM_CHOOSE /* ?: */
+} wlm_operation;
+
+enum { WLM_TERNARY = 1, WLM_UNARY = 8 };
+typedef struct wlm_operation_info {
+  const char *text;
+  int precedence; /* WLM_TERNARY to WLM_UNARY */
+  int arity;
+  int is_truth, of_truths; /* its result; its operands, of ?: the first */
+} wlm_operation_info;
+extern const wlm_operation_info wlm_operations[]; /* by wlm_operation */
+extern const char *const wlm_operand_names[WLM_OPERANDS];
+
+/* The functions of C's <math.h> that every device has, and ours. Written with or without the f of the float form: the
+ * one of the accumulator's type is called. */
+typedef struct wlm_function {
+  const char *name;  /* as it is written */
+  const char *means; /* the name of which it is a short form; itself for most */
+  int arity;
+  int own; /* not in <math.h>: the operator block defines it */
+  double (*one)(double);
+  double (*two)(double, double);
+  double (*three)(double, double, double);
+} wlm_function;
+enum { WLM_FUNCTIONS = 38 };
+extern const wlm_function wlm_functions[];
+
+typedef enum wlm_node_kind { WLM_NODE_NUMBER, WLM_NODE_OPERAND, WLM_NODE_OPERATION, WLM_NODE_FUNCTION } wlm_node_kind;
+enum { WLM_NUMBER_DIGITS = 24, WLM_EXPRESSION_TEXT = 2048, WLM_EXPRESSION_DEPTH = 32 };
+
+typedef struct wlm_node {
+  wlm_node_kind kind;
+  int which; /* wlm_operand, wlm_operation or an index of wlm_functions */
+  int arity;
+  int size; /* nodes of the subtree that ends here */
+  double value;
+  char digits[WLM_NUMBER_DIGITS];
+} wlm_node;
+
+/* Postfix: what an operation takes stands before it. */
+typedef struct wlm_expression {
+  wlm_node *nodes;
+  int count, capacity; /* count 0 = there is none */
+  int depth;           /* of the stack that an evaluation needs, at most WLM_EXPRESSION_DEPTH */
+} wlm_expression;
+
+/* `part` names the expression in messages ("message"), `operands` is a union of 1 << wlm_operand. The text need not end
+ * behind `size`. WLM_ERR_INVALID_ARGUMENT with the column and the mend. */
+wlm_status wlm_expression_parse(const char *part, const char *text, size_t size, unsigned int operands,
+                                wlm_expression *expression);
+void wlm_expression_release(wlm_expression *expression); /* also of a zeroed one */
+
+typedef enum wlm_spelling {
+  WLM_SPELL_NORMAL, /* without spaces and needless parentheses; parsing it gives the same text again */
+  WLM_SPELL_FLOAT,  /* C over float operands */
+  WLM_SPELL_DOUBLE  /* C over double operands */
+} wlm_spelling;
+void wlm_expression_print(const wlm_expression *expression, wlm_spelling spelling, wlm_text *text);
+/* "fmaxf": what a function is called in C. */
+void wlm_function_print(const wlm_function *function, wlm_spelling spelling, wlm_text *text);
+
+int wlm_expression_uses(const wlm_expression *expression, wlm_operand operand);
+int wlm_expression_calls(const wlm_expression *expression, int function); /* an index of wlm_functions */
+/* Operations, a function as four because it is right to some units in the last place. */
+int wlm_expression_roundings(const wlm_expression *expression);
+
+#endif

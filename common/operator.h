@@ -1,0 +1,34 @@
+/* A user-defined operator: parts spelled as expressions, 'message=fmaxf(a*b,0);init=0;reduce=acc+x;finish=acc/degree',
+ * and the activation of an epilogue. */
+#ifndef WLM_COMMON_OPERATOR_H
+#define WLM_COMMON_OPERATOR_H
+
+#include "common/expression.h"
+
+typedef enum wlm_part {
+  WLM_PART_MESSAGE, /* over a, b; absent: the problem's message */
+  WLM_PART_INIT,    /* of the accumulator, and what an empty row gives; neutral for combine */
+  WLM_PART_REDUCE,  /* over acc, x: folds one message */
+  WLM_PART_COMBINE, /* over acc, x: merges two partial results, acc the earlier; absent: rows are never split */
+  WLM_PART_FINISH,  /* over acc, degree: of a row that is not empty; absent: acc */
+  WLM_PARTS
+} wlm_part;
+extern const char *const wlm_part_names[WLM_PARTS];
+
+typedef struct wlm_operator {
+  wlm_expression parts[WLM_PARTS]; /* count 0 where absent; of combine also where it is reduce */
+  int combine_is_reduce;           /* combine=reduce: reduce is right on partial results as well */
+} wlm_operator;
+
+/* WLM_ERR_INVALID_ARGUMENT naming the part, the column and the mend. */
+wlm_status wlm_operator_parse(const char *text, wlm_operator *op);
+void wlm_operator_release(wlm_operator *op); /* also of a zeroed one */
+/* All parts that are there in the order above, each in its normal spelling, joined by ';'. */
+void wlm_operator_print(const wlm_operator *op, wlm_text *text);
+/* NULL where it is absent; of combine=reduce that of reduce. */
+const wlm_expression *wlm_operator_part(const wlm_operator *op, wlm_part part);
+
+/* An expression over x, or the name of a function of one argument: "relu" is "relu(x)". */
+wlm_status wlm_activation_parse(const char *text, wlm_expression *expression);
+
+#endif

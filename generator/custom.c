@@ -1,0 +1,70 @@
+#include "generator/custom.h"
+
+#include <string.h>
+
+static void add(wlm_custom_source *source, int part, const wlm_expression *e, wlm_spelling spelling) {
+  wlm_expression_print(e, spelling, &source->parts[part]);
+  for (int i = 0; i < WLM_FUNCTIONS; i++) source->calls[i] |= (unsigned char)wlm_expression_calls(e, i);
+}
+
+wlm_status wlm_custom_source_make(const wlm_spec *spec, wlm_custom_source *source) {
+  const wlm_spelling spelling = spec->problem.dense_type == WLM_F64 ? WLM_SPELL_DOUBLE : WLM_SPELL_FLOAT;
+  wlm_operator op = {0};
+  wlm_expression activation = {0};
+  wlm_status status = WLM_OK;
+  *source = (wlm_custom_source){.is_custom = *spec->custom != 0};
+  if (source->is_custom) WLM_TRY(wlm_operator_parse(spec->custom, &op));
+  if (spec->problem.activation) WLM_TRY(wlm_activation_parse(spec->problem.activation, &activation));
+  for (int part = 0; part < WLM_PARTS; part++) {
+    const wlm_expression *e = wlm_operator_part(&op, (wlm_part)part);
+    if (e) add(source, part, e, spelling);
+  }
+  if (activation.count) add(source, WLM_PARTS, &activation, spelling);
+  source->message_uses_a = wlm_expression_uses(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_A);
+  source->message_uses_b = wlm_expression_uses(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_B);
+  for (int part = 0; part < WLM_SOURCE_PARTS; part++)
+    if (source->parts[part].failed) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the text of an operator");
+done:
+  wlm_operator_release(&op);
+  wlm_expression_release(&activation);
+  if (status != WLM_OK) wlm_custom_source_release(source);
+  return status;
+}
+
+void wlm_custom_source_release(wlm_custom_source *source) {
+  for (int part = 0; part < WLM_SOURCE_PARTS; part++) wlm_text_release(&source->parts[part]);
+}
+
+static void push_part(lua_State *lua, const wlm_text *text, const char *name) {
+  if (!text->size) return;
+  lua_pushlstring(lua, text->data, text->size);
+  lua_setfield(lua, -2, name);
+}
+
+static void push_functions(lua_State *lua, const wlm_custom_source *source) {
+  lua_newtable(lua);
+  for (int i = 0, count = 0; i < WLM_FUNCTIONS; i++) {
+    if (!source->calls[i]) continue;
+    lua_newtable(lua);
+    lua_pushstring(lua, wlm_functions[i].means);
+    lua_setfield(lua, -2, wlm_functions[i].own ? "own" : "name");
+    lua_pushinteger(lua, wlm_functions[i].arity);
+    lua_setfield(lua, -2, "arity");
+    lua_seti(lua, -2, ++count);
+  }
+  lua_setfield(lua, -2, "functions");
+}
+
+void wlm_custom_source_push(lua_State *lua, const wlm_custom_source *source) {
+  if (source->is_custom) {
+    lua_newtable(lua);
+    for (int part = 0; part < WLM_PARTS; part++) push_part(lua, &source->parts[part], wlm_part_names[part]);
+    lua_pushboolean(lua, source->message_uses_a);
+    lua_setfield(lua, -2, "uses_a");
+    lua_pushboolean(lua, source->message_uses_b);
+    lua_setfield(lua, -2, "uses_b");
+    lua_setfield(lua, -2, "custom");
+  }
+  push_part(lua, &source->parts[WLM_PARTS], "activation");
+  push_functions(lua, source);
+}
