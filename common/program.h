@@ -47,9 +47,9 @@ typedef struct wlm_program {
   int pass_count;
   wlm_pass passes[WLM_MAX_PASSES];
   wlm_bytes workspace, prepared; /* `prepared` is not all 0 exactly where there is a prepare pass */
-  int max_registers; /* a test holds kernels to it; 0 on the host */
-  int deterministic; /* gives the same bits every time */
-  char split[16];    /* how it splits a row: "none", "carry" or "atomic" */
+  int max_registers;             /* a test holds kernels to it; 0 on the host */
+  int deterministic;             /* gives the same bits every time */
+  char split[16];                /* how it splits a row: "none", "carry" or "atomic" */
 } wlm_program;
 
 void wlm_program_release(wlm_program *program);

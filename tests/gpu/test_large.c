@@ -125,6 +125,7 @@ static void check(large *l, const wlm_spec *spec, const wlm_program *program, vo
   assert_status(WLM_OK, device->ops->allocate(device, wlm_plan_workspace_size(&plan), &workspace));
   assert_status(WLM_OK, device->ops->allocate(device, wlm_plan_prepared_size(&plan), &prepared));
   assert_status(WLM_OK, device->ops->fill(device, l->c, 0xff, (size_t)c_size));
+  assert_status(WLM_OK, device->ops->fill(device, prepared, 0xff, wlm_plan_prepared_size(&plan)));
   assert_status(WLM_OK, wlm_plan_prepare(&plan, prepared, NULL));
   assert_status(WLM_OK, wlm_plan_execute(&plan, l->device_b, l->c, workspace, NULL));
   assert_status(WLM_OK, device->ops->synchronize(device, NULL));

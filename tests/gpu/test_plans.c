@@ -117,48 +117,76 @@ static void *use_a_stream(void *user) {
   return NULL;
 }
 
-static void one_plan_on_many_streams(void **state) {
-  (void)state;
+/* The verifier and the plan are of the operands' problem. */
+static void use_many_streams(fixture *f, wlm_operands *operands, wlm_verifier *verifier, wlm_plan *plan) {
   enum { STREAMS = 6 };
-  fixture f;
-  wlm_operands operands;
-  wlm_verifier *verifier;
-  wlm_plan *plan;
   stream_user users[STREAMS];
   pthread_t threads[STREAMS];
   double error;
-  fixture_make("twin:arxiv,scale=0.05", &f);
-  wlm_problem problem = problem_of(64, WLM_SUM);
-  problem.deterministic = 1;
-  assert_status(WLM_OK, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
-  assert_status(WLM_OK, wlm_operands_create(f.context, f.upload.matrix, &problem, 9, &operands));
-  assert_status(WLM_OK, wlm_verifier_create(&operands, 9, &verifier));
-  assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
+  assert_status(WLM_OK, wlm_operands_bind(operands, plan));
   assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
-  size_t size = operands.c.size, workspace = wlm_plan_workspace_size(plan);
+  size_t size = operands->c.size, workspace = wlm_plan_workspace_size(plan);
   char *right = malloc(size), *found = malloc(size);
   assert_true(right && found);
-  assert_status(WLM_OK, f.device->ops->copy_out(f.device, right, operands.c.memory, size));
+  assert_status(WLM_OK, f->device->ops->copy_out(f->device, right, operands->c.memory, size));
   for (int i = 0; i < STREAMS; i++) {
-    users[i] = (stream_user){.f = &f, .plan = plan, .b = operands.b.memory};
-    assert_status(WLM_OK, f.device->ops->allocate(f.device, size, &users[i].c));
-    assert_status(WLM_OK, f.device->ops->fill(f.device, users[i].c, 0xff, size));
-    if (workspace) assert_status(WLM_OK, f.device->ops->allocate(f.device, workspace, &users[i].workspace));
+    users[i] = (stream_user){.f = f, .plan = plan, .b = operands->b.memory};
+    assert_status(WLM_OK, f->device->ops->allocate(f->device, size, &users[i].c));
+    assert_status(WLM_OK, f->device->ops->fill(f->device, users[i].c, 0xff, size));
+    if (workspace) assert_status(WLM_OK, f->device->ops->allocate(f->device, workspace, &users[i].workspace));
   }
   for (int i = 0; i < STREAMS; i++) assert_int_equal(pthread_create(&threads[i], NULL, use_a_stream, &users[i]), 0);
   for (int i = 0; i < STREAMS; i++) pthread_join(threads[i], NULL);
   for (int i = 0; i < STREAMS; i++) {
     if (users[i].status != WLM_OK) fail_msg("stream %d: %s", i, users[i].detail);
-    assert_status(WLM_OK, f.device->ops->copy_out(f.device, found, users[i].c, size));
+    assert_status(WLM_OK, f->device->ops->copy_out(f->device, found, users[i].c, size));
     assert_memory_equal(found, right, size); /* the same bits */
-    f.device->ops->release(f.device, users[i].c);
-    f.device->ops->release(f.device, users[i].workspace);
+    f->device->ops->release(f->device, users[i].c);
+    f->device->ops->release(f->device, users[i].workspace);
   }
   free(right);
   free(found);
+}
+
+/* The first candidate that must be prepared; NULL where no family prepares. */
+static const char *preparing_one(fixture *f, const wlm_spec *spec, const wlm_names *names) {
+  wlm_generator *generator = wlm_context_generator(f->context);
+  for (int64_t i = 0; i < names->count; i++) {
+    int prepares;
+    assert_status(WLM_OK, wlm_generator_prepares(generator, names->names[i], spec, &f->device->info.limits, &prepares));
+    if (prepares) return names->names[i];
+  }
+  return NULL;
+}
+
+/* What is chosen, and one that is prepared once for all streams. */
+static void one_plan_on_many_streams(void **state) {
+  (void)state;
+  fixture f;
+  wlm_operands operands;
+  wlm_verifier *verifier;
+  wlm_plan *plan;
+  wlm_names names;
+  fixture_make("twin:arxiv,scale=0.05", &f);
+  wlm_problem problem = problem_of(64, WLM_SUM);
+  problem.deterministic = 1;
+  assert_status(WLM_OK, wlm_operands_create(f.context, f.upload.matrix, &problem, 9, &operands));
+  assert_status(WLM_OK, wlm_verifier_create(&operands, 9, &verifier));
+  assert_status(WLM_OK, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
+  assert_int_equal(wlm_plan_prepared_size(plan), 0); /* expected_calls is 1 */
+  use_many_streams(&f, &operands, verifier, plan);
+  wlm_plan_destroy(plan);
+  assert_status(WLM_OK, wlm_generator_candidates(wlm_context_generator(f.context), &operands.spec,
+                                                 &f.device->info.limits, &names));
+  const char *variant = preparing_one(&f, &operands.spec, &names);
+  if (variant) {
+    assert_status(WLM_OK, wlm_plan_create_variant(f.context, f.upload.matrix, &problem, variant, &plan));
+    use_many_streams(&f, &operands, verifier, plan);
+    wlm_plan_destroy(plan);
+  }
+  wlm_names_release(&names);
   wlm_verifier_destroy(verifier);
   wlm_operands_release(&operands);
-  wlm_plan_destroy(plan);
   fixture_release(&f);
 }
 
