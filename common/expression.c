@@ -215,7 +215,7 @@ static void parse_number(parser *p) {
   text[size] = 0;
   const wlm_c_locale locale = wlm_c_locale_enter();
   const double value = strtod(text, NULL);
-  int precision = 1;
+  int precision = 6; /* 1000 and not 1e+03 */
   do snprintf(digits, sizeof digits, "%.*g", precision, value);
   while (strtod(digits, NULL) != value && ++precision <= 17);
   wlm_c_locale_leave(locale);

@@ -1,0 +1,390 @@
+/* Users' expressions: what gets through, what comes back as an error with its place, how it is spelled again, and what
+ * the float64 evaluation makes of it. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/operator.h"
+#include "common/random.h"
+#include "matrix/evaluate.h"
+#include "support/asserts.h"
+
+enum { ALL = (1 << WLM_OPERANDS) - 1 };
+
+static char *spelled(const char *text, wlm_spelling spelling) {
+  wlm_expression e;
+  wlm_text out = {0};
+  if (wlm_expression_parse("test", text, strlen(text), ALL, &e) != WLM_OK) fail_msg("%s", wlm_error_detail());
+  wlm_expression_print(&e, spelling, &out);
+  wlm_expression_release(&e);
+  assert_non_null(out.data);
+  return out.data;
+}
+
+static void check_spelling(const char *text, wlm_spelling spelling, const char *expected) {
+  char *got = spelled(text, spelling);
+  assert_string_equal(got, expected);
+  wlm_string_free(got);
+}
+
+static void spellings(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *normal, *c;
+  } cases[] = {
+      {"a", "a", "a"},
+      {" a *\tb ", "a*b", "a*b"},
+      {"((a))", "a", "a"},
+      {"(a*b)+x", "a*b+x", "a*b+x"},
+      {"a*(b+x)", "a*(b+x)", "a*(b+x)"},
+      {"a-(b-x)", "a-(b-x)", "a-(b-x)"},
+      {"(a-b)-x", "a-b-x", "a-b-x"},
+      {"a/(b*x)", "a/(b*x)", "a/(b*x)"},
+      {"- -a", "- -a", "- -a"},
+      {"a- -b", "a- -b", "a- -b"},
+      {"a-(-b*x)", "a- -b*x", "a- -b*x"},
+      {"+a", "a", "a"},
+      {"-(a+b)", "-(a+b)", "-(a+b)"},
+      {"fmaxf(a * b, 0)", "fmax(a*b,0)", "fmaxf(a*b,0.f)"},
+      {"max(min(a,b),abs(x))", "fmax(fmin(a,b),fabs(x))", "fmaxf(fminf(a,b),fabsf(x))"},
+      {"erff(erf(a))", "erf(erf(a))", "erff(erff(a))"},
+      {"relu(a)+leaky_relu(b,.2f)", "relu(a)+leaky_relu(b,0.2)", "wlm_relu(a)+wlm_leaky_relu(b,0.2f)"},
+      {"1/2", "1/2", "1.f/2.f"},
+      {"1e3+5E-1F+.5+1.", "1000+0.5+0.5+1", "1000.f+0.5f+0.5f+1.f"},
+      {"010", "10", "10.f"},
+      {"1e30*0.1", "1e+30*0.1", "1e+30f*0.1f"},
+      {"-inf+INFINITY", "-inf+inf", "-WLM_INF+WLM_INF"},
+      {"acc/degree", "acc/degree", "acc/(wlm_acc_t)degree"},
+      {"x > acc ? x : acc", "x>acc?x:acc", "x>acc?x:acc"},
+      {"a?b?x:acc:a?b:x", "a?b?x:acc:a?b:x", "a?b?x:acc:a?b:x"},
+      {"(a?b:x)?acc:a", "(a?b:x)?acc:a", "(a?b:x)?acc:a"},
+      {"(a?b:x)+1", "(a?b:x)+1", "(a?b:x)+1.f"},
+      {"a<b", "a<b", "(wlm_acc_t)(a<b)"},
+      {"(a<b)*x", "(a<b)*x", "(wlm_acc_t)(a<b)*x"},
+      {"a<b?1:x!=x", "a<b?1:x!=x", "a<b?1.f:(wlm_acc_t)(x!=x)"},
+      {"a<b&&!(x>=1)||a==b?a:b", "a<b&&!(x>=1)||a==b?a:b", "a<b&&!(x>=1.f)||a==b?a:b"},
+      {"a<b<x", "a<b<x", "(wlm_acc_t)((wlm_acc_t)(a<b)<x)"},
+      {"fma(a,b,x)", "fma(a,b,x)", "fmaf(a,b,x)"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    check_spelling(cases[i].text, WLM_SPELL_NORMAL, cases[i].normal);
+    check_spelling(cases[i].normal, WLM_SPELL_NORMAL, cases[i].normal);
+    check_spelling(cases[i].text, WLM_SPELL_FLOAT, cases[i].c);
+  }
+  check_spelling("max(a,0)*2+relu(b)/degree", WLM_SPELL_DOUBLE, "fmax(a,0.)*2.+wlm_relu(b)/(wlm_acc_t)degree");
+}
+
+/* Numbers are C's, whatever the locale says. */
+static void locales(void **state) {
+  (void)state;
+  const char *names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "C.UTF-8"};
+  for (int i = 0; i < 4 && !setlocale(LC_ALL, names[i]); i++) continue;
+  check_spelling("0.5*a", WLM_SPELL_FLOAT, "0.5f*a");
+  setlocale(LC_ALL, "C");
+}
+
+static void check_error(const char *part, const char *text, unsigned int operands, const char *says) {
+  wlm_expression e;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_expression_parse(part, text, strlen(text), operands, &e));
+  assert_contains(wlm_error_detail(), says);
+  assert_null(e.nodes);
+}
+
+static void errors(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *says;
+  } cases[] = {
+      {"", "op:test, column 1 of '': a number"},
+      {"a+", "column 3"},
+      {"a b", "column 3 of 'a b': the expression should end here"},
+      {"(a", "column 3 of '(a': ')' is expected"},
+      {"a)", "column 2"},
+      {"a?b", "':' is expected"},
+      {"y*2", "column 1 of 'y*2': 'y' is not known here; the operands of test are: a, b, acc, x, degree"},
+      {"a*threadIdx", "column 3"},
+      {"a+sin", "'(' is expected: sin is a function of 1"},
+      {"pow(a)", "column 1 of 'pow(a)': pow takes 2 arguments, not 1"},
+      {"pow(a,b,x)", "pow takes 2 arguments, not 3"},
+      {"exp()", "exp takes 1 argument, not 0"},
+      {"a(b)", "column 2"},
+      {"system(a)", "'system' is not known"},
+      {"a=b", "column 2 of 'a=b': '=' is not allowed"},
+      {"a+=b", "'=' is not allowed"},
+      {"a++", "'++' is not allowed"},
+      {"--a", "'--' is not allowed"},
+      {"a[0]", "'[' is not allowed"},
+      {"a;b", "';' is not allowed"},
+      {"{a}", "'{' is not allowed"},
+      {"\"a\"", "'\"' is not allowed"},
+      {"'a'", "''' is not allowed"},
+      {"#define a", "'#' is not allowed"},
+      {"a\\b", "'\\' is not allowed"},
+      {"a\nb", "code 10"},
+      {"a\x80", "code 128"},
+      {"a%b", "'%' is not allowed"},
+      {"a&b", "'&' is not allowed"},
+      {"a|b", "'|' is not allowed"},
+      {"a^b", "'^' is not allowed"},
+      {"~a", "'~' is not allowed"},
+      {"a<<b", "column 3"},
+      {"a->b", "column 3"},
+      {"a.b", "'.' is not allowed"},
+      {"(float)a", "'float' is not known"},
+      {"a,b", "should end here"},
+      {"sizeof(a)", "'sizeof' is not known"},
+      {"0x10", "no number"},
+      {"1.2.3", "no number"},
+      {"1e", "no number"},
+      {"1u", "no number"},
+      {"1e39", "beyond the range of float"},
+      {"1e999", "beyond the range of float"},
+      {"/* a */ b", "column 1"},
+      {"a // b", "column 4"},
+      {"maxf(a,b)", "'maxf' is not known"},
+      {"reluf(a)", "'reluf' is not known"},
+      {"_a", "'_a' is not known"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_error("test", cases[i].text, ALL, cases[i].says);
+  check_error("init", "a", 0, "the operands of init are: none");
+  check_error("finish", "x", 1 << WLM_OPERAND_ACC, "the operands of finish are: acc;");
+}
+
+static void check_depth(const char *before, const char *after, int fits) {
+  char text[1024] = "a";
+  for (int count = 0; count < 200; count++) {
+    char longer[1024];
+    wlm_expression e;
+    wlm_status status = wlm_expression_parse("test", text, strlen(text), ALL, &e);
+    if (status == WLM_OK) {
+      assert_true(e.depth <= WLM_EXPRESSION_DEPTH);
+      wlm_expression_release(&e);
+    } else {
+      assert_contains(wlm_error_detail(), "nested too deeply");
+      assert_true(count > fits);
+      return;
+    }
+    if (snprintf(longer, sizeof longer, "%s%s%s", before, text, after) >= (int)sizeof longer) fail();
+    strcpy(text, longer);
+  }
+  fail_msg("%s is never too deep", text);
+}
+
+static void depths(void **state) {
+  (void)state;
+  check_depth("(", ")", 20);
+  check_depth("- ", "", 20);
+  check_depth("a+(", ")", 20);
+  check_depth("abs(", ")", 20);
+  check_depth("fma(a,b,", ")", 8);
+  check_depth("a?b:", "", 8);
+  char *text = malloc(WLM_EXPRESSION_TEXT + 2);
+  for (int i = 0; i <= WLM_EXPRESSION_TEXT; i++) text[i] = i % 2 ? '+' : 'a';
+  text[WLM_EXPRESSION_TEXT + 1] = 0;
+  check_error("test", text, ALL, "at most 2048"); /* one more than is allowed */
+  text[WLM_EXPRESSION_TEXT - 1] = 0;
+  char *same = spelled(text, WLM_SPELL_NORMAL);
+  assert_string_equal(same, text);
+  wlm_string_free(same);
+  free(text);
+}
+
+/* ---- operators ------------------------------------------------------------------------------------ */
+
+static void check_operator(const char *text, const char *normal) {
+  wlm_operator op;
+  wlm_text out = {0};
+  if (wlm_operator_parse(text, &op) != WLM_OK) fail_msg("%s", wlm_error_detail());
+  wlm_operator_print(&op, &out);
+  assert_string_equal(out.data, normal);
+  wlm_text_release(&out);
+  wlm_operator_release(&op);
+}
+
+static void operators(void **state) {
+  (void)state;
+  check_operator("init=0;reduce=acc+x", "init=0;reduce=acc+x");
+  check_operator(" finish = acc/degree;reduce= acc + x ; message =a*b; init= 0 ; ",
+                 "message=a*b;init=0;reduce=acc+x;finish=acc/degree");
+  check_operator("init=1;reduce=acc*x;combine= reduce", "init=1;reduce=acc*x;combine=reduce");
+  check_operator("init=1;reduce=acc*x;combine=x*acc", "init=1;reduce=acc*x;combine=x*acc");
+  check_operator("init=0;reduce=acc==x?1:0", "init=0;reduce=acc==x?1:0");
+  static const struct {
+    const char *text, *says;
+  } bad[] = {
+      {"", "init is missing"},
+      {";", "init is missing"},
+      {"init=0", "reduce is missing"},
+      {"reduce=acc", "init is missing"},
+      {"init=0;;reduce=acc", "'' is no part"},
+      {"init=0;reduce=acc;init=1", "init is given twice"},
+      {"init=0;reduce=acc;combine=reduce;combine=acc", "combine is given twice"},
+      {"init=0;reduce=acc;combine=acc;combine=reduce", "combine is given twice"},
+      {"init=0;reduce=acc;scale=2", "'scale' is no part"},
+      {"acc+x", "'acc+x' is no part"},
+      {"init=0;reduce=acc+a", "op:reduce, column 5 of 'acc+a'"},
+      {"init=x;reduce=acc", "op:init, column 1"},
+      {"message=acc;init=0;reduce=acc", "op:message, column 1"},
+      {"init=0;reduce=acc;finish=x", "op:finish, column 1"},
+      {"init=0;reduce=reduce", "'reduce' is not known"},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    wlm_operator op;
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_operator_parse(bad[i].text, &op));
+    assert_contains(wlm_error_detail(), bad[i].says);
+  }
+}
+
+static void activations(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *normal;
+  } cases[] = {{"relu", "relu(x)"}, {" tanh ", "tanh(x)"}, {"abs", "fabs(x)"}, {"x/(1+exp(-x))", "x/(1+exp(-x))"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_expression e;
+    wlm_text out = {0};
+    assert_status(WLM_OK, wlm_activation_parse(cases[i].text, &e));
+    wlm_expression_print(&e, WLM_SPELL_NORMAL, &out);
+    assert_string_equal(out.data, cases[i].normal);
+    wlm_text_release(&out);
+    wlm_expression_release(&e);
+  }
+  wlm_expression e;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_activation_parse("leaky_relu", &e));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_activation_parse("acc", &e));
+  assert_contains(wlm_error_detail(), "op:activation");
+}
+
+/* ---- anything at all ------------------------------------------------------------------------------ */
+
+/* Whatever comes in, nothing breaks; what gets through is spelled so that it comes back as itself. */
+static void fuzz(void **state) {
+  (void)state;
+  static const char *const pieces[] = {
+      "a",     "b", "acc", "x", "degree", "0",  "1.5",  "2e-3", "inf", "+",  "-", "*",    "/",
+      "(",     ")", "?",   ":", "<",      "<=", "==",   "!",    "&&",  "||", ",", "exp(", "fmaxf(",
+      "relu(", " ", "=",   ";", "#",      "\"", "\x01", "zz",   "-",   "(",  ")", ")"};
+  enum { PIECES = sizeof pieces / sizeof *pieces };
+  wlm_random random = wlm_random_for(77, 0, 0);
+  int accepted = 0;
+  for (int i = 0; i < 200000; i++) {
+    char text[256] = "";
+    const int64_t count = 1 + wlm_random_below(&random, 12);
+    for (int64_t k = 0; k < count; k++) strcat(text, pieces[wlm_random_below(&random, PIECES)]);
+    const size_t size = strlen(text);
+    char *exact = malloc(size); /* not ended, so that ASan sees any step behind it */
+    memcpy(exact, text, size);
+    wlm_expression e;
+    if (wlm_expression_parse("test", exact, size, ALL, &e) == WLM_OK) {
+      wlm_text out = {0};
+      wlm_expression_print(&e, WLM_SPELL_NORMAL, &out);
+      char *again = spelled(out.data, WLM_SPELL_NORMAL);
+      assert_string_equal(again, out.data);
+      wlm_string_free(again);
+      wlm_text_release(&out);
+      wlm_expression_release(&e);
+      accepted++;
+    }
+    free(exact);
+  }
+  assert_true(accepted > 5000);
+}
+
+/* ---- evaluation ------------------------------------------------------------------------------------ */
+
+typedef struct point {
+  double value, size;
+} point;
+
+/* a = 3, b = -2, acc = 0.25, x = 7, degree = 4; with these sizes where given. */
+static point evaluate_at(const char *text, const double values[WLM_OPERANDS], const double *sizes, double step) {
+  wlm_expression e;
+  wlm_column_block blocks[WLM_OPERANDS], result;
+  const wlm_column_block *operands[WLM_OPERANDS];
+  const int width = 3;
+  if (wlm_expression_parse("test", text, strlen(text), ALL, &e) != WLM_OK) fail_msg("%s", wlm_error_detail());
+  for (int i = 0; i < WLM_OPERANDS; i++) {
+    wlm_block_fill(&blocks[i], width, values[i]);
+    for (int j = 0; sizes && j < width; j++) blocks[i].size[j] = sizes[i];
+    operands[i] = &blocks[i];
+  }
+  wlm_evaluate(&e, operands, width, step, &result);
+  wlm_expression_release(&e);
+  return (point){result.value[width - 1], result.size[width - 1]};
+}
+
+static const double at[WLM_OPERANDS] = {3, -2, 0.25, 7, 4};
+
+static void values(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    double value, size; /* size < 0: not asked */
+  } cases[] = {
+      {"a*b", -6, 6},          {"a*b+x", 1, 13},     {"a-b", 5, 5},        {"a/b", -1.5, 1.5},
+      {"-a", -3, 3},           {"!a", 0, 0},         {"!(a-3)", 1, -1},    {"a>b?x:acc", 7, 7},
+      {"a<b?x:acc", 0.25, 0.25}, {"a>b&&x>=7", 1, -1}, {"a>b&&x<6", 0, 0},   {"a<b||x<6", 0, 0},
+      {"(a>b)*x", 7, 7},       {"(a<b)*x", 0, 0},    {"fmax(a,b)", 3, -1}, {"min(a,b)", -2, -1},
+      {"abs(b)", 2, -1},       {"relu(b)", 0, -1},   {"relu(a)", 3, -1},   {"leaky_relu(b,0.25)", -0.5, -1},
+      {"fma(a,b,x)", 1, -1},   {"pow(b,a)", -8, -1}, {"degree*acc", 1, 1}, {"-inf", -INFINITY, 0},
+      {"x>-inf?x:1", 7, 7},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const point p = evaluate_at(cases[i].text, at, NULL, 0x1p-21);
+    if (p.value != cases[i].value) fail_msg("%s: %g", cases[i].text, p.value);
+    if (cases[i].size >= 0 && p.size != cases[i].size) fail_msg("%s: size %g", cases[i].text, p.size);
+  }
+  for (int i = 0; i < WLM_FUNCTIONS; i++) {
+    const wlm_function *f = &wlm_functions[i];
+    char text[64];
+    snprintf(text, sizeof text, "%s(%s)", f->name, f->arity == 1 ? "acc" : f->arity == 2 ? "acc,a" : "acc,a,b");
+    const double expected = f->arity == 1 ? f->one(0.25) : f->arity == 2 ? f->two(0.25, 3) : f->three(0.25, 3, -2);
+    const point p = evaluate_at(text, at, NULL, 0x1p-21);
+    if (p.value != expected) fail_msg("%s: %g", text, p.value);
+    if (!(p.size >= fabs(expected) && p.size < 20)) fail_msg("%s: size %g", text, p.size);
+  }
+}
+
+/* What a float kernel may make of an expression lies within step * size: tried with arguments that are off. */
+static void sizes_bound_errors(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "a*b+x",         "a/b-x/acc",         "exp(a*b)", "log(abs(a)+1)",    "a>b?a:b",
+      "relu(a*b+x)",   "a*b>x?1:-1",        "floor(a)", "tanh(a*b)*degree", "max(a,b)*min(x,acc)",
+      "sqrt(a*a+b*b)", "a<b?a*a:b/(1+x*x)", "(a>b)*x",  "a>b&&x>0?acc:a",
+  };
+  const double step = 0x1p-18;
+  wlm_random random = wlm_random_for(5, 0, 0);
+  for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
+    for (int i = 0; i < 2000; i++) {
+      double values[WLM_OPERANDS], moved[WLM_OPERANDS], sizes[WLM_OPERANDS];
+      for (int k = 0; k < WLM_OPERANDS; k++) {
+        values[k] = (double)(wlm_random_below(&random, 33) - 16) / 8; /* ties are frequent */
+        if (k != WLM_OPERAND_X && values[k] == 0) values[k] = 1;
+        if (k == WLM_OPERAND_ACC && i % 2) values[k] = 1 + step * (double)wlm_random_below(&random, 3);
+        sizes[k] = fabs(values[k]) * (double)(1 + wlm_random_below(&random, 3));
+        moved[k] = values[k] + step * sizes[k] * (double)(wlm_random_below(&random, 201) - 100) / 100;
+      }
+      const point here = evaluate_at(texts[t], values, sizes, step), there = evaluate_at(texts[t], moved, sizes, step);
+      if (!(fabs(there.value - here.value) <= 4 * step * here.size + 1e-12))
+        fail_msg("%s: %g becomes %g, beyond a size of %g", texts[t], here.value, there.value, here.size);
+      if (isfinite(here.value) && !(here.size >= 0 && here.size < 1e7)) fail_msg("%s: size %g", texts[t], here.size);
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(spellings), cmocka_unit_test(locales),   cmocka_unit_test(errors),
+      cmocka_unit_test(depths),    cmocka_unit_test(operators), cmocka_unit_test(activations),
+      cmocka_unit_test(fuzz),      cmocka_unit_test(values),    cmocka_unit_test(sizes_bound_errors),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
