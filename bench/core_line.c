@@ -11,7 +11,7 @@
 static void put_entrant(wlm_text *line, const char *us, const char *variant, const wlm_entrant *entrant) {
   wlm_tell_number(line, us, 3, wlm_tell_us(entrant));
   wlm_text_puts(line, ",");
-  wlm_tell_string(line, variant, entrant ? entrant->name : NULL);
+  wlm_tell_string(line, variant, entrant && !entrant->failure ? entrant->name : NULL);
   wlm_text_puts(line, ",");
 }
 
@@ -55,7 +55,7 @@ void wlm_core_write_line(const wlm_core_result *r, wlm_text *line) {
   put_entrant(line, "us", "variant", r->best);
   wlm_text_printf(line, "\"spread\":%.4f,", r->best->spread);
   put_entrant(line, "prepared_us", "prepared_variant", r->prepared);
-  wlm_text_printf(line, "\"prepare_us\":%.1f,", 1e6 * r->prepare_seconds);
+  wlm_text_printf(line, "\"prepare_us\":%.3f,", 1e6 * r->prepare_seconds);
   put_entrant(line, "chosen_us", "chosen_variant", r->chosen);
   put_entrant(line, "ge_spmm_us", "ge_spmm_variant", r->ge_spmm);
   if (operands->device->info.limits.target == WLM_TARGET_CUDA) {

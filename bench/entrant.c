@@ -55,7 +55,7 @@ done:
 
 void wlm_entrant_variant(wlm_context *context, const wlm_operands *operands, const char *name, wlm_entrant *entrant) {
   *entrant = (wlm_entrant){.enqueue = enqueue_variant, .destroy = destroy_variant};
-  snprintf(entrant->name, sizeof entrant->name, "%s", name ? name : "");
+  snprintf(entrant->name, sizeof entrant->name, "%s", name ? name : "(chosen)");
   struct variant *variant = wlm_alloc_zero(1, sizeof *variant);
   entrant->user = variant;
   if (!variant) {

@@ -18,7 +18,7 @@ typedef struct run {
   wlm_results results;
   const char *const *inputs;
   const int64_t *widths;
-  int input_count, width_count, left; /* left: cases that the budget did not reach */
+  int input_count, width_count, ran, left; /* ran: cases begun; left: those that the budget did not reach */
   double started;
 } run;
 
@@ -68,8 +68,9 @@ done:
   return status;
 }
 
+/* The first case is run in any case, or a budget that is too small would never come to an end. */
 static int used_up(const run *r) {
-  return r->options->budget_seconds > 0 && wlm_seconds() - r->started >= r->options->budget_seconds;
+  return r->ran && r->options->budget_seconds > 0 && wlm_seconds() - r->started >= r->options->budget_seconds;
 }
 
 /* All widths that the results do not have yet; the matrix is read once, and only if there is one. 0 after a message. */
@@ -94,6 +95,7 @@ static int run_input(run *r, const char *input) {
       continue;
     }
     if (!upload.matrix) WLM_TRY(read_input(r, input, &csr, &upload));
+    r->ran++;
     if (run_case(r, &bench) == WLM_OK) continue;
     fprintf(stderr, "warploom bench: %s, n = %lld: %s\n", input, (long long)bench.n, wlm_error_detail());
     good = 0;

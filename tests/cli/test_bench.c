@@ -3,10 +3,13 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
 #include "support/command.h"
+#include "support/emit_fixture.h"
 
 static const char matrix_text[] =
     "%%MatrixMarket matrix coordinate pattern general\n5 6 7\n1 1\n1 3\n2 2\n4 6\n4 1\n4 2\n5 5\n";
@@ -18,6 +21,14 @@ static void assert_value(const char *line, const char *path, const char *expecte
   char *value = json_at(line, path);
   if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s in %s", path, value, expected, line);
   free(value);
+}
+
+static double number_at(const char *line, const char *path) {
+  char *value = json_at(line, path);
+  if (!value) fail_msg("no %s in %s", path, line);
+  double number = atof(value);
+  free(value);
+  return number;
 }
 
 static void writes_a_line_a_case_and_goes_on(void **state) {
@@ -38,12 +49,38 @@ static void writes_a_line_a_case_and_goes_on(void **state) {
   assert_value(first, "$.nnz", "7");
   assert_value(first, "$.n", "3");
   assert_value(first, "$.failed", "{}");
-  char *err = json_at(first, "$.max_rel_err"), *us = json_at(first, "$.us"), *variant = json_at(first, "$.variant");
-  assert_true(err && atof(err) < 1e-6);
-  assert_true(us && atof(us) > 0);
+  static const char *const members[] = {"suite",
+                                        "device",
+                                        "matrix",
+                                        "rows",
+                                        "cols",
+                                        "nnz",
+                                        "n",
+                                        "op",
+                                        "type",
+                                        "us",
+                                        "spread",
+                                        "variant",
+                                        "prepared_us",
+                                        "prepared_variant",
+                                        "prepare_us",
+                                        "chosen_us",
+                                        "chosen_variant",
+                                        "ge_spmm_us",
+                                        "cusparse",
+                                        "cusparse_errors",
+                                        "compulsory_gbs",
+                                        "gather_gbs",
+                                        "max_rel_err"};
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+    char key[64];
+    snprintf(key, sizeof key, "\"%s\":", members[i]);
+    assert_contains(first, key);
+  }
+  assert_true(number_at(first, "$.max_rel_err") < 1e-6);
+  assert_true(number_at(first, "$.us") > 0);
+  char *variant = json_at(first, "$.variant");
   assert_true(variant && !strncmp(variant, "host_", 5));
-  free(err);
-  free(us);
   free(variant);
 
   /* Cut off in the middle of the second case. */
@@ -91,11 +128,13 @@ static void bad_command_line(void **state) {
   command_release(&c);
   BENCH(&c, 2, "--samples", "many", "a.mtx");
   command_release(&c);
+  BENCH(&c, 2, "--budget", "0", "a.mtx");
+  command_release(&c);
   BENCH(&c, 2, "--colour", "a.mtx");
   assert_contains(c.err, "--colour");
   command_release(&c);
   command_expect(&c, &folder, 2, "bench", "core");
-  assert_contains(c.err, "name a matrix");
+  assert_contains(c.err, "--data DIR");
   command_release(&c);
   BENCH(&c, 1, "--out", "/nowhere/at/all", "uniform:rows=20,d=2");
   assert_contains(c.err, "/nowhere/at/all");
@@ -105,39 +144,177 @@ static void bad_command_line(void **state) {
   command_release(&c);
 }
 
-static void summarises(void **state) {
+/* ---- what needs preparing -------------------------------------------------------------------------- */
+
+/* Two families of the host that differ in how often they do the work: a thousand times or once. */
+static void write_families(test_folder *templates, int plain_repeats, int prepared_repeats) {
+  char kernel[1600];
+  folder_make(templates);
+  emit_write(templates, "test_plain", "family.lua",
+             "return { target = 'host', summary = 'reads rowptr', split = 'none', parameters = { { 'p', { 1 } } },\n"
+             "  passes = function() return { { kernel = 'wlm_plain', units = 'rows', units_per_block = 64 } } end }\n");
+  emit_write(
+      templates, "test_prepared", "family.lua",
+      "return { target = 'host', summary = 'reads a copy', split = 'none', parameters = { { 'p', { 1 } } },\n"
+      "  prepared = function() return { one = 8, rows = 8 } end,\n"
+      "  passes = function() return { { kernel = 'wlm_copy', when = 'prepare', units = 'one', units_per_block = 1 },\n"
+      "    { kernel = 'wlm_prepared', units = 'rows', units_per_block = 64 } } end }\n");
+  static const char body[] =
+      "WLM_KERNEL(%s) {\n  (void)unit_blocks;\n%s"
+      "  for (int again = 0; again < %d; again++)\n  for (long long row = 0; row < args->rows; row++)\n"
+      "    for (long long column = 0; column < args->n; column++) {\n"
+      "      const long long begin = BEGIN(row), end = BEGIN(row + 1);\n      wlm_acc_t acc = wlm_init();\n"
+      "      for (long long p = begin; p < end; p++)\n        acc = wlm_reduce(acc, wlm_message(wlm_load_a(args, p),\n"
+      "          wlm_load_b((const wlm_b_t *)args->b + wlm_column(args, p) * args->ldb + column)));\n"
+      "      wlm_store(args, (wlm_c_t *)args->c + row * args->ldc + column, column,\n"
+      "                wlm_normalise(wlm_finish(acc, end - begin), end - begin, end - begin));\n"
+      "      __asm__ volatile(\"\" ::: \"memory\");\n    }\n}\n";
+  int size = snprintf(kernel, sizeof kernel, "#define BEGIN(row) wlm_begin(args, row)\n");
+  snprintf(kernel + size, sizeof kernel - (size_t)size, body, "wlm_plain", "", plain_repeats);
+  emit_write(templates, "test_plain", "kernel.c.in", kernel);
+  size = snprintf(kernel, sizeof kernel,
+                  "#define BEGIN(row) kept[row]\nWLM_KERNEL(wlm_copy) {\n  (void)unit_blocks;\n"
+                  "  for (long long row = 0; row <= args->rows; row++)\n"
+                  "    ((long long *)args->prepared)[row] = wlm_begin(args, row);\n}\n");
+  snprintf(kernel + size, sizeof kernel - (size_t)size, body, "wlm_prepared",
+           "  const long long *kept = (const long long *)args->prepared;\n", prepared_repeats);
+  emit_write(templates, "test_prepared", "kernel.c.in", kernel);
+}
+
+static char *line_with_families(int plain_repeats, int prepared_repeats) {
+  command c;
+  test_folder templates;
+  char results[320];
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "prepared.jsonl"));
+  remove(results);
+  write_families(&templates, plain_repeats, prepared_repeats);
+  setenv("WARPLOOM_TEMPLATES", templates.path, 1);
+  BENCH(&c, 0, "-n", "5", "--out", results, "uniform:rows=64,d=4");
+  unsetenv("WARPLOOM_TEMPLATES");
+  folder_remove(&templates);
+  command_release(&c);
+  return text_of(results);
+}
+
+static void prepared_candidates_have_their_own_winner(void **state) {
   (void)state;
-  static const char lines[] =
-      "{\"matrix\":\"a\",\"rows\":10,\"nnz\":40,\"n\":32,\"us\":2.0,\"variant\":\"v/"
-      "x=1\",\"chosen_us\":3.0,\"ge_spmm_us\":8.0,"
-      "\"cusparse\":{\"default_nopre\":6.0,\"default\":6.0,\"alg1_nopre\":4.0,\"alg1\":null,\"alg3_nopre\":null,"
-      "\"alg3\":1.0}}\n"
-      "{\"matrix\":\"b\",\"rows\":10,\"nnz\":40,\"n\":64,\"us\":2.0,\"variant\":\"v/"
-      "x=1\",\"chosen_us\":2.0,\"ge_spmm_us\":2.0,"
-      "\"cusparse\":{\"default_nopre\":16.0,\"default\":4.0}}\n";
+  char *line = line_with_families(1000, 1);
+  assert_value(line, "$.candidates", "2");
+  assert_value(line, "$.variant", "test_plain/p=1");
+  assert_null(json_at(line, "$.chosen_us"));                         /* no rule knows these families, */
+  assert_contains(line, "\"failed\":{\"(chosen)\":\"nothing tuned"); /* which is told */
+  assert_value(line, "$.prepared_variant", "test_prepared/p=1");
+  assert_true(number_at(line, "$.prepared_us") < number_at(line, "$.us"));
+  assert_true(number_at(line, "$.prepare_us") > 0);
+  assert_true(number_at(line, "$.max_rel_err") < 1e-6);
+  free(line);
+  line = line_with_families(1, 1000); /* what needs no preparing may win where preparing is allowed */
+  assert_value(line, "$.variant", "test_plain/p=1");
+  assert_value(line, "$.prepared_variant", "test_plain/p=1");
+  assert_true(number_at(line, "$.prepare_us") == 0);
+  assert_true(number_at(line, "$.prepared_us") == number_at(line, "$.us"));
+  free(line);
+}
+
+/* ---- a budget, a list ------------------------------------------------------------------------------ */
+
+/* The number in front of "of 128 cases are left", 0 where nothing is left. */
+static int64_t left_of(const char *out, int64_t total) {
+  char text[64];
+  snprintf(text, sizeof text, " of %lld cases are left", (long long)total);
+  const char *found = strstr(out, text);
+  if (!found) return 0;
+  while (found[-1] >= '0' && found[-1] <= '9') found--;
+  return atoll(found);
+}
+
+static void budget_stops_between_cases(void **state) {
+  (void)state;
+  enum { TOTAL = 8 * 16 };
   command c;
   char results[320];
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "summary.jsonl"));
-  write_whole(results, lines, strlen(lines));
-  command_expect(&c, &folder, 0, "bench", "summary", results);
-  assert_contains(c.out, "| a | 10 | 4.0 | 32 | `v/x=1` | 2.0 | 3.0 | 8.0 | 4.0 (alg1) | 1.0 (alg3) | 2.00x / 0.50x |");
-  assert_contains(c.out, "2 cases");
-  assert_contains(c.out, "without preprocess: 4.00x, 2.00x (a, N = 32)"); /* sqrt(2 * 8) */
-  assert_contains(c.out, "preprocess kept: 1.00x, 0.50x (a, N = 32)");
-  assert_contains(c.out, "dispatcher chose: 1.22x, 1.50x (a, N = 32)");
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "budget.jsonl"));
+  int64_t lines = 0;
+  for (int run = 0; run < 2; run++) {
+    BENCH(&c, 0, "--budget", "1", "--out", results, "-n", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16",
+          "uniform:rows=400,d=2", "uniform:rows=400,d=3", "uniform:rows=400,d=4", "uniform:rows=400,d=5",
+          "uniform:rows=400,d=6", "uniform:rows=400,d=7", "uniform:rows=400,d=8", "uniform:rows=400,d=9");
+    char *text = text_of(results);
+    int64_t now = count_lines(text, "\"suite\":\"core\"");
+    assert_true(now > lines); /* at least one case is run whatever the budget */
+    assert_int_equal(now, TOTAL - left_of(c.out, TOTAL));
+    lines = now;
+    free(text);
+    command_release(&c);
+  }
+}
+
+/* The embedded list of suite core is the file of the checkout, and every name of it is looked for in the data. */
+static void list_of_the_suite(void **state) {
+  (void)state;
+  command c;
+  char results[320], empty[320], device[128], known[8192] = "",
+                                              *list = text_of(WLM_SOURCE_DIR "/bench/suites/core.txt");
+  static const char *const twins[] = {"twin:arxiv", "twin:proteins", "twin:products", "twin:reddit"};
+  static const int widths[] = {16, 32, 64, 128, 256};
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "list.jsonl"));
+  snprintf(empty, sizeof empty, "%s", folder_file(&folder, "empty"));
+  mkdir(empty, 0777);
+  BENCH(&c, 0, "-n", "2", "uniform:rows=9,d=2");
+  assert_int_equal(sscanf(c.out, "device: %127[^\n]", device), 1);
   command_release(&c);
-  write_whole(results, "{}\n", 3);
-  command_expect(&c, &folder, 1, "bench", "summary", results);
-  assert_contains(c.err, "summary.jsonl:1");
+  for (int i = 0; i < 20; i++) /* the twins are there already */
+    sprintf(known + strlen(known), "{\"suite\":\"core\",\"device\":\"%s\",\"matrix\":\"%s\",\"n\":%d,\"us\":1}\n",
+            device, twins[i / 5], widths[i % 5]);
+  write_whole(results, known, strlen(known));
+  BENCH(&c, 1, "--data", empty, "--out", results);
+  int64_t real = 0;
+  for (char *line = strtok(list, "\n"); line; line = strtok(NULL, "\n")) {
+    if (*line == '#' || !strncmp(line, "n ", 2)) continue;
+    char message[2048];
+    snprintf(message, sizeof message, "%s: neither %s/%s.mtx.gz nor %s/%s/%s.mtx.gz can be read", line, empty, line,
+             empty, line, line);
+    if (strchr(line, ':'))
+      assert_null(strstr(c.err, line));
+    else
+      assert_contains(c.err, message);
+    real += !strchr(line, ':');
+  }
+  assert_int_equal(count_lines(c.err, "can be read"), real);
+  assert_true(real >= 24);
   command_release(&c);
-  command_expect(&c, &folder, 2, "bench", "summary");
+  free(list);
+}
+
+static void write_gz(const char *path) {
+  gzFile file = gzopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(gzwrite(file, matrix_text, sizeof matrix_text - 1), sizeof matrix_text - 1);
+  gzclose(file);
+}
+
+static void finds_matrices_in_the_data(void **state) {
+  (void)state;
+  command c;
+  write_gz(folder_file(&folder, "flat.mtx.gz"));
+  mkdir(folder_file(&folder, "deep"), 0777);
+  write_gz(folder_file(&folder, "deep/deep.mtx.gz"));
+  BENCH(&c, 0, "-n", "2", "--data", folder.path, "flat", "deep");
+  assert_int_equal(count_lines(c.out, "flat  "), 1);
+  assert_int_equal(count_lines(c.out, "deep  "), 1);
+  command_release(&c);
+  BENCH(&c, 1, "-n", "2", "flat");
+  assert_contains(c.err, "--data DIR");
   command_release(&c);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(writes_a_line_a_case_and_goes_on),
-      cmocka_unit_test(summarises),
+      cmocka_unit_test(prepared_candidates_have_their_own_winner),
+      cmocka_unit_test(budget_stops_between_cases),
+      cmocka_unit_test(list_of_the_suite),
+      cmocka_unit_test(finds_matrices_in_the_data),
       cmocka_unit_test(bad_input_does_not_stop_the_rest),
       cmocka_unit_test(bad_command_line),
   };

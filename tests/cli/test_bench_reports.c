@@ -1,0 +1,144 @@
+/* warploom bench summary and plot on results that were made by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+#include "support/require.h"
+
+static const char result_lines[] =
+    "{\"suite\":\"core\",\"matrix\":\"cora\",\"rows\":10,\"nnz\":40,\"n\":32,\"us\":2.0,\"variant\":\"v/x=1\","
+    "\"prepared_us\":1.0,\"prepared_variant\":\"w/x=1\",\"prepare_us\":30.0,\"chosen_us\":3.0,\"ge_spmm_us\":8.0,"
+    "\"cusparse\":{\"default_nopre\":6.0,\"default\":6.0,\"alg1_nopre\":4.0,\"alg1\":null,\"alg3_nopre\":null,"
+    "\"alg3\":0.5},\"gather_gbs\":9000.0}\n"
+    "{\"suite\":\"core\",\"matrix\":\"twin:reddit\",\"rows\":10,\"nnz\":400,\"n\":128,\"us\":2.0,\"variant\":\"v/x=1\","
+    "\"prepared_us\":2.0,\"prepared_variant\":\"v/x=1\",\"prepare_us\":0.0,\"chosen_us\":2.0,\"ge_spmm_us\":2.0,"
+    "\"cusparse\":{\"default_nopre\":16.0,\"default\":20.0},\"gather_gbs\":9000.0}\n";
+
+static void summarises(void **state) {
+  (void)state;
+  command c;
+  char results[320];
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "summary.jsonl"));
+  write_whole(results, result_lines, strlen(result_lines));
+  command_expect(&c, &folder, 0, "bench", "summary", results);
+  assert_contains(c.out,
+                  "| cora | 32 | 4.0 | `v/x=1` | 2.0 | 4.0 (alg1_nopre) | 2.00x | `w/x=1` | 1.0 after 30 | "
+                  "0.5 (alg3) | 0.50x | 3.0 | 8.0 |");
+  /* The best of all ways is one without preprocess here. */
+  assert_contains(c.out,
+                  "| twin:reddit | 128 | 40.0 | `v/x=1` | 2.0 | 16.0 (default_nopre) | 8.00x | same | 2.0 | "
+                  "16.0 (default_nopre) | 8.00x | 2.0 | 2.0 |");
+  assert_contains(c.out, "2 cases");
+  assert_contains(c.out, "without preprocess | 2 | 4.00x | 2.00x (cora, N = 32), 8.00x (twin:reddit, N = 128) |");
+  assert_contains(c.out, "preprocess kept | 2 | 2.00x | 0.50x (cora, N = 32), 8.00x (twin:reddit, N = 128) |");
+  assert_contains(c.out, "default without preprocess | 2 | 4.90x | 3.00x (cora, N = 32),"); /* sqrt(3 * 8) */
+  assert_contains(c.out, "GE-SpMM as published | 2 | 2.00x | 1.00x (twin:reddit, N = 128),");
+  assert_contains(c.out, "best unprepared | 2 | 1.22x | 1.50x (cora, N = 32), 1.00x (twin:reddit"); /* the greatest */
+  assert_contains(c.out, "| N = 32 | 2.00 | 1.0 | 0.5 |");
+  assert_contains(c.out, "9.00 TB/s unprepared, 9.00 TB/s prepared");
+  command_release(&c);
+  write_whole(results, "{}\n", 3);
+  command_expect(&c, &folder, 1, "bench", "summary", results);
+  assert_contains(c.err, "summary.jsonl:1");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "bench", "summary");
+  command_release(&c);
+}
+
+/* Of more than five the five worst are told, the worst first. */
+static void summary_names_the_worst_five(void **state) {
+  (void)state;
+  static const double times[] = {7, 3, 9, 2, 8, 4, 6};
+  command c;
+  char results[320], lines[4096] = "";
+  for (int i = 0; i < 7; i++)
+    sprintf(lines + strlen(lines),
+            "{\"matrix\":\"m%.0f\",\"rows\":1,\"nnz\":1,\"n\":1,\"us\":1.0,\"variant\":\"v\",\"ge_spmm_us\":%.1f}\n",
+            times[i], times[i]);
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "worst.jsonl"));
+  write_whole(results, lines, strlen(lines));
+  command_expect(&c, &folder, 0, "bench", "summary", results);
+  assert_contains(c.out,
+                  "| 2.00x (m2, N = 1), 3.00x (m3, N = 1), 4.00x (m4, N = 1), 6.00x (m6, N = 1), "
+                  "7.00x (m7, N = 1) |");
+  command_release(&c);
+}
+
+/* A program that stands for gnuplot shows what it is given. */
+static void plot_gives_gnuplot_the_points(void **state) {
+  (void)state;
+  command c;
+  char results[320], prefix[320], script[700], shown[320], *path = strdup(getenv("PATH"));
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "plot.jsonl"));
+  snprintf(prefix, sizeof prefix, "%s", folder_file(&folder, "it's"));
+  snprintf(shown, sizeof shown, "%s", folder_file(&folder, "shown"));
+  write_whole(results, result_lines, strlen(result_lines));
+  setenv("PATH", folder_file(&folder, "bin"), 1);
+  mkdir(folder_file(&folder, "bin"), 0777);
+  command_expect(&c, &folder, 2, "bench", "plot", results, "-o", prefix);
+  assert_contains(c.err, "apt-get install gnuplot-nox");
+  command_release(&c);
+  snprintf(script, sizeof script, "#!/bin/sh\n/bin/cat > '%s'\n", shown);
+  write_whole(folder_file(&folder, "bin/gnuplot"), script, strlen(script));
+  chmod(folder_file(&folder, "bin/gnuplot"), 0777);
+  command_expect(&c, &folder, 0, "bench", "plot", results, "-o", prefix);
+  command_release(&c);
+  char *given = text_of(shown);
+  assert_contains(given, "$unprepared << END\n4 32 2.0000\n40 128 8.0000\nEND\n"); /* nnz/row, N, speed-up */
+  assert_contains(given, "$prepared << END\n4 32 0.5000\n40 128 8.0000\nEND\n");
+  assert_contains(given, "$unprepared_means << END\n32 2.0000\n128 8.0000\nEND\n");
+  assert_contains(given, "it''s.svg'\n"); /* a quote cannot leave its string */
+  assert_contains(given, "it''s.png'\n");
+  assert_contains(given, "set logscale xy");
+  free(given);
+  write_whole(folder_file(&folder, "bin/gnuplot"), "#!/bin/sh\nexit 3\n", 17);
+  command_expect(&c, &folder, 1, "bench", "plot", results, "-o", prefix);
+  assert_contains(c.err, "could not draw");
+  command_release(&c);
+  setenv("PATH", path, 1);
+  free(path);
+  write_whole(results, "{}\n", 3);
+  command_expect(&c, &folder, 1, "bench", "plot", results, "-o", prefix);
+  assert_contains(c.err, "plot.jsonl:1");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "bench", "plot", results);
+  command_release(&c);
+}
+
+static void plot_draws(void **state) {
+  (void)state;
+  command c;
+  char results[320], prefix[320];
+  size_t size;
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "draw.jsonl"));
+  snprintf(prefix, sizeof prefix, "%s", folder_file(&folder, "picture"));
+  write_whole(results, result_lines, strlen(result_lines));
+  command_run(&c, &folder, "bench", "plot", results, "-o", prefix);
+  const int missing = c.code == 2;
+  if (!missing && c.code) fail_msg("exit code %d\n%s", c.code, c.err);
+  command_release(&c);
+  if (missing) test_missing("gnuplot", "no gnuplot", "the pictures of bench plot are not drawn");
+  unsigned char *png = read_whole(folder_file(&folder, "picture.png"), &size);
+  assert_true(size > 1000);
+  assert_memory_equal(png, "\x89PNG", 4);
+  free(png);
+  unsigned char *svg = read_whole(folder_file(&folder, "picture.svg"), &size);
+  assert_true(size > 1000);
+  assert_memory_equal(svg, "<?xml", 5);
+  free(svg);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(summarises),
+      cmocka_unit_test(summary_names_the_worst_five),
+      cmocka_unit_test(plot_gives_gnuplot_the_points),
+      cmocka_unit_test(plot_draws),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}
