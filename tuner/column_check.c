@@ -4,11 +4,12 @@
  *
  * costs O(nnz + K N + M N) instead of the O(nnz N) of the product. It holds for every message that is linear in b,
  * u(a) b + v(a), under sum and mean. Without the signs this would be the plain column sum, to which it is
- * all one if rows change places, and in which roundings in one direction pile up. With them the errors e_i of the rows, whatever they are, add up to a
- * sum whose mean is 0 and whose standard deviation is sqrt(sum e_i^2), since the signs are independent of them. Each
- * e_i is allowed tolerance(d_i) S_i, with S_i = sum |u| + |v| >= sum |a b| because |b| <= 1, and roundings stay several
- * times below that. So sqrt(sum (tolerance(d_i) S_i)^2) is what the sum may be off by. A row that was not written
- * (NaN), written twice or taken from elsewhere is far outside, unless it is a short one beside millions of long ones.
+ * all one if rows change places, and in which roundings in one direction pile up. With them the errors e_i of the rows,
+ * whatever they are, add up to a sum whose mean is 0 and whose standard deviation is sqrt(sum e_i^2), since the signs
+ * are independent of them. Each e_i is allowed tolerance(d_i) S_i, with S_i = sum |u| + |v| >= sum |a b| because |b| <=
+ * 1, and roundings stay several times below that. So sqrt(sum (tolerance(d_i) S_i)^2) is what the sum may be off by. A
+ * row that was not written (NaN), written twice or taken from elsewhere is far outside, unless it is a short one beside
+ * millions of long ones.
  */
 #include "tuner/column_check.h"
 

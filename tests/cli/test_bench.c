@@ -10,6 +10,7 @@
 
 #include "support/command.h"
 #include "support/emit_fixture.h"
+#include "support/require.h"
 
 static const char matrix_text[] =
     "%%MatrixMarket matrix coordinate pattern general\n5 6 7\n1 1\n1 3\n2 2\n4 6\n4 1\n4 2\n5 5\n";
@@ -286,6 +287,29 @@ static void list_of_the_suite(void **state) {
   free(list);
 }
 
+/* Real matrices of the list are in the data set, not tiny together and less than 25 MB. */
+static void list_fits_the_data(void **state) {
+  (void)state;
+  static const char data[] = WLM_SOURCE_DIR "/../shared/data";
+  char *list = text_of(WLM_SOURCE_DIR "/bench/suites/core.txt");
+  long long bytes = 0;
+  struct stat found;
+  if (stat(data, &found) != 0) {
+    free(list);
+    test_missing("data", "no data set", data);
+  }
+  for (char *line = strtok(list, "\n"); line; line = strtok(NULL, "\n")) {
+    char flat[1024], deep[1024];
+    if (*line == '#' || !strncmp(line, "n ", 2) || strchr(line, ':')) continue;
+    snprintf(flat, sizeof flat, "%s/%s.mtx.gz", data, line);
+    snprintf(deep, sizeof deep, "%s/%s/%s.mtx.gz", data, line, line);
+    if (stat(flat, &found) != 0 && stat(deep, &found) != 0) fail_msg("%s is not in the data set", line);
+    bytes += found.st_size;
+  }
+  assert_in_range(bytes, 10000000, 25000000);
+  free(list);
+}
+
 static void write_gz(const char *path) {
   gzFile file = gzopen(path, "wb");
   assert_non_null(file);
@@ -314,6 +338,7 @@ int main(void) {
       cmocka_unit_test(prepared_candidates_have_their_own_winner),
       cmocka_unit_test(budget_stops_between_cases),
       cmocka_unit_test(list_of_the_suite),
+      cmocka_unit_test(list_fits_the_data),
       cmocka_unit_test(finds_matrices_in_the_data),
       cmocka_unit_test(bad_input_does_not_stop_the_rest),
       cmocka_unit_test(bad_command_line),

@@ -28,7 +28,7 @@ static int begin(void **state) {
   options.device = "host";
   options.database = options.system_database = "";
   if (wlm_context_create(&options, &context) != WLM_OK || wlm_input_read(input, &csr) != WLM_OK) return 1;
-  csr.values = wlm_alloc((size_t)csr.nnz * sizeof *csr.values);
+  if (!csr.values) csr.values = wlm_alloc((size_t)csr.nnz * sizeof *csr.values);
   for (int64_t p = 0; p < csr.nnz; p++) csr.values[p] = 0.5f + (float)(p * 37 % 101) / 100;
   return wlm_upload_create(context, &csr, WLM_I32, &upload) != WLM_OK;
 }
