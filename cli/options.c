@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/operator.h"
 #include "common/spec.h"
 
 /* Reads the value of an option; 0 where it cannot be understood. */
@@ -43,7 +44,19 @@ static int parse_widths(wlm_cli_options *o, const char *value) {
   return 1;
 }
 
+/* What is wrong with an expression is told by the detail text. */
+static int parse_custom(wlm_cli_options *o, const char *value) {
+  wlm_operator op;
+  if (wlm_operator_parse(value, &op) != WLM_OK) return 0;
+  wlm_operator_release(&op);
+  o->problem.message = WLM_MUL;
+  o->problem.reduce = WLM_CUSTOM;
+  o->problem.custom = value;
+  return 1;
+}
+
 static int parse_op(wlm_cli_options *o, const char *value) {
+  if (strchr(value, '=')) return parse_custom(o, value);
   char message[32] = "mul";
   const char *dot = strchr(value, '.');
   if (dot) {
@@ -53,9 +66,18 @@ static int parse_op(wlm_cli_options *o, const char *value) {
     value = dot + 1;
   }
   int known_message = wlm_message_from_name(message), known_reduce = wlm_reduce_from_name(value);
-  if (known_message < 0 || known_reduce < 0) return 0;
+  if (known_message < 0 || known_reduce < 0 || known_reduce == WLM_CUSTOM) return 0;
   o->problem.message = (wlm_message)known_message;
   o->problem.reduce = (wlm_reduce)known_reduce;
+  o->problem.custom = NULL;
+  return 1;
+}
+
+static int parse_epilogue(wlm_cli_options *o, const char *value) {
+  wlm_expression activation;
+  if (wlm_activation_parse(value, &activation) != WLM_OK) return 0;
+  wlm_expression_release(&activation);
+  o->problem.activation = value;
   return 1;
 }
 
@@ -128,6 +150,7 @@ static int parse_output(wlm_cli_options *o, const char *value) {
 static int parse_format(wlm_cli_options *o, const char *value) { return (void)o, !strcmp(value, "jsonl"); }
 
 static int set_json(wlm_cli_options *o, const char *value) { return (void)value, o->json = 1; }
+static int set_bias(wlm_cli_options *o, const char *value) { return (void)value, o->bias = 1; }
 static int set_help(wlm_cli_options *o, const char *value) { return (void)value, o->help = 1; }
 static int set_check(wlm_cli_options *o, const char *value) { return (void)value, o->check = 1; }
 static int set_list(wlm_cli_options *o, const char *value) { return (void)value, o->list = 1; }
@@ -149,8 +172,11 @@ static const struct {
     {"width", 'n', "N[,N...]", 0, parse_widths, "up to 16 numbers, 32,128", "columns of B and C (default: 32,128)"},
     {"op", 0, "OP", 0, parse_op,
      "[MESSAGE.]REDUCE with MESSAGE mul, copy_b, copy_a, add, sub, rsub, div, rdiv and REDUCE sum, mean, max, min, "
-     "prod",
-     "[MESSAGE.]REDUCE: sum, mean, copy_b.max ... (default: mul.sum)"},
+     "prod, or a user's own, 'init=0;reduce=acc+x'",
+     "[MESSAGE.]REDUCE: sum, copy_b.max ... (default: mul.sum), or 'message=fmaxf(a*b,0);init=0;reduce=acc+x'"},
+    {"epilogue", 0, "EXPRESSION", 0, parse_epilogue, "an expression over x, 'leaky_relu(x,0.2)'",
+     "what is done to each element of C at last: relu, tanh, 'leaky_relu(x,0.2)', 'x/(1+exp(-x))'"},
+    {"bias", 0, NULL, 0, set_bias, NULL, "add n values to every row of C before that"},
     {"type", 0, "TYPE", 0, parse_type, "f32, f16, bf16 or f64", "of B and C (default: f32)"},
     {"sample", 0, "HOW:S[:NORM]", 0, parse_sample,
      "bucket, fastrand or fastrand_coprime, then a width from 8 to 2304, then perhaps none, kept or unbiased, "
@@ -192,7 +218,7 @@ static int complain(const char *command, const char *what, const char *which, co
 
 int wlm_cli_parse(int argc, char **argv, int own, wlm_cli_options *o) {
   struct option longs[OPTIONS + 1] = {{0}};
-  char letters[2 * OPTIONS + 2] = ":", help[64], must_be[256];
+  char letters[2 * OPTIONS + 2] = ":", help[64], must_be[512];
   int places[OPTIONS], count = 0;
   const wlm_problem problem = WLM_PROBLEM_INIT;
   *o = (wlm_cli_options){.n = {32, 128}, .n_count = 2, .problem = problem, .seed = 1};
@@ -213,8 +239,10 @@ int wlm_cli_parse(int argc, char **argv, int own, wlm_cli_options *o) {
       if (table[places[k]].letter == found) i = places[k];
     if (found == ':') return complain(argv[0], "a value is missing after", argv[optind - 1], help);
     if (i < 0) return complain(argv[0], "unknown option", argv[optind - 1], help);
+    wlm_clear_error();
     if (table[i].parse(o, optarg)) continue;
     snprintf(must_be, sizeof must_be, "must be %s", table[i].must_be);
+    if (*wlm_error_detail()) snprintf(must_be, sizeof must_be, "%s", wlm_error_detail());
     char what[64];
     snprintf(what, sizeof what, "--%s cannot be", table[i].name);
     return complain(argv[0], what, optarg ? optarg : "", must_be);

@@ -12,10 +12,11 @@ typedef struct wlm_cli_options {
   const char *device, *database;
   int64_t n[WLM_CLI_MAX_WIDTHS];
   int n_count;
-  wlm_problem problem; /* op, type, sampling and expected calls; n is left to the command */
+  wlm_problem problem; /* op, epilogue, type, sampling and expected calls; n is left to the command */
   double budget_seconds;
   uint64_t seed;
   int json, help;
+  int bias;            /* there is one; the command makes it */
   int check, list;     /* run; show */
   const char *target;  /* show */
   const char *variant; /* run, explain */

@@ -4,14 +4,34 @@
 
 #include "common/bucket.h"
 #include "common/hash.h"
+#include "common/memory.h"
 #include "matrix/input.h"
+
+/* Multiples of 1/8 from -1 to 1, for the widest N that was asked for. */
+static wlm_status make_bias(const wlm_cli_options *options, wlm_session *session) {
+  wlm_device *device = wlm_context_device(session->context);
+  float *values = NULL;
+  int64_t count = 1;
+  wlm_status status;
+  for (int i = 0; i < options->n_count; i++)
+    if (options->n[i] > count) count = options->n[i];
+  WLM_TRY(wlm_alloc_array(count, sizeof *values, "bias", (void **)&values));
+  for (int64_t j = 0; j < count; j++) values[j] = (float)(j * 7 % 17 - 8) / 8;
+  WLM_TRY(device->ops->allocate(device, (size_t)count * sizeof *values, &session->bias));
+  WLM_TRY(device->ops->copy_in(device, session->bias, values, (size_t)count * sizeof *values));
+  session->problem.bias = session->bias;
+done:
+  wlm_free(values);
+  return status;
+}
 
 wlm_status wlm_session_open(const wlm_cli_options *options, wlm_session *session) {
   wlm_context_options context = WLM_CONTEXT_OPTIONS_INIT;
   context.device = options->device;
   context.database = options->database;
   *session = (wlm_session){.problem = options->problem};
-  return wlm_context_create(&context, &session->context);
+  wlm_status status = wlm_context_create(&context, &session->context);
+  return status == WLM_OK && options->bias ? make_bias(options, session) : status;
 }
 
 static void unload(wlm_session *session) {
@@ -31,6 +51,10 @@ done:
 
 void wlm_session_close(wlm_session *session) {
   unload(session);
+  if (session->bias) {
+    wlm_device *device = wlm_context_device(session->context);
+    device->ops->release(device, session->bias);
+  }
   wlm_context_destroy(session->context);
   *session = (wlm_session){0};
 }
