@@ -230,7 +230,7 @@ function operators.block(problem)
     returns(out, "wlm_combine", "wlm_acc_t acc, wlm_acc_t x", combine, part "combine")
   end
   local empty = problem.empty == "identity" and "acc" or reduction.empty or "acc"
-  returns(out, "wlm_finish", "wlm_acc_t acc, long long degree", reduction.finish or "acc", part "finish",
+  returns(out, "wlm_finish", "wlm_acc_t acc, long long degree", reduction.finish or "acc", reduction.finish and part "finish",
     ("return degree == 0 ? %s :"):format(empty))
   epilogue(out, problem)
   sampling(out, problem)

@@ -1,0 +1,182 @@
+/* The operator block of user-defined operators and epilogues, and which families may carry them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/emit_fixture.h"
+
+static wlm_spec own_spec(int64_t n, const char *custom, const char *activation, const void *bias) {
+  wlm_spec plain = emit_spec(n), spec;
+  wlm_problem problem = plain.problem;
+  wlm_csr csr = WLM_CSR_INIT;
+  csr.values = &csr;
+  if (custom) problem.reduce = WLM_CUSTOM;
+  problem.custom = custom;
+  problem.activation = activation;
+  problem.bias = bias;
+  if (wlm_spec_make(&problem, &csr, &spec) != WLM_OK) fail_msg("%s", wlm_error_detail());
+  return spec;
+}
+
+static const char host_row[] = "host_row/rows=16,tile=16", host_nnz[] = "host_nnz/nonzeros=1024,tile=16";
+
+static char *source_of(const char *variant, const wlm_limits *limits, const wlm_spec *spec) {
+  wlm_program program;
+  if (wlm_generator_emit(emit_generator, variant, spec, limits, &program) != WLM_OK) fail_msg("%s", wlm_error_detail());
+  return program.source; /* wlm_string_free */
+}
+
+static void expect_in(const char *custom, const char *activation, const void *bias, const char *const *texts) {
+  const wlm_spec spec = own_spec(16, custom, activation, bias);
+  char *source = source_of(host_row, &emit_host, &spec);
+  for (; *texts; texts++) {
+    int absent = **texts == '!';
+    if ((strstr(source, *texts + absent) != NULL) == absent)
+      fail_msg("%s%s:\n%s", absent ? "there is " : "there is no ", *texts + absent, source);
+  }
+  wlm_string_free(source);
+}
+
+static void blocks(void **state) {
+  (void)state;
+  expect_in("message=fmaxf(a*b,0);init=0;reduce=acc+x;finish=acc/degree", NULL, NULL,
+            (const char *[]){"return\n#line 1 \"op:message\"\nfmaxf(a*b,0.f); }\n", "#line 1 \"op:init\"\n0.f; }\n",
+                             "#line 1 \"op:reduce\"\nacc+x; }\n",
+                             "return degree == 0 ? acc :\n#line 1 \"op:finish\"\nacc/(wlm_acc_t)degree; }\n",
+                             "#ifndef __CUDA_ARCH__\nfloat fmaxf(float, float);\n#endif\n",
+                             "#define WLM_USES_A 1\n#define WLM_USES_B 1\n", "!wlm_combine(", "!op:combine",
+                             "!wlm_activation", "!args->bias", NULL});
+  expect_in("init=0;reduce=acc+x;combine=reduce", NULL, NULL,
+            (const char *[]){"wlm_combine(wlm_acc_t acc, wlm_acc_t x) { return\n#line 1 \"op:combine\"\nacc+x; }\n",
+                             "return a * b; }\n", "!op:message", "!__CUDA_ARCH__\nfloat", NULL});
+  expect_in(
+      "init=0;reduce=acc+x;combine=x-acc;message=b", NULL, NULL,
+      (const char *[]){"#line 1 \"op:combine\"\nx-acc; }\n", "#define WLM_USES_A 0\n#define WLM_USES_B 1\n", NULL});
+  expect_in("init=0;reduce=acc+x;message=a", NULL, NULL,
+            (const char *[]){"#define WLM_USES_A 1\n#define WLM_USES_B 0\n", NULL});
+  expect_in(NULL, "leaky_relu(x,0.5)", NULL,
+            (const char *[]){
+                "WLM_FN wlm_acc_t wlm_leaky_relu(wlm_acc_t x, wlm_acc_t slope) { return x < 0 ? slope * x : x; }\n",
+                "#line 1 \"op:activation\"\nwlm_leaky_relu(x,0.5f); }\n", "value = wlm_activation(value); *c",
+                "!wlm_relu", "!args->bias", NULL});
+  expect_in(NULL, NULL, host_row,
+            (const char *[]){"value += (wlm_acc_t)((const wlm_c_t *)args->bias)[column]; *c = value;",
+                             "!wlm_activation", NULL});
+}
+
+/* Lines behind a user's expression have the numbers that they would have without. */
+static void lines_go_on(void **state) {
+  (void)state;
+  const wlm_spec spec = own_spec(16, "message=a*b;init=0;reduce=acc+x", NULL, NULL);
+  char *source = source_of(host_row, &emit_host, &spec);
+  int64_t line = 0, in_block = 0, checked = 0;
+  for (char *at = strtok(source, "\n"); at; at = strtok(NULL, "\n"), line++) {
+    long long number;
+    char name[64];
+    if (sscanf(at, "#line %lld \"%63[^\"]\"", &number, name) != 2) continue;
+    if (strcmp(name, "operator block")) continue;
+    if (number == 1) in_block = line;
+    assert_int_equal(number, line - in_block + 1);
+    checked += number != 1;
+  }
+  assert_int_equal(checked, 3);
+  wlm_string_free(source);
+}
+
+/* A sum of products of a user's is the built-in one but for where compilers are told it is from. */
+static void the_same_as_built_in(void **state) {
+  (void)state;
+  const char *const variants[] = {"merge_path/items=256,lanes=8,vector=4,batch=4",
+                                  "row_vec/lanes=8,vector=4,columns=1,batch=4"};
+  const wlm_spec built_in = emit_spec(32), own = own_spec(32, "init=0;reduce=acc+x;combine=reduce", NULL, NULL);
+  for (int i = 0; i < 2; i++) {
+    char *expected = source_of(variants[i], &emit_cuda, &built_in), *got = source_of(variants[i], &emit_cuda, &own);
+    const char *const kernel = strstr(expected, "/kernel.cu.in"), *own_kernel = strstr(got, "/kernel.cu.in");
+    assert_non_null(kernel);
+    assert_string_equal(kernel, own_kernel);
+    wlm_string_free(expected);
+    wlm_string_free(got);
+  }
+}
+
+static void expect_refusal(wlm_generator *generator, const char *variant, const wlm_limits *limits,
+                           const wlm_spec *spec, const char *says) {
+  wlm_text reason = {0};
+  assert_status(WLM_OK, wlm_generator_refusal(generator, variant, spec, limits, &reason));
+  if (says && !reason.size) fail_msg("%s is a candidate", variant);
+  if (says) assert_contains(reason.data, says);
+  if (!says && reason.size) fail_msg("%s: %s", variant, reason.data);
+  wlm_text_release(&reason);
+}
+
+static void without_combine(void **state) {
+  (void)state;
+  const wlm_spec whole = own_spec(16, "init=0;reduce=acc+x", NULL, NULL),
+                 parts = own_spec(16, "init=0;reduce=acc+x;combine=reduce", NULL, NULL);
+  expect_refusal(emit_generator, host_row, &emit_host, &whole, NULL);
+  expect_refusal(emit_generator, host_nnz, &emit_host, &whole, "splits rows, and the operator has no combine");
+  expect_refusal(emit_generator, host_nnz, &emit_host, &parts, NULL);
+  wlm_names names;
+  const wlm_limits *const targets[] = {&emit_cuda, &emit_host};
+  for (int i = 0; i < 2; i++) {
+    assert_status(WLM_OK, wlm_generator_candidates(emit_generator, &whole, targets[i], &names));
+    assert_true(names.count > 1);
+    for (int64_t k = 0; k < names.count; k++) {
+      wlm_program program;
+      assert_status(WLM_OK, wlm_generator_emit(emit_generator, names.names[k], &whole, targets[i], &program));
+      assert_string_equal(program.split, "none");
+      if (strstr(program.source, "wlm_combine")) fail_msg("%s does not split rows and combines", names.names[k]);
+      wlm_program_release(&program);
+    }
+    wlm_names_release(&names);
+  }
+}
+
+/* Families that add to C, or that take the edges of a row in another order. */
+static void traits(void **state) {
+  (void)state;
+  static const char kernel[] = "WLM_KERNEL(wlm_@{name}) { (void)unit_blocks; }\n";
+  static const char family[] =
+      "return { target = 'host', summary = 'none', split = '%s', keeps_order = %s, parameters = { { 'name', { 'k' } } "
+      "},\n"
+      "  passes = function() return { { kernel = 'wlm_k', units = 'rows' } } end }\n";
+  test_folder own_folder;
+  wlm_generator *generator;
+  char text[512];
+  folder_make(&own_folder);
+  const char *const names[] = {"adds", "sorts"};
+  for (int i = 0; i < 2; i++) {
+    snprintf(text, sizeof text, family, i ? "none" : "atomic", i ? "false" : "true");
+    emit_write(&own_folder, names[i], "family.lua", text);
+    emit_write(&own_folder, names[i], "kernel.c.in", kernel);
+  }
+  assert_status(WLM_OK, wlm_generator_create(own_folder.path, &generator));
+  const wlm_spec sum = emit_spec(16), own = own_spec(16, "init=0;reduce=acc+x;combine=reduce", NULL, NULL),
+                 active = own_spec(16, NULL, "relu", NULL);
+  wlm_spec mean = emit_spec(16), max = emit_spec(16);
+  mean.problem.reduce = WLM_MEAN;
+  max.problem.reduce = WLM_MAX;
+  expect_refusal(generator, "adds/name=k", &emit_host, &sum, NULL);
+  expect_refusal(generator, "adds/name=k", &emit_host, &own, "needs an atomic form");
+  expect_refusal(generator, "adds/name=k", &emit_host, &active, "adds partial results to C");
+  expect_refusal(generator, "adds/name=k", &emit_host, &mean, "needs an atomic form");
+  expect_refusal(generator, "adds/name=k", &emit_host, &max, "needs an atomic form");
+  expect_refusal(generator, "sorts/name=k", &emit_host, &sum, NULL);
+  expect_refusal(generator, "sorts/name=k", &emit_host, &max, NULL);
+  expect_refusal(generator, "sorts/name=k", &emit_host, &own, "keeps their order");
+  wlm_generator_destroy(generator);
+  folder_remove(&own_folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(blocks),          cmocka_unit_test(lines_go_on), cmocka_unit_test(the_same_as_built_in),
+      cmocka_unit_test(without_combine), cmocka_unit_test(traits),
+  };
+  return cmocka_run_group_tests(tests, emit_begin, emit_end);
+}

@@ -1,0 +1,68 @@
+/* Expressions of users before real NVRTC: every function that the parser knows is there for every architecture, and
+ * what would not compile is reported at its place in the user's text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "support/emit_fixture.h"
+#include "support/expressions.h"
+#include "support/require.h"
+
+#ifdef WLM_HAVE_CUDA
+#include "common/memory.h"
+#include "runtime/cuda_nvrtc.h"
+
+static const char variant[] = "row_crc/cf=1,rows=4";
+
+static void every_function(void **state) {
+  (void)state;
+  static const int architectures[] = {80, 90, 100};
+  const wlm_spec spec = expressions_all_functions(32);
+  wlm_program program;
+  test_needs_nvrtc();
+  assert_status(WLM_OK, wlm_generator_emit(emit_generator, variant, &spec, &emit_cuda, &program));
+  for (int i = 0; i < 3; i++) {
+    void *cubin;
+    size_t size;
+    wlm_text log = {0};
+    if (wlm_nvrtc_compile(program.source, program.variant, architectures[i], &cubin, &size, &log) != WLM_OK)
+      fail_msg("sm_%d: %s", architectures[i], wlm_error_detail());
+    wlm_free(cubin);
+    wlm_text_release(&log);
+  }
+  wlm_program_release(&program);
+}
+
+static void errors_have_their_place(void **state) {
+  (void)state;
+  void *cubin;
+  size_t size;
+  test_needs_nvrtc();
+  char *broken = expressions_broken(emit_generator, variant, &emit_cuda);
+  assert_status(WLM_ERR_COMPILE, wlm_nvrtc_compile(broken, variant, 90, &cubin, &size, NULL));
+  assert_contains(wlm_error_detail(), "op:activation(1)");
+  free(broken);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_function),
+      cmocka_unit_test(errors_have_their_place),
+  };
+  return cmocka_run_group_tests(tests, emit_begin, emit_end);
+}
+#else
+static void nothing_to_test(void **state) {
+  (void)state;
+  test_needs_nvrtc();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_to_test)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#endif
