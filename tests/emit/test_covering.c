@@ -104,7 +104,7 @@ static void test_families_and_values(void **state) {
   assert_true(values >= 20);
 }
 
-static const int64_t widths[] = {1, 2, 7, 16, 31, 32, 33, 64, 66, 100, 128, 300};
+static const int64_t widths[] = {1, 2, 4, 7, 8, 16, 31, 32, 33, 64, 66, 100, 128, 300};
 enum { WIDTHS = sizeof widths / sizeof *widths };
 
 static void test_pairs(void **state) {

@@ -19,10 +19,12 @@ enum { AXIS_OP, AXIS_ROWPTR, AXIS_VALUES, AXIS_EMPTY, AXIS_SAMPLING, CROSSED };
 enum { AXIS_MESSAGE = CROSSED, AXIS_REDUCE, AXIS_N, AXIS_S, AXES };
 enum { MESSAGES = 8, REDUCTIONS = 5, OPS = MESSAGES * REDUCTIONS, NORMS = 3, SAMPLINGS = 1 + 3 * NORMS };
 static const int axis_sizes[CROSSED] = {OPS, 2, 2, 2, SAMPLINGS};
-enum { FULL_COPIES = 4 }; /* of each problem, with other N and S, so that a variant of one N meets every operator */
+/* Of each problem, with other N and S, so that a family of few N, and in the full set a variant of one N, meets every
+ * operator. */
+enum { COPIES = 2, FULL_COPIES = 4 };
 enum { PAIRS = CROSSED * (CROSSED - 1) / 2, SPECS = OPS * 2 * 2 * 2 * SAMPLINGS };
 
-static const int64_t widths_n[] = {1, 2, 7, 16, 31, 32, 33, 64, 66, 100, 128, 300};
+static const int64_t widths_n[] = {1, 2, 4, 7, 8, 16, 31, 32, 33, 64, 66, 100, 128, 300};
 static const int64_t widths_s[] = {8, 32, 100, 9, 577, 64, 2304};
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 enum { NO_S = COUNT(widths_s) }; /* the value of that axis where nothing is sampled */
@@ -32,6 +34,7 @@ enum { MAX_GROUPS = 1024, MAX_VALUES = 512, VALUE_NAME = WLM_VARIANT_NAME };
 typedef struct group {
   char name[VALUE_NAME];
   unsigned char met[AXES][OPS];
+  int has_own; /* a problem with expressions of users */
   int value_count;
   struct value {
     char text[VALUE_NAME]; /* "cf=2"; also a variant's values together, "/cf=2,rows=4", so that variants take turns */
@@ -85,7 +88,7 @@ static wlm_status spec_of(const int axes[AXES], wlm_spec *spec) {
 }
 
 static wlm_status list_problems(maker *m, wlm_generator *generator, const wlm_limits *limits, int full) {
-  const int copies = full ? FULL_COPIES : 1;
+  const int copies = full ? FULL_COPIES : COPIES;
   m->problems = wlm_alloc_zero((size_t)copies * SPECS, sizeof *m->problems);
   if (!m->problems) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "covering set");
   for (int number = 0; number < copies * SPECS; number++) {
@@ -239,13 +242,14 @@ static wlm_status cover(maker *m) {
 /* ---- users' expressions and the epilogue ------------------------------------------------------------- */
 
 /* Few points, for they change nothing in a kernel but the text of its operator: one operator with all parts and a whole
- * epilogue for each family, and one without combine for each that may. */
+ * epilogue for each family, one without combine for each that may, and the epilogue alone for the rest. */
 static const struct own_problem {
   const char *custom, *activation;
-  int has_bias;
+  int has_bias, for_rest;
 } own_problems[] = {
-    {"message=relu(a*b);init=0;reduce=acc+x;combine=reduce;finish=acc/degree", "leaky_relu(x,0.25)", 1},
-    {"init=-inf;reduce=x>acc||x!=x?x:acc", "x<-1?-1:x", 0},
+    {"message=relu(a*b);init=0;reduce=acc+x;combine=reduce;finish=acc/degree", "leaky_relu(x,0.25)", 1, 0},
+    {"init=-inf;reduce=x>acc||x!=x?x:acc", "x<-1?-1:x", 0, 0},
+    {NULL, "relu", 1, 1},
 };
 
 static wlm_status add_own_problem(maker *m, wlm_generator *generator, const wlm_limits *limits,
@@ -259,7 +263,8 @@ static wlm_status add_own_problem(maker *m, wlm_generator *generator, const wlm_
   WLM_TRY(spec_of(p.axes, &p.spec));
   wlm_problem own_problem = p.spec.problem;
   wlm_csr csr = WLM_CSR_INIT;
-  own_problem.reduce = WLM_CUSTOM;
+  if (own->custom) own_problem.reduce = WLM_CUSTOM;
+  if (own->for_rest) own_problem.n = 4; /* some families are for small N alone */
   own_problem.custom = own->custom;
   own_problem.activation = own->activation;
   own_problem.bias = own->has_bias ? own : NULL; /* kernel_check brings another */
@@ -269,6 +274,8 @@ static wlm_status add_own_problem(maker *m, wlm_generator *generator, const wlm_
   for (int64_t at = 0; at < p.names.count && status == WLM_OK;) {
     group *g = group_of(m, p.names.names[at]);
     int64_t best = least_used(g, &p.names, at, &at);
+    if (own->for_rest && g->has_own) continue;
+    g->has_own = 1;
     status = add(m, g, &p, p.names.names[best]);
   }
 done:

@@ -36,15 +36,6 @@ wlm_spec emit_spec(int64_t n) {
   return spec;
 }
 
-int emit_serves_plain(wlm_generator *generator, const char *variant, const wlm_limits *limits) {
-  wlm_spec spec = emit_spec(128);
-  wlm_text reason = {0};
-  assert_status(WLM_OK, wlm_generator_refusal(generator, variant, &spec, limits, &reason));
-  int serves = reason.size == 0;
-  wlm_text_release(&reason);
-  return serves;
-}
-
 void emit_write(test_folder *folder, const char *family, const char *name, const char *text) {
   char inside[128];
   mkdir(folder_file(folder, family), 0777);

@@ -15,8 +15,6 @@ int emit_end(void **state);
 
 /* mul.sum, f32, int32, with values. */
 wlm_spec emit_spec(int64_t n);
-/* Whether the variant is a candidate for emit_spec(128). */
-int emit_serves_plain(wlm_generator *generator, const char *variant, const wlm_limits *limits);
 
 /* Writes folder/family/name, making the family's folder. */
 void emit_write(test_folder *folder, const char *family, const char *name, const char *text);

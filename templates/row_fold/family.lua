@@ -1,0 +1,22 @@
+return {
+  target = "cuda",
+  summary = "a group of 4 to 32 lanes folds a row's non-zeros in parallel, each lane all of at most 8 columns",
+  split = "carry",
+  keeps_order = false, -- a lane takes every lanes-th non-zero
+  parameters = {
+    { "lanes", { 4, 8, 16, 32 } }, -- of a row; several rows share a warp
+    { "vector", { 1, 2, 4 } },     -- columns loaded at once
+    { "batch", { 1, 2, 4 } },      -- non-zeros of a lane whose loads are in flight together
+  },
+  valid = function(p, problem)
+    if problem.n > 8 then return false, "keeps all columns in one lane, and n is above 8" end
+    if p.vector ~= (problem.n % 4 == 0 and 4 or problem.n % 2 == 0 and 2 or 1) then
+      return false, "loads other vectors than the widest that n is a multiple of"
+    end
+    return true
+  end,
+  passes = function(p)
+    return { { kernel = "wlm_row_fold", units = "rows", units_per_block = 128 // p.lanes, threads = 128 } }
+  end,
+  registers = function(p) return p.batch == 4 and 80 or 64 end,
+}
