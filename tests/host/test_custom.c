@@ -1,0 +1,339 @@
+/* User-defined operators and the epilogue through the public API on the host device. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "generator/generator.h"
+#include "matrix/input.h"
+#include "matrix/reference.h"
+#include "runtime/context.h"
+#include "runtime/host_compiler.h"
+#include "support/command.h"
+#include "support/expressions.h"
+#include "tuner/upload.h"
+
+/* ---- a bench: context, matrix, B ------------------------------------------------------------------- */
+
+enum { N = 13 };
+static const char host_row[] = "host_row/rows=16,tile=16", host_nnz[] = "host_nnz/nonzeros=1024,tile=16";
+
+typedef struct bench {
+  wlm_context *context;
+  wlm_csr_host csr;
+  wlm_upload upload;
+  float *b;
+} bench;
+
+static wlm_context *open_host(const char *database) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  options.device = "host";
+  options.database = database;
+  options.system_database = "";
+  options.kernel_cache = "";
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  return context;
+}
+
+static void bench_make(bench *b, const char *database, const char *input) {
+  b->context = open_host(database);
+  assert_status(WLM_OK, wlm_input_read(input, &b->csr));
+  assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
+  b->b = malloc((size_t)(b->csr.cols * N) * sizeof *b->b);
+  assert_non_null(b->b);
+  for (int64_t i = 0; i < b->csr.cols * N; i++) b->b[i] = (float)(i * 37 % 101 - 50) / 32;
+}
+
+static void bench_release(bench *b) {
+  free(b->b);
+  wlm_upload_release(&b->upload);
+  wlm_csr_host_release(&b->csr);
+  wlm_context_destroy(b->context);
+}
+
+static wlm_problem problem_of(const char *custom) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = N;
+  if (custom) problem.reduce = WLM_CUSTOM;
+  problem.custom = custom;
+  return problem;
+}
+
+/* free() */
+static float *run(const bench *b, const wlm_problem *problem, const char *variant) {
+  wlm_plan *plan;
+  assert_status(WLM_OK, variant ? wlm_plan_create_variant(b->context, b->upload.matrix, problem, variant, &plan)
+                                : wlm_plan_create(b->context, b->upload.matrix, problem, &plan));
+  float *c = malloc((size_t)(b->csr.rows * N) * sizeof *c);
+  void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
+  assert_non_null(c);
+  memset(c, 0xff, (size_t)(b->csr.rows * N) * sizeof *c);
+  assert_status(WLM_OK, wlm_plan_execute(plan, b->b, c, workspace, NULL));
+  free(workspace);
+  wlm_plan_destroy(plan);
+  return c;
+}
+
+/* ---- what built-in operators do, users can say ------------------------------------------------------- */
+
+static void same_bits_as_built_in(void **state) {
+  (void)state;
+  static const struct {
+    wlm_reduce reduce;
+    const char *custom;
+  } pairs[] = {
+      {WLM_SUM, "message=a*b;init=0;reduce=acc+x;combine=reduce"},
+      {WLM_SUM, "init=0;reduce=x+acc;combine=acc+x"},
+      {WLM_MEAN, "message=b*a;init=0;reduce=acc+x;combine=reduce;finish=acc/degree"},
+      {WLM_MAX, "init=-inf;reduce=x>acc||(x!=x&&acc==acc)?x:acc;combine=reduce"},
+      {WLM_MIN, "init=inf;reduce=x<acc||x!=x?x:acc;combine=x<acc||x!=x?x:acc"},
+      {WLM_PROD, "init=1;reduce=acc*x;combine=reduce"},
+  };
+  bench b;
+  bench_make(&b, "", "twin:youtube,scale=0.005");
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+    for (int split = 0; split < 2; split++) {
+      wlm_problem built_in = problem_of(NULL), own = problem_of(pairs[i].custom);
+      built_in.reduce = pairs[i].reduce;
+      built_in.empty = WLM_EMPTY_IDENTITY;
+      float *expected = run(&b, &built_in, split ? host_nnz : host_row),
+            *got = run(&b, &own, split ? host_nnz : host_row);
+      if (memcmp(expected, got, (size_t)(b.csr.rows * N) * sizeof *got)) fail_msg("%s differs", pairs[i].custom);
+      free(expected);
+      free(got);
+    }
+  bench_release(&b);
+}
+
+static void without_combine_rows_stay_whole(void **state) {
+  (void)state;
+  bench b;
+  wlm_plan *plan;
+  const wlm_problem whole = problem_of("init=0;reduce=acc*0.5+x"),
+                    split = problem_of("init=0;reduce=acc+x;combine=reduce");
+  bench_make(&b, "", "twin:youtube,scale=0.005"); /* skewed: the rule's first choice splits rows */
+  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &split, &plan));
+  assert_contains(wlm_plan_variant(plan), "host_nnz/");
+  wlm_plan_destroy(plan);
+  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &whole, &plan));
+  assert_contains(wlm_plan_variant(plan), "host_row/");
+  wlm_plan_destroy(plan);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create_variant(b.context, b.upload.matrix, &whole, host_nnz, &plan));
+  assert_contains(wlm_error_detail(), "the operator has no combine");
+  float *c = run(&b, &whole, NULL);
+  for (int64_t row = 0; row < b.csr.rows; row++) {
+    double acc = 0;
+    for (int64_t p = b.csr.rowptr[row]; p < b.csr.rowptr[row + 1]; p++)
+      acc = acc * 0.5 + (b.csr.values ? (double)b.csr.values[p] : 1.0) * (double)b.b[b.csr.colind[p] * N + 5];
+    if (!(fabs(c[row * N + 5] - acc) < 1e-4))
+      fail_msg("row %lld: %g, not %g", (long long)row, (double)c[row * N + 5], acc);
+  }
+  free(c);
+  bench_release(&b);
+}
+
+/* Every function of the list gives on the host what C gives. */
+static void every_function(void **state) {
+  (void)state;
+  bench b;
+  bench_make(&b, "", "uniform:rows=50,d=3");
+  wlm_problem problem = problem_of(NULL);
+  problem.activation = expressions_all_functions(N).problem.activation;
+  const int64_t count = b.csr.rows * N;
+  double *expected = malloc((size_t)count * sizeof *expected), *scale = malloc((size_t)count * sizeof *scale);
+  assert_status(WLM_OK, wlm_reference_rows(&b.csr, &problem, b.b, NULL, NULL, b.csr.rows, expected, scale));
+  float *c = run(&b, &problem, host_row);
+  assert_true(wlm_reference_error(c, N, NULL, b.csr.rows, N, expected, scale) < 16 * (double)FLT_EPSILON);
+  for (int64_t i = 0; i < count; i++) assert_true(isfinite(expected[i]) && scale[i] < 1000);
+  free(expected);
+  free(scale);
+  free(c);
+  bench_release(&b);
+}
+
+/* ---- the epilogue ------------------------------------------------------------------------------------ */
+
+/* [ 1 0 2 ]
+ * [ 0 0 0 ]
+ * [ 0 3 0 ] */
+static const int32_t small_rowptr[] = {0, 2, 2, 3}, small_colind[] = {0, 2, 1};
+static const float small_values[] = {1, 2, 3}, small_b[] = {1, 10, 2, -20, 3, 30};
+
+static wlm_csr small_csr(void) {
+  wlm_csr csr = WLM_CSR_INIT;
+  csr.rows = csr.cols = csr.nnz = 3;
+  csr.rowptr = small_rowptr;
+  csr.colind = small_colind;
+  csr.values = small_values;
+  return csr;
+}
+
+static void epilogue_by_hand(void **state) {
+  (void)state;
+  static const struct {
+    double alpha, beta;
+    int has_bias;
+    const char *activation;
+    float c[6];
+  } cases[] = {
+      {1, 0, 0, NULL, {7, 70, 0, 0, 6, -60}},
+      {1, 0, 1, NULL, {5, 73, -2, 3, 4, -57}},
+      {1, 0, 0, "relu", {7, 70, 0, 0, 6, 0}},
+      {2, 0, 1, "relu", {12, 143, 0, 3, 10, 0}},
+      {1, 0.5, 0, "relu", {9, 72, 2, 2, 8, 0}}, /* the activation comes behind beta * C */
+      {-1, 0.5, 1, "leaky_relu(x,0.5)", {-3.5f, -32.5f, 0, 5, -3, 65}},
+      {1, 0, 1, "x*x", {25, 5329, 4, 9, 16, 3249}},
+  };
+  const float bias[] = {-2, 3};
+  wlm_context *context = open_host("");
+  const wlm_csr csr = small_csr();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    float c[6] = {4, 4, 4, 4, 4, 4};
+    problem.n = 2;
+    problem.alpha = cases[i].alpha;
+    problem.beta = cases[i].beta;
+    problem.bias = cases[i].has_bias ? bias : NULL;
+    problem.activation = cases[i].activation;
+    assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, small_b, c, NULL));
+    for (int k = 0; k < 6; k++)
+      if (c[k] != cases[i].c[k]) fail_msg("case %zu: C[%d] is %g, not %g", i, k, (double)c[k], (double)cases[i].c[k]);
+  }
+  wlm_context_destroy(context);
+}
+
+/* ---- what is wrong ---------------------------------------------------------------------------------- */
+
+static void nothing_is_written(void **state) {
+  (void)state;
+  static const struct {
+    const char *custom, *activation, *says;
+    wlm_reduce reduce;
+  } cases[] = {
+      {"init=0;reduce=acc+y", NULL, "op:reduce, column 5 of 'acc+y'", WLM_CUSTOM},
+      {"init=0;reduce=acc+x\n#define x", NULL, "op:reduce, column 6", WLM_CUSTOM},
+      {"init=0;reduce=acc+x;}int main(){", NULL, "is no part of an operator", WLM_CUSTOM},
+      {"init=0;reduce=system(x)", NULL, "'system' is not known", WLM_CUSTOM},
+      {"init=0;reduce=fmaxf(x)", NULL, "fmax takes 2 arguments, not 1", WLM_CUSTOM},
+      {"init=0;reduce=acc=x", NULL, "'=' is not allowed", WLM_CUSTOM},
+      {NULL, NULL, "custom is NULL", WLM_CUSTOM},
+      {"init=0;reduce=acc+x", NULL, "reduce is not WLM_CUSTOM", WLM_SUM},
+      {NULL, "relu(a)", "op:activation, column 6 of 'relu(a)'", WLM_SUM},
+      {NULL, "", "op:activation, column 1", WLM_SUM},
+  };
+  wlm_context *context = open_host("");
+  const wlm_csr csr = small_csr();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    float c[6] = {4, 4, 4, 4, 4, 4};
+    problem.n = 2;
+    problem.reduce = cases[i].reduce;
+    problem.custom = cases[i].custom;
+    problem.activation = cases[i].activation;
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, small_b, c, NULL));
+    assert_contains(wlm_error_detail(), cases[i].says);
+    for (int k = 0; k < 6; k++) assert_true(c[k] == 4);
+  }
+  wlm_context_destroy(context);
+}
+
+static void compiler_errors_have_their_place(void **state) {
+  (void)state;
+  const wlm_limits limits = {.target = WLM_TARGET_HOST, .processors = 2};
+  wlm_generator *generator;
+  void *image;
+  size_t size;
+  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  char *broken = expressions_broken(generator, host_row, &limits);
+  assert_status(WLM_ERR_COMPILE, wlm_host_compile(broken, &image, &size));
+  assert_contains(wlm_error_detail(), "op:activation:1:");
+  free(broken);
+  wlm_generator_destroy(generator);
+}
+
+/* The kernel that the library carries has neither operator nor epilogue, and is not taken for one that has. */
+static void without_a_compiler(void **state) {
+  (void)state;
+  const float bias[] = {1, 2};
+  const wlm_csr csr = small_csr();
+  setenv("WARPLOOM_CC", "/nonexistent/cc", 1);
+  wlm_context *context = open_host("");
+  for (int i = 0; i < 4; i++) {
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    float c[6] = {4, 4, 4, 4, 4, 4};
+    problem.n = 2;
+    if (i == 1) problem.bias = bias;
+    if (i == 2) problem.activation = "relu";
+    if (i == 3) problem.reduce = WLM_CUSTOM, problem.custom = "init=0;reduce=acc+x";
+    assert_status(i ? WLM_ERR_NO_COMPILER : WLM_OK, wlm_spmm(context, &csr, &problem, small_b, c, NULL));
+    assert_true(c[0] == (i ? 4 : 7));
+  }
+  wlm_context_destroy(context);
+  unsetenv("WARPLOOM_CC");
+}
+
+/* ---- the store -------------------------------------------------------------------------------------- */
+
+static void expect_step(const bench *b, const char *custom, const char *step) {
+  const wlm_problem problem = problem_of(custom);
+  wlm_plan *plan;
+  char *text, expected[64];
+  snprintf(expected, sizeof expected, "\"step\":\"%s\"", step);
+  assert_status(WLM_OK, wlm_plan_create(b->context, b->upload.matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+  assert_contains(text, expected);
+  if (custom) assert_contains(text, "op=custom{message=");
+  wlm_string_free(text);
+  wlm_plan_destroy(plan);
+}
+
+static void tuned_by_its_normal_text(void **state) {
+  (void)state;
+  static const char written[] = "message = fmaxf(a*b, 0.0f); init=0; reduce = (acc + x); combine=reduce;",
+                    normal[] = "message=fmax(a*b,0);init=0;reduce=acc+x;combine=reduce",
+                    other[] = "message=fmax(a*b,1);init=0;reduce=acc+x;combine=reduce";
+  bench b;
+  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
+  char database[320], *exported, *again;
+  options.min_sample_seconds = 1e-5;
+  options.samples = 3;
+  options.budget_seconds = 0.05;
+  snprintf(database, sizeof database, "%s/tuned.db", folder.path);
+  bench_make(&b, database, "uniform:rows=400,d=6");
+  const wlm_problem problem = problem_of(written);
+  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &problem, &options));
+  expect_step(&b, written, "fingerprint");
+  expect_step(&b, normal, "fingerprint");
+  expect_step(&b, other, "rule");
+  expect_step(&b, NULL, "rule");
+  assert_status(WLM_OK, wlm_export_string(b.context, &exported));
+  assert_contains(exported,
+                  "\"problem\":\"op=custom{message=fmax(a*b,0);init=0;reduce=acc+x;combine=reduce},dense=f32");
+  bench_release(&b);
+  snprintf(database, sizeof database, "%s/imported.db", folder.path);
+  bench_make(&b, database, "uniform:rows=400,d=6");
+  expect_step(&b, normal, "rule");
+  assert_status(WLM_OK, wlm_import_string(b.context, exported));
+  expect_step(&b, written, "fingerprint");
+  expect_step(&b, other, "rule");
+  assert_status(WLM_OK, wlm_export_string(b.context, &again));
+  assert_string_equal(exported, again);
+  wlm_string_free(exported);
+  wlm_string_free(again);
+  bench_release(&b);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(same_bits_as_built_in), cmocka_unit_test(without_combine_rows_stay_whole),
+      cmocka_unit_test(every_function),        cmocka_unit_test(epilogue_by_hand),
+      cmocka_unit_test(nothing_is_written),    cmocka_unit_test(compiler_errors_have_their_place),
+      cmocka_unit_test(without_a_compiler),    cmocka_unit_test(tuned_by_its_normal_text),
+  };
+  return cmocka_run_group_tests(tests, folder_begin, folder_end);
+}
