@@ -1,5 +1,4 @@
 /* User-defined operators and the epilogue through the public API on the host device. */
-#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -145,13 +144,11 @@ static void every_function(void **state) {
   wlm_problem problem = problem_of(NULL);
   problem.activation = expressions_all_functions(N).problem.activation;
   const int64_t count = b.csr.rows * N;
-  double *expected = malloc((size_t)count * sizeof *expected), *scale = malloc((size_t)count * sizeof *scale);
-  assert_status(WLM_OK, wlm_reference_rows(&b.csr, &problem, b.b, NULL, NULL, b.csr.rows, expected, scale));
+  double *expected = malloc((size_t)count * sizeof *expected);
+  assert_status(WLM_OK, wlm_reference_rows(&b.csr, &problem, b.b, NULL, NULL, b.csr.rows, expected, NULL));
   float *c = run(&b, &problem, host_row);
-  assert_true(wlm_reference_error(c, N, NULL, b.csr.rows, N, expected, scale) < 16 * (double)FLT_EPSILON);
-  for (int64_t i = 0; i < count; i++) assert_true(isfinite(expected[i]) && scale[i] < 1000);
+  for (int64_t i = 0; i < count; i++) assert_true(fabs((double)c[i] - expected[i]) < 1e-4);
   free(expected);
-  free(scale);
   free(c);
   bench_release(&b);
 }
