@@ -107,7 +107,9 @@ static void fail(parser *p, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(why, sizeof why, format, arguments);
   va_end(arguments);
-  p->status = wlm_fail(WLM_ERR_INVALID_ARGUMENT, "op:%s, column %zu of '%.*s': %s", p->part, p->at + 1, (int)p->size,
+  size_t shown = 0; /* messages are one line */
+  while (shown < p->size && !iscntrl((unsigned char)p->text[shown])) shown++;
+  p->status = wlm_fail(WLM_ERR_INVALID_ARGUMENT, "op:%s, column %zu of '%.*s': %s", p->part, p->at + 1, (int)shown,
                        p->text, why);
   p->at = p->end = p->size;
 }

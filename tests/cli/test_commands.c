@@ -177,6 +177,33 @@ static void export_import(void **state) {
   command_release(&c);
 }
 
+/* An operator and an epilogue of a user's, from the command line to the store and back. */
+static void users_operators(void **state) {
+  (void)state;
+  static const char op[] = "message=fmaxf(a*b, 0); init=0; reduce=acc+x; combine=reduce; finish=acc/degree";
+  command c;
+  command_expect(&c, &folder, 0, "show", "row_crc/cf=1,rows=4", "--op", op, "--epilogue", "relu", "--bias");
+  assert_contains(c.out, "#line 1 \"op:message\"\nfmaxf(a*b,0.f); }");
+  assert_contains(c.out, "#line 1 \"op:activation\"\nwlm_relu(x); }");
+  assert_contains(c.out, "args->bias");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "tune", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op,
+                 "--epilogue", "relu", "--bias", "--budget", "1s");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "run", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op, "--epilogue",
+                 "x/(1+exp(-x))", "--bias", "--check");
+  assert_contains(c.out, "fingerprint"); /* whatever the epilogue */
+  assert_contains(c.out, "verified: ");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "explain", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op);
+  assert_contains(c.out,
+                  "op=custom{message=fmax(a*b,0);init=0;reduce=acc+x;combine=reduce;finish=acc/degree},dense=f32");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "list");
+  assert_contains(c.out, "op=custom{message=fmax(a*b,0);");
+  command_release(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(info),
@@ -185,6 +212,7 @@ int main(void) {
       cmocka_unit_test(show),
       cmocka_unit_test(tune_run_explain),
       cmocka_unit_test(export_import),
+      cmocka_unit_test(users_operators),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -24,7 +24,7 @@ static char *shell(const char *line) {
   return out;
 }
 
-static const char result[] = "7 70\n6 60\n";
+static const char result[] = "7 70\n6 60\n", custom_result[] = "3 10\n2 0\n1.119 6.424\n";
 
 static void installs(void **state) {
   (void)state;
@@ -40,10 +40,15 @@ static void builds_by_pkg_config(void **state) {
     print_message("SKIPPED: no pkg-config\n");
     skip();
   }
-  char *out = shell("cc -o example '" WLM_SOURCE_DIR
-                    "/examples/spmm.c' $(pkg-config --cflags --libs warploom); "
-                    "LD_LIBRARY_PATH=$(pkg-config --variable=libdir warploom) ./example");
+#define BUILD_AND_RUN(example)                          \
+  "cc -o example '" WLM_SOURCE_DIR "/examples/" example \
+  "' $(pkg-config --cflags --libs warploom); "          \
+  "LD_LIBRARY_PATH=$(pkg-config --variable=libdir warploom) ./example"
+  char *out = shell(BUILD_AND_RUN("spmm.c"));
   assert_contains(out, result);
+  free(out);
+  out = shell(BUILD_AND_RUN("custom_op.c"));
+  assert_contains(out, custom_result);
   free(out);
 }
 
