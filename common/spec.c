@@ -128,7 +128,10 @@ wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spe
   const char *field = unsupported_field(problem, csr);
   if (field) return wlm_fail(WLM_ERR_UNSUPPORTED, "%s is not built yet", field);
   *spec = (wlm_spec){*problem, csr->rowptr_type, csr->colind_type, csr->value_type, csr->values != NULL, ""};
-  if (problem->custom) status = normalise_custom(problem->custom, spec->custom);
+  if (problem->custom) {
+    spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row gives init in either case */
+    status = normalise_custom(problem->custom, spec->custom);
+  }
   if (status == WLM_OK && problem->activation) status = check_activation(problem->activation);
   if (status != WLM_OK) return status;
   if (!spec->problem.ldb) spec->problem.ldb = problem->n;

@@ -41,10 +41,17 @@ static void push_part(lua_State *lua, const wlm_text *text, const char *name) {
   lua_setfield(lua, -2, name);
 }
 
+/* Of max and fmax, which are one function, the first. */
+static int is_first(const wlm_custom_source *source, int index) {
+  for (int i = 0; i < index; i++)
+    if (source->calls[i] && !strcmp(wlm_functions[i].means, wlm_functions[index].means)) return 0;
+  return 1;
+}
+
 static void push_functions(lua_State *lua, const wlm_custom_source *source) {
   lua_newtable(lua);
   for (int i = 0, count = 0; i < WLM_FUNCTIONS; i++) {
-    if (!source->calls[i]) continue;
+    if (!source->calls[i] || !is_first(source, i)) continue;
     lua_newtable(lua);
     lua_pushstring(lua, wlm_functions[i].means);
     lua_setfield(lua, -2, wlm_functions[i].own ? "own" : "name");

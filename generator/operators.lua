@@ -58,6 +58,12 @@ local own_functions = {
   leaky_relu = { "wlm_acc_t x, wlm_acc_t slope", "x < 0 ? slope * x : x" },
 }
 
+-- Of those of math.h, what host compilers call instead of inlining it, which would keep loops from being vectorised.
+local host_functions = {
+  fmax = "p > q || q != q ? p : q",
+  fmin = "p < q || q != q ? p : q",
+}
+
 -- A user-defined operator is two rows like those of the tables, made of its expressions (common/operator.h).
 local function message_of(problem)
   local custom = problem.custom
@@ -138,7 +144,13 @@ local function functions(out, problem)
     else
       local type = types[problem.dense_type].accumulator
       local suffix = type == "float" and "f" or ""
-      declared[#declared + 1] = ("%s %s%s(%s);"):format(type, f.name, suffix, type .. ((", " .. type):rep(f.arity - 1)))
+      local host = host_functions[f.name]
+      if host then
+        declared[#declared + 1] = ("WLM_FN wlm_acc_t wlm_%s(wlm_acc_t p, wlm_acc_t q) { return %s; }"):format(f.name, host)
+        declared[#declared + 1] = ("#define %s%s wlm_%s"):format(f.name, suffix, f.name)
+      else
+        declared[#declared + 1] = ("%s %s%s(%s);"):format(type, f.name, suffix, type .. ((", " .. type):rep(f.arity - 1)))
+      end
     end
   end
   if #declared > 0 then

@@ -111,7 +111,7 @@ typedef enum wlm_message {
 /* mean divides by the number of edges used; max and min propagate NaN. */
 typedef enum wlm_reduce { WLM_SUM, WLM_MEAN, WLM_MAX, WLM_MIN, WLM_PROD, WLM_CUSTOM } wlm_reduce;
 
-/* What an empty row gives before the epilogue. */
+/* What an empty row gives before the epilogue; of a user-defined operator its init in either case. */
 typedef enum wlm_empty {
   WLM_EMPTY_ZERO,    /* 0 for sum, mean, max, min; 1 for prod */
   WLM_EMPTY_IDENTITY /* the identity of the reduction: -inf for max, +inf for min */

@@ -48,9 +48,8 @@ static void blocks(void **state) {
             (const char *[]){"return\n#line 1 \"op:message\"\nfmaxf(a*b,0.f); }\n", "#line 1 \"op:init\"\n0.f; }\n",
                              "#line 1 \"op:reduce\"\nacc+x; }\n",
                              "return degree == 0 ? acc :\n#line 1 \"op:finish\"\nacc/(wlm_acc_t)degree; }\n",
-                             "#ifndef __CUDA_ARCH__\nfloat fmaxf(float, float);\n#endif\n",
-                             "#define WLM_USES_A 1\n#define WLM_USES_B 1\n", "!wlm_combine(", "!op:combine",
-                             "!wlm_activation", "!args->bias", NULL});
+                             "#define fmaxf wlm_fmax\n", "#define WLM_USES_A 1\n#define WLM_USES_B 1\n",
+                             "!wlm_combine(", "!op:combine", "!wlm_activation", "!args->bias", NULL});
   expect_in("init=0;reduce=acc+x;combine=reduce", NULL, NULL,
             (const char *[]){"wlm_combine(wlm_acc_t acc, wlm_acc_t x) { return\n#line 1 \"op:combine\"\nacc+x; }\n",
                              "return a * b; }\n", "!op:message", "!__CUDA_ARCH__\nfloat", NULL});
@@ -59,6 +58,8 @@ static void blocks(void **state) {
       (const char *[]){"#line 1 \"op:combine\"\nx-acc; }\n", "#define WLM_USES_A 0\n#define WLM_USES_B 1\n", NULL});
   expect_in("init=0;reduce=acc+x;message=a", NULL, NULL,
             (const char *[]){"#define WLM_USES_A 1\n#define WLM_USES_B 0\n", NULL});
+  expect_in(NULL, "pow(abs(x),2)+fabs(x)", NULL,
+            (const char *[]){"#ifndef __CUDA_ARCH__\nfloat fabsf(float);\nfloat powf(float, float);\n#endif\n", NULL});
   expect_in(NULL, "leaky_relu(x,0.5)", NULL,
             (const char *[]){
                 "WLM_FN wlm_acc_t wlm_leaky_relu(wlm_acc_t x, wlm_acc_t slope) { return x < 0 ? slope * x : x; }\n",

@@ -247,7 +247,7 @@ static const struct own_problem {
   const char *custom, *activation;
   int has_bias, for_rest;
 } own_problems[] = {
-    {"message=relu(a*b);init=0;reduce=acc+x;combine=reduce;finish=acc/degree", "leaky_relu(x,0.25)", 1, 0},
+    {"message=fmaxf(a*b,0);init=0;reduce=acc+x;combine=reduce;finish=acc/degree", "leaky_relu(x,0.25)", 1, 0},
     {"init=-inf;reduce=x>acc||x!=x?x:acc", "x<-1?-1:x", 0, 0},
     {NULL, "relu", 1, 1},
 };
