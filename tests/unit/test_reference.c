@@ -227,6 +227,64 @@ static void every_sampling(void **state) {
       }
 }
 
+/* Users' operators that say what built-in ones do come to the same values and, up to the room for further roundings,
+ * the same denominators; to larger ones where a message itself cancels (a - b). */
+static void users_operators(void **state) {
+  (void)state;
+  static const char *const messages[] = {"a*b", "b", "a", "a+b", "b-a", "a-b", "b/a", "a/b"};
+  static const char *const rest[] = {"init=0;reduce=acc+x", "init=0;reduce=acc+x;finish=acc/degree",
+                                     "init=-inf;reduce=max(acc,x)", "init=inf;reduce=x<acc?x:acc",
+                                     "init=1;reduce=acc*x"};
+  enum { WIDTH = 65, COUNT = ROWS * WIDTH };
+  static double expected[COUNT], scale[COUNT], got[COUNT], own_scale[COUNT];
+  wlm_random random = wlm_random_for(3, 0, 0);
+  for (int i = 0; i < 2 * 8 * 5; i++) {
+    char custom[128];
+    const int own_message = i % 2, message = i / 2 % 8, reduce = i / 16;
+    wlm_problem p = WLM_PROBLEM_INIT;
+    wlm_csr_host a = random_problem(&random, 1);
+    p.n = WIDTH;
+    p.alpha = -0.75;
+    p.message = (wlm_message)message;
+    p.reduce = (wlm_reduce)reduce;
+    p.empty = WLM_EMPTY_IDENTITY;
+    if (reduce == WLM_MAX) p.sample = WLM_SAMPLE_FASTRAND, p.sample_width = 8;
+    assert_status(WLM_OK, wlm_reference_rows(&a, &p, dense, NULL, NULL, ROWS, expected, scale));
+    snprintf(custom, sizeof custom, "message=%s;%s", messages[message], rest[reduce]);
+    p.reduce = WLM_CUSTOM;
+    p.custom = own_message ? custom : rest[reduce];
+    assert_status(WLM_OK, wlm_reference_rows(&a, &p, dense, NULL, NULL, ROWS, got, own_scale));
+    for (int k = 0; k < COUNT; k++) {
+      if (isinf(expected[k])) {
+        assert_true(got[k] == expected[k]);
+        continue;
+      }
+      close_to(got[k], expected[k], scale[k]);
+      /* of max and min that of the message that won, not of the largest */
+      const int winner = reduce == WLM_MAX || reduce == WLM_MIN;
+      const double least = winner ? fabs(expected[k]) : scale[k], most = message == WLM_MUL ? scale[k] * 1.2 : INFINITY;
+      if (!(own_scale[k] >= least * (1 - 1e-12) && (winner || own_scale[k] <= most)))
+        fail_msg("%s: the scale is %g, not %g to %g", custom, own_scale[k], least, most);
+    }
+  }
+}
+
+static void users_epilogue(void **state) {
+  (void)state;
+  const float bias[] = {-30}, c_old[] = {1, 2, 3, 4};
+  double c[4], scale[4];
+  wlm_problem p = WLM_PROBLEM_INIT;
+  p.n = 1;
+  p.beta = 2;
+  p.bias = bias;
+  assert_status(WLM_OK, wlm_reference_rows(&small, &p, small_b, c_old, NULL, 4, c, scale));
+  assert_true(c[0] == -52 && c[1] == -26 && c[2] == 4 && c[3] == 24); /* -24 0 28 46, then 2 C, then -30 */
+  assert_true(scale[0] == 36 + 2 + 30 && scale[1] == 34);
+  p.activation = "x<0?x/4:x+1";
+  assert_status(WLM_OK, wlm_reference_rows(&small, &p, small_b, c_old, NULL, 4, c, scale));
+  assert_true(c[0] == -13 && c[1] == -6.5 && c[2] == 5 && c[3] == 25);
+}
+
 static void what_it_does_not_know(void **state) {
   (void)state;
   double c[4];
@@ -288,10 +346,10 @@ static void error_picks_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(by_hand),        cmocka_unit_test(empty_rows_and_epilogue),
-      cmocka_unit_test(not_a_number),   cmocka_unit_test(every_operator),
-      cmocka_unit_test(every_sampling), cmocka_unit_test(what_it_does_not_know),
-      cmocka_unit_test(errors),         cmocka_unit_test(error_picks_rows),
+      cmocka_unit_test(by_hand),          cmocka_unit_test(empty_rows_and_epilogue), cmocka_unit_test(not_a_number),
+      cmocka_unit_test(every_operator),   cmocka_unit_test(every_sampling),          cmocka_unit_test(users_operators),
+      cmocka_unit_test(users_epilogue),   cmocka_unit_test(what_it_does_not_know),   cmocka_unit_test(errors),
+      cmocka_unit_test(error_picks_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
