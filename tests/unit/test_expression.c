@@ -298,6 +298,44 @@ static void fuzz(void **state) {
   assert_true(accepted > 5000);
 }
 
+/* ---- without memory ---------------------------------------------------------------------------------- */
+
+typedef struct meter {
+  int64_t calls, fail_at, live;
+} meter;
+
+static void *metered(void *user, void *old, size_t size) {
+  meter *m = user;
+  if (m->calls++ == m->fail_at) return NULL;
+  m->live += !old;
+  return realloc(old, size);
+}
+static void *metered_allocate(void *user, size_t size) { return metered(user, NULL, size); }
+static void metered_release(void *user, void *old) {
+  ((meter *)user)->live -= old != NULL;
+  free(old);
+}
+
+/* Whichever allocation fails, the status says so and nothing is lost. */
+static void without_memory(void **state) {
+  (void)state;
+  static const char text[] =
+      "message=a*b+a*b+a*b+a*b+a*b;init=0;reduce=max(acc,x);combine=x>acc?x:acc;finish=acc/degree";
+  wlm_status status = WLM_ERR_OUT_OF_MEMORY;
+  for (int64_t fail_at = 0; status != WLM_OK; fail_at++) {
+    meter m = {.fail_at = fail_at};
+    const wlm_allocator allocator = {metered_allocate, metered, metered_release, &m};
+    wlm_operator op;
+    wlm_set_allocator(&allocator);
+    status = wlm_operator_parse(text, &op);
+    if (status == WLM_OK) wlm_operator_release(&op);
+    wlm_set_allocator(NULL);
+    assert_int_equal(m.live, 0);
+    assert_true(status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY);
+    assert_true(fail_at < 100 && (status != WLM_OK || fail_at > 4));
+  }
+}
+
 /* ---- evaluation ------------------------------------------------------------------------------------ */
 
 typedef struct point {
@@ -400,9 +438,11 @@ static void sizes_bound_errors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(spellings), cmocka_unit_test(locales),   cmocka_unit_test(errors),
-      cmocka_unit_test(depths),    cmocka_unit_test(operators), cmocka_unit_test(activations),
-      cmocka_unit_test(fuzz),      cmocka_unit_test(values),    cmocka_unit_test(sizes_bound_errors),
+      cmocka_unit_test(spellings), cmocka_unit_test(locales),
+      cmocka_unit_test(errors),    cmocka_unit_test(depths),
+      cmocka_unit_test(operators), cmocka_unit_test(activations),
+      cmocka_unit_test(fuzz),      cmocka_unit_test(without_memory),
+      cmocka_unit_test(values),    cmocka_unit_test(sizes_bound_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
