@@ -29,19 +29,28 @@ static int part_named(slice name) {
   return -1;
 }
 
-/* name=expression */
+/* Says that `name` has no second value. */
+static wlm_status fail_twice(slice name) {
+  return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "op: %.*s is given twice; give it once", (int)name.size, name.text);
+}
+
+/* name=expression; combine=reduce and order=any are declarations instead. */
 static wlm_status parse_part(slice s, wlm_operator *op) {
   const char *equals = memchr(s.text, '=', s.size);
   const slice name = trim((slice){s.text, equals ? (size_t)(equals - s.text) : s.size});
   const int part = equals ? part_named(name) : -1;
+  const slice value = {equals ? equals + 1 : s.text, equals ? s.size - (size_t)(equals + 1 - s.text) : 0};
+  if (equals && same(name, "order")) {
+    if (!same(trim(value), "any"))
+      return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "op: order can only be any; leave it out for the order of the row");
+    return op->any_order++ ? fail_twice(name) : WLM_OK;
+  }
   if (part < 0)
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
                     "op: '%.*s' is no part of an operator; parts are message, init, reduce, combine and finish, "
-                    "each as NAME=EXPRESSION, separated by ';'",
+                    "each as NAME=EXPRESSION, and order=any, separated by ';'",
                     (int)(name.size > 60 ? 60 : name.size), name.text);
-  if (op->parts[part].count || (part == WLM_PART_COMBINE && op->combine_is_reduce))
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "op: %s is given twice; give it once", wlm_part_names[part]);
-  const slice value = {equals + 1, s.size - (size_t)(equals + 1 - s.text)};
+  if (op->parts[part].count || (part == WLM_PART_COMBINE && op->combine_is_reduce)) return fail_twice(name);
   if (part == WLM_PART_COMBINE && same(trim(value), "reduce")) {
     op->combine_is_reduce = 1;
     return WLM_OK;
@@ -93,6 +102,7 @@ void wlm_operator_print(const wlm_operator *op, wlm_text *text) {
     else
       wlm_expression_print(e, WLM_SPELL_NORMAL, text);
   }
+  if (op->any_order) wlm_text_puts(text, ";order=any");
 }
 
 wlm_status wlm_activation_parse(const char *text, wlm_expression *expression) {

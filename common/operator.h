@@ -18,6 +18,7 @@ extern const char *const wlm_part_names[WLM_PARTS];
 typedef struct wlm_operator {
   wlm_expression parts[WLM_PARTS]; /* count 0 where absent; of combine also where it is reduce */
   int combine_is_reduce;           /* combine=reduce: reduce is right on partial results as well */
+  int any_order;                   /* order=any: the edges of a row may be folded in any order */
 } wlm_operator;
 
 /* WLM_ERR_INVALID_ARGUMENT naming the part, the column and the mend. */

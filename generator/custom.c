@@ -20,6 +20,7 @@ wlm_status wlm_custom_source_make(const wlm_spec *spec, wlm_custom_source *sourc
     if (e) add(source, part, e, spelling);
   }
   if (activation.count) add(source, WLM_PARTS, &activation, spelling);
+  source->any_order = op.any_order;
   source->message_uses_a = wlm_expression_uses(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_A);
   source->message_uses_b = wlm_expression_uses(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_B);
   for (int part = 0; part < WLM_SOURCE_PARTS; part++)
@@ -70,6 +71,8 @@ void wlm_custom_source_push(lua_State *lua, const wlm_custom_source *source) {
     lua_setfield(lua, -2, "uses_a");
     lua_pushboolean(lua, source->message_uses_b);
     lua_setfield(lua, -2, "uses_b");
+    lua_pushboolean(lua, source->any_order);
+    lua_setfield(lua, -2, "any_order");
     lua_setfield(lua, -2, "custom");
   }
   push_part(lua, &source->parts[WLM_PARTS], "activation");

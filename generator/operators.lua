@@ -77,8 +77,8 @@ local function reduction_of(problem)
   local custom = problem.custom
   if not custom then return reductions[problem.reduce] end
   return {
-    init = custom.init, reduce = custom.reduce, combine = custom.combine, finish = custom.finish, ordered = true,
-    user_defined = true,
+    init = custom.init, reduce = custom.reduce, combine = custom.combine, finish = custom.finish,
+    ordered = not custom.any_order, user_defined = true,
   }
 end
 

@@ -171,8 +171,9 @@ typedef struct wlm_problem {
  *            neutral for it. combine=reduce says that reduce is right on partial results too. Without combine only
  *            kernels that never split a row are candidates.
  *   finish   over acc and degree (the number of edges used), once for each row that is not empty; absent: acc
- * Expressions have numbers, inf, these operands, + - * / ( ) ?: < <= > >= == != && || ! and C's math functions, in the
- * accumulator's type with or without the f of the float form (fmax and fmaxf are the same): fabs fmax fmin fma fmod
+ *   order=any  is no expression: it says that edges may be folded in any order, for kernels that reorder or interleave
+ * them Expressions have numbers, inf, these operands, + - * / ( ) ?: < <= > >= == != && || ! and C's math functions, in
+ * the accumulator's type with or without the f of the float form (fmax and fmaxf are the same): fabs fmax fmin fma fmod
  * hypot copysign exp exp2 expm1 log log2 log10 log1p pow sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh erf
  * erfc floor ceil trunc round; abs, max and min mean fabs, fmax and fmin; relu(x) and leaky_relu(x, slope) pass NaN on.
  * 1/2 is a half, for there are no integers. Anything else is WLM_ERR_INVALID_ARGUMENT with the column. Texts are needed

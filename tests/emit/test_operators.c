@@ -158,7 +158,8 @@ static void traits(void **state) {
   }
   assert_status(WLM_OK, wlm_generator_create(own_folder.path, &generator));
   const wlm_spec sum = emit_spec(16), own = own_spec(16, "init=0;reduce=acc+x;combine=reduce", NULL, NULL),
-                 active = own_spec(16, NULL, "relu", NULL);
+                 active = own_spec(16, NULL, "relu", NULL),
+                 any_order = own_spec(16, "init=0;reduce=acc+x;order=any", NULL, NULL);
   wlm_spec mean = emit_spec(16), max = emit_spec(16);
   mean.problem.reduce = WLM_MEAN;
   max.problem.reduce = WLM_MAX;
@@ -170,6 +171,7 @@ static void traits(void **state) {
   expect_refusal(generator, "sorts/name=k", &emit_host, &sum, NULL);
   expect_refusal(generator, "sorts/name=k", &emit_host, &max, NULL);
   expect_refusal(generator, "sorts/name=k", &emit_host, &own, "keeps their order");
+  expect_refusal(generator, "sorts/name=k", &emit_host, &any_order, NULL);
   wlm_generator_destroy(generator);
   folder_remove(&own_folder);
 }

@@ -242,14 +242,14 @@ static wlm_status cover(maker *m) {
 /* ---- users' expressions and the epilogue ------------------------------------------------------------- */
 
 /* Few points, for they change nothing in a kernel but the text of its operator: one operator with all parts and a whole
- * epilogue for each family, one without combine for each that may, and the epilogue alone for the rest. */
+ * epilogue for each family, one without combine for each that may, and one that goes in any order for the rest. */
 static const struct own_problem {
   const char *custom, *activation;
   int has_bias, for_rest;
 } own_problems[] = {
     {"message=fmaxf(a*b,0);init=0;reduce=acc+x;combine=reduce;finish=acc/degree", "leaky_relu(x,0.25)", 1, 0},
     {"init=-inf;reduce=x>acc||x!=x?x:acc", "x<-1?-1:x", 0, 0},
-    {NULL, "relu", 1, 1},
+    {"init=0;reduce=acc+x;combine=reduce;order=any", "relu", 1, 1},
 };
 
 static wlm_status add_own_problem(maker *m, wlm_generator *generator, const wlm_limits *limits,
@@ -263,7 +263,7 @@ static wlm_status add_own_problem(maker *m, wlm_generator *generator, const wlm_
   WLM_TRY(spec_of(p.axes, &p.spec));
   wlm_problem own_problem = p.spec.problem;
   wlm_csr csr = WLM_CSR_INIT;
-  if (own->custom) own_problem.reduce = WLM_CUSTOM;
+  own_problem.reduce = WLM_CUSTOM;
   if (own->for_rest) own_problem.n = 4; /* some families are for small N alone */
   own_problem.custom = own->custom;
   own_problem.activation = own->activation;

@@ -217,9 +217,12 @@ static void operators(void **state) {
   check_operator("init=1;reduce=acc*x;combine= reduce", "init=1;reduce=acc*x;combine=reduce");
   check_operator("init=1;reduce=acc*x;combine=x*acc", "init=1;reduce=acc*x;combine=x*acc");
   check_operator("init=0;reduce=acc==x?1:0", "init=0;reduce=acc==x?1:0");
+  check_operator("order = any;init=0;reduce=acc+x", "init=0;reduce=acc+x;order=any");
   static const struct {
     const char *text, *says;
   } bad[] = {
+      {"init=0;reduce=acc+x;order=row", "order can only be any"},
+      {"init=0;reduce=acc+x;order=any;order=any", "order is given twice"},
       {"", "init is missing"},
       {";", "init is missing"},
       {"init=0", "reduce is missing"},
