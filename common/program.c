@@ -15,14 +15,29 @@ const wlm_pass *wlm_program_first_execute(const wlm_program *program) {
 
 static int64_t blocks_for(int64_t units, int64_t per_block) { return units / per_block + (units % per_block != 0); }
 
-int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz) {
-  int64_t units = pass->units == WLM_UNITS_ROWS       ? rows
-                  : pass->units == WLM_UNITS_NNZ      ? nnz
-                  : pass->units == WLM_UNITS_ROWS_NNZ ? rows + nnz
-                                                      : 1;
+static int64_t units_of(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t first_blocks) {
+  switch (pass->units) {
+    case WLM_UNITS_ROWS: return rows;
+    case WLM_UNITS_NNZ: return nnz;
+    case WLM_UNITS_ROWS_NNZ: return rows + nnz;
+    case WLM_UNITS_BLOCKS: return first_blocks;
+    default: return 1;
+  }
+}
+
+int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t first_blocks) {
   if (rows == 0) return 0;
-  int64_t blocks = blocks_for(units, pass->units_per_block);
-  return blocks ? blocks : 1; /* rows without non-zeros must still be written */
+  int64_t blocks = blocks_for(units_of(pass, rows, nnz, first_blocks), pass->units_per_block);
+  if (!blocks) blocks = 1; /* rows without non-zeros must still be written */
+  const int64_t step = blocks <= pass->wave ? pass->processors : pass->wave;
+  return step ? blocks_for(blocks, step) * step : blocks;
+}
+
+int64_t wlm_pass_units_each(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t first_blocks) {
+  int64_t blocks = wlm_pass_unit_blocks(pass, rows, nnz, first_blocks);
+  if (!pass->wave || !blocks) return pass->units_per_block;
+  int64_t each = blocks_for(units_of(pass, rows, nnz, first_blocks), blocks);
+  return each ? each : 1;
 }
 
 int64_t wlm_pass_column_blocks(const wlm_pass *pass, int64_t n) {

@@ -16,7 +16,8 @@ typedef struct wlm_limits {
   int processors;        /* multiprocessors, or cores */
 } wlm_limits;
 
-typedef enum wlm_units { WLM_UNITS_ONE, WLM_UNITS_ROWS, WLM_UNITS_NNZ, WLM_UNITS_ROWS_NNZ } wlm_units;
+/* What the blocks of a pass share out; BLOCKS = the unit blocks of the program's first execute pass. */
+typedef enum wlm_units { WLM_UNITS_ONE, WLM_UNITS_ROWS, WLM_UNITS_NNZ, WLM_UNITS_ROWS_NNZ, WLM_UNITS_BLOCKS } wlm_units;
 typedef enum wlm_when { WLM_WHEN_EXECUTE, WLM_WHEN_PREPARE } wlm_when;
 /* Which axis of the grid moves fastest: blocks of units (rows, non-zeros) or blocks of columns. */
 typedef enum wlm_axis { WLM_AXIS_UNITS_FIRST, WLM_AXIS_COLUMNS_FIRST } wlm_axis;
@@ -28,9 +29,13 @@ typedef struct wlm_pass {
   wlm_axis axis;
   int64_t units_per_block;   /* >= 1; at least one block of units is launched where there is a row */
   int64_t columns_per_block; /* 0 = all columns in one block */
-  int threads;               /* of a CUDA block; 0 on the host, where a kernel runs its blocks under OpenMP */
-  int64_t shared_bytes;      /* dynamic */
-  int dependent;             /* CUDA sm_90 on: may start while the pass before it drains; it waits by itself */
+  /* Blocks that the whole device holds at once, and its multiprocessors; 0 = nobody asks. The number of unit blocks is
+   * then rounded up, to a multiple of the multiprocessors or, past one such wave, of the wave, and the units are dealt
+   * evenly, at most units_per_block a block: no multiprocessor has a block more to do than another. */
+  int64_t wave, processors;
+  int threads;          /* of a CUDA block; 0 on the host, where a kernel runs its blocks under OpenMP */
+  int64_t shared_bytes; /* dynamic */
+  int dependent;        /* CUDA sm_90 on: may start while the pass before it drains; it waits by itself */
 } wlm_pass;
 
 /* bytes = one + rows * R + nnz * Z + n * N + blocks * U + rows_n * R * N + blocks_n * U * N,
@@ -57,8 +62,10 @@ void wlm_program_release(wlm_program *program);
 /* Every program has one. */
 const wlm_pass *wlm_program_first_execute(const wlm_program *program);
 
-/* Blocks of one pass over a matrix; 0 only where rows or n is 0. */
-int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz);
+/* Blocks of one pass over a matrix; 0 only where rows or n is 0. first_blocks: those of the first execute pass. */
+int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t first_blocks);
+/* Units of each block of it, the last ones excepted: units_per_block, or fewer where the pass is dealt evenly. */
+int64_t wlm_pass_units_each(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t first_blocks);
 int64_t wlm_pass_column_blocks(const wlm_pass *pass, int64_t n);
 /* WLM_ERR_OVERFLOW where the size does not fit. */
 wlm_status wlm_bytes_size(const wlm_bytes *bytes, int64_t rows, int64_t nnz, int64_t n, int64_t blocks, size_t *size);

@@ -117,6 +117,14 @@ static wlm_status check_activation(const char *text) {
   return status;
 }
 
+/* Kernels step from row to row of B and C by 32 bits of bytes. */
+static wlm_status check_strides(const wlm_problem *p) {
+  const int64_t most = UINT32_MAX / (int64_t)wlm_type_size(p->dense_type);
+  if (p->ldb <= most && p->ldc <= most) return WLM_OK;
+  return wlm_fail(WLM_ERR_OVERFLOW, "wlm_problem.%s is %lld: rows lie 4 GiB or more apart, at most %lld elements work",
+                  p->ldb > most ? "ldb" : "ldc", (long long)(p->ldb > most ? p->ldb : p->ldc), (long long)most);
+}
+
 wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spec *spec) {
   if (problem->size != sizeof *problem || csr->size != sizeof *csr)
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
@@ -136,7 +144,7 @@ wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spe
   if (status != WLM_OK) return status;
   if (!spec->problem.ldb) spec->problem.ldb = problem->n;
   if (!spec->problem.ldc) spec->problem.ldc = problem->n;
-  return WLM_OK;
+  return check_strides(&spec->problem);
 }
 
 void wlm_spec_key(const wlm_spec *spec, char key[WLM_SPEC_KEY]) {

@@ -18,7 +18,7 @@ typedef struct wlm_spec {
 enum { WLM_SPEC_KEY = WLM_CUSTOM_TEXT + 192 };
 
 /* Joins and checks: WLM_ERR_INVALID_ARGUMENT for what can never be right, WLM_ERR_UNSUPPORTED naming
- * the field for what is not built. */
+ * the field for what is not built, WLM_ERR_OVERFLOW for rows of B or C that lie 4 GiB or more apart. */
 wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spec *spec);
 
 /* What tells problems apart in the store, N excepted: operator, types, sampling. Values that never

@@ -3,6 +3,7 @@
 --   % code            a line of Lua
 --   text @{expr}      a line of output; expr is Lua
 --   % include "NAME"  another template, rendered with the same parameters
+--   % include("NAME", { key = value })  the same with more parameters
 --
 -- Each template becomes one Lua function over an environment of parameters. #line directives are put in
 -- wherever the output falls out of step with the template, so that a compiler error names the template's
@@ -83,8 +84,11 @@ function engine.render(text, name, parameters, read)
     lines[#lines + 1] = table.concat(pieces)
     expected = number + 1
   end
-  env.include = function(other)
-    lines[#lines + 1] = engine.render(read(other), other, parameters, read):gsub("\n$", "")
+  env.include = function(other, more)
+    local all = {}
+    for key, value in pairs(parameters) do all[key] = value end
+    for key, value in pairs(more or {}) do all[key] = value end
+    lines[#lines + 1] = engine.render(read(other), other, all, read):gsub("\n$", "")
     expected = nil
   end
   local chunk, message = load(translate(text, name), "=" .. name, "t", strict(env, name))

@@ -60,6 +60,7 @@ static void push_problem(lua_State *lua, const wlm_spec *spec, const wlm_custom_
   set_string(lua, "sample_norm", wlm_sample_norm_name(p->sample_norm));
   set_integer(lua, "sample_width", p->sample_width);
   set_boolean(lua, "deterministic", p->deterministic);
+  set_integer(lua, "dense_bytes", (int64_t)wlm_type_size(p->dense_type));
   set_boolean(lua, "bias", p->bias != NULL);
   wlm_custom_source_push(lua, custom);
 }
@@ -115,7 +116,7 @@ static void get_bytes(lua_State *lua, const char *key, wlm_bytes *bytes) {
 
 static void get_pass(lua_State *lua, wlm_pass *pass) {
   static const char *const when[] = {"execute", "prepare", NULL};
-  static const char *const units[] = {"one", "rows", "nnz", "rows+nnz", NULL};
+  static const char *const units[] = {"one", "rows", "nnz", "rows+nnz", "blocks", NULL};
   static const char *const axis[] = {"units", "columns", NULL};
   get_string(lua, "kernel", pass->kernel, sizeof pass->kernel);
   pass->when = (wlm_when)get_choice(lua, "when", when);
@@ -123,6 +124,8 @@ static void get_pass(lua_State *lua, wlm_pass *pass) {
   pass->axis = (wlm_axis)get_choice(lua, "axis", axis);
   pass->units_per_block = get_integer(lua, "units_per_block", 1);
   pass->columns_per_block = get_integer(lua, "columns_per_block", 0);
+  pass->wave = get_integer(lua, "wave", 0);
+  pass->processors = get_integer(lua, "processors", 0);
   pass->threads = (int)get_integer(lua, "threads", 0);
   pass->shared_bytes = get_integer(lua, "shared_bytes", 0);
   lua_getfield(lua, -1, "dependent");

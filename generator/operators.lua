@@ -7,9 +7,9 @@
 --   wlm_reduce(acc, x)       folds one message
 --   wlm_combine(acc, acc)    merges two partial results, the earlier one first; not there where the operator has none
 --   wlm_finish(acc, degree)  once a row, after the last partial; degree = edges used
---   wlm_store(args, c, column, result)  the epilogue, once for each element, after the last partial, the element being in
---                            that column: *c = activation(alpha * result + beta * *c + bias[column]); beta = 0 never
---                            reads *c
+--   wlm_scale(args, c, result)       alpha * result + beta * *c; beta = 0 never reads *c; only where args->scaled
+--   wlm_result(args, column, result) the rest of the epilogue: activation(result + bias[column])
+--   wlm_store(args, c, column, result)  both, into *c, once for each element, after the last partial
 --   wlm_load_a(args, p), wlm_load_b(pointer), wlm_begin(args, row), wlm_column(args, p)
 --   WLM_USES_A, WLM_USES_B   0 where the message ignores that operand (then it is never read)
 --   wlm_kept(degree), wlm_sample_begin(args, row, degree), wlm_sample(k, degree, state), wlm_normalise(acc, kept, degree)
@@ -88,6 +88,14 @@ function operators.uses_a(problem)
   return problem.has_values and message and not message.ignores_a or false
 end
 
+-- Whether an element costs no more than one multiplication and one addition, and a row end no more than its store: then
+-- fewer registers do.
+function operators.light(problem)
+  local message, reduction = message_of(problem), reduction_of(problem)
+  return message and reduction and problem.rowptr_type == "i32" and not reduction.finish and message[1]:gsub(" ", "") == "a*b" and
+    reduction.reduce:gsub(" ", "") == "acc+x"
+end
+
 -- nil where a family that splits rows so, or reorders the edges of a row, may serve the problem, otherwise why not.
 function operators.split_refusal(problem, split, keeps_order)
   local reduction = reduction_of(problem)
@@ -164,12 +172,16 @@ local function epilogue(out, problem)
   if problem.activation then
     returns(out, "wlm_activation", "wlm_acc_t x", problem.activation, "activation")
   end
-  fn(out, "void", "wlm_store", "const struct wlm_args *args, wlm_c_t *c, long long column, wlm_acc_t result",
-    "(void)column; wlm_acc_t value = (wlm_acc_t)args->alpha * result; " ..
-    "if (args->beta != 0) value += (wlm_acc_t)args->beta * (wlm_acc_t)*c; " ..
+  fn(out, "wlm_acc_t", "wlm_scale", "const struct wlm_args *args, const wlm_c_t *c, wlm_acc_t result",
+    "wlm_acc_t value = (wlm_acc_t)args->alpha * result; " ..
+    "if (args->beta != 0) value += (wlm_acc_t)args->beta * (wlm_acc_t)*c; return value;")
+  fn(out, "wlm_c_t", "wlm_result", "const struct wlm_args *args, long long column, wlm_acc_t result",
+    "(void)args; (void)column; wlm_acc_t value = result; " ..
     (problem.bias and "value += (wlm_acc_t)((const wlm_c_t *)args->bias)[column]; " or "") ..
     (problem.activation and "value = wlm_activation(value); " or "") ..
-    ("*c = %s;"):format(types[problem.dense_type].store))
+    ("return %s;"):format(types[problem.dense_type].store))
+  fn(out, "void", "wlm_store", "const struct wlm_args *args, wlm_c_t *c, long long column, wlm_acc_t result",
+    "*c = wlm_result(args, column, args->scaled ? wlm_scale(args, c, result) : result);")
 end
 
 local function sampling(out, problem)

@@ -14,7 +14,7 @@
 --   passes(p, problem, limits)     -> list of launches (common/program.h)
 --   workspace(p, problem, limits)  -> row of byte coefficients              (optional)
 --   prepared(p, problem, limits)   -> the same, where a pass prepares       (optional)
---   registers(p)                   -> of a thread, at most (cuda; 64 where it is not given)
+--   registers(p, problem)          -> of a thread, at most (cuda; 64 where it is not given)
 
 local engine = require "engine"
 local operators = require "operators"
@@ -65,6 +65,16 @@ function variants.load(files, read)
   end
 end
 
+-- The compiler is told how many blocks a multiprocessor's 65536 registers shall hold, so it may use a few more than said.
+local function most_registers(registers, passes)
+  local most = 0
+  for _, pass in ipairs(passes) do
+    local blocks = math.max(1, 65536 // (pass.threads * registers))
+    most = math.max(most, math.min(255, 65536 // (pass.threads * blocks) // 8 * 8))
+  end
+  return most
+end
+
 local function canonical(family, p)
   local parts = {}
   for i, parameter in ipairs(family.parameters) do
@@ -109,6 +119,12 @@ local function parse(variant)
   return family, p
 end
 
+-- What families ask of a problem besides its fields.
+local function complete(problem)
+  problem.uses_a = operators.uses_a(problem)
+  problem.light = operators.light(problem)
+end
+
 -- nil where the variant is a candidate for the problem on the device, otherwise the reason.
 local function refusal(family, p, problem, limits)
   if family.target ~= limits.target then return "is for the " .. family.target .. " device" end
@@ -149,7 +165,7 @@ end
 
 -- Canonical names of all valid candidates, sorted by family, parameters in their listed order.
 function variants.candidates(problem, limits)
-  problem.uses_a = operators.uses_a(problem)
+  complete(problem)
   local found = {}
   for _, name in ipairs(names) do
     local family = families[name]
@@ -164,13 +180,13 @@ end
 function variants.refusal(variant, problem, limits)
   local understood, family, p = pcall(parse, variant)
   if not understood then return nil, family end
-  problem.uses_a = operators.uses_a(problem)
+  complete(problem)
   return refusal(family, p, problem, limits) or ""
 end
 
 -- Whether a candidate has a pass that prepares.
 function variants.prepares(variant, problem, limits)
-  problem.uses_a = operators.uses_a(problem)
+  complete(problem)
   local family, p = parse(variant)
   for _, pass in ipairs(family.passes(p, problem, limits)) do
     if pass.when == "prepare" then return true end
@@ -179,16 +195,19 @@ function variants.prepares(variant, problem, limits)
 end
 
 function variants.emit(variant, problem, limits)
-  problem.uses_a = operators.uses_a(problem)
+  complete(problem)
   local family, p = parse(variant)
   local reason = refusal(family, p, problem, limits)
   if reason then error(("'%s' is no candidate: %s"):format(variant, reason), 0) end
   local passes = family.passes(p, problem, limits)
+  for _, pass in ipairs(passes) do
+    if pass.resident then pass.wave, pass.processors = pass.resident * limits.processors, limits.processors end
+  end
   local parameters = {}
   for key, value in pairs(p) do parameters[key] = value end
   parameters.passes = passes
   parameters.problem = problem
-  local registers = family.target == "cuda" and family.registers(p) or 0
+  local registers = family.target == "cuda" and family.registers(p, problem) or 0
   local sampled = problem.sample ~= "none"
   local source = table.concat {
     variants.prelude["args.h"],
@@ -204,7 +223,7 @@ function variants.emit(variant, problem, limits)
     passes = passes,
     workspace = family.workspace and family.workspace(p, problem, limits) or {},
     prepared = family.prepared and family.prepared(p, problem, limits) or {},
-    registers = registers,
+    registers = registers > 0 and most_registers(registers, passes) or 0,
     deterministic = family.deterministic,
     split = family.split,
   }

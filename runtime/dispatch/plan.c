@@ -1,9 +1,9 @@
 #include "runtime/dispatch/plan.h"
 
-wlm_status wlm_launch_make(const wlm_pass *pass, wlm_target target, int64_t rows, int64_t nnz, int64_t n, void *kernel,
+wlm_status wlm_launch_make(const wlm_pass *pass, wlm_target target, int64_t units, int64_t n, void *kernel,
                            wlm_launch *launch) {
   const int64_t fast_limit = INT32_MAX, fold = 65535; /* of a CUDA grid's x, and of its y and z */
-  int64_t units = wlm_pass_unit_blocks(pass, rows, nnz), columns = wlm_pass_column_blocks(pass, n);
+  const int64_t columns = wlm_pass_column_blocks(pass, n);
   *launch = (wlm_launch){.kernel = kernel,
                          .unit_blocks = units,
                          .threads = (unsigned int)pass->threads,
@@ -41,17 +41,22 @@ wlm_status wlm_plan_fill(wlm_plan *plan, wlm_device *device, const wlm_program *
       .bias = p->bias,
       .alpha = p->alpha,
       .beta = p->beta,
+      .scaled = p->alpha != 1 || p->beta != 0,
       .seed = p->seed,
       .sample_width = p->sample_width,
   };
   plan->pass_count = program->pass_count;
   plan->deterministic = program->deterministic;
   snprintf(plan->split, sizeof plan->split, "%s", program->split);
-  int64_t blocks = wlm_pass_unit_blocks(wlm_program_first_execute(program), csr->rows, csr->nnz);
+  const wlm_pass *first = wlm_program_first_execute(program);
+  const int64_t blocks = wlm_pass_unit_blocks(first, csr->rows, csr->nnz, 0);
+  plan->args.blocks = blocks;
+  plan->args.units = wlm_pass_units_each(first, csr->rows, csr->nnz, 0);
   for (int i = 0; i < program->pass_count; i++) {
     plan->when[i] = program->passes[i].when;
-    WLM_TRY(wlm_launch_make(&program->passes[i], device->info.limits.target, csr->rows, csr->nnz, p->n, kernels[i],
-                            &plan->launches[i]));
+    const int64_t units = wlm_pass_unit_blocks(&program->passes[i], csr->rows, csr->nnz, blocks);
+    WLM_TRY(
+        wlm_launch_make(&program->passes[i], device->info.limits.target, units, p->n, kernels[i], &plan->launches[i]));
   }
   WLM_TRY(wlm_bytes_size(&program->workspace, csr->rows, csr->nnz, p->n, blocks, &plan->workspace_size));
   WLM_TRY(wlm_bytes_size(&program->prepared, csr->rows, csr->nnz, p->n, blocks, &plan->prepared_size));

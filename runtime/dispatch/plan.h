@@ -28,7 +28,7 @@ wlm_status wlm_plan_fill(wlm_plan *plan, wlm_device *device, const wlm_program *
                          void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr, const wlm_spec *spec);
 
 /* The grid of one pass. */
-wlm_status wlm_launch_make(const wlm_pass *pass, wlm_target target, int64_t rows, int64_t nnz, int64_t n, void *kernel,
+wlm_status wlm_launch_make(const wlm_pass *pass, wlm_target target, int64_t units, int64_t n, void *kernel,
                            wlm_launch *launch);
 
 #endif

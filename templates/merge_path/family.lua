@@ -1,15 +1,21 @@
 -- Small, because many small blocks fill a multiprocessor better than few large ones.
 local threads = 128
 
+-- What most calls ask for fits fewer registers than the rest, and more blocks at once.
+local function registers(p, problem)
+  return (p.vector * p.batch >= 32 and 80 or 64) + (problem.light and 0 or 16)
+end
+
 return {
   target = "cuda",
   summary = "the same number of rows + non-zeros for every block, split rows by carry (Merrill and Garland's merge path)",
   split = "carry",
   parameters = {
-    { "items", { 128, 256, 512, 1024, 2048 } }, -- rows + non-zeros of a block
+    { "items", { 128, 256, 512, 1024, 2048 } }, -- rows + non-zeros of a block, at most
     { "lanes", { 4, 8, 16, 32 } },    -- that walk a share of the block's non-zeros together
     { "vector", { 1, 2, 4 } },        -- columns a lane loads at once
     { "batch", { 4, 8 } },            -- non-zeros whose loads are in flight together
+    { "prepared", { 0, 1 } },         -- whether a plan keeps where the blocks begin
   },
   valid = function(p, problem)
     local width = p.lanes * p.vector
@@ -20,19 +26,29 @@ return {
     end
     return true
   end,
-  passes = function(p)
-    return {
-      {
-        kernel = "wlm_merge_path", units = "rows+nnz", units_per_block = p.items,
-        columns_per_block = p.lanes * p.vector, threads = threads,
-      },
-      {
-        kernel = "wlm_merge_path_carry", units = "rows+nnz", units_per_block = p.items * threads // 32,
-        columns_per_block = 32, threads = threads, dependent = true,
-      },
+  passes = function(p, problem)
+    local tile_bytes = 4 * p.items + 4 * threads * p.vector + 1100
+    local list = {}
+    if p.prepared == 1 then
+      list[1] = {
+        kernel = "wlm_merge_path_prepare", when = "prepare", units = "blocks", units_per_block = threads // 32 - 1,
+        columns_per_block = 0, threads = threads,
+      }
+    end
+    list[#list + 1] = {
+      kernel = "wlm_merge_path", units = "rows+nnz", units_per_block = p.items,
+      resident = math.min(65536 // (threads * registers(p, problem)), 232448 // tile_bytes),
+      columns_per_block = p.lanes * p.vector, threads = threads, dependent = true,
     }
+    list[#list + 1] = {
+      kernel = "wlm_merge_path_carry", units = "blocks", units_per_block = threads // 32,
+      columns_per_block = 32, threads = threads, dependent = true, tile_threads = threads,
+    }
+    return list
   end,
-  -- for every block the row it leaves open, and a head and a tail of partial results
-  workspace = function() return { blocks = 8, blocks_n = 2 * 4 } end,
-  registers = function(p) return p.vector * p.batch >= 32 and 96 or 64 end,
+  -- for every block what is known of the row it leaves open, and a head and a tail of partial results
+  workspace = function() return { blocks = 32, blocks_n = 2 * 4 } end,
+  -- the row in which every block begins, and the end
+  prepared = function(p) return p.prepared == 1 and { one = 8, blocks = 8 } or {} end,
+  registers = registers,
 }

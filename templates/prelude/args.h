@@ -13,6 +13,8 @@ struct wlm_args {
   void *workspace;
   const void *prepared;
   double alpha, beta;
+  long long scaled;     /* 0 = alpha is 1 and beta 0 */
+  long long blocks, units; /* of the first execute pass: unit blocks, and units of each but the last ones */
   unsigned long long seed;
   long long sample_width;
 };

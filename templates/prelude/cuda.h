@@ -33,6 +33,44 @@ WLM_FN void wlm_let_next_pass_start(void) {}
 WLM_FN void wlm_wait_for_pass_before(void) {}
 #endif
 
+/* The same for the first pass of a program, which may be launched while the call before drains. Its block comes out of
+ * the wait, so that no load whose address depends on it can be moved before. */
+WLM_FN long long wlm_fast_block_in_turn(void) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  unsigned int block;
+  asm volatile("griddepcontrol.wait; mov.u32 %0, %%ctaid.x;" : "=r"(block) : : "memory");
+  return block;
+#else
+  return blockIdx.x;
+#endif
+}
+
+/* base + index * bytes in one instruction; how far rows of B and C lie apart fits 32 bits. */
+WLM_FN const void *wlm_step(const void *base, unsigned int index, unsigned int bytes) {
+#ifdef __CUDA_ARCH__
+  unsigned long long place;
+  asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(place) : "r"(index), "r"(bytes), "l"((unsigned long long)base));
+  return (const void *)place;
+#else
+  return (const char *)base + (unsigned long long)index * bytes;
+#endif
+}
+
+/* Stores of whole vectors, which the compiler would take apart, marked as used once so that B stays in L2 longer. */
+#ifdef __CUDA_ARCH__
+WLM_FN void wlm_write4(void *to, const unsigned int *word) {
+  asm volatile("{ .reg .u64 p; cvta.to.global.u64 p, %0; st.global.cs.u32 [p], %1; }" : : "l"(to), "r"(word[0]) : "memory");
+}
+WLM_FN void wlm_write8(void *to, const unsigned int *word) {
+  asm volatile("{ .reg .u64 p; cvta.to.global.u64 p, %0; st.global.cs.v2.u32 [p], {%1, %2}; }"
+               : : "l"(to), "r"(word[0]), "r"(word[1]) : "memory");
+}
+WLM_FN void wlm_write16(void *to, const unsigned int *word) {
+  asm volatile("{ .reg .u64 p; cvta.to.global.u64 p, %0; st.global.cs.v4.u32 [p], {%1, %2, %3, %4}; }"
+               : : "l"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
+}
+#endif
+
 /* The grid: the fast axis is x, the slow one is folded over y and z because y alone ends at 65535.
  * A pass says which of the two moves over units (rows, non-zeros). Blocks past the end do nothing. */
 WLM_FN long long wlm_fast_block(void) { return blockIdx.x; }

@@ -16,7 +16,7 @@ return {
     return true
   end,
   passes = function(p)
-    return { { kernel = "wlm_row_fold", units = "rows", units_per_block = 128 // p.lanes, threads = 128 } }
+    return { { kernel = "wlm_row_fold", units = "rows", units_per_block = 128 // p.lanes, threads = 128, dependent = true } }
   end,
   registers = function(p) return p.batch == 4 and 80 or 64 end,
 }

@@ -23,9 +23,9 @@ return {
     return {
       {
         kernel = "wlm_row_sample", units = "rows", units_per_block = p.rows, threads = p.threads * p.rows,
-        shared_bytes = p.rows * problem.sample_width * edge,
+        shared_bytes = p.rows * problem.sample_width * edge, dependent = true,
       },
     }
   end,
-  registers = function(p) return p.vector * p.batch >= 32 and 80 or 64 end,
+  registers = function(p) return p.vector * p.batch >= 32 and 96 or 80 end,
 }

@@ -5,23 +5,23 @@ return {
   parameters = {
     { "lanes", { 4, 8, 16, 32 } }, -- of a row; several rows share a warp
     { "vector", { 1, 2, 4 } },     -- columns a lane loads at once
-    { "columns", { 1, 2 } },       -- vectors a lane carries
-    { "batch", { 4, 8 } },         -- non-zeros whose loads are in flight together
+    { "batch", { 4, 8, 16 } },      -- non-zeros whose loads are in flight together
   },
   valid = function(p, problem)
-    local width = p.lanes * p.vector * p.columns
+    local width = p.lanes * p.vector
     if width >= 2 * problem.n and width > 4 then return false, "covers at least twice as many columns as n" end
-    if p.vector > 1 and problem.n % p.vector ~= 0 then return false, "loads vectors, and n is no multiple of them" end
-    if p.columns * p.vector * p.batch > 32 then return false, "has more than 32 loaded values a lane" end
+    if p.vector ~= (problem.n % 4 == 0 and 4 or problem.n % 2 == 0 and 2 or 1) then
+      return false, "loads other vectors than the widest that n is a multiple of"
+    end
     return true
   end,
   passes = function(p)
     return {
       {
         kernel = "wlm_row_vec", units = "rows", units_per_block = 128 // p.lanes,
-        columns_per_block = p.lanes * p.vector * p.columns, threads = 128,
+        columns_per_block = p.lanes * p.vector, threads = 128, dependent = true,
       },
     }
   end,
-  registers = function(p) return p.vector * p.columns * p.batch >= 32 and 96 or p.batch == 8 and 80 or 64 end,
+  registers = function(p) return p.vector * p.batch >= 64 and 128 or p.vector * p.batch >= 32 and 80 or 56 end,
 }

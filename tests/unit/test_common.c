@@ -222,17 +222,35 @@ static void pass_blocks(void **state) {
   const wlm_pass nnz = {.units = WLM_UNITS_NNZ, .units_per_block = 1000};
   const wlm_pass both = {.units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10};
   const wlm_pass one = {.units = WLM_UNITS_ONE, .units_per_block = 1};
-  assert_int_equal(wlm_pass_unit_blocks(&rows, 9, 100), 3);
-  assert_int_equal(wlm_pass_unit_blocks(&rows, 0, 0), 0);
-  assert_int_equal(wlm_pass_unit_blocks(&rows, INT64_MAX, 0), INT64_MAX / 4 + 1);
-  assert_int_equal(wlm_pass_unit_blocks(&nnz, 5, 0), 1); /* rows without non-zeros must still be written */
-  assert_int_equal(wlm_pass_unit_blocks(&nnz, 5, 1001), 2);
-  assert_int_equal(wlm_pass_unit_blocks(&both, 5, 16), 3);
-  assert_int_equal(wlm_pass_unit_blocks(&one, 5, 16), 1);
+  assert_int_equal(wlm_pass_unit_blocks(&rows, 9, 100, 0), 3);
+  assert_int_equal(wlm_pass_unit_blocks(&rows, 0, 0, 0), 0);
+  assert_int_equal(wlm_pass_unit_blocks(&rows, INT64_MAX, 0, 0), INT64_MAX / 4 + 1);
+  assert_int_equal(wlm_pass_unit_blocks(&nnz, 5, 0, 0), 1); /* rows without non-zeros must still be written */
+  assert_int_equal(wlm_pass_unit_blocks(&nnz, 5, 1001, 0), 2);
+  assert_int_equal(wlm_pass_unit_blocks(&both, 5, 16, 0), 3);
+  assert_int_equal(wlm_pass_unit_blocks(&one, 5, 16, 0), 1);
+  const wlm_pass blocks = {.units = WLM_UNITS_BLOCKS, .units_per_block = 4};
+  assert_int_equal(wlm_pass_unit_blocks(&blocks, 5, 16, 9), 3);
   assert_int_equal(wlm_pass_column_blocks(&rows, 33), 2);
   assert_int_equal(wlm_pass_column_blocks(&rows, 0), 0);
   assert_int_equal(wlm_pass_column_blocks(&nnz, 1000), 1);
   assert_int_equal(wlm_pass_column_blocks(&nnz, 0), 0);
+}
+
+/* Whole multiprocessors up to a wave, whole waves past it, and no block with more units than it may have. */
+static void even_blocks(void **state) {
+  (void)state;
+  const wlm_pass pass = {.units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10, .wave = 12, .processors = 4};
+  const struct {
+    int64_t nnz, blocks, each;
+  } cases[] = {{0, 4, 1}, {9, 4, 3}, {39, 4, 10}, {40, 8, 6}, {119, 12, 10}, {120, 24, 6}, {239, 24, 10}, {241, 36, 7}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_int_equal(wlm_pass_unit_blocks(&pass, 1, cases[i].nnz, 0), cases[i].blocks);
+    assert_int_equal(wlm_pass_units_each(&pass, 1, cases[i].nnz, 0), cases[i].each);
+  }
+  assert_int_equal(wlm_pass_unit_blocks(&pass, 0, 0, 0), 0);
+  const wlm_pass plain = {.units = WLM_UNITS_ROWS, .units_per_block = 10};
+  assert_int_equal(wlm_pass_units_each(&plain, 5, 0, 0), 10);
 }
 
 static void byte_sizes(void **state) {
@@ -466,6 +484,7 @@ int main(void) {
       cmocka_unit_test(allocators),
       cmocka_unit_test(texts_without_memory),
       cmocka_unit_test(pass_blocks),
+      cmocka_unit_test(even_blocks),
       cmocka_unit_test(byte_sizes),
       cmocka_unit_test(specs),
       cmocka_unit_test(names),

@@ -1,0 +1,177 @@
+% local groups = passes[#passes].tile_threads // lanes
+% local hold = batch > lanes and batch // lanes or 1
+/* A tile: some consecutive non-zeros of A with their rows, which a block works on together. Row ends
+ * are staged in shared memory, the non-zeros are dealt evenly to groups of @{lanes} lanes, and each group walks its share in
+ * batches of @{batch} whose loads of B are in flight together, across row ends, while the columns and values of the next
+ * are on their way. Shared memory is kept small because it is taken from L1, where popular rows of B are found again. A row that lies inside a share is stored at
+ * once; what a group leaves open is combined through shared memory in the order of the non-zeros, so that every row has
+ * one writer and the same bits every time.
+ * Parameter: rows, the most that a tile has. */
+% include "prelude/piece.h"
+
+struct __align__(16) wlm_tile {
+  struct wlm_sums head[@{groups}][@{lanes}]; /* of rows that began before a share */
+  int row_end[@{rows + 1}]; /* relative to the tile's first non-zero; count + 1 = after the tile */
+  int begun_before;         /* the first row began before the tile */
+};
+
+/* What a thread knows of the tile. */
+struct wlm_part {
+  int group, lane, count, with_open, share; /* non-zeros; rows, one in progress included; non-zeros of a group */
+  int inside, aligned;
+  long long first, column; /* the tile's first non-zero */
+  wlm_c_t *c;              /* in the tile's first row, at the column */
+};
+
+/* What a group leaves open at the end of its share. */
+struct wlm_tail {
+  int row; /* -1: nothing */
+  struct wlm_sums sums;
+};
+
+/* Whole block; the caller meets afterwards. */
+WLM_FN void wlm_stage_rows(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part, long long first_row) {
+  for (int k = threadIdx.x; k < part->with_open; k += @{passes[#passes].tile_threads}) {
+    const long long end = wlm_begin(args, first_row + k + 1) - part->first;
+    tile->row_end[k] = end <= part->count ? (int)end : part->count + 1;
+  }
+  if (threadIdx.x == 0) tile->begun_before = part->with_open && wlm_begin(args, first_row) < part->first;
+}
+
+WLM_FN int wlm_tile_share(int count) { return (count + @{groups * batch - 1}) / @{groups * batch} * @{batch}; }
+
+/* Non-zeros that a group has at hand: lane l holds the l-th, and so on in turns of @{lanes}. */
+struct wlm_window {
+  wlm_colind_t column[@{hold}];
+  wlm_acc_t value[@{hold}];
+};
+WLM_FN struct wlm_window wlm_load_window(const struct wlm_args *args, const struct wlm_part *part, int p) {
+  struct wlm_window window;
+% for h = 0, hold - 1 do
+  const int p@{h} = p + @{h * lanes} + part->lane;
+  const long long place@{h} = part->first + (p@{h} < part->count ? p@{h} : part->count - 1);
+  window.column[@{h}] = wlm_column(args, place@{h});
+  window.value[@{h}] = wlm_load_a(args, place@{h});
+% end
+  return window;
+}
+
+/* Whole warps: all groups take the same number of steps, so that shuffles meet. */
+WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part,
+                                      struct wlm_window window, const int aligned) {
+  const wlm_b_t *b = (const wlm_b_t *)args->b + (part->inside ? part->column : 0);
+  const int begin = part->group * part->share < part->count ? part->group * part->share : part->count;
+  const int end = begin + part->share < part->count ? begin + part->share : part->count;
+  int k = 0; /* the row of non-zero `begin`: the first that ends after it */
+  for (int high = part->with_open - 1; k < high;) {
+    const int middle = (k + high) / 2;
+    if (tile->row_end[middle] > begin) high = middle;
+    else k = middle + 1;
+  }
+  int row_begin = k ? tile->row_end[k - 1] : tile->begun_before ? -1 : 0, next = tile->row_end[k];
+  struct wlm_sums sums = wlm_begin_sums();
+  for (int window_begin = 0; window_begin < part->share; window_begin += @{hold * lanes}) {
+    struct wlm_window ahead = window;
+    if (window_begin + @{hold * lanes} < part->share)
+      ahead = wlm_load_window(args, part, begin + window_begin + @{hold * lanes});
+% if hold * lanes > batch then
+#pragma unroll 1
+    for (int step = 0; step < @{hold * lanes} && window_begin + step < part->share; step += @{batch}) {
+      const int p = begin + window_begin + step;
+% else
+    {
+      const int step = 0, p = begin + window_begin;
+% end
+% for j = 0, batch - 1 do
+      const wlm_colind_t column@{j} = __shfl_sync(0xffffffffu, window.column[@{j // lanes}], step + @{j % lanes}, @{lanes});
+% end
+% for j = 0, batch - 1 do
+      const struct wlm_piece piece@{j} = wlm_load_piece(wlm_b_row(args, b, column@{j}), aligned);
+% end
+% for j = 0, batch - 1 do
+#if WLM_USES_A
+      const wlm_acc_t a@{j} = __shfl_sync(0xffffffffu, window.value[@{j // lanes}], step + @{j % lanes}, @{lanes});
+#else
+      const wlm_acc_t a@{j} = 1;
+#endif
+% end
+      if (next >= p + @{batch} && p + @{batch} <= end) { /* no row ends in the batch */
+% for j = 0, batch - 1 do
+        sums = wlm_fold(sums, a@{j}, piece@{j});
+% end
+      } else {
+% for j = 0, batch - 1 do
+        if (p + @{j} < end) {
+          if (p + @{j} == next) { /* the row before ended here */
+            if (row_begin < begin)
+              tile->head[part->group][part->lane] = sums;
+            else if (part->inside)
+              wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_sums(sums, next - row_begin), aligned);
+            row_begin = next;
+            do next = tile->row_end[++k];
+            while (next == row_begin);
+            sums = wlm_begin_sums();
+          }
+          sums = wlm_fold(sums, a@{j}, piece@{j});
+        }
+% end
+      }
+    }
+    window = ahead;
+  }
+  struct wlm_tail tail = {-1, sums};
+  if (begin >= end) return tail;
+  if (row_begin < begin) {
+    tile->head[part->group][part->lane] = sums;
+  } else if (next == end) {
+    if (part->inside)
+      wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_sums(sums, next - row_begin), aligned);
+  } else {
+    tail.row = k;
+  }
+  return tail;
+}
+
+/* Whole block. `window`: what wlm_load_window gives for a group's share. The caller meets before and afterwards. */
+WLM_FN struct wlm_tail wlm_walk(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part,
+                                struct wlm_window window) {
+  return part->aligned ? wlm_walk_share(args, tile, part, window, 1) : wlm_walk_share(args, tile, part, window, 0);
+}
+
+/* Stores those of the tile's first `rows` rows that have no non-zeros: a warp looks at 32 rows at once and shares what it
+ * finds among its groups. */
+WLM_FN void wlm_store_empty_rows(const struct wlm_args *args, const struct wlm_tile *tile, const struct wlm_part *part, int rows) {
+  for (int base = threadIdx.x / 32u * 32u; base < rows; base += @{passes[#passes].tile_threads}) {
+    const int k = base + (int)(threadIdx.x % 32u);
+    const int empty = k < rows && tile->row_end[k] == (k ? tile->row_end[k - 1] : 0) && !(k == 0 && tile->begun_before);
+    unsigned int found = __ballot_sync(0xffffffffu, empty);
+    found &= @{lanes == 4 and "0x01010101u" or lanes == 8 and "0x11111111u" or lanes == 16 and "0x55555555u" or "0xffffffffu"} << threadIdx.x % 32u / @{lanes}u;
+    for (; found && part->inside; found &= found - 1)
+      wlm_store_piece(args, wlm_c_row(args, part->c, base + __ffs((int)found) - 1), part->column,
+                      wlm_finish_sums(wlm_begin_sums(), 0), part->aligned);
+  }
+}
+
+/* Adds the heads of the groups after this one that lie before non-zero `stop`. */
+WLM_FN struct wlm_sums wlm_add_heads(const struct wlm_tile *tile, const struct wlm_part *part, struct wlm_sums sums, int stop) {
+  for (int next = part->group + 1; next * part->share < stop; next++) {
+% for v = 0, vector - 1 do
+    sums.at[@{v}] = wlm_combine(sums.at[@{v}], tile->head[next][part->lane].at[@{v}]);
+% end
+  }
+  return sums;
+}
+
+/* A group's tail: stores its row where it ends in the tile, otherwise puts what there is of it in *open. */
+WLM_FN void wlm_close_tail(const struct wlm_args *args, const struct wlm_tile *tile, const struct wlm_part *part,
+                           struct wlm_tail tail, struct wlm_sums *open) {
+  if (tail.row < 0) return;
+  const int end = tile->row_end[tail.row], ends = end <= part->count;
+  const struct wlm_sums sums = wlm_add_heads(tile, part, tail.sums, ends ? end : part->count);
+  if (!part->inside) return;
+  if (ends)
+    wlm_store_piece(args, wlm_c_row(args, part->c, tail.row), part->column,
+                    wlm_finish_sums(sums, end - (tail.row ? tile->row_end[tail.row - 1] : 0)), part->aligned);
+  else
+    *open = sums;
+}

@@ -1,0 +1,33 @@
+return {
+  target = "cuda",
+  summary = "a few consecutive rows a block, their non-zeros dealt evenly to its groups; one launch, no search",
+  split = "carry",
+  parameters = {
+    { "threads", { 128, 256 } },
+    { "rows", { 4, 8, 16, 32, 64 } }, -- of a block
+    { "lanes", { 4, 8, 16, 32 } }, -- that walk a share of the block's non-zeros together
+    { "vector", { 1, 2, 4 } },     -- columns a lane loads at once
+    { "batch", { 4, 8 } },         -- non-zeros whose loads are in flight together
+  },
+  valid = function(p, problem)
+    local width = p.lanes * p.vector
+    if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
+    if 4 * width < problem.n and p.lanes < 32 then return false, "walks A more than four times" end
+    if p.vector ~= (problem.n % 4 == 0 and 4 or problem.n % 2 == 0 and 2 or 1) then
+      return false, "loads other vectors than the widest that n is a multiple of"
+    end
+    return true
+  end,
+  passes = function(p)
+    return {
+      {
+        kernel = "wlm_row_block", units = "rows", units_per_block = p.rows, columns_per_block = p.lanes * p.vector,
+        threads = p.threads, dependent = true, tile_threads = p.threads,
+      },
+    }
+  end,
+  -- What most calls ask for fits fewer registers than the rest, and more blocks at once.
+  registers = function(p, problem)
+    return (p.vector * p.batch >= 32 and 80 or 64) + (problem.light and 0 or 16)
+  end,
+}
