@@ -94,12 +94,11 @@ void wlm_report_device(wlm_report *report, const wlm_context *context) {
 }
 
 void wlm_report_stats(wlm_report *report, const wlm_stats *stats) {
-  char hex[WLM_HASH_HEX], text[64];
+  char hex[WLM_HASH_HEX], text[WLM_BUCKET_TEXT];
   wlm_bucket bucket;
   wlm_bucket_of(stats, &bucket);
   wlm_hash_to_hex((wlm_hash){stats->fingerprint[0], stats->fingerprint[1]}, hex);
-  snprintf(text, sizeof text, "v%d rows=%d mean=%d cv=%d", bucket.version, bucket.log2_rows, bucket.half_log2_mean,
-           bucket.cv_class);
+  wlm_bucket_print(&bucket, text);
   wlm_report_integer(report, "rows", stats->rows);
   wlm_report_integer(report, "cols", stats->cols);
   wlm_report_integer(report, "nnz", stats->nnz);

@@ -1,6 +1,8 @@
 #include "common/bucket.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 /* d = m * 2^e with m in [0.5, 1): log2 d lies in [e - 1, e), and its half is decided by m against sqrt(1/2). */
 static int half_log2(double d) {
@@ -16,4 +18,22 @@ void wlm_bucket_of(const wlm_stats *stats, wlm_bucket *bucket) {
   for (int64_t rows = stats->rows; rows > 0; rows >>= 1) bucket->log2_rows++;
   if (!empty) bucket->half_log2_mean = half_log2((double)stats->nnz / (double)stats->rows);
   for (int i = 0; i < 4; i++) bucket->cv_class += stats->cv >= cv_limits[i];
+}
+
+void wlm_bucket_print(const wlm_bucket *bucket, char text[WLM_BUCKET_TEXT]) {
+  snprintf(text, WLM_BUCKET_TEXT, "v%d rows=%d mean=%d cv=%d", bucket->version, bucket->log2_rows,
+           bucket->half_log2_mean, bucket->cv_class);
+}
+
+/* Read leniently and printed again: what is spelled otherwise is no bucket. */
+int wlm_bucket_parse(const char *text, wlm_bucket *bucket) {
+  char spaced[WLM_BUCKET_TEXT], printed[WLM_BUCKET_TEXT];
+  if (strlen(text) >= sizeof spaced) return 0;
+  strcpy(spaced, text);
+  for (char *comma; (comma = strchr(spaced, ','));) *comma = ' ';
+  if (sscanf(spaced, "v%3d rows=%3d mean=%4d cv=%1d", &bucket->version, &bucket->log2_rows, &bucket->half_log2_mean,
+             &bucket->cv_class) != 4)
+    return 0;
+  wlm_bucket_print(bucket, printed);
+  return !strcmp(printed, spaced);
 }

@@ -15,4 +15,9 @@ typedef struct wlm_bucket {
 
 void wlm_bucket_of(const wlm_stats *stats, wlm_bucket *bucket);
 
+/* "v1 rows=14 mean=6 cv=0" and back; read with commas in the place of spaces too. 0 where the text is no bucket. */
+enum { WLM_BUCKET_TEXT = 64 };
+void wlm_bucket_print(const wlm_bucket *bucket, char text[WLM_BUCKET_TEXT]);
+int wlm_bucket_parse(const char *text, wlm_bucket *bucket);
+
 #endif

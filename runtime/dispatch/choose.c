@@ -12,10 +12,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime/dispatch/pins.h"
 #include "runtime/dispatch/rules.h"
 
 const char *wlm_step_name(wlm_step step) {
-  static const char *const names[] = {"fingerprint", "bucket", "rule", "named", "builtin"};
+  static const char *const names[] = {"fingerprint", "bucket", "rule", "named", "builtin", "pin"};
   return names[step];
 }
 
@@ -199,15 +200,27 @@ static int by_rule(const question *q, const wlm_spec *spec, const wlm_limits *li
   return 0;
 }
 
+/* The choice without it stays beside, so that explain can tell what a pin costs. */
+static int by_pin(const question *q, wlm_decision *choice) {
+  const wlm_pin *pin = wlm_pin_find(q->snapshot, q->stats, q->key, q->n);
+  if (!pin) return 0;
+  copy_name(choice->pin, sizeof choice->pin, pin->variant);
+  choice->pin_exact = pin->exact;
+  if (!q->usable(q->user, pin->variant, may_prepare(q))) return 0;
+  memcpy(choice->unpinned, choice->variant, sizeof choice->unpinned);
+  copy_name(choice->variant, sizeof choice->variant, pin->variant);
+  choice->step = WLM_STEP_PIN;
+  return 1;
+}
+
 wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
                       const wlm_spec *spec, const wlm_limits *limits, wlm_usable_fn usable, void *user,
                       wlm_decision *choice) {
   const int64_t n = spec->problem.n, calls = spec->problem.expected_calls;
   const question q = {snapshot, stats, problem_key, n, calls, usable, user};
   *choice = (wlm_decision){.calls = calls};
-  if (by_fingerprint(&q, choice)) return WLM_OK;
-  if (by_bucket(&q, choice)) return WLM_OK;
-  if (by_rule(&q, spec, limits, choice)) return WLM_OK;
+  const int found = by_fingerprint(&q, choice) || by_bucket(&q, choice) || by_rule(&q, spec, limits, choice);
+  if (by_pin(&q, choice) || found) return WLM_OK;
   return wlm_fail(
       WLM_ERR_NOT_FOUND,
       "nothing tuned and no built-in rule serves %s with n = %lld on this device; tune it, or name a variant",

@@ -10,7 +10,8 @@ typedef enum wlm_step {
   WLM_STEP_BUCKET,      /* matrices like it were tuned */
   WLM_STEP_RULE,        /* nothing near enough was tuned: the built-in table */
   WLM_STEP_NAMED,       /* the caller named it */
-  WLM_STEP_BUILTIN      /* nothing could be compiled: what the library carries */
+  WLM_STEP_BUILTIN,     /* nothing could be compiled: what the library carries */
+  WLM_STEP_PIN          /* someone decided by hand, for this matrix or its bucket */
 } wlm_step;
 
 const char *wlm_step_name(wlm_step step);
@@ -41,7 +42,12 @@ typedef struct wlm_decision {
   wlm_runner_up runners[WLM_RUNNERS_UP];
   wlm_runner_up other; /* the best that needs no preparing where the choice does; otherwise the one whose preparing pays
                         * soonest; its name is empty where there is none */
-  int refused;         /* better ranked candidates that are not valid for this problem */
+  /* A pin that fits: its variant, or "", whether it is for this very matrix, and what would be chosen without it ("" =
+   * nothing). Where the step is another one, the pinned variant is no candidate for this problem. All other fields tell
+   * of the choice without the pin. */
+  char pin[WLM_VARIANT_NAME], unpinned[WLM_VARIANT_NAME];
+  int pin_exact;
+  int refused; /* better ranked candidates that are not valid for this problem */
 } wlm_decision;
 
 /* Distance of two buckets and Ns: each axis counts about 1 where kernels begin to differ (a factor of 2 in
@@ -52,9 +58,9 @@ double wlm_bucket_distance(const wlm_bucket *a, int64_t a_n, const wlm_bucket *b
 /* Whether the variant is a candidate for the problem at hand, and one that needs no preparing unless it may. */
 typedef int (*wlm_usable_fn)(void *user, const char *variant, int may_prepare);
 
-/* Exact fingerprint, then the nearest bucket, then the rules; the first candidate that usable() accepts, ranked by its
- * time + preparing / expected_calls. What must be prepared is never chosen for 1 call.
- * WLM_ERR_NOT_FOUND where nothing is usable. */
+/* A pin, then exact fingerprint, then the nearest bucket, then the rules; the first candidate that usable() accepts,
+ * ranked by its time + preparing / expected_calls. What must be prepared is never chosen for 1 call. WLM_ERR_NOT_FOUND
+ * where nothing is usable. */
 wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
                       const wlm_spec *spec, const wlm_limits *limits, wlm_usable_fn usable, void *user,
                       wlm_decision *choice);

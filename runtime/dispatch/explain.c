@@ -17,6 +17,13 @@ static void describe_step(wlm_text *text, const wlm_plan *plan) {
       break;
     case WLM_STEP_RULE: wlm_text_printf(text, "nothing like it was tuned; built-in rule: %s", c->rule); break;
     case WLM_STEP_NAMED: wlm_text_puts(text, "named by the caller"); break;
+    case WLM_STEP_PIN:
+      wlm_text_printf(text, "pinned by hand for %s; ", c->pin_exact ? "this very matrix" : "its bucket");
+      if (*c->unpinned)
+        wlm_text_printf(text, "unpinned it would be %s", c->unpinned);
+      else
+        wlm_text_puts(text, "unpinned there would be no choice");
+      break;
     case WLM_STEP_BUILTIN:
       wlm_text_puts(text, "nothing could be compiled here; the kernel that the library carries");
       break;
@@ -49,6 +56,9 @@ static void as_text(wlm_text *text, const wlm_plan *plan) {
   wlm_text_printf(text, "kernel    %s\n", c->variant);
   wlm_text_printf(text, "step      %s: ", wlm_step_name(c->step));
   describe_step(text, plan);
+  if (*c->pin && c->step != WLM_STEP_PIN)
+    wlm_text_printf(text, "\npin       %s is pinned for %s but is no candidate for this problem and these calls",
+                    c->pin, c->pin_exact ? "this very matrix" : "its bucket");
   wlm_text_printf(text, "\ndistance  %.2f\n", c->distance);
   wlm_text_printf(text, "splits    a row: %s; %s\n", plan->split,
                   plan->deterministic ? "same bits every time" : "not deterministic");
@@ -104,6 +114,11 @@ static void as_json(wlm_text *text, const wlm_plan *plan) {
   wlm_text_json_string(text, c->variant);
   wlm_text_printf(text, ",\"step\":\"%s\",\"why\":", wlm_step_name(c->step));
   wlm_text_json_string(text, why.data);
+  wlm_text_puts(text, ",\"pin\":");
+  if (*c->pin)
+    wlm_text_json_string(text, c->pin);
+  else
+    wlm_text_puts(text, "null");
   wlm_text_printf(text,
                   ",\"distance\":%.6f,\"split\":\"%s\",\"deterministic\":%s,\"expected_calls\":%lld,\"prepared_bytes\":"
                   "%zu,\"is_prepared\":%s,\"refused\":%d,"

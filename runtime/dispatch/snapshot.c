@@ -53,10 +53,22 @@ done:
   return status;
 }
 
+wlm_status wlm_snapshot_add_pin(wlm_snapshot *s, const wlm_pin *new_pin) {
+  wlm_status status;
+  wlm_pin pin = *new_pin;
+  WLM_TRY(keep(s, new_pin->problem, &pin.problem));
+  WLM_TRY(keep(s, new_pin->variant, &pin.variant));
+  WLM_TRY(grow((void **)&s->pins, s->pin_count, &s->pin_capacity, sizeof *s->pins));
+  s->pins[s->pin_count++] = pin;
+done:
+  return status;
+}
+
 void wlm_snapshot_release(wlm_snapshot *s) {
   for (int64_t i = 0; i < s->string_count; i++) wlm_free(s->strings[i]);
   wlm_free(s->strings);
   wlm_free(s->cases);
   wlm_free(s->ranked);
+  wlm_free(s->pins);
   *s = (wlm_snapshot){0};
 }

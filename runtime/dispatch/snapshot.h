@@ -24,11 +24,22 @@ typedef struct wlm_case {
   int64_t first, count; /* in ranked */
 } wlm_case;
 
+/* A variant that someone decided on by hand, for one matrix (exact) or a bucket of matrices. */
+typedef struct wlm_pin {
+  int exact;
+  uint64_t fingerprint[2]; /* where exact */
+  wlm_bucket bucket;       /* otherwise */
+  const char *problem;     /* wlm_spec_key */
+  int64_t n;
+  const char *variant;
+} wlm_pin;
+
 typedef struct wlm_snapshot {
   wlm_case *cases;
   wlm_ranked *ranked;
-  int64_t case_count, ranked_count;
-  int64_t case_capacity, ranked_capacity;
+  wlm_pin *pins; /* the first that fits counts, exact ones before buckets */
+  int64_t case_count, ranked_count, pin_count;
+  int64_t case_capacity, ranked_capacity, pin_capacity;
   char **strings;
   int64_t string_count, string_capacity;
 } wlm_snapshot;
@@ -37,6 +48,7 @@ typedef struct wlm_snapshot {
  * follow each other. `first` and `count` of the given case are ignored. */
 wlm_status wlm_snapshot_add_case(wlm_snapshot *snapshot, const wlm_case *new_case);
 wlm_status wlm_snapshot_add_ranked(wlm_snapshot *snapshot, const char *variant, double cost, double prepare);
+wlm_status wlm_snapshot_add_pin(wlm_snapshot *snapshot, const wlm_pin *new_pin); /* its strings are copied */
 void wlm_snapshot_release(wlm_snapshot *snapshot);
 
 #endif
