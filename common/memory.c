@@ -57,3 +57,13 @@ wlm_status wlm_alloc_array(int64_t count, size_t size, const char *what, void **
   if (!*out) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%s: %zu bytes", what, total);
   return WLM_OK;
 }
+
+wlm_status wlm_grow(void **array, int64_t count, int64_t *capacity, size_t size, const char *what) {
+  if (count < *capacity) return WLM_OK;
+  int64_t larger = *capacity ? *capacity * 2 : 64;
+  void *moved = (uint64_t)larger > SIZE_MAX / size ? NULL : wlm_realloc(*array, (size_t)larger * size);
+  if (!moved) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%s: %lld", what, (long long)larger);
+  *array = moved;
+  *capacity = larger;
+  return WLM_OK;
+}

@@ -16,5 +16,7 @@ char *wlm_strdup(const char *text); /* NULL stays NULL */
 /* count elements of `size` bytes into *out; WLM_ERR_OUT_OF_MEMORY or WLM_ERR_OVERFLOW with the size in the detail text.
  */
 wlm_status wlm_alloc_array(int64_t count, size_t size, const char *what, void **out);
+/* Room for one more element behind the first `count` of a growing array; same errors. */
+wlm_status wlm_grow(void **array, int64_t count, int64_t *capacity, size_t size, const char *what);
 
 #endif

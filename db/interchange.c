@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/memory.h"
+#include "db/content.h"
 #include "db/json_line.h"
 
 /* ---- export ---- */
@@ -17,7 +19,17 @@ static wlm_status export_one(void *user, const char *id, const wlm_measurement_r
 
 wlm_status wlm_store_export(wlm_store *store, wlm_text *out) {
   wlm_text_printf(out, "{\"warploom\":\"tuned\",\"version\":%d}\n", WLM_INTERCHANGE_VERSION);
-  return wlm_store_each(store, NULL, export_one, out);
+  wlm_pin_record *pins = NULL;
+  int64_t count = 0;
+  wlm_status status = wlm_store_each(store, NULL, export_one, out);
+  if (status == WLM_OK) status = wlm_store_load_pins(store, NULL, &pins, &count);
+  for (int64_t i = 0; i < count; i++) {
+    wlm_pin_json(&pins[i], out);
+    wlm_text_puts(out, "\n");
+  }
+  wlm_pins_free(pins, count);
+  if (status == WLM_OK && out->failed) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "export of %zu bytes", out->size);
+  return status;
 }
 
 wlm_status wlm_store_export_file(wlm_store *store, FILE *file, const char *name) {
@@ -66,27 +78,49 @@ static wlm_status read_line(source *from, wlm_text *line, int *more) {
   return WLM_OK;
 }
 
+static wlm_status read_content_line(wlm_json_reader *reader, const char *line, wlm_content *content) {
+  wlm_status status;
+  if (wlm_json_is_pin(reader, line)) {
+    WLM_TRY(
+        wlm_grow((void **)&content->pins, content->pin_count, &content->pin_capacity, sizeof *content->pins, "pins"));
+    WLM_TRY(wlm_json_read_pin(reader, line, &content->pins[content->pin_count]));
+    content->pin_count++;
+  } else {
+    WLM_TRY(wlm_measurements_reserve(&content->records, content->count, &content->capacity));
+    WLM_TRY(wlm_json_read_measurement(reader, line, &content->records[content->count]));
+    content->count++;
+  }
+done:
+  return status;
+}
+
+/* Each conflict is a line of the log. */
+static void log_conflicts(wlm_text *conflicts) {
+  char *rest = NULL;
+  for (char *line = conflicts->size ? strtok_r(conflicts->data, "\n", &rest) : NULL; line;
+       line = strtok_r(NULL, "\n", &rest))
+    wlm_log(WLM_LOG_WARNING, "import: %s", line);
+}
+
 static wlm_status import_lines(wlm_store *store, source *from, const char *name, int64_t *added) {
   wlm_json_reader *reader = NULL;
-  wlm_measurement_record *records = NULL;
-  int64_t count = 0, capacity = 0;
-  wlm_text line = {0};
+  wlm_content content = {0};
+  wlm_text line = {0}, conflicts = {0};
   int more;
   wlm_status status = wlm_json_reader_open(&reader);
   for (int64_t number = 1; status == WLM_OK; number++) {
     status = read_line(from, &line, &more);
     if (status == WLM_OK && !more && number > 1) break;
-    if (status == WLM_OK && number == 1)
-      status = wlm_json_read_header(reader, line.data);
-    else if (status == WLM_OK && (status = wlm_measurements_reserve(&records, count, &capacity)) == WLM_OK &&
-             (status = wlm_json_read_measurement(reader, line.data, &records[count])) == WLM_OK)
-      count++;
+    if (status == WLM_OK)
+      status = number == 1 ? wlm_json_read_header(reader, line.data) : read_content_line(reader, line.data, &content);
     if (status != WLM_OK) wlm_fail_in(status, "%s:%lld", name, (long long)number);
   }
-  if (status == WLM_OK) status = wlm_store_merge(store, records, count, added);
+  if (status == WLM_OK) status = wlm_store_add(store, &content, &conflicts, added);
+  if (status == WLM_OK) log_conflicts(&conflicts);
   wlm_json_reader_close(reader);
-  wlm_measurements_free(records, count);
+  wlm_content_release(&content);
   wlm_text_release(&line);
+  wlm_text_release(&conflicts);
   return status;
 }
 

@@ -1,5 +1,5 @@
-/* What was learned as JSON lines: a header, then one line a measurement sorted by id, so that equal stores give equal
- * bytes and two files merge by any tool that merges sorted lines.
+/* What was learned as JSON lines: a header, then one line a measurement sorted by id, then one line a pin, so that
+ * equal stores give equal bytes. What is derived (choices, models) is made again and not written.
  *
  * Import is all or nothing: every line is read and checked before the first is stored, and all are stored in
  * one transaction. Errors name the source and the line: "name:17: time_ps must be a positive integer". */
@@ -12,7 +12,8 @@ wlm_status wlm_store_export(wlm_store *store, wlm_text *out);
 wlm_status wlm_store_export_file(wlm_store *store, FILE *file, const char *name);
 wlm_status wlm_store_export_path(wlm_store *store, const char *path); /* replaces the file at once, see path.h */
 
-/* `name` is for messages. *added (may be NULL) counts what was not there before. */
+/* `name` is for messages. *added (may be NULL) counts the measurements that were not there before. Where a pin differs
+ * from the one that the store has, the store keeps its own and that is logged as a warning. */
 wlm_status wlm_store_import_file(wlm_store *store, FILE *file, const char *name, int64_t *added);
 wlm_status wlm_store_import_string(wlm_store *store, const char *text, const char *name, int64_t *added);
 wlm_status wlm_store_import_path(wlm_store *store, const char *path, int64_t *added);

@@ -9,12 +9,17 @@
 #include "db/fields.h"
 #include "db/sqlite_util.h"
 
-enum { IS_OBJECT, HEADER, MEMBERS, NUMBER, STATEMENT_COUNT };
+enum { IS_OBJECT, HEADER, MEMBERS, NUMBER, IS_PIN, PIN, STATEMENT_COUNT };
 static const char *const sql[STATEMENT_COUNT] = {
     "SELECT CASE WHEN json_valid(?1) THEN json_type(?1) END",
     "SELECT json_extract(?1, '$.warploom'), json_extract(?1, '$.version')",
     "SELECT key, type, atom FROM json_each(?1)",
     "SELECT ?1 -> ?2",
+    "SELECT CASE WHEN json_valid(?1) THEN json_type(?1, '$.pin') END",
+    "SELECT group_concat(key || ' ' || type, ', '), max(CASE key WHEN 'class' THEN atom END),"
+    " max(CASE key WHEN 'pin' THEN atom END), max(CASE key WHEN 'problem' THEN atom END),"
+    " max(CASE key WHEN 'n' THEN atom END), max(CASE key WHEN 'variant' THEN atom END)"
+    " FROM (SELECT key, type, atom FROM json_each(?1) ORDER BY key)",
 };
 
 struct wlm_json_reader {
@@ -57,15 +62,11 @@ static void release(sqlite3_stmt *statement) {
   sqlite3_clear_bindings(statement);
 }
 
-static const char *text_of(sqlite3_stmt *row, int column) {
-  const char *text = (const char *)sqlite3_column_text(row, column);
-  return text ? text : "";
-}
-
 static wlm_status check_object(wlm_json_reader *reader, const char *line) {
   sqlite3_stmt *row;
   wlm_status status = start(reader, IS_OBJECT, line, &row);
-  if (status == WLM_OK && strcmp(text_of(row, 0), "object")) status = wlm_fail(WLM_ERR_PARSE, "not a JSON object");
+  if (status == WLM_OK && strcmp(wlm_sqlite_text(row, 0), "object"))
+    status = wlm_fail(WLM_ERR_PARSE, "not a JSON object");
   release(row);
   return status;
 }
@@ -78,11 +79,11 @@ wlm_status wlm_json_read_header(wlm_json_reader *reader, const char *line) {
                     "not a warploom export: the first line must be {\"warploom\":\"tuned\",\"version\":%d}",
                     WLM_INTERCHANGE_VERSION);
   WLM_TRY(start(reader, HEADER, line, &row));
-  if (strcmp(text_of(row, 0), "tuned"))
+  if (strcmp(wlm_sqlite_text(row, 0), "tuned"))
     WLM_TRY(wlm_fail(WLM_ERR_PARSE, "not a warploom export: warploom must be \"tuned\""));
   if (sqlite3_column_type(row, 1) != SQLITE_INTEGER) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "version must be an integer"));
   if (sqlite3_column_int64(row, 1) != WLM_INTERCHANGE_VERSION)
-    WLM_TRY(wlm_fail(WLM_ERR_PARSE, "found version %s, expected %d", text_of(row, 1), WLM_INTERCHANGE_VERSION));
+    WLM_TRY(wlm_fail(WLM_ERR_PARSE, "found version %s, expected %d", wlm_sqlite_text(row, 1), WLM_INTERCHANGE_VERSION));
 done:
   release(row);
   return status;
@@ -93,7 +94,7 @@ static wlm_status read_real(wlm_json_reader *reader, const char *line, const wlm
   sqlite3_stmt *row = reader->statements[NUMBER];
   wlm_sqlite_bind_text(row, 2, field->key);
   wlm_status status = start(reader, NUMBER, line, &row);
-  if (status == WLM_OK) wlm_field_set_real(field, record, wlm_real_parse(text_of(row, 0)));
+  if (status == WLM_OK) wlm_field_set_real(field, record, wlm_real_parse(wlm_sqlite_text(row, 0)));
   release(row);
   return status;
 }
@@ -101,7 +102,7 @@ static wlm_status read_real(wlm_json_reader *reader, const char *line, const wlm
 /* One member of the object, the row of MEMBERS: key, type, value. */
 static wlm_status read_value(wlm_json_reader *reader, const char *line, const wlm_field *field, sqlite3_stmt *member,
                              wlm_measurement_record *record) {
-  const char *type = text_of(member, 1), *value = text_of(member, 2);
+  const char *type = wlm_sqlite_text(member, 1), *value = wlm_sqlite_text(member, 2);
   int integer = sqlite3_column_type(member, 2) == SQLITE_INTEGER && !strcmp(type, "integer");
   int text = !strcmp(type, "text"), fits = 0;
   switch (field->type) {
@@ -149,13 +150,13 @@ static wlm_status read_members(wlm_json_reader *reader, const char *line, wlm_me
   for (;;) {
     WLM_TRY(wlm_sqlite_step(member, &more));
     if (!more) break;
-    const char *key = text_of(member, 0);
+    const char *key = wlm_sqlite_text(member, 0);
     int is_id = !strcmp(key, "id"), field = field_of(key);
     if (!is_id && field < 0) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "unknown key %.80s", key));
     if (is_id ? id[0] : seen[field]) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "%s occurs twice", key));
     if (is_id) {
       wlm_hash hash;
-      if (!wlm_hash_from_hex(text_of(member, 2), &hash))
+      if (!wlm_hash_from_hex(wlm_sqlite_text(member, 2), &hash))
         WLM_TRY(wlm_fail(WLM_ERR_PARSE, "id must be 32 lower-case hexadecimal digits"));
       wlm_hash_to_hex(hash, id);
     } else {
@@ -188,5 +189,33 @@ wlm_status wlm_json_read_measurement(wlm_json_reader *reader, const char *line, 
         wlm_fail(WLM_ERR_PARSE, "id is %s, but the content has %s: the line was changed after its export", stated, id));
 done:
   if (status != WLM_OK) wlm_measurement_release(record);
+  return status;
+}
+
+int wlm_json_is_pin(wlm_json_reader *reader, const char *line) {
+  sqlite3_stmt *row;
+  wlm_status status = start(reader, IS_PIN, line, &row);
+  int is_pin = status == WLM_OK && sqlite3_column_type(row, 0) != SQLITE_NULL;
+  release(row);
+  return is_pin;
+}
+
+wlm_status wlm_json_read_pin(wlm_json_reader *reader, const char *line, wlm_pin_record *pin) {
+  static const char members[] = "class text, n integer, pin text, problem text, variant text";
+  sqlite3_stmt *row = reader->statements[PIN];
+  wlm_status status;
+  WLM_TRY(check_object(reader, line));
+  WLM_TRY(start(reader, PIN, line, &row));
+  if (strcmp(wlm_sqlite_text(row, 0), members))
+    WLM_TRY(wlm_fail(WLM_ERR_PARSE, "a pin has the members %s; found %.200s", members, wlm_sqlite_text(row, 0)));
+  const wlm_pin_record read = {(char *)wlm_sqlite_text(row, 1), (char *)wlm_sqlite_text(row, 2),
+                               (char *)wlm_sqlite_text(row, 3), sqlite3_column_int64(row, 4),
+                               (char *)wlm_sqlite_text(row, 5)};
+  status = wlm_pin_check(&read);
+  if (status == WLM_ERR_INVALID_ARGUMENT) status = WLM_ERR_PARSE; /* the detail text stays */
+  WLM_TRY(status);
+  status = wlm_pin_copy(&read, pin);
+done:
+  release(row);
   return status;
 }

@@ -4,7 +4,7 @@
 #ifndef WLM_DB_JSON_LINE_H
 #define WLM_DB_JSON_LINE_H
 
-#include "db/record.h"
+#include "db/pin.h"
 
 enum { WLM_INTERCHANGE_VERSION = 1 };
 
@@ -16,5 +16,9 @@ void wlm_json_reader_close(wlm_json_reader *reader); /* NULL is allowed */
 wlm_status wlm_json_read_header(wlm_json_reader *reader, const char *line);
 /* A record that owns its strings. WLM_ERR_PARSE as above. */
 wlm_status wlm_json_read_measurement(wlm_json_reader *reader, const char *line, wlm_measurement_record *record);
+
+int wlm_json_is_pin(wlm_json_reader *reader, const char *line); /* an object with a member "pin" */
+/* A pin that owns its strings; just as strict. */
+wlm_status wlm_json_read_pin(wlm_json_reader *reader, const char *line, wlm_pin_record *pin);
 
 #endif

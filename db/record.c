@@ -25,7 +25,7 @@ static int utf8_length(const unsigned char *s) {
   return length;
 }
 
-static int is_utf8(const char *text) {
+int wlm_is_utf8(const char *text) {
   for (const unsigned char *s = (const unsigned char *)text; *s;) {
     int length = utf8_length(s);
     if (!length) return 0;
@@ -38,7 +38,7 @@ static int value_is_possible(const wlm_field *field, const wlm_measurement_recor
   switch (field->type) {
     case WLM_FIELD_TEXT: {
       const char *text = wlm_field_text(field, record);
-      return (int64_t)strlen(text) >= field->least && is_utf8(text);
+      return (int64_t)strlen(text) >= field->least && wlm_is_utf8(text);
     }
     case WLM_FIELD_INT:
     case WLM_FIELD_INT64:
@@ -184,13 +184,7 @@ void wlm_measurement_release(wlm_measurement_record *record) {
 }
 
 wlm_status wlm_measurements_reserve(wlm_measurement_record **records, int64_t count, int64_t *capacity) {
-  if (count < *capacity) return WLM_OK;
-  int64_t more = *capacity ? *capacity * 2 : 64;
-  wlm_measurement_record *moved = wlm_realloc(*records, (size_t)more * sizeof *moved);
-  if (!moved) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%lld measurements", (long long)more);
-  *records = moved;
-  *capacity = more;
-  return WLM_OK;
+  return wlm_grow((void **)records, count, capacity, sizeof **records, "measurements");
 }
 
 void wlm_measurements_free(wlm_measurement_record *records, int64_t count) {

@@ -50,6 +50,7 @@ typedef struct wlm_record_ids {
 /* Devices of one class may use each other's measurements: "cuda/sm_90/NVIDIA H200/132". */
 void wlm_device_class(const wlm_device_record *device, wlm_text *out);
 
+int wlm_is_utf8(const char *text);
 /* WLM_ERR_INVALID_ARGUMENT naming the first field that can't be true. */
 wlm_status wlm_measurement_check(const wlm_measurement_record *record);
 /* The canonical line, without a line end; with `id` that comes first as the key "id". */

@@ -73,6 +73,11 @@ done:
   return status;
 }
 
+const char *wlm_sqlite_text(sqlite3_stmt *row, int column) {
+  const char *text = (const char *)sqlite3_column_text(row, column);
+  return text ? text : "";
+}
+
 void wlm_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text) {
   sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
 }

@@ -18,6 +18,8 @@ wlm_status wlm_sqlite_step(sqlite3_stmt *statement, int *row);
 wlm_status wlm_sqlite_execute(sqlite3_stmt *statement);
 wlm_status wlm_sqlite_integer(sqlite3 *db, const char *sql, int64_t *value); /* of a query that gives one */
 
+/* A column of the current row; "" where it is NULL. It lives until the next step. */
+const char *wlm_sqlite_text(sqlite3_stmt *row, int column);
 /* The bound text must live until the statement is done. */
 void wlm_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text);
 

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "common/memory.h"
-#include "db/database.h"
+#include "db/content.h"
 #include "db/fields.h"
+#include "db/store_state.h"
 
 /* ?1 is the row's id, then the table's fields in the order of wlm_fields, then what else the table holds. */
 static const char *const insert_sql[WLM_TABLE_COUNT] = {
@@ -30,13 +31,6 @@ static const char select_sql[] =
     " m.id, d.id, x.id, v.id, d.class"
     " FROM measurement m LEFT JOIN device d ON d.id = m.device LEFT JOIN matrix x ON x.id = m.matrix"
     " LEFT JOIN variant v ON v.id = m.variant WHERE ?1 IS NULL OR d.class = ?1 ORDER BY m.id";
-enum { COLUMN_ID = WLM_FIELD_COUNT, COLUMN_DEVICE, COLUMN_MATRIX, COLUMN_VARIANT, COLUMN_CLASS };
-
-struct wlm_store {
-  sqlite3 *db;
-  sqlite3_stmt *insert[WLM_TABLE_COUNT]; /* NULL when opened for reading */
-  sqlite3_stmt *select;
-};
 
 wlm_status wlm_store_open(const char *path, wlm_store_mode mode, wlm_store **out) {
   wlm_status status;
@@ -62,7 +56,14 @@ void wlm_store_close(wlm_store *store) {
   wlm_free(store);
 }
 
+const char *wlm_store_path(const wlm_store *store) { return sqlite3_db_filename(store->db, "main"); }
+
 /* ---- writing ---- */
+
+wlm_status wlm_store_writable(const wlm_store *store) {
+  if (store->insert[0]) return WLM_OK;
+  return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s: was opened for reading only", wlm_store_path(store));
+}
 
 static void bind_field(sqlite3_stmt *statement, int index, const wlm_field *field,
                        const wlm_measurement_record *record) {
@@ -97,7 +98,7 @@ static wlm_status insert_row(sqlite3_stmt *statement, wlm_field_table table, con
   return wlm_sqlite_execute(statement);
 }
 
-static wlm_status put_one(wlm_store *store, const wlm_measurement_record *record, int64_t *added) {
+wlm_status wlm_store_put_one(wlm_store *store, const wlm_measurement_record *record, int64_t *added) {
   wlm_record_ids ids;
   wlm_text class = {0};
   wlm_status status;
@@ -117,17 +118,8 @@ done:
 }
 
 wlm_status wlm_store_merge(wlm_store *store, const wlm_measurement_record *records, int64_t count, int64_t *added) {
-  int64_t fresh = 0;
-  if (added) *added = 0;
-  if (!store->insert[0])
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s: was opened for reading only",
-                    sqlite3_db_filename(store->db, "main"));
-  wlm_status status = wlm_sqlite_begin(store->db);
-  if (status != WLM_OK) return status;
-  for (int64_t i = 0; i < count && status == WLM_OK; i++) status = put_one(store, &records[i], &fresh);
-  status = wlm_sqlite_end(store->db, status);
-  if (status == WLM_OK && added) *added = fresh;
-  return status;
+  const wlm_content content = {.records = (wlm_measurement_record *)records, .count = count};
+  return wlm_store_add(store, &content, NULL, added);
 }
 
 wlm_status wlm_store_put(wlm_store *store, const wlm_measurement_record *records, int64_t count) {
@@ -136,19 +128,13 @@ wlm_status wlm_store_put(wlm_store *store, const wlm_measurement_record *records
 
 /* ---- reading ---- */
 
-static const char *column_text(sqlite3_stmt *statement, int column) {
-  const char *text = (const char *)sqlite3_column_text(statement, column);
-  return text ? text : "";
-}
-
-/* The strings point into the statement's row. 0 where a value does not fit its field. */
-static int read_row(sqlite3_stmt *row, wlm_measurement_record *record) {
+int wlm_store_read_row(sqlite3_stmt *row, wlm_measurement_record *record) {
   int fits = 1;
   *record = (wlm_measurement_record){0};
   for (int i = 0; i < WLM_FIELD_COUNT; i++) {
     const wlm_field *field = &wlm_fields[i];
     switch (field->type) {
-      case WLM_FIELD_TEXT: wlm_field_set_text(field, record, (char *)column_text(row, i)); break;
+      case WLM_FIELD_TEXT: wlm_field_set_text(field, record, (char *)wlm_sqlite_text(row, i)); break;
       case WLM_FIELD_INT:
       case WLM_FIELD_INT64:
       case WLM_FIELD_INT64_OR_NONE:
@@ -159,7 +145,7 @@ static int read_row(sqlite3_stmt *row, wlm_measurement_record *record) {
         wlm_field_set_real(field, record, null ? (double)NAN : sqlite3_column_double(row, i));
         break;
       }
-      case WLM_FIELD_HASH: fits &= wlm_field_set_hash(field, record, column_text(row, i)); break;
+      case WLM_FIELD_HASH: fits &= wlm_field_set_hash(field, record, wlm_sqlite_text(row, i)); break;
     }
   }
   wlm_fields_derive(record);
@@ -176,13 +162,13 @@ wlm_status wlm_store_each(wlm_store *store, const char *device_class, wlm_store_
     char id[WLM_HASH_HEX];
     WLM_TRY(wlm_sqlite_step(row, &more));
     if (!more) break;
-    int fits = read_row(row, &record);
+    int fits = wlm_store_read_row(row, &record);
     WLM_TRY(wlm_measurement_id(&record, id));
-    if (!fits || strcmp(id, column_text(row, COLUMN_ID)))
+    if (!fits || strcmp(id, wlm_sqlite_text(row, WLM_COLUMN_ID)))
       WLM_TRY(wlm_fail(WLM_ERR_DATABASE,
                        "%s: measurement %s is damaged (its content has another id); run 'warploom db check' on the "
                        "file, or move it away",
-                       sqlite3_db_filename(store->db, "main"), column_text(row, COLUMN_ID)));
+                       wlm_store_path(store), wlm_sqlite_text(row, WLM_COLUMN_ID)));
     WLM_TRY(each(user, id, &record));
   }
 done:
@@ -231,80 +217,4 @@ wlm_status wlm_store_count(wlm_store *store, wlm_store_counts *counts) {
   for (size_t i = 0; i < sizeof queries / sizeof *queries && status == WLM_OK; i++)
     status = wlm_sqlite_integer(store->db, queries[i].sql, queries[i].value);
   return status;
-}
-
-/* ---- checking ---- */
-
-static void report(wlm_text *out, int64_t *faults, const char *what, const char *which, const char *fault) {
-  wlm_text_printf(out, "%s %s: %s\n", what, which, fault);
-  ++*faults;
-}
-
-/* integrity_check answers "ok", foreign_key_check nothing; every other row is a fault. */
-static wlm_status check_pragma(wlm_store *store, const char *sql, const char *fault, wlm_text *out, int64_t *faults) {
-  sqlite3_stmt *statement = NULL;
-  wlm_status status;
-  int row;
-  WLM_TRY(wlm_sqlite_prepare(store->db, sql, &statement));
-  for (;;) {
-    WLM_TRY(wlm_sqlite_step(statement, &row));
-    if (!row) break;
-    if (strcmp(column_text(statement, 0), "ok")) report(out, faults, "file", column_text(statement, 0), fault);
-  }
-done:
-  sqlite3_finalize(statement);
-  return status;
-}
-
-static wlm_status check_row(sqlite3_stmt *row, wlm_text *out, int64_t *faults) {
-  wlm_measurement_record record;
-  wlm_record_ids ids;
-  wlm_text class = {0};
-  int fits = read_row(row, &record);
-  wlm_status status = wlm_measurement_ids(&record, &ids);
-  if (status != WLM_OK) return status;
-  wlm_device_class(&record.device, &class);
-  const char *id = column_text(row, COLUMN_ID);
-  if (!fits) report(out, faults, "measurement", id, "a value does not fit its field");
-  if (wlm_measurement_check(&record) != WLM_OK) report(out, faults, "measurement", id, wlm_error_detail());
-  const struct {
-    const char *what, *expected;
-    int column;
-  } texts[] = {{"measurement", ids.measurement, COLUMN_ID},
-               {"device", ids.device, COLUMN_DEVICE},
-               {"matrix", ids.matrix, COLUMN_MATRIX},
-               {"variant", ids.variant, COLUMN_VARIANT},
-               {"device class", class.data ? class.data : "", COLUMN_CLASS}};
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    if (strcmp(texts[i].expected, column_text(row, texts[i].column)))
-      report(out, faults, texts[i].what, column_text(row, texts[i].column), "does not match its content");
-  wlm_text_release(&class);
-  return WLM_OK;
-}
-
-static wlm_status check_rows(wlm_store *store, wlm_text *out, int64_t *faults) {
-  wlm_status status;
-  int more;
-  for (;;) {
-    WLM_TRY(wlm_sqlite_step(store->select, &more));
-    if (!more) break;
-    WLM_TRY(check_row(store->select, out, faults));
-  }
-done:
-  sqlite3_reset(store->select);
-  return status;
-}
-
-wlm_status wlm_store_check(wlm_store *store, wlm_text *out) {
-  int64_t faults = 0;
-  wlm_status status = check_pragma(store, "PRAGMA integrity_check", "integrity check", out, &faults);
-  if (status == WLM_OK)
-    status = check_pragma(store, "PRAGMA foreign_key_check", "has a row that refers to nothing", out, &faults);
-  if (status == WLM_OK) status = check_rows(store, out, &faults);
-  if (status == WLM_ERR_DATABASE) report(out, &faults, "file", "", wlm_error_detail());
-  if (status != WLM_OK && status != WLM_ERR_DATABASE) return status;
-  if (out->failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "report of a check");
-  if (!faults) return WLM_OK;
-  return wlm_fail(WLM_ERR_DATABASE, "%s: %lld faults found; export what can be read, then move it away",
-                  sqlite3_db_filename(store->db, "main"), (long long)faults);
 }

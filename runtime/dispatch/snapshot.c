@@ -4,16 +4,6 @@
 
 #include "common/memory.h"
 
-static wlm_status grow(void **array, int64_t count, int64_t *capacity, size_t size) {
-  if (count < *capacity) return WLM_OK;
-  int64_t larger = *capacity ? *capacity * 2 : 64;
-  void *moved = wlm_realloc(*array, (size_t)larger * size);
-  if (!moved) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "snapshot of %lld entries", (long long)larger);
-  *array = moved;
-  *capacity = larger;
-  return WLM_OK;
-}
-
 /* Problems and variants repeat from one entry to the next, so looking back a little keeps most copies away. */
 static wlm_status keep(wlm_snapshot *s, const char *text, const char **kept) {
   enum { LOOK_BACK = 64 };
@@ -22,7 +12,8 @@ static wlm_status keep(wlm_snapshot *s, const char *text, const char **kept) {
     *kept = s->strings[i];
     return WLM_OK;
   }
-  wlm_status status = grow((void **)&s->strings, s->string_count, &s->string_capacity, sizeof *s->strings);
+  wlm_status status =
+      wlm_grow((void **)&s->strings, s->string_count, &s->string_capacity, sizeof *s->strings, "snapshot");
   if (status != WLM_OK) return status;
   char *copy = wlm_strdup(text);
   if (!copy) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "snapshot");
@@ -36,7 +27,7 @@ wlm_status wlm_snapshot_add_case(wlm_snapshot *s, const wlm_case *new_case) {
   c.first = s->ranked_count;
   c.count = 0;
   WLM_TRY(keep(s, new_case->problem, &c.problem));
-  WLM_TRY(grow((void **)&s->cases, s->case_count, &s->case_capacity, sizeof *s->cases));
+  WLM_TRY(wlm_grow((void **)&s->cases, s->case_count, &s->case_capacity, sizeof *s->cases, "snapshot"));
   s->cases[s->case_count++] = c;
 done:
   return status;
@@ -46,7 +37,7 @@ wlm_status wlm_snapshot_add_ranked(wlm_snapshot *s, const char *variant, double 
   wlm_status status;
   wlm_ranked r = {NULL, cost, prepare};
   WLM_TRY(keep(s, variant, &r.variant));
-  WLM_TRY(grow((void **)&s->ranked, s->ranked_count, &s->ranked_capacity, sizeof *s->ranked));
+  WLM_TRY(wlm_grow((void **)&s->ranked, s->ranked_count, &s->ranked_capacity, sizeof *s->ranked, "snapshot"));
   s->ranked[s->ranked_count++] = r;
   s->cases[s->case_count - 1].count++;
 done:
@@ -58,7 +49,7 @@ wlm_status wlm_snapshot_add_pin(wlm_snapshot *s, const wlm_pin *new_pin) {
   wlm_pin pin = *new_pin;
   WLM_TRY(keep(s, new_pin->problem, &pin.problem));
   WLM_TRY(keep(s, new_pin->variant, &pin.variant));
-  WLM_TRY(grow((void **)&s->pins, s->pin_count, &s->pin_capacity, sizeof *s->pins));
+  WLM_TRY(wlm_grow((void **)&s->pins, s->pin_count, &s->pin_capacity, sizeof *s->pins, "snapshot"));
   s->pins[s->pin_count++] = pin;
 done:
   return status;

@@ -1,0 +1,98 @@
+#include "db/content.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/memory.h"
+#include "db/store_state.h"
+
+wlm_status wlm_content_load(wlm_store *store, wlm_content *content) {
+  *content = (wlm_content){0};
+  wlm_status status = wlm_store_load(store, NULL, &content->records, &content->count);
+  if (status == WLM_OK) status = wlm_store_load_pins(store, NULL, &content->pins, &content->pin_count);
+  if (status != WLM_OK) wlm_content_release(content);
+  return status;
+}
+
+void wlm_content_release(wlm_content *content) {
+  wlm_measurements_free(content->records, content->count);
+  wlm_pins_free(content->pins, content->pin_count);
+  *content = (wlm_content){0};
+}
+
+/* ---- adding ---- */
+
+static const wlm_pin_record *find_pin(const wlm_pin_record *pins, int64_t count, const wlm_pin_record *like) {
+  for (int64_t i = 0; i < count; i++)
+    if (!wlm_pin_compare(&pins[i], like)) return &pins[i];
+  return NULL;
+}
+
+/* The pins that were there and those already added are asked first, so that of two the first one stays. */
+static wlm_status add_pins(wlm_store *store, const wlm_content *content, wlm_text *conflicts) {
+  wlm_pin_record *mine = NULL;
+  int64_t count = 0;
+  wlm_status status;
+  if (!content->pin_count) return WLM_OK;
+  WLM_TRY(wlm_store_load_pins(store, NULL, &mine, &count));
+  for (int64_t i = 0; i < content->pin_count; i++) {
+    const wlm_pin_record *pin = &content->pins[i], *other = find_pin(mine, count, pin);
+    if (!other) other = find_pin(content->pins, i, pin);
+    if (!other) WLM_TRY(wlm_store_pin(store, pin));
+    if (other && strcmp(other->variant, pin->variant) && conflicts)
+      wlm_text_printf(conflicts, "pin of %s, %s, n = %lld on %s: %s is kept, %s is not\n", pin->place, pin->problem,
+                      (long long)pin->n, pin->device_class, other->variant, pin->variant);
+  }
+  if (conflicts && conflicts->failed) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "list of conflicts");
+done:
+  wlm_pins_free(mine, count);
+  return status;
+}
+
+wlm_status wlm_store_add(wlm_store *store, const wlm_content *content, wlm_text *conflicts, int64_t *added) {
+  int64_t fresh = 0;
+  if (added) *added = 0;
+  wlm_status status = wlm_store_writable(store);
+  if (status == WLM_OK) status = wlm_sqlite_begin(store->db);
+  if (status != WLM_OK) return status;
+  for (int64_t i = 0; i < content->count && status == WLM_OK; i++)
+    status = wlm_store_put_one(store, &content->records[i], &fresh);
+  if (status == WLM_OK) status = add_pins(store, content, conflicts);
+  status = wlm_sqlite_end(store->db, status);
+  if (status == WLM_OK && added) *added = fresh;
+  return status;
+}
+
+/* ---- merging files ---- */
+
+static wlm_status load_file(const char *path, wlm_content *content) {
+  wlm_store *store;
+  wlm_status status = wlm_store_open(path, WLM_STORE_READ, &store);
+  if (status == WLM_OK) status = wlm_content_load(store, content);
+  wlm_store_close(store);
+  return status;
+}
+
+wlm_status wlm_store_merge_files(const char *const *sources, int64_t source_count, const char *path,
+                                 wlm_text *conflicts, int64_t *measurements) {
+  wlm_content *contents = NULL;
+  wlm_store *store = NULL;
+  wlm_store_counts counts;
+  struct stat info;
+  wlm_status status;
+  *measurements = 0;
+  if (!lstat(path, &info))
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s: exists already; name a new file to merge into", path);
+  WLM_TRY(wlm_alloc_array(source_count, sizeof *contents, "databases to merge", (void **)&contents));
+  memset(contents, 0, (size_t)source_count * sizeof *contents);
+  for (int64_t i = 0; i < source_count; i++) WLM_TRY(load_file(sources[i], &contents[i]));
+  WLM_TRY(wlm_store_open(path, WLM_STORE_WRITE, &store));
+  for (int64_t i = 0; i < source_count; i++) WLM_TRY(wlm_store_add(store, &contents[i], conflicts, NULL));
+  WLM_TRY(wlm_store_count(store, &counts));
+  *measurements = counts.measurements;
+done:
+  wlm_store_close(store);
+  for (int64_t i = 0; contents && i < source_count; i++) wlm_content_release(&contents[i]);
+  wlm_free(contents);
+  return status;
+}

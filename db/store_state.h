@@ -1,0 +1,25 @@
+/* What a store is made of, for the files of db/ alone. */
+#ifndef WLM_DB_STORE_STATE_H
+#define WLM_DB_STORE_STATE_H
+
+#include "db/database.h"
+#include "db/fields.h"
+#include "db/store.h"
+
+struct wlm_store {
+  sqlite3 *db;
+  sqlite3_stmt *insert[WLM_TABLE_COUNT]; /* NULL when opened for reading */
+  sqlite3_stmt *select;                  /* ?1 is a device class or NULL */
+};
+
+/* Columns of a selected row, behind all fields in the order of wlm_fields. */
+enum { WLM_COLUMN_ID = WLM_FIELD_COUNT, WLM_COLUMN_DEVICE, WLM_COLUMN_MATRIX, WLM_COLUMN_VARIANT, WLM_COLUMN_CLASS };
+/* The strings point into the statement's row. 0 where a value does not fit its field. */
+int wlm_store_read_row(sqlite3_stmt *row, wlm_measurement_record *record);
+/* One record within the caller's transaction. *added grows by 1 if it was not there before. */
+wlm_status wlm_store_put_one(wlm_store *store, const wlm_measurement_record *record, int64_t *added);
+/* WLM_ERR_INVALID_ARGUMENT for a store that was opened for reading. */
+wlm_status wlm_store_writable(const wlm_store *store);
+const char *wlm_store_path(const wlm_store *store);
+
+#endif
