@@ -1,8 +1,10 @@
 /* How a choice is made.
  *
- * On a matrix: the newest measurement of a variant tells which source is current and whether it works. If that one
- * failed, the variant is out. Otherwise its time is the median over all its measurements with that same source, so
- * that an old text's time is forgotten while repeated timings of the current one help each other.
+ * On a matrix: the newest measurement of a variant tells which source is current, and of those with that source the
+ * newest compiler counts, however old its measurements are (versions compare within one compiler only: the newest
+ * measurement's). The newest of these tells whether the variant works. If that one failed, the variant is out.
+ * Otherwise its time is the median over all with that same source and compiler, so that an old text's time is forgotten
+ * while repeated timings of the current one help each other. What counts for nothing is superseded and may be pruned.
  *
  * In a bucket: absolute times of different matrices don't compare, so each time is divided by the best on
  * its matrix and the candidate with the smallest geometric mean wins. What was not measured on a matrix counts as
@@ -26,6 +28,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "db/compiler.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 /* Returns from a comparison at the first difference. */
@@ -55,7 +58,9 @@ static int compare_records(const void *left, const void *right) {
   ORDER_BY(compare_texts(b->source_hash, a->source_hash));
   ORDER_BY(COMPARE(a->time_ps, b->time_ps));
   ORDER_BY(COMPARE(a->spread_ps, b->spread_ps));
-  return COMPARE(a->prepare_ps, b->prepare_ps);
+  ORDER_BY(COMPARE(a->prepare_ps, b->prepare_ps));
+  ORDER_BY(compare_texts(a->compiler, b->compiler));
+  return compare_texts(a->driver, b->driver);
 }
 
 static int compare_candidates(const void *left, const void *right) {
@@ -114,15 +119,37 @@ static double rank(wlm_choice *choice, wlm_choice_candidate *candidates, int64_t
 
 /* ---- matrices ---- */
 
+/* Of one variant's measurements on a matrix, newest first, the one that speaks for the current source and compiler. */
+static const wlm_measurement_record *head_of(const wlm_measurement_record **records, int64_t count) {
+  const wlm_measurement_record *newest = records[0], *head = newest;
+  for (int64_t i = 1; i < count; i++)
+    if (!compare_texts(records[i]->source_hash, newest->source_hash) &&
+        wlm_compiler_same(records[i]->compiler, newest->compiler) &&
+        wlm_compiler_compare(records[i]->compiler, head->compiler) > 0)
+      head = records[i];
+  return head;
+}
+
+/* Whether a measurement has a part in what is known of its variant. */
+static int counts(const wlm_measurement_record *record, const wlm_measurement_record *head) {
+  if (head->failed || record->failed) return record == head;
+  return !compare_texts(record->source_hash, head->source_hash) &&
+         wlm_compiler_same(record->compiler, head->compiler) && !wlm_compiler_compare(record->compiler, head->compiler);
+}
+
 /* One variant's measurements on a matrix, newest first. `times` has room for three numbers a record. */
 static wlm_choice_candidate candidate_of(const wlm_measurement_record **records, int64_t count, int64_t *times) {
-  const wlm_measurement_record *newest = records[0];
-  wlm_choice_candidate candidate = {
-      .variant = newest->variant, .source_hash = newest->source_hash, .count = count, .failed = 1};
-  if (newest->failed) return candidate;
+  const wlm_measurement_record *head = head_of(records, count);
+  wlm_choice_candidate candidate = {.variant = head->variant,
+                                    .source_hash = head->source_hash,
+                                    .compiler = head->compiler,
+                                    .driver = head->driver,
+                                    .count = count,
+                                    .failed = 1};
+  if (head->failed) return candidate;
   int64_t *spreads = times + count, *prepares = spreads + count, used = 0;
   for (int64_t i = 0; i < count; i++) {
-    if (records[i]->failed || compare_texts(records[i]->source_hash, newest->source_hash)) continue;
+    if (!counts(records[i], head)) continue;
     times[used] = records[i]->time_ps;
     spreads[used] = records[i]->spread_ps;
     prepares[used++] = records[i]->prepare_ps;
@@ -133,6 +160,15 @@ static wlm_choice_candidate candidate_of(const wlm_measurement_record **records,
   candidate.count = used;
   candidate.failed = 0;
   return candidate;
+}
+
+/* The first record behind `begin` that is of another matrix, problem, N or variant. */
+static int64_t end_of_variant(const wlm_measurement_record **records, int64_t begin, int64_t count) {
+  int64_t end = begin + 1;
+  while (end < count && !compare_matrices(records[begin], records[end]) &&
+         !compare_texts(records[begin]->variant, records[end]->variant))
+    end++;
+  return end;
 }
 
 /* Equal fingerprints may still come with statistics that were rounded differently; the smallest speak for all. */
@@ -155,9 +191,7 @@ static void choose_on_matrices(const wlm_measurement_record **records, int64_t c
     wlm_choice_candidate *first = next;
     for (end = begin; end < count && !compare_matrices(records[begin], records[end]);) {
       int64_t from = end;
-      while (end < count && !compare_matrices(records[begin], records[end]) &&
-             !compare_texts(records[from]->variant, records[end]->variant))
-        end++;
+      end = end_of_variant(records, from, count);
       *next++ = candidate_of(records + from, end - from, times);
     }
     *choice = (wlm_choice){.problem = records[begin]->problem,
@@ -270,4 +304,19 @@ void wlm_choices_release(wlm_choices *choices) {
   wlm_free(choices->matrix_candidates);
   wlm_free(choices->bucket_candidates);
   *choices = (wlm_choices){0};
+}
+
+wlm_status wlm_choices_superseded(const wlm_measurement_record *records, int64_t count, char *superseded) {
+  const wlm_measurement_record **sorted;
+  wlm_status status = wlm_alloc_array(count, sizeof *sorted, "sorting measurements", (void **)&sorted);
+  if (status != WLM_OK) return status;
+  for (int64_t i = 0; i < count; i++) sorted[i] = &records[i];
+  qsort(sorted, (size_t)count, sizeof *sorted, compare_records);
+  for (int64_t begin = 0, end; begin < count; begin = end) {
+    end = end_of_variant(sorted, begin, count);
+    const wlm_measurement_record *head = head_of(sorted + begin, end - begin);
+    for (int64_t i = begin; i < end; i++) superseded[sorted[i] - records] = !counts(sorted[i], head);
+  }
+  wlm_free(sorted);
+  return WLM_OK;
 }

@@ -13,12 +13,13 @@
 
 typedef struct wlm_choice_candidate {
   const char *variant;
-  const char *source_hash; /* of the newest measurement; NULL in a bucket */
-  double cost;             /* on a matrix picoseconds; in a bucket the geometric mean of time / best time */
-  double spread;           /* in the unit of cost */
-  double prepare;          /* what preparing costs, once, in the unit of cost; 0 = it needs none */
-  int64_t count;           /* on a matrix measurements behind the cost; in a bucket matrices it was measured on */
-  int failed;              /* its newest measurement failed, in a bucket on any matrix; cost and spread are 0 */
+  const char *source_hash; /* of the measurements that count; NULL in a bucket, like the next two */
+  const char *compiler, *driver;
+  double cost;    /* on a matrix picoseconds; in a bucket the geometric mean of time / best time */
+  double spread;  /* in the unit of cost */
+  double prepare; /* what preparing costs, once, in the unit of cost; 0 = it needs none */
+  int64_t count;  /* on a matrix measurements behind the cost; in a bucket matrices it was measured on */
+  int failed;     /* its newest measurement failed, in a bucket on any matrix; cost and spread are 0 */
 } wlm_choice_candidate;
 
 /* The candidates for one problem on one matrix, or in one bucket. First those that need no preparing: their winner,
@@ -43,8 +44,13 @@ typedef struct wlm_choices {
 } wlm_choices;
 
 /* `records` are of one device class and must outlive the choices, whose strings and stats point into them. Only
- * problem, n, stats, variant, source_hash, time_ps, spread_ps, prepare_ps, failed and made_at are looked at. */
+ * problem, n, stats, variant, source_hash, compiler, time_ps, spread_ps, prepare_ps, failed and made_at are looked at.
+ */
 wlm_status wlm_choices_make(const wlm_measurement_record *records, int64_t count, wlm_choices *choices);
 void wlm_choices_release(wlm_choices *choices);
+
+/* superseded[i] = 1 where the i-th record, all of one device class, has no part in any choice: its variant was measured
+ * on the same matrix with a newer source or compiler. */
+wlm_status wlm_choices_superseded(const wlm_measurement_record *records, int64_t count, char *superseded);
 
 #endif

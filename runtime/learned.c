@@ -8,6 +8,8 @@
 #include "common/log.h"
 #include "db/choice.h"
 #include "db/interchange.h"
+#include "db/nearest.h"
+#include "db/pin.h"
 #include "runtime/context_state.h"
 
 void wlm_context_device_record(const wlm_context *context, wlm_device_record *record) {
@@ -28,52 +30,112 @@ void wlm_system_database_path(wlm_text *path) {
   if (!path->failed && access(path->data + start, R_OK)) path->data[path->size = start] = 0;
 }
 
-static wlm_status add_case(wlm_snapshot *snapshot, const wlm_choice *choice) {
+/* One database and one device class on their way into a snapshot. */
+typedef struct learning {
+  const wlm_device_info *info;
+  wlm_snapshot *snapshot;
+  const char *device_class;
+  int borrowed; /* the class is not this device's own */
+} learning;
+
+/* The first clock of validity: measurements outlive the compiler and the driver that they were made with, but that is
+ * told. (The second is the kernel cache's, whose keys hold the compiler.) */
+static wlm_status mark_stale(const learning *l, const wlm_choice_candidate *candidate) {
+  const wlm_device_info *info = l->info;
+  const char *compiler = candidate->compiler ? candidate->compiler : "";
+  const char *driver = candidate->driver ? candidate->driver : "";
+  if (l->borrowed || ((!*info->compiler || !strcmp(compiler, info->compiler)) && !strcmp(driver, info->driver)))
+    return WLM_OK;
+  wlm_text stale = {0};
+  wlm_text_printf(&stale, "%s%s%s", compiler, *driver ? ", driver " : "", driver);
+  wlm_status status =
+      stale.failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "snapshot") : wlm_snapshot_mark_stale(l->snapshot, stale.data);
+  wlm_text_release(&stale);
+  return status;
+}
+
+static wlm_status add_case(const learning *l, const wlm_choice *choice) {
   wlm_case c = {.exact = choice->stats != NULL, .bucket = choice->bucket, .problem = choice->problem, .n = choice->n};
   if (choice->stats) memcpy(c.fingerprint, choice->stats->fingerprint, sizeof c.fingerprint);
   c.matrices = choice->matrices;
+  if (l->borrowed) c.borrowed = l->device_class;
   const double unit = choice->stats ? 1e-12 : 1; /* picoseconds to seconds; relative times have none */
-  wlm_status status = wlm_snapshot_add_case(snapshot, &c);
+  wlm_status status = wlm_snapshot_add_case(l->snapshot, &c);
   for (int64_t i = 0; i < choice->count && status == WLM_OK; i++) {
     const wlm_choice_candidate *candidate = &choice->candidates[i];
-    status = wlm_snapshot_add_ranked(snapshot, candidate->variant, candidate->cost * unit, candidate->prepare * unit);
+    status =
+        wlm_snapshot_add_ranked(l->snapshot, candidate->variant, candidate->cost * unit, candidate->prepare * unit);
+    if (status == WLM_OK && choice->stats) status = mark_stale(l, candidate);
   }
   return status;
 }
 
-static wlm_status add_store(const char *path, const char *device_class, wlm_snapshot *snapshot) {
-  wlm_store *store = NULL;
+static wlm_status add_choices(const learning *l, wlm_store *store) {
   wlm_measurement_record *records = NULL;
   wlm_choices choices = {0};
   int64_t count = 0;
   wlm_status status;
-  WLM_TRY(wlm_store_open(path, WLM_STORE_READ, &store));
-  WLM_TRY(wlm_store_load(store, device_class, &records, &count));
+  WLM_TRY(wlm_store_load(store, l->device_class, &records, &count));
   WLM_TRY(wlm_choices_make(records, count, &choices));
   for (int64_t i = 0; i < choices.matrix_count; i++)
-    if (choices.matrices[i].count) WLM_TRY(add_case(snapshot, &choices.matrices[i]));
+    if (choices.matrices[i].count) WLM_TRY(add_case(l, &choices.matrices[i]));
   for (int64_t i = 0; i < choices.bucket_count; i++)
-    if (choices.buckets[i].count) WLM_TRY(add_case(snapshot, &choices.buckets[i]));
+    if (choices.buckets[i].count) WLM_TRY(add_case(l, &choices.buckets[i]));
 done:
   wlm_choices_release(&choices);
   wlm_measurements_free(records, count);
+  return status;
+}
+
+static wlm_status add_pins(const learning *l, wlm_store *store) {
+  wlm_pin_record *pins = NULL;
+  int64_t count = 0;
+  wlm_status status = wlm_store_load_pins(store, l->device_class, &pins, &count);
+  for (int64_t i = 0; i < count && status == WLM_OK; i++) {
+    wlm_pin pin = {.problem = pins[i].problem, .n = pins[i].n, .variant = pins[i].variant};
+    wlm_hash fingerprint;
+    pin.exact = wlm_hash_from_hex(pins[i].place, &fingerprint);
+    if (pin.exact) memcpy(pin.fingerprint, (uint64_t[]){fingerprint.high, fingerprint.low}, sizeof pin.fingerprint);
+    if (pin.exact || wlm_bucket_parse(pins[i].place, &pin.bucket)) status = wlm_snapshot_add_pin(l->snapshot, &pin);
+  }
+  wlm_pins_free(pins, count);
+  return status;
+}
+
+/* Pins are for the class they were made on and are never borrowed. */
+static wlm_status add_store(const char *path, const wlm_device_record *device, learning *l) {
+  wlm_store *store = NULL;
+  wlm_text device_class = {0};
+  wlm_status status;
+  WLM_TRY(wlm_store_open(path, WLM_STORE_READ, &store));
+  if (l->borrowed)
+    WLM_TRY(wlm_store_nearest_class(store, device, &device_class));
+  else
+    wlm_device_class(device, &device_class);
+  if (device_class.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
+  if (!*device_class.data) goto done;
+  l->device_class = device_class.data;
+  if (!l->borrowed) WLM_TRY(add_pins(l, store));
+  status = add_choices(l, store);
+done:
+  wlm_text_release(&device_class);
   wlm_store_close(store);
   return status;
 }
 
+/* The first match wins: what this device measured itself, the user's before the shipped, then what the nearest class
+ * of devices did. */
 void wlm_context_load_learned(const wlm_context *context, wlm_snapshot *snapshot) {
-  const char *const paths[] = {context->database, context->system_database}; /* the first match wins: the user's */
+  const char *const paths[] = {context->database, context->system_database};
   wlm_device_record device;
-  wlm_text device_class = {0};
   wlm_context_device_record(context, &device);
-  wlm_device_class(&device, &device_class);
-  for (int i = 0; i < 2 && !device_class.failed; i++) {
-    if (!*paths[i]) continue;
-    wlm_status status = add_store(paths[i], device_class.data, snapshot);
-    if (status != WLM_OK && status != WLM_ERR_NOT_FOUND)
+  for (int i = 0; i < 4; i++) {
+    learning l = {.info = &context->device->info, .snapshot = snapshot, .borrowed = i / 2};
+    if (!*paths[i % 2]) continue;
+    wlm_status status = add_store(paths[i % 2], &device, &l);
+    if (status != WLM_OK && status != WLM_ERR_NOT_FOUND && !l.borrowed) /* once a database */
       wlm_log(WLM_LOG_WARNING, "going on without what was learned: %s", wlm_error_detail());
   }
-  wlm_text_release(&device_class);
 }
 
 /* ---- export and import of the user database ------------------------------------------------------ */

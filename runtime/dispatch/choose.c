@@ -136,6 +136,8 @@ static void decide(const question *q, const wlm_case *c, wlm_step step, double d
   choice->tuned_n = c->n;
   choice->bucket = c->bucket;
   choice->matrices = c->matrices;
+  copy_name(choice->borrowed, sizeof choice->borrowed, c->borrowed ? c->borrowed : "");
+  copy_name(choice->stale, sizeof choice->stale, chosen->stale ? chosen->stale : "");
   copy_name(choice->variant, sizeof choice->variant, chosen->variant);
   ranking r = ranking_of(q->snapshot, c, q->calls);
   const wlm_ranked *plain = best_plain(q, &r), *best = NULL, *candidate;

@@ -16,7 +16,7 @@ typedef enum wlm_step {
 
 const char *wlm_step_name(wlm_step step);
 
-enum { WLM_RUNNERS_UP = 8 };
+enum { WLM_RUNNERS_UP = 8, WLM_DEVICE_CLASS = 256, WLM_STALE = 192 };
 
 /* A candidate as explain tells of it. Seconds are 0 where the case is a bucket. */
 typedef struct wlm_runner_up {
@@ -42,6 +42,7 @@ typedef struct wlm_decision {
   wlm_runner_up runners[WLM_RUNNERS_UP];
   wlm_runner_up other; /* the best that needs no preparing where the choice does; otherwise the one whose preparing pays
                         * soonest; its name is empty where there is none */
+  char borrowed[WLM_DEVICE_CLASS], stale[WLM_STALE]; /* as in wlm_case and wlm_ranked; "" = neither */
   /* A pin that fits: its variant, or "", whether it is for this very matrix, and what would be chosen without it ("" =
    * nothing). Where the step is another one, the pinned variant is no candidate for this problem. All other fields tell
    * of the choice without the pin. */

@@ -59,6 +59,9 @@ static void as_text(wlm_text *text, const wlm_plan *plan) {
   if (*c->pin && c->step != WLM_STEP_PIN)
     wlm_text_printf(text, "\npin       %s is pinned for %s but is no candidate for this problem and these calls",
                     c->pin, c->pin_exact ? "this very matrix" : "its bucket");
+  if (*c->borrowed)
+    wlm_text_printf(text, "\nborrowed  measured on %s, the nearest class of devices; times are that one's", c->borrowed);
+  if (*c->stale) wlm_text_printf(text, "\nstale     measured with %s; tune again to measure with today's", c->stale);
   wlm_text_printf(text, "\ndistance  %.2f\n", c->distance);
   wlm_text_printf(text, "splits    a row: %s; %s\n", plan->split,
                   plan->deterministic ? "same bits every time" : "not deterministic");
@@ -83,6 +86,12 @@ static void put_number(wlm_text *text, const char *key, double value) {
     wlm_text_printf(text, "%.6f", value);
   else
     wlm_text_puts(text, "null");
+}
+
+/* null where it is empty */
+static void put_text(wlm_text *text, const char *key, const char *value) {
+  wlm_text_printf(text, ",\"%s\":", key);
+  wlm_text_json_string(text, *value ? value : NULL);
 }
 
 static void put_runner(wlm_text *text, const wlm_runner_up *r) {
@@ -114,11 +123,9 @@ static void as_json(wlm_text *text, const wlm_plan *plan) {
   wlm_text_json_string(text, c->variant);
   wlm_text_printf(text, ",\"step\":\"%s\",\"why\":", wlm_step_name(c->step));
   wlm_text_json_string(text, why.data);
-  wlm_text_puts(text, ",\"pin\":");
-  if (*c->pin)
-    wlm_text_json_string(text, c->pin);
-  else
-    wlm_text_puts(text, "null");
+  put_text(text, "pin", c->pin);
+  put_text(text, "borrowed", c->borrowed);
+  put_text(text, "stale", c->stale);
   wlm_text_printf(text,
                   ",\"distance\":%.6f,\"split\":\"%s\",\"deterministic\":%s,\"expected_calls\":%lld,\"prepared_bytes\":"
                   "%zu,\"is_prepared\":%s,\"refused\":%d,"

@@ -27,6 +27,7 @@ wlm_status wlm_snapshot_add_case(wlm_snapshot *s, const wlm_case *new_case) {
   c.first = s->ranked_count;
   c.count = 0;
   WLM_TRY(keep(s, new_case->problem, &c.problem));
+  if (new_case->borrowed) WLM_TRY(keep(s, new_case->borrowed, &c.borrowed));
   WLM_TRY(wlm_grow((void **)&s->cases, s->case_count, &s->case_capacity, sizeof *s->cases, "snapshot"));
   s->cases[s->case_count++] = c;
 done:
@@ -35,13 +36,17 @@ done:
 
 wlm_status wlm_snapshot_add_ranked(wlm_snapshot *s, const char *variant, double cost, double prepare) {
   wlm_status status;
-  wlm_ranked r = {NULL, cost, prepare};
+  wlm_ranked r = {.cost = cost, .prepare = prepare};
   WLM_TRY(keep(s, variant, &r.variant));
   WLM_TRY(wlm_grow((void **)&s->ranked, s->ranked_count, &s->ranked_capacity, sizeof *s->ranked, "snapshot"));
   s->ranked[s->ranked_count++] = r;
   s->cases[s->case_count - 1].count++;
 done:
   return status;
+}
+
+wlm_status wlm_snapshot_mark_stale(wlm_snapshot *s, const char *stale) {
+  return keep(s, stale, &s->ranked[s->ranked_count - 1].stale);
 }
 
 wlm_status wlm_snapshot_add_pin(wlm_snapshot *s, const wlm_pin *new_pin) {

@@ -10,7 +10,9 @@
 typedef struct wlm_ranked {
   const char *variant;
   double cost; /* of one call: seconds where exact; in a bucket, whose matrices differ, over the best on each matrix */
-  double prepare; /* of preparing once, in the same unit; 0 = it needs none */
+  double prepare;    /* of preparing once, in the same unit; 0 = it needs none */
+  const char *stale; /* "nvrtc 12.9, driver 570.1" where it was measured with other ones than the device has now; NULL
+                      * where they are the same, or in a bucket */
 } wlm_ranked;
 
 /* One matrix (exact) or one bucket of matrices, for one problem and N. */
@@ -20,6 +22,7 @@ typedef struct wlm_case {
   wlm_bucket bucket;
   const char *problem; /* wlm_spec_key */
   int64_t n;
+  const char *borrowed; /* the device class that it was measured on; NULL = this device's own */
   int64_t matrices;     /* that it was derived from; 1 where exact */
   int64_t first, count; /* in ranked */
 } wlm_case;
@@ -48,6 +51,8 @@ typedef struct wlm_snapshot {
  * follow each other. `first` and `count` of the given case are ignored. */
 wlm_status wlm_snapshot_add_case(wlm_snapshot *snapshot, const wlm_case *new_case);
 wlm_status wlm_snapshot_add_ranked(wlm_snapshot *snapshot, const char *variant, double cost, double prepare);
+/* Of the candidate that was added last. */
+wlm_status wlm_snapshot_mark_stale(wlm_snapshot *snapshot, const char *stale);
 wlm_status wlm_snapshot_add_pin(wlm_snapshot *snapshot, const wlm_pin *new_pin); /* its strings are copied */
 void wlm_snapshot_release(wlm_snapshot *snapshot);
 

@@ -76,6 +76,32 @@ static void the_newest_source_counts_by_its_median(void **state) {
   wlm_choices_release(&choices);
 }
 
+static void the_newer_compiler_counts(void **state) {
+  (void)state;
+  wlm_measurement_record records[] = {
+      timed(0, "a", 100, 0, 9), timed(0, "a", 200, 0, 1), timed(0, "a", 240, 0, 2),
+      timed(0, "a", 50, 0, 3),  timed(0, "b", 10, 0, 5),  timed(0, "b", 0, 0, 4),
+      timed(0, "c", 0, 0, 1),   timed(0, "c", 30, 0, 2),  timed(0, "c", 40, 0, 3),
+  };
+  char superseded[sizeof records / sizeof *records];
+  static const char *const compilers[] = {"nvrtc 12.9", "nvrtc 12.10 -G", "nvrtc 12.10", "clang 19.0", "nvrtc 12.9",
+                                          "nvrtc 13.0", "nvrtc 13.0",     "nvrtc 12.0",  "nvrtc 13.0"};
+  static const char expected[] = {1, 0, 0, 1, 1, 0, 1, 1, 0};
+  for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++) records[i].compiler = (char *)compilers[i];
+  wlm_choices choices = CHOOSE(records);
+  const wlm_choice *choice = &choices.matrices[0];
+  assert_int_equal(choice->count, 2);
+  assert_string_equal(choice->candidates[0].variant, "c");
+  assert_true(choice->candidates[0].cost == 40);
+  assert_string_equal(choice->candidates[1].variant, "a");
+  assert_true(choice->candidates[1].cost == 220);
+  assert_string_equal(choice->candidates[1].compiler, "nvrtc 12.10");
+  assert_true(choice->candidates[2].failed); /* b: with 13.0, though 12.9 was measured later */
+  assert_status(WLM_OK, wlm_choices_superseded(records, 9, superseded));
+  assert_memory_equal(superseded, expected, sizeof expected);
+  wlm_choices_release(&choices);
+}
+
 static void failures_never_win(void **state) {
   (void)state;
   const wlm_measurement_record broke_later[] = {timed(0, "a", 10, 0, 1), timed(0, "a", 0, 0, 2),
@@ -259,6 +285,7 @@ int main(void) {
       cmocka_unit_test(nothing_gives_no_choices),
       cmocka_unit_test(the_fastest_wins_and_the_others_follow),
       cmocka_unit_test(the_newest_source_counts_by_its_median),
+      cmocka_unit_test(the_newer_compiler_counts),
       cmocka_unit_test(failures_never_win),
       cmocka_unit_test(ties_within_the_spread_go_to_the_smallest_name),
       cmocka_unit_test(a_bucket_goes_by_the_geometric_mean),
