@@ -30,7 +30,9 @@
   X(cuModuleLoadDataEx, 2010)        \
   X(cuModuleUnload, 2000)            \
   X(cuModuleGetFunction, 2000)       \
+  X(cuFuncGetAttribute, 2020)        \
   X(cuFuncSetAttribute, 9000)        \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050) \
   X(cuLaunchKernelEx, 11060)         \
   X(cuMemAlloc, 3020)                \
   X(cuMemFree, 3020)                 \

@@ -21,13 +21,31 @@ static wlm_status load_module(const char *variant, const void *image, CUmodule *
   return wlm_fail_in(status, "%s cannot be loaded", variant);
 }
 
-static wlm_status find_kernel(CUmodule module, const wlm_pass *pass, void **kernel) {
+/* Left to itself, the driver sets more shared memory aside than blocks can use, and L1 is what remains. */
+static wlm_status leave_room_for_l1(wlm_device *device, CUfunction function, const wlm_pass *pass) {
+  int fixed, blocks, most;
+  const int reserved = 1024; /* of each block, by the driver */
+  wlm_status status;
+  WLM_TRY(WLM_CUDA(cuDeviceGetAttribute, &most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+                   ((const wlm_cuda_device *)device)->handle));
+  WLM_TRY(WLM_CUDA(cuFuncGetAttribute, &fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
+  WLM_TRY(WLM_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, function, pass->threads,
+                   (size_t)pass->shared_bytes));
+  const int64_t percent = (100 * blocks * (fixed + pass->shared_bytes + reserved) + most - 1) / most;
+  status = WLM_CUDA(cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                    percent < 100 ? (int)percent : 100);
+done:
+  return status;
+}
+
+static wlm_status find_kernel(wlm_device *device, CUmodule module, const wlm_pass *pass, int main_pass, void **kernel) {
   CUfunction function;
   wlm_status status;
   WLM_TRY(WLM_CUDA(cuModuleGetFunction, &function, module, pass->kernel));
   if (pass->shared_bytes) /* more than 48 KB are there for those who ask */
     WLM_TRY(WLM_CUDA(cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                      (int)pass->shared_bytes));
+  if (main_pass) WLM_TRY(leave_room_for_l1(device, function, pass));
   if (wlm_cuda.cuFuncLoad) WLM_TRY(WLM_CUDA(cuFuncLoad, function));
   *kernel = function;
 done:
@@ -44,7 +62,8 @@ wlm_status wlm_cuda_load(wlm_device *device, const wlm_program *program, const v
   if (status != WLM_OK) return status;
   WLM_TRY(load_module(program->variant, image, &loaded));
   for (int i = 0; i < program->pass_count; i++) {
-    status = find_kernel(loaded, &program->passes[i], &kernels[i]);
+    const wlm_pass *pass = &program->passes[i];
+    status = find_kernel(device, loaded, pass, pass == wlm_program_first_execute(program), &kernels[i]);
     if (status != WLM_OK) {
       wlm_fail_in(status, "%s: kernel '%s'", program->variant, program->passes[i].kernel);
       wlm_cuda.cuModuleUnload(loaded);

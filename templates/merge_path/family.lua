@@ -27,7 +27,7 @@ return {
     return true
   end,
   passes = function(p, problem)
-    local tile_bytes = 4 * p.items + 4 * threads * p.vector + 1100
+    local tile_bytes = 2 * p.items + 4 * threads * p.vector + 1100
     local list = {}
     if p.prepared == 1 then
       list[1] = {

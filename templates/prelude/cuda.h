@@ -56,6 +56,23 @@ WLM_FN const void *wlm_step(const void *base, unsigned int index, unsigned int b
 #endif
 }
 
+/* Loads of what is read once and must not drive out of L2 what is read again, and of the latter. */
+#ifdef __CUDA_ARCH__
+WLM_FN unsigned int wlm_read4_once(const void *from) {
+  unsigned int word;
+  asm("{ .reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"
+      " ld.global.nc.L2::cache_hint.u32 %0, [%1], policy; }"
+      : "=r"(word) : "l"(from));
+  return word;
+}
+WLM_FN uint4 wlm_read16_kept(const void *from) {
+  uint4 words;
+  asm("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+      " ld.global.nc.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], policy; }"
+      : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w) : "l"(from));
+  return words;
+}
+#endif
 /* Stores of whole vectors, which the compiler would take apart, marked as used once so that B stays in L2 longer. */
 #ifdef __CUDA_ARCH__
 WLM_FN void wlm_write4(void *to, const unsigned int *word) {

@@ -25,7 +25,11 @@ WLM_FN struct wlm_piece wlm_load_piece(const wlm_b_t *b, int aligned) {
   if (aligned) {
 #ifdef __CUDA_ARCH__
     union { @{word} whole; struct wlm_piece piece; } read;
+% if bytes == 16 and problem.sample ~= "none" then
+    read.whole = wlm_read16_kept(b);
+% else
     read.whole = __ldg((const @{word} *)b);
+% end
     return read.piece;
 #else
     return *(const struct wlm_piece *)b;

@@ -6,12 +6,14 @@
  * are on their way. Shared memory is kept small because it is taken from L1, where popular rows of B are found again. A row that lies inside a share is stored at
  * once; what a group leaves open is combined through shared memory in the order of the non-zeros, so that every row has
  * one writer and the same bits every time.
- * Parameter: rows, the most that a tile has. */
+ * Parameters: rows and nonzeros, the most that a tile has of either. */
 % include "prelude/piece.h"
+
+typedef @{nonzeros < 65535 and "unsigned short" or "int"} wlm_end_t;
 
 struct __align__(16) wlm_tile {
   struct wlm_sums head[@{groups}][@{lanes}]; /* of rows that began before a share */
-  int row_end[@{rows + 1}]; /* relative to the tile's first non-zero; count + 1 = after the tile */
+  wlm_end_t row_end[@{rows + 1}];             /* relative to the tile's first non-zero; count + 1 = after the tile */
   int begun_before;         /* the first row began before the tile */
 };
 
@@ -33,7 +35,7 @@ struct wlm_tail {
 WLM_FN void wlm_stage_rows(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part, long long first_row) {
   for (int k = threadIdx.x; k < part->with_open; k += @{passes[#passes].tile_threads}) {
     const long long end = wlm_begin(args, first_row + k + 1) - part->first;
-    tile->row_end[k] = end <= part->count ? (int)end : part->count + 1;
+    tile->row_end[k] = (wlm_end_t)(end <= part->count ? end : part->count + 1);
   }
   if (threadIdx.x == 0) tile->begun_before = part->with_open && wlm_begin(args, first_row) < part->first;
 }

@@ -6,7 +6,7 @@ return {
   samples = "only",
   parameters = {
     { "threads", { 32, 64, 128 } }, -- of a row
-    { "rows", { 4, 8, 16 } },       -- of a block
+    { "rows", { 2, 4, 8, 16 } },    -- of a block
     { "vector", { 1, 4 } },         -- columns a thread loads at once
     { "batch", { 4, 8 } },          -- edges whose loads are in flight together
   },

@@ -77,10 +77,11 @@ static CUresult fake_cuDeviceGetName(char *name, int size, CUdevice device) {
 }
 static CUresult fake_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
   (void)device;
-  *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR            ? 9
-           : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR          ? 0
-           : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 227 << 10
-                                                                                : 1024;
+  *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR               ? 9
+           : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR             ? 0
+           : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN    ? 227 << 10
+           : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR ? 228 << 10
+                                                                                   : 1024;
   return CUDA_SUCCESS;
 }
 static CUresult fake_cuDeviceTotalMem(size_t *size, CUdevice device) {
@@ -127,9 +128,24 @@ static CUresult fake_cuModuleGetFunction(CUfunction *function, CUmodule module, 
   *function = (CUfunction)module;
   return strcmp(name, FAKE_CUDA_KERNEL) ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
+static CUresult fake_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function) {
+  (void)function;
+  IN_CONTEXT();
+  return *value = 3 << 10, attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+static CUresult fake_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads,
+                                                                 size_t shared) {
+  (void)function;
+  (void)threads;
+  (void)shared;
+  IN_CONTEXT();
+  return *blocks = 8, CUDA_SUCCESS;
+}
 static CUresult fake_cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
   (void)function;
   IN_CONTEXT();
+  if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+    return fake.carveout = value, value >= 0 && value <= 100 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value > 227 << 10)
     return CUDA_ERROR_INVALID_VALUE;
   return fake.shared_limit = value, CUDA_SUCCESS;

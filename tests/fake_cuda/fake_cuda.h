@@ -18,6 +18,7 @@ typedef struct fake_cuda {
   int launches;                                                /* kernels run, replayed ones too */
   int functions_loaded;
   int shared_limit; /* last dynamic shared memory asked for */
+  int carveout;     /* last share of L1 asked for as shared memory, in percent */
   unsigned int grid[3], threads, shared_bytes;
   struct wlm_args args; /* of the last launch */
   void *stream;

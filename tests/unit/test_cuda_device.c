@@ -134,6 +134,8 @@ static void loads_and_launches(void) {
   wlm_module *module;
   CHECK(device->ops->load(device, &program, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
   CHECK(fake->shared_limit == 100 << 10 && fake->functions_loaded == 2);
+  CHECK(fake->carveout ==
+        15); /* of 228 KB: 8 blocks with 3 KB and the 1 KB that the driver keeps; of the first pass only */
   wlm_launch launch = {.kernel = kernels[1], .grid = {7, 8, 9}, .threads = 128, .shared_bytes = 99 << 10};
   struct wlm_args args = {.rows = 11, .beta = 2.5, .sample_width = 13};
   CHECK(device->ops->launch(device, &launch, &args, NULL) == WLM_OK);
