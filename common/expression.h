@@ -17,7 +17,7 @@ typedef enum wlm_operand {
   WLM_OPERANDS
 } wlm_operand;
 
-typedef enum wlm_operation {
+typedef enum wlm_arithmetic {
   WLM_NEGATE,
   WLM_NOT,
   WLM_MULTIPLY,
@@ -33,7 +33,7 @@ typedef enum wlm_operation {
   WLM_AND,
   WLM_OR,
   WLM_CHOOSE /* ?: */
-} wlm_operation;
+} wlm_arithmetic;
 
 enum { WLM_TERNARY = 1, WLM_UNARY = 8 };
 typedef struct wlm_operation_info {
@@ -42,7 +42,7 @@ typedef struct wlm_operation_info {
   int arity;
   int is_truth, of_truths; /* its result; its operands, of ?: the first */
 } wlm_operation_info;
-extern const wlm_operation_info wlm_operations[]; /* by wlm_operation */
+extern const wlm_operation_info wlm_operations[]; /* by wlm_arithmetic */
 extern const char *const wlm_operand_names[WLM_OPERANDS];
 
 /* The functions of C's <math.h> that every device has, and ours. Written with or without the f of the float form: the
@@ -64,7 +64,7 @@ enum { WLM_NUMBER_DIGITS = 24, WLM_EXPRESSION_TEXT = 2048, WLM_EXPRESSION_DEPTH 
 
 typedef struct wlm_node {
   wlm_node_kind kind;
-  int which; /* wlm_operand, wlm_operation or an index of wlm_functions */
+  int which; /* wlm_operand, wlm_arithmetic or an index of wlm_functions */
   int arity;
   int size; /* nodes of the subtree that ends here */
   double value;

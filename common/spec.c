@@ -13,6 +13,8 @@ static const char *const index_names[] = {"i32", "i64", NULL};
 static const char *const sample_names[] = {"none", "bucket", "fastrand", "fastrand_coprime", NULL};
 static const char *const norm_names[] = {"none", "kept", "unbiased", NULL};
 
+static const char *const operation_names[] = {"spmm", "sddmm", NULL};
+
 static int count_of(const char *const *names) {
   int count = 0;
   while (names[count]) count++;
@@ -36,9 +38,11 @@ const char *wlm_type_name(wlm_type type) { return name_of(type_names, (int)type)
 const char *wlm_index_name(wlm_index index) { return name_of(index_names, (int)index); }
 const char *wlm_sample_name(wlm_sample sample) { return name_of(sample_names, (int)sample); }
 const char *wlm_sample_norm_name(wlm_sample_norm norm) { return name_of(norm_names, (int)norm); }
+const char *wlm_operation_name(wlm_operation operation) { return name_of(operation_names, (int)operation); }
 int wlm_message_from_name(const char *name) { return value_of(message_names, name); }
 int wlm_reduce_from_name(const char *name) { return value_of(reduce_names, name); }
 int wlm_type_from_name(const char *name) { return value_of(type_names, name); }
+int wlm_operation_from_name(const char *name) { return value_of(operation_names, name); }
 int wlm_sample_from_name(const char *name) { return value_of(sample_names, name); }
 int wlm_sample_norm_from_name(const char *name) { return value_of(norm_names, name); }
 
@@ -47,7 +51,8 @@ size_t wlm_index_size(wlm_index index) { return index == WLM_I64 ? 8 : 4; }
 
 static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
   if (!wlm_message_name(p->message) || !wlm_reduce_name(p->reduce) || !wlm_empty_name(p->empty) ||
-      !wlm_type_name(p->dense_type) || !wlm_sample_name(p->sample) || !wlm_sample_norm_name(p->sample_norm))
+      !wlm_type_name(p->dense_type) || !wlm_sample_name(p->sample) || !wlm_sample_norm_name(p->sample_norm) ||
+      !wlm_operation_name(p->operation))
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: an enum field has a value that is not in its enum");
   if (!wlm_index_name(csr->rowptr_type) || !wlm_index_name(csr->colind_type) || !wlm_type_name(csr->value_type))
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: a type field has a value that is not in its enum");
@@ -71,6 +76,8 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
                     p->custom ? "wlm_problem.custom is given, but reduce is not WLM_CUSTOM"
                               : "wlm_problem.reduce is WLM_CUSTOM, but custom is NULL; give 'init=0;reduce=acc+x'");
+  if (p->operation == WLM_SDDMM && p->n == 0)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is 0, and an sddmm sums over n columns");
   if (!isfinite(p->alpha) || !isfinite(p->beta))
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.alpha and beta must be finite");
   return WLM_OK;
@@ -81,7 +88,13 @@ static const char *unsupported_field(const wlm_problem *p, const wlm_csr *csr) {
   if (p->dense_type != WLM_F32) return "wlm_problem: dense_type other than f32";
   if (csr->value_type != WLM_F32) return "wlm_csr: value_type other than f32";
   if (csr->colind_type != WLM_I32) return "wlm_csr: colind_type other than i32";
-  if (p->transpose) return "wlm_problem: transpose";
+  if (p->transpose && p->sample != WLM_SAMPLE_NONE) return "wlm_problem: transpose of a sampled matrix";
+  if (p->operation == WLM_SDDMM) {
+    if (p->reduce != WLM_SUM && p->reduce != WLM_MEAN) return "wlm_problem: sddmm with a reduce other than sum and mean";
+    if (p->transpose) return "wlm_problem: sddmm with transpose";
+    if (p->sample != WLM_SAMPLE_NONE) return "wlm_problem: sddmm of a sampled matrix";
+    if (p->bias || p->activation) return "wlm_problem: sddmm with an epilogue";
+  }
   if (p->heads != 1) return "wlm_problem: heads other than 1";
   if (p->batch != 1) return "wlm_problem: batch other than 1";
   if (p->want_arg) return "wlm_problem: want_arg";
@@ -142,6 +155,8 @@ wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spe
   }
   if (status == WLM_OK && problem->activation) status = check_activation(problem->activation);
   if (status != WLM_OK) return status;
+  if (problem->operation == WLM_SDDMM) spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row has no edge */
+  spec->problem.transpose = problem->transpose != 0;
   if (!spec->problem.ldb) spec->problem.ldb = problem->n;
   if (!spec->problem.ldc) spec->problem.ldc = problem->n;
   return check_strides(&spec->problem);
@@ -160,5 +175,8 @@ void wlm_spec_key(const wlm_spec *spec, char key[WLM_SPEC_KEY]) {
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ":%lld:%s", (long long)p->sample_width,
                      wlm_sample_norm_name(p->sample_norm));
   if (p->empty != WLM_EMPTY_ZERO)
-    snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",empty=%s", wlm_empty_name(p->empty));
+    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",empty=%s", wlm_empty_name(p->empty));
+  if (p->operation != WLM_SPMM)
+    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",operation=%s", wlm_operation_name(p->operation));
+  if (p->transpose) snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",transpose=1");
 }

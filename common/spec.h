@@ -36,10 +36,12 @@ const char *wlm_type_name(wlm_type type);          /* "f32" */
 const char *wlm_index_name(wlm_index index);       /* "i32" */
 const char *wlm_sample_name(wlm_sample sample);    /* "fastrand_coprime" */
 const char *wlm_sample_norm_name(wlm_sample_norm norm);
+const char *wlm_operation_name(wlm_operation operation); /* "sddmm" */
 /* The reverse; -1 for an unknown name. */
 int wlm_message_from_name(const char *name);
 int wlm_reduce_from_name(const char *name);
 int wlm_type_from_name(const char *name);
+int wlm_operation_from_name(const char *name);
 int wlm_sample_from_name(const char *name);
 int wlm_sample_norm_from_name(const char *name);
 

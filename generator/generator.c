@@ -62,6 +62,8 @@ static void push_problem(lua_State *lua, const wlm_spec *spec, const wlm_custom_
   set_boolean(lua, "deterministic", p->deterministic);
   set_integer(lua, "dense_bytes", (int64_t)wlm_type_size(p->dense_type));
   set_boolean(lua, "bias", p->bias != NULL);
+  set_string(lua, "operation", wlm_operation_name(p->operation));
+  set_boolean(lua, "transpose", p->transpose);
   wlm_custom_source_push(lua, custom);
 }
 

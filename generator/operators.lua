@@ -11,6 +11,7 @@
 --   wlm_result(args, column, result) the rest of the epilogue: activation(result + bias[column])
 --   wlm_store(args, c, column, result)  both, into *c, once for each element, after the last partial
 --   wlm_load_a(args, p), wlm_load_b(pointer), wlm_begin(args, row), wlm_column(args, p)
+--   wlm_edge(acc, a)         of an SDDMM, once an edge; its wlm_message(a, b) is what dC is multiplied by
 --   WLM_USES_A, WLM_USES_B   0 where the message ignores that operand (then it is never read)
 --   wlm_kept(degree), wlm_sample_begin(args, row, degree), wlm_sample(k, degree, state), wlm_normalise(acc, kept, degree)
 --                            which edges a sampled problem uses; every edge in order for any other
@@ -32,6 +33,20 @@ local messages = {
   div    = { "b / a" },
   rdiv   = { "a / b" },
 }
+
+-- The derivative of each message by a, in two factors: this one is multiplied by an element of dC and summed over the
+-- columns, `edge` is done to the sum once for each edge.
+local gradients = {
+  mul    = { "b" },
+  copy_b = { "0", edge = "0", ignores_b = true },
+  copy_a = { "1", ignores_b = true },
+  add    = { "1", ignores_b = true },
+  sub    = { "1", edge = "-acc", ignores_b = true },
+  rsub   = { "1", ignores_b = true },
+  div    = { "b", edge = "-acc / (a * a)", uses_a = true },
+  rdiv   = { "1 / b" },
+}
+for _, gradient in pairs(gradients) do gradient.ignores_a = not gradient.uses_a end
 
 -- What an operator allows, from which its candidates follow (variants.lua):
 --   combine  partial results can be merged, so that a row may be split: the expression, or true where it is reduce
@@ -67,6 +82,7 @@ local host_functions = {
 -- A user-defined operator is two rows like those of the tables, made of its expressions (common/operator.h).
 local function message_of(problem)
   local custom = problem.custom
+  if problem.operation == "sddmm" then return gradients[problem.message] end
   if custom and custom.message then
     return { custom.message, ignores_a = not custom.uses_a, ignores_b = not custom.uses_b, part = "message" }
   end
@@ -92,6 +108,7 @@ end
 -- fewer registers do.
 function operators.light(problem)
   local message, reduction = message_of(problem), reduction_of(problem)
+  if problem.transpose and operators.uses_a(problem) then return false end
   return message and reduction and problem.rowptr_type == "i32" and not reduction.finish and message[1]:gsub(" ", "") == "a*b" and
     reduction.reduce:gsub(" ", "") == "acc+x"
 end
@@ -233,8 +250,9 @@ function operators.block(problem)
   fn(out, "wlm_colind_t", "wlm_column", "const struct wlm_args *args, long long p",
     "return __ldg((const wlm_colind_t *)args->colind + p);")
   if uses_a then
+    local place = problem.transpose and "__ldg((const wlm_rowptr_t *)args->order + p)" or "p"
     fn(out, "wlm_acc_t", "wlm_load_a", "const struct wlm_args *args, long long p",
-      ("const wlm_val_t *pointer = (const wlm_val_t *)args->values + p; return %s;"):format(value.load))
+      ("const wlm_val_t *pointer = (const wlm_val_t *)args->values + %s; return %s;"):format(place, value.load))
   else
     fn(out, "wlm_acc_t", "wlm_load_a", "const struct wlm_args *args, long long p", "(void)args; (void)p; return 1;")
   end
@@ -256,6 +274,9 @@ function operators.block(problem)
   local empty = problem.empty == "identity" and "acc" or reduction.empty or "acc"
   returns(out, "wlm_finish", "wlm_acc_t acc, long long degree", reduction.finish or "acc", reduction.finish and part "finish",
     ("return degree == 0 ? %s :"):format(empty))
+  if problem.operation == "sddmm" then
+    returns(out, "wlm_edge", "wlm_acc_t acc, wlm_acc_t a", message.edge or "acc", nil, "(void)a; return")
+  end
   epilogue(out, problem)
   sampling(out, problem)
   return table.concat(out, "\n") .. "\n"

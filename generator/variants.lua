@@ -8,6 +8,7 @@
 --                  results are combined) or "atomic" (they are added to C)
 --   keeps_order    folds the edges of a row, or of a part of it, in their order
 --   deterministic  same bits every time
+--   operation      "spmm" or "sddmm": what it computes
 --   samples        serves sampled problems (a family that does not is no candidate for them)
 --   parameters     { {"cf", {1, 2}}, ... } in the order of the canonical name
 --   valid(p, problem, limits)      -> true, or false and a reason           (optional)
@@ -24,7 +25,8 @@ local families -- name -> family, filled by variants.load
 local names    -- sorted
 
 local defaults = {
-  split = "none", keeps_order = true, deterministic = true, samples = false, registers = function() return 64 end,
+  operation = "spmm", split = "none", keeps_order = true, deterministic = true, samples = false,
+  registers = function() return 64 end,
 }
 local required = { "target", "summary", "parameters", "passes" }
 
@@ -128,6 +130,7 @@ end
 -- nil where the variant is a candidate for the problem on the device, otherwise the reason.
 local function refusal(family, p, problem, limits)
   if family.target ~= limits.target then return "is for the " .. family.target .. " device" end
+  if family.operation ~= problem.operation then return "computes another operation, " .. family.operation end
   local reason = operators.refusal(problem)
   if reason then return reason end
   reason = operators.split_refusal(problem, family.split, family.keeps_order)
@@ -236,7 +239,8 @@ function variants.list()
     local family = families[name]
     local count = 0
     each(family, function() count = count + 1 end)
-    out[#out + 1] = ("%s (%s; splits a row: %s; %d variants)"):format(name, family.target, family.split, count)
+    out[#out + 1] = ("%s (%s; %ssplits a row: %s; %d variants)"):format(name, family.target,
+      family.operation ~= "spmm" and family.operation .. "; " or "", family.split, count)
     out[#out + 1] = "    " .. family.summary
     for _, parameter in ipairs(family.parameters) do
       out[#out + 1] = ("    %s = %s"):format(parameter[1], values_text(parameter[2]))

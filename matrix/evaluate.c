@@ -58,7 +58,7 @@ static number choose(number condition, number yes, number no, double step) {
   return chosen;
 }
 
-static number apply_operation(wlm_operation operation, const number in[3], double step) {
+static number apply_operation(wlm_arithmetic operation, const number in[3], double step) {
   const number a = in[0], b = in[1];
   const int sure = is_sure(a, step) && is_sure(b, step);
   switch (operation) {
@@ -86,7 +86,7 @@ static void apply(const wlm_node *node, wlm_column_block *in, int width, double 
     number n[3] = {{0, 0}};
     for (int i = 0; i < node->arity; i++) n[i] = (number){in[i].value[j], in[i].size[j]};
     const number out = node->kind == WLM_NODE_FUNCTION ? apply_function(&wlm_functions[node->which], n, step)
-                                                       : apply_operation((wlm_operation)node->which, n, step);
+                                                       : apply_operation((wlm_arithmetic)node->which, n, step);
     in[0].value[j] = out.value;
     in[0].size[j] = out.size;
   }

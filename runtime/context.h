@@ -19,6 +19,18 @@ wlm_status wlm_context_spec(const wlm_context *context, const wlm_matrix *matrix
                             wlm_spec *spec);
 const wlm_csr *wlm_matrix_csr(const wlm_matrix *matrix);
 
+/* op(A) as kernels see it: A, or its transpose. */
+typedef struct wlm_matrix_view {
+  wlm_csr csr; /* its values are those of A in A's order */
+  const wlm_stats *stats;
+  const void *order; /* where the value of each entry is, of rowptr's type; NULL = at its own position */
+  /* What making the transpose took, and the memory that it keeps; 0 for A itself. */
+  double made_seconds;
+  size_t made_bytes;
+} wlm_matrix_view;
+/* Makes the transpose where that was not done before: blocking. All of it stays good as long as the matrix. */
+wlm_status wlm_matrix_see(const wlm_matrix *matrix, const wlm_problem *problem, wlm_matrix_view *view);
+
 /* Compiles the program into the kernel cache (or finds it there), so that a plan made later loads it at
  * once. Any thread, several at once. */
 wlm_status wlm_context_compile(wlm_context *context, const wlm_program *program);

@@ -7,6 +7,7 @@
 #include "db/kernel_cache.h"
 #include "runtime/context.h"
 #include "runtime/dispatch/plan.h"
+#include "runtime/transpose.h"
 
 /* A compiled program; lives as long as the context, so that plans may share it. */
 typedef struct wlm_kernel_entry {
@@ -34,7 +35,11 @@ struct wlm_context {
 struct wlm_matrix {
   wlm_csr csr;
   wlm_stats stats;
+  wlm_transpose *transpose; /* made when it is first asked for */
 };
+
+/* matrix.c: from device memory. */
+wlm_status wlm_matrix_make_stats(wlm_device *device, const wlm_csr *csr, wlm_stats *stats);
 
 /* kernels.c: from a program to loaded kernels; compiles, or finds it in memory or in the cache. */
 wlm_status wlm_context_load(wlm_context *context, const wlm_program *program, void *kernels[WLM_MAX_PASSES]);

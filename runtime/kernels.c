@@ -95,6 +95,9 @@ wlm_status wlm_context_load_builtin(wlm_context *context, const wlm_spec *spec, 
   wlm_module *module = NULL;
   char text[sizeof "builtin " + WLM_SPEC_KEY] = "builtin ", key[33];
   wlm_status status = WLM_OK;
+  if (spec->problem.operation != WLM_SPMM || (spec->problem.transpose && spec->has_values))
+    return wlm_fail(WLM_ERR_NO_COMPILER, "without a compiler there is no %s",
+                    spec->problem.transpose ? "transpose of a matrix with values" : "sddmm");
   if (spec->problem.bias || spec->problem.activation)
     return wlm_fail(WLM_ERR_NO_COMPILER, "without a compiler there is no epilogue: a bias or an activation needs one");
   wlm_spec_key(spec, text + strlen(text));

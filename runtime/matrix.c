@@ -52,7 +52,7 @@ done:
   return status;
 }
 
-static wlm_status make_stats(wlm_device *device, const wlm_csr *csr, wlm_stats *stats) {
+wlm_status wlm_matrix_make_stats(wlm_device *device, const wlm_csr *csr, wlm_stats *stats) {
   size_t width = wlm_index_size(csr->rowptr_type);
   void *rowptr = NULL, *sample = NULL;
   wlm_status status;
@@ -84,7 +84,8 @@ wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm
   wlm_matrix *matrix = wlm_alloc_zero(1, sizeof *matrix);
   if (!matrix) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "matrix");
   matrix->csr = *csr;
-  status = stats ? take_stats(csr, stats, &matrix->stats) : make_stats(context->device, csr, &matrix->stats);
+  status = stats ? take_stats(csr, stats, &matrix->stats) : wlm_matrix_make_stats(context->device, csr, &matrix->stats);
+  if (status == WLM_OK) status = wlm_transpose_create(context, &matrix->transpose);
   if (status == WLM_OK)
     *out = matrix;
   else
@@ -92,6 +93,16 @@ wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm
   return status;
 }
 
-void wlm_matrix_destroy(wlm_matrix *matrix) { wlm_free(matrix); }
+void wlm_matrix_destroy(wlm_matrix *matrix) {
+  if (!matrix) return;
+  wlm_transpose_destroy(matrix->transpose);
+  wlm_free(matrix);
+}
+
+wlm_status wlm_matrix_see(const wlm_matrix *matrix, const wlm_problem *problem, wlm_matrix_view *view) {
+  if (problem->transpose) return wlm_transpose_get(matrix->transpose, &matrix->csr, view);
+  *view = (wlm_matrix_view){.csr = matrix->csr, .stats = &matrix->stats};
+  return WLM_OK;
+}
 
 const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix) { return &matrix->stats; }

@@ -33,9 +33,18 @@ static wlm_status choose(wlm_context *context, wlm_plan *plan, const wlm_spec *s
     return WLM_OK;
   }
   candidate_check check = {context, spec};
+  const wlm_limits *limits = &context->device->info.limits;
+  char untransposed[WLM_SPEC_KEY];
+  wlm_spec like = *spec;
+  like.problem.transpose = 0;
+  wlm_spec_key(&like, untransposed);
   pthread_rwlock_rdlock(&context->snapshot_lock);
-  wlm_status status = wlm_choose(&context->snapshot, &plan->stats, plan->problem_key, spec,
-                                 &context->device->info.limits, usable, &check, &plan->decision);
+  wlm_status status =
+      wlm_choose(&context->snapshot, &plan->stats, plan->problem_key, spec, limits, usable, &check, &plan->decision);
+  /* Where nothing like A^T was tuned as a transpose, what is good for such a matrix by itself knows more than a rule.
+   */
+  if (status == WLM_OK && spec->problem.transpose && plan->decision.step == WLM_STEP_RULE)
+    status = wlm_choose(&context->snapshot, &plan->stats, untransposed, spec, limits, usable, &check, &plan->decision);
   pthread_rwlock_unlock(&context->snapshot_lock);
   return status;
 }
@@ -65,6 +74,7 @@ static wlm_status load(wlm_context *context, wlm_plan *plan, const wlm_spec *spe
 wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                    const char *variant, wlm_plan **out) {
   wlm_spec spec;
+  wlm_matrix_view view;
   wlm_program program = {0};
   void *kernels[WLM_MAX_PASSES] = {0};
   wlm_status status;
@@ -72,12 +82,16 @@ wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matri
   wlm_plan *plan = wlm_alloc_zero(1, sizeof *plan);
   if (!plan) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "plan");
   WLM_TRY(wlm_context_spec(context, matrix, problem, &spec));
-  plan->stats = matrix->stats;
+  WLM_TRY(wlm_matrix_see(matrix, &spec.problem, &view));
+  plan->stats = *view.stats;
+  plan->transpose_seconds = view.made_seconds;
+  plan->transpose_bytes = view.made_bytes;
   wlm_spec_key(&spec, plan->problem_key);
   WLM_TRY(choose(context, plan, &spec, variant));
   WLM_TRY(load(context, plan, &spec, &program, kernels));
   snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", program.variant);
-  WLM_TRY(wlm_plan_fill(plan, context->device, &program, kernels, &matrix->csr, &spec));
+  WLM_TRY(wlm_plan_fill(plan, context->device, &program, kernels, &view.csr, &spec));
+  plan->args.order = view.order;
   *out = plan;
 done:
   wlm_program_release(&program);

@@ -130,6 +130,13 @@ typedef enum wlm_sample_norm {
   WLM_NORM_UNBIASED /* multiply by d / kept */
 } wlm_sample_norm;
 
+/* What a plan computes: the product, or what is its gradient with respect to the values of A. */
+typedef enum wlm_operation {
+  WLM_SPMM, /* C = reduce_p(message(A[i,p], B[p,:])) */
+  WLM_SDDMM /* for each edge p = (i, k) of A: dvalues[p] = sum over j of dC[i,j] * d message(a_p, B[k,j]) / d a_p; see
+             * wlm_plan_execute_sddmm */
+} wlm_operation;
+
 typedef struct wlm_problem {
   size_t size;
   int64_t n;        /* columns of B and C, >= 0 */
@@ -139,7 +146,7 @@ typedef struct wlm_problem {
   wlm_empty empty;
   wlm_type dense_type; /* of B and C; the accumulator is f32 (f64 for f64) */
   double alpha, beta;  /* C = activation(alpha * result + beta * C + bias); beta = 0 never reads C */
-  int transpose;       /* multiply by the transpose of A */
+  int transpose;       /* op(A) = A^T: B is rows x n and C cols x n; see wlm_plan_create */
   int64_t heads;       /* values per edge, 1 = one scalar an edge */
   int64_t batch;       /* problems in one call */
   int want_arg;        /* also give the winning position of max or min */
@@ -155,11 +162,12 @@ typedef struct wlm_problem {
   const void *bias;   /* epilogue: n values of C's type, in device memory, added to every row; NULL = none */
   const char
       *activation; /* epilogue: an expression over x, "relu", "leaky_relu(x,0.2)", "x/(1+exp(-x))"; NULL = none */
+  wlm_operation operation;
 } wlm_problem;
 #define WLM_PROBLEM_INIT                                                                                            \
   {                                                                                                                 \
     sizeof(wlm_problem), 0, 0, 0, WLM_MUL, WLM_SUM, WLM_EMPTY_ZERO, WLM_F32, 1.0, 0.0, 0, 1, 1, 0, WLM_SAMPLE_NONE, \
-        WLM_NORM_NONE, 0, 0, 0, 1, NULL, NULL, NULL                                                                 \
+        WLM_NORM_NONE, 0, 0, 0, 1, NULL, NULL, NULL, WLM_SPMM                                                       \
   }
 
 /* A user-defined operator is written as parts, each a C expression:
@@ -255,7 +263,11 @@ WLM_API const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix);
 
 /* Chooses a kernel (exact fingerprint, then tuned neighbours, then a built-in rule), compiles or loads it.
  * Host call; may read the kernel cache and run a compiler. The matrix must outlive the plan.
- * Errors: WLM_ERR_UNSUPPORTED naming the field, WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_INVALID_ARGUMENT,
+ * The first plan of a matrix with transpose = 1 makes A^T by column, which stays with the matrix until that is
+ * destroyed: memory of the library on the device, (cols + 1 + nnz) offsets of rowptr's type and nnz indices of
+ * colind's. This blocks until it is done; explain tells how long it took. Values are not copied: kernels read them
+ * where they are, so they may change in place as ever. The pattern may not. Not with sampling, which keeps other edges
+ * of A^T. Errors: WLM_ERR_UNSUPPORTED naming the field, WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_INVALID_ARGUMENT,
  * WLM_ERR_NOT_FOUND (neither tuned nor covered by a rule on this device), WLM_ERR_OVERFLOW. */
 WLM_API wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                    wlm_plan **plan);
@@ -278,6 +290,16 @@ WLM_API wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream
  * A plan with no rows or no columns is success without a launch.
  * Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_NOT_READY, WLM_ERR_DEVICE. */
 WLM_API wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c, void *workspace, void *stream);
+/* The same for a plan with operation = WLM_SDDMM, for which wlm_plan_execute is an error: enqueues
+ *   dvalues[p] = alpha * sum over j of dC[i,j] * d message(a_p, B[k,j]) / d a_p + beta * dvalues[p]
+ * for every edge p, from row i to column k. For mul that is the product of rows <dC[i,:], B[k,:]>; for copy_a, add and
+ * rsub the sum of dC[i,:]; for sub that sum negated; for div and rdiv -<dC[i,:], B[k,:]> / a^2 and the sum of dC[i,:] /
+ * B[k,:]; for copy_b 0. reduce is sum, or mean, which divides by the edges of the row.
+ *   dc       rows x n with leading dimension ldc, only read
+ *   b        cols x n with leading dimension ldb; not read where the gradient has no b
+ *   dvalues  nnz elements of dense_type, in the order of colind */
+WLM_API wlm_status wlm_plan_execute_sddmm(const wlm_plan *plan, const void *dc, const void *b, void *dvalues,
+                                          void *workspace, void *stream);
 /* Why this kernel: the step that decided, the distance, the runners-up with what their preparing costs and from how
  * many calls it pays, and whether the plan has been prepared. json = 0 for text. Free with wlm_string_free. */
 WLM_API wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **text);

@@ -51,6 +51,9 @@ static void as_text(wlm_text *text, const wlm_plan *plan) {
   wlm_text_printf(text, "problem   %s, n = %lld\n", plan->problem_key, (long long)plan->args.n);
   wlm_text_printf(text, "matrix    %lld x %lld, %lld non-zeros, %.2f a row, cv %.2f, longest row %lld\n",
                   (long long)s->rows, (long long)s->cols, (long long)s->nnz, s->mean, s->cv, (long long)s->longest);
+  if (plan->transpose_bytes)
+    wlm_text_printf(text, "transpose %zu bytes beside the matrix, made in %.2f us\n", plan->transpose_bytes,
+                    plan->transpose_seconds * 1e6);
   wlm_text_printf(text, "calls     %lld expected\n", (long long)c->calls);
   wlm_text_printf(text, "device    %s (%s)\n", plan->device->info.name, plan->device->info.arch);
   wlm_text_printf(text, "kernel    %s\n", c->variant);
@@ -60,7 +63,8 @@ static void as_text(wlm_text *text, const wlm_plan *plan) {
     wlm_text_printf(text, "\npin       %s is pinned for %s but is no candidate for this problem and these calls",
                     c->pin, c->pin_exact ? "this very matrix" : "its bucket");
   if (*c->borrowed)
-    wlm_text_printf(text, "\nborrowed  measured on %s, the nearest class of devices; times are that one's", c->borrowed);
+    wlm_text_printf(text, "\nborrowed  measured on %s, the nearest class of devices; times are that one's",
+                    c->borrowed);
   if (*c->stale) wlm_text_printf(text, "\nstale     measured with %s; tune again to measure with today's", c->stale);
   wlm_text_printf(text, "\ndistance  %.2f\n", c->distance);
   wlm_text_printf(text, "splits    a row: %s; %s\n", plan->split,
@@ -119,6 +123,8 @@ static void as_json(wlm_text *text, const wlm_plan *plan) {
                   (long long)plan->args.n, (long long)s->rows, (long long)s->cols, (long long)s->nnz, s->mean, s->cv,
                   (long long)s->longest);
   wlm_text_json_string(text, plan->device->info.name);
+  put_number(text, "transpose_us", plan->transpose_seconds * 1e6);
+  wlm_text_printf(text, ",\"transpose_bytes\":%zu", plan->transpose_bytes);
   wlm_text_puts(text, ",\"variant\":");
   wlm_text_json_string(text, c->variant);
   wlm_text_printf(text, ",\"step\":\"%s\",\"why\":", wlm_step_name(c->step));

@@ -28,6 +28,7 @@ wlm_status wlm_plan_fill(wlm_plan *plan, wlm_device *device, const wlm_program *
   const wlm_problem *p = &spec->problem;
   plan->device = device;
   plan->empty = csr->rows == 0 || p->n == 0;
+  plan->is_sddmm = p->operation == WLM_SDDMM;
   plan->args = (struct wlm_args){
       .rows = csr->rows,
       .cols = csr->cols,
@@ -92,6 +93,8 @@ wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
 
 wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c, void *workspace, void *stream) {
   if (plan->empty) return WLM_OK;
+  if (plan->is_sddmm)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the plan is for an sddmm: call wlm_plan_execute_sddmm");
   if (plan->prepared_size && !plan->is_prepared)
     return wlm_fail(WLM_ERR_NOT_READY, "%s must be prepared first: call wlm_plan_prepare", plan->decision.variant);
   if (!c || (!b && plan->args.nnz) || (!workspace && plan->workspace_size))
@@ -102,6 +105,24 @@ wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c, void *
   struct wlm_args args = plan->args;
   args.b = b;
   args.c = c;
+  args.workspace = workspace;
+  return launch_all(plan, WLM_WHEN_EXECUTE, &args, stream);
+}
+
+wlm_status wlm_plan_execute_sddmm(const wlm_plan *plan, const void *dc, const void *b, void *dvalues, void *workspace,
+                                  void *stream) {
+  if (!plan->is_sddmm) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the plan is for a product: call wlm_plan_execute");
+  if (plan->empty || !plan->args.nnz) return WLM_OK;
+  const char *missing = !dc                                  ? "dc"
+                        : !b                                 ? "b"
+                        : !dvalues                           ? "dvalues"
+                        : !workspace && plan->workspace_size ? "workspace"
+                                                             : NULL;
+  if (missing) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_execute_sddmm: %s is NULL", missing);
+  struct wlm_args args = plan->args;
+  args.x = dc;
+  args.b = b;
+  args.c = dvalues;
   args.workspace = workspace;
   return launch_all(plan, WLM_WHEN_EXECUTE, &args, stream);
 }

@@ -9,6 +9,7 @@ struct wlm_plan {
   wlm_device *device;
   struct wlm_args args; /* complete but for B, C, workspace */
   int empty;            /* no rows or no columns: nothing to do */
+  int is_sddmm;
   int pass_count;
   wlm_when when[WLM_MAX_PASSES];
   wlm_launch launches[WLM_MAX_PASSES];
@@ -20,6 +21,8 @@ struct wlm_plan {
   char problem_key[WLM_SPEC_KEY];
   char split[16];
   int deterministic;
+  double transpose_seconds; /* of making A^T, when that was done; 0 where the plan is for A */
+  size_t transpose_bytes;
 };
 
 /* Fills launches and sizes from a program whose kernels are loaded. WLM_ERR_OVERFLOW where the grid or a

@@ -174,6 +174,7 @@ static void unsupported_fields_are_named(void **state) {
   assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_OK);
   wlm_problem problem = problem_n(N);
   problem.transpose = 1;
+  problem.operation = WLM_SDDMM;
   assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_UNSUPPORTED);
   assert_non_null(strstr(wlm_error_detail(), "transpose"));
   problem = problem_n(N);

@@ -1,0 +1,128 @@
+/* A transposed problem is an ordinary one with the rows of A^T, so that every family serves it and is tuned for it as
+ * for any matrix. Only the values stay where they are: they may change between two executes, so kernels read value
+ * order[q] for entry q. Beside a pass that would sort the values first that saves a launch, a workspace of nnz elements
+ * and their way to memory and back; the load goes on beside colind -> B, which is a chain of two loads as well. */
+#include "runtime/transpose.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "common/memory.h"
+#include "matrix/transpose.h"
+#include "runtime/context_state.h"
+
+struct wlm_transpose {
+  wlm_context *context;
+  pthread_mutex_t lock;
+  int made;
+  wlm_matrix_view view;
+  wlm_stats stats;
+  void *rowptr, *colind, *order; /* on the device */
+};
+
+wlm_status wlm_transpose_create(wlm_context *context, wlm_transpose **out) {
+  wlm_transpose *transpose = *out = wlm_alloc_zero(1, sizeof *transpose);
+  if (!transpose) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "matrix");
+  transpose->context = context;
+  pthread_mutex_init(&transpose->lock, NULL);
+  return WLM_OK;
+}
+
+static void release_arrays(wlm_transpose *t) {
+  wlm_device *device = t->context->device;
+  void **const arrays[] = {&t->rowptr, &t->colind, &t->order};
+  for (int i = 0; i < 3; i++) {
+    if (*arrays[i]) device->ops->release(device, *arrays[i]);
+    *arrays[i] = NULL;
+  }
+}
+
+void wlm_transpose_destroy(wlm_transpose *transpose) {
+  if (!transpose) return;
+  release_arrays(transpose);
+  pthread_mutex_destroy(&transpose->lock);
+  wlm_free(transpose);
+}
+
+/* ---- making it ------------------------------------------------------------------------------------------ */
+
+typedef struct host_arrays {
+  void *rowptr, *colind, *t_rowptr, *t_colind, *order;
+} host_arrays;
+
+static size_t offsets(const wlm_csr *csr, int64_t count) { return (size_t)count * wlm_index_size(csr->rowptr_type); }
+static size_t indices(const wlm_csr *csr) { return (size_t)csr->nnz * wlm_index_size(csr->colind_type); }
+
+/* On the host, with copies of the pattern there and back. */
+static wlm_status make_on_host(wlm_transpose *t, const wlm_csr *csr) {
+  wlm_device *device = t->context->device;
+  const size_t offset = wlm_index_size(csr->rowptr_type), index = wlm_index_size(csr->colind_type);
+  host_arrays h = {0};
+  wlm_csr on_host = *csr;
+  wlm_status status;
+  WLM_TRY(wlm_alloc_array(csr->rows + 1, offset, "rowptr", &h.rowptr));
+  WLM_TRY(wlm_alloc_array(csr->nnz, index, "colind", &h.colind));
+  WLM_TRY(wlm_alloc_array(csr->cols + 1, offset, "rowptr of the transpose", &h.t_rowptr));
+  WLM_TRY(wlm_alloc_array(csr->nnz, index, "colind of the transpose", &h.t_colind));
+  WLM_TRY(wlm_alloc_array(csr->nnz, offset, "order of the transpose", &h.order));
+  WLM_TRY(device->ops->copy_out(device, h.rowptr, csr->rowptr, offsets(csr, csr->rows + 1)));
+  if (csr->nnz) WLM_TRY(device->ops->copy_out(device, h.colind, csr->colind, indices(csr)));
+  on_host.rowptr = h.rowptr;
+  on_host.colind = h.colind;
+  WLM_TRY(wlm_transpose_pattern(&on_host, h.t_rowptr, h.t_colind, h.order));
+  WLM_TRY(device->ops->copy_in(device, t->rowptr, h.t_rowptr, offsets(csr, csr->cols + 1)));
+  if (csr->nnz) WLM_TRY(device->ops->copy_in(device, t->colind, h.t_colind, indices(csr)));
+  if (csr->nnz) WLM_TRY(device->ops->copy_in(device, t->order, h.order, offsets(csr, csr->nnz)));
+done:
+  wlm_free(h.rowptr);
+  wlm_free(h.colind);
+  wlm_free(h.t_rowptr);
+  wlm_free(h.t_colind);
+  wlm_free(h.order);
+  return status;
+}
+
+static size_t at_least_one(size_t size) { return size ? size : 1; }
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static wlm_status make(wlm_transpose *t, const wlm_csr *csr) {
+  wlm_device *device = t->context->device;
+  const double begin = now();
+  wlm_matrix_view *view = &t->view;
+  wlm_status status;
+  WLM_TRY(wlm_transpose_fits(csr));
+  WLM_TRY(device->ops->allocate(device, offsets(csr, csr->cols + 1), &t->rowptr));
+  WLM_TRY(device->ops->allocate(device, at_least_one(indices(csr)), &t->colind));
+  WLM_TRY(device->ops->allocate(device, at_least_one(offsets(csr, csr->nnz)), &t->order));
+  WLM_TRY(make_on_host(t, csr));
+  view->csr = *csr;
+  view->csr.rows = csr->cols;
+  view->csr.cols = csr->rows;
+  view->csr.rowptr = t->rowptr;
+  view->csr.colind = t->colind;
+  view->order = t->order;
+  view->made_bytes = offsets(csr, csr->cols + 1 + csr->nnz) + indices(csr);
+  WLM_TRY(wlm_matrix_make_stats(device, &view->csr, &t->stats));
+  view->stats = &t->stats;
+  view->made_seconds = now() - begin;
+done:
+  if (status != WLM_OK) release_arrays(t);
+  return status;
+}
+
+wlm_status wlm_transpose_get(wlm_transpose *transpose, const wlm_csr *csr, wlm_matrix_view *view) {
+  wlm_status status = WLM_OK;
+  pthread_mutex_lock(&transpose->lock);
+  if (!transpose->made) {
+    status = make(transpose, csr);
+    transpose->made = status == WLM_OK;
+  }
+  if (status == WLM_OK) *view = transpose->view;
+  pthread_mutex_unlock(&transpose->lock);
+  return status == WLM_OK ? status : wlm_fail_in(status, "the transpose of the matrix");
+}

@@ -1,0 +1,290 @@
+/* Products with A^T: C = op(A^T, B) against float64, for every family of the host, with columns repeated and unsorted,
+ * rows and columns empty, values that change in place; and the transpose of a transpose. */
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/memory.h"
+#include "matrix/reference.h"
+#include "matrix/transpose.h"
+#include "runtime/context.h"
+#include "support/asserts.h"
+#include "support/shapes.h"
+
+enum { N = 20 };
+static wlm_context *context;
+
+static int begin(void **state) {
+  (void)state;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  options.device = "host";
+  options.database = options.system_database = options.kernel_cache = "";
+  return wlm_context_create(&options, &context) != WLM_OK;
+}
+
+static int end(void **state) {
+  (void)state;
+  wlm_context_destroy(context);
+  return 0;
+}
+
+/* A matrix with both types of rowptr, and its transpose as a matrix of its own. */
+typedef struct fixture {
+  wlm_csr_host a, t;
+  int32_t *rowptr32, *order;
+  float *b;
+} fixture;
+
+static void fill(float *to, int64_t count, uint64_t seed) {
+  test_random random = {seed};
+  for (int64_t i = 0; i < count; i++) to[i] = test_draw_between(&random, 0.5f, 1.5f) * (test_draw(&random, 2) ? 1 : -1);
+}
+
+static wlm_csr view_of(const fixture *f, wlm_index type) {
+  wlm_csr csr = WLM_CSR_INIT;
+  csr.rows = f->a.rows;
+  csr.cols = f->a.cols;
+  csr.nnz = f->a.nnz;
+  csr.rowptr = type == WLM_I64 ? (const void *)f->a.rowptr : f->rowptr32;
+  csr.rowptr_type = type;
+  csr.colind = f->a.colind;
+  csr.values = f->a.values;
+  return csr;
+}
+
+/* The transpose by sorting pairs, in another way than the library's. */
+static void transpose_slowly(fixture *f) {
+  f->t = (wlm_csr_host){.rows = f->a.cols, .cols = f->a.rows, .nnz = f->a.nnz};
+  f->t.rowptr = wlm_alloc_zero((size_t)f->t.rows + 1, sizeof *f->t.rowptr);
+  f->t.colind = wlm_alloc((size_t)f->a.nnz * sizeof *f->t.colind);
+  f->t.values = wlm_alloc((size_t)f->a.nnz * sizeof *f->t.values);
+  f->order = wlm_alloc((size_t)f->a.nnz * sizeof *f->order);
+  int64_t next = 0;
+  for (int64_t column = 0; column < f->a.cols; column++) {
+    for (int64_t row = 0; row < f->a.rows; row++)
+      for (int64_t p = f->a.rowptr[row]; p < f->a.rowptr[row + 1]; p++) {
+        if (f->a.colind[p] != column) continue;
+        f->t.colind[next] = (int32_t)row;
+        f->order[next++] = (int32_t)p;
+      }
+    f->t.rowptr[column + 1] = next;
+  }
+}
+
+static void take_values(fixture *f) {
+  for (int64_t q = 0; q < f->a.nnz; q++) f->t.values[q] = f->a.values[f->order[q]];
+}
+
+static void fixture_make(fixture *f, int shape) {
+  test_random random = {0x9E3779B97F4A7C15u + (uint64_t)shape};
+  *f = (fixture){0};
+  assert_status(WLM_OK, test_shape_make(shape, 64, 577, &random, &f->a));
+  f->rowptr32 = wlm_alloc((size_t)(f->a.rows + 1) * sizeof *f->rowptr32);
+  for (int64_t row = 0; row <= f->a.rows; row++) f->rowptr32[row] = (int32_t)f->a.rowptr[row];
+  f->a.values = wlm_alloc((size_t)f->a.nnz * sizeof *f->a.values);
+  fill(f->a.values, f->a.nnz, 77);
+  f->b = wlm_alloc((size_t)(f->a.rows * N) * sizeof *f->b);
+  fill(f->b, f->a.rows * N, 99);
+  transpose_slowly(f);
+  take_values(f);
+}
+
+static void fixture_release(fixture *f) {
+  wlm_csr_host_release(&f->a);
+  wlm_csr_host_release(&f->t);
+  wlm_free(f->rowptr32);
+  wlm_free(f->order);
+  wlm_free(f->b);
+}
+
+static wlm_problem transposed(wlm_message message, wlm_reduce reduce) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = N;
+  problem.message = message;
+  problem.reduce = reduce;
+  problem.transpose = 1;
+  return problem;
+}
+
+static void check(const fixture *f, const wlm_plan *plan, wlm_problem problem) {
+  const int64_t count = f->a.cols * N;
+  float *c = wlm_alloc((size_t)count * sizeof *c);
+  void *workspace = wlm_alloc(wlm_plan_workspace_size(plan));
+  double *expected = wlm_alloc((size_t)count * sizeof *expected), *scale = wlm_alloc((size_t)count * sizeof *scale);
+  memset(c, 0xff, (size_t)count * sizeof *c);
+  problem.transpose = 0;
+  assert_status(WLM_OK, wlm_reference_rows(&f->t, &problem, f->b, NULL, NULL, f->t.rows, expected, scale));
+  assert_status(WLM_OK, wlm_plan_execute(plan, f->b, c, workspace, NULL));
+  for (int64_t i = 0; i < count; i++)
+    if (!(fabs(c[i] - expected[i]) <= 1e-5 * scale[i] + 1e-30)) fail_msg("element %lld is wrong", (long long)i);
+  wlm_free(c);
+  wlm_free(workspace);
+  wlm_free(expected);
+  wlm_free(scale);
+}
+
+static void every_shape_and_family(void **state) {
+  (void)state;
+  static const char *const variants[] = {NULL, "host_row/rows=16,tile=32", "host_nnz/nonzeros=1024,tile=32"};
+  for (int shape = 0; shape < test_shape_count(); shape++) {
+    fixture f;
+    fixture_make(&f, shape);
+    for (int type = WLM_I32; type <= WLM_I64; type++) {
+      wlm_csr csr = view_of(&f, (wlm_index)type);
+      wlm_matrix *matrix;
+      assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
+      for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+        wlm_problem problem = transposed(i == 1 ? WLM_DIV : WLM_MUL, i == 2 ? WLM_MAX : WLM_SUM);
+        wlm_plan *plan;
+        assert_status(WLM_OK, variants[i] ? wlm_plan_create_variant(context, matrix, &problem, variants[i], &plan)
+                                          : wlm_plan_create(context, matrix, &problem, &plan));
+        check(&f, plan, problem);
+        wlm_plan_destroy(plan);
+      }
+      wlm_matrix_destroy(matrix);
+    }
+    fixture_release(&f);
+  }
+}
+
+/* The pattern and the order themselves, beside the slow way, and back again. */
+static void twice_is_the_same(void **state) {
+  (void)state;
+  for (int shape = 0; shape < test_shape_count(); shape++) {
+    fixture f;
+    fixture_make(&f, shape);
+    wlm_csr csr = view_of(&f, WLM_I32), back = WLM_CSR_INIT;
+    const size_t nnz = (size_t)csr.nnz * sizeof(int32_t);
+    int32_t *rowptr = wlm_alloc((size_t)(csr.cols + 1) * 4), *colind = wlm_alloc(nnz), *order = wlm_alloc(nnz);
+    int32_t *rowptr2 = wlm_alloc((size_t)(csr.rows + 1) * 4), *colind2 = wlm_alloc(nnz), *order2 = wlm_alloc(nnz);
+    assert_status(WLM_OK, wlm_transpose_pattern(&csr, rowptr, colind, order));
+    for (int64_t i = 0; i <= csr.cols; i++) assert_int_equal(rowptr[i], f.t.rowptr[i]);
+    assert_memory_equal(colind, f.t.colind, nnz);
+    assert_memory_equal(order, f.order, nnz);
+    back.rows = csr.cols;
+    back.cols = csr.rows;
+    back.nnz = csr.nnz;
+    back.rowptr = rowptr;
+    back.colind = colind;
+    assert_status(WLM_OK, wlm_transpose_pattern(&back, rowptr2, colind2, order2));
+    assert_memory_equal(rowptr2, f.rowptr32, (size_t)(csr.rows + 1) * 4);
+    /* Unsorted rows come back sorted by column, equal columns in their order. */
+    for (int64_t row = 0; row < csr.rows; row++)
+      for (int64_t p = rowptr2[row]; p < rowptr2[row + 1]; p++) {
+        assert_int_equal(colind2[p], f.a.colind[order[order2[p]]]);
+        if (p > rowptr2[row] && colind2[p] == colind2[p - 1])
+          assert_true(order[order2[p]] > order[order2[p - 1]]);
+        else if (p > rowptr2[row])
+          assert_true(colind2[p] > colind2[p - 1]);
+      }
+    void *all[] = {rowptr, colind, order, rowptr2, colind2, order2};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) wlm_free(all[i]);
+    fixture_release(&f);
+  }
+}
+
+static void values_change_in_place(void **state) {
+  (void)state;
+  fixture f;
+  fixture_make(&f, 0);
+  wlm_csr csr = view_of(&f, WLM_I32);
+  wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  for (uint64_t seed = 1; seed <= 3; seed++) {
+    fill(f.a.values, f.a.nnz, seed);
+    take_values(&f);
+    check(&f, plan, problem);
+  }
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  fixture_release(&f);
+}
+
+static void *plan_once(void *matrix) {
+  wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
+  wlm_plan *plan;
+  if (wlm_plan_create(context, matrix, &problem, &plan) != WLM_OK) return "failed";
+  wlm_plan_destroy(plan);
+  return NULL;
+}
+
+/* Many threads get one and the same; explain tells of it, and the plan for A itself does not know it. */
+static void made_once(void **state) {
+  (void)state;
+  fixture f;
+  fixture_make(&f, 0);
+  wlm_csr csr = view_of(&f, WLM_I32);
+  wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
+  wlm_matrix_view first, second;
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  pthread_t threads[4];
+  void *failure;
+  char *text;
+  assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, plan_once, matrix), 0);
+  for (int i = 0; i < 4; i++) {
+    pthread_join(threads[i], &failure);
+    assert_null(failure);
+  }
+  assert_status(WLM_OK, wlm_matrix_see(matrix, &problem, &first));
+  assert_status(WLM_OK, wlm_matrix_see(matrix, &problem, &second));
+  assert_ptr_equal(first.order, second.order);
+  assert_true(first.made_seconds > 0);
+  assert_int_equal(first.made_bytes, (f.a.cols + 1 + 2 * f.a.nnz) * 4);
+  assert_int_equal(first.stats->rows, f.a.cols);
+  assert_int_equal(first.stats->nnz, f.a.nnz);
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
+  assert_non_null(strstr(text, "transpose=1"));
+  assert_non_null(strstr(text, "bytes beside the matrix, made in"));
+  wlm_string_free(text);
+  wlm_plan_destroy(plan);
+  problem.transpose = 0;
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
+  assert_null(strstr(text, "transpose"));
+  wlm_string_free(text);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  fixture_release(&f);
+}
+
+static void what_is_refused(void **state) {
+  (void)state;
+  static const int32_t rowptr[] = {0, 1, 2}, outside[] = {0, 3};
+  wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_stats stats = WLM_STATS_INIT;
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  csr.rows = stats.rows = csr.nnz = stats.nnz = 2;
+  csr.cols = stats.cols = 3;
+  csr.rowptr = rowptr;
+  csr.colind = outside;
+  assert_status(WLM_OK, wlm_matrix_create(context, &csr, &stats, &matrix));
+  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_INVALID_ARGUMENT);
+  assert_non_null(strstr(wlm_error_detail(), "colind[1] is 3"));
+  problem.sample = WLM_SAMPLE_BUCKET;
+  problem.sample_width = 8;
+  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_UNSUPPORTED);
+  assert_non_null(strstr(wlm_error_detail(), "transpose"));
+  wlm_matrix_destroy(matrix);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_shape_and_family), cmocka_unit_test(twice_is_the_same),
+      cmocka_unit_test(values_change_in_place), cmocka_unit_test(made_once),
+      cmocka_unit_test(what_is_refused),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
