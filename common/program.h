@@ -57,6 +57,13 @@ typedef struct wlm_program {
   char split[16];                /* how it splits a row: "none", "carry" or "atomic" */
 } wlm_program;
 
+/* A variant that is valid for a problem on a device, before any source text is made of it. */
+typedef struct wlm_candidate {
+  char variant[WLM_VARIANT_NAME];
+  wlm_pass pass; /* the first to execute */
+  int prepares;  /* must be prepared before it can run */
+} wlm_candidate;
+
 void wlm_program_release(wlm_program *program);
 
 /* Every program has one. */

@@ -1,0 +1,94 @@
+/* A key is NAME=VALUE parts with commas between them; only the first, the operator, may hold commas of its own, and
+ * ends at ",dense=". Whatever is not understood here is found by writing the key again and comparing. */
+#include "common/spec_key.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PART = 64 };
+
+/* "mul.sum", "mul.custom{...}" or "custom{message=...}". 0 where it is none of these. */
+static int read_operator(char *text, wlm_problem *problem) {
+  char *brace = strchr(text, '{'), *end = text + strlen(text);
+  if (brace) {
+    if (end[-1] != '}') return 0;
+    end[-1] = 0;
+    *brace = 0;
+    problem->custom = brace + 1;
+  }
+  char *dot = strchr(text, '.'), *reduce = dot ? dot + 1 : text;
+  if (dot) *dot = 0;
+  const int message_value = dot ? wlm_message_from_name(text) : WLM_MUL, reduce_value = wlm_reduce_from_name(reduce);
+  problem->message = (wlm_message)message_value;
+  problem->reduce = (wlm_reduce)reduce_value;
+  return message_value >= 0 && reduce_value >= 0;
+}
+
+/* "none" or "fastrand:64:kept". */
+static int read_sampling(char *text, wlm_problem *problem) {
+  char *width = strchr(text, ':'), *norm = width ? strchr(width + 1, ':') : NULL;
+  if (width) *width = 0;
+  if (norm) *norm = 0;
+  const int sample = wlm_sample_from_name(text), norm_value = norm ? wlm_sample_norm_from_name(norm + 1) : 0;
+  problem->sample = (wlm_sample)sample;
+  problem->sample_norm = (wlm_sample_norm)norm_value;
+  problem->sample_width = width ? atoll(width + 1) : 0;
+  return sample >= 0 && norm_value >= 0;
+}
+
+static wlm_index index_from_name(const char *name) { return strcmp(name, "i64") ? WLM_I32 : WLM_I64; }
+
+/* What comes behind the operator. */
+static int read_part(const char *name, char *value, wlm_problem *problem, wlm_csr *csr) {
+  const int type = wlm_type_from_name(value);
+  if (!strcmp(name, "dense"))
+    problem->dense_type = (wlm_type)type;
+  else if (!strcmp(name, "rowptr"))
+    csr->rowptr_type = index_from_name(value);
+  else if (!strcmp(name, "colind"))
+    csr->colind_type = index_from_name(value);
+  else if (!strcmp(name, "values"))
+    csr->value_type = type < 0 ? WLM_F32 : (wlm_type)type;
+  else if (!strcmp(name, "sample"))
+    return read_sampling(value, problem);
+  else if (!strcmp(name, "empty"))
+    problem->empty = strcmp(value, wlm_empty_name(WLM_EMPTY_IDENTITY)) ? WLM_EMPTY_ZERO : WLM_EMPTY_IDENTITY;
+  else if (!strcmp(name, "operation"))
+    problem->operation = strcmp(value, wlm_operation_name(WLM_SDDMM)) ? WLM_SPMM : WLM_SDDMM;
+  else if (!strcmp(name, "transpose"))
+    problem->transpose = 1;
+  return strcmp(name, "dense") || type >= 0;
+}
+
+static int read_parts(const char *at, wlm_problem *problem, wlm_csr *csr) {
+  while (*at) {
+    char name[PART] = "", value[PART] = "";
+    int used = 0;
+    if (sscanf(at, ",%63[a-z_]=%63[^,]%n", name, value, &used) != 2) return 0;
+    if (!strcmp(name, "values") && strcmp(value, "none")) csr->values = csr; /* only whether there are any counts */
+    if (!read_part(name, value, problem, csr)) return 0;
+    at += used;
+  }
+  return 1;
+}
+
+wlm_status wlm_spec_from_key(const char *key, int64_t n, wlm_spec *spec) {
+  char operator_text[WLM_SPEC_KEY], again[WLM_SPEC_KEY];
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  const char *rest = strstr(key, ",dense=");
+  problem.n = n;
+  int fine = rest && !strncmp(key, "op=", 3) && (size_t)(rest - key) < sizeof operator_text;
+  if (fine) {
+    snprintf(operator_text, sizeof operator_text, "%.*s", (int)(rest - key - 3), key + 3);
+    fine = read_operator(operator_text, &problem) && read_parts(rest, &problem, &csr) &&
+           wlm_spec_make(&problem, &csr, spec) == WLM_OK;
+  }
+  if (fine) {
+    spec->problem.custom = NULL; /* its text stands in the spec */
+    wlm_spec_key(spec, again);
+    fine = !strcmp(key, again);
+  }
+  return fine ? WLM_OK : wlm_fail(WLM_ERR_UNSUPPORTED, "the problem '%s' is of another version", key);
+}

@@ -1,0 +1,161 @@
+/* Gradient boosting for squared error (Friedman 2001) over histograms: each feature's values are sorted into at most
+ * BINS bins once, so that the best split of a node is found by adding up its samples' residuals bin by bin and walking
+ * over the bins. Trees grow level by level, all nodes of a level in one pass over the samples, and all have the same
+ * depth; a node that cannot be split sends everything to the left. Each tree explains what those before it left
+ * over, and adds only a part of that (`rate`), so that no single one is trusted. */
+#include "tuner/boost.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/memory.h"
+
+enum { BINS = 64, LEVEL_NODES = 1 << (WLM_TREE_DEPTH - 1) };
+
+typedef struct cell {
+  double sum; /* of residuals */
+  int64_t count;
+} cell;
+
+typedef struct learner {
+  const wlm_boost_sample *samples;
+  int64_t count;
+  const wlm_boost_options *options;
+  int edge_count[WLM_FEATURES];
+  float edges[WLM_FEATURES][BINS];     /* a value's bin is the number of edges below it */
+  unsigned char (*bins)[WLM_FEATURES]; /* of each sample */
+  double *residuals;
+  int *nodes; /* where each sample is in the tree that grows */
+  cell cells[LEVEL_NODES][WLM_FEATURES][BINS];
+} learner;
+
+static int compare_floats(const void *left, const void *right) {
+  const float a = *(const float *)left, b = *(const float *)right;
+  return (a > b) - (a < b);
+}
+
+/* Edges lie half-way between neighbouring values; where there are too many, those at even ranks stay. */
+static void find_edges(learner *l, int feature, float *values) {
+  int64_t distinct = 0;
+  for (int64_t i = 0; i < l->count; i++) values[i] = l->samples[i].features[feature];
+  qsort(values, (size_t)l->count, sizeof *values, compare_floats);
+  for (int64_t i = 0; i < l->count; i++)
+    if (!distinct || values[i] > values[distinct - 1]) values[distinct++] = values[i];
+  const int64_t gaps = distinct - 1, most = BINS - 1;
+  int *edges = &l->edge_count[feature];
+  for (int64_t i = 0; i < gaps; i++) {
+    if (gaps > most && i * most / gaps == (i + 1) * most / gaps) continue;
+    l->edges[feature][(*edges)++] = values[i] + (values[i + 1] - values[i]) / 2;
+  }
+}
+
+static void sort_into_bins(learner *l) {
+  for (int64_t i = 0; i < l->count; i++)
+    for (int f = 0; f < WLM_FEATURES; f++) {
+      int bin = 0;
+      while (bin < l->edge_count[f] && l->samples[i].features[f] > l->edges[f][bin]) bin++;
+      l->bins[i][f] = (unsigned char)bin;
+    }
+}
+
+static double score(double sum, int64_t count, double ridge) { return sum * sum / ((double)count + ridge); }
+
+/* The split of one node that explains most; left as it is where none explains anything. */
+static void split(const learner *l, cell (*node)[BINS], unsigned char *feature, float *threshold) {
+  const wlm_boost_options *o = l->options;
+  double best = 1e-12;
+  cell total = {0, 0};
+  for (int bin = 0; bin < BINS; bin++) {
+    total.sum += node[0][bin].sum;
+    total.count += node[0][bin].count;
+  }
+  for (int f = 0; f < WLM_FEATURES; f++) {
+    cell left = {0, 0};
+    for (int edge = 0; edge < l->edge_count[f]; edge++) {
+      left.sum += node[f][edge].sum;
+      left.count += node[f][edge].count;
+      const int64_t right = total.count - left.count;
+      if (left.count < o->least || right < o->least) continue;
+      const double gain = score(left.sum, left.count, o->ridge) + score(total.sum - left.sum, right, o->ridge) -
+                          score(total.sum, total.count, o->ridge);
+      if (gain <= best) continue;
+      best = gain;
+      *feature = (unsigned char)f;
+      *threshold = l->edges[f][edge];
+    }
+  }
+}
+
+static void add_up_level(learner *l, int first) {
+  for (int node = 0; node < LEVEL_NODES; node++)
+    for (int f = 0; f < WLM_FEATURES; f++)
+      for (int bin = 0; bin < BINS; bin++) l->cells[node][f][bin] = (cell){0, 0};
+  for (int64_t i = 0; i < l->count; i++) {
+    cell(*node)[BINS] = l->cells[l->nodes[i] - first];
+    for (int f = 0; f < WLM_FEATURES; f++) {
+      cell *c = &node[f][l->bins[i][f]];
+      c->sum += l->residuals[i];
+      c->count++;
+    }
+  }
+}
+
+static void fill_leaves(learner *l, wlm_tree *tree) {
+  cell leaves[WLM_TREE_LEAVES] = {{0, 0}};
+  for (int64_t i = 0; i < l->count; i++) {
+    cell *leaf = &leaves[l->nodes[i] - WLM_TREE_NODES];
+    leaf->sum += l->residuals[i];
+    leaf->count++;
+  }
+  for (int i = 0; i < WLM_TREE_LEAVES; i++)
+    tree->leaf[i] = (float)(l->options->rate * leaves[i].sum / ((double)leaves[i].count + l->options->ridge + 1e-9));
+  for (int64_t i = 0; i < l->count; i++) l->residuals[i] -= (double)tree->leaf[l->nodes[i] - WLM_TREE_NODES];
+}
+
+static void grow(learner *l, wlm_tree *tree) {
+  for (int64_t i = 0; i < l->count; i++) l->nodes[i] = 0;
+  for (int first = 0; first < WLM_TREE_NODES; first = 2 * first + 1) {
+    add_up_level(l, first);
+    for (int node = first; node <= 2 * first; node++) {
+      tree->feature[node] = 0;
+      tree->threshold[node] = INFINITY;
+      split(l, l->cells[node - first], &tree->feature[node], &tree->threshold[node]);
+    }
+    for (int64_t i = 0; i < l->count; i++) {
+      const int node = l->nodes[i];
+      l->nodes[i] = 2 * node + 1 + (l->samples[i].features[tree->feature[node]] > tree->threshold[node]);
+    }
+  }
+  fill_leaves(l, tree);
+}
+
+wlm_status wlm_boost(const wlm_boost_sample *samples, int64_t count, const wlm_boost_options *options, double *base,
+                     wlm_tree *trees) {
+  static const char what[] = "training a model";
+  wlm_status status;
+  float *values = NULL;
+  if (count < 1) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "a model cannot be trained on nothing");
+  learner *l = wlm_alloc_zero(1, sizeof *l);
+  if (!l) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, what);
+  l->samples = samples;
+  l->count = count;
+  l->options = options;
+  WLM_TRY(wlm_alloc_array(count, sizeof *values, what, (void **)&values));
+  WLM_TRY(wlm_alloc_array(count, sizeof *l->bins, what, (void **)&l->bins));
+  WLM_TRY(wlm_alloc_array(count, sizeof *l->residuals, what, (void **)&l->residuals));
+  WLM_TRY(wlm_alloc_array(count, sizeof *l->nodes, what, (void **)&l->nodes));
+  for (int f = 0; f < WLM_FEATURES; f++) find_edges(l, f, values);
+  sort_into_bins(l);
+  double sum = 0;
+  for (int64_t i = 0; i < count; i++) sum += (double)samples[i].target;
+  *base = sum / (double)count;
+  for (int64_t i = 0; i < count; i++) l->residuals[i] = (double)samples[i].target - *base;
+  for (int i = 0; i < options->trees; i++) grow(l, &trees[i]);
+done:
+  wlm_free(values);
+  wlm_free(l->bins);
+  wlm_free(l->residuals);
+  wlm_free(l->nodes);
+  wlm_free(l);
+  return status;
+}
