@@ -8,28 +8,36 @@
 
 #define ANY         INT64_MAX
 #define SKEWED      "skewed rows: share rows and non-zeros evenly, in larger pieces the more there are"
+#define TINY        "so small that a second launch would cost more than it brings"
+#define DENSE       "skewed rows, so many non-zeros that a few rows fill a block"
 #define EVEN        "even rows: a group of lanes a row"
 #define HOST_SKEWED "skewed rows: split the non-zeros evenly"
 #define HOST_EVEN   "even rows: a thread takes whole rows"
 
 // clang-format off
 const wlm_rule wlm_rules[] = {
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 150000, 1, "merge_path/items=128,lanes=4,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=4,vector=4,batch=8", TINY},
+    {WLM_TARGET_CUDA, 0, 32, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=8,vector=4,batch=8", TINY},
+    {WLM_TARGET_CUDA, 0, 64, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=16,vector=4,batch=8", TINY},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=32,vector=4,batch=8", TINY},
     {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 1, "merge_path/items=256,lanes=4,vector=4,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 600000, 1, "merge_path/items=512,lanes=4,vector=4,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, ANY, 1, "merge_path/items=1024,lanes=4,vector=4,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, 150000, 1, "merge_path/items=128,lanes=8,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 700000, 1, "merge_path/items=512,lanes=4,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 1200000, 1, "merge_path/items=1024,lanes=4,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 20000000, 1, "merge_path/items=2048,lanes=4,vector=4,batch=4,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, 32, 1.0, 250000, 1, "merge_path/items=256,lanes=8,vector=4,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, 600000, 1, "merge_path/items=512,lanes=8,vector=4,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, ANY, 1, "merge_path/items=1024,lanes=8,vector=4,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 150000, 1, "merge_path/items=128,lanes=16,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 700000, 1, "merge_path/items=512,lanes=8,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 1200000, 1, "merge_path/items=1024,lanes=8,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 20000000, 1, "merge_path/items=2048,lanes=8,vector=4,batch=4,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, 64, 1.0, 250000, 1, "merge_path/items=256,lanes=16,vector=4,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 600000, 1, "merge_path/items=512,lanes=16,vector=4,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, ANY, 1, "merge_path/items=1024,lanes=16,vector=4,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, 150000, 1, "merge_path/items=128,lanes=32,vector=4,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, 250000, 1, "merge_path/items=256,lanes=32,vector=4,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, 600000, 1, "merge_path/items=512,lanes=32,vector=4,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, ANY, 1, "merge_path/items=1024,lanes=32,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 700000, 1, "merge_path/items=512,lanes=16,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 1200000, 1, "merge_path/items=1024,lanes=16,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 20000000, 1, "merge_path/items=2048,lanes=16,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 250000, 1, "merge_path/items=256,lanes=16,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 700000, 1, "merge_path/items=512,lanes=32,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 1200000, 1, "merge_path/items=1024,lanes=32,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 20000000, 1, "merge_path/items=2048,lanes=32,vector=4,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 0.9, ANY, 1, "row_block/threads=256,rows=64,lanes=4,vector=4,batch=8", DENSE},
+    {WLM_TARGET_CUDA, 0, ANY, 0.9, ANY, 1, "row_block/threads=256,rows=64,lanes=8,vector=4,batch=8", DENSE},
     {WLM_TARGET_CUDA, 0, 16, 0, ANY, 1, "row_vec/lanes=4,vector=4,batch=8", EVEN},
     {WLM_TARGET_CUDA, 0, 32, 0, ANY, 1, "row_vec/lanes=8,vector=4,batch=8", EVEN},
     {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 1, "row_vec/lanes=16,vector=4,batch=8", EVEN},
