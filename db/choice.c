@@ -171,6 +171,14 @@ static int64_t end_of_variant(const wlm_measurement_record **records, int64_t be
   return end;
 }
 
+/* The smallest, so that it does not depend on the order. */
+static const char *common_name(const wlm_measurement_record **records, int64_t count) {
+  const char *name = records[0]->matrix_name;
+  for (int64_t i = 1; i < count; i++)
+    if (compare_texts(records[i]->matrix_name, name) < 0) name = records[i]->matrix_name;
+  return name;
+}
+
 /* Equal fingerprints may still come with statistics that were rounded differently; the smallest speak for all. */
 static const wlm_stats *common_stats(const wlm_measurement_record **records, int64_t count) {
   const wlm_stats *chosen = &records[0]->stats;
@@ -197,6 +205,7 @@ static void choose_on_matrices(const wlm_measurement_record **records, int64_t c
     *choice = (wlm_choice){.problem = records[begin]->problem,
                            .n = records[begin]->n,
                            .stats = common_stats(records + begin, end - begin),
+                           .matrix = common_name(records + begin, end - begin),
                            .matrices = 1};
     wlm_bucket_of(choice->stats, &choice->bucket);
     best[out->matrix_count++] = rank(choice, first, next - first);

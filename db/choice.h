@@ -30,6 +30,7 @@ typedef struct wlm_choice {
   int64_t n;
   wlm_bucket bucket;
   const wlm_stats *stats; /* of the matrix; NULL for a bucket */
+  const char *matrix;     /* one of the names that it was measured under; NULL for a bucket */
   const wlm_choice_candidate *candidates;
   int64_t count, failed;
   int64_t matrices; /* in the bucket that have a candidate at all; 1 for a matrix */

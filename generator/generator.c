@@ -229,6 +229,8 @@ typedef struct call {
   const wlm_limits *limits;
   wlm_text *text;
   wlm_names *names;
+  wlm_candidate *candidates; /* wlm_free */
+  int64_t candidate_count;
   wlm_program *program;
   int prepares;
   int misunderstood; /* the error is in the variant's name, not in a template */
@@ -290,6 +292,40 @@ static int do_candidates(lua_State *lua) {
     c->names->names[i] = wlm_strdup(luaL_checkstring(lua, -1));
     if (!c->names->names[i]) return luaL_error(lua, "out of memory");
     c->names->count = i + 1;
+    lua_pop(lua, 1);
+  }
+  return 0;
+}
+
+/* The table on top of the stack. */
+static void get_candidate(lua_State *lua, wlm_candidate *candidate) {
+  get_string(lua, "variant", candidate->variant, sizeof candidate->variant);
+  lua_getfield(lua, -1, "passes");
+  for (lua_Integer i = luaL_len(lua, -1); i >= 1; i--) {
+    wlm_pass pass;
+    lua_geti(lua, -1, i);
+    get_pass(lua, &pass);
+    lua_pop(lua, 1);
+    if (pass.when == WLM_WHEN_EXECUTE)
+      candidate->pass = pass;
+    else
+      candidate->prepares = 1;
+  }
+  lua_pop(lua, 1);
+}
+
+static int do_describe(lua_State *lua) {
+  call *c = pushed_call(lua);
+  push_function(lua, "describe");
+  push_problem(lua, c->spec, &c->custom);
+  push_limits(lua, c->limits);
+  lua_call(lua, 2, 1);
+  c->candidate_count = luaL_len(lua, -1);
+  c->candidates = wlm_alloc_zero((size_t)c->candidate_count + 1, sizeof *c->candidates);
+  if (!c->candidates) return luaL_error(lua, "out of memory");
+  for (int64_t i = 0; i < c->candidate_count; i++) {
+    lua_geti(lua, -1, i + 1);
+    get_candidate(lua, &c->candidates[i]);
     lua_pop(lua, 1);
   }
   return 0;
@@ -389,6 +425,19 @@ wlm_status wlm_generator_candidates(wlm_generator *generator, const wlm_spec *sp
   *candidates = (wlm_names){0};
   wlm_status status = enter(generator, do_candidates, &(call){.spec = spec, .limits = limits, .names = candidates});
   if (status != WLM_OK) wlm_names_release(candidates);
+  return status;
+}
+
+wlm_status wlm_generator_describe(wlm_generator *generator, const wlm_spec *spec, const wlm_limits *limits,
+                                  wlm_candidate **candidates, int64_t *count) {
+  call c = {.spec = spec, .limits = limits};
+  wlm_status status = enter(generator, do_describe, &c);
+  if (status != WLM_OK) {
+    wlm_free(c.candidates);
+    c = (call){0};
+  }
+  *candidates = c.candidates;
+  *count = c.candidate_count;
   return status;
 }
 

@@ -24,6 +24,9 @@ void wlm_names_release(wlm_names *names);
 /* Canonical names of every valid variant, families in alphabetical order. */
 wlm_status wlm_generator_candidates(wlm_generator *generator, const wlm_spec *spec, const wlm_limits *limits,
                                     wlm_names *candidates);
+/* The same with what each launches; wlm_free the list. */
+wlm_status wlm_generator_describe(wlm_generator *generator, const wlm_spec *spec, const wlm_limits *limits,
+                                  wlm_candidate **candidates, int64_t *count);
 /* Appends nothing where the variant is a candidate, otherwise the reason.
  * WLM_ERR_INVALID_ARGUMENT where the name cannot be understood; the detail text lists what can. */
 wlm_status wlm_generator_refusal(wlm_generator *generator, const char *variant, const wlm_spec *spec,

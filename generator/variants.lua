@@ -166,16 +166,35 @@ local function each(family, visit)
   descend(1)
 end
 
--- Canonical names of all valid candidates, sorted by family, parameters in their listed order.
-function variants.candidates(problem, limits)
+-- A family's passes, with what it says of blocks that are resident turned into numbers of the device.
+local function passes_of(family, p, problem, limits)
+  local passes = passes_of(family, p, problem, limits)
+  return passes
+end
+
+local function each_candidate(problem, limits, visit)
   complete(problem)
-  local found = {}
   for _, name in ipairs(names) do
     local family = families[name]
     each(family, function(p)
-      if not refusal(family, p, problem, limits) then found[#found + 1] = canonical(family, p) end
+      if not refusal(family, p, problem, limits) then visit(family, p) end
     end)
   end
+end
+
+-- Canonical names of all valid candidates, sorted by family, parameters in their listed order.
+function variants.candidates(problem, limits)
+  local found = {}
+  each_candidate(problem, limits, function(family, p) found[#found + 1] = canonical(family, p) end)
+  return found
+end
+
+-- The same with what each launches: { variant, passes }.
+function variants.describe(problem, limits)
+  local found = {}
+  each_candidate(problem, limits, function(family, p)
+    found[#found + 1] = { variant = canonical(family, p), passes = passes_of(family, p, problem, limits) }
+  end)
   return found
 end
 

@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "db/choice.h"
 #include "db/interchange.h"
+#include "db/model_record.h"
 #include "db/nearest.h"
 #include "db/pin.h"
 #include "runtime/context_state.h"
@@ -57,6 +58,12 @@ static wlm_status mark_stale(const learning *l, const wlm_choice_candidate *cand
 static wlm_status add_case(const learning *l, const wlm_choice *choice) {
   wlm_case c = {.exact = choice->stats != NULL, .bucket = choice->bucket, .problem = choice->problem, .n = choice->n};
   if (choice->stats) memcpy(c.fingerprint, choice->stats->fingerprint, sizeof c.fingerprint);
+  if (choice->stats) {
+    c.matrix = choice->matrix;
+    c.rows = choice->stats->rows;
+    c.nnz = choice->stats->nnz;
+    c.place = wlm_place_of(choice->stats, choice->n);
+  }
   c.matrices = choice->matrices;
   if (l->borrowed) c.borrowed = l->device_class;
   const double unit = choice->stats ? 1e-12 : 1; /* picoseconds to seconds; relative times have none */
@@ -102,6 +109,26 @@ static wlm_status add_pins(const learning *l, wlm_store *store) {
   return status;
 }
 
+/* A model that cannot be read costs a step of choosing, never the measurements. */
+static wlm_status add_models(const learning *l, wlm_store *store) {
+  wlm_model_record *records = NULL;
+  int64_t count = 0;
+  wlm_status status = wlm_store_load_models(store, l->device_class, &records, &count);
+  for (int64_t i = 0; i < count && status == WLM_OK; i++) {
+    wlm_model model;
+    status = wlm_model_read(records[i].data, records[i].size, &model);
+    if (status == WLM_ERR_DATABASE || status == WLM_ERR_DATABASE_VERSION) {
+      wlm_log(WLM_LOG_WARNING, "going on without the model for %s: %s", records[i].name, wlm_error_detail());
+      status = WLM_OK;
+      continue;
+    }
+    if (status == WLM_OK) status = wlm_snapshot_add_model(l->snapshot, &model);
+    wlm_model_release(&model);
+  }
+  wlm_model_records_free(records, count);
+  return status;
+}
+
 /* Pins are for the class they were made on and are never borrowed. */
 static wlm_status add_store(const char *path, const wlm_device_record *device, learning *l) {
   wlm_store *store = NULL;
@@ -116,6 +143,7 @@ static wlm_status add_store(const char *path, const wlm_device_record *device, l
   if (!*device_class.data) goto done;
   l->device_class = device_class.data;
   if (!l->borrowed) WLM_TRY(add_pins(l, store));
+  WLM_TRY(add_models(l, store));
   status = add_choices(l, store);
 done:
   wlm_text_release(&device_class);

@@ -10,6 +10,7 @@
 typedef struct candidate_check {
   wlm_context *context;
   const wlm_spec *spec;
+  wlm_candidate *candidates; /* NULL until they are asked for */
 } candidate_check;
 
 /* Asks the family itself whether it prepares: what was stored may be older than the template. */
@@ -26,13 +27,35 @@ static int usable(void *user, const char *variant, int may_prepare) {
   return wlm_generator_prepares(generator, variant, check->spec, limits, &prepares) == WLM_OK && !prepares;
 }
 
+static void why(void *user, const char *variant, int may_prepare, wlm_text *reason) {
+  const candidate_check *check = user;
+  wlm_status status = wlm_generator_refusal(check->context->generator, variant, check->spec,
+                                            &check->context->device->info.limits, reason);
+  if (status != WLM_OK)
+    wlm_text_puts(reason, wlm_error_detail());
+  else if (!reason->size && !may_prepare)
+    wlm_text_puts(reason, "must be prepared, which one call does not pay");
+}
+
+static int64_t describe(void *user, const wlm_candidate **candidates) {
+  candidate_check *check = user;
+  int64_t count = 0;
+  wlm_free(check->candidates);
+  if (wlm_generator_describe(check->context->generator, check->spec, &check->context->device->info.limits,
+                             &check->candidates, &count) != WLM_OK)
+    wlm_log(WLM_LOG_WARNING, "no model is asked: %s", wlm_error_detail());
+  *candidates = check->candidates;
+  return count;
+}
+
 static wlm_status choose(wlm_context *context, wlm_plan *plan, const wlm_spec *spec, const char *variant) {
   if (variant) {
     plan->decision = (wlm_decision){.step = WLM_STEP_NAMED, .calls = spec->problem.expected_calls};
     snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", variant);
     return WLM_OK;
   }
-  candidate_check check = {context, spec};
+  candidate_check check = {context, spec, NULL};
+  const wlm_judge judge = {usable, why, describe, &check};
   const wlm_limits *limits = &context->device->info.limits;
   char untransposed[WLM_SPEC_KEY];
   wlm_spec like = *spec;
@@ -40,12 +63,13 @@ static wlm_status choose(wlm_context *context, wlm_plan *plan, const wlm_spec *s
   wlm_spec_key(&like, untransposed);
   pthread_rwlock_rdlock(&context->snapshot_lock);
   wlm_status status =
-      wlm_choose(&context->snapshot, &plan->stats, plan->problem_key, spec, limits, usable, &check, &plan->decision);
+      wlm_choose(&context->snapshot, &plan->stats, plan->problem_key, spec, limits, &judge, &plan->decision);
   /* Where nothing like A^T was tuned as a transpose, what is good for such a matrix by itself knows more than a rule.
    */
   if (status == WLM_OK && spec->problem.transpose && plan->decision.step == WLM_STEP_RULE)
-    status = wlm_choose(&context->snapshot, &plan->stats, untransposed, spec, limits, usable, &check, &plan->decision);
+    status = wlm_choose(&context->snapshot, &plan->stats, untransposed, spec, limits, &judge, &plan->decision);
   pthread_rwlock_unlock(&context->snapshot_lock);
+  wlm_free(check.candidates);
   return status;
 }
 

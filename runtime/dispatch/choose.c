@@ -1,7 +1,7 @@
-/* Choosing goes from the most to the least that is known: this very matrix; the nearest bucket of matrices
- * that were tuned for the same operator and types; a table of rules. Each step hands over a ranked list and
- * the first candidate that is valid for the problem at hand wins, because a variant that was best for one N
- * need not exist for another.
+/* Choosing goes from the most to the least that is known: this very matrix; what a model learned from matrices that are
+ * not far; where there is no model, the nearest bucket of matrices that were tuned for the same operator and types; a
+ * table of rules. Each step hands over a ranked list and the first candidate that is valid for the problem at hand
+ * wins, because a variant that was best for one N need not exist for another.
  *
  * Preparing is paid once and shared by the calls that the caller expects, so a candidate's price is its time + its
  * preparing / calls, and the list is ranked by that: those that need no preparing keep the order of the measurements
@@ -12,11 +12,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime/dispatch/neighbours.h"
 #include "runtime/dispatch/pins.h"
+#include "runtime/dispatch/predict.h"
 #include "runtime/dispatch/rules.h"
 
 const char *wlm_step_name(wlm_step step) {
-  static const char *const names[] = {"fingerprint", "bucket", "rule", "named", "builtin", "pin"};
+  static const char *const names[] = {"fingerprint", "bucket", "rule", "named", "builtin", "pin", "model"};
   return names[step];
 }
 
@@ -73,20 +75,38 @@ typedef struct question {
   const wlm_stats *stats;
   const char *key;
   int64_t n, calls;
-  wlm_usable_fn usable;
-  void *user;
+  const wlm_judge *judge;
+  const wlm_model *model;          /* NULL = none for such problems */
+  wlm_model_case asked;            /* of the model */
+  const wlm_candidate *candidates; /* for the model */
+  int64_t candidate_count;
 } question;
 
 static int may_prepare(const question *q) { return q->calls > 1; }
 
-/* The first that may be chosen; NULL where none may. *refused counts those before it that are not valid. */
-static const wlm_ranked *first_usable(const question *q, const wlm_case *c, int *refused) {
+static int is_usable(const question *q, const char *variant, int prepare) {
+  return q->judge->usable(q->judge->user, variant, prepare);
+}
+
+static void refuse(const question *q, const char *variant, wlm_decision *choice) {
+  const int index = choice->refused++;
+  if (index >= WLM_REFUSALS || !q->judge->why) return;
+  wlm_refusal *refusal = &choice->refusals[index];
+  wlm_text reason = {0};
+  q->judge->why(q->judge->user, variant, may_prepare(q), &reason);
+  copy_name(refusal->variant, sizeof refusal->variant, variant);
+  copy_name(refusal->reason, sizeof refusal->reason, reason.data && !reason.failed ? reason.data : "is not valid");
+  wlm_text_release(&reason);
+}
+
+/* The first that may be chosen; NULL where none may. The decision, unless NULL, learns of those before it that are not
+ * valid. */
+static const wlm_ranked *first_usable(const question *q, const wlm_case *c, wlm_decision *choice) {
   ranking r = ranking_of(q->snapshot, c, q->calls);
-  *refused = 0;
   for (const wlm_ranked *candidate; (candidate = next_ranked(&r));) {
     if (candidate->prepare > 0 && !may_prepare(q)) continue;
-    if (q->usable(q->user, candidate->variant, may_prepare(q))) return candidate;
-    ++*refused;
+    if (is_usable(q, candidate->variant, may_prepare(q))) return candidate;
+    if (choice) refuse(q, candidate->variant, choice);
   }
   return NULL;
 }
@@ -96,7 +116,7 @@ static const wlm_ranked *first_usable(const question *q, const wlm_case *c, int 
 /* The best usable one that needs no preparing. */
 static const wlm_ranked *best_plain(const question *q, const ranking *r) {
   for (const wlm_ranked *i = r->begin; i < r->end; i++)
-    if (!(i->prepare > 0) && q->usable(q->user, i->variant, 0)) return i;
+    if (!(i->prepare > 0) && is_usable(q, i->variant, 0)) return i;
   return NULL;
 }
 
@@ -112,7 +132,7 @@ static const wlm_ranked *pays_soonest(const question *q, const ranking *r, const
   double fewest = INFINITY;
   for (const wlm_ranked *i = r->begin; i < r->end; i++) {
     double calls = break_even(i, plain);
-    if (calls == 0 || calls >= fewest || !q->usable(q->user, i->variant, 1)) continue;
+    if (calls == 0 || calls >= fewest || !is_usable(q, i->variant, 1)) continue;
     soonest = i;
     fewest = calls;
   }
@@ -130,7 +150,7 @@ static void describe(const ranking *r, const wlm_ranked *candidate, const wlm_ra
 }
 
 static void decide(const question *q, const wlm_case *c, wlm_step step, double distance, wlm_decision *choice) {
-  const wlm_ranked *chosen = first_usable(q, c, &choice->refused);
+  const wlm_ranked *chosen = first_usable(q, c, choice);
   choice->step = step;
   choice->distance = distance;
   choice->tuned_n = c->n;
@@ -156,9 +176,8 @@ static int by_fingerprint(const question *q, wlm_decision *choice) {
   const wlm_snapshot *s = q->snapshot;
   for (int64_t i = 0; i < s->case_count; i++) {
     const wlm_case *c = &s->cases[i];
-    int refused;
     if (!c->exact || c->n != q->n || memcmp(c->fingerprint, q->stats->fingerprint, sizeof c->fingerprint) ||
-        strcmp(c->problem, q->key) || !first_usable(q, c, &refused))
+        strcmp(c->problem, q->key) || !first_usable(q, c, NULL))
       continue;
     decide(q, c, WLM_STEP_FINGERPRINT, 0, choice);
     return 1;
@@ -174,11 +193,9 @@ static int by_bucket(const question *q, wlm_decision *choice) {
   double nearest_distance = WLM_FAR;
   for (int64_t i = 0; i < s->case_count; i++) {
     const wlm_case *c = &s->cases[i];
-    int refused;
     if (c->exact || c->bucket.version != here.version || strcmp(c->problem, q->key)) continue;
     double distance = wlm_bucket_distance(&here, q->n, &c->bucket, c->n);
-    if (distance > nearest_distance || (nearest && distance == nearest_distance) || !first_usable(q, c, &refused))
-      continue;
+    if (distance > nearest_distance || (nearest && distance == nearest_distance) || !first_usable(q, c, NULL)) continue;
     nearest = c;
     nearest_distance = distance;
   }
@@ -192,7 +209,7 @@ static int by_rule(const question *q, const wlm_spec *spec, const wlm_limits *li
     const wlm_rule *rule = &wlm_rules[i];
     if (rule->target != limits->target || rule->sampled != sampled || q->n > rule->max_n ||
         q->stats->cv < rule->min_cv || q->stats->nnz > rule->max_nnz || q->calls < rule->min_calls ||
-        !q->usable(q->user, rule->variant, may_prepare(q)))
+        !is_usable(q, rule->variant, may_prepare(q)))
       continue;
     choice->step = WLM_STEP_RULE;
     choice->rule = rule->why;
@@ -208,21 +225,94 @@ static int by_pin(const question *q, wlm_decision *choice) {
   if (!pin) return 0;
   copy_name(choice->pin, sizeof choice->pin, pin->variant);
   choice->pin_exact = pin->exact;
-  if (!q->usable(q->user, pin->variant, may_prepare(q))) return 0;
+  if (!is_usable(q, pin->variant, may_prepare(q))) return 0;
   memcpy(choice->unpinned, choice->variant, sizeof choice->unpinned);
   copy_name(choice->variant, sizeof choice->variant, pin->variant);
   choice->step = WLM_STEP_PIN;
   return 1;
 }
 
+/* ---- the model --------------------------------------------------------------------------------------- */
+
+/* Trained for this very problem, or else for one of the same types and sampling, whose kernels move the same bytes. */
+static int is_alike(const char *a, const char *b) {
+  static const char *const from[] = {",dense=", ",sample="}, *const to[] = {",values=", ""};
+  for (int i = 0; i < 2; i++) {
+    const char *left = strstr(a, from[i]), *right = strstr(b, from[i]);
+    if (!left || !right) return 0;
+    const char *end = *to[i] ? strstr(left, to[i]) : left + strlen(left) + 1;
+    if (!end || strncmp(left, right, (size_t)(end - left))) return 0;
+  }
+  return 1;
+}
+
+static const wlm_model *model_for(const wlm_snapshot *s, const char *key) {
+  const wlm_model *alike = NULL;
+  for (int64_t i = 0; i < s->model_count; i++) {
+    if (!strcmp(s->models[i].problem, key)) return &s->models[i];
+    if (!alike && is_alike(s->models[i].problem, key)) alike = &s->models[i];
+  }
+  return alike;
+}
+
+static void ask_model(question *q, wlm_decision *choice) {
+  q->model = q->judge->describe ? model_for(q->snapshot, q->key) : NULL;
+  if (!q->model) return;
+  q->candidate_count = q->judge->describe(q->judge->user, &q->candidates);
+  wlm_model_ask(q->model, q->stats, q->n, &q->asked);
+  choice->trained_at = q->model->made_at;
+  choice->trained_on = q->model->measurements;
+  if (strcmp(q->model->problem, q->key)) copy_name(choice->trained_for, sizeof choice->trained_for, q->model->problem);
+}
+
+/* A time only where it was trained for this problem; a ranking in any case. */
+static double predict(question *q, const char *variant) {
+  if (!q->model || strcmp(q->model->problem, q->key) || q->asked.distance > WLM_FAR) return 0;
+  for (int64_t i = 0; i < q->candidate_count; i++)
+    if (!strcmp(q->candidates[i].variant, variant)) return wlm_model_seconds(&q->asked, &q->candidates[i]);
+  return 0;
+}
+
+/* The least predicted price wins. Candidates of families that nobody measured yet are left out and counted. */
+static int by_model(question *q, wlm_decision *choice) {
+  wlm_prediction best[WLM_RUNNERS_UP];
+  if (!q->model || q->asked.distance > WLM_FAR) return 0;
+  const int count =
+      wlm_predict(&q->asked, q->candidates, q->candidate_count, q->calls, best, WLM_RUNNERS_UP, &choice->untrained);
+  if (!count) return 0;
+  choice->step = WLM_STEP_MODEL;
+  choice->distance = q->asked.distance;
+  choice->matrices = q->model->place_count;
+  copy_name(choice->variant, sizeof choice->variant, best[0].candidate->variant);
+  for (int i = 0; i < count; i++) {
+    wlm_runner_up *runner = &choice->runners[choice->runner_count++];
+    copy_name(runner->variant, sizeof runner->variant, best[i].candidate->variant);
+    runner->relative = best[i].price / best[0].price;
+    runner->prepare = best[i].prepare / best[0].seconds;
+  }
+  return 1;
+}
+
+static void add_predictions(question *q, wlm_decision *choice) {
+  if (!q->model) return;
+  for (int i = 0; i < choice->runner_count; i++) choice->runners[i].predicted = predict(q, choice->runners[i].variant);
+  choice->predicted = predict(q, choice->variant);
+  choice->spread = choice->predicted > 0 ? wlm_model_spread(&q->asked) : 0;
+}
+
 wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
-                      const wlm_spec *spec, const wlm_limits *limits, wlm_usable_fn usable, void *user,
-                      wlm_decision *choice) {
+                      const wlm_spec *spec, const wlm_limits *limits, const wlm_judge *judge, wlm_decision *choice) {
   const int64_t n = spec->problem.n, calls = spec->problem.expected_calls;
-  const question q = {snapshot, stats, problem_key, n, calls, usable, user};
+  question q = {.snapshot = snapshot, .stats = stats, .key = problem_key, .n = n, .calls = calls, .judge = judge};
   *choice = (wlm_decision){.calls = calls};
-  const int found = by_fingerprint(&q, choice) || by_bucket(&q, choice) || by_rule(&q, spec, limits, choice);
-  if (by_pin(&q, choice) || found) return WLM_OK;
+  ask_model(&q, choice);
+  const int found =
+      by_fingerprint(&q, choice) || by_model(&q, choice) || by_bucket(&q, choice) || by_rule(&q, spec, limits, choice);
+  choice->neighbour_count = wlm_neighbours_find(snapshot, stats, problem_key, n, choice->neighbours);
+  if (by_pin(&q, choice) || found) {
+    add_predictions(&q, choice);
+    return WLM_OK;
+  }
   return wlm_fail(
       WLM_ERR_NOT_FOUND,
       "nothing tuned and no built-in rule serves %s with n = %lld on this device; tune it, or name a variant",

@@ -3,6 +3,7 @@
 #define WLM_RUNTIME_DISPATCH_CHOOSE_H
 
 #include "common/program.h"
+#include "common/text.h"
 #include "runtime/dispatch/snapshot.h"
 
 typedef enum wlm_step {
@@ -11,22 +12,44 @@ typedef enum wlm_step {
   WLM_STEP_RULE,        /* nothing near enough was tuned: the built-in table */
   WLM_STEP_NAMED,       /* the caller named it */
   WLM_STEP_BUILTIN,     /* nothing could be compiled: what the library carries */
-  WLM_STEP_PIN          /* someone decided by hand, for this matrix or its bucket */
+  WLM_STEP_PIN,         /* someone decided by hand, for this matrix or its bucket */
+  WLM_STEP_MODEL        /* what was learned from tuned matrices that are not far predicts it */
 } wlm_step;
 
 const char *wlm_step_name(wlm_step step);
 
-enum { WLM_RUNNERS_UP = 8, WLM_DEVICE_CLASS = 256, WLM_STALE = 192 };
+enum {
+  WLM_RUNNERS_UP = 8,
+  WLM_NEIGHBOURS = 4,
+  WLM_REFUSALS = 3,
+  WLM_DEVICE_CLASS = 256,
+  WLM_STALE = 192,
+  WLM_REASON = 160,
+  WLM_MATRIX_NAME = 64
+};
 
-/* A candidate as explain tells of it. Seconds are 0 where the case is a bucket. */
+/* A candidate as explain tells of it. Seconds are measured, 0 where they were not on this matrix. */
 typedef struct wlm_runner_up {
   char variant[WLM_VARIANT_NAME];
   double seconds, prepare_seconds;
+  double predicted;  /* seconds that the model expects; 0 where it has no opinion */
   double relative;   /* time with its share of the preparing, over that of the best ranked */
   double prepare;    /* calls of the best ranked that preparing takes as long as; 0 = it needs none */
   double break_even; /* the fewest calls from which it beats the best that needs no preparing; infinite = none; 0 = it
                       * needs none itself, or there is no such one */
 } wlm_runner_up;
+
+/* A tuned case near the one that is asked for. */
+typedef struct wlm_neighbour {
+  char matrix[WLM_MATRIX_NAME], variant[WLM_VARIANT_NAME]; /* its name, "" = unnamed; what won there */
+  int64_t rows, nnz, n;
+  double distance, seconds;
+} wlm_neighbour;
+
+/* Better ranked than what was chosen, and why it is not. */
+typedef struct wlm_refusal {
+  char variant[WLM_VARIANT_NAME], reason[WLM_REASON];
+} wlm_refusal;
 
 /* A copy of all that explain tells: it outlives the snapshot. */
 typedef struct wlm_decision {
@@ -48,22 +71,40 @@ typedef struct wlm_decision {
    * of the choice without the pin. */
   char pin[WLM_VARIANT_NAME], unpinned[WLM_VARIANT_NAME];
   int pin_exact;
-  int refused; /* better ranked candidates that are not valid for this problem */
+  int refused; /* better ranked candidates that are not valid for this problem; the first of them: */
+  wlm_refusal refusals[WLM_REFUSALS];
+  int neighbour_count; /* tuned cases of this problem, the nearest first, whatever the step */
+  wlm_neighbour neighbours[WLM_NEIGHBOURS];
+  /* The model, where there is one: what it predicts for the variant, in seconds (0 = nothing) and the spread of
+   * log(time) around that; when and on how much it was trained; the problem, where that is another one; candidates
+   * that it knows nothing of. */
+  double predicted, spread;
+  int64_t trained_at, trained_on;
+  char trained_for[WLM_SPEC_KEY];
+  int untrained;
 } wlm_decision;
 
 /* Distance of two buckets and Ns: each axis counts about 1 where kernels begin to differ (a factor of 2 in
  * nnz/row or N, a class of CV, a factor of 4 in rows). Beyond WLM_FAR nothing is borrowed. */
-#define WLM_FAR 3.0
 double wlm_bucket_distance(const wlm_bucket *a, int64_t a_n, const wlm_bucket *b, int64_t b_n);
 
 /* Whether the variant is a candidate for the problem at hand, and one that needs no preparing unless it may. */
 typedef int (*wlm_usable_fn)(void *user, const char *variant, int may_prepare);
 
-/* A pin, then exact fingerprint, then the nearest bucket, then the rules; the first candidate that usable() accepts,
- * ranked by its time + preparing / expected_calls. What must be prepared is never chosen for 1 call. WLM_ERR_NOT_FOUND
- * where nothing is usable. */
+/* Who knows the variants. */
+typedef struct wlm_judge {
+  wlm_usable_fn usable;
+  /* Appends why usable() said no. May be NULL. */
+  void (*why)(void *user, const char *variant, int may_prepare, wlm_text *reason);
+  /* All candidates for the problem; the list stays the judge's. NULL, or nothing where it fails: no model is asked. */
+  int64_t (*describe)(void *user, const wlm_candidate **candidates);
+  void *user;
+} wlm_judge;
+
+/* A pin, then exact fingerprint, then the model, then the nearest bucket, then the rules; the first candidate that
+ * usable() accepts, ranked by its time + preparing / expected_calls. What must be prepared is never chosen for 1 call.
+ * WLM_ERR_NOT_FOUND where nothing is usable. */
 wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
-                      const wlm_spec *spec, const wlm_limits *limits, wlm_usable_fn usable, void *user,
-                      wlm_decision *choice);
+                      const wlm_spec *spec, const wlm_limits *limits, const wlm_judge *judge, wlm_decision *choice);
 
 #endif

@@ -1,5 +1,6 @@
 /* Why this kernel, for people and as JSON. One list of facts, two ways to write it. */
 #include <math.h>
+#include <time.h>
 
 #include "common/locale.h"
 #include "common/text.h"
@@ -14,6 +15,10 @@ static void describe_step(wlm_text *text, const wlm_plan *plan) {
     case WLM_STEP_BUCKET:
       wlm_text_printf(text, "%lld tuned matri%s, n = %lld, %s", (long long)c->matrices, c->matrices == 1 ? "x" : "ces",
                       (long long)c->tuned_n, c->distance == 0 ? "in the same bucket" : "in the nearest bucket");
+      break;
+    case WLM_STEP_MODEL:
+      wlm_text_printf(text, "predicted from %lld tuned cases, the nearest at distance %.2f", (long long)c->matrices,
+                      c->distance);
       break;
     case WLM_STEP_RULE: wlm_text_printf(text, "nothing like it was tuned; built-in rule: %s", c->rule); break;
     case WLM_STEP_NAMED: wlm_text_puts(text, "named by the caller"); break;
@@ -34,6 +39,7 @@ static void describe_step(wlm_text *text, const wlm_plan *plan) {
 static void describe_runner(wlm_text *text, const wlm_runner_up *r) {
   wlm_text_printf(text, "%-40s %.3fx", r->variant, r->relative);
   if (r->seconds > 0) wlm_text_printf(text, "  %.2f us", r->seconds * 1e6);
+  if (r->predicted > 0) wlm_text_printf(text, "  predicted %.2f us", r->predicted * 1e6);
   if (r->prepare_seconds > 0)
     wlm_text_printf(text, "  prepare %.2f us", r->prepare_seconds * 1e6);
   else if (r->prepare > 0)
@@ -43,6 +49,29 @@ static void describe_runner(wlm_text *text, const wlm_runner_up *r) {
   else if (r->break_even > 0)
     wlm_text_puts(text, ", never pays");
   wlm_text_puts(text, "\n");
+}
+
+/* Two thirds of the times lie so many percent around the prediction. */
+static double spread_percent(const wlm_decision *c) { return 100 * (exp(c->spread) - 1); }
+
+static void describe_model(wlm_text *text, const wlm_decision *c) {
+  char day[16] = "";
+  const time_t made_at = (time_t)c->trained_at;
+  struct tm date;
+  if (!c->trained_on) return;
+  if (gmtime_r(&made_at, &date)) strftime(day, sizeof day, "%Y-%m-%d", &date);
+  wlm_text_printf(text, "model     trained on %lld measurements, %s", (long long)c->trained_on, day);
+  if (*c->trained_for) wlm_text_printf(text, ", of another problem: %s", c->trained_for);
+  if (c->untrained) wlm_text_printf(text, "; knows nothing of %d candidates, which tuning would try", c->untrained);
+  if (c->predicted > 0)
+    wlm_text_printf(text, "\nexpected  %.2f us, within %.0f %%", c->predicted * 1e6, spread_percent(c));
+  wlm_text_puts(text, "\n");
+}
+
+static void describe_neighbour(wlm_text *text, const wlm_neighbour *n) {
+  wlm_text_printf(text, "%5.2f  %s, %lld rows, %lld non-zeros, n = %lld: %s %.2f us\n", n->distance,
+                  *n->matrix ? n->matrix : "unnamed", (long long)n->rows, (long long)n->nnz, (long long)n->n,
+                  n->variant, n->seconds * 1e6);
 }
 
 static void as_text(wlm_text *text, const wlm_plan *plan) {
@@ -73,6 +102,13 @@ static void as_text(wlm_text *text, const wlm_plan *plan) {
     wlm_text_printf(text, "prepares  %zu bytes; %s\n", plan->prepared_size,
                     plan->is_prepared ? "done" : "wlm_plan_prepare has not run");
   if (c->refused) wlm_text_printf(text, "refused   %d better ranked, not valid for this problem\n", c->refused);
+  for (int i = 0; i < WLM_REFUSALS && *c->refusals[i].variant; i++)
+    wlm_text_printf(text, "          %s: %s\n", c->refusals[i].variant, c->refusals[i].reason);
+  describe_model(text, c);
+  for (int i = 0; i < c->neighbour_count; i++) {
+    wlm_text_puts(text, i ? "          " : "nearest   ");
+    describe_neighbour(text, &c->neighbours[i]);
+  }
   for (int i = 0; i < c->runner_count; i++) {
     wlm_text_puts(text, i ? "          " : "ranking   ");
     describe_runner(text, &c->runners[i]);
@@ -103,10 +139,53 @@ static void put_runner(wlm_text *text, const wlm_runner_up *r) {
   wlm_text_json_string(text, r->variant);
   put_number(text, "relative", r->relative);
   put_number(text, "us", r->seconds * 1e6);
+  put_number(text, "predicted_us", r->predicted * 1e6);
   wlm_text_printf(text, ",\"prepares\":%s", r->prepare > 0 ? "true" : "false");
   put_number(text, "prepare_us", r->prepare_seconds * 1e6);
   put_number(text, "prepare_calls", r->prepare);
   put_number(text, "break_even", r->break_even);
+  wlm_text_puts(text, "}");
+}
+
+static void put_list(wlm_text *text, const char *key, int count, const void *items,
+                     void (*put)(wlm_text *text, const void *items, int i)) {
+  wlm_text_printf(text, ",\"%s\":[", key);
+  for (int i = 0; i < count; i++) {
+    if (i) wlm_text_puts(text, ",");
+    put(text, items, i);
+  }
+  wlm_text_puts(text, "]");
+}
+
+static void put_neighbour(wlm_text *text, const void *items, int i) {
+  const wlm_neighbour *n = (const wlm_neighbour *)items + i;
+  wlm_text_puts(text, "{\"matrix\":");
+  wlm_text_json_string(text, *n->matrix ? n->matrix : NULL);
+  wlm_text_printf(text, ",\"rows\":%lld,\"nnz\":%lld,\"n\":%lld,\"distance\":%.6f", (long long)n->rows,
+                  (long long)n->nnz, (long long)n->n, n->distance);
+  put_text(text, "variant", n->variant);
+  put_number(text, "us", n->seconds * 1e6);
+  wlm_text_puts(text, "}");
+}
+
+static void put_refusal(wlm_text *text, const void *items, int i) {
+  const wlm_refusal *r = (const wlm_refusal *)items + i;
+  wlm_text_puts(text, "{\"variant\":");
+  wlm_text_json_string(text, r->variant);
+  put_text(text, "reason", r->reason);
+  wlm_text_puts(text, "}");
+}
+
+static void put_ranked(wlm_text *text, const void *items, int i) { put_runner(text, (const wlm_runner_up *)items + i); }
+
+static void put_model(wlm_text *text, const wlm_decision *c) {
+  if (!c->trained_on) {
+    wlm_text_puts(text, ",\"model\":null");
+    return;
+  }
+  wlm_text_printf(text, ",\"model\":{\"trained_at\":%lld,\"measurements\":%lld,\"untrained\":%d",
+                  (long long)c->trained_at, (long long)c->trained_on, c->untrained);
+  put_text(text, "trained_for", c->trained_for);
   wlm_text_puts(text, "}");
 }
 
@@ -134,15 +213,18 @@ static void as_json(wlm_text *text, const wlm_plan *plan) {
   put_text(text, "stale", c->stale);
   wlm_text_printf(text,
                   ",\"distance\":%.6f,\"split\":\"%s\",\"deterministic\":%s,\"expected_calls\":%lld,\"prepared_bytes\":"
-                  "%zu,\"is_prepared\":%s,\"refused\":%d,"
-                  "\"ranking\":[",
+                  "%zu,\"is_prepared\":%s,\"refused\":%d",
                   c->distance, plan->split, plan->deterministic ? "true" : "false", (long long)c->calls,
                   plan->prepared_size, plan->is_prepared ? "true" : "false", c->refused);
-  for (int i = 0; i < c->runner_count; i++) {
-    if (i) wlm_text_puts(text, ",");
-    put_runner(text, &c->runners[i]);
-  }
-  wlm_text_puts(text, "],\"other\":");
+  int refusals = 0;
+  while (refusals < WLM_REFUSALS && *c->refusals[refusals].variant) refusals++;
+  put_list(text, "refusals", refusals, c->refusals, put_refusal);
+  put_number(text, "predicted_us", c->predicted * 1e6);
+  put_number(text, "spread", c->spread);
+  put_model(text, c);
+  put_list(text, "nearest", c->neighbour_count, c->neighbours, put_neighbour);
+  put_list(text, "ranking", c->runner_count, c->runners, put_ranked);
+  wlm_text_puts(text, ",\"other\":");
   if (*c->other.variant)
     put_runner(text, &c->other);
   else

@@ -48,7 +48,8 @@ void wlm_features_of_candidate(const wlm_machine *machine, const wlm_stats *stat
 double wlm_simple_seconds(const wlm_machine *machine, const wlm_stats *stats, int64_t n);
 
 /* Where a case lies among others; each axis counts 1 where kernels begin to differ: a factor of 4 in rows, of 2 in
- * nnz/row or N, a class of CV. */
+ * nnz/row or N, a class of CV. Beyond WLM_FAR nothing is borrowed. */
+#define WLM_FAR 3.0
 enum { WLM_PLACE_AXES = 4 };
 typedef struct wlm_place {
   float at[WLM_PLACE_AXES];

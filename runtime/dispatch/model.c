@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/memory.h"
-#include "runtime/dispatch/choose.h"
 
 double wlm_trees_sum(const wlm_tree *trees, int64_t count, const float features[WLM_FEATURES]) {
   double sum = 0;

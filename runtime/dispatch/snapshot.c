@@ -27,6 +27,7 @@ wlm_status wlm_snapshot_add_case(wlm_snapshot *s, const wlm_case *new_case) {
   c.first = s->ranked_count;
   c.count = 0;
   WLM_TRY(keep(s, new_case->problem, &c.problem));
+  if (new_case->matrix) WLM_TRY(keep(s, new_case->matrix, &c.matrix));
   if (new_case->borrowed) WLM_TRY(keep(s, new_case->borrowed, &c.borrowed));
   WLM_TRY(wlm_grow((void **)&s->cases, s->case_count, &s->case_capacity, sizeof *s->cases, "snapshot"));
   s->cases[s->case_count++] = c;
@@ -60,7 +61,18 @@ done:
   return status;
 }
 
+wlm_status wlm_snapshot_add_model(wlm_snapshot *s, wlm_model *model) {
+  wlm_status status;
+  WLM_TRY(wlm_grow((void **)&s->models, s->model_count, &s->model_capacity, sizeof *s->models, "snapshot"));
+  s->models[s->model_count++] = *model;
+  *model = (wlm_model){0};
+done:
+  return status;
+}
+
 void wlm_snapshot_release(wlm_snapshot *s) {
+  for (int64_t i = 0; i < s->model_count; i++) wlm_model_release(&s->models[i]);
+  wlm_free(s->models);
   for (int64_t i = 0; i < s->string_count; i++) wlm_free(s->strings[i]);
   wlm_free(s->strings);
   wlm_free(s->cases);

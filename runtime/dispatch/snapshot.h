@@ -4,6 +4,7 @@
 #define WLM_RUNTIME_DISPATCH_SNAPSHOT_H
 
 #include "common/bucket.h"
+#include "runtime/dispatch/model.h"
 
 /* A candidate of a case. Those that need no preparing stand in their order, best first; where the others stand among
  * them depends on how often a plan is executed. */
@@ -24,6 +25,9 @@ typedef struct wlm_case {
   int64_t n;
   const char *borrowed; /* the device class that it was measured on; NULL = this device's own */
   int64_t matrices;     /* that it was derived from; 1 where exact */
+  const char *matrix;   /* where exact: its name, NULL = unnamed, */
+  int64_t rows, nnz;    /* its size */
+  wlm_place place;      /* and where it lies */
   int64_t first, count; /* in ranked */
 } wlm_case;
 
@@ -40,9 +44,10 @@ typedef struct wlm_pin {
 typedef struct wlm_snapshot {
   wlm_case *cases;
   wlm_ranked *ranked;
-  wlm_pin *pins; /* the first that fits counts, exact ones before buckets */
-  int64_t case_count, ranked_count, pin_count;
-  int64_t case_capacity, ranked_capacity, pin_capacity;
+  wlm_pin *pins;     /* the first that fits counts, exact ones before buckets */
+  wlm_model *models; /* the first that fits counts */
+  int64_t case_count, ranked_count, pin_count, model_count;
+  int64_t case_capacity, ranked_capacity, pin_capacity, model_capacity;
   char **strings;
   int64_t string_count, string_capacity;
 } wlm_snapshot;
@@ -54,6 +59,8 @@ wlm_status wlm_snapshot_add_ranked(wlm_snapshot *snapshot, const char *variant, 
 /* Of the candidate that was added last. */
 wlm_status wlm_snapshot_mark_stale(wlm_snapshot *snapshot, const char *stale);
 wlm_status wlm_snapshot_add_pin(wlm_snapshot *snapshot, const wlm_pin *new_pin); /* its strings are copied */
+/* Takes the model over, and empties it. */
+wlm_status wlm_snapshot_add_model(wlm_snapshot *snapshot, wlm_model *model);
 void wlm_snapshot_release(wlm_snapshot *snapshot);
 
 #endif

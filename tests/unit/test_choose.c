@@ -59,7 +59,8 @@ static wlm_decision decide_for(const wlm_snapshot *snapshot, const wlm_stats *st
   wlm_decision decision;
   wlm_spec spec = spec_of(n, 0);
   spec.problem.expected_calls = calls;
-  assert_int_equal(wlm_choose(snapshot, stats, problem, &spec, &host, accepts, NULL, &decision), WLM_OK);
+  assert_int_equal(wlm_choose(snapshot, stats, problem, &spec, &host, &(wlm_judge){.usable = accepts}, &decision),
+                   WLM_OK);
   return decision;
 }
 
@@ -258,7 +259,8 @@ static void rules_serve_every_problem(void **state) {
       r.spec = &spec;
       for (int device = 0; device < 2; device++) {
         r.limits = device ? &cuda : &host;
-        if (wlm_choose(&nothing, &stats, "p", &spec, r.limits, is_candidate, &r, &decision) != WLM_OK)
+        if (wlm_choose(&nothing, &stats, "p", &spec, r.limits, &(wlm_judge){.usable = is_candidate, .user = &r},
+                       &decision) != WLM_OK)
           fail_msg("n = %lld: %s", (long long)n, wlm_error_detail());
         assert_int_equal(decision.step, WLM_STEP_RULE);
         assert_non_null(decision.rule);
@@ -310,7 +312,9 @@ static void every_rule_can_decide(void **state) {
       wlm_decision decision;
       r.spec = &spec;
       r.limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
-      assert_int_equal(wlm_choose(&nothing, &stats, "p", &spec, r.limits, is_candidate, &r, &decision), WLM_OK);
+      assert_int_equal(wlm_choose(&nothing, &stats, "p", &spec, r.limits,
+                                  &(wlm_judge){.usable = is_candidate, .user = &r}, &decision),
+                       WLM_OK);
       found = !strcmp(decision.variant, rule->variant);
     }
     if (!found) fail_msg("rule %d, %s, never decides", i, rule->variant);

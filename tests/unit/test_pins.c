@@ -48,7 +48,7 @@ static wlm_decision decide(const wlm_snapshot *snapshot, const wlm_stats *stats,
   problem.n = n;
   problem.expected_calls = calls;
   assert_int_equal(wlm_spec_make(&problem, &csr, &spec), WLM_OK);
-  assert_int_equal(wlm_choose(snapshot, stats, "p", &spec, &host, accepts, NULL, &decision), WLM_OK);
+  assert_int_equal(wlm_choose(snapshot, stats, "p", &spec, &host, &(wlm_judge){.usable = accepts}, &decision), WLM_OK);
   return decision;
 }
 

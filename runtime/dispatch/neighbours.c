@@ -1,0 +1,36 @@
+#include "runtime/dispatch/neighbours.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void describe(const wlm_snapshot *s, const wlm_case *c, double distance, wlm_neighbour *out) {
+  *out = (wlm_neighbour){.rows = c->rows, .nnz = c->nnz, .n = c->n, .distance = distance};
+  snprintf(out->matrix, sizeof out->matrix, "%s", c->matrix ? c->matrix : "");
+  if (!c->count) return;
+  snprintf(out->variant, sizeof out->variant, "%s", s->ranked[c->first].variant);
+  out->seconds = s->ranked[c->first].cost;
+}
+
+int wlm_neighbours_find(const wlm_snapshot *s, const wlm_stats *stats, const char *problem_key, int64_t n,
+                        wlm_neighbour neighbours[WLM_NEIGHBOURS]) {
+  const wlm_place here = wlm_place_of(stats, n);
+  const wlm_case *nearest[WLM_NEIGHBOURS];
+  double distances[WLM_NEIGHBOURS];
+  int count = 0;
+  for (int64_t i = 0; i < s->case_count; i++) {
+    const wlm_case *c = &s->cases[i];
+    if (!c->exact || strcmp(c->problem, problem_key)) continue;
+    const double distance = wlm_place_distance(&here, &c->place);
+    int at = count < WLM_NEIGHBOURS ? count++ : WLM_NEIGHBOURS;
+    for (; at > 0 && distance < distances[at - 1]; at--)
+      if (at < WLM_NEIGHBOURS) {
+        distances[at] = distances[at - 1];
+        nearest[at] = nearest[at - 1];
+      }
+    if (at == WLM_NEIGHBOURS) continue;
+    distances[at] = distance;
+    nearest[at] = c;
+  }
+  for (int i = 0; i < count; i++) describe(s, nearest[i], distances[i], &neighbours[i]);
+  return count;
+}

@@ -1,0 +1,208 @@
+/* What the model learns is log(time / simple time) of a candidate on a matrix, from all that was measured for a problem
+ * on one class of devices. Three things make it choose well rather than fit well:
+ *
+ *   - times come from the one function that makes choices, so a text that changed, a compiler that is newer or a
+ *     variant that fails count as they do everywhere;
+ *   - what is more than HOPELESS times the best of its case counts as just that bad: how bad it is decides nothing;
+ *   - how far predictions are off is asked of matrices that were left out, because on those that were learned from
+ *     it would be nearly nothing. */
+#include "tuner/train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/memory.h"
+#include "common/spec_key.h"
+#include "db/choice.h"
+#include "tuner/boost.h"
+
+enum { FOLDS = 4 };
+static const double hopeless = 4, worth_choosing = 1.5; /* times the best of the case */
+static const wlm_boost_options boosting = {.trees = 300, .rate = 0.1, .ridge = 1, .least = 8};
+static const wlm_boost_options quick = {.trees = 100, .rate = 0.2, .ridge = 1, .least = 8}; /* to ask for the spread */
+
+/* One sample with what is needed to judge it. */
+typedef struct example {
+  double over_best; /* time over the best of its case */
+  int fold;         /* all cases of a matrix are in the same */
+} example;
+
+typedef struct lesson {
+  wlm_model model;
+  wlm_boost_sample *samples;
+  example *examples; /* beside the samples */
+  int64_t count, sample_capacity, example_capacity, place_capacity;
+  int64_t measured[WLM_MODEL_FAMILIES]; /* preparings behind model.prepare */
+} lesson;
+
+static int family_of(lesson *l, const char *variant) {
+  wlm_model *m = &l->model;
+  const size_t length = wlm_family_length(variant);
+  const int known = wlm_model_family(m, variant);
+  if (known >= 0 || m->family_count == WLM_MODEL_FAMILIES || length >= WLM_FAMILY_NAME) return known;
+  memcpy(m->families[m->family_count], variant, length);
+  return m->family_count++;
+}
+
+static const wlm_candidate *find(const wlm_candidate *candidates, int64_t count, const char *variant) {
+  for (int64_t i = 0; i < count; i++)
+    if (!strcmp(candidates[i].variant, variant)) return &candidates[i];
+  return NULL;
+}
+
+static wlm_status add_example(lesson *l, const wlm_choice *c, const wlm_choice_candidate *timed, double best,
+                              const wlm_candidate *candidate) {
+  static const char what[] = "samples of a model";
+  wlm_model *m = &l->model;
+  wlm_status status;
+  const int family = family_of(l, timed->variant);
+  if (family < 0) return WLM_OK;
+  const double seconds = timed->cost * 1e-12;
+  if (timed->prepare > 0) {
+    m->prepare[family] += timed->prepare / timed->cost;
+    l->measured[family]++;
+  }
+  WLM_TRY(wlm_grow((void **)&l->samples, l->count, &l->sample_capacity, sizeof *l->samples, what));
+  WLM_TRY(wlm_grow((void **)&l->examples, l->count, &l->example_capacity, sizeof *l->examples, what));
+  wlm_boost_sample *sample = &l->samples[l->count];
+  wlm_features_of_case(&m->machine, c->stats, c->n, sample->features);
+  wlm_features_of_candidate(&m->machine, c->stats, c->n, candidate, family, sample->features);
+  sample->target = (float)log(fmin(seconds, hopeless * best) / wlm_simple_seconds(&m->machine, c->stats, c->n));
+  l->examples[l->count++] = (example){seconds / best, (int)(c->stats->fingerprint[1] % FOLDS)};
+  m->measurements += timed->count;
+done:
+  return status;
+}
+
+static wlm_status add_case(lesson *l, wlm_generator *generator, const wlm_limits *limits, const wlm_choice *c) {
+  wlm_model *m = &l->model;
+  wlm_candidate *candidates = NULL;
+  int64_t count = 0;
+  wlm_spec spec;
+  wlm_status status;
+  WLM_TRY(wlm_spec_from_key(c->problem, c->n, &spec));
+  WLM_TRY(wlm_generator_describe(generator, &spec, limits, &candidates, &count));
+  WLM_TRY(wlm_grow((void **)&m->places, m->place_count, &l->place_capacity, sizeof *m->places, "places of a model"));
+  m->places[m->place_count++] = wlm_place_of(c->stats, c->n);
+  for (int64_t i = 0; i < c->count; i++) {
+    const wlm_candidate *candidate = find(candidates, count, c->candidates[i].variant);
+    if (candidate) WLM_TRY(add_example(l, c, &c->candidates[i], c->candidates[0].cost * 1e-12, candidate));
+  }
+done:
+  wlm_free(candidates);
+  return status;
+}
+
+/* ---- learning ------------------------------------------------------------------------------------- */
+
+/* Trains without one fold and adds up how far that is off on the fold. */
+static wlm_status ask_fold(const lesson *l, int fold, wlm_boost_sample *rest, wlm_tree *trees, double *squares,
+                           int64_t *asked) {
+  int64_t count = 0;
+  double base;
+  for (int64_t i = 0; i < l->count; i++)
+    if (l->examples[i].fold != fold) rest[count++] = l->samples[i];
+  if (!count || count == l->count) return WLM_OK;
+  wlm_status status = wlm_boost(rest, count, &quick, &base, trees);
+  for (int64_t i = 0; i < l->count && status == WLM_OK; i++) {
+    if (l->examples[i].fold != fold || l->examples[i].over_best > worth_choosing) continue;
+    const double off = (double)l->samples[i].target - base - wlm_trees_sum(trees, quick.trees, l->samples[i].features);
+    *squares += off * off;
+    ++*asked;
+  }
+  return status;
+}
+
+static wlm_status ask_spread(lesson *l) {
+  wlm_boost_sample *rest = NULL;
+  wlm_tree *trees = NULL;
+  double squares = 0;
+  int64_t asked = 0;
+  wlm_status status;
+  WLM_TRY(wlm_alloc_array(l->count, sizeof *rest, "samples of a model", (void **)&rest));
+  WLM_TRY(wlm_alloc_array(quick.trees, sizeof *trees, "trees of a model", (void **)&trees));
+  for (int fold = 0; fold < FOLDS; fold++) WLM_TRY(ask_fold(l, fold, rest, trees, &squares, &asked));
+  l->model.spread = asked ? sqrt(squares / (double)asked) : 1;
+done:
+  wlm_free(rest);
+  wlm_free(trees);
+  return status;
+}
+
+static wlm_status learn(lesson *l) {
+  wlm_model *m = &l->model;
+  wlm_status status;
+  for (int i = 0; i < m->family_count; i++)
+    if (l->measured[i]) m->prepare[i] /= (double)l->measured[i];
+  m->tree_count = boosting.trees;
+  WLM_TRY(wlm_alloc_array(m->tree_count, sizeof *m->trees, "trees of a model", (void **)&m->trees));
+  WLM_TRY(wlm_boost(l->samples, l->count, &boosting, &m->base, m->trees));
+  status = ask_spread(l);
+done:
+  return status;
+}
+
+/* ---- problem by problem ----------------------------------------------------------------------------- */
+
+/* Matrices of a problem; its cases follow each other, those of one N by fingerprint. */
+static int64_t count_matrices(const wlm_choice *cases, int64_t count) {
+  int64_t distinct = 0;
+  for (int64_t i = 0; i < count; i++) {
+    int seen = 0;
+    for (int64_t j = 0; j < i && !seen; j++)
+      seen = !memcmp(cases[i].stats->fingerprint, cases[j].stats->fingerprint, sizeof cases[i].stats->fingerprint);
+    distinct += !seen && cases[i].count > 0;
+  }
+  return distinct;
+}
+
+static void release(lesson *l) {
+  wlm_model_release(&l->model);
+  wlm_free(l->samples);
+  wlm_free(l->examples);
+}
+
+static wlm_status train_problem(wlm_generator *generator, const wlm_limits *limits, int64_t l2_bytes,
+                                const wlm_choice *cases, int64_t count, wlm_models *models) {
+  lesson l = {.model = {.machine = {limits->target, limits->processors, l2_bytes}, .made_at = (int64_t)time(NULL)}};
+  wlm_status status;
+  snprintf(l.model.problem, sizeof l.model.problem, "%s", cases[0].problem);
+  for (int64_t i = 0; i < count; i++)
+    if (cases[i].count) WLM_TRY(add_case(&l, generator, limits, &cases[i]));
+  if (!l.count) goto done;
+  WLM_TRY(learn(&l));
+  models->models[models->count++] = l.model;
+  l.model = (wlm_model){0};
+done:
+  release(&l);
+  return status;
+}
+
+wlm_status wlm_train(wlm_generator *generator, const wlm_limits *limits, int64_t l2_bytes,
+                     const wlm_measurement_record *records, int64_t count, wlm_models *models) {
+  wlm_choices choices = {0};
+  wlm_status status;
+  *models = (wlm_models){0};
+  WLM_TRY(wlm_choices_make(records, count, &choices));
+  WLM_TRY(wlm_alloc_array(choices.matrix_count, sizeof *models->models, "models", (void **)&models->models));
+  for (int64_t begin = 0, end; begin < choices.matrix_count; begin = end) {
+    const wlm_choice *cases = &choices.matrices[begin];
+    for (end = begin; end < choices.matrix_count && !strcmp(choices.matrices[end].problem, cases->problem);) end++;
+    if (count_matrices(cases, end - begin) < WLM_TRAIN_MATRICES) continue;
+    status = train_problem(generator, limits, l2_bytes, cases, end - begin, models);
+    if (status == WLM_ERR_UNSUPPORTED) status = WLM_OK; /* a problem of another version */
+    if (status != WLM_OK) goto done;
+  }
+done:
+  wlm_choices_release(&choices);
+  if (status != WLM_OK) wlm_models_release(models);
+  return status;
+}
+
+void wlm_models_release(wlm_models *models) {
+  for (int64_t i = 0; i < models->count; i++) wlm_model_release(&models->models[i]);
+  wlm_free(models->models);
+  *models = (wlm_models){0};
+}
