@@ -4,6 +4,7 @@
 
 #include "bench/bench.h"
 #include "cli/commands.h"
+#include "cli/db_actions.h"
 
 typedef struct command {
   const char *name, *arguments;
@@ -29,7 +30,10 @@ static const command commands[] = {
     {"export", "-o FILE", wlm_cmd_export, WLM_OPTION_OUTPUT | WLM_OPTION_FORMAT, 0, 0, "",
      "the measurements as JSON lines"},
     {"import", "FILE", wlm_cmd_import, 0, 1, 1, "name the file that export wrote", "add measurements, all or none"},
-    {"db", "list | check", wlm_cmd_db, 0, 1, 1, "say list or check", "what was learned; whether the database is whole"},
+    {"db", "ACTION ...", wlm_cmd_db, WLM_OPTION_OUTPUT | WLM_OPTION_REPAIR, 1, 1 + WLM_DB_ARGUMENTS,
+     "say list, check, merge, diff, prune, pin or unpin",
+     "what was learned: list | check [--repair] | merge A B -o C | diff A B | prune | pin INPUT-or-BUCKET VARIANT | "
+     "unpin INPUT-or-BUCKET"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

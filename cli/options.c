@@ -153,6 +153,8 @@ static int set_json(wlm_cli_options *o, const char *value) { return (void)value,
 static int set_bias(wlm_cli_options *o, const char *value) { return (void)value, o->bias = 1; }
 static int set_help(wlm_cli_options *o, const char *value) { return (void)value, o->help = 1; }
 static int set_check(wlm_cli_options *o, const char *value) { return (void)value, o->check = 1; }
+static int set_repair(wlm_cli_options *o, const char *value) { return (void)value, o->repair = 1; }
+static int set_again(wlm_cli_options *o, const char *value) { return (void)value, o->again = 1; }
 static int set_list(wlm_cli_options *o, const char *value) { return (void)value, o->list = 1; }
 
 /* ---- the table --------------------------------------------------------------------------------- */
@@ -195,6 +197,9 @@ static const struct {
     {"variant", 0, "VARIANT", WLM_OPTION_VARIANT, parse_variant, "a variant, row_crc/cf=2,rows=8",
      "this kernel instead of the chosen one"},
     {"output", 'o', "FILE", WLM_OPTION_OUTPUT, parse_output, "a path", "where to write; - is standard output"},
+    {"repair", 0, NULL, WLM_OPTION_REPAIR, set_repair, NULL,
+     "check: put what is whole into a new file; the damaged one stays beside it"},
+    {"again", 0, NULL, WLM_OPTION_AGAIN, set_again, NULL, "measure also what was measured before and is not stale"},
     {"format", 0, "FORMAT", WLM_OPTION_FORMAT, parse_format, "jsonl", "jsonl, the only one so far"},
 };
 enum { OPTIONS = sizeof table / sizeof *table };

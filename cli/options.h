@@ -18,6 +18,7 @@ typedef struct wlm_cli_options {
   int json, help;
   int bias;            /* there is one; the command makes it */
   int check, list;     /* run; show */
+  int repair, again;   /* db; tune */
   const char *target;  /* show */
   const char *variant; /* run, explain */
   const char *output;  /* export */
@@ -32,7 +33,9 @@ enum {
   WLM_OPTION_TARGET = 1 << 2,
   WLM_OPTION_VARIANT = 1 << 3,
   WLM_OPTION_OUTPUT = 1 << 4,
-  WLM_OPTION_FORMAT = 1 << 5
+  WLM_OPTION_FORMAT = 1 << 5,
+  WLM_OPTION_REPAIR = 1 << 6,
+  WLM_OPTION_AGAIN = 1 << 7
 };
 
 /* argv[0] is the command. Allows the common options and `own`, a union of the bits above; 0 after a message on

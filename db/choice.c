@@ -16,6 +16,10 @@
  * first, and the best of them is what times are divided by in a bucket: what is prepared never changes how the others
  * compare.
  *
+ * A tuner looks at all candidates shortly and times the best of them again, side by side. Where a variant was timed
+ * again only those times count. Where any of a kind (prepared or not) was, one that was not cannot win: a first look
+ * that came out below the best of them was a lucky one, and counts as a little above it.
+ *
  * Ties: a candidate that is within the spread of the fastest, and within WLM_CHOICE_TIE of it, is as fast as anyone
  * can tell. Among these the smallest name wins, so that the choice does not flip with noise.
  *
@@ -53,6 +57,7 @@ static int compare_records(const void *left, const void *right) {
   const wlm_measurement_record *b = *(const wlm_measurement_record *const *)right;
   ORDER_BY(compare_matrices(a, b));
   ORDER_BY(compare_texts(a->variant, b->variant));
+  ORDER_BY(COMPARE(wlm_measurement_is_cold(a), wlm_measurement_is_cold(b)));
   ORDER_BY(COMPARE(b->made_at, a->made_at));
   ORDER_BY(COMPARE(!!b->failed, !!a->failed));
   ORDER_BY(compare_texts(b->source_hash, a->source_hash));
@@ -96,9 +101,23 @@ static int64_t median(int64_t *values, int64_t count) {
   return low + (high - low) / 2;
 }
 
+/* Keeps what was only looked at behind the best of its kind that was timed better. */
+static void humble_lucky_looks(wlm_choice_candidate *candidates, int64_t total) {
+  double best[2] = {INFINITY, INFINITY};
+  for (int64_t i = 0; i < total; i++)
+    if (candidates[i].precise && !candidates[i].failed)
+      best[candidates[i].prepare > 0] = fmin(best[candidates[i].prepare > 0], candidates[i].cost);
+  for (int64_t i = 0; i < total; i++) {
+    wlm_choice_candidate *c = &candidates[i];
+    const double least = best[c->prepare > 0] * (1 + WLM_CHOICE_TIE);
+    if (!c->precise && !c->failed && isfinite(least)) c->cost = fmax(c->cost, least);
+  }
+}
+
 /* Sorts, counts and puts the winner first. Returns the cost of the fastest that needs no preparing, or of the fastest
  * where all do, 0 where none works. */
 static double rank(wlm_choice *choice, wlm_choice_candidate *candidates, int64_t total) {
+  humble_lucky_looks(candidates, total);
   qsort(candidates, (size_t)total, sizeof *candidates, compare_candidates);
   choice->candidates = candidates;
   choice->count = 0;
@@ -109,6 +128,7 @@ static double rank(wlm_choice *choice, wlm_choice_candidate *candidates, int64_t
   int64_t winner = 0;
   for (int64_t i = 1; i < choice->count && candidates[i].cost <= limit; i++) {
     if (!candidates[i].prepare != !candidates[0].prepare) break;
+    if (candidates[i].precise < candidates[0].precise) continue;
     if (compare_texts(candidates[i].variant, candidates[winner].variant) < 0) winner = i;
   }
   wlm_choice_candidate first = candidates[winner];
@@ -130,11 +150,23 @@ static const wlm_measurement_record *head_of(const wlm_measurement_record **reco
   return head;
 }
 
-/* Whether a measurement has a part in what is known of its variant. */
-static int counts(const wlm_measurement_record *record, const wlm_measurement_record *head) {
-  if (head->failed || record->failed) return record == head;
-  return !compare_texts(record->source_hash, head->source_hash) &&
+static int is_current(const wlm_measurement_record *record, const wlm_measurement_record *head) {
+  return !record->failed && !compare_texts(record->source_hash, head->source_hash) &&
          wlm_compiler_same(record->compiler, head->compiler) && !wlm_compiler_compare(record->compiler, head->compiler);
+}
+
+static int is_precise(const wlm_measurement_record *record) { return record->samples >= WLM_PRECISE_SAMPLES; }
+
+static int any_precise(const wlm_measurement_record **records, int64_t count, const wlm_measurement_record *head) {
+  for (int64_t i = 0; i < count; i++)
+    if (is_current(records[i], head) && is_precise(records[i])) return 1;
+  return 0;
+}
+
+/* Whether a measurement has a part in what is known of its variant; precise: one of them is. */
+static int counts(const wlm_measurement_record *record, const wlm_measurement_record *head, int precise) {
+  if (head->failed) return record == head;
+  return is_current(record, head) && (is_precise(record) || !precise);
 }
 
 /* One variant's measurements on a matrix, newest first. `times` has room for three numbers a record. */
@@ -147,9 +179,10 @@ static wlm_choice_candidate candidate_of(const wlm_measurement_record **records,
                                     .count = count,
                                     .failed = 1};
   if (head->failed) return candidate;
+  candidate.precise = any_precise(records, count, head);
   int64_t *spreads = times + count, *prepares = spreads + count, used = 0;
   for (int64_t i = 0; i < count; i++) {
-    if (!counts(records[i], head)) continue;
+    if (!counts(records[i], head, candidate.precise)) continue;
     times[used] = records[i]->time_ps;
     spreads[used] = records[i]->spread_ps;
     prepares[used++] = records[i]->prepare_ps;
@@ -166,7 +199,8 @@ static wlm_choice_candidate candidate_of(const wlm_measurement_record **records,
 static int64_t end_of_variant(const wlm_measurement_record **records, int64_t begin, int64_t count) {
   int64_t end = begin + 1;
   while (end < count && !compare_matrices(records[begin], records[end]) &&
-         !compare_texts(records[begin]->variant, records[end]->variant))
+         !compare_texts(records[begin]->variant, records[end]->variant) &&
+         wlm_measurement_is_cold(records[begin]) == wlm_measurement_is_cold(records[end]))
     end++;
   return end;
 }
@@ -233,6 +267,7 @@ static wlm_choice_candidate score(const entry *entries, int64_t count, int64_t m
   double logs = (double)(matrices - count) * log(WLM_CHOICE_MISSING), spreads = 0, prepares = 0;
   for (int64_t i = 0; i < count; i++) {
     total.failed |= entries[i].candidate->failed;
+    total.precise |= entries[i].candidate->precise;
     if (total.failed) continue;
     logs += log(entries[i].candidate->cost / entries[i].best);
     spreads += entries[i].candidate->spread / entries[i].candidate->cost;
@@ -288,9 +323,11 @@ wlm_status wlm_choices_make(const wlm_measurement_record *records, int64_t count
   WLM_TRY(wlm_alloc_array(count, sizeof *out.matrix_candidates, what, (void **)&out.matrix_candidates));
   WLM_TRY(wlm_alloc_array(count, sizeof *out.bucket_candidates, what, (void **)&out.bucket_candidates));
 
-  for (int64_t i = 0; i < count; i++) sorted[i] = &records[i];
-  qsort(sorted, (size_t)count, sizeof *sorted, compare_records);
-  choose_on_matrices(sorted, count, times, best, &out);
+  int64_t hot = 0;
+  for (int64_t i = 0; i < count; i++)
+    if (!wlm_measurement_is_cold(&records[i])) sorted[hot++] = &records[i];
+  qsort(sorted, (size_t)hot, sizeof *sorted, compare_records);
+  choose_on_matrices(sorted, hot, times, best, &out);
   for (int64_t i = 0; i < out.matrix_count; i++) order[i] = &out.matrices[i];
   qsort(order, (size_t)out.matrix_count, sizeof *order, compare_choices);
   choose_in_buckets(order, best, entries, &out);
@@ -324,7 +361,8 @@ wlm_status wlm_choices_superseded(const wlm_measurement_record *records, int64_t
   for (int64_t begin = 0, end; begin < count; begin = end) {
     end = end_of_variant(sorted, begin, count);
     const wlm_measurement_record *head = head_of(sorted + begin, end - begin);
-    for (int64_t i = begin; i < end; i++) superseded[sorted[i] - records] = !counts(sorted[i], head);
+    const int precise = any_precise(sorted + begin, end - begin, head);
+    for (int64_t i = begin; i < end; i++) superseded[sorted[i] - records] = !counts(sorted[i], head, precise);
   }
   wlm_free(sorted);
   return WLM_OK;

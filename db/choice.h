@@ -20,6 +20,7 @@ typedef struct wlm_choice_candidate {
   double prepare; /* what preparing costs, once, in the unit of cost; 0 = it needs none */
   int64_t count;  /* on a matrix measurements behind the cost; in a bucket matrices it was measured on */
   int failed;     /* its newest measurement failed, in a bucket on any matrix; cost and spread are 0 */
+  int precise;    /* the cost is of WLM_PRECISE_SAMPLES samples or more, in a bucket on any matrix */
 } wlm_choice_candidate;
 
 /* The candidates for one problem on one matrix, or in one bucket. First those that need no preparing: their winner,
@@ -44,14 +45,14 @@ typedef struct wlm_choices {
   wlm_choice_candidate *matrix_candidates, *bucket_candidates; /* what the above point into */
 } wlm_choices;
 
-/* `records` are of one device class and must outlive the choices, whose strings and stats point into them. Only
- * problem, n, stats, variant, source_hash, compiler, time_ps, spread_ps, prepare_ps, failed and made_at are looked at.
- */
+/* `records` are of one device class and must outlive the choices, whose strings and stats point into them. Cold ones
+ * are passed over. Only problem, n, stats, variant, source_hash, compiler, clock, time_ps, spread_ps, prepare_ps,
+ * samples, failed and made_at are looked at. */
 wlm_status wlm_choices_make(const wlm_measurement_record *records, int64_t count, wlm_choices *choices);
 void wlm_choices_release(wlm_choices *choices);
 
 /* superseded[i] = 1 where the i-th record, all of one device class, has no part in any choice: its variant was measured
- * on the same matrix with a newer source or compiler. */
+ * on the same matrix with a newer source or compiler, or better than at a first look. */
 wlm_status wlm_choices_superseded(const wlm_measurement_record *records, int64_t count, char *superseded);
 
 #endif

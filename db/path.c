@@ -104,3 +104,26 @@ done:
   wlm_text_release(&fresh);
   return status;
 }
+
+/* A second name for the old file first, so that at no moment there is neither. Where the file system has no hard links
+ * the old one is renamed, and a crash right then leaves both beside the empty place. */
+wlm_status wlm_path_replace_damaged(const char *fresh, const char *path, wlm_text *kept_as) {
+  const size_t start = kept_as->size;
+  struct stat info;
+  int taken = 1;
+  for (int i = 1; taken; i++) {
+    if (kept_as->data) kept_as->data[kept_as->size = start] = 0;
+    wlm_text_printf(kept_as, "%s.damaged", path);
+    if (i > 1) wlm_text_printf(kept_as, "-%d", i);
+    if (kept_as->failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path);
+    taken = !lstat(kept_as->data + start, &info);
+  }
+  const char *kept = kept_as->data + start;
+  if (link(path, kept) && rename(path, kept))
+    return wlm_fail(WLM_ERR_IO, "%s: cannot keep it as %s: %s", path, kept, strerror(errno));
+  if (rename(fresh, path))
+    return wlm_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s; the old file is %s", path, fresh, strerror(errno),
+                    kept);
+  sync_folder_of(path);
+  return WLM_OK;
+}

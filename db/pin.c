@@ -118,7 +118,8 @@ static wlm_status read_pin(wlm_store *store, sqlite3_stmt *row, wlm_pin_record *
   return status;
 }
 
-wlm_status wlm_store_load_pins(wlm_store *store, const char *device_class, wlm_pin_record **pins, int64_t *count) {
+static wlm_status load(wlm_store *store, const char *device_class, int whole_only, wlm_pin_record **pins,
+                       int64_t *count) {
   sqlite3_stmt *row = NULL;
   wlm_status status;
   int more;
@@ -131,14 +132,24 @@ wlm_status wlm_store_load_pins(wlm_store *store, const char *device_class, wlm_p
     WLM_TRY(wlm_sqlite_step(row, &more));
     if (!more) break;
     WLM_TRY(wlm_grow((void **)pins, *count, &capacity, sizeof **pins, "pins"));
-    WLM_TRY(read_pin(store, row, &(*pins)[*count]));
+    status = read_pin(store, row, &(*pins)[*count]);
+    if (whole_only && status == WLM_ERR_DATABASE) continue;
+    WLM_TRY(status);
     ++*count;
   }
 done:
   sqlite3_finalize(row);
-  if (status == WLM_OK) return status;
+  if (status == WLM_OK || (whole_only && status == WLM_ERR_DATABASE)) return WLM_OK;
   wlm_pins_free(*pins, *count);
   *pins = NULL;
   *count = 0;
   return status;
+}
+
+wlm_status wlm_store_load_pins(wlm_store *store, const char *device_class, wlm_pin_record **pins, int64_t *count) {
+  return load(store, device_class, 0, pins, count);
+}
+
+wlm_status wlm_store_salvage_pins(wlm_store *store, wlm_pin_record **pins, int64_t *count) {
+  return load(store, NULL, 1, pins, count);
 }

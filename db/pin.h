@@ -28,5 +28,7 @@ wlm_status wlm_store_pin(wlm_store *store, const wlm_pin_record *pin);
 wlm_status wlm_store_unpin(wlm_store *store, const wlm_pin_record *pin);
 /* The pins of a class, or of all where that is NULL, in the order of wlm_pin_compare: wlm_pins_free. */
 wlm_status wlm_store_load_pins(wlm_store *store, const char *device_class, wlm_pin_record **pins, int64_t *count);
+/* All that are whole, in a store that is damaged. */
+wlm_status wlm_store_salvage_pins(wlm_store *store, wlm_pin_record **pins, int64_t *count);
 
 #endif

@@ -11,6 +11,10 @@ void wlm_device_class(const wlm_device_record *device, wlm_text *out) {
                   device->name ? device->name : "", device->processors);
 }
 
+int wlm_measurement_is_cold(const wlm_measurement_record *record) {
+  return record->clock && !strcmp(record->clock, WLM_CLOCK_COLD);
+}
+
 /* ---- checks ---- */
 
 /* Length of the well-formed UTF-8 character at `s`, 0 if there is none (overlong, surrogate, cut). */

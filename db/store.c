@@ -20,17 +20,19 @@ static const char *const insert_sql[WLM_TABLE_COUNT] = {
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)"
     " ON CONFLICT (id) DO NOTHING"};
 
-/* All fields in the order of wlm_fields, then the ids and the class. ?1 is a device class or NULL. Left joins, so that
- * a row that refers to nothing shows as damaged instead of not at all. */
-static const char select_sql[] =
-    "SELECT d.kind, d.arch, d.name, d.processors, d.memory_bytes,"
-    " x.name, x.fingerprint, x.rows, x.cols, x.nnz, x.longest, x.empty_rows, x.rows_le_4, x.rows_le_16, x.cv,"
-    " x.top_share, v.name, v.source_hash,"
-    " m.problem, m.n, m.compiler, m.driver, m.clock, m.time_ps, m.spread_ps, m.prepare_ps, m.samples,"
-    " m.calls_per_sample, m.max_rel_err, m.failed, m.reason, m.made_at,"
-    " m.id, d.id, x.id, v.id, d.class"
-    " FROM measurement m LEFT JOIN device d ON d.id = m.device LEFT JOIN matrix x ON x.id = m.matrix"
-    " LEFT JOIN variant v ON v.id = m.variant WHERE ?1 IS NULL OR d.class = ?1 ORDER BY m.id";
+/* All fields in the order of wlm_fields, then the ids and the class. Left joins, so that a row that refers to nothing
+ * shows as damaged instead of not at all. */
+#define SELECT_ROWS                                                                                          \
+  "SELECT d.kind, d.arch, d.name, d.processors, d.memory_bytes,"                                             \
+  " x.name, x.fingerprint, x.rows, x.cols, x.nnz, x.longest, x.empty_rows, x.rows_le_4, x.rows_le_16, x.cv," \
+  " x.top_share, v.name, v.source_hash,"                                                                     \
+  " m.problem, m.n, m.compiler, m.driver, m.clock, m.time_ps, m.spread_ps, m.prepare_ps, m.samples,"         \
+  " m.calls_per_sample, m.max_rel_err, m.failed, m.reason, m.made_at,"                                       \
+  " m.id, d.id, x.id, v.id, d.class"                                                                         \
+  " FROM measurement m LEFT JOIN device d ON d.id = m.device LEFT JOIN matrix x ON x.id = m.matrix"          \
+  " LEFT JOIN variant v ON v.id = m.variant"
+static const char select_sql[] = SELECT_ROWS " WHERE ?1 IS NULL OR d.class = ?1 ORDER BY m.id";
+static const char select_one_sql[] = SELECT_ROWS " WHERE m.id = ?1";
 
 wlm_status wlm_store_open(const char *path, wlm_store_mode mode, wlm_store **out) {
   wlm_status status;
@@ -127,6 +129,10 @@ wlm_status wlm_store_put(wlm_store *store, const wlm_measurement_record *records
 }
 
 /* ---- reading ---- */
+
+wlm_status wlm_store_prepare_one(const wlm_store *store, sqlite3_stmt **statement) {
+  return wlm_sqlite_prepare(store->db, select_one_sql, statement);
+}
 
 int wlm_store_read_row(sqlite3_stmt *row, wlm_measurement_record *record) {
   int fits = 1;

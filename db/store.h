@@ -42,4 +42,17 @@ wlm_status wlm_store_count(wlm_store *store, wlm_store_counts *counts);
  * WLM_ERR_DATABASE if there is any. */
 wlm_status wlm_store_check(wlm_store *store, wlm_text *report);
 
+/* What check finds is mended by writing all that is whole into a new file and putting that in the place of `path`. The
+ * damaged one is never deleted: it stays beside it under the name that is added to `kept_as` ("" = nothing was wrong).
+ * Stop what tunes into the file before: measurements that it makes meanwhile go to the damaged one.
+ * Errors: as wlm_store_open, where not even the schema can be read. */
+typedef struct wlm_store_repair_result {
+  int64_t kept, lost; /* measurements; those lost without a trace are not counted */
+} wlm_store_repair_result;
+wlm_status wlm_store_repair(const char *path, wlm_text *report, wlm_text *kept_as, wlm_store_repair_result *result);
+
+/* Deletes the measurements that no choice looks at, since their variant was measured again on the same matrix with a
+ * newer source or compiler, and gives their room back. *removed counts them. */
+wlm_status wlm_store_prune(wlm_store *store, int64_t *removed);
+
 #endif

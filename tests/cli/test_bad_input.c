@@ -64,7 +64,7 @@ static const bad_line lines[] = {
     {2, "-o FILE", {"export"}},
     {2, "--format cannot be 'xml'", {"export", "-o", "x", "--format", "xml"}},
     {2, "name the file", {"import"}},
-    {2, "say list or check", {"db"}},
+    {2, "say list, check, merge", {"db"}},
     {2, "unknown action 'burn'", {"db", "burn"}},
     {1, "no family 'row_magic'", {"show", "row_magic/cf=2"}},
     {1, "must be one of", {"show", "row_crc/cf=3,rows=8"}},

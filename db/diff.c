@@ -1,0 +1,130 @@
+/* Everything is sorted by what identifies it, so each part is one walk along both sides. */
+#include "db/diff.h"
+
+#include <string.h>
+
+#include "common/memory.h"
+
+/* How far each of two sorted lists has been walked. */
+typedef struct walk {
+  int64_t i, j, count_a, count_b;
+} walk;
+
+static int is_over(const walk *w) { return w->i == w->count_a && w->j == w->count_b; }
+
+/* Steps over the smaller, or over both where they are equal; tells which sides it stepped over, 1 | 2. */
+static int step(walk *w, int order) {
+  if (w->i == w->count_a) order = 1;
+  if (w->j == w->count_b) order = w->i == w->count_a ? 0 : -1;
+  int sides = order < 0 ? 1 : order > 0 ? 2 : 3;
+  w->i += sides & 1;
+  w->j += sides >> 1;
+  return sides;
+}
+
+static int both_left(const walk *w) { return w->i < w->count_a && w->j < w->count_b; }
+
+static wlm_status count_measurements(const wlm_content *a, const wlm_content *b, wlm_diff *diff) {
+  walk w = {0, 0, a->count, b->count};
+  char left[WLM_HASH_HEX], right[WLM_HASH_HEX];
+  wlm_status status = WLM_OK;
+  while (!is_over(&w)) {
+    if (w.i < a->count) WLM_TRY(wlm_measurement_id(&a->records[w.i], left));
+    if (w.j < b->count) WLM_TRY(wlm_measurement_id(&b->records[w.j], right));
+    int sides = step(&w, both_left(&w) ? strcmp(left, right) : 0);
+    diff->only_a += sides == 1;
+    diff->only_b += sides == 2;
+    diff->both += sides == 3;
+  }
+done:
+  return status;
+}
+
+static wlm_status compare_pins(const wlm_content *a, const wlm_content *b, wlm_diff *diff) {
+  walk w = {0, 0, a->pin_count, b->pin_count};
+  wlm_status status = WLM_OK;
+  while (!is_over(&w)) {
+    const wlm_pin_record *left = a->pins + w.i, *right = b->pins + w.j;
+    int sides = step(&w, both_left(&w) ? wlm_pin_compare(left, right) : 0);
+    if (sides == 3 && !strcmp(left->variant, right->variant)) continue;
+    WLM_TRY(wlm_grow((void **)&diff->pins, diff->pin_count, &diff->pin_capacity, sizeof *diff->pins, "pins"));
+    diff->pins[diff->pin_count++] = (wlm_pin_difference){sides & 1 ? left : NULL, sides & 2 ? right : NULL};
+  }
+done:
+  return status;
+}
+
+/* As wlm_choices sorts its matrices. */
+static int compare_matrices(const wlm_choice *a, const wlm_choice *b) {
+  const uint64_t *left = a->stats->fingerprint, *right = b->stats->fingerprint;
+  int order = strcmp(a->problem, b->problem);
+  if (!order) order = (a->n > b->n) - (a->n < b->n);
+  if (!order) order = (left[0] > right[0]) - (left[0] < right[0]);
+  return order ? order : (left[1] > right[1]) - (left[1] < right[1]);
+}
+
+static const char *winner(const wlm_choice *choice) {
+  return choice && choice->count ? choice->candidates[0].variant : "";
+}
+
+static wlm_status compare_choices(const char *name, const wlm_choices *a, const wlm_choices *b, wlm_diff *diff) {
+  walk w = {0, 0, a->matrix_count, b->matrix_count};
+  wlm_status status = WLM_OK;
+  while (!is_over(&w)) {
+    const wlm_choice *left = a->matrices + w.i, *right = b->matrices + w.j;
+    int sides = step(&w, both_left(&w) ? compare_matrices(left, right) : 0);
+    wlm_choice_difference difference = {name, sides & 1 ? left : NULL, sides & 2 ? right : NULL};
+    if (!strcmp(winner(difference.a), winner(difference.b))) continue;
+    WLM_TRY(wlm_grow((void **)&diff->choices, diff->choice_count, &diff->choice_capacity, sizeof *diff->choices,
+                     "choices"));
+    diff->choices[diff->choice_count++] = difference;
+  }
+done:
+  return status;
+}
+
+static const wlm_choices *choices_of(const wlm_class *classes, int64_t count, const char *name) {
+  static const wlm_choices none;
+  for (int64_t i = 0; i < count; i++)
+    if (!strcmp(classes[i].name, name)) return &classes[i].choices;
+  return &none;
+}
+
+static wlm_status compare_classes(wlm_content *contents[2], wlm_diff *diff) {
+  static const wlm_choices none;
+  wlm_status status;
+  for (int side = 0; side < 2; side++)
+    WLM_TRY(wlm_classes_make(contents[side]->records, contents[side]->count, &diff->classes[side],
+                             &diff->class_counts[side]));
+  for (int64_t i = 0; i < diff->class_counts[0]; i++) {
+    const wlm_class *class = &diff->classes[0][i];
+    WLM_TRY(compare_choices(class->name, &class->choices,
+                            choices_of(diff->classes[1], diff->class_counts[1], class->name), diff));
+  }
+  for (int64_t i = 0; i < diff->class_counts[1]; i++) {
+    const wlm_class *class = &diff->classes[1][i];
+    if (!choices_of(diff->classes[0], diff->class_counts[0], class->name)->matrix_count)
+      WLM_TRY(compare_choices(class->name, &none, &class->choices, diff));
+  }
+done:
+  return status;
+}
+
+wlm_status wlm_diff_make(wlm_content *a, wlm_content *b, wlm_diff *diff) {
+  wlm_content *contents[2] = {a, b};
+  wlm_status status;
+  *diff = (wlm_diff){0};
+  WLM_TRY(count_measurements(a, b, diff));
+  WLM_TRY(compare_pins(a, b, diff));
+  status = compare_classes(contents, diff);
+done:
+  if (status != WLM_OK) wlm_diff_release(diff);
+  return status;
+}
+
+void wlm_diff_release(wlm_diff *diff) {
+  for (int side = 0; side < 2; side++) wlm_classes_free(diff->classes[side], diff->class_counts[side]);
+  wlm_free(diff->choices);
+  wlm_free(diff->pins);
+  *diff = (wlm_diff){0};
+}

@@ -1,0 +1,109 @@
+/* Salvage: the ids of the measurements are walked from the smallest up to where the file can't be read, then from the
+ * greatest down, so that one bad page hides no more than what lies on it; then each measurement is fetched by itself,
+ * so that a bad page among the devices, matrices or variants costs only those that refer to it. Whole is what passes
+ * the checks of wlm_store_check. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/memory.h"
+#include "db/pin.h"
+#include "db/store_state.h"
+
+typedef struct salvage {
+  wlm_store *from, *to;
+  sqlite3_stmt *one;
+  char last[WLM_HASH_HEX]; /* the greatest id of the way up */
+  wlm_store_repair_result *result;
+} salvage;
+
+static int is_whole(sqlite3_stmt *row, wlm_measurement_record *record) {
+  char id[WLM_HASH_HEX];
+  return wlm_store_read_row(row, record) && wlm_measurement_check(record) == WLM_OK &&
+         wlm_measurement_id(record, id) == WLM_OK && !strcmp(id, wlm_sqlite_text(row, WLM_COLUMN_ID));
+}
+
+static wlm_status salvage_one(salvage *s, const char *id) {
+  wlm_measurement_record record;
+  int found;
+  int64_t before = s->result->kept;
+  wlm_sqlite_bind_text(s->one, 1, id);
+  wlm_status status = wlm_sqlite_step(s->one, &found);
+  if (status == WLM_OK && found && is_whole(s->one, &record))
+    status = wlm_store_put_one(s->to, &record, &s->result->kept);
+  s->result->lost += s->result->kept == before;
+  sqlite3_reset(s->one);
+  sqlite3_clear_bindings(s->one);
+  return status == WLM_ERR_DATABASE ? WLM_OK : status;
+}
+
+/* Up to the damage, or down to what the way up has reached. */
+static wlm_status walk(salvage *s, const char *sql, int up) {
+  sqlite3_stmt *ids = NULL;
+  wlm_status status;
+  int more;
+  WLM_TRY(wlm_sqlite_prepare(s->from->db, sql, &ids));
+  for (;;) {
+    WLM_TRY(wlm_sqlite_step(ids, &more));
+    const char *id = more ? wlm_sqlite_text(ids, 0) : "";
+    if (!more || (!up && strcmp(id, s->last) <= 0)) break;
+    if (up) snprintf(s->last, sizeof s->last, "%s", id);
+    WLM_TRY(salvage_one(s, id));
+  }
+done:
+  sqlite3_finalize(ids);
+  return status == WLM_ERR_DATABASE ? WLM_OK : status;
+}
+
+static wlm_status salvage_into(wlm_store *from, wlm_store *to, wlm_store_repair_result *result) {
+  salvage s = {.from = from, .to = to, .result = result};
+  wlm_pin_record *pins = NULL;
+  int64_t pin_count = 0;
+  wlm_status status;
+  WLM_TRY(wlm_store_prepare_one(from, &s.one));
+  WLM_TRY(wlm_sqlite_begin(to->db));
+  status = walk(&s, "SELECT id FROM measurement ORDER BY id", 1);
+  if (status == WLM_OK) status = walk(&s, "SELECT id FROM measurement ORDER BY id DESC", 0);
+  if (status == WLM_OK) status = wlm_store_salvage_pins(from, &pins, &pin_count);
+  for (int64_t i = 0; i < pin_count && status == WLM_OK; i++) status = wlm_store_pin(to, &pins[i]);
+  status = wlm_sqlite_end(to->db, status);
+done:
+  sqlite3_finalize(s.one);
+  wlm_pins_free(pins, pin_count);
+  return status;
+}
+
+/* Keeps other processes from writing while the file is read and replaced; a damaged file may refuse even that. */
+static wlm_status lock(wlm_store *store) {
+  wlm_status status = wlm_sqlite_run(store->db, "PRAGMA query_only = OFF");
+  if (status == WLM_OK) status = wlm_sqlite_begin(store->db);
+  return status == WLM_ERR_DATABASE ? WLM_OK : status;
+}
+
+wlm_status wlm_store_repair(const char *path, wlm_text *report, wlm_text *kept_as, wlm_store_repair_result *result) {
+  wlm_store *damaged = NULL, *fresh = NULL;
+  wlm_text fresh_path = {0};
+  wlm_status status;
+  int made = 0;
+  *result = (wlm_store_repair_result){0};
+  wlm_text_puts(kept_as, "");
+  WLM_TRY(wlm_store_open(path, WLM_STORE_READ, &damaged));
+  status = wlm_store_check(damaged, report);
+  if (status != WLM_ERR_DATABASE) goto done; /* whole, or a failure that is none of the file's */
+  WLM_TRY(lock(damaged));
+  wlm_text_printf(&fresh_path, "%s.repaired-%ld", path, (long)getpid());
+  if (fresh_path.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path));
+  made = 1;
+  WLM_TRY(wlm_store_open(fresh_path.data, WLM_STORE_WRITE, &fresh));
+  WLM_TRY(salvage_into(damaged, fresh, result));
+  wlm_store_close(fresh);
+  fresh = NULL;
+  WLM_TRY(wlm_path_replace_damaged(fresh_path.data, path, kept_as));
+  made = 0;
+done:
+  wlm_store_close(fresh);
+  wlm_store_close(damaged);
+  if (made) unlink(fresh_path.data);
+  wlm_text_release(&fresh_path);
+  return status;
+}

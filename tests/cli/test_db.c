@@ -1,0 +1,193 @@
+/* warploom db through the real binary: pins are given by hand and seen by explain; stores are merged, compared, pruned
+ * and mended. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+#define MATRIX "uniform:rows=300,d=4"
+
+/* The value of a bucket in what stats tells. */
+static char *stats_value(const char *path) {
+  command c;
+  command_expect(&c, &folder, 0, "stats", MATRIX, "--json");
+  char *value = json_at(c.out, path);
+  command_release(&c);
+  assert_non_null(value);
+  return value;
+}
+
+static void assert_json(const char *text, const char *path, const char *expected) {
+  char *value = json_at(text, path);
+  if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s in %s", path, value, expected, text);
+  free(value);
+}
+
+static void assert_step(const char *width, const char *step, const char *variant) {
+  command c;
+  command_expect(&c, &folder, 0, "explain", MATRIX, "-n", width, "--json");
+  assert_json(c.out, "$[0].step", step);
+  assert_json(c.out, "$[0].variant", variant);
+  command_release(&c);
+}
+
+#define PINNED "host_row/rows=16,tile=16"
+#define OTHER  "host_nnz/nonzeros=8192,tile=16"
+
+/* The rule would take something else, or the tests below say nothing. */
+static void assert_not_chosen_by_itself(void) {
+  command c;
+  command_expect(&c, &folder, 0, "explain", MATRIX, "-n", "8", "--json");
+  assert_json(c.out, "$[0].step", "rule");
+  char *variant = json_at(c.out, "$[0].variant");
+  assert_string_not_equal(variant, PINNED);
+  assert_string_not_equal(variant, OTHER);
+  free(variant);
+  command_release(&c);
+}
+
+static void pins_win_and_are_seen(void **state) {
+  (void)state;
+  command c;
+  char *bucket = stats_value("$.bucket"), *fingerprint = stats_value("$.fingerprint");
+  assert_not_chosen_by_itself();
+  command_expect(&c, &folder, 0, "db", "pin", bucket, PINNED, "-n", "8,16");
+  assert_contains(c.out, PINNED);
+  command_release(&c);
+  assert_step("8", "pin", PINNED);
+  assert_step("16", "pin", PINNED);
+  command_expect(&c, &folder, 0, "db", "pin", MATRIX, OTHER, "-n", "8"); /* this very matrix goes first */
+  command_release(&c);
+  assert_step("8", "pin", OTHER);
+  assert_step("16", "pin", PINNED);
+
+  command_expect(&c, &folder, 0, "explain", MATRIX, "-n", "8");
+  assert_contains(c.out, "pinned by hand for this very matrix");
+  assert_contains(c.out, "unpinned it would be host_row/");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "run", MATRIX, "-n", "8", "--check");
+  assert_contains(c.out, OTHER);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "list");
+  assert_contains(c.out, "pinned for");
+  assert_contains(c.out, bucket);
+  assert_contains(c.out, fingerprint);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "list", "--json");
+  assert_true(json_is_valid(c.out));
+  assert_json(c.out, "$.pins[0].variant", OTHER); /* a fingerprint sorts before "v1 ..." */
+  command_release(&c);
+
+  command_expect(&c, &folder, 0, "db", "unpin", fingerprint, "-n", "8");
+  command_release(&c);
+  assert_step("8", "pin", PINNED);
+  command_expect(&c, &folder, 0, "db", "unpin", bucket, "-n", "8,16");
+  command_release(&c);
+  command_expect(&c, &folder, 1, "db", "unpin", bucket, "-n", "8");
+  assert_contains(c.err, "nothing is pinned");
+  command_release(&c);
+  assert_not_chosen_by_itself();
+  free(bucket);
+  free(fingerprint);
+}
+
+static void what_is_no_candidate_is_not_pinned(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 1, "db", "pin", MATRIX, "host_row/rows=16,tile=9", "-n", "8");
+  assert_contains(c.err, "tile");
+  command_release(&c);
+  command_expect(&c, &folder, 1, "db", "pin", "no-such.mtx", PINNED, "-n", "8");
+  assert_contains(c.err, "no-such.mtx");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "db", "pin", MATRIX);
+  assert_contains(c.err, "usage: warploom db pin");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "db", "pinn");
+  assert_contains(c.err, "unknown action 'pinn'");
+  command_release(&c);
+}
+
+static const char *in_folder(test_folder *where, const char *name) {
+  *where = folder;
+  return folder_file(where, name);
+}
+
+static void stores_are_merged_and_compared(void **state) {
+  (void)state;
+  command c;
+  test_folder fa, fb, fc, fe, fd;
+  const char *a = in_folder(&fa, "a.db"), *b = in_folder(&fb, "b.db"), *both = in_folder(&fc, "both.db");
+  const char *lines = in_folder(&fe, "both.jsonl"), *back = in_folder(&fd, "back.db");
+  command_expect(&c, &folder, 0, "db", "pin", MATRIX, PINNED, "-n", "8,16", "--db", a);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "pin", MATRIX, OTHER, "-n", "8,12", "--db", b);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "diff", a, b, "--json");
+  assert_true(json_is_valid(c.out));
+  assert_json(c.out, "$.same", "0");
+  assert_json(c.out, "$.pins[1].b", OTHER);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "diff", a, a, "--json");
+  assert_json(c.out, "$.same", "1");
+  command_release(&c);
+  command_expect(&c, &folder, 1, "db", "merge", a, b);
+  assert_contains(c.err, "-o FILE");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "merge", a, b, "-o", both);
+  assert_contains(c.out, PINNED " is kept, " OTHER " is not");
+  assert_int_equal(count_lines(c.out, " is kept, "), 1);
+  command_release(&c);
+  command_expect(&c, &folder, 1, "db", "merge", a, b, "-o", both);
+  assert_contains(c.err, "exists already");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "list", "--db", both);
+  assert_int_equal(count_lines(c.out, "tile=16"), 3);
+  command_release(&c);
+
+  command_expect(&c, &folder, 0, "export", "-o", lines, "--db", both);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "import", lines, "--db", back);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "diff", both, back, "--json");
+  assert_json(c.out, "$.same", "1");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "import", lines, "--db", b); /* which has another pin */
+  assert_contains(c.err, OTHER " is kept, " PINNED " is not");
+  command_release(&c);
+}
+
+static void whole_stores_stay_as_they_are(void **state) {
+  (void)state;
+  command c;
+  test_folder fa, fk;
+  const char *a = in_folder(&fa, "a.db");
+  command_expect(&c, &folder, 0, "db", "pin", MATRIX, PINNED, "-n", "8", "--db", a);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "check", "--repair", "--db", a);
+  assert_contains(c.out, "ok");
+  command_release(&c);
+  assert_int_not_equal(access(in_folder(&fk, "a.db.damaged"), F_OK), 0);
+  command_expect(&c, &folder, 0, "db", "prune", "--db", a, "--json");
+  assert_json(c.out, "$.removed", "0");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "list", "--db", a);
+  assert_contains(c.out, PINNED);
+  command_release(&c);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, home_begin, folder_end)
+  const struct CMUnitTest tests[] = {
+      TEST(pins_win_and_are_seen),
+      TEST(what_is_no_candidate_is_not_pinned),
+      TEST(stores_are_merged_and_compared),
+      TEST(whole_stores_stay_as_they_are),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
