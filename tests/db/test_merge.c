@@ -1,0 +1,283 @@
+/* Stores as sets: merging is a union of measurements whatever the order, only pins conflict; what differs is told;
+ * pruning takes only what no choice looks at. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/**/
+#include <cmocka.h>
+
+#include "db/diff.h"
+#include "db/interchange.h"
+#include "db/nearest.h"
+#include "support/db_fixture.h"
+
+/* The path of a store of the samples begin .. end - 1; lives as long as `where`. */
+static const char *store_of(test_folder *where, const char *name, int64_t begin, int64_t end) {
+  wlm_store *store;
+  *where = folder;
+  const char *path = folder_file(where, name);
+  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_WRITE, &store));
+  for (int64_t i = begin; i < end; i++) {
+    wlm_measurement_record record = sample_measurement(i);
+    assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+  }
+  wlm_store_close(store);
+  return path;
+}
+
+static wlm_pin_record pin_of(const char *place, int64_t n, const char *variant) {
+  return (wlm_pin_record){"cuda/sm_90/NVIDIA H200/132", (char *)place, "p", n, (char *)variant};
+}
+
+static void pin_in(const char *path, const char *place, int64_t n, const char *variant) {
+  wlm_store *store;
+  const wlm_pin_record pin = pin_of(place, n, variant);
+  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlm_store_pin(store, &pin));
+  wlm_store_close(store);
+}
+
+static char *export_of(const char *path) {
+  wlm_store *store;
+  wlm_text out = {0};
+  char *text;
+  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlm_store_export(store, &out));
+  assert_status(WLM_OK, wlm_text_take(&out, &text));
+  wlm_store_close(store);
+  return text;
+}
+
+static const char bucket[] = "v1 rows=9 mean=6 cv=1";
+
+static void merging_is_a_union_and_lists_conflicts(void **state) {
+  (void)state;
+  test_folder fa, fb, fab, fba, fboth;
+  const char *a = store_of(&fa, "a.db", 0, 30), *b = store_of(&fb, "b.db", 20, 50);
+  const char *both = store_of(&fboth, "both.db", 0, 50);
+  fab = fba = folder;
+  const char *ab = folder_file(&fab, "ab.db"), *ba = folder_file(&fba, "ba.db");
+  wlm_text conflicts = {0};
+  int64_t measurements;
+  pin_in(a, bucket, 32, "x");
+  pin_in(b, bucket, 32, "x"); /* the same is no conflict */
+  pin_in(both, bucket, 32, "x");
+  assert_status(WLM_OK, wlm_store_merge_files((const char *[]){a, b}, 2, ab, &conflicts, &measurements));
+  assert_int_equal(measurements, 50);
+  assert_int_equal(conflicts.size, 0);
+  assert_status(WLM_OK, wlm_store_merge_files((const char *[]){b, a}, 2, ba, &conflicts, &measurements));
+  char *left = export_of(ab), *right = export_of(ba), *expected = export_of(both);
+  assert_string_equal(left, expected);
+  assert_string_equal(right, expected);
+  assert_contains(expected, "\n{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"cuda/sm_90/NVIDIA H200/132\",");
+  wlm_string_free(left);
+  wlm_string_free(right);
+  wlm_string_free(expected);
+
+  pin_in(a, bucket, 64, "x");
+  pin_in(b, bucket, 64, "y");
+  assert_status(WLM_ERR_INVALID_ARGUMENT,
+                wlm_store_merge_files((const char *[]){b, a}, 2, ba, &conflicts, &measurements));
+  unlink(ba);
+  assert_status(WLM_OK, wlm_store_merge_files((const char *[]){b, a}, 2, ba, &conflicts, &measurements));
+  assert_string_equal(conflicts.data,
+                      "pin of v1 rows=9 mean=6 cv=1, p, n = 64 on cuda/sm_90/NVIDIA H200/132: y is "
+                      "kept, x is not\n");
+  wlm_text_release(&conflicts);
+}
+
+static void nothing_is_made_of_what_cannot_be_read(void **state) {
+  (void)state;
+  test_folder fa, fc = folder, fm = folder;
+  wlm_text conflicts = {0};
+  int64_t measurements;
+  const char *a = store_of(&fa, "a.db", 0, 3), *c = folder_file(&fc, "c.db"), *missing = folder_file(&fm, "missing.db");
+  assert_status(WLM_ERR_NOT_FOUND,
+                wlm_store_merge_files((const char *[]){a, missing}, 2, c, &conflicts, &measurements));
+  assert_int_not_equal(access(c, F_OK), 0);
+}
+
+static void pins_travel_byte_for_byte(void **state) {
+  (void)state;
+  test_folder fa, fb;
+  const char *a = store_of(&fa, "a.db", 0, 9), *b = store_of(&fb, "b.db", 0, 0);
+  pin_in(a, "00000000000000110000000000000012", 32, "row_crc/cf=1,rows=4");
+  pin_in(a, bucket, 128, "row \"quoted\"\\ \u00e9");
+  pin_in(a, bucket, 32, "row_crc/cf=1,rows=4");
+  char *first = export_of(a);
+  wlm_store *store;
+  int64_t added;
+  assert_status(WLM_OK, wlm_store_open(b, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlm_store_import_string(store, first, "first", &added));
+  assert_int_equal(added, 9);
+  wlm_store_close(store);
+  char *second = export_of(b);
+  assert_string_equal(first, second);
+  wlm_string_free(first);
+  wlm_string_free(second);
+}
+
+static void wrong_pin_lines_are_refused(void **state) {
+  (void)state;
+  static const char *const lines[] = {
+      "{\"pin\":\"somewhere\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"v\"}",
+      "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"\",\"problem\":\"p\",\"n\":32,\"variant\":\"v\"}",
+      "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":-1,\"variant\":\"v\"}",
+      "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":1.5,\"variant\":\"v\"}",
+      "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32}",
+      "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"v\",\"note\":\"\"}",
+      "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"n\":33,\"variant\":\"v\"}",
+      "{\"pin\":\"v1,rows=9,mean=6,cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"v\"}",
+      "{\"pin\":7,\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"v\"}",
+  };
+  test_folder fa;
+  wlm_store *store;
+  assert_status(WLM_OK, wlm_store_open(store_of(&fa, "a.db", 0, 0), WLM_STORE_WRITE, &store));
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    char text[512];
+    snprintf(text, sizeof text, "{\"warploom\":\"tuned\",\"version\":1}\n%s\n", lines[i]);
+    if (wlm_store_import_string(store, text, "pins", NULL) != WLM_ERR_PARSE) fail_msg("taken: %s", lines[i]);
+    assert_contains(wlm_error_detail(), "pins:2: ");
+  }
+  wlm_store_close(store);
+}
+
+static void load_content(const char *path, wlm_content *content) {
+  wlm_store *store;
+  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlm_content_load(store, content));
+  wlm_store_close(store);
+}
+
+static void differences_are_told(void **state) {
+  (void)state;
+  test_folder fa, fb;
+  const char *a = store_of(&fa, "a.db", 0, 30), *b = store_of(&fb, "b.db", 0, 30);
+  wlm_content left, right;
+  wlm_diff diff;
+  load_content(a, &left);
+  load_content(b, &right);
+  assert_status(WLM_OK, wlm_diff_make(&left, &right, &diff));
+  assert_int_equal(diff.both, 30);
+  assert_int_equal(diff.only_a + diff.only_b + diff.choice_count + diff.pin_count, 0);
+  wlm_diff_release(&diff);
+  wlm_content_release(&left);
+  wlm_content_release(&right);
+
+  wlm_store *store;
+  wlm_measurement_record faster = sample_measurement(2), elsewhere = sample_measurement(3);
+  faster.variant = "row_best";
+  faster.time_ps = 1000;
+  elsewhere.device.name = "NVIDIA H100";
+  assert_status(WLM_OK, wlm_store_open(b, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlm_store_put(store, &faster, 1));
+  assert_status(WLM_OK, wlm_store_put(store, &elsewhere, 1));
+  wlm_store_close(store);
+  pin_in(a, bucket, 32, "x");
+  pin_in(b, bucket, 32, "y");
+  pin_in(b, bucket, 64, "y");
+  load_content(a, &left);
+  load_content(b, &right);
+  assert_status(WLM_OK, wlm_diff_make(&left, &right, &diff));
+  assert_int_equal(diff.only_a, 0);
+  assert_int_equal(diff.only_b, 2);
+  assert_int_equal(diff.choice_count, 2);
+  assert_string_equal(diff.choices[0].device_class, "cuda/sm_90/NVIDIA H200/132");
+  assert_string_equal(diff.choices[0].b->candidates[0].variant, "row_best");
+  assert_string_not_equal(diff.choices[0].a->candidates[0].variant, "row_best");
+  assert_null(diff.choices[1].a);
+  assert_int_equal(diff.pin_count, 2);
+  assert_null(diff.pins[1].a);
+  wlm_diff_release(&diff);
+  wlm_content_release(&left);
+  wlm_content_release(&right);
+}
+
+/* Every sample again with a new source, except those of one variant. */
+static void pruning_keeps_every_choice(void **state) {
+  (void)state;
+  test_folder fa;
+  const char *a = store_of(&fa, "a.db", 0, 60);
+  wlm_store *store;
+  wlm_store_counts counts;
+  wlm_content before, after;
+  wlm_diff diff;
+  int64_t removed;
+  assert_status(WLM_OK, wlm_store_open(a, WLM_STORE_WRITE, &store));
+  for (int64_t i = 0; i < 40; i++) {
+    wlm_measurement_record record = sample_measurement(i);
+    record.source_hash = "0123456789abcdef0123456789abcdef";
+    record.made_at += 1000;
+    assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+  }
+  assert_status(WLM_OK, wlm_content_load(store, &before));
+  assert_int_equal(before.count, 100);
+  assert_status(WLM_OK, wlm_store_prune(store, &removed));
+  assert_int_equal(removed, 40);
+  assert_status(WLM_OK, wlm_content_load(store, &after));
+  assert_status(WLM_OK, wlm_diff_make(&before, &after, &diff));
+  assert_int_equal(diff.only_a, 40);
+  assert_int_equal(diff.choice_count, 0);
+  assert_status(WLM_OK, wlm_store_count(store, &counts));
+  assert_int_equal(counts.measurements, 60);
+  assert_status(WLM_OK, wlm_store_prune(store, &removed));
+  assert_int_equal(removed, 0);
+  wlm_text faults = {0};
+  assert_status(WLM_OK, wlm_store_check(store, &faults));
+  wlm_store_close(store);
+  wlm_diff_release(&diff);
+  wlm_content_release(&before);
+  wlm_content_release(&after);
+}
+
+static void assert_nearest(wlm_store *store, const char *arch, const char *name, int processors, const char *expected) {
+  const wlm_device_record device = {(char *)name, "cuda", (char *)arch, processors, 0};
+  wlm_text nearest = {0};
+  assert_status(WLM_OK, wlm_store_nearest_class(store, &device, &nearest));
+  assert_string_equal(nearest.data, expected);
+  wlm_text_release(&nearest);
+}
+
+static void the_nearest_class_is_of_the_same_chip(void **state) {
+  (void)state;
+  static const struct {
+    char *name, *arch;
+    int processors;
+  } devices[] = {{"NVIDIA H200", "sm_90", 132}, {"NVIDIA H100 PCIe", "sm_90", 114}, {"NVIDIA A100", "sm_80", 108}};
+  test_folder fa;
+  wlm_store *store;
+  assert_status(WLM_OK, wlm_store_open(store_of(&fa, "a.db", 0, 0), WLM_STORE_WRITE, &store));
+  assert_nearest(store, "sm_90", "NVIDIA H200", 132, "");
+  for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+    wlm_measurement_record record = sample_measurement((int64_t)i);
+    record.device.name = devices[i].name;
+    record.device.arch = devices[i].arch;
+    record.device.processors = devices[i].processors;
+    assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+  }
+  assert_nearest(store, "sm_90", "NVIDIA H200", 132, "cuda/sm_90/NVIDIA H100 PCIe/114"); /* never itself */
+  assert_nearest(store, "sm_90", "NVIDIA GH200", 132, "cuda/sm_90/NVIDIA H200/132");
+  assert_nearest(store, "sm_90", "NVIDIA GH200", 116, "cuda/sm_90/NVIDIA H100 PCIe/114");
+  assert_nearest(store, "sm_90", "NVIDIA H200", 114, "cuda/sm_90/NVIDIA H200/132"); /* a part of one */
+  assert_nearest(store, "sm_90", "NVIDIA H200", 60, "cuda/sm_90/NVIDIA H100 PCIe/114");
+  assert_nearest(store, "sm_90", "NVIDIA H200", 16, "");
+  assert_nearest(store, "sm_100", "NVIDIA B200", 148, "");
+  wlm_store_close(store);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
+  const struct CMUnitTest tests[] = {
+      TEST(merging_is_a_union_and_lists_conflicts),
+      TEST(nothing_is_made_of_what_cannot_be_read),
+      TEST(pins_travel_byte_for_byte),
+      TEST(wrong_pin_lines_are_refused),
+      TEST(differences_are_told),
+      TEST(pruning_keeps_every_choice),
+      TEST(the_nearest_class_is_of_the_same_chip),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
