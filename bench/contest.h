@@ -35,7 +35,7 @@ wlm_status wlm_contest_winner(wlm_contest *contest, wlm_entrant *winner, double 
 void wlm_contest_enter(wlm_contest *contest, const char *variant, wlm_entrant *entrant, double *max_rel_err);
 /* Rivals over the contest's operands must compute the same product, or the comparison would mean nothing; one that does
  * not has a failure. */
-void wlm_contest_check(const wlm_contest *contest, wlm_entrant *rivals, int count);
+void wlm_contest_check(wlm_contest *contest, wlm_entrant *rivals, int count);
 
 void wlm_contest_note(wlm_contest *contest, const wlm_entrant *failed); /* among the failures */
 

@@ -8,7 +8,7 @@
 #include "bench/core_line.h"
 #include "bench/host_rivals.h"
 
-enum { OURS = 5, GE_SPMM = 2 };
+enum { OURS = 5, GE_SPMM = 2, PREPARE_SAMPLES = 7 };
 
 struct arena {
   const wlm_bench_case *bench;
@@ -74,7 +74,7 @@ static wlm_status last_round(struct arena *arena, wlm_core_result *result) {
   for (int i = 0; i < arena->ours; i++)
     if (arena->entrants[i].failure) wlm_contest_note(&arena->contest, &arena->entrants[i]);
   if (arena->entrants[0].failure) WLM_TRY(wlm_fail(WLM_ERR_DEVICE, "%s", arena->entrants[0].failure));
-  status = wlm_entrant_time_prepare(&arena->entrants[arena->prepared], &result->prepare_seconds);
+  status = wlm_entrant_time_prepare(&arena->entrants[arena->prepared], PREPARE_SAMPLES, &result->prepare_seconds);
 done:
   return status;
 }

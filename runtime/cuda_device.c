@@ -45,6 +45,7 @@ static const wlm_device_ops cuda_ops = {
     .synchronize = wlm_cuda_synchronize,
     .timer_create = wlm_cuda_timer_create,
     .timer_sample = wlm_cuda_timer_sample,
+    .timer_sample_cold = wlm_cuda_timer_sample_cold,
     .timer_destroy = wlm_cuda_timer_destroy,
 };
 

@@ -39,6 +39,7 @@ wlm_status wlm_cuda_synchronize(wlm_device *device, void *stream);
 wlm_status wlm_cuda_timer_create(wlm_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
                                  int64_t calls, wlm_timer **timer);
 wlm_status wlm_cuda_timer_sample(wlm_timer *timer, double *seconds);
+wlm_status wlm_cuda_timer_sample_cold(wlm_timer *timer, void *flush, size_t size, double *seconds);
 void wlm_cuda_timer_destroy(wlm_timer *timer);
 
 #endif

@@ -39,6 +39,7 @@
   X(cuMemcpyHtoD, 3020)              \
   X(cuMemcpyDtoH, 3020)              \
   X(cuMemsetD8, 3020)                \
+  X(cuMemsetD8Async, 3020)           \
   X(cuStreamCreate, 2000)            \
   X(cuStreamDestroy, 4000)           \
   X(cuStreamSynchronize, 2000)       \

@@ -56,12 +56,14 @@ done:
   return status;
 }
 
-wlm_status wlm_cuda_timer_sample(wlm_timer *timer, double *seconds) {
+/* Writing the flush buffer is also what keeps the GPU busy while the replay is being submitted. */
+static wlm_status sample_after(wlm_timer *timer, void *flush, size_t size, double *seconds) {
   wlm_cuda_scope scope;
   float milliseconds = 0;
   wlm_status status = wlm_cuda_enter(timer->device, &scope);
   if (status != WLM_OK) return status;
-  WLM_TRY(WLM_CUDA(cuGraphLaunch, timer->graph, timer->stream));
+  WLM_TRY(flush ? WLM_CUDA(cuMemsetD8Async, (CUdeviceptr)(uintptr_t)flush, 0, size, timer->stream)
+                : WLM_CUDA(cuGraphLaunch, timer->graph, timer->stream));
   WLM_TRY(WLM_CUDA(cuEventRecord, timer->start, timer->stream));
   WLM_TRY(WLM_CUDA(cuGraphLaunch, timer->graph, timer->stream));
   WLM_TRY(WLM_CUDA(cuEventRecord, timer->stop, timer->stream));
@@ -71,6 +73,12 @@ wlm_status wlm_cuda_timer_sample(wlm_timer *timer, double *seconds) {
 done:
   wlm_cuda_leave(&scope);
   return status;
+}
+
+wlm_status wlm_cuda_timer_sample(wlm_timer *timer, double *seconds) { return sample_after(timer, NULL, 0, seconds); }
+
+wlm_status wlm_cuda_timer_sample_cold(wlm_timer *timer, void *flush, size_t size, double *seconds) {
+  return sample_after(timer, flush, size, seconds);
 }
 
 void wlm_cuda_timer_destroy(wlm_timer *timer) {

@@ -121,6 +121,11 @@ static wlm_status host_timer_sample(wlm_timer *timer, double *seconds) {
   return WLM_OK;
 }
 
+static wlm_status host_timer_sample_cold(wlm_timer *timer, void *flush, size_t size, double *seconds) {
+  memset(flush, 0, size);
+  return host_timer_sample(timer, seconds);
+}
+
 static void host_timer_destroy(wlm_timer *timer) { wlm_free(timer); }
 
 static const wlm_device_ops host_ops = {
@@ -138,6 +143,7 @@ static const wlm_device_ops host_ops = {
     .synchronize = host_synchronize,
     .timer_create = host_timer_create,
     .timer_sample = host_timer_sample,
+    .timer_sample_cold = host_timer_sample_cold,
     .timer_destroy = host_timer_destroy,
 };
 

@@ -12,47 +12,53 @@
 
 enum { MIN_THREADS = 2, MAX_THREADS = 16, TICK_NANOSECONDS = 100 * 1000 * 1000 };
 
-typedef struct shared {
+struct wlm_compiling {
   wlm_context *context;
   const wlm_spec *spec;
   wlm_compile_job *jobs;
+  char *done; /* of each job; guarded by the lock, as `working` is */
   int64_t count;
   atomic_llong next;
   atomic_int cancelled;
-  pthread_mutex_t lock; /* guards `working` */
-  pthread_cond_t idle;
-  int working;
-} shared;
+  pthread_mutex_t lock;
+  pthread_cond_t progress;
+  pthread_t threads[MAX_THREADS];
+  int started, working;
+};
 
 int wlm_compile_threads(void) {
   long online = sysconf(_SC_NPROCESSORS_ONLN);
   return online < MIN_THREADS ? MIN_THREADS : online > MAX_THREADS ? MAX_THREADS : (int)online;
 }
 
-static wlm_status compile(shared *s, wlm_compile_job *job) {
-  wlm_device *device = wlm_context_device(s->context);
+static wlm_status compile(wlm_compiling *c, wlm_compile_job *job) {
+  wlm_device *device = wlm_context_device(c->context);
   wlm_program program = {0};
   wlm_status status =
-      wlm_generator_emit(wlm_context_generator(s->context), job->variant, s->spec, &device->info.limits, &program);
+      wlm_generator_emit(wlm_context_generator(c->context), job->variant, c->spec, &device->info.limits, &program);
   if (status == WLM_OK) {
     wlm_hash_to_hex(wlm_hash_bytes(program.source, strlen(program.source)), job->source_hash);
-    status = wlm_context_compile(s->context, &program);
+    status = wlm_context_compile(c->context, &program);
   }
   wlm_program_release(&program);
   return status;
 }
 
 static void *work(void *user) {
-  shared *s = user;
-  for (int64_t i; (i = atomic_fetch_add(&s->next, 1)) < s->count && !atomic_load(&s->cancelled);) {
-    wlm_compile_job *job = &s->jobs[i];
-    job->status = compile(s, job);
+  wlm_compiling *c = user;
+  for (int64_t i; (i = atomic_fetch_add(&c->next, 1)) < c->count && !atomic_load(&c->cancelled);) {
+    wlm_compile_job *job = &c->jobs[i];
+    job->status = compile(c, job);
     if (job->status != WLM_OK) job->detail = wlm_strdup(wlm_error_detail());
+    pthread_mutex_lock(&c->lock);
+    c->done[i] = 1;
+    pthread_cond_signal(&c->progress); /* one thread waits */
+    pthread_mutex_unlock(&c->lock);
   }
-  pthread_mutex_lock(&s->lock);
-  s->working--;
-  pthread_cond_signal(&s->idle);
-  pthread_mutex_unlock(&s->lock);
+  pthread_mutex_lock(&c->lock);
+  c->working--;
+  pthread_cond_signal(&c->progress);
+  pthread_mutex_unlock(&c->lock);
   return NULL;
 }
 
@@ -65,39 +71,62 @@ static struct timespec next_tick(void) {
   return time;
 }
 
-static void wait_and_tick(shared *s, int (*tick)(void *user), void *user) {
-  pthread_mutex_lock(&s->lock);
-  while (s->working) {
-    struct timespec until = next_tick();
-    if (!pthread_cond_timedwait(&s->idle, &s->lock, &until)) continue;
-    pthread_mutex_unlock(&s->lock);
-    if (tick(user)) atomic_store(&s->cancelled, 1);
-    pthread_mutex_lock(&s->lock);
+wlm_status wlm_compile_begin(wlm_context *context, const wlm_spec *spec, wlm_compile_job *jobs, int64_t count,
+                             wlm_compiling **compiling) {
+  wlm_compiling *c = wlm_alloc_zero(1, sizeof *c);
+  char *done = wlm_alloc_zero((size_t)count, 1);
+  *compiling = c;
+  if (!c || !done) {
+    wlm_free(c);
+    wlm_free(done);
+    *compiling = NULL;
+    return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "compilations");
   }
-  pthread_mutex_unlock(&s->lock);
-}
-
-void wlm_compile_ahead(wlm_context *context, const wlm_spec *spec, wlm_compile_job *jobs, int64_t count,
-                       int (*tick)(void *user), void *user) {
-  shared s = {.context = context,
-              .spec = spec,
-              .jobs = jobs,
-              .count = count,
-              .lock = PTHREAD_MUTEX_INITIALIZER,
-              .idle = PTHREAD_COND_INITIALIZER};
-  pthread_t threads[MAX_THREADS];
-  int started = 0;
+  *c = (wlm_compiling){.context = context, .spec = spec, .jobs = jobs, .done = done, .count = count};
+  pthread_mutex_init(&c->lock, NULL);
+  pthread_cond_init(&c->progress, NULL);
   for (int64_t i = 0; i < count; i++) jobs[i].status = WLM_ERR_CANCELLED;
   const int wanted = wlm_compile_threads();
-  s.working = wanted;
-  while (started < wanted && !pthread_create(&threads[started], NULL, work, &s)) started++;
-  pthread_mutex_lock(&s.lock);
-  s.working -= wanted - started;
-  pthread_mutex_unlock(&s.lock);
-  if (!started) {
-    s.working = 1;
-    work(&s); /* no thread to be had: this one does it */
+  c->working = wanted;
+  while (c->started < wanted && !pthread_create(&c->threads[c->started], NULL, work, c)) c->started++;
+  pthread_mutex_lock(&c->lock);
+  c->working -= wanted - c->started;
+  pthread_mutex_unlock(&c->lock);
+  if (!c->started) {
+    c->working = 1;
+    work(c); /* no thread to be had: this one does it */
   }
-  wait_and_tick(&s, tick, user);
-  for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+  return WLM_OK;
+}
+
+void wlm_compile_wait(wlm_compiling *c, int64_t i, int (*tick)(void *user), void *user) {
+  struct timespec until = next_tick();
+  pthread_mutex_lock(&c->lock);
+  while (c->working && !c->done[i]) {
+    if (pthread_cond_timedwait(&c->progress, &c->lock, &until) == 0) continue;
+    pthread_mutex_unlock(&c->lock);
+    if (tick(user)) atomic_store(&c->cancelled, 1);
+    until = next_tick();
+    pthread_mutex_lock(&c->lock);
+  }
+  pthread_mutex_unlock(&c->lock);
+}
+
+void wlm_compile_end(wlm_compiling *c) {
+  if (!c) return;
+  atomic_store(&c->cancelled, 1);
+  for (int i = 0; i < c->started; i++) pthread_join(c->threads[i], NULL);
+  pthread_mutex_destroy(&c->lock);
+  pthread_cond_destroy(&c->progress);
+  wlm_free(c->done);
+  wlm_free(c);
+}
+
+wlm_status wlm_compile_ahead(wlm_context *context, const wlm_spec *spec, wlm_compile_job *jobs, int64_t count,
+                             int (*tick)(void *user), void *user) {
+  wlm_compiling *compiling;
+  wlm_status status = wlm_compile_begin(context, spec, jobs, count, &compiling);
+  for (int64_t i = 0; status == WLM_OK && i < count; i++) wlm_compile_wait(compiling, i, tick, user);
+  if (status == WLM_OK) wlm_compile_end(compiling);
+  return status;
 }

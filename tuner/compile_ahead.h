@@ -14,9 +14,19 @@ typedef struct wlm_compile_job {
 
 int wlm_compile_threads(void); /* one a processor, 2 to 16 */
 
-/* Blocking. The calling thread calls tick(user) ten times a second; when that gives non-zero, jobs that were not
- * begun are left with WLM_ERR_CANCELLED. A job's failure is the job's own; release each detail with wlm_free. */
-void wlm_compile_ahead(wlm_context *context, const wlm_spec *spec, wlm_compile_job *jobs, int64_t count,
-                       int (*tick)(void *user), void *user);
+/* Jobs are begun in their order. One that was not begun before the end has WLM_ERR_CANCELLED; a job's failure is the
+ * job's own; release each detail with wlm_free. Context, spec and jobs outlive the compiling. */
+typedef struct wlm_compiling wlm_compiling;
+wlm_status wlm_compile_begin(wlm_context *context, const wlm_spec *spec, wlm_compile_job *jobs, int64_t count,
+                             wlm_compiling **compiling);
+/* Until job i is done. The calling thread calls tick(user) ten times a second; when that gives non-zero, no further
+ * job is begun. */
+void wlm_compile_wait(wlm_compiling *compiling, int64_t i, int (*tick)(void *user), void *user);
+/* Begins no further job and waits for those that were. */
+void wlm_compile_end(wlm_compiling *compiling); /* NULL is fine */
+
+/* All of these in one: blocking. */
+wlm_status wlm_compile_ahead(wlm_context *context, const wlm_spec *spec, wlm_compile_job *jobs, int64_t count,
+                             int (*tick)(void *user), void *user);
 
 #endif

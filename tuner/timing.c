@@ -55,7 +55,7 @@ static wlm_status calibrate(wlm_device *device, wlm_status (*enqueue)(void *, vo
 }
 
 /* *quickest is that of the replays, in seconds. */
-static wlm_status warm_up(wlm_device *device, wlm_timer *timer, double *quickest) {
+wlm_status wlm_timing_warm_up(wlm_device *device, wlm_timer *timer, double *quickest) {
   double last = INFINITY, total = 0;
   *quickest = INFINITY;
   for (int i = 0; i < MAX_WARM_UPS && total < max_warm_up_seconds; i++) {
@@ -79,7 +79,7 @@ wlm_status wlm_time_calls(wlm_device *device, wlm_status (*enqueue)(void *user, 
   WLM_TRY(wlm_alloc_array(options->samples, sizeof *seconds, "samples", (void **)&seconds));
   WLM_TRY(calibrate(device, enqueue, user, options->min_sample_seconds, &timing->calls));
   WLM_TRY(device->ops->timer_create(device, enqueue, user, timing->calls, &timer));
-  WLM_TRY(warm_up(device, timer, &quickest));
+  WLM_TRY(wlm_timing_warm_up(device, timer, &quickest));
   quickest /= (double)timing->calls;
   while (timing->samples < options->samples) {
     double *sample = &seconds[timing->samples++];

@@ -21,6 +21,9 @@ typedef struct wlm_timing {
 wlm_status wlm_time_calls(wlm_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
                           const wlm_timing_options *options, wlm_timing *timing);
 
+/* Replays until two samples in a row agree within 2 %, or a bound is reached: clocks rise, caches fill. */
+wlm_status wlm_timing_warm_up(wlm_device *device, wlm_timer *timer, double *quickest);
+
 /* Times the plan that is bound to the operands. */
 wlm_status wlm_time_plan(const wlm_operands *operands, const wlm_plan *plan, const wlm_timing_options *options,
                          wlm_timing *timing);

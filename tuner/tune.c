@@ -1,23 +1,30 @@
-/* Tuning: every valid candidate, in seeded order, compiled many at a time, checked, timed and stored one by one.
+/* Tuning on one matrix and width: what the store lacks is screened, the best are timed again (tuner/search.c), and all
+ * of it is kept.
  *
- * Compiling and timing take turns, batch by batch, so that compilers don't disturb a timed host kernel and a
- * budget that runs out still leaves measurements. A candidate that fails is a measurement too: it says why. Each
- * is on the disk before the next one begins. */
+ * A first look is stored as it is made: one sample, and a result that was compared in a few rows. The finalists are
+ * stored once more, with their samples, after their whole result was compared, and with a cold time beside. Which time
+ * counts is told by the samples (db/choice.c). A candidate that fails is a measurement too: it says why.
+ *
+ * On a GPU kernels are compiled while others are measured. On the host compilers would disturb what is timed, so the
+ * two take turns, batch by batch, and a budget that runs out still leaves measurements. */
 #include <math.h>
 #include <time.h>
 
+#include "common/log.h"
 #include "common/memory.h"
 #include "common/sampling.h"
-#include "db/store.h"
 #include "tuner/compile_ahead.h"
+#include "tuner/known.h"
+#include "tuner/ledger.h"
+#include "tuner/search.h"
 #include "tuner/timing.h"
-#include "tuner/verify.h"
+#include "tuner/tuner.h"
 
-enum { BATCH_PER_THREAD = 8, MAX_SAMPLES = 10000 };
-static const double hopeless = 3; /* times the best: not worth more samples */
+enum { BATCH_PER_THREAD = 8, MAX_SAMPLES = 10000, PREPARE_SAMPLES = 5, COLD_SAMPLES = 5 };
 static const double max_min_sample_seconds = 60;
 
 typedef struct tuning {
+  wlm_tuner *tuner;
   wlm_context *context;
   const wlm_matrix *matrix;
   const wlm_problem *problem;
@@ -25,12 +32,17 @@ typedef struct tuning {
   wlm_device *device;
   wlm_operands operands;
   wlm_verifier *verifier;
-  wlm_store *store;
-  wlm_names names;
-  wlm_compile_job *jobs;
-  int64_t done;
-  int cancelled;        /* progress said so, which it need not repeat */
-  double started, best; /* seconds; best = of one call of what needs no preparing, 0 = none yet */
+  wlm_tuner_candidate *candidates; /* those to be measured first */
+  int64_t count, fresh;            /* fresh: to be measured */
+  wlm_screened *screened;
+  wlm_compile_job *jobs; /* of the fresh */
+  wlm_compiling *compiling;
+  int64_t compiled; /* on the host: jobs that are done */
+  wlm_ledger ledger;
+  int64_t told;  /* results that the caller knows */
+  int cancelled; /* progress said so, which it need not repeat */
+  double started;
+  wlm_tune_summary summary;
 } tuning;
 
 static wlm_status check_options(const wlm_tune_options *o) {
@@ -53,188 +65,353 @@ static wlm_status check_options(const wlm_tune_options *o) {
   return WLM_OK;
 }
 
-/* Fisher-Yates, so that a budget cuts a random part of the candidates and the same one for the same seed. */
-static void shuffle(wlm_names *names, uint64_t seed) {
-  for (int64_t i = names->count - 1; i > 0; i--) {
-    int64_t j = (int64_t)(wlm_sample_hash(seed + 1, i) % (uint64_t)(i + 1));
-    char *name = names->names[i];
-    names->names[i] = names->names[j];
-    names->names[j] = name;
-  }
-}
-
-static wlm_status prepare(tuning *t) {
-  wlm_status status;
-  const wlm_device_info *info = &t->device->info;
-  const char *path = wlm_context_database_path(t->context);
-  const uint64_t seed = t->options->seed;
-  if (!*info->compiler)
-    return wlm_fail(WLM_ERR_NO_COMPILER, "tuning compiles kernels, and there is no compiler for the device %s",
-                    info->name);
-  if (!*path)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "tuning stores what it measures, and the context has no user database");
-  WLM_TRY(wlm_store_open(path, WLM_STORE_WRITE, &t->store));
-  WLM_TRY(wlm_operands_create(t->context, t->matrix, t->problem, seed, &t->operands));
-  WLM_TRY(wlm_generator_candidates(wlm_context_generator(t->context), &t->operands.spec, &info->limits, &t->names));
-  if (!t->names.count)
-    WLM_TRY(wlm_fail(WLM_ERR_UNSUPPORTED, "no family has a kernel for this problem on the device %s", info->name));
-  shuffle(&t->names, seed);
-  WLM_TRY(wlm_verifier_create(&t->operands, seed, &t->verifier));
-  WLM_TRY(wlm_alloc_array(t->names.count, sizeof *t->jobs, "candidates", (void **)&t->jobs));
-  for (int64_t i = 0; i < t->names.count; i++) t->jobs[i] = (wlm_compile_job){.variant = t->names.names[i]};
-done:
-  return status;
-}
-
-static void cleanup(tuning *t) {
-  for (int64_t i = 0; t->jobs && i < t->names.count; i++) wlm_free(t->jobs[i].detail);
-  wlm_free(t->jobs);
-  wlm_verifier_destroy(t->verifier);
-  wlm_operands_release(&t->operands);
-  wlm_names_release(&t->names);
-  wlm_store_close(t->store);
-}
+/* ---- telling ------------------------------------------------------------------------------------------- */
 
 static wlm_status report(tuning *t, const wlm_candidate_result *last) {
   const wlm_tune_options *o = t->options;
-  if (o->progress && !t->cancelled) t->cancelled = o->progress(o->user, t->done, t->names.count, last) != 0;
+  const int64_t looks = t->told < t->summary.measured ? t->told : t->summary.measured; /* the others are finalists */
+  if (o->progress && !t->cancelled) t->cancelled = o->progress(o->user, looks, t->fresh, last) != 0;
   if (!t->cancelled) return WLM_OK;
   return wlm_fail(WLM_ERR_CANCELLED, "stopped after %lld of %lld candidates; what was measured is kept",
-                  (long long)t->done, (long long)t->names.count);
+                  (long long)t->summary.measured, (long long)t->fresh);
+}
+
+static wlm_status tell(void *user, const wlm_measurement_record *record, double cold_seconds) {
+  tuning *t = user;
+  const double seconds = (double)record->time_ps * 1e-12;
+  const wlm_candidate_result result = {
+      .variant = record->variant,
+      .failed = record->failed,
+      .reason = record->failed ? record->reason : NULL,
+      .seconds = seconds,
+      .spread = record->failed ? 0 : (double)record->spread_ps / (double)record->time_ps,
+      .gather_gbs = wlm_gather_gbs(&t->operands.spec, t->operands.a.rows, t->operands.edges, seconds),
+      .max_rel_err = record->max_rel_err,
+      .prepare_seconds = (double)record->prepare_ps * 1e-12,
+      .samples = record->samples,
+      .cold_seconds = cold_seconds,
+  };
+  t->told++;
+  return report(t, &result);
 }
 
 static int out_of_budget(const tuning *t) {
-  return t->options->budget_seconds > 0 && t->done && wlm_seconds() - t->started > t->options->budget_seconds;
+  return t->options->budget_seconds > 0 && wlm_seconds() - t->started > t->options->budget_seconds;
 }
 
-static int compile_tick(void *user) { return report(user, NULL) != WLM_OK || out_of_budget(user); }
-
-/* What came out of one candidate. */
-typedef struct outcome {
-  wlm_timing call, preparing;
-  double max_rel_err;
-} outcome;
-
-/* Checked before it is timed: a wrong kernel never gets a time. The preparing is timed whatever the problem's
- * expected_calls are: what is measured serves every caller, and choosing weighs it. */
-static wlm_status check_and_time(tuning *t, const char *variant, outcome *out) {
-  wlm_status status;
-  wlm_plan *plan = NULL;
-  const wlm_timing_options options = {t->options->min_sample_seconds, t->options->samples, hopeless * t->best};
-  WLM_TRY(wlm_plan_create_variant(t->context, t->matrix, t->problem, variant, &plan));
-  WLM_TRY(wlm_operands_bind(&t->operands, plan));
-  WLM_TRY(wlm_verify(t->verifier, plan, &out->max_rel_err));
-  WLM_TRY(wlm_time_plan(&t->operands, plan, &options, &out->call));
-  WLM_TRY(wlm_time_prepare(&t->operands, plan, t->options->min_sample_seconds, &out->preparing));
-done:
-  wlm_plan_destroy(plan);
-  return status;
+static int compile_tick(void *user) {
+  tuning *t = user;
+  return report(t, NULL) != WLM_OK || (t->summary.measured && out_of_budget(t));
 }
 
-static wlm_measurement_record record_of(const tuning *t, const wlm_compile_job *job, char *problem_key) {
+/* ---- recording ----------------------------------------------------------------------------------------- */
+
+static int64_t picoseconds(double seconds) { return seconds > 1e-12 ? (int64_t)(seconds * 1e12 + 0.5) : 1; }
+
+static const char *source_hash_of(const tuning *t, int64_t i, char hash[WLM_HASH_HEX]) {
+  if (i < t->fresh) return t->jobs[i].source_hash;
+  wlm_tuner_source_hash(t->tuner, &t->operands.spec, t->candidates[i].variant, hash);
+  return hash;
+}
+
+/* prepare_seconds and cold may be 0. */
+static wlm_status put(tuning *t, int64_t i, const wlm_entrant *entrant, double max_rel_err, double prepare_seconds,
+                      const wlm_timing *cold) {
   const wlm_device_info *info = &t->device->info;
+  char problem_key[WLM_SPEC_KEY], hash[WLM_HASH_HEX];
+  wlm_text reason = {0};
+  wlm_status status;
   wlm_spec_key(&t->operands.spec, problem_key);
   wlm_measurement_record record = {
       .matrix_name = (char *)t->options->matrix_name,
       .stats = *wlm_matrix_stats(t->matrix),
-      .variant = (char *)job->variant,
-      .source_hash = (char *)job->source_hash,
+      .variant = (char *)t->candidates[i].variant,
+      .source_hash = (char *)source_hash_of(t, i, hash),
       .problem = problem_key,
       .n = t->problem->n,
       .compiler = (char *)info->compiler,
       .driver = (char *)info->driver,
       .clock = "hot",
-      .max_rel_err = NAN,
+      .max_rel_err = max_rel_err,
+      .failed = entrant->failure != NULL,
       .made_at = (int64_t)time(NULL),
   };
   wlm_context_device_record(t->context, &record.device);
-  return record;
-}
-
-static int64_t picoseconds(double seconds) { return seconds > 1e-12 ? (int64_t)(seconds * 1e12 + 0.5) : 1; }
-
-static void record_times(wlm_measurement_record *record, const outcome *out) {
-  const wlm_timing *timing = &out->call;
-  record->time_ps = picoseconds(timing->median);
-  record->prepare_ps = out->preparing.samples ? picoseconds(out->preparing.median) : 0;
-  record->spread_ps = (int64_t)(timing->median * timing->spread * 1e12 + 0.5);
-  record->samples = timing->samples;
-  record->calls_per_sample = timing->calls;
-}
-
-/* One candidate from its compiled form to the disk and the caller. */
-static wlm_status measure(tuning *t, const wlm_compile_job *job) {
-  char problem_key[WLM_SPEC_KEY];
-  outcome out = {.max_rel_err = NAN};
-  wlm_text reason = {0};
-  wlm_status status = job->status;
-  if (status == WLM_OK)
-    status = check_and_time(t, job->variant, &out);
-  else
-    wlm_fail(status, "%s", job->detail ? job->detail : "");
-  wlm_measurement_record record = record_of(t, job, problem_key);
-  if (isfinite(out.max_rel_err)) record.max_rel_err = out.max_rel_err;
-  record.failed = status != WLM_OK;
   if (record.failed) {
-    wlm_text_printf(&reason, "%s: %s", wlm_status_message(status), wlm_error_detail());
+    wlm_text_printf(&reason, "%s: %s", wlm_status_message(entrant->status), entrant->failure);
     record.reason = reason.data;
-    out.call = (wlm_timing){0}; /* timed, perhaps, before its preparing failed */
   } else {
-    record_times(&record, &out);
-    if (!record.prepare_ps && (t->best == 0 || out.call.median < t->best)) t->best = out.call.median;
+    record.time_ps = picoseconds(entrant->seconds);
+    record.spread_ps = (int64_t)(entrant->seconds * entrant->spread * 1e12 + 0.5);
+    record.prepare_ps = entrant->prepared ? picoseconds(prepare_seconds) : 0;
+    record.samples = entrant->samples;
+    record.calls_per_sample = entrant->calls;
   }
-  const wlm_candidate_result result = {
-      .variant = job->variant,
-      .failed = record.failed,
-      .reason = reason.data,
-      .seconds = out.call.median,
-      .spread = out.call.spread,
-      .gather_gbs = wlm_gather_gbs(&t->operands.spec, t->operands.a.rows, t->operands.edges, out.call.median),
-      .max_rel_err = out.max_rel_err,
-      .prepare_seconds = record.prepare_ps ? out.preparing.median : 0,
-  };
-  WLM_TRY(wlm_store_put(t->store, &record, 1));
-  t->done++;
-  /* A kernel that wrote out of bounds may have taken the device with it: then nothing after it can be measured. */
-  if (record.failed && t->device->ops->synchronize(t->device, NULL) != WLM_OK)
-    WLM_TRY(wlm_fail_in(WLM_ERR_DEVICE, "%s left the device unusable", job->variant));
-  status = report(t, &result);
+  WLM_TRY(wlm_ledger_add(&t->ledger, &record));
+  if (record.failed || !cold || !cold->samples) goto done;
+  record.clock = WLM_CLOCK_COLD;
+  record.time_ps = picoseconds(cold->median);
+  record.spread_ps = (int64_t)(cold->median * cold->spread * 1e12 + 0.5);
+  record.samples = cold->samples;
+  record.calls_per_sample = 1;
+  status = wlm_ledger_add(&t->ledger, &record);
 done:
   wlm_text_release(&reason);
   return status;
 }
 
-static wlm_status measure_all(tuning *t) {
-  const int64_t batch = (int64_t)BATCH_PER_THREAD * wlm_compile_threads();
-  while (t->done < t->names.count && !out_of_budget(t)) {
-    int64_t first = t->done, count = t->names.count - first < batch ? t->names.count - first : batch;
-    wlm_compile_ahead(t->context, &t->operands.spec, t->jobs + first, count, compile_tick, t);
-    wlm_status status = report(t, NULL); /* before an interrupted compiler is taken for a failed one */
-    for (int64_t i = first; i < first + count && status == WLM_OK && !out_of_budget(t); i++)
-      status = measure(t, &t->jobs[i]);
-    if (status != WLM_OK) return status;
+/* ---- the field of the search --------------------------------------------------------------------------- */
+
+/* On a GPU waits for the job; on the host compiles the batch that it is in. */
+static void compile(tuning *t, int64_t i) {
+  const double start = wlm_seconds();
+  if (t->compiling) wlm_compile_wait(t->compiling, i, compile_tick, t);
+  while (!t->compiling && t->compiled <= i) {
+    const int64_t batch = (int64_t)BATCH_PER_THREAD * wlm_compile_threads(), left = t->fresh - t->compiled;
+    const int64_t count = left < batch ? left : batch;
+    wlm_compile_ahead(t->context, &t->operands.spec, t->jobs + t->compiled, count, compile_tick, t);
+    t->compiled += count;
+    report(t, NULL); /* before an interrupted compiler is taken for a failed one */
   }
-  return WLM_OK;
+  t->summary.compiling += wlm_seconds() - start;
+}
+
+static void enter(void *user, int64_t i, wlm_entrant *entrant) {
+  tuning *t = user;
+  *entrant = (wlm_entrant){0};
+  if (i < t->fresh) compile(t, i);
+  const double start = wlm_seconds();
+  const wlm_compile_job *job = i < t->fresh ? &t->jobs[i] : NULL;
+  if (job && job->status != WLM_OK) {
+    wlm_fail(job->status, "%s", job->detail ? job->detail : "");
+    wlm_entrant_give_up(entrant, job->status);
+  } else {
+    wlm_entrant_variant(t->context, &t->operands, t->candidates[i].variant, entrant);
+  }
+  t->summary.entering += wlm_seconds() - start;
+}
+
+static void glance(void *user, wlm_entrant *entrant, double *max_rel_err, double *seconds) {
+  tuning *t = user;
+  const double start = wlm_seconds();
+  wlm_entrant_glance(entrant, &t->operands, t->verifier, max_rel_err, seconds);
+  t->summary.checking += wlm_seconds() - start;
+}
+
+static void verify(void *user, wlm_entrant *entrant, double *max_rel_err) {
+  tuning *t = user;
+  const double start = wlm_seconds();
+  wlm_entrant_verify(entrant, &t->operands, t->verifier, max_rel_err);
+  t->summary.checking += wlm_seconds() - start;
+}
+
+/* A kernel that wrote out of bounds may have taken the device with it: then nothing after it can be measured. */
+static wlm_status survived(tuning *t, const wlm_entrant *entrant, const char *variant) {
+  if (!entrant->failure || t->device->ops->synchronize(t->device, NULL) == WLM_OK) return WLM_OK;
+  return wlm_fail_in(WLM_ERR_DEVICE, "%s left the device unusable", variant);
+}
+
+static wlm_status looked_at(void *user, int64_t i, const wlm_entrant *looked, double max_rel_err) {
+  tuning *t = user;
+  wlm_status status;
+  double prepare_seconds = 0;
+  if (looked->status == WLM_ERR_CANCELLED || t->cancelled) return report(t, NULL); /* it never was compiled */
+  wlm_entrant entrant = *looked; /* shares everything but a failure, which `put` reads only */
+  if (!entrant.failure) {
+    status = wlm_entrant_time_prepare(&entrant, 1, &prepare_seconds);
+    if (status != WLM_OK) wlm_entrant_give_up(&entrant, status);
+  }
+  t->summary.measured++;
+  t->summary.failed += entrant.failure != NULL;
+  WLM_TRY(put(t, i, &entrant, max_rel_err, prepare_seconds, NULL));
+  WLM_TRY(survived(t, &entrant, t->candidates[i].variant));
+  status = wlm_ledger_flush_in_time(&t->ledger);
+done:
+  if (entrant.failure != looked->failure) wlm_free(entrant.failure);
+  return status;
+}
+
+static int out_of_time(void *user) { return out_of_budget(user); }
+
+/* ---- the finals ---------------------------------------------------------------------------------------- */
+
+/* One that found no room beside the others keeps the time of its first look. */
+static int has_nothing_to_tell(const wlm_finalist *finalist) {
+  return finalist->entrant.failure && finalist->entrant.status == WLM_ERR_OUT_OF_MEMORY;
+}
+
+static wlm_status keep_finalist(tuning *t, wlm_finalist *finalist) {
+  wlm_entrant *entrant = &finalist->entrant;
+  const wlm_buffer *flush = out_of_budget(t) ? NULL : wlm_tuner_flush_buffer(t->tuner);
+  double prepare_seconds = 0;
+  wlm_timing cold = {0};
+  if (has_nothing_to_tell(finalist)) return WLM_OK;
+  if (!entrant->failure) {
+    wlm_status status = wlm_entrant_time_prepare(entrant, PREPARE_SAMPLES, &prepare_seconds);
+    if (status == WLM_OK && flush && flush->size) {
+      status = wlm_entrant_time_cold(t->device, entrant, flush, COLD_SAMPLES, &cold.median, &cold.spread);
+      cold.samples = status == WLM_OK ? COLD_SAMPLES : 0;
+    }
+    if (status != WLM_OK) wlm_entrant_give_up(entrant, status);
+  }
+  t->summary.finalists += !entrant->failure;
+  wlm_status status = put(t, finalist->i, entrant, finalist->max_rel_err, prepare_seconds, &cold);
+  return status == WLM_OK ? survived(t, entrant, t->candidates[finalist->i].variant) : status;
+}
+
+static wlm_status search(tuning *t) {
+  const double long_look = t->options->min_sample_seconds, look = fmin(long_look, 0.5e-3);
+  const int samples = t->options->samples < WLM_PRECISE_SAMPLES ? WLM_PRECISE_SAMPLES : t->options->samples;
+  const wlm_search_rules rules = {
+      .abandon = 2,
+      .screening_seconds = fmin(long_look, 0.2e-3),
+      .round_seconds = 0.3,
+      .round_count = 3,
+      .rounds = {{6, 16, 2, 1.3, look}, {4, 8, 3, 1.15, look}, {2, 4, samples, 1.1, long_look}},
+  };
+  const wlm_search_field field = {
+      .device = t->device,
+      .count = t->count,
+      .screened = t->screened,
+      .user = t,
+      .clock = wlm_seconds,
+      .enter = enter,
+      .glance = glance,
+      .verify = verify,
+      .tell = looked_at,
+      .out_of_time = out_of_time,
+  };
+  wlm_finals finals = {.count = 0};
+  wlm_status status = wlm_search(&field, &rules, &finals);
+  for (int i = 0; i < finals.count && status == WLM_OK; i++) status = keep_finalist(t, &finals.list[i]);
+  wlm_finals_release(&finals);
+  return status;
+}
+
+/* ---- beginning and end --------------------------------------------------------------------------------- */
+
+/* Fisher-Yates over the fresh, so that a budget cuts a random part of them and the same one for the same seed. */
+static void shuffle(tuning *t) {
+  for (int64_t i = t->fresh - 1; i > 0; i--) {
+    const int64_t j = (int64_t)(wlm_sample_hash(t->options->seed + 1, i) % (uint64_t)(i + 1));
+    const wlm_tuner_candidate candidate = t->candidates[i];
+    t->candidates[i] = t->candidates[j];
+    t->candidates[j] = candidate;
+  }
+}
+
+/* The fresh to the front. Gives how many of the known were finalists. */
+static int64_t sort_out_known(tuning *t) {
+  int64_t precise = 0;
+  for (int64_t i = 0; i < t->count; i++) {
+    const wlm_tuner_candidate candidate = t->candidates[i];
+    precise += candidate.samples >= WLM_PRECISE_SAMPLES;
+    if (candidate.known) continue;
+    t->candidates[i] = t->candidates[t->fresh];
+    t->candidates[t->fresh++] = candidate;
+  }
+  t->summary.candidates = t->count;
+  t->summary.known = t->count - t->fresh;
+  return precise;
+}
+
+static wlm_status begin_search(tuning *t) {
+  wlm_status status;
+  shuffle(t);
+  WLM_TRY(wlm_verifier_create(&t->operands, t->options->seed, &t->verifier));
+  t->jobs = wlm_alloc_zero((size_t)t->fresh, sizeof *t->jobs);
+  t->screened = wlm_alloc_zero((size_t)t->count, sizeof *t->screened);
+  if (!t->jobs || !t->screened) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
+  for (int64_t i = 0; i < t->fresh; i++) t->jobs[i] = (wlm_compile_job){.variant = t->candidates[i].variant};
+  for (int64_t i = t->fresh; i < t->count; i++)
+    t->screened[i] = (wlm_screened){t->candidates[i].seconds, t->candidates[i].prepared ? WLM_PREPARED : WLM_PLAIN};
+  t->summary.making = wlm_seconds() - t->started;
+  if (t->device->info.limits.target == WLM_TARGET_CUDA)
+    status = wlm_compile_begin(t->context, &t->operands.spec, t->jobs, t->fresh, &t->compiling);
+done:
+  return status;
+}
+
+static wlm_status tune(tuning *t) {
+  char key[WLM_SPEC_KEY];
+  wlm_spec spec;
+  wlm_status status;
+  WLM_TRY(wlm_context_spec(t->context, t->matrix, t->problem, &spec));
+  wlm_spec_key(&spec, key);
+  const wlm_hash place = wlm_known_place(wlm_matrix_stats(t->matrix)->fingerprint, key, t->problem->n);
+  WLM_TRY(wlm_tuner_candidates(t->tuner, &spec, place, &t->candidates, &t->count));
+  const int64_t precise = sort_out_known(t);
+  if (!wlm_matrix_stats(t->matrix)->rows || !t->problem->n) goto done; /* nothing to tell apart */
+  if (!t->fresh && precise) goto done;
+  WLM_TRY(wlm_operands_create(t->context, t->matrix, t->problem, t->options->seed, &t->operands));
+  WLM_TRY(begin_search(t));
+  status = search(t);
+done:
+  return status;
+}
+
+static void release(tuning *t) {
+  wlm_compile_end(t->compiling);
+  for (int64_t i = 0; t->jobs && i < t->fresh; i++) wlm_free(t->jobs[i].detail);
+  wlm_free(t->jobs);
+  wlm_free(t->screened);
+  wlm_free(t->candidates);
+  wlm_ledger_release(&t->ledger);
+  wlm_verifier_destroy(t->verifier);
+  wlm_operands_release(&t->operands);
+}
+
+/* Does something that must not hide a failure from before. */
+static wlm_status afterwards(wlm_status status, wlm_status (*then)(void *), void *user) {
+  if (status == WLM_OK) return then(user);
+  wlm_text failure = {0};
+  wlm_text_puts(&failure, wlm_error_detail());
+  then(user);
+  wlm_fail(status, "%s", failure.data ? failure.data : "");
+  wlm_text_release(&failure);
+  return status;
+}
+
+static wlm_status flush(void *ledger) { return wlm_ledger_flush(ledger); }
+static wlm_status refresh(void *context) { return wlm_context_refresh(context); }
+
+wlm_status wlm_tuner_run(wlm_tuner *tuner, const wlm_matrix *matrix, const wlm_problem *problem,
+                         const wlm_tune_options *options, wlm_tune_summary *summary) {
+  static const wlm_tune_options defaults = WLM_TUNE_OPTIONS_INIT;
+  wlm_context *context = wlm_tuner_context(tuner);
+  tuning t = {.tuner = tuner,
+              .context = context,
+              .matrix = matrix,
+              .problem = problem,
+              .options = options ? options : &defaults,
+              .device = wlm_context_device(context),
+              .started = wlm_seconds()};
+  t.ledger = (wlm_ledger){.store = wlm_tuner_store(tuner), .tell = tell, .user = &t};
+  wlm_status status = check_options(t.options);
+  if (status == WLM_OK) status = tune(&t);
+  status = afterwards(status, flush, &t.ledger);
+  t.summary.total = wlm_seconds() - t.started;
+  const wlm_tune_summary *sum = &t.summary;
+  wlm_log(WLM_LOG_INFO,
+          "tuned n = %lld on %s in %.2f s: making %.2f, compiling %.2f, entering %.2f, checking %.2f, the rest timing; "
+          "%lld of %lld candidates measured, %lld finalists",
+          (long long)problem->n, t.options->matrix_name ? t.options->matrix_name : "a matrix", sum->total, sum->making,
+          sum->compiling, sum->entering, sum->checking, (long long)sum->measured, (long long)sum->candidates,
+          (long long)sum->finalists);
+  if (summary) *summary = t.summary;
+  release(&t);
+  return status;
 }
 
 wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                     const wlm_tune_options *options) {
-  static const wlm_tune_options defaults = WLM_TUNE_OPTIONS_INIT;
-  tuning t = {.context = context, .matrix = matrix, .problem = problem, .options = options ? options : &defaults};
-  wlm_status status = check_options(t.options);
+  wlm_tuner *tuner;
+  wlm_tune_summary summary = {0};
+  wlm_status status;
+  if (options && (status = check_options(options)) != WLM_OK) return status;
+  status = wlm_tuner_create(context, options && options->again, &tuner);
   if (status != WLM_OK) return status;
-  t.device = wlm_context_device(context);
-  t.started = wlm_seconds();
-  WLM_TRY(prepare(&t));
-  if (wlm_matrix_stats(matrix)->rows && problem->n) status = measure_all(&t); /* nothing to tell apart otherwise */
-done:
-  cleanup(&t);
-  if (!t.done) return status;
-  if (status == WLM_OK) return wlm_context_refresh(context);
-  wlm_text failure = {0};
-  wlm_text_puts(&failure, wlm_error_detail());
-  wlm_context_refresh(context);
-  wlm_fail(status, "%s", failure.data ? failure.data : "");
-  wlm_text_release(&failure);
-  return status;
+  status = wlm_tuner_run(tuner, matrix, problem, options, &summary);
+  wlm_tuner_destroy(tuner);
+  return summary.measured || summary.finalists ? afterwards(status, refresh, context) : status;
 }

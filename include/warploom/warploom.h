@@ -322,30 +322,40 @@ typedef struct wlm_candidate_result {
   double gather_gbs;
   double max_rel_err;     /* against float64, relative to sum |a b| */
   double prepare_seconds; /* of preparing its plan once; 0 = it needs none */
+  int samples;            /* 1 at a first look; more where it was among the best and timed again */
+  double cold_seconds;    /* one call that finds nothing in cache; 0 = not measured */
 } wlm_candidate_result;
 
 typedef struct wlm_tune_options {
   size_t size;
   const char *matrix_name;   /* kept with the measurements; NULL = unnamed */
   double budget_seconds;     /* 0 = all candidates */
-  double min_sample_seconds; /* a sample repeats the call until it lasts this long */
-  int samples;
-  uint64_t seed; /* order of the candidates */
-  /* After each candidate, and with last = NULL some times a second while kernels are being compiled; return non-zero
-   * to stop, what was measured is kept. May be NULL. */
+  double min_sample_seconds; /* a sample of the finals repeats the call until it lasts this long */
+  int samples;               /* of the finals; 3 at least */
+  uint64_t seed;             /* order of the candidates */
+  /* After each candidate, once it is stored, and with last = NULL some times a second while kernels are being compiled;
+   * the finalists are told again in the end. Return non-zero to stop, what was measured is kept. May be NULL. */
   int (*progress)(void *user, int64_t done, int64_t total, const wlm_candidate_result *last);
   void *user;
+  int again; /* measure also what the database has, kernels whose text has not changed */
 } wlm_tune_options;
 #define WLM_TUNE_OPTIONS_INIT \
-  { sizeof(wlm_tune_options), NULL, 0.0, 0.001, 9, 1, NULL, NULL }
+  { sizeof(wlm_tune_options), NULL, 0.0, 0.001, 9, 1, NULL, NULL, 0 }
 
-/* Measures every valid candidate for the problem on this matrix, checks each result against float64
- * and stores every measurement in the user database as it is made; then refreshes the context.
+/* Looks at every valid candidate for the problem on this matrix that the database does not have yet, times the best of
+ * all again, checks results against float64 and stores every measurement in the user database; then refreshes the
+ * context. The winner is always one that was timed again.
  * Blocking; uses device memory for B and C. A candidate that fails is recorded as such and is no error.
  * Errors: WLM_ERR_CANCELLED (progress said so), WLM_ERR_UNSUPPORTED, WLM_ERR_INVALID_ARGUMENT, WLM_ERR_DATABASE,
  * WLM_ERR_DEVICE, WLM_ERR_NO_COMPILER. */
 WLM_API wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                             const wlm_tune_options *options);
+
+/* Learns from all that the user database holds for this class of devices how long a kernel takes on a matrix that was
+ * never tuned, keeps that in the database and refreshes the context. Takes a second or so; worth it once many matrices
+ * were tuned, and after an import. With fewer than 8 matrices it does nothing, which is no error.
+ * Errors: WLM_ERR_INVALID_ARGUMENT (no user database), WLM_ERR_DATABASE, WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY. */
+WLM_API wlm_status wlm_train(wlm_context *context);
 
 /* ---- what was learned, as JSON lines sorted by content ------------------------------------------ */
 

@@ -61,6 +61,9 @@ typedef struct wlm_device_ops {
   wlm_status (*timer_create)(wlm_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
                              int64_t calls, wlm_timer **timer);
   wlm_status (*timer_sample)(wlm_timer *timer, double *seconds);
+  /* The same of a replay that finds no operand in cache: `size` bytes at `flush`, which belong to nobody, are
+   * overwritten right before it. */
+  wlm_status (*timer_sample_cold)(wlm_timer *timer, void *flush, size_t size, double *seconds);
   void (*timer_destroy)(wlm_timer *timer);
 } wlm_device_ops;
 

@@ -193,6 +193,9 @@ static CUresult fake_cuMemsetD8(CUdeviceptr to, unsigned char byte, size_t size)
   IN_CONTEXT();
   return memset((void *)(uintptr_t)to, byte, size), CUDA_SUCCESS;
 }
+static CUresult fake_cuMemsetD8Async(CUdeviceptr to, unsigned char byte, size_t size, CUstream stream) {
+  return stream ? fake_cuMemsetD8(to, byte, size) : CUDA_ERROR_INVALID_VALUE;
+}
 
 static CUresult fake_cuStreamCreate(CUstream *stream, unsigned int flags) {
   if (flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;

@@ -52,6 +52,7 @@ static void bench_release(bench *b) {
 enum { MOST = 64 };
 typedef struct told {
   int count, failed, ticks;
+  int finalists, cold; /* told again, with a cold time */
   int stop_after; /* results; 0 = never, -1 = at the first tick */
   int64_t total;
   char variants[MOST][WLM_VARIANT_NAME];
@@ -64,10 +65,22 @@ static int listen_to(void *user, int64_t done, int64_t total, const wlm_candidat
     t->ticks++;
     return t->stop_after < 0;
   }
-  assert_int_equal(done, t->count + 1);
   assert_int_equal(last->failed, last->reason != NULL);
   assert_int_equal(last->failed, !(last->seconds > 0 && last->gather_gbs > 0 && last->max_rel_err >= 0));
-  if (t->count < MOST) snprintf(t->variants[t->count], WLM_VARIANT_NAME, "%s", last->variant);
+  int finalist = last->samples > 1; /* or one that was found wrong at last */
+  for (int i = 0; i < t->count; i++) finalist |= !strcmp(t->variants[i], last->variant);
+  if (finalist) {
+    assert_int_equal(done, t->count);
+    assert_true(last->failed || last->samples >= 3);
+    t->finalists++;
+    t->cold += last->cold_seconds > 0;
+    return 0;
+  }
+  assert_int_equal(t->finalists, 0);
+  assert_int_equal(last->samples, !last->failed);
+  assert_int_equal(done, t->count + 1);
+  assert_true(t->count < MOST);
+  snprintf(t->variants[t->count], WLM_VARIANT_NAME, "%s", last->variant);
   t->count++;
   t->failed += last->failed;
   return t->stop_after && t->count >= t->stop_after;
@@ -75,7 +88,8 @@ static int listen_to(void *user, int64_t done, int64_t total, const wlm_candidat
 
 static wlm_tune_options quick(told *t) {
   wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
-  *t = (told){0};
+  *t = (told){.count = 0};
+  options.again = 1;
   options.min_sample_seconds = 1e-5;
   options.samples = 3;
   options.progress = listen_to;
@@ -87,7 +101,7 @@ static wlm_status tune(bench *b, const wlm_tune_options *options) {
   return wlm_tune(b->context, b->upload.matrix, &b->problem, options);
 }
 
-/* Calls each with the records of the bench's database; gives their number. */
+/* Calls each with the records of the bench's database; gives the number of those that are not cold. */
 static int64_t stored(const bench *b, void (*each)(const wlm_measurement_record *record)) {
   wlm_store *store;
   wlm_measurement_record *records;
@@ -96,10 +110,14 @@ static int64_t stored(const bench *b, void (*each)(const wlm_measurement_record 
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
   assert_status(WLM_OK, wlm_store_load(store, NULL, &records, &count));
-  for (int64_t i = 0; each && i < count; i++) each(&records[i]);
+  int64_t hot = 0;
+  for (int64_t i = 0; i < count; i++) {
+    hot += strcmp(records[i].clock, "cold") != 0;
+    if (each) each(&records[i]);
+  }
   wlm_measurements_free(records, count);
   wlm_store_close(store);
-  return count;
+  return hot;
 }
 
 /* ---- families that are wrong ------------------------------------------------------------------------ */
@@ -169,7 +187,9 @@ static void failures_are_recorded(void **state) {
   assert_int_equal(t.count, 4);
   assert_int_equal(t.total, 4);
   assert_int_equal(t.failed, 3);
-  assert_int_equal(stored(&b, check_failure), 4);
+  assert_int_equal(t.finalists, 1);
+  assert_int_equal(t.cold, 1);
+  assert_int_equal(stored(&b, check_failure), 5);
   assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan)); /* refreshed: sees it */
   assert_string_equal(wlm_plan_variant(plan), "right");
   wlm_plan_destroy(plan);
@@ -186,15 +206,16 @@ static void cancelled_keeps_what_it_has(void **state) {
   wlm_tune_options options = quick(&t);
   t.stop_after = 2;
   assert_status(WLM_ERR_CANCELLED, tune(&b, &options));
-  assert_contains(wlm_error_detail(), "2 of");
-  assert_int_equal(t.count, 2);
-  assert_int_equal(stored(&b, NULL), 2);
+  assert_contains(wlm_error_detail(), "kept");
+  assert_int_equal(t.count, 2); /* having said stop it is not asked again */
+  const int64_t kept = stored(&b, NULL);
+  assert_true(kept >= 2);
   options = quick(&t);
   t.stop_after = -1;
   assert_status(WLM_ERR_CANCELLED, tune(&b, &options));
   assert_int_equal(t.count, 0);
-  assert_int_equal(t.ticks, 1); /* having said stop it is not asked again */
-  assert_int_equal(stored(&b, NULL), 2);
+  assert_int_equal(t.ticks, 1);
+  assert_int_equal(stored(&b, NULL), kept);
   bench_release(&b);
 }
 
@@ -208,8 +229,9 @@ static void budget(void **state) {
   options.budget_seconds = 1e-9;
   assert_status(WLM_OK, tune(&b, &options));
   assert_int_equal(t.count, 1);
+  assert_int_equal(t.finalists, 1);
   assert_true(t.total > 1);
-  assert_int_equal(stored(&b, NULL), 1);
+  assert_int_equal(stored(&b, NULL), 2);
   options = quick(&t);
   options.budget_seconds = 1e6;
   assert_status(WLM_OK, tune(&b, &options));
@@ -232,7 +254,73 @@ static void seed_orders(void **state) {
   assert_memory_equal(first.variants, again.variants, sizeof first.variants);
   assert_memory_not_equal(first.variants, other.variants, sizeof first.variants);
   assert_int_equal(first.count, other.count);
-  assert_int_equal(stored(&b, NULL), 3 * first.count);
+  assert_int_equal(stored(&b, NULL), 3 * first.count + first.finalists + again.finalists + other.finalists);
+  bench_release(&b);
+}
+
+/* ---- going on ---------------------------------------------------------------------------------------------- */
+
+static int precise_seen;
+static void count_precise(const wlm_measurement_record *record) { precise_seen += record->samples >= 3; }
+
+/* What was measured stays measured: a run that was cut off is gone on with, and one that was not has nothing to do. */
+static void only_what_is_missing(void **state) {
+  (void)state;
+  bench b;
+  static told first, rest, nothing;
+  bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
+  wlm_tune_options options = quick(&first);
+  options.again = 0;
+  options.budget_seconds = 1e-9;
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_int_equal(first.count, 1);
+  options = quick(&rest);
+  options.again = 0;
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_int_equal(rest.count, rest.total);
+  assert_int_equal(rest.total, first.total - 1);
+  for (int i = 0; i < rest.count; i++) assert_string_not_equal(rest.variants[i], first.variants[0]);
+  assert_true(rest.finalists > 0);
+  options = quick(&nothing);
+  options.again = 0;
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_int_equal(nothing.count + nothing.finalists + nothing.ticks, 0);
+  precise_seen = 0;
+  stored(&b, count_precise);
+  assert_true(precise_seen >= first.finalists + rest.finalists);
+  bench_release(&b);
+}
+
+/* A family that is new: its candidate is measured, and the finals are played with those that are known. */
+static void a_new_family_is_measured_alone(void **state) {
+  (void)state;
+  bench b;
+  static told t;
+  char templates[320];
+  snprintf(templates, sizeof templates, "%s/more", folder.path);
+  assert_int_equal(mkdir(templates, 0700), 0);
+  add_family(templates, "old", "");
+  bench_make(&b, templates, "uniform:rows=40,d=5", 9);
+  wlm_tune_options options = quick(&t);
+  options.again = 0;
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_int_equal(t.count, 1);
+  wlm_upload_release(&b.upload);
+  wlm_context_destroy(b.context);
+  wlm_context_options open = WLM_CONTEXT_OPTIONS_INIT;
+  open.device = "host";
+  open.database = b.database;
+  open.system_database = "";
+  open.templates = templates;
+  add_family(templates, "young", "");
+  assert_status(WLM_OK, wlm_context_create(&open, &b.context));
+  assert_status(WLM_OK, wlm_upload_create(b.context, &b.csr, WLM_I32, &b.upload));
+  options = quick(&t);
+  options.again = 0;
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_int_equal(t.count, 1);
+  assert_string_equal(t.variants[0], "young");
+  assert_true(t.finalists >= 1);
   bench_release(&b);
 }
 
@@ -363,6 +451,8 @@ int main(void) {
       cmocka_unit_test(cancelled_keeps_what_it_has),
       cmocka_unit_test(budget),
       cmocka_unit_test(seed_orders),
+      cmocka_unit_test(only_what_is_missing),
+      cmocka_unit_test(a_new_family_is_measured_alone),
       cmocka_unit_test(every_kind_of_problem),
       cmocka_unit_test(nothing_to_compute),
       cmocka_unit_test(nonsense_is_refused),

@@ -1,0 +1,108 @@
+/* A sorted array of hashes: a session of tuning asks some thousand times. */
+#include "tuner/known.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+
+typedef struct entry {
+  wlm_hash key;
+  wlm_known_time time;
+} entry;
+
+struct wlm_known {
+  entry *entries;
+  int64_t count, capacity;
+};
+
+static wlm_hash hash_text(const char *text) { return wlm_hash_bytes(text ? text : "", text ? strlen(text) : 0); }
+
+static wlm_hash place_of(wlm_hash matrix, const char *problem, int64_t n) {
+  const wlm_hash parts[3] = {matrix, hash_text(problem), {(uint64_t)n, 0}};
+  return wlm_hash_bytes(parts, sizeof parts);
+}
+
+wlm_hash wlm_known_place(const uint64_t fingerprint[2], const char *problem, int64_t n) {
+  return place_of((wlm_hash){fingerprint[0], fingerprint[1]}, problem, n);
+}
+
+wlm_hash wlm_known_named_place(const char *matrix_name, const char *problem, int64_t n) {
+  return place_of(hash_text(matrix_name), problem, n);
+}
+
+static wlm_hash key_of(wlm_hash place, const char *variant, const char *source_hash) {
+  const wlm_hash parts[3] = {place, hash_text(variant), hash_text(source_hash)};
+  return wlm_hash_bytes(parts, sizeof parts);
+}
+
+static int compare_keys(wlm_hash a, wlm_hash b) {
+  if (a.high != b.high) return a.high < b.high ? -1 : 1;
+  return (a.low > b.low) - (a.low < b.low);
+}
+
+/* Of one key the measurement of most samples first, then the quickest. */
+static int compare(const void *left, const void *right) {
+  const entry *a = left, *b = right;
+  const int order = compare_keys(a->key, b->key);
+  if (order) return order;
+  if (a->time.samples != b->time.samples) return a->time.samples > b->time.samples ? -1 : 1;
+  return (a->time.seconds > b->time.seconds) - (a->time.seconds < b->time.seconds);
+}
+
+static wlm_status add(void *user, const char *id, const wlm_measurement_record *record) {
+  (void)id;
+  wlm_known *known = user;
+  if (wlm_measurement_is_cold(record)) return WLM_OK;
+  if (known->count + 2 > known->capacity) {
+    const int64_t capacity = known->capacity ? 2 * known->capacity : 1024;
+    entry *entries = wlm_realloc(known->entries, (size_t)capacity * sizeof *entries);
+    if (!entries) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "what was measured before");
+    known->entries = entries;
+    known->capacity = capacity;
+  }
+  const wlm_hash places[2] = {wlm_known_place(record->stats.fingerprint, record->problem, record->n),
+                              wlm_known_named_place(record->matrix_name, record->problem, record->n)};
+  const wlm_known_time time = {record->failed ? INFINITY : (double)record->time_ps * 1e-12,
+                               record->failed ? 0 : record->samples, record->prepare_ps > 0};
+  for (int i = 0; i < 2; i++)
+    known->entries[known->count++] = (entry){key_of(places[i], record->variant, record->source_hash), time};
+  return WLM_OK;
+}
+
+wlm_status wlm_known_load(wlm_store *store, const char *device_class, wlm_known **out) {
+  wlm_known *known = wlm_alloc_zero(1, sizeof *known);
+  *out = NULL;
+  if (!known) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "what was measured before");
+  wlm_status status = wlm_store_each(store, device_class, add, known);
+  if (status != WLM_OK) {
+    wlm_known_destroy(known);
+    return status;
+  }
+  if (known->count) qsort(known->entries, (size_t)known->count, sizeof *known->entries, compare);
+  *out = known;
+  return WLM_OK;
+}
+
+void wlm_known_destroy(wlm_known *known) {
+  if (!known) return;
+  wlm_free(known->entries);
+  wlm_free(known);
+}
+
+int wlm_known_find(const wlm_known *known, wlm_hash place, const char *variant, const char *source_hash,
+                   wlm_known_time *time) {
+  const wlm_hash key = key_of(place, variant, source_hash);
+  int64_t low = 0, high = known ? known->count : 0;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (compare_keys(known->entries[middle].key, key) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (!known || low == known->count || compare_keys(known->entries[low].key, key)) return 0;
+  *time = known->entries[low].time;
+  return 1;
+}

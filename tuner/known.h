@@ -1,0 +1,26 @@
+/* What the store has already, so that it need not be measured again. */
+#ifndef WLM_TUNER_KNOWN_H
+#define WLM_TUNER_KNOWN_H
+
+#include "db/store.h"
+
+typedef struct wlm_known wlm_known;
+
+/* All measurements of a device class at once; what is stored later is not in it. */
+wlm_status wlm_known_load(wlm_store *store, const char *device_class, wlm_known **known);
+void wlm_known_destroy(wlm_known *known); /* NULL is fine */
+
+/* One matrix, problem and width: the matrix by its fingerprint, or by its name where it has not been made. */
+wlm_hash wlm_known_place(const uint64_t fingerprint[2], const char *problem, int64_t n);
+wlm_hash wlm_known_named_place(const char *matrix_name, const char *problem, int64_t n);
+
+typedef struct wlm_known_time {
+  double seconds; /* of the measurement of most samples; infinite where each failed */
+  int samples;
+  int prepared;
+} wlm_known_time;
+/* 1 where the variant was measured there with this very source. NULL knows nothing. */
+int wlm_known_find(const wlm_known *known, wlm_hash place, const char *variant, const char *source_hash,
+                   wlm_known_time *time);
+
+#endif

@@ -1,0 +1,244 @@
+/* Searching: a short look at everybody, a long one at few.
+ *
+ * Screening. Each candidate is run once for its result, which is looked at in a few rows, and that call is timed on the
+ * host's clock, for nothing. What takes `abandon` times the best of its kind is left at that; so is, after a second
+ * call, what was only slow in loading. Otherwise one sample decides: as many calls as the best so far puts into
+ * `screening_seconds`, the same for all whom it is compared with, replayed from one captured graph. A call so long that
+ * launching it costs nothing beside it needs no graph: the second call is the sample.
+ *
+ * Halving. A screening sample errs by some percent, so those near the best are timed again, interleaved sample by
+ * sample, so that a drift of the clock meets all alike; fewer of them in each round and for longer. Before the last
+ * round each is compared with float64 as a whole, and what is wrong makes room for the next. The finalists' times are
+ * those of the last round alone: no time is the least of many looks.
+ *
+ * Candidates that must be prepared are held against the best of all, the others against the best of those that need no
+ * preparing: whoever cannot prepare wants their winner, however slow it is beside the prepared. */
+#include "tuner/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/memory.h"
+#include "tuner/timing.h"
+
+static const double launch_seconds = 20e-6; /* what one call alone may cost besides its work */
+static const double load_seconds = 2e-3;    /* and the first one */
+static const double long_seconds = 1e-3;    /* a call for which a launch is nothing */
+enum { LEAST_FINAL_SAMPLES = 3 };
+
+typedef struct search {
+  const wlm_search_field *field;
+  const wlm_search_rules *rules;
+  double best[WLM_KINDS];
+  int warm;
+} search;
+
+static double best_for(const double best[WLM_KINDS], int kind) {
+  return kind == WLM_PLAIN ? best[WLM_PLAIN] : fmin(best[WLM_PLAIN], best[WLM_PREPARED]);
+}
+
+/* ---- screening ---------------------------------------------------------------------------------------- */
+
+static wlm_status call_once(const wlm_search_field *field, const wlm_entrant *entrant, double *seconds) {
+  const double start = field->clock();
+  wlm_status status = entrant->enqueue(entrant->user, NULL);
+  if (status == WLM_OK) status = field->device->ops->synchronize(field->device, NULL);
+  *seconds = field->clock() - start;
+  return status;
+}
+
+static wlm_status screen(search *s, wlm_entrant *entrant, double best, double first_call) {
+  const wlm_search_field *field = s->field;
+  double again;
+  entrant->samples = 1;
+  entrant->calls = 1;
+  entrant->seconds = first_call;
+  if (first_call > s->rules->abandon * best + load_seconds) return WLM_OK;
+  wlm_status status = call_once(field, entrant, &again);
+  if (status != WLM_OK) return status;
+  entrant->seconds = fmin(first_call, again);
+  if (entrant->seconds > s->rules->abandon * best + launch_seconds || entrant->seconds > long_seconds) return WLM_OK;
+  entrant->calls = wlm_calls_for(s->rules->screening_seconds, fmin(best, entrant->seconds));
+  status = wlm_entrant_sample(field->device, entrant, entrant->calls, !s->warm, &entrant->seconds);
+  s->warm = 1;
+  return status;
+}
+
+static wlm_status screen_one(search *s, int64_t i) {
+  const wlm_search_field *field = s->field;
+  wlm_screened *screened = &field->screened[i];
+  wlm_entrant entrant;
+  double max_rel_err = NAN, first_call = 0;
+  field->enter(field->user, i, &entrant);
+  screened->kind = entrant.prepared ? WLM_PREPARED : WLM_PLAIN;
+  if (!entrant.failure) field->glance(field->user, &entrant, &max_rel_err, &first_call);
+  if (!entrant.failure) {
+    wlm_status status = screen(s, &entrant, best_for(s->best, screened->kind), first_call);
+    if (status != WLM_OK) wlm_entrant_give_up(&entrant, status);
+  }
+  screened->seconds = entrant.failure ? INFINITY : fmax(entrant.seconds, 1e-12);
+  s->best[screened->kind] = fmin(s->best[screened->kind], screened->seconds);
+  wlm_status status = field->tell(field->user, i, &entrant, max_rel_err);
+  wlm_entrant_release(&entrant);
+  return status;
+}
+
+static wlm_status screen_all(search *s) {
+  const wlm_search_field *field = s->field;
+  for (int64_t i = 0, begun = 0; i < field->count; i++) {
+    if (field->screened[i].seconds > 0) continue;
+    if (begun && field->out_of_time(field->user)) break;
+    begun = 1;
+    wlm_status status = screen_one(s, i);
+    if (status != WLM_OK) return status;
+  }
+  return WLM_OK;
+}
+
+/* ---- halving ------------------------------------------------------------------------------------------ */
+
+typedef struct place {
+  double seconds;
+  int64_t i;
+} place;
+
+static int by_seconds(const void *left, const void *right) {
+  const place *a = left, *b = right;
+  if (a->seconds != b->seconds) return a->seconds < b->seconds ? -1 : 1;
+  return (a->i > b->i) - (a->i < b->i);
+}
+
+/* Those with a time, the quickest first. */
+static wlm_status sort_screened(const wlm_search_field *field, place **places, int64_t *count) {
+  *count = 0;
+  wlm_status status = wlm_alloc_array(field->count, sizeof **places, "candidates", (void **)places);
+  if (status != WLM_OK) return status;
+  for (int64_t i = 0; i < field->count; i++)
+    if (field->screened[i].seconds > 0 && isfinite(field->screened[i].seconds))
+      (*places)[(*count)++] = (place){field->screened[i].seconds, i};
+  qsort(*places, (size_t)*count, sizeof **places, by_seconds);
+  return WLM_OK;
+}
+
+static int finalists_by_seconds(const void *left, const void *right) {
+  const wlm_finalist *a = left, *b = right;
+  if (!a->entrant.failure != !b->entrant.failure) return a->entrant.failure ? 1 : -1;
+  if (a->entrant.seconds != b->entrant.seconds) return a->entrant.seconds < b->entrant.seconds ? -1 : 1;
+  return (a->i > b->i) - (a->i < b->i);
+}
+
+static int kind_of(const wlm_finalist *finalist) { return finalist->entrant.prepared ? WLM_PREPARED : WLM_PLAIN; }
+
+static void find_best(const wlm_finals *finals, double best[WLM_KINDS]) {
+  best[WLM_PLAIN] = best[WLM_PREPARED] = INFINITY;
+  for (int i = 0; i < finals->count; i++)
+    if (!finals->list[i].entrant.failure)
+      best[kind_of(&finals->list[i])] = fmin(best[kind_of(&finals->list[i])], finals->list[i].entrant.seconds);
+}
+
+/* `better` of the same kind are in the round already. A look that was lucky must not keep all others out. */
+static int has_place(const wlm_search_round *round, int better, double seconds, double best) {
+  return better < round->least || (better < round->most && seconds <= round->within * best);
+}
+
+/* The best of the screened, set up again. */
+static wlm_status enter_first(search *s, const wlm_search_round *round, wlm_finals *finals) {
+  const wlm_search_field *field = s->field;
+  int entered[WLM_KINDS] = {0};
+  place *places;
+  int64_t count;
+  wlm_status status = sort_screened(field, &places, &count);
+  if (status != WLM_OK) return status;
+  for (int k = 0; k < WLM_KINDS; k++) s->best[k] = INFINITY;
+  for (int64_t p = count - 1; p >= 0; p--) s->best[field->screened[places[p].i].kind] = places[p].seconds;
+  for (int64_t p = 0; p < count; p++) {
+    const int kind = field->screened[places[p].i].kind;
+    if (!has_place(round, entered[kind], places[p].seconds, best_for(s->best, kind))) continue;
+    wlm_finalist *finalist = &finals->list[finals->count++];
+    *finalist = (wlm_finalist){.i = places[p].i, .max_rel_err = NAN};
+    field->enter(field->user, finalist->i, &finalist->entrant);
+    finalist->entrant.seconds = places[p].seconds;
+    entered[kind] += !finalist->entrant.failure;
+  }
+  wlm_free(places);
+  return WLM_OK;
+}
+
+/* The list is sorted; those that go are released, those that fail stay at its end to be told of. */
+static void keep_best(const search *s, const wlm_search_round *round, int last, wlm_finals *finals) {
+  const wlm_search_field *field = s->field;
+  double best[WLM_KINDS];
+  int kept[WLM_KINDS] = {0}, count = 0;
+  find_best(finals, best);
+  for (int i = 0; i < finals->count; i++) {
+    wlm_finalist *finalist = &finals->list[i];
+    const int kind = kind_of(finalist);
+    const int stays =
+        finalist->entrant.failure || has_place(round, kept[kind], finalist->entrant.seconds, best_for(best, kind));
+    if (stays && last && !finalist->entrant.failure)
+      field->verify(field->user, &finalist->entrant, &finalist->max_rel_err);
+    kept[kind] += stays && !finalist->entrant.failure;
+    if (stays)
+      finals->list[count++] = *finalist;
+    else
+      wlm_entrant_release(&finalist->entrant);
+  }
+  finals->count = count;
+}
+
+/* Samples that the round has time for: a replay warms up before each. */
+static int samples_for(const search *s, const wlm_search_round *round, int last, const wlm_finals *finals,
+                       int64_t calls) {
+  double each = 0;
+  for (int i = 0; i < finals->count; i++)
+    if (!finals->list[i].entrant.failure) each += 2 * (double)calls * finals->list[i].entrant.seconds;
+  const int least = last && round->samples > LEAST_FINAL_SAMPLES ? LEAST_FINAL_SAMPLES : last ? round->samples : 1;
+  const double fit = each > 0 ? s->rules->round_seconds / each : round->samples;
+  return fit < least ? least : fit > round->samples ? round->samples : (int)fit;
+}
+
+static wlm_status play(const search *s, const wlm_search_round *round, int last, wlm_finals *finals) {
+  wlm_entrant entrants[WLM_KINDS * WLM_SEARCH_ENTRANTS];
+  double best[WLM_KINDS];
+  find_best(finals, best);
+  const double quickest = fmin(best[WLM_PLAIN], best[WLM_PREPARED]);
+  if (!isfinite(quickest)) return WLM_OK;
+  const int64_t calls = wlm_calls_for(round->sample_seconds, quickest);
+  const int samples = samples_for(s, round, last, finals, calls);
+  for (int i = 0; i < finals->count; i++) entrants[i] = finals->list[i].entrant;
+  wlm_status status = wlm_entrants_time(s->field->device, entrants, finals->count, calls, samples);
+  for (int i = 0; i < finals->count; i++) finals->list[i].entrant = entrants[i];
+  qsort(finals->list, (size_t)finals->count, sizeof *finals->list, finalists_by_seconds);
+  return status;
+}
+
+wlm_status wlm_search(const wlm_search_field *field, const wlm_search_rules *rules, wlm_finals *finals) {
+  search s = {.field = field, .rules = rules, .best = {INFINITY, INFINITY}};
+  wlm_status status;
+  if (finals) finals->count = 0;
+  for (int64_t i = 0; i < field->count; i++)
+    if (field->screened[i].seconds > 0)
+      s.best[field->screened[i].kind] = fmin(s.best[field->screened[i].kind], field->screened[i].seconds);
+  WLM_TRY(screen_all(&s));
+  if (finals) WLM_TRY(enter_first(&s, &rules->rounds[0], finals));
+  for (int r = 0; finals && r < rules->round_count; r++) {
+    const int last = r == rules->round_count - 1;
+    keep_best(&s, &rules->rounds[r], last, finals);
+    WLM_TRY(play(&s, &rules->rounds[r], last, finals));
+  }
+done:
+  return status;
+}
+
+void wlm_finals_release(wlm_finals *finals) {
+  for (int i = 0; i < finals->count; i++) wlm_entrant_release(&finals->list[i].entrant);
+  finals->count = 0;
+}
+
+wlm_finalist *wlm_finals_best(wlm_finals *finals, int kind) {
+  for (int i = 0; i < finals->count; i++) {
+    wlm_finalist *finalist = &finals->list[i];
+    if (!finalist->entrant.failure && (kind != WLM_PLAIN || !finalist->entrant.prepared)) return finalist;
+  }
+  return NULL;
+}

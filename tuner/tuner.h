@@ -1,0 +1,54 @@
+/* Many tunings in one go: the store is opened and read once, what it has is left out, and nothing is chosen anew until
+ * the end. wlm_tune (tune.c) is one of them alone. */
+#ifndef WLM_TUNER_TUNER_H
+#define WLM_TUNER_TUNER_H
+
+#include "common/hash.h"
+#include "runtime/context.h"
+
+typedef struct wlm_tuner wlm_tuner;
+
+/* again: what the store has is measured all the same. WLM_ERR_NO_COMPILER and WLM_ERR_INVALID_ARGUMENT (no user
+ * database) where nothing can be tuned. */
+wlm_status wlm_tuner_create(wlm_context *context, int again, wlm_tuner **tuner);
+void wlm_tuner_destroy(wlm_tuner *tuner); /* NULL is fine */
+
+/* What came out of one tuning, and where its time went. */
+typedef struct wlm_tune_summary {
+  int64_t candidates, known; /* known: not measured, since the store had them */
+  int64_t measured, failed, finalists;
+  double total, making, compiling, entering, checking; /* seconds; the rest of total is timing */
+} wlm_tune_summary;
+/* As wlm_tune, without refreshing the context. summary may be NULL. */
+wlm_status wlm_tuner_run(wlm_tuner *tuner, const wlm_matrix *matrix, const wlm_problem *problem,
+                         const wlm_tune_options *options, wlm_tune_summary *summary);
+
+/* 1 where the store had, when the tuner was made, every candidate of the spec on a matrix of that name, and finalists
+ * among them. */
+wlm_status wlm_tuner_has(wlm_tuner *tuner, const char *matrix_name, const wlm_spec *spec, int *has);
+
+/* ---- for tune.c ---- */
+
+typedef struct wlm_store wlm_store;
+typedef struct wlm_known wlm_known;
+wlm_store *wlm_tuner_store(const wlm_tuner *tuner);
+wlm_context *wlm_tuner_context(const wlm_tuner *tuner);
+
+/* A candidate of a spec, with what the store knows of it on one matrix. */
+typedef struct wlm_tuner_candidate {
+  const char *variant; /* lives as long as the tuner */
+  int known, prepared;
+  double seconds; /* where known; infinite where it failed */
+  int samples;
+} wlm_tuner_candidate;
+/* All of them into a new array (wlm_free). place: see known.h. */
+wlm_status wlm_tuner_candidates(wlm_tuner *tuner, const wlm_spec *spec, wlm_hash place,
+                                wlm_tuner_candidate **candidates, int64_t *count);
+
+void wlm_tuner_source_hash(const wlm_tuner *tuner, const wlm_spec *spec, const char *variant, char hash[WLM_HASH_HEX]);
+
+/* Memory to overwrite, larger than the caches; size 0 where there is none to be had. Lives as long as the tuner. */
+typedef struct wlm_buffer wlm_buffer;
+const wlm_buffer *wlm_tuner_flush_buffer(wlm_tuner *tuner);
+
+#endif
