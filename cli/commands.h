@@ -10,6 +10,7 @@ wlm_command_fn wlm_cmd_info;
 wlm_command_fn wlm_cmd_stats;
 wlm_command_fn wlm_cmd_show;
 wlm_command_fn wlm_cmd_tune;
+wlm_command_fn wlm_cmd_train;
 wlm_command_fn wlm_cmd_run;
 wlm_command_fn wlm_cmd_explain;
 wlm_command_fn wlm_cmd_export;

@@ -24,6 +24,7 @@ static const command commands[] = {
      "the source that would be compiled, or all families"},
     {"tune", "INPUT...", wlm_cmd_tune, 0, 1, 1 << 20, input_needed,
      "measure every candidate and keep the measurements"},
+    {"train", "", wlm_cmd_train, 0, 0, 0, "", "learn from all measurements what to choose for matrices not tuned"},
     {"run", "INPUT", wlm_cmd_run, WLM_OPTION_CHECK | WLM_OPTION_VARIANT, 1, 1, input_needed,
      "one product with the chosen kernel, timed; --check compares it with float64"},
     {"explain", "INPUT", wlm_cmd_explain, WLM_OPTION_VARIANT, 1, 1, input_needed, "which kernel, and why"},

@@ -67,7 +67,7 @@ static wlm_status add_example(lesson *l, const wlm_choice *c, const wlm_choice_c
   WLM_TRY(wlm_grow((void **)&l->samples, l->count, &l->sample_capacity, sizeof *l->samples, what));
   WLM_TRY(wlm_grow((void **)&l->examples, l->count, &l->example_capacity, sizeof *l->examples, what));
   wlm_boost_sample *sample = &l->samples[l->count];
-  wlm_features_of_case(&m->machine, c->stats, c->n, sample->features);
+  wlm_features_of_case(&m->machine, c->stats, c->n, wlm_problem_has_values(c->problem), sample->features);
   wlm_features_of_candidate(&m->machine, c->stats, c->n, candidate, family, sample->features);
   sample->target = (float)log(fmin(seconds, hopeless * best) / wlm_simple_seconds(&m->machine, c->stats, c->n));
   l->examples[l->count++] = (example){seconds / best, (int)(c->stats->fingerprint[1] % FOLDS)};
@@ -144,19 +144,7 @@ done:
   return status;
 }
 
-/* ---- problem by problem ----------------------------------------------------------------------------- */
-
-/* Matrices of a problem; its cases follow each other, those of one N by fingerprint. */
-static int64_t count_matrices(const wlm_choice *cases, int64_t count) {
-  int64_t distinct = 0;
-  for (int64_t i = 0; i < count; i++) {
-    int seen = 0;
-    for (int64_t j = 0; j < i && !seen; j++)
-      seen = !memcmp(cases[i].stats->fingerprint, cases[j].stats->fingerprint, sizeof cases[i].stats->fingerprint);
-    distinct += !seen && cases[i].count > 0;
-  }
-  return distinct;
-}
+/* ---- class by class of problems ---------------------------------------------------------------------- */
 
 static void release(lesson *l) {
   wlm_model_release(&l->model);
@@ -164,13 +152,39 @@ static void release(lesson *l) {
   wlm_free(l->examples);
 }
 
-static wlm_status train_problem(wlm_generator *generator, const wlm_limits *limits, int64_t l2_bytes,
-                                const wlm_choice *cases, int64_t count, wlm_models *models) {
-  lesson l = {.model = {.machine = {limits->target, limits->processors, l2_bytes}, .made_at = (int64_t)time(NULL)}};
-  wlm_status status;
-  snprintf(l.model.problem, sizeof l.model.problem, "%s", cases[0].problem);
-  for (int64_t i = 0; i < count; i++)
-    if (cases[i].count) WLM_TRY(add_case(&l, generator, limits, &cases[i]));
+static int is_of_class(const wlm_choice *c, const char *problems) {
+  char its[WLM_PROBLEM_CLASS];
+  wlm_problem_class(c->problem, its);
+  return c->count > 0 && !strcmp(its, problems);
+}
+
+/* Distinct ones among the cases of a class. */
+static int64_t count_matrices(const wlm_choices *choices, const char *problems) {
+  int64_t distinct = 0;
+  for (int64_t i = 0; i < choices->matrix_count && distinct < WLM_TRAIN_MATRICES; i++) {
+    const wlm_choice *a = &choices->matrices[i];
+    int seen = !is_of_class(a, problems);
+    for (int64_t j = 0; j < i && !seen; j++) {
+      const wlm_choice *b = &choices->matrices[j];
+      seen = !memcmp(a->stats->fingerprint, b->stats->fingerprint, sizeof a->stats->fingerprint) &&
+             is_of_class(b, problems);
+    }
+    distinct += !seen;
+  }
+  return distinct;
+}
+
+static wlm_status train_class(wlm_generator *generator, const wlm_machine *machine, const wlm_limits *limits,
+                              const wlm_choices *choices, const char *problems, wlm_models *models) {
+  lesson l = {.model = {.machine = *machine, .made_at = (int64_t)time(NULL)}};
+  wlm_status status = WLM_OK;
+  snprintf(l.model.problems, sizeof l.model.problems, "%s", problems);
+  for (int64_t i = 0; i < choices->matrix_count; i++) {
+    if (!is_of_class(&choices->matrices[i], problems)) continue;
+    status = add_case(&l, generator, limits, &choices->matrices[i]);
+    if (status == WLM_ERR_UNSUPPORTED) status = WLM_OK; /* a problem of another version */
+    if (status != WLM_OK) goto done;
+  }
   if (!l.count) goto done;
   WLM_TRY(learn(&l));
   models->models[models->count++] = l.model;
@@ -180,20 +194,26 @@ done:
   return status;
 }
 
-wlm_status wlm_train(wlm_generator *generator, const wlm_limits *limits, int64_t l2_bytes,
+static int is_trained(const wlm_models *models, const char *problems) {
+  for (int64_t i = 0; i < models->count; i++)
+    if (!strcmp(models->models[i].problems, problems)) return 1;
+  return 0;
+}
+
+wlm_status wlm_models_train(wlm_generator *generator, const wlm_limits *limits, int64_t l2_bytes,
                      const wlm_measurement_record *records, int64_t count, wlm_models *models) {
+  const wlm_machine machine = {limits->target, limits->processors, l2_bytes};
   wlm_choices choices = {0};
   wlm_status status;
   *models = (wlm_models){0};
   WLM_TRY(wlm_choices_make(records, count, &choices));
   WLM_TRY(wlm_alloc_array(choices.matrix_count, sizeof *models->models, "models", (void **)&models->models));
-  for (int64_t begin = 0, end; begin < choices.matrix_count; begin = end) {
-    const wlm_choice *cases = &choices.matrices[begin];
-    for (end = begin; end < choices.matrix_count && !strcmp(choices.matrices[end].problem, cases->problem);) end++;
-    if (count_matrices(cases, end - begin) < WLM_TRAIN_MATRICES) continue;
-    status = train_problem(generator, limits, l2_bytes, cases, end - begin, models);
-    if (status == WLM_ERR_UNSUPPORTED) status = WLM_OK; /* a problem of another version */
-    if (status != WLM_OK) goto done;
+  for (int64_t i = 0; i < choices.matrix_count; i++) {
+    char problems[WLM_PROBLEM_CLASS];
+    wlm_problem_class(choices.matrices[i].problem, problems);
+    const int is_first = !i || strcmp(choices.matrices[i].problem, choices.matrices[i - 1].problem);
+    if (!is_first || is_trained(models, problems) || count_matrices(&choices, problems) < WLM_TRAIN_MATRICES) continue;
+    WLM_TRY(train_class(generator, &machine, limits, &choices, problems, models));
   }
 done:
   wlm_choices_release(&choices);

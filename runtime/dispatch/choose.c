@@ -234,40 +234,25 @@ static int by_pin(const question *q, wlm_decision *choice) {
 
 /* ---- the model --------------------------------------------------------------------------------------- */
 
-/* Trained for this very problem, or else for one of the same types and sampling, whose kernels move the same bytes. */
-static int is_alike(const char *a, const char *b) {
-  static const char *const from[] = {",dense=", ",sample="}, *const to[] = {",values=", ""};
-  for (int i = 0; i < 2; i++) {
-    const char *left = strstr(a, from[i]), *right = strstr(b, from[i]);
-    if (!left || !right) return 0;
-    const char *end = *to[i] ? strstr(left, to[i]) : left + strlen(left) + 1;
-    if (!end || strncmp(left, right, (size_t)(end - left))) return 0;
-  }
-  return 1;
-}
-
 static const wlm_model *model_for(const wlm_snapshot *s, const char *key) {
-  const wlm_model *alike = NULL;
-  for (int64_t i = 0; i < s->model_count; i++) {
-    if (!strcmp(s->models[i].problem, key)) return &s->models[i];
-    if (!alike && is_alike(s->models[i].problem, key)) alike = &s->models[i];
-  }
-  return alike;
+  char problems[WLM_PROBLEM_CLASS];
+  wlm_problem_class(key, problems);
+  for (int64_t i = 0; i < s->model_count; i++)
+    if (!strcmp(s->models[i].problems, problems)) return &s->models[i];
+  return NULL;
 }
 
 static void ask_model(question *q, wlm_decision *choice) {
   q->model = q->judge->describe ? model_for(q->snapshot, q->key) : NULL;
   if (!q->model) return;
   q->candidate_count = q->judge->describe(q->judge->user, &q->candidates);
-  wlm_model_ask(q->model, q->stats, q->n, &q->asked);
+  wlm_model_ask(q->model, q->stats, q->key, q->n, &q->asked);
   choice->trained_at = q->model->made_at;
   choice->trained_on = q->model->measurements;
-  if (strcmp(q->model->problem, q->key)) copy_name(choice->trained_for, sizeof choice->trained_for, q->model->problem);
 }
 
-/* A time only where it was trained for this problem; a ranking in any case. */
 static double predict(question *q, const char *variant) {
-  if (!q->model || strcmp(q->model->problem, q->key) || q->asked.distance > WLM_FAR) return 0;
+  if (!q->model || q->asked.distance > WLM_FAR) return 0;
   for (int64_t i = 0; i < q->candidate_count; i++)
     if (!strcmp(q->candidates[i].variant, variant)) return wlm_model_seconds(&q->asked, &q->candidates[i]);
   return 0;

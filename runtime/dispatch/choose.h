@@ -73,14 +73,12 @@ typedef struct wlm_decision {
   int pin_exact;
   int refused; /* better ranked candidates that are not valid for this problem; the first of them: */
   wlm_refusal refusals[WLM_REFUSALS];
-  int neighbour_count; /* tuned cases of this problem, the nearest first, whatever the step */
+  int neighbour_count; /* tuned cases of such problems, the nearest first, whatever the step */
   wlm_neighbour neighbours[WLM_NEIGHBOURS];
   /* The model, where there is one: what it predicts for the variant, in seconds (0 = nothing) and the spread of
-   * log(time) around that; when and on how much it was trained; the problem, where that is another one; candidates
-   * that it knows nothing of. */
+   * log(time) around that; when and on how much it was trained; candidates that it knows nothing of. */
   double predicted, spread;
   int64_t trained_at, trained_on;
-  char trained_for[WLM_SPEC_KEY];
   int untrained;
 } wlm_decision;
 

@@ -61,7 +61,6 @@ static void describe_model(wlm_text *text, const wlm_decision *c) {
   if (!c->trained_on) return;
   if (gmtime_r(&made_at, &date)) strftime(day, sizeof day, "%Y-%m-%d", &date);
   wlm_text_printf(text, "model     trained on %lld measurements, %s", (long long)c->trained_on, day);
-  if (*c->trained_for) wlm_text_printf(text, ", of another problem: %s", c->trained_for);
   if (c->untrained) wlm_text_printf(text, "; knows nothing of %d candidates, which tuning would try", c->untrained);
   if (c->predicted > 0)
     wlm_text_printf(text, "\nexpected  %.2f us, within %.0f %%", c->predicted * 1e6, spread_percent(c));
@@ -185,7 +184,6 @@ static void put_model(wlm_text *text, const wlm_decision *c) {
   }
   wlm_text_printf(text, ",\"model\":{\"trained_at\":%lld,\"measurements\":%lld,\"untrained\":%d",
                   (long long)c->trained_at, (long long)c->trained_on, c->untrained);
-  put_text(text, "trained_for", c->trained_for);
   wlm_text_puts(text, "}");
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/dispatch/features.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ static double work_of(const wlm_stats *s) { return (double)s->rows + (double)s->
 
 static double processors_of(const wlm_machine *machine) { return machine->processors > 0 ? machine->processors : 1; }
 
-void wlm_features_of_case(const wlm_machine *machine, const wlm_stats *s, int64_t n, float features[WLM_FEATURES]) {
+void wlm_features_of_case(const wlm_machine *machine, const wlm_stats *s, int64_t n, int has_values,
+                          float features[WLM_FEATURES]) {
   const double l2 = machine->l2_bytes > 0 ? (double)machine->l2_bytes : 1 << 20;
   const double nnz = (double)s->nnz, width = (double)n;
   const double share = nnz / processors_of(machine);
@@ -34,6 +36,7 @@ void wlm_features_of_case(const wlm_machine *machine, const wlm_stats *s, int64_
   features[WLM_FEATURE_N] = (float)log2_above(width, 1);
   features[WLM_FEATURE_B_IN_L2] = (float)log2_above((double)s->cols * width * sizeof(float) / l2, 1e-9);
   features[WLM_FEATURE_GATHERED] = (float)log2_above(nnz * width, 1);
+  features[WLM_FEATURE_VALUES] = has_values ? 1 : 0;
 }
 
 /* The value of a parameter that is an integer, or 0. */
@@ -103,5 +106,14 @@ double wlm_place_distance(const wlm_place *a, const wlm_place *b) {
   for (int i = 0; i < WLM_PLACE_AXES; i++) sum += (double)((a->at[i] - b->at[i]) * (a->at[i] - b->at[i]));
   return sqrt(sum);
 }
+
+void wlm_problem_class(const char *key, char out[WLM_PROBLEM_CLASS]) {
+  const char *types = strstr(key, ",dense="), *values = types ? strstr(types, ",values=") : NULL;
+  const char *rest = values ? strchr(values + 1, ',') : NULL;
+  *out = 0;
+  if (rest) snprintf(out, WLM_PROBLEM_CLASS, "%.*s%s", (int)(values - types - 1), types + 1, rest);
+}
+
+int wlm_problem_has_values(const char *key) { return !strstr(key, ",values=none"); }
 
 size_t wlm_family_length(const char *variant) { return strcspn(variant, "/"); }

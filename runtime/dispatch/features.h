@@ -14,6 +14,7 @@ enum wlm_feature {
   WLM_FEATURE_N,         /* log2 */
   WLM_FEATURE_B_IN_L2,   /* log2 of B's bytes over those of the last-level cache */
   WLM_FEATURE_GATHERED,  /* log2 of non-zeros * N */
+  WLM_FEATURE_VALUES,    /* whether A has any */
   WLM_CASE_FEATURES,
   /* of the candidate on it */
   WLM_FEATURE_FAMILY = WLM_CASE_FEATURES, /* index in the model's list */
@@ -40,7 +41,8 @@ typedef struct wlm_machine {
 } wlm_machine;
 
 /* Fill their part of `features`. None is ever infinite or no number, whatever the statistics. */
-void wlm_features_of_case(const wlm_machine *machine, const wlm_stats *stats, int64_t n, float features[WLM_FEATURES]);
+void wlm_features_of_case(const wlm_machine *machine, const wlm_stats *stats, int64_t n, int has_values,
+                          float features[WLM_FEATURES]);
 void wlm_features_of_candidate(const wlm_machine *machine, const wlm_stats *stats, int64_t n,
                                const wlm_candidate *candidate, int family, float features[WLM_FEATURES]);
 
@@ -56,6 +58,13 @@ typedef struct wlm_place {
 } wlm_place;
 wlm_place wlm_place_of(const wlm_stats *stats, int64_t n);
 double wlm_place_distance(const wlm_place *a, const wlm_place *b);
+
+/* Problems of one class have the same types and sampling, so their kernels move the same bytes and rank alike, whatever
+ * the operator: they teach one model. "dense=f32,rowptr=i32,colind=i32,sample=none" for a key; whether there are values
+ * is a feature. "" for a key that is none. */
+enum { WLM_PROBLEM_CLASS = 160 };
+void wlm_problem_class(const char *problem_key, char out[WLM_PROBLEM_CLASS]);
+int wlm_problem_has_values(const char *problem_key);
 
 /* "row_crc" of "row_crc/cf=2,rows=4". */
 size_t wlm_family_length(const char *variant);

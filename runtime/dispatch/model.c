@@ -24,12 +24,13 @@ int wlm_model_family(const wlm_model *model, const char *variant) {
   return -1;
 }
 
-void wlm_model_ask(const wlm_model *model, const wlm_stats *stats, int64_t n, wlm_model_case *asked) {
+void wlm_model_ask(const wlm_model *model, const wlm_stats *stats, const char *problem_key, int64_t n,
+                   wlm_model_case *asked) {
   const wlm_place here = wlm_place_of(stats, n);
   *asked = (wlm_model_case){model, stats, n, wlm_simple_seconds(&model->machine, stats, n), INFINITY, {0}};
   for (int64_t i = 0; i < model->place_count; i++)
     asked->distance = fmin(asked->distance, wlm_place_distance(&here, &model->places[i]));
-  wlm_features_of_case(&model->machine, stats, n, asked->features);
+  wlm_features_of_case(&model->machine, stats, n, wlm_problem_has_values(problem_key), asked->features);
 }
 
 double wlm_model_seconds(wlm_model_case *asked, const wlm_candidate *candidate) {

@@ -1,5 +1,5 @@
-/* The learned model: how long a candidate will take on a matrix that was never seen, for one problem and one class of
- * devices. It is data: the tuner trains it (tuner/train.h), the database keeps it as a blob, dispatch evaluates it.
+/* The learned model: how long a candidate will take on a matrix that was never seen, for one class of problems and
+ * of devices. It is data: the tuner trains it (tuner/train.h), the database keeps it as a blob, dispatch evaluates it.
  *
  * Its prediction is wlm_simple_seconds * exp(base + the leaves of all trees). A tree is complete: a node compares one
  * feature with a threshold and goes left where it is not above; a node with nothing to tell apart has an
@@ -14,8 +14,7 @@ enum {
   WLM_TREE_NODES = (1 << WLM_TREE_DEPTH) - 1, /* children of node i: 2 i + 1 and 2 i + 2 */
   WLM_TREE_LEAVES = 1 << WLM_TREE_DEPTH,
   WLM_MODEL_FAMILIES = 48,
-  WLM_FAMILY_NAME = 32,
-  WLM_MODEL_PROBLEM = WLM_SPEC_KEY
+  WLM_FAMILY_NAME = 32
 };
 
 typedef struct wlm_tree {
@@ -25,7 +24,7 @@ typedef struct wlm_tree {
 } wlm_tree;
 
 typedef struct wlm_model {
-  char problem[WLM_MODEL_PROBLEM]; /* wlm_spec_key that it was trained on */
+  char problems[WLM_PROBLEM_CLASS]; /* the class of problems that it was trained on */
   wlm_machine machine;
   int64_t made_at; /* seconds since 1970 */
   int64_t measurements;
@@ -49,7 +48,8 @@ typedef struct wlm_model_case {
   float features[WLM_FEATURES];
 } wlm_model_case;
 
-void wlm_model_ask(const wlm_model *model, const wlm_stats *stats, int64_t n, wlm_model_case *asked);
+void wlm_model_ask(const wlm_model *model, const wlm_stats *stats, const char *problem_key, int64_t n,
+                   wlm_model_case *asked);
 /* Predicted seconds; 0 where the candidate's family was not part of the training. Allocates nothing. */
 double wlm_model_seconds(wlm_model_case *asked, const wlm_candidate *candidate);
 /* Of log(time): grows with the distance from what was trained on. */

@@ -91,7 +91,7 @@ static void tree(stream *s, wlm_tree *t) {
 static wlm_status fields(stream *s, wlm_model *m) {
   wlm_status status = WLM_OK;
   int target = m->machine.target;
-  text(s, m->problem, sizeof m->problem);
+  text(s, m->problems, sizeof m->problems);
   small(s, &target, WLM_TARGET_CUDA, WLM_TARGET_HOST);
   m->machine.target = (wlm_target)target;
   small(s, &m->machine.processors, 1, 1 << 20);

@@ -11,15 +11,32 @@ static void describe(const wlm_snapshot *s, const wlm_case *c, double distance, 
   out->seconds = s->ranked[c->first].cost;
 }
 
+/* Problems repeat from one case to the next, so the last one's answer is kept. */
+typedef struct alike {
+  char problems[WLM_PROBLEM_CLASS];
+  const char *last;
+  int answer;
+} alike;
+
+static int is_alike(alike *a, const char *problem) {
+  char its[WLM_PROBLEM_CLASS];
+  if (problem == a->last) return a->answer;
+  wlm_problem_class(problem, its);
+  a->last = problem;
+  return a->answer = !strcmp(its, a->problems);
+}
+
 int wlm_neighbours_find(const wlm_snapshot *s, const wlm_stats *stats, const char *problem_key, int64_t n,
                         wlm_neighbour neighbours[WLM_NEIGHBOURS]) {
   const wlm_place here = wlm_place_of(stats, n);
   const wlm_case *nearest[WLM_NEIGHBOURS];
   double distances[WLM_NEIGHBOURS];
   int count = 0;
+  alike like = {.last = NULL};
+  wlm_problem_class(problem_key, like.problems);
   for (int64_t i = 0; i < s->case_count; i++) {
     const wlm_case *c = &s->cases[i];
-    if (!c->exact || strcmp(c->problem, problem_key)) continue;
+    if (!c->exact || !is_alike(&like, c->problem)) continue;
     const double distance = wlm_place_distance(&here, &c->place);
     int at = count < WLM_NEIGHBOURS ? count++ : WLM_NEIGHBOURS;
     for (; at > 0 && distance < distances[at - 1]; at--)
