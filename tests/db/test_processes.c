@@ -24,6 +24,21 @@ static int setup(void **state) {
   return 0;
 }
 
+/* In memory where there is such a file system: a kill leaves the same behind as on a disk (a loss of power would not),
+ * and hundreds of them don't wait for one. */
+static int setup_in_memory(void **state) {
+  static const char memory[] = "/dev/shm";
+  char *usual = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
+  if (!access(memory, W_OK)) setenv("TMPDIR", memory, 1);
+  int result = setup(state);
+  if (usual)
+    setenv("TMPDIR", usual, 1);
+  else
+    unsetenv("TMPDIR");
+  free(usual);
+  return result;
+}
+
 static int put_number(wlm_store *store, int64_t i) {
   wlm_measurement_record record = sample_measurement(i);
   wlm_status status = wlm_store_put(store, &record, 1);
@@ -58,7 +73,7 @@ static marks marks_of(const char *path, int64_t size) {
   return all;
 }
 
-enum { WRITERS = 4, EACH = 60, SHARED = 20 };
+enum { WRITERS = 8, EACH = 40, SHARED = 20 };
 
 /* Puts its own numbers and then those that all put, once the pipe is closed. */
 static void write_as_child(int gate, int which) {
@@ -77,7 +92,7 @@ static void write_as_child(int gate, int which) {
   _exit(0);
 }
 
-static void four_processes_lose_nothing(void **state) {
+static void eight_processes_lose_nothing(void **state) {
   (void)state;
   int gate[2], running = WRITERS;
   assert_int_equal(0, pipe(gate));
@@ -87,7 +102,7 @@ static void four_processes_lose_nothing(void **state) {
       write_as_child(gate[0], w);
     }
   close(gate[0]);
-  close(gate[1]); /* the file does not exist yet: all four make it at once */
+  close(gate[1]); /* the file does not exist yet: all eight make it at once */
   while (running) {
     int result;
     pid_t ended = waitpid(-1, &result, WNOHANG);
@@ -120,56 +135,81 @@ static void put_until_killed(int out, int64_t first) {
     if (!put_number(store, i) || write(out, &i, sizeof i) != sizeof i) _exit(3);
 }
 
+/* Of the lives that one file sees. */
+typedef struct history {
+  char *acknowledged; /* by number of the sample */
+  int64_t next, last, total;
+  int lives, journals;
+} history;
+
+enum { LIVES = 20, FILES = 11, MOST = 1 << 16 };
+
+/* One child that puts until it is killed after a drawn number of acknowledgements and a drawn while, so that a slow
+ * disk changes nothing but the duration. None at all: in the midst of making the file. */
+static void live_and_die(history *h, uint64_t *seed) {
+  int out[2], result, killed = 0;
+  char journal[sizeof folder.file + 16];
+  assert_int_equal(0, pipe(out));
+  pid_t child = fork();
+  if (child == 0) {
+    close(out[0]);
+    put_until_killed(out[1], h->next);
+  }
+  close(out[1]);
+  int64_t number, wanted = (int64_t)(draw(seed) % 9);
+  struct timespec wait = {0, (long)(draw(seed) % 200000)};
+  for (;; wanted--) {
+    if (wanted == 0) {
+      nanosleep(&wait, NULL);
+      kill(child, SIGKILL);
+      assert_int_equal(child, waitpid(child, &result, 0));
+      assert_true(WIFSIGNALED(result) && WTERMSIG(result) == SIGKILL);
+      snprintf(journal, sizeof journal, "%s-journal", folder.file);
+      h->journals += !access(journal, F_OK);
+      killed = 1;
+    }
+    if (read(out[0], &number, sizeof number) != sizeof number) break;
+    assert_in_range(number, 0, MOST - 1);
+    h->acknowledged[h->last = number] = 1;
+    h->total++;
+  }
+  assert_true(killed); /* not ended by itself */
+  close(out[0]);
+  h->next = h->last + 2; /* the one in flight may or may not be there */
+  h->lives++;
+}
+
+static void assert_all_acknowledged_are_there(const history *h) {
+  if (h->last < 0) return; /* perhaps there is no file yet */
+  marks all = marks_of(folder.file, MOST);
+  for (int64_t i = 0; i < MOST; i++)
+    if (h->acknowledged[i] && !all.seen[i])
+      fail_msg("life %d: acknowledged measurement %lld is gone", h->lives, (long long)i);
+  assert_in_range(all.count, h->total, h->total + h->lives);
+  free(all.seen);
+}
+
 static void a_killed_writer_loses_nothing_acknowledged(void **state) {
   (void)state;
-  enum { ROUNDS = 60, MOST = 1 << 20 };
   uint64_t seed = 5;
-  char *acknowledged = calloc(MOST, 1);
-  int64_t next = 0, last = -1, total = 0;
+  int64_t total = 0;
   int journals = 0;
-  test_folder beside = folder;
-  for (int round = 0; round < ROUNDS; round++) {
-    int out[2], result;
-    assert_int_equal(0, pipe(out));
-    pid_t child = fork();
-    if (child == 0) {
-      close(out[0]);
-      put_until_killed(out[1], next);
+  for (int file = 0; file < FILES; file++) {
+    char name[32];
+    history h = {calloc(MOST, 1), 0, -1, 0, 0, 0};
+    snprintf(name, sizeof name, "%d/tuned.db", file);
+    folder_file(&folder, name);
+    while (h.lives < LIVES) {
+      live_and_die(&h, &seed);
+      assert_all_acknowledged_are_there(&h);
     }
-    close(out[1]);
-    /* After a drawn number of acknowledgements and a drawn while, so that a slow disk changes nothing but the duration.
-     * None at all: in the midst of making the file. */
-    int64_t number, wanted = (int64_t)(draw(&seed) % 9);
-    struct timespec wait = {0, (long)(draw(&seed) % 4000000)};
-    int killed = 0;
-    for (;; wanted--) {
-      if (wanted == 0) {
-        nanosleep(&wait, NULL);
-        kill(child, SIGKILL);
-        assert_int_equal(child, waitpid(child, &result, 0));
-        assert_true(WIFSIGNALED(result) && WTERMSIG(result) == SIGKILL);
-        journals += !access(folder_file(&beside, "sub/tuned.db-journal"), F_OK);
-        killed = 1;
-      }
-      if (read(out[0], &number, sizeof number) != sizeof number) break;
-      acknowledged[last = number] = 1;
-      total++;
-    }
-    assert_true(killed); /* not ended by itself */
-    close(out[0]);
-    next = last + 2; /* the one in flight may or may not be there */
-    if (last < 0) continue;
-    marks all = marks_of(folder.file, MOST);
-    for (int64_t i = 0; i < MOST; i++)
-      if (acknowledged[i] && !all.seen[i])
-        fail_msg("round %d: acknowledged measurement %lld is gone", round, (long long)i);
-    assert_in_range(all.count, total, total + round + 1);
-    free(all.seen);
+    total += h.total;
+    journals += h.journals;
+    free(h.acknowledged);
   }
-  print_message("%lld puts acknowledged in %d lives, %d of which ended with a journal open\n", (long long)total, ROUNDS,
-                journals);
+  print_message("%lld puts acknowledged in %d lives, %d of which ended with a journal open\n", (long long)total,
+                FILES * LIVES, journals);
   assert_true(total > 0);
-  free(acknowledged);
 }
 
 /* Puts until the disk is full. 0 when that is reported well and everything acknowledged is there. */
@@ -237,8 +277,8 @@ static void a_full_disk(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, folder_end)
   const struct CMUnitTest tests[] = {
-      TEST(four_processes_lose_nothing),
-      TEST(a_killed_writer_loses_nothing_acknowledged),
+      TEST(eight_processes_lose_nothing),
+      cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing_acknowledged, setup_in_memory, folder_end),
       TEST(a_file_that_may_not_grow),
       TEST(a_full_disk),
   };

@@ -1,0 +1,213 @@
+/* Repair: what is whole is kept, what was damaged stays beside it, byte for byte, and nothing wrong gets in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/**/
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "db/pin.h"
+#include "support/db_fixture.h"
+
+enum { ROWS = 360, PAGE = 4096 };
+static unsigned char *whole; /* a good database's bytes */
+static size_t whole_size;
+
+static const wlm_pin_record pin = {"c", "v1 rows=9 mean=6 cv=1", "p", 32, "x"};
+
+static int setup(void **state) {
+  folder_begin(state);
+  const char *path = folder_file(&folder, "tuned.db");
+  wlm_store *store;
+  if (wlm_store_open(path, WLM_STORE_WRITE, &store) != WLM_OK) return -1;
+  for (int64_t begin = 0; begin < ROWS; begin += 60) {
+    wlm_measurement_record records[60];
+    for (int i = 0; i < 60; i++) records[i] = sample_measurement(begin + i);
+    if (wlm_store_put(store, records, 60) != WLM_OK) return -1;
+  }
+  if (wlm_store_pin(store, &pin) != WLM_OK) return -1;
+  wlm_store_close(store);
+  whole = read_whole(path, &whole_size);
+  return 0;
+}
+
+static int teardown(void **state) {
+  free(whole);
+  return folder_end(state);
+}
+
+static wlm_status must_be_right(void *user, const char *id, const wlm_measurement_record *record) {
+  char expected[WLM_HASH_HEX];
+  int64_t number = record->made_at - 1700000000;
+  ++*(int64_t *)user;
+  assert_in_range(number, 0, ROWS - 1);
+  wlm_measurement_record sample = sample_measurement(number);
+  assert_status(WLM_OK, wlm_measurement_id(&sample, expected));
+  assert_string_equal(id, expected);
+  return WLM_OK;
+}
+
+/* Opens, checks and counts what is there. */
+static int64_t count_right(const char *path) {
+  wlm_store *store;
+  wlm_text faults = {0};
+  int64_t count = 0;
+  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlm_store_each(store, NULL, must_be_right, &count));
+  assert_status(WLM_OK, wlm_store_check(store, &faults));
+  wlm_store_close(store);
+  wlm_text_release(&faults);
+  return count;
+}
+
+static void assert_bytes(const char *path, const unsigned char *expected, size_t size) {
+  size_t found;
+  unsigned char *bytes = read_whole(path, &found);
+  assert_int_equal(found, size);
+  assert_memory_equal(bytes, expected, size);
+  free(bytes);
+}
+
+/* Repairs and looks at all that is promised. -1 = nothing could be read, and the file is as it was. */
+static int64_t repair(const char *path, const unsigned char *before, size_t size) {
+  wlm_text faults = {0}, kept_as = {0};
+  wlm_store_repair_result result;
+  int64_t kept = -1;
+  wlm_status status = wlm_store_repair(path, &faults, &kept_as, &result);
+  if (status != WLM_OK) {
+    assert_true(status == WLM_ERR_DATABASE || status == WLM_ERR_DATABASE_VERSION || status == WLM_ERR_NOT_FOUND);
+    assert_bytes(path, before, size);
+  } else {
+    kept = count_right(path);
+    if (kept_as.size) {
+      assert_int_equal(result.kept, kept);
+      assert_bytes(kept_as.data, before, size);
+      unlink(kept_as.data);
+    } else {
+      assert_int_equal(kept, ROWS);
+    }
+  }
+  wlm_text_release(&faults);
+  wlm_text_release(&kept_as);
+  return kept;
+}
+
+/* Each page of the file in turn is overwritten. */
+static void one_bad_page_costs_what_lies_on_it(void **state) {
+  (void)state;
+  const char *path = folder_file(&folder, "bad.db");
+  uint64_t seed = 3;
+  int readable = 0, mended = 0;
+  const size_t pages = whole_size / PAGE;
+  for (size_t page = 0; page < pages; page++) {
+    unsigned char *bytes = malloc(whole_size);
+    memcpy(bytes, whole, whole_size);
+    for (size_t i = page ? 0 : 100; i < PAGE; i++) bytes[page * PAGE + i] = (unsigned char)draw(&seed);
+    write_whole(path, bytes, whole_size);
+    int64_t kept = repair(path, bytes, whole_size);
+    readable += kept >= 0;
+    mended += kept > ROWS * 9 / 10;
+    free(bytes);
+  }
+  print_message("of %zu pages, %d left a file that could be mended, %d with nine tenths of it or more\n", pages,
+                readable, mended);
+  assert_true(pages > 25);
+  assert_true(readable > (int)pages * 8 / 10);
+  assert_true(mended > (int)pages * 8 / 10);
+}
+
+static void flipped_bytes_never_get_through(void **state) {
+  (void)state;
+  const char *path = folder_file(&folder, "bad.db");
+  uint64_t seed = 11;
+  for (int round = 0; round < 40; round++) {
+    unsigned char *bytes = malloc(whole_size);
+    memcpy(bytes, whole, whole_size);
+    for (int flips = 0; flips < 20; flips++)
+      bytes[100 + draw(&seed) % (whole_size - 100)] ^= (unsigned char)(1u << draw(&seed) % 8);
+    write_whole(path, bytes, whole_size);
+    repair(path, bytes, whole_size);
+    free(bytes);
+  }
+}
+
+static void changed_values_are_left_out_and_pins_kept(void **state) {
+  (void)state;
+  static const char *const changes[] = {"UPDATE measurement SET time_ps = time_ps + 1 WHERE n = 32 AND failed = 0",
+                                        "UPDATE matrix SET cv = cv + 1 WHERE rows = 1000",
+                                        "DELETE FROM variant WHERE name LIKE '%cf=1,%'",
+                                        "INSERT INTO pin VALUES ('c', 'somewhere', 'p', 1, 'y')"};
+  static const int64_t least[] = {ROWS / 2, ROWS / 2, ROWS / 2, ROWS};
+  for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+    const char *path = folder_file(&folder, "changed.db");
+    sqlite3 *db;
+    wlm_store *store;
+    wlm_pin_record *pins;
+    int64_t count;
+    size_t size;
+    write_whole(path, whole, whole_size);
+    assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
+    assert_int_equal(SQLITE_OK, sqlite3_exec(db, changes[i], NULL, NULL, NULL));
+    sqlite3_close(db);
+    unsigned char *bytes = read_whole(path, &size);
+    count = repair(path, bytes, size);
+    free(bytes);
+    assert_in_range(count, least[i], i == 3 ? ROWS : ROWS - 1);
+    assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_READ, &store));
+    assert_status(WLM_OK, wlm_store_load_pins(store, NULL, &pins, &count));
+    assert_int_equal(count, 1);
+    assert_string_equal(pins[0].variant, pin.variant);
+    wlm_pins_free(pins, count);
+    wlm_store_close(store);
+  }
+}
+
+/* The second damaged file must not take the first one's name. */
+static void no_damaged_file_is_overwritten(void **state) {
+  (void)state;
+  const char *path = folder_file(&folder, "again.db");
+  for (int i = 0; i < 3; i++) {
+    test_folder beside = folder;
+    wlm_text faults = {0}, kept_as = {0};
+    wlm_store_repair_result result;
+    static const char *const names[] = {"again.db.damaged", "again.db.damaged-2", "again.db.damaged-3"};
+    unsigned char *bytes = malloc(whole_size);
+    memcpy(bytes, whole, whole_size);
+    memset(bytes + (size_t)(20 + i) * PAGE, 0xee, PAGE);
+    write_whole(path, bytes, whole_size);
+    assert_status(WLM_OK, wlm_store_repair(path, &faults, &kept_as, &result));
+    assert_string_equal(kept_as.data, folder_file(&beside, names[i]));
+    assert_bytes(kept_as.data, bytes, whole_size);
+    free(bytes);
+    wlm_text_release(&faults);
+    wlm_text_release(&kept_as);
+  }
+}
+
+static void others_files_are_not_repaired(void **state) {
+  (void)state;
+  static const char garbage[] = "this is no database at all, and it has to stay as it is";
+  const char *path = folder_file(&folder, "notes.txt");
+  wlm_text faults = {0}, kept_as = {0};
+  wlm_store_repair_result result;
+  write_whole(path, garbage, sizeof garbage);
+  assert_status(WLM_ERR_DATABASE, wlm_store_repair(path, &faults, &kept_as, &result));
+  assert_bytes(path, (const unsigned char *)garbage, sizeof garbage);
+  assert_int_equal(kept_as.size, 0);
+  wlm_text_release(&kept_as);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+  const struct CMUnitTest tests[] = {
+      TEST(one_bad_page_costs_what_lies_on_it),
+      TEST(flipped_bytes_never_get_through),
+      TEST(changed_values_are_left_out_and_pins_kept),
+      TEST(no_damaged_file_is_overwritten),
+      TEST(others_files_are_not_repaired),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
