@@ -123,6 +123,57 @@ static void failures_never_win(void **state) {
   wlm_choices_release(&choices);
 }
 
+static wlm_measurement_record looked_at(int matrix, const char *variant, int64_t time_ps, int samples) {
+  wlm_measurement_record record = timed(matrix, variant, time_ps, 0, 1);
+  record.samples = samples;
+  return record;
+}
+
+/* "lucky" came out best at a first look, yet "a" and "b" were timed again, "b" in spite of a poor first look. */
+static void a_first_look_ranks_but_does_not_win(void **state) {
+  (void)state;
+  wlm_measurement_record records[] = {looked_at(0, "lucky", 90, 1), looked_at(0, "a", 95, 1),
+                                      looked_at(0, "b", 200, 1),    looked_at(0, "slow", 500, 1),
+                                      looked_at(0, "a", 110, 9),    looked_at(0, "b", 100, 9)};
+  enum { COUNT = sizeof records / sizeof *records };
+  char superseded[COUNT];
+  wlm_choices choices = CHOOSE(records);
+  static const char *const order[] = {"b", "lucky", "a", "slow"};
+  assert_int_equal(choices.matrices[0].count, 4);
+  for (int i = 0; i < 4; i++) {
+    assert_string_equal(choices.matrices[0].candidates[i].variant, order[i]);
+    assert_string_equal(choices.buckets[0].candidates[i].variant, order[i]);
+  }
+  assert_true(choices.matrices[0].candidates[0].cost == 100);
+  assert_true(choices.matrices[0].candidates[2].cost == 110);
+  assert_int_equal(choices.matrices[0].candidates[0].precise, 1);
+  assert_int_equal(choices.matrices[0].candidates[3].precise, 0);
+  wlm_choices_release(&choices);
+  assert_status(WLM_OK, wlm_choices_superseded(records, COUNT, superseded));
+  for (int i = 0; i < COUNT; i++) assert_int_equal(superseded[i], i == 1 || i == 2);
+  choices = choose(records, 4); /* nobody was timed again: the first look is all there is */
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "lucky");
+  wlm_choices_release(&choices);
+}
+
+static void cold_measurements_choose_nothing(void **state) {
+  (void)state;
+  wlm_measurement_record records[] = {timed(0, "a", 100, 0, 1), timed(0, "b", 110, 0, 1), timed(0, "a", 300, 0, 1),
+                                      timed(0, "b", 50, 0, 1)};
+  char superseded[4] = {9, 9, 9, 9};
+  records[2].clock = records[3].clock = "cold";
+  wlm_choices choices = CHOOSE(records);
+  assert_int_equal(choices.matrices[0].count, 2);
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "a");
+  assert_true(choices.matrices[0].candidates[0].cost == 100);
+  wlm_choices_release(&choices);
+  choices = choose(records + 2, 2);
+  assert_int_equal(choices.matrix_count + choices.bucket_count, 0);
+  wlm_choices_release(&choices);
+  assert_status(WLM_OK, wlm_choices_superseded(records, 4, superseded));
+  assert_memory_equal(superseded, "\0\0\0\0", 4);
+}
+
 /* Within the spread and within 2 %: "m" ties with the fastest, "b" is outside its spread and "a" too far. */
 static void ties_within_the_spread_go_to_the_smallest_name(void **state) {
   (void)state;
@@ -287,6 +338,8 @@ int main(void) {
       cmocka_unit_test(the_newest_source_counts_by_its_median),
       cmocka_unit_test(the_newer_compiler_counts),
       cmocka_unit_test(failures_never_win),
+      cmocka_unit_test(a_first_look_ranks_but_does_not_win),
+      cmocka_unit_test(cold_measurements_choose_nothing),
       cmocka_unit_test(ties_within_the_spread_go_to_the_smallest_name),
       cmocka_unit_test(a_bucket_goes_by_the_geometric_mean),
       cmocka_unit_test(absence_costs_and_failure_excludes),
