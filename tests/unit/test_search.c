@@ -1,0 +1,324 @@
+/* The search on a device whose clock the test writes: candidates have planted times and seeded noise. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/db_fixture.h"
+#include "tuner/search.h"
+
+enum { MOST = 200 };
+
+typedef struct fake {
+  wlm_device device;
+  double now; /* of the clock */
+  double noise;
+  uint64_t random;
+  double cost[MOST]; /* of a call */
+  int prepared[MOST], wrong[MOST], breaks[MOST];
+  int64_t count;
+  int screened[MOST], timers[MOST], entered[MOST], verified[MOST];
+  int64_t order[MOST]; /* in which they were told */
+  int told, live, entrants, most_entrants;
+  int stop_after, fail_after; /* 0 = never */
+} fake;
+
+static fake f;
+
+static double noisy(double seconds) {
+  double u = (double)(draw(&f.random) >> 11) * 0x1p-53;
+  return seconds * (1 + f.noise * u);
+}
+
+/* ---- the device ---- */
+
+static int64_t index_of(void *user) { return (double *)user - f.cost; }
+
+static wlm_status enqueue(void *user, void *stream) {
+  (void)stream;
+  if (f.breaks[index_of(user)]) return wlm_fail(WLM_ERR_DEVICE, "it broke");
+  f.now += 5e-6 + noisy(*(double *)user);
+  return WLM_OK;
+}
+
+struct wlm_timer {
+  void *user;
+  int64_t calls;
+};
+
+static wlm_status make_timer(wlm_device *device, wlm_status (*call)(void *, void *), void *user, int64_t calls,
+                             wlm_timer **timer) {
+  (void)device;
+  wlm_status status = call(user, NULL);
+  if (status != WLM_OK) return status;
+  *timer = malloc(sizeof **timer);
+  **timer = (wlm_timer){user, calls};
+  f.timers[index_of(user)]++;
+  f.live++;
+  return WLM_OK;
+}
+
+static wlm_status take_sample(wlm_timer *timer, double *seconds) {
+  *seconds = noisy((double)timer->calls * *(double *)timer->user);
+  f.now += 2 * *seconds;
+  return WLM_OK;
+}
+
+static void drop_timer(wlm_timer *timer) {
+  free(timer);
+  f.live--;
+}
+
+static wlm_status synchronize(wlm_device *device, void *stream) { return (void)device, (void)stream, WLM_OK; }
+
+static const wlm_device_ops ops = {
+    .timer_create = make_timer, .timer_sample = take_sample, .timer_destroy = drop_timer, .synchronize = synchronize};
+
+/* ---- the field ---- */
+
+static double fake_clock(void) { return f.now; }
+
+static void destroy(void *user) {
+  (void)user;
+  f.entrants--;
+}
+
+static void enter(void *user, int64_t i, wlm_entrant *entrant) {
+  (void)user;
+  *entrant = (wlm_entrant){.enqueue = enqueue, .destroy = destroy, .user = &f.cost[i], .prepared = f.prepared[i]};
+  snprintf(entrant->name, sizeof entrant->name, "%d", (int)i);
+  f.entered[i]++;
+  if (++f.entrants > f.most_entrants) f.most_entrants = f.entrants;
+}
+
+static void glance(void *user, wlm_entrant *entrant, double *max_rel_err, double *seconds) {
+  (void)user;
+  const double start = f.now;
+  wlm_status status = enqueue(entrant->user, NULL);
+  if (status != WLM_OK) wlm_entrant_give_up(entrant, status);
+  f.now += 200e-6; /* loading */
+  *seconds = f.now - start;
+  *max_rel_err = 1e-7;
+}
+
+static void verify(void *user, wlm_entrant *entrant, double *max_rel_err) {
+  (void)user;
+  const int64_t i = index_of(entrant->user);
+  f.verified[i]++;
+  *max_rel_err = 2e-7;
+  if (f.wrong[i]) wlm_entrant_fail(entrant, "wrong");
+}
+
+static wlm_status tell(void *user, int64_t i, const wlm_entrant *entrant, double max_rel_err) {
+  (void)user;
+  assert_true(entrant->failure || (entrant->seconds > 0 && entrant->samples == 1 && max_rel_err == 1e-7));
+  f.order[f.told++] = i;
+  f.screened[i]++;
+  return f.told == f.fail_after ? wlm_fail(WLM_ERR_CANCELLED, "enough") : WLM_OK;
+}
+
+static int out_of_time(void *user) { return (void)user, f.stop_after && f.told >= f.stop_after; }
+
+static const wlm_search_rules rules = {
+    .abandon = 2,
+    .screening_seconds = 0.2e-3,
+    .round_seconds = 1,
+    .round_count = 3,
+    .rounds = {{6, 16, 2, 1.3, 0.5e-3}, {4, 8, 3, 1.15, 0.5e-3}, {2, 4, 9, 1.1, 1e-3}},
+};
+
+static void begin(int64_t count, uint64_t seed, double noise) {
+  f = (fake){.device.ops = &ops, .count = count, .random = seed, .noise = noise};
+  for (int64_t i = 0; i < count; i++) f.cost[i] = 1e-5 * (1.08 + 4 * (double)(draw(&f.random) >> 11) * 0x1p-53);
+}
+
+static wlm_status play(wlm_screened *screened, wlm_finals *finals) {
+  wlm_screened none[MOST] = {{0}};
+  const wlm_search_field field = {.device = &f.device,
+                                  .count = f.count,
+                                  .screened = screened ? screened : none,
+                                  .clock = fake_clock,
+                                  .enter = enter,
+                                  .glance = glance,
+                                  .verify = verify,
+                                  .tell = tell,
+                                  .out_of_time = out_of_time};
+  wlm_status status = wlm_search(&field, &rules, finals);
+  assert_int_equal(f.live, 0);
+  assert_int_equal(f.entrants, finals->count);
+  return status;
+}
+
+/* ---- tests ---- */
+
+/* Noise of up to 10 % on each sample; the planted best is 8 % ahead of whoever is next. */
+static void the_planted_best_survives_noise(void **state) {
+  (void)state;
+  static wlm_finals finals;
+  for (uint64_t seed = 1; seed <= 200; seed++) {
+    begin(150, seed, 0.1);
+    const int64_t best = (int64_t)(draw(&f.random) % 150);
+    f.cost[best] = 1e-5;
+    assert_status(WLM_OK, play(NULL, &finals));
+    assert_int_equal(wlm_finals_best(&finals, WLM_PLAIN)->i, best);
+    assert_int_equal(finals.list[0].i, best);
+    assert_true(finals.count >= 2 && finals.count <= 8);
+    for (int i = 0; i < finals.count; i++) {
+      assert_int_equal(finals.list[i].entrant.samples, 9);
+      assert_int_equal(f.verified[finals.list[i].i], 1);
+      assert_true(finals.list[i].max_rel_err == 2e-7);
+      assert_true(!i || finals.list[i].entrant.seconds >= finals.list[i - 1].entrant.seconds);
+    }
+    for (int64_t i = 0; i < f.count; i++) assert_int_equal(f.screened[i], 1);
+    wlm_finals_release(&finals);
+  }
+}
+
+/* Where many are alike, whoever wins is within 2 % of the best. */
+static void a_close_field_loses_little(void **state) {
+  (void)state;
+  static wlm_finals finals;
+  double logs = 0;
+  for (uint64_t seed = 1; seed <= 100; seed++) {
+    begin(150, seed, 0.06);
+    for (int i = 0; i < 150; i++) f.cost[i] = 1e-5 * (1 + 0.004 * ((i * 37 + (int)seed) % 150));
+    assert_status(WLM_OK, play(NULL, &finals));
+    const double regret = f.cost[finals.list[0].i] / 1e-5;
+    assert_true(regret < 1.05);
+    logs += log(regret);
+    wlm_finals_release(&finals);
+  }
+  assert_true(exp(logs / 100) < 1.02);
+}
+
+/* What is twice as slow costs two calls, never a graph; and all in all little time goes by. */
+static void slow_ones_are_abandoned(void **state) {
+  (void)state;
+  static wlm_finals finals;
+  begin(150, 3, 0);
+  f.cost[0] = 1e-4;
+  for (int i = 1; i < 150; i++) f.cost[i] = i % 10 == 5 ? 1.1e-4 : 1e-3;
+  f.cost[77] = 5; /* seconds: once, since nobody knows before */
+  assert_status(WLM_OK, play(NULL, &finals));
+  for (int64_t i = 1; i < 150; i++)
+    if (f.cost[i] >= 1e-3) {
+      assert_int_equal(f.timers[i], 0);
+      assert_int_equal(f.entered[i], 1);
+    }
+  assert_true(f.now < 5 + 0.5);
+  wlm_finals_release(&finals);
+}
+
+/* Calls of 10 ms are timed without a graph, and rounds keep to their time. */
+static void long_calls_take_few_samples(void **state) {
+  (void)state;
+  static wlm_finals finals;
+  begin(100, 5, 0.02);
+  for (int i = 0; i < 100; i++) f.cost[i] = 10e-3 * (1 + 0.05 * ((i * 7) % 100));
+  assert_status(WLM_OK, play(NULL, &finals));
+  assert_int_equal(finals.list[0].i, 0);
+  assert_true(finals.list[0].entrant.samples >= 3);
+  assert_true(f.now < 100 * 2 * 35e-3 + 3);
+  wlm_finals_release(&finals);
+}
+
+static void both_kinds_have_finalists(void **state) {
+  (void)state;
+  static wlm_finals finals;
+  begin(100, 8, 0.05);
+  for (int i = 0; i < 100; i++) f.prepared[i] = i % 2;
+  f.cost[30] = 0.9e-5; /* of those without preparing */
+  f.cost[51] = 0.3e-5;
+  assert_status(WLM_OK, play(NULL, &finals));
+  assert_int_equal(wlm_finals_best(&finals, WLM_PLAIN)->i, 30);
+  assert_int_equal(wlm_finals_best(&finals, WLM_PREPARED)->i, 51);
+  wlm_finals_release(&finals);
+  f.cost[51] = 1e-4; /* the best of all may also be one without */
+  f.told = 0;
+  assert_status(WLM_OK, play(NULL, &finals));
+  assert_int_equal(wlm_finals_best(&finals, WLM_PREPARED)->i, 30);
+  wlm_finals_release(&finals);
+}
+
+static void wrong_ones_make_room(void **state) {
+  (void)state;
+  static wlm_finals finals;
+  begin(50, 9, 0.01);
+  for (int i = 0; i < 50; i++) f.cost[i] = 1e-5 * (1 + 0.02 * i);
+  f.wrong[0] = f.wrong[1] = 1;
+  f.breaks[20] = 1;
+  assert_status(WLM_OK, play(NULL, &finals));
+  assert_int_equal(finals.list[0].i, 2);
+  assert_null(finals.list[0].entrant.failure);
+  int failed = 0;
+  for (int i = 0; i < finals.count; i++)
+    if (finals.list[i].entrant.failure) {
+      assert_true(finals.list[i].i < 2);
+      assert_string_equal(finals.list[i].entrant.failure, "wrong");
+      assert_true(i >= finals.count - 2);
+      failed++;
+    }
+  assert_int_equal(failed, 2);
+  assert_true(finals.count - failed >= 2);
+  wlm_finals_release(&finals);
+  for (int i = 0; i < 50; i++) f.wrong[i] = 1;
+  f.told = 0;
+  assert_status(WLM_OK, play(NULL, &finals));
+  assert_null(wlm_finals_best(&finals, WLM_PREPARED));
+  wlm_finals_release(&finals);
+}
+
+/* The known are not looked at again, yet they play in the finals. */
+static void known_ones_only_play_the_finals(void **state) {
+  (void)state;
+  static wlm_finals finals;
+  wlm_screened screened[20] = {{0}};
+  begin(20, 10, 0.01);
+  for (int i = 0; i < 20; i++) f.cost[i] = 1e-5 * (1 + 0.1 * i);
+  for (int i = 0; i < 10; i++) screened[i] = (wlm_screened){f.cost[i], WLM_PLAIN};
+  screened[5].seconds = INFINITY; /* failed then */
+  assert_status(WLM_OK, play(screened, &finals));
+  assert_int_equal(finals.list[0].i, 0);
+  assert_int_equal(f.told, 10);
+  assert_int_equal(f.screened[0], 0);
+  assert_int_equal(f.entered[0], 1);
+  assert_int_equal(f.entered[5], 0);
+  wlm_finals_release(&finals);
+}
+
+static void time_runs_out(void **state) {
+  (void)state;
+  static wlm_finals finals;
+  begin(50, 11, 0.01);
+  f.stop_after = 5;
+  assert_status(WLM_OK, play(NULL, &finals));
+  assert_int_equal(f.told, 5);
+  assert_true(finals.count >= 2);
+  for (int i = 0; i < finals.count; i++) assert_true(finals.list[i].i < 5);
+  wlm_finals_release(&finals);
+}
+
+static void whoever_listens_may_end_it(void **state) {
+  (void)state;
+  static wlm_finals finals;
+  begin(50, 12, 0.01);
+  f.fail_after = 7;
+  assert_int_equal(play(NULL, &finals), WLM_ERR_CANCELLED);
+  assert_int_equal(f.told, 7);
+  assert_int_equal(finals.count, 0);
+  wlm_finals_release(&finals);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_planted_best_survives_noise), cmocka_unit_test(a_close_field_loses_little),
+      cmocka_unit_test(slow_ones_are_abandoned),         cmocka_unit_test(long_calls_take_few_samples),
+      cmocka_unit_test(both_kinds_have_finalists),       cmocka_unit_test(wrong_ones_make_room),
+      cmocka_unit_test(known_ones_only_play_the_finals), cmocka_unit_test(time_runs_out),
+      cmocka_unit_test(whoever_listens_may_end_it),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
