@@ -1,0 +1,464 @@
+/* The learned model: what it learns, what it keeps quiet about, and that it can do no harm. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/memory.h"
+#include "common/random.h"
+#include "common/spec_key.h"
+#include "runtime/dispatch/choose.h"
+#include "runtime/dispatch/predict.h"
+#include "support/emit_fixture.h"
+#include "tuner/boost.h"
+#include "tuner/train.h"
+
+static const char key[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none";
+static const int64_t l2_bytes = 50 << 20, widths[] = {32, 64};
+enum { MATRICES = 40, UNSEEN = 12, MOST = 40000, WIDTHS = 2 };
+
+/* ---- a world in which it is known what wins ------------------------------------------------------------ */
+
+static uint64_t seed;
+
+/* Uniform in [low, high). */
+static double between(double low, double high) {
+  seed += 0x9e3779b97f4a7c15u;
+  uint64_t z = seed;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return low + (high - low) * (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
+}
+
+static wlm_stats any_matrix(void) {
+  wlm_stats s = WLM_STATS_INIT;
+  s.rows = s.cols = (int64_t)exp2(between(12, 17));
+  s.nnz = (int64_t)((double)s.rows * exp2(between(1, 6)));
+  s.mean = (double)s.nnz / (double)s.rows;
+  s.cv = exp2(between(-3, 3));
+  s.longest = (int64_t)(s.mean * (1 + 4 * s.cv));
+  s.rows_le_4 = s.rows / 4;
+  s.rows_le_16 = s.rows / 2;
+  s.fingerprint[0] = (uint64_t)between(0, 1e15);
+  s.fingerprint[1] = (uint64_t)between(0, 1e15);
+  return s;
+}
+
+static int number_of(const char *variant, const char *name) {
+  const char *at = strstr(variant, name);
+  return at ? atoi(at + strlen(name)) : 0;
+}
+
+/* merge_path likes four blocks a multiprocessor and its lanes as wide as N, row_vec even rows; the rest is slow. Over
+ * the simple time. */
+static double planted(const wlm_stats *s, int64_t n, const char *variant) {
+  const double lanes = fabs(log2((double)(4 * number_of(variant, "lanes=")) / (double)n));
+  if (!strncmp(variant, "merge_path", 10)) {
+    const double blocks = (double)(s->rows + s->nnz) / number_of(variant, "items=") / emit_cuda.processors;
+    const double prepared = number_of(variant, "prepared=") ? -0.2 : 0;
+    return 1.5 + 0.3 * fabs(log2(blocks / 4)) + 0.3 * lanes + prepared;
+  }
+  if (!strncmp(variant, "row_vec", 7)) return (s->cv < 0.7 ? 1.2 : 4) + 0.3 * lanes;
+  return 6;
+}
+
+static const wlm_machine machine = {WLM_TARGET_CUDA, 132, 50 << 20};
+
+static void describe_all(int64_t n, wlm_candidate **candidates, int64_t *count) {
+  wlm_spec spec;
+  assert_int_equal(wlm_spec_from_key(key, n, &spec), WLM_OK);
+  assert_int_equal(wlm_generator_describe(emit_generator, &spec, &emit_cuda, candidates, count), WLM_OK);
+}
+
+typedef struct world {
+  wlm_stats matrices[MATRICES];
+  wlm_measurement_record *records;
+  int64_t count;
+  char (*names)[WLM_VARIANT_NAME];
+} world;
+
+/* All but row_crc of `count` matrices. */
+static world make_world(int count) {
+  world w = {.records = calloc(MOST, sizeof *w.records), .names = calloc(MOST, sizeof *w.names)};
+  seed = 1;
+  for (int m = 0; m < count; m++) {
+    w.matrices[m] = any_matrix();
+    for (int k = 0; k < WIDTHS; k++) {
+      wlm_candidate *candidates;
+      int64_t candidate_count;
+      describe_all(widths[k], &candidates, &candidate_count);
+      for (int64_t i = 0; i < candidate_count; i++) {
+        const char *variant = candidates[i].variant;
+        if (!strncmp(variant, "row_crc", 7)) continue;
+        const double seconds = wlm_simple_seconds(&machine, &w.matrices[m], widths[k]) *
+                               planted(&w.matrices[m], widths[k], variant) * between(0.98, 1.02);
+        assert_true(w.count < MOST);
+        memcpy(w.names[w.count], variant, WLM_VARIANT_NAME);
+        w.records[w.count] =
+            (wlm_measurement_record){.stats = w.matrices[m],
+                                     .variant = w.names[w.count],
+                                     .problem = (char *)key,
+                                     .n = widths[k],
+                                     .time_ps = (int64_t)(seconds * 1e12),
+                                     .prepare_ps = candidates[i].prepares ? (int64_t)(seconds * 2e12) : 0,
+                                     .made_at = 1};
+        w.count++;
+      }
+      wlm_free(candidates);
+    }
+  }
+  return w;
+}
+
+static void end_world(world *w) {
+  free(w->records);
+  free(w->names);
+}
+
+static wlm_model train(int matrices) {
+  world w = make_world(matrices);
+  wlm_models models;
+  wlm_model model = {0};
+  assert_int_equal(wlm_models_train(emit_generator, &emit_cuda, l2_bytes, w.records, w.count, &models), WLM_OK);
+  assert_int_equal(models.count, matrices >= WLM_TRAIN_MATRICES);
+  if (models.count) {
+    model = models.models[0];
+    models.count = 0;
+  }
+  wlm_models_release(&models);
+  end_world(&w);
+  return model;
+}
+
+/* ---- learning -------------------------------------------------------------------------------------------- */
+
+static void finds_the_planted_winner_on_unseen_matrices(void **state) {
+  (void)state;
+  wlm_model model = train(MATRICES);
+  double logs = 0, worst = 0, off = 0;
+  for (int m = 0; m < UNSEEN; m++) {
+    const wlm_stats s = any_matrix();
+    for (int k = 0; k < WIDTHS; k++) {
+      wlm_candidate *candidates;
+      int64_t count;
+      wlm_prediction first;
+      wlm_model_case asked;
+      int untrained;
+      double best = INFINITY;
+      describe_all(widths[k], &candidates, &count);
+      for (int64_t i = 0; i < count; i++)
+        if (!candidates[i].prepares) best = fmin(best, planted(&s, widths[k], candidates[i].variant));
+      wlm_model_ask(&model, &s, key, widths[k], &asked);
+      assert_int_equal(wlm_predict(&asked, candidates, count, 1, &first, 1, &untrained), 1);
+      assert_true(untrained > 0); /* row_crc */
+      assert_false(first.candidate->prepares);
+      const double ratio = planted(&s, widths[k], first.candidate->variant) / best;
+      logs += log(ratio);
+      worst = fmax(worst, ratio);
+      off = fmax(off, fabs(log(first.seconds / asked.seconds / planted(&s, widths[k], first.candidate->variant))));
+      wlm_free(candidates);
+    }
+  }
+  assert_true(exp(logs / (UNSEEN * WIDTHS)) < 1.06);
+  assert_true(worst < 1.35);
+  assert_true(off < 0.35); /* of log(time) */
+  assert_true(model.spread > 0.005 && model.spread < 0.3);
+  wlm_model_release(&model);
+}
+
+static void few_matrices_teach_nothing(void **state) {
+  (void)state;
+  wlm_model model = train(WLM_TRAIN_MATRICES - 1);
+  assert_int_equal(model.tree_count, 0);
+}
+
+static void same_measurements_give_the_same_bytes(void **state) {
+  (void)state;
+  void *left, *right;
+  size_t left_size, right_size;
+  wlm_model a = train(WLM_TRAIN_MATRICES), b = train(WLM_TRAIN_MATRICES);
+  a.made_at = b.made_at = 7;
+  assert_int_equal(wlm_model_write(&a, &left, &left_size), WLM_OK);
+  assert_int_equal(wlm_model_write(&b, &right, &right_size), WLM_OK);
+  assert_int_equal(left_size, right_size);
+  assert_memory_equal(left, right, left_size);
+  wlm_free(left);
+  wlm_free(right);
+  wlm_model_release(&a);
+  wlm_model_release(&b);
+}
+
+/* A step in one feature and nothing in the others: the first tree finds it, all together reach it. */
+static void boosting_finds_a_step(void **state) {
+  (void)state;
+  enum { COUNT = 500, TREES = 60 };
+  static wlm_boost_sample samples[COUNT];
+  static wlm_tree trees[TREES];
+  const wlm_boost_options options = {.trees = TREES, .rate = 0.2, .ridge = 0, .least = 5};
+  double base;
+  seed = 3;
+  for (int i = 0; i < COUNT; i++) {
+    for (int f = 0; f < WLM_FEATURES; f++) samples[i].features[f] = (float)between(-1, 1);
+    samples[i].target = samples[i].features[5] > 0.25f ? 3 : -2;
+  }
+  assert_int_equal(wlm_boost(samples, COUNT, &options, &base, trees), WLM_OK);
+  assert_int_equal(trees[0].feature[0], 5);
+  assert_true(fabs((double)trees[0].threshold[0] - 0.25) < 0.1);
+  for (int i = 0; i < COUNT; i++)
+    if (fabsf(samples[i].features[5] - 0.25f) > 0.1f)
+      assert_true(fabs(base + wlm_trees_sum(trees, TREES, samples[i].features) - (double)samples[i].target) < 0.3);
+  assert_int_equal(wlm_boost(samples, 0, &options, &base, trees), WLM_ERR_INVALID_ARGUMENT);
+}
+
+/* ---- choosing --------------------------------------------------------------------------------------------- */
+
+typedef struct offer {
+  wlm_candidate *candidates;
+  int64_t count;
+} offer;
+
+static int usable(void *user, const char *variant, int may_prepare) {
+  const offer *o = user;
+  for (int64_t i = 0; i < o->count; i++)
+    if (!strcmp(o->candidates[i].variant, variant)) return may_prepare || !o->candidates[i].prepares;
+  return 0;
+}
+
+static int64_t describe(void *user, const wlm_candidate **candidates) {
+  const offer *o = user;
+  *candidates = o->candidates;
+  return o->count;
+}
+
+static wlm_decision choose(wlm_model *model, const wlm_stats *stats, int64_t calls, const char *only) {
+  wlm_snapshot snapshot = {0};
+  wlm_decision decision;
+  wlm_spec spec;
+  offer o;
+  assert_int_equal(wlm_spec_from_key(key, 32, &spec), WLM_OK);
+  spec.problem.expected_calls = calls;
+  describe_all(32, &o.candidates, &o.count);
+  int64_t kept = 0;
+  for (int64_t i = 0; i < o.count; i++)
+    if (!only || !strncmp(o.candidates[i].variant, only, strlen(only))) o.candidates[kept++] = o.candidates[i];
+  o.count = kept;
+  assert_int_equal(wlm_snapshot_add_model(&snapshot, model), WLM_OK);
+  const wlm_judge judge = {usable, NULL, describe, &o};
+  assert_int_equal(wlm_choose(&snapshot, stats, key, &spec, &emit_cuda, &judge, &decision), WLM_OK);
+  *model = snapshot.models[0]; /* back to the caller */
+  snapshot.model_count = 0;
+  wlm_snapshot_release(&snapshot);
+  wlm_free(o.candidates);
+  return decision;
+}
+
+static void the_model_decides_near_and_a_rule_far_away(void **state) {
+  (void)state;
+  wlm_model model = train(MATRICES);
+  const wlm_stats near = any_matrix();
+  wlm_stats far = near;
+  wlm_decision d = choose(&model, &near, 1, NULL);
+  assert_int_equal(d.step, WLM_STEP_MODEL);
+  assert_int_equal(d.runner_count, WLM_RUNNERS_UP);
+  assert_string_equal(d.runners[0].variant, d.variant);
+  assert_true(d.runners[0].relative == 1 && d.runners[1].relative >= 1);
+  assert_true(d.predicted > 0 && d.predicted == d.runners[0].predicted && d.spread >= model.spread);
+  assert_true(d.distance < WLM_FAR && d.untrained > 0 && d.trained_on == model.measurements);
+  far.rows = far.cols = 4;
+  far.nnz = 1000;
+  far.mean = 250;
+  far.cv = 1.7;
+  far.longest = 999;
+  d = choose(&model, &far, 1, NULL);
+  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_true(d.predicted == 0);
+  wlm_model_release(&model);
+}
+
+/* A family without measurements is left to the tuner: nothing is claimed of it. */
+static void new_families_are_not_guessed_at(void **state) {
+  (void)state;
+  wlm_model model = train(MATRICES);
+  const wlm_stats near = any_matrix();
+  wlm_decision d = choose(&model, &near, 1, "row_crc");
+  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_true(d.untrained > 0);
+  assert_memory_equal(d.variant, "row_crc", 7);
+  wlm_model_release(&model);
+}
+
+static void what_is_prepared_is_weighed_by_the_calls(void **state) {
+  (void)state;
+  wlm_model model = train(MATRICES);
+  wlm_stats skewed = any_matrix();
+  while (skewed.cv < 1.5) skewed = any_matrix();
+  assert_non_null(strstr(choose(&model, &skewed, 1, "merge_path").variant, "prepared=0"));
+  assert_non_null(strstr(choose(&model, &skewed, 2, "merge_path").variant, "prepared=0"));
+  assert_non_null(strstr(choose(&model, &skewed, 100000, "merge_path").variant, "prepared=1"));
+  wlm_model_release(&model);
+}
+
+/* ---- harmless ----------------------------------------------------------------------------------------------- */
+
+static void odd_matrices_give_numbers(void **state) {
+  (void)state;
+  wlm_model model = train(WLM_TRAIN_MATRICES);
+  const double cvs[] = {0, NAN, INFINITY, 1e30};
+  const int64_t sizes[] = {0, 1, INT64_MAX / 8};
+  wlm_candidate *candidates;
+  int64_t count;
+  describe_all(32, &candidates, &count);
+  for (int i = 0; i < 4 * 3 * 3 * 3; i++) {
+    wlm_stats s = WLM_STATS_INIT;
+    wlm_model_case asked;
+    s.cv = cvs[i % 4];
+    s.rows = s.cols = sizes[i / 4 % 3];
+    s.nnz = sizes[i / 12 % 3];
+    s.longest = s.nnz;
+    const int64_t n = (int64_t[]){0, 1, INT32_MAX}[i / 36];
+    wlm_model_ask(&model, &s, key, n, &asked);
+    assert_false(isnan(asked.distance));
+    for (int64_t c = 0; c < count; c++) {
+      assert_true(wlm_model_seconds(&asked, &candidates[c]) >= 0);
+      for (int f = 0; f < WLM_FEATURES; f++) assert_true(isfinite(asked.features[f]));
+    }
+  }
+  wlm_free(candidates);
+  wlm_model_release(&model);
+}
+
+static int64_t allocations;
+static void *count_allocate(void *user, size_t size) {
+  (void)user;
+  allocations++;
+  return malloc(size);
+}
+static void *count_reallocate(void *user, void *old, size_t size) {
+  (void)user;
+  allocations++;
+  return realloc(old, size);
+}
+static void count_release(void *user, void *pointer) {
+  (void)user;
+  free(pointer);
+}
+
+static void evaluating_allocates_nothing(void **state) {
+  (void)state;
+  wlm_model model = train(WLM_TRAIN_MATRICES);
+  const wlm_stats s = any_matrix();
+  wlm_candidate *candidates;
+  int64_t count;
+  wlm_prediction best[WLM_RUNNERS_UP];
+  wlm_model_case asked;
+  int untrained;
+  describe_all(32, &candidates, &count);
+  const int64_t before = allocations;
+  assert_true(before > 0);
+  wlm_model_ask(&model, &s, key, 32, &asked);
+  assert_int_equal(wlm_predict(&asked, candidates, count, 5, best, WLM_RUNNERS_UP, &untrained), WLM_RUNNERS_UP);
+  assert_int_equal(allocations, before);
+  for (int i = 1; i < WLM_RUNNERS_UP; i++) assert_true(best[i - 1].price <= best[i].price);
+  wlm_free(candidates);
+  wlm_model_release(&model);
+}
+
+/* ---- bytes --------------------------------------------------------------------------------------------------- */
+
+static void bytes_go_around(void **state) {
+  (void)state;
+  wlm_model model = train(WLM_TRAIN_MATRICES), again;
+  const wlm_stats s = any_matrix();
+  wlm_candidate *candidates;
+  int64_t count;
+  void *blob;
+  size_t size;
+  wlm_model_case left, right;
+  assert_int_equal(wlm_model_write(&model, &blob, &size), WLM_OK);
+  assert_int_equal(wlm_model_read(blob, size, &again), WLM_OK);
+  assert_string_equal(again.problems, "dense=f32,rowptr=i32,colind=i32,sample=none");
+  assert_true(again.made_at == model.made_at && again.measurements == model.measurements);
+  assert_true(again.spread == model.spread && again.family_count == model.family_count);
+  describe_all(32, &candidates, &count);
+  wlm_model_ask(&model, &s, key, 32, &left);
+  wlm_model_ask(&again, &s, key, 32, &right);
+  assert_true(left.distance == right.distance);
+  for (int64_t i = 0; i < count; i++)
+    assert_true(wlm_model_seconds(&left, &candidates[i]) == wlm_model_seconds(&right, &candidates[i]));
+  wlm_free(candidates);
+  wlm_free(blob);
+  wlm_model_release(&model);
+  wlm_model_release(&again);
+}
+
+static void damaged_bytes_are_refused(void **state) {
+  (void)state;
+  wlm_model model = train(WLM_TRAIN_MATRICES), again;
+  unsigned char *blob;
+  size_t size;
+  assert_int_equal(wlm_model_write(&model, (void **)&blob, &size), WLM_OK);
+  for (size_t at = 0; at < size; at += at < 600 ? 1 : 997) {
+    blob[at] ^= 0x10;
+    assert_true(wlm_model_read(blob, size, &again) != WLM_OK);
+    blob[at] ^= 0x10;
+    assert_true(wlm_model_read(blob, at, &again) != WLM_OK);
+  }
+  model.trees[0].leaf[3] = NAN;
+  void *other = NULL;
+  assert_int_equal(wlm_model_write(&model, &other, &size), WLM_ERR_INVALID_ARGUMENT);
+  assert_null(other);
+  wlm_free(blob);
+  wlm_model_release(&model);
+}
+
+/* ---- keys ------------------------------------------------------------------------------------------------------ */
+
+static void keys_are_read_back(void **state) {
+  (void)state;
+  static const char *const keys[] = {
+      "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
+      "op=copy_b.max,dense=f32,rowptr=i64,colind=i32,values=none,sample=none,empty=identity",
+      "op=mul.mean,dense=f32,rowptr=i32,colind=i32,values=f32,sample=fastrand:64:none",
+      "op=custom{message=a*b;init=0;reduce=acc+x;combine=reduce},dense=f32,rowptr=i32,colind=i32,values=f32,sample="
+      "none",
+      "op=mul.custom{init=0;reduce=fmax(acc,x)},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none"};
+  static const char *const foreign[] = {"",
+                                        "p",
+                                        "op=mul.sum",
+                                        "op=what.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
+                                        "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,new=1",
+                                        "op=mul.sum,dense=,rowptr=i32"};
+  char again[WLM_SPEC_KEY];
+  wlm_spec spec;
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    if (wlm_spec_from_key(keys[i], 24, &spec) != WLM_OK) fail_msg("%s: %s", keys[i], wlm_error_detail());
+    wlm_spec_key(&spec, again);
+    assert_string_equal(again, keys[i]);
+    assert_int_equal(spec.problem.n, 24);
+  }
+  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+    assert_int_equal(wlm_spec_from_key(foreign[i], 24, &spec), WLM_ERR_UNSUPPORTED);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(finds_the_planted_winner_on_unseen_matrices),
+      cmocka_unit_test(few_matrices_teach_nothing),
+      cmocka_unit_test(same_measurements_give_the_same_bytes),
+      cmocka_unit_test(boosting_finds_a_step),
+      cmocka_unit_test(the_model_decides_near_and_a_rule_far_away),
+      cmocka_unit_test(new_families_are_not_guessed_at),
+      cmocka_unit_test(what_is_prepared_is_weighed_by_the_calls),
+      cmocka_unit_test(odd_matrices_give_numbers),
+      cmocka_unit_test(evaluating_allocates_nothing),
+      cmocka_unit_test(bytes_go_around),
+      cmocka_unit_test(damaged_bytes_are_refused),
+      cmocka_unit_test(keys_are_read_back),
+  };
+  const wlm_allocator counting = {count_allocate, count_reallocate, count_release, NULL};
+  wlm_set_allocator(&counting);
+  return cmocka_run_group_tests(tests, emit_begin, emit_end);
+}
