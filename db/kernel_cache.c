@@ -2,37 +2,51 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "db/database.h"
 
-static const char get_sql[] = "SELECT hash, data FROM kernel WHERE key = ?1";
+static const char get_sql[] = "SELECT hash, data, used_at FROM kernel WHERE key = ?1";
 static const char put_sql[] =
-    "INSERT INTO kernel (key, hash, data) VALUES (?1, ?2, ?3)"
-    " ON CONFLICT (key) DO UPDATE SET hash = excluded.hash, data = excluded.data";
+    "INSERT INTO kernel (key, hash, data, used_at) VALUES (?1, ?2, ?3, ?4)"
+    " ON CONFLICT (key) DO UPDATE SET hash = excluded.hash, data = excluded.data, used_at = excluded.used_at";
+static const char touch_sql[] = "UPDATE kernel SET used_at = ?2 WHERE key = ?1";
+static const char used_bytes_sql[] =
+    "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
+/* ?1 is what may stay, counted in whole pages, from the one used last to the one used longest ago. */
+static const char evict_sql[] =
+    "DELETE FROM kernel WHERE key IN (SELECT key FROM (SELECT key, sum((length(data) / 4096 + 1) * 4096)"
+    " OVER (ORDER BY used_at DESC, key) AS bytes FROM kernel) WHERE bytes > ?1)";
+
+static const int64_t touch_after = 3600 * (int64_t)1000000; /* microseconds */
+
+enum { GET, PUT, TOUCH, USED_BYTES, EVICT, STATEMENT_COUNT };
+static const char *const sql[STATEMENT_COUNT] = {get_sql, put_sql, touch_sql, used_bytes_sql, evict_sql};
 
 struct wlm_kernel_cache {
   pthread_mutex_t lock; /* over all that follows */
   sqlite3 *db;          /* NULL after a repair that failed */
-  sqlite3_stmt *get, *put;
+  sqlite3_stmt *statements[STATEMENT_COUNT];
+  int64_t limit; /* bytes */
   char *path;
 };
 
 static void disconnect(wlm_kernel_cache *cache) {
-  sqlite3_finalize(cache->get);
-  sqlite3_finalize(cache->put);
+  for (int i = 0; i < STATEMENT_COUNT; i++) {
+    sqlite3_finalize(cache->statements[i]);
+    cache->statements[i] = NULL;
+  }
   sqlite3_close(cache->db);
-  cache->get = cache->put = NULL;
   cache->db = NULL;
 }
 
 static wlm_status try_connect(wlm_kernel_cache *cache) {
   wlm_status status;
   WLM_TRY(wlm_database_open(cache->path, 1, &wlm_schema_kernels, &cache->db));
-  WLM_TRY(wlm_sqlite_prepare(cache->db, get_sql, &cache->get));
-  WLM_TRY(wlm_sqlite_prepare(cache->db, put_sql, &cache->put));
+  for (int i = 0; i < STATEMENT_COUNT; i++) WLM_TRY(wlm_sqlite_prepare(cache->db, sql[i], &cache->statements[i]));
 done:
   if (status != WLM_OK) disconnect(cache);
   return status;
@@ -52,6 +66,7 @@ wlm_status wlm_kernel_cache_open(const char *path, wlm_kernel_cache **out) {
   *out = NULL;
   if (!cache) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a kernel cache");
   pthread_mutex_init(&cache->lock, NULL);
+  cache->limit = WLM_KERNEL_CACHE_BYTES;
   cache->path = wlm_strdup(path ? path : "");
   if (!cache->path) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a kernel cache"));
   status = try_connect(cache);
@@ -87,24 +102,64 @@ static wlm_status copy_blob(sqlite3_stmt *row, const char *key, void **blob, siz
   return WLM_OK;
 }
 
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_REALTIME, &time);
+  return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
+}
+
+/* A cache that can't note the use of a kernel still gives it. */
+static void touch(wlm_kernel_cache *cache, const char *key) {
+  sqlite3_stmt *statement = cache->statements[TOUCH];
+  wlm_sqlite_bind_text(statement, 1, key);
+  sqlite3_bind_int64(statement, 2, now());
+  if (wlm_sqlite_execute(statement) != WLM_OK) wlm_log(WLM_LOG_DEBUG, "kernel cache: %s", wlm_error_detail());
+}
+
 static wlm_status get(wlm_kernel_cache *cache, const char *key, void **blob, size_t *size) {
-  int row;
-  wlm_sqlite_bind_text(cache->get, 1, key);
-  wlm_status status = wlm_sqlite_step(cache->get, &row);
+  sqlite3_stmt *statement = cache->statements[GET];
+  int row, is_old = 0;
+  wlm_sqlite_bind_text(statement, 1, key);
+  wlm_status status = wlm_sqlite_step(statement, &row);
   if (status == WLM_OK)
-    status = row ? copy_blob(cache->get, key, blob, size) : wlm_fail(WLM_ERR_NOT_FOUND, "kernel %s is not cached", key);
-  sqlite3_reset(cache->get);
-  sqlite3_clear_bindings(cache->get);
+    status = row ? copy_blob(statement, key, blob, size) : wlm_fail(WLM_ERR_NOT_FOUND, "kernel %s is not cached", key);
+  if (status == WLM_OK) is_old = sqlite3_column_int64(statement, 2) < now() - touch_after;
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+  if (is_old) touch(cache, key);
   return status;
 }
 
+/* What can't be evicted now is evicted by a later put. */
+static void evict(wlm_kernel_cache *cache) {
+  int row;
+  int64_t bytes = 0;
+  sqlite3_stmt *used = cache->statements[USED_BYTES], *statement = cache->statements[EVICT];
+  wlm_status status = wlm_sqlite_step(used, &row);
+  if (status == WLM_OK && row) bytes = sqlite3_column_int64(used, 0);
+  sqlite3_reset(used);
+  if (bytes <= cache->limit) return;
+  sqlite3_bind_int64(statement, 1, cache->limit / 4 * 3);
+  if (wlm_sqlite_execute(statement) != WLM_OK) wlm_log(WLM_LOG_DEBUG, "kernel cache: %s", wlm_error_detail());
+}
+
 static wlm_status put(wlm_kernel_cache *cache, const char *key, const void *blob, size_t size) {
+  sqlite3_stmt *statement = cache->statements[PUT];
   char hash[WLM_HASH_HEX];
   wlm_hash_to_hex(wlm_hash_bytes(blob, size), hash);
-  wlm_sqlite_bind_text(cache->put, 1, key);
-  wlm_sqlite_bind_text(cache->put, 2, hash);
-  sqlite3_bind_blob64(cache->put, 3, size ? blob : "", size, SQLITE_STATIC);
-  return wlm_sqlite_execute(cache->put);
+  wlm_sqlite_bind_text(statement, 1, key);
+  wlm_sqlite_bind_text(statement, 2, hash);
+  sqlite3_bind_blob64(statement, 3, size ? blob : "", size, SQLITE_STATIC);
+  sqlite3_bind_int64(statement, 4, now());
+  wlm_status status = wlm_sqlite_execute(statement);
+  if (status == WLM_OK) evict(cache);
+  return status;
+}
+
+void wlm_kernel_cache_limit(wlm_kernel_cache *cache, int64_t bytes) {
+  pthread_mutex_lock(&cache->lock);
+  cache->limit = bytes;
+  pthread_mutex_unlock(&cache->lock);
 }
 
 wlm_status wlm_kernel_cache_get(wlm_kernel_cache *cache, const char *key_hex, void **blob, size_t *size) {

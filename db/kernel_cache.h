@@ -1,9 +1,14 @@
 /* Compiled kernels by key, in a SQLite file that may be deleted at any time. Every blob carries its hash: a
- * damaged one is as good as absent. Thread-safe; several processes may use one file. */
+ * damaged one is as good as absent. Thread-safe; several processes may use one file.
+ *
+ * The file grows to WLM_KERNEL_CACHE_BYTES at most (and a kernel): a put past that takes out what was used longest ago,
+ * until a quarter is free. Use is noted by the hour, so that a get seldom writes. */
 #ifndef WLM_DB_KERNEL_CACHE_H
 #define WLM_DB_KERNEL_CACHE_H
 
 #include "db/path.h"
+
+enum { WLM_KERNEL_CACHE_BYTES = 256 << 20 };
 
 typedef struct wlm_kernel_cache wlm_kernel_cache;
 
@@ -17,5 +22,7 @@ void wlm_kernel_cache_close(wlm_kernel_cache *cache); /* NULL is allowed */
 wlm_status wlm_kernel_cache_get(wlm_kernel_cache *cache, const char *key_hex, void **blob, size_t *size);
 /* Replaces what the key had. */
 wlm_status wlm_kernel_cache_put(wlm_kernel_cache *cache, const char *key_hex, const void *blob, size_t size);
+/* Another limit than WLM_KERNEL_CACHE_BYTES, for the puts of this handle from now on. */
+void wlm_kernel_cache_limit(wlm_kernel_cache *cache, int64_t bytes);
 
 #endif

@@ -97,8 +97,13 @@ static const char kernels_1[] =
     "PRAGMA application_id = 0x574c4d6b;" /* WLMk */
     "PRAGMA user_version = 1;";
 
+/* Microseconds since 1970; what was put before anyone noted it goes first. */
+static const char kernels_2[] =
+    "ALTER TABLE kernel ADD COLUMN used_at INTEGER NOT NULL DEFAULT 0;"
+    "PRAGMA user_version = 2;";
+
 static const char *const tuned_steps[] = {tuned_1, tuned_2};
-static const char *const kernels_steps[] = {kernels_1};
+static const char *const kernels_steps[] = {kernels_1, kernels_2};
 
 #define STEP_COUNT(steps) (int)(sizeof(steps) / sizeof *(steps))
 const wlm_schema wlm_schema_tuned = {

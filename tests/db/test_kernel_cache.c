@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 /**/
@@ -185,6 +186,63 @@ static void deletion_under_an_open_cache_is_survived(void **state) {
   wlm_kernel_cache_close(cache);
 }
 
+static void run_sql(const char *statement) {
+  sqlite3 *db;
+  assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &db));
+  if (sqlite3_exec(db, statement, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s", sqlite3_errmsg(db));
+  sqlite3_close(db);
+}
+
+static int64_t count_rows(void) {
+  sqlite3 *db;
+  sqlite3_stmt *row;
+  assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &db));
+  assert_int_equal(SQLITE_OK, sqlite3_prepare_v2(db, "SELECT count(*) FROM kernel", -1, &row, NULL));
+  assert_int_equal(SQLITE_ROW, sqlite3_step(row));
+  int64_t count = sqlite3_column_int64(row, 0);
+  sqlite3_finalize(row);
+  sqlite3_close(db);
+  return count;
+}
+
+/* All are an old day's; some are used today, and then the cache is full. */
+static void what_was_used_longest_ago_goes_first(void **state) {
+  (void)state;
+  enum { LIMIT = 250000, ROUNDS = 400, USED = 7 };
+  struct stat info;
+  wlm_kernel_cache *cache = filled_cache();
+  run_sql("UPDATE kernel SET used_at = used_at - 86400000000");
+  for (int i = 0; i < USED; i++) assert_int_equal(1, get_kernel(cache, i));
+  wlm_kernel_cache_limit(cache, LIMIT);
+  int last = KERNELS;
+  for (int64_t before = 0; count_rows() > before; last++) { /* until something goes */
+    before = count_rows();
+    assert_status(WLM_OK, put_kernel(cache, last));
+    assert_in_range(last, KERNELS, KERNELS + 100);
+  }
+  int gone = 0;
+  for (int i = 0; i < USED; i++) assert_int_equal(1, get_kernel(cache, i));
+  for (int i = USED; i < KERNELS; i++) gone += !get_kernel(cache, i);
+  for (int i = KERNELS; i < last; i++) assert_int_equal(1, get_kernel(cache, i));
+  assert_true(gone > 5 && gone < KERNELS - USED);
+  for (int i = 0; i < ROUNDS; i++) {
+    assert_status(WLM_OK, put_kernel(cache, 1000 + i));
+    assert_int_equal(1, get_kernel(cache, 1000 + i));
+    assert_int_equal(0, stat(folder.file, &info));
+    assert_true(info.st_size <= LIMIT + 4 * MOST_BYTES);
+  }
+  wlm_kernel_cache_close(cache);
+}
+
+static void a_cache_of_version_1_is_brought_up_to_date(void **state) {
+  (void)state;
+  wlm_kernel_cache_close(filled_cache());
+  run_sql("ALTER TABLE kernel DROP COLUMN used_at; PRAGMA user_version = 1");
+  wlm_kernel_cache *cache = open_cache();
+  for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
+  wlm_kernel_cache_close(cache);
+}
+
 static void *use_from_thread(void *argument) {
   wlm_kernel_cache *cache = argument;
   for (int round = 0; round < 3; round++)
@@ -228,6 +286,8 @@ int main(void) {
       TEST(files_of_others_are_left_alone),
       TEST(a_newer_version_is_left_alone),
       TEST(deletion_under_an_open_cache_is_survived),
+      TEST(what_was_used_longest_ago_goes_first),
+      TEST(a_cache_of_version_1_is_brought_up_to_date),
       TEST(threads_and_processes_share_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
