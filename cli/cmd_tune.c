@@ -110,15 +110,16 @@ static wlm_status tell_choice(wlm_report *report, wlm_session *session, outcomes
 }
 
 /* One matrix and width. Cancelled is told after the table of what was measured. */
-static wlm_status tune_width(wlm_report *report, wlm_session *session, const char *label, uint64_t seed,
-                             double budget) {
+static wlm_status tune_width(wlm_report *report, wlm_session *session, const char *label,
+                             const wlm_cli_options *options, double budget) {
   char title[64];
   wlm_progress progress;
   outcomes o = {.progress = &progress};
   wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;
   tune.matrix_name = label;
   tune.budget_seconds = budget;
-  tune.seed = seed;
+  tune.seed = options->seed;
+  tune.again = options->again;
   tune.progress = on_progress;
   tune.user = &o;
   snprintf(title, sizeof title, "tune %.32s n=%lld", label, (long long)session->problem.n);
@@ -153,7 +154,7 @@ static wlm_status tune_input(wlm_report *report, wlm_session *session, const cha
   for (int i = 0; i < options->n_count && status == WLM_OK; i++, widths_left--) {
     double budget = options->budget_seconds > 0 ? (deadline - wlm_seconds()) / widths_left : 0;
     session->problem.n = options->n[i];
-    status = tune_width(report, session, label, options->seed,
+    status = tune_width(report, session, label, options,
                         options->budget_seconds > 0 ? fmax(budget, 1e-3) : 0); /* each width gets a candidate */
     if (!wlm_report_flush(report) && status == WLM_OK) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
   }

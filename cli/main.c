@@ -22,7 +22,7 @@ static const command commands[] = {
     {"stats", "INPUT", wlm_cmd_stats, 0, 1, 1, input_needed, "what is known of a matrix"},
     {"show", "VARIANT | --list", wlm_cmd_show, WLM_OPTION_LIST | WLM_OPTION_TARGET, 0, 1, "",
      "the source that would be compiled, or all families"},
-    {"tune", "INPUT...", wlm_cmd_tune, 0, 1, 1 << 20, input_needed,
+    {"tune", "INPUT...", wlm_cmd_tune, WLM_OPTION_AGAIN, 1, 1 << 20, input_needed,
      "measure every candidate and keep the measurements"},
     {"train", "", wlm_cmd_train, 0, 0, 0, "", "learn from all measurements what to choose for matrices not tuned"},
     {"run", "INPUT", wlm_cmd_run, WLM_OPTION_CHECK | WLM_OPTION_VARIANT, 1, 1, input_needed,

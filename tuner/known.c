@@ -13,6 +13,7 @@ typedef struct entry {
 } entry;
 
 struct wlm_known {
+  const char *compiler, *driver; /* while loading */
   entry *entries;
   int64_t count, capacity;
 };
@@ -51,10 +52,15 @@ static int compare(const void *left, const void *right) {
   return (a->time.seconds > b->time.seconds) - (a->time.seconds < b->time.seconds);
 }
 
+static int is_stale(const wlm_known *known, const wlm_measurement_record *record) {
+  return strcmp(record->compiler ? record->compiler : "", known->compiler) ||
+         strcmp(record->driver ? record->driver : "", known->driver);
+}
+
 static wlm_status add(void *user, const char *id, const wlm_measurement_record *record) {
   (void)id;
   wlm_known *known = user;
-  if (wlm_measurement_is_cold(record)) return WLM_OK;
+  if (wlm_measurement_is_cold(record) || is_stale(known, record)) return WLM_OK;
   if (known->count + 2 > known->capacity) {
     const int64_t capacity = known->capacity ? 2 * known->capacity : 1024;
     entry *entries = wlm_realloc(known->entries, (size_t)capacity * sizeof *entries);
@@ -71,11 +77,15 @@ static wlm_status add(void *user, const char *id, const wlm_measurement_record *
   return WLM_OK;
 }
 
-wlm_status wlm_known_load(wlm_store *store, const char *device_class, wlm_known **out) {
+wlm_status wlm_known_load(wlm_store *store, const char *device_class, const char *compiler, const char *driver,
+                          wlm_known **out) {
   wlm_known *known = wlm_alloc_zero(1, sizeof *known);
   *out = NULL;
   if (!known) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "what was measured before");
+  known->compiler = compiler;
+  known->driver = driver;
   wlm_status status = wlm_store_each(store, device_class, add, known);
+  known->compiler = known->driver = NULL;
   if (status != WLM_OK) {
     wlm_known_destroy(known);
     return status;

@@ -6,8 +6,10 @@
 
 typedef struct wlm_known wlm_known;
 
-/* All measurements of a device class at once; what is stored later is not in it. */
-wlm_status wlm_known_load(wlm_store *store, const char *device_class, wlm_known **known);
+/* All measurements of a device class at once, except the stale ones, which another compiler or driver was there for;
+ * what is stored later is not in it. */
+wlm_status wlm_known_load(wlm_store *store, const char *device_class, const char *compiler, const char *driver,
+                          wlm_known **known);
 void wlm_known_destroy(wlm_known *known); /* NULL is fine */
 
 /* One matrix, problem and width: the matrix by its fingerprint, or by its name where it has not been made. */

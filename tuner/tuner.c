@@ -27,12 +27,14 @@ struct wlm_tuner {
 };
 
 static wlm_status load_known(wlm_tuner *tuner) {
+  const wlm_device_info *info = &wlm_context_device(tuner->context)->info;
   wlm_device_record device;
   wlm_text class = {0};
   wlm_context_device_record(tuner->context, &device);
   wlm_device_class(&device, &class);
-  wlm_status status = class.failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the device's class")
-                                   : wlm_known_load(tuner->store, class.data, &tuner->known);
+  wlm_status status = class.failed
+                          ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the device's class")
+                          : wlm_known_load(tuner->store, class.data, info->compiler, info->driver, &tuner->known);
   wlm_text_release(&class);
   return status;
 }
