@@ -10,10 +10,8 @@ static const struct {
   const char *prefix, *suffix;
   wlm_status (*read)(const char *input, wlm_csr_host *out);
 } kinds[] = {
-    {"twin:", "", wlm_twin_make},
-    {"uniform:", "", wlm_twin_make},
-    {"", ".mtx", wlm_matrix_market_read},
-    {"", ".mtx.gz", wlm_matrix_market_read},
+    {"twin:", "", wlm_twin_make},         {"uniform:", "", wlm_twin_make},         {"synth:", "", wlm_twin_make},
+    {"", ".mtx", wlm_matrix_market_read}, {"", ".mtx.gz", wlm_matrix_market_read},
 };
 
 static int matches(const char *input, const char *prefix, const char *suffix) {
@@ -25,8 +23,9 @@ wlm_status wlm_input_read(const char *input, wlm_csr_host *out) {
   *out = (wlm_csr_host){0};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (matches(input, kinds[i].prefix, kinds[i].suffix)) return kinds[i].read(input, out);
-  return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
-                  "input '%s' is not understood; give a Matrix Market file (.mtx or .mtx.gz), twin:NAME (reddit, "
-                  "proteins, products, arxiv, youtube, roadnet-ca, web-google) or uniform:rows=R,d=D",
-                  input);
+  return wlm_fail(
+      WLM_ERR_INVALID_ARGUMENT,
+      "input '%s' is not understood; give a Matrix Market file (.mtx or .mtx.gz), twin:NAME (reddit, "
+      "proteins, products, arxiv, youtube, roadnet-ca, web-google), uniform:rows=R,d=D or synth:rows=R,d=D,cv=X",
+      input);
 }

@@ -30,10 +30,13 @@ static const struct graph {
 
 /* ---- the name ---- */
 
+enum { TWIN = 1, UNIFORM = 2, SYNTH = 4 }; /* kinds, also as a set */
+
 typedef struct request {
-  int uniform;
-  int64_t scale, local; /* in billionths */
+  int kind;
+  int64_t scale, local, density, cv; /* in billionths */
   int64_t seed, communities, scattered, rows, cols, d;
+  const struct graph *graph; /* of a twin */
 } request;
 
 static const char *const numberings[] = {"contiguous", "scattered"};
@@ -41,19 +44,21 @@ static const char *const numberings[] = {"contiguous", "scattered"};
 typedef enum option_kind { OPTION_INTEGER, OPTION_FRACTION, OPTION_NUMBERING } option_kind;
 static const struct option {
   const char *name;
-  int uniform; /* which of the two it belongs to; 2 = both */
+  int kinds; /* that have it */
   option_kind kind;
   size_t offset;
   int64_t low, high;
 } options[] = {
-    {"scale", 0, OPTION_FRACTION, offsetof(request, scale), 1, BILLION},
-    {"communities", 0, OPTION_INTEGER, offsetof(request, communities), 1, INT32_MAX},
-    {"local", 0, OPTION_FRACTION, offsetof(request, local), 0, BILLION},
-    {"numbering", 0, OPTION_NUMBERING, offsetof(request, scattered), 0, 1},
-    {"rows", 1, OPTION_INTEGER, offsetof(request, rows), 0, INT32_MAX},
-    {"cols", 1, OPTION_INTEGER, offsetof(request, cols), 0, INT32_MAX},
-    {"d", 1, OPTION_INTEGER, offsetof(request, d), 0, INT32_MAX},
-    {"seed", 2, OPTION_INTEGER, offsetof(request, seed), 0, INT64_MAX},
+    {"scale", TWIN, OPTION_FRACTION, offsetof(request, scale), 1, BILLION},
+    {"communities", TWIN | SYNTH, OPTION_INTEGER, offsetof(request, communities), 1, INT32_MAX},
+    {"local", TWIN | SYNTH, OPTION_FRACTION, offsetof(request, local), 0, BILLION},
+    {"numbering", TWIN | SYNTH, OPTION_NUMBERING, offsetof(request, scattered), 0, 1},
+    {"rows", UNIFORM | SYNTH, OPTION_INTEGER, offsetof(request, rows), 0, INT32_MAX},
+    {"cols", UNIFORM | SYNTH, OPTION_INTEGER, offsetof(request, cols), 0, INT32_MAX},
+    {"d", UNIFORM, OPTION_INTEGER, offsetof(request, d), 0, INT32_MAX},
+    {"d", SYNTH, OPTION_FRACTION, offsetof(request, density), 0, INT64_MAX},
+    {"cv", SYNTH, OPTION_FRACTION, offsetof(request, cv), 0, INT64_C(1000) * BILLION},
+    {"seed", TWIN | UNIFORM | SYNTH, OPTION_INTEGER, offsetof(request, seed), 0, INT64_MAX},
 };
 
 /* digits[.digits] in billionths; what has more digits than that is not accepted. */
@@ -83,20 +88,24 @@ static int parse_option(option_kind kind, const char *text, int64_t *value) {
   return 0;
 }
 
+static const char *options_of(int kind) {
+  if (kind == UNIFORM) return "rows=R,d=D,cols=C,seed=N (whole numbers)";
+  if (kind == TWIN)
+    return "scale=X (above 0, up to 1), seed=N, communities=N, local=X (0 to 1), numbering=scattered or contiguous";
+  return "rows=R,d=D,cv=X (up to 1000),cols=C,seed=N,communities=N,local=X (0 to 1),numbering=scattered or contiguous";
+}
+
 static wlm_status set_option(request *r, const char *whole, const char *name, const char *text) {
   for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
     const struct option *o = &options[i];
     int64_t value;
-    if (strcmp(name, o->name) || (o->uniform != 2 && o->uniform != r->uniform)) continue;
+    if (strcmp(name, o->name) || !(o->kinds & r->kind)) continue;
     if (!text || !parse_option(o->kind, text, &value) || value < o->low || value > o->high) break;
     memcpy((char *)r + o->offset, &value, sizeof value);
     return WLM_OK;
   }
   return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s: '%s%s%s' is not understood; options are %s", whole, name,
-                  text ? "=" : "", text ? text : "",
-                  r->uniform ? "rows=R,d=D,cols=C,seed=N (whole numbers)"
-                             : "scale=X (above 0, up to 1), seed=N, communities=N, local=X (0 to 1), "
-                               "numbering=scattered or contiguous");
+                  text ? "=" : "", text ? text : "", options_of(r->kind));
 }
 
 /* Cuts `text` at its next comma; returns the piece and moves *text behind it, to NULL after the last. */
@@ -151,20 +160,17 @@ static wlm_degrees_wanted wanted_for(const struct graph *g, int64_t scale) {
   return w;
 }
 
-static wlm_status make_graph(const struct graph *g, const request *r, wlm_csr_host *out) {
-  wlm_degrees_wanted wanted = wanted_for(g, r->scale);
-  int64_t rows = wanted.rows, *weights = NULL;
+/* Rows of these lengths in seeded order; square ones have columns as popular as the rows of their number are long. */
+static wlm_status weave(const wlm_degrees_wanted *wanted, int64_t cols, const request *r, wlm_csr_host *out) {
+  int64_t rows = wanted->rows, *weights = NULL;
   int32_t *degrees = NULL, *names = NULL;
   wlm_status status;
-  if (rows < 1 || wanted.nnz / rows > rows / 2)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "this scale leaves %lld rows for %lld entries; use a larger one",
-                    (long long)rows, (long long)wanted.nnz);
   WLM_TRY(wlm_alloc_array(rows, sizeof *degrees, "row lengths", (void **)&degrees));
-  WLM_TRY(wlm_alloc_array(rows + 1, sizeof *weights, "column weights", (void **)&weights));
-  WLM_TRY(wlm_degrees_make(&wanted, degrees));
+  WLM_TRY(wlm_alloc_array(cols + 1, sizeof *weights, "column weights", (void **)&weights));
+  WLM_TRY(wlm_degrees_make(wanted, degrees));
   shuffle(degrees, rows, (uint64_t)r->seed, STREAM_LENGTHS);
   weights[0] = 0;
-  for (int64_t i = 0; i < rows; i++) weights[i + 1] = weights[i] + degrees[i];
+  for (int64_t i = 0; i < cols; i++) weights[i + 1] = weights[i] + (rows == cols ? degrees[i] : 1);
   if (r->scattered) {
     WLM_TRY(wlm_alloc_array(rows, sizeof *names, "row numbers", (void **)&names));
     for (int64_t i = 0; i < rows; i++) names[i] = (int32_t)i;
@@ -172,12 +178,42 @@ static wlm_status make_graph(const struct graph *g, const request *r, wlm_csr_ho
   }
   int64_t communities = r->communities < rows ? r->communities : rows;
   WLM_TRY(
-      wlm_weave_make(&(wlm_weave){rows, rows, degrees, weights, names, communities, r->local, (uint64_t)r->seed}, out));
+      wlm_weave_make(&(wlm_weave){rows, cols, degrees, weights, names, communities, r->local, (uint64_t)r->seed}, out));
 done:
   wlm_free(degrees);
   wlm_free(weights);
   wlm_free(names);
   return status;
+}
+
+static wlm_status make_graph(const request *r, wlm_csr_host *out) {
+  const wlm_degrees_wanted wanted = wanted_for(r->graph, r->scale);
+  if (wanted.rows < 1 || wanted.nnz / wanted.rows > wanted.rows / 2)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "this scale leaves %lld rows for %lld entries; use a larger one",
+                    (long long)wanted.rows, (long long)wanted.nnz);
+  return weave(&wanted, wanted.rows, r, out);
+}
+
+/* A CV of c is within reach where the longest row is above mean (1 + c^2), and four times that leaves room for a body;
+ * yet that one row must not be more than half of the sum of squares, which is mean^2 rows c^2. */
+static wlm_status make_synth(const request *r, wlm_csr_host *out) {
+  const int64_t cols = r->cols < 0 ? r->rows : r->cols, cv = r->cv / (BILLION / MILLION);
+  if (r->rows < 1 || r->density < 0 || r->cv < 0)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "rows=R (at least 1), d=D and cv=X must be given");
+  if (r->cols >= 0 && r->cols != r->rows && (r->communities > 1 || r->scattered))
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "communities and numbering are for square matrices");
+  const __int128 nnz = (__int128)r->rows * r->density / BILLION, mean = (nnz + r->rows - 1) / r->rows;
+  if (nnz > INT32_MAX || 2 * mean > cols)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "d must leave at most %d entries and half of the %lld columns", INT32_MAX,
+                    (long long)cols);
+  const __int128 one = (__int128)MILLION * MILLION;
+  const __int128 roomy = 4 * nnz * (one + (__int128)cv * cv) / r->rows / one;
+  const __int128 modest = nnz * cv / MILLION / square_root(2 * r->rows);
+  __int128 longest = roomy < modest ? roomy : modest;
+  if (longest < mean) longest = mean;
+  if (longest > nnz) longest = nnz;
+  if (longest > cols) longest = cols;
+  return weave(&(wlm_degrees_wanted){r->rows, (int64_t)nnz, (int64_t)longest, cv, 0}, cols, r, out);
 }
 
 static wlm_status make_uniform(const request *r, wlm_csr_host *out) {
@@ -205,25 +241,34 @@ static const struct graph *find_graph(const char *name) {
   return NULL;
 }
 
+static const struct {
+  const char *prefix;
+  request defaults;
+  wlm_status (*make)(const request *r, wlm_csr_host *out);
+} kinds[] = {
+    {"twin:", {TWIN, BILLION, BILLION / 10 * 7, -1, -1, 1, 50, 1, -1, -1, -1, NULL}, make_graph},
+    {"uniform:", {UNIFORM, BILLION, 0, -1, -1, 1, 1, 0, -1, -1, -1, NULL}, make_uniform},
+    {"synth:", {SYNTH, BILLION, 0, -1, -1, 1, 1, 0, -1, -1, -1, NULL}, make_synth},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
 wlm_status wlm_twin_make(const char *name, wlm_csr_host *out) {
-  request r = {0, BILLION, BILLION / 10 * 7, 1, 50, 1, -1, -1, -1};
   char *copy = wlm_strdup(name), *text = copy;
-  const struct graph *graph = NULL;
+  int kind = 0;
   wlm_status status;
   *out = (wlm_csr_host){0};
   if (!copy) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%s", name);
-  r.uniform = !strncmp(text, "uniform:", 8);
-  text = strchr(text, ':') ? strchr(text, ':') + 1 : text;
-  if (!r.uniform) {
-    graph = find_graph(next_piece(&text));
-    if (strncmp(name, "twin:", 5) || !graph)
-      WLM_TRY(wlm_fail(WLM_ERR_INVALID_ARGUMENT,
-                       "%s: no such twin; there are twin:reddit, proteins, products, arxiv, youtube, roadnet-ca, "
-                       "web-google and uniform:rows=R,d=D",
-                       name));
-  }
+  while (kind < KINDS && strncmp(text, kinds[kind].prefix, strlen(kinds[kind].prefix))) kind++;
+  request r = kinds[kind < KINDS ? kind : 0].defaults;
+  if (kind < KINDS) text += strlen(kinds[kind].prefix);
+  if (r.kind == TWIN) r.graph = find_graph(next_piece(&text));
+  if (kind == KINDS || (r.kind == TWIN && !r.graph))
+    WLM_TRY(wlm_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "%s: no such twin; there are twin:reddit, proteins, products, arxiv, youtube, roadnet-ca, "
+                     "web-google, uniform:rows=R,d=D and synth:rows=R,d=D,cv=X",
+                     name));
   WLM_TRY(parse_options(name, text, &r));
-  status = graph ? make_graph(graph, &r, out) : make_uniform(&r, out);
+  status = kinds[kind].make(&r, out);
   if (status != WLM_OK) wlm_fail_in(status, "%s", name);
 done:
   wlm_free(copy);

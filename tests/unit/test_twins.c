@@ -221,6 +221,39 @@ static void lengths_meet_their_moments(void **state) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_degrees_make(&(wlm_degrees_wanted){2, 5, 5, 0, 1}, two));
 }
 
+/* Mean and CV as asked for, over the space of statistics that tuning covers; columns distinct and in range. */
+static void synths_have_the_asked_moments(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    double mean, cv;
+  } cases[] = {
+      {"synth:rows=100,d=3,cv=2.5", 3, 2.5},
+      {"synth:rows=1000,d=10,cv=0", 10, 0},
+      {"synth:rows=1000,d=100,cv=0.6", 100, 0.6},
+      {"synth:rows=50000,d=1.5,cv=30", 1.5, 30},
+      {"synth:rows=10000,d=2.5,cv=8,cols=80000", 2.5, 8},
+      {"synth:rows=20000,d=30,cv=4,cols=2500", 30, 4},
+      {"synth:rows=20000,d=20,cv=2,communities=40,local=0.9", 20, 2},
+      {"synth:rows=20000,d=20,cv=2,communities=40,local=0.9,numbering=scattered,seed=5", 20, 2},
+      {"synth:rows=1000,d=0,cv=0", 0, 0},
+      {"synth:rows=300,d=2,cv=1000", 2, -1}, /* as far as it goes */
+      {"synth:rows=1,d=5,cv=3,cols=10", 5, 0},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_csr_host csr, same;
+    wlm_stats s, t;
+    make(cases[i].name, &csr, &s);
+    check_rows(&csr);
+    assert_true(fabs(s.mean - cases[i].mean) <= 0.01 * cases[i].mean);
+    if (cases[i].cv >= 0) near(cases[i].name, "cv", s.cv + 1, cases[i].cv + 1, 0.03);
+    make(cases[i].name, &same, &t);
+    assert_memory_equal(s.fingerprint, t.fingerprint, sizeof s.fingerprint);
+    wlm_csr_host_release(&csr);
+    wlm_csr_host_release(&same);
+  }
+}
+
 static void names_that_mean_nothing(void **state) {
   (void)state;
   static const char *const cases[][2] = {
@@ -244,6 +277,13 @@ static void names_that_mean_nothing(void **state) {
       {"uniform:rows=-5,d=2", "'rows=-5'"},
       {"uniform:rows=5,d=6", "d=6 distinct columns of 5"},
       {"uniform:rows=5,d=2.5", "'d=2.5'"},
+      {"synth:rows=5,d=2", "must be given"},
+      {"synth:rows=0,d=2,cv=1", "must be given"},
+      {"synth:rows=50,d=26,cv=1", "half of the 50 columns"},
+      {"synth:rows=1000000,d=3000,cv=1", "at most"},
+      {"synth:rows=50,d=2,cv=1,scale=1", "'scale=1'"},
+      {"synth:rows=50,d=2,cv=1,cols=60,communities=3", "square"},
+      {"synth:rows=50,d=2,cv=-1", "'cv=-1'"},
       {"matrix.csv", "not understood"},
       {"", "not understood"},
   };
@@ -257,10 +297,15 @@ static void names_that_mean_nothing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(small_twins_are_pinned),         cmocka_unit_test(large_twins_are_pinned),
-      cmocka_unit_test(targets_are_the_published_ones), cmocka_unit_test(any_number_of_threads_makes_the_same),
-      cmocka_unit_test(edges_stay_in_communities),      cmocka_unit_test(popular_columns_are_long_rows),
-      cmocka_unit_test(dense_rows_get_their_length),    cmocka_unit_test(lengths_meet_their_moments),
+      cmocka_unit_test(synths_have_the_asked_moments),
+      cmocka_unit_test(small_twins_are_pinned),
+      cmocka_unit_test(large_twins_are_pinned),
+      cmocka_unit_test(targets_are_the_published_ones),
+      cmocka_unit_test(any_number_of_threads_makes_the_same),
+      cmocka_unit_test(edges_stay_in_communities),
+      cmocka_unit_test(popular_columns_are_long_rows),
+      cmocka_unit_test(dense_rows_get_their_length),
+      cmocka_unit_test(lengths_meet_their_moments),
       cmocka_unit_test(names_that_mean_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
