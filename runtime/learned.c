@@ -122,7 +122,7 @@ static wlm_status add_models(const learning *l, wlm_store *store) {
       status = WLM_OK;
       continue;
     }
-    if (status == WLM_OK) status = wlm_snapshot_add_model(l->snapshot, &model);
+    if (status == WLM_OK) status = wlm_snapshot_add_model(l->snapshot, &model, l->borrowed ? l->device_class : NULL);
     wlm_model_release(&model);
   }
   wlm_model_records_free(records, count);

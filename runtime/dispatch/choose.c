@@ -268,6 +268,7 @@ static int by_model(question *q, wlm_decision *choice) {
   choice->step = WLM_STEP_MODEL;
   choice->distance = q->asked.distance;
   choice->matrices = q->model->place_count;
+  copy_name(choice->borrowed, sizeof choice->borrowed, q->model->borrowed ? q->model->borrowed : "");
   copy_name(choice->variant, sizeof choice->variant, best[0].candidate->variant);
   for (int i = 0; i < count; i++) {
     wlm_runner_up *runner = &choice->runners[choice->runner_count++];

@@ -61,8 +61,9 @@ done:
   return status;
 }
 
-wlm_status wlm_snapshot_add_model(wlm_snapshot *s, wlm_model *model) {
+wlm_status wlm_snapshot_add_model(wlm_snapshot *s, wlm_model *model, const char *borrowed) {
   wlm_status status;
+  if (borrowed) WLM_TRY(keep(s, borrowed, &model->borrowed));
   WLM_TRY(wlm_grow((void **)&s->models, s->model_count, &s->model_capacity, sizeof *s->models, "snapshot"));
   s->models[s->model_count++] = *model;
   *model = (wlm_model){0};

@@ -60,7 +60,7 @@ wlm_status wlm_snapshot_add_ranked(wlm_snapshot *snapshot, const char *variant, 
 wlm_status wlm_snapshot_mark_stale(wlm_snapshot *snapshot, const char *stale);
 wlm_status wlm_snapshot_add_pin(wlm_snapshot *snapshot, const wlm_pin *new_pin); /* its strings are copied */
 /* Takes the model over, and empties it. */
-wlm_status wlm_snapshot_add_model(wlm_snapshot *snapshot, wlm_model *model);
+wlm_status wlm_snapshot_add_model(wlm_snapshot *snapshot, wlm_model *model, const char *borrowed);
 void wlm_snapshot_release(wlm_snapshot *snapshot);
 
 #endif

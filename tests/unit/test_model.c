@@ -245,7 +245,7 @@ static wlm_decision choose(wlm_model *model, const wlm_stats *stats, int64_t cal
   for (int64_t i = 0; i < o.count; i++)
     if (!only || !strncmp(o.candidates[i].variant, only, strlen(only))) o.candidates[kept++] = o.candidates[i];
   o.count = kept;
-  assert_int_equal(wlm_snapshot_add_model(&snapshot, model), WLM_OK);
+  assert_int_equal(wlm_snapshot_add_model(&snapshot, model, NULL), WLM_OK);
   const wlm_judge judge = {usable, NULL, describe, &o};
   assert_int_equal(wlm_choose(&snapshot, stats, key, &spec, &emit_cuda, &judge, &decision), WLM_OK);
   *model = snapshot.models[0]; /* back to the caller */

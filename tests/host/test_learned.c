@@ -1,0 +1,185 @@
+/* From databases to a choice: pins, what other devices of the class measured, what is stale, and that a refresh sees
+ * what others wrote. Nothing is timed: the measurements are made up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "db/pin.h"
+#include "matrix/input.h"
+#include "runtime/context.h"
+#include "support/command.h"
+#include "tuner/upload.h"
+
+#define FIRST  "host_row/rows=16,tile=16"
+#define SECOND "host_nnz/nonzeros=8192,tile=16"
+
+static char user[320], system_path[320];
+static wlm_context *context;
+static wlm_csr_host csr;
+static wlm_upload upload;
+
+static void open_context(void) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  options.device = "host";
+  options.database = user;
+  options.system_database = system_path;
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  assert_status(WLM_OK, wlm_upload_create(context, &csr, WLM_I32, &upload));
+}
+
+static int setup(void **state) {
+  if (home_begin(state)) return -1;
+  snprintf(user, sizeof user, "%s/user.db", folder.path);
+  snprintf(system_path, sizeof system_path, "%s/system.db", folder.path);
+  if (wlm_input_read("uniform:rows=300,d=4", &csr) != WLM_OK) return -1;
+  open_context();
+  return 0;
+}
+
+static int teardown(void **state) {
+  wlm_upload_release(&upload);
+  wlm_csr_host_release(&csr);
+  wlm_context_destroy(context);
+  return folder_end(state);
+}
+
+static wlm_problem problem_of(void) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = 8;
+  return problem;
+}
+
+/* What explain says after a refresh. */
+static char *why(void) {
+  const wlm_problem problem = problem_of();
+  wlm_plan *plan;
+  char *text;
+  assert_status(WLM_OK, wlm_context_refresh(context));
+  assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+  wlm_plan_destroy(plan);
+  assert_true(json_is_valid(text));
+  return text;
+}
+
+/* NULL expects null. */
+static void assert_why(const char *path, const char *expected) {
+  char *text = why(), *value = json_at(text, path);
+  if (expected ? !value || strcmp(value, expected) : value != NULL)
+    fail_msg("%s is %s, expected %s in %s", path, value ? value : "null", expected ? expected : "null", text);
+  free(value);
+  wlm_string_free(text);
+}
+
+static char key[WLM_SPEC_KEY];
+
+/* A measurement of the matrix, as this device would have made it today. */
+static wlm_measurement_record measured(const char *variant, int64_t time_ps) {
+  const wlm_device_info *info = &wlm_context_device(context)->info;
+  const wlm_problem problem = problem_of();
+  wlm_spec spec;
+  assert_status(WLM_OK, wlm_context_spec(context, upload.matrix, &problem, &spec));
+  wlm_spec_key(&spec, key);
+  wlm_measurement_record record = {.stats = *wlm_matrix_stats(upload.matrix),
+                                   .matrix_name = "made up",
+                                   .variant = (char *)variant,
+                                   .source_hash = "00000000000000000000000000000001",
+                                   .problem = key,
+                                   .n = 8,
+                                   .compiler = (char *)info->compiler,
+                                   .driver = (char *)info->driver,
+                                   .clock = "hot",
+                                   .time_ps = time_ps,
+                                   .samples = 9,
+                                   .calls_per_sample = 1,
+                                   .made_at = 1700000000};
+  wlm_context_device_record(context, &record.device);
+  return record;
+}
+
+static void put(const char *path, wlm_measurement_record record) {
+  wlm_store *store;
+  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+  wlm_store_close(store);
+}
+
+static void pin(const char *path, const char *variant) {
+  wlm_store *store;
+  wlm_text class = {0};
+  char place[WLM_HASH_HEX];
+  const wlm_measurement_record like = measured(variant, 1);
+  wlm_hash_to_hex((wlm_hash){like.stats.fingerprint[0], like.stats.fingerprint[1]}, place);
+  wlm_device_class(&like.device, &class);
+  const wlm_pin_record record = {class.data, place, key, 8, (char *)variant};
+  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlm_store_pin(store, &record));
+  wlm_store_close(store);
+  wlm_text_release(&class);
+}
+
+static void a_refresh_sees_measurements_and_pins(void **state) {
+  (void)state;
+  assert_why("$.step", "rule");
+  put(user, measured(FIRST, 1000));
+  assert_why("$.step", "fingerprint");
+  assert_why("$.variant", FIRST);
+  pin(user, SECOND);
+  assert_why("$.step", "pin");
+  assert_why("$.variant", SECOND);
+  assert_why("$.pin", SECOND);
+}
+
+static void the_user_goes_before_the_system(void **state) {
+  (void)state;
+  put(system_path, measured(FIRST, 1000));
+  assert_why("$.variant", FIRST);
+  put(user, measured(SECOND, 5000));
+  assert_why("$.variant", SECOND);
+  pin(system_path, FIRST);
+  assert_why("$.variant", FIRST); /* the system's pin goes before the user's measurements */
+  pin(user, SECOND);
+  assert_why("$.variant", SECOND);
+}
+
+static void another_device_of_the_class_lends(void **state) {
+  (void)state;
+  char class[320];
+  wlm_measurement_record record = measured(FIRST, 1000);
+  record.device.name = "another of the kind";
+  put(system_path, record);
+  snprintf(class, sizeof class, "host/%s/another of the kind/%d", record.device.arch, record.device.processors);
+  assert_why("$.step", "fingerprint");
+  assert_why("$.variant", FIRST);
+  assert_why("$.borrowed", class);
+  put(user, measured(SECOND, 5000));
+  assert_why("$.variant", SECOND);
+  assert_why("$.borrowed", NULL);
+}
+
+static void what_is_stale_is_used_and_told(void **state) {
+  (void)state;
+  wlm_measurement_record record = measured(FIRST, 1000);
+  record.compiler = "cc 1.0";
+  record.driver = "7.7";
+  put(user, record);
+  assert_why("$.step", "fingerprint");
+  assert_why("$.stale", "cc 1.0, driver 7.7");
+  put(user, measured(SECOND, 500));
+  assert_why("$.variant", SECOND);
+  assert_why("$.stale", NULL);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+  const struct CMUnitTest tests[] = {
+      TEST(a_refresh_sees_measurements_and_pins),
+      TEST(the_user_goes_before_the_system),
+      TEST(another_device_of_the_class_lends),
+      TEST(what_is_stale_is_used_and_told),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
