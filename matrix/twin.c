@@ -213,7 +213,8 @@ static wlm_status make_synth(const request *r, wlm_csr_host *out) {
   if (longest < mean) longest = mean;
   if (longest > nnz) longest = nnz;
   if (longest > cols) longest = cols;
-  return weave(&(wlm_degrees_wanted){r->rows, (int64_t)nnz, (int64_t)longest, cv, 0}, cols, r, out);
+  return weave(&(wlm_degrees_wanted){r->rows, (int64_t)nnz, (int64_t)longest, cv, cv ? 0 : (int64_t)(nnz / r->rows)},
+               cols, r, out);
 }
 
 static wlm_status make_uniform(const request *r, wlm_csr_host *out) {

@@ -1,0 +1,194 @@
+/* The design that a device is tuned on: what it covers, and that it is what its names say. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/bucket.h"
+#include "common/memory.h"
+#include "matrix/input.h"
+#include "matrix/stats.h"
+#include "support/asserts.h"
+#include "tuner/design.h"
+
+enum { FIRST = 64, WIDTHS = 6 };
+static const int64_t widths[WIDTHS] = {4, 16, 32, 64, 128, 256};
+
+static wlm_design_matrix *make(uint64_t seed, int64_t memory, int64_t count, int64_t *made) {
+  const wlm_design_limits limits = wlm_design_limits_of(memory);
+  wlm_design_matrix *matrices;
+  assert_status(WLM_OK, wlm_design_make(seed, &limits, count, &matrices, made));
+  return matrices;
+}
+
+static const int64_t large = INT64_C(140) << 30, small = INT64_C(1) << 30;
+
+static void same_seed_same_design(void **state) {
+  (void)state;
+  int64_t a_count, b_count, c_count;
+  wlm_design_matrix *a = make(1, large, FIRST, &a_count), *b = make(1, large, 2 * FIRST, &b_count),
+                    *c = make(2, large, FIRST, &c_count);
+  int differ = 0;
+  assert_true(a_count == FIRST && b_count == 2 * FIRST && c_count == FIRST);
+  for (int i = 0; i < FIRST; i++) {
+    assert_string_equal(a[i].name, b[i].name); /* a longer design only goes on */
+    differ += strcmp(a[i].name, c[i].name) != 0;
+    for (int k = 0; k < i; k++) assert_string_not_equal(a[i].name, a[k].name);
+  }
+  assert_int_equal(differ, FIRST);
+  wlm_free(a);
+  wlm_free(b);
+  wlm_free(c);
+}
+
+/* Coordinates of the space, each about one long. */
+static double distance(const wlm_design_matrix *a, const wlm_design_matrix *b) {
+  const double rows = log10((double)a->rows / (double)b->rows) / 5, mean = log10(a->mean / b->mean) / 3;
+  const double cv = (sqrt(a->cv) - sqrt(b->cv)) / sqrt(30);
+  return sqrt(rows * rows + mean * mean + cv * cv);
+}
+
+/* The largest hole: of all that may be measured, what is farthest from everything among the first. */
+static double hole(const wlm_design_matrix *all, int64_t count, const wlm_design_matrix *first, int64_t first_count) {
+  double worst = 0;
+  for (int64_t i = 0; i < count; i++) {
+    double nearest = INFINITY;
+    for (int64_t k = 0; k < first_count; k++) nearest = fmin(nearest, distance(&all[i], &first[k]));
+    worst = fmax(worst, nearest);
+  }
+  return worst;
+}
+
+static void the_space_is_covered(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 5; seed++) {
+    int64_t count;
+    wlm_design_matrix *all = make(seed, large, INT64_MAX, &count);
+    int decades[6] = {0}, means[4] = {0}, classes[5] = {0}, wide = 0, tall = 0, local = 0;
+    int pairs[6][5] = {{0}}, possible[6][5] = {{0}};
+    assert_in_range(count, 300, 1260);
+    for (int64_t i = 0; i < count; i++) {
+      const wlm_design_matrix *m = &all[i];
+      wlm_bucket bucket;
+      const wlm_stats stats = {.rows = m->rows, .nnz = m->rows, .mean = 1, .cv = m->cv};
+      wlm_bucket_of(&stats, &bucket);
+      const int decade = (int)lround(log10((double)m->rows)) - 2, mean = (int)lround(log10(m->mean));
+      assert_in_range(decade, 0, 5);
+      assert_in_range(mean, 0, 3);
+      assert_true(m->rows >= 100 && m->rows <= 10000000 && m->mean >= 1 && m->mean <= 1000 && m->cv <= 50);
+      assert_true((double)m->rows * m->mean <= 2e8);
+      possible[decade][bucket.cv_class]++;
+      if (i >= FIRST) continue;
+      decades[decade]++;
+      means[mean]++;
+      classes[bucket.cv_class]++;
+      pairs[decade][bucket.cv_class]++;
+      wide += m->cols > m->rows;
+      tall += m->cols < m->rows;
+      local += m->local;
+    }
+    for (int k = 0; k < 6; k++) assert_true(decades[k] >= 4);
+    for (int k = 0; k < 4; k++) assert_true(means[k] >= 4);
+    for (int k = 0; k < 5; k++) assert_true(classes[k] >= 6);
+    if (wide < 8 || tall < 8 || local < 8) fail_msg("%d wide, %d tall, %d local", wide, tall, local);
+    for (int d = 0; d < 6; d++)
+      for (int c = 0; c < 5; c++)
+        if (possible[d][c] && !pairs[d][c]) fail_msg("seed %d: decade %d with CV class %d is empty", (int)seed, d, c);
+    assert_true(hole(all, count, all, FIRST) < 0.3);
+    assert_true(hole(all, count, all, FIRST / 2) < 0.5);
+    assert_true(hole(all, count, all + count - FIRST, FIRST) > hole(all, count, all, FIRST)); /* not just any 64 */
+    wlm_free(all);
+  }
+}
+
+static void names_make_what_they_say(void **state) {
+  (void)state;
+  int64_t count;
+  int looked = 0;
+  wlm_design_matrix *matrices = make(3, large, 3 * FIRST, &count);
+  for (int64_t i = 0; i < count; i++) {
+    const wlm_design_matrix *m = &matrices[i];
+    wlm_csr_host csr;
+    wlm_stats stats;
+    if ((double)m->rows * m->mean > 3e5) continue;
+    assert_status(WLM_OK, wlm_input_read(m->name, &csr));
+    assert_status(WLM_OK,
+                  wlm_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &stats));
+    assert_true(csr.rows == m->rows && csr.cols == m->cols);
+    if (fabs(stats.mean - m->mean) > 0.02 * m->mean) fail_msg("%s: mean %g", m->name, stats.mean);
+    const double part = m->mean - floor(m->mean); /* rows of 1.3 entries are not even */
+    const double cv = fmax(m->cv, sqrt(part * (1 - part)) / m->mean);
+    if (fabs(stats.cv - cv) > 0.1 * (cv + 0.2)) fail_msg("%s: cv %g", m->name, stats.cv);
+    wlm_csr_host_release(&csr);
+    looked++;
+  }
+  assert_true(looked >= 30);
+  wlm_free(matrices);
+}
+
+/* A small device has a design of its own, and nothing in it is too large. */
+static void limits_are_kept(void **state) {
+  (void)state;
+  const wlm_design_limits limits = wlm_design_limits_of(small);
+  int64_t count, cell_count, dropped = 0;
+  wlm_design_matrix *matrices = make(1, small, FIRST, &count);
+  wlm_design_cell *cells;
+  assert_int_equal(count, FIRST);
+  assert_status(WLM_OK, wlm_design_order(matrices, count, widths, WIDTHS, &limits, &cells, &cell_count));
+  for (int64_t i = 0; i < cell_count; i++) {
+    const wlm_design_matrix *m = &matrices[cells[i].matrix];
+    const double dense = 4.0 * (double)cells[i].n * (double)(m->rows + m->cols);
+    assert_true(4 * (double)m->rows + 8 * (double)m->rows * m->mean + dense <= (double)small / 3);
+  }
+  dropped = count * WIDTHS - cell_count;
+  assert_true(dropped > 0 && dropped < cell_count);
+  wlm_free(matrices);
+  wlm_free(cells);
+}
+
+/* Wherever a budget ends, what was measured is even: each sweep sees each matrix and each width. */
+static void sweeps_are_even(void **state) {
+  (void)state;
+  const wlm_design_limits limits = wlm_design_limits_of(large);
+  int64_t count, cell_count;
+  wlm_design_matrix *matrices = make(1, large, FIRST, &count);
+  wlm_design_cell *cells;
+  int of_matrix[4][FIRST] = {{0}}, of_width[4][WIDTHS] = {{0}}, seen[FIRST][WIDTHS] = {{0}};
+  assert_status(WLM_OK, wlm_design_order(matrices, count, widths, WIDTHS, &limits, &cells, &cell_count));
+  for (int64_t i = 0; i < cell_count; i++) {
+    const wlm_design_cell *c = &cells[i];
+    int w = 0;
+    while (widths[w] != c->n) w++;
+    assert_in_range(c->sweep, 0, 3);
+    assert_true(!i || c->sweep > c[-1].sweep || (c->sweep == c[-1].sweep && c->matrix >= c[-1].matrix));
+    of_matrix[c->sweep][c->matrix]++;
+    of_width[c->sweep][w]++;
+    seen[c->matrix][w]++;
+  }
+  for (int s = 0; s < 3; s++) {
+    int quick = 0;
+    for (int m = 0; m < FIRST; m++) {
+      assert_in_range(of_matrix[s][m], 0, 2);
+      quick += of_matrix[s][m] > 0;
+    }
+    assert_true(quick > FIRST * 3 / 4);
+    for (int w = 0; w < WIDTHS; w++) assert_in_range(of_width[s][w], FIRST / 6, FIRST / 2);
+  }
+  for (int m = 0; m < FIRST; m++)
+    for (int w = 0; w < WIDTHS; w++) assert_in_range(seen[m][w], 0, 1);
+  assert_true(cell_count > FIRST * WIDTHS * 9 / 10);
+  wlm_free(matrices);
+  wlm_free(cells);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(same_seed_same_design),    cmocka_unit_test(the_space_is_covered),
+      cmocka_unit_test(names_make_what_they_say), cmocka_unit_test(limits_are_kept),
+      cmocka_unit_test(sweeps_are_even),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+/* The space is spanned by what decides between kernels: rows, non-zeros a row, their coefficient of variation, more
+ * columns than rows or fewer, and whether neighbouring rows share columns. Its grid of levels, less what cannot be (a
+ * CV that so many rows or columns do not allow, a matrix that does not fit), has some hundred points, too many to
+ * measure.
+ *
+ * Points are taken one after another, each as far as can be from all that were taken before: any beginning of that
+ * order is spread evenly, and going on refines it where the largest hole is. That is where a measurement is expected to
+ * teach the most, as a choice is borrowed from the nearest tuned matrix. Each point is then shifted a little by the
+ * seed, so that rows are no round numbers and another seed gives another design.
+ *
+ * Widths are dealt over three sweeps, a third of them to each matrix in each, so that after the first sweep the whole
+ * space has been seen at every width somewhere. What takes much longer than the rest comes in a last sweep. */
+#include "tuner/design.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/memory.h"
+#include "common/random.h"
+
+enum { SWEEPS = 3, STREAM_SHIFT = 21, STREAM_ORDER = 22 };
+static const double max_quick_products = 4e9; /* nnz * n; an H200 takes about 2 ms a call */
+static const double max_quick_bytes = 2e9;    /* of B and C, which are filled, copied and compared */
+static const double max_cols = 2e7;
+static const int64_t max_nnz = 200000000;
+
+static const double rows_levels[] = {1e2, 1e3, 1e4, 1e5, 1e6, 1e7};
+static const double mean_levels[] = {1, 3, 10, 30, 100, 300, 1000};
+static const double cv_levels[] = {0, 0.8, 2.5, 8, 30};
+static const double cols_levels[] = {1, 8, 0.125}; /* times the rows */
+#define COUNT(levels) (int)(sizeof(levels) / sizeof *(levels))
+enum { LOCAL = 2 };
+
+/* A point of the grid: places among the levels. */
+typedef struct point {
+  int rows, mean, cv, cols, local;
+  double distance; /* from the nearest that was taken */
+} point;
+
+wlm_design_limits wlm_design_limits_of(int64_t memory_bytes) { return (wlm_design_limits){max_nnz, memory_bytes / 3}; }
+
+static double matrix_bytes(double rows, double nnz) { return 4 * rows + 8 * nnz; }
+
+/* Twice the longest row that the CV needs must find columns, and the rows must be enough to be that uneven. */
+static int is_possible(const point *p, const wlm_design_limits *limits) {
+  const double rows = rows_levels[p->rows], mean = mean_levels[p->mean], cv = cv_levels[p->cv];
+  const double cols = rows * cols_levels[p->cols], nnz = rows * mean;
+  if (p->local && (p->cols || p->rows < 2)) return 0;
+  if (nnz > (double)limits->nnz || matrix_bytes(rows, nnz) > (double)limits->bytes || cols > max_cols) return 0;
+  return 4 * mean <= cols && cols >= 2 * mean * (1 + cv * cv) && cv <= sqrt(rows / 12);
+}
+
+static double square(double x) { return x * x; }
+
+/* Each axis is one long from end to end; shape and locality count less than a level of these. */
+static double distance(const point *a, const point *b) {
+  return sqrt(square((double)(a->rows - b->rows) / (COUNT(rows_levels) - 1)) +
+              square((double)(a->mean - b->mean) / (COUNT(mean_levels) - 1)) +
+              square((double)(a->cv - b->cv) / (COUNT(cv_levels) - 1)) + square(0.15 * (a->cols != b->cols)) +
+              square(0.15 * (a->local != b->local)));
+}
+
+static int64_t make_grid(const wlm_design_limits *limits, point *points) {
+  int64_t count = 0;
+  for (int rows = 0; rows < COUNT(rows_levels); rows++)
+    for (int mean = 0; mean < COUNT(mean_levels); mean++)
+      for (int cv = 0; cv < COUNT(cv_levels); cv++)
+        for (int cols = 0; cols < COUNT(cols_levels); cols++)
+          for (int local = 0; local < LOCAL; local++) {
+            const point p = {rows, mean, cv, cols, local, INFINITY};
+            if (is_possible(&p, limits)) points[count++] = p;
+          }
+  return count;
+}
+
+static void shuffle(point *points, int64_t count, uint64_t seed) {
+  wlm_random random = wlm_random_for(seed, STREAM_ORDER, 0);
+  for (int64_t i = count - 1; i > 0; i--) {
+    const int64_t other = wlm_random_below(&random, i + 1);
+    const point moved = points[i];
+    points[i] = points[other];
+    points[other] = moved;
+  }
+}
+
+/* A factor between 1 / range and range. */
+static double shift(wlm_random *random, double range) {
+  return pow(range, 2 * ((double)(wlm_random_next(random) >> 11) * 0x1p-53) - 1);
+}
+
+static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+
+/* To two digits behind the point, which is what the name says. */
+static int64_t hundredths(double x) { return (int64_t)(100 * x + 0.5); }
+
+static void describe(const point *p, uint64_t seed, wlm_design_matrix *out) {
+  wlm_random random = wlm_random_for(
+      seed, STREAM_SHIFT, (uint64_t)((((p->rows * 16 + p->mean) * 16 + p->cv) * 4 + p->cols) * 2 + p->local));
+  const int64_t rows = (int64_t)clamp(rows_levels[p->rows] * shift(&random, 1.5), 100, 1e7);
+  const int64_t mean = hundredths(clamp(mean_levels[p->mean] * shift(&random, 1.25), 1, 1000));
+  const int64_t cv = hundredths(cv_levels[p->cv] * shift(&random, 1.25));
+  const int64_t cols = p->cols ? (int64_t)((double)rows * cols_levels[p->cols]) : rows;
+  char local[48] = "";
+  if (p->local) snprintf(local, sizeof local, ",communities=%lld,local=0.9", (long long)(rows / 512 + 1));
+  *out = (wlm_design_matrix){
+      .rows = rows, .cols = cols, .mean = (double)mean / 100, .cv = (double)cv / 100, .local = p->local};
+  snprintf(out->name, sizeof out->name, "synth:rows=%lld,cols=%lld,d=%lld.%02lld,cv=%lld.%02lld%s,seed=%llu",
+           (long long)rows, (long long)cols, (long long)(mean / 100), (long long)(mean % 100), (long long)(cv / 100),
+           (long long)(cv % 100), local, (unsigned long long)(seed & INT64_MAX));
+}
+
+wlm_status wlm_design_make(uint64_t seed, const wlm_design_limits *limits, int64_t count, wlm_design_matrix **matrices,
+                           int64_t *made) {
+  enum { MOST = 6 * 7 * 5 * 3 * LOCAL };
+  /* Shifted to larger rows and means a matrix must still fit. */
+  const wlm_design_limits room = {limits->nnz / 2, limits->bytes / 2};
+  wlm_status status;
+  point *points = NULL;
+  *matrices = NULL;
+  *made = 0;
+  WLM_TRY(wlm_alloc_array(MOST, sizeof *points, "points of the design", (void **)&points));
+  const int64_t possible = make_grid(&room, points);
+  if (count > possible) count = possible;
+  WLM_TRY(wlm_alloc_array(count, sizeof **matrices, "matrices of the design", (void **)matrices));
+  shuffle(points, possible, seed); /* of equally far ones any may be next */
+  int64_t next = 0;
+  while (*made < count) {
+    const point taken = points[next];
+    describe(&taken, seed, &(*matrices)[(*made)++]);
+    for (int64_t i = next = 0; i < possible; i++) {
+      points[i].distance = fmin(points[i].distance, distance(&points[i], &taken));
+      if (points[i].distance > points[next].distance) next = i;
+    }
+  }
+done:
+  wlm_free(points);
+  return status;
+}
+
+/* ---- order --------------------------------------------------------------------------------------------- */
+
+static int by_sweep(const void *left, const void *right) {
+  const wlm_design_cell *a = left, *b = right;
+  if (a->sweep != b->sweep) return a->sweep - b->sweep;
+  if (a->matrix != b->matrix) return a->matrix < b->matrix ? -1 : 1;
+  return (a->n > b->n) - (a->n < b->n);
+}
+
+wlm_status wlm_design_order(const wlm_design_matrix *matrices, int64_t count, const int64_t *widths, int width_count,
+                            const wlm_design_limits *limits, wlm_design_cell **cells, int64_t *cell_count) {
+  *cell_count = 0;
+  wlm_status status = wlm_alloc_array(count * width_count, sizeof **cells, "cells of the design", (void **)cells);
+  if (status != WLM_OK) return status;
+  for (int64_t i = 0; i < count; i++)
+    for (int w = 0; w < width_count; w++) {
+      const wlm_design_matrix *m = &matrices[i];
+      const double nnz = (double)m->rows * m->mean, n = (double)widths[w];
+      const double dense = 4 * n * (double)(m->rows + m->cols);
+      if (matrix_bytes((double)m->rows, nnz) + dense > (double)limits->bytes) continue;
+      const int quick = nnz * n <= max_quick_products && dense <= max_quick_bytes;
+      const int sweep = quick ? (int)((i + w) % SWEEPS) : SWEEPS;
+      (*cells)[(*cell_count)++] = (wlm_design_cell){i, widths[w], sweep};
+    }
+  if (*cell_count) qsort(*cells, (size_t)*cell_count, sizeof **cells, by_sweep);
+  return WLM_OK;
+}
