@@ -1,4 +1,4 @@
-/* tune: every candidate on every INPUT and width, with progress on stderr and a table of what came out. */
+/* tune: what is not known of every INPUT and width, with progress on stderr and a table of what came out. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/session.h"
+#include "cli/tune_design.h"
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "tuner/timing.h"
@@ -169,6 +170,7 @@ int wlm_cmd_tune(const wlm_cli_options *options) {
   wlm_report report = {.json = options->json};
   wlm_session session = {0};
   double deadline = wlm_seconds() + options->budget_seconds;
+  if (!options->argument_count) return wlm_tune_design(options);
   wlm_catch_interrupts();
   WLM_TRY(wlm_session_open(options, &session));
   wlm_report_object(&report, NULL);
@@ -178,6 +180,7 @@ int wlm_cmd_tune(const wlm_cli_options *options) {
   for (int i = 0; i < options->argument_count && status == WLM_OK; i++)
     status = tune_input(&report, &session, options->arguments[i], options, deadline,
                         options->n_count * (options->argument_count - i));
+  if (status == WLM_OK) status = wlm_train(session.context);
   wlm_report_close(&report);
   wlm_report_close(&report);
 done:

@@ -37,6 +37,7 @@ static int parse_database(wlm_cli_options *o, const char *value) {
 
 static int parse_widths(wlm_cli_options *o, const char *value) {
   o->n_count = 0;
+  o->n_given = 1;
   do {
     if (o->n_count == WLM_CLI_MAX_WIDTHS) return 0;
     if (!parse_integer(value, ',', 0, INT32_MAX, &value, &o->n[o->n_count++])) return 0;
@@ -186,7 +187,7 @@ static const struct {
      "use at most S edges of a row: bucket:64, fastrand:128:unbiased"},
     {"calls", 0, "NUMBER", 0, parse_calls, "a number of 1 or more",
      "executions to expect of one plan, which pay for preparing it (default: 1, nothing is prepared)"},
-    {"budget", 0, "TIME", 0, parse_seconds, "a time above 0, 60s or 2m", "stop tuning after this time: 60s, 2m"},
+    {"budget", 0, "TIME", 0, parse_seconds, "a time above 0, 60s or 2m", "stop tuning after this time: 60s, 2m (without an INPUT: 10m)"},
     {"seed", 0, "NUMBER", 0, parse_seed, "a number from 0 to 18446744073709551615",
      "order of candidates and content of B (default: 1)"},
     {"json", 0, NULL, 0, set_json, NULL, "machine-readable output"},

@@ -1,0 +1,233 @@
+/* Tunes the device: matrix after matrix of the design (tuner/design.c), at each width, until the budget is used up.
+ * What the database has is left out, so that the same command goes on where the last one ended. In the end the model
+ * learns from all of it. */
+#include "cli/tune_design.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+#include "common/memory.h"
+#include "tuner/design.h"
+#include "tuner/timing.h"
+#include "tuner/tuner.h"
+
+enum { MATRICES = 64, LABEL = 256 };
+static const double default_budget_seconds = 600;
+static const int64_t default_widths[] = {4, 16, 32, 64, 128, 256};
+enum { DEFAULT_WIDTHS = sizeof default_widths / sizeof *default_widths };
+
+typedef struct campaign {
+  const wlm_cli_options *options;
+  wlm_session session;
+  wlm_tuner *tuner;
+  wlm_design_matrix *matrices;
+  wlm_design_cell *cells;
+  int64_t count, cell_count;
+  char *had;            /* of each cell: the database had it */
+  int64_t known, tuned; /* cells */
+  int64_t measurements;
+  int64_t loaded; /* the matrix in the session; -1 = none */
+  double deadline;
+  wlm_progress progress;
+  wlm_table table;
+  char best[WLM_VARIANT_NAME]; /* of the cell */
+  double best_seconds;
+} campaign;
+
+static wlm_status make_design(campaign *c) {
+  const wlm_cli_options *o = c->options;
+  const int64_t on_device = wlm_context_device(c->session.context)->info.memory_bytes;
+  const int64_t on_host = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  const wlm_design_limits limits = wlm_design_limits_of(on_device < on_host ? on_device : on_host);
+  wlm_status status;
+  WLM_TRY(wlm_design_make(o->seed, &limits, MATRICES, &c->matrices, &c->count));
+  WLM_TRY(wlm_design_order(c->matrices, c->count, o->n_given ? o->n : default_widths,
+                           o->n_given ? o->n_count : DEFAULT_WIDTHS, &limits, &c->cells, &c->cell_count));
+done:
+  return status;
+}
+
+/* What tells the problem's key before there is a matrix: its types, as wlm_session_load makes them. */
+static wlm_status spec_of(const campaign *c, int64_t n, wlm_spec *spec) {
+  static const float some = 1;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_problem problem = c->session.problem;
+  problem.n = n;
+  csr.values = &some;
+  csr.value_type = problem.dense_type;
+  return wlm_spec_make(&problem, &csr, spec);
+}
+
+static wlm_status find_known(campaign *c) {
+  wlm_spec spec;
+  wlm_status status;
+  c->had = wlm_alloc_zero((size_t)c->cell_count, 1);
+  if (!c->had) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "cells of the design");
+  for (int64_t i = 0; i < c->cell_count; i++) {
+    int has;
+    WLM_TRY(spec_of(c, c->cells[i].n, &spec));
+    WLM_TRY(wlm_tuner_has(c->tuner, c->matrices[c->cells[i].matrix].name, &spec, &has));
+    c->had[i] = (char)has;
+    c->known += has;
+  }
+  status = WLM_OK;
+done:
+  return status;
+}
+
+static void show(campaign *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void show(campaign *c, const char *format, ...) {
+  char note[LABEL];
+  va_list values;
+  va_start(values, format);
+  vsnprintf(note, sizeof note, format, values);
+  va_end(values);
+  wlm_progress_show(&c->progress, c->tuned, c->cell_count - c->known, note);
+}
+
+static int on_progress(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
+  campaign *c = user;
+  if (last && !last->failed && last->samples >= 3 && !(last->prepare_seconds > 0) &&
+      (!c->best_seconds || last->seconds < c->best_seconds)) {
+    c->best_seconds = last->seconds;
+    snprintf(c->best, sizeof c->best, "%s", last->variant);
+  }
+  if (c->progress.on_terminal) show(c, "%lld of %lld candidates", (long long)done, (long long)total);
+  return wlm_interrupted();
+}
+
+static void tell_cell(campaign *c, const wlm_design_cell *cell, const wlm_tune_summary *summary) {
+  const char *name = c->matrices[cell->matrix].name;
+  show(c, "%s n=%lld: %s %.2f us", name, (long long)cell->n, c->best, 1e6 * c->best_seconds);
+  wlm_table_text(&c->table, name);
+  wlm_table_integer(&c->table, cell->n);
+  wlm_table_text(&c->table, c->best);
+  wlm_table_real(&c->table, "%.2f", c->best_seconds ? 1e6 * c->best_seconds : NAN);
+  wlm_table_integer(&c->table, summary->measured);
+  wlm_table_integer(&c->table, summary->finalists);
+  wlm_table_real(&c->table, "%.2f", summary->total);
+  wlm_table_real(&c->table, "%.2f", summary->making);
+  wlm_table_real(&c->table, "%.2f", summary->compiling);
+  wlm_table_real(&c->table, "%.2f", summary->entering);
+  wlm_table_real(&c->table, "%.2f", summary->checking);
+}
+
+static wlm_status tune_cell(campaign *c, const wlm_design_cell *cell) {
+  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
+  wlm_tune_summary summary = {0};
+  const char *name = c->matrices[cell->matrix].name;
+  wlm_status status;
+  if (c->loaded != cell->matrix) {
+    c->loaded = -1;
+    WLM_TRY(wlm_session_load(&c->session, name));
+    c->loaded = cell->matrix;
+  }
+  *c->best = 0;
+  c->best_seconds = 0;
+  c->session.problem.n = cell->n;
+  options.matrix_name = name;
+  options.seed = c->options->seed;
+  options.again = c->options->again;
+  options.budget_seconds = fmax(c->deadline - wlm_seconds(), 1e-3); /* for one candidate at least */
+  options.progress = on_progress;
+  options.user = c;
+  status = wlm_tuner_run(c->tuner, c->session.matrix, &c->session.problem, &options, &summary);
+  c->measurements += summary.measured + summary.finalists;
+  if (status != WLM_OK) goto done;
+  c->tuned++;
+  tell_cell(c, cell, &summary);
+done:
+  if (status == WLM_ERR_CANCELLED)
+    return wlm_fail(status, "interrupted: %lld measurements were made and are kept", (long long)c->measurements);
+  return status == WLM_OK ? status : wlm_fail_in(status, "%s, n = %lld", name, (long long)cell->n);
+}
+
+/* A cell for which there is no memory is passed over. */
+static wlm_status tune_cells(campaign *c) {
+  wlm_status status = WLM_OK;
+  for (int64_t i = 0, begun = 0; i < c->cell_count && status == WLM_OK; i++) {
+    if (c->had[i]) continue;
+    if (begun && wlm_seconds() > c->deadline) break;
+    begun = 1;
+    status = tune_cell(c, &c->cells[i]);
+    if (status != WLM_ERR_OUT_OF_MEMORY) continue;
+    show(c, "%s", wlm_error_detail());
+    wlm_clear_error();
+    status = WLM_OK;
+  }
+  return status;
+}
+
+static wlm_status learn(campaign *c) {
+  wlm_status status;
+  if (!c->measurements) return WLM_OK;
+  WLM_TRY(wlm_context_refresh(c->session.context));
+  status = wlm_train(c->session.context);
+done:
+  return status;
+}
+
+static void tell(wlm_report *report, campaign *c) {
+  const int64_t left = c->cell_count - c->known - c->tuned;
+  wlm_report_integer(report, "matrices", c->count);
+  wlm_report_integer(report, "cells", c->cell_count);
+  wlm_report_integer(report, "known", c->known);
+  wlm_report_integer(report, "tuned", c->tuned);
+  wlm_report_integer(report, "left", left);
+  wlm_report_integer(report, "measurements", c->measurements);
+  wlm_report_table(report, "results", &c->table);
+  if (left && !report->json)
+    wlm_report_line(report, "\n%lld of %lld cells are left; the same command goes on", (long long)left,
+                    (long long)c->cell_count);
+}
+
+static void begin_table(wlm_table *table) {
+  static const wlm_table_column columns[] = {{"matrix", "matrix"},     {"n", "n"},
+                                             {"variant", "variant"},   {"us", "us"},
+                                             {"measured", "measured"}, {"finalists", "finalists"},
+                                             {"seconds", "s"},         {"making", NULL},
+                                             {"compiling", NULL},      {"entering", NULL},
+                                             {"checking", NULL}};
+  wlm_table_begin(table, columns, sizeof columns / sizeof *columns);
+}
+
+static void release(campaign *c) {
+  wlm_tuner_destroy(c->tuner);
+  wlm_session_close(&c->session);
+  wlm_table_release(&c->table);
+  wlm_free(c->matrices);
+  wlm_free(c->cells);
+  wlm_free(c->had);
+}
+
+int wlm_tune_design(const wlm_cli_options *options) {
+  campaign c = {.options = options, .loaded = -1};
+  wlm_report report = {.json = options->json};
+  const double budget = options->budget_seconds > 0 ? options->budget_seconds : default_budget_seconds;
+  wlm_status status;
+  begin_table(&c.table);
+  c.deadline = wlm_seconds() + budget;
+  wlm_catch_interrupts();
+  WLM_TRY(wlm_session_open(options, &c.session));
+  WLM_TRY(wlm_tuner_create(c.session.context, options->again, &c.tuner));
+  WLM_TRY(make_design(&c));
+  WLM_TRY(find_known(&c));
+  wlm_report_object(&report, NULL);
+  wlm_report_device(&report, c.session.context);
+  wlm_report_string(&report, "database", wlm_context_database_path(c.session.context));
+  wlm_report_flush(&report);
+  wlm_progress_begin(&c.progress, "tune", budget);
+  status = tune_cells(&c);
+  wlm_progress_end(&c.progress);
+  if (status == WLM_OK) status = learn(&c);
+  tell(&report, &c);
+  wlm_report_close(&report);
+done:
+  release(&c);
+  return wlm_cli_finish(&report, status);
+}

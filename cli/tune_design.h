@@ -1,0 +1,9 @@
+/* tune without an INPUT: the device on a design of synthetic matrices. */
+#ifndef WLM_CLI_TUNE_DESIGN_H
+#define WLM_CLI_TUNE_DESIGN_H
+
+#include "cli/options.h"
+
+int wlm_tune_design(const wlm_cli_options *options);
+
+#endif
