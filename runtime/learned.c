@@ -129,6 +129,8 @@ static wlm_status add_models(const learning *l, wlm_store *store) {
   return status;
 }
 
+static void warn(void) { wlm_log(WLM_LOG_WARNING, "going on without what was learned: %s", wlm_error_detail()); }
+
 /* Pins are for the class they were made on and are never borrowed. */
 static wlm_status add_store(const char *path, const wlm_device_record *device, learning *l) {
   wlm_store *store = NULL;
@@ -142,7 +144,8 @@ static wlm_status add_store(const char *path, const wlm_device_record *device, l
   if (device_class.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
   if (!*device_class.data) goto done;
   l->device_class = device_class.data;
-  if (!l->borrowed) WLM_TRY(add_pins(l, store));
+  status = l->borrowed ? WLM_OK : add_pins(l, store);
+  if (status != WLM_OK) warn(); /* which costs the pins, not the rest */
   WLM_TRY(add_models(l, store));
   status = add_choices(l, store);
 done:
@@ -161,8 +164,7 @@ void wlm_context_load_learned(const wlm_context *context, wlm_snapshot *snapshot
     learning l = {.info = &context->device->info, .snapshot = snapshot, .borrowed = i / 2};
     if (!*paths[i % 2]) continue;
     wlm_status status = add_store(paths[i % 2], &device, &l);
-    if (status != WLM_OK && status != WLM_ERR_NOT_FOUND && !l.borrowed) /* once a database */
-      wlm_log(WLM_LOG_WARNING, "going on without what was learned: %s", wlm_error_detail());
+    if (status != WLM_OK && status != WLM_ERR_NOT_FOUND && !l.borrowed) warn(); /* once a database */
   }
 }
 

@@ -1,9 +1,11 @@
 /* warploom db through the real binary: pins are given by hand and seen by explain; stores are merged, compared, pruned
  * and mended. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -181,13 +183,59 @@ static void whole_stores_stay_as_they_are(void **state) {
   command_release(&c);
 }
 
+/* Each tunes a matrix of its own into one store; three are killed on the way. What is there is whole, and tuning again
+ * makes up for what the killed ones left. */
+static void eight_tuners_share_a_store(void **state) {
+  (void)state;
+  enum { TUNERS = 8, KILLED = 3 };
+  command tuners[TUNERS], c;
+  char input[TUNERS][64];
+  test_folder templates, family;
+  in_folder(&templates, "templates");
+  assert_int_equal(mkdir(templates.file, 0700), 0);
+  assert_int_equal(symlink(WLM_SOURCE_DIR "/templates/host_row", in_folder(&family, "templates/host_row")), 0);
+  setenv("WARPLOOM_TEMPLATES", templates.file, 1); /* one family: little to compile */
+  setenv("OMP_NUM_THREADS", "1", 1);               /* threads of eight would wait for each other, not for the store */
+  for (int i = 0; i < TUNERS; i++) {
+    snprintf(input[i], sizeof input[i], "uniform:rows=%d,d=3", 100 + i);
+    command_begin(&tuners[i], &folder, "tune", input[i], "-n", "8", "--device", "host");
+  }
+  for (int i = 0; i < KILLED; i++) {
+    usleep(100000);
+    kill(tuners[i].process, SIGKILL);
+  }
+  for (int i = 0; i < TUNERS; i++) {
+    command_wait(&tuners[i]);
+    if (i >= KILLED && tuners[i].code) fail_msg("tuner %d: %d, %s", i, tuners[i].code, tuners[i].err);
+    command_release(&tuners[i]);
+  }
+  command_expect(&c, &folder, 0, "db", "check");
+  command_release(&c);
+  for (int i = 0; i < KILLED; i++) {
+    command_expect(&c, &folder, 0, "tune", input[i], "-n", "8", "--device", "host");
+    command_release(&c);
+  }
+  command_expect(&c, &folder, 0, "db", "list", "--json");
+  char *candidates = json_at(c.out, "$.choices[0].candidates");
+  assert_non_null(candidates);
+  for (int i = 0; i < TUNERS; i++) { /* each with as many candidates as the others */
+    char path[64];
+    snprintf(path, sizeof path, "$.choices[%d].candidates", i);
+    assert_json(c.out, path, candidates);
+  }
+  assert_null(json_at(c.out, "$.choices[8]"));
+  unsetenv("OMP_NUM_THREADS");
+  unsetenv("WARPLOOM_TEMPLATES");
+  free(candidates);
+  command_release(&c);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, home_begin, folder_end)
   const struct CMUnitTest tests[] = {
-      TEST(pins_win_and_are_seen),
-      TEST(what_is_no_candidate_is_not_pinned),
-      TEST(stores_are_merged_and_compared),
-      TEST(whole_stores_stay_as_they_are),
+      TEST(pins_win_and_are_seen),          TEST(what_is_no_candidate_is_not_pinned),
+      TEST(stores_are_merged_and_compared), TEST(whole_stores_stay_as_they_are),
+      TEST(eight_tuners_share_a_store),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

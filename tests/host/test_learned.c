@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "db/pin.h"
 #include "matrix/input.h"
@@ -173,13 +174,38 @@ static void what_is_stale_is_used_and_told(void **state) {
   assert_why("$.stale", NULL);
 }
 
+static void run_sql(const char *path, const char *statement) {
+  sqlite3 *db;
+  assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
+  if (sqlite3_exec(db, statement, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s", sqlite3_errmsg(db));
+  sqlite3_close(db);
+}
+
+/* Each call succeeds with what is left, and the file stays as it was. */
+static void damage_costs_a_step_and_no_call(void **state) {
+  (void)state;
+  put(system_path, measured(FIRST, 1000));
+  put(user, measured(SECOND, 5000));
+  run_sql(user, "INSERT INTO pin VALUES ((SELECT class FROM device), 'somewhere', 'p', 8, 'x')");
+  assert_why("$.variant", SECOND); /* a bad pin costs the pins */
+  run_sql(user, "UPDATE measurement SET time_ps = 1");
+  assert_why("$.variant", FIRST); /* the system's */
+  run_sql(system_path, "PRAGMA user_version = 77");
+  assert_why("$.step", "rule");
+  write_whole(user, "nonsense", 8);
+  assert_why("$.step", "rule");
+  size_t size;
+  unsigned char *bytes = read_whole(user, &size);
+  assert_int_equal(size, 8);
+  free(bytes);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(a_refresh_sees_measurements_and_pins),
-      TEST(the_user_goes_before_the_system),
-      TEST(another_device_of_the_class_lends),
-      TEST(what_is_stale_is_used_and_told),
+      TEST(a_refresh_sees_measurements_and_pins), TEST(the_user_goes_before_the_system),
+      TEST(another_device_of_the_class_lends),    TEST(what_is_stale_is_used_and_told),
+      TEST(damage_costs_a_step_and_no_call),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
