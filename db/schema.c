@@ -4,8 +4,9 @@
  * a tuner writes once for a candidate that took milliseconds to seconds to measure. One rule everywhere also needs
  * no guess about the file system.
  *
- * synchronous=FULL for measurements: a put that returned is on the disk. Kernels are recompiled when lost and each
- * blob carries its hash, so there the disk is not waited for. */
+ * synchronous=FULL for measurements: a put that returned outlives the process, and a loss of power leaves a whole file
+ * that lacks at most the last put (whose journal's removal may not have reached the disk). Kernels are recompiled when
+ * lost and each blob carries its hash, so there the disk is not waited for. */
 #include "db/schema.h"
 
 #include <stddef.h>
