@@ -261,7 +261,8 @@ WLM_API const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix);
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-/* Chooses a kernel (exact fingerprint, then tuned neighbours, then a built-in rule), compiles or loads it.
+/* Chooses a kernel (a pin, the exact fingerprint, a learned model or tuned neighbours, a built-in rule), compiles or
+ * loads it.
  * Host call; may read the kernel cache and run a compiler. The matrix must outlive the plan.
  * The first plan of a matrix with transpose = 1 makes A^T by column, which stays with the matrix until that is
  * destroyed: memory of the library on the device, (cols + 1 + nnz) offsets of rowptr's type and nnz indices of
@@ -359,11 +360,12 @@ WLM_API wlm_status wlm_train(wlm_context *context);
 
 /* ---- what was learned, as JSON lines sorted by content ------------------------------------------ */
 
-/* Everything in the context's user database. */
+/* Every measurement and pin of the context's user database. */
 WLM_API wlm_status wlm_export_path(wlm_context *context, const char *path);
 WLM_API wlm_status wlm_export_file(wlm_context *context, FILE *file);
 WLM_API wlm_status wlm_export_string(wlm_context *context, char **text);
-/* All or nothing; a bad line is WLM_ERR_PARSE with its number. The context is refreshed. */
+/* All or nothing; a bad line is WLM_ERR_PARSE with its number. A pin for what is pinned to another variant already is
+ * left out and logged. The context is refreshed. */
 WLM_API wlm_status wlm_import_path(wlm_context *context, const char *path);
 WLM_API wlm_status wlm_import_file(wlm_context *context, FILE *file);
 WLM_API wlm_status wlm_import_string(wlm_context *context, const char *text);
