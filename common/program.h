@@ -62,6 +62,7 @@ typedef struct wlm_candidate {
   char variant[WLM_VARIANT_NAME];
   wlm_pass pass; /* the first to execute */
   int prepares;  /* must be prepared before it can run */
+  int whole_rows; /* never splits a row: one group of threads walks it from end to end */
 } wlm_candidate;
 
 void wlm_program_release(wlm_program *program);

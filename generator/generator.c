@@ -300,7 +300,9 @@ static int do_candidates(lua_State *lua) {
 /* The table on top of the stack. */
 static void get_candidate(lua_State *lua, wlm_candidate *candidate) {
   get_string(lua, "variant", candidate->variant, sizeof candidate->variant);
-  lua_getfield(lua, -1, "passes");
+  lua_getfield(lua, -1, "whole_rows");
+  candidate->whole_rows = lua_toboolean(lua, -1);
+  lua_getfield(lua, -2, "passes");
   for (lua_Integer i = luaL_len(lua, -1); i >= 1; i--) {
     wlm_pass pass;
     lua_geti(lua, -1, i);
@@ -311,7 +313,7 @@ static void get_candidate(lua_State *lua, wlm_candidate *candidate) {
     else
       candidate->prepares = 1;
   }
-  lua_pop(lua, 1);
+  lua_pop(lua, 2);
 }
 
 static int do_describe(lua_State *lua) {

@@ -168,7 +168,10 @@ end
 
 -- A family's passes, with what it says of blocks that are resident turned into numbers of the device.
 local function passes_of(family, p, problem, limits)
-  local passes = passes_of(family, p, problem, limits)
+  local passes = family.passes(p, problem, limits)
+  for _, pass in ipairs(passes) do
+    if pass.resident then pass.wave, pass.processors = pass.resident * limits.processors, limits.processors end
+  end
   return passes
 end
 
@@ -189,11 +192,13 @@ function variants.candidates(problem, limits)
   return found
 end
 
--- The same with what each launches: { variant, passes }.
+-- The same with what each launches: { variant, passes, whole_rows }.
 function variants.describe(problem, limits)
   local found = {}
   each_candidate(problem, limits, function(family, p)
-    found[#found + 1] = { variant = canonical(family, p), passes = passes_of(family, p, problem, limits) }
+    found[#found + 1] = {
+      variant = canonical(family, p), passes = passes_of(family, p, problem, limits), whole_rows = family.split == "none",
+    }
   end)
   return found
 end
@@ -221,10 +226,7 @@ function variants.emit(variant, problem, limits)
   local family, p = parse(variant)
   local reason = refusal(family, p, problem, limits)
   if reason then error(("'%s' is no candidate: %s"):format(variant, reason), 0) end
-  local passes = family.passes(p, problem, limits)
-  for _, pass in ipairs(passes) do
-    if pass.resident then pass.wave, pass.processors = pass.resident * limits.processors, limits.processors end
-  end
+  local passes = passes_of(family, p, problem, limits)
   local parameters = {}
   for key, value in pairs(p) do parameters[key] = value end
   parameters.passes = passes

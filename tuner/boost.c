@@ -9,11 +9,12 @@
 #include <stdlib.h>
 
 #include "common/memory.h"
+#include "common/sampling.h"
 
 enum { BINS = 64, LEVEL_NODES = 1 << (WLM_TREE_DEPTH - 1) };
 
 typedef struct cell {
-  double sum; /* of residuals */
+  double sum, weight; /* of weighted residuals */
   int64_t count;
 } cell;
 
@@ -25,6 +26,8 @@ typedef struct learner {
   float edges[WLM_FEATURES][BINS];     /* a value's bin is the number of edges below it */
   unsigned char (*bins)[WLM_FEATURES]; /* of each sample */
   double *residuals;
+  int seen[WLM_FEATURES]; /* features of the tree that grows */
+  int seen_count;
   int *nodes; /* where each sample is in the tree that grows */
   cell cells[LEVEL_NODES][WLM_FEATURES][BINS];
 } learner;
@@ -58,26 +61,29 @@ static void sort_into_bins(learner *l) {
     }
 }
 
-static double score(double sum, int64_t count, double ridge) { return sum * sum / ((double)count + ridge); }
+static double score(double sum, double weight, double ridge) { return sum * sum / (weight + ridge); }
+
+static void add(cell *to, const cell *from) {
+  to->sum += from->sum;
+  to->weight += from->weight;
+  to->count += from->count;
+}
 
 /* The split of one node that explains most; left as it is where none explains anything. */
 static void split(const learner *l, cell (*node)[BINS], unsigned char *feature, float *threshold) {
   const wlm_boost_options *o = l->options;
   double best = 1e-12;
-  cell total = {0, 0};
-  for (int bin = 0; bin < BINS; bin++) {
-    total.sum += node[0][bin].sum;
-    total.count += node[0][bin].count;
-  }
-  for (int f = 0; f < WLM_FEATURES; f++) {
-    cell left = {0, 0};
+  cell total = {0, 0, 0};
+  for (int bin = 0; bin < BINS; bin++) add(&total, &node[l->seen[0]][bin]);
+  for (int k = 0; k < l->seen_count; k++) {
+    const int f = l->seen[k];
+    cell left = {0, 0, 0};
     for (int edge = 0; edge < l->edge_count[f]; edge++) {
-      left.sum += node[f][edge].sum;
-      left.count += node[f][edge].count;
-      const int64_t right = total.count - left.count;
-      if (left.count < o->least || right < o->least) continue;
-      const double gain = score(left.sum, left.count, o->ridge) + score(total.sum - left.sum, right, o->ridge) -
-                          score(total.sum, total.count, o->ridge);
+      add(&left, &node[f][edge]);
+      if (left.count < o->least || total.count - left.count < o->least) continue;
+      const double gain = score(left.sum, left.weight, o->ridge) +
+                          score(total.sum - left.sum, total.weight - left.weight, o->ridge) -
+                          score(total.sum, total.weight, o->ridge);
       if (gain <= best) continue;
       best = gain;
       *feature = (unsigned char)f;
@@ -89,27 +95,39 @@ static void split(const learner *l, cell (*node)[BINS], unsigned char *feature, 
 static void add_up_level(learner *l, int first) {
   for (int node = 0; node < LEVEL_NODES; node++)
     for (int f = 0; f < WLM_FEATURES; f++)
-      for (int bin = 0; bin < BINS; bin++) l->cells[node][f][bin] = (cell){0, 0};
+      for (int bin = 0; bin < BINS; bin++) l->cells[node][f][bin] = (cell){0, 0, 0};
   for (int64_t i = 0; i < l->count; i++) {
     cell(*node)[BINS] = l->cells[l->nodes[i] - first];
-    for (int f = 0; f < WLM_FEATURES; f++) {
-      cell *c = &node[f][l->bins[i][f]];
-      c->sum += l->residuals[i];
-      c->count++;
-    }
+    const double weight = (double)l->samples[i].weight;
+    const cell one = {weight * l->residuals[i], weight, 1};
+    for (int k = 0; k < l->seen_count; k++) add(&node[l->seen[k]][l->bins[i][l->seen[k]]], &one);
   }
 }
 
 static void fill_leaves(learner *l, wlm_tree *tree) {
-  cell leaves[WLM_TREE_LEAVES] = {{0, 0}};
+  cell leaves[WLM_TREE_LEAVES] = {{0, 0, 0}};
   for (int64_t i = 0; i < l->count; i++) {
     cell *leaf = &leaves[l->nodes[i] - WLM_TREE_NODES];
-    leaf->sum += l->residuals[i];
-    leaf->count++;
+    const double weight = (double)l->samples[i].weight;
+    add(leaf, &(cell){weight * l->residuals[i], weight, 1});
   }
   for (int i = 0; i < WLM_TREE_LEAVES; i++)
-    tree->leaf[i] = (float)(l->options->rate * leaves[i].sum / ((double)leaves[i].count + l->options->ridge + 1e-9));
+    tree->leaf[i] = (float)(l->options->rate * leaves[i].sum / (leaves[i].weight + l->options->ridge + 1e-9));
   for (int64_t i = 0; i < l->count; i++) l->residuals[i] -= (double)tree->leaf[l->nodes[i] - WLM_TREE_NODES];
+}
+
+/* The first of a shuffled list, always the same for the same tree. */
+static void draw_features(learner *l, int tree) {
+  int list[WLM_FEATURES];
+  for (int f = 0; f < WLM_FEATURES; f++) list[f] = f;
+  for (int k = 0; k < WLM_FEATURES - 1; k++) {
+    const int other = k + (int)(wlm_sample_hash((uint64_t)tree + 1, k) % (uint64_t)(WLM_FEATURES - k));
+    const int kept = list[k];
+    list[k] = list[other];
+    list[other] = kept;
+  }
+  l->seen_count = l->options->features < WLM_FEATURES ? l->options->features : WLM_FEATURES;
+  for (int k = 0; k < l->seen_count; k++) l->seen[k] = list[k];
 }
 
 static void grow(learner *l, wlm_tree *tree) {
@@ -146,11 +164,17 @@ wlm_status wlm_boost(const wlm_boost_sample *samples, int64_t count, const wlm_b
   WLM_TRY(wlm_alloc_array(count, sizeof *l->nodes, what, (void **)&l->nodes));
   for (int f = 0; f < WLM_FEATURES; f++) find_edges(l, f, values);
   sort_into_bins(l);
-  double sum = 0;
-  for (int64_t i = 0; i < count; i++) sum += (double)samples[i].target;
-  *base = sum / (double)count;
+  double sum = 0, weights = 0;
+  for (int64_t i = 0; i < count; i++) {
+    sum += (double)samples[i].weight * (double)samples[i].target;
+    weights += (double)samples[i].weight;
+  }
+  *base = sum / weights;
   for (int64_t i = 0; i < count; i++) l->residuals[i] = (double)samples[i].target - *base;
-  for (int i = 0; i < options->trees; i++) grow(l, &trees[i]);
+  for (int i = 0; i < options->trees; i++) {
+    draw_features(l, i);
+    grow(l, &trees[i]);
+  }
 done:
   wlm_free(values);
   wlm_free(l->bins);

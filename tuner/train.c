@@ -20,8 +20,10 @@
 
 enum { FOLDS = 4 };
 static const double hopeless = 4, worth_choosing = 1.5; /* times the best of the case */
-static const wlm_boost_options boosting = {.trees = 300, .rate = 0.1, .ridge = 1, .least = 8};
-static const wlm_boost_options quick = {.trees = 100, .rate = 0.2, .ridge = 1, .least = 8}; /* to ask for the spread */
+static const double emphasis = 1; /* a candidate's weight is the best time over its own, to this power */
+static const wlm_boost_options boosting = {.trees = 300, .rate = 0.1, .ridge = 1, .features = 12, .least = 8};
+static const wlm_boost_options quick = {
+    .trees = 100, .rate = 0.2, .ridge = 1, .features = 12, .least = 8}; /* to ask for the spread */
 
 /* One sample with what is needed to judge it. */
 typedef struct example {
@@ -70,6 +72,7 @@ static wlm_status add_example(lesson *l, const wlm_choice *c, const wlm_choice_c
   wlm_features_of_case(&m->machine, c->stats, c->n, wlm_problem_has_values(c->problem), sample->features);
   wlm_features_of_candidate(&m->machine, c->stats, c->n, candidate, family, sample->features);
   sample->target = (float)log(fmin(seconds, hopeless * best) / wlm_simple_seconds(&m->machine, c->stats, c->n));
+  sample->weight = (float)pow(best / seconds, emphasis);
   l->examples[l->count++] = (example){seconds / best, (int)(c->stats->fingerprint[1] % FOLDS)};
   m->measurements += timed->count;
 done:
@@ -201,7 +204,7 @@ static int is_trained(const wlm_models *models, const char *problems) {
 }
 
 wlm_status wlm_models_train(wlm_generator *generator, const wlm_limits *limits, int64_t l2_bytes,
-                     const wlm_measurement_record *records, int64_t count, wlm_models *models) {
+                            const wlm_measurement_record *records, int64_t count, wlm_models *models) {
   const wlm_machine machine = {limits->target, limits->processors, l2_bytes};
   wlm_choices choices = {0};
   wlm_status status;

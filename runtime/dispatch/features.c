@@ -59,6 +59,13 @@ static double largest_share(const wlm_pass *pass, const wlm_stats *s, double sha
   return fmax(share, fmin(work_of(s), (double)s->longest + (double)pass->units_per_block));
 }
 
+/* Where rows are kept whole the longest one decides; otherwise the groups of a block share what it has. */
+static double longest_walk(const wlm_candidate *candidate, const wlm_stats *s, double largest, double threads) {
+  const int lanes = parameter(candidate->variant, "lanes");
+  if (candidate->whole_rows) return 1 + (double)s->longest;
+  return fmax(1, lanes > 0 ? largest * lanes / threads : largest);
+}
+
 void wlm_features_of_candidate(const wlm_machine *machine, const wlm_stats *s, int64_t n,
                                const wlm_candidate *candidate, int family, float features[WLM_FEATURES]) {
   const wlm_pass *pass = &candidate->pass;
@@ -79,6 +86,11 @@ void wlm_features_of_candidate(const wlm_machine *machine, const wlm_stats *s, i
   features[WLM_FEATURE_SHARE] = (float)log2(share);
   features[WLM_FEATURE_UNEVEN] = (float)log2(largest / share);
   features[WLM_FEATURE_CRITICAL] = (float)log2(largest * width / threads);
+  const double serial = longest_walk(candidate, s, largest, threads);
+  features[WLM_FEATURE_SERIAL] = (float)log2(serial);
+  features[WLM_FEATURE_STEPS] = (float)log2(serial / fmax(1, parameter(candidate->variant, "batch")));
+  features[WLM_FEATURE_SPANS] = (float)log2(1 + (pass->units == WLM_UNITS_ROWS ? 0 : (double)s->longest / share));
+  features[WLM_FEATURE_FILLED] = (float)log2(blocks / resident_of(pass, threads));
   features[WLM_FEATURE_WALKS] = (float)walks;
   features[WLM_FEATURE_PREPARED] = candidate->prepares ? 1 : 0;
 }

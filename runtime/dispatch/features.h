@@ -28,6 +28,10 @@ enum wlm_feature {
   WLM_FEATURE_SHARE,                      /* log2 of rows + non-zeros for each block */
   WLM_FEATURE_UNEVEN,                     /* log2 of the largest block's share over the mean */
   WLM_FEATURE_CRITICAL,                   /* log2 of what a thread of the largest block has to do */
+  WLM_FEATURE_SERIAL,                     /* log2 of the non-zeros that one thread walks one after the other */
+  WLM_FEATURE_STEPS,                      /* log2 of the same in batches */
+  WLM_FEATURE_SPANS,                      /* log2 of the blocks that the longest row may reach over */
+  WLM_FEATURE_FILLED,                     /* log2 of how often the device is filled */
   WLM_FEATURE_WALKS,                      /* blocks side by side: how often A is read */
   WLM_FEATURE_PREPARED,                   /* whether it was prepared before */
   WLM_FEATURES
