@@ -16,6 +16,7 @@
 /**/
 #include <cmocka.h>
 
+#include "db/store_state.h"
 #include "support/db_fixture.h"
 
 static int setup(void **state) {
@@ -274,6 +275,54 @@ static void a_full_disk(void **state) {
   assert_int_equal(result, 0);
 }
 
+/* Reads what is there, and refuses to write with a reason. */
+static int on_a_read_only_medium(void) {
+  wlm_store *store;
+  if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+      mount("none", folder.path, "tmpfs", 0, "size=1m"))
+    return 99;
+  if (wlm_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) return 10;
+  for (int64_t i = 0; i < 5; i++)
+    if (!put_number(store, i)) return 11;
+  wlm_store_close(store);
+  if (mount("none", folder.path, "tmpfs", MS_REMOUNT | MS_RDONLY, NULL)) return 98;
+  marks all = marks_of(folder.file, 5);
+  if (all.count != 5) return 12;
+  free(all.seen);
+  if (wlm_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 13;
+  return strstr(wlm_error_detail(), "is read-only") ? 0 : 14;
+}
+
+static void a_read_only_medium(void **state) {
+  (void)state;
+  int result = in_a_child(on_a_read_only_medium);
+  if (result >= 98) {
+    print_message("no right to mount a read-only file system here\n");
+    skip();
+  }
+  assert_int_equal(result, 0);
+}
+
+/* What the documents promise of every connection: nothing that a network file system could not do, and measurements
+ * wait for the disk. */
+static void settings_are_the_documented_ones(void **state) {
+  (void)state;
+  static const struct {
+    const char *pragma, *value;
+  } settings[] = {{"PRAGMA journal_mode", "delete"}, {"PRAGMA synchronous", "2"}, {"PRAGMA locking_mode", "normal"}};
+  wlm_store *store;
+  assert_status(WLM_OK, wlm_store_open(folder.file, WLM_STORE_WRITE, &store));
+  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+    sqlite3_stmt *row;
+    int found;
+    assert_status(WLM_OK, wlm_sqlite_prepare(store->db, settings[i].pragma, &row));
+    assert_status(WLM_OK, wlm_sqlite_step(row, &found));
+    assert_string_equal(wlm_sqlite_text(row, 0), settings[i].value);
+    sqlite3_finalize(row);
+  }
+  wlm_store_close(store);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, folder_end)
   const struct CMUnitTest tests[] = {
@@ -281,6 +330,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing_acknowledged, setup_in_memory, folder_end),
       TEST(a_file_that_may_not_grow),
       TEST(a_full_disk),
+      TEST(a_read_only_medium),
+      TEST(settings_are_the_documented_ones),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
