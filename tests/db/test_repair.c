@@ -1,9 +1,12 @@
 /* Repair: what is whole is kept, what was damaged stays beside it, byte for byte, and nothing wrong gets in. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 /**/
 #include <cmocka.h>
@@ -200,6 +203,39 @@ static void others_files_are_not_repaired(void **state) {
   wlm_text_release(&kept_as);
 }
 
+/* At any moment there is the damaged file or the mended one, and another repair gives what the first would have. */
+static void a_killed_repair_loses_nothing(void **state) {
+  (void)state;
+  enum { KILLS = 40, BAD_PAGE = 20 };
+  const char *path = folder_file(&folder, "killed.db");
+  unsigned char *bytes = malloc(whole_size);
+  uint64_t seed = 21;
+  memcpy(bytes, whole, whole_size);
+  memset(bytes + (size_t)BAD_PAGE * PAGE, 0xee, PAGE);
+  write_whole(path, bytes, whole_size);
+  const int64_t expected = repair(path, bytes, whole_size);
+  int finished = 0;
+  for (int i = 0; i < KILLS; i++) {
+    wlm_text faults = {0}, kept_as = {0};
+    wlm_store_repair_result result;
+    struct timespec wait = {0, (long)(draw(&seed) % 150000000)};
+    write_whole(path, bytes, whole_size);
+    pid_t child = fork();
+    if (child == 0) _exit(wlm_store_repair(path, &faults, &kept_as, &result) != WLM_OK);
+    nanosleep(&wait, NULL);
+    kill(child, SIGKILL);
+    int ended;
+    assert_int_equal(child, waitpid(child, &ended, 0));
+    finished += WIFEXITED(ended);
+    assert_status(WLM_OK, wlm_store_repair(path, &faults, &kept_as, &result));
+    assert_int_equal(count_right(path), expected);
+    wlm_text_release(&faults);
+    wlm_text_release(&kept_as);
+  }
+  print_message("%d of %d repairs were killed\n", KILLS - finished, KILLS);
+  free(bytes);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
@@ -208,6 +244,7 @@ int main(void) {
       TEST(changed_values_are_left_out_and_pins_kept),
       TEST(no_damaged_file_is_overwritten),
       TEST(others_files_are_not_repaired),
+      TEST(a_killed_repair_loses_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
