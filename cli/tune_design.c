@@ -139,7 +139,7 @@ static wlm_status tune_cell(campaign *c, const wlm_design_cell *cell) {
   status = wlm_tuner_run(c->tuner, c->session.matrix, &c->session.problem, &options, &summary);
   c->measurements += summary.measured + summary.finalists;
   if (status != WLM_OK) goto done;
-  c->tuned++;
+  c->tuned += summary.known + summary.measured == summary.candidates; /* the budget may have cut it */
   tell_cell(c, cell, &summary);
 done:
   if (status == WLM_ERR_CANCELLED)

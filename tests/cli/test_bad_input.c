@@ -29,7 +29,6 @@ static const bad_line lines[] = {
     {2, "one argument too many", {"info", "extra"}},
     {2, "name a matrix", {"stats"}},
     {2, "'b.mtx' is one argument too many", {"stats", "a.mtx", "b.mtx"}},
-    {2, "name a matrix", {"tune"}},
     {2, "name a matrix", {"run", "--check"}},
     {2, "unknown option '--check'", {"stats", "--check", TWIN}},
     {2, "--width cannot be 'x'", {"explain", TWIN, "-n", "x"}},
@@ -117,7 +116,7 @@ static void bad_files(void **state) {
 static void bad_devices_and_types(void **state) {
   (void)state;
   run_line(&(bad_line){1, "tpu", {"explain", TWIN, "--device", "tpu"}});
-  run_line(&(bad_line){1, "dense_type", {"explain", TWIN, "--device", "host", "--type", "f16"}});
+  run_line(&(bad_line){2, "--type", {"explain", TWIN, "--device", "host", "--type", "f8"}});
   run_line(&(bad_line){
       1, "unbiased", {"explain", TWIN, "--device", "host", "--op", "max", "--sample", "bucket:8:unbiased"}});
   run_line(&(bad_line){1, "row_crc", {"run", TWIN, "--device", "host", "--variant", "row_crc/cf=1,rows=8"}});
