@@ -8,19 +8,25 @@
 #include "common/hash.h"
 #include "db/pin.h"
 
-/* What is pinned: the place and the specs of one N that it stands for. Matrices of a bucket come with values and
- * without, which are two problems. */
+/* What is pinned: the place and the specs of one N that it stands for. */
+enum { MAX_SPECS = 3 };
 typedef struct target {
   char place[WLM_BUCKET_TEXT];
-  wlm_spec specs[2];
+  wlm_spec specs[MAX_SPECS];
   int spec_count;
 } target;
 
+/* Matrices of a bucket come without values, with such of B's type, and with f32 ones beside a B of 16 bits. */
 static wlm_status specs_of_bucket(const wlm_problem *problem, target *t) {
-  for (t->spec_count = 0; t->spec_count < 2; t->spec_count++) {
+  const int is_short = problem->dense_type == WLM_F16 || problem->dense_type == WLM_BF16;
+  const struct {
+    wlm_type type;
+    int has_values;
+  } values[MAX_SPECS] = {{problem->dense_type, 0}, {problem->dense_type, 1}, {WLM_F32, 1}};
+  for (t->spec_count = 0; t->spec_count < 2 + is_short; t->spec_count++) {
     wlm_csr csr = WLM_CSR_INIT;
-    if (problem->dense_type == WLM_F64) csr.value_type = WLM_F64;
-    csr.values = t->spec_count ? NULL : &csr; /* only whether there are any is asked */
+    csr.value_type = values[t->spec_count].type;
+    csr.values = values[t->spec_count].has_values ? &csr : NULL; /* only whether there are any is asked */
     wlm_status status = wlm_spec_make(problem, &csr, &t->specs[t->spec_count]);
     if (status != WLM_OK) return status;
   }
@@ -81,7 +87,7 @@ static wlm_status write_pin(task *task, const wlm_spec *spec) {
   return task->variant ? wlm_store_pin(task->store, &pin) : wlm_store_unpin(task->store, &pin);
 }
 
-/* For every width; where there are two specs and nothing is found for one of them, the other will do. */
+/* For every width; where nothing is found for some of several specs, the others will do. */
 static wlm_status each(task *task, const wlm_cli_options *options,
                        wlm_status (*work)(struct task *, const wlm_spec *)) {
   target *t = &task->target;

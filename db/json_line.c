@@ -83,7 +83,8 @@ wlm_status wlm_json_read_header(wlm_json_reader *reader, const char *line) {
     WLM_TRY(wlm_fail(WLM_ERR_PARSE, "not a warploom export: warploom must be \"tuned\""));
   if (sqlite3_column_type(row, 1) != SQLITE_INTEGER) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "version must be an integer"));
   if (sqlite3_column_int64(row, 1) != WLM_INTERCHANGE_VERSION)
-    WLM_TRY(wlm_fail(WLM_ERR_PARSE, "found version %s, expected %d", wlm_sqlite_text(row, 1), WLM_INTERCHANGE_VERSION));
+    WLM_TRY(wlm_fail(WLM_ERR_PARSE, "found version %s, expected %d; import it with the warploom that wrote it",
+                     wlm_sqlite_text(row, 1), WLM_INTERCHANGE_VERSION));
 done:
   release(row);
   return status;
