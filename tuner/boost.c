@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "common/memory.h"
-#include "common/sampling.h"
 
 enum { BINS = 64, LEVEL_NODES = 1 << (WLM_TREE_DEPTH - 1) };
 
@@ -26,8 +25,6 @@ typedef struct learner {
   float edges[WLM_FEATURES][BINS];     /* a value's bin is the number of edges below it */
   unsigned char (*bins)[WLM_FEATURES]; /* of each sample */
   double *residuals;
-  int seen[WLM_FEATURES]; /* features of the tree that grows */
-  int seen_count;
   int *nodes; /* where each sample is in the tree that grows */
   cell cells[LEVEL_NODES][WLM_FEATURES][BINS];
 } learner;
@@ -74,9 +71,8 @@ static void split(const learner *l, cell (*node)[BINS], unsigned char *feature, 
   const wlm_boost_options *o = l->options;
   double best = 1e-12;
   cell total = {0, 0, 0};
-  for (int bin = 0; bin < BINS; bin++) add(&total, &node[l->seen[0]][bin]);
-  for (int k = 0; k < l->seen_count; k++) {
-    const int f = l->seen[k];
+  for (int bin = 0; bin < BINS; bin++) add(&total, &node[0][bin]);
+  for (int f = 0; f < WLM_FEATURES; f++) {
     cell left = {0, 0, 0};
     for (int edge = 0; edge < l->edge_count[f]; edge++) {
       add(&left, &node[f][edge]);
@@ -100,7 +96,7 @@ static void add_up_level(learner *l, int first) {
     cell(*node)[BINS] = l->cells[l->nodes[i] - first];
     const double weight = (double)l->samples[i].weight;
     const cell one = {weight * l->residuals[i], weight, 1};
-    for (int k = 0; k < l->seen_count; k++) add(&node[l->seen[k]][l->bins[i][l->seen[k]]], &one);
+    for (int f = 0; f < WLM_FEATURES; f++) add(&node[f][l->bins[i][f]], &one);
   }
 }
 
@@ -114,20 +110,6 @@ static void fill_leaves(learner *l, wlm_tree *tree) {
   for (int i = 0; i < WLM_TREE_LEAVES; i++)
     tree->leaf[i] = (float)(l->options->rate * leaves[i].sum / (leaves[i].weight + l->options->ridge + 1e-9));
   for (int64_t i = 0; i < l->count; i++) l->residuals[i] -= (double)tree->leaf[l->nodes[i] - WLM_TREE_NODES];
-}
-
-/* The first of a shuffled list, always the same for the same tree. */
-static void draw_features(learner *l, int tree) {
-  int list[WLM_FEATURES];
-  for (int f = 0; f < WLM_FEATURES; f++) list[f] = f;
-  for (int k = 0; k < WLM_FEATURES - 1; k++) {
-    const int other = k + (int)(wlm_sample_hash((uint64_t)tree + 1, k) % (uint64_t)(WLM_FEATURES - k));
-    const int kept = list[k];
-    list[k] = list[other];
-    list[other] = kept;
-  }
-  l->seen_count = l->options->features < WLM_FEATURES ? l->options->features : WLM_FEATURES;
-  for (int k = 0; k < l->seen_count; k++) l->seen[k] = list[k];
 }
 
 static void grow(learner *l, wlm_tree *tree) {
@@ -171,10 +153,7 @@ wlm_status wlm_boost(const wlm_boost_sample *samples, int64_t count, const wlm_b
   }
   *base = sum / weights;
   for (int64_t i = 0; i < count; i++) l->residuals[i] = (double)samples[i].target - *base;
-  for (int i = 0; i < options->trees; i++) {
-    draw_features(l, i);
-    grow(l, &trees[i]);
-  }
+  for (int i = 0; i < options->trees; i++) grow(l, &trees[i]);
 done:
   wlm_free(values);
   wlm_free(l->bins);

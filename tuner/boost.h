@@ -14,7 +14,6 @@ typedef struct wlm_boost_options {
   int trees;
   double rate;   /* what a tree adds of what it found */
   double ridge;  /* as if samples of so much weight with nothing to explain stood in every leaf */
-  int features;  /* that a tree sees, drawn for each anew; trees that cannot all look at the same err less together */
   int64_t least; /* samples of a node that is not split any more, and of either side of a split */
 } wlm_boost_options;
 

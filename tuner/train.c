@@ -21,9 +21,7 @@
 enum { FOLDS = 4 };
 static const double hopeless = 4, worth_choosing = 1.5; /* times the best of the case */
 static const double emphasis = 1; /* a candidate's weight is the best time over its own, to this power */
-static const wlm_boost_options boosting = {.trees = 300, .rate = 0.1, .ridge = 1, .features = 12, .least = 8};
-static const wlm_boost_options quick = {
-    .trees = 100, .rate = 0.2, .ridge = 1, .features = 12, .least = 8}; /* to ask for the spread */
+static const wlm_boost_options boosting = {.trees = 120, .rate = 0.2, .ridge = 1, .least = 8};
 
 /* One sample with what is needed to judge it. */
 typedef struct example {
@@ -108,10 +106,11 @@ static wlm_status ask_fold(const lesson *l, int fold, wlm_boost_sample *rest, wl
   for (int64_t i = 0; i < l->count; i++)
     if (l->examples[i].fold != fold) rest[count++] = l->samples[i];
   if (!count || count == l->count) return WLM_OK;
-  wlm_status status = wlm_boost(rest, count, &quick, &base, trees);
+  wlm_status status = wlm_boost(rest, count, &boosting, &base, trees);
   for (int64_t i = 0; i < l->count && status == WLM_OK; i++) {
     if (l->examples[i].fold != fold || l->examples[i].over_best > worth_choosing) continue;
-    const double off = (double)l->samples[i].target - base - wlm_trees_sum(trees, quick.trees, l->samples[i].features);
+    const double off =
+        (double)l->samples[i].target - base - wlm_trees_sum(trees, boosting.trees, l->samples[i].features);
     *squares += off * off;
     ++*asked;
   }
@@ -125,7 +124,7 @@ static wlm_status ask_spread(lesson *l) {
   int64_t asked = 0;
   wlm_status status;
   WLM_TRY(wlm_alloc_array(l->count, sizeof *rest, "samples of a model", (void **)&rest));
-  WLM_TRY(wlm_alloc_array(quick.trees, sizeof *trees, "trees of a model", (void **)&trees));
+  WLM_TRY(wlm_alloc_array(boosting.trees, sizeof *trees, "trees of a model", (void **)&trees));
   for (int fold = 0; fold < FOLDS; fold++) WLM_TRY(ask_fold(l, fold, rest, trees, &squares, &asked));
   l->model.spread = asked ? sqrt(squares / (double)asked) : 1;
 done:

@@ -203,12 +203,17 @@ static int by_bucket(const question *q, wlm_decision *choice) {
   return nearest != NULL;
 }
 
+/* Skewed is not only what varies much: of a few equal rows each may be more than a processor's even share. */
+static int is_skewed(const wlm_stats *s, double min_cv, const wlm_limits *limits) {
+  return s->cv >= min_cv || (double)s->longest * limits->processors > (double)s->nnz;
+}
+
 static int by_rule(const question *q, const wlm_spec *spec, const wlm_limits *limits, wlm_decision *choice) {
   int sampled = spec->problem.sample != WLM_SAMPLE_NONE;
   for (int i = 0; i < wlm_rule_count; i++) {
     const wlm_rule *rule = &wlm_rules[i];
     if (rule->target != limits->target || rule->sampled != sampled || q->n > rule->max_n ||
-        q->stats->cv < rule->min_cv || q->stats->nnz > rule->max_nnz || q->calls < rule->min_calls ||
+        !is_skewed(q->stats, rule->min_cv, limits) || q->stats->nnz > rule->max_nnz || q->calls < rule->min_calls ||
         !is_usable(q, rule->variant, may_prepare(q)))
       continue;
     choice->step = WLM_STEP_RULE;
@@ -252,7 +257,7 @@ static void ask_model(question *q, wlm_decision *choice) {
 }
 
 static double predict(question *q, const char *variant) {
-  if (!q->model || q->asked.distance > WLM_FAR) return 0;
+  if (!q->model || q->asked.distance > WLM_MODEL_FAR) return 0;
   for (int64_t i = 0; i < q->candidate_count; i++)
     if (!strcmp(q->candidates[i].variant, variant)) return wlm_model_seconds(&q->asked, &q->candidates[i]);
   return 0;
@@ -261,7 +266,7 @@ static double predict(question *q, const char *variant) {
 /* The least predicted price wins. Candidates of families that nobody measured yet are left out and counted. */
 static int by_model(question *q, wlm_decision *choice) {
   wlm_prediction best[WLM_RUNNERS_UP];
-  if (!q->model || q->asked.distance > WLM_FAR) return 0;
+  if (!q->model || q->asked.distance > WLM_MODEL_FAR) return 0;
   const int count =
       wlm_predict(&q->asked, q->candidates, q->candidate_count, q->calls, best, WLM_RUNNERS_UP, &choice->untrained);
   if (!count) return 0;

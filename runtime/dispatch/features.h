@@ -54,8 +54,10 @@ void wlm_features_of_candidate(const wlm_machine *machine, const wlm_stats *stat
 double wlm_simple_seconds(const wlm_machine *machine, const wlm_stats *stats, int64_t n);
 
 /* Where a case lies among others; each axis counts 1 where kernels begin to differ: a factor of 4 in rows, of 2 in
- * nnz/row or N, a class of CV. Beyond WLM_FAR nothing is borrowed. */
-#define WLM_FAR 3.0
+ * nnz/row or N, a class of CV. Beyond WLM_FAR nothing is borrowed from a bucket; the model, which knows why kernels are
+ * quick, reaches further. */
+#define WLM_FAR       3.0
+#define WLM_MODEL_FAR 8.0
 enum { WLM_PLACE_AXES = 4 };
 typedef struct wlm_place {
   float at[WLM_PLACE_AXES];

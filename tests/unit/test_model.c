@@ -203,6 +203,7 @@ static void boosting_finds_a_step(void **state) {
   for (int i = 0; i < COUNT; i++) {
     for (int f = 0; f < WLM_FEATURES; f++) samples[i].features[f] = (float)between(-1, 1);
     samples[i].target = samples[i].features[5] > 0.25f ? 3 : -2;
+    samples[i].weight = i % 2 ? 1 : 0.25f;
   }
   assert_int_equal(wlm_boost(samples, COUNT, &options, &base, trees), WLM_OK);
   assert_int_equal(trees[0].feature[0], 5);
@@ -266,12 +267,12 @@ static void the_model_decides_near_and_a_rule_far_away(void **state) {
   assert_string_equal(d.runners[0].variant, d.variant);
   assert_true(d.runners[0].relative == 1 && d.runners[1].relative >= 1);
   assert_true(d.predicted > 0 && d.predicted == d.runners[0].predicted && d.spread >= model.spread);
-  assert_true(d.distance < WLM_FAR && d.untrained > 0 && d.trained_on == model.measurements);
-  far.rows = far.cols = 4;
-  far.nnz = 1000;
-  far.mean = 250;
-  far.cv = 1.7;
-  far.longest = 999;
+  assert_true(d.distance < WLM_MODEL_FAR && d.untrained > 0 && d.trained_on == model.measurements);
+  far.rows = far.cols = 2;
+  far.nnz = 1 << 20;
+  far.mean = 1 << 19;
+  far.cv = 0.9;
+  far.longest = 1000000;
   d = choose(&model, &far, 1, NULL);
   assert_int_equal(d.step, WLM_STEP_RULE);
   assert_true(d.predicted == 0);
