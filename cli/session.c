@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/bucket.h"
+#include "common/element.h"
 #include "common/hash.h"
 #include "common/memory.h"
 #include "matrix/input.h"
@@ -10,15 +11,17 @@
 /* Multiples of 1/8 from -1 to 1, for the widest N that was asked for. */
 static wlm_status make_bias(const wlm_cli_options *options, wlm_session *session) {
   wlm_device *device = wlm_context_device(session->context);
-  float *values = NULL;
+  const wlm_type type = options->problem.dense_type;
+  const size_t size = wlm_type_size(type);
+  void *values = NULL;
   int64_t count = 1;
   wlm_status status;
   for (int i = 0; i < options->n_count; i++)
     if (options->n[i] > count) count = options->n[i];
-  WLM_TRY(wlm_alloc_array(count, sizeof *values, "bias", (void **)&values));
-  for (int64_t j = 0; j < count; j++) values[j] = (float)(j * 7 % 17 - 8) / 8;
-  WLM_TRY(device->ops->allocate(device, (size_t)count * sizeof *values, &session->bias));
-  WLM_TRY(device->ops->copy_in(device, session->bias, values, (size_t)count * sizeof *values));
+  WLM_TRY(wlm_alloc_array(count, size, "bias", &values));
+  for (int64_t j = 0; j < count; j++) wlm_element_put(type, values, j, (double)(j * 7 % 17 - 8) / 8);
+  WLM_TRY(device->ops->allocate(device, (size_t)count * size, &session->bias));
+  WLM_TRY(device->ops->copy_in(device, session->bias, values, (size_t)count * size));
   session->problem.bias = session->bias;
 done:
   wlm_free(values);
@@ -43,7 +46,8 @@ wlm_status wlm_session_load(wlm_session *session, const char *input) {
   wlm_status status;
   unload(session);
   WLM_TRY(wlm_input_read(input, &session->csr));
-  WLM_TRY(wlm_upload_create(session->context, &session->csr, wlm_upload_rowptr_type(&session->csr), &session->upload));
+  WLM_TRY(wlm_upload_create_as(session->context, &session->csr, wlm_upload_rowptr_type(&session->csr),
+                               session->problem.dense_type, &session->upload));
   session->matrix = session->upload.matrix;
 done:
   return status;

@@ -85,12 +85,13 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
 
 /* One line a field that the header already carries and no kernel serves yet. */
 static const char *unsupported_field(const wlm_problem *p, const wlm_csr *csr) {
-  if (p->dense_type != WLM_F32) return "wlm_problem: dense_type other than f32";
-  if (csr->value_type != WLM_F32) return "wlm_csr: value_type other than f32";
-  if (csr->colind_type != WLM_I32) return "wlm_csr: colind_type other than i32";
+  const int is_half = p->dense_type == WLM_F16 || p->dense_type == WLM_BF16;
+  if (csr->values && csr->value_type != p->dense_type && !(csr->value_type == WLM_F32 && is_half))
+    return "wlm_csr: value_type other than dense_type (or f32 where that is f16 or bf16)";
   if (p->transpose && p->sample != WLM_SAMPLE_NONE) return "wlm_problem: transpose of a sampled matrix";
   if (p->operation == WLM_SDDMM) {
-    if (p->reduce != WLM_SUM && p->reduce != WLM_MEAN) return "wlm_problem: sddmm with a reduce other than sum and mean";
+    if (p->reduce != WLM_SUM && p->reduce != WLM_MEAN)
+      return "wlm_problem: sddmm with a reduce other than sum and mean";
     if (p->transpose) return "wlm_problem: sddmm with transpose";
     if (p->sample != WLM_SAMPLE_NONE) return "wlm_problem: sddmm of a sampled matrix";
     if (p->bias || p->activation) return "wlm_problem: sddmm with an epilogue";
@@ -148,7 +149,12 @@ wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spe
   if (status != WLM_OK) return status;
   const char *field = unsupported_field(problem, csr);
   if (field) return wlm_fail(WLM_ERR_UNSUPPORTED, "%s is not built yet", field);
-  *spec = (wlm_spec){*problem, csr->rowptr_type, csr->colind_type, csr->value_type, csr->values != NULL, ""};
+  *spec = (wlm_spec){*problem,
+                     csr->rowptr_type,
+                     csr->colind_type,
+                     csr->values ? csr->value_type : problem->dense_type,
+                     csr->values != NULL,
+                     ""};
   if (problem->custom) {
     spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row gives init in either case */
     status = normalise_custom(problem->custom, spec->custom);

@@ -10,7 +10,7 @@ enum { WLM_CUSTOM_TEXT = 512 };
 typedef struct wlm_spec {
   wlm_problem problem; /* ldb and ldc filled in */
   wlm_index rowptr_type, colind_type;
-  wlm_type value_type;
+  wlm_type value_type; /* the dense type where there are no values */
   int has_values;
   char custom[WLM_CUSTOM_TEXT]; /* the user-defined operator, normalised; "" = none */
 } wlm_spec;

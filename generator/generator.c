@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "common/element.h"
 #include "common/memory.h"
 #include "generator/archive.h"
 #include "generator/custom.h"
@@ -61,6 +62,8 @@ static void push_problem(lua_State *lua, const wlm_spec *spec, const wlm_custom_
   set_integer(lua, "sample_width", p->sample_width);
   set_boolean(lua, "deterministic", p->deterministic);
   set_integer(lua, "dense_bytes", (int64_t)wlm_type_size(p->dense_type));
+  set_integer(lua, "acc_bytes", (int64_t)wlm_type_size(wlm_accumulator_type(p->dense_type)));
+  set_integer(lua, "colind_bytes", (int64_t)wlm_index_size(spec->colind_type));
   set_boolean(lua, "bias", p->bias != NULL);
   set_string(lua, "operation", wlm_operation_name(p->operation));
   set_boolean(lua, "transpose", p->transpose);
@@ -370,6 +373,15 @@ static int do_emit(lua_State *lua) {
   return 0;
 }
 
+static int do_transpose(lua_State *lua) {
+  call *c = pushed_call(lua);
+  push_function(lua, "transpose");
+  push_problem(lua, c->spec, &c->custom);
+  lua_call(lua, 1, 1);
+  get_program(lua, c->program);
+  return 0;
+}
+
 static wlm_status enter(wlm_generator *generator, lua_CFunction function, call *c) {
   wlm_status status = c->spec ? wlm_custom_source_make(c->spec, &c->custom) : WLM_OK;
   if (status != WLM_OK) return status;
@@ -453,6 +465,13 @@ wlm_status wlm_generator_prepares(wlm_generator *generator, const char *variant,
   call c = {.variant = variant, .spec = spec, .limits = limits};
   wlm_status status = enter(generator, do_prepares, &c);
   *prepares = c.prepares;
+  return status;
+}
+
+wlm_status wlm_generator_transpose(wlm_generator *generator, const wlm_spec *spec, wlm_program *program) {
+  memset(program, 0, sizeof *program);
+  wlm_status status = enter(generator, do_transpose, &(call){.spec = spec, .program = program});
+  if (status != WLM_OK) wlm_program_release(program);
   return status;
 }
 

@@ -11,6 +11,7 @@
 --   wlm_result(args, column, result) the rest of the epilogue: activation(result + bias[column])
 --   wlm_store(args, c, column, result)  both, into *c, once for each element, after the last partial
 --   wlm_load_a(args, p), wlm_load_b(pointer), wlm_begin(args, row), wlm_column(args, p)
+--   wlm_widen(x), wlm_narrow(acc)    an element of B or C as an accumulator, and the reverse, which rounds
 --   wlm_edge(acc, a)         of an SDDMM, once an edge; its wlm_message(a, b) is what dC is multiplied by
 --   WLM_USES_A, WLM_USES_B   0 where the message ignores that operand (then it is never read)
 --   wlm_kept(degree), wlm_sample_begin(args, row, degree), wlm_sample(k, degree, state), wlm_normalise(acc, kept, degree)
@@ -18,8 +19,12 @@
 
 local operators = {}
 
+-- storage: as memory has it; accumulator: as kernels reckon with it; widen, narrow: how one becomes the other
 local types = {
-  f32 = { storage = "float", accumulator = "float", load = "__ldg(pointer)", store = "value" },
+  f32  = { storage = "float", accumulator = "float", widen = "%s", narrow = "%s" },
+  f16  = { storage = "unsigned short", accumulator = "float", widen = "wlm_f16_to_f32(%s)", narrow = "wlm_f32_to_f16(%s)", half = true },
+  bf16 = { storage = "unsigned short", accumulator = "float", widen = "wlm_bf16_to_f32(%s)", narrow = "wlm_f32_to_bf16(%s)", half = true },
+  f64  = { storage = "double", accumulator = "double", widen = "%s", narrow = "%s" },
 }
 local indices = { i32 = "int", i64 = "long long" }
 
@@ -104,13 +109,24 @@ function operators.uses_a(problem)
   return problem.has_values and message and not message.ignores_a or false
 end
 
+-- Whether a kernel for the problem converts 16-bit types.
+function operators.has_halves(problem)
+  return types[problem.dense_type].half or types[problem.value_type].half or false
+end
+
 -- Whether an element costs no more than one multiplication and one addition, and a row end no more than its store: then
 -- fewer registers do.
-function operators.light(problem)
+local function light(problem)
   local message, reduction = message_of(problem), reduction_of(problem)
   if problem.transpose and operators.uses_a(problem) then return false end
-  return message and reduction and problem.rowptr_type == "i32" and not reduction.finish and message[1]:gsub(" ", "") == "a*b" and
-    reduction.reduce:gsub(" ", "") == "acc+x"
+  return message and reduction and problem.rowptr_type == "i32" and problem.colind_type == "i32" and
+    not reduction.finish and message[1]:gsub(" ", "") == "a*b" and reduction.reduce:gsub(" ", "") == "acc+x"
+end
+
+-- What a thread needs beyond a plain sum of products in f32: 16-bit types more accumulators for the same bytes of B, f64
+-- wider values of A.
+function operators.extra_registers(problem)
+  return (light(problem) and 0 or 16) + (problem.dense_type == "f32" and 0 or 8)
 end
 
 -- nil where a family that splits rows so, or reorders the edges of a row, may serve the problem, otherwise why not.
@@ -191,12 +207,12 @@ local function epilogue(out, problem)
   end
   fn(out, "wlm_acc_t", "wlm_scale", "const struct wlm_args *args, const wlm_c_t *c, wlm_acc_t result",
     "wlm_acc_t value = (wlm_acc_t)args->alpha * result; " ..
-    "if (args->beta != 0) value += (wlm_acc_t)args->beta * (wlm_acc_t)*c; return value;")
+    "if (args->beta != 0) value += (wlm_acc_t)args->beta * wlm_widen(*c); return value;")
   fn(out, "wlm_c_t", "wlm_result", "const struct wlm_args *args, long long column, wlm_acc_t result",
     "(void)args; (void)column; wlm_acc_t value = result; " ..
-    (problem.bias and "value += (wlm_acc_t)((const wlm_c_t *)args->bias)[column]; " or "") ..
+    (problem.bias and "value += wlm_widen(((const wlm_c_t *)args->bias)[column]); " or "") ..
     (problem.activation and "value = wlm_activation(value); " or "") ..
-    ("return %s;"):format(types[problem.dense_type].store))
+    "return wlm_narrow(value);")
   fn(out, "void", "wlm_store", "const struct wlm_args *args, wlm_c_t *c, long long column, wlm_acc_t result",
     "*c = wlm_result(args, column, args->scaled ? wlm_scale(args, c, result) : result);")
 end
@@ -245,6 +261,8 @@ function operators.block(problem)
   out[#out + 1] = ("typedef %s wlm_acc_t;"):format(dense.accumulator)
   out[#out + 1] = ("#define WLM_USES_A %d"):format(uses_a and 1 or 0)
   out[#out + 1] = ("#define WLM_USES_B %d"):format(message.ignores_b and 0 or 1)
+  fn(out, "wlm_acc_t", "wlm_widen", "wlm_b_t x", ("return %s;"):format(dense.widen:format("x")))
+  fn(out, "wlm_c_t", "wlm_narrow", "wlm_acc_t x", ("return %s;"):format(dense.narrow:format("x")))
   fn(out, "long long", "wlm_begin", "const struct wlm_args *args, long long row",
     "return (long long)__ldg((const wlm_rowptr_t *)args->rowptr + row);")
   fn(out, "wlm_colind_t", "wlm_column", "const struct wlm_args *args, long long p",
@@ -252,14 +270,14 @@ function operators.block(problem)
   if uses_a then
     local place = problem.transpose and "__ldg((const wlm_rowptr_t *)args->order + p)" or "p"
     fn(out, "wlm_acc_t", "wlm_load_a", "const struct wlm_args *args, long long p",
-      ("const wlm_val_t *pointer = (const wlm_val_t *)args->values + %s; return %s;"):format(place, value.load))
+      ("return %s;"):format(value.widen:format("__ldg((const wlm_val_t *)args->values + " .. place .. ")")))
   else
     fn(out, "wlm_acc_t", "wlm_load_a", "const struct wlm_args *args, long long p", "(void)args; (void)p; return 1;")
   end
   if message.ignores_b then
     fn(out, "wlm_acc_t", "wlm_load_b", "const wlm_b_t *pointer", "(void)pointer; return 0;")
   else
-    fn(out, "wlm_acc_t", "wlm_load_b", "const wlm_b_t *pointer", ("return %s;"):format(dense.load))
+    fn(out, "wlm_acc_t", "wlm_load_b", "const wlm_b_t *pointer", "return wlm_widen(__ldg(pointer));")
   end
   functions(out, problem)
   local part = function(name) return reduction.user_defined and name or nil end

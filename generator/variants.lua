@@ -62,7 +62,7 @@ function variants.load(files, read)
   end
   table.sort(names)
   variants.prelude = {}
-  for _, piece in ipairs { "args.h", "cuda.h", "host.h", "host_tile.h", "sampling.h" } do
+  for _, piece in ipairs { "args.h", "cuda.h", "host.h", "host_tile.h", "half.h", "sampling.h" } do
     variants.prelude[piece] = engine.plain(read("prelude/" .. piece), "prelude/" .. piece)
   end
 end
@@ -121,10 +121,18 @@ local function parse(variant)
   return family, p
 end
 
+-- How many elements a lane can move at once: as many as 16 bytes hold and n is a multiple of.
+local function widest_vector(problem)
+  local vector = 16 // problem.dense_bytes
+  while problem.n % vector > 0 do vector = vector // 2 end
+  return vector
+end
+
 -- What families ask of a problem besides its fields.
 local function complete(problem)
   problem.uses_a = operators.uses_a(problem)
-  problem.light = operators.light(problem)
+  problem.extra_registers = operators.extra_registers(problem)
+  problem.widest_vector = widest_vector(problem)
 end
 
 -- nil where the variant is a candidate for the problem on the device, otherwise the reason.
@@ -237,6 +245,7 @@ function variants.emit(variant, problem, limits)
     variants.prelude["args.h"],
     registers > 0 and engine.plain(("#define WLM_REGISTERS %d\n"):format(registers), "registers of a thread") or "",
     variants.prelude[family.target .. ".h"],
+    operators.has_halves(problem) and variants.prelude["half.h"] or "",
     sampled and variants.prelude["sampling.h"] or "", operators.block(problem),
     family.target == "host" and variants.prelude["host_tile.h"] or "",
     engine.render(family.template, template_name(family), parameters, variants.read),
@@ -250,6 +259,25 @@ function variants.emit(variant, problem, limits)
     registers = registers > 0 and most_registers(registers, passes) or 0,
     deterministic = family.deterministic,
     split = family.split,
+  }
+end
+
+-- The program that makes A^T on a CUDA device (runtime/transpose_device.c launches its kernels).
+function variants.transpose(problem)
+  local name = "prelude/transpose.cu.in"
+  local passes = {}
+  for i, pass in ipairs { { "count", 128 }, { "scan", 1024 }, { "scatter", 128 }, { "finish", 256 } } do
+    passes[i] = { kernel = "wlm_transpose_" .. pass[1], units = "one", threads = pass[2] }
+  end
+  complete(problem)
+  local source = table.concat {
+    variants.prelude["args.h"], engine.plain("#define WLM_REGISTERS 64\n", "registers of a thread"),
+    variants.prelude["cuda.h"], operators.has_halves(problem) and variants.prelude["half.h"] or "",
+    operators.block(problem), engine.render(variants.read(name), name, {}, variants.read),
+  }
+  return {
+    variant = "transpose", source = source, passes = passes, workspace = {}, prepared = {}, registers = 64,
+    deterministic = true, split = "none",
   }
 end
 

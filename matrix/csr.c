@@ -13,6 +13,7 @@ void wlm_csr_host_release(wlm_csr_host *csr) {
   wlm_free(csr->rowptr);
   wlm_free(csr->colind);
   wlm_free(csr->values);
+  wlm_free(csr->wide);
   *csr = (wlm_csr_host){0};
 }
 
@@ -152,7 +153,7 @@ static wlm_status give_ones(wlm_csr_host *csr) {
 
 wlm_status wlm_csr_from_coo(int64_t rows, int64_t cols, int64_t count, const int32_t *row, const int32_t *col,
                             const float *value, wlm_csr_host *out) {
-  wlm_csr_host csr = {rows, cols, count, NULL, NULL, NULL};
+  wlm_csr_host csr = {.rows = rows, .cols = cols, .nnz = count};
   wlm_status status;
   int64_t repeated;
   *out = (wlm_csr_host){0};

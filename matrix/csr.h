@@ -10,7 +10,12 @@ typedef struct wlm_csr_host {
   int64_t *rowptr; /* rows + 1 */
   int32_t *colind; /* nnz, 0-based */
   float *values;   /* nnz; NULL = pattern, every entry is 1 */
+  double *wide;    /* nnz, in place of `values`, of a matrix that is read back with values of f64; otherwise NULL */
 } wlm_csr_host;
+
+static inline double wlm_csr_value(const wlm_csr_host *csr, int64_t p) {
+  return csr->wide ? csr->wide[p] : csr->values ? (double)csr->values[p] : 1.0;
+}
 
 void wlm_csr_host_release(wlm_csr_host *csr); /* also of a zeroed one; leaves it zeroed */
 

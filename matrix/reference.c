@@ -3,9 +3,9 @@
  * same reduction beside it, over absolute values. Speed matters little here; obvious correctness does. */
 #include "matrix/reference.h"
 
-#include <float.h>
 #include <math.h>
 
+#include "common/element.h"
 #include "common/operator.h"
 #include "common/sampling.h"
 #include "common/spec.h"
@@ -24,14 +24,14 @@ typedef struct edges {
   int64_t start, degree, kept, stride, shift; /* the row's edges and which of them are used */
 } edges;
 
-static wlm_status check_problem(const wlm_problem *p, const float *c_old) {
-  const char *field = p->dense_type != WLM_F32 ? "dense_type other than f32"
-                      : p->transpose           ? "transpose"
-                      : p->heads != 1          ? "heads other than 1"
-                      : p->batch != 1          ? "batch other than 1"
-                                               : NULL;
+static wlm_status check_problem(const wlm_problem *p, const void *c_old) {
+  const char *field = p->transpose    ? "transpose"
+                      : p->heads != 1 ? "heads other than 1"
+                      : p->batch != 1 ? "batch other than 1"
+                                      : NULL;
   if (field) return wlm_fail(WLM_ERR_UNSUPPORTED, "the float64 reference does not know wlm_problem.%s", field);
-  if (!wlm_message_name(p->message) || !wlm_reduce_name(p->reduce) || !wlm_sample_name(p->sample) || p->n < 0)
+  if (!wlm_message_name(p->message) || !wlm_reduce_name(p->reduce) || !wlm_sample_name(p->sample) ||
+      !wlm_type_name(p->dense_type) || p->n < 0)
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: a field has a value that is not in its range");
   if ((p->reduce == WLM_CUSTOM) != (p->custom != NULL))
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: custom belongs to reduce = WLM_CUSTOM");
@@ -85,11 +85,11 @@ static int64_t edge_at(const edges *e, wlm_sample sample, int64_t k) {
 /* One loop an operator, so that the choice is made once an edge. */
 #define EACH(expression)                \
   for (int j = 0; j < width; j++) {     \
-    double y = (double)b[j];            \
+    double y = b[j];                    \
     (void)y, message[j] = (expression); \
   }                                     \
   break
-static void make_messages(wlm_message op, double x, const float *b, int width, double *message) {
+static void make_messages(wlm_message op, double x, const double *b, int width, double *message) {
   switch (op) {
     case WLM_MUL: EACH(x * y);
     case WLM_COPY_B: EACH(y);
@@ -136,16 +136,16 @@ static double factor_of(const wlm_problem *p, const edges *e) {
 /* The denominators of max and min are the largest absolute message, those of all others the same reduction. */
 static wlm_reduce scale_reduce(wlm_reduce reduce) { return reduce == WLM_MIN ? WLM_MAX : reduce; }
 
-static void reduce_block(const wlm_csr_host *a, const wlm_problem *p, const edges *e, const float *b, int64_t ldb,
+static void reduce_block(const wlm_csr_host *a, const wlm_problem *p, const edges *e, const void *b, int64_t first,
                          int width, double *acc, double *size) {
-  double message[BLOCK];
+  double message[BLOCK], dense[BLOCK];
   wlm_reduce size_reduce = scale_reduce(p->reduce);
   for (int j = 0; j < width; j++) acc[j] = identity_of(p->reduce);
   for (int j = 0; j < width; j++) size[j] = p->reduce == WLM_PROD ? 1.0 : 0.0;
   for (int64_t k = 0; k < e->kept; k++) {
     int64_t at = edge_at(e, p->sample, k);
-    double x = a->values ? (double)a->values[at] : 1.0;
-    make_messages(p->message, x, b + a->colind[at] * ldb, width, message);
+    wlm_elements_read(p->dense_type, b, a->colind[at] * p->ldb + first, width, dense);
+    make_messages(p->message, wlm_csr_value(a, at), dense, width, message);
     for (int j = 0; j < width; j++) acc[j] = reduce_one(p->reduce, acc[j], message[j]);
     for (int j = 0; j < width; j++) size[j] = reduce_one(size_reduce, size[j], fabs(message[j]));
   }
@@ -153,29 +153,30 @@ static void reduce_block(const wlm_csr_host *a, const wlm_problem *p, const edge
     for (int j = 0; j < width; j++) acc[j] = 0.0;
 }
 
-/* What float arithmetic may be off at a row of so many edges (tuner/verify.c says why). */
-static double step_of(const edges *e) { return 0x1p-24 * (8 + 2 * sqrt((double)e->kept)); }
+/* What the accumulator's arithmetic may be off at a row of so many edges (tuner/verify.c says why). */
+static double step_of(const wlm_problem *p, const edges *e) {
+  return wlm_element_unit(wlm_accumulator_type(p->dense_type)) * (8 + 2 * sqrt((double)e->kept));
+}
 
 /* The same for a user-defined operator. Where messages do not depend on B many are equal, and then errors add up. */
 static void reduce_custom(const wlm_csr_host *a, const wlm_problem *p, const expressions *x, const edges *e,
-                          const float *b, int64_t ldb, int width, double *acc, double *size) {
+                          const void *b, int64_t first, int width, double *acc, double *size) {
   const wlm_expression *own_message = wlm_operator_part(&x->op, WLM_PART_MESSAGE);
   const wlm_expression *finish = wlm_operator_part(&x->op, WLM_PART_FINISH);
   const int uses_b = own_message ? wlm_expression_uses(own_message, WLM_OPERAND_B) : p->message != WLM_COPY_A;
-  const double step = step_of(e), factor = uses_b || e->kept < 2 ? 1.0 : sqrt((double)e->kept);
+  const double step = step_of(p, e), factor = uses_b || e->kept < 2 ? 1.0 : sqrt((double)e->kept);
   wlm_column_block value, edge, dense, message, degree;
   const wlm_column_block *const operands[WLM_OPERANDS] = {&edge, &dense, &value, &message, &degree};
   wlm_evaluate(&x->op.parts[WLM_PART_INIT], operands, width, step, &value);
   for (int64_t k = 0; k < e->kept; k++) {
     int64_t at = edge_at(e, p->sample, k);
-    const float *b_row = b + a->colind[at] * ldb;
-    wlm_block_fill(&edge, width, a->values ? (double)a->values[at] : 1.0);
-    for (int j = 0; j < width; j++) dense.value[j] = (double)b_row[j];
+    wlm_block_fill(&edge, width, wlm_csr_value(a, at));
+    wlm_elements_read(p->dense_type, b, a->colind[at] * p->ldb + first, width, dense.value);
     for (int j = 0; j < width; j++) dense.size[j] = fabs(dense.value[j]);
     if (own_message) {
       wlm_evaluate(own_message, operands, width, step, &message);
     } else {
-      make_messages(p->message, edge.value[0], b_row, width, message.value);
+      make_messages(p->message, edge.value[0], dense.value, width, message.value);
       for (int j = 0; j < width; j++) message.size[j] = fabs(message.value[j]);
     }
     wlm_evaluate(&x->op.parts[WLM_PART_REDUCE], operands, width, step, &value);
@@ -194,13 +195,15 @@ static void activate(const expressions *x, double step, int width, double *value
   for (int j = 0; j < width; j++) value[j] = block.value[j], size[j] = block.size[j];
 }
 
-wlm_status wlm_reference_rows(const wlm_csr_host *a, const wlm_problem *p, const float *b, const float *c_old,
+wlm_status wlm_reference_rows(const wlm_csr_host *a, const wlm_problem *problem, const void *b, const void *c_old,
                               const int64_t *row_ids, int64_t row_count, double *c, double *scale) {
-  int64_t ldb = p->ldb ? p->ldb : p->n, ldc = p->ldc ? p->ldc : p->n;
-  const float *bias = p->bias;
+  wlm_problem filled = *problem;
+  const wlm_problem *p = &filled;
   expressions x;
   wlm_status status = check_problem(p, c_old);
   if (status != WLM_OK) return status;
+  if (!p->ldb) filled.ldb = p->n;
+  if (!p->ldc) filled.ldc = p->n;
   for (int64_t i = 0; i < row_count; i++)
     if ((row_ids ? row_ids[i] : i) < 0 || (row_ids ? row_ids[i] : i) >= a->rows)
       return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld of a matrix of %lld rows",
@@ -214,18 +217,18 @@ wlm_status wlm_reference_rows(const wlm_csr_host *a, const wlm_problem *p, const
     for (int64_t first = 0; first < p->n; first += BLOCK) {
       int width = (int)(p->n - first < BLOCK ? p->n - first : BLOCK);
       if (p->custom)
-        reduce_custom(a, p, &x, &e, b + first, ldb, width, acc, size);
+        reduce_custom(a, p, &x, &e, b, first, width, acc, size);
       else
-        reduce_block(a, p, &e, b + first, ldb, width, acc, size);
+        reduce_block(a, p, &e, b, first, width, acc, size);
       for (int j = 0; j < width; j++) {
-        double old = p->beta != 0.0 ? p->beta * (double)c_old[row * ldc + first + j] : 0.0;
-        double added = bias ? (double)bias[first + j] : 0.0;
+        double old = p->beta != 0.0 ? p->beta * wlm_element_get(p->dense_type, c_old, row * p->ldc + first + j) : 0.0;
+        double added = p->bias ? wlm_element_get(p->dense_type, p->bias, first + j) : 0.0;
         acc[j] = p->alpha * (factor * acc[j]);
         if (p->beta != 0.0) acc[j] += old;
-        if (bias) acc[j] += added;
+        if (p->bias) acc[j] += added;
         size[j] = fabs(p->alpha) * (factor * size[j]) + fabs(old) + fabs(added);
       }
-      if (p->activation) activate(&x, step_of(&e), width, acc, size);
+      if (p->activation) activate(&x, step_of(p, &e), width, acc, size);
       for (int j = 0; j < width; j++) {
         c[i * p->n + first + j] = acc[j];
         if (scale) scale[i * p->n + first + j] = x.weight * size[j];
@@ -236,24 +239,27 @@ wlm_status wlm_reference_rows(const wlm_csr_host *a, const wlm_problem *p, const
   return WLM_OK;
 }
 
-/* What float cannot tell from 0 cannot count against a kernel: hence the least denominator. */
-static double error_of(double c, double reference, double scale) {
+/* What the type cannot tell from 0 cannot count against a kernel: hence the least denominator. Nor can the step from
+ * its largest number to infinity, as far as rounding decides it. */
+static double error_of(wlm_type type, double c, double reference, double scale) {
+  const double least = wlm_element_least(type);
   if (isnan(c) || isnan(reference)) return isnan(c) && isnan(reference) ? 0.0 : INFINITY;
-  if (isinf(c)) return c == (double)(float)reference ? 0.0 : INFINITY;
+  if (isinf(c)) return c == wlm_element_round(type, reference * (1 + wlm_element_unit(type))) ? 0.0 : INFINITY;
   if (isinf(reference)) return INFINITY;
   double difference = fabs(c - reference);
-  if (!(scale > 0.0) || isinf(scale)) return difference;
-  return difference / (scale < (double)FLT_MIN ? (double)FLT_MIN : scale);
+  if (isinf(scale)) return difference / fmax(1.0, fabs(reference)); /* an infinite message that max or min left out */
+  if (!(scale > 0.0)) return difference;
+  return difference / (scale < least ? least : scale);
 }
 
-double wlm_reference_error(const float *c, int64_t ldc, const int64_t *row_ids, int64_t row_count, int64_t n,
-                           const double *reference, const double *scale) {
+double wlm_reference_error(wlm_type type, const void *c, int64_t ldc, const int64_t *row_ids, int64_t row_count,
+                           int64_t n, const double *reference, const double *scale) {
   double worst = 0.0;
 #pragma omp parallel for reduction(max : worst)
   for (int64_t i = 0; i < row_count; i++)
     for (int64_t j = 0; j < n; j++) {
-      double got = (double)c[(row_ids ? row_ids[i] : i) * ldc + j];
-      double error = error_of(got, reference[i * n + j], scale ? scale[i * n + j] : 0.0);
+      double got = wlm_element_get(type, c, (row_ids ? row_ids[i] : i) * ldc + j);
+      double error = error_of(type, got, reference[i * n + j], scale ? scale[i * n + j] : 0.0);
       if (error > worst) worst = error;
     }
   return worst;

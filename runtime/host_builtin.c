@@ -42,10 +42,13 @@ static void sum_i64(const struct wlm_args *args, long long unit_blocks) { all_ro
 
 wlm_status wlm_host_builtin(const wlm_spec *spec, wlm_program *program, void **kernel) {
   const wlm_problem *p = &spec->problem;
-  if (p->message != WLM_MUL || p->reduce != WLM_SUM || p->sample != WLM_SAMPLE_NONE)
-    return wlm_fail(WLM_ERR_NO_COMPILER, "without a compiler only an unsampled mul.sum in f32 can run; this is %s.%s%s",
-                    wlm_message_name(p->message), wlm_reduce_name(p->reduce),
-                    p->sample == WLM_SAMPLE_NONE ? "" : ", sampled");
+  if (p->message != WLM_MUL || p->reduce != WLM_SUM || p->sample != WLM_SAMPLE_NONE || p->dense_type != WLM_F32 ||
+      spec->colind_type != WLM_I32)
+    return wlm_fail(WLM_ERR_NO_COMPILER,
+                    "without a compiler only an unsampled mul.sum in f32 with colind of i32 can run; this is %s.%s in "
+                    "%s with %s%s",
+                    wlm_message_name(p->message), wlm_reduce_name(p->reduce), wlm_type_name(p->dense_type),
+                    wlm_index_name(spec->colind_type), p->sample == WLM_SAMPLE_NONE ? "" : ", sampled");
   *program = (wlm_program){.variant = "host_builtin", .pass_count = 1, .deterministic = 1, .split = "none"};
   program->passes[0] = (wlm_pass){.kernel = "sum", .units = WLM_UNITS_ROWS, .units_per_block = ROWS_PER_BLOCK};
   *kernel = spec->rowptr_type == WLM_I64 ? (void *)sum_i64 : (void *)sum_i32;

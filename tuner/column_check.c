@@ -16,11 +16,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/element.h"
 #include "common/memory.h"
 #include "common/sampling.h"
 
 struct wlm_column_check {
   int64_t n;
+  wlm_type type; /* of C */
   uint64_t seed;
   double tolerance;
   double *expected, *sums; /* n each */
@@ -62,7 +64,7 @@ static void add_row(const wlm_operands *operands, int64_t row, double sign, doub
   for (int64_t k = 0; k < kept; k++) {
     const int64_t at = begin + (kept < degree ? wlm_sample_position(p->sample, degree, k, stride, shift) : k);
     double slope, offset;
-    linear_form(p->message, a->values ? (double)a->values[at] : 1.0, &slope, &offset);
+    linear_form(p->message, wlm_csr_value(a, at), &slope, &offset);
     *offsets += sign * factor * offset;
     *scale += fabs(factor) * (fabs(slope) + fabs(offset));
 #pragma omp atomic
@@ -72,15 +74,16 @@ static void add_row(const wlm_operands *operands, int64_t row, double sign, doub
 
 /* to[j] += sum over the rows of weight(row) x[row, j], in parallel with a sum of each thread's own. */
 static void add_rows(double *to, int64_t n, const double *weights, uint64_t seed, double scale, int64_t first_row,
-                     int64_t rows, const float *x, int64_t ld) {
+                     int64_t rows, wlm_type type, const void *x, int64_t ld) {
 #pragma omp parallel
   {
-    double *own = wlm_alloc_zero((size_t)n, sizeof *own);
+    double *own = wlm_alloc_zero(2 * (size_t)n, sizeof *own), *read = own + n;
     const int64_t width = own ? n : 0;
 #pragma omp for schedule(static)
     for (int64_t row = 0; row < rows; row++) {
       const double weight = weights ? weights[row] : scale * sign_of(seed, first_row + row);
-      for (int64_t j = 0; j < width; j++) own[j] += weight * (double)x[row * ld + j];
+      if (own) wlm_elements_read(type, x, row * ld, n, read);
+      for (int64_t j = 0; j < width; j++) own[j] += weight * read[j];
     }
 #pragma omp critical
     for (int64_t j = 0; j < n; j++) to[j] += own ? own[j] : NAN; /* a check that ran out of memory must not pass */
@@ -105,9 +108,9 @@ static wlm_status expect(wlm_column_check *check, const wlm_operands *operands,
     squares += error * error;
   }
   for (int64_t j = 0; j < check->n; j++) check->expected[j] = offset;
-  add_rows(check->expected, check->n, weights, 0, 0, 0, a->cols, operands->b_host, p->ldb);
+  add_rows(check->expected, check->n, weights, 0, 0, 0, a->cols, check->type, operands->b_host, p->ldb);
   if (operands->c_old)
-    add_rows(check->expected, check->n, NULL, check->seed, p->beta, 0, a->rows, operands->c_old, p->ldc);
+    add_rows(check->expected, check->n, NULL, check->seed, p->beta, 0, a->rows, check->type, operands->c_old, p->ldc);
   check->tolerance = sqrt(squares);
   wlm_free(weights);
   return WLM_OK;
@@ -121,11 +124,11 @@ wlm_status wlm_column_check_create(const wlm_operands *operands, uint64_t seed,
   wlm_status status;
   wlm_column_check *check = NULL;
   *out = NULL;
-  if (p->bias || p->activation || p->transpose || p->dense_type != WLM_F32) return WLM_OK;
+  if (p->bias || p->activation || p->operation != WLM_SPMM) return WLM_OK;
   if ((p->reduce != WLM_SUM && p->reduce != WLM_MEAN) || !linear_form(p->message, 1, &slope, &offset)) return WLM_OK;
   check = wlm_alloc_zero(1, sizeof *check);
   if (!check) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a column check");
-  *check = (wlm_column_check){.n = p->n, .seed = seed};
+  *check = (wlm_column_check){.n = p->n, .type = p->dense_type, .seed = seed};
   WLM_TRY(wlm_alloc_array(p->n, sizeof *check->expected, "column sums", (void **)&check->expected));
   WLM_TRY(wlm_alloc_array(p->n, sizeof *check->sums, "column sums", (void **)&check->sums));
   WLM_TRY(expect(check, operands, row_tolerance));
@@ -145,8 +148,8 @@ void wlm_column_check_destroy(wlm_column_check *check) {
 
 void wlm_column_check_begin(wlm_column_check *check) { memset(check->sums, 0, (size_t)check->n * sizeof *check->sums); }
 
-void wlm_column_check_add(wlm_column_check *check, int64_t first_row, int64_t rows, const float *c, int64_t ldc) {
-  add_rows(check->sums, check->n, NULL, check->seed, 1, first_row, rows, c, ldc);
+void wlm_column_check_add(wlm_column_check *check, int64_t first_row, int64_t rows, const void *c, int64_t ldc) {
+  add_rows(check->sums, check->n, NULL, check->seed, 1, first_row, rows, check->type, c, ldc);
 }
 
 wlm_status wlm_column_check_finish(const wlm_column_check *check) {

@@ -9,7 +9,7 @@ typedef struct wlm_column_check wlm_column_check;
 
 /* What the columns must come to, once for many results. `row_tolerance` is the error that a row of so many edges may
  * have, relative to sum |a b|. *check stays NULL where the problem has no such number: what is not linear in B
- * (max, min, prod, a / b), a bias, a transpose, other types than f32. */
+ * (max, min, prod, a / b), a bias, an sddmm. */
 wlm_status wlm_column_check_create(const wlm_operands *operands, uint64_t seed,
                                    double (*row_tolerance)(const wlm_problem *problem, int64_t edges),
                                    wlm_column_check **check);
@@ -17,7 +17,7 @@ void wlm_column_check_destroy(wlm_column_check *check); /* NULL is fine */
 
 /* Rows of one result, all of them once, in pieces, whole rows with leading dimension ldc. */
 void wlm_column_check_begin(wlm_column_check *check);
-void wlm_column_check_add(wlm_column_check *check, int64_t first_row, int64_t rows, const float *c, int64_t ldc);
+void wlm_column_check_add(wlm_column_check *check, int64_t first_row, int64_t rows, const void *c, int64_t ldc);
 /* WLM_ERR_MISMATCH names the worst column. */
 wlm_status wlm_column_check_finish(const wlm_column_check *check);
 

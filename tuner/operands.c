@@ -1,5 +1,8 @@
 #include "tuner/operands.h"
 
+#include <string.h>
+
+#include "common/element.h"
 #include "common/memory.h"
 #include "common/sampling.h"
 
@@ -8,9 +11,9 @@ static float uniform(uint64_t seed, int64_t i) {
   return (float)(int32_t)(wlm_sample_hash(seed, i) >> 40) * 0x1p-23f - 1.0f;
 }
 
-static void fill_uniform(float *to, int64_t count, uint64_t seed) {
+static void fill_uniform(wlm_type type, void *to, int64_t count, uint64_t seed) {
 #pragma omp parallel for
-  for (int64_t i = 0; i < count; i++) to[i] = uniform(seed, i);
+  for (int64_t i = 0; i < count; i++) wlm_element_put(type, to, i, (double)uniform(seed, i));
 }
 
 /* Grows only: the contents are lost. */
@@ -43,30 +46,85 @@ done:
   return status;
 }
 
-/* The spec was checked: colind is i32, values are f32 or not there. */
+/* The reference counts columns in 32 bits. */
+static wlm_status read_back_colind(wlm_device *device, const wlm_csr *csr, int32_t **colind) {
+  if (csr->colind_type == WLM_I32)
+    return read_back(device, csr->colind, csr->nnz, sizeof **colind, "colind", (void **)colind);
+  int64_t *wide = NULL;
+  wlm_status status;
+  if (csr->cols > (int64_t)INT32_MAX + 1)
+    return wlm_fail(WLM_ERR_OVERFLOW, "a matrix of %lld columns cannot be checked: at most 2^31 can",
+                    (long long)csr->cols);
+  WLM_TRY(read_back(device, csr->colind, csr->nnz, sizeof *wide, "colind", (void **)&wide));
+  WLM_TRY(wlm_alloc_array(csr->nnz, sizeof **colind, "colind", (void **)colind));
+  for (int64_t p = 0; p < csr->nnz; p++) (*colind)[p] = (int32_t)wide[p];
+done:
+  wlm_free(wide);
+  return status;
+}
+
+/* To floats, or to doubles as they are. */
+static wlm_status read_back_values(wlm_device *device, const wlm_csr *csr, wlm_csr_host *a) {
+  const size_t size = wlm_type_size(csr->value_type);
+  void *narrow = NULL;
+  wlm_status status;
+  if (csr->value_type == WLM_F64) return read_back(device, csr->values, csr->nnz, size, "values", (void **)&a->wide);
+  if (csr->value_type == WLM_F32) return read_back(device, csr->values, csr->nnz, size, "values", (void **)&a->values);
+  WLM_TRY(read_back(device, csr->values, csr->nnz, size, "values", &narrow));
+  WLM_TRY(wlm_alloc_array(csr->nnz, sizeof *a->values, "values", (void **)&a->values));
+  for (int64_t p = 0; p < csr->nnz; p++) a->values[p] = (float)wlm_element_get(csr->value_type, narrow, p);
+done:
+  wlm_free(narrow);
+  return status;
+}
+
 static wlm_status read_back_matrix(wlm_device *device, const wlm_csr *csr, wlm_csr_host *a) {
   wlm_status status;
   *a = (wlm_csr_host){.rows = csr->rows, .cols = csr->cols, .nnz = csr->nnz};
   WLM_TRY(read_back_rowptr(device, csr, &a->rowptr));
-  WLM_TRY(read_back(device, csr->colind, csr->nnz, sizeof *a->colind, "colind", (void **)&a->colind));
-  if (csr->values) WLM_TRY(read_back(device, csr->values, csr->nnz, sizeof *a->values, "values", (void **)&a->values));
+  WLM_TRY(read_back_colind(device, csr, &a->colind));
+  if (csr->values) WLM_TRY(read_back_values(device, csr, a));
 done:
   return status;
 }
 
-/* `count` rows of `ld` seeded floats on the host and space for them on the device. */
-static wlm_status dense(wlm_device *device, int64_t rows, int64_t ld, const char *what, float **host,
+/* `rows` rows of `ld` elements of a type, on the device and, where wanted, on the host. */
+static wlm_status dense(wlm_device *device, wlm_type type, int64_t rows, int64_t ld, const char *what, void **host,
                         wlm_buffer *buffer) {
+  const size_t size = wlm_type_size(type);
   int64_t count;
-  if (__builtin_mul_overflow(rows, ld, &count) || count > INT64_MAX / (int64_t)sizeof(float))
-    return wlm_fail(WLM_ERR_OVERFLOW, "%s of %lld x %lld floats", what, (long long)rows, (long long)ld);
+  if (__builtin_mul_overflow(rows, ld, &count) || count > INT64_MAX / (int64_t)size)
+    return wlm_fail(WLM_ERR_OVERFLOW, "%s of %lld x %lld elements", what, (long long)rows, (long long)ld);
   if (host) {
-    wlm_status status = wlm_alloc_array(count, sizeof **host, what, (void **)host);
+    wlm_status status = wlm_alloc_array(count, size, what, host);
     if (status != WLM_OK) return status;
   }
-  wlm_status status = buffer_reserve(device, buffer, count ? (size_t)count * sizeof(float) : 1);
+  wlm_status status = buffer_reserve(device, buffer, count ? (size_t)count * size : 1);
   return status == WLM_OK ? status
-                          : wlm_fail_in(status, "%s of %lld x %lld floats", what, (long long)rows, (long long)ld);
+                          : wlm_fail_in(status, "%s of %lld x %lld elements", what, (long long)rows, (long long)ld);
+}
+
+/* The values of a transpose, which are read back in A's order. */
+static wlm_status take_order(wlm_device *device, const wlm_matrix_view *view, wlm_csr_host *a) {
+  const wlm_csr *csr = &view->csr;
+  const size_t offset = wlm_index_size(csr->rowptr_type);
+  const char *from = a->wide ? (const char *)a->wide : (const char *)a->values;
+  const size_t size = a->wide ? sizeof *a->wide : sizeof *a->values;
+  void *order = NULL;
+  char *values = NULL;
+  wlm_status status = WLM_OK;
+  if (!view->order || !from) return status;
+  WLM_TRY(read_back(device, view->order, csr->nnz, offset, "order of the transpose", &order));
+  WLM_TRY(wlm_alloc_array(csr->nnz, size, "values", (void **)&values));
+  for (int64_t q = 0; q < csr->nnz; q++) {
+    const int64_t p = csr->rowptr_type == WLM_I64 ? ((const int64_t *)order)[q] : ((const int32_t *)order)[q];
+    memcpy(values + (size_t)q * size, from + (size_t)p * size, size);
+  }
+  memcpy(a->wide ? (void *)a->wide : (void *)a->values, values, (size_t)csr->nnz * size);
+done:
+  wlm_free(order);
+  wlm_free(values);
+  return status;
 }
 
 static int64_t edges_used(const wlm_csr_host *a, const wlm_problem *problem) {
@@ -80,20 +138,33 @@ wlm_status wlm_operands_create(wlm_context *context, const wlm_matrix *matrix, c
                                uint64_t seed, wlm_operands *operands) {
   wlm_status status;
   wlm_device *device = wlm_context_device(context);
-  const wlm_csr *csr = wlm_matrix_csr(matrix);
+  wlm_matrix_view view;
   *operands = (wlm_operands){.device = device, .matrix = matrix};
   WLM_TRY(wlm_context_spec(context, matrix, problem, &operands->spec));
   const wlm_problem *p = &operands->spec.problem;
+  WLM_TRY(wlm_matrix_see(matrix, p, &view));
+  const wlm_csr *csr = &view.csr;
+  const int is_sddmm = p->operation == WLM_SDDMM;
+  operands->result_rows = is_sddmm ? csr->nnz : csr->rows;
+  operands->result_columns = is_sddmm ? 1 : p->n;
+  operands->result_ld = is_sddmm ? 1 : p->ldc;
   WLM_TRY(read_back_matrix(device, csr, &operands->a));
+  WLM_TRY(take_order(device, &view, &operands->a));
   operands->edges = edges_used(&operands->a, p);
-  if (p->bias)
-    WLM_TRY(read_back(device, p->bias, p->n, sizeof *operands->bias_host, "bias", (void **)&operands->bias_host));
-  WLM_TRY(dense(device, csr->cols, p->ldb, "B", &operands->b_host, &operands->b));
-  WLM_TRY(dense(device, csr->rows, p->ldc, "C", p->beta != 0 ? &operands->c_old : NULL, &operands->c));
-  fill_uniform(operands->b_host, csr->cols * p->ldb, seed);
-  if (operands->c_old) fill_uniform(operands->c_old, csr->rows * p->ldc, ~seed);
-  WLM_TRY(
-      device->ops->copy_in(device, operands->b.memory, operands->b_host, (size_t)(csr->cols * p->ldb) * sizeof(float)));
+  const wlm_type type = p->dense_type;
+  const size_t size = wlm_type_size(type);
+  if (p->bias) WLM_TRY(read_back(device, p->bias, p->n, size, "bias", &operands->bias_host));
+  WLM_TRY(dense(device, type, csr->cols, p->ldb, "B", &operands->b_host, &operands->b));
+  WLM_TRY(dense(device, type, operands->result_rows, operands->result_ld, is_sddmm ? "values" : "C",
+                p->beta != 0 ? &operands->c_old : NULL, &operands->c));
+  fill_uniform(type, operands->b_host, csr->cols * p->ldb, seed);
+  if (operands->c_old) fill_uniform(type, operands->c_old, operands->result_rows * operands->result_ld, ~seed);
+  if (is_sddmm) {
+    WLM_TRY(dense(device, type, csr->rows, p->ldc, "dC", &operands->x_host, &operands->x));
+    fill_uniform(type, operands->x_host, csr->rows * p->ldc, seed + 1);
+    WLM_TRY(device->ops->copy_in(device, operands->x.memory, operands->x_host, (size_t)(csr->rows * p->ldc) * size));
+  }
+  WLM_TRY(device->ops->copy_in(device, operands->b.memory, operands->b_host, (size_t)(csr->cols * p->ldb) * size));
 done:
   if (status != WLM_OK) wlm_operands_release(operands);
   return status;
@@ -104,11 +175,13 @@ void wlm_operands_release(wlm_operands *operands) {
   if (!device) return;
   device->ops->release(device, operands->b.memory);
   device->ops->release(device, operands->c.memory);
+  device->ops->release(device, operands->x.memory);
   device->ops->release(device, operands->workspace.memory);
   device->ops->release(device, operands->prepared.memory);
   wlm_csr_host_release(&operands->a);
   wlm_free(operands->b_host);
   wlm_free(operands->c_old);
+  wlm_free(operands->x_host);
   wlm_free(operands->bias_host);
   *operands = (wlm_operands){0};
 }
@@ -137,7 +210,8 @@ wlm_status wlm_operands_poison(wlm_operands *operands) {
   wlm_status status;
   wlm_device *device = operands->device;
   const wlm_buffer *c = &operands->c, *workspace = &operands->workspace;
-  size_t used = (size_t)(operands->a.rows * operands->spec.problem.ldc) * sizeof(float);
+  const wlm_problem *p = &operands->spec.problem;
+  size_t used = (size_t)(operands->result_rows * operands->result_ld) * wlm_type_size(p->dense_type);
   if (operands->c_old)
     WLM_TRY(device->ops->copy_in(device, c->memory, operands->c_old, used));
   else
@@ -148,6 +222,13 @@ done:
   return status;
 }
 
+wlm_status wlm_operands_call(const wlm_operands *operands, const wlm_plan *plan, void *workspace, void *stream) {
+  void *const b = operands->b.memory, *const c = operands->c.memory;
+  if (operands->spec.problem.operation == WLM_SDDMM)
+    return wlm_plan_execute_sddmm(plan, operands->x.memory, b, c, workspace, stream);
+  return wlm_plan_execute(plan, b, c, workspace, stream);
+}
+
 wlm_status wlm_operands_execute(const wlm_operands *operands, const wlm_plan *plan, void *stream) {
-  return wlm_plan_execute(plan, operands->b.memory, operands->c.memory, operands->workspace.memory, stream);
+  return wlm_operands_call(operands, plan, operands->workspace.memory, stream);
 }

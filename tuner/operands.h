@@ -1,7 +1,8 @@
-/* What a checked or timed call needs around a plan: B, C, workspace and prepared memory on the device, and
- * on the host the copies that the reference reads.
+/* What a checked or timed call needs around a plan: B, C (or dC and the values of an sddmm), workspace and prepared
+ * memory on the device, and on the host the copies that the reference reads.
  *
- * B is seeded and uniform in [-1, 1). Where the problem reads C (beta is not 0), C starts as such numbers too. */
+ * B is seeded and uniform in [-1, 1], rounded to the dense type. Where the problem reads C (beta is not 0), C starts as
+ * such numbers too. */
 #ifndef WLM_TUNER_OPERANDS_H
 #define WLM_TUNER_OPERANDS_H
 
@@ -17,12 +18,16 @@ typedef struct wlm_operands {
   wlm_device *device;
   const wlm_matrix *matrix;
   wlm_spec spec;
-  wlm_csr_host a;   /* read back from the device */
-  int64_t edges;    /* that the problem uses: nnz, or fewer where it samples */
-  float *b_host;    /* cols x ldb */
-  float *c_old;     /* rows x ldc; NULL where beta is 0 */
-  float *bias_host; /* n; NULL where there is no bias */
-  wlm_buffer b, c, workspace, prepared;
+  wlm_csr_host a; /* op(A), read back from the device */
+  int64_t edges;  /* that the problem uses: nnz, or fewer where it samples */
+  /* Of the dense type. */
+  void *b_host;    /* cols x ldb */
+  void *c_old;     /* rows x ldc; NULL where beta is 0 */
+  void *bias_host; /* n; NULL where there is no bias */
+  void *x_host;    /* of an sddmm dC, rows x ldc */
+  wlm_buffer b, c, x, workspace, prepared;
+  /* What a call writes into c, of rows that lie `result_ld` elements apart: C, or an sddmm's nnz values. */
+  int64_t result_rows, result_columns, result_ld;
 } wlm_operands;
 
 wlm_status wlm_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
@@ -35,7 +40,8 @@ wlm_status wlm_operands_bind(wlm_operands *operands, wlm_plan *plan);
 wlm_status wlm_operands_prepare(const wlm_operands *operands, wlm_plan *plan, void *stream);
 /* NaN, or what the problem reads, into C and NaN into the workspace: a result that is right then was written. */
 wlm_status wlm_operands_poison(wlm_operands *operands);
-/* Enqueues one call of the plan that was bound. */
+/* Enqueues one call of a plan with a workspace of the caller's, or of the plan that was bound. */
+wlm_status wlm_operands_call(const wlm_operands *operands, const wlm_plan *plan, void *workspace, void *stream);
 wlm_status wlm_operands_execute(const wlm_operands *operands, const wlm_plan *plan, void *stream);
 
 #endif

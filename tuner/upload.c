@@ -1,5 +1,6 @@
 #include "tuner/upload.h"
 
+#include "common/element.h"
 #include "common/memory.h"
 
 wlm_index wlm_upload_rowptr_type(const wlm_csr_host *csr) { return csr->nnz <= INT32_MAX ? WLM_I32 : WLM_I64; }
@@ -23,13 +24,27 @@ static wlm_status copy_rowptr(wlm_device *device, const wlm_csr_host *csr, wlm_i
   return status;
 }
 
-wlm_status wlm_upload_create(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type, wlm_upload *upload) {
+static wlm_status copy_values(wlm_device *device, const wlm_csr_host *csr, wlm_type type, void **to) {
+  const size_t size = wlm_type_size(type);
+  void *values;
+  if (!csr->values) return WLM_OK;
+  if (type == WLM_F32) return copy_to_device(device, csr->values, csr->nnz, size, to);
+  wlm_status status = wlm_alloc_array(csr->nnz, size, "values", &values);
+  if (status != WLM_OK) return status;
+  for (int64_t p = 0; p < csr->nnz; p++) wlm_element_put(type, values, p, (double)csr->values[p]);
+  status = copy_to_device(device, values, csr->nnz, size, to);
+  wlm_free(values);
+  return status;
+}
+
+wlm_status wlm_upload_create_as(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type,
+                                wlm_type value_type, wlm_upload *upload) {
   wlm_status status;
   wlm_device *device = wlm_context_device(context);
   *upload = (wlm_upload){.device = device};
   WLM_TRY(copy_rowptr(device, csr, rowptr_type, &upload->rowptr));
   WLM_TRY(copy_to_device(device, csr->colind, csr->nnz, sizeof *csr->colind, &upload->colind));
-  if (csr->values) WLM_TRY(copy_to_device(device, csr->values, csr->nnz, sizeof *csr->values, &upload->values));
+  WLM_TRY(copy_values(device, csr, value_type, &upload->values));
 
   wlm_csr view = WLM_CSR_INIT;
   view.rows = csr->rows;
@@ -39,10 +54,15 @@ wlm_status wlm_upload_create(wlm_context *context, const wlm_csr_host *csr, wlm_
   view.colind = upload->colind;
   view.values = upload->values;
   view.rowptr_type = rowptr_type;
+  view.value_type = value_type;
   WLM_TRY(wlm_matrix_create(context, &view, NULL, &upload->matrix));
 done:
   if (status != WLM_OK) wlm_upload_release(upload);
   return status;
+}
+
+wlm_status wlm_upload_create(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type, wlm_upload *upload) {
+  return wlm_upload_create_as(context, csr, rowptr_type, WLM_F32, upload);
 }
 
 void wlm_upload_release(wlm_upload *upload) {

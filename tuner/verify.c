@@ -7,7 +7,9 @@
  * the worst case of adding d products in any order is d u of it, and the error to expect from roundings
  * that do not conspire is sqrt(d) u (Higham & Mary, "A new approach to probabilistic rounding error
  * analysis", 2019). B is random, so roundings do not conspire, and the tolerance is u (8 + 2 sqrt(d)):
- * 8 u for the product, alpha, beta, the division of a mean and the store, 2 sqrt(d) for the additions. The one
+ * 8 u for the product, alpha, beta, the division of a mean and the store, 2 sqrt(d) for the additions. With f64, u =
+ * 2^-53, twice that, since float64 rounds no less; half types are accumulated in f32 and rounded once in the end, which
+ * adds the u of their own. The one
  * exception are messages that leave B out: many equal values are rounded in the same direction each time, so there
  * d u is what can be asked. Each row is held to the tolerance of its own length; a wrong edge in a
  * row of d edges shows as about 1 / d, far above it for any d below a million. */
@@ -17,29 +19,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/element.h"
 #include "common/memory.h"
 #include "common/sampling.h"
+#include "matrix/gradient.h"
 #include "matrix/reference.h"
 #include "tuner/column_check.h"
 
-enum { RANDOM_ROWS = 4096, NAMED_ROWS = 4, PIECE = 1 << 24 }; /* floats */
+enum { RANDOM_ROWS = 4096, RANDOM_EDGES = 1 << 16, NAMED_ROWS = 4, SPOTS = 32, PIECE = 1 << 24 }; /* elements */
 static const double max_products = 1e8;                       /* beyond, only some rows are compared */
 static const double max_elements = 32e6;                      /* 20 bytes each */
 
 struct wlm_verifier {
   wlm_operands *operands;
-  int64_t *rows; /* ascending and distinct */
+  int64_t *rows; /* of the result, so the edges of an sddmm; ascending and distinct */
   int64_t count;
-  double *reference, *scale; /* count x n */
-  float *result;
+  double *reference, *scale; /* count x columns of the result */
+  char *result;              /* of the dense type, as the piece */
   double *errors;            /* of each row */
   wlm_column_check *columns; /* NULL where every row is compared, or the operator has none */
-  float *piece;              /* of C, with it */
+  char *piece;               /* of C, with it */
+  wlm_verifier *spots;       /* a few of the rows; NULL where all are few */
 };
 
 double wlm_tolerance(const wlm_problem *problem, int64_t edges) {
-  double d = (double)edges;
-  return 0x1p-24 * (8 + (problem->message == WLM_COPY_A ? d : 2 * sqrt(d)));
+  const wlm_type accumulator = wlm_accumulator_type(problem->dense_type);
+  const double d = (double)edges, sides = accumulator == WLM_F64 ? 2 : 1;
+  const double rounded = accumulator == problem->dense_type ? 0 : wlm_element_unit(problem->dense_type);
+  return rounded + sides * wlm_element_unit(accumulator) * (8 + (problem->message == WLM_COPY_A ? d : 2 * sqrt(d)));
 }
 
 static int compare(const void *left, const void *right) {
@@ -49,16 +56,27 @@ static int compare(const void *left, const void *right) {
 
 static int64_t degree(const wlm_csr_host *a, int64_t row) { return a->rowptr[row + 1] - a->rowptr[row]; }
 
+static int is_sddmm(const wlm_verifier *verifier) { return verifier->operands->spec.problem.operation == WLM_SDDMM; }
+
+/* How many terms an element of this row of the result is the sum of. */
+static int64_t terms(const wlm_verifier *verifier, int64_t row) {
+  const wlm_problem *p = &verifier->operands->spec.problem;
+  if (is_sddmm(verifier)) return p->n;
+  return wlm_sample_kept(p->sample, degree(&verifier->operands->a, row), p->sample_width);
+}
+
 static wlm_status choose_rows(wlm_verifier *verifier, uint64_t seed) {
   const wlm_csr_host *a = &verifier->operands->a;
   double n = (double)verifier->operands->spec.problem.n;
-  int all = (double)a->nnz * n <= max_products && (double)a->rows * n <= max_elements;
-  int64_t wanted = all || a->rows <= RANDOM_ROWS + NAMED_ROWS ? a->rows : RANDOM_ROWS + NAMED_ROWS;
+  const int64_t total = verifier->operands->result_rows, columns = verifier->operands->result_columns;
+  const int64_t some = (is_sddmm(verifier) ? RANDOM_EDGES : RANDOM_ROWS) + NAMED_ROWS;
+  int all = (double)a->nnz * n <= max_products && (double)total * (double)columns <= max_elements;
+  int64_t wanted = all || total <= some ? total : some;
   wlm_status status = wlm_alloc_array(wanted, sizeof *verifier->rows, "rows to check", (void **)&verifier->rows);
   if (status != WLM_OK) return status;
   verifier->count = wanted;
-  if (wanted == a->rows) {
-    for (int64_t row = 0; row < a->rows; row++) verifier->rows[row] = row;
+  if (wanted == total) {
+    for (int64_t row = 0; row < total; row++) verifier->rows[row] = row;
     return WLM_OK;
   }
   int64_t longest = 0, empty = 0;
@@ -66,9 +84,10 @@ static wlm_status choose_rows(wlm_verifier *verifier, uint64_t seed) {
     if (degree(a, row) > degree(a, longest)) longest = row;
     if (!degree(a, row)) empty = row;
   }
-  const int64_t named[NAMED_ROWS] = {0, a->rows - 1, longest, empty};
+  int64_t named[NAMED_ROWS] = {0, total - 1, longest, empty};
+  if (is_sddmm(verifier)) named[2] = named[3] = a->rowptr[longest]; /* its first edge */
   for (int64_t i = 0; i < wanted; i++)
-    verifier->rows[i] = i < NAMED_ROWS ? named[i] : (int64_t)(wlm_sample_hash(seed, i) % (uint64_t)a->rows);
+    verifier->rows[i] = i < NAMED_ROWS ? named[i] : (int64_t)(wlm_sample_hash(seed, i) % (uint64_t)total);
   qsort(verifier->rows, (size_t)wanted, sizeof *verifier->rows, compare);
   verifier->count = 0;
   for (int64_t i = 0; i < wanted; i++)
@@ -76,29 +95,73 @@ static wlm_status choose_rows(wlm_verifier *verifier, uint64_t seed) {
   return WLM_OK;
 }
 
-static int64_t rows_of_piece(const wlm_problem *p) { return p->ldc < PIECE ? PIECE / (p->ldc ? p->ldc : 1) : 1; }
+static size_t element_size(const wlm_verifier *verifier) {
+  return wlm_type_size(verifier->operands->spec.problem.dense_type);
+}
+
+static int64_t rows_of_piece(int64_t ld) { return ld < PIECE ? PIECE / (ld ? ld : 1) : 1; }
+
+static wlm_status allocate(wlm_verifier *verifier) {
+  const int64_t elements = verifier->count * verifier->operands->result_columns; /* bounded above */
+  wlm_status status;
+  WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->reference, "reference", (void **)&verifier->reference));
+  WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->scale, "scale of the reference", (void **)&verifier->scale));
+  WLM_TRY(wlm_alloc_array(elements, element_size(verifier), "result", (void **)&verifier->result));
+  WLM_TRY(wlm_alloc_array(verifier->count, sizeof *verifier->errors, "errors", (void **)&verifier->errors));
+done:
+  return status;
+}
+
+/* Evenly spread over the rows that are compared, the first and the last included, and the longest of them. */
+static wlm_status make_spots(wlm_verifier *verifier) {
+  const size_t n = (size_t)verifier->operands->result_columns;
+  int64_t longest = 0;
+  wlm_status status;
+  if (verifier->count <= 2 * SPOTS) return WLM_OK;
+  wlm_verifier *spots = verifier->spots = wlm_alloc_zero(1, sizeof *spots);
+  if (!spots) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a verifier");
+  spots->operands = verifier->operands;
+  spots->count = SPOTS + 1;
+  WLM_TRY(wlm_alloc_array(spots->count, sizeof *spots->rows, "rows to check", (void **)&spots->rows));
+  WLM_TRY(allocate(spots));
+  for (int64_t i = 1; i < verifier->count; i++)
+    if (terms(verifier, verifier->rows[i]) > terms(verifier, verifier->rows[longest])) longest = i;
+  for (int64_t k = 0; k <= SPOTS; k++) {
+    const int64_t from = k < SPOTS ? k * (verifier->count - 1) / (SPOTS - 1) : longest;
+    spots->rows[k] = verifier->rows[from];
+    memcpy(spots->reference + (size_t)k * n, verifier->reference + (size_t)from * n, n * sizeof *spots->reference);
+    memcpy(spots->scale + (size_t)k * n, verifier->scale + (size_t)from * n, n * sizeof *spots->scale);
+  }
+done:
+  return status;
+}
+
+static wlm_status make_reference(const wlm_verifier *v) {
+  const wlm_operands *o = v->operands;
+  wlm_problem on_host = o->spec.problem;
+  on_host.bias = o->bias_host;
+  on_host.transpose = 0; /* a is op(A) */
+  if (is_sddmm(v))
+    return wlm_reference_edges(&o->a, &on_host, o->x_host, o->b_host, o->c_old, v->rows, v->count, v->reference,
+                               v->scale);
+  return wlm_reference_rows(&o->a, &on_host, o->b_host, o->c_old, v->rows, v->count, v->reference, v->scale);
+}
 
 wlm_status wlm_verifier_create(wlm_operands *operands, uint64_t seed, wlm_verifier **out) {
   wlm_status status;
-  const wlm_problem *p = &operands->spec.problem;
   *out = NULL;
   wlm_verifier *verifier = wlm_alloc_zero(1, sizeof *verifier);
   if (!verifier) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a verifier");
   verifier->operands = operands;
   WLM_TRY(choose_rows(verifier, seed));
-  int64_t elements = verifier->count * p->n; /* bounded above */
-  WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->reference, "reference", (void **)&verifier->reference));
-  WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->scale, "scale of the reference", (void **)&verifier->scale));
-  WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->result, "result", (void **)&verifier->result));
-  WLM_TRY(wlm_alloc_array(verifier->count, sizeof *verifier->errors, "errors", (void **)&verifier->errors));
-  wlm_problem on_host = *p;
-  on_host.bias = operands->bias_host;
-  WLM_TRY(wlm_reference_rows(&operands->a, &on_host, operands->b_host, operands->c_old, verifier->rows, verifier->count,
-                             verifier->reference, verifier->scale));
-  if (verifier->count < operands->a.rows)
+  WLM_TRY(allocate(verifier));
+  WLM_TRY(make_reference(verifier));
+  if (verifier->count < operands->result_rows)
     WLM_TRY(wlm_column_check_create(operands, seed, wlm_tolerance, &verifier->columns));
   if (verifier->columns)
-    WLM_TRY(wlm_alloc_array(rows_of_piece(p) * p->ldc, sizeof *verifier->piece, "C", (void **)&verifier->piece));
+    WLM_TRY(wlm_alloc_array(rows_of_piece(operands->result_ld) * operands->result_ld, element_size(verifier), "C",
+                            (void **)&verifier->piece));
+  WLM_TRY(make_spots(verifier));
   *out = verifier;
   verifier = NULL;
 done:
@@ -108,6 +171,7 @@ done:
 
 void wlm_verifier_destroy(wlm_verifier *verifier) {
   if (!verifier) return;
+  wlm_verifier_destroy(verifier->spots);
   wlm_free(verifier->rows);
   wlm_free(verifier->reference);
   wlm_free(verifier->scale);
@@ -123,14 +187,15 @@ int64_t wlm_verifier_rows(const wlm_verifier *verifier) { return verifier->count
 /* Rows that follow each other in a C without padding are copied in one piece. */
 static wlm_status copy_rows(const wlm_verifier *verifier) {
   const wlm_operands *operands = verifier->operands;
-  const wlm_problem *p = &operands->spec.problem;
-  const float *c = operands->c.memory;
-  for (int64_t i = 0, run; i < verifier->count && p->n; i += run) {
+  const int64_t n = operands->result_columns, ld = operands->result_ld;
+  const char *c = operands->c.memory;
+  const int64_t size = (int64_t)element_size(verifier);
+  for (int64_t i = 0, run; i < verifier->count && n; i += run) {
     run = 1;
-    while (p->ldc == p->n && i + run < verifier->count && verifier->rows[i + run] == verifier->rows[i] + run) run++;
+    while (ld == n && i + run < verifier->count && verifier->rows[i + run] == verifier->rows[i] + run) run++;
     wlm_status status =
-        operands->device->ops->copy_out(operands->device, verifier->result + i * p->n, c + verifier->rows[i] * p->ldc,
-                                        (size_t)(run * p->n) * sizeof *c);
+        operands->device->ops->copy_out(operands->device, verifier->result + i * n * size,
+                                        c + verifier->rows[i] * ld * size, (size_t)(run * n * size));
     if (status != WLM_OK) return status;
   }
   return WLM_OK;
@@ -140,28 +205,30 @@ static wlm_status copy_rows(const wlm_verifier *verifier) {
 static wlm_status read_all(const wlm_verifier *verifier) {
   const wlm_operands *operands = verifier->operands;
   const wlm_problem *p = &operands->spec.problem;
-  const float *c = operands->c.memory;
-  const int64_t step = rows_of_piece(p);
+  const char *c = operands->c.memory;
+  const int64_t size = (int64_t)element_size(verifier);
+  const int64_t step = rows_of_piece(p->ldc);
   wlm_column_check_begin(verifier->columns);
   for (int64_t first = 0, i = 0; first < operands->a.rows && p->n; first += step) {
     const int64_t rows = first + step < operands->a.rows ? step : operands->a.rows - first;
-    wlm_status status = operands->device->ops->copy_out(operands->device, verifier->piece, c + first * p->ldc,
-                                                        (size_t)((rows - 1) * p->ldc + p->n) * sizeof *c);
+    wlm_status status = operands->device->ops->copy_out(operands->device, verifier->piece, c + first * p->ldc * size,
+                                                        (size_t)(((rows - 1) * p->ldc + p->n) * size));
     if (status != WLM_OK) return status;
     wlm_column_check_add(verifier->columns, first, rows, verifier->piece, p->ldc);
     for (; i < verifier->count && verifier->rows[i] < first + rows; i++)
-      memcpy(verifier->result + i * p->n, verifier->piece + (verifier->rows[i] - first) * p->ldc,
-             (size_t)p->n * sizeof *c);
+      memcpy(verifier->result + i * p->n * size, verifier->piece + (verifier->rows[i] - first) * p->ldc * size,
+             (size_t)(p->n * size));
   }
   return WLM_OK;
 }
 
 static void find_errors(const wlm_verifier *verifier) {
-  const int64_t n = verifier->operands->spec.problem.n;
+  const wlm_problem *p = &verifier->operands->spec.problem;
+  const int64_t n = verifier->operands->result_columns, row = n * (int64_t)element_size(verifier);
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < verifier->count; i++)
-    verifier->errors[i] = wlm_reference_error(verifier->result + i * n, n, NULL, 1, n, verifier->reference + i * n,
-                                              verifier->scale + i * n);
+    verifier->errors[i] = wlm_reference_error(p->dense_type, verifier->result + i * row, n, NULL, 1, n,
+                                              verifier->reference + i * n, verifier->scale + i * n);
 }
 
 static wlm_status compare_rows(const wlm_verifier *verifier, double *max_rel_err) {
@@ -171,9 +238,7 @@ static wlm_status compare_rows(const wlm_verifier *verifier, double *max_rel_err
   *max_rel_err = 0;
   for (int64_t i = 0; i < verifier->count; i++) {
     double error = verifier->errors[i];
-    int64_t edges = degree(&verifier->operands->a, verifier->rows[i]);
-    edges = wlm_sample_kept(p->sample, edges, p->sample_width);
-    double excess = error / wlm_tolerance(p, edges);
+    double excess = error / wlm_tolerance(p, terms(verifier, verifier->rows[i]));
     if (error > *max_rel_err) *max_rel_err = error;
     wrong += excess > 1;
     if (excess > worst) {
@@ -197,6 +262,10 @@ wlm_status wlm_verify_result(wlm_verifier *verifier, double *max_rel_err) {
   if (verifier->columns) status = wlm_column_check_finish(verifier->columns);
 done:
   return status;
+}
+
+wlm_status wlm_verify_spots(wlm_verifier *verifier, double *max_rel_err) {
+  return wlm_verify_result(verifier->spots ? verifier->spots : verifier, max_rel_err);
 }
 
 wlm_status wlm_verify(wlm_verifier *verifier, const wlm_plan *plan, double *max_rel_err) {

@@ -17,5 +17,5 @@ return {
       { kernel = "wlm_host_nnz_carry", units = "nnz", units_per_block = p.nonzeros },
     }
   end,
-  workspace = function() return { blocks_n = 2 * 4 } end, -- a head and a tail of accumulators for every block
+  workspace = function(_, problem) return { blocks_n = 2 * problem.acc_bytes } end, -- a head and a tail of accumulators for every block
 }

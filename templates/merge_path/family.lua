@@ -3,7 +3,7 @@ local threads = 128
 
 -- What most calls ask for fits fewer registers than the rest, and more blocks at once.
 local function registers(p, problem)
-  return (p.vector * p.batch >= 32 and 80 or 64) + (problem.light and 0 or 16)
+  return (p.vector * problem.dense_bytes * p.batch >= 128 and 80 or 64) + problem.extra_registers
 end
 
 return {
@@ -13,7 +13,7 @@ return {
   parameters = {
     { "items", { 128, 256, 512, 1024, 2048 } }, -- rows + non-zeros of a block, at most
     { "lanes", { 4, 8, 16, 32 } },    -- that walk a share of the block's non-zeros together
-    { "vector", { 1, 2, 4 } },        -- columns a lane loads at once
+    { "vector", { 1, 2, 4, 8 } },     -- columns a lane loads at once
     { "batch", { 4, 8 } },            -- non-zeros whose loads are in flight together
     { "prepared", { 0, 1 } },         -- whether a plan keeps where the blocks begin
   },
@@ -21,13 +21,13 @@ return {
     local width = p.lanes * p.vector
     if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
     if 4 * width < problem.n and p.lanes < 32 then return false, "walks A more than four times" end
-    if p.vector ~= (problem.n % 4 == 0 and 4 or problem.n % 2 == 0 and 2 or 1) then
+    if p.vector ~= problem.widest_vector then
       return false, "loads other vectors than the widest that n is a multiple of"
     end
     return true
   end,
   passes = function(p, problem)
-    local tile_bytes = 2 * p.items + 4 * threads * p.vector + 1100
+    local tile_bytes = 2 * p.items + problem.acc_bytes * threads * p.vector + 1100
     local list = {}
     if p.prepared == 1 then
       list[1] = {
@@ -47,7 +47,7 @@ return {
     return list
   end,
   -- for every block what is known of the row it leaves open, and a head and a tail of partial results
-  workspace = function() return { blocks = 32, blocks_n = 2 * 4 } end,
+  workspace = function(_, problem) return { blocks = 32, blocks_n = 2 * problem.acc_bytes } end,
   -- the row in which every block begins, and the end
   prepared = function(p) return p.prepared == 1 and { one = 8, blocks = 8 } or {} end,
   registers = registers,

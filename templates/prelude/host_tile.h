@@ -20,7 +20,7 @@ WLM_FN void wlm_fold(const struct wlm_args *args, long long begin, long long kep
 #if WLM_USES_B
     const long long ahead = begin + wlm_sample(k + WLM_AHEAD, degree, state);
     const wlm_b_t *b_ahead = b + wlm_column(args, ahead < args->nnz ? ahead : p) * args->ldb;
-    for (int t = 0; t <= (width - 1) / WLM_PIECE; t++) __builtin_prefetch(b_ahead + t * WLM_PIECE);
+    for (int j = 0; j < width; j += 64 / (int)sizeof *b) __builtin_prefetch(b_ahead + j);
 #endif
 #pragma GCC unroll 16
     for (int t = 0; t < pieces; t++)

@@ -1,10 +1,19 @@
 % local bytes = vector * problem.dense_bytes
 % local word = bytes == 16 and "uint4" or bytes == 8 and "uint2" or "unsigned int"
+% local paired = problem.dense_bytes == 2 and vector > 1
+% local count = paired and vector // 2 or vector
 /* A piece of a row of B or C: @{vector} neighbouring elements, moved at once where the pointers and leading dimensions
  * are aligned for it and by element elsewhere. A template that asks wlm_aligned once and writes its loop for either
  * answer has no test in it. @{vector} divides n, so a piece lies inside a row or past its end as a whole. */
-struct __align__(@{bytes}) wlm_piece { wlm_b_t at[@{vector}]; };
-struct __align__(@{4 * vector}) wlm_sums { wlm_acc_t at[@{vector}]; }; /* what becomes a piece of C */
+% if paired then
+/* Half types stay in pairs until they are used, which takes half the registers. */
+struct __align__(@{bytes}) wlm_piece { unsigned int at[@{count}]; };
+WLM_FN wlm_acc_t wlm_piece_at(struct wlm_piece piece, int v) { return wlm_widen((wlm_b_t)(piece.at[v / 2] >> v % 2 * 16)); }
+% else
+struct __align__(@{bytes}) wlm_piece { wlm_b_t at[@{count}]; };
+WLM_FN wlm_acc_t wlm_piece_at(struct wlm_piece piece, int v) { return wlm_widen(piece.at[v]); }
+% end
+struct __align__(@{math.min(16, problem.acc_bytes * vector)}) wlm_sums { wlm_acc_t at[@{vector}]; }; /* what becomes a piece of C */
 
 WLM_FN int wlm_aligned(const struct wlm_args *args) {
   const unsigned long long places = (unsigned long long)args->b | (unsigned long long)args->c |
@@ -12,15 +21,9 @@ WLM_FN int wlm_aligned(const struct wlm_args *args) {
   return (places & @{bytes - 1}) == 0;
 }
 
-WLM_FN struct wlm_piece wlm_load_piece(const wlm_b_t *b, int aligned) {
+/* A piece of B, or of what is laid out like it. */
+WLM_FN struct wlm_piece wlm_read_piece(const wlm_b_t *b, int aligned) {
   struct wlm_piece piece;
-#if !WLM_USES_B
-  (void)b;
-  (void)aligned;
-% for v = 0, vector - 1 do
-  piece.at[@{v}] = 0;
-% end
-#else
 % if bytes >= 4 and vector > 1 then
   if (aligned) {
 #ifdef __CUDA_ARCH__
@@ -36,12 +39,39 @@ WLM_FN struct wlm_piece wlm_load_piece(const wlm_b_t *b, int aligned) {
 #endif
   }
 % end
+% if paired then
+  /* By words, whatever b is: its first pair may lie across two of them, and then the first word begins before b. */
+  (void)aligned;
+  const int across = (int)((unsigned long long)b >> 1 & 1u);
+  const unsigned int *words = (const unsigned int *)(b - across);
+% for v = 0, count - 1 do
+  const unsigned int word@{v} = __ldg(words + @{v});
+% end
+  const unsigned int word@{count} = across ? __ldg(b + @{vector - 1}) : 0;
+% for v = 0, count - 1 do
+  piece.at[@{v}] = across ? word@{v} >> 16 | word@{v + 1} << 16 : word@{v};
+% end
+% else
   (void)aligned;
 % for v = 0, vector - 1 do
   piece.at[@{v}] = __ldg(b + @{v});
 % end
-#endif
+% end
   return piece;
+}
+
+WLM_FN struct wlm_piece wlm_load_piece(const wlm_b_t *b, int aligned) {
+#if WLM_USES_B
+  return wlm_read_piece(b, aligned);
+#else
+  struct wlm_piece piece;
+  (void)b;
+  (void)aligned;
+% for v = 0, count - 1 do
+  piece.at[@{v}] = 0;
+% end
+  return piece;
+#endif
 }
 
 WLM_FN struct wlm_sums wlm_begin_sums(void) {
@@ -54,7 +84,7 @@ WLM_FN struct wlm_sums wlm_begin_sums(void) {
 
 WLM_FN struct wlm_sums wlm_fold(struct wlm_sums sums, wlm_acc_t a, struct wlm_piece piece) {
 % for v = 0, vector - 1 do
-  sums.at[@{v}] = wlm_reduce(sums.at[@{v}], wlm_message(a, piece.at[@{v}]));
+  sums.at[@{v}] = wlm_reduce(sums.at[@{v}], wlm_message(a, wlm_piece_at(piece, @{v})));
 % end
   return sums;
 }
@@ -67,17 +97,24 @@ WLM_FN struct wlm_sums wlm_finish_sums(struct wlm_sums sums, long long degree) {
 }
 
 WLM_FN void wlm_store_piece(const struct wlm_args *args, wlm_c_t *c, long long column, struct wlm_sums sums, int aligned) {
-  struct wlm_piece piece;
   if (args->scaled) {
 % for v = 0, vector - 1 do
     sums.at[@{v}] = wlm_scale(args, c + @{v}, sums.at[@{v}]);
 % end
   }
 % for v = 0, vector - 1 do
-  piece.at[@{v}] = wlm_result(args, column + @{v}, sums.at[@{v}]);
+  const wlm_c_t c@{v} = wlm_result(args, column + @{v}, sums.at[@{v}]);
 % end
 % if bytes >= 4 and vector > 1 then
   if (aligned) {
+    struct wlm_piece piece;
+% for v = 0, count - 1 do
+% if paired then
+    piece.at[@{v}] = c@{2 * v} | (unsigned int)c@{2 * v + 1} << 16;
+% else
+    piece.at[@{v}] = c@{v};
+% end
+% end
 #ifdef __CUDA_ARCH__
     union { struct wlm_piece piece; unsigned int word[@{bytes // 4}]; } written;
     written.piece = piece;
@@ -90,7 +127,7 @@ WLM_FN void wlm_store_piece(const struct wlm_args *args, wlm_c_t *c, long long c
 % end
   (void)aligned;
 % for v = 0, vector - 1 do
-  c[@{v}] = piece.at[@{v}];
+  c[@{v}] = c@{v};
 % end
 }
 

@@ -6,14 +6,14 @@ return {
     { "threads", { 128, 256 } },
     { "rows", { 4, 8, 16, 32, 64 } }, -- of a block
     { "lanes", { 4, 8, 16, 32 } }, -- that walk a share of the block's non-zeros together
-    { "vector", { 1, 2, 4 } },     -- columns a lane loads at once
+    { "vector", { 1, 2, 4, 8 } },  -- columns a lane loads at once
     { "batch", { 4, 8 } },         -- non-zeros whose loads are in flight together
   },
   valid = function(p, problem)
     local width = p.lanes * p.vector
     if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
     if 4 * width < problem.n and p.lanes < 32 then return false, "walks A more than four times" end
-    if p.vector ~= (problem.n % 4 == 0 and 4 or problem.n % 2 == 0 and 2 or 1) then
+    if p.vector ~= problem.widest_vector then
       return false, "loads other vectors than the widest that n is a multiple of"
     end
     return true
@@ -28,6 +28,6 @@ return {
   end,
   -- What most calls ask for fits fewer registers than the rest, and more blocks at once.
   registers = function(p, problem)
-    return (p.vector * p.batch >= 32 and 80 or 64) + (problem.light and 0 or 16)
+    return (p.vector * problem.dense_bytes * p.batch >= 128 and 80 or 64) + problem.extra_registers
   end,
 }

@@ -7,11 +7,13 @@ return {
   parameters = {
     { "threads", { 32, 64, 128 } }, -- of a row
     { "rows", { 2, 4, 8, 16 } },    -- of a block
-    { "vector", { 1, 4 } },         -- columns a thread loads at once
+    { "vector", { 1, 2, 4, 8 } },   -- columns a thread loads at once
     { "batch", { 4, 8 } },          -- edges whose loads are in flight together
   },
   valid = function(p, problem)
     if p.threads * p.rows > 512 then return false, "has more than 512 threads a block" end
+    local bytes = p.vector * problem.dense_bytes
+    if p.vector > 1 and bytes ~= 16 and (p.vector ~= 4 or bytes > 16) then return false, "loads vectors of neither 4 columns nor 16 bytes" end
     if p.vector > 1 and problem.n % p.vector ~= 0 then return false, "loads vectors, and n is no multiple of them" end
     if p.vector > 1 and p.threads * p.vector >= 2 * problem.n then
       return false, "covers at least twice as many columns as n"
@@ -19,7 +21,7 @@ return {
     return true
   end,
   passes = function(p, problem)
-    local edge = 4 + (problem.uses_a and 4 or 0)
+    local edge = problem.colind_bytes + (problem.uses_a and problem.acc_bytes or 0)
     return {
       {
         kernel = "wlm_row_sample", units = "rows", units_per_block = p.rows, threads = p.threads * p.rows,
@@ -27,5 +29,5 @@ return {
       },
     }
   end,
-  registers = function(p) return p.vector * p.batch >= 32 and 96 or 80 end,
+  registers = function(p, problem) return p.vector * problem.dense_bytes * p.batch >= 128 and 96 or 80 end,
 }

@@ -4,13 +4,13 @@ return {
   split = "none",
   parameters = {
     { "lanes", { 4, 8, 16, 32 } }, -- of a row; several rows share a warp
-    { "vector", { 1, 2, 4 } },     -- columns a lane loads at once
+    { "vector", { 1, 2, 4, 8 } },  -- columns a lane loads at once
     { "batch", { 4, 8, 16 } },      -- non-zeros whose loads are in flight together
   },
   valid = function(p, problem)
     local width = p.lanes * p.vector
     if width >= 2 * problem.n and width > 4 then return false, "covers at least twice as many columns as n" end
-    if p.vector ~= (problem.n % 4 == 0 and 4 or problem.n % 2 == 0 and 2 or 1) then
+    if p.vector ~= problem.widest_vector then
       return false, "loads other vectors than the widest that n is a multiple of"
     end
     return true
@@ -23,5 +23,8 @@ return {
       },
     }
   end,
-  registers = function(p) return p.vector * p.batch >= 64 and 128 or p.vector * p.batch >= 32 and 80 or 56 end,
+  registers = function(p, problem)
+    local bytes = p.vector * problem.dense_bytes * p.batch -- in flight
+    return bytes >= 256 and 128 or bytes >= 128 and 80 or 56
+  end,
 }

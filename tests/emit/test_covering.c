@@ -71,12 +71,27 @@ static void check_types(const char *name) {
   }
 }
 
+static void check_gradients(const char *family) {
+  for (int message = WLM_MUL; message <= WLM_RDIV; message++)
+    if (!COUNT_ENTRIES(family, (int)p->message == message && p->operation == WLM_SDDMM))
+      fail_msg("%s never with the gradient of %s", family, wlm_message_name(message));
+  for (int i = 0; i < 2; i++) {
+    assert_true(COUNT_ENTRIES(family, p->reduce == (i ? WLM_MEAN : WLM_SUM)) > 0);
+    assert_true(COUNT_ENTRIES(family, (int)entry->spec.rowptr_type == i) > 0);
+    assert_true(COUNT_ENTRIES(family, entry->spec.has_values == i) > 0);
+  }
+}
+
 static void check_family(const char *family) {
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
     for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++)
       if (!COUNT_ENTRIES(family, (int)p->message == message && (int)p->reduce == reduce))
         fail_msg("%s never with op %s.%s", family, wlm_message_name(message), wlm_reduce_name(reduce));
   check_types(family);
+  for (int type = WLM_F32; type <= WLM_F64; type++)
+    if (!COUNT_ENTRIES(family, (int)p->dense_type == type && (int)entry->spec.value_type == type))
+      fail_msg("%s never with %s", family, wlm_type_name((wlm_type)type));
+  assert_true(COUNT_ENTRIES(family, entry->spec.colind_type == WLM_I64) > 0);
 }
 
 /* "row_crc (cuda; ..." and "    cf = 1, 2, 4, 8", as `show --list` prints them. */
@@ -89,7 +104,7 @@ static void test_families_and_values(void **state) {
   for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n")) {
     if (line[0] != ' ') {
       assert_int_equal(sscanf(line, "%63s (", family), 1);
-      check_family(family);
+      (strstr(line, "; sddmm;") ? check_gradients : check_family)(family);
       families++;
     } else if (sscanf(line, " %63[a-z0-9_] = %n", parameter, &used) == 1 && strstr(line, " = ")) {
       for (char *at = line + used; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 2 : NULL) {
@@ -100,11 +115,11 @@ static void test_families_and_values(void **state) {
     }
   }
   wlm_text_release(&text);
-  assert_true(families >= 5);
+  assert_true(families >= 8);
   assert_true(values >= 20);
 }
 
-static const int64_t widths[] = {1, 2, 4, 7, 8, 16, 31, 32, 33, 64, 66, 100, 128, 300};
+static const int64_t widths[] = {1, 2, 4, 7, 8, 16, 31, 32, 33, 64, 66, 100, 128, 256, 300};
 enum { WIDTHS = sizeof widths / sizeof *widths };
 
 static void test_pairs(void **state) {
@@ -116,7 +131,10 @@ static void test_pairs(void **state) {
         assert_true(COUNT_ENTRIES(NULL, OP && (int)entry->spec.rowptr_type == i) > 0);
         assert_true(COUNT_ENTRIES(NULL, OP && entry->spec.has_values == i) > 0);
         assert_true(COUNT_ENTRIES(NULL, OP && (int)p->empty == i) > 0);
+        assert_true(COUNT_ENTRIES(NULL, OP && (int)entry->spec.colind_type == i) > 0);
       }
+      for (int type = WLM_F32; type <= WLM_F64; type++)
+        assert_true(COUNT_ENTRIES(NULL, OP && (int)p->dense_type == type) > 0);
       for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++)
         for (int norm = WLM_NORM_NONE; norm <= (reduce == WLM_SUM ? WLM_NORM_UNBIASED : WLM_NORM_NONE); norm++)
           for (int set = 0; set < 2; set++)
@@ -125,6 +143,8 @@ static void test_pairs(void **state) {
 #undef OP
     }
   for (int i = 0; i < WIDTHS; i++) assert_true(COUNT_ENTRIES(NULL, p->n == widths[i]) > 5);
+  for (int type = WLM_F16; type <= WLM_BF16; type++)
+    assert_true(COUNT_ENTRIES(NULL, (int)p->dense_type == type && entry->spec.value_type == WLM_F32) > 5);
 }
 
 /* ---- the full set ---------------------------------------------------------------------------------- */

@@ -63,10 +63,10 @@ static void blocks(void **state) {
   expect_in(NULL, "leaky_relu(x,0.5)", NULL,
             (const char *[]){
                 "WLM_FN wlm_acc_t wlm_leaky_relu(wlm_acc_t x, wlm_acc_t slope) { return x < 0 ? slope * x : x; }\n",
-                "#line 1 \"op:activation\"\nwlm_leaky_relu(x,0.5f); }\n", "value = wlm_activation(value); return value",
-                "!wlm_relu", "!args->bias", NULL});
+                "#line 1 \"op:activation\"\nwlm_leaky_relu(x,0.5f); }\n",
+                "value = wlm_activation(value); return wlm_narrow(value);", "!wlm_relu", "!args->bias", NULL});
   expect_in(NULL, NULL, host_row,
-            (const char *[]){"value += (wlm_acc_t)((const wlm_c_t *)args->bias)[column]; return value;",
+            (const char *[]){"value += wlm_widen(((const wlm_c_t *)args->bias)[column]); return wlm_narrow(value);",
                              "!wlm_activation", NULL});
 }
 

@@ -133,7 +133,7 @@ static void check(large *l, const wlm_spec *spec, const wlm_program *program, vo
     const int64_t at = (int64_t)i * AROUND, row = l->checked[at];
     float *found = l->found + at * N;
     assert_status(WLM_OK, device->ops->copy_out(device, found, (float *)l->c + row * N, AROUND * N * sizeof *found));
-    double error = wlm_reference_error(found, N, NULL, AROUND, N, l->expected + at * N, l->scale + at * N);
+    double error = wlm_reference_error(WLM_F32, found, N, NULL, AROUND, N, l->expected + at * N, l->scale + at * N);
     if (!(error <= wlm_tolerance(&spec->problem, LONGEST)))
       fail_msg("%s: max_rel_err %.3g in the rows from %lld on", name, error, (long long)row);
   }

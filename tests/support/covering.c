@@ -12,19 +12,25 @@
 #include "common/memory.h"
 #include "support/shapes.h"
 
-/* The axes of a problem. Problems are all combinations of the first five. A pair of these is covered when all pairs of
- * their values that occur were met, in whatever group. A group is covered when it met every value that it serves: a
- * family of those five, a variant of all but the operator, whose parts stand among the others. */
-enum { AXIS_OP, AXIS_ROWPTR, AXIS_VALUES, AXIS_EMPTY, AXIS_SAMPLING, CROSSED };
+/* The axes of a problem. Problems are all combinations of the first five, with other axes drawn. A pair of the crossed
+ * ones is covered when all pairs of their values that occur were met, in whatever group. A group is covered when it met
+ * every value that it serves: a family of the crossed axes, a variant of all but the types, which come as they are
+ * drawn, and the operator, whose parts stand among the others. */
+enum { AXIS_OP, AXIS_ROWPTR, AXIS_VALUES, AXIS_EMPTY, AXIS_SAMPLING, COMBINED };
+enum { AXIS_TYPES = COMBINED, AXIS_COLIND, CROSSED };
 enum { AXIS_MESSAGE = CROSSED, AXIS_REDUCE, AXIS_N, AXIS_S, AXES };
 enum { MESSAGES = 8, REDUCTIONS = 5, OPS = MESSAGES * REDUCTIONS, NORMS = 3, SAMPLINGS = 1 + 3 * NORMS };
-static const int axis_sizes[CROSSED] = {OPS, 2, 2, 2, SAMPLINGS};
+static const int axis_sizes[COMBINED] = {OPS, 2, 2, 2, SAMPLINGS};
+/* Of B and C, and of A's values. What most callers have is drawn more often. */
+static const wlm_type types[][2] = {{WLM_F32, WLM_F32}, {WLM_F16, WLM_F16}, {WLM_BF16, WLM_BF16},
+                                    {WLM_F64, WLM_F64}, {WLM_F16, WLM_F32}, {WLM_BF16, WLM_F32}};
+static const int type_draws[] = {0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5};
 /* Of each problem, with other N and S, so that a family of few N, and in the full set a variant of one N, meets every
  * operator. */
 enum { COPIES = 2, FULL_COPIES = 4 };
 enum { PAIRS = CROSSED * (CROSSED - 1) / 2, SPECS = OPS * 2 * 2 * 2 * SAMPLINGS };
 
-static const int64_t widths_n[] = {1, 2, 4, 7, 8, 16, 31, 32, 33, 64, 66, 100, 128, 300};
+static const int64_t widths_n[] = {1, 2, 4, 7, 8, 16, 31, 32, 33, 64, 66, 100, 128, 256, 300};
 static const int64_t widths_s[] = {8, 32, 100, 9, 577, 64, 2304};
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 enum { NO_S = COUNT(widths_s) }; /* the value of that axis where nothing is sampled */
@@ -62,7 +68,9 @@ typedef struct maker {
 /* ---- problems ------------------------------------------------------------------------------------ */
 
 static void fill_axes(maker *m, int number, int axes[AXES]) {
-  for (int axis = 0; axis < CROSSED; number /= axis_sizes[axis++]) axes[axis] = number % axis_sizes[axis];
+  for (int axis = 0; axis < COMBINED; number /= axis_sizes[axis++]) axes[axis] = number % axis_sizes[axis];
+  axes[AXIS_TYPES] = type_draws[test_draw(&m->random, COUNT(type_draws))];
+  axes[AXIS_COLIND] = (int)test_draw(&m->random, 2);
   axes[AXIS_MESSAGE] = axes[AXIS_OP] / REDUCTIONS;
   axes[AXIS_REDUCE] = axes[AXIS_OP] % REDUCTIONS;
   axes[AXIS_N] = (int)test_draw(&m->random, COUNT(widths_n));
@@ -76,7 +84,10 @@ static wlm_status spec_of(const int axes[AXES], wlm_spec *spec) {
   p.n = widths_n[axes[AXIS_N]];
   p.message = (wlm_message)axes[AXIS_MESSAGE];
   p.reduce = (wlm_reduce)axes[AXIS_REDUCE];
+  p.dense_type = types[axes[AXIS_TYPES]][0];
+  csr.value_type = types[axes[AXIS_TYPES]][1];
   csr.rowptr_type = (wlm_index)axes[AXIS_ROWPTR];
+  csr.colind_type = (wlm_index)axes[AXIS_COLIND];
   csr.values = axes[AXIS_VALUES] ? &csr : NULL; /* whether there are any is all that counts */
   p.empty = (wlm_empty)axes[AXIS_EMPTY];
   if (axes[AXIS_SAMPLING]) {
@@ -161,7 +172,7 @@ static int take_new(unsigned char *met, int mark) {
 static int count_new(maker *m, group *g, const int axes[AXES], int mark) {
   int pair = 0, found = 0;
   for (int a = m->by_variant ? AXIS_OP + 1 : 0; a < (m->by_variant ? AXES : CROSSED); a++)
-    found += take_new(&g->met[a][axes[a]], mark);
+    if (!m->by_variant || a < COMBINED || a >= CROSSED) found += take_new(&g->met[a][axes[a]], mark);
   for (int a = 0; a < CROSSED; a++)
     for (int b = a + 1; b < CROSSED; b++, pair++) found += take_new(&m->met[pair][axes[a] * OPS + axes[b]], mark);
   return found;
@@ -264,11 +275,13 @@ static wlm_status add_own_problem(maker *m, wlm_generator *generator, const wlm_
   wlm_problem own_problem = p.spec.problem;
   wlm_csr csr = WLM_CSR_INIT;
   own_problem.reduce = WLM_CUSTOM;
-  if (own->for_rest) own_problem.n = 4; /* some families are for small N alone */
+  if (own->for_rest) own_problem.n = own_problem.ldb = own_problem.ldc = 4; /* some families are for small N alone */
   own_problem.custom = own->custom;
   own_problem.activation = own->activation;
   own_problem.bias = own->has_bias ? own : NULL; /* kernel_check brings another */
   csr.values = own;
+  csr.value_type = p.spec.value_type;
+  csr.colind_type = p.spec.colind_type;
   WLM_TRY(wlm_spec_make(&own_problem, &csr, &p.spec));
   WLM_TRY(wlm_generator_candidates(generator, &p.spec, limits, &p.names));
   for (int64_t at = 0; at < p.names.count && status == WLM_OK;) {
@@ -290,6 +303,62 @@ static wlm_status add_own_problems(maker *m, wlm_generator *generator, const wlm
   return status;
 }
 
+/* ---- gradients ------------------------------------------------------------------------------------------ */
+
+/* An sddmm sums or takes the mean and samples nothing: every message with one of the two, and what changes a kernel
+ * besides: n for all vectors, one too wide to be kept in registers, types, values or none. */
+static const struct gradient {
+  wlm_message message;
+  wlm_reduce reduce;
+  wlm_type type;
+  wlm_index rowptr;
+  int has_values;
+  int64_t n;
+} gradients[] = {
+    {WLM_MUL, WLM_SUM, WLM_F32, WLM_I32, 1, 128},   {WLM_MUL, WLM_MEAN, WLM_F16, WLM_I64, 0, 64},
+    {WLM_COPY_B, WLM_SUM, WLM_F32, WLM_I32, 1, 33}, {WLM_COPY_A, WLM_MEAN, WLM_F32, WLM_I64, 1, 4},
+    {WLM_ADD, WLM_SUM, WLM_F32, WLM_I64, 1, 66},    {WLM_SUB, WLM_MEAN, WLM_F32, WLM_I32, 1, 300},
+    {WLM_RSUB, WLM_SUM, WLM_BF16, WLM_I32, 0, 100}, {WLM_DIV, WLM_MEAN, WLM_F64, WLM_I64, 1, 66},
+    {WLM_RDIV, WLM_SUM, WLM_F32, WLM_I32, 1, 16},   {WLM_MUL, WLM_SUM, WLM_F32, WLM_I64, 0, 1100},
+    {WLM_DIV, WLM_SUM, WLM_F32, WLM_I32, 0, 7},     {WLM_MUL, WLM_MEAN, WLM_F32, WLM_I32, 1, 1},
+};
+
+static wlm_status add_gradient(maker *m, wlm_generator *generator, const wlm_limits *limits,
+                               const struct gradient *gradient, int every_variant) {
+  wlm_status status;
+  problem p = {0};
+  wlm_problem of = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  fill_axes(m, 0, p.axes);
+  p.axes[AXIS_S] = NO_S;
+  of.operation = WLM_SDDMM;
+  of.message = gradient->message;
+  of.reduce = gradient->reduce;
+  of.dense_type = csr.value_type = gradient->type;
+  of.n = gradient->n;
+  csr.rowptr_type = gradient->rowptr;
+  csr.values = gradient->has_values ? &csr : NULL;
+  WLM_TRY(wlm_spec_make(&of, &csr, &p.spec));
+  WLM_TRY(wlm_generator_candidates(generator, &p.spec, limits, &p.names));
+  for (int64_t at = 0; at < p.names.count && status == WLM_OK;) {
+    group *g = group_of(m, p.names.names[at]);
+    int64_t next, best = least_used(g, &p.names, at, &next);
+    if (every_variant) best = at, next = at + 1;
+    status = add(m, g, &p, p.names.names[best]);
+    at = next;
+  }
+done:
+  wlm_names_release(&p.names);
+  return status;
+}
+
+static wlm_status add_gradients(maker *m, wlm_generator *generator, const wlm_limits *limits, int full) {
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < COUNT(gradients) && status == WLM_OK; i++)
+    status = add_gradient(m, generator, limits, &gradients[i], full);
+  return status;
+}
+
 int covering_full(void) { return getenv("WARPLOOM_FULL") != NULL; }
 
 wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uint64_t seed, int full, covering *out) {
@@ -301,6 +370,7 @@ wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uin
   WLM_TRY(list_problems(&m, generator, limits, full));
   WLM_TRY(cover(&m));
   WLM_TRY(add_own_problems(&m, generator, limits));
+  WLM_TRY(add_gradients(&m, generator, limits, full));
   if (!full) goto done;
   m.by_variant = 1;
   memset(m.groups, 0, (size_t)m.group_count * sizeof *m.groups);

@@ -6,7 +6,7 @@
 #include "runtime/dispatch/device.h"
 
 /* For all shapes, with different leading dimensions, alpha and beta, and once for N = 0:
- *   - results agree with the reference
+ *   - results agree with the reference, in the problem's types, of B and C as aligned and unaligned as the types allow
  *   - B holds NaN and Inf where no non-zero points and between n and ldb
  *   - C holds NaN where beta = 0; nothing outside rows x n is touched
  *   - the workspace begins as NaN, and so does what is to be prepared, of exactly the stated sizes

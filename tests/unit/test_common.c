@@ -308,7 +308,12 @@ CHANGE(wide_sample, (p->sample = WLM_SAMPLE_FASTRAND, p->sample_width = 2305))
 CHANGE(norm_alone, p->sample_norm = WLM_NORM_KEPT)
 CHANGE(no_calls, p->expected_calls = 0)
 CHANGE(half, p->dense_type = WLM_F16)
-CHANGE(double_values, csr->value_type = WLM_F64)
+CHANGE(half_values, (p->dense_type = csr->value_type = WLM_BF16, csr->values = p))
+CHANGE(float_values, (p->dense_type = WLM_BF16, csr->values = p))
+CHANGE(double_values, (csr->value_type = WLM_F64, csr->values = p))
+CHANGE(narrow_values, (p->dense_type = WLM_F64, csr->values = p))
+CHANGE(other_half, (p->dense_type = WLM_F16, csr->value_type = WLM_BF16, csr->values = p))
+CHANGE(no_type, p->dense_type = (wlm_type)4)
 CHANGE(wide_colind, csr->colind_type = WLM_I64)
 CHANGE(transposed, p->transpose = 1)
 CHANGE(two_heads, p->heads = 2)
@@ -344,10 +349,15 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "sample_width", wide_sample},
       {WLM_ERR_INVALID_ARGUMENT, "sample_norm", norm_alone},
       {WLM_ERR_INVALID_ARGUMENT, "expected_calls", no_calls},
-      {WLM_ERR_UNSUPPORTED, "wlm_problem: dense_type", half},
-      {WLM_ERR_UNSUPPORTED, "wlm_csr: value_type", double_values},
-      {WLM_ERR_UNSUPPORTED, "wlm_csr: colind_type", wide_colind},
-      {WLM_ERR_UNSUPPORTED, "transpose", transposed},
+      {WLM_OK, "", half},
+      {WLM_OK, "", half_values},
+      {WLM_OK, "", float_values},
+      {WLM_OK, "", wide_colind},
+      {WLM_ERR_UNSUPPORTED, "wlm_csr: value_type other than dense_type", double_values},
+      {WLM_ERR_UNSUPPORTED, "wlm_csr: value_type other than dense_type", narrow_values},
+      {WLM_ERR_UNSUPPORTED, "wlm_csr: value_type other than dense_type", other_half},
+      {WLM_ERR_INVALID_ARGUMENT, "enum", no_type},
+      {WLM_OK, "", transposed},
       {WLM_ERR_UNSUPPORTED, "heads", two_heads},
       {WLM_ERR_UNSUPPORTED, "batch", two_problems},
       {WLM_ERR_UNSUPPORTED, "want_arg", with_arg},

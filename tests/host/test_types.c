@@ -1,0 +1,162 @@
+/* The types of B, C and the values through the public API and the command on the host device: sums are kept in f32
+ * whatever the type, the checked run judges each type by its own precision, and what comes in is what was asked for. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/element.h"
+#include "common/memory.h"
+#include "common/spec.h"
+#include "matrix/input.h"
+#include "support/command.h"
+#include "tuner/upload.h"
+#include "tuner/verify.h"
+
+static wlm_context *context;
+
+static int begin(void **state) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  if (home_begin(state)) return 1;
+  options.device = "host";
+  options.database = options.system_database = "";
+  return wlm_context_create(&options, &context) != WLM_OK;
+}
+
+static int end(void **state) {
+  wlm_context_destroy(context);
+  return folder_end(state);
+}
+
+/* 4,096 ones in a row: a sum kept in f16 would stop at 2048, one in bf16 at 256. */
+static void ones_are_counted(void **state) {
+  (void)state;
+  enum { ONES = 4096, N = 3 };
+  static const char *const variants[] = {"host_row/rows=16,tile=16", "host_nnz/nonzeros=1024,tile=16"};
+  static int64_t colind[ONES];
+  static double dense[ONES * N];
+  const int64_t rowptr[] = {0, ONES};
+  for (int i = 0; i < ONES; i++) colind[i] = i;
+  for (int type = WLM_F32; type <= WLM_F64; type++) {
+    double c[N];
+    wlm_csr csr = WLM_CSR_INIT;
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_matrix *matrix;
+    for (int i = 0; i < ONES * N; i++) wlm_element_put((wlm_type)type, dense, i, 1);
+    csr.rows = 1;
+    csr.cols = csr.nnz = ONES;
+    csr.rowptr = rowptr;
+    csr.colind = colind;
+    csr.rowptr_type = csr.colind_type = WLM_I64;
+    problem.n = N;
+    problem.dense_type = (wlm_type)type;
+    assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
+    for (int v = 0; v < 2; v++) {
+      wlm_plan *plan;
+      assert_status(WLM_OK, wlm_plan_create_variant(context, matrix, &problem, variants[v], &plan));
+      void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
+      assert_status(WLM_OK, wlm_plan_execute(plan, dense, c, workspace, NULL));
+      for (int j = 0; j < N; j++) assert_true(wlm_element_get((wlm_type)type, c, j) == ONES);
+      free(workspace);
+      wlm_plan_destroy(plan);
+    }
+    wlm_matrix_destroy(matrix);
+  }
+}
+
+/* Right results pass, and one that is two roundings of the type off does not. */
+static void check_verified(const wlm_csr_host *csr, wlm_type type, wlm_type value_type) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_upload upload;
+  wlm_operands operands;
+  wlm_verifier *verifier;
+  wlm_plan *plan;
+  double error = -1;
+  problem.n = 24;
+  problem.dense_type = type;
+  problem.alpha = 1.5;
+  problem.beta = -0.5;
+  assert_status(WLM_OK, wlm_upload_create_as(context, csr, WLM_I32, value_type, &upload));
+  assert_status(WLM_OK, wlm_operands_create(context, upload.matrix, &problem, 1, &operands));
+  assert_status(WLM_OK, wlm_verifier_create(&operands, 1, &verifier));
+  assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
+  assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
+  assert_true(error >= 0 && error <= wlm_tolerance(&problem, wlm_matrix_stats(upload.matrix)->longest));
+  for (int64_t i = 0;; i++) {
+    const double value = wlm_element_get(type, operands.c.memory, i);
+    if (fabs(value) < 1) continue;
+    wlm_element_put(type, operands.c.memory, i, value * 1.5);
+    assert_status(WLM_ERR_MISMATCH, wlm_verify_result(verifier, &error));
+    wlm_element_put(type, operands.c.memory, i, value);
+    assert_status(WLM_OK, wlm_verify_result(verifier, &error));
+    break;
+  }
+  wlm_plan_destroy(plan);
+  wlm_verifier_destroy(verifier);
+  wlm_operands_release(&operands);
+  wlm_upload_release(&upload);
+}
+
+static void checked_runs(void **state) {
+  (void)state;
+  wlm_csr_host csr;
+  assert_status(WLM_OK, wlm_input_read("uniform:rows=300,d=9", &csr));
+  wlm_free(csr.values);
+  csr.values = wlm_alloc((size_t)csr.nnz * sizeof *csr.values);
+  assert_non_null(csr.values);
+  for (int64_t p = 0; p < csr.nnz; p++) csr.values[p] = 0.5f + (float)(p * 37 % 101) / 100;
+  for (int type = WLM_F32; type <= WLM_F64; type++) check_verified(&csr, (wlm_type)type, (wlm_type)type);
+  check_verified(&csr, WLM_F16, WLM_F32);
+  check_verified(&csr, WLM_BF16, WLM_F32);
+  wlm_csr_host_release(&csr);
+}
+
+/* Tolerances follow the precision: half types as their one rounding, f64 far below f32. */
+static void tolerances(void **state) {
+  (void)state;
+  double of[WLM_F64 + 1];
+  for (int type = WLM_F32; type <= WLM_F64; type++) {
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    problem.dense_type = (wlm_type)type;
+    of[type] = wlm_tolerance(&problem, 100);
+  }
+  assert_true(of[WLM_F64] < 1e-8 * of[WLM_F32]);
+  assert_true(of[WLM_F16] > of[WLM_F32] && of[WLM_F16] < 0x1.1p-11);
+  assert_true(of[WLM_BF16] > of[WLM_F16] && of[WLM_BF16] < 0x1.1p-8);
+}
+
+static void commands(void **state) {
+  (void)state;
+  static const char *const types[] = {"f32", "f16", "bf16", "f64"};
+  static const char input[] = "uniform:rows=400,d=7";
+  for (int i = 0; i < 4; i++) {
+    char key[32];
+    command c;
+    snprintf(key, sizeof key, "dense=%s", types[i]);
+    command_expect(&c, &folder, 0, "run", input, "--device", "host", "-n", "5,16", "--type", types[i], "--bias",
+                   "--check");
+    assert_contains(c.out, "verified");
+    command_release(&c);
+    command_expect(&c, &folder, 0, "tune", input, "--device", "host", "-n", "8", "--type", types[i]);
+    command_release(&c);
+    command_expect(&c, &folder, 0, "explain", input, "--device", "host", "-n", "8", "--type", types[i]);
+    assert_contains(c.out, key);
+    assert_contains(c.out, "fingerprint");
+    command_release(&c);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ones_are_counted),
+      cmocka_unit_test(checked_runs),
+      cmocka_unit_test(tolerances),
+      cmocka_unit_test(commands),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
