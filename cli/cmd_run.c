@@ -19,7 +19,8 @@ static wlm_status check(wlm_report *report, wlm_operands *operands, const wlm_pl
   wlm_status status = wlm_verifier_create(operands, seed, &verifier);
   if (status == WLM_OK) status = wlm_verify(verifier, plan, &error);
   if (status == WLM_OK || status == WLM_ERR_MISMATCH) {
-    wlm_report_integer(report, "checked_rows", wlm_verifier_rows(verifier));
+    const int edges = operands->spec.problem.operation == WLM_SDDMM;
+    wlm_report_integer(report, edges ? "checked_edges" : "checked_rows", wlm_verifier_rows(verifier));
     wlm_report_real(report, "max_rel_err", "%.3g", error);
     *max_rel_err = fmax(*max_rel_err, error);
   }
@@ -49,6 +50,7 @@ static wlm_status run_width(wlm_report *report, wlm_session *session, const wlm_
     wlm_report_real(report, "prepare_us", "%.2f", preparing.median * 1e6);
     wlm_report_integer(report, "prepared_bytes", (int64_t)wlm_plan_prepared_size(plan));
   }
+  if (session->problem.transpose) wlm_report_real(report, "transpose_us", "%.2f", plan->transpose_seconds * 1e6);
   wlm_report_real(report, "gbs", "%.2f",
                   wlm_gather_gbs(&operands.spec, operands.a.rows, operands.edges, timing.median));
   if (options->check) status = check(report, &operands, plan, options->seed, max_rel_err);

@@ -10,6 +10,7 @@
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "tuner/timing.h"
+#include "tuner/tuner.h"
 
 typedef struct outcome {
   wlm_candidate_result result;
@@ -24,7 +25,23 @@ typedef struct outcomes {
   int failed; /* out of memory */
 } outcomes;
 
+/* A finalist's better time takes the place of the first look. */
+static int replaced(outcomes *o, const wlm_candidate_result *result) {
+  for (int64_t i = 0; i < o->count; i++) {
+    outcome *old = &o->list[i];
+    if (strcmp(old->result.variant, result->variant)) continue;
+    wlm_free(old->reason);
+    old->reason = wlm_strdup(result->reason);
+    old->result = *result;
+    old->result.variant = old->variant ? old->variant : "";
+    old->result.reason = old->reason;
+    return 1;
+  }
+  return 0;
+}
+
 static void keep(outcomes *o, const wlm_candidate_result *result) {
+  if (replaced(o, result)) return;
   if (o->count == o->capacity) {
     int64_t capacity = o->capacity ? 2 * o->capacity : 64;
     outcome *list = wlm_realloc(o->list, (size_t)capacity * sizeof *list);
@@ -73,9 +90,9 @@ static int by_time(const void *left, const void *right) {
 
 static void tell_candidates(wlm_report *report, const outcomes *o, const char *choice) {
   static const wlm_table_column columns[] = {
-      {NULL, " "},      {"variant", "variant"},       {"us", "us"},    {"spread", NULL},
-      {NULL, "spread"}, {"prepare_us", "prepare us"}, {"gbs", "GB/s"}, {"max_rel_err", "error"},
-      {"failed", NULL}, {"reason", "failed"}};
+      {NULL, " "},      {"variant", "variant"},   {"us", "us"},           {"spread", NULL},
+      {NULL, "spread"}, {"samples", "samples"},   {"cold_us", "cold us"}, {"prepare_us", "prepare us"},
+      {"gbs", "GB/s"},  {"max_rel_err", "error"}, {"failed", NULL},       {"reason", "failed"}};
   wlm_table table;
   wlm_table_begin(&table, columns, sizeof columns / sizeof *columns);
   for (int64_t i = 0; i < o->count; i++) {
@@ -86,7 +103,9 @@ static void tell_candidates(wlm_report *report, const outcomes *o, const char *c
     wlm_table_text(&table, r->variant);
     wlm_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->seconds * 1e6);
     wlm_table_real(&table, "%g", r->failed ? NAN : r->spread);
-    wlm_table_text(&table, r->failed ? "-" : spread);
+    wlm_table_text(&table, r->samples > 1 ? spread : "");
+    wlm_table_integer(&table, r->samples);
+    wlm_table_real(&table, r->cold_seconds > 0 ? "%.2f" : "", r->cold_seconds > 0 ? r->cold_seconds * 1e6 : NAN);
     wlm_table_real(&table, r->prepare_seconds > 0 ? "%.2f" : "", r->failed ? NAN : r->prepare_seconds * 1e6);
     wlm_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->gather_gbs);
     wlm_table_real(&table, isnan(r->max_rel_err) ? "-" : "%.1e", r->max_rel_err);
@@ -110,12 +129,28 @@ static wlm_status tell_choice(wlm_report *report, wlm_session *session, outcomes
   return WLM_OK;
 }
 
+/* What was done, and where its time went. */
+static void tell_summary(wlm_report *report, const wlm_tune_summary *s) {
+  wlm_report_integer(report, "measured", s->measured);
+  wlm_report_integer(report, "known", s->known);
+  wlm_report_integer(report, "finalists", s->finalists);
+  wlm_report_real(report, "seconds", "%.2f", s->total);
+  if (!report->json) return;
+  wlm_report_object(report, "split");
+  wlm_report_real(report, "making", "%.3f", s->making);
+  wlm_report_real(report, "compiling", "%.3f", s->compiling);
+  wlm_report_real(report, "entering", "%.3f", s->entering);
+  wlm_report_real(report, "checking", "%.3f", s->checking);
+  wlm_report_close(report);
+}
+
 /* One matrix and width. Cancelled is told after the table of what was measured. */
-static wlm_status tune_width(wlm_report *report, wlm_session *session, const char *label,
+static wlm_status tune_width(wlm_report *report, wlm_session *session, wlm_tuner *tuner, const char *label,
                              const wlm_cli_options *options, double budget) {
   char title[64];
   wlm_progress progress;
   outcomes o = {.progress = &progress};
+  wlm_tune_summary summary = {0};
   wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;
   tune.matrix_name = label;
   tune.budget_seconds = budget;
@@ -128,11 +163,16 @@ static wlm_status tune_width(wlm_report *report, wlm_session *session, const cha
   wlm_report_integer(report, "n", session->problem.n);
   wlm_report_flush(report);
   wlm_progress_begin(&progress, title, budget);
-  wlm_status status = wlm_tune(session->context, session->matrix, &session->problem, &tune);
+  wlm_status status = wlm_tuner_run(tuner, session->matrix, &session->problem, &tune, &summary);
   wlm_progress_end(&progress);
+  if (o.count && (status == WLM_OK || status == WLM_ERR_CANCELLED)) {
+    wlm_status refreshed = wlm_context_refresh(session->context);
+    if (status == WLM_OK) status = refreshed;
+  }
   if (o.failed) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
   if (status == WLM_OK || status == WLM_ERR_CANCELLED) {
     wlm_status told = tell_choice(report, session, &o);
+    tell_summary(report, &summary);
     if (status == WLM_OK) status = told;
     if (status == WLM_ERR_CANCELLED)
       wlm_fail(status, "interrupted: %lld measurements were made and are kept", (long long)o.count);
@@ -142,7 +182,7 @@ static wlm_status tune_width(wlm_report *report, wlm_session *session, const cha
   return status;
 }
 
-static wlm_status tune_input(wlm_report *report, wlm_session *session, const char *input,
+static wlm_status tune_input(wlm_report *report, wlm_session *session, wlm_tuner *tuner, const char *input,
                              const wlm_cli_options *options, double deadline, int widths_left) {
   wlm_status status;
   char label[256];
@@ -155,7 +195,7 @@ static wlm_status tune_input(wlm_report *report, wlm_session *session, const cha
   for (int i = 0; i < options->n_count && status == WLM_OK; i++, widths_left--) {
     double budget = options->budget_seconds > 0 ? (deadline - wlm_seconds()) / widths_left : 0;
     session->problem.n = options->n[i];
-    status = tune_width(report, session, label, options,
+    status = tune_width(report, session, tuner, label, options,
                         options->budget_seconds > 0 ? fmax(budget, 1e-3) : 0); /* each width gets a candidate */
     if (!wlm_report_flush(report) && status == WLM_OK) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
   }
@@ -169,21 +209,24 @@ int wlm_cmd_tune(const wlm_cli_options *options) {
   wlm_status status;
   wlm_report report = {.json = options->json};
   wlm_session session = {0};
+  wlm_tuner *tuner = NULL;
   double deadline = wlm_seconds() + options->budget_seconds;
   if (!options->argument_count) return wlm_tune_design(options);
   wlm_catch_interrupts();
   WLM_TRY(wlm_session_open(options, &session));
+  WLM_TRY(wlm_tuner_create(session.context, options->again, &tuner));
   wlm_report_object(&report, NULL);
   wlm_report_device(&report, session.context);
   wlm_report_string(&report, "database", wlm_context_database_path(session.context));
   wlm_report_array(&report, "inputs");
   for (int i = 0; i < options->argument_count && status == WLM_OK; i++)
-    status = tune_input(&report, &session, options->arguments[i], options, deadline,
+    status = tune_input(&report, &session, tuner, options->arguments[i], options, deadline,
                         options->n_count * (options->argument_count - i));
   if (status == WLM_OK) status = wlm_train(session.context);
   wlm_report_close(&report);
   wlm_report_close(&report);
 done:
+  wlm_tuner_destroy(tuner);
   wlm_session_close(&session);
   return wlm_cli_finish(&report, status);
 }

@@ -150,7 +150,15 @@ static int parse_output(wlm_cli_options *o, const char *value) {
 
 static int parse_format(wlm_cli_options *o, const char *value) { return (void)o, !strcmp(value, "jsonl"); }
 
+static int parse_operation(wlm_cli_options *o, const char *value) {
+  int operation = wlm_operation_from_name(value);
+  if (operation < 0) return 0;
+  o->problem.operation = (wlm_operation)operation;
+  return 1;
+}
+
 static int set_json(wlm_cli_options *o, const char *value) { return (void)value, o->json = 1; }
+static int set_transpose(wlm_cli_options *o, const char *value) { return (void)value, o->problem.transpose = 1; }
 static int set_bias(wlm_cli_options *o, const char *value) { return (void)value, o->bias = 1; }
 static int set_help(wlm_cli_options *o, const char *value) { return (void)value, o->help = 1; }
 static int set_check(wlm_cli_options *o, const char *value) { return (void)value, o->check = 1; }
@@ -177,6 +185,9 @@ static const struct {
      "[MESSAGE.]REDUCE with MESSAGE mul, copy_b, copy_a, add, sub, rsub, div, rdiv and REDUCE sum, mean, max, min, "
      "prod, or a user's own, 'init=0;reduce=acc+x'",
      "[MESSAGE.]REDUCE: sum, copy_b.max ... (default: mul.sum), or 'message=fmaxf(a*b,0);init=0;reduce=acc+x'"},
+    {"operation", 0, "NAME", 0, parse_operation, "spmm or sddmm",
+     "spmm, or sddmm: the gradient of the values of A, for each edge (default: spmm)"},
+    {"transpose", 0, NULL, 0, set_transpose, NULL, "multiply by the transpose of A"},
     {"epilogue", 0, "EXPRESSION", 0, parse_epilogue, "an expression over x, 'leaky_relu(x,0.2)'",
      "what is done to each element of C at last: relu, tanh, 'leaky_relu(x,0.2)', 'x/(1+exp(-x))'"},
     {"bias", 0, NULL, 0, set_bias, NULL, "add n values to every row of C before that"},
@@ -187,7 +198,8 @@ static const struct {
      "use at most S edges of a row: bucket:64, fastrand:128:unbiased"},
     {"calls", 0, "NUMBER", 0, parse_calls, "a number of 1 or more",
      "executions to expect of one plan, which pay for preparing it (default: 1, nothing is prepared)"},
-    {"budget", 0, "TIME", 0, parse_seconds, "a time above 0, 60s or 2m", "stop tuning after this time: 60s, 2m (without an INPUT: 10m)"},
+    {"budget", 0, "TIME", 0, parse_seconds, "a time above 0, 60s or 2m",
+     "stop tuning after this time: 60s, 2m (without an INPUT: 10m)"},
     {"seed", 0, "NUMBER", 0, parse_seed, "a number from 0 to 18446744073709551615",
      "order of candidates and content of B (default: 1)"},
     {"json", 0, NULL, 0, set_json, NULL, "machine-readable output"},

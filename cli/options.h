@@ -12,7 +12,8 @@ typedef struct wlm_cli_options {
   const char *device, *database;
   int64_t n[WLM_CLI_MAX_WIDTHS];
   int n_count, n_given; /* given: not the default */
-  wlm_problem problem; /* op, epilogue, type, sampling and expected calls; n is left to the command */
+  wlm_problem
+      problem; /* op, operation, transpose, epilogue, type, sampling and expected calls; n is left to the command */
   double budget_seconds;
   uint64_t seed;
   int json, help;

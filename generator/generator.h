@@ -37,5 +37,8 @@ wlm_status wlm_generator_prepares(wlm_generator *generator, const char *variant,
 /* Release the program with wlm_program_release. */
 wlm_status wlm_generator_emit(wlm_generator *generator, const char *variant, const wlm_spec *spec,
                               const wlm_limits *limits, wlm_program *program);
+/* The program that makes A^T on a CUDA device, for the types of the spec: no family, and its launches are the caller's.
+ */
+wlm_status wlm_generator_transpose(wlm_generator *generator, const wlm_spec *spec, wlm_program *program);
 
 #endif

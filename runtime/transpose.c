@@ -10,6 +10,7 @@
 #include "common/memory.h"
 #include "matrix/transpose.h"
 #include "runtime/context_state.h"
+#include "runtime/transpose_device.h"
 
 struct wlm_transpose {
   wlm_context *context;
@@ -53,7 +54,7 @@ typedef struct host_arrays {
 static size_t offsets(const wlm_csr *csr, int64_t count) { return (size_t)count * wlm_index_size(csr->rowptr_type); }
 static size_t indices(const wlm_csr *csr) { return (size_t)csr->nnz * wlm_index_size(csr->colind_type); }
 
-/* On the host, with copies of the pattern there and back. */
+/* On the host device, and where nothing can be compiled; with copies of the pattern there and back. */
 static wlm_status make_on_host(wlm_transpose *t, const wlm_csr *csr) {
   wlm_device *device = t->context->device;
   const size_t offset = wlm_index_size(csr->rowptr_type), index = wlm_index_size(csr->colind_type);
@@ -82,6 +83,31 @@ done:
   return status;
 }
 
+/* On the device, where kernels for it can be had. */
+static wlm_status make_there(wlm_transpose *t, const wlm_csr *csr) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr pattern = *csr;
+  wlm_program program = {0};
+  void *kernels[WLM_MAX_PASSES] = {0};
+  wlm_spec spec;
+  wlm_status status;
+  problem.n = 1;
+  pattern.values = NULL;
+  WLM_TRY(wlm_spec_make(&problem, &pattern, &spec));
+  WLM_TRY(wlm_generator_transpose(t->context->generator, &spec, &program));
+  WLM_TRY(wlm_context_load(t->context, &program, kernels));
+  WLM_TRY(wlm_transpose_on_device(t->context->device, kernels, csr, t->rowptr, t->colind, t->order));
+done:
+  wlm_program_release(&program);
+  return status;
+}
+
+static wlm_status make_arrays(wlm_transpose *t, const wlm_csr *csr) {
+  const wlm_status status =
+      t->context->device->info.limits.target == WLM_TARGET_CUDA ? make_there(t, csr) : WLM_ERR_NO_COMPILER;
+  return status == WLM_ERR_NO_COMPILER ? make_on_host(t, csr) : status;
+}
+
 static size_t at_least_one(size_t size) { return size ? size : 1; }
 
 static double now(void) {
@@ -99,7 +125,7 @@ static wlm_status make(wlm_transpose *t, const wlm_csr *csr) {
   WLM_TRY(device->ops->allocate(device, offsets(csr, csr->cols + 1), &t->rowptr));
   WLM_TRY(device->ops->allocate(device, at_least_one(indices(csr)), &t->colind));
   WLM_TRY(device->ops->allocate(device, at_least_one(offsets(csr, csr->nnz)), &t->order));
-  WLM_TRY(make_on_host(t, csr));
+  WLM_TRY(make_arrays(t, csr));
   view->csr = *csr;
   view->csr.rows = csr->cols;
   view->csr.cols = csr->rows;

@@ -13,13 +13,12 @@ struct variant {
   wlm_device *device;
   wlm_plan *plan;
   void *workspace, *prepared;
-  const void *b;
-  void *c;
+  const wlm_operands *operands;
 };
 
 static wlm_status enqueue_variant(void *user, void *stream) {
   const struct variant *variant = user;
-  return wlm_plan_execute(variant->plan, variant->b, variant->c, variant->workspace, stream);
+  return wlm_operands_call(variant->operands, variant->plan, variant->workspace, stream);
 }
 
 static void destroy_variant(void *user) {
@@ -76,7 +75,7 @@ void wlm_entrant_variant(wlm_context *context, const wlm_operands *operands, con
     fail(entrant, WLM_ERR_OUT_OF_MEMORY, "out of memory");
     return;
   }
-  *variant = (struct variant){.device = operands->device, .b = operands->b.memory, .c = operands->c.memory};
+  *variant = (struct variant){.device = operands->device, .operands = operands};
   const wlm_status status = set_up_variant(context, operands, name, variant);
   if (status != WLM_OK) wlm_entrant_give_up(entrant, status);
   entrant->plan = variant->plan;

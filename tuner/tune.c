@@ -27,6 +27,7 @@ typedef struct tuning {
   wlm_tuner *tuner;
   wlm_context *context;
   const wlm_matrix *matrix;
+  const wlm_stats *stats; /* of op(A) */
   const wlm_problem *problem;
   const wlm_tune_options *options;
   wlm_device *device;
@@ -124,7 +125,7 @@ static wlm_status put(tuning *t, int64_t i, const wlm_entrant *entrant, double m
   wlm_spec_key(&t->operands.spec, problem_key);
   wlm_measurement_record record = {
       .matrix_name = (char *)t->options->matrix_name,
-      .stats = *wlm_matrix_stats(t->matrix),
+      .stats = *t->stats,
       .variant = (char *)t->candidates[i].variant,
       .source_hash = (char *)source_hash_of(t, i, hash),
       .problem = problem_key,
@@ -335,13 +336,16 @@ done:
 static wlm_status tune(tuning *t) {
   char key[WLM_SPEC_KEY];
   wlm_spec spec;
+  wlm_matrix_view view;
   wlm_status status;
   WLM_TRY(wlm_context_spec(t->context, t->matrix, t->problem, &spec));
+  WLM_TRY(wlm_matrix_see(t->matrix, &spec.problem, &view));
+  t->stats = view.stats;
   wlm_spec_key(&spec, key);
-  const wlm_hash place = wlm_known_place(wlm_matrix_stats(t->matrix)->fingerprint, key, t->problem->n);
+  const wlm_hash place = wlm_known_place(t->stats->fingerprint, key, t->problem->n);
   WLM_TRY(wlm_tuner_candidates(t->tuner, &spec, place, &t->candidates, &t->count));
   const int64_t precise = sort_out_known(t);
-  if (!wlm_matrix_stats(t->matrix)->rows || !t->problem->n) goto done; /* nothing to tell apart */
+  if (!t->stats->rows || !t->problem->n) goto done; /* nothing to tell apart */
   if (!t->fresh && precise) goto done;
   WLM_TRY(wlm_operands_create(t->context, t->matrix, t->problem, t->options->seed, &t->operands));
   WLM_TRY(begin_search(t));

@@ -11,6 +11,7 @@
 #define TINY        "so small that a second launch would cost more than it brings"
 #define DENSE       "skewed rows, so many non-zeros that a few rows fill a block"
 #define EVEN        "even rows: a group of lanes a row"
+#define GRADIENT    "gradient: equal shares of edges for groups of lanes that keep a row of dC"
 #define HOST_SKEWED "skewed rows: split the non-zeros evenly"
 #define HOST_EVEN   "even rows: a thread takes whole rows"
 
@@ -57,6 +58,22 @@ const wlm_rule wlm_rules[] = {
     {WLM_TARGET_HOST, 1, 32, 0, ANY, 1, "host_row/rows=128,tile=32", "the host family that samples"},
     {WLM_TARGET_HOST, 1, 64, 0, ANY, 1, "host_row/rows=128,tile=64", "the host family that samples"},
     {WLM_TARGET_HOST, 1, ANY, 0, ANY, 1, "host_row/rows=128,tile=128", "the host family that samples"},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 0, ANY, 1, "sddmm_nnz/share=32,lanes=4,vector=4,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, ANY, 1, "sddmm_nnz/share=32,lanes=8,vector=4,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 0, ANY, 1, "sddmm_nnz/share=32,lanes=16,vector=4,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 1, "sddmm_nnz/share=32,lanes=32,vector=4,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 1, "sddmm_nnz/share=32,lanes=32,vector=8,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 1, "sddmm_nnz/share=32,lanes=4,vector=8,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 1, "sddmm_nnz/share=32,lanes=32,vector=2,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 1, "sddmm_nnz/share=32,lanes=4,vector=2,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 1, "sddmm_nnz/share=32,lanes=32,vector=1,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 1, "sddmm_nnz/share=32,lanes=4,vector=1,batch=4", GRADIENT},
+    {WLM_TARGET_HOST, WLM_RULE_SDDMM, ANY, 0, ANY, 1, "sddmm_host/nonzeros=1024,ahead=16", "the host family of gradients"},
 };
 // clang-format on
+wlm_rule_kind wlm_rule_kind_of(const wlm_problem *problem) {
+  if (problem->operation == WLM_SDDMM) return WLM_RULE_SDDMM;
+  return problem->sample != WLM_SAMPLE_NONE ? WLM_RULE_SAMPLED : WLM_RULE_PLAIN;
+}
+
 const int wlm_rule_count = sizeof wlm_rules / sizeof *wlm_rules;

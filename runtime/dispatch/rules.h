@@ -4,9 +4,12 @@
 
 #include "common/program.h"
 
+/* Of problems; the names stand for 0, 1 and 2. */
+typedef enum wlm_rule_kind { WLM_RULE_PLAIN, WLM_RULE_SAMPLED, WLM_RULE_SDDMM } wlm_rule_kind;
+
 typedef struct wlm_rule {
   wlm_target target;
-  int sampled;
+  int kind;
   int64_t max_n;     /* holds for n <= max_n */
   double min_cv;     /* and cv >= min_cv */
   int64_t max_nnz;   /* and nnz <= max_nnz */
@@ -14,6 +17,8 @@ typedef struct wlm_rule {
   const char *variant;
   const char *why;
 } wlm_rule;
+
+wlm_rule_kind wlm_rule_kind_of(const wlm_problem *problem);
 
 extern const wlm_rule wlm_rules[];
 extern const int wlm_rule_count;

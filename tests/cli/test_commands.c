@@ -204,6 +204,29 @@ static void users_operators(void **state) {
   command_release(&c);
 }
 
+/* Tuned, checked, kept apart and told: the transpose and the gradient of the values. */
+static void gradients(void **state) {
+  (void)state;
+  static const char *const ways[][4] = {{"--transpose", "--op", "max", "transpose=1"},
+                                        {"--operation=sddmm", "--op", "div.mean", "operation=sddmm"}};
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    const char *const *way = ways[i];
+    command c;
+    command_expect(&c, &folder, 0, "tune", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2]);
+    assert_contains(c.out, i ? "sddmm_host/" : "host_row/");
+    command_release(&c);
+    command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2],
+                   "--check");
+    assert_contains(c.out, i ? "checked_edges 7" : "transpose_us");
+    assert_contains(c.out, "verified: max_rel_err=");
+    command_release(&c);
+    command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2]);
+    assert_contains(c.out, "this very matrix was tuned");
+    assert_contains(c.out, way[3]);
+    command_release(&c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(info),
@@ -213,6 +236,7 @@ int main(void) {
       cmocka_unit_test(tune_run_explain),
       cmocka_unit_test(export_import),
       cmocka_unit_test(users_operators),
+      cmocka_unit_test(gradients),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

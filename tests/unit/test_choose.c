@@ -14,12 +14,13 @@
 static const wlm_limits cuda = {WLM_TARGET_CUDA, 90, 1024, 232448, 132};
 static const wlm_limits host = {WLM_TARGET_HOST, 0, 0, 0, 8};
 
-static wlm_spec spec_of(int64_t n, int sampled) {
+static wlm_spec spec_of(int64_t n, int kind) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   wlm_spec spec;
   problem.n = n;
-  if (sampled) {
+  if (kind == WLM_RULE_SDDMM) problem.operation = WLM_SDDMM;
+  if (kind == WLM_RULE_SAMPLED) {
     problem.sample = WLM_SAMPLE_FASTRAND;
     problem.sample_width = 2304;
   }
@@ -252,9 +253,9 @@ static void rules_serve_every_problem(void **state) {
   real_families r = {0};
   assert_int_equal(wlm_generator_create(NULL, &r.generator), WLM_OK);
   for (int64_t n = 1; n <= 600; n += n < 140 ? 1 : 47)
-    for (int kind = 0; kind < 8; kind++) {
-      wlm_spec spec = spec_of(n, kind & 1);
-      wlm_stats stats = stats_of(1000, kind & 4 ? 400 : 4000000, kind & 2 ? 30 : 0.1, 1);
+    for (int number = 0; number < 12; number++) {
+      wlm_spec spec = spec_of(n, number / 4);
+      wlm_stats stats = stats_of(1000, number & 2 ? 400 : 4000000, number & 1 ? 30 : 0.1, 1);
       wlm_decision decision;
       r.spec = &spec;
       for (int device = 0; device < 2; device++) {
@@ -271,8 +272,9 @@ static void rules_serve_every_problem(void **state) {
 
 /* What a rule names is a candidate for some N; *prepares tells whether it must be prepared there. */
 static void rule_prepares(real_families *r, const wlm_rule *rule, int *prepares) {
-  for (int64_t n = rule->max_n < 256 ? rule->max_n : 256; n > 0; n--) {
-    wlm_spec spec = spec_of(n, rule->sampled);
+  for (int64_t n = 2 * (rule->max_n < 256 ? rule->max_n : 256); n > 1; n--) {
+    wlm_spec spec = spec_of(n / 2, rule->kind);
+    if (n % 2) spec.problem.dense_type = WLM_F16;
     r->spec = &spec;
     r->limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
     if (!is_candidate(r, rule->variant, 1)) continue;
@@ -302,11 +304,13 @@ static void every_rule_can_decide(void **state) {
   assert_int_equal(wlm_generator_create(NULL, &r.generator), WLM_OK);
   for (int i = 0; i < wlm_rule_count; i++) {
     const wlm_rule *rule = &wlm_rules[i];
-    static const int64_t widths[] = {1, 3, 8, 16, 24, 32, 33, 34, 48, 64, 65, 128, 130, 256};
+    static const int64_t widths[] = {1, 3, 8, 16, 24, 32, 33, 34, 48, 64, 65, 128, 130, 256, 2, 512};
     int found = 0;
-    for (size_t w = 0; w < sizeof widths / sizeof *widths && !found; w++) {
-      if (widths[w] > rule->max_n) continue;
-      wlm_spec spec = spec_of(widths[w], rule->sampled);
+    for (size_t number = 0; number < 2 * sizeof widths / sizeof *widths && !found; number++) {
+      const int64_t n = widths[number / 2];
+      if (n > rule->max_n) continue;
+      wlm_spec spec = spec_of(n, rule->kind);
+      if (number % 2) spec.problem.dense_type = WLM_F16;
       spec.problem.expected_calls = rule->min_calls;
       wlm_stats stats = stats_of(1000, rule->max_nnz < 4000000 ? rule->max_nnz : 4000000, rule->min_cv, 1);
       wlm_decision decision;

@@ -1,0 +1,63 @@
+/* Edge by edge; what kernels split into a sum and a factor stands here as the derivative itself. */
+#include "matrix/gradient.h"
+
+#include <math.h>
+
+#include "common/element.h"
+
+/* d message(a, b) / d a */
+static double derivative(wlm_message message, double a, double b) {
+  switch (message) {
+    case WLM_MUL: return b;
+    case WLM_COPY_B: return 0;
+    case WLM_SUB: return -1;
+    case WLM_DIV: return -b / (a * a);
+    case WLM_RDIV: return 1 / b;
+    default: return 1; /* copy_a, add, rsub */
+  }
+}
+
+static int reads_b(wlm_message message) { return message == WLM_MUL || message == WLM_DIV || message == WLM_RDIV; }
+
+/* The last row that begins at or before edge p. */
+static int64_t row_of(const wlm_csr_host *a, int64_t p) {
+  int64_t low = 0, high = a->rows;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    if (a->rowptr[middle] <= p)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+wlm_status wlm_reference_edges(const wlm_csr_host *a, const wlm_problem *problem, const void *dc, const void *b,
+                               const void *old, const int64_t *edges, int64_t count, double *dvalues, double *scale) {
+  const wlm_problem *p = problem;
+  const wlm_type type = p->dense_type;
+  const int64_t ldb = p->ldb ? p->ldb : p->n, ldc = p->ldc ? p->ldc : p->n;
+  for (int64_t i = 0; i < count; i++)
+    if ((edges ? edges[i] : i) < 0 || (edges ? edges[i] : i) >= a->nnz)
+      return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "edge %lld of %lld", (long long)(edges ? edges[i] : i),
+                      (long long)a->nnz);
+#pragma omp parallel for schedule(dynamic, 256)
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t edge = edges ? edges[i] : i, row = row_of(a, edge), column = a->colind[edge];
+    const double value = wlm_csr_value(a, edge);
+    double sum = 0, size = 0;
+    for (int64_t j = 0; j < p->n && p->message != WLM_COPY_B; j++) {
+      const double x = wlm_element_get(type, dc, row * ldc + j);
+      const double y = reads_b(p->message) ? wlm_element_get(type, b, column * ldb + j) : 0;
+      const double term = x * derivative(p->message, value, y);
+      sum += term;
+      size += fabs(term);
+    }
+    const double factor = p->alpha / (p->reduce == WLM_MEAN ? (double)(a->rowptr[row + 1] - a->rowptr[row]) : 1);
+    const double before = p->beta != 0 ? p->beta * wlm_element_get(type, old, edge) : 0;
+    dvalues[i] = factor * sum;
+    if (p->beta != 0) dvalues[i] += before;
+    if (scale) scale[i] = fabs(factor) * size + fabs(before);
+  }
+  return WLM_OK;
+}

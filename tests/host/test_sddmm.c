@@ -1,0 +1,173 @@
+/* The sddmm through the public API on the host: what a program that trains sees. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "matrix/gradient.h"
+#include "support/asserts.h"
+#include "warploom/warploom.h"
+
+/* 4 x 5; row 1 is empty; column 1 stands twice in row 2; nobody names B's row 4. */
+static const int32_t rowptr[] = {0, 2, 2, 5, 6}, colind[] = {0, 2, 3, 1, 1, 0};
+static const float values[] = {1, 2, -1, 0.5f, 4, 3};
+enum { ROWS = 4, COLS = 5, NNZ = 6, N = 19 };
+
+static wlm_context *context;
+static wlm_matrix *matrix;
+static float dc[ROWS * N], b[COLS * N];
+
+static int begin(void **state) {
+  (void)state;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  options.device = "host";
+  options.database = options.system_database = options.kernel_cache = "";
+  if (wlm_context_create(&options, &context) != WLM_OK) return 1;
+  csr.rows = ROWS;
+  csr.cols = COLS;
+  csr.nnz = NNZ;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  csr.values = values;
+  for (int i = 0; i < ROWS * N; i++) dc[i] = (float)(i * 5 % 11) - 4.5f;
+  for (int i = 0; i < COLS * N; i++) b[i] = (float)(i * 3 % 7) - 2.5f;
+  return wlm_matrix_create(context, &csr, NULL, &matrix) != WLM_OK;
+}
+
+static int end(void **state) {
+  (void)state;
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+  return 0;
+}
+
+static wlm_problem gradient_of(wlm_message message, wlm_reduce reduce) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.operation = WLM_SDDMM;
+  problem.n = N;
+  problem.message = message;
+  problem.reduce = reduce;
+  return problem;
+}
+
+static double message_of(wlm_message message, double a, double y) {
+  const double all[] = {a * y, y, a, a + y, y - a, a - y, y / a, a / y};
+  return all[message];
+}
+
+/* The loss sum(dC * C) moves by dvalues[p] when a_p moves: held against differences of the messages themselves. */
+static void is_the_derivative(void **state) {
+  (void)state;
+  for (int message = WLM_MUL; message <= WLM_RDIV; message++)
+    for (int reduce = WLM_SUM; reduce <= WLM_MEAN; reduce++) {
+      wlm_problem problem = gradient_of((wlm_message)message, (wlm_reduce)reduce);
+      wlm_plan *plan;
+      float got[NNZ];
+      memset(got, 0xff, sizeof got); /* NaN: beta = 0 must not read it */
+      assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+      assert_status(WLM_OK, wlm_plan_execute_sddmm(plan, dc, b, got, NULL, NULL));
+      wlm_plan_destroy(plan);
+      for (int row = 0; row < ROWS; row++)
+        for (int p = rowptr[row]; p < rowptr[row + 1]; p++) {
+          const double step = 1e-4, degree = reduce == WLM_MEAN ? rowptr[row + 1] - rowptr[row] : 1;
+          double slope = 0;
+          for (int j = 0; j < N; j++) {
+            const double y = b[colind[p] * N + j], up = message_of((wlm_message)message, values[p] + step, y);
+            slope += dc[row * N + j] * (up - message_of((wlm_message)message, values[p] - step, y)) / (2 * step);
+          }
+          if (!(fabs(got[p] - slope / degree) <= 1e-4 * (1 + fabs(slope))))
+            fail_msg("%d.%d, edge %d: %g instead of %g", message, reduce, p, got[p], slope / degree);
+        }
+    }
+}
+
+static void alpha_beta_and_padding(void **state) {
+  (void)state;
+  wlm_problem problem = gradient_of(WLM_MUL, WLM_SUM);
+  float padded[COLS * (N + 3)], wide[ROWS * (N + 2)], got[NNZ];
+  double expected[NNZ], old[NNZ];
+  float before[NNZ];
+  wlm_csr_host a = {.rows = ROWS, .cols = COLS, .nnz = NNZ};
+  int64_t rowptr64[ROWS + 1];
+  wlm_plan *plan;
+  for (int i = 0; i <= ROWS; i++) rowptr64[i] = rowptr[i];
+  a.rowptr = rowptr64;
+  a.colind = (int32_t *)colind;
+  a.values = (float *)values;
+  for (int i = 0; i < COLS * (N + 3); i++) padded[i] = i % (N + 3) < N ? b[i / (N + 3) * N + i % (N + 3)] : NAN;
+  for (int i = 0; i < ROWS * (N + 2); i++) wide[i] = i % (N + 2) < N ? dc[i / (N + 2) * N + i % (N + 2)] : NAN;
+  for (int p = 0; p < NNZ; p++) got[p] = before[p] = (float)p;
+  problem.ldb = N + 3;
+  problem.ldc = N + 2;
+  problem.alpha = -2;
+  problem.beta = 0.5;
+  assert_status(WLM_OK, wlm_reference_edges(&a, &problem, wide, padded, before, NULL, NNZ, expected, old));
+  assert_status(WLM_OK, wlm_plan_create_variant(context, matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan));
+  assert_status(WLM_OK, wlm_plan_execute_sddmm(plan, wide, padded, got, NULL, NULL));
+  for (int p = 0; p < NNZ; p++) assert_true(fabs(got[p] - expected[p]) <= 1e-5 * old[p]);
+  wlm_plan_destroy(plan);
+}
+
+static void is_told_and_checked(void **state) {
+  (void)state;
+  wlm_problem problem = gradient_of(WLM_MUL, WLM_SUM);
+  float got[NNZ];
+  wlm_plan *plan;
+  char *text;
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
+  assert_non_null(strstr(text, "operation=sddmm"));
+  wlm_string_free(text);
+  assert_int_equal(wlm_plan_execute(plan, b, got, NULL, NULL), WLM_ERR_INVALID_ARGUMENT);
+  assert_int_equal(wlm_plan_execute_sddmm(plan, NULL, b, got, NULL, NULL), WLM_ERR_INVALID_ARGUMENT);
+  assert_int_equal(wlm_plan_execute_sddmm(plan, dc, b, NULL, NULL, NULL), WLM_ERR_INVALID_ARGUMENT);
+  assert_non_null(strstr(wlm_error_detail(), "dvalues"));
+  wlm_plan_destroy(plan);
+  problem.operation = WLM_SPMM;
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_int_equal(wlm_plan_execute_sddmm(plan, dc, b, got, NULL, NULL), WLM_ERR_INVALID_ARGUMENT);
+  wlm_plan_destroy(plan);
+}
+
+static void what_is_refused(void **state) {
+  (void)state;
+  static const struct {
+    wlm_status status;
+    const char *says;
+  } cases[] = {{WLM_ERR_UNSUPPORTED, "reduce"},
+               {WLM_ERR_UNSUPPORTED, "transpose"},
+               {WLM_ERR_UNSUPPORTED, "sampled"},
+               {WLM_ERR_UNSUPPORTED, "epilogue"},
+               {WLM_ERR_INVALID_ARGUMENT, "n is 0"}};
+  wlm_plan *plan;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_problem problem = gradient_of(WLM_MUL, i == 0 ? WLM_MAX : WLM_SUM);
+    problem.transpose = i == 1;
+    problem.sample = i == 2 ? WLM_SAMPLE_BUCKET : WLM_SAMPLE_NONE;
+    problem.sample_width = 8;
+    problem.activation = i == 3 ? "relu" : NULL;
+    if (i == 4) problem.n = 0;
+    assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), cases[i].status);
+    if (!strstr(wlm_error_detail(), cases[i].says)) fail_msg("%s: %s", cases[i].says, wlm_error_detail());
+  }
+  wlm_problem problem = gradient_of(WLM_MUL, WLM_SUM);
+  assert_int_equal(wlm_plan_create_variant(context, matrix, &problem, "host_row/rows=16,tile=32", &plan),
+                   WLM_ERR_INVALID_ARGUMENT);
+  problem.operation = WLM_SPMM;
+  assert_int_equal(wlm_plan_create_variant(context, matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan),
+                   WLM_ERR_INVALID_ARGUMENT);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(is_the_derivative),
+      cmocka_unit_test(alpha_beta_and_padding),
+      cmocka_unit_test(is_told_and_checked),
+      cmocka_unit_test(what_is_refused),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,64 @@
+/* The kernels that make A^T compile with real NVRTC, for every type of index, and spill nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "generator/generator.h"
+#include "support/asserts.h"
+#include "support/require.h"
+#ifdef WLM_HAVE_CUDA
+#include "runtime/cuda_nvrtc.h"
+
+static int count_of(const char *text, const char *what) {
+  int count = 0;
+  for (const char *at = text; (at = strstr(at, what)); at++) count++;
+  return count;
+}
+
+static void compiles_for_all(void **state) {
+  (void)state;
+  static const int architectures[] = {80, 90, 100};
+  wlm_generator *generator;
+  test_needs_nvrtc();
+  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  for (int number = 0; number < 12; number++) {
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_csr csr = WLM_CSR_INIT;
+    wlm_program program;
+    wlm_spec spec;
+    wlm_text log = {0};
+    void *cubin;
+    size_t size;
+    problem.n = 1;
+    csr.rowptr_type = (wlm_index)(number & 1);
+    csr.colind_type = (wlm_index)(number >> 1 & 1);
+    assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+    assert_status(WLM_OK, wlm_generator_transpose(generator, &spec, &program));
+    assert_status(WLM_OK,
+                  wlm_nvrtc_compile(program.source, "transpose", architectures[number / 4], &cubin, &size, &log));
+    assert_int_equal(count_of(log.data, " 0 bytes spill stores, 0 bytes spill loads"), program.pass_count);
+    wlm_free(cubin);
+    wlm_text_release(&log);
+    wlm_program_release(&program);
+  }
+  wlm_generator_destroy(generator);
+}
+
+#else
+
+static void compiles_for_all(void **state) {
+  (void)state;
+  test_needs_nvrtc();
+}
+
+#endif
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(compiles_for_all)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+/* The kernels that make A^T, as fibers under ASan and UBSan, beside the host's counting sort: the same bits, whatever
+ * the order of blocks, warps and lanes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "generator/generator.h"
+#include "matrix/transpose.h"
+#include "runtime/transpose_device.h"
+#include "simt/shim/simt_device.h"
+#include "support/asserts.h"
+#include "support/shapes.h"
+
+typedef struct sorter {
+  wlm_device *device;
+  wlm_module *module;
+  void *kernels[WLM_MAX_PASSES];
+} sorter;
+
+static void sorter_make(sorter *s, wlm_index rowptr_type) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_generator *generator;
+  wlm_program program;
+  wlm_spec spec;
+  void *image;
+  size_t size;
+  *s = (sorter){0};
+  problem.n = 1;
+  csr.rowptr_type = rowptr_type;
+  assert_status(WLM_OK, simt_device_open(&s->device));
+  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlm_generator_transpose(generator, &spec, &program));
+  assert_status(WLM_OK, s->device->ops->compile(s->device, &program, &image, &size));
+  assert_status(WLM_OK, s->device->ops->load(s->device, &program, image, size, s->kernels, &s->module));
+  wlm_free(image);
+  wlm_program_release(&program);
+  wlm_generator_destroy(generator);
+}
+
+static void sorter_release(sorter *s) {
+  s->device->ops->unload(s->device, s->module);
+  s->device->ops->close(s->device);
+}
+
+/* All arrays exactly as large as they must be. */
+static void check(sorter *s, const wlm_csr *csr, uint64_t seed) {
+  const size_t offset = wlm_index_size(csr->rowptr_type);
+  const size_t sizes[] = {(size_t)(csr->cols + 1) * offset, (size_t)csr->nnz * 4, (size_t)csr->nnz * offset};
+  void *expected[3], *got[3];
+  for (int i = 0; i < 3; i++) {
+    assert_non_null(expected[i] = malloc(sizes[i] + 1));
+    assert_non_null(got[i] = malloc(sizes[i] + !sizes[i]));
+    memset(got[i], 0xff, sizes[i]);
+  }
+  simt_device_seed(s->device, seed);
+  assert_status(WLM_OK, wlm_transpose_pattern(csr, expected[0], expected[1], expected[2]));
+  assert_status(WLM_OK, wlm_transpose_on_device(s->device, s->kernels, csr, got[0], got[1], got[2]));
+  for (int i = 0; i < 3; i++) {
+    assert_memory_equal(got[i], expected[i], sizes[i]);
+    free(expected[i]);
+    free(got[i]);
+  }
+}
+
+static void *rowptr_of(const wlm_csr_host *a, wlm_index type) {
+  int64_t *wide = wlm_alloc((size_t)(a->rows + 1) * sizeof *wide);
+  int32_t *narrow = wlm_alloc((size_t)(a->rows + 1) * sizeof *narrow);
+  for (int64_t i = 0; i <= a->rows; i++) wide[i] = a->rowptr[i], narrow[i] = (int32_t)a->rowptr[i];
+  wlm_free(type == WLM_I64 ? (void *)narrow : wide);
+  return type == WLM_I64 ? (void *)wide : narrow;
+}
+
+static wlm_csr view_of(const wlm_csr_host *a, const void *rowptr, wlm_index type) {
+  wlm_csr csr = WLM_CSR_INIT;
+  csr.rows = a->rows;
+  csr.cols = a->cols;
+  csr.nnz = a->nnz;
+  csr.rowptr = rowptr;
+  csr.rowptr_type = type;
+  csr.colind = a->colind;
+  return csr;
+}
+
+static void every_shape(void **state) {
+  (void)state;
+  for (int type = WLM_I32; type <= WLM_I64; type++) {
+    sorter s;
+    sorter_make(&s, (wlm_index)type);
+    for (int shape = 0; shape < test_shape_count(); shape++) {
+      test_random random = {(uint64_t)shape * 77 + 1};
+      wlm_csr_host a;
+      assert_status(WLM_OK, test_shape_make(shape, 64, 1500, &random, &a));
+      void *rowptr = rowptr_of(&a, (wlm_index)type);
+      const wlm_csr csr = view_of(&a, rowptr, (wlm_index)type);
+      if (csr.rows)
+        for (uint64_t seed = 1; seed <= 2; seed++) check(&s, &csr, seed);
+      wlm_free(rowptr);
+      wlm_csr_host_release(&a);
+    }
+    sorter_release(&s);
+  }
+}
+
+/* One, two and three digits, with many columns that nobody names and many entries in one. */
+static void wide_matrices(void **state) {
+  (void)state;
+  static const int64_t widths[] = {1, 256, 257, 70000};
+  enum { ROWS = 50, EACH = 60 };
+  sorter s;
+  sorter_make(&s, WLM_I32);
+  for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+    test_random random = {w + 5};
+    int32_t rowptr[ROWS + 1], colind[ROWS * EACH];
+    wlm_csr csr = WLM_CSR_INIT;
+    for (int i = 0; i <= ROWS; i++) rowptr[i] = i * EACH;
+    for (int p = 0; p < ROWS * EACH; p++)
+      colind[p] = (int32_t)(test_draw(&random, 3) ? test_draw(&random, (uint64_t)widths[w]) : (uint64_t)widths[w] / 2);
+    csr.rows = ROWS;
+    csr.cols = widths[w];
+    csr.nnz = ROWS * EACH;
+    csr.rowptr = rowptr;
+    csr.colind = colind;
+    check(&s, &csr, w + 1);
+  }
+  sorter_release(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_shape), cmocka_unit_test(wide_matrices)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
