@@ -33,10 +33,11 @@ static int end(void **state) {
   return 0;
 }
 
-/* A matrix with both types of rowptr, and its transpose as a matrix of its own. */
+/* A matrix with both types of indices, and its transpose as a matrix of its own. */
 typedef struct fixture {
   wlm_csr_host a, t;
   int32_t *rowptr32, *order;
+  int64_t *colind64;
   float *b;
 } fixture;
 
@@ -52,7 +53,8 @@ static wlm_csr view_of(const fixture *f, wlm_index type) {
   csr.nnz = f->a.nnz;
   csr.rowptr = type == WLM_I64 ? (const void *)f->a.rowptr : f->rowptr32;
   csr.rowptr_type = type;
-  csr.colind = f->a.colind;
+  csr.colind = type == WLM_I64 ? (const void *)f->colind64 : f->a.colind;
+  csr.colind_type = type;
   csr.values = f->a.values;
   return csr;
 }
@@ -86,6 +88,8 @@ static void fixture_make(fixture *f, int shape) {
   assert_status(WLM_OK, test_shape_make(shape, 64, 577, &random, &f->a));
   f->rowptr32 = wlm_alloc((size_t)(f->a.rows + 1) * sizeof *f->rowptr32);
   for (int64_t row = 0; row <= f->a.rows; row++) f->rowptr32[row] = (int32_t)f->a.rowptr[row];
+  f->colind64 = wlm_alloc((size_t)f->a.nnz * sizeof *f->colind64);
+  for (int64_t p = 0; p < f->a.nnz; p++) f->colind64[p] = f->a.colind[p];
   f->a.values = wlm_alloc((size_t)f->a.nnz * sizeof *f->a.values);
   fill(f->a.values, f->a.nnz, 77);
   f->b = wlm_alloc((size_t)(f->a.rows * N) * sizeof *f->b);
@@ -99,6 +103,7 @@ static void fixture_release(fixture *f) {
   wlm_csr_host_release(&f->t);
   wlm_free(f->rowptr32);
   wlm_free(f->order);
+  wlm_free(f->colind64);
   wlm_free(f->b);
 }
 
