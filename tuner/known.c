@@ -61,7 +61,7 @@ static wlm_status add(void *user, const char *id, const wlm_measurement_record *
   (void)id;
   wlm_known *known = user;
   if (wlm_measurement_is_cold(record) || is_stale(known, record)) return WLM_OK;
-  if (known->count + 2 > known->capacity) {
+  if (known->count + 4 > known->capacity) {
     const int64_t capacity = known->capacity ? 2 * known->capacity : 1024;
     entry *entries = wlm_realloc(known->entries, (size_t)capacity * sizeof *entries);
     if (!entries) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "what was measured before");
@@ -72,8 +72,10 @@ static wlm_status add(void *user, const char *id, const wlm_measurement_record *
                               wlm_known_named_place(record->matrix_name, record->problem, record->n)};
   const wlm_known_time time = {record->failed ? INFINITY : (double)record->time_ps * 1e-12,
                                record->failed ? 0 : record->samples, record->prepare_ps > 0};
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < 2; i++) {
     known->entries[known->count++] = (entry){key_of(places[i], record->variant, record->source_hash), time};
+    known->entries[known->count++] = (entry){.key = places[i]};
+  }
   return WLM_OK;
 }
 
@@ -101,9 +103,7 @@ void wlm_known_destroy(wlm_known *known) {
   wlm_free(known);
 }
 
-int wlm_known_find(const wlm_known *known, wlm_hash place, const char *variant, const char *source_hash,
-                   wlm_known_time *time) {
-  const wlm_hash key = key_of(place, variant, source_hash);
+static const entry *find(const wlm_known *known, wlm_hash key) {
   int64_t low = 0, high = known ? known->count : 0;
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
@@ -112,7 +112,14 @@ int wlm_known_find(const wlm_known *known, wlm_hash place, const char *variant, 
     else
       high = middle;
   }
-  if (!known || low == known->count || compare_keys(known->entries[low].key, key)) return 0;
-  *time = known->entries[low].time;
-  return 1;
+  return known && low < known->count && !compare_keys(known->entries[low].key, key) ? &known->entries[low] : NULL;
+}
+
+int wlm_known_anything(const wlm_known *known, wlm_hash place) { return find(known, place) != NULL; }
+
+int wlm_known_find(const wlm_known *known, wlm_hash place, const char *variant, const char *source_hash,
+                   wlm_known_time *time) {
+  const entry *found = find(known, key_of(place, variant, source_hash));
+  if (found) *time = found->time;
+  return found != NULL;
 }

@@ -16,6 +16,9 @@ void wlm_known_destroy(wlm_known *known); /* NULL is fine */
 wlm_hash wlm_known_place(const uint64_t fingerprint[2], const char *problem, int64_t n);
 wlm_hash wlm_known_named_place(const char *matrix_name, const char *problem, int64_t n);
 
+/* Whether anything was measured there. NULL knows nothing. */
+int wlm_known_anything(const wlm_known *known, wlm_hash place);
+
 typedef struct wlm_known_time {
   double seconds; /* of the measurement of most samples; infinite where each failed */
   int samples;

@@ -1,5 +1,6 @@
 /* What tunings have in common: the store, what it knew at the beginning, the candidates of each spec with the hash of
- * their source (emitted once a spec, since it does not depend on the matrix), and the memory that empties caches. */
+ * their source (emitted once a spec, since it does not depend on the matrix, and only if there is something to compare
+ * it with), and the memory that empties caches. */
 #include "tuner/tuner.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@ typedef struct catalogue {
   struct catalogue *next;
   wlm_spec spec;
   wlm_names names;
-  char (*source_hashes)[WLM_HASH_HEX]; /* "" where it cannot be emitted, or nobody asks */
+  char (*source_hashes)[WLM_HASH_HEX]; /* NULL until they are needed; "" where it cannot be emitted */
 } catalogue;
 
 struct wlm_tuner {
@@ -116,11 +117,6 @@ static wlm_status find_catalogue(wlm_tuner *tuner, const wlm_spec *spec, catalog
   WLM_TRY(wlm_generator_candidates(wlm_context_generator(tuner->context), spec, &info->limits, &c->names));
   if (!c->names.count)
     WLM_TRY(wlm_fail(WLM_ERR_UNSUPPORTED, "no family has a kernel for this problem on the device %s", info->name));
-  c->source_hashes = wlm_alloc_zero((size_t)c->names.count, sizeof *c->source_hashes);
-  if (!c->source_hashes) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
-  for (int64_t i = 0; tuner->known && i < c->names.count; i++)
-    hash_source(tuner, spec, c->names.names[i], c->source_hashes[i]);
-  wlm_clear_error();
   c->next = tuner->catalogues;
   *out = tuner->catalogues = c;
   c = NULL;
@@ -129,17 +125,29 @@ done:
   return status;
 }
 
+/* spec: the caller's, whose texts are alive; those of the catalogue may be gone. */
+static wlm_status hash_sources(const wlm_tuner *tuner, const wlm_spec *spec, catalogue *c) {
+  if (c->source_hashes) return WLM_OK;
+  c->source_hashes = wlm_alloc_zero((size_t)c->names.count, sizeof *c->source_hashes);
+  if (!c->source_hashes) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
+  for (int64_t i = 0; i < c->names.count; i++) hash_source(tuner, spec, c->names.names[i], c->source_hashes[i]);
+  wlm_clear_error();
+  return WLM_OK;
+}
+
 wlm_status wlm_tuner_candidates(wlm_tuner *tuner, const wlm_spec *spec, wlm_hash place,
                                 wlm_tuner_candidate **candidates, int64_t *count) {
   catalogue *c;
   wlm_status status = find_catalogue(tuner, spec, &c);
+  const int anything = wlm_known_anything(tuner->known, place);
+  if (status == WLM_OK && anything) status = hash_sources(tuner, spec, c);
   if (status == WLM_OK)
     status = wlm_alloc_array(c->names.count, sizeof **candidates, "candidates", (void **)candidates);
   if (status != WLM_OK) return status;
   *count = c->names.count;
   for (int64_t i = 0; i < *count; i++) {
     wlm_known_time time = {0};
-    const int known = wlm_known_find(tuner->known, place, c->names.names[i], c->source_hashes[i], &time);
+    const int known = anything && wlm_known_find(tuner->known, place, c->names.names[i], c->source_hashes[i], &time);
     (*candidates)[i] = (wlm_tuner_candidate){c->names.names[i], known, time.prepared, time.seconds, time.samples};
   }
   return WLM_OK;
