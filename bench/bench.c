@@ -11,6 +11,7 @@
 #include "bench/plot.h"
 #include "bench/run.h"
 #include "bench/sampled.h"
+#include "bench/selection.h"
 #include "bench/summary.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -21,7 +22,7 @@ struct options {
   int help;
 };
 
-static const wlm_bench_suite *const suites[] = {&wlm_suite_core, &wlm_suite_papers, &wlm_suite_sampled};
+static const wlm_bench_suite *const suites[] = {&wlm_suite_core, &wlm_suite_papers, &wlm_suite_sampled, &wlm_suite_selection};
 enum { SUITES = sizeof suites / sizeof *suites };
 
 static void print_help(FILE *to) {

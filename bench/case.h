@@ -13,7 +13,10 @@ typedef struct wlm_bench_case {
   int64_t n;
   int samples; /* of every reported time */
   uint64_t seed;
+  void *state; /* what the suite's open made */
 } wlm_bench_case;
+
+struct wlm_run_options;
 
 /* Matrices and widths of a suite are bench/suites/NAME.txt; bench/bench.c lists the suites. */
 typedef struct wlm_bench_suite {
@@ -24,6 +27,11 @@ typedef struct wlm_bench_suite {
    * "n" and ended by a newline, and to `row` its rows of the table for people. A case is done, and skipped the next
    * time, once the file has a line of it. */
   wlm_status (*run)(const wlm_bench_case *bench, wlm_text *line, wlm_text *row);
+  const char *list;   /* the suite whose file lists the matrices; NULL = its own */
+  int keeps_patterns; /* a matrix without values is not given any */
+  /* Before the first case, and after the last (also of NULL); both NULL where nothing is kept in between. */
+  wlm_status (*open)(const struct wlm_run_options *options, wlm_context *context, void **state);
+  void (*close)(void *state);
 } wlm_bench_suite;
 
 #endif

@@ -109,5 +109,7 @@ done:
   return status;
 }
 
-const wlm_bench_suite wlm_suite_core = {"core", "fp32 sum: all candidates, GE-SpMM, the rivals of the device",
-                                        wlm_core_heading, run};
+const wlm_bench_suite wlm_suite_core = {.name = "core",
+                                        .help = "fp32 sum: all candidates, GE-SpMM, the rivals of the device",
+                                        .heading = wlm_core_heading,
+                                        .run = run};

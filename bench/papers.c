@@ -141,9 +141,10 @@ done:
 }
 
 const wlm_bench_suite wlm_suite_papers = {
-    suite_name,
-    "GE-SpMM: Algorithm 1, CRC, CRC + CWM, in GFLOP/s",
-    "GFLOP/s                   n  algorithm1       crc      cwm2      cwm4      cwm8  best       crc/algorithm1  "
-    "best/algorithm1  max_rel_err\n",
-    run_case,
+    .name = suite_name,
+    .help = "GE-SpMM: Algorithm 1, CRC, CRC + CWM, in GFLOP/s",
+    .heading =
+        "GFLOP/s                   n  algorithm1       crc      cwm2      cwm4      cwm8  best       crc/algorithm1  "
+        "best/algorithm1  max_rel_err\n",
+    .run = run_case,
 };

@@ -15,6 +15,7 @@ typedef struct run {
   const wlm_bench_suite *suite;
   const wlm_run_options *options;
   wlm_context *context;
+  void *state; /* the suite's */
   wlm_results results;
   const char *const *inputs;
   const int64_t *widths;
@@ -62,7 +63,7 @@ static wlm_status read_input(const run *r, const char *input, wlm_csr_host *csr,
   wlm_status status;
   WLM_TRY(wlm_suite_input(r->options->data, input, path));
   WLM_TRY(wlm_input_read(path, csr));
-  WLM_TRY(give_values(csr));
+  if (!r->suite->keeps_patterns) WLM_TRY(give_values(csr));
   WLM_TRY(wlm_upload_create(r->context, csr, wlm_upload_rowptr_type(csr), upload));
 done:
   return status;
@@ -88,7 +89,8 @@ static int run_input(run *r, const char *input) {
                             .matrix = name,
                             .n = r->widths[i],
                             .samples = r->options->samples,
-                            .seed = r->options->seed};
+                            .seed = r->options->seed,
+                            .state = r->state};
     if (wlm_results_has(&r->results, r->suite->name, wlm_context_device_name(r->context), name, bench.n)) continue;
     if (used_up(r)) {
       r->left++;
@@ -111,7 +113,7 @@ done:
 static wlm_status find_cases(run *r, wlm_suite_file *file) {
   const wlm_run_options *options = r->options;
   if (!options->input_count || !options->width_count) {
-    wlm_status status = wlm_suite_file_read(r->suite->name, file);
+    wlm_status status = wlm_suite_file_read(r->suite->list ? r->suite->list : r->suite->name, file);
     if (status != WLM_OK) return status;
   }
   r->inputs = options->input_count ? (const char *const *)options->inputs : file->names;
@@ -133,6 +135,7 @@ int wlm_run_suite(const wlm_bench_suite *suite, const wlm_run_options *options) 
   WLM_TRY(find_cases(&r, &file));
   WLM_TRY(wlm_results_open(options->out, &r.results));
   WLM_TRY(wlm_context_create(&open, &r.context));
+  if (suite->open) WLM_TRY(suite->open(options, r.context, &r.state));
   printf("device: %s\n%s", wlm_context_device_name(r.context), suite->heading);
   for (int i = 0; i < r.input_count; i++) good &= run_input(&r, r.inputs[i]);
   if (r.left)
@@ -140,6 +143,7 @@ int wlm_run_suite(const wlm_bench_suite *suite, const wlm_run_options *options) 
            r.input_count * r.width_count, options->out ? "; the same command goes on" : "");
 done:
   if (status != WLM_OK) fprintf(stderr, "warploom bench: %s: %s\n", wlm_status_message(status), wlm_error_detail());
+  if (suite->close) suite->close(r.state);
   wlm_context_destroy(r.context);
   wlm_results_close(&r.results);
   wlm_suite_file_release(&file);

@@ -199,9 +199,10 @@ done:
 }
 
 const wlm_bench_suite wlm_suite_sampled = {
-    suite_name,
-    "ES-SpMM: both strategies, S = 16 to 512, cuSPARSE on all edges",
-    "matrix                    n  strategy    S    kept         us  best variant                                   "
-    "cusparse  speed-up  presampled    ratio  max_rel_err\n",
-    run,
+    .name = suite_name,
+    .help = "ES-SpMM: both strategies, S = 16 to 512, cuSPARSE on all edges",
+    .heading =
+        "matrix                    n  strategy    S    kept         us  best variant                                   "
+        "cusparse  speed-up  presampled    ratio  max_rel_err\n",
+    .run = run,
 };

@@ -4,6 +4,7 @@
 
 #include "db/record.h"
 #include "generator/generator.h"
+#include "runtime/dispatch/choose.h"
 #include "runtime/dispatch/device.h"
 
 wlm_device *wlm_context_device(const wlm_context *context);
@@ -30,6 +31,11 @@ typedef struct wlm_matrix_view {
 } wlm_matrix_view;
 /* Makes the transpose where that was not done before: blocking. All of it stays good as long as the matrix. */
 wlm_status wlm_matrix_see(const wlm_matrix *matrix, const wlm_problem *problem, wlm_matrix_view *view);
+
+/* What a plan would be made of, without compiling or loading anything. The matrix may be another context's, if that is
+ * of the same device. */
+wlm_status wlm_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                              wlm_decision *decision);
 
 /* Compiles the program into the kernel cache (or finds it there), so that a plan made later loads it at
  * once. Any thread, several at once. */

@@ -128,4 +128,16 @@ wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const
   return wlm_plan_create_variant(context, matrix, problem, NULL, plan);
 }
 
+wlm_status wlm_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                              wlm_decision *decision) {
+  wlm_spec spec;
+  wlm_plan plan = {.stats = *wlm_matrix_stats(matrix)};
+  wlm_status status = wlm_context_spec(context, matrix, problem, &spec);
+  if (status != WLM_OK) return status;
+  wlm_spec_key(&spec, plan.problem_key);
+  status = choose(context, &plan, &spec, NULL);
+  *decision = plan.decision;
+  return status;
+}
+
 void wlm_plan_destroy(wlm_plan *plan) { wlm_free(plan); }

@@ -1,0 +1,274 @@
+/* Suite selection, over the matrices of suite core and a database that was tuned on them before (--db). Three ways of
+ * choosing are held against the best candidate of each case:
+ *
+ *   tuned  what a context with that database chooses;
+ *   loo    the same with all measurements of the matrix and of its siblings (bench/groups.h) left out before anything
+ *          is learned;
+ *   rule   what the built-in table says.
+ *
+ * The table of measurements only says whom to ask: all that is reported is timed here, side by side: what was chosen,
+ * the TOP quickest by the database, and the best fixed variant, the one that is a candidate in all cases of the
+ * suite and has the best geometric mean over them. Calls are single ones, so nothing is prepared. */
+#include "bench/selection.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "bench/contest.h"
+#include "bench/results_file.h"
+#include "bench/run.h"
+#include "bench/suite_file.h"
+#include "bench/tell.h"
+#include "bench/unseen.h"
+#include "common/memory.h"
+#include "db/choice.h"
+#include "db/store.h"
+#include "tuner/compile_ahead.h"
+
+enum { MODES = 3, TOP = 6, ENTRANTS = MODES + TOP + 1 };
+static const char *const modes[MODES] = {"tuned", "loo", "rule"};
+
+struct state {
+  wlm_measurement_record *records;
+  int64_t count;
+  wlm_choices choices;
+  wlm_suite_file suite; /* core: what "all cases" are */
+  char fixed[WLM_VARIANT_NAME];
+  wlm_context *rule;
+  wlm_unseen unseen;
+};
+
+/* ---- the best fixed variant ------------------------------------------------------------------------ */
+
+static int is_of_suite(const struct state *s, const wlm_choice *c) {
+  for (int i = 0; i < s->suite.count; i++)
+    if (c->count && c->matrix && !strcmp(c->matrix, s->suite.names[i])) return 1;
+  return 0;
+}
+
+/* Geometric mean of its time over the best of each case; infinite where it is no candidate in one of them. */
+static double mean_of(const struct state *s, const char *variant) {
+  double logs = 0;
+  int64_t cases = 0;
+  for (int64_t i = 0; i < s->choices.matrix_count; i++) {
+    const wlm_choice *c = &s->choices.matrices[i];
+    const wlm_choice_candidate *found = NULL;
+    if (!is_of_suite(s, c)) continue;
+    for (int64_t k = 0; k < c->count && !found; k++)
+      if (!strcmp(c->candidates[k].variant, variant)) found = &c->candidates[k];
+    if (!found) return INFINITY;
+    logs += log(found->cost / c->candidates[0].cost);
+    cases++;
+  }
+  return cases ? exp(logs / (double)cases) : INFINITY;
+}
+
+static void find_fixed(struct state *s) {
+  double best = INFINITY;
+  for (int64_t i = 0; i < s->choices.matrix_count; i++) {
+    const wlm_choice *c = &s->choices.matrices[i];
+    if (!is_of_suite(s, c)) continue;
+    for (int64_t k = 0; k < c->count; k++) {
+      const double mean = c->candidates[k].prepare > 0 ? INFINITY : mean_of(s, c->candidates[k].variant);
+      if (!(mean < best)) continue;
+      best = mean;
+      snprintf(s->fixed, sizeof s->fixed, "%s", c->candidates[k].variant);
+    }
+    return; /* what is a candidate in all cases is one in the first */
+  }
+}
+
+/* ---- before the first case ---------------------------------------------------------------------------- */
+
+static wlm_status load(const char *path, const wlm_context *context, struct state *s) {
+  wlm_device_record device;
+  wlm_text device_class = {0};
+  wlm_store *store = NULL;
+  wlm_status status;
+  wlm_context_device_record(context, &device);
+  wlm_device_class(&device, &device_class);
+  if (device_class.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
+  WLM_TRY(wlm_store_open(path, WLM_STORE_READ, &store));
+  WLM_TRY(wlm_store_load(store, device_class.data, &s->records, &s->count));
+  status = wlm_choices_make(s->records, s->count, &s->choices);
+done:
+  wlm_store_close(store);
+  wlm_text_release(&device_class);
+  return status;
+}
+
+static void close_all(void *user) {
+  struct state *s = user;
+  if (!s) return;
+  wlm_unseen_close(&s->unseen);
+  wlm_context_destroy(s->rule);
+  wlm_choices_release(&s->choices);
+  wlm_measurements_free(s->records, s->count);
+  wlm_suite_file_release(&s->suite);
+  wlm_free(s);
+}
+
+static wlm_status open_all(const wlm_run_options *options, wlm_context *context, void **out) {
+  wlm_context_options nothing = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_status status;
+  *out = NULL;
+  if (!options->database || !*options->database)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "selection is about what was tuned: name the database, --db FILE");
+  struct state *s = wlm_alloc_zero(1, sizeof *s);
+  if (!s) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "selection");
+  WLM_TRY(load(options->database, context, s));
+  WLM_TRY(wlm_suite_file_read("core", &s->suite));
+  find_fixed(s);
+  nothing.device = options->device;
+  nothing.database = nothing.system_database = nothing.kernel_cache = "";
+  WLM_TRY(wlm_context_create(&nothing, &s->rule));
+  s->unseen = (wlm_unseen){.device = options->device, .records = s->records, .count = s->count};
+  *out = s;
+  return WLM_OK;
+done:
+  close_all(s);
+  return status;
+}
+
+/* ---- a case -------------------------------------------------------------------------------------------- */
+
+struct round {
+  const wlm_bench_case *bench;
+  struct state *state;
+  wlm_contest contest;
+  wlm_decision decisions[MODES];
+  const char *names[ENTRANTS];
+  wlm_entrant entrants[ENTRANTS];
+  int count;
+};
+
+static int index_of(const struct round *r, const char *variant) {
+  for (int i = 0; i < r->count; i++)
+    if (!strcmp(r->names[i], variant)) return i;
+  return -1;
+}
+
+static void add_name(struct round *r, const char *variant) {
+  if (*variant && r->count < ENTRANTS && index_of(r, variant) < 0) r->names[r->count++] = variant;
+}
+
+static wlm_status decide(struct round *r, const wlm_problem *problem) {
+  const wlm_matrix *matrix = r->bench->upload->matrix;
+  struct state *s = r->state;
+  wlm_status status;
+  WLM_TRY(wlm_unseen_without(&s->unseen, r->bench->matrix));
+  wlm_context *const contexts[MODES] = {r->bench->context, s->unseen.context, s->rule};
+  for (int mode = 0; mode < MODES; mode++) {
+    WLM_TRY(wlm_context_choose(contexts[mode], matrix, problem, &r->decisions[mode]));
+    add_name(r, r->decisions[mode].variant);
+  }
+done:
+  return status;
+}
+
+/* The quickest of the database for this very case. */
+static void add_top(struct round *r) {
+  const wlm_stats *stats = wlm_matrix_stats(r->bench->upload->matrix);
+  char key[WLM_SPEC_KEY];
+  wlm_spec_key(&r->contest.operands.spec, key);
+  for (int64_t i = 0; i < r->state->choices.matrix_count; i++) {
+    const wlm_choice *c = &r->state->choices.matrices[i];
+    if (c->n != r->bench->n || strcmp(c->problem, key) ||
+        memcmp(c->stats->fingerprint, stats->fingerprint, sizeof stats->fingerprint))
+      continue;
+    for (int64_t k = 0, added = 0; k < c->count && added < TOP; k++)
+      if (!(c->candidates[k].prepare > 0)) {
+        add_name(r, c->candidates[k].variant);
+        added++;
+      }
+  }
+}
+
+static int go_on(void *user) {
+  (void)user;
+  return 0;
+}
+
+static wlm_status enter_all(struct round *r) {
+  wlm_compile_job jobs[ENTRANTS];
+  double error;
+  for (int i = 0; i < r->count; i++) jobs[i] = (wlm_compile_job){.variant = r->names[i]};
+  wlm_compile_ahead(r->contest.context, &r->contest.operands.spec, jobs, r->count, go_on, NULL);
+  for (int i = 0; i < r->count; i++) wlm_free(jobs[i].detail); /* entering it tells again */
+  for (int i = 0; i < r->count; i++) wlm_contest_enter(&r->contest, r->names[i], &r->entrants[i], &error);
+  int64_t calls;
+  return wlm_contest_time(r->contest.operands.device, r->entrants, r->count, r->contest.samples, &calls);
+}
+
+static const wlm_entrant *entrant_of(const struct round *r, const char *variant) {
+  const int i = index_of(r, variant);
+  return i < 0 ? NULL : &r->entrants[i];
+}
+
+static const wlm_entrant *quickest(const struct round *r) {
+  const wlm_entrant *best = NULL;
+  for (int i = 0; i < r->count; i++)
+    if (!r->entrants[i].failure && (!best || r->entrants[i].seconds < best->seconds)) best = &r->entrants[i];
+  return best;
+}
+
+static void tell(const struct round *r, wlm_text *line, wlm_text *row) {
+  const wlm_entrant *best = quickest(r);
+  wlm_text_printf(row, "%-22.22s %4lld", r->bench->matrix, (long long)r->bench->n);
+  wlm_tell_cell(row, 10, wlm_tell_us(best));
+  for (int mode = 0; mode < MODES; mode++) {
+    const wlm_decision *d = &r->decisions[mode];
+    const wlm_entrant *chosen = entrant_of(r, d->variant);
+    wlm_results_begin(line, wlm_suite_selection.name, r->contest.operands.device->info.name, r->bench->matrix);
+    wlm_text_printf(line, "\"n\":%lld,", (long long)r->bench->n);
+    wlm_tell_string(line, "mode", modes[mode]);
+    wlm_text_puts(line, ",");
+    wlm_tell_number(line, "us", 3, wlm_tell_us(chosen));
+    wlm_text_puts(line, ",");
+    wlm_tell_number(line, "best_us", 3, wlm_tell_us(best));
+    wlm_text_puts(line, ",");
+    wlm_tell_number(line, "best_fixed_us", 3, wlm_tell_us(entrant_of(r, r->state->fixed)));
+    wlm_text_puts(line, ",");
+    wlm_tell_string(line, "variant", d->variant);
+    wlm_text_puts(line, ",");
+    wlm_tell_string(line, "best_variant", best ? best->name : NULL);
+    wlm_text_puts(line, ",");
+    wlm_tell_string(line, "source", wlm_step_name(d->step));
+    wlm_text_puts(line, ",");
+    wlm_tell_number(line, "distance", 3, d->distance);
+    wlm_text_puts(line, ",");
+    wlm_tell_number(line, "predicted_us", 3, d->predicted > 0 ? 1e6 * d->predicted : (double)NAN);
+    wlm_text_puts(line, "}\n");
+    wlm_tell_cell(row, 9, wlm_tell_us(chosen) / wlm_tell_us(best));
+  }
+  wlm_tell_cell(row, 9, wlm_tell_us(entrant_of(r, r->state->fixed)) / wlm_tell_us(best));
+  wlm_text_printf(row, "  %s\n", best ? best->name : "-");
+}
+
+static wlm_status run(const wlm_bench_case *bench, wlm_text *line, wlm_text *row) {
+  struct round r = {.bench = bench, .state = bench->state};
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = bench->n;
+  wlm_status status;
+  WLM_TRY(wlm_contest_create(bench, bench->upload->matrix, &problem, &r.contest));
+  WLM_TRY(decide(&r, &problem));
+  add_name(&r, r.state->fixed);
+  add_top(&r);
+  WLM_TRY(enter_all(&r));
+  tell(&r, line, row);
+done:
+  for (int i = 0; i < r.count; i++) wlm_entrant_release(&r.entrants[i]);
+  wlm_contest_release(&r.contest);
+  return status;
+}
+
+const wlm_bench_suite wlm_suite_selection = {
+    .name = "selection",
+    .help = "suite core: the choice over the best candidate when tuned, when left out, by rule",
+    .heading = "matrix                    n    best us     tuned       loo      rule     fixed  best variant\n",
+    .run = run,
+    .list = "core",
+    .keeps_patterns = 1,
+    .open = open_all,
+    .close = close_all,
+};

@@ -1,0 +1,59 @@
+#include "bench/unseen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/groups.h"
+#include "common/memory.h"
+#include "db/store.h"
+
+static wlm_status put_others(const wlm_unseen *u, const char *group, const char *path) {
+  wlm_measurement_record *others = NULL; /* their strings are those of u->records */
+  wlm_store *store = NULL;
+  int64_t count = 0;
+  wlm_status status;
+  WLM_TRY(wlm_alloc_array(u->count, sizeof *others, "measurements", (void **)&others));
+  for (int64_t i = 0; i < u->count; i++) {
+    char its[WLM_GROUP_NAME];
+    wlm_group_of(u->records[i].matrix_name ? u->records[i].matrix_name : "", its);
+    if (strcmp(its, group)) others[count++] = u->records[i];
+  }
+  WLM_TRY(wlm_store_open(path, WLM_STORE_WRITE, &store));
+  status = wlm_store_put(store, others, count);
+done:
+  wlm_store_close(store);
+  wlm_free(others);
+  return status;
+}
+
+/* The database is needed only until the context has read it. */
+wlm_status wlm_unseen_without(wlm_unseen *u, const char *matrix) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  char group[WLM_GROUP_NAME], folder[] = "/tmp/warploom-XXXXXX", path[64] = "";
+  wlm_status status;
+  wlm_group_of(matrix, group);
+  if (u->context && !strcmp(group, u->group)) return WLM_OK;
+  wlm_unseen_close(u);
+  if (!mkdtemp(folder)) return wlm_fail(WLM_ERR_IO, "%s: cannot make a folder", folder);
+  snprintf(path, sizeof path, "%s/others.db", folder);
+  WLM_TRY(put_others(u, group, path));
+  options.device = u->device;
+  options.database = path;
+  options.system_database = options.kernel_cache = "";
+  WLM_TRY(wlm_context_create(&options, &u->context));
+  WLM_TRY(wlm_train(u->context));
+  snprintf(u->group, sizeof u->group, "%s", group);
+done:
+  unlink(path);
+  rmdir(folder);
+  if (status != WLM_OK) wlm_unseen_close(u);
+  return status;
+}
+
+void wlm_unseen_close(wlm_unseen *u) {
+  wlm_context_destroy(u->context);
+  u->context = NULL;
+  *u->group = 0;
+}
