@@ -28,6 +28,7 @@ struct wlm_compiling {
 
 int wlm_compile_threads(void) {
   long online = sysconf(_SC_NPROCESSORS_ONLN);
+  online--; /* the calling thread may be measuring meanwhile */
   return online < MIN_THREADS ? MIN_THREADS : online > MAX_THREADS ? MAX_THREADS : (int)online;
 }
 

@@ -12,7 +12,7 @@ typedef struct wlm_compile_job {
   char *detail; /* why it failed, else NULL */
 } wlm_compile_job;
 
-int wlm_compile_threads(void); /* one a processor, 2 to 16 */
+int wlm_compile_threads(void); /* one a processor but one, 2 to 16 */
 
 /* Jobs are begun in their order. One that was not begun before the end has WLM_ERR_CANCELLED; a job's failure is the
  * job's own; release each detail with wlm_free. Context, spec and jobs outlive the compiling. */

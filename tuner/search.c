@@ -1,8 +1,9 @@
 /* Searching: a short look at everybody, a long one at few.
  *
  * Screening. Each candidate is run once for its result, which is looked at in a few rows, and that call is timed on the
- * host's clock, for nothing. What takes `abandon` times the best of its kind is left at that; so is, after a second
- * call, what was only slow in loading. Otherwise one sample decides: as many calls as the best so far puts into
+ * host's clock, for nothing. What takes `abandon` times the best of its kind even beyond what loading may cost is left
+ * at that; so is what still does so in further calls, three where they are short, for the host may have been busy with
+ * a compiler. Otherwise one sample decides: as many calls as the best so far puts into
  * `screening_seconds`, the same for all whom it is compared with, replayed from one captured graph. A call so long that
  * launching it costs nothing beside it needs no graph: the second call is the sample.
  *
@@ -24,7 +25,7 @@
 static const double launch_seconds = 20e-6; /* what one call alone may cost besides its work */
 static const double load_seconds = 2e-3;    /* and the first one */
 static const double long_seconds = 1e-3;    /* a call for which a launch is nothing */
-enum { LEAST_FINAL_SAMPLES = 3 };
+enum { LEAST_FINAL_SAMPLES = 3, SHORT_CALLS = 3 };
 
 typedef struct search {
   const wlm_search_field *field;
@@ -49,15 +50,20 @@ static wlm_status call_once(const wlm_search_field *field, const wlm_entrant *en
 
 static wlm_status screen(search *s, wlm_entrant *entrant, double best, double first_call) {
   const wlm_search_field *field = s->field;
-  double again;
+  const double limit = s->rules->abandon * best + launch_seconds;
+  wlm_status status;
   entrant->samples = 1;
   entrant->calls = 1;
   entrant->seconds = first_call;
   if (first_call > s->rules->abandon * best + load_seconds) return WLM_OK;
-  wlm_status status = call_once(field, entrant, &again);
-  if (status != WLM_OK) return status;
-  entrant->seconds = fmin(first_call, again);
-  if (entrant->seconds > s->rules->abandon * best + launch_seconds || entrant->seconds > long_seconds) return WLM_OK;
+  for (int k = 0; k < SHORT_CALLS && (!k || entrant->seconds > limit); k++) {
+    double again;
+    status = call_once(field, entrant, &again);
+    if (status != WLM_OK) return status;
+    entrant->seconds = fmin(entrant->seconds, again);
+    if (entrant->seconds > long_seconds) break;
+  }
+  if (entrant->seconds > limit || entrant->seconds > long_seconds) return WLM_OK;
   entrant->calls = wlm_calls_for(s->rules->screening_seconds, fmin(best, entrant->seconds));
   status = wlm_entrant_sample(field->device, entrant, entrant->calls, !s->warm, &entrant->seconds);
   s->warm = 1;

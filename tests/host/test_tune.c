@@ -8,9 +8,11 @@
 
 #include <cmocka.h>
 
+#include "common/memory.h"
 #include "db/store.h"
 #include "matrix/input.h"
 #include "support/command.h"
+#include "tuner/compile_ahead.h"
 #include "tuner/timing.h"
 #include "tuner/upload.h"
 #include "tuner/verify.h"
@@ -53,7 +55,7 @@ enum { MOST = 64 };
 typedef struct told {
   int count, failed, ticks;
   int finalists, cold; /* told again, with a cold time */
-  int stop_after; /* results; 0 = never, -1 = at the first tick */
+  int stop_after;      /* results; 0 = never, -1 = at the first tick */
   int64_t total;
   char variants[MOST][WLM_VARIANT_NAME];
 } told;
@@ -324,6 +326,43 @@ static void a_new_family_is_measured_alone(void **state) {
   bench_release(&b);
 }
 
+/* ---- compiling while others are measured --------------------------------------------------------------- */
+
+static int no_tick(void *user) { return (void)user, 0; }
+
+/* Jobs are waited for one by one, as they are needed; an early end leaves the others undone, and says so. */
+static void compiled_meanwhile(void **state) {
+  (void)state;
+  enum { JOBS = 40, WAITED = 6 };
+  bench b;
+  wlm_spec spec;
+  wlm_compile_job jobs[JOBS];
+  wlm_compiling *compiling;
+  int cancelled = 0;
+  bench_make(&b, NULL, "uniform:rows=40,d=5", 9);
+  assert_status(WLM_OK, wlm_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
+  wlm_names names;
+  assert_status(WLM_OK, wlm_generator_candidates(wlm_context_generator(b.context), &spec,
+                                                 &wlm_context_device(b.context)->info.limits, &names));
+  for (int i = 0; i < JOBS; i++)
+    jobs[i] = (wlm_compile_job){.variant = i == 2 ? "no_such_family" : names.names[i % names.count]};
+  assert_status(WLM_OK, wlm_compile_begin(b.context, &spec, jobs, JOBS, &compiling));
+  for (int i = 0; i < WAITED; i++) {
+    wlm_compile_wait(compiling, i, no_tick, NULL);
+    assert_int_equal(jobs[i].status == WLM_OK, i != 2);
+    assert_int_equal(jobs[i].detail != NULL, i == 2);
+    assert_int_equal(strlen(jobs[i].source_hash), i == 2 ? 0 : 32);
+  }
+  wlm_compile_end(compiling);
+  for (int i = 0; i < JOBS; i++) {
+    cancelled += jobs[i].status == WLM_ERR_CANCELLED;
+    wlm_free(jobs[i].detail);
+  }
+  assert_in_range(cancelled, 0, JOBS - WAITED);
+  wlm_names_release(&names);
+  bench_release(&b);
+}
+
 /* ---- problems --------------------------------------------------------------------------------------------- */
 
 static void every_kind_of_problem(void **state) {
@@ -452,6 +491,7 @@ int main(void) {
       cmocka_unit_test(budget),
       cmocka_unit_test(seed_orders),
       cmocka_unit_test(only_what_is_missing),
+      cmocka_unit_test(compiled_meanwhile),
       cmocka_unit_test(a_new_family_is_measured_alone),
       cmocka_unit_test(every_kind_of_problem),
       cmocka_unit_test(nothing_to_compute),
