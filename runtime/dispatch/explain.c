@@ -51,9 +51,6 @@ static void describe_runner(wlm_text *text, const wlm_runner_up *r) {
   wlm_text_puts(text, "\n");
 }
 
-/* Two thirds of the times lie so many percent around the prediction. */
-static double spread_percent(const wlm_decision *c) { return 100 * (exp(c->spread) - 1); }
-
 static void describe_model(wlm_text *text, const wlm_decision *c) {
   char day[16] = "";
   const time_t made_at = (time_t)c->trained_at;
@@ -63,7 +60,7 @@ static void describe_model(wlm_text *text, const wlm_decision *c) {
   wlm_text_printf(text, "model     trained on %lld measurements, %s", (long long)c->trained_on, day);
   if (c->untrained) wlm_text_printf(text, "; knows nothing of %d candidates, which tuning would try", c->untrained);
   if (c->predicted > 0)
-    wlm_text_printf(text, "\nexpected  %.2f us, within %.0f %%", c->predicted * 1e6, spread_percent(c));
+    wlm_text_printf(text, "\nexpected  %.2f us, mostly within a factor of %.2f", c->predicted * 1e6, exp(c->spread));
   wlm_text_puts(text, "\n");
 }
 

@@ -1,0 +1,110 @@
+/* What explain tells of a prediction: the same facts for people and as JSON. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/memory.h"
+#include "runtime/dispatch/plan.h"
+
+static wlm_device device = {.info = {.name = "a device", .arch = "x1"}};
+
+static void set(char *to, const char *text) { strcpy(to, text); }
+
+static wlm_plan predicted_plan(void) {
+  wlm_plan plan = {.device = &device, .split = "carry", .deterministic = 1};
+  wlm_decision *d = &plan.decision;
+  plan.args.n = 32;
+  set(plan.problem_key, "the problem");
+  set(d->variant, "merge_path/items=512");
+  d->step = WLM_STEP_MODEL;
+  d->calls = 1;
+  d->distance = 0.75;
+  d->matrices = 130;
+  d->predicted = 12.5e-6;
+  d->spread = log(1.25);
+  d->trained_at = 86400;
+  d->trained_on = 4321;
+  d->untrained = 7;
+  d->refused = 2;
+  set(d->refusals[0].variant, "old/x=1");
+  set(d->refusals[0].reason, "no family 'old'");
+  d->neighbour_count = 2;
+  d->neighbours[0] = (wlm_neighbour){"wiki-\"Vote", "row_block/rows=8", 8297, 103689, 32, 0.75, 9e-6};
+  d->neighbours[1] = (wlm_neighbour){"", "row_vec/lanes=8", 10, 20, 64, 2.5, 3e-6};
+  d->runner_count = 2;
+  set(d->runners[0].variant, d->variant);
+  d->runners[0].relative = 1;
+  d->runners[0].predicted = d->predicted;
+  set(d->runners[1].variant, "row_vec/lanes=8");
+  d->runners[1].relative = 1.5;
+  d->runners[1].predicted = 18.75e-6;
+  d->runners[1].seconds = 20e-6;
+  return plan;
+}
+
+static void expect(const char *text, const char *const pieces[]) {
+  for (; *pieces; pieces++)
+    if (!strstr(text, *pieces)) fail_msg("'%s' is not in:\n%s", *pieces, text);
+}
+
+static void people_read_what_it_rests_on(void **state) {
+  (void)state;
+  wlm_plan plan = predicted_plan();
+  char *text;
+  assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
+  expect(text, (const char *const[]){
+                   "step      model: predicted from 130 tuned cases, the nearest at distance 0.75",
+                   "model     trained on 4321 measurements, 1970-01-02; knows nothing of 7 candidates",
+                   "expected  12.50 us, mostly within a factor of 1.25", "refused   2 better ranked",
+                   "          old/x=1: no family 'old'",
+                   "nearest    0.75  wiki-\"Vote, 8297 rows, 103689 non-zeros, n = 32: row_block/rows=8 9.00 us",
+                   " 2.50  unnamed, 10 rows", "1.500x  20.00 us  predicted 18.75 us", NULL});
+  wlm_free(text);
+}
+
+static void programs_read_the_same(void **state) {
+  (void)state;
+  wlm_plan plan = predicted_plan();
+  char *text;
+  assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
+  expect(text,
+         (const char *const[]){
+             "\"step\":\"model\"", "\"predicted_us\":12.500000,\"spread\":0.223144",
+             "\"model\":{\"trained_at\":86400,\"measurements\":4321,\"untrained\":7}",
+             "\"refusals\":[{\"variant\":\"old/x=1\",\"reason\":\"no family 'old'\"}]",
+             "\"nearest\":[{\"matrix\":\"wiki-\\\"Vote\",\"rows\":8297,\"nnz\":103689,\"n\":32,\"distance\":0.750000,"
+             "\"variant\":\"row_block/rows=8\",\"us\":9.000000},{\"matrix\":null,",
+             "\"ranking\":[{\"variant\":\"merge_path/"
+             "items=512\",\"relative\":1.000000,\"us\":null,\"predicted_us\":12.500000",
+             NULL});
+  wlm_free(text);
+}
+
+static void without_a_model_nothing_is_claimed(void **state) {
+  (void)state;
+  wlm_plan plan = predicted_plan();
+  char *text;
+  plan.decision = (wlm_decision){.step = WLM_STEP_RULE, .rule = "why", .calls = 1};
+  assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
+  assert_null(strstr(text, "model"));
+  assert_null(strstr(text, "expected  "));
+  assert_null(strstr(text, "nearest"));
+  wlm_free(text);
+  assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
+  expect(text,
+         (const char *const[]){"\"refusals\":[]", "\"predicted_us\":null", "\"model\":null", "\"nearest\":[]", NULL});
+  wlm_free(text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(people_read_what_it_rests_on),
+      cmocka_unit_test(programs_read_the_same),
+      cmocka_unit_test(without_a_model_nothing_is_claimed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
