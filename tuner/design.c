@@ -27,7 +27,7 @@ static const int64_t max_nnz = 200000000;
 
 static const double rows_levels[] = {1e2, 1e3, 1e4, 1e5, 1e6, 1e7};
 static const double mean_levels[] = {1, 3, 10, 30, 100, 300, 1000};
-static const double cv_levels[] = {0, 0.8, 2.5, 8, 30};
+static const double cv_levels[] = {0, 0.8, 2.5, 8, 40};
 static const double cols_levels[] = {1, 8, 0.125}; /* times the rows */
 #define COUNT(levels) (int)(sizeof(levels) / sizeof *(levels))
 enum { LOCAL = 2 };
