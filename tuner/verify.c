@@ -27,8 +27,8 @@
 #include "tuner/column_check.h"
 
 enum { RANDOM_ROWS = 4096, RANDOM_EDGES = 1 << 16, NAMED_ROWS = 4, SPOTS = 32, PIECE = 1 << 24 }; /* elements */
-static const double max_products = 1e8;                       /* beyond, only some rows are compared */
-static const double max_elements = 32e6;                      /* 20 bytes each */
+static const double max_products = 1e8;  /* beyond, only some rows are compared */
+static const double max_elements = 32e6; /* 20 bytes each */
 
 struct wlm_verifier {
   wlm_operands *operands;
@@ -193,9 +193,8 @@ static wlm_status copy_rows(const wlm_verifier *verifier) {
   for (int64_t i = 0, run; i < verifier->count && n; i += run) {
     run = 1;
     while (ld == n && i + run < verifier->count && verifier->rows[i + run] == verifier->rows[i] + run) run++;
-    wlm_status status =
-        operands->device->ops->copy_out(operands->device, verifier->result + i * n * size,
-                                        c + verifier->rows[i] * ld * size, (size_t)(run * n * size));
+    wlm_status status = operands->device->ops->copy_out(operands->device, verifier->result + i * n * size,
+                                                        c + verifier->rows[i] * ld * size, (size_t)(run * n * size));
     if (status != WLM_OK) return status;
   }
   return WLM_OK;
