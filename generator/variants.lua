@@ -55,6 +55,9 @@ function variants.load(files, read)
     for key, value in pairs(defaults) do
       if family[key] == nil then family[key] = value end
     end
+    if family.operation ~= "spmm" and family.operation ~= "sddmm" then
+      error(("%s: operation must be \"spmm\" or \"sddmm\""):format(file), 0)
+    end
     family.name = name
     family.template = read(template_name(family))
     families[name] = family

@@ -123,6 +123,8 @@ static void test_family_errors_name_the_file(void **state) {
       {"return { target = \"host\", summary = \"s\", parameters = {} }\n", "mine/family.lua: 'passes' is missing"},
       {"return { target = \"fpga\", summary = \"s\", parameters = {}, passes = 1 }\n",
        "mine/family.lua: target must be"},
+      {"return { target = \"host\", operation = \"spmv\", summary = \"s\", parameters = {}, passes = 1 }\n",
+       "mine/family.lua: operation must be"},
       {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
        "  passes = function(p, problem)\n    return nothing.here\n  end }\n",
        "mine/family.lua:3: attempt to index"},
