@@ -175,7 +175,8 @@ static wlm_status tune_width(wlm_report *report, wlm_session *session, wlm_tuner
     tell_summary(report, &summary);
     if (status == WLM_OK) status = told;
     if (status == WLM_ERR_CANCELLED)
-      wlm_fail(status, "interrupted: %lld measurements were made and are kept", (long long)o.count);
+      wlm_fail(status, "interrupted: %lld measurements were made and are kept",
+               (long long)(summary.measured + summary.finalists));
   }
   wlm_report_close(report);
   release(&o);

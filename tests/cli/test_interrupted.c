@@ -122,8 +122,8 @@ static void interrupted(void **state) {
   assert_contains(c.err, "interrupted");
   assert_contains(c.err, "kept");
   assert_true(told(c.err) >= 2);
-  assert_int_equal(stored(database), told(c.err));
-  assert_contains(c.out, "choice"); /* what was measured is told as usual */
+  assert_true(stored(database) >= told(c.err)); /* what was on its way when it was interrupted is kept, too */
+  assert_contains(c.out, "choice");             /* what was measured is told as usual */
   command_release(&c);
 }
 
