@@ -1,7 +1,8 @@
 /* Read from the top; the first rule that holds and whose variant is valid decides, so every group ends in
  * rules for any N. The CUDA rows are what won on an H200 for most of the graphs of
  * bench/results/h200/foundation.jsonl (N = 32 and 128; other N follow their neighbours), with GE-SpMM's own rules
- * behind them for an N that vectors don't fit; the host rows follow from the host families' own reasons: the
+ * behind them for an N that vectors don't fit, and the same with half as many lanes where 16-bit types
+ * make a vector of 8 (not measured); the host rows follow from the host families' own reasons: the
  * non-zeros split evenly where one row could keep a thread busy alone, and the widest tile that N fills. A variant that
  * must be prepared stands in a row for 2 calls or more (a test holds the table to it), above the row for any. */
 #include "runtime/dispatch/rules.h"
@@ -42,6 +43,24 @@ const wlm_rule wlm_rules[] = {
     {WLM_TARGET_CUDA, 0, 16, 0, ANY, 1, "row_vec/lanes=4,vector=4,batch=8", EVEN},
     {WLM_TARGET_CUDA, 0, 32, 0, ANY, 1, "row_vec/lanes=8,vector=4,batch=8", EVEN},
     {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 1, "row_vec/lanes=16,vector=4,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, 32, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=4,vector=8,batch=8", TINY},
+    {WLM_TARGET_CUDA, 0, 64, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=8,vector=8,batch=8", TINY},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=16,vector=8,batch=8", TINY},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 250000, 1, "merge_path/items=256,lanes=4,vector=8,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 700000, 1, "merge_path/items=512,lanes=4,vector=8,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 1200000, 1, "merge_path/items=1024,lanes=4,vector=8,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 20000000, 1, "merge_path/items=2048,lanes=4,vector=8,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 250000, 1, "merge_path/items=256,lanes=8,vector=8,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 700000, 1, "merge_path/items=512,lanes=8,vector=8,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 1200000, 1, "merge_path/items=1024,lanes=8,vector=8,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 20000000, 1, "merge_path/items=2048,lanes=8,vector=8,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 250000, 1, "merge_path/items=256,lanes=16,vector=8,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 700000, 1, "merge_path/items=512,lanes=16,vector=8,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 1200000, 1, "merge_path/items=1024,lanes=16,vector=8,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 20000000, 1, "merge_path/items=2048,lanes=16,vector=8,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 0.9, ANY, 1, "row_block/threads=256,rows=64,lanes=4,vector=8,batch=8", DENSE},
+    {WLM_TARGET_CUDA, 0, 32, 0, ANY, 1, "row_vec/lanes=4,vector=8,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 1, "row_vec/lanes=8,vector=8,batch=8", EVEN},
     {WLM_TARGET_CUDA, 0, 32, 0, ANY, 1, "row_crc/cf=1,rows=4", "GE-SpMM: coalesced row caching alone for n <= 32"},
     {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 1, "row_crc/cf=2,rows=8", "GE-SpMM: two warps merged for n > 32"},
     {WLM_TARGET_CUDA, 1, ANY, 0, ANY, 1, "row_sample/threads=32,rows=4,vector=4,batch=4", "ES-SpMM: a warp a row, vectors carry N"},

@@ -29,5 +29,7 @@ return {
       },
     }
   end,
-  registers = function(p, problem) return p.vector * problem.dense_bytes * p.batch >= 128 and 96 or 80 end,
+  registers = function(p, problem)
+    return (p.vector * problem.dense_bytes * p.batch >= 128 and 96 or 80) + (problem.dense_type == "f64" and 16 or 0)
+  end,
 }

@@ -24,7 +24,13 @@ return {
     }
   end,
   registers = function(p, problem)
-    local bytes = p.vector * problem.dense_bytes * p.batch -- in flight
-    return bytes >= 256 and 128 or bytes >= 128 and 80 or 56
+    local plain = problem.dense_type == "f32"
+    local piece = math.max(4, p.vector * problem.dense_bytes) + (problem.dense_bytes == 2 and 4 or 0) -- not aligned: a word more
+    if problem.extra_registers >= 16 and not (plain and problem.colind_type == "i32") then
+      local column = problem.colind_type == "i64" and 3 or 1
+      return (56 + p.batch * (piece // 4 + column) + p.vector) // 8 * 8 + 8
+    end
+    local bytes = p.batch * piece -- in flight
+    return bytes >= (plain and 256 or 176) and 128 or bytes >= 128 and 80 or plain and 56 or 64
   end,
 }
