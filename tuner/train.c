@@ -20,8 +20,9 @@
 
 enum { FOLDS = 4 };
 static const double hopeless = 4, worth_choosing = 1.5; /* times the best of the case */
-static const double emphasis = 1; /* a candidate's weight is the best time over its own, to this power */
-static const wlm_boost_options boosting = {.trees = 120, .rate = 0.2, .ridge = 1, .least = 8};
+static const double emphasis = 1.5; /* a candidate's weight is the best time over its own, to this power */
+static const wlm_boost_options boosting = {.trees = 250, .rate = 0.1, .ridge = 1, .least = 8};
+static const wlm_boost_options rough = {.trees = 80, .rate = 0.25, .ridge = 1, .least = 8}; /* to ask for the spread */
 
 /* One sample with what is needed to judge it. */
 typedef struct example {
@@ -70,7 +71,7 @@ static wlm_status add_example(lesson *l, const wlm_choice *c, const wlm_choice_c
   wlm_features_of_case(&m->machine, c->stats, c->n, wlm_problem_has_values(c->problem), sample->features);
   wlm_features_of_candidate(&m->machine, c->stats, c->n, candidate, family, sample->features);
   sample->target = (float)log(fmin(seconds, hopeless * best) / wlm_simple_seconds(&m->machine, c->stats, c->n));
-  sample->weight = (float)pow(best / seconds, emphasis);
+  sample->weight = (float)pow(fmin(1, best / seconds), emphasis);
   l->examples[l->count++] = (example){seconds / best, (int)(c->stats->fingerprint[1] % FOLDS)};
   m->measurements += timed->count;
 done:
@@ -106,11 +107,10 @@ static wlm_status ask_fold(const lesson *l, int fold, wlm_boost_sample *rest, wl
   for (int64_t i = 0; i < l->count; i++)
     if (l->examples[i].fold != fold) rest[count++] = l->samples[i];
   if (!count || count == l->count) return WLM_OK;
-  wlm_status status = wlm_boost(rest, count, &boosting, &base, trees);
+  wlm_status status = wlm_boost(rest, count, &rough, &base, trees);
   for (int64_t i = 0; i < l->count && status == WLM_OK; i++) {
     if (l->examples[i].fold != fold || l->examples[i].over_best > worth_choosing) continue;
-    const double off =
-        (double)l->samples[i].target - base - wlm_trees_sum(trees, boosting.trees, l->samples[i].features);
+    const double off = (double)l->samples[i].target - base - wlm_trees_sum(trees, rough.trees, l->samples[i].features);
     *squares += off * off;
     ++*asked;
   }
@@ -124,7 +124,7 @@ static wlm_status ask_spread(lesson *l) {
   int64_t asked = 0;
   wlm_status status;
   WLM_TRY(wlm_alloc_array(l->count, sizeof *rest, "samples of a model", (void **)&rest));
-  WLM_TRY(wlm_alloc_array(boosting.trees, sizeof *trees, "trees of a model", (void **)&trees));
+  WLM_TRY(wlm_alloc_array(rough.trees, sizeof *trees, "trees of a model", (void **)&trees));
   for (int fold = 0; fold < FOLDS; fold++) WLM_TRY(ask_fold(l, fold, rest, trees, &squares, &asked));
   l->model.spread = asked ? sqrt(squares / (double)asked) : 1;
 done:
