@@ -49,7 +49,8 @@ static void print_help(FILE *to) {
   wlm_cli_print_options(to, 0);
   fputs(
       "\nINPUT is a Matrix Market file (.mtx, .mtx.gz), a seeded twin of a published graph (twin:reddit, proteins,\n"
-      "products, arxiv, youtube, roadnet-ca, web-google; twin:arxiv,scale=0.1), uniform:rows=R,d=D or synth:rows=R,d=D,cv=X.\n"
+      "products, arxiv, youtube, roadnet-ca, web-google; twin:arxiv,scale=0.1), uniform:rows=R,d=D or\n"
+      "synth:rows=R,d=D,cv=X.\n"
       "Exit codes: 0 done; 2 the command line cannot be understood or a package is missing; 1 everything else.\n",
       to);
 }

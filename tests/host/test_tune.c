@@ -472,11 +472,14 @@ static void large_matrices_are_sampled(void **state) {
   assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
   assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
   assert_true(error >= 0 && error < 1e-6);
+  assert_status(WLM_OK, wlm_verify_spots(verifier, &error));
   /* The last row is one of them: a matrix whose last row changed is found out. */
   operands.a.values[operands.a.nnz - 1] += 1;
   wlm_verifier_destroy(verifier);
   assert_status(WLM_OK, wlm_verifier_create(&operands, 1, &verifier));
   assert_status(WLM_ERR_MISMATCH, wlm_verify(verifier, plan, &error));
+  assert_contains(wlm_error_detail(), "row 39999");
+  assert_status(WLM_ERR_MISMATCH, wlm_verify_spots(verifier, &error)); /* a first look sees that too */
   assert_contains(wlm_error_detail(), "row 39999");
   wlm_plan_destroy(plan);
   wlm_verifier_destroy(verifier);
