@@ -22,7 +22,8 @@ struct options {
   int help;
 };
 
-static const wlm_bench_suite *const suites[] = {&wlm_suite_core, &wlm_suite_papers, &wlm_suite_sampled, &wlm_suite_selection};
+static const wlm_bench_suite *const suites[] = {&wlm_suite_core, &wlm_suite_papers, &wlm_suite_sampled,
+                                                &wlm_suite_selection};
 enum { SUITES = sizeof suites / sizeof *suites };
 
 static void print_help(FILE *to) {

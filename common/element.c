@@ -65,7 +65,7 @@ void wlm_elements_read(wlm_type type, const void *from, int64_t index, int64_t c
 }
 
 double wlm_element_round(wlm_type type, double value) {
-  double held;
+  double held = 0; /* of any type; the part that is not written stays 0 */
   wlm_element_put(type, &held, 0, value);
   return wlm_element_get(type, &held, 0);
 }

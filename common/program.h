@@ -60,8 +60,8 @@ typedef struct wlm_program {
 /* A variant that is valid for a problem on a device, before any source text is made of it. */
 typedef struct wlm_candidate {
   char variant[WLM_VARIANT_NAME];
-  wlm_pass pass; /* the first to execute */
-  int prepares;  /* must be prepared before it can run */
+  wlm_pass pass;  /* the first to execute */
+  int prepares;   /* must be prepared before it can run */
   int whole_rows; /* never splits a row: one group of threads walks it from end to end */
 } wlm_candidate;
 

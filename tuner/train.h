@@ -17,7 +17,7 @@ typedef struct wlm_models {
 /* `records` are of one device class, which `limits` and `l2_bytes` describe. What was measured of variants that the
  * templates do not make any more teaches nothing. The same records give the same models, made_at excepted. */
 wlm_status wlm_models_train(wlm_generator *generator, const wlm_limits *limits, int64_t l2_bytes,
-                     const wlm_measurement_record *records, int64_t count, wlm_models *models);
+                            const wlm_measurement_record *records, int64_t count, wlm_models *models);
 void wlm_models_release(wlm_models *models);
 
 #endif

@@ -137,7 +137,7 @@ static wlm_status hash_sources(const wlm_tuner *tuner, const wlm_spec *spec, cat
 
 wlm_status wlm_tuner_candidates(wlm_tuner *tuner, const wlm_spec *spec, wlm_hash place,
                                 wlm_tuner_candidate **candidates, int64_t *count) {
-  catalogue *c;
+  catalogue *c = NULL;
   wlm_status status = find_catalogue(tuner, spec, &c);
   const int anything = wlm_known_anything(tuner->known, place);
   if (status == WLM_OK && anything) status = hash_sources(tuner, spec, c);

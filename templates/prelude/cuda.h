@@ -33,15 +33,20 @@ WLM_FN void wlm_let_next_pass_start(void) {}
 WLM_FN void wlm_wait_for_pass_before(void) {}
 #endif
 
-/* The same for the first pass of a program, which may be launched while the call before drains. Its block comes out of
- * the wait, so that no load whose address depends on it can be moved before. */
-WLM_FN long long wlm_fast_block_in_turn(void) {
+/* The same for the first pass of a program, which may be launched while the call before drains. What belongs to the
+ * pattern of A (rowptr, colind) never changes under a plan and may be read before; values, B, what was prepared and C
+ * only afterwards. `seen` is made of what was read before, and never the least number; the wait hangs on it, or the
+ * compiler would read later. The result is 0, but the
+ * compiler does not know: added to an index, it keeps loads behind the wait. */
+WLM_FN long long wlm_wait_for_turn(long long seen) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  unsigned int block;
-  asm volatile("griddepcontrol.wait; mov.u32 %0, %%ctaid.x;" : "=r"(block) : : "memory");
-  return block;
+  long long zero;
+  asm volatile("{ .reg .pred always; setp.ne.s64 always, %1, -9223372036854775808; @always griddepcontrol.wait; mov.u64 %0, 0; }"
+               : "=l"(zero) : "l"(seen) : "memory");
+  return zero;
 #else
-  return blockIdx.x;
+  (void)seen;
+  return 0;
 #endif
 }
 

@@ -47,15 +47,25 @@ struct wlm_window {
   wlm_colind_t column[@{hold}];
   wlm_acc_t value[@{hold}];
 };
-WLM_FN struct wlm_window wlm_load_window(const struct wlm_args *args, const struct wlm_part *part, int p) {
-  struct wlm_window window;
+/* Both need a tile that has non-zeros. */
+WLM_FN void wlm_load_columns(const struct wlm_args *args, const struct wlm_part *part, int p, struct wlm_window *window) {
 % for h = 0, hold - 1 do
   const int p@{h} = p + @{h * lanes} + part->lane;
-  const long long place@{h} = part->first + (p@{h} < part->count ? p@{h} : part->count - 1);
-  window.column[@{h}] = wlm_column(args, place@{h});
-  window.value[@{h}] = wlm_load_a(args, place@{h});
+  window->column[@{h}] = wlm_column(args, part->first + (p@{h} < part->count ? p@{h} : part->count - 1));
 % end
-  return window;
+}
+WLM_FN long long wlm_seen(const struct wlm_window *window) {
+  long long seen = 0;
+% for h = 0, hold - 1 do
+  seen += window->column[@{h}];
+% end
+  return seen;
+}
+WLM_FN void wlm_load_values(const struct wlm_args *args, const struct wlm_part *part, int p, struct wlm_window *window) {
+% for h = 0, hold - 1 do
+  const int p@{h} = p + @{h * lanes} + part->lane;
+  window->value[@{h}] = wlm_load_a(args, part->first + (p@{h} < part->count ? p@{h} : part->count - 1));
+% end
 }
 
 /* Whole warps: all groups take the same number of steps, so that shuffles meet. */
@@ -74,8 +84,10 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
   struct wlm_sums sums = wlm_begin_sums();
   for (int window_begin = 0; window_begin < part->share; window_begin += @{hold * lanes}) {
     struct wlm_window ahead = window;
-    if (window_begin + @{hold * lanes} < part->share)
-      ahead = wlm_load_window(args, part, begin + window_begin + @{hold * lanes});
+    if (window_begin + @{hold * lanes} < part->share) {
+      wlm_load_columns(args, part, begin + window_begin + @{hold * lanes}, &ahead);
+      wlm_load_values(args, part, begin + window_begin + @{hold * lanes}, &ahead);
+    }
 % if hold * lanes > batch then
 #pragma unroll 1
     for (int step = 0; step < @{hold * lanes} && window_begin + step < part->share; step += @{batch}) {
@@ -134,9 +146,12 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
   return tail;
 }
 
-/* Whole block. `window`: what wlm_load_window gives for a group's share. The caller meets before and afterwards. */
+/* Whole block. `window` holds the columns of a group's share. The caller meets before and afterwards. */
 WLM_FN struct wlm_tail wlm_walk(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part,
                                 struct wlm_window window) {
+  const struct wlm_tail nothing = {-1, wlm_begin_sums()};
+  if (!part->count) return nothing;
+  wlm_load_values(args, part, part->group * part->share, &window);
   return part->aligned ? wlm_walk_share(args, tile, part, window, 1) : wlm_walk_share(args, tile, part, window, 0);
 }
 

@@ -4,7 +4,7 @@ return {
   split = "carry",
   parameters = {
     { "threads", { 128, 256 } },
-    { "rows", { 4, 8, 16, 32, 64 } }, -- of a block
+    { "rows", { 4, 16, 32, 64 } }, -- of a block
     { "lanes", { 4, 8, 16, 32 } }, -- that walk a share of the block's non-zeros together
     { "vector", { 1, 2, 4, 8 } },  -- columns a lane loads at once
     { "batch", { 4, 8 } },         -- non-zeros whose loads are in flight together

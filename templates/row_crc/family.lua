@@ -4,7 +4,7 @@ return {
   split = "none",
   parameters = {
     { "cf", { 1, 2, 4, 8 } },        -- coarsening factor: columns of C a lane carries
-    { "rows", { 1, 2, 4, 8, 16 } },  -- rows (warps) a block
+    { "rows", { 4, 8 } },  -- rows (warps) a block
   },
   valid = function(p, problem)
     if p.cf > 1 and problem.n <= 32 then

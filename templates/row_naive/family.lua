@@ -3,8 +3,8 @@ return {
   summary = "one thread an element of C, walking its row (GE-SpMM, Algorithm 1)",
   split = "none",
   parameters = {
-    { "columns", { 16, 32, 64 } },      -- of C that a block covers
-    { "rows", { 2, 4, 8 } },            -- of C that a block covers
+    { "columns", { 16, 32 } },      -- of C that a block covers
+    { "rows", { 4, 8 } },            -- of C that a block covers
     { "axis", { "units", "columns" } }, -- whether the next block is further down or further right
   },
   passes = function(p)

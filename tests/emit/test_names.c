@@ -38,7 +38,7 @@ static void test_names_that_are_not_understood(void **state) {
       {"row_crd/cf=2", "no family 'row_crd'", "row_naive"},
       {"", "no family ''", "host_row"},
       {"row_crc/cf=3,rows=4", "parameter 'cf' must be one of: 1, 2, 4, 8", "row_crc/cf=3,rows=4"},
-      {"row_crc/cf=2", "parameter 'rows' must be one of: 1, 2, 4, 8, 16", "row_crc/cf=2"},
+      {"row_crc/cf=2", "parameter 'rows' must be one of: 4, 8", "row_crc/cf=2"},
       {"row_crc/cf=2,rows=4,depth=3", "family 'row_crc' has no parameter 'depth'", "depth"},
       {"row_crc/cf=2,cf=2,rows=4", "'cf' stands twice", "row_crc"},
       {"row_crc/cf,rows=4", "'cf' is not NAME=VALUE", "row_crc"},
@@ -104,11 +104,11 @@ static void test_refusals_say_why(void **state) {
 static void test_a_small_device_has_fewer_candidates(void **state) {
   (void)state;
   wlm_limits small = emit_cuda;
-  small.threads_per_block = 256;
+  small.threads_per_block = 128;
   const wlm_spec spec = emit_spec(64);
   wlm_text reason = {0};
-  assert_status(WLM_OK, wlm_generator_refusal(emit_generator, "row_crc/cf=1,rows=16", &spec, &small, &reason));
-  assert_string_equal(reason.data, "needs 512 threads a block, the device has 256");
+  assert_status(WLM_OK, wlm_generator_refusal(emit_generator, "row_crc/cf=1,rows=8", &spec, &small, &reason));
+  assert_string_equal(reason.data, "needs 256 threads a block, the device has 128");
   wlm_text_release(&reason);
 }
 
@@ -120,7 +120,7 @@ static int64_t count_prefix(const wlm_names *names, const char *prefix) {
 
 static void test_candidates(void **state) {
   (void)state;
-  static const struct { int64_t n, crc, naive; } cases[] = {{16, 5, 18}, {32, 5, 18}, {33, 20, 18}, {128, 20, 18}};
+  static const struct { int64_t n, crc, naive; } cases[] = {{16, 2, 8}, {32, 2, 8}, {33, 8, 8}, {128, 8, 8}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const wlm_spec spec = emit_spec(cases[i].n);
     wlm_names names;
@@ -159,7 +159,7 @@ static void test_list(void **state) {
   (void)state;
   wlm_text text = {0};
   assert_status(WLM_OK, wlm_generator_list(emit_generator, &text));
-  assert_contains(text.data, "row_crc (cuda; splits a row: none; 20 variants)");
+  assert_contains(text.data, "row_crc (cuda; splits a row: none; 8 variants)");
   assert_contains(text.data, "    cf = 1, 2, 4, 8\n");
   assert_contains(text.data, "host_nnz (host; splits a row: carry;");
   wlm_text_release(&text);

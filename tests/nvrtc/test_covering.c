@@ -18,7 +18,7 @@
 #ifdef WLM_HAVE_CUDA
 #include "runtime/cuda_nvrtc.h"
 
-enum { MOST_COMPILES = 1500, MOST_COMPILES_FULL = 4000 };
+enum { MOST_COMPILES = 1500, MOST_COMPILES_FULL = 12000 };
 static const int architectures[] = {80, 90, 100};
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 

@@ -14,7 +14,7 @@
 #include "support/covering.h"
 #include "support/covering_check.h"
 
-enum { MOST_KERNELS = 480, MOST_KERNELS_FULL = 3000 };
+enum { MOST_KERNELS = 500, MOST_KERNELS_FULL = 10000 };
 
 typedef struct orders {
   wlm_device *device;
