@@ -226,7 +226,7 @@ typedef struct wlm_csr {
   const void *colind; /* nnz, of colind_type */
   const void *values; /* nnz of value_type; NULL = every edge is 1 */
   wlm_index rowptr_type, colind_type;
-  wlm_type value_type;
+  wlm_type value_type; /* as the dense type of the problems, or f32 where that is f16 or bf16 */
 } wlm_csr;
 #define WLM_CSR_INIT \
   { sizeof(wlm_csr), 0, 0, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, WLM_F32 }
