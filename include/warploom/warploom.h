@@ -253,9 +253,9 @@ typedef struct wlm_stats {
 /* Binds CSR arrays in device memory. Blocking: reads rowptr once to make the stats, unless the caller
  * gives them (stats may be NULL). The arrays stay the caller's and must outlive the matrix; values may
  * change in place at any time. rowptr and colind are complete when they are bound and never change: on a GPU a product
- * may read them before work that was enqueued earlier has ended. The matrix must be destroyed before its context. rowptr is checked (starts at 0, ends at
- * nnz, never falls) unless stats are given. Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OVERFLOW, WLM_ERR_DEVICE,
- * WLM_ERR_OUT_OF_MEMORY. */
+ * may read them before work that was enqueued earlier has ended. The matrix must be destroyed before its context.
+ * rowptr is checked (starts at 0, ends at nnz, never falls) unless stats are given. Errors: WLM_ERR_INVALID_ARGUMENT,
+ * WLM_ERR_OVERFLOW, WLM_ERR_DEVICE, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm_stats *stats,
                                      wlm_matrix **matrix);
 WLM_API void wlm_matrix_destroy(wlm_matrix *matrix);
