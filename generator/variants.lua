@@ -15,7 +15,7 @@
 --   passes(p, problem, limits)     -> list of launches (common/program.h)
 --   workspace(p, problem, limits)  -> row of byte coefficients              (optional)
 --   prepared(p, problem, limits)   -> the same, where a pass prepares       (optional)
---   registers(p, problem)          -> of a thread, at most (cuda; 64 where it is not given)
+--   registers(p, problem, limits)  -> of a thread, at most (cuda; 64 where it is not given)
 
 local engine = require "engine"
 local operators = require "operators"
@@ -242,7 +242,7 @@ function variants.emit(variant, problem, limits)
   for key, value in pairs(p) do parameters[key] = value end
   parameters.passes = passes
   parameters.problem = problem
-  local registers = family.target == "cuda" and family.registers(p, problem) or 0
+  local registers = family.target == "cuda" and family.registers(p, problem, limits) or 0
   local sampled = problem.sample ~= "none"
   local source = table.concat {
     variants.prelude["args.h"],

@@ -2,8 +2,9 @@
 local threads = 128
 
 -- What most calls ask for fits fewer registers than the rest, and more blocks at once.
-local function registers(p, problem)
-  return (p.vector * problem.dense_bytes * p.batch >= 128 and 80 or 64) + problem.extra_registers
+local function registers(p, problem, limits)
+  local base = p.vector * problem.dense_bytes * p.batch >= 128 and 80 or 64
+  return base + problem.extra_registers + (limits.arch < 90 and 16 or 0)
 end
 
 return {
@@ -26,7 +27,7 @@ return {
     end
     return true
   end,
-  passes = function(p, problem)
+  passes = function(p, problem, limits)
     local tile_bytes = 2 * p.items + problem.acc_bytes * threads * p.vector + 1100
     local list = {}
     if p.prepared == 1 then
@@ -37,7 +38,7 @@ return {
     end
     list[#list + 1] = {
       kernel = "wlm_merge_path", units = "rows+nnz", units_per_block = p.items,
-      resident = math.min(65536 // (threads * registers(p, problem)), 232448 // tile_bytes),
+      resident = math.min(65536 // (threads * registers(p, problem, limits)), 232448 // tile_bytes),
       columns_per_block = p.lanes * p.vector, threads = threads, dependent = true,
     }
     list[#list + 1] = {
