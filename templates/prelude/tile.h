@@ -1,11 +1,11 @@
 % local groups = passes[#passes].tile_threads // lanes
 % local hold = batch > lanes and batch // lanes or 1
-/* A tile: some consecutive non-zeros of A with their rows, which a block works on together. Row ends
- * are staged in shared memory, the non-zeros are dealt evenly to groups of @{lanes} lanes, and each group walks its share in
- * batches of @{batch} whose loads of B are in flight together, across row ends, while the columns and values of the next
- * are on their way. Shared memory is kept small because it is taken from L1, where popular rows of B are found again. A row that lies inside a share is stored at
- * once; what a group leaves open is combined through shared memory in the order of the non-zeros, so that every row has
- * one writer and the same bits every time.
+/* A tile: some consecutive non-zeros of A with their rows, which a block works on together. Row ends are staged in
+ * shared memory, the non-zeros are dealt evenly to groups of @{lanes} lanes, and each group walks its share in batches of
+ * @{batch} whose loads of B are in flight together, across row ends, while the columns and values of the next are on their
+ * way. Shared memory is kept small because it is taken from L1, where popular rows of B are found again. A row that lies
+ * inside a share is stored at once; what a group leaves open is combined through shared memory in the order of the
+ * non-zeros, so that every row has one writer and the same bits every time.
  * Parameters: rows and nonzeros, the most that a tile has of either. */
 % include "prelude/piece.h"
 
@@ -13,8 +13,8 @@ typedef @{nonzeros < 65535 and "unsigned short" or "int"} wlm_end_t;
 
 struct __align__(16) wlm_tile {
   struct wlm_sums head[@{groups}][@{lanes}]; /* of rows that began before a share */
-  wlm_end_t row_end[@{rows + 1}];             /* relative to the tile's first non-zero; count + 1 = after the tile */
-  int begun_before;         /* the first row began before the tile */
+  wlm_end_t row_end[@{rows + 1}]; /* relative to the tile's first non-zero; count + 1 = after the tile */
+  int begun_before; /* the first row began before the tile */
 };
 
 /* What a thread knows of the tile. */
@@ -54,6 +54,7 @@ WLM_FN void wlm_load_columns(const struct wlm_args *args, const struct wlm_part 
   window->column[@{h}] = wlm_column(args, part->first + (p@{h} < part->count ? p@{h} : part->count - 1));
 % end
 }
+/* For wlm_wait_for_turn. */
 WLM_FN long long wlm_seen(const struct wlm_window *window) {
   long long seen = 0;
 % for h = 0, hold - 1 do
