@@ -10,7 +10,8 @@
 --   deterministic  same bits every time
 --   operation      "spmm" or "sddmm": what it computes
 --   samples        serves sampled problems (a family that does not is no candidate for them)
---   parameters     { {"cf", {1, 2}}, ... } in the order of the canonical name
+--   parameters     { {"cf", {1, 2}}, ... } in the order of the canonical name; {"vector", {1, 2, 4}, "widest"} has only
+--                  the widest vector of B that n and the type allow as a valid value
 --   valid(p, problem, limits)      -> true, or false and a reason           (optional)
 --   passes(p, problem, limits)     -> list of launches (common/program.h)
 --   workspace(p, problem, limits)  -> row of byte coefficients              (optional)
@@ -149,6 +150,11 @@ local function refusal(family, p, problem, limits)
   if problem.sample ~= "none" and not family.samples then return "does not sample" end
   if problem.sample == "none" and family.samples == "only" then return "is for sampled problems" end
   if problem.deterministic and not family.deterministic then return "is not deterministic" end
+  for _, parameter in ipairs(family.parameters) do
+    if parameter[3] == "widest" and p[parameter[1]] ~= problem.widest_vector then
+      return "loads other vectors than the widest that n is a multiple of"
+    end
+  end
   if family.valid then
     local ok, why = family.valid(p, problem, limits)
     if not ok then return why or "is not valid" end

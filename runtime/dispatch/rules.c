@@ -1,6 +1,6 @@
 /* Read from the top; the first rule that holds and whose variant is valid decides, so every group ends in
- * rules for any N. The CUDA rows are what won on an H200 for most of the graphs of
- * bench/results/h200/foundation.jsonl (N = 32 and 128; other N follow their neighbours), with GE-SpMM's own rules
+ * rules for any N. The CUDA rows follow what won on an H200 for most of the matrices of suite core
+ * (bench/results/h200/core.jsonl, N = 16 to 256), with GE-SpMM's own rules
  * behind them for an N that vectors don't fit, and the same with half as many lanes where 16-bit types
  * make a vector of 8 (not measured); the host rows follow from the host families' own reasons: the
  * non-zeros split evenly where one row could keep a thread busy alone, and the widest tile that N fills. A variant that

@@ -6,16 +6,13 @@ return {
     { "threads", { 128, 256 } },
     { "rows", { 4, 16, 32, 64 } }, -- of a block
     { "lanes", { 4, 8, 16, 32 } }, -- that walk a share of the block's non-zeros together
-    { "vector", { 1, 2, 4, 8 } },  -- columns a lane loads at once
+    { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once
     { "batch", { 4, 8 } },         -- non-zeros whose loads are in flight together
   },
   valid = function(p, problem)
     local width = p.lanes * p.vector
     if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
     if 4 * width < problem.n and p.lanes < 32 then return false, "walks A more than four times" end
-    if p.vector ~= problem.widest_vector then
-      return false, "loads other vectors than the widest that n is a multiple of"
-    end
     return true
   end,
   passes = function(p)

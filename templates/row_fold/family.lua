@@ -5,14 +5,11 @@ return {
   keeps_order = false, -- a lane takes every lanes-th non-zero
   parameters = {
     { "lanes", { 4, 8, 16, 32 } }, -- of a row; several rows share a warp
-    { "vector", { 1, 2, 4, 8 } },  -- columns loaded at once
+    { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns loaded at once
     { "batch", { 1, 2, 4 } },      -- non-zeros of a lane whose loads are in flight together
   },
   valid = function(p, problem)
     if problem.n > 8 then return false, "keeps all columns in one lane, and n is above 8" end
-    if p.vector ~= problem.widest_vector then
-      return false, "loads other vectors than the widest that n is a multiple of"
-    end
     return true
   end,
   passes = function(p)

@@ -4,15 +4,12 @@ return {
   split = "none",
   parameters = {
     { "lanes", { 4, 8, 16, 32 } }, -- of a row; several rows share a warp
-    { "vector", { 1, 2, 4, 8 } },  -- columns a lane loads at once
+    { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once
     { "batch", { 4, 8, 16 } },      -- non-zeros whose loads are in flight together
   },
   valid = function(p, problem)
     local width = p.lanes * p.vector
     if width >= 2 * problem.n and width > 4 then return false, "covers at least twice as many columns as n" end
-    if p.vector ~= problem.widest_vector then
-      return false, "loads other vectors than the widest that n is a multiple of"
-    end
     return true
   end,
   passes = function(p)

@@ -6,14 +6,11 @@ return {
   parameters = {
     { "share", { 32, 128 } },      -- edges of a group
     { "lanes", { 4, 8, 16, 32 } }, -- of a group
-    { "vector", { 1, 2, 4, 8 } },  -- columns a lane loads at once
+    { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once
     { "batch", { 4, 8 } },         -- edges whose loads are in flight together
   },
   valid = function(p, problem)
     local width = p.lanes * p.vector
-    if p.vector ~= problem.widest_vector then
-      return false, "loads other vectors than the widest that n is a multiple of"
-    end
     if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
     if p.batch > p.lanes then return false, "has more edges in a batch than lanes to store them" end
     if p.lanes < 32 and problem.n * problem.dense_bytes > 64 * p.lanes then
