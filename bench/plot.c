@@ -5,15 +5,12 @@
 
 #include <errno.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "bench/core_case.h"
-
-extern char **environ;
+#include "common/gnuplot.h"
 
 enum { UNPREPARED, PREPARED, SERIES, MAX_WIDTHS = 32 };
 
@@ -74,13 +71,6 @@ static void put_series(wlm_text *script, const struct series *series) {
   wlm_text_puts(script, "END\n");
 }
 
-/* In gnuplot's single quotes nothing but the quote itself has a meaning. */
-static void put_quoted(wlm_text *script, const char *prefix, const char *ending) {
-  wlm_text_puts(script, "'");
-  for (; *prefix; prefix++) wlm_text_append(script, *prefix == '\'' ? "''" : prefix, *prefix == '\'' ? 2 : 1);
-  wlm_text_printf(script, "%s'\n", ending);
-}
-
 /* Along N the points of a series stand beside the tick, with the geometric mean as a bar and its number above. */
 static void put_plot(wlm_text *script, const struct series series[SERIES], int against_n) {
   wlm_text_puts(script, "plot 1 with lines lw 1.5 lc rgb '#666666' dt 2 notitle");
@@ -136,9 +126,9 @@ wlm_status wlm_bench_plot_script(const char *path, const char *prefix, wlm_text 
   for (int i = 0; i < SERIES; i++) series[i].label_height = greatest * 1.45;
   for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
     wlm_text_printf(script, "set terminal %s\nset output ", pictures[i].terminal);
-    put_quoted(script, prefix, pictures[i].ending);
+    wlm_gnuplot_quoted(script, prefix, pictures[i].ending);
     wlm_text_printf(script,
-                    "set multiplot layout 1,2\nset logscale xy\nset grid ytics lc rgb '#dddddd'\n"
+                    "\nset multiplot layout 1,2\nset logscale xy\nset grid ytics lc rgb '#dddddd'\n"
                     "set ylabel 'speed-up over cuSPARSE'\nset yrange [%g:%g]\nset format y '%%gx'\n"
                     "set ytics (0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128)\n"
                     "set key top left font ',11' opaque Left reverse\n"
@@ -156,36 +146,10 @@ done:
   return status;
 }
 
-/* Runs gnuplot with the file as its standard input. */
-static wlm_status run_gnuplot(FILE *script) {
-  char *const argv[] = {"gnuplot", NULL};
-  posix_spawn_file_actions_t actions;
-  pid_t child;
-  int code = 0;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, fileno(script), 0);
-  int error = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error == ENOENT)
-    return wlm_fail(WLM_ERR_NOT_FOUND, "gnuplot is not installed; on Debian or Ubuntu: apt-get install gnuplot-nox");
-  if (error) return wlm_fail(WLM_ERR_IO, "gnuplot: %s", strerror(error));
-  while (waitpid(child, &code, 0) < 0)
-    if (errno != EINTR) return wlm_fail(WLM_ERR_IO, "gnuplot: %s", strerror(errno));
-  if (WIFEXITED(code) && !WEXITSTATUS(code)) return WLM_OK;
-  return wlm_fail(WLM_ERR_IO, "gnuplot could not draw (status %d); it says why above", code);
-}
-
 wlm_status wlm_bench_plot(const char *path, const char *prefix) {
   wlm_text script = {0};
-  FILE *file = NULL;
-  wlm_status status;
-  WLM_TRY(wlm_bench_plot_script(path, prefix, &script));
-  file = tmpfile();
-  if (!file || fwrite(script.data, 1, script.size, file) != script.size || fflush(file) || fseek(file, 0, SEEK_SET))
-    WLM_TRY(wlm_fail(WLM_ERR_IO, "a temporary file: %s", strerror(errno)));
-  status = run_gnuplot(file);
-done:
-  if (file) fclose(file);
+  wlm_status status = wlm_bench_plot_script(path, prefix, &script);
+  if (status == WLM_OK) status = wlm_gnuplot(&script);
   wlm_text_release(&script);
   return status;
 }

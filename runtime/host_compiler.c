@@ -1,18 +1,14 @@
 #include "runtime/host_compiler.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/file.h"
 #include "common/hash.h"
 #include "common/memory.h"
-
-extern char **environ;
+#include "common/process.h"
 
 #define FLAGS      "-std=gnu11", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-w"
 #define FLAGS_TEXT "-O3 -march=native -fopenmp"
@@ -22,26 +18,6 @@ enum { MAX_FLAGS = 32 };
 static const char *compiler(void) {
   const char *name = getenv("WARPLOOM_CC");
   return name && *name ? name : "cc";
-}
-
-/* Runs a program with its output and error going to `output`; its exit status, or -1 where it did not start. */
-static int run(char *const argv[], const char *output) {
-  posix_spawn_file_actions_t actions;
-  pid_t child;
-  int result = -1, state = 0;
-  if (posix_spawn_file_actions_init(&actions)) return -1;
-  if (!posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0) &&
-      !posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0600) &&
-      !posix_spawn_file_actions_adddup2(&actions, 1, 2) &&
-      !posix_spawnp(&child, argv[0], &actions, NULL, argv, environ)) {
-    /* Where the program ignores SIGCHLD there is no state to be had: then what the child left behind tells. */
-    while (waitpid(child, &state, 0) < 0 && errno == EINTR)
-      ;
-    /* 127 is how posix_spawnp's child says that there was nothing to execute */
-    result = WIFEXITED(state) && WEXITSTATUS(state) != 127 ? WEXITSTATUS(state) : WIFEXITED(state) ? -1 : 1;
-  }
-  posix_spawn_file_actions_destroy(&actions);
-  return result;
 }
 
 /* A folder of our own under $TMPDIR, with the three files that a run needs. */
@@ -87,7 +63,7 @@ void wlm_host_compiler_describe(char *text, size_t capacity) {
   text[0] = 0;
   if (workplace_open(&place) != WLM_OK) return;
   char *const argv[] = {(char *)compiler(), "--version", NULL};
-  if (run(argv, place.output) == 0 && wlm_file_read(place.output, &version, &size) == WLM_OK) {
+  if (wlm_process_run(argv, -1, place.output) == 0 && wlm_file_read(place.output, &version, &size) == WLM_OK) {
     version[strcspn(version, "\n")] = 0;
     snprintf(text, capacity, "%.56s " FLAGS_TEXT " %08x", version, cpu_features());
   }
@@ -110,7 +86,7 @@ wlm_status wlm_host_compile_with(const char *const *flags, const char *source, v
   argv[argc++] = place.object;
   argv[argc++] = place.source;
   argv[argc++] = "-lm"; /* behind what needs it; for the functions of users' expressions */
-  int result = run(argv, place.output);
+  int result = wlm_process_run(argv, -1, place.output);
   if (result < 0) {
     status = wlm_fail(WLM_ERR_NO_COMPILER, "'%s' cannot be run; install a C compiler or set WARPLOOM_CC", compiler());
   } else if (result > 0) {

@@ -1,0 +1,33 @@
+#include "common/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stddef.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+static int prepare(posix_spawn_file_actions_t *actions, int input, const char *output) {
+  const int fails = input < 0 ? posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0)
+                              : posix_spawn_file_actions_adddup2(actions, input, 0);
+  if (fails || !output) return fails;
+  return posix_spawn_file_actions_addopen(actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0600) ||
+         posix_spawn_file_actions_adddup2(actions, 1, 2);
+}
+
+int wlm_process_run(char *const argv[], int input, const char *output) {
+  posix_spawn_file_actions_t actions;
+  pid_t child;
+  int result = -1, state = 0;
+  if (posix_spawn_file_actions_init(&actions)) return -1;
+  if (!prepare(&actions, input, output) && !posix_spawnp(&child, argv[0], &actions, NULL, argv, environ)) {
+    /* Where the program ignores SIGCHLD there is no state to be had: then what the child left behind tells. */
+    while (waitpid(child, &state, 0) < 0 && errno == EINTR)
+      ;
+    /* 127 is how posix_spawnp's child says that there was nothing to execute */
+    result = WIFEXITED(state) && WEXITSTATUS(state) != 127 ? WEXITSTATUS(state) : WIFEXITED(state) ? -1 : 1;
+  }
+  posix_spawn_file_actions_destroy(&actions);
+  return result;
+}
