@@ -35,6 +35,8 @@ static const command commands[] = {
      "say list, check, merge, diff, prune, pin or unpin",
      "what was learned: list | check [--repair] | merge A B -o C | diff A B | prune | pin INPUT-or-BUCKET VARIANT | "
      "unpin INPUT-or-BUCKET"},
+    {"report", "-o FILE", wlm_cmd_report, WLM_OPTION_OUTPUT, 0, 0, "",
+     "a database as one HTML page to look at; --device takes any part of a device class's name"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

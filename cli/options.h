@@ -22,7 +22,7 @@ typedef struct wlm_cli_options {
   int repair, again;   /* db; tune */
   const char *target;  /* show */
   const char *variant; /* run, explain */
-  const char *output;  /* export */
+  const char *output;  /* export, db, report */
   char **arguments;    /* what is no option */
   int argument_count;
 } wlm_cli_options;

@@ -1,0 +1,154 @@
+#include "cli/survey.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+
+const wlm_choice_candidate *wlm_survey_find(const wlm_choice *choice, const char *variant) {
+  for (int64_t i = 0; i < choice->count; i++)
+    if (!(choice->candidates[i].prepare > 0) && !strcmp(choice->candidates[i].variant, variant))
+      return &choice->candidates[i];
+  return NULL;
+}
+
+const wlm_choice_candidate *wlm_survey_winner(const wlm_survey_case *c) {
+  return isnan(c->best) ? NULL : &c->choice->candidates[0];
+}
+
+/* The winner may tie with one that is a little quicker. */
+static double best_of(const wlm_choice *choice) {
+  double best = INFINITY;
+  for (int64_t i = 0; i < choice->count && !(choice->candidates[i].prepare > 0); i++)
+    best = fmin(best, choice->candidates[i].cost);
+  return isfinite(best) ? best : (double)NAN;
+}
+
+/* ---- the best fixed variant ------------------------------------------------------------------------- */
+
+typedef struct entry {
+  const char *variant;
+  double log_ratio;
+} entry;
+
+static int compare_entries(const void *left, const void *right) {
+  const entry *a = left, *b = right;
+  int order = strcmp(a->variant, b->variant);
+  return order ? order : (a->log_ratio > b->log_ratio) - (a->log_ratio < b->log_ratio);
+}
+
+/* Of those that were measured in the most cases the one with the least geometric mean. */
+static const char *best_fixed(entry *entries, int64_t count) {
+  const char *best = NULL;
+  double least = INFINITY;
+  int64_t most = 0;
+  qsort(entries, (size_t)count, sizeof *entries, compare_entries);
+  for (int64_t begin = 0, end; begin < count; begin = end) {
+    double logs = 0;
+    for (end = begin; end < count && !strcmp(entries[begin].variant, entries[end].variant); end++)
+      logs += entries[end].log_ratio;
+    const double mean = logs / (double)(end - begin);
+    if (end - begin < most || (end - begin == most && mean >= least)) continue;
+    most = end - begin;
+    least = mean;
+    best = entries[begin].variant;
+  }
+  return best;
+}
+
+static wlm_status find_fixed(wlm_survey_problem *problem) {
+  entry *entries = NULL;
+  int64_t capacity = 0, count = 0;
+  wlm_status status;
+  for (int64_t i = 0; i < problem->count; i++) capacity += problem->cases[i].choice->count;
+  WLM_TRY(wlm_alloc_array(capacity, sizeof *entries, "variants", (void **)&entries));
+  for (int64_t i = 0; i < problem->count; i++) {
+    const wlm_survey_case *c = &problem->cases[i];
+    for (int64_t k = 0; k < c->choice->count; k++)
+      if (!(c->choice->candidates[k].prepare > 0))
+        entries[count++] = (entry){c->choice->candidates[k].variant, log(c->choice->candidates[k].cost / c->best)};
+  }
+  problem->fixed = best_fixed(entries, count);
+  for (int64_t i = 0; i < problem->count && problem->fixed; i++)
+    problem->cases[i].chosen[WLM_WAY_FIXED] = wlm_survey_find(problem->cases[i].choice, problem->fixed);
+done:
+  wlm_free(entries);
+  return status;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------- */
+
+static int compare_problems(const void *left, const void *right) {
+  const wlm_survey_problem *a = left, *b = right;
+  if (a->count != b->count) return a->count < b->count ? 1 : -1;
+  return strcmp(a->key, b->key);
+}
+
+/* The choices stand by problem already. */
+static void split_by_problem(wlm_survey *survey) {
+  for (int64_t i = 0; i < survey->case_count; i++) {
+    const char *key = survey->cases[i].choice->problem;
+    if (!i || strcmp(key, survey->cases[i - 1].choice->problem))
+      survey->problems[survey->problem_count++] = (wlm_survey_problem){.key = key, .cases = &survey->cases[i]};
+    survey->problems[survey->problem_count - 1].count++;
+  }
+  qsort(survey->problems, (size_t)survey->problem_count, sizeof *survey->problems, compare_problems);
+}
+
+wlm_status wlm_survey_make(const wlm_class *of, wlm_survey *survey) {
+  const int64_t count = of->choices.matrix_count;
+  wlm_status status;
+  *survey = (wlm_survey){.of = of, .case_count = count};
+  WLM_TRY(wlm_alloc_array(count, sizeof *survey->cases, "cases", (void **)&survey->cases));
+  WLM_TRY(wlm_alloc_array(count, sizeof *survey->problems, "problems", (void **)&survey->problems));
+  for (int64_t i = 0; i < count; i++) {
+    const wlm_choice *choice = &of->choices.matrices[i];
+    survey->cases[i] = (wlm_survey_case){.choice = choice, .best = best_of(choice)};
+    survey->cases[i].chosen[WLM_WAY_GE_SPMM] =
+        wlm_survey_find(choice, choice->n >= 64 ? "row_crc/cf=2,rows=8" : "row_crc/cf=1,rows=4");
+  }
+  split_by_problem(survey);
+  for (int64_t i = 0; i < survey->problem_count; i++) WLM_TRY(find_fixed(&survey->problems[i]));
+  status = wlm_survey_choose(survey);
+done:
+  if (status != WLM_OK) wlm_survey_release(survey);
+  return status;
+}
+
+void wlm_survey_release(wlm_survey *survey) {
+  wlm_free(survey->cases);
+  wlm_free(survey->problems);
+  *survey = (wlm_survey){0};
+}
+
+/* ---- ratios ------------------------------------------------------------------------------------------- */
+
+static int compare_numbers(const void *left, const void *right) {
+  const double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+wlm_status wlm_ratios_make(const wlm_survey_problem *problem, wlm_way way, wlm_ratios *ratios) {
+  double logs = 0, most = 0;
+  *ratios = (wlm_ratios){.mean = (double)NAN};
+  wlm_status status = wlm_alloc_array(problem->count, sizeof *ratios->sorted, "ratios", (void **)&ratios->sorted);
+  for (int64_t i = 0; i < problem->count && status == WLM_OK; i++) {
+    const wlm_survey_case *c = &problem->cases[i];
+    if (!c->chosen[way] || isnan(c->best)) continue;
+    const double ratio = c->chosen[way]->cost / c->best;
+    logs += log(ratio);
+    if (ratio > most) ratios->worst = c;
+    most = fmax(most, ratio);
+    ratios->sorted[ratios->count++] = ratio;
+  }
+  if (!ratios->count) return status;
+  ratios->mean = exp(logs / (double)ratios->count);
+  qsort(ratios->sorted, (size_t)ratios->count, sizeof *ratios->sorted, compare_numbers);
+  return status;
+}
+
+void wlm_ratios_release(wlm_ratios *ratios) {
+  wlm_free(ratios->sorted);
+  *ratios = (wlm_ratios){0};
+}

@@ -1,0 +1,60 @@
+/* What a database knows of one device class, made ready to be looked at: for each problem its cases (a matrix and an
+ * N), the best time of each, and what several ways of choosing would have taken there.
+ *
+ * Only calls that need no preparing count. Everything is of measured times; no device is asked. */
+#ifndef WLM_CLI_SURVEY_H
+#define WLM_CLI_SURVEY_H
+
+#include "db/classes.h"
+
+typedef enum wlm_way {
+  WLM_WAY_GE_SPMM, /* GE-SpMM's kernels by its own rule */
+  WLM_WAY_FIXED,   /* one variant for all cases of the problem, the best such one */
+  WLM_WAY_RULE,    /* the built-in table */
+  WLM_WAY_UNSEEN,  /* nearest bucket, else the table, had this matrix never been measured; the model is left out */
+  WLM_WAYS
+} wlm_way;
+
+typedef struct wlm_survey_case {
+  const wlm_choice *choice;
+  double best;                                  /* picoseconds; not a number where nothing works unprepared */
+  const wlm_choice_candidate *chosen[WLM_WAYS]; /* NULL = what that way names was not measured here */
+} wlm_survey_case;
+
+typedef struct wlm_survey_problem {
+  const char *key;
+  wlm_survey_case *cases; /* by N, then matrix */
+  int64_t count;
+  const char *fixed; /* of WLM_WAY_FIXED; NULL = nothing works */
+} wlm_survey_problem;
+
+typedef struct wlm_survey {
+  const wlm_class *of;
+  wlm_survey_case *cases; /* those of all problems */
+  int64_t case_count;
+  wlm_survey_problem *problems; /* the one with the most cases first */
+  int64_t problem_count;
+} wlm_survey;
+
+/* The class must outlive it. */
+wlm_status wlm_survey_make(const wlm_class *of, wlm_survey *survey);
+void wlm_survey_release(wlm_survey *survey); /* also of a zeroed one */
+/* Fills WLM_WAY_RULE and WLM_WAY_UNSEEN; a step of wlm_survey_make. */
+wlm_status wlm_survey_choose(wlm_survey *survey);
+
+/* How often a way's time is the best time, over the cases of a problem that know it. */
+typedef struct wlm_ratios {
+  double *sorted; /* rising, 1 or more */
+  int64_t count;
+  double mean; /* geometric; not a number where count is 0 */
+  const wlm_survey_case *worst;
+} wlm_ratios;
+wlm_status wlm_ratios_make(const wlm_survey_problem *problem, wlm_way way, wlm_ratios *ratios);
+void wlm_ratios_release(wlm_ratios *ratios);
+
+/* The measured candidate of that name that needs no preparing; NULL = none. */
+const wlm_choice_candidate *wlm_survey_find(const wlm_choice *choice, const char *variant);
+/* The winner of a case that needs no preparing; NULL = none. */
+const wlm_choice_candidate *wlm_survey_winner(const wlm_survey_case *c);
+
+#endif
