@@ -9,134 +9,21 @@
 #include <time.h>
 
 #include "cli/page_draw.h"
+#include "cli/page_facts.h"
 #include "cli/page_json.h"
 #include "cli/page_pictures.h"
-#include "common/memory.h"
 #include "generator/archive.h"
 
 extern const struct wlm_archive_file wlm_page_files[];
 extern const int wlm_page_files_count;
 
-enum { MAX_PROBLEMS = 8, MAX_MAPS = 12, DATE = 32, FIGURE_WIDTH = 440, FIGURE_HEIGHT = 370 };
+enum { MAX_PROBLEMS = 8, MAX_MAPS = 12, FIGURE_WIDTH = 440, FIGURE_HEIGHT = 370 };
 
 typedef struct state {
   const wlm_page *page;
   wlm_pictures pictures;
   wlm_draw_families families;
 } state;
-
-/* ---- words ---------------------------------------------------------------------------------------------- */
-
-static void put_escaped(wlm_text *out, const char *text) {
-  static const struct {
-    char letter;
-    const char *entity;
-  } entities[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
-  for (; text && *text; text++) {
-    size_t i = 0;
-    while (i < sizeof entities / sizeof *entities && entities[i].letter != *text) i++;
-    if (i < sizeof entities / sizeof *entities)
-      wlm_text_puts(out, entities[i].entity);
-    else
-      wlm_text_append(out, text, 1);
-  }
-}
-
-static const char *date_of(int64_t seconds, char text[DATE]) {
-  struct tm utc;
-  const time_t when = (time_t)seconds;
-  if (!gmtime_r(&when, &utc) || !strftime(text, DATE, "%Y-%m-%d %H:%M UTC", &utc)) snprintf(text, DATE, "?");
-  return text;
-}
-
-static void put_fact(wlm_text *out, const char *name, const char *value) {
-  wlm_text_printf(out, "<div><dt>%s</dt><dd>", name);
-  put_escaped(out, value);
-  wlm_text_puts(out, "</dd></div>\n");
-}
-
-/* ---- the head -------------------------------------------------------------------------------------------- */
-
-static void put_title(state *s, wlm_text *out) {
-  wlm_text_puts(out, "warploom: ");
-  if (s->page->survey) wlm_text_puts(out, "what was measured on ");
-  put_escaped(out, s->page->survey ? s->page->survey->of->records->device.name : "nothing measured");
-}
-
-typedef struct counts {
-  int64_t failed, cold, first, last;
-} counts;
-
-static counts count_records(const wlm_class *of) {
-  counts c = {0, 0, INT64_MAX, 0};
-  for (int64_t i = 0; i < of->count; i++) {
-    const wlm_measurement_record *r = &of->records[i];
-    c.failed += r->failed != 0;
-    c.cold += wlm_measurement_is_cold(r);
-    if (r->made_at < c.first) c.first = r->made_at;
-    if (r->made_at > c.last) c.last = r->made_at;
-  }
-  return c;
-}
-
-static int compare_fingerprints(const void *left, const void *right) {
-  return memcmp(left, right, sizeof(((wlm_stats *)0)->fingerprint));
-}
-
-static wlm_status count_matrices(const wlm_survey *survey, int64_t *count) {
-  enum { SIZE = sizeof(((wlm_stats *)0)->fingerprint) };
-  char(*prints)[SIZE];
-  wlm_status status = wlm_alloc_array(survey->case_count, SIZE, "matrices", (void **)&prints);
-  *count = 0;
-  if (status != WLM_OK) return status;
-  for (int64_t i = 0; i < survey->case_count; i++) memcpy(prints[i], survey->cases[i].choice->stats->fingerprint, SIZE);
-  qsort(prints, (size_t)survey->case_count, SIZE, compare_fingerprints);
-  for (int64_t i = 0; i < survey->case_count; i++) *count += !i || memcmp(prints[i], prints[i - 1], SIZE);
-  wlm_free(prints);
-  return WLM_OK;
-}
-
-static wlm_status put_device(const state *s, wlm_text *out) {
-  const wlm_survey *survey = s->page->survey;
-  const wlm_device_record *device = &survey->of->records->device;
-  const counts c = count_records(survey->of);
-  char text[512], first[DATE], last[DATE];
-  int64_t matrices;
-  wlm_status status = count_matrices(survey, &matrices);
-  put_fact(out, "device class", survey->of->name);
-  snprintf(text, sizeof text, "%s, %s, %d processors, %.1f GiB", device->kind, device->arch, device->processors,
-           (double)device->memory_bytes / (double)(1 << 30));
-  put_fact(out, "device", text);
-  snprintf(text, sizeof text, "%lld (%lld failed, %lld with a cold cache)", (long long)survey->of->count,
-           (long long)c.failed, (long long)c.cold);
-  put_fact(out, "measurements", text);
-  snprintf(text, sizeof text, "matrices: %lld, problems: %lld, cases: %lld", (long long)matrices,
-           (long long)survey->problem_count, (long long)survey->case_count);
-  put_fact(out, "covers", text);
-  snprintf(text, sizeof text, "%s to %s", date_of(c.first, first), date_of(c.last, last));
-  put_fact(out, "made", text);
-  snprintf(text, sizeof text, "%lld", (long long)s->page->pin_count);
-  put_fact(out, "pins", text);
-  put_fact(out, "model", s->page->trained_at ? date_of(s->page->trained_at, first) : "none");
-  return status;
-}
-
-static wlm_status put_facts(state *s, wlm_text *out) {
-  char text[64];
-  wlm_text others = {0};
-  wlm_status status = s->page->survey ? put_device(s, out) : WLM_OK;
-  put_fact(out, "database", s->page->database);
-  snprintf(text, sizeof text, "%.2f MiB", (double)s->page->database_bytes / (1 << 20));
-  put_fact(out, "size of the file", text);
-  for (int64_t i = 0; i < s->page->class_count; i++)
-    if (!s->page->survey || &s->page->classes[i] != s->page->survey->of)
-      wlm_text_printf(&others, "%s%s (%lld)", others.size ? ", " : "", s->page->classes[i].name,
-                      (long long)s->page->classes[i].count);
-  if (others.size) put_fact(out, "other device classes (measurements), --device NAME", others.data);
-  out->failed |= others.failed;
-  wlm_text_release(&others);
-  return status;
-}
 
 /* ---- figures --------------------------------------------------------------------------------------------- */
 
@@ -201,13 +88,13 @@ static void put_ways(const wlm_survey_problem *problem, const wlm_ratios ratios[
     wlm_text_printf(out, "<tr><td>%s", way_names[way]);
     if (way == WLM_WAY_FIXED) {
       wlm_text_puts(out, ": ");
-      put_escaped(out, problem->fixed);
+      wlm_page_put_escaped(out, problem->fixed);
     }
     wlm_text_printf(out,
                     "</td><td class=\"number\">%lld</td><td class=\"number\">%.3fx</td><td class=\"number\">%.3fx</td>"
                     "<td class=\"number\">%.2fx</td><td>",
                     (long long)r->count, r->mean, r->sorted[r->count / 2], r->sorted[r->count - 1]);
-    put_escaped(out, r->worst->choice->matrix);
+    wlm_page_put_escaped(out, r->worst->choice->matrix);
     wlm_text_printf(out, ", N = %lld</td></tr>\n", (long long)r->worst->choice->n);
   }
   wlm_text_puts(out, "</tbody>\n</table></div>\n");
@@ -218,7 +105,7 @@ static wlm_status put_problem(state *s, const wlm_survey_problem *problem, int o
   wlm_status status;
   for (int way = 0; way < WLM_WAYS; way++) WLM_TRY(wlm_ratios_make(problem, (wlm_way)way, &ratios[way]));
   wlm_text_printf(out, "<details%s><summary>", open ? " open" : "");
-  put_escaped(out, problem->key);
+  wlm_page_put_escaped(out, problem->key);
   wlm_text_printf(out, " <span>%lld cases</span></summary>\n<div class=\"figures\">\n", (long long)problem->count);
   WLM_TRY(put_maps(s, problem, out));
   wlm_text_puts(out, "</div>\n<div class=\"figures\">\n");
@@ -257,50 +144,22 @@ static wlm_status put_coverage(state *s, wlm_text *out) {
   return status;
 }
 
-static int compare_clocks(const void *left, const void *right) {
-  const wlm_measurement_record *a = *(const wlm_measurement_record *const *)left;
-  const wlm_measurement_record *b = *(const wlm_measurement_record *const *)right;
-  int order = strcmp(a->compiler ? a->compiler : "", b->compiler ? b->compiler : "");
-  if (!order) order = strcmp(a->driver ? a->driver : "", b->driver ? b->driver : "");
-  return order ? order : (a->made_at > b->made_at) - (a->made_at < b->made_at);
-}
-
-static int same_clock(const wlm_measurement_record *a, const wlm_measurement_record *b) {
-  return !strcmp(a->compiler ? a->compiler : "", b->compiler ? b->compiler : "") &&
-         !strcmp(a->driver ? a->driver : "", b->driver ? b->driver : "");
-}
-
-static wlm_status put_clocks(state *s, wlm_text *out) {
-  const wlm_class *of = s->page->survey->of;
-  const wlm_measurement_record **order;
-  wlm_status status = wlm_alloc_array(of->count, sizeof *order, "measurements", (void **)&order);
-  if (status != WLM_OK) return status;
-  for (int64_t i = 0; i < of->count; i++) order[i] = &of->records[i];
-  qsort(order, (size_t)of->count, sizeof *order, compare_clocks);
-  for (int64_t begin = 0, end; begin < of->count; begin = end) {
-    char first[DATE], last[DATE];
-    for (end = begin; end < of->count && same_clock(order[begin], order[end]);) end++;
-    wlm_text_puts(out, "<tr><td>");
-    put_escaped(out, order[begin]->compiler);
-    wlm_text_puts(out, "</td><td>");
-    put_escaped(out, order[begin]->driver);
-    wlm_text_printf(out, "</td><td class=\"number\">%lld</td><td>%s</td><td>%s</td></tr>\n", (long long)(end - begin),
-                    date_of(order[begin]->made_at, first), date_of(order[end - 1]->made_at, last));
-  }
-  wlm_free(order);
-  return WLM_OK;
-}
-
 static wlm_status fill(state *s, const char *file, wlm_text *out);
 
-static wlm_status put_heading(state *s, wlm_text *out) { return put_title(s, out), WLM_OK; }
+static wlm_status put_title(state *s, wlm_text *out) {
+  wlm_text_puts(out, s->page->survey ? "warploom: what was measured on " : "warploom: nothing measured");
+  if (s->page->survey) wlm_page_put_escaped(out, s->page->survey->of->records->device.name);
+  return WLM_OK;
+}
+static wlm_status put_facts(state *s, wlm_text *out) { return wlm_page_put_facts(s->page, out); }
+static wlm_status put_clocks(state *s, wlm_text *out) { return wlm_page_put_clocks(s->page->survey->of, out); }
 static wlm_status put_version(state *s, wlm_text *out) {
   return (void)s, wlm_text_puts(out, wlm_version_string()), WLM_OK;
 }
 static wlm_status put_now(state *s, wlm_text *out) {
-  char text[DATE];
+  char text[WLM_PAGE_DATE];
   (void)s;
-  wlm_text_puts(out, date_of((int64_t)time(NULL), text));
+  wlm_text_puts(out, wlm_page_date((int64_t)time(NULL), text));
   return WLM_OK;
 }
 static wlm_status put_data(state *s, wlm_text *out) { return wlm_page_json(s->page->survey, out); }
@@ -311,7 +170,7 @@ static wlm_status put_content(state *s, wlm_text *out) {
 static const struct {
   const char *name;
   wlm_status (*put)(state *s, wlm_text *out);
-} places[] = {{"title", put_heading},     {"facts", put_facts},       {"content", put_content},
+} places[] = {{"title", put_title},       {"facts", put_facts},       {"content", put_content},
               {"problems", put_problems}, {"coverage", put_coverage}, {"clocks", put_clocks},
               {"data", put_data},         {"version", put_version},   {"now", put_now}};
 

@@ -1,0 +1,426 @@
+/* warploom report through the real binary, on measurements that were made by hand. Most tests put a stand-in in the
+ * place of gnuplot; the last ones draw with the real one and look at the page with a real browser, where there are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "db/store.h"
+#include "support/command.h"
+#include "support/require.h"
+
+#define EVIL   "</script><script>alert(1)</script>&'\""
+#define ROW128 "host_row/rows=128,tile=32"
+#define ROW16  "host_row/rows=16,tile=32"
+#define NNZ    "host_nnz/nonzeros=8192,tile=32"
+
+static const char problem_key[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none";
+
+static wlm_measurement_record measured(const char *matrix, int64_t id, const char *variant, double us) {
+  return (wlm_measurement_record){.device = {"A <b>processor</b>", "host", "x86_64", 2, 1 << 30},
+                                  .matrix_name = (char *)matrix,
+                                  .stats = {.size = sizeof(wlm_stats),
+                                            .rows = 1000,
+                                            .cols = 1000,
+                                            .nnz = 7000,
+                                            .longest = 9,
+                                            .rows_le_16 = 1000,
+                                            .cv = 0.2,
+                                            .fingerprint = {(uint64_t)id, 5}},
+                                  .variant = (char *)variant,
+                                  .source_hash = "0123456789abcdef0123456789abcdef",
+                                  .problem = (char *)problem_key,
+                                  .n = 32,
+                                  .compiler = "cc 12.2.0 <x>",
+                                  .clock = "hot",
+                                  .time_ps = (int64_t)(us * 1e6),
+                                  .spread_ps = 100000,
+                                  .samples = 9,
+                                  .calls_per_sample = 2,
+                                  .max_rel_err = 1e-7,
+                                  .made_at = 1700000000 + id};
+}
+
+static void put(const char *database, const wlm_measurement_record *records, int64_t count) {
+  wlm_store *store;
+  assert_status(WLM_OK, wlm_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlm_store_put(store, records, count));
+  wlm_store_close(store);
+}
+
+/* Two matrices of one bucket and one far away; the best takes 10 us on each. */
+static void fill(const char *database) {
+  static const struct {
+    const char *matrix, *variant;
+    double us;
+  } times[] = {
+      {EVIL, ROW128, 20}, {EVIL, ROW16, 10}, {EVIL, NNZ, 40},  {"b", ROW128, 30}, {"b", ROW16, 20},
+      {"b", NNZ, 10},     {"c", ROW128, 10}, {"c", ROW16, 20}, {"c", NNZ, 40},    {"c", "own" EVIL "/x=1", 50}};
+  enum { COUNT = sizeof times / sizeof *times };
+  wlm_measurement_record records[COUNT];
+  for (int i = 0; i < COUNT; i++) {
+    const int id = *times[i].matrix == 'c' ? 3 : *times[i].matrix == 'b' ? 2 : 1;
+    records[i] = measured(times[i].matrix, id, times[i].variant, times[i].us);
+    if (id == 3) records[i].stats.rows = records[i].stats.rows_le_16 = 1000000;
+    if (id == 3) records[i].stats.nnz = 900000;
+  }
+  put(database, records, COUNT);
+}
+
+static char database[300], page_path[300];
+
+static void set_paths(const char *name) {
+  char file[64];
+  snprintf(file, sizeof file, "%s.db", name);
+  snprintf(database, sizeof database, "%s", folder_file(&folder, file));
+  snprintf(page_path, sizeof page_path, "%s", folder_file(&folder, "page.html"));
+}
+
+static char *usual_path;
+
+static int restore_path(void **state) {
+  (void)state;
+  return setenv("PATH", usual_path, 1);
+}
+
+/* Until the end of the test gnuplot is this program, or (NULL) there is none. */
+static void replace_gnuplot(const char *program) {
+  setenv("PATH", folder_file(&folder, "bin"), 1);
+  mkdir(folder.file, 0777);
+  folder_file(&folder, "bin/gnuplot");
+  unlink(folder.file);
+  if (!program) return;
+  write_whole(folder.file, program, strlen(program));
+  chmod(folder.file, 0777);
+}
+
+/* Keeps the script and makes empty pictures. */
+static void stand_in(void) {
+  char program[1024];
+  snprintf(program, sizeof program,
+           "#!/bin/sh\n/bin/cat > '%s/script'\n/bin/sed -n \"s/^set output '\\(.*\\)'$/\\1/p\" '%s/script' |\n"
+           "while read -r file; do echo '<svg xmlns=\"http://www.w3.org/2000/svg\"/>' > \"$file\"; done\n",
+           folder.path, folder.path);
+  replace_gnuplot(program);
+}
+
+/* ---- what every page must be ------------------------------------------------------------------------------ */
+
+/* Every element is closed in its order. `at` is behind "<"; returns what follows ">". */
+static const char *one_tag(const char *at, char open[32][16], int *depth) {
+  static const char *const single[] = {"!DOCTYPE", "meta", "img"};
+  char name[16];
+  const int closes = *at == '/';
+  at += closes;
+  const size_t size = strcspn(at, " >\n");
+  assert_in_range(size, 1, sizeof name - 1);
+  snprintf(name, sizeof name, "%.*s", (int)size, at);
+  const char *end = strchr(at, '>');
+  assert_non_null(end);
+  for (size_t i = 0; i < sizeof single / sizeof *single; i++)
+    if (!strcmp(name, single[i])) return end + 1;
+  if (closes) {
+    if (!*depth || strcmp(open[*depth - 1], name)) fail_msg("</%s> closes %s", name, *depth ? open[*depth - 1] : "");
+    --*depth;
+    return end + 1;
+  }
+  assert_in_range(*depth, 0, 31);
+  strcpy(open[(*depth)++], name);
+  if (strcmp(name, "script") && strcmp(name, "style")) return end + 1;
+  end = strstr(end, !strcmp(name, "script") ? "</script" : "</style");
+  assert_non_null(end);
+  return end;
+}
+
+static void assert_sound(const char *page) {
+  char open[32][16];
+  int depth = 0;
+  for (const char *at = page; (at = strchr(at, '<'));) at = one_tag(at + 1, open, &depth);
+  assert_int_equal(depth, 0);
+  static const char *const never[] = {"http:", "https:", "src=\"//", "@import", "url(", "@{", "<link", "<script src"};
+  for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+    if (strstr(page, never[i])) fail_msg("the page holds %s", never[i]);
+  for (const char *at = page; (at = strstr(at, " src=\""));) assert_memory_equal(at += 6, "data:image/", 11);
+  for (const char *at = page; (at = strstr(at, " href=\""));) assert_true(*(at += 7) == '#');
+  for (const char *at = page; (at = strstr(at, "<img ")); at++) {
+    const char *alt = strstr(at, " alt=\"");
+    assert_true(alt && alt < strchr(at, '>') && alt[6] != '"');
+  }
+}
+
+/* The page's own data; free(). */
+static char *data_of(const char *page) {
+  const char *begin = strstr(page, "id=\"data\">");
+  assert_non_null(begin);
+  begin += strlen("id=\"data\">");
+  return strndup(begin, (size_t)(strstr(begin, "</script>") - begin));
+}
+
+static char *make_page(void) {
+  command c;
+  command_expect(&c, &folder, 0, "report", "--db", database, "-o", page_path);
+  assert_contains(c.out, page_path);
+  command_release(&c);
+  char *page = text_of(page_path);
+  assert_sound(page);
+  return page;
+}
+
+static void assert_json(const char *json, const char *path, const char *expected) {
+  char *value = json_at(json, path);
+  if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s", path, value ? value : "absent", expected);
+  free(value);
+}
+
+/* ---- tests -------------------------------------------------------------------------------------------------- */
+
+static void page_tells_what_was_measured(void **state) {
+  (void)state;
+  stand_in();
+  set_paths("told");
+  fill(database);
+  char *page = make_page();
+  assert_contains(page, "host/x86_64/A &lt;b&gt;processor&lt;/b&gt;/2");
+  assert_contains(page, "10 (0 failed, 0 with a cold cache)");
+  assert_contains(page, "matrices: 3, problems: 1, cases: 3");
+  assert_contains(page, "2023-11-14 22:13 UTC");
+  assert_contains(page, "<td>cc 12.2.0 &lt;x&gt;</td>");
+#define NUMBERS(mean, median, worst)                                                               \
+  "</td><td class=\"number\">3</td><td class=\"number\">" mean "</td><td class=\"number\">" median \
+  "</td><td "                                                                                      \
+  "class=\"number\">" worst "</td><td>"
+  /* 1, 2 and 2 times the best; 2, 3 and 1 times; each would get the other one's best, or what the rules say. */
+  assert_contains(page, "<td>one fixed: " ROW16 NUMBERS("1.587x", "2.000x", "2.00x") "b, N = 32");
+  assert_contains(page, "<td>rules" NUMBERS("1.817x", "2.000x", "3.00x") "b, N = 32");
+  assert_contains(page, "<td>unseen" NUMBERS("2.000x", "2.000x", "4.00x") "&lt;/script&gt;");
+  assert_null(strstr(page, "<td>GE-SpMM")); /* it was not measured here */
+
+  char *json = data_of(page);
+  assert_true(json_is_valid(json));
+  assert_null(strchr(json, '<'));
+  assert_json(json, "$.cases[0].matrix", EVIL);
+  assert_json(json, "$.cases[0].candidates[0][1]", "10");
+  assert_json(json, "$.cases[0].candidates[2][1]", "40");
+  assert_json(json, "$.cases[0].candidates[0][2]", "0.1");
+  assert_json(json, "$.variants[3]", "own" EVIL "/x=1");
+  free(json);
+
+  char *script = text_of(folder_file(&folder, "script"));
+  assert_contains(script, "\n7 0.2 1\n"); /* host_row wins on the first, host_nnz on the second */
+  assert_contains(script, "\n7 0.2 0\n");
+  assert_contains(script, "\n1.0000 33.3333\n2.0000 66.6667\n4.0000 100.0000\n"); /* unseen */
+  assert_contains(script, "\n1000000 0.9\n");                                     /* coverage */
+  assert_null(strstr(script, "alert("));
+  free(script);
+  free(page);
+}
+
+static void what_counts_is_of_one_class(void **state) {
+  (void)state;
+  command c;
+  stand_in();
+  set_paths("classes");
+  fill(database);
+  wlm_measurement_record other = measured("far", 9, "row_crc/cf=1,rows=4", 3), prepared, failed, cold;
+  other.device = (wlm_device_record){"NVIDIA H200", "cuda", "sm_90", 132, 1 << 30};
+  prepared = failed = cold = other;
+  prepared.variant = "merge_path/prepared=1"; /* is told, but never the best */
+  prepared.time_ps /= 2;
+  prepared.prepare_ps = 7000000;
+  failed.variant = "row_vec/x=1";
+  failed.failed = 1;
+  failed.time_ps = failed.spread_ps = 0;
+  failed.reason = "too <much>";
+  cold.clock = WLM_CLOCK_COLD;
+  put(database, (wlm_measurement_record[]){other, prepared, failed, cold}, 4);
+
+  char *page = make_page(); /* of the class with the most measurements */
+  assert_contains(page, "host/x86_64/");
+  assert_contains(page, "cuda/sm_90/NVIDIA H200/132 (4)");
+  free(page);
+  command_expect(&c, &folder, 0, "report", "--db", database, "-o", "-", "--device", "cuda:0");
+  assert_sound(c.out);
+  assert_contains(c.out, "<h1>warploom: what was measured on NVIDIA H200</h1>");
+  assert_contains(c.out, "4 (1 failed, 1 with a cold cache)");
+  assert_contains(c.out, "<td>GE-SpMM</td><td class=\"number\">1</td><td class=\"number\">1.000x</td>");
+  char *json = data_of(c.out);
+  assert_json(json, "$.cases[0].candidates[0][1]", "1.5");
+  assert_json(json, "$.cases[0].candidates[0][3]", "7");
+  assert_json(json, "$.cases[0].failed", "1");
+  free(json);
+  command_release(&c);
+  command_expect(&c, &folder, 1, "report", "--db", database, "-o", page_path, "--device", "H100");
+  assert_contains(c.err, "H100");
+  assert_contains(c.err, "cuda/sm_90/NVIDIA H200/132");
+  command_release(&c);
+}
+
+static void empty_database_says_so(void **state) {
+  (void)state;
+  replace_gnuplot(NULL); /* which is not needed */
+  set_paths("empty");
+  put(database, NULL, 0);
+  char *page = make_page();
+  assert_contains(page, "holds no measurements");
+  assert_contains(page, "warploom tune");
+  free(page);
+}
+
+static void failures_leave_the_old_page(void **state) {
+  (void)state;
+  command c;
+  set_paths("failures");
+  fill(database);
+  write_whole(page_path, "old", 3);
+  replace_gnuplot(NULL);
+  command_expect(&c, &folder, 2, "report", "--db", database, "-o", page_path);
+  assert_contains(c.err, "apt-get install gnuplot-nox");
+  assert_string_equal(c.out, "");
+  command_release(&c);
+  replace_gnuplot("#!/bin/sh\nexit 3\n");
+  command_expect(&c, &folder, 1, "report", "--db", database, "-o", page_path);
+  assert_contains(c.err, "could not draw");
+  command_release(&c);
+  char *kept = text_of(page_path);
+  assert_string_equal(kept, "old");
+  free(kept);
+
+  stand_in();
+  char nowhere[320];
+  snprintf(nowhere, sizeof nowhere, "%s", folder_file(&folder, "no-such-folder/page.html"));
+  command_expect(&c, &folder, 1, "report", "--db", database, "-o", nowhere);
+  assert_contains(c.err, "no-such-folder/page.html");
+  assert_string_equal(c.out, "");
+  command_release(&c);
+  command_expect(&c, &folder, 1, "report", "--db", "no-such.db", "-o", page_path);
+  assert_contains(c.err, "no-such.db");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "report", "--db", database);
+  assert_contains(c.err, "-o FILE");
+  command_release(&c);
+  free(make_page()); /* in the place of the old one */
+  command_expect(&c, &folder, 0, "db", "check", "--db", database);
+  command_release(&c);
+}
+
+/* ---- with real programs --------------------------------------------------------------------------------------- */
+
+static const char *find_program(const char *const *names) {
+  static char found[512];
+  char *path = strdup(getenv("PATH")), *rest = NULL;
+  *found = 0;
+  for (char *place = strtok_r(path, ":", &rest); place && !*found; place = strtok_r(NULL, ":", &rest))
+    for (const char *const *name = names; *name && !*found; name++) {
+      snprintf(found, sizeof found, "%s/%s", place, *name);
+      if (access(found, X_OK)) *found = 0;
+    }
+  free(path);
+  return *found ? found : NULL;
+}
+
+static void needs_gnuplot(void) {
+  if (!find_program((const char *const[]){"gnuplot", NULL}))
+    test_missing("gnuplot", "gnuplot", "the pictures of report are not drawn");
+}
+
+static void gnuplot_draws(void **state) {
+  (void)state;
+  command c;
+  needs_gnuplot();
+  set_paths("drawn");
+  fill(database);
+  command_expect(&c, &folder, 0, "report", "--db", database, "-o", page_path);
+  assert_string_equal(c.err, ""); /* gnuplot has nothing to complain of */
+  command_release(&c);
+  char *page = text_of(page_path);
+  int pictures = 0;
+  assert_sound(page);
+  for (const char *at = page; (at = strstr(at, "data:image/svg+xml;base64,")); at++, pictures++)
+    assert_true(strcspn(at, "\"") > 4000);
+  assert_int_equal(pictures, 1 + 2 + 2); /* one N; speed-up and regret; coverage */
+  free(page);
+}
+
+/* Takes down errors from the start; at the end chooses another matrix and tells what the page became. */
+static const char watch[] =
+    "<script>window.errors = [];\n"
+    "addEventListener('error', (e) => errors.push(e.message));\n"
+    "addEventListener('securitypolicyviolation', (e) => errors.push(e.violatedDirective));</script>";
+static const char probe[] =
+    "<script>addEventListener('load', () => {\n"
+    "  const tell = (name, value) => document.body.setAttribute('data-' + name, value);\n"
+    "  const select = document.getElementById('matrix'), rows = document.getElementById('rows');\n"
+    "  const first = () => rows.rows[0].cells[0].textContent;\n"
+    "  const choose = (name) => {\n"
+    "    select.value = [...select.options].find((o) => o.textContent === name).value;\n"
+    "    select.dispatchEvent(new Event('change'));\n"
+    "  };\n"
+    "  tell('matrices', select.options.length);\n"
+    "  choose('b'); tell('b', first() + ' ' + rows.rows.length);\n"
+    "  choose('c'); tell('c', first() + ' ' + rows.rows.length);\n"
+    "  tell('about', document.getElementById('about').textContent.slice(0, 9));\n"
+    "  tell('pictures', [...document.images].filter((i) => i.naturalWidth > 0).length);\n"
+    "  tell('scripts', document.scripts.length);\n"
+    "  tell('overflow', document.documentElement.scrollWidth > document.documentElement.clientWidth);\n"
+    "  tell('errors', errors.join('; ') || 'none');\n"
+    "});</script>";
+
+/* The page with the watch at its beginning and the probe at its end; free(). */
+static char *watched(const char *page) {
+  const char *head = strstr(page, "<meta charset"), *end = strstr(page, "</body>");
+  char *text = malloc(strlen(page) + sizeof watch + sizeof probe);
+  assert_true(head && end && text);
+  sprintf(text, "%.*s%s%.*s%s%s", (int)(head - page), page, watch, (int)(end - head), head, probe, end);
+  return text;
+}
+
+static void browser_shows_it(void **state) {
+  (void)state;
+  needs_gnuplot();
+  const char *browser = find_program((const char *const[]){"chromium", "chromium-browser", "google-chrome", NULL});
+  if (!browser) test_missing("chromium", "chromium", "the page of report is not looked at in a browser");
+  set_paths("shown");
+  fill(database);
+  char *page = make_page(), *text = watched(page), url[400], profile[400];
+  write_whole(page_path, text, strlen(text));
+  snprintf(url, sizeof url, "file://%s", page_path);
+  snprintf(profile, sizeof profile, "--user-data-dir=%s", folder_file(&folder, "profile"));
+  command c;
+  command_start(
+      &c, &folder,
+      (const char *const[]){browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                            "--window-size=500,900", "--enable-logging=stderr", profile, "--dump-dom", url, NULL});
+  command_wait(&c);
+  if (c.code) fail_msg("%s: exit code %d\n%s", browser, c.code, c.err);
+  assert_null(strstr(c.err, "CONSOLE"));
+  const char *body = strstr(c.out, "<body");
+  assert_non_null(body);
+  assert_contains(body, "data-matrices=\"3\"");
+  assert_contains(body, "data-b=\"" NNZ " 3\"");
+  assert_contains(body, "data-c=\"" ROW128 " 4\"");
+  assert_contains(body, "data-about=\"c: 1,000,\"");
+  assert_contains(body, "data-pictures=\"5\"");
+  assert_contains(body, "data-scripts=\"4\""); /* two of the page and two of this test: no name became a script */
+  assert_contains(body, "data-overflow=\"false\"");
+  assert_contains(body, "data-errors=\"none\"");
+  command_release(&c);
+  free(text);
+  free(page);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_teardown(page_tells_what_was_measured, restore_path),
+      cmocka_unit_test_teardown(what_counts_is_of_one_class, restore_path),
+      cmocka_unit_test_teardown(empty_database_says_so, restore_path),
+      cmocka_unit_test_teardown(failures_leave_the_old_page, restore_path),
+      cmocka_unit_test_teardown(gnuplot_draws, restore_path),
+      cmocka_unit_test_teardown(browser_shows_it, restore_path),
+  };
+  usual_path = strdup(getenv("PATH"));
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}
