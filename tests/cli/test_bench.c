@@ -18,20 +18,6 @@ static const char matrix_text[] =
 #define BENCH(c, code, ...) \
   command_expect(c, &folder, code, "bench", "core", "--device", "host", "--samples", "3", __VA_ARGS__)
 
-static void assert_value(const char *line, const char *path, const char *expected) {
-  char *value = json_at(line, path);
-  if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s in %s", path, value, expected, line);
-  free(value);
-}
-
-static double number_at(const char *line, const char *path) {
-  char *value = json_at(line, path);
-  if (!value) fail_msg("no %s in %s", path, line);
-  double number = atof(value);
-  free(value);
-  return number;
-}
-
 static void writes_a_line_a_case_and_goes_on(void **state) {
   (void)state;
   command c;
@@ -46,10 +32,10 @@ static void writes_a_line_a_case_and_goes_on(void **state) {
   char *first = text_of(results);
   assert_int_equal(count_lines(first, "\"suite\":\"core\""), 1);
   assert_true(json_is_valid(first));
-  assert_value(first, "$.matrix", "small");
-  assert_value(first, "$.nnz", "7");
-  assert_value(first, "$.n", "3");
-  assert_value(first, "$.failed", "{}");
+  assert_json_at(first, "$.matrix", "small");
+  assert_json_at(first, "$.nnz", "7");
+  assert_json_at(first, "$.n", "3");
+  assert_json_at(first, "$.failed", "{}");
   static const char *const members[] = {"suite",
                                         "device",
                                         "matrix",
@@ -78,8 +64,8 @@ static void writes_a_line_a_case_and_goes_on(void **state) {
     snprintf(key, sizeof key, "\"%s\":", members[i]);
     assert_contains(first, key);
   }
-  assert_true(number_at(first, "$.max_rel_err") < 1e-6);
-  assert_true(number_at(first, "$.us") > 0);
+  assert_true(json_number_at(first, "$.max_rel_err") < 1e-6);
+  assert_true(json_number_at(first, "$.us") > 0);
   char *variant = json_at(first, "$.variant");
   assert_true(variant && !strncmp(variant, "host_", 5));
   free(variant);
@@ -200,20 +186,20 @@ static char *line_with_families(int plain_repeats, int prepared_repeats) {
 static void prepared_candidates_have_their_own_winner(void **state) {
   (void)state;
   char *line = line_with_families(1000, 1);
-  assert_value(line, "$.candidates", "2");
-  assert_value(line, "$.variant", "test_plain/p=1");
+  assert_json_at(line, "$.candidates", "2");
+  assert_json_at(line, "$.variant", "test_plain/p=1");
   assert_null(json_at(line, "$.chosen_us"));                         /* no rule knows these families, */
   assert_contains(line, "\"failed\":{\"(chosen)\":\"nothing tuned"); /* which is told */
-  assert_value(line, "$.prepared_variant", "test_prepared/p=1");
-  assert_true(number_at(line, "$.prepared_us") < number_at(line, "$.us"));
-  assert_true(number_at(line, "$.prepare_us") > 0);
-  assert_true(number_at(line, "$.max_rel_err") < 1e-6);
+  assert_json_at(line, "$.prepared_variant", "test_prepared/p=1");
+  assert_true(json_number_at(line, "$.prepared_us") < json_number_at(line, "$.us"));
+  assert_true(json_number_at(line, "$.prepare_us") > 0);
+  assert_true(json_number_at(line, "$.max_rel_err") < 1e-6);
   free(line);
   line = line_with_families(1, 1000); /* what needs no preparing may win where preparing is allowed */
-  assert_value(line, "$.variant", "test_plain/p=1");
-  assert_value(line, "$.prepared_variant", "test_plain/p=1");
-  assert_true(number_at(line, "$.prepare_us") == 0);
-  assert_true(number_at(line, "$.prepared_us") == number_at(line, "$.us"));
+  assert_json_at(line, "$.variant", "test_plain/p=1");
+  assert_json_at(line, "$.prepared_variant", "test_plain/p=1");
+  assert_true(json_number_at(line, "$.prepare_us") == 0);
+  assert_true(json_number_at(line, "$.prepared_us") == json_number_at(line, "$.us"));
   free(line);
 }
 

@@ -26,13 +26,6 @@ static char *line_of(const char *text, int64_t index) {
   return strndup(text, strcspn(text, "\n"));
 }
 
-static double number_at(const char *line, const char *path) {
-  char *value = json_at(line, path);
-  double number = value ? atof(value) : -1; /* JSON's null is no value */
-  free(value);
-  return number;
-}
-
 static void text_at(const char *line, const char *path, char *out, size_t capacity) {
   char *value = json_at(line, path);
   snprintf(out, capacity, "%s", value ? value : "");
@@ -65,9 +58,10 @@ static void rivals_give_the_right_product(void **state) {
   for (int64_t i = 0; i < lines; i++) {
     char *line = line_of(text, i);
     assert_true(json_is_valid(line));
-    if (number_at(line, "$.host_rivals.openmp") <= 0) fail_msg("no time of the OpenMP loop in %s", line);
+    if (!(json_number_at(line, "$.host_rivals.openmp") > 0)) fail_msg("no time of the OpenMP loop in %s", line);
     installed = has_graphblas(line);
-    if (installed && number_at(line, "$.host_rivals.graphblas") <= 0) fail_msg("no time of GraphBLAS in %s", line);
+    if (installed && !(json_number_at(line, "$.host_rivals.graphblas") > 0))
+      fail_msg("no time of GraphBLAS in %s", line);
     free(line);
   }
   free(text);
@@ -100,7 +94,7 @@ static void missing_library_is_a_reason(void **state) {
   assert_contains(reason, "/nowhere/libgraphblas.so");
   text_at(second, "$.host_rival_errors.graphblas", reason, sizeof reason);
   assert_contains(reason, "lacks GrB_");
-  assert_true(number_at(first, "$.host_rivals.openmp") > 0 && number_at(second, "$.host_rivals.openmp") > 0);
+  assert_true(json_number_at(first, "$.host_rivals.openmp") > 0 && json_number_at(second, "$.host_rivals.openmp") > 0);
   free(first);
   free(second);
   free(text);

@@ -8,20 +8,6 @@
 
 #include "support/command.h"
 
-static void assert_value(const char *line, const char *path, const char *expected) {
-  char *value = json_at(line, path);
-  if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s in %s", path, value, expected, line);
-  free(value);
-}
-
-static double number_at(const char *line, const char *path) {
-  char *value = json_at(line, path);
-  if (!value) fail_msg("no %s in %s", path, line);
-  double number = atof(value);
-  free(value);
-  return number;
-}
-
 /* Rows of 40: of S = 16 and 32 a part is kept, of more all. */
 static void samples_by_both_strategies(void **state) {
   (void)state;
@@ -39,19 +25,19 @@ static void samples_by_both_strategies(void **state) {
   for (int i = 0; i < 12; i++) {
     char *line = strsep(&rest, "\n");
     assert_true(line && json_is_valid(line));
-    assert_value(line, "$.suite", "sampled");
-    assert_value(line, "$.n", "8");
-    assert_value(line, "$.strategy", strategies[i / 6]);
-    assert_value(line, "$.s", widths[i % 6]);
-    assert_value(line, "$.kept_share", shares[i % 6]);
-    assert_value(line, "$.cusparse_error", "cuSPARSE is for GPUs");
+    assert_json_at(line, "$.suite", "sampled");
+    assert_json_at(line, "$.n", "8");
+    assert_json_at(line, "$.strategy", strategies[i / 6]);
+    assert_json_at(line, "$.s", widths[i % 6]);
+    assert_json_at(line, "$.kept_share", shares[i % 6]);
+    assert_json_at(line, "$.cusparse_error", "cuSPARSE is for GPUs");
     assert_null(json_at(line, "$.best_cusparse_us"));
-    assert_true(number_at(line, "$.us") > 0);
-    assert_true(number_at(line, "$.presampled_us") > 0);
-    assert_true(number_at(line, "$.max_rel_err") < 1e-6);
-    assert_true(number_at(line, "$.presampled_max_rel_err") < 1e-6);
-    assert_value(line, "$.failed", "{}");
-    assert_value(line, "$.presampled_failed", "{}");
+    assert_true(json_number_at(line, "$.us") > 0);
+    assert_true(json_number_at(line, "$.presampled_us") > 0);
+    assert_true(json_number_at(line, "$.max_rel_err") < 1e-6);
+    assert_true(json_number_at(line, "$.presampled_max_rel_err") < 1e-6);
+    assert_json_at(line, "$.failed", "{}");
+    assert_json_at(line, "$.presampled_failed", "{}");
   }
   assert_true(rest && !*rest);
   free(text);

@@ -18,12 +18,6 @@ static const char *small_matrix(void) {
   return path;
 }
 
-static void assert_json(const char *text, const char *path, const char *expected) {
-  char *value = json_at(text, path);
-  if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s in %s", path, value, expected, text);
-  free(value);
-}
-
 static void info(void **state) {
   (void)state;
   command c;
@@ -34,8 +28,8 @@ static void info(void **state) {
   command_release(&c);
   command_expect(&c, &folder, 0, "info", "--json");
   assert_true(json_is_valid(c.out));
-  assert_json(c.out, "$.version", wlm_version_string());
-  assert_json(c.out, "$.measurements", "0");
+  assert_json_at(c.out, "$.version", wlm_version_string());
+  assert_json_at(c.out, "$.measurements", "0");
   command_release(&c);
 }
 
@@ -66,11 +60,11 @@ static void stats(void **state) {
   command_release(&c);
   command_expect(&c, &folder, 0, "stats", small_matrix(), "--json");
   assert_true(json_is_valid(c.out));
-  assert_json(c.out, "$.rows", "5");
-  assert_json(c.out, "$.cols", "6");
-  assert_json(c.out, "$.nnz", "7");
-  assert_json(c.out, "$.longest", "3");
-  assert_json(c.out, "$.values", "1");
+  assert_json_at(c.out, "$.rows", "5");
+  assert_json_at(c.out, "$.cols", "6");
+  assert_json_at(c.out, "$.nnz", "7");
+  assert_json_at(c.out, "$.longest", "3");
+  assert_json_at(c.out, "$.values", "1");
   command_release(&c);
 }
 
@@ -117,9 +111,9 @@ static void tune_run_explain(void **state) {
   command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "16", "--device", "host", "--json", "--check",
                  "--variant", "host_nnz/nonzeros=1024,tile=16");
   assert_true(json_is_valid(c.out));
-  assert_json(c.out, "$.runs[0].variant", "host_nnz/nonzeros=1024,tile=16");
-  assert_json(c.out, "$.runs[0].step", "named");
-  assert_json(c.out, "$.verified", "1");
+  assert_json_at(c.out, "$.runs[0].variant", "host_nnz/nonzeros=1024,tile=16");
+  assert_json_at(c.out, "$.runs[0].step", "named");
+  assert_json_at(c.out, "$.verified", "1");
   command_release(&c);
 
   command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "16,33", "--device", "host", "--op", "mean");
@@ -127,14 +121,14 @@ static void tune_run_explain(void **state) {
   command_release(&c);
   command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "16,33", "--device", "host", "--json");
   assert_true(json_is_valid(c.out)); /* sum was not tuned */
-  assert_json(c.out, "$[1].n", "33");
+  assert_json_at(c.out, "$[1].n", "33");
   command_release(&c);
 
   command_expect(&c, &folder, 0, "tune", small_matrix(), "-n", "8", "--device", "host", "--json", "--budget", "60s",
                  "--sample", "bucket:8:kept", "--seed", "7");
   assert_true(json_is_valid(c.out));
-  assert_json(c.out, "$.inputs[0].tuned[0].n", "8");
-  assert_json(c.out, "$.inputs[0].tuned[0].candidates[0].failed", "0");
+  assert_json_at(c.out, "$.inputs[0].tuned[0].n", "8");
+  assert_json_at(c.out, "$.inputs[0].tuned[0].candidates[0].failed", "0");
   command_release(&c);
 }
 
@@ -152,7 +146,7 @@ static void export_import(void **state) {
   assert_true(json_is_valid(c.out));
   command_release(&c);
   command_expect(&c, &folder, 0, "import", file, "--db", other, "--json");
-  assert_json(c.out, "$.added", "0");
+  assert_json_at(c.out, "$.added", "0");
   command_release(&c);
   command_expect(&c, &folder, 0, "export", "--db", other, "-o", again);
   command_release(&c);
@@ -170,7 +164,7 @@ static void export_import(void **state) {
   command_release(&c);
   command_expect(&c, &folder, 0, "db", "list", "--json", "--db", other);
   assert_true(json_is_valid(c.out));
-  assert_json(c.out, "$.choices[0].failed", "0");
+  assert_json_at(c.out, "$.choices[0].failed", "0");
   command_release(&c);
   command_expect(&c, &folder, 0, "db", "check");
   assert_contains(c.out, "ok");

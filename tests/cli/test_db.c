@@ -24,17 +24,11 @@ static char *stats_value(const char *path) {
   return value;
 }
 
-static void assert_json(const char *text, const char *path, const char *expected) {
-  char *value = json_at(text, path);
-  if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s in %s", path, value, expected, text);
-  free(value);
-}
-
 static void assert_step(const char *width, const char *step, const char *variant) {
   command c;
   command_expect(&c, &folder, 0, "explain", MATRIX, "-n", width, "--json");
-  assert_json(c.out, "$[0].step", step);
-  assert_json(c.out, "$[0].variant", variant);
+  assert_json_at(c.out, "$[0].step", step);
+  assert_json_at(c.out, "$[0].variant", variant);
   command_release(&c);
 }
 
@@ -45,7 +39,7 @@ static void assert_step(const char *width, const char *step, const char *variant
 static void assert_not_chosen_by_itself(void) {
   command c;
   command_expect(&c, &folder, 0, "explain", MATRIX, "-n", "8", "--json");
-  assert_json(c.out, "$[0].step", "rule");
+  assert_json_at(c.out, "$[0].step", "rule");
   char *variant = json_at(c.out, "$[0].variant");
   assert_string_not_equal(variant, PINNED);
   assert_string_not_equal(variant, OTHER);
@@ -82,7 +76,7 @@ static void pins_win_and_are_seen(void **state) {
   command_release(&c);
   command_expect(&c, &folder, 0, "db", "list", "--json");
   assert_true(json_is_valid(c.out));
-  assert_json(c.out, "$.pins[0].variant", OTHER); /* a fingerprint sorts before "v1 ..." */
+  assert_json_at(c.out, "$.pins[0].variant", OTHER); /* a fingerprint sorts before "v1 ..." */
   command_release(&c);
 
   command_expect(&c, &folder, 0, "db", "unpin", fingerprint, "-n", "8");
@@ -132,11 +126,11 @@ static void stores_are_merged_and_compared(void **state) {
   command_release(&c);
   command_expect(&c, &folder, 0, "db", "diff", a, b, "--json");
   assert_true(json_is_valid(c.out));
-  assert_json(c.out, "$.same", "0");
-  assert_json(c.out, "$.pins[1].b", OTHER);
+  assert_json_at(c.out, "$.same", "0");
+  assert_json_at(c.out, "$.pins[1].b", OTHER);
   command_release(&c);
   command_expect(&c, &folder, 0, "db", "diff", a, a, "--json");
-  assert_json(c.out, "$.same", "1");
+  assert_json_at(c.out, "$.same", "1");
   command_release(&c);
   command_expect(&c, &folder, 1, "db", "merge", a, b);
   assert_contains(c.err, "-o FILE");
@@ -157,7 +151,7 @@ static void stores_are_merged_and_compared(void **state) {
   command_expect(&c, &folder, 0, "import", lines, "--db", back);
   command_release(&c);
   command_expect(&c, &folder, 0, "db", "diff", both, back, "--json");
-  assert_json(c.out, "$.same", "1");
+  assert_json_at(c.out, "$.same", "1");
   command_release(&c);
   command_expect(&c, &folder, 0, "import", lines, "--db", b); /* which has another pin */
   assert_contains(c.err, OTHER " is kept, " PINNED " is not");
@@ -176,7 +170,7 @@ static void whole_stores_stay_as_they_are(void **state) {
   command_release(&c);
   assert_int_not_equal(access(in_folder(&fk, "a.db.damaged"), F_OK), 0);
   command_expect(&c, &folder, 0, "db", "prune", "--db", a, "--json");
-  assert_json(c.out, "$.removed", "0");
+  assert_json_at(c.out, "$.removed", "0");
   command_release(&c);
   command_expect(&c, &folder, 0, "db", "list", "--db", a);
   assert_contains(c.out, PINNED);
@@ -221,7 +215,7 @@ static void eight_tuners_share_a_store(void **state) {
   for (int i = 0; i < TUNERS; i++) { /* each with as many candidates as the others */
     char path[64];
     snprintf(path, sizeof path, "$.choices[%d].candidates", i);
-    assert_json(c.out, path, candidates);
+    assert_json_at(c.out, path, candidates);
   }
   assert_null(json_at(c.out, "$.choices[8]"));
   unsetenv("OMP_NUM_THREADS");

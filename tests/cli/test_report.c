@@ -170,12 +170,6 @@ static char *make_page(void) {
   return page;
 }
 
-static void assert_json(const char *json, const char *path, const char *expected) {
-  char *value = json_at(json, path);
-  if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s", path, value ? value : "absent", expected);
-  free(value);
-}
-
 /* ---- tests -------------------------------------------------------------------------------------------------- */
 
 static void page_tells_what_was_measured(void **state) {
@@ -202,11 +196,11 @@ static void page_tells_what_was_measured(void **state) {
   char *json = data_of(page);
   assert_true(json_is_valid(json));
   assert_null(strchr(json, '<'));
-  assert_json(json, "$.cases[0].matrix", EVIL);
-  assert_json(json, "$.cases[0].candidates[0][1]", "10");
-  assert_json(json, "$.cases[0].candidates[2][1]", "40");
-  assert_json(json, "$.cases[0].candidates[0][2]", "0.1");
-  assert_json(json, "$.variants[3]", "own" EVIL "/x=1");
+  assert_json_at(json, "$.cases[0].matrix", EVIL);
+  assert_json_at(json, "$.cases[0].candidates[0][1]", "10");
+  assert_json_at(json, "$.cases[0].candidates[2][1]", "40");
+  assert_json_at(json, "$.cases[0].candidates[0][2]", "0.1");
+  assert_json_at(json, "$.variants[3]", "own" EVIL "/x=1");
   free(json);
 
   char *script = text_of(folder_file(&folder, "script"));
@@ -248,9 +242,9 @@ static void what_counts_is_of_one_class(void **state) {
   assert_contains(c.out, "4 (1 failed, 1 with a cold cache)");
   assert_contains(c.out, "<td>GE-SpMM</td><td class=\"number\">1</td><td class=\"number\">1.000x</td>");
   char *json = data_of(c.out);
-  assert_json(json, "$.cases[0].candidates[0][1]", "1.5");
-  assert_json(json, "$.cases[0].candidates[0][3]", "7");
-  assert_json(json, "$.cases[0].failed", "1");
+  assert_json_at(json, "$.cases[0].candidates[0][1]", "1.5");
+  assert_json_at(json, "$.cases[0].candidates[0][3]", "7");
+  assert_json_at(json, "$.cases[0].failed", "1");
   free(json);
   command_release(&c);
   command_expect(&c, &folder, 1, "report", "--db", database, "-o", page_path, "--device", "H100");

@@ -10,20 +10,6 @@
 
 static const char input[] = "uniform:rows=400,d=5";
 
-static double number_at(const char *line, const char *path) {
-  char *value = json_at(line, path);
-  double number = value ? atof(value) : -1; /* JSON's null is no value */
-  free(value);
-  return number;
-}
-
-static void expect_text(const char *line, const char *path, const char *expected) {
-  char *value = json_at(line, path);
-  assert_non_null(value);
-  assert_string_equal(value, expected);
-  free(value);
-}
-
 static void three_ways_of_choosing_a_case(void **state) {
   (void)state;
   static const char *const modes[] = {"tuned", "loo", "rule"}, *const sources[] = {"fingerprint", "rule", "rule"};
@@ -39,14 +25,14 @@ static void three_ways_of_choosing_a_case(void **state) {
   for (int mode = 0; mode < 3; mode++) {
     char *line = strtok_r(rest, "\n", &rest);
     assert_non_null(line);
-    expect_text(line, "$.matrix", input);
-    expect_text(line, "$.mode", modes[mode]);
-    expect_text(line, "$.source", sources[mode]);
-    assert_true(number_at(line, "$.n") == 16);
-    assert_true(number_at(line, "$.best_us") > 0);
-    assert_true(number_at(line, "$.us") >= number_at(line, "$.best_us"));
-    assert_true(number_at(line, "$.best_fixed_us") < 0); /* it is not of the suite */
-    assert_true(number_at(line, "$.distance") == 0);
+    assert_json_at(line, "$.matrix", input);
+    assert_json_at(line, "$.mode", modes[mode]);
+    assert_json_at(line, "$.source", sources[mode]);
+    assert_true(json_number_at(line, "$.n") == 16);
+    assert_true(json_number_at(line, "$.best_us") > 0);
+    assert_true(json_number_at(line, "$.us") >= json_number_at(line, "$.best_us"));
+    assert_null(json_at(line, "$.best_fixed_us")); /* it is not of the suite */
+    assert_true(json_number_at(line, "$.distance") == 0);
   }
   assert_null(strtok_r(rest, "\n", &rest));
   free(text);

@@ -319,12 +319,6 @@ static void an_old_measurement_does_not_bring_preparing(void **state) {
   bench_release(&b);
 }
 
-static void assert_json(const char *text, const char *path, const char *expected) {
-  char *value = json_at(text, path);
-  if (!value || strcmp(value, expected)) fail_msg("%s is %s, not %s: %s", path, value, expected, text);
-  free(value);
-}
-
 static void check_explained(const wlm_plan *plan, const char *in_text, const char *const (*in_json)[2]) {
   char *text;
   assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
@@ -332,7 +326,7 @@ static void check_explained(const wlm_plan *plan, const char *in_text, const cha
   wlm_string_free(text);
   assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
   assert_true(json_is_valid(text));
-  for (; (*in_json)[0]; in_json++) assert_json(text, (*in_json)[0], (*in_json)[1]);
+  for (; (*in_json)[0]; in_json++) assert_json_at(text, (*in_json)[0], (*in_json)[1]);
   wlm_string_free(text);
 }
 
@@ -464,9 +458,9 @@ static void the_command_prepares(void **state) {
   assert_int_equal(setenv("WARPLOOM_TEMPLATES", templates, 1), 0);
 #define COMMON "-n", "9", "--device", "host", "--db", b.database
   command_expect(&c, &folder, 0, "run", INPUT, COMMON, "--calls", "1000", "--check", "--json");
-  assert_json(c.out, "$.runs[0].variant", "ready");
-  assert_json(c.out, "$.runs[0].prepared_bytes", "744");
-  assert_json(c.out, "$.verified", "1");
+  assert_json_at(c.out, "$.runs[0].variant", "ready");
+  assert_json_at(c.out, "$.runs[0].prepared_bytes", "744");
+  assert_json_at(c.out, "$.verified", "1");
   char *prepare = json_at(c.out, "$.runs[0].prepare_us");
   assert_true(prepare && strtod(prepare, NULL) > 0);
   free(prepare);

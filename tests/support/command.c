@@ -1,6 +1,7 @@
 #include "support/command.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <spawn.h>
 #include <sqlite3.h>
@@ -104,3 +105,17 @@ int json_is_valid(const char *text) {
 }
 
 char *json_at(const char *text, const char *path) { return ask("SELECT json_extract(?1, ?2)", text, path); }
+
+double json_number_at(const char *text, const char *path) {
+  char *value = json_at(text, path);
+  const double number = value ? atof(value) : (double)NAN;
+  free(value);
+  return number;
+}
+
+void assert_json_at(const char *text, const char *path, const char *expected) {
+  char *value = json_at(text, path);
+  if (!value || strcmp(value, expected))
+    fail_msg("%s is %s, expected %s in %s", path, value ? value : "absent", expected, text);
+  free(value);
+}

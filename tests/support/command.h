@@ -47,5 +47,7 @@ int64_t count_lines(const char *text, const char *part);
 int json_is_valid(const char *text);
 /* The value at a path, "$.runs[0].n", as text; NULL where there is none; free(). */
 char *json_at(const char *text, const char *path);
+double json_number_at(const char *text, const char *path); /* not a number where there is none */
+void assert_json_at(const char *text, const char *path, const char *expected);
 
 #endif
