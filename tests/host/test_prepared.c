@@ -10,12 +10,11 @@
 #include <cmocka.h>
 
 #include "db/store.h"
-#include "matrix/input.h"
 #include "runtime/devices.h"
 #include "support/command.h"
 #include "support/emit_fixture.h"
+#include "support/host_bench.h"
 #include "support/kernel_check.h"
-#include "tuner/upload.h"
 #include "tuner/verify.h"
 
 #define INPUT "uniform:rows=41,d=5"
@@ -86,37 +85,7 @@ static int begin(void **state) {
   return 0;
 }
 
-/* ---- a bench: context, matrix, problem ------------------------------------------------------------- */
-
-typedef struct bench {
-  char database[320];
-  wlm_context *context;
-  wlm_csr_host csr;
-  wlm_upload upload;
-  wlm_problem problem;
-} bench;
-
-static void bench_make(bench *b) {
-  static int count;
-  const wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  *b = (bench){.problem = problem};
-  b->problem.n = N;
-  snprintf(b->database, sizeof b->database, "%s/tuned-%d.db", folder.path, count++);
-  options.device = "host";
-  options.database = b->database;
-  options.system_database = "";
-  options.templates = templates;
-  assert_status(WLM_OK, wlm_context_create(&options, &b->context));
-  assert_status(WLM_OK, wlm_input_read(INPUT, &b->csr));
-  assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
-}
-
-static void bench_release(bench *b) {
-  wlm_upload_release(&b->upload);
-  wlm_csr_host_release(&b->csr);
-  wlm_context_destroy(b->context);
-}
+/* ---- benches ---------------------------------------------------------------------------------------- */
 
 /* A measurement of this matrix and problem, as the tuner would have made it. */
 static void plant(bench *b, const char *variant, int64_t time_ps, int64_t prepare_ps) {
@@ -225,13 +194,13 @@ static void preparing_is_measured(void **state) {
   int prepared = 0;
   char *lines;
   wlm_tune_options options = quick(&prepared);
-  bench_make(&b);
+  bench_make(&b, templates, INPUT, N);
   assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, &options));
   assert_int_equal(prepared, 2); /* both kinds have finalists */
   check_stored(&b, 0);
   assert_status(WLM_OK, wlm_export_string(b.context, &lines));
   assert_int_equal(count_lines(lines, "\"prepare_ps\":"), 3);
-  bench_make(&other);
+  bench_make(&other, templates, INPUT, N);
   assert_status(WLM_OK, wlm_import_string(other.context, lines));
   check_stored(&other, 0);
   wlm_string_free(lines);
@@ -253,7 +222,7 @@ static void a_preparing_that_fails(void **state) {
   int prepared = 0;
   wlm_tune_options options = quick(&prepared);
   float *dense = calloc(ROWS, 2 * N * sizeof *dense), *c = dense + ROWS * N;
-  bench_make(&b);
+  bench_make(&b, templates, INPUT, N);
   wlm_device *device = wlm_context_device(b.context);
   real_ops = device->ops;
   wlm_device_ops failing = *real_ops;
@@ -264,7 +233,7 @@ static void a_preparing_that_fails(void **state) {
   check_stored(&b, 1);
 
   bench planted;
-  bench_make(&planted);
+  bench_make(&planted, templates, INPUT, N);
   plant_both(&planted);
   wlm_context_device(planted.context)->ops = &failing;
   wlm_plan *plan = plan_for(&planted, 1000);
@@ -295,7 +264,7 @@ static void reuse_decides(void **state) {
     const char *variant;
   } cases[] = {{1, "plain"}, {8, "plain"}, {9, "ready"}, {10, "ready"}, {1000000, "ready"}, {INT64_MAX, "ready"}};
   bench b;
-  bench_make(&b);
+  bench_make(&b, templates, INPUT, N);
   plant_both(&b);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlm_plan *plan = plan_for(&b, cases[i].calls);
@@ -310,7 +279,7 @@ static void reuse_decides(void **state) {
 static void an_old_measurement_does_not_bring_preparing(void **state) {
   (void)state;
   bench b;
-  bench_make(&b);
+  bench_make(&b, templates, INPUT, N);
   plant(&b, "plain", 100000000, 0);
   plant(&b, "ready", 50000000, 0);
   wlm_plan *plan = plan_for(&b, 1);
@@ -333,7 +302,7 @@ static void check_explained(const wlm_plan *plan, const char *in_text, const cha
 static void explain_tells_what_preparing_is_worth(void **state) {
   (void)state;
   bench b;
-  bench_make(&b);
+  bench_make(&b, templates, INPUT, N);
   plant_both(&b);
   wlm_plan *plan = plan_for(&b, 1);
   check_explained(
@@ -376,7 +345,7 @@ static void unprepared_plans_are_not_ready(void **state) {
   wlm_operands operands;
   wlm_verifier *verifier;
   double error;
-  bench_make(&b);
+  bench_make(&b, templates, INPUT, N);
   assert_status(WLM_OK, wlm_operands_create(b.context, b.upload.matrix, &b.problem, 3, &operands));
   assert_status(WLM_OK, wlm_verifier_create(&operands, 3, &verifier));
   /* Named by hand it may be one that prepares, for a single call too. */
@@ -420,7 +389,7 @@ static void one_preparing_serves_many_calls(void **state) {
   caller callers[THREADS];
   pthread_t threads[THREADS];
   double error;
-  bench_make(&b);
+  bench_make(&b, templates, INPUT, N);
   plant_both(&b);
   wlm_plan *plan = plan_for(&b, 1000000);
   assert_string_equal(wlm_plan_variant(plan), "ready");
@@ -453,7 +422,7 @@ static void the_command_prepares(void **state) {
   (void)state;
   bench b;
   command c;
-  bench_make(&b);
+  bench_make(&b, templates, INPUT, N);
   plant_both(&b);
   assert_int_equal(setenv("WARPLOOM_TEMPLATES", templates, 1), 0);
 #define COMMON "-n", "9", "--device", "host", "--db", b.database

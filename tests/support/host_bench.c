@@ -1,0 +1,32 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "matrix/input.h"
+#include "support/host_bench.h"
+
+void bench_make(bench *b, const char *templates, const char *input, int64_t n) {
+  static int count;
+  const wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  *b = (bench){.problem = problem};
+  b->problem.n = n;
+  snprintf(b->database, sizeof b->database, "%s/tuned-%d.db", folder.path, count++);
+  options.device = "host";
+  options.database = b->database;
+  options.system_database = "";
+  options.templates = templates;
+  assert_status(WLM_OK, wlm_context_create(&options, &b->context));
+  assert_status(WLM_OK, wlm_input_read(input, &b->csr));
+  assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
+}
+
+void bench_release(bench *b) {
+  wlm_upload_release(&b->upload);
+  wlm_csr_host_release(&b->csr);
+  wlm_context_destroy(b->context);
+}

@@ -1,0 +1,21 @@
+/* A matrix on the host device with a database of its own in the test's folder. Include after cmocka. */
+#ifndef WLM_TESTS_SUPPORT_HOST_BENCH_H
+#define WLM_TESTS_SUPPORT_HOST_BENCH_H
+
+#include "support/asserts.h"
+#include "support/folder.h"
+#include "tuner/upload.h"
+
+typedef struct bench {
+  char database[320];
+  wlm_context *context;
+  wlm_csr_host csr;
+  wlm_upload upload;
+  wlm_problem problem; /* the initial one, with n */
+} bench;
+
+/* `templates` is a folder; NULL = those of the library. */
+void bench_make(bench *b, const char *templates, const char *input, int64_t n);
+void bench_release(bench *b);
+
+#endif
