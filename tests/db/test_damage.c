@@ -18,12 +18,7 @@ static size_t whole_size;
 static int setup(void **state) {
   folder_begin(state);
   const char *path = folder_file(&folder, "good.db");
-  wlm_measurement_record records[ROWS];
-  for (int i = 0; i < ROWS; i++) records[i] = sample_measurement(i);
-  wlm_store *store;
-  if (wlm_store_open(path, WLM_STORE_WRITE, &store) != WLM_OK || wlm_store_put(store, records, ROWS) != WLM_OK)
-    return -1;
-  wlm_store_close(store);
+  put_samples(path, ROWS);
   whole = read_whole(path, &whole_size);
   return 0;
 }
@@ -33,17 +28,6 @@ static int teardown(void **state) {
   free(whole);
   folder_remove(&folder);
   return 0;
-}
-
-static wlm_status must_be_right(void *user, const char *id, const wlm_measurement_record *record) {
-  char expected[WLM_HASH_HEX];
-  int64_t number = record->made_at - 1700000000;
-  ++*(int64_t *)user;
-  assert_in_range(number, 0, ROWS - 1);
-  wlm_measurement_record sample = sample_measurement(number);
-  assert_status(WLM_OK, wlm_measurement_id(&sample, expected));
-  assert_string_equal(id, expected);
-  return WLM_OK;
 }
 
 /* Reads the file in whatever state it is. Returns 1 when a fault was noticed, by the check or by reading. */
@@ -58,7 +42,7 @@ static int fault_noticed(const char *path) {
     assert_contains(wlm_error_detail(), folder.path);
     return 1;
   }
-  wlm_status read = wlm_store_each(store, NULL, must_be_right, &count);
+  wlm_status read = wlm_store_each(store, NULL, must_be_sample, &count);
   wlm_status check = wlm_store_check(store, &faults);
   wlm_store_close(store);
   if (check == WLM_OK && (read != WLM_OK || count != ROWS))

@@ -25,12 +25,8 @@ static int setup(void **state) {
   folder_begin(state);
   const char *path = folder_file(&folder, "tuned.db");
   wlm_store *store;
+  put_samples(path, ROWS);
   if (wlm_store_open(path, WLM_STORE_WRITE, &store) != WLM_OK) return -1;
-  for (int64_t begin = 0; begin < ROWS; begin += 60) {
-    wlm_measurement_record records[60];
-    for (int i = 0; i < 60; i++) records[i] = sample_measurement(begin + i);
-    if (wlm_store_put(store, records, 60) != WLM_OK) return -1;
-  }
   if (wlm_store_pin(store, &pin) != WLM_OK) return -1;
   wlm_store_close(store);
   whole = read_whole(path, &whole_size);
@@ -42,24 +38,13 @@ static int teardown(void **state) {
   return folder_end(state);
 }
 
-static wlm_status must_be_right(void *user, const char *id, const wlm_measurement_record *record) {
-  char expected[WLM_HASH_HEX];
-  int64_t number = record->made_at - 1700000000;
-  ++*(int64_t *)user;
-  assert_in_range(number, 0, ROWS - 1);
-  wlm_measurement_record sample = sample_measurement(number);
-  assert_status(WLM_OK, wlm_measurement_id(&sample, expected));
-  assert_string_equal(id, expected);
-  return WLM_OK;
-}
-
 /* Opens, checks and counts what is there. */
 static int64_t count_right(const char *path) {
   wlm_store *store;
   wlm_text faults = {0};
   int64_t count = 0;
   assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_READ, &store));
-  assert_status(WLM_OK, wlm_store_each(store, NULL, must_be_right, &count));
+  assert_status(WLM_OK, wlm_store_each(store, NULL, must_be_sample, &count));
   assert_status(WLM_OK, wlm_store_check(store, &faults));
   wlm_store_close(store);
   wlm_text_release(&faults);

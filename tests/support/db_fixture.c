@@ -1,10 +1,18 @@
-#include "support/db_fixture.h"
-
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
+#include <cmocka.h>
+
+#include "support/db_fixture.h"
+
+enum { FIRST_MADE_AT = 1700000000, SLOTS = 64 };
+
 wlm_measurement_record sample_measurement(int64_t i) {
-  static struct { char variant[64], source[WLM_HASH_HEX], matrix[64]; } slots[64];
-  int slot = (int)(i % 64), failed = i % 7 == 6;
+  static struct { char variant[64], source[WLM_HASH_HEX], matrix[64]; } slots[SLOTS];
+  int slot = (int)(i % SLOTS), failed = i % 7 == 6;
   snprintf(slots[slot].variant, sizeof slots[slot].variant, "row_crc/cf=%d,rows=%d", 1 << i % 4, 1 << i / 4 % 5);
   snprintf(slots[slot].source, sizeof slots[slot].source, "%032llx", 0xabcdefull + (unsigned long long)(i % 20));
   snprintf(slots[slot].matrix, sizeof slots[slot].matrix, "matrix \"%lld\"\t\\\u00e9", (long long)(i % 5));
@@ -28,9 +36,32 @@ wlm_measurement_record sample_measurement(int64_t i) {
       .max_rel_err = failed ? strtod("nan", NULL) : 1.2345678901234567e-7,
       .failed = failed,
       .reason = failed ? "the launch failed:\n  out of registers" : "",
-      .made_at = 1700000000 + i};
+      .made_at = FIRST_MADE_AT + i};
   record.stats.fingerprint[0] += (uint64_t)(i % 5);
   return record;
+}
+
+void put_samples(const char *path, int64_t count) {
+  wlm_store *store;
+  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_WRITE, &store));
+  for (int64_t begin = 0; begin < count; begin += SLOTS) {
+    wlm_measurement_record records[SLOTS];
+    const int64_t size = count - begin < SLOTS ? count - begin : SLOTS;
+    for (int64_t i = 0; i < size; i++) records[i] = sample_measurement(begin + i);
+    assert_status(WLM_OK, wlm_store_put(store, records, size));
+  }
+  wlm_store_close(store);
+}
+
+wlm_status must_be_sample(void *count, const char *id, const wlm_measurement_record *record) {
+  char expected[WLM_HASH_HEX];
+  const int64_t number = record->made_at - FIRST_MADE_AT;
+  ++*(int64_t *)count;
+  assert_in_range(number, 0, 1 << 20);
+  wlm_measurement_record sample = sample_measurement(number);
+  assert_status(WLM_OK, wlm_measurement_id(&sample, expected));
+  assert_string_equal(id, expected);
+  return WLM_OK;
 }
 
 uint64_t draw(uint64_t *state) {
