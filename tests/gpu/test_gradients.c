@@ -9,38 +9,8 @@
 
 #include "common/memory.h"
 #include "matrix/transpose.h"
-#include "matrix/twin.h"
-#include "support/asserts.h"
-#include "support/gpu.h"
+#include "support/gpu_fixture.h"
 #include "support/require.h"
-#include "tuner/upload.h"
-#include "tuner/verify.h"
-
-typedef struct fixture {
-  wlm_context *context;
-  wlm_device *device; /* the context's */
-  wlm_csr_host csr;
-  wlm_upload upload;
-} fixture;
-
-static void fixture_make(const char *matrix, wlm_index rowptr_type, fixture *f) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  *f = (fixture){0};
-  test_gpu();
-  test_needs_nvrtc();
-  options.device = "cuda";
-  options.database = options.system_database = options.kernel_cache = "";
-  assert_status(WLM_OK, wlm_context_create(&options, &f->context));
-  f->device = wlm_context_device(f->context);
-  assert_status(WLM_OK, wlm_twin_make(matrix, &f->csr));
-  assert_status(WLM_OK, wlm_upload_create(f->context, &f->csr, rowptr_type, &f->upload));
-}
-
-static void fixture_release(fixture *f) {
-  wlm_upload_release(&f->upload);
-  wlm_csr_host_release(&f->csr);
-  wlm_context_destroy(f->context);
-}
 
 static void *narrowed(const wlm_csr_host *a, wlm_index type) {
   int32_t *rowptr = wlm_alloc((size_t)(a->rows + 1) * sizeof *rowptr);
@@ -54,6 +24,7 @@ static void *narrowed(const wlm_csr_host *a, wlm_index type) {
 
 static void transpose_has_the_hosts_bits(void **state) {
   (void)state;
+  test_needs_nvrtc();
   static const char *const matrices[] = {"twin:youtube,scale=0.2", "twin:web-google,scale=0.05",
                                          "uniform:rows=300,d=0"};
   for (int number = 0; number < 6; number++) {
@@ -90,31 +61,9 @@ static void transpose_has_the_hosts_bits(void **state) {
   }
 }
 
-static void check_candidates(fixture *f, const wlm_problem *problem) {
-  wlm_operands operands;
-  wlm_verifier *verifier;
-  wlm_names names;
-  assert_status(WLM_OK, wlm_operands_create(f->context, f->upload.matrix, problem, 5, &operands));
-  assert_status(WLM_OK, wlm_verifier_create(&operands, 5, &verifier));
-  assert_status(WLM_OK, wlm_generator_candidates(wlm_context_generator(f->context), &operands.spec,
-                                                 &f->device->info.limits, &names));
-  assert_true(names.count > 1);
-  for (int64_t i = 0; i < names.count; i++) {
-    wlm_plan *plan;
-    double error;
-    assert_status(WLM_OK, wlm_plan_create_variant(f->context, f->upload.matrix, problem, names.names[i], &plan));
-    assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
-    if (wlm_verify(verifier, plan, &error) != WLM_OK) fail_msg("%s: %s", names.names[i], wlm_error_detail());
-    wlm_plan_destroy(plan);
-  }
-  print_message("n = %lld: %lld candidates\n", (long long)problem->n, (long long)names.count);
-  wlm_names_release(&names);
-  wlm_verifier_destroy(verifier);
-  wlm_operands_release(&operands);
-}
-
 static void every_candidate(void **state) {
   (void)state;
+  test_needs_nvrtc();
   static const int64_t widths[] = {32, 100, 128, 600};
   fixture f;
   fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);

@@ -8,37 +8,8 @@
 
 #include <cmocka.h>
 
-#include "matrix/twin.h"
-#include "support/asserts.h"
-#include "support/gpu.h"
-#include "tuner/upload.h"
+#include "support/gpu_fixture.h"
 #include "tuner/verify.h"
-
-typedef struct fixture {
-  wlm_context *context;
-  wlm_device *device; /* the context's */
-  wlm_csr_host csr;
-  wlm_upload upload;
-} fixture;
-
-static void fixture_make(const char *matrix, fixture *f) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  *f = (fixture){0};
-  test_gpu();
-  options.device = "cuda";
-  options.database = options.system_database = options.kernel_cache = "";
-  assert_status(WLM_OK, wlm_context_create(&options, &f->context));
-  assert_string_equal(wlm_context_device_kind(f->context), "cuda");
-  f->device = wlm_context_device(f->context);
-  assert_status(WLM_OK, wlm_twin_make(matrix, &f->csr));
-  assert_status(WLM_OK, wlm_upload_create(f->context, &f->csr, WLM_I32, &f->upload));
-}
-
-static void fixture_release(fixture *f) {
-  wlm_upload_release(&f->upload);
-  wlm_csr_host_release(&f->csr);
-  wlm_context_destroy(f->context);
-}
 
 static wlm_problem problem_of(int64_t n, wlm_reduce reduce) {
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -47,33 +18,10 @@ static wlm_problem problem_of(int64_t n, wlm_reduce reduce) {
   return problem;
 }
 
-static void check_candidates(fixture *f, const wlm_problem *problem) {
-  wlm_operands operands;
-  wlm_verifier *verifier;
-  wlm_names names;
-  assert_status(WLM_OK, wlm_operands_create(f->context, f->upload.matrix, problem, 5, &operands));
-  assert_status(WLM_OK, wlm_verifier_create(&operands, 5, &verifier));
-  assert_status(WLM_OK, wlm_generator_candidates(wlm_context_generator(f->context), &operands.spec,
-                                                 &f->device->info.limits, &names));
-  assert_true(names.count > 1);
-  for (int64_t i = 0; i < names.count; i++) {
-    wlm_plan *plan;
-    double error;
-    assert_status(WLM_OK, wlm_plan_create_variant(f->context, f->upload.matrix, problem, names.names[i], &plan));
-    assert_string_equal(wlm_plan_variant(plan), names.names[i]);
-    assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
-    if (wlm_verify(verifier, plan, &error) != WLM_OK) fail_msg("%s: %s", names.names[i], wlm_error_detail());
-    wlm_plan_destroy(plan);
-  }
-  wlm_names_release(&names);
-  wlm_verifier_destroy(verifier);
-  wlm_operands_release(&operands);
-}
-
 static void every_candidate_on_a_skewed_matrix(void **state) {
   (void)state;
   fixture f;
-  fixture_make("twin:arxiv,scale=0.02", &f);
+  fixture_make("twin:arxiv,scale=0.02", WLM_I32, &f);
   static const wlm_reduce reductions[] = {WLM_SUM, WLM_MEAN, WLM_MAX};
   for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++) {
     wlm_problem problem = problem_of(33, reductions[i]);
@@ -167,7 +115,7 @@ static void one_plan_on_many_streams(void **state) {
   wlm_verifier *verifier;
   wlm_plan *plan;
   wlm_names names;
-  fixture_make("twin:arxiv,scale=0.05", &f);
+  fixture_make("twin:arxiv,scale=0.05", WLM_I32, &f);
   wlm_problem problem = problem_of(64, WLM_SUM);
   problem.deterministic = 1;
   assert_status(WLM_OK, wlm_operands_create(f.context, f.upload.matrix, &problem, 9, &operands));
@@ -197,7 +145,7 @@ static void one_call(void **state) {
   fixture f;
   wlm_operands operands;
   wlm_verifier *verifier;
-  fixture_make("uniform:rows=3000,d=7", &f);
+  fixture_make("uniform:rows=3000,d=7", WLM_I32, &f);
   wlm_problem problem = problem_of(48, WLM_SUM);
   assert_status(WLM_OK, wlm_operands_create(f.context, f.upload.matrix, &problem, 3, &operands));
   assert_status(WLM_OK, wlm_verifier_create(&operands, 3, &verifier));

@@ -1,0 +1,24 @@
+/* A matrix on the GPU, in a context that remembers nothing. Include after cmocka. */
+#ifndef WLM_TESTS_SUPPORT_GPU_FIXTURE_H
+#define WLM_TESTS_SUPPORT_GPU_FIXTURE_H
+
+#include "runtime/context.h"
+#include "support/asserts.h"
+#include "support/gpu.h"
+#include "tuner/upload.h"
+
+typedef struct fixture {
+  wlm_context *context;
+  wlm_device *device; /* the context's */
+  wlm_csr_host csr;
+  wlm_upload upload;
+} fixture;
+
+/* Skips where there is no GPU. */
+void fixture_make(const char *matrix, wlm_index rowptr_type, fixture *f);
+void fixture_release(fixture *f);
+
+/* Every candidate for the problem is what it says that it is, and right. */
+void check_candidates(fixture *f, const wlm_problem *problem);
+
+#endif
