@@ -106,7 +106,7 @@ static wlm_status put_problem(state *s, const wlm_survey_problem *problem, int o
   for (int way = 0; way < WLM_WAYS; way++) WLM_TRY(wlm_ratios_make(problem, (wlm_way)way, &ratios[way]));
   wlm_text_printf(out, "<details%s><summary>", open ? " open" : "");
   wlm_page_put_escaped(out, problem->key);
-  wlm_text_printf(out, " <span>%lld cases</span></summary>\n<div class=\"figures\">\n", (long long)problem->count);
+  wlm_text_printf(out, " <span>cases: %lld</span></summary>\n<div class=\"figures\">\n", (long long)problem->count);
   WLM_TRY(put_maps(s, problem, out));
   wlm_text_puts(out, "</div>\n<div class=\"figures\">\n");
   WLM_TRY(put_distributions(s, ratios, out));

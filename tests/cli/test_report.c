@@ -339,6 +339,43 @@ static void gnuplot_draws(void **state) {
   free(page);
 }
 
+/* What has no place on an axis, or no time, still makes a page, and gnuplot does not complain. */
+static void odd_measurements_are_drawn(void **state) {
+  (void)state;
+  needs_gnuplot();
+  wlm_measurement_record odd[7];
+  enum { ODD = sizeof odd / sizeof *odd };
+  for (int i = 0; i < ODD; i++) odd[i] = measured("odd", i, ROW128, 10);
+  odd[0].stats.nnz = odd[0].stats.longest = 0;
+  odd[0].stats.cv = 0;
+  odd[1].failed = 1;
+  odd[1].time_ps = odd[1].spread_ps = 0;
+  odd[1].reason = "no";
+  odd[2].prepare_ps = 1;
+  odd[3].problem = "of another version";
+  odd[4].stats.cv = 400;
+  odd[4].stats.rows = 1000000000;
+  odd[4].stats.nnz = 100000000000;
+  odd[5].clock = WLM_CLOCK_COLD;
+  odd[6].time_ps = odd[6].made_at = INT64_MAX;
+  odd[6].matrix_name = NULL;
+  for (int i = 0; i <= ODD; i++) { /* each alone, then all */
+    command c;
+    char name[16];
+    snprintf(name, sizeof name, "odd-%d", i);
+    set_paths(name);
+    put(database, i < ODD ? &odd[i] : odd, i < ODD ? 1 : ODD);
+    command_expect(&c, &folder, 0, "report", "--db", database, "-o", page_path);
+    assert_string_equal(c.err, "");
+    command_release(&c);
+    char *page = text_of(page_path), *json = data_of(page);
+    assert_sound(page);
+    assert_true(json_is_valid(json));
+    free(json);
+    free(page);
+  }
+}
+
 /* Takes down errors from the start; at the end chooses another matrix and tells what the page became. */
 static const char watch[] =
     "<script>window.errors = [];\n"
@@ -413,6 +450,7 @@ int main(void) {
       cmocka_unit_test_teardown(empty_database_says_so, restore_path),
       cmocka_unit_test_teardown(failures_leave_the_old_page, restore_path),
       cmocka_unit_test_teardown(gnuplot_draws, restore_path),
+      cmocka_unit_test_teardown(odd_measurements_are_drawn, restore_path),
       cmocka_unit_test_teardown(browser_shows_it, restore_path),
   };
   usual_path = strdup(getenv("PATH"));
