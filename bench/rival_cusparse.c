@@ -1,5 +1,6 @@
 /* The rival at its best: every CSR algorithm, with and without preprocessing, each with a descriptor and a buffer of
- * its own, since preprocessing leaves what it learned in them. */
+ * its own, since preprocessing leaves what it learned in them. SDDMM has one algorithm, which is preprocessed. B is
+ * given to it as it lies in memory, to be read transposed. */
 #include "bench/rival_cusparse.h"
 
 #ifdef WLM_HAVE_CUDA
@@ -16,11 +17,12 @@ static const struct {
   const char *name;
   cusparseSpMMAlg_t algorithm;
   int preprocess;
-} ways[WLM_CUSPARSE_WAYS] = {
+} ways[] = {
     {"default_nopre", CUSPARSE_SPMM_ALG_DEFAULT, 0}, {"default", CUSPARSE_SPMM_ALG_DEFAULT, 1},
     {"alg1_nopre", CUSPARSE_SPMM_CSR_ALG1, 0},       {"alg1", CUSPARSE_SPMM_CSR_ALG1, 1},
     {"alg2_nopre", CUSPARSE_SPMM_CSR_ALG2, 0},       {"alg2", CUSPARSE_SPMM_CSR_ALG2, 1},
     {"alg3_nopre", CUSPARSE_SPMM_CSR_ALG3, 0},       {"alg3", CUSPARSE_SPMM_CSR_ALG3, 1},
+    [WLM_CUSPARSE_SDDMM] = {"sddmm", 0, 1},
 };
 
 // clang-format off
@@ -35,7 +37,10 @@ static const struct {
   X(cusparseDestroyDnMat)     \
   X(cusparseSpMM_bufferSize)  \
   X(cusparseSpMM_preprocess)  \
-  X(cusparseSpMM)
+  X(cusparseSpMM)             \
+  X(cusparseSDDMM_bufferSize) \
+  X(cusparseSDDMM_preprocess) \
+  X(cusparseSDDMM)
 // clang-format on
 
 static struct {
@@ -50,16 +55,27 @@ static char missing[512];
 struct wlm_cusparse {
   wlm_device *device;
   int way;
-  wlm_csr csr;
-  int64_t n;
+  wlm_cusparse_product product;
+  wlm_csr csr; /* the product's */
   cusparseHandle_t handle;
-  cusparseSpMatDescr_t a;
-  cusparseDnMatDescr_t b, c;
+  cusparseSpMatDescr_t sparse;
+  cusparseDnMatDescr_t b, dense;
   void *buffer;
   double preprocess_seconds;
 };
 
-static const float one = 1, zero = 0;
+static const struct {
+  cudaDataType data, sums;
+} types[] = {[WLM_F32] = {CUDA_R_32F, CUDA_R_32F},
+             [WLM_F16] = {CUDA_R_16F, CUDA_R_32F},
+             [WLM_BF16] = {CUDA_R_16BF, CUDA_R_32F},
+             [WLM_F64] = {CUDA_R_64F, CUDA_R_64F}};
+
+/* alpha and beta, of the type of the sums */
+static const struct scalars {
+  float narrow;
+  double wide;
+} one = {1, 1}, zero = {0, 0};
 
 static wlm_status find(void) {
   static const char *const names[] = {"libcusparse.so.13", "libcusparse.so.12", NULL};
@@ -88,9 +104,9 @@ static wlm_status check(cusparseStatus_t result, const char *call) {
 #define CUSPARSE(name, ...) check(cusparse.name(__VA_ARGS__), #name)
 
 static void unset(wlm_cusparse *rival) {
-  if (rival->a) cusparse.cusparseDestroySpMat(rival->a);
+  if (rival->sparse) cusparse.cusparseDestroySpMat(rival->sparse);
   rival->device->ops->release(rival->device, rival->buffer);
-  rival->a = NULL;
+  rival->sparse = NULL;
   rival->buffer = NULL;
 }
 
@@ -100,39 +116,72 @@ static double now(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-#define SPMM_ARGUMENTS                                                                                                \
-  rival->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, rival->a, rival->b, &zero, \
-      rival->c, CUDA_R_32F, ways[rival->way].algorithm
+/* ---- the calls of a way ---------------------------------------------------------------------------- */
 
-/* Descriptor of A and the buffer, preprocessed where this way does so. */
+static int is_sddmm(const wlm_cusparse *rival) { return rival->way == WLM_CUSPARSE_SDDMM; }
+
+static const void *scalar(const wlm_cusparse *rival, const struct scalars *value) {
+  return rival->product.type == WLM_F64 ? (const void *)&value->wide : (const void *)&value->narrow;
+}
+
+#define SPMM_ARGUMENTS(rival)                                                                               \
+  (rival)->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, scalar(rival, &one), \
+      (rival)->sparse, (rival)->b, scalar(rival, &zero), (rival)->dense, types[(rival)->product.type].sums, \
+      ways[(rival)->way].algorithm
+#define SDDMM_ARGUMENTS(rival)                                                                              \
+  (rival)->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_TRANSPOSE, scalar(rival, &one),     \
+      (rival)->dense, (rival)->b, scalar(rival, &zero), (rival)->sparse, types[(rival)->product.type].sums, \
+      CUSPARSE_SDDMM_ALG_DEFAULT
+
+static wlm_status buffer_size(wlm_cusparse *rival, size_t *size) {
+  return is_sddmm(rival) ? CUSPARSE(cusparseSDDMM_bufferSize, SDDMM_ARGUMENTS(rival), size)
+                         : CUSPARSE(cusparseSpMM_bufferSize, SPMM_ARGUMENTS(rival), size);
+}
+
+static wlm_status preprocess(wlm_cusparse *rival) {
+  return is_sddmm(rival) ? CUSPARSE(cusparseSDDMM_preprocess, SDDMM_ARGUMENTS(rival), rival->buffer)
+                         : CUSPARSE(cusparseSpMM_preprocess, SPMM_ARGUMENTS(rival), rival->buffer);
+}
+
+static wlm_status multiply(wlm_cusparse *rival) {
+  return is_sddmm(rival) ? CUSPARSE(cusparseSDDMM, SDDMM_ARGUMENTS(rival), rival->buffer)
+                         : CUSPARSE(cusparseSpMM, SPMM_ARGUMENTS(rival), rival->buffer);
+}
+
+/* ---- setting up ------------------------------------------------------------------------------------- */
+
+/* Descriptor of the sparse matrix and the buffer, preprocessed where this way does so. */
 static wlm_status set(wlm_cusparse *rival) {
   const wlm_csr *csr = &rival->csr;
   wlm_device *device = rival->device;
+  const wlm_type type = is_sddmm(rival) ? rival->product.type : csr->value_type;
+  void *values = is_sddmm(rival) ? rival->product.values : (void *)csr->values;
   size_t size = 0;
   wlm_status status;
-  WLM_TRY(CUSPARSE(cusparseCreateCsr, &rival->a, csr->rows, csr->cols, csr->nnz, (void *)csr->rowptr,
-                   (void *)csr->colind, (void *)csr->values,
-                   csr->rowptr_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
-                   CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
-  WLM_TRY(CUSPARSE(cusparseSpMM_bufferSize, SPMM_ARGUMENTS, &size));
+  WLM_TRY(CUSPARSE(cusparseCreateCsr, &rival->sparse, csr->rows, csr->cols, csr->nnz, (void *)csr->rowptr,
+                   (void *)csr->colind, values, csr->rowptr_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I,
+                   csr->colind_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                   types[type].data));
+  WLM_TRY(buffer_size(rival, &size));
   WLM_TRY(device->ops->allocate(device, size, &rival->buffer));
   if (!ways[rival->way].preprocess) goto done;
   WLM_TRY(device->ops->synchronize(device, NULL));
   double start = now();
-  WLM_TRY(CUSPARSE(cusparseSpMM_preprocess, SPMM_ARGUMENTS, rival->buffer));
+  WLM_TRY(preprocess(rival));
   WLM_TRY(device->ops->synchronize(device, NULL));
   rival->preprocess_seconds = now() - start;
 done:
   return status;
 }
 
-static wlm_status set_up(wlm_cusparse *rival, const void *b, void *c) {
+static wlm_status set_up(wlm_cusparse *rival) {
+  const wlm_cusparse_product *p = &rival->product;
   const wlm_csr *csr = &rival->csr;
+  const cudaDataType type = types[p->type].data;
   wlm_status status;
   WLM_TRY(CUSPARSE(cusparseCreate, &rival->handle));
-  WLM_TRY(CUSPARSE(cusparseCreateDnMat, &rival->b, csr->cols, rival->n, rival->n, (void *)b, CUDA_R_32F,
-                   CUSPARSE_ORDER_ROW));
-  WLM_TRY(CUSPARSE(cusparseCreateDnMat, &rival->c, csr->rows, rival->n, rival->n, c, CUDA_R_32F, CUSPARSE_ORDER_ROW));
+  WLM_TRY(CUSPARSE(cusparseCreateDnMat, &rival->b, csr->cols, p->n, p->n, (void *)p->b, type, CUSPARSE_ORDER_ROW));
+  WLM_TRY(CUSPARSE(cusparseCreateDnMat, &rival->dense, csr->rows, p->n, p->n, p->dense, type, CUSPARSE_ORDER_ROW));
   WLM_TRY(set(rival));
   if (ways[rival->way].preprocess) { /* once more, so that loading code is not counted as preprocessing */
     unset(rival);
@@ -144,22 +193,21 @@ done:
 
 const char *wlm_cusparse_name(int way) { return ways[way].name; }
 
-wlm_status wlm_cusparse_create(wlm_device *device, int way, const wlm_csr *csr, int64_t n, const void *b, void *c,
-                               wlm_cusparse **out) {
+wlm_status wlm_cusparse_create(wlm_device *device, int way, const wlm_cusparse_product *product, wlm_cusparse **out) {
   *out = NULL;
   pthread_once(&once, load);
   if (missing[0]) return wlm_fail(WLM_ERR_UNSUPPORTED, "%s", missing);
-  if (!csr->values) return wlm_fail(WLM_ERR_UNSUPPORTED, "cuSPARSE needs values");
+  if (!product->a->values && way != WLM_CUSPARSE_SDDMM) return wlm_fail(WLM_ERR_UNSUPPORTED, "cuSPARSE needs values");
   wlm_cuda_scope scope;
   wlm_cusparse *rival = wlm_alloc_zero(1, sizeof *rival);
   if (!rival) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "cuSPARSE rival");
   rival->device = device;
   rival->way = way;
-  rival->csr = *csr;
-  rival->n = n;
+  rival->product = *product;
+  rival->csr = *product->a;
   wlm_status status = wlm_cuda_enter(device, &scope);
   if (status == WLM_OK) {
-    status = set_up(rival, b, c);
+    status = set_up(rival);
     wlm_cuda_leave(&scope);
   }
   if (status != WLM_OK)
@@ -175,7 +223,7 @@ void wlm_cusparse_destroy(wlm_cusparse *rival) {
   if (wlm_cuda_enter(rival->device, &scope) == WLM_OK) {
     unset(rival);
     if (rival->b) cusparse.cusparseDestroyDnMat(rival->b);
-    if (rival->c) cusparse.cusparseDestroyDnMat(rival->c);
+    if (rival->dense) cusparse.cusparseDestroyDnMat(rival->dense);
     if (rival->handle) cusparse.cusparseDestroy(rival->handle);
     wlm_cuda_leave(&scope);
   }
@@ -186,7 +234,7 @@ wlm_status wlm_cusparse_enqueue(void *user, void *stream) {
   wlm_cusparse *rival = user;
   wlm_status status;
   WLM_TRY(CUSPARSE(cusparseSetStream, rival->handle, stream));
-  status = CUSPARSE(cusparseSpMM, SPMM_ARGUMENTS, rival->buffer);
+  status = multiply(rival);
 done:
   return status;
 }
@@ -200,9 +248,8 @@ const char *wlm_cusparse_name(int way) {
   return "cusparse";
 }
 
-wlm_status wlm_cusparse_create(wlm_device *device, int way, const wlm_csr *csr, int64_t n, const void *b, void *c,
-                               wlm_cusparse **rival) {
-  (void)device, (void)way, (void)csr, (void)n, (void)b, (void)c;
+wlm_status wlm_cusparse_create(wlm_device *device, int way, const wlm_cusparse_product *product, wlm_cusparse **rival) {
+  (void)device, (void)way, (void)product;
   *rival = NULL;
   return wlm_fail(WLM_ERR_UNSUPPORTED, "this build has no cuda device");
 }

@@ -1,20 +1,31 @@
-/* cuSPARSE's SpMM for CSR in fp32, row-major B and C, as a rival to be timed by a device's timer. */
+/* cuSPARSE's SpMM and SDDMM for CSR, row-major dense matrices, all of one type, as a rival to be timed by a device's
+ * timer. Sums are in f32, of f64 in f64. */
 #ifndef WLM_BENCH_RIVAL_CUSPARSE_H
 #define WLM_BENCH_RIVAL_CUSPARSE_H
 
 #include "runtime/dispatch/device.h"
 
-enum { WLM_CUSPARSE_WAYS = 8 }; /* four algorithms, each with and without cusparseSpMM_preprocess */
+/* The ways of SpMM, four algorithms, each with and without cusparseSpMM_preprocess; the one after them is SDDMM. */
+enum { WLM_CUSPARSE_WAYS = 8, WLM_CUSPARSE_SDDMM = WLM_CUSPARSE_WAYS };
 
-/* "default_nopre", "default", "alg1_nopre", ... */
+/* "default_nopre", "default", "alg1_nopre", ..., "sddmm" */
 const char *wlm_cusparse_name(int way);
+
+/* C = A * B, or values = dC * B^T where A has entries. */
+typedef struct wlm_cusparse_product {
+  const wlm_csr *a; /* its values take no part in SDDMM */
+  int64_t n;
+  wlm_type type; /* of B and what is dense beside it */
+  const void *b; /* cols x n */
+  void *dense;   /* rows x n: C, or dC, which is only read */
+  void *values;  /* of SDDMM: the nnz results */
+} wlm_cusparse_product;
 
 typedef struct wlm_cusparse wlm_cusparse; /* one way, set up for one product: handle, descriptors, buffer */
 
-/* C = A * B; the device must be a cuda one and the arrays its memory. WARPLOOM_CUSPARSE may name the library's file.
+/* The device must be a cuda one and the arrays its memory. WARPLOOM_CUSPARSE may name the library's file.
  * WLM_ERR_UNSUPPORTED with cuSPARSE's reason where this way refuses. */
-wlm_status wlm_cusparse_create(wlm_device *device, int way, const wlm_csr *csr, int64_t n, const void *b, void *c,
-                               wlm_cusparse **rival);
+wlm_status wlm_cusparse_create(wlm_device *device, int way, const wlm_cusparse_product *product, wlm_cusparse **rival);
 void wlm_cusparse_destroy(wlm_cusparse *rival); /* NULL is fine */
 
 wlm_status wlm_cusparse_enqueue(void *rival, void *stream); /* fit for timer_create */
