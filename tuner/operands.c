@@ -170,9 +170,43 @@ done:
   return status;
 }
 
+/* What else a problem has in memory, others do not have, or not as it is to be. */
+static int is_plain(const wlm_problem *p) {
+  return p->operation == WLM_SPMM && p->beta == 0 && !p->bias && !p->want_arg;
+}
+
+static int are_alike(const wlm_problem *p, const wlm_problem *q) {
+  return is_plain(p) && is_plain(q) && p->dense_type == q->dense_type && p->n == q->n && p->ldb == q->ldb &&
+         p->ldc == q->ldc && p->transpose == q->transpose && p->heads == q->heads;
+}
+
+wlm_status wlm_operands_create_beside(const wlm_operands *lender, wlm_context *context, const wlm_matrix *matrix,
+                                      const wlm_problem *problem, uint64_t seed, wlm_operands *operands) {
+  wlm_spec spec;
+  wlm_status status = wlm_context_spec(context, matrix, problem, &spec);
+  if (status != WLM_OK || lender->matrix != matrix || !are_alike(&spec.problem, &lender->spec.problem))
+    return wlm_operands_create(context, matrix, problem, seed, operands);
+  *operands = (wlm_operands){.device = lender->device,
+                             .matrix = matrix,
+                             .a = lender->a,
+                             .b_host = lender->b_host,
+                             .b = lender->b,
+                             .c = lender->c,
+                             .result_rows = lender->result_rows,
+                             .result_columns = lender->result_columns,
+                             .result_ld = lender->result_ld,
+                             .borrowed = 1};
+  operands->edges = edges_used(&operands->a, &spec.problem);
+  return wlm_context_spec(context, matrix, problem, &operands->spec); /* which points into itself */
+}
+
 void wlm_operands_release(wlm_operands *operands) {
   wlm_device *device = operands->device;
   if (!device) return;
+  if (operands->borrowed) {
+    operands->a = (wlm_csr_host){0};
+    operands->b_host = operands->b.memory = operands->c.memory = NULL;
+  }
   device->ops->release(device, operands->b.memory);
   device->ops->release(device, operands->c.memory);
   device->ops->release(device, operands->x.memory);

@@ -28,10 +28,15 @@ typedef struct wlm_operands {
   wlm_buffer b, c, x, workspace, prepared;
   /* What a call writes into c, of rows that lie `result_ld` elements apart: C, or an sddmm's nnz values. */
   int64_t result_rows, result_columns, result_ld;
+  int borrowed; /* a, b_host, b and c are others' */
 } wlm_operands;
 
 wlm_status wlm_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                uint64_t seed, wlm_operands *operands);
+/* Of another operator beside others of this context and seed, which are released later: A, B and C are theirs where
+ * they would be the same, so that one call at a time writes C. Otherwise as above. */
+wlm_status wlm_operands_create_beside(const wlm_operands *lender, wlm_context *context, const wlm_matrix *matrix,
+                                      const wlm_problem *problem, uint64_t seed, wlm_operands *operands);
 void wlm_operands_release(wlm_operands *operands); /* also of a zeroed one */
 
 /* Workspace and prepared memory for this plan, which is prepared as well, over NaN. Holds until the next bind. */

@@ -65,6 +65,20 @@ wlm_status wlm_upload_create(wlm_context *context, const wlm_csr_host *csr, wlm_
   return wlm_upload_create_as(context, csr, rowptr_type, WLM_F32, upload);
 }
 
+wlm_status wlm_upload_create_values(wlm_context *context, const wlm_upload *pattern, const wlm_csr_host *csr,
+                                    wlm_type value_type, wlm_upload *upload) {
+  wlm_status status;
+  wlm_csr view = *wlm_matrix_csr(pattern->matrix);
+  *upload = (wlm_upload){.device = pattern->device};
+  WLM_TRY(copy_values(pattern->device, csr, value_type, &upload->values));
+  view.values = upload->values;
+  view.value_type = value_type;
+  WLM_TRY(wlm_matrix_create(context, &view, wlm_matrix_stats(pattern->matrix), &upload->matrix));
+done:
+  if (status != WLM_OK) wlm_upload_release(upload);
+  return status;
+}
+
 void wlm_upload_release(wlm_upload *upload) {
   if (!upload->device) return;
   wlm_matrix_destroy(upload->matrix);

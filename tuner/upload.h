@@ -18,6 +18,9 @@ wlm_index wlm_upload_rowptr_type(const wlm_csr_host *csr);
 wlm_status wlm_upload_create_as(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type,
                                 wlm_type value_type, wlm_upload *upload);
 wlm_status wlm_upload_create(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type, wlm_upload *upload);
+/* Other values over the pattern of an upload, which is released later. */
+wlm_status wlm_upload_create_values(wlm_context *context, const wlm_upload *pattern, const wlm_csr_host *csr,
+                                    wlm_type value_type, wlm_upload *upload);
 void wlm_upload_release(wlm_upload *upload); /* also of a zeroed one */
 
 #endif
