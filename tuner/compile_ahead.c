@@ -34,9 +34,10 @@ int wlm_compile_threads(void) {
 
 static wlm_status compile(wlm_compiling *c, wlm_compile_job *job) {
   wlm_device *device = wlm_context_device(c->context);
+  const wlm_spec *spec = job->spec ? job->spec : c->spec;
   wlm_program program = {0};
   wlm_status status =
-      wlm_generator_emit(wlm_context_generator(c->context), job->variant, c->spec, &device->info.limits, &program);
+      wlm_generator_emit(wlm_context_generator(c->context), job->variant, spec, &device->info.limits, &program);
   if (status == WLM_OK) {
     wlm_hash_to_hex(wlm_hash_bytes(program.source, strlen(program.source)), job->source_hash);
     status = wlm_context_compile(c->context, &program);

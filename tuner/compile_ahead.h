@@ -7,6 +7,7 @@
 
 typedef struct wlm_compile_job {
   const char *variant;
+  const wlm_spec *spec;           /* NULL = the one of all */
   char source_hash[WLM_HASH_HEX]; /* "" where nothing was emitted */
   wlm_status status;
   char *detail; /* why it failed, else NULL */
@@ -15,7 +16,8 @@ typedef struct wlm_compile_job {
 int wlm_compile_threads(void); /* one a processor but one, 2 to 16 */
 
 /* Jobs are begun in their order. One that was not begun before the end has WLM_ERR_CANCELLED; a job's failure is the
- * job's own; release each detail with wlm_free. Context, spec and jobs outlive the compiling. */
+ * job's own; release each detail with wlm_free. Context, specs and jobs outlive the compiling. `spec` may be NULL where
+ * each job has its own. */
 typedef struct wlm_compiling wlm_compiling;
 wlm_status wlm_compile_begin(wlm_context *context, const wlm_spec *spec, wlm_compile_job *jobs, int64_t count,
                              wlm_compiling **compiling);

@@ -1,0 +1,49 @@
+/* Which variants of two types are one idea. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tuner/kin.h"
+
+static void kin(void **state) {
+  (void)state;
+  static const struct {
+    const char *a, *b;
+    int are;
+  } pairs[] = {
+      {"row_crc/cf=2,rows=4", "row_crc/cf=2,rows=4", 1},
+      {"row_crc/cf=2,rows=4", "row_crc/cf=2,rows=8", 0},
+      {"row_crc/cf=2,rows=4", "row_crc/cf=2", 0},
+      {"a/x=1", "b/x=1", 0},
+      {"a", "a", 1},
+      {"row_vec/lanes=8,vector=4,batch=4", "row_vec/lanes=8,vector=4,batch=4", 1},
+      {"row_vec/lanes=8,vector=4,batch=4", "row_vec/lanes=16,vector=4,batch=4", 0},
+      {"row_vec/lanes=8,vector=4,batch=4", "row_vec/lanes=8,vector=8,batch=4", 1},   /* as many lanes */
+      {"row_vec/lanes=8,vector=4,batch=4", "row_vec/lanes=4,vector=8,batch=4", 1},   /* as many columns */
+      {"row_vec/lanes=16,vector=4,batch=4", "row_vec/lanes=32,vector=2,batch=4", 1}, /* of f64 */
+      {"row_vec/lanes=8,vector=4,batch=4", "row_vec/lanes=16,vector=8,batch=4", 0},
+      {"row_vec/lanes=8,vector=4,batch=4", "row_vec/lanes=4,vector=8,batch=8", 0},
+      {"row_block/threads=128,rows=4,lanes=8,vector=4,batch=4", "row_vec/lanes=8,vector=4,batch=4", 0},
+  };
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+    for (int turned = 0; turned < 2; turned++) {
+      const char *a = turned ? pairs[i].b : pairs[i].a, *b = turned ? pairs[i].a : pairs[i].b;
+      if (wlm_variants_are_kin(a, b) != pairs[i].are) fail_msg("%s and %s", a, b);
+    }
+}
+
+static void families(void **state) {
+  (void)state;
+  assert_true(wlm_same_family("row_vec/lanes=8", "row_vec/lanes=16"));
+  assert_true(wlm_same_family("row_vec", "row_vec/lanes=16"));
+  assert_false(wlm_same_family("row_vec/lanes=8", "row_vec2/lanes=8"));
+  assert_false(wlm_same_family("row_vec/lanes=8", "row/lanes=8"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(kin), cmocka_unit_test(families)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
