@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench/core.h"
+#include "bench/operators.h"
 #include "bench/papers.h"
 #include "bench/plot.h"
 #include "bench/run.h"
@@ -23,7 +24,7 @@ struct options {
 };
 
 static const wlm_bench_suite *const suites[] = {&wlm_suite_core, &wlm_suite_papers, &wlm_suite_sampled,
-                                                &wlm_suite_selection};
+                                                &wlm_suite_selection, &wlm_suite_operators};
 enum { SUITES = sizeof suites / sizeof *suites };
 
 static void print_help(FILE *to) {
@@ -43,7 +44,7 @@ static void print_help(FILE *to) {
       "  --out FILE         append one JSON line a case; cases that FILE already has are skipped\n"
       "  --budget SECONDS   begin no case after so long and say how many are left\n"
       "  -n N,...           columns of B (default: those of the suite)\n"
-      "  --samples COUNT    of every reported time (default 21)\n"
+      "  --samples COUNT    of every reported time (default 21; of operators 7)\n"
       "  --seed SEED        of B and of the rows that are checked (default 1)\n",
       to);
 }
@@ -79,7 +80,7 @@ static int parse(int argc, char **argv, struct options *options) {
       {"seed", 1, NULL, SEED}, {"help", 0, NULL, 'h'},      {NULL, 0, NULL, 0}};
   long long number;
   wlm_run_options *run = &options->run;
-  *options = (struct options){.run = {.database = "", .samples = 21, .seed = 1}};
+  *options = (struct options){.run = {.database = "", .seed = 1}};
   optind = 0;
   opterr = 0;
   for (int c; (c = getopt_long(argc, argv, "n:o:h", names, NULL)) != -1;) switch (c) {

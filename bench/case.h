@@ -28,6 +28,7 @@ typedef struct wlm_bench_suite {
    * time, once the file has a line of it. */
   wlm_status (*run)(const wlm_bench_case *bench, wlm_text *line, wlm_text *row);
   const char *list;   /* the suite whose file lists the matrices; NULL = its own */
+  int samples;        /* of every reported time where nobody says how many; 0 = 21 */
   int keeps_patterns; /* a matrix without values is not given any */
   /* Before the first case, and after the last (also of NULL); both NULL where nothing is kept in between. */
   wlm_status (*open)(const struct wlm_run_options *options, wlm_context *context, void **state);

@@ -8,22 +8,34 @@
 
 #include "common/memory.h"
 #include "tuner/compile_ahead.h"
-#include "tuner/search.h"
 #include "tuner/timing.h"
 
-enum { FINALISTS = 10 };
+enum { FINALISTS = 10 }; /* where nobody says how many */
 static const double screening_seconds = 0.3e-3, sample_seconds = 1e-3;
 static const double near = 2; /* times the best of the screening: timed again */
 
-wlm_status wlm_contest_create(const wlm_bench_case *bench, const wlm_matrix *matrix, const wlm_problem *problem,
-                              wlm_contest *contest) {
+static wlm_status create(const wlm_contest *first, const wlm_matrix *matrix, const wlm_problem *problem,
+                         wlm_contest *contest) {
   wlm_status status;
-  *contest = (wlm_contest){.context = bench->context, .samples = bench->samples};
-  WLM_TRY(wlm_operands_create(bench->context, matrix, problem, bench->seed, &contest->operands));
-  WLM_TRY(wlm_verifier_create(&contest->operands, bench->seed, &contest->verifier));
+  WLM_TRY(first ? wlm_operands_create_beside(&first->operands, contest->context, matrix, problem, contest->seed,
+                                             &contest->operands)
+                : wlm_operands_create(contest->context, matrix, problem, contest->seed, &contest->operands));
+  WLM_TRY(wlm_verifier_create(&contest->operands, contest->seed, &contest->verifier));
 done:
   if (status != WLM_OK) wlm_contest_release(contest);
   return status;
+}
+
+wlm_status wlm_contest_create(const wlm_bench_case *bench, const wlm_matrix *matrix, const wlm_problem *problem,
+                              wlm_contest *contest) {
+  *contest = (wlm_contest){.context = bench->context, .samples = bench->samples, .seed = bench->seed};
+  return create(NULL, matrix, problem, contest);
+}
+
+wlm_status wlm_contest_create_beside(const wlm_contest *first, const wlm_matrix *matrix, const wlm_problem *problem,
+                                     wlm_contest *contest) {
+  *contest = (wlm_contest){.context = first->context, .samples = first->samples, .seed = first->seed};
+  return create(first, matrix, problem, contest);
 }
 
 void wlm_contest_release(wlm_contest *contest) {
@@ -65,12 +77,12 @@ static wlm_status compile_all(const wlm_contest *contest, const wlm_names *candi
 
 struct candidates {
   wlm_contest *contest;
-  wlm_names names;
+  const wlm_names *names;
 };
 
 static void enter(void *user, int64_t i, wlm_entrant *entrant) {
   const struct candidates *c = user;
-  wlm_entrant_variant(c->contest->context, &c->contest->operands, c->names.names[i], entrant);
+  wlm_entrant_variant(c->contest->context, &c->contest->operands, c->names->names[i], entrant);
 }
 
 static void glance(void *user, wlm_entrant *entrant, double *max_rel_err, double *seconds) {
@@ -89,28 +101,34 @@ static wlm_status note(void *user, int64_t i, const wlm_entrant *entrant, double
   return WLM_OK;
 }
 
-static wlm_status search(struct candidates *c, wlm_finals *finals) {
-  const wlm_contest *contest = c->contest;
+wlm_status wlm_contest_search(wlm_contest *contest, const wlm_names *names, int finalists, wlm_screened *screened,
+                              wlm_finals *finals) {
+  struct candidates c = {contest, names};
   const wlm_search_rules rules = {
       .abandon = near,
       .screening_seconds = screening_seconds,
       .round_seconds = INFINITY,
       .round_count = 1,
-      .rounds = {{1, FINALISTS, contest->samples, near, sample_seconds}},
+      .rounds = {{1, finalists, contest->samples, near, sample_seconds}},
   };
-  wlm_search_field field = {.device = contest->operands.device,
-                            .count = c->names.count,
-                            .user = c,
-                            .clock = wlm_seconds,
-                            .enter = enter,
-                            .glance = glance,
-                            .verify = verify,
-                            .tell = note,
-                            .out_of_time = go_on};
-  field.screened = wlm_alloc_zero((size_t)field.count, sizeof *field.screened);
-  if (!field.screened) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
-  wlm_status status = wlm_search(&field, &rules, finals);
-  wlm_free(field.screened);
+  const wlm_search_field field = {.device = contest->operands.device,
+                                  .count = names->count,
+                                  .screened = screened,
+                                  .user = &c,
+                                  .clock = wlm_seconds,
+                                  .enter = enter,
+                                  .glance = glance,
+                                  .verify = verify,
+                                  .tell = note,
+                                  .out_of_time = go_on};
+  wlm_status status;
+  finals->count = 0;
+  contest->candidates = names->count;
+  WLM_TRY(compile_all(contest, names));
+  status = wlm_search(&field, &rules, finals);
+  for (int i = 0; i < finals->count; i++)
+    if (finals->list[i].entrant.failure) wlm_contest_note(contest, &finals->list[i].entrant);
+done:
   return status;
 }
 
@@ -121,17 +139,16 @@ static void take(wlm_finalist *finalist, wlm_entrant *winner, double *max_rel_er
 }
 
 wlm_status wlm_contest_winners(wlm_contest *contest, wlm_winners *winners) {
-  struct candidates c = {.contest = contest};
+  wlm_names names = {0};
+  wlm_screened *screened = NULL;
   wlm_finals finals = {.count = 0};
   wlm_status status;
   *winners = (wlm_winners){0};
   WLM_TRY(wlm_generator_candidates(wlm_context_generator(contest->context), &contest->operands.spec,
-                                   &contest->operands.device->info.limits, &c.names));
-  contest->candidates = c.names.count;
-  WLM_TRY(compile_all(contest, &c.names));
-  WLM_TRY(search(&c, &finals));
-  for (int i = 0; i < finals.count; i++)
-    if (finals.list[i].entrant.failure) wlm_contest_note(contest, &finals.list[i].entrant);
+                                   &contest->operands.device->info.limits, &names));
+  screened = wlm_alloc_zero((size_t)names.count, sizeof *screened);
+  if (!screened) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
+  WLM_TRY(wlm_contest_search(contest, &names, FINALISTS, screened, &finals));
   wlm_finalist *plain = wlm_finals_best(&finals, WLM_PLAIN), *prepared = wlm_finals_best(&finals, WLM_PREPARED);
   if (!plain)
     WLM_TRY(wlm_fail(WLM_ERR_MISMATCH, "no candidate that needs no preparing is right: %s",
@@ -140,7 +157,8 @@ wlm_status wlm_contest_winners(wlm_contest *contest, wlm_winners *winners) {
   take(plain, &winners->plain, &winners->plain_error);
 done:
   wlm_finals_release(&finals);
-  wlm_names_release(&c.names);
+  wlm_names_release(&names);
+  wlm_free(screened);
   return status;
 }
 

@@ -90,7 +90,8 @@ static const wlm_entrant *quicker_ge_spmm(const struct arena *arena) {
 
 static wlm_status run(const wlm_bench_case *bench, wlm_text *line, wlm_text *row) {
   struct arena arena = {.bench = bench, .ge = {-1, -1}};
-  wlm_core_result result = {.suite = wlm_suite_core.name, .bench = bench, .contest = &arena.contest};
+  wlm_core_result result = {
+      .suite = wlm_suite_core.name, .op = "sum", .bench = bench, .contest = &arena.contest, .more = ""};
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
   wlm_status status;

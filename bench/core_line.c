@@ -1,5 +1,7 @@
 #include "bench/core_line.h"
 
+#include <math.h>
+
 #include "bench/host_rivals.h"
 #include "bench/results_file.h"
 #include "bench/tell.h"
@@ -39,35 +41,52 @@ static void put_cusparse(const wlm_core_result *r, wlm_text *line) {
   wlm_text_puts(line, "},");
 }
 
-/* Each byte that must move at least once: B, C, columns and values, rowptr at four bytes. */
-static double compulsory_gbs(const wlm_csr_host *a, int64_t n, double seconds) {
-  double dense = (double)n * ((double)a->cols + (double)a->rows);
-  return 4 * (dense + 2 * (double)a->nnz + (double)a->rows) / seconds / 1e9;
+static void put_rivals(const wlm_core_result *r, wlm_text *line) {
+  const int on_gpu = r->contest->operands.device->info.limits.target == WLM_TARGET_CUDA;
+  if (r->rival_count && on_gpu) {
+    put_cusparse(r, line);
+    return;
+  }
+  wlm_text_puts(line, "\"cusparse\":null,\"cusparse_errors\":{},");
+  if (!r->rival_count) return;
+  wlm_host_rivals_write(r->rivals, line);
+  wlm_text_puts(line, ",");
+}
+
+/* Each byte that must move at least once: what is dense, columns and values, rowptr at four bytes; of an sddmm the
+ * results in the place of values. */
+static double compulsory_gbs(const wlm_spec *spec, const wlm_csr_host *a, double seconds) {
+  const double dense = (double)wlm_type_size(spec->problem.dense_type), rows = (double)a->rows + (double)a->cols;
+  const double value = spec->problem.operation == WLM_SDDMM ? dense : (double)wlm_type_size(spec->value_type);
+  return (dense * (double)spec->problem.n * rows + (4 + value) * (double)a->nnz + 4 * (double)a->rows) / seconds / 1e9;
 }
 
 void wlm_core_write_line(const wlm_core_result *r, wlm_text *line) {
   const wlm_operands *operands = &r->contest->operands;
   const wlm_csr_host *a = &operands->a;
-  const int64_t n = r->bench->n;
+  const wlm_spec *spec = &operands->spec;
+  const double seconds = r->best ? r->best->seconds : NAN;
   wlm_results_begin(line, r->suite, operands->device->info.name, r->bench->matrix);
-  wlm_text_printf(line, "\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"n\":%lld,\"op\":\"sum\",\"type\":\"f32\",",
-                  (long long)a->rows, (long long)a->cols, (long long)a->nnz, (long long)n);
+  wlm_text_printf(line, "\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"n\":%lld,", (long long)a->rows, (long long)a->cols,
+                  (long long)a->nnz, (long long)r->bench->n);
+  wlm_text_printf(line, "\"op\":\"%s\",\"type\":\"%s\",", r->op, wlm_type_name(spec->problem.dense_type));
   put_entrant(line, "us", "variant", r->best);
-  wlm_text_printf(line, "\"spread\":%.4f,", r->best->spread);
+  wlm_tell_number(line, "spread", 4, r->best ? r->best->spread : NAN);
+  wlm_text_puts(line, ",");
   put_entrant(line, "prepared_us", "prepared_variant", r->prepared);
-  wlm_text_printf(line, "\"prepare_us\":%.3f,", 1e6 * r->prepare_seconds);
+  wlm_tell_number(line, "prepare_us", 3, r->prepared ? 1e6 * r->prepare_seconds : NAN);
+  wlm_text_puts(line, ",");
   put_entrant(line, "chosen_us", "chosen_variant", r->chosen);
   put_entrant(line, "ge_spmm_us", "ge_spmm_variant", r->ge_spmm);
-  if (operands->device->info.limits.target == WLM_TARGET_CUDA) {
-    put_cusparse(r, line);
-  } else {
-    wlm_text_puts(line, "\"cusparse\":null,\"cusparse_errors\":{},");
-    wlm_host_rivals_write(r->rivals, line);
-    wlm_text_puts(line, ",");
-  }
-  wlm_text_printf(line, "\"compulsory_gbs\":%.1f,\"gather_gbs\":%.1f,\"max_rel_err\":%.3g,",
-                  compulsory_gbs(a, n, r->best->seconds),
-                  wlm_gather_gbs(&operands->spec, a->rows, operands->edges, r->best->seconds), r->max_rel_err);
+  put_rivals(r, line);
+  wlm_text_puts(line, r->more);
+  wlm_tell_number(line, "compulsory_gbs", 1, compulsory_gbs(spec, a, seconds));
+  wlm_text_puts(line, ",");
+  wlm_tell_number(line, "gather_gbs", 1, r->best ? wlm_gather_gbs(spec, a->rows, operands->edges, seconds) : NAN);
+  if (r->best)
+    wlm_text_printf(line, ",\"max_rel_err\":%.3g,", r->max_rel_err);
+  else
+    wlm_text_puts(line, ",\"max_rel_err\":null,");
   wlm_text_printf(line, "\"checked_rows\":%lld,\"candidates\":%lld,\"calls\":%lld,\"failed\":{",
                   (long long)wlm_verifier_rows(r->contest->verifier), (long long)r->contest->candidates,
                   (long long)r->calls);

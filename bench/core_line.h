@@ -1,4 +1,4 @@
-/* What suite core says of one case. */
+/* What suite core says of one case, and others whose lines are as its. */
 #ifndef WLM_BENCH_CORE_LINE_H
 #define WLM_BENCH_CORE_LINE_H
 
@@ -7,17 +7,17 @@
 
 /* The entrants are timed; one with a failure has no time. */
 typedef struct wlm_core_result {
-  const char *suite;
+  const char *suite, *op; /* "core", "sum" */
   const wlm_bench_case *bench;
   const wlm_contest *contest;
-  const wlm_entrant *best, *prepared, *chosen;
-  const wlm_entrant *ge_spmm; /* NULL where the device has none */
-  const wlm_entrant *rivals;  /* cuSPARSE's ways on a GPU, those of the host on the host */
-  int rival_count;
+  const wlm_entrant *best, *prepared, *chosen, *ge_spmm; /* NULL = there is none, or nobody asked */
+  const wlm_entrant *rivals;                             /* cuSPARSE's ways on a GPU, those of the host on the host */
+  int rival_count;                                       /* 0 = nobody asked */
   double prepare_seconds;
   double preprocess[WLM_CUSPARSE_WAYS]; /* seconds, 0 = none */
   double max_rel_err;                   /* of best and prepared */
   int64_t calls;
+  const char *more; /* further members, each with a comma behind it; "" = none */
 } wlm_core_result;
 
 void wlm_core_write_line(const wlm_core_result *result, wlm_text *line);

@@ -9,7 +9,7 @@
 #include "matrix/input.h"
 #include "tuner/timing.h"
 
-enum { NAME = 256 };
+enum { NAME = 256, SAMPLES = 21 };
 
 typedef struct run {
   const wlm_bench_suite *suite;
@@ -74,6 +74,11 @@ static int used_up(const run *r) {
   return r->ran && r->options->budget_seconds > 0 && wlm_seconds() - r->started >= r->options->budget_seconds;
 }
 
+static int samples_of(const run *r) {
+  if (r->options->samples) return r->options->samples;
+  return r->suite->samples ? r->suite->samples : SAMPLES;
+}
+
 /* All widths that the results do not have yet; the matrix is read once, and only if there is one. 0 after a message. */
 static int run_input(run *r, const char *input) {
   wlm_csr_host csr = {0};
@@ -88,7 +93,7 @@ static int run_input(run *r, const char *input) {
                             .upload = &upload,
                             .matrix = name,
                             .n = r->widths[i],
-                            .samples = r->options->samples,
+                            .samples = samples_of(r),
                             .seed = r->options->seed,
                             .state = r->state};
     if (wlm_results_has(&r->results, r->suite->name, wlm_context_device_name(r->context), name, bench.n)) continue;

@@ -14,7 +14,7 @@ typedef struct wlm_run_options {
   char **inputs;
   int input_count;       /* 0 = those of the suite's file */
   double budget_seconds; /* no case is begun after; 0 = no limit */
-  int samples;
+  int samples;           /* 0 = as many as the suite takes */
   uint64_t seed;
 } wlm_run_options;
 

@@ -9,7 +9,8 @@
 #include "common/memory.h"
 
 static const wlm_summary *of_suite(const char *line) {
-  static const wlm_summary *const others[] = {&wlm_summary_papers, &wlm_summary_sampled};
+  static const wlm_summary *const others[] = {&wlm_summary_papers, &wlm_summary_sampled, &wlm_summary_operators,
+                                              &wlm_summary_selection};
   char suite[WLM_CASE_NAME] = "";
   wlm_line_string(line, "suite", suite);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)

@@ -20,14 +20,7 @@ static const char *const ratio_texts[RATIOS] = {
 enum { WORST = 5, MAX_CORA = 8 };
 
 struct state {
-  struct figure {
-    wlm_figure all;
-    int worst_count;
-    struct worst {
-      double value;
-      char name[WLM_CASE_NAME + 48];
-    } worst[WORST]; /* the worst first */
-  } figures[RATIOS];
+  wlm_ranked figures[RATIOS];
   struct cora {
     double n, us, prepared_us, rival_us;
   } cora[MAX_CORA];
@@ -35,37 +28,11 @@ struct state {
   double reddit_gbs, reddit_prepared_gbs; /* of N = 128, 0 = not there */
 };
 
-/* The worst case is the least time of a rival, and the greatest of what we chose ourselves. */
-static int worse(ratio which, double a, double b) { return which == CHOSEN ? a > b : a < b; }
-
-static void count(struct figure *figure, ratio which, double value, const wlm_core_case *c) {
-  if (!(value > 0)) return;
-  wlm_figure_add(&figure->all, value, c->matrix, c->n);
-  int place = figure->worst_count;
-  while (place && worse(which, value, figure->worst[place - 1].value)) place--;
-  if (place == WORST) return;
-  figure->worst_count += figure->worst_count < WORST;
-  memmove(&figure->worst[place + 1], &figure->worst[place],
-          (size_t)(figure->worst_count - place - 1) * sizeof *figure->worst);
-  figure->worst[place].value = value;
-  snprintf(figure->worst[place].name, sizeof figure->worst[place].name, "%s, N = %.0f", c->matrix, c->n);
-}
-
-/* "-" stands for what a line does not have. */
-static void put_us(FILE *out, double us, const char *way) {
-  if (!isfinite(us))
-    fputs(" - |", out);
-  else if (way)
+static void put_way(FILE *out, double us, const char *way) {
+  if (isfinite(us))
     fprintf(out, " %.1f (%s) |", us, way);
   else
-    fprintf(out, " %.1f |", us);
-}
-
-static void put_ratio(FILE *out, double ratio) {
-  if (isfinite(ratio))
-    fprintf(out, " %.2fx |", ratio);
-  else
-    fputs(" - |", out);
+    wlm_put_us(out, us);
 }
 
 static wlm_status add(const char *line, void *memory, FILE *out) {
@@ -78,7 +45,8 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
       [GE_SPMM] = c.ge_spmm_us / c.us,     [CHOSEN] = c.chosen_us / c.us,          [OPENMP] = c.openmp_us / c.us,
       [GRAPHBLAS] = c.graphblas_us / c.us,
   };
-  for (int i = 0; i < RATIOS; i++) count(&state->figures[i], i, ratios[i], &c);
+  /* The worst case is the least time of a rival, and the greatest of what we chose ourselves. */
+  for (int i = 0; i < RATIOS; i++) wlm_ranked_add(&state->figures[i], i == CHOSEN, ratios[i], c.matrix, c.n);
   if (!strcmp(c.matrix, "cora") && state->cora_count < MAX_CORA)
     state->cora[state->cora_count++] = (struct cora){c.n, c.us, c.prepared_us, c.best_us};
   if (!strcmp(c.matrix, "twin:reddit") && c.n == 128) {
@@ -86,8 +54,8 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
     state->reddit_prepared_gbs = c.gather_gbs * c.us / c.prepared_us;
   }
   fprintf(out, "| %s | %.0f | %.1f | `%s` | %.1f |", c.matrix, c.n, c.nnz / c.rows, c.variant, c.us);
-  put_us(out, c.plain_us, c.plain_way);
-  put_ratio(out, ratios[PLAIN]);
+  put_way(out, c.plain_us, c.plain_way);
+  wlm_put_ratio(out, ratios[PLAIN]);
   if (!strcmp(c.prepared_variant, c.variant))
     fputs(" same |", out);
   else
@@ -95,11 +63,11 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
   if (c.prepare_us > 0)
     fprintf(out, " %.1f after %.0f |", c.prepared_us, c.prepare_us);
   else
-    put_us(out, c.prepared_us, NULL);
-  put_us(out, c.best_us, c.best_way);
-  put_ratio(out, ratios[PREPARED]);
-  put_us(out, c.chosen_us, NULL);
-  put_us(out, c.ge_spmm_us, NULL);
+    wlm_put_us(out, c.prepared_us);
+  put_way(out, c.best_us, c.best_way);
+  wlm_put_ratio(out, ratios[PREPARED]);
+  wlm_put_us(out, c.chosen_us);
+  wlm_put_us(out, c.ge_spmm_us);
   fputc('\n', out);
   return WLM_OK;
 }
@@ -109,19 +77,18 @@ static void finish(const void *memory, int64_t cases, FILE *out) {
   fprintf(out, "\n%lld cases.\n\n| time of | cases | geometric mean | the worst |\n|---|---|---|---|\n",
           (long long)cases);
   for (int i = 0; i < RATIOS; i++) {
-    const struct figure *figure = &state->figures[i];
+    const wlm_ranked *figure = &state->figures[i];
     if (!figure->all.count) continue;
     fprintf(out, "| %s | %d | %.2fx |", ratio_texts[i], figure->all.count, wlm_figure_mean(&figure->all));
-    for (int k = 0; k < figure->worst_count; k++)
-      fprintf(out, "%s %.2fx (%s)", k ? "," : "", figure->worst[k].value, figure->worst[k].name);
+    wlm_ranked_put(figure, WORST, out);
     fputs(" |\n", out);
   }
   if (state->cora_count) fputs("\n| cora | unprepared us | prepared us | best cuSPARSE us |\n|---|---|---|---|\n", out);
   for (int i = 0; i < state->cora_count; i++) {
     const struct cora *cora = &state->cora[i];
     fprintf(out, "| N = %.0f | %.2f |", cora->n, cora->us);
-    put_us(out, cora->prepared_us, NULL);
-    put_us(out, cora->rival_us, NULL);
+    wlm_put_us(out, cora->prepared_us);
+    wlm_put_us(out, cora->rival_us);
     fputc('\n', out);
   }
   if (state->reddit_gbs > 0)

@@ -42,3 +42,35 @@ void wlm_figure_add(wlm_figure *figure, double value, const char *matrix, double
 }
 
 double wlm_figure_mean(const wlm_figure *figure) { return figure->count ? exp(figure->log_sum / figure->count) : NAN; }
+
+void wlm_ranked_add(wlm_ranked *ranked, int greatest_is_worst, double value, const char *matrix, double n) {
+  if (!(value > 0)) return;
+  wlm_figure_add(&ranked->all, value, matrix, n);
+  int place = ranked->worst_count;
+  while (place && (greatest_is_worst ? value > ranked->worst[place - 1].value : value < ranked->worst[place - 1].value))
+    place--;
+  if (place == WLM_WORST) return;
+  ranked->worst_count += ranked->worst_count < WLM_WORST;
+  memmove(&ranked->worst[place + 1], &ranked->worst[place],
+          (size_t)(ranked->worst_count - place - 1) * sizeof *ranked->worst);
+  keep(value, &ranked->worst[place].value, ranked->worst[place].name, matrix, n);
+}
+
+void wlm_ranked_put(const wlm_ranked *ranked, int most, FILE *out) {
+  for (int i = 0; i < ranked->worst_count && i < most; i++)
+    fprintf(out, "%s %.2fx (%s)", i ? "," : "", ranked->worst[i].value, ranked->worst[i].name);
+}
+
+void wlm_put_us(FILE *out, double us) {
+  if (isfinite(us))
+    fprintf(out, " %.1f |", us);
+  else
+    fputs(" - |", out);
+}
+
+void wlm_put_ratio(FILE *out, double ratio) {
+  if (isfinite(ratio))
+    fprintf(out, " %.2fx |", ratio);
+  else
+    fputs(" - |", out);
+}

@@ -18,7 +18,8 @@ typedef struct wlm_summary {
   void (*finish)(const void *state, int64_t lines, FILE *out); /* what is said below the table */
 } wlm_summary;
 
-extern const wlm_summary wlm_summary_core, wlm_summary_papers, wlm_summary_sampled;
+extern const wlm_summary wlm_summary_core, wlm_summary_papers, wlm_summary_sampled, wlm_summary_operators,
+    wlm_summary_selection;
 
 enum { WLM_CASE_NAME = 160 };
 
@@ -37,5 +38,24 @@ typedef struct wlm_figure {
 void wlm_figure_add(wlm_figure *figure, double value, const char *matrix,
                     double n);                    /* what is not above 0 is left out */
 double wlm_figure_mean(const wlm_figure *figure); /* NaN of nothing */
+
+/* A figure with its worst cases, which are the least values or the greatest. */
+enum { WLM_WORST = 10 };
+typedef struct wlm_ranked {
+  wlm_figure all;
+  int worst_count;
+  struct wlm_worst {
+    double value;
+    char name[WLM_CASE_NAME + 48];
+  } worst[WLM_WORST]; /* the worst first */
+} wlm_ranked;
+
+void wlm_ranked_add(wlm_ranked *ranked, int greatest_is_worst, double value, const char *matrix, double n);
+/* " 1.20x (cora, N = 32), ..." of the worst so many */
+void wlm_ranked_put(const wlm_ranked *ranked, int most, FILE *out);
+
+/* Cells of the table, a space before and " |" behind; "-" for NaN: what a line does not have. */
+void wlm_put_us(FILE *out, double us);
+void wlm_put_ratio(FILE *out, double ratio); /* "1.20x" */
 
 #endif

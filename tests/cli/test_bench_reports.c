@@ -69,6 +69,36 @@ static void summary_names_the_worst_five(void **state) {
   command_release(&c);
 }
 
+#define CHOICE(n, mode, us, fixed)                                                         \
+  "{\"suite\":\"selection\",\"matrix\":\"m\",\"n\":" n ",\"mode\":\"" mode "\",\"us\":" us \
+  ",\"best_us\":2.0,\"best_fixed_us\":" fixed                                              \
+  ",\"variant\":\"v/x=1\",\"best_variant\":\"w\",\"source\":\"model\",\"distance\":0.1}\n"
+
+static void summarises_choices(void **state) {
+  (void)state;
+  static const char choices[] = CHOICE("16", "tuned", "2.0", "4.0") CHOICE("32", "tuned", "2.42", "null")
+      CHOICE("16", "loo", "2.1", "2.1") CHOICE("16", "rule", "2.5", "4.0") CHOICE("32", "rule", "null", "4.0");
+  command c;
+  char results[320];
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "selection.jsonl"));
+  write_whole(results, choices, strlen(choices));
+  command_expect(&c, &folder, 0, "bench", "summary", results);
+  assert_contains(c.out, "| m | 16 | tuned | model | `v/x=1` | 2.0 | 1.00x | 2.00x | `w` |");
+  assert_contains(
+      c.out,
+      "| tuned | the choice over the best | 2 | 1.100x | at most 1.02x, missed | 1.21x (m, N = 32) | at most "
+      "1.10x, missed |");
+  assert_contains(c.out, "| tuned | the best fixed variant over the choice | 1 | 2.000x | at least 1.20x, met |");
+  assert_contains(c.out,
+                  "| loo | the choice over the best | 1 | 1.050x | at most 1.08x, met | 1.05x (m, N = 16) | at most "
+                  "1.35x, met |");
+  assert_contains(c.out, "| loo | the best fixed variant over the choice | 1 | 1.000x | at least 1.20x, missed |");
+  assert_contains(c.out,
+                  "| rule | the choice over the best | 1 | 1.250x | at most 1.25x, met | 1.25x (m, N = 16) | - |");
+  assert_contains(c.out, "The worst, tuned: 1.21x (m, N = 32), 1.00x (m, N = 16)\n");
+  command_release(&c);
+}
+
 /* A program that stands for gnuplot shows what it is given. */
 static void plot_gives_gnuplot_the_points(void **state) {
   (void)state;
@@ -135,9 +165,8 @@ static void plot_draws(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(summarises),
-      cmocka_unit_test(summary_names_the_worst_five),
-      cmocka_unit_test(plot_gives_gnuplot_the_points),
+      cmocka_unit_test(summarises),         cmocka_unit_test(summary_names_the_worst_five),
+      cmocka_unit_test(summarises_choices), cmocka_unit_test(plot_gives_gnuplot_the_points),
       cmocka_unit_test(plot_draws),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);

@@ -1,0 +1,170 @@
+/* warploom bench operators: on the host device all lines of a case, each right, over one sum; and what the summary
+ * makes of a file that was made by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+#include "support/require.h"
+
+/* Rows 3 and 6 are empty, as is column 2; row 5 is full. */
+static const char matrix_text[] =
+    "%%MatrixMarket matrix coordinate real general\n6 5 9\n1 1 2.5\n1 5 -1\n2 3 0.25\n4 4 1e-3\n5 1 1\n5 2 -2\n5 3 3\n"
+    "5 4 -4\n5 5 5\n";
+
+static const struct {
+  const char *op, *type;
+  double error; /* at most */
+} lines_of_a_case[] = {
+    {"sum", "f32", 1e-6},    {"mean", "f32", 1e-6},   {"max", "f32", 1e-6},   {"min", "f32", 1e-6},
+    {"custom", "f32", 1e-6}, {"copy_b", "f32", 1e-6}, {"sddmm", "f32", 1e-6}, {"sum", "f16", 1e-3},
+    {"sum", "bf16", 1e-2},   {"sum", "f64", 1e-14},   {"max", "f16", 1e-3},
+};
+enum { LINES = sizeof lines_of_a_case / sizeof *lines_of_a_case };
+
+static void expect_text(const char *line, const char *path, const char *expected) {
+  char *value = json_at(line, path);
+  if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s in %s", path, value, expected, line);
+  free(value);
+}
+
+static double number_at(const char *line, const char *path) {
+  char *value = json_at(line, path);
+  if (!value) fail_msg("no %s in %s", path, line);
+  double number = atof(value);
+  free(value);
+  return number;
+}
+
+static void check_line(const char *line, int place, const char *matrix, double sum_us) {
+  static const char *const nulls[] = {"cusparse", "prepared_us", "prepare_us", "ge_spmm_us", "arg_type"};
+  assert_true(json_is_valid(line));
+  expect_text(line, "$.suite", "operators");
+  expect_text(line, "$.matrix", matrix);
+  expect_text(line, "$.op", lines_of_a_case[place].op);
+  expect_text(line, "$.type", lines_of_a_case[place].type);
+  expect_text(line, "$.failed", "{}");
+  assert_true(number_at(line, "$.us") > 0);
+  assert_true(number_at(line, "$.chosen_us") > 0);
+  assert_true(number_at(line, "$.sum_us") == sum_us);
+  assert_true(number_at(line, "$.candidates") > 0);
+  if (!(number_at(line, "$.max_rel_err") <= lines_of_a_case[place].error)) fail_msg("too far off: %s", line);
+  for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++) {
+    char member[64];
+    snprintf(member, sizeof member, "\"%s\":null", nulls[i]);
+    assert_contains(line, member);
+  }
+  if (!strcmp(lines_of_a_case[place].op, "sddmm")) assert_contains(line, "\"cusparse_sddmm_us\":null");
+}
+
+static void all_lines_of_a_case(void **state) {
+  (void)state;
+  command c;
+  char matrix[320], results[320];
+  snprintf(matrix, sizeof matrix, "%s", folder_file(&folder, "small.mtx"));
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "operators.jsonl"));
+  write_whole(matrix, matrix_text, strlen(matrix_text));
+  for (int again = 0; again < 2; again++) { /* the second time there is nothing to do */
+    command_expect(&c, &folder, 0, "bench", "operators", "--device", "host", "--samples", "3", "-n", "3", "--out",
+                   results, matrix, "uniform:rows=300,d=5");
+    assert_int_equal(count_lines(c.out, " sddmm   f32"), again ? 0 : 2);
+    command_release(&c);
+  }
+  char *text = text_of(results), *rest = text;
+  for (int i = 0; i < 2; i++) {
+    double sum_us = 0;
+    for (int place = 0; place < LINES; place++) {
+      char *line = strtok_r(rest, "\n", &rest);
+      assert_non_null(line);
+      if (!place) sum_us = number_at(line, "$.us");
+      check_line(line, place, i ? "uniform:rows=300,d=5" : "small", sum_us);
+    }
+  }
+  assert_null(strtok_r(rest, "\n", &rest));
+  free(text);
+  command_expect(&c, &folder, 0, "bench", "summary", results);
+  assert_contains(c.out, "| max over sum | 2 |");
+  assert_contains(c.out, "22 lines.");
+  command_release(&c);
+}
+
+/* The same matrices as suite core's, in an order of its own. */
+static void the_matrices_of_core(void **state) {
+  (void)state;
+  size_t size;
+  int count[2] = {0};
+  char *core = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/core.txt", &size);
+  char *own = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/operators.txt", &size);
+  for (int i = 0; i < 2; i++) {
+    char *other = i ? core : own, *rest = strdup(i ? own : core), *first = rest;
+    for (char *line; (line = strtok_r(rest, "\n", &rest));) {
+      char whole[160];
+      if (line[0] == '#' || !strncmp(line, "n ", 2)) continue;
+      snprintf(whole, sizeof whole, "\n%s\n", line);
+      if (!strstr(other, whole)) fail_msg("%s is in one list only", line);
+      count[i]++;
+    }
+    free(first);
+  }
+  assert_int_equal(count[0], count[1]);
+  free(core);
+  free(own);
+}
+
+/* ---- the summary ------------------------------------------------------------------------------------ */
+
+#define LINE(matrix, n, op, type, us, more)                                                             \
+  "{\"suite\":\"operators\",\"matrix\":\"" matrix "\",\"rows\":10,\"cols\":100000,\"nnz\":100,\"n\":" n \
+  ",\"op\":\"" op "\",\"type\":\"" type "\",\"us\":" us ",\"variant\":\"v/x=1\",\"sum_us\":2.0" more "}\n"
+
+static const char made_by_hand[] = LINE("a", "32", "sum", "f32", "2.0", ",\"cusparse\":{\"alg1_nopre\":6.0}")
+    LINE("a", "32", "max", "f32", "2.0", "") LINE("a", "64", "max", "f32", "2.42", "")
+        LINE("a", "32", "custom", "f32", "2.02", "") LINE("a", "32", "max_arg", "f32", "2.6", "")
+            LINE("a", "32", "sum", "f16", "9.0", ",\"cusparse\":{\"default_nopre\":18.0,\"alg2\":9.0}") /* B is small */
+    LINE("a", "64", "sum", "f16", "1.0", ",\"cusparse\":{\"default_nopre\":8.0,\"alg2_nopre\":null}")
+        LINE("a", "32", "copy_b", "f32", "1.0", ",\"cusparse\":{\"alg3_nopre\":1.2}")
+            LINE("a", "64", "copy_b", "f32", "4.0", ",\"cusparse\":{\"alg3_nopre\":99}") /* wide */
+    LINE("a", "32", "sddmm", "f32", "1.0", ",\"cusparse\":null,\"cusparse_sddmm_us\":4.0")
+        LINE("b", "32", "sddmm", "f32", "1.0", ",\"cusparse\":null,\"cusparse_sddmm_us\":null")
+            LINE("b", "32", "min", "f32", "null", "");
+
+static void summarises(void **state) {
+  (void)state;
+  command c;
+  char results[320];
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "summary.jsonl"));
+  write_whole(results, made_by_hand, strlen(made_by_hand));
+  command_expect(&c, &folder, 0, "bench", "summary", results);
+  assert_contains(c.out, "| a | 32 | 10.0 | sum | f32 | 2.0 | `v/x=1` | 1.00x | 6.0 | 3.00x |");
+  assert_contains(c.out, "| b | 32 | - | min | f32 | - | failed |");
+  assert_contains(c.out, "12 lines, of which 1 failed.");
+  assert_contains(c.out,
+                  "| max over sum | 2 | 1.100x | at most 1.05x, missed | 1.21x (a, N = 64), 1.00x (a, N = 32) |");
+  assert_contains(c.out, "| user-defined sum of products over sum | 1 | 1.010x | at most 1.02x, met |");
+  assert_contains(c.out, "| max with arg over sum | 1 | 1.300x | at most 1.35x, met |");
+  assert_contains(c.out,
+                  "| f16 over f32, N >= 64 and B > 8 MB | 1 | 0.500x | at most 0.65x, met | 0.50x (a, N = 64) |");
+  assert_contains(c.out, "| cuSPARSE f16 without preprocess, over ours | 2 | 4.000x | at least 1.50x, met | 2.00x");
+  assert_contains(c.out, "| cuSPARSE f16, the best of all ways, over ours | 2 | 2.828x | - | 1.00x (a, N = 32)");
+  assert_contains(c.out, "| copy_b over mul | 2 | 1.000x | at most 1.00x, met | 2.00x (a, N = 64)");
+  assert_contains(c.out, "and N <= 32 | 1 | 1.200x | at least 1.30x, missed | 1.20x (a, N = 32) |");
+  assert_contains(c.out, "| cusparseSDDMM over sddmm | 1 | 4.000x | at least 1.50x, met |");
+  assert_int_equal(count_lines(c.out, "bf16"), 0); /* nothing is said of what is not there */
+  command_release(&c);
+  write_whole(results, "{\"suite\":\"operators\"}\n", 22);
+  command_expect(&c, &folder, 1, "bench", "summary", results);
+  assert_contains(c.err, "summary.jsonl:1");
+  command_release(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(all_lines_of_a_case),
+      cmocka_unit_test(the_matrices_of_core),
+      cmocka_unit_test(summarises),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}
