@@ -13,6 +13,7 @@
 #include "support/asserts.h"
 #include "support/covering.h"
 #include "support/covering_check.h"
+#include "support/emit_fixture.h"
 
 enum { MOST_KERNELS = 500, MOST_KERNELS_FULL = 10000 };
 
@@ -36,6 +37,10 @@ static void test_emitted_kernels(void **state) {
   (void)state;
   orders o = {0};
   assert_status(WLM_OK, simt_device_open(&o.device));
+  /* README's table of operators (tests/emit) is of this very set. */
+  assert_int_equal(o.device->info.limits.arch, emit_cuda.arch);
+  assert_int_equal(o.device->info.limits.threads_per_block, emit_cuda.threads_per_block);
+  assert_int_equal(o.device->info.limits.shared_bytes, emit_cuda.shared_bytes);
   int64_t count = covering_check_all(&(covering_check){o.device, 2, before_entry, before_run, &o});
   assert_true(count <= (covering_full() ? MOST_KERNELS_FULL : MOST_KERNELS));
   o.device->ops->close(o.device);

@@ -1,0 +1,119 @@
+/* README's table of operators says what the covering set shows, which tests/simt and tests/host execute.
+ * WARPLOOM_UPDATE_GOLDEN=1 writes it anew; so does the target operator-table. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/emit_fixture.h"
+#include "support/operator_table.h"
+
+static const char readme[] = WLM_SOURCE_DIR "/README.md";
+static const char begin_mark[] =
+    "<!-- operator table: made by `cmake --build build/release --target operator-table` -->\n";
+static const char end_mark[] = "<!-- end of the operator table -->\n";
+
+static void make_table(wlm_text *table) {
+  static const wlm_limits *const devices[] = {&emit_cuda, &emit_host};
+  covering sets[2];
+  for (int i = 0; i < 2; i++) assert_status(WLM_OK, covering_make(emit_generator, devices[i], 1, 0, &sets[i]));
+  assert_status(WLM_OK, operator_table_write(emit_generator, sets, 2, table));
+  for (int i = 0; i < 2; i++) covering_release(&sets[i]);
+}
+
+/* The text around the table; *table and *after point into it. */
+static char *read_readme(char **table, char **after) {
+  size_t size;
+  char *read = (char *)read_whole(readme, &size), *text = realloc(read, size + 1);
+  assert_non_null(text);
+  text[size] = 0;
+  *table = strstr(text, begin_mark);
+  *after = strstr(text, end_mark);
+  if (!*table || !*after || *after < *table) fail_msg("%s has no place for the table: %s", readme, begin_mark);
+  *table += strlen(begin_mark);
+  return text;
+}
+
+static void update(const char *text, const char *old, const char *after, const wlm_text *table) {
+  wlm_text whole = {0};
+  wlm_text_append(&whole, text, (size_t)(old - text));
+  wlm_text_append(&whole, table->data, table->size);
+  wlm_text_puts(&whole, after);
+  assert_false(whole.failed);
+  write_whole(readme, whole.data, whole.size);
+  wlm_text_release(&whole);
+}
+
+static void is_what_tests_show(void **state) {
+  (void)state;
+  wlm_text table = {0};
+  char *old, *after, *text = read_readme(&old, &after);
+  make_table(&table);
+  const int same = (size_t)(after - old) == table.size && !memcmp(old, table.data, table.size);
+  if (!same && getenv("WARPLOOM_UPDATE_GOLDEN"))
+    update(text, old, after, &table);
+  else if (!same)
+    print_error("README has\n%.*swhere tests show\n%s", (int)(after - old), old, table.data);
+  free(text);
+  wlm_text_release(&table);
+  if (!same && !getenv("WARPLOOM_UPDATE_GOLDEN"))
+    fail_msg("README's table of operators is not of today: build the target operator-table and look at the diff");
+}
+
+/* ---- what the table says of entries ------------------------------------------------------------------- */
+
+static covering_entry entry_of(const char *variant) {
+  covering_entry entry = {.spec = emit_spec(32)};
+  snprintf(entry.variant, sizeof entry.variant, "%s", variant);
+  return entry;
+}
+
+static void expect_row(const covering_entry *entries, int64_t count, const char *row) {
+  const covering set = {.entries = (covering_entry *)entries, .count = count};
+  wlm_text table = {0};
+  assert_status(WLM_OK, operator_table_write(emit_generator, &set, 1, &table));
+  if (!strstr(table.data, row)) fail_msg("no row '%s' in\n%s", row, table.data);
+  wlm_text_release(&table);
+}
+
+static void says_what_entries_have(void **state) {
+  (void)state;
+  enum { ENTRIES = 8 };
+  covering_entry e[ENTRIES];
+  for (int i = 0; i < ENTRIES; i++) e[i] = entry_of("row_crc/cf=1,rows=4");
+  expect_row(e, 0, "| `row_crc` | cuda | none | - | - | - | - | - | - | - | - | - |\n");
+  expect_row(e, 1, "| `row_crc` | cuda | none | mul | sum | - | f32 | - | - | - | - | - |\n");
+  expect_row(e, 1, "| `row_vec` | cuda | none | - | - | - | - | - | - | - | - | - |\n"); /* of nobody else */
+  for (int i = 0; i < ENTRIES; i++) e[i].spec.problem.message = (wlm_message)i;
+  expect_row(e, ENTRIES, "| `row_crc` | cuda | none | all 8 | sum | - |");
+  e[1].spec.problem.reduce = WLM_MAX;
+  e[1].spec.problem.want_arg = 1;
+  e[2].spec.problem.heads = 4;
+  e[3].spec.problem.transpose = 1;
+  e[4].spec.problem.sample = WLM_SAMPLE_FASTRAND;
+  e[5].spec.problem.operation = WLM_SDDMM;
+  e[6].spec.problem.dense_type = WLM_F64;
+  expect_row(e, ENTRIES,
+             "| `row_crc` | cuda | none | all 8 | sum, max | - | f32, f64 | max | yes | yes | fastrand | yes |\n");
+  const char *const customs[] = {"init=0;reduce=acc+x;combine=reduce;order=any", "init=0;reduce=acc+x;combine=reduce",
+                                 "init=0;reduce=acc+x"};
+  const char *const words[] = {"| order=any |", "| with combine |", "| all |"};
+  for (int i = 0; i < 3; i++) {
+    e[i].spec.problem.reduce = WLM_CUSTOM;
+    snprintf(e[i].spec.custom, sizeof e[i].spec.custom, "%s", customs[i]);
+    expect_row(e, i + 1, words[i]);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(is_what_tests_show),
+      cmocka_unit_test(says_what_entries_have),
+  };
+  return cmocka_run_group_tests(tests, emit_begin, emit_end);
+}

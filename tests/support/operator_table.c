@@ -1,0 +1,117 @@
+#include "support/operator_table.h"
+
+#include <string.h>
+
+enum { MOST = 32 }; /* names of a kind */
+
+/* Which names of a kind were met: all messages, some reductions. Bit i is that of value i. */
+typedef unsigned names_met;
+
+typedef struct family {
+  char name[WLM_VARIANT_NAME], target[16], split[16];
+  names_met messages, reductions, types, args, samplings;
+  int heads, transpose, sddmm;
+  int with_combine, without_combine, any_order; /* users' operators */
+} family;
+
+static const char *message_name(int i) { return wlm_message_name((wlm_message)i); }
+static const char *reduce_name(int i) { return i == WLM_CUSTOM ? NULL : wlm_reduce_name((wlm_reduce)i); }
+static const char *type_name(int i) { return wlm_type_name((wlm_type)i); }
+static const char *sample_name(int i) { return wlm_sample_name((wlm_sample)(i + 1)); } /* the first is none */
+
+static void meet_custom(family *f, const char *custom) {
+  if (strstr(custom, "order=any"))
+    f->any_order = 1;
+  else if (strstr(custom, "combine="))
+    f->with_combine = 1;
+  else
+    f->without_combine = 1;
+}
+
+static void meet(family *f, const wlm_spec *spec) {
+  const wlm_problem *p = &spec->problem;
+  f->types |= 1u << p->dense_type;
+  f->heads |= p->heads > 1;
+  f->transpose |= p->transpose;
+  f->sddmm |= p->operation == WLM_SDDMM;
+  if (p->sample != WLM_SAMPLE_NONE) f->samplings |= 1u << (p->sample - 1);
+  if (p->reduce == WLM_CUSTOM) {
+    meet_custom(f, spec->custom);
+    return;
+  }
+  f->messages |= 1u << p->message;
+  f->reductions |= 1u << p->reduce;
+  if (p->want_arg) f->args |= 1u << p->reduce;
+}
+
+static int is_of(const covering_entry *entry, const char *name) {
+  const size_t size = strlen(name);
+  return !strncmp(entry->variant, name, size) && strchr("/", entry->variant[size]);
+}
+
+/* "all 8", "sum, mean" or "-". */
+static void put_names(wlm_text *table, names_met met, const char *(*name)(int)) {
+  wlm_text words = {0};
+  const char *word;
+  int count = 0, found = 0;
+  for (; count < MOST && (word = name(count)); count++)
+    if (met >> count & 1) wlm_text_printf(&words, "%s%s", found++ ? ", " : "", word);
+  if (found == count)
+    wlm_text_printf(table, " all %d |", count);
+  else
+    wlm_text_printf(table, " %s |", found && !words.failed ? words.data : "-");
+  wlm_text_release(&words);
+}
+
+static void put_yes(wlm_text *table, int yes) { wlm_text_puts(table, yes ? " yes |" : " - |"); }
+
+static const char *users_operators(const family *f) {
+  if (f->without_combine) return f->with_combine ? "all" : "without combine";
+  return f->with_combine ? "with combine" : f->any_order ? "order=any" : "-";
+}
+
+static void put_family(wlm_text *table, const family *f) {
+  wlm_text_printf(table, "| `%s` | %s | %s |", f->name, f->target, f->split);
+  put_names(table, f->messages, message_name);
+  put_names(table, f->reductions, reduce_name);
+  wlm_text_printf(table, " %s |", users_operators(f));
+  put_names(table, f->types, type_name);
+  put_names(table, f->args, reduce_name);
+  put_yes(table, f->heads);
+  put_yes(table, f->transpose);
+  put_names(table, f->samplings, sample_name);
+  put_yes(table, f->sddmm);
+  wlm_text_puts(table, "\n");
+}
+
+/* "row_crc (cuda; splits a row: none; 8 variants)" */
+static int read_family(const char *line, family *f) {
+  *f = (family){0};
+  const char *split = strstr(line, "splits a row: ");
+  return split && sscanf(line, "%127s (%15[^;]", f->name, f->target) == 2 &&
+         sscanf(split, "splits a row: %15[^;]", f->split) == 1;
+}
+
+wlm_status operator_table_write(wlm_generator *generator, const covering sets[], int set_count, wlm_text *table) {
+  wlm_text list = {0};
+  char *rest;
+  wlm_status status;
+  wlm_text_puts(table,
+                "| family | device | splits a row | messages | reductions | user-defined | types | arg | heads | "
+                "transpose | sampling | SDDMM |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  WLM_TRY(wlm_generator_list(generator, &list));
+  rest = list.data;
+  for (char *line; (line = strtok_r(rest, "\n", &rest));) {
+    family f;
+    if (line[0] == ' ') continue; /* its summary and parameters */
+    if (!read_family(line, &f)) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "'%s' is no line of a family", line));
+    for (int set = 0; set < set_count; set++)
+      for (int64_t i = 0; i < sets[set].count; i++)
+        if (is_of(&sets[set].entries[i], f.name)) meet(&f, &sets[set].entries[i].spec);
+    put_family(table, &f);
+  }
+  if (table->failed) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a table");
+done:
+  wlm_text_release(&list);
+  return status;
+}

@@ -1,0 +1,11 @@
+/* README's table of operators: what each family is executed with in the covering set (support/covering.h), that is, by
+ * tests/simt and tests/host. Nothing is said of a family that no entry of the set shows. */
+#ifndef WLM_TESTS_OPERATOR_TABLE_H
+#define WLM_TESTS_OPERATOR_TABLE_H
+
+#include "support/covering.h"
+
+/* Markdown, a row for each family that the generator lists. */
+wlm_status operator_table_write(wlm_generator *generator, const covering sets[], int set_count, wlm_text *table);
+
+#endif
