@@ -303,6 +303,18 @@ static wlm_status add_own_problems(maker *m, wlm_generator *generator, const wlm
   return status;
 }
 
+/* One of each family among the candidates, or every variant. */
+static wlm_status add_each(maker *m, const problem *p, int every_variant) {
+  wlm_status status = WLM_OK;
+  for (int64_t at = 0, next; at < p->names.count && status == WLM_OK; at = next) {
+    group *g = group_of(m, p->names.names[at]);
+    int64_t best = least_used(g, &p->names, at, &next);
+    if (every_variant) best = at, next = at + 1;
+    status = add(m, g, p, p->names.names[best]);
+  }
+  return status;
+}
+
 /* ---- gradients ------------------------------------------------------------------------------------------ */
 
 /* An sddmm sums or takes the mean and samples nothing: every message with one of the two, and what changes a kernel
@@ -340,13 +352,7 @@ static wlm_status add_gradient(maker *m, wlm_generator *generator, const wlm_lim
   csr.values = gradient->has_values ? &csr : NULL;
   WLM_TRY(wlm_spec_make(&of, &csr, &p.spec));
   WLM_TRY(wlm_generator_candidates(generator, &p.spec, limits, &p.names));
-  for (int64_t at = 0; at < p.names.count && status == WLM_OK;) {
-    group *g = group_of(m, p.names.names[at]);
-    int64_t next, best = least_used(g, &p.names, at, &next);
-    if (every_variant) best = at, next = at + 1;
-    status = add(m, g, &p, p.names.names[best]);
-    at = next;
-  }
+  status = add_each(m, &p, every_variant);
 done:
   wlm_names_release(&p.names);
   return status;
@@ -356,6 +362,29 @@ static wlm_status add_gradients(maker *m, wlm_generator *generator, const wlm_li
   wlm_status status = WLM_OK;
   for (int i = 0; i < COUNT(gradients) && status == WLM_OK; i++)
     status = add_gradient(m, generator, limits, &gradients[i], full);
+  return status;
+}
+
+/* Products with A^T read values in another order than edges, and differ from others in nothing else: one problem for
+ * most families, one for those of small N. */
+static wlm_status add_transposed(maker *m, wlm_generator *generator, const wlm_limits *limits, int full) {
+  wlm_status status = WLM_OK;
+  for (int narrow = 0; narrow < 2 && status == WLM_OK; narrow++) {
+    problem p = {0};
+    wlm_problem of = WLM_PROBLEM_INIT;
+    wlm_csr csr = WLM_CSR_INIT;
+    fill_axes(m, 0, p.axes);
+    p.axes[AXIS_S] = NO_S;
+    of.transpose = 1;
+    of.message = narrow ? WLM_MUL : WLM_DIV;
+    of.n = narrow ? 4 : 64;
+    csr.rowptr_type = narrow ? WLM_I32 : WLM_I64;
+    csr.values = &csr;
+    status = wlm_spec_make(&of, &csr, &p.spec);
+    if (status == WLM_OK) status = wlm_generator_candidates(generator, &p.spec, limits, &p.names);
+    if (status == WLM_OK) status = add_each(m, &p, full);
+    wlm_names_release(&p.names);
+  }
   return status;
 }
 
@@ -371,6 +400,7 @@ wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uin
   WLM_TRY(cover(&m));
   WLM_TRY(add_own_problems(&m, generator, limits));
   WLM_TRY(add_gradients(&m, generator, limits, full));
+  WLM_TRY(add_transposed(&m, generator, limits, full));
   if (!full) goto done;
   m.by_variant = 1;
   memset(m.groups, 0, (size_t)m.group_count * sizeof *m.groups);

@@ -23,6 +23,7 @@ typedef struct operands {
   wlm_csr_host a;
   int32_t *rowptr32;
   int64_t *colind64;
+  void *order;  /* of a transpose: where each value is, of rowptr's type */
   void *values; /* of the matrix's type; NULL where there are none */
   wlm_spec spec;
   /* Of the dense type; B and C begin at these elements, C between its guards. */
@@ -33,6 +34,7 @@ typedef struct operands {
 /* What the device has of them. */
 typedef struct device_copy {
   wlm_csr csr;
+  void *order;
   void *rowptr, *colind, *values, *b, *c, *bias, *workspace, *prepared;
 } device_copy;
 
@@ -134,6 +136,39 @@ done:
   return status;
 }
 
+/* Of a transpose the values lie elsewhere than their edges; the reference has them in the order of the edges, and sees
+ * an ordinary matrix. */
+static wlm_status shuffle_values(operands *o, test_random *random) {
+  const int64_t nnz = o->a.nnz;
+  const int wide = o->spec.rowptr_type == WLM_I64;
+  char *old = o->values, *shuffled = NULL;
+  int64_t *order = NULL;
+  wlm_status status = WLM_OK;
+  if (!o->spec.problem.transpose) return WLM_OK;
+  o->spec.problem.transpose = 0;
+  WLM_TRY(wlm_alloc_array(nnz, sizeof *order, "order", (void **)&order));
+  WLM_TRY(wlm_alloc_array(nnz, wlm_index_size(o->spec.rowptr_type), "order", &o->order));
+  for (int64_t q = 0; q < nnz; q++) {
+    const int64_t other = (int64_t)test_draw(random, (uint64_t)q + 1);
+    order[q] = order[other];
+    order[other] = q;
+  }
+  for (int64_t q = 0; q < nnz; q++)
+    if (wide)
+      ((int64_t *)o->order)[q] = order[q];
+    else
+      ((int32_t *)o->order)[q] = (int32_t)order[q];
+  if (!old || !nnz) goto done;
+  const size_t each = wlm_type_size(o->spec.value_type) * (size_t)o->spec.problem.heads;
+  WLM_TRY(wlm_alloc_array(nnz, each, "values", (void **)&shuffled));
+  for (int64_t q = 0; q < nnz; q++) memcpy(shuffled + (size_t)order[q] * each, old + (size_t)q * each, each);
+  wlm_free(old);
+  o->values = shuffled;
+done:
+  wlm_free(order);
+  return status;
+}
+
 static wlm_status operands_make(const loaded *l, int number, test_random *random, operands *o) {
   /* |alpha| >= 1: nor does alpha bring back to the range of float what only double could hold. */
   static const struct {
@@ -160,6 +195,7 @@ static wlm_status operands_make(const loaded *l, int number, test_random *random
   for (int64_t i = 0; i <= o->a.rows; i++) o->rowptr32[i] = (int32_t)o->a.rowptr[i];
   WLM_TRY(wlm_alloc_array(o->a.nnz, sizeof *o->colind64, "colind", (void **)&o->colind64));
   for (int64_t i = 0; i < o->a.nnz; i++) o->colind64[i] = o->a.colind[i];
+  WLM_TRY(shuffle_values(o, random));
   WLM_TRY(fill_b(o, random, number >= test_shape_count()));
   WLM_TRY(fill_c(o, random));
   if (!p->bias) goto done; /* what it points at stands for any */
@@ -174,6 +210,7 @@ static void operands_release(operands *o) {
   wlm_csr_host_release(&o->a);
   wlm_free(o->rowptr32);
   wlm_free(o->colind64);
+  wlm_free(o->order);
   wlm_free(o->values);
   wlm_free(o->b);
   wlm_free(o->c);
@@ -208,6 +245,7 @@ static wlm_status copy_make(wlm_device *device, const operands *o, device_copy *
               (size_t)(a->rows + 1) * wlm_index_size(o->spec.rowptr_type), &d->rowptr));
   WLM_TRY(put(device, wide_colind ? (const void *)o->colind64 : a->colind,
               (size_t)a->nnz * wlm_index_size(o->spec.colind_type), &d->colind));
+  if (o->order) WLM_TRY(put(device, o->order, (size_t)a->nnz * wlm_index_size(o->spec.rowptr_type), &d->order));
   if (o->values) WLM_TRY(put(device, o->values, values_size(o), &d->values));
   WLM_TRY(put(device, o->b, (size_t)o->b_count * element_size(o), &d->b));
   WLM_TRY(put(device, o->c, (size_t)o->c_count * element_size(o), &d->c));
@@ -226,6 +264,7 @@ done:
 }
 
 static void copy_release(wlm_device *device, device_copy *d) {
+  if (d->order) device->ops->release(device, d->order);
   void *all[] = {d->rowptr, d->colind, d->values, d->b, d->c, d->bias, d->workspace, d->prepared};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]) device->ops->release(device, all[i]);
@@ -254,6 +293,7 @@ static wlm_status run(const loaded *l, int number, operands *o, device_copy *d) 
   const size_t c_size = (size_t)o->c_count * element_size(o);
   WLM_TRY(device->ops->copy_in(device, d->c, o->c, c_size));
   WLM_TRY(wlm_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &spec));
+  plan.args.order = d->order;
   WLM_TRY(put_poison(device, wlm_plan_workspace_size(&plan), &d->workspace));
   WLM_TRY(put_poison(device, wlm_plan_prepared_size(&plan), &d->prepared));
   if (l->check->before_run) l->check->before_run(l->check->user, number);
