@@ -182,6 +182,25 @@ static void tolerances(void **state) {
   assert_true(fabs(sum - 1e6 * (double)0.1f) <= wlm_tolerance(&problem, 1000000) * 1e5);
 }
 
+/* 577 k mod 577 is 0: rows of 577 edges are S times their first one, and roundings of equal terms don't cancel. */
+static void tolerance_of_one_edge_many_times(void **state) {
+  (void)state;
+  enum { WIDTH = 512 };
+  wlm_problem plain = WLM_PROBLEM_INIT, sampled = WLM_PROBLEM_INIT;
+  sampled.sample = WLM_SAMPLE_FASTRAND;
+  uint64_t random = 7;
+  int beyond_plain = 0;
+  for (int repeat = 0; repeat < 1000; repeat++) {
+    const float x = (float)(draw(&random) >> 40) * 0x1p-24f + 0x1p-24f;
+    float sum = 0;
+    for (int i = 0; i < WIDTH; i++) sum += x;
+    const double error = fabs(sum - WIDTH * (double)x) / (WIDTH * (double)x);
+    assert_true(error <= wlm_tolerance(&sampled, WIDTH));
+    beyond_plain += error > wlm_tolerance(&plain, WIDTH);
+  }
+  assert_true(beyond_plain > 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(summaries),
@@ -193,6 +212,7 @@ int main(void) {
       cmocka_unit_test(failures_come_through),
       cmocka_unit_test(gather_bandwidth),
       cmocka_unit_test(tolerances),
+      cmocka_unit_test(tolerance_of_one_edge_many_times),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
