@@ -25,33 +25,19 @@ static const struct {
 };
 enum { LINES = sizeof lines_of_a_case / sizeof *lines_of_a_case };
 
-static void expect_text(const char *line, const char *path, const char *expected) {
-  char *value = json_at(line, path);
-  if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s in %s", path, value, expected, line);
-  free(value);
-}
-
-static double number_at(const char *line, const char *path) {
-  char *value = json_at(line, path);
-  if (!value) fail_msg("no %s in %s", path, line);
-  double number = atof(value);
-  free(value);
-  return number;
-}
-
 static void check_line(const char *line, int place, const char *matrix, double sum_us) {
   static const char *const nulls[] = {"cusparse", "prepared_us", "prepare_us", "ge_spmm_us", "arg_type"};
   assert_true(json_is_valid(line));
-  expect_text(line, "$.suite", "operators");
-  expect_text(line, "$.matrix", matrix);
-  expect_text(line, "$.op", lines_of_a_case[place].op);
-  expect_text(line, "$.type", lines_of_a_case[place].type);
-  expect_text(line, "$.failed", "{}");
-  assert_true(number_at(line, "$.us") > 0);
-  assert_true(number_at(line, "$.chosen_us") > 0);
-  assert_true(number_at(line, "$.sum_us") == sum_us);
-  assert_true(number_at(line, "$.candidates") > 0);
-  if (!(number_at(line, "$.max_rel_err") <= lines_of_a_case[place].error)) fail_msg("too far off: %s", line);
+  assert_json_at(line, "$.suite", "operators");
+  assert_json_at(line, "$.matrix", matrix);
+  assert_json_at(line, "$.op", lines_of_a_case[place].op);
+  assert_json_at(line, "$.type", lines_of_a_case[place].type);
+  assert_json_at(line, "$.failed", "{}");
+  assert_true(json_number_at(line, "$.us") > 0);
+  assert_true(json_number_at(line, "$.chosen_us") > 0);
+  assert_true(json_number_at(line, "$.sum_us") == sum_us);
+  assert_true(json_number_at(line, "$.candidates") > 0);
+  if (!(json_number_at(line, "$.max_rel_err") <= lines_of_a_case[place].error)) fail_msg("too far off: %s", line);
   for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++) {
     char member[64];
     snprintf(member, sizeof member, "\"%s\":null", nulls[i]);
@@ -79,7 +65,7 @@ static void all_lines_of_a_case(void **state) {
     for (int place = 0; place < LINES; place++) {
       char *line = strtok_r(rest, "\n", &rest);
       assert_non_null(line);
-      if (!place) sum_us = number_at(line, "$.us");
+      if (!place) sum_us = json_number_at(line, "$.us");
       check_line(line, place, i ? "uniform:rows=300,d=5" : "small", sum_us);
     }
   }
