@@ -10,6 +10,7 @@
 #include "db/content.h"
 #include "db/model_record.h"
 #include "db/path.h"
+#include "runtime/dispatch/model.h"
 
 /* "cuda:0" is any GPU's: the store does not count them. */
 static wlm_status choose_class(const wlm_cli_options *options, const wlm_class *classes, int64_t count,
@@ -29,13 +30,19 @@ static wlm_status choose_class(const wlm_cli_options *options, const wlm_class *
   return status;
 }
 
-static wlm_status newest_model(wlm_store *store, const char *device_class, int64_t *made_at) {
-  wlm_model_record *models = NULL;
+/* The newest one; its L2 cache is what models of this class are trained for. One that cannot be read is none. */
+static wlm_status look_at_models(wlm_store *store, const char *device_class, int64_t *made_at, int64_t *l2_bytes) {
+  wlm_model_record *records = NULL;
   int64_t count = 0;
-  wlm_status status = wlm_store_load_models(store, device_class, &models, &count);
-  for (int64_t i = 0; i < count; i++)
-    if (models[i].made_at > *made_at) *made_at = models[i].made_at;
-  wlm_model_records_free(models, count);
+  wlm_status status = wlm_store_load_models(store, device_class, &records, &count);
+  for (int64_t i = 0; i < count; i++) {
+    wlm_model model;
+    if (records[i].made_at <= *made_at || wlm_model_read(records[i].data, records[i].size, &model) != WLM_OK) continue;
+    *made_at = records[i].made_at;
+    *l2_bytes = model.machine.l2_bytes > 0 ? model.machine.l2_bytes : 1;
+    wlm_model_release(&model);
+  }
+  wlm_model_records_free(records, count);
   return status;
 }
 
@@ -44,14 +51,15 @@ static wlm_status make_page(const wlm_cli_options *options, wlm_store *store, wl
   wlm_class *classes = NULL;
   const wlm_class *chosen = NULL;
   wlm_survey survey = {0};
+  int64_t l2_bytes = 0;
   wlm_status status;
   WLM_TRY(wlm_content_load(store, &content));
   WLM_TRY(wlm_classes_make(content.records, content.count, &classes, &page->class_count));
   WLM_TRY(choose_class(options, classes, page->class_count, &chosen));
   page->classes = classes;
   if (chosen) {
-    WLM_TRY(wlm_survey_make(chosen, &survey));
-    WLM_TRY(newest_model(store, chosen->name, &page->trained_at));
+    WLM_TRY(look_at_models(store, chosen->name, &page->trained_at, &l2_bytes));
+    WLM_TRY(wlm_survey_make(chosen, l2_bytes, &survey));
     for (int64_t i = 0; i < content.pin_count; i++)
       page->pin_count += !strcmp(content.pins[i].device_class, chosen->name);
     page->survey = &survey;

@@ -51,27 +51,30 @@ static wlm_status put_maps(state *s, const wlm_survey_problem *problem, wlm_text
   return status;
 }
 
-static const char *const way_names[WLM_WAYS] = {"GE-SpMM", "one fixed", "rules", "unseen"};
+static const char *const way_names[WLM_WAYS] = {"GE-SpMM", "one fixed", "rules", "borrowed", "predicted"};
 
 static wlm_status put_distributions(state *s, const wlm_ratios ratios[WLM_WAYS], wlm_text *out) {
   static const struct {
-    wlm_way ways[2];
+    wlm_way ways[3];
+    int count;
     const char *what, *caption, *axis;
   } pictures[] = {{{WLM_WAY_GE_SPMM, WLM_WAY_FIXED},
+                   2,
                    "Cumulative distribution of the speed-up of the best candidate over fixed references",
                    "<strong>Speed-up</strong> of the best over fixed references",
                    "speed-up of the best"},
-                  {{WLM_WAY_RULE, WLM_WAY_UNSEEN},
+                  {{WLM_WAY_RULE, WLM_WAY_BORROWED, WLM_WAY_PREDICTED},
+                   3,
                    "Cumulative distribution of the time of what would be chosen over the best time",
                    "<strong>Regret</strong>: time of what would be chosen over the best",
                    "time over the best"}};
   for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
-    wlm_draw_curve curves[2];
-    for (int k = 0; k < 2; k++)
+    wlm_draw_curve curves[3];
+    for (int k = 0; k < pictures[i].count; k++)
       curves[k] = (wlm_draw_curve){way_names[pictures[i].ways[k]], &ratios[pictures[i].ways[k]]};
     wlm_status status = put_figure(s, pictures[i].what, pictures[i].caption, out);
     if (status != WLM_OK) return status;
-    wlm_draw_curves(curves, 2, pictures[i].axis, &s->pictures.script);
+    wlm_draw_curves(curves, pictures[i].count, pictures[i].axis, &s->pictures.script);
   }
   return WLM_OK;
 }

@@ -96,7 +96,7 @@ static void split_by_problem(wlm_survey *survey) {
   qsort(survey->problems, (size_t)survey->problem_count, sizeof *survey->problems, compare_problems);
 }
 
-wlm_status wlm_survey_make(const wlm_class *of, wlm_survey *survey) {
+wlm_status wlm_survey_make(const wlm_class *of, int64_t l2_bytes, wlm_survey *survey) {
   const int64_t count = of->choices.matrix_count;
   wlm_status status;
   *survey = (wlm_survey){.of = of, .case_count = count};
@@ -110,7 +110,7 @@ wlm_status wlm_survey_make(const wlm_class *of, wlm_survey *survey) {
   }
   split_by_problem(survey);
   for (int64_t i = 0; i < survey->problem_count; i++) WLM_TRY(find_fixed(&survey->problems[i]));
-  status = wlm_survey_choose(survey);
+  status = wlm_survey_choose(survey, l2_bytes);
 done:
   if (status != WLM_OK) wlm_survey_release(survey);
   return status;

@@ -8,10 +8,11 @@
 #include "db/classes.h"
 
 typedef enum wlm_way {
-  WLM_WAY_GE_SPMM, /* GE-SpMM's kernels by its own rule */
-  WLM_WAY_FIXED,   /* one variant for all cases of the problem, the best such one */
-  WLM_WAY_RULE,    /* the built-in table */
-  WLM_WAY_UNSEEN,  /* nearest bucket, else the table, had this matrix never been measured; the model is left out */
+  WLM_WAY_GE_SPMM,   /* GE-SpMM's kernels by its own rule */
+  WLM_WAY_FIXED,     /* one variant for all cases of the problem, the best such one */
+  WLM_WAY_RULE,      /* the built-in table */
+  WLM_WAY_BORROWED,  /* the nearest bucket, else the table, had this matrix never been measured */
+  WLM_WAY_PREDICTED, /* the model, trained on other matrices */
   WLM_WAYS
 } wlm_way;
 
@@ -36,11 +37,11 @@ typedef struct wlm_survey {
   int64_t problem_count;
 } wlm_survey;
 
-/* The class must outlive it. */
-wlm_status wlm_survey_make(const wlm_class *of, wlm_survey *survey);
+/* The class must outlive it. l2_bytes: of the device, for models to train; 0 = none is. */
+wlm_status wlm_survey_make(const wlm_class *of, int64_t l2_bytes, wlm_survey *survey);
 void wlm_survey_release(wlm_survey *survey); /* also of a zeroed one */
-/* Fills WLM_WAY_RULE and WLM_WAY_UNSEEN; a step of wlm_survey_make. */
-wlm_status wlm_survey_choose(wlm_survey *survey);
+/* Fills the ways behind WLM_WAY_FIXED; a step of wlm_survey_make. */
+wlm_status wlm_survey_choose(wlm_survey *survey, int64_t l2_bytes);
 
 /* How often a way's time is the best time, over the cases of a problem that know it. */
 typedef struct wlm_ratios {

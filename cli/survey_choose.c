@@ -1,36 +1,82 @@
 /* What would have been chosen, asked of the chooser itself (runtime/dispatch/choose.h) with a snapshot that lacks the
- * matrix. For each matrix the buckets are derived anew from the measurements of all others; those from which nothing
- * can be borrowed because they lie too far away are left out first, which changes no answer and most of the work. */
+ * matrix.
+ *
+ * Borrowed: for each matrix the buckets are derived anew from the measurements of all others; those from which nothing
+ * can be borrowed because they lie too far away are left out first, which changes no answer and most of the work.
+ *
+ * Predicted: training takes its time, so the matrices are dealt into a few parts, and each part is asked of a model
+ * that was trained on the others. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/progress.h"
 #include "cli/survey.h"
 #include "common/memory.h"
 #include "common/spec_key.h"
 #include "runtime/dispatch/choose.h"
+#include "tuner/train.h"
+
+enum { PARTS = 4 };
+
+/* ---- asking --------------------------------------------------------------------------------------------- */
+
+typedef struct asking {
+  const wlm_snapshot *snapshot;
+  wlm_limits limits;
+  wlm_generator *generator; /* NULL = there is no model in the snapshot */
+  const wlm_spec *spec;
+  const wlm_survey_case *of;
+  wlm_candidate *candidates;
+} asking;
 
 /* What was not measured on the matrix has no time there, so it cannot be chosen. */
 static int was_measured(void *user, const char *variant, int may_prepare) {
-  const wlm_survey_case *c = user;
+  const asking *a = user;
   (void)may_prepare;
-  return wlm_survey_find(c->choice, variant) != NULL;
+  return wlm_survey_find(a->of->choice, variant) != NULL;
 }
 
+static int64_t describe(void *user, const wlm_candidate **candidates) {
+  asking *a = user;
+  int64_t count = 0, kept = 0;
+  wlm_free(a->candidates);
+  a->candidates = NULL;
+  if (a->generator && wlm_generator_describe(a->generator, a->spec, &a->limits, &a->candidates, &count) != WLM_OK)
+    return 0;
+  for (int64_t i = 0; i < count; i++)
+    if (was_measured(a, a->candidates[i].variant, 0)) a->candidates[kept++] = a->candidates[i];
+  *candidates = a->candidates;
+  return kept;
+}
+
+/* What was measured was valid, so beyond kind and architecture the limits forbid nothing. */
 static wlm_limits limits_of(const wlm_device_record *device) {
   const int host = device->kind && !strcmp(device->kind, "host");
-  return (wlm_limits){.target = host ? WLM_TARGET_HOST : WLM_TARGET_CUDA, .processors = device->processors};
+  wlm_limits limits = {.target = host ? WLM_TARGET_HOST : WLM_TARGET_CUDA, .processors = device->processors};
+  if (host) return limits;
+  limits.arch = device->arch && !strncmp(device->arch, "sm_", 3) ? atoi(device->arch + 3) : 0;
+  limits.threads_per_block = 1024;
+  limits.shared_bytes = INT32_MAX;
+  return limits;
 }
 
-/* A problem of another version has no rules, and what the chooser finds unusable stays NULL. */
-static void choose(const wlm_snapshot *snapshot, const wlm_limits *limits, wlm_survey_case *c, wlm_way way) {
-  const wlm_judge judge = {.usable = was_measured, .user = c};
+/* A problem of another version has no rules, and what the chooser finds unusable stays NULL. Only this step counts
+ * where one is asked for (-1 = any). */
+static void ask(asking *a, wlm_survey_case *c, wlm_way way, int step) {
+  const wlm_judge judge = {.usable = was_measured, .describe = describe, .user = a};
   wlm_decision decision;
   wlm_spec spec;
-  if (wlm_spec_from_key(c->choice->problem, c->choice->n, &spec) != WLM_OK ||
-      wlm_choose(snapshot, c->choice->stats, c->choice->problem, &spec, limits, &judge, &decision) != WLM_OK)
-    return;
-  c->chosen[way] = wlm_survey_find(c->choice, decision.variant);
+  a->of = c;
+  a->spec = &spec;
+  if (wlm_spec_from_key(c->choice->problem, c->choice->n, &spec) == WLM_OK &&
+      wlm_choose(a->snapshot, c->choice->stats, c->choice->problem, &spec, &a->limits, &judge, &decision) == WLM_OK &&
+      (step < 0 || (int)decision.step == step))
+    c->chosen[way] = wlm_survey_find(c->choice, decision.variant);
+  wlm_free(a->candidates);
+  a->candidates = NULL;
 }
+
+/* ---- borrowed ------------------------------------------------------------------------------------------- */
 
 static wlm_status add_buckets(const wlm_choices *choices, wlm_snapshot *snapshot) {
   wlm_status status = WLM_OK;
@@ -77,24 +123,24 @@ static int compare_fingerprints(const void *left, const void *right) {
   return memcmp(a->choice->stats->fingerprint, b->choice->stats->fingerprint, sizeof a->choice->stats->fingerprint);
 }
 
-wlm_status wlm_survey_choose(wlm_survey *survey) {
+static wlm_status borrow(wlm_survey *survey) {
   const wlm_snapshot nothing = {0};
+  asking rule = {.snapshot = &nothing, .limits = limits_of(&survey->of->records->device)};
   wlm_measurement_record *others = NULL;
   wlm_survey_case **order = NULL;
   wlm_status status;
-  if (!survey->case_count) return WLM_OK;
-  const wlm_limits limits = limits_of(&survey->of->records->device);
   WLM_TRY(wlm_alloc_array(survey->of->count, sizeof *others, "measurements", (void **)&others));
   WLM_TRY(wlm_alloc_array(survey->case_count, sizeof *order, "cases", (void **)&order));
   for (int64_t i = 0; i < survey->case_count; i++) order[i] = &survey->cases[i];
   qsort(order, (size_t)survey->case_count, sizeof *order, compare_fingerprints);
   for (int64_t begin = 0, end; begin < survey->case_count; begin = end) {
     wlm_snapshot unseen = {0};
+    asking borrowed = {.snapshot = &unseen, .limits = rule.limits};
     status = learn_without(survey->of, order[begin]->choice, others, &unseen);
     for (end = begin; end < survey->case_count && !compare_fingerprints(&order[begin], &order[end]); end++) {
       if (status != WLM_OK) break;
-      choose(&nothing, &limits, order[end], WLM_WAY_RULE);
-      choose(&unseen, &limits, order[end], WLM_WAY_UNSEEN);
+      ask(&rule, order[end], WLM_WAY_RULE, -1);
+      ask(&borrowed, order[end], WLM_WAY_BORROWED, -1);
     }
     wlm_snapshot_release(&unseen);
     if (status != WLM_OK) break;
@@ -103,4 +149,54 @@ done:
   wlm_free(others);
   wlm_free(order);
   return status;
+}
+
+/* ---- predicted ------------------------------------------------------------------------------------------ */
+
+static int part_of(const wlm_stats *stats) { return (int)((stats->fingerprint[0] ^ stats->fingerprint[1]) % PARTS); }
+
+static wlm_status train_without(const wlm_class *of, int part, wlm_measurement_record *others, const asking *a,
+                                int64_t l2_bytes, wlm_snapshot *snapshot) {
+  wlm_models models = {0};
+  int64_t count = 0;
+  wlm_status status;
+  for (int64_t i = 0; i < of->count; i++)
+    if (part_of(&of->records[i].stats) != part) others[count++] = of->records[i];
+  WLM_TRY(wlm_models_train(a->generator, &a->limits, l2_bytes, others, count, &models));
+  for (int64_t i = 0; i < models.count; i++) WLM_TRY(wlm_snapshot_add_model(snapshot, &models.models[i], NULL));
+done:
+  wlm_models_release(&models);
+  return status;
+}
+
+static wlm_status predict(wlm_survey *survey, int64_t l2_bytes) {
+  const char *folder = getenv("WARPLOOM_TEMPLATES");
+  asking a = {.limits = limits_of(&survey->of->records->device)};
+  wlm_measurement_record *others = NULL;
+  wlm_progress progress;
+  wlm_status status;
+  WLM_TRY(wlm_generator_create(folder && *folder ? folder : NULL, &a.generator));
+  WLM_TRY(wlm_alloc_array(survey->of->count, sizeof *others, "measurements", (void **)&others));
+  wlm_progress_begin(&progress, "report: training", 0);
+  for (int part = 0; part < PARTS && status == WLM_OK; part++) {
+    wlm_snapshot trained = {0};
+    a.snapshot = &trained;
+    wlm_progress_show(&progress, part, PARTS, "each time without a part of the matrices");
+    status = train_without(survey->of, part, others, &a, l2_bytes, &trained);
+    for (int64_t i = 0; i < survey->case_count && status == WLM_OK; i++)
+      if (part_of(survey->cases[i].choice->stats) == part)
+        ask(&a, &survey->cases[i], WLM_WAY_PREDICTED, WLM_STEP_MODEL);
+    wlm_snapshot_release(&trained);
+  }
+  wlm_progress_end(&progress);
+done:
+  wlm_free(others);
+  wlm_generator_destroy(a.generator);
+  return status;
+}
+
+wlm_status wlm_survey_choose(wlm_survey *survey, int64_t l2_bytes) {
+  if (!survey->case_count) return WLM_OK;
+  const wlm_status status = borrow(survey);
+  return status == WLM_OK && l2_bytes ? predict(survey, l2_bytes) : status;
 }

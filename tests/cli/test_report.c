@@ -9,9 +9,12 @@
 
 #include <cmocka.h>
 
+#include "common/memory.h"
+#include "db/model_record.h"
 #include "db/store.h"
 #include "support/command.h"
 #include "support/require.h"
+#include "tuner/train.h"
 
 #define EVIL   "</script><script>alert(1)</script>&'\""
 #define ROW128 "host_row/rows=128,tile=32"
@@ -190,7 +193,7 @@ static void page_tells_what_was_measured(void **state) {
   /* 1, 2 and 2 times the best; 2, 3 and 1 times; each would get the other one's best, or what the rules say. */
   assert_contains(page, "<td>one fixed: " ROW16 NUMBERS("1.587x", "2.000x", "2.00x") "b, N = 32");
   assert_contains(page, "<td>rules" NUMBERS("1.817x", "2.000x", "3.00x") "b, N = 32");
-  assert_contains(page, "<td>unseen" NUMBERS("2.000x", "2.000x", "4.00x") "&lt;/script&gt;");
+  assert_contains(page, "<td>borrowed" NUMBERS("2.000x", "2.000x", "4.00x") "&lt;/script&gt;");
   assert_null(strstr(page, "<td>GE-SpMM")); /* it was not measured here */
 
   char *json = data_of(page);
@@ -206,7 +209,7 @@ static void page_tells_what_was_measured(void **state) {
   char *script = text_of(folder_file(&folder, "script"));
   assert_contains(script, "\n7 0.2 1\n"); /* host_row wins on the first, host_nnz on the second */
   assert_contains(script, "\n7 0.2 0\n");
-  assert_contains(script, "\n1.0000 33.3333\n2.0000 66.6667\n4.0000 100.0000\n"); /* unseen */
+  assert_contains(script, "\n1.0000 33.3333\n2.0000 66.6667\n4.0000 100.0000\n"); /* borrowed */
   assert_contains(script, "\n1000000 0.9\n");                                     /* coverage */
   assert_null(strstr(script, "alert("));
   free(script);
@@ -251,6 +254,58 @@ static void what_counts_is_of_one_class(void **state) {
   assert_contains(c.err, "H100");
   assert_contains(c.err, "cuda/sm_90/NVIDIA H200/132");
   command_release(&c);
+}
+
+/* Any model of the class: that there is one is what counts. */
+static void put_model(const wlm_measurement_record *records, int64_t count) {
+  const wlm_limits limits = {.target = WLM_TARGET_HOST, .processors = 2};
+  wlm_generator *generator;
+  wlm_models models;
+  wlm_text device_class = {0};
+  wlm_store *store;
+  wlm_device_class(&records->device, &device_class);
+  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlm_models_train(generator, &limits, 1 << 20, records, count, &models));
+  assert_int_equal(models.count, 1);
+  wlm_model_record record = {.name = models.models[0].problems, .made_at = 1700000000};
+  assert_status(WLM_OK, wlm_model_write(&models.models[0], &record.data, &record.size));
+  assert_status(WLM_OK, wlm_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlm_store_put_model(store, device_class.data, &record));
+  wlm_store_close(store);
+  wlm_free(record.data);
+  wlm_models_release(&models);
+  wlm_generator_destroy(generator);
+  wlm_text_release(&device_class);
+}
+
+/* Small pieces win everywhere, which the rules do not know and a model of any twelve matrices does. */
+static void models_are_trained_without_what_they_are_asked(void **state) {
+  (void)state;
+  enum { MATRICES = 16, VARIANTS = 3 };
+  static const char *const variants[VARIANTS] = {ROW16, ROW128, NNZ};
+  wlm_measurement_record records[MATRICES * VARIANTS];
+  command c;
+  for (int i = 0; i < MATRICES * VARIANTS; i++) {
+    const int id = i / VARIANTS + 10;
+    records[i] = measured("m", id, variants[i % VARIANTS], (i % VARIANTS + 1) * id);
+    records[i].stats.nnz = 500 * id;
+    records[i].stats.mean = 0.5 * id;
+  }
+  stand_in();
+  set_paths("models");
+  put(database, records, MATRICES * VARIANTS);
+  char *page = make_page();
+  assert_null(strstr(page, "<td>predicted"));
+  free(page);
+  put_model(records, MATRICES * VARIANTS);
+  command_expect(&c, &folder, 0, "report", "--db", database, "-o", page_path);
+  assert_contains(c.err, "training");
+  command_release(&c);
+  page = text_of(page_path);
+  assert_sound(page);
+  assert_contains(page, "<td>rules</td><td class=\"number\">16</td><td class=\"number\">2.000x</td>");
+  assert_contains(page, "<td>predicted</td><td class=\"number\">16</td><td class=\"number\">1.000x</td>");
+  free(page);
 }
 
 static void empty_database_says_so(void **state) {
@@ -447,6 +502,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_teardown(page_tells_what_was_measured, restore_path),
       cmocka_unit_test_teardown(what_counts_is_of_one_class, restore_path),
+      cmocka_unit_test_teardown(models_are_trained_without_what_they_are_asked, restore_path),
       cmocka_unit_test_teardown(empty_database_says_so, restore_path),
       cmocka_unit_test_teardown(failures_leave_the_old_page, restore_path),
       cmocka_unit_test_teardown(gnuplot_draws, restore_path),
