@@ -51,8 +51,6 @@ static wlm_status put_maps(state *s, const wlm_survey_problem *problem, wlm_text
   return status;
 }
 
-static const char *const way_names[WLM_WAYS] = {"GE-SpMM", "one fixed", "rules", "borrowed", "predicted"};
-
 static wlm_status put_distributions(state *s, const wlm_ratios ratios[WLM_WAYS], wlm_text *out) {
   static const struct {
     wlm_way ways[3];
@@ -71,7 +69,7 @@ static wlm_status put_distributions(state *s, const wlm_ratios ratios[WLM_WAYS],
   for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
     wlm_draw_curve curves[3];
     for (int k = 0; k < pictures[i].count; k++)
-      curves[k] = (wlm_draw_curve){way_names[pictures[i].ways[k]], &ratios[pictures[i].ways[k]]};
+      curves[k] = (wlm_draw_curve){wlm_way_names[pictures[i].ways[k]], &ratios[pictures[i].ways[k]]};
     wlm_status status = put_figure(s, pictures[i].what, pictures[i].caption, out);
     if (status != WLM_OK) return status;
     wlm_draw_curves(curves, pictures[i].count, pictures[i].axis, &s->pictures.script);
@@ -88,7 +86,7 @@ static void put_ways(const wlm_survey_problem *problem, const wlm_ratios ratios[
   for (int way = 0; way < WLM_WAYS; way++) {
     const wlm_ratios *r = &ratios[way];
     if (!r->count) continue;
-    wlm_text_printf(out, "<tr><td>%s", way_names[way]);
+    wlm_text_printf(out, "<tr><td>%s", wlm_way_names[way]);
     if (way == WLM_WAY_FIXED) {
       wlm_text_puts(out, ": ");
       wlm_page_put_escaped(out, problem->fixed);

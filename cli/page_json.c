@@ -70,8 +70,18 @@ static void put_candidates(const names *all, const wlm_choice *choice, const wlm
                     (long long)order[i]->count, order[i]->precise);
 }
 
-static void put_case(int64_t problem, const names *all, const wlm_choice *c, const wlm_choice_candidate **order,
+/* Which way of choosing names which variant. */
+static void put_ways(const names *all, const wlm_survey_case *c, wlm_text *out) {
+  int put = 0;
+  for (int way = 0; way < WLM_WAYS; way++)
+    if (c->chosen[way])
+      wlm_text_printf(out, "%s[\"%s\",%lld]", put++ ? "," : "", wlm_way_names[way],
+                      (long long)index_of(all, c->chosen[way]->variant));
+}
+
+static void put_case(int64_t problem, const names *all, const wlm_survey_case *of, const wlm_choice_candidate **order,
                      wlm_text *out) {
+  const wlm_choice *c = of->choice;
   char bucket[WLM_BUCKET_TEXT], id[WLM_HASH_HEX];
   wlm_bucket_print(&c->bucket, bucket);
   wlm_hash_to_hex((wlm_hash){c->stats->fingerprint[0], c->stats->fingerprint[1]}, id);
@@ -79,9 +89,11 @@ static void put_case(int64_t problem, const names *all, const wlm_choice *c, con
   put_string(out, c->matrix && *c->matrix ? c->matrix : "(unnamed)");
   wlm_text_printf(out,
                   ",\"n\":%lld,\"rows\":%lld,\"nnz\":%lld,\"cv\":%.6g,\"bucket\":\"%s\",\"failed\":%lld,\"more\":%lld,"
-                  "\"candidates\":[",
+                  "\"ways\":[",
                   (long long)c->n, (long long)c->stats->rows, (long long)c->stats->nnz, c->stats->cv, bucket,
                   (long long)c->failed, (long long)(c->count > MOST_CANDIDATES ? c->count - MOST_CANDIDATES : 0));
+  put_ways(all, of, out);
+  wlm_text_puts(out, "],\"candidates\":[");
   put_candidates(all, c, order, out);
   wlm_text_puts(out, "]}");
 }
@@ -109,7 +121,7 @@ wlm_status wlm_page_json(const wlm_survey *survey, wlm_text *out) {
   for (int64_t p = 0; p < survey->problem_count; p++)
     for (int64_t i = 0; i < survey->problems[p].count; i++) {
       wlm_text_puts(out, put++ ? ",\n" : "");
-      put_case(p, &all, survey->problems[p].cases[i].choice, order, out);
+      put_case(p, &all, &survey->problems[p].cases[i], order, out);
     }
   wlm_text_puts(out, "]}");
 done:

@@ -6,6 +6,8 @@
 
 #include "common/memory.h"
 
+const char *const wlm_way_names[WLM_WAYS] = {"GE-SpMM", "one fixed", "rules", "borrowed", "predicted"};
+
 const wlm_choice_candidate *wlm_survey_find(const wlm_choice *choice, const char *variant) {
   for (int64_t i = 0; i < choice->count; i++)
     if (!(choice->candidates[i].prepare > 0) && !strcmp(choice->candidates[i].variant, variant))

@@ -16,6 +16,8 @@ typedef enum wlm_way {
   WLM_WAYS
 } wlm_way;
 
+extern const char *const wlm_way_names[WLM_WAYS];
+
 typedef struct wlm_survey_case {
   const wlm_choice *choice;
   double best;                                  /* picoseconds; not a number where nothing works unprepared */

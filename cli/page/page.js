@@ -40,13 +40,14 @@
     return box;
   }
 
-  function row(candidate, best, slowest) {
+  function row(candidate, best, slowest, ways) {
     const [variant, time, spread, prepare, count, precise] = candidate;
     const tr = element("tr", undefined, time === best ? "best" : "");
     const cell = element("td", undefined, "bars");
     cell.append(bar(time, spread, slowest));
     tr.append(element("td", data.variants[variant]), element("td", micro(time), "number"), element("td", micro(spread), "number"),
       element("td", (time / best).toFixed(3) + "x", "number"), cell, element("td", prepare ? micro(prepare) : "", "number"),
+      element("td", ways.filter((way) => way[1] === variant).map((way) => way[0]).join(", ")),
       element("td", (precise ? "well" : "first look") + (count > 1 ? ", " + count + " times" : "")));
     return tr;
   }
@@ -56,7 +57,7 @@
     if (!c) return;
     const sorted = [...c.candidates].sort((a, b) => a[1] - b[1]);
     const best = sorted.length ? sorted[0][1] : 0, slowest = Math.max(...sorted.map((x) => x[1] + x[2] / 2));
-    rows.replaceChildren(...sorted.map((x) => row(x, best, slowest)));
+    rows.replaceChildren(...sorted.map((x) => row(x, best, slowest, c.ways)));
     const left = [];
     if (c.more) left.push(c.more + " slower ones are not shown");
     if (c.failed) left.push(c.failed + " failed");

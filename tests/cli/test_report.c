@@ -203,6 +203,7 @@ static void page_tells_what_was_measured(void **state) {
   assert_json_at(json, "$.cases[0].candidates[0][1]", "10");
   assert_json_at(json, "$.cases[0].candidates[2][1]", "40");
   assert_json_at(json, "$.cases[0].candidates[0][2]", "0.1");
+  assert_json_at(json, "$.cases[0].ways", "[[\"one fixed\",2],[\"rules\",1],[\"borrowed\",0]]");
   assert_json_at(json, "$.variants[3]", "own" EVIL "/x=1");
   free(json);
 
@@ -441,6 +442,7 @@ static const char probe[] =
     "  const tell = (name, value) => document.body.setAttribute('data-' + name, value);\n"
     "  const select = document.getElementById('matrix'), rows = document.getElementById('rows');\n"
     "  const first = () => rows.rows[0].cells[0].textContent;\n"
+    "  const chosen = () => [...rows.rows].map((r) => r.cells[6].textContent).join('; ');\n"
     "  const choose = (name) => {\n"
     "    select.value = [...select.options].find((o) => o.textContent === name).value;\n"
     "    select.dispatchEvent(new Event('change'));\n"
@@ -448,6 +450,7 @@ static const char probe[] =
     "  tell('matrices', select.options.length);\n"
     "  choose('b'); tell('b', first() + ' ' + rows.rows.length);\n"
     "  choose('c'); tell('c', first() + ' ' + rows.rows.length);\n"
+    "  tell('chosen', chosen());\n"
     "  tell('about', document.getElementById('about').textContent.slice(0, 9));\n"
     "  tell('pictures', [...document.images].filter((i) => i.naturalWidth > 0).length);\n"
     "  tell('scripts', document.scripts.length);\n"
@@ -488,6 +491,7 @@ static void browser_shows_it(void **state) {
   assert_contains(body, "data-matrices=\"3\"");
   assert_contains(body, "data-b=\"" NNZ " 3\"");
   assert_contains(body, "data-c=\"" ROW128 " 4\"");
+  assert_contains(body, "data-chosen=\"rules, borrowed; one fixed; ; \"");
   assert_contains(body, "data-about=\"c: 1,000,\"");
   assert_contains(body, "data-pictures=\"5\"");
   assert_contains(body, "data-scripts=\"4\""); /* two of the page and two of this test: no name became a script */
