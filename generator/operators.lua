@@ -29,12 +29,12 @@ local types = {
 local indices = { i32 = "int", i64 = "long long" }
 
 local messages = {
-  mul    = { "a * b" },
-  copy_b = { "b", ignores_a = true },
-  copy_a = { "a", ignores_b = true },
-  add    = { "a + b" },
-  sub    = { "b - a" },
-  rsub   = { "a - b" },
+  mul    = { "a * b", light = true },
+  copy_b = { "b", ignores_a = true, light = true },
+  copy_a = { "a", ignores_b = true, light = true },
+  add    = { "a + b", light = true },
+  sub    = { "b - a", light = true },
+  rsub   = { "a - b", light = true },
   div    = { "b / a" },
   rdiv   = { "a / b" },
 }
@@ -58,13 +58,17 @@ for _, gradient in pairs(gradients) do gradient.ignores_a = not gradient.uses_a 
 --   atomic   the atomic form of reduce, so that partial results may be added to C
 --   ordered  the edges of a row must be folded in their order, so that nothing may be sorted beforehand
 --   finish   what is done to the last partial; absent where that is nothing
+--   instruction  reduce as one instruction of PTX, for a float accumulator from sm_80 on
+--   light    an edge costs no more than with a sum, and a row end little more
 -- max and min keep the first NaN they meet, hence the second half of the test.
 local reductions = {
-  sum  = { init = "0", reduce = "acc + x", combine = true, atomic = "add" },
-  mean = { init = "0", reduce = "acc + x", combine = true, finish = "acc / (wlm_acc_t)degree" },
-  max  = { init = "-WLM_INF", reduce = "x > acc || (x != x && acc == acc) ? x : acc", combine = true, empty = "0" },
-  min  = { init = "WLM_INF", reduce = "x < acc || (x != x && acc == acc) ? x : acc", combine = true, empty = "0" },
-  prod = { init = "1", reduce = "acc * x", combine = true },
+  sum  = { init = "0", reduce = "acc + x", combine = true, atomic = "add", light = true },
+  mean = { init = "0", reduce = "acc + x", combine = true, finish = "wlm_over(acc, (wlm_acc_t)degree)", light = true },
+  max  = { init = "-WLM_INF", reduce = "x > acc || (x != x && acc == acc) ? x : acc", combine = true, empty = "0",
+           instruction = "max.NaN.f32", light = true },
+  min  = { init = "WLM_INF", reduce = "x < acc || (x != x && acc == acc) ? x : acc", combine = true, empty = "0",
+           instruction = "min.NaN.f32", light = true },
+  prod = { init = "1", reduce = "acc * x", combine = true, light = true },
 }
 
 -- The stride of a strategy (common/sampling.h).
@@ -114,19 +118,19 @@ function operators.has_halves(problem)
   return types[problem.dense_type].half or types[problem.value_type].half or false
 end
 
--- Whether an element costs no more than one multiplication and one addition, and a row end no more than its store: then
--- fewer registers do.
+-- Whether an edge and a row end cost little more than with a plain sum of products: then fewer registers do. So does a
+-- user's operator that is one.
 local function light(problem)
   local message, reduction = message_of(problem), reduction_of(problem)
   if problem.transpose and operators.uses_a(problem) then return false end
-  return message and reduction and problem.rowptr_type == "i32" and problem.colind_type == "i32" and
-    not reduction.finish and message[1]:gsub(" ", "") == "a*b" and reduction.reduce:gsub(" ", "") == "acc+x"
+  local plain = message and (message.light or message[1]:gsub(" ", "") == "a*b") and reduction and
+    (reduction.light or not reduction.finish and reduction.reduce:gsub(" ", "") == "acc+x")
+  return plain and problem.dense_type ~= "f64" and problem.rowptr_type == "i32" and problem.colind_type == "i32"
 end
 
--- What a thread needs beyond a plain sum of products in f32: 16-bit types more accumulators for the same bytes of B, f64
--- wider values of A.
+-- What a thread needs beyond a plain sum of products in f32; f64 has wider values of A.
 function operators.extra_registers(problem)
-  return (light(problem) and 0 or 16) + (problem.dense_type == "f32" and 0 or 8)
+  return (light(problem) and 0 or 16) + (problem.dense_type == "f64" and 8 or 0)
 end
 
 -- nil where a family that splits rows so, or reorders the edges of a row, may serve the problem, otherwise why not.
@@ -199,6 +203,34 @@ local function functions(out, problem)
     for _, line in ipairs(declared) do out[#out + 1] = line end
     out[#out + 1] = "#endif"
   end
+end
+
+-- wlm_reduce, or what is to be named so: an instruction where there is one.
+local function folds(out, name, expression, part, instruction)
+  if instruction then
+    out[#out + 1] = "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800"
+    fn(out, "wlm_acc_t", name, "wlm_acc_t acc, wlm_acc_t x",
+      ('float result; asm("%s %%0, %%1, %%2;" : "=f"(result) : "f"(acc), "f"(x)); return result;'):format(instruction))
+    out[#out + 1] = "#else"
+  end
+  returns(out, name, "wlm_acc_t acc, wlm_acc_t x", expression, part)
+  if instruction then out[#out + 1] = "#endif" end
+end
+
+-- wlm_over: a quotient by a whole number, for a float in a handful of instructions where IEEE division takes a function.
+-- The reciprocal is common to a row, and one step of Newton's makes the quotient right to the last bit but for rare
+-- cases; the test keeps an infinite sum, for which that step has no number.
+local function quotient(out, accumulator)
+  local quick = 'float inverse; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(count)); ' ..
+    "const float first = sum * inverse, better = __fmaf_rn(__fmaf_rn(-first, count, sum), inverse, first); " ..
+    "return better == better ? better : first;"
+  if accumulator == "float" then
+    out[#out + 1] = "#ifdef __CUDA_ARCH__"
+    fn(out, "wlm_acc_t", "wlm_over", "wlm_acc_t sum, wlm_acc_t count", quick)
+    out[#out + 1] = "#else"
+  end
+  fn(out, "wlm_acc_t", "wlm_over", "wlm_acc_t sum, wlm_acc_t count", "return sum / count;")
+  if accumulator == "float" then out[#out + 1] = "#endif" end
 end
 
 local function epilogue(out, problem)
@@ -284,11 +316,13 @@ function operators.block(problem)
   returns(out, "wlm_init", "void", reduction.init, part "init")
   returns(out, "wlm_message", "wlm_acc_t a, wlm_acc_t b", message[1], message.part,
     "(void)a; (void)b; return")
-  returns(out, "wlm_reduce", "wlm_acc_t acc, wlm_acc_t x", reduction.reduce, part "reduce")
+  local instruction = dense.accumulator == "float" and reduction.instruction
+  folds(out, "wlm_reduce", reduction.reduce, part "reduce", instruction)
   if reduction.combine then
     local combine = reduction.combine == true and reduction.reduce or reduction.combine
-    returns(out, "wlm_combine", "wlm_acc_t acc, wlm_acc_t x", combine, part "combine")
+    folds(out, "wlm_combine", combine, part "combine", instruction)
   end
+  if reduction.finish and not reduction.user_defined then quotient(out, dense.accumulator) end
   local empty = problem.empty == "identity" and "acc" or reduction.empty or "acc"
   returns(out, "wlm_finish", "wlm_acc_t acc, long long degree", reduction.finish or "acc", reduction.finish and part "finish",
     ("return degree == 0 ? %s :"):format(empty))

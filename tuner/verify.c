@@ -9,10 +9,10 @@
  * analysis", 2019). B is random, so roundings do not conspire, and the tolerance is u (8 + 2 sqrt(d)):
  * 8 u for the product, alpha, beta, the division of a mean and the store, 2 sqrt(d) for the additions. With f64, u =
  * 2^-53, twice that, since float64 rounds no less; half types are accumulated in f32 and rounded once in the end, which
- * adds the u of their own. The exceptions are sums of equal terms, which are rounded in the same direction each time, so
- * that d u is what can be asked: messages that leave B out, and FastRand as published, whose stride of 577 meets one and
- * the same edge S times in a row of 577 edges. Each row is held to the tolerance of its own length; a wrong edge in a
- * row of d edges shows as about 1 / d, far above it for any d below a million. */
+ * adds the u of their own. The exceptions are sums of equal terms, which are rounded in the same direction each time,
+ * so that d u is what can be asked: messages that leave B out, and FastRand as published, whose stride of 577 meets one
+ * and the same edge S times in a row of 577 edges. Each row is held to the tolerance of its own length; a wrong edge in
+ * a row of d edges shows as about 1 / d, far above it for any d below a million. */
 #include "tuner/verify.h"
 
 #include <math.h>
