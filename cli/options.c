@@ -157,6 +157,14 @@ static int parse_operation(wlm_cli_options *o, const char *value) {
   return 1;
 }
 
+static int parse_arg(wlm_cli_options *o, const char *value) {
+  int type = wlm_index_from_name(value);
+  if (type < 0) return 0;
+  o->problem.want_arg = 1;
+  o->problem.arg_type = (wlm_index)type;
+  return 1;
+}
+
 static int set_json(wlm_cli_options *o, const char *value) { return (void)value, o->json = 1; }
 static int set_transpose(wlm_cli_options *o, const char *value) { return (void)value, o->problem.transpose = 1; }
 static int set_bias(wlm_cli_options *o, const char *value) { return (void)value, o->bias = 1; }
@@ -187,6 +195,7 @@ static const struct {
      "[MESSAGE.]REDUCE: sum, copy_b.max ... (default: mul.sum), or 'message=fmaxf(a*b,0);init=0;reduce=acc+x'"},
     {"operation", 0, "NAME", 0, parse_operation, "spmm or sddmm",
      "spmm, or sddmm: the gradient of the values of A, for each edge (default: spmm)"},
+    {"arg", 0, "TYPE", 0, parse_arg, "i32 or i64", "also the positions that win, of max and min"},
     {"transpose", 0, NULL, 0, set_transpose, NULL, "multiply by the transpose of A"},
     {"epilogue", 0, "EXPRESSION", 0, parse_epilogue, "an expression over x, 'leaky_relu(x,0.2)'",
      "what is done to each element of C at last: relu, tanh, 'leaky_relu(x,0.2)', 'x/(1+exp(-x))'"},

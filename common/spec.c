@@ -42,6 +42,7 @@ const char *wlm_operation_name(wlm_operation operation) { return name_of(operati
 int wlm_message_from_name(const char *name) { return value_of(message_names, name); }
 int wlm_reduce_from_name(const char *name) { return value_of(reduce_names, name); }
 int wlm_type_from_name(const char *name) { return value_of(type_names, name); }
+int wlm_index_from_name(const char *name) { return value_of(index_names, name); }
 int wlm_operation_from_name(const char *name) { return value_of(operation_names, name); }
 int wlm_sample_from_name(const char *name) { return value_of(sample_names, name); }
 int wlm_sample_norm_from_name(const char *name) { return value_of(norm_names, name); }
@@ -52,7 +53,7 @@ size_t wlm_index_size(wlm_index index) { return index == WLM_I64 ? 8 : 4; }
 static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
   if (!wlm_message_name(p->message) || !wlm_reduce_name(p->reduce) || !wlm_empty_name(p->empty) ||
       !wlm_type_name(p->dense_type) || !wlm_sample_name(p->sample) || !wlm_sample_norm_name(p->sample_norm) ||
-      !wlm_operation_name(p->operation))
+      !wlm_operation_name(p->operation) || !wlm_index_name(p->arg_type))
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: an enum field has a value that is not in its enum");
   if (!wlm_index_name(csr->rowptr_type) || !wlm_index_name(csr->colind_type) || !wlm_type_name(csr->value_type))
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: a type field has a value that is not in its enum");
@@ -98,7 +99,8 @@ static const char *unsupported_field(const wlm_problem *p, const wlm_csr *csr) {
   }
   if (p->heads != 1) return "wlm_problem: heads other than 1";
   if (p->batch != 1) return "wlm_problem: batch other than 1";
-  if (p->want_arg) return "wlm_problem: want_arg";
+  if (p->want_arg && p->reduce != WLM_MAX && p->reduce != WLM_MIN)
+    return "wlm_problem: want_arg with a reduce other than max and min";
   if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_UNBIASED && p->reduce != WLM_SUM)
     return "wlm_problem: sample_norm unbiased with a reduction other than sum";
   if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_KEPT && p->reduce != WLM_SUM)
@@ -129,6 +131,12 @@ static wlm_status check_activation(const char *text) {
   wlm_status status = wlm_activation_parse(text, &activation);
   if (status == WLM_OK) wlm_expression_release(&activation);
   return status;
+}
+
+static wlm_status check_positions(const wlm_problem *p, const wlm_csr *csr) {
+  if (!p->want_arg || p->arg_type == WLM_I64 || csr->nnz <= INT32_MAX) return WLM_OK;
+  return wlm_fail(WLM_ERR_OVERFLOW, "wlm_problem.arg_type is i32, and %lld non-zeros have more positions; use i64",
+                  (long long)csr->nnz);
 }
 
 /* Kernels step from row to row of B and C by 32 bits of bytes. */
@@ -162,6 +170,9 @@ wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spe
   if (status == WLM_OK && problem->activation) status = check_activation(problem->activation);
   if (status != WLM_OK) return status;
   if (problem->operation == WLM_SDDMM) spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row has no edge */
+  if ((status = check_positions(problem, csr)) != WLM_OK) return status;
+  spec->problem.want_arg = problem->want_arg != 0;
+  if (!problem->want_arg) spec->problem.arg_type = WLM_I32;
   spec->problem.transpose = problem->transpose != 0;
   if (!spec->problem.ldb) spec->problem.ldb = problem->n;
   if (!spec->problem.ldc) spec->problem.ldc = problem->n;
@@ -184,5 +195,6 @@ void wlm_spec_key(const wlm_spec *spec, char key[WLM_SPEC_KEY]) {
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",empty=%s", wlm_empty_name(p->empty));
   if (p->operation != WLM_SPMM)
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",operation=%s", wlm_operation_name(p->operation));
+  if (p->want_arg) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",arg=%s", wlm_index_name(p->arg_type));
   if (p->transpose) snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",transpose=1");
 }

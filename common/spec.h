@@ -41,6 +41,7 @@ const char *wlm_operation_name(wlm_operation operation); /* "sddmm" */
 int wlm_message_from_name(const char *name);
 int wlm_reduce_from_name(const char *name);
 int wlm_type_from_name(const char *name);
+int wlm_index_from_name(const char *name);
 int wlm_operation_from_name(const char *name);
 int wlm_sample_from_name(const char *name);
 int wlm_sample_norm_from_name(const char *name);

@@ -37,17 +37,16 @@ static int read_sampling(char *text, wlm_problem *problem) {
   return sample >= 0 && norm_value >= 0;
 }
 
-static wlm_index index_from_name(const char *name) { return strcmp(name, "i64") ? WLM_I32 : WLM_I64; }
-
 /* What comes behind the operator. */
 static int read_part(const char *name, char *value, wlm_problem *problem, wlm_csr *csr) {
   const int type = wlm_type_from_name(value);
+  const wlm_index index = wlm_index_from_name(value) == WLM_I64 ? WLM_I64 : WLM_I32;
   if (!strcmp(name, "dense"))
     problem->dense_type = (wlm_type)type;
   else if (!strcmp(name, "rowptr"))
-    csr->rowptr_type = index_from_name(value);
+    csr->rowptr_type = index;
   else if (!strcmp(name, "colind"))
-    csr->colind_type = index_from_name(value);
+    csr->colind_type = index;
   else if (!strcmp(name, "values"))
     csr->value_type = type < 0 ? WLM_F32 : (wlm_type)type;
   else if (!strcmp(name, "sample"))
@@ -56,6 +55,8 @@ static int read_part(const char *name, char *value, wlm_problem *problem, wlm_cs
     problem->empty = strcmp(value, wlm_empty_name(WLM_EMPTY_IDENTITY)) ? WLM_EMPTY_ZERO : WLM_EMPTY_IDENTITY;
   else if (!strcmp(name, "operation"))
     problem->operation = strcmp(value, wlm_operation_name(WLM_SDDMM)) ? WLM_SPMM : WLM_SDDMM;
+  else if (!strcmp(name, "arg"))
+    problem->want_arg = 1, problem->arg_type = index;
   else if (!strcmp(name, "transpose"))
     problem->transpose = 1;
   return strcmp(name, "dense") || type >= 0;

@@ -67,6 +67,8 @@ static void push_problem(lua_State *lua, const wlm_spec *spec, const wlm_custom_
   set_boolean(lua, "bias", p->bias != NULL);
   set_string(lua, "operation", wlm_operation_name(p->operation));
   set_boolean(lua, "transpose", p->transpose);
+  set_string(lua, "arg", p->want_arg ? wlm_index_name(p->arg_type) : "none");
+  set_integer(lua, "arg_bytes", p->want_arg ? (int64_t)wlm_index_size(p->arg_type) : 0);
   wlm_custom_source_push(lua, custom);
 }
 
@@ -373,6 +375,16 @@ static int do_emit(lua_State *lua) {
   return 0;
 }
 
+static int do_arg_backward(lua_State *lua) {
+  call *c = pushed_call(lua);
+  push_function(lua, "arg_backward");
+  push_problem(lua, c->spec, &c->custom);
+  push_limits(lua, c->limits);
+  lua_call(lua, 2, 1);
+  get_program(lua, c->program);
+  return 0;
+}
+
 static int do_transpose(lua_State *lua) {
   call *c = pushed_call(lua);
   push_function(lua, "transpose");
@@ -471,6 +483,14 @@ wlm_status wlm_generator_prepares(wlm_generator *generator, const char *variant,
 wlm_status wlm_generator_transpose(wlm_generator *generator, const wlm_spec *spec, wlm_program *program) {
   memset(program, 0, sizeof *program);
   wlm_status status = enter(generator, do_transpose, &(call){.spec = spec, .program = program});
+  if (status != WLM_OK) wlm_program_release(program);
+  return status;
+}
+
+wlm_status wlm_generator_arg_backward(wlm_generator *generator, const wlm_spec *spec, const wlm_limits *limits,
+                                      wlm_program *program) {
+  memset(program, 0, sizeof *program);
+  wlm_status status = enter(generator, do_arg_backward, &(call){.spec = spec, .limits = limits, .program = program});
   if (status != WLM_OK) wlm_program_release(program);
   return status;
 }

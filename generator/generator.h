@@ -40,5 +40,9 @@ wlm_status wlm_generator_emit(wlm_generator *generator, const char *variant, con
 /* The program that makes A^T on a CUDA device, for the types of the spec: no family, and its launches are the caller's.
  */
 wlm_status wlm_generator_transpose(wlm_generator *generator, const wlm_spec *spec, wlm_program *program);
+/* The program that gives the gradients of a problem with positions: no family either; its passes clear, then scatter.
+ */
+wlm_status wlm_generator_arg_backward(wlm_generator *generator, const wlm_spec *spec, const wlm_limits *limits,
+                                      wlm_program *program);
 
 #endif

@@ -12,6 +12,9 @@
 --   wlm_store(args, c, column, result)  both, into *c, once for each element, after the last partial
 --   wlm_load_a(args, p), wlm_load_b(pointer), wlm_begin(args, row), wlm_column(args, p)
 --   wlm_widen(x), wlm_narrow(acc)    an element of B or C as an accumulator, and the reverse, which rounds
+--   struct wlm_winner        with positions (problem.arg), what takes the place of an accumulator in init, reduce, combine,
+--                            finish, normalise and store: the message that wins so far and its position. Then init takes
+--                            the position of the first edge that is folded, and reduce that of the edge
 --   wlm_edge(acc, a)         of an SDDMM, once an edge; its wlm_message(a, b) is what dC is multiplied by
 --   WLM_USES_A, WLM_USES_B   0 where the message ignores that operand (then it is never read)
 --   wlm_kept(degree), wlm_sample_begin(args, row, degree), wlm_sample(k, degree, state), wlm_normalise(acc, kept, degree)
@@ -53,23 +56,39 @@ local gradients = {
 }
 for _, gradient in pairs(gradients) do gradient.ignores_a = not gradient.uses_a end
 
+-- The same whole, by a and by b, for where each edge has but one term.
+local slopes = {
+  mul = { "b", "a" }, copy_b = { "0", "1" }, copy_a = { "1", "0" }, add = { "1", "1" }, sub = { "-1", "1" },
+  rsub = { "1", "-1" }, div = { "-b / (a * a)", "1 / a" }, rdiv = { "1 / b", "-a / (b * b)" },
+}
+function operators.slopes(problem)
+  local by_a, by_b = slopes[problem.message][1], slopes[problem.message][2]
+  return {
+    slope_a = by_a, slope_b = by_b, reads_a = (by_a .. by_b):find "a" ~= nil, reads_b = (by_a .. by_b):find "b" ~= nil,
+  }
+end
+
 -- What an operator allows, from which its candidates follow (variants.lua):
 --   combine  partial results can be merged, so that a row may be split: the expression, or true where it is reduce
 --   atomic   the atomic form of reduce, so that partial results may be added to C
 --   ordered  the edges of a row must be folded in their order, so that nothing may be sorted beforehand
 --   finish   what is done to the last partial; absent where that is nothing
+--   beats    reduce is one of its two operands, x where this holds: then the position of an edge can go with it
 --   instruction  reduce as one instruction of PTX, for a float accumulator from sm_80 on
 --   light    an edge costs no more than with a sum, and a row end little more
 -- max and min keep the first NaN they meet, hence the second half of the test.
 local reductions = {
   sum  = { init = "0", reduce = "acc + x", combine = true, atomic = "add", light = true },
   mean = { init = "0", reduce = "acc + x", combine = true, finish = "wlm_over(acc, (wlm_acc_t)degree)", light = true },
-  max  = { init = "-WLM_INF", reduce = "x > acc || (x != x && acc == acc) ? x : acc", combine = true, empty = "0",
+  max  = { init = "-WLM_INF", beats = "x > acc || (x != x && acc == acc)", combine = true, empty = "0",
            instruction = "max.NaN.f32", light = true },
-  min  = { init = "WLM_INF", reduce = "x < acc || (x != x && acc == acc) ? x : acc", combine = true, empty = "0",
+  min  = { init = "WLM_INF", beats = "x < acc || (x != x && acc == acc)", combine = true, empty = "0",
            instruction = "min.NaN.f32", light = true },
   prod = { init = "1", reduce = "acc * x", combine = true, light = true },
 }
+for _, reduction in pairs(reductions) do
+  reduction.reduce = reduction.reduce or reduction.beats .. " ? x : acc"
+end
 
 -- The stride of a strategy (common/sampling.h).
 local strides = { bucket = "1", fastrand = "577", fastrand_coprime = "wlm_coprime_stride(degree)" }
@@ -122,15 +141,34 @@ end
 -- user's operator that is one.
 local function light(problem)
   local message, reduction = message_of(problem), reduction_of(problem)
-  if problem.transpose and operators.uses_a(problem) then return false end
+  if problem.arg ~= "none" or problem.transpose and operators.uses_a(problem) then return false end
   local plain = message and (message.light or message[1]:gsub(" ", "") == "a*b") and reduction and
     (reduction.light or not reduction.finish and reduction.reduce:gsub(" ", "") == "acc+x")
   return plain and problem.dense_type ~= "f64" and problem.rowptr_type == "i32" and problem.colind_type == "i32"
 end
 
--- What a thread needs beyond a plain sum of products in f32; f64 has wider values of A.
+-- What a thread needs beyond a plain sum of products in f32: f64 wider values of A, positions as many words again, for
+-- which there is room where all else is narrow and simple.
+local function for_places(problem)
+  if problem.arg == "i64" then return types[problem.dense_type].half and 24 or 16 end
+  local narrow = problem.rowptr_type == "i32" and problem.colind_type == "i32" and problem.dense_type == "f32"
+  return problem.arg ~= "none" and not (narrow and not message_of(problem)[1]:find "/") and 8 or 0
+end
+local function wide(problem)
+  return problem.dense_type == "f64" or problem.arg ~= "none" and types[problem.dense_type].half
+end
 function operators.extra_registers(problem)
-  return (light(problem) and 0 or 16) + (problem.dense_type == "f64" and 8 or 0)
+  return (light(problem) and 0 or 16) + (wide(problem) and 8 or 0) + for_places(problem)
+end
+
+-- What a row is folded into, and what of it is a number.
+function operators.sum(problem) return problem.arg ~= "none" and "struct wlm_winner" or "wlm_acc_t" end
+function operators.value(problem) return problem.arg ~= "none" and ".value" or "" end
+
+-- Bytes of it in memory, whose alignment is that of the larger half.
+function operators.sum_bytes(problem)
+  if problem.arg == "none" then return problem.acc_bytes end
+  return 2 * math.max(problem.acc_bytes, problem.arg_bytes)
 end
 
 -- nil where a family that splits rows so, or reorders the edges of a row, may serve the problem, otherwise why not.
@@ -153,6 +191,7 @@ function operators.refusal(problem)
   if not reduction_of(problem) then return "reduce " .. problem.reduce .. " is not built" end
   if not types[problem.dense_type] then return "dense type " .. problem.dense_type .. " is not built" end
   if not types[problem.value_type] then return "value type " .. problem.value_type .. " is not built" end
+  if problem.arg ~= "none" and not reduction_of(problem).beats then return problem.reduce .. " has no position" end
   return nil
 end
 
@@ -245,12 +284,66 @@ local function epilogue(out, problem)
     (problem.bias and "value += wlm_widen(((const wlm_c_t *)args->bias)[column]); " or "") ..
     (problem.activation and "value = wlm_activation(value); " or "") ..
     "return wlm_narrow(value);")
-  fn(out, "void", "wlm_store", "const struct wlm_args *args, wlm_c_t *c, long long column, wlm_acc_t result",
-    "*c = wlm_result(args, column, args->scaled ? wlm_scale(args, c, result) : result);")
+  local result = "result" .. operators.value(problem)
+  fn(out, "void", "wlm_store",
+    ("const struct wlm_args *args, wlm_c_t *c, long long column, %s result"):format(operators.sum(problem)),
+    ("*c = wlm_result(args, column, args->scaled ? wlm_scale(args, c, %s) : %s);"):format(result, result) ..
+    (problem.arg ~= "none" and " *wlm_arg_of(args, c) = wlm_arg(args, result.place);" or ""))
+end
+
+local function message_function(out, message)
+  returns(out, "wlm_message", "wlm_acc_t a, wlm_acc_t b", message[1], message.part, "(void)a; (void)b; return")
+end
+
+-- Folding and merging with positions. Edges come in their order, so that among equal ones the first stays, unless they
+-- were sampled; partial results may come in any order. An empty row is told by its degree, hence a row whose messages
+-- all are init itself gives its first edge, whose position init was told.
+local function winners(out, problem, reduction, message)
+  local winner = operators.sum(problem)
+  out[#out + 1] = ("typedef %s wlm_place_t;"):format(indices[problem.arg])
+  out[#out + 1] = "struct wlm_winner { wlm_acc_t value; wlm_place_t place; };"
+  message_function(out, message)
+  fn(out, "int", "wlm_beats", "wlm_acc_t x, wlm_acc_t acc", ("return %s;"):format(reduction.beats))
+  fn(out, winner, "wlm_winner_of", "int second, struct wlm_winner acc, struct wlm_winner x",
+    "acc.value = second ? x.value : acc.value; acc.place = second ? x.place : acc.place; return acc;")
+  fn(out, winner, "wlm_init", "long long place",
+    ("struct wlm_winner acc = {%s, (wlm_place_t)place}; return acc;"):format(reduction.init))
+  fn(out, winner, "wlm_combine", "struct wlm_winner acc, struct wlm_winner x",
+    "const int lower = x.place < acc.place && !wlm_beats(acc.value, x.value); " ..
+    "return wlm_winner_of(wlm_beats(x.value, acc.value) || lower, acc, x);")
+  fn(out, winner, "wlm_reduce", "struct wlm_winner acc, wlm_acc_t x, long long place",
+    "const struct wlm_winner edge = {x, (wlm_place_t)place}; return " ..
+    (problem.sample == "none" and "wlm_winner_of(wlm_beats(x, acc.value), acc, edge);" or "wlm_combine(acc, edge);"))
+  fn(out, winner, "wlm_finish", "struct wlm_winner acc, long long degree",
+    ("if (degree == 0) { acc.value = %s; acc.place = -1; } return acc;"):format(
+      problem.empty == "identity" and "acc.value" or reduction.empty))
+  fn(out, "wlm_place_t *", "wlm_arg_of", "const struct wlm_args *args, const wlm_c_t *c",
+    "return (wlm_place_t *)args->arg + (c - (const wlm_c_t *)args->c);")
+  fn(out, "wlm_place_t", "wlm_arg", "const struct wlm_args *args, wlm_place_t place",
+    problem.transpose and "return place < 0 ? place : (wlm_place_t)__ldg((const wlm_rowptr_t *)args->order + place);"
+      or "(void)args; return place;")
+end
+
+-- The same without: accumulators alone.
+local function accumulators(out, problem, reduction, message)
+  local part = function(name) return reduction.user_defined and name or nil end
+  returns(out, "wlm_init", "void", reduction.init, part "init")
+  message_function(out, message)
+  local accumulator = types[problem.dense_type].accumulator
+  local instruction = accumulator == "float" and reduction.instruction
+  folds(out, "wlm_reduce", reduction.reduce, part "reduce", instruction)
+  if reduction.combine then
+    local combine = reduction.combine == true and reduction.reduce or reduction.combine
+    folds(out, "wlm_combine", combine, part "combine", instruction)
+  end
+  if reduction.finish and not reduction.user_defined then quotient(out, accumulator) end
+  local empty = problem.empty == "identity" and "acc" or reduction.empty or "acc"
+  returns(out, "wlm_finish", "wlm_acc_t acc, long long degree", reduction.finish or "acc", reduction.finish and part "finish",
+    ("return degree == 0 ? %s :"):format(empty))
 end
 
 local function sampling(out, problem)
-  local stride = strides[problem.sample]
+  local stride, sum = strides[problem.sample], operators.sum(problem)
   if not stride then
     out[#out + 1] = "struct wlm_sample_state { int none; };"
     fn(out, "long long", "wlm_kept", "long long degree", "return degree;")
@@ -258,7 +351,7 @@ local function sampling(out, problem)
       "(void)args; (void)row; (void)degree; struct wlm_sample_state state = {0}; return state;")
     fn(out, "long long", "wlm_sample", "long long k, long long degree, struct wlm_sample_state state",
       "(void)degree; (void)state; return k;")
-    fn(out, "wlm_acc_t", "wlm_normalise", "wlm_acc_t acc, long long kept, long long degree",
+    fn(out, sum, "wlm_normalise", sum .. " acc, long long kept, long long degree",
       "(void)kept; (void)degree; return acc;")
     return
   end
@@ -276,7 +369,7 @@ local function sampling(out, problem)
   out[#out + 1] = "}"
   fn(out, "long long", "wlm_sample", "long long k, long long degree, struct wlm_sample_state state",
     "return degree <= WLM_SAMPLE_WIDTH ? k : wlm_strided(k, state.stride, degree, state.shift);")
-  fn(out, "wlm_acc_t", "wlm_normalise", "wlm_acc_t acc, long long kept, long long degree",
+  fn(out, sum, "wlm_normalise", sum .. " acc, long long kept, long long degree",
     ("(void)degree; return kept > 0 ? %s : acc;"):format(norms[problem.sample_norm]))
 end
 
@@ -312,20 +405,8 @@ function operators.block(problem)
     fn(out, "wlm_acc_t", "wlm_load_b", "const wlm_b_t *pointer", "return wlm_widen(__ldg(pointer));")
   end
   functions(out, problem)
-  local part = function(name) return reduction.user_defined and name or nil end
-  returns(out, "wlm_init", "void", reduction.init, part "init")
-  returns(out, "wlm_message", "wlm_acc_t a, wlm_acc_t b", message[1], message.part,
-    "(void)a; (void)b; return")
-  local instruction = dense.accumulator == "float" and reduction.instruction
-  folds(out, "wlm_reduce", reduction.reduce, part "reduce", instruction)
-  if reduction.combine then
-    local combine = reduction.combine == true and reduction.reduce or reduction.combine
-    folds(out, "wlm_combine", combine, part "combine", instruction)
-  end
-  if reduction.finish and not reduction.user_defined then quotient(out, dense.accumulator) end
-  local empty = problem.empty == "identity" and "acc" or reduction.empty or "acc"
-  returns(out, "wlm_finish", "wlm_acc_t acc, long long degree", reduction.finish or "acc", reduction.finish and part "finish",
-    ("return degree == 0 ? %s :"):format(empty))
+  local folding = problem.arg ~= "none" and winners or accumulators
+  folding(out, problem, reduction, message)
   if problem.operation == "sddmm" then
     returns(out, "wlm_edge", "wlm_acc_t acc, wlm_acc_t a", message.edge or "acc", nil, "(void)a; return")
   end

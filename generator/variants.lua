@@ -9,6 +9,7 @@
 --   keeps_order    folds the edges of a row, or of a part of it, in their order
 --   deterministic  same bits every time
 --   operation      "spmm" or "sddmm": what it computes
+--   positions      gives the positions of what wins (a family that does not is no candidate where they are wanted)
 --   samples        serves sampled problems (a family that does not is no candidate for them)
 --   parameters     { {"cf", {1, 2}}, ... } in the order of the canonical name; {"vector", {1, 2, 4}, "widest"} has only
 --                  the widest vector of B that n and the type allow as a valid value
@@ -27,6 +28,7 @@ local names    -- sorted
 
 local defaults = {
   operation = "spmm", split = "none", keeps_order = true, deterministic = true, samples = false,
+  positions = false,
   registers = function() return 64 end,
 }
 local required = { "target", "summary", "parameters", "passes" }
@@ -66,9 +68,10 @@ function variants.load(files, read)
   end
   table.sort(names)
   variants.prelude = {}
-  for _, piece in ipairs { "args.h", "cuda.h", "host.h", "host_tile.h", "half.h", "sampling.h" } do
+  for _, piece in ipairs { "args.h", "cuda.h", "host.h", "half.h", "sampling.h" } do
     variants.prelude[piece] = engine.plain(read("prelude/" .. piece), "prelude/" .. piece)
   end
+  variants.host_tile = read("prelude/host_tile.h")
 end
 
 -- The compiler is told how many blocks a multiprocessor's 65536 registers shall hold, so it may use a few more than said.
@@ -137,6 +140,18 @@ local function complete(problem)
   problem.uses_a = operators.uses_a(problem)
   problem.extra_registers = operators.extra_registers(problem)
   problem.widest_vector = widest_vector(problem)
+  problem.sum_bytes = operators.sum_bytes(problem)
+end
+
+-- What a template spells differently where positions are wanted: the type of what a row is folded into, the number in
+-- it, a last argument, anything else, and an element of the arrays acc and place. Without them this is plain text.
+local function with_positions(problem, parameters)
+  local wanted = problem.arg ~= "none"
+  parameters.sum, parameters.value = operators.sum(problem), operators.value(problem)
+  parameters.at = function(place) return wanted and ", " .. place or "" end
+  parameters.from = function(place, otherwise) return wanted and place or otherwise or "" end
+  parameters.held = function(index) return wanted and ("((struct wlm_winner){acc%s, place%s})"):format(index, index) or "acc" .. index end
+  return parameters
 end
 
 -- nil where the variant is a candidate for the problem on the device, otherwise the reason.
@@ -149,6 +164,7 @@ local function refusal(family, p, problem, limits)
   if reason then return reason end
   if problem.sample ~= "none" and not family.samples then return "does not sample" end
   if problem.sample == "none" and family.samples == "only" then return "is for sampled problems" end
+  if problem.arg ~= "none" and not family.positions then return "gives no positions" end
   if problem.deterministic and not family.deterministic then return "is not deterministic" end
   for _, parameter in ipairs(family.parameters) do
     if parameter[3] == "widest" and p[parameter[1]] ~= problem.widest_vector then
@@ -248,6 +264,7 @@ function variants.emit(variant, problem, limits)
   for key, value in pairs(p) do parameters[key] = value end
   parameters.passes = passes
   parameters.problem = problem
+  with_positions(problem, parameters)
   local registers = family.target == "cuda" and family.registers(p, problem, limits) or 0
   local sampled = problem.sample ~= "none"
   local source = table.concat {
@@ -256,7 +273,7 @@ function variants.emit(variant, problem, limits)
     variants.prelude[family.target .. ".h"],
     operators.has_halves(problem) and variants.prelude["half.h"] or "",
     sampled and variants.prelude["sampling.h"] or "", operators.block(problem),
-    family.target == "host" and variants.prelude["host_tile.h"] or "",
+    family.target == "host" and engine.render(variants.host_tile, "prelude/host_tile.h", parameters, variants.read) or "",
     engine.render(family.template, template_name(family), parameters, variants.read),
   }
   return {
@@ -287,6 +304,34 @@ function variants.transpose(problem)
   return {
     variant = "transpose", source = source, passes = passes, workspace = {}, prepared = {}, registers = 64,
     deterministic = true, split = "none",
+  }
+end
+
+-- The gradients by arg of a problem with positions. A place is one in A itself, transposed or not, and so is what the
+-- operator block loads for it.
+function variants.arg_backward(problem, limits)
+  local cuda = limits.target == "cuda"
+  local name = cuda and "prelude/arg_backward.cu.in" or "prelude/arg_backward.c.in"
+  local passes, parameters, width = {}, operators.slopes(problem), 32
+  while width >= 2 * math.max(1, problem.n) do width = width // 2 end
+  for i, pass in ipairs { "clear", "scatter" } do
+    passes[i] = {
+      kernel = "wlm_arg_" .. pass, units = "rows", units_per_block = 256 // width, columns_per_block = width,
+      threads = cuda and 256 or 0,
+    }
+  end
+  complete(problem)
+  parameters.problem, parameters.passes = problem, passes
+  local plain = setmetatable({ transpose = false }, { __index = problem })
+  local source = table.concat {
+    variants.prelude["args.h"], cuda and engine.plain("#define WLM_REGISTERS 64\n", "registers of a thread") or "",
+    variants.prelude[limits.target .. ".h"], operators.has_halves(problem) and variants.prelude["half.h"] or "",
+    problem.sample ~= "none" and variants.prelude["sampling.h"] or "", operators.block(plain),
+    engine.render(variants.read(name), name, parameters, variants.read),
+  }
+  return {
+    variant = "arg_backward", source = source, passes = passes, workspace = {}, prepared = {}, registers = cuda and 64 or 0,
+    deterministic = not cuda, split = "none",
   }
 end
 

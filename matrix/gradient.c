@@ -2,6 +2,7 @@
 #include "matrix/gradient.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "common/element.h"
 
@@ -14,6 +15,18 @@ static double derivative(wlm_message message, double a, double b) {
     case WLM_DIV: return -b / (a * a);
     case WLM_RDIV: return 1 / b;
     default: return 1; /* copy_a, add, rsub */
+  }
+}
+
+/* d message(a, b) / d b */
+static double derivative_by_b(wlm_message message, double a, double b) {
+  switch (message) {
+    case WLM_MUL: return a;
+    case WLM_COPY_A: return 0;
+    case WLM_RSUB: return -1;
+    case WLM_DIV: return 1 / a;
+    case WLM_RDIV: return -a / (b * b);
+    default: return 1; /* copy_b, add, sub */
   }
 }
 
@@ -60,4 +73,29 @@ wlm_status wlm_reference_edges(const wlm_csr_host *a, const wlm_problem *problem
     if (scale) scale[i] = fabs(factor) * size + fabs(before);
   }
   return WLM_OK;
+}
+
+static void add_term(double *sum, double *size, double term) {
+  *sum += term;
+  *size += fabs(term);
+}
+
+void wlm_reference_arg_backward(const wlm_csr_host *a, const wlm_problem *problem, const void *dc, const int64_t *arg,
+                                const void *b, wlm_gradient_sums *sums) {
+  const wlm_problem *p = problem;
+  const int64_t n = p->n, ldb = p->ldb ? p->ldb : n, ldc = p->ldc ? p->ldc : n;
+  const int64_t rows = p->transpose ? a->cols : a->rows, cols = p->transpose ? a->rows : a->cols;
+  for (int i = 0; i < 2; i++) memset(i ? sums->db_scale : sums->db, 0, (size_t)(cols * n) * sizeof *sums->db);
+  for (int i = 0; i < 2; i++) memset(i ? sums->dvalues_scale : sums->dvalues, 0, (size_t)a->nnz * sizeof *sums->db);
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < n; j++) {
+      const int64_t edge = arg[i * n + j];
+      if (edge < 0) continue;
+      const int64_t k = p->transpose ? row_of(a, edge) : a->colind[edge];
+      const double x = p->alpha * wlm_element_get(p->dense_type, dc, i * ldc + j);
+      const double value = wlm_csr_value(a, edge);
+      const double y = reads_b(p->message) ? wlm_element_get(p->dense_type, b, k * ldb + j) : 0;
+      add_term(&sums->db[k * n + j], &sums->db_scale[k * n + j], x * derivative_by_b(p->message, value, y));
+      add_term(&sums->dvalues[edge], &sums->dvalues_scale[edge], x * derivative(p->message, value, y));
+    }
 }

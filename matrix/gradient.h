@@ -1,4 +1,4 @@
-/* The float64 reference of an sddmm. */
+/* The float64 references of gradients: of an sddmm, and of max and min by their positions. */
 #ifndef WLM_MATRIX_GRADIENT_H
 #define WLM_MATRIX_GRADIENT_H
 
@@ -12,5 +12,16 @@
  * an edge that is none. */
 wlm_status wlm_reference_edges(const wlm_csr_host *a, const wlm_problem *problem, const void *dc, const void *b,
                                const void *old, const int64_t *edges, int64_t count, double *dvalues, double *scale);
+
+/* Sums in double and, beside them, of the absolute values of their terms. */
+typedef struct wlm_gradient_sums {
+  double *db, *db_scale;           /* as B, without padding */
+  double *dvalues, *dvalues_scale; /* nnz */
+} wlm_gradient_sums;
+
+/* What wlm_plan_execute_arg_backward gives. a is A itself; dc and arg are as C of op(A), arg without padding and -1
+ * where there is no edge. */
+void wlm_reference_arg_backward(const wlm_csr_host *a, const wlm_problem *problem, const void *dc, const int64_t *arg,
+                                const void *b, wlm_gradient_sums *sums);
 
 #endif

@@ -195,19 +195,24 @@ static void activate(const expressions *x, double step, int width, double *value
   for (int j = 0; j < width; j++) value[j] = block.value[j], size[j] = block.size[j];
 }
 
+static wlm_status check_rows(const wlm_csr_host *a, const int64_t *row_ids, int64_t row_count) {
+  for (int64_t i = 0; i < row_count; i++)
+    if ((row_ids ? row_ids[i] : i) < 0 || (row_ids ? row_ids[i] : i) >= a->rows)
+      return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld of a matrix of %lld rows",
+                      (long long)(row_ids ? row_ids[i] : i), (long long)a->rows);
+  return WLM_OK;
+}
+
 wlm_status wlm_reference_rows(const wlm_csr_host *a, const wlm_problem *problem, const void *b, const void *c_old,
                               const int64_t *row_ids, int64_t row_count, double *c, double *scale) {
   wlm_problem filled = *problem;
   const wlm_problem *p = &filled;
   expressions x;
   wlm_status status = check_problem(p, c_old);
+  if (status == WLM_OK) status = check_rows(a, row_ids, row_count);
   if (status != WLM_OK) return status;
   if (!p->ldb) filled.ldb = p->n;
   if (!p->ldc) filled.ldc = p->n;
-  for (int64_t i = 0; i < row_count; i++)
-    if ((row_ids ? row_ids[i] : i) < 0 || (row_ids ? row_ids[i] : i) >= a->rows)
-      return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld of a matrix of %lld rows",
-                      (long long)(row_ids ? row_ids[i] : i), (long long)a->rows);
   if ((status = expressions_make(p, &x)) != WLM_OK) return status;
 #pragma omp parallel for schedule(dynamic, 16)
   for (int64_t i = 0; i < row_count; i++) {
@@ -236,6 +241,46 @@ wlm_status wlm_reference_rows(const wlm_csr_host *a, const wlm_problem *problem,
     }
   }
   expressions_release(&x);
+  return WLM_OK;
+}
+
+/* Whether the edge at `p` with message x takes the place of the one at `arg` with `best`. */
+static int wins(wlm_reduce reduce, double x, int64_t p, double best, int64_t arg) {
+  if (arg < 0) return 1;
+  if (isnan(x) || isnan(best)) return isnan(x) && (!isnan(best) || p < arg);
+  return x == best ? p < arg : (reduce == WLM_MAX) == (x > best);
+}
+
+static void positions_of_block(const wlm_csr_host *a, const wlm_problem *p, const edges *e, const void *b, int64_t ldb,
+                               int64_t first, int width, int64_t *arg) {
+  const wlm_type type = wlm_accumulator_type(p->dense_type);
+  double message[BLOCK], dense[BLOCK], best[BLOCK];
+  for (int j = 0; j < width; j++) arg[j] = -1;
+  for (int64_t k = 0; k < e->kept; k++) {
+    const int64_t at = edge_at(e, p->sample, k);
+    wlm_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense);
+    make_messages(p->message, wlm_csr_value(a, at), dense, width, message);
+    for (int j = 0; j < width; j++) {
+      const double x = wlm_element_round(type, message[j]);
+      if (wins(p->reduce, x, at, best[j], arg[j])) best[j] = x, arg[j] = at;
+    }
+  }
+}
+
+wlm_status wlm_reference_positions(const wlm_csr_host *a, const wlm_problem *problem, const void *b,
+                                   const int64_t *row_ids, int64_t row_count, int64_t *arg) {
+  const wlm_problem *p = problem;
+  const int64_t n = p->n, ldb = p->ldb ? p->ldb : n;
+  wlm_status status = check_rows(a, row_ids, row_count);
+  if (status != WLM_OK) return status;
+  if (p->reduce != WLM_MAX && p->reduce != WLM_MIN)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "positions of a reduction other than max and min");
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int64_t i = 0; i < row_count; i++) {
+    const edges e = edges_of(a, p, row_ids ? row_ids[i] : i);
+    for (int64_t first = 0; first < n; first += BLOCK)
+      positions_of_block(a, p, &e, b, ldb, first, (int)(n - first < BLOCK ? n - first : BLOCK), arg + i * n + first);
+  }
   return WLM_OK;
 }
 

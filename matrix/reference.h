@@ -18,6 +18,13 @@
 wlm_status wlm_reference_rows(const wlm_csr_host *a, const wlm_problem *problem, const void *b, const void *c_old,
                               const int64_t *row_ids, int64_t row_count, double *c, double *scale);
 
+/* The positions that go with max and min, row_count x n, dense: p in colind of the edge that wins, -1 for an empty row;
+ * the lowest p of equal ones, the first NaN over everything. Messages are rounded to the accumulator's type as kernels
+ * have them (one operation, so float64 rounds to the same bits), which makes this exact: what is equal there is equal
+ * here. WLM_ERR_INVALID_ARGUMENT for another reduction. */
+wlm_status wlm_reference_positions(const wlm_csr_host *a, const wlm_problem *problem, const void *b,
+                                   const int64_t *row_ids, int64_t row_count, int64_t *arg);
+
 /* max |c - reference| / scale over a block of results; where scale is 0 the difference itself. `c` is the
  * row_count x n block with leading dimension ldc; `row_ids` as above picks its rows where `c` is the whole C, NULL
  * where it holds just the block. NaN agrees with NaN, an infinity with the same infinity (also with a reference

@@ -57,17 +57,17 @@ static wlm_status choose(wlm_context *context, wlm_plan *plan, const wlm_spec *s
   candidate_check check = {context, spec, NULL};
   const wlm_judge judge = {usable, why, describe, &check};
   const wlm_limits *limits = &context->device->info.limits;
-  char untransposed[WLM_SPEC_KEY];
+  char simpler[WLM_SPEC_KEY];
   wlm_spec like = *spec;
-  like.problem.transpose = 0;
-  wlm_spec_key(&like, untransposed);
+  like.problem.transpose = like.problem.want_arg = 0;
+  wlm_spec_key(&like, simpler);
   pthread_rwlock_rdlock(&context->snapshot_lock);
   wlm_status status =
       wlm_choose(&context->snapshot, &plan->stats, plan->problem_key, spec, limits, &judge, &plan->decision);
-  /* Where nothing like A^T was tuned as a transpose, what is good for such a matrix by itself knows more than a rule.
-   */
-  if (status == WLM_OK && spec->problem.transpose && plan->decision.step == WLM_STEP_RULE)
-    status = wlm_choose(&context->snapshot, &plan->stats, untransposed, spec, limits, &judge, &plan->decision);
+  /* Where nothing like A^T was tuned as a transpose, what is good for such a matrix by itself knows more than a rule;
+   * and so does what is good without positions where nothing was tuned with them. */
+  if (status == WLM_OK && strcmp(simpler, plan->problem_key) && plan->decision.step == WLM_STEP_RULE)
+    status = wlm_choose(&context->snapshot, &plan->stats, simpler, spec, limits, &judge, &plan->decision);
   pthread_rwlock_unlock(&context->snapshot_lock);
   wlm_free(check.candidates);
   return status;
@@ -95,6 +95,19 @@ static wlm_status load(wlm_context *context, wlm_plan *plan, const wlm_spec *spe
   return status;
 }
 
+/* Whoever wants positions is going to train: the gradients' kernels are compiled with the plan, not with their first
+ * call, and once for all variants. */
+static wlm_status add_backward(wlm_context *context, const wlm_matrix *matrix, const wlm_spec *spec, wlm_plan *plan) {
+  wlm_program program;
+  void *kernels[WLM_MAX_PASSES] = {0};
+  if (!spec->problem.want_arg) return WLM_OK;
+  wlm_status status = wlm_generator_arg_backward(context->generator, spec, &context->device->info.limits, &program);
+  if (status == WLM_OK) status = wlm_context_load(context, &program, kernels);
+  if (status == WLM_OK) status = wlm_plan_fill_backward(plan, &program, kernels, &matrix->csr, spec);
+  wlm_program_release(&program);
+  return status;
+}
+
 wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                    const char *variant, wlm_plan **out) {
   wlm_spec spec;
@@ -116,6 +129,7 @@ wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matri
   snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", program.variant);
   WLM_TRY(wlm_plan_fill(plan, context->device, &program, kernels, &view.csr, &spec));
   plan->args.order = view.order;
+  WLM_TRY(add_backward(context, matrix, &spec, plan));
   *out = plan;
 done:
   wlm_program_release(&program);

@@ -88,10 +88,9 @@ done:
   return status;
 }
 
-/* `rows` rows of `ld` elements of a type, on the device and, where wanted, on the host. */
-static wlm_status dense(wlm_device *device, wlm_type type, int64_t rows, int64_t ld, const char *what, void **host,
+/* `rows` rows of `ld` elements of a size, on the device and, where wanted, on the host. */
+static wlm_status dense(wlm_device *device, size_t size, int64_t rows, int64_t ld, const char *what, void **host,
                         wlm_buffer *buffer) {
-  const size_t size = wlm_type_size(type);
   int64_t count;
   if (__builtin_mul_overflow(rows, ld, &count) || count > INT64_MAX / (int64_t)size)
     return wlm_fail(WLM_ERR_OVERFLOW, "%s of %lld x %lld elements", what, (long long)rows, (long long)ld);
@@ -104,27 +103,33 @@ static wlm_status dense(wlm_device *device, wlm_type type, int64_t rows, int64_t
                           : wlm_fail_in(status, "%s of %lld x %lld elements", what, (long long)rows, (long long)ld);
 }
 
-/* The values of a transpose, which are read back in A's order. */
-static wlm_status take_order(wlm_device *device, const wlm_matrix_view *view, wlm_csr_host *a) {
+static wlm_status read_back_order(wlm_device *device, const wlm_matrix_view *view, int64_t **order) {
   const wlm_csr *csr = &view->csr;
   const size_t offset = wlm_index_size(csr->rowptr_type);
+  void *read = NULL;
+  wlm_status status = WLM_OK;
+  if (!view->order) return status;
+  WLM_TRY(read_back(device, view->order, csr->nnz, offset, "order of the transpose", &read));
+  WLM_TRY(wlm_alloc_array(csr->nnz, sizeof **order, "order of the transpose", (void **)order));
+  for (int64_t q = 0; q < csr->nnz; q++)
+    (*order)[q] = offset == sizeof(int64_t) ? ((const int64_t *)read)[q] : ((const int32_t *)read)[q];
+done:
+  wlm_free(read);
+  return status;
+}
+
+/* The values of a transpose, which are read back in A's order. */
+static wlm_status take_order(const int64_t *order, wlm_csr_host *a) {
   const char *from = a->wide ? (const char *)a->wide : (const char *)a->values;
   const size_t size = a->wide ? sizeof *a->wide : sizeof *a->values;
-  void *order = NULL;
   char *values = NULL;
-  wlm_status status = WLM_OK;
-  if (!view->order || !from) return status;
-  WLM_TRY(read_back(device, view->order, csr->nnz, offset, "order of the transpose", &order));
-  WLM_TRY(wlm_alloc_array(csr->nnz, size, "values", (void **)&values));
-  for (int64_t q = 0; q < csr->nnz; q++) {
-    const int64_t p = csr->rowptr_type == WLM_I64 ? ((const int64_t *)order)[q] : ((const int32_t *)order)[q];
-    memcpy(values + (size_t)q * size, from + (size_t)p * size, size);
-  }
-  memcpy(a->wide ? (void *)a->wide : (void *)a->values, values, (size_t)csr->nnz * size);
-done:
-  wlm_free(order);
+  if (!order || !from) return WLM_OK;
+  wlm_status status = wlm_alloc_array(a->nnz, size, "values", (void **)&values);
+  if (status != WLM_OK) return status;
+  for (int64_t q = 0; q < a->nnz; q++) memcpy(values + (size_t)q * size, from + (size_t)order[q] * size, size);
+  memcpy(a->wide ? (void *)a->wide : (void *)a->values, values, (size_t)a->nnz * size);
   wlm_free(values);
-  return status;
+  return WLM_OK;
 }
 
 static int64_t edges_used(const wlm_csr_host *a, const wlm_problem *problem) {
@@ -149,18 +154,21 @@ wlm_status wlm_operands_create(wlm_context *context, const wlm_matrix *matrix, c
   operands->result_columns = is_sddmm ? 1 : p->n;
   operands->result_ld = is_sddmm ? 1 : p->ldc;
   WLM_TRY(read_back_matrix(device, csr, &operands->a));
-  WLM_TRY(take_order(device, &view, &operands->a));
+  WLM_TRY(read_back_order(device, &view, &operands->order));
+  WLM_TRY(take_order(operands->order, &operands->a));
   operands->edges = edges_used(&operands->a, p);
   const wlm_type type = p->dense_type;
   const size_t size = wlm_type_size(type);
   if (p->bias) WLM_TRY(read_back(device, p->bias, p->n, size, "bias", &operands->bias_host));
-  WLM_TRY(dense(device, type, csr->cols, p->ldb, "B", &operands->b_host, &operands->b));
-  WLM_TRY(dense(device, type, operands->result_rows, operands->result_ld, is_sddmm ? "values" : "C",
+  WLM_TRY(dense(device, size, csr->cols, p->ldb, "B", &operands->b_host, &operands->b));
+  WLM_TRY(dense(device, size, operands->result_rows, operands->result_ld, is_sddmm ? "values" : "C",
                 p->beta != 0 ? &operands->c_old : NULL, &operands->c));
+  if (p->want_arg)
+    WLM_TRY(dense(device, wlm_index_size(p->arg_type), csr->rows, p->ldc, "positions", NULL, &operands->arg));
   fill_uniform(type, operands->b_host, csr->cols * p->ldb, seed);
   if (operands->c_old) fill_uniform(type, operands->c_old, operands->result_rows * operands->result_ld, ~seed);
   if (is_sddmm) {
-    WLM_TRY(dense(device, type, csr->rows, p->ldc, "dC", &operands->x_host, &operands->x));
+    WLM_TRY(dense(device, size, csr->rows, p->ldc, "dC", &operands->x_host, &operands->x));
     fill_uniform(type, operands->x_host, csr->rows * p->ldc, seed + 1);
     WLM_TRY(device->ops->copy_in(device, operands->x.memory, operands->x_host, (size_t)(csr->rows * p->ldc) * size));
   }
@@ -209,10 +217,12 @@ void wlm_operands_release(wlm_operands *operands) {
   }
   device->ops->release(device, operands->b.memory);
   device->ops->release(device, operands->c.memory);
+  device->ops->release(device, operands->arg.memory);
   device->ops->release(device, operands->x.memory);
   device->ops->release(device, operands->workspace.memory);
   device->ops->release(device, operands->prepared.memory);
   wlm_csr_host_release(&operands->a);
+  wlm_free(operands->order);
   wlm_free(operands->b_host);
   wlm_free(operands->c_old);
   wlm_free(operands->x_host);
@@ -250,6 +260,7 @@ wlm_status wlm_operands_poison(wlm_operands *operands) {
     WLM_TRY(device->ops->copy_in(device, c->memory, operands->c_old, used));
   else
     WLM_TRY(device->ops->fill(device, c->memory, 0xFF, c->size));
+  if (operands->arg.size) WLM_TRY(device->ops->fill(device, operands->arg.memory, 0xA5, operands->arg.size));
   if (workspace->size) WLM_TRY(device->ops->fill(device, workspace->memory, 0xFF, workspace->size));
   status = device->ops->synchronize(device, NULL);
 done:
@@ -260,6 +271,7 @@ wlm_status wlm_operands_call(const wlm_operands *operands, const wlm_plan *plan,
   void *const b = operands->b.memory, *const c = operands->c.memory;
   if (operands->spec.problem.operation == WLM_SDDMM)
     return wlm_plan_execute_sddmm(plan, operands->x.memory, b, c, workspace, stream);
+  if (operands->spec.problem.want_arg) return wlm_plan_execute_arg(plan, b, c, operands->arg.memory, workspace, stream);
   return wlm_plan_execute(plan, b, c, workspace, stream);
 }
 

@@ -1,5 +1,5 @@
-/* What a checked or timed call needs around a plan: B, C (or dC and the values of an sddmm), workspace and prepared
- * memory on the device, and on the host the copies that the reference reads.
+/* What a checked or timed call needs around a plan: B, C and positions (or dC and the values of an sddmm), workspace
+ * and prepared memory on the device, and on the host the copies that the reference reads.
  *
  * B is seeded and uniform in [-1, 1], rounded to the dense type. Where the problem reads C (beta is not 0), C starts as
  * such numbers too. */
@@ -25,7 +25,8 @@ typedef struct wlm_operands {
   void *c_old;     /* rows x ldc; NULL where beta is 0 */
   void *bias_host; /* n; NULL where there is no bias */
   void *x_host;    /* of an sddmm dC, rows x ldc */
-  wlm_buffer b, c, x, workspace, prepared;
+  int64_t *order;  /* with transpose, where in A each entry of op(A) is; NULL = at its own position */
+  wlm_buffer b, c, arg, x, workspace, prepared;
   /* What a call writes into c, of rows that lie `result_ld` elements apart: C, or an sddmm's nnz values. */
   int64_t result_rows, result_columns, result_ld;
   int borrowed; /* a, b_host, b and c are others' */
@@ -43,7 +44,8 @@ void wlm_operands_release(wlm_operands *operands); /* also of a zeroed one */
 wlm_status wlm_operands_bind(wlm_operands *operands, wlm_plan *plan);
 /* Enqueues the preparing of the plan that was bound. */
 wlm_status wlm_operands_prepare(const wlm_operands *operands, wlm_plan *plan, void *stream);
-/* NaN, or what the problem reads, into C and NaN into the workspace: a result that is right then was written. */
+/* NaN, or what the problem reads, into C, NaN into the workspace and no position into arg: a result that is right then
+ * was written. */
 wlm_status wlm_operands_poison(wlm_operands *operands);
 /* Enqueues one call of a plan with a workspace of the caller's, or of the plan that was bound. */
 wlm_status wlm_operands_call(const wlm_operands *operands, const wlm_plan *plan, void *workspace, void *stream);

@@ -1,5 +1,7 @@
 /* What counts as right.
  *
+ * Positions of max and min must be the very ones (matrix/reference.h says why they can be). Of numbers:
+ *
  * Rows are compared with float64, all of them where that is cheap. Where it is not, the rows that are compared are
  * joined by a check of all columns that depends on every row (tuner/column_check.h). C is then read in pieces.
  *
@@ -37,6 +39,8 @@ struct wlm_verifier {
   double *reference, *scale; /* count x columns of the result */
   char *result;              /* of the dense type, as the piece */
   double *errors;            /* of each row */
+  int64_t *positions;        /* count x columns; NULL where the problem wants none */
+  char *arg;                 /* of their type, as the result */
   wlm_column_check *columns; /* NULL where every row is compared, or the operator has none */
   char *piece;               /* of C, with it */
   wlm_verifier *spots;       /* a few of the rows; NULL where all are few */
@@ -100,6 +104,10 @@ static size_t element_size(const wlm_verifier *verifier) {
   return wlm_type_size(verifier->operands->spec.problem.dense_type);
 }
 
+static size_t arg_size(const wlm_verifier *verifier) {
+  return wlm_index_size(verifier->operands->spec.problem.arg_type);
+}
+
 static int64_t rows_of_piece(int64_t ld) { return ld < PIECE ? PIECE / (ld ? ld : 1) : 1; }
 
 static wlm_status allocate(wlm_verifier *verifier) {
@@ -109,6 +117,9 @@ static wlm_status allocate(wlm_verifier *verifier) {
   WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->scale, "scale of the reference", (void **)&verifier->scale));
   WLM_TRY(wlm_alloc_array(elements, element_size(verifier), "result", (void **)&verifier->result));
   WLM_TRY(wlm_alloc_array(verifier->count, sizeof *verifier->errors, "errors", (void **)&verifier->errors));
+  if (!verifier->operands->spec.problem.want_arg) goto done;
+  WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->positions, "positions", (void **)&verifier->positions));
+  WLM_TRY(wlm_alloc_array(elements, arg_size(verifier), "positions", (void **)&verifier->arg));
 done:
   return status;
 }
@@ -132,6 +143,8 @@ static wlm_status make_spots(wlm_verifier *verifier) {
     spots->rows[k] = verifier->rows[from];
     memcpy(spots->reference + (size_t)k * n, verifier->reference + (size_t)from * n, n * sizeof *spots->reference);
     memcpy(spots->scale + (size_t)k * n, verifier->scale + (size_t)from * n, n * sizeof *spots->scale);
+    if (spots->positions)
+      memcpy(spots->positions + (size_t)k * n, verifier->positions + (size_t)from * n, n * sizeof *spots->positions);
   }
 done:
   return status;
@@ -148,6 +161,16 @@ static wlm_status make_reference(const wlm_verifier *v) {
   return wlm_reference_rows(&o->a, &on_host, o->b_host, o->c_old, v->rows, v->count, v->reference, v->scale);
 }
 
+/* With transpose those of A itself. */
+static wlm_status make_positions(const wlm_verifier *v) {
+  const wlm_operands *o = v->operands;
+  if (!v->positions) return WLM_OK;
+  wlm_status status = wlm_reference_positions(&o->a, &o->spec.problem, o->b_host, v->rows, v->count, v->positions);
+  for (int64_t i = 0; o->order && i < v->count * o->result_columns; i++)
+    if (v->positions[i] >= 0) v->positions[i] = o->order[v->positions[i]];
+  return status;
+}
+
 wlm_status wlm_verifier_create(wlm_operands *operands, uint64_t seed, wlm_verifier **out) {
   wlm_status status;
   *out = NULL;
@@ -157,6 +180,7 @@ wlm_status wlm_verifier_create(wlm_operands *operands, uint64_t seed, wlm_verifi
   WLM_TRY(choose_rows(verifier, seed));
   WLM_TRY(allocate(verifier));
   WLM_TRY(make_reference(verifier));
+  WLM_TRY(make_positions(verifier));
   if (verifier->count < operands->result_rows)
     WLM_TRY(wlm_column_check_create(operands, seed, wlm_tolerance, &verifier->columns));
   if (verifier->columns)
@@ -178,6 +202,8 @@ void wlm_verifier_destroy(wlm_verifier *verifier) {
   wlm_free(verifier->scale);
   wlm_free(verifier->result);
   wlm_free(verifier->errors);
+  wlm_free(verifier->positions);
+  wlm_free(verifier->arg);
   wlm_free(verifier->piece);
   wlm_column_check_destroy(verifier->columns);
   wlm_free(verifier);
@@ -185,16 +211,14 @@ void wlm_verifier_destroy(wlm_verifier *verifier) {
 
 int64_t wlm_verifier_rows(const wlm_verifier *verifier) { return verifier->count; }
 
-/* Rows that follow each other in a C without padding are copied in one piece. */
-static wlm_status copy_rows(const wlm_verifier *verifier) {
+/* The rows to compare of what lies as C does. Those that follow each other without padding are copied in one piece. */
+static wlm_status copy_rows(const wlm_verifier *verifier, const char *c, int64_t size, char *to) {
   const wlm_operands *operands = verifier->operands;
   const int64_t n = operands->result_columns, ld = operands->result_ld;
-  const char *c = operands->c.memory;
-  const int64_t size = (int64_t)element_size(verifier);
   for (int64_t i = 0, run; i < verifier->count && n; i += run) {
     run = 1;
     while (ld == n && i + run < verifier->count && verifier->rows[i + run] == verifier->rows[i] + run) run++;
-    wlm_status status = operands->device->ops->copy_out(operands->device, verifier->result + i * n * size,
+    wlm_status status = operands->device->ops->copy_out(operands->device, to + i * n * size,
                                                         c + verifier->rows[i] * ld * size, (size_t)(run * n * size));
     if (status != WLM_OK) return status;
   }
@@ -254,11 +278,33 @@ static wlm_status compare_rows(const wlm_verifier *verifier, double *max_rel_err
                   (long long)worst_row, worst_error, worst, (long long)wrong, (long long)verifier->count);
 }
 
+static int64_t position(const wlm_verifier *verifier, int64_t i) {
+  return arg_size(verifier) == sizeof(int64_t) ? ((const int64_t *)verifier->arg)[i]
+                                               : ((const int32_t *)verifier->arg)[i];
+}
+
+static wlm_status compare_positions(const wlm_verifier *verifier) {
+  const int64_t n = verifier->operands->result_columns;
+  int64_t wrong = 0, first = 0;
+  if (!verifier->positions) return WLM_OK;
+  wlm_status status = copy_rows(verifier, verifier->operands->arg.memory, (int64_t)arg_size(verifier), verifier->arg);
+  if (status != WLM_OK) return status;
+  for (int64_t i = verifier->count * n - 1; i >= 0; i--)
+    if (position(verifier, i) != verifier->positions[i]) wrong++, first = i;
+  if (!wrong) return WLM_OK;
+  return wlm_fail(WLM_ERR_MISMATCH, "arg[%lld,%lld] is %lld instead of %lld; %lld of %lld positions are wrong",
+                  (long long)verifier->rows[first / n], (long long)(first % n), (long long)position(verifier, first),
+                  (long long)verifier->positions[first], (long long)wrong, (long long)(verifier->count * n));
+}
+
 wlm_status wlm_verify_result(wlm_verifier *verifier, double *max_rel_err) {
   wlm_status status;
-  WLM_TRY(verifier->columns ? read_all(verifier) : copy_rows(verifier));
+  WLM_TRY(verifier->columns
+              ? read_all(verifier)
+              : copy_rows(verifier, verifier->operands->c.memory, (int64_t)element_size(verifier), verifier->result));
   find_errors(verifier);
   WLM_TRY(compare_rows(verifier, max_rel_err));
+  WLM_TRY(compare_positions(verifier));
   if (verifier->columns) status = wlm_column_check_finish(verifier->columns);
 done:
   return status;

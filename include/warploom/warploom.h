@@ -149,7 +149,7 @@ typedef struct wlm_problem {
   int transpose;       /* op(A) = A^T: B is rows x n and C cols x n; see wlm_plan_create */
   int64_t heads;       /* values per edge, 1 = one scalar an edge */
   int64_t batch;       /* problems in one call */
-  int want_arg;        /* also give the winning position of max or min */
+  int want_arg;        /* also give the winning position of max or min; see wlm_plan_execute_arg */
   wlm_sample sample;   /* part of the problem, never tuned behind the caller's back */
   wlm_sample_norm sample_norm;
   int64_t sample_width; /* S, 8..2304 */
@@ -163,11 +163,12 @@ typedef struct wlm_problem {
   const char
       *activation; /* epilogue: an expression over x, "relu", "leaky_relu(x,0.2)", "x/(1+exp(-x))"; NULL = none */
   wlm_operation operation;
+  wlm_index arg_type; /* of the positions, where want_arg */
 } wlm_problem;
 #define WLM_PROBLEM_INIT                                                                                            \
   {                                                                                                                 \
     sizeof(wlm_problem), 0, 0, 0, WLM_MUL, WLM_SUM, WLM_EMPTY_ZERO, WLM_F32, 1.0, 0.0, 0, 1, 1, 0, WLM_SAMPLE_NONE, \
-        WLM_NORM_NONE, 0, 0, 0, 1, NULL, NULL, NULL, WLM_SPMM                                                       \
+        WLM_NORM_NONE, 0, 0, 0, 1, NULL, NULL, NULL, WLM_SPMM, WLM_I32                                              \
   }
 
 /* A user-defined operator is written as parts, each a C expression:
@@ -293,6 +294,26 @@ WLM_API wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream
  * A plan with no rows or no columns is success without a launch.
  * Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_NOT_READY, WLM_ERR_DEVICE. */
 WLM_API wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c, void *workspace, void *stream);
+/* The same for a plan with want_arg, for which wlm_plan_execute is an error; reduce is max or min. Beside C goes
+ *   arg[i,j] = the position p in colind of the edge that C[i,j] comes from, -1 where row i has no edge
+ * into arg, rows x n of arg_type with leading dimension ldc, as C has (best aligned to 16 bytes). Where edges are equal
+ * the lowest p wins; the first NaN wins over everything. With sampling p is an edge that was used, with transpose a
+ * position in the colind of A itself. alpha, beta, bias and activation are of C alone. arg_type = WLM_I32 with more
+ * than 2^31 - 1 non-zeros is WLM_ERR_OVERFLOW when the plan is made. */
+WLM_API wlm_status wlm_plan_execute_arg(const wlm_plan *plan, const void *b, void *c, void *arg, void *workspace,
+                                        void *stream);
+/* The gradients of such a plan, by the positions that it gave: over all i, j with arg[i,j] = p, an edge of column k,
+ *   dB[k,j]    = alpha * sum of dC[i,j] * d message(a_p, B[k,j]) / d B[k,j]
+ *   dvalues[p] = alpha * sum of dC[i,j] * d message(a_p, B[k,j]) / d a_p
+ *   dc       rows x n of dense_type with leading dimension ldc, only read; so are arg and b, as they were forward
+ *   db       cols x n with leading dimension ldb, or NULL; of the accumulator's type: f32, f64 where dense_type is f64
+ *   dvalues  nnz elements of that type in the order of colind, or NULL
+ * (rows and cols of op(A)). Both are overwritten. The work is that of reading dC and arg and clearing what is written.
+ * On a GPU terms are added atomically, in any order, so a plan with deterministic = 1 answers WLM_ERR_UNSUPPORTED
+ * there; so does every plan with an activation, since dC must be what it is before it. Can be captured, like execute.
+ */
+WLM_API wlm_status wlm_plan_execute_arg_backward(const wlm_plan *plan, const void *dc, const void *arg, const void *b,
+                                                 void *db, void *dvalues, void *stream);
 /* The same for a plan with operation = WLM_SDDMM, for which wlm_plan_execute is an error: enqueues
  *   dvalues[p] = alpha * sum over j of dC[i,j] * d message(a_p, B[k,j]) / d a_p + beta * dvalues[p]
  * for every edge p, from row i to column k. For mul that is the product of rows <dC[i,:], B[k,:]>; for copy_a, add and

@@ -29,6 +29,7 @@ wlm_status wlm_plan_fill(wlm_plan *plan, wlm_device *device, const wlm_program *
   plan->device = device;
   plan->empty = csr->rows == 0 || p->n == 0;
   plan->is_sddmm = p->operation == WLM_SDDMM;
+  plan->wants_arg = p->want_arg;
   plan->args = (struct wlm_args){
       .rows = csr->rows,
       .cols = csr->cols,
@@ -91,22 +92,39 @@ wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   return status;
 }
 
-wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c, void *workspace, void *stream) {
+/* Of a product with positions or without. */
+static wlm_status multiply(const wlm_plan *plan, const void *b, void *c, void *arg, void *workspace, void *stream) {
   if (plan->empty) return WLM_OK;
-  if (plan->is_sddmm)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the plan is for an sddmm: call wlm_plan_execute_sddmm");
   if (plan->prepared_size && !plan->is_prepared)
     return wlm_fail(WLM_ERR_NOT_READY, "%s must be prepared first: call wlm_plan_prepare", plan->decision.variant);
-  if (!c || (!b && plan->args.nnz) || (!workspace && plan->workspace_size))
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_execute: %s is NULL",
-                    !c                     ? "c"
-                    : !b && plan->args.nnz ? "b"
-                                           : "workspace");
+  const char *missing = !c                                   ? "c"
+                        : !b && plan->args.nnz               ? "b"
+                        : !arg && plan->wants_arg            ? "arg"
+                        : !workspace && plan->workspace_size ? "workspace"
+                                                             : NULL;
+  if (missing)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_execute%s: %s is NULL", plan->wants_arg ? "_arg" : "", missing);
   struct wlm_args args = plan->args;
   args.b = b;
   args.c = c;
+  args.arg = arg;
   args.workspace = workspace;
   return launch_all(plan, WLM_WHEN_EXECUTE, &args, stream);
+}
+
+wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c, void *workspace, void *stream) {
+  if (plan->is_sddmm)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the plan is for an sddmm: call wlm_plan_execute_sddmm");
+  if (plan->wants_arg)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the plan gives positions, too: call wlm_plan_execute_arg");
+  return multiply(plan, b, c, NULL, workspace, stream);
+}
+
+wlm_status wlm_plan_execute_arg(const wlm_plan *plan, const void *b, void *c, void *arg, void *workspace,
+                                void *stream) {
+  if (!plan->wants_arg)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the plan gives no positions: make it with want_arg = 1");
+  return multiply(plan, b, c, arg, workspace, stream);
 }
 
 wlm_status wlm_plan_execute_sddmm(const wlm_plan *plan, const void *dc, const void *b, void *dvalues, void *workspace,

@@ -2,6 +2,7 @@ return {
   target = "host",
   summary = "the same number of non-zeros for every block over OpenMP threads, split rows by carry",
   split = "carry",
+  positions = true,
   parameters = {
     { "nonzeros", { 1024, 8192, 65536 } }, -- of a block
     { "tile", { 16, 32, 64, 128 } },       -- columns held in registers and cache at a time
@@ -17,5 +18,5 @@ return {
       { kernel = "wlm_host_nnz_carry", units = "nnz", units_per_block = p.nonzeros },
     }
   end,
-  workspace = function(_, problem) return { blocks_n = 2 * problem.acc_bytes } end, -- a head and a tail of accumulators for every block
+  workspace = function(_, problem) return { blocks_n = 2 * problem.sum_bytes } end, -- a head and a tail of accumulators for every block
 }

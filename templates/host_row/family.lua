@@ -2,6 +2,7 @@ return {
   target = "host",
   summary = "rows in blocks over OpenMP threads, vectorised over N",
   split = "none",
+  positions = true,
   samples = true,
   parameters = {
     { "rows", { 16, 128 } },         -- of a block, the unit that threads take

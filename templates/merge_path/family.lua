@@ -11,6 +11,7 @@ return {
   target = "cuda",
   summary = "the same number of rows + non-zeros for every block, split rows by carry (Merrill and Garland's merge path)",
   split = "carry",
+  positions = true,
   parameters = {
     { "items", { 128, 256, 512, 1024, 2048 } }, -- rows + non-zeros of a block, at most
     { "lanes", { 4, 8, 16, 32 } },    -- that walk a share of the block's non-zeros together
@@ -25,7 +26,7 @@ return {
     return true
   end,
   passes = function(p, problem, limits)
-    local tile_bytes = 2 * p.items + problem.acc_bytes * threads * p.vector + 1100
+    local tile_bytes = 2 * p.items + problem.sum_bytes * threads * p.vector + 1100
     local list = {}
     if p.prepared == 1 then
       list[1] = {
@@ -45,7 +46,7 @@ return {
     return list
   end,
   -- for every block what is known of the row it leaves open, and a head and a tail of partial results
-  workspace = function(_, problem) return { blocks = 32, blocks_n = 2 * problem.acc_bytes } end,
+  workspace = function(_, problem) return { blocks = 32, blocks_n = 2 * problem.sum_bytes } end,
   -- the row in which every block begins, and the end
   prepared = function(p) return p.prepared == 1 and { one = 8, blocks = 8 } or {} end,
   registers = registers,

@@ -7,12 +7,20 @@
  * memory takes. */
 enum { WLM_PIECE = 16, WLM_AHEAD = 8 };
 
+% if problem.arg ~= "none" then
+WLM_FN void wlm_fold_winner(wlm_acc_t *acc, wlm_place_t *place, wlm_acc_t x, long long p) {
+  const struct wlm_winner won = wlm_reduce((struct wlm_winner){*acc, *place}, x, p);
+  *acc = won.value;
+  *place = won.place;
+}
+
+% end
 WLM_FN void wlm_fold(const struct wlm_args *args, long long begin, long long kept, long long degree,
-                     struct wlm_sample_state state, long long column, int width, wlm_acc_t acc[][WLM_PIECE]) {
+                     struct wlm_sample_state state, long long column, int width, wlm_acc_t acc[][WLM_PIECE]@{at "wlm_place_t place[][WLM_PIECE]"}) {
   const wlm_b_t *restrict b = (const wlm_b_t *)args->b + column;
-  const int pieces = width / WLM_PIECE, rest = width % WLM_PIECE;
+  const int pieces = width / WLM_PIECE, rest = width % WLM_PIECE;@{from " const long long first = begin + wlm_sample(0, degree, state);"}
   for (int t = 0; t <= (width - 1) / WLM_PIECE; t++)
-    for (int j = 0; j < WLM_PIECE; j++) acc[t][j] = wlm_init();
+    for (int j = 0; j < WLM_PIECE; j++) @{from "place[t][j] = (wlm_place_t)first, "}acc[t][j] = wlm_init(@{from "first"})@{value};
   for (long long k = 0; k < kept; k++) {
     const long long p = begin + wlm_sample(k, degree, state);
     const wlm_acc_t a = wlm_load_a(args, p);
@@ -26,24 +34,24 @@ WLM_FN void wlm_fold(const struct wlm_args *args, long long begin, long long kep
     for (int t = 0; t < pieces; t++)
 #pragma omp simd
       for (int j = 0; j < WLM_PIECE; j++)
-        acc[t][j] = wlm_reduce(acc[t][j], wlm_message(a, wlm_load_b(b_row + t * WLM_PIECE + j)));
+        @{from("wlm_fold_winner(&acc[t][j], &place[t][j], ", "acc[t][j] = wlm_reduce(acc[t][j], ")}wlm_message(a, wlm_load_b(b_row + t * WLM_PIECE + j))@{at "p"});
 #pragma omp simd
     for (int j = 0; j < rest; j++)
-      acc[pieces][j] = wlm_reduce(acc[pieces][j], wlm_message(a, wlm_load_b(b_row + pieces * WLM_PIECE + j)));
+      @{from("wlm_fold_winner(&acc[pieces][j], &place[pieces][j], ", "acc[pieces][j] = wlm_reduce(acc[pieces][j], ")}wlm_message(a, wlm_load_b(b_row + pieces * WLM_PIECE + j))@{at "p"});
   }
 }
 
 /* Finishes what wlm_fold gave and stores it to those columns of a row of C. */
 WLM_FN void wlm_store_fold(const struct wlm_args *args, long long row, long long kept, long long degree,
-                           long long column, int width, wlm_acc_t acc[][WLM_PIECE]) {
+                           long long column, int width, wlm_acc_t acc[][WLM_PIECE]@{at "wlm_place_t place[][WLM_PIECE]"}) {
   wlm_c_t *restrict c = (wlm_c_t *)args->c + row * args->ldc;
   const int pieces = width / WLM_PIECE, rest = width % WLM_PIECE;
 #pragma GCC unroll 16
   for (int t = 0; t < pieces; t++, column += WLM_PIECE)
 #pragma omp simd
     for (int j = 0; j < WLM_PIECE; j++)
-      wlm_store(args, c + column + j, column + j, wlm_normalise(wlm_finish(acc[t][j], kept), kept, degree));
+      wlm_store(args, c + column + j, column + j, wlm_normalise(wlm_finish(@{held "[t][j]"}, kept), kept, degree));
 #pragma omp simd
   for (int j = 0; j < rest; j++)
-    wlm_store(args, c + column + j, column + j, wlm_normalise(wlm_finish(acc[pieces][j], kept), kept, degree));
+    wlm_store(args, c + column + j, column + j, wlm_normalise(wlm_finish(@{held "[pieces][j]"}, kept), kept, degree));
 }

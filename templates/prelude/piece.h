@@ -13,12 +13,12 @@ WLM_FN wlm_acc_t wlm_piece_at(struct wlm_piece piece, int v) { return wlm_widen(
 struct __align__(@{bytes}) wlm_piece { wlm_b_t at[@{count}]; };
 WLM_FN wlm_acc_t wlm_piece_at(struct wlm_piece piece, int v) { return wlm_widen(piece.at[v]); }
 % end
-struct __align__(@{math.min(16, problem.acc_bytes * vector)}) wlm_sums { wlm_acc_t at[@{vector}]; }; /* what becomes a piece of C */
+struct __align__(@{math.min(16, problem.sum_bytes * vector)}) wlm_sums { @{sum} at[@{vector}]; }; /* what becomes a piece of C */
 
 WLM_FN int wlm_aligned(const struct wlm_args *args) {
   const unsigned long long places = (unsigned long long)args->b | (unsigned long long)args->c |
                                     (unsigned long long)((args->ldb | args->ldc) * (long long)sizeof(wlm_b_t));
-  return (places & @{bytes - 1}) == 0;
+  return (places & @{bytes - 1}) == 0@{from(" && ((unsigned long long)args->arg & " .. math.min(16, problem.arg_bytes * vector) - 1 .. ") == 0")};
 }
 
 /* A piece of B, or of what is laid out like it. */
@@ -74,17 +74,17 @@ WLM_FN struct wlm_piece wlm_load_piece(const wlm_b_t *b, int aligned) {
 #endif
 }
 
-WLM_FN struct wlm_sums wlm_begin_sums(void) {
+WLM_FN struct wlm_sums wlm_begin_sums(@{from("long long place", "void")}) {
   struct wlm_sums sums;
 % for v = 0, vector - 1 do
-  sums.at[@{v}] = wlm_init();
+  sums.at[@{v}] = wlm_init(@{from "place"});
 % end
   return sums;
 }
 
-WLM_FN struct wlm_sums wlm_fold(struct wlm_sums sums, wlm_acc_t a, struct wlm_piece piece) {
+WLM_FN struct wlm_sums wlm_fold(struct wlm_sums sums, wlm_acc_t a, struct wlm_piece piece@{at "long long place"}) {
 % for v = 0, vector - 1 do
-  sums.at[@{v}] = wlm_reduce(sums.at[@{v}], wlm_message(a, wlm_piece_at(piece, @{v})));
+  sums.at[@{v}] = wlm_reduce(sums.at[@{v}], wlm_message(a, wlm_piece_at(piece, @{v}))@{at "place"});
 % end
   return sums;
 }
@@ -96,14 +96,17 @@ WLM_FN struct wlm_sums wlm_finish_sums(struct wlm_sums sums, long long degree) {
   return sums;
 }
 
+% if problem.arg ~= "none" then
+% include "prelude/places.h"
+% end
 WLM_FN void wlm_store_piece(const struct wlm_args *args, wlm_c_t *c, long long column, struct wlm_sums sums, int aligned) {
-  if (args->scaled) {
+  @{from "wlm_store_places(args, c, sums, aligned); "}if (args->scaled) {
 % for v = 0, vector - 1 do
-    sums.at[@{v}] = wlm_scale(args, c + @{v}, sums.at[@{v}]);
+    sums.at[@{v}]@{value} = wlm_scale(args, c + @{v}, sums.at[@{v}]@{value});
 % end
   }
 % for v = 0, vector - 1 do
-  const wlm_c_t c@{v} = wlm_result(args, column + @{v}, sums.at[@{v}]);
+  const wlm_c_t c@{v} = wlm_result(args, column + @{v}, sums.at[@{v}]@{value});
 % end
 % if bytes >= 4 and vector > 1 then
   if (aligned) {

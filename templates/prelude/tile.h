@@ -82,7 +82,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
     else k = middle + 1;
   }
   int row_begin = k ? tile->row_end[k - 1] : tile->begun_before ? -1 : 0, next = tile->row_end[k];
-  struct wlm_sums sums = wlm_begin_sums();
+  struct wlm_sums sums = wlm_begin_sums(@{from "part->first + begin"});
   for (int window_begin = 0; window_begin < part->share; window_begin += @{hold * lanes}) {
     struct wlm_window ahead = window;
     if (window_begin + @{hold * lanes} < part->share) {
@@ -112,7 +112,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
 % end
       if (next >= p + @{batch} && p + @{batch} <= end) { /* no row ends in the batch */
 % for j = 0, batch - 1 do
-        sums = wlm_fold(sums, a@{j}, piece@{j});
+        sums = wlm_fold(sums, a@{j}, piece@{j}@{at("part->first + p + " .. j)});
 % end
       } else {
 % for j = 0, batch - 1 do
@@ -125,9 +125,9 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
             row_begin = next;
             do next = tile->row_end[++k];
             while (next == row_begin);
-            sums = wlm_begin_sums();
+            sums = wlm_begin_sums(@{from("part->first + p + " .. j)});
           }
-          sums = wlm_fold(sums, a@{j}, piece@{j});
+          sums = wlm_fold(sums, a@{j}, piece@{j}@{at("part->first + p + " .. j)});
         }
 % end
       }
@@ -150,7 +150,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
 /* Whole block. `window` holds the columns of a group's share. The caller meets before and afterwards. */
 WLM_FN struct wlm_tail wlm_walk(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part,
                                 struct wlm_window window) {
-  const struct wlm_tail nothing = {-1, wlm_begin_sums()};
+  const struct wlm_tail nothing = {-1, wlm_begin_sums(@{from "0"})};
   if (!part->count) return nothing;
   wlm_load_values(args, part, part->group * part->share, &window);
   return part->aligned ? wlm_walk_share(args, tile, part, window, 1) : wlm_walk_share(args, tile, part, window, 0);
@@ -166,7 +166,7 @@ WLM_FN void wlm_store_empty_rows(const struct wlm_args *args, const struct wlm_t
     found &= @{lanes == 4 and "0x01010101u" or lanes == 8 and "0x11111111u" or lanes == 16 and "0x55555555u" or "0xffffffffu"} << threadIdx.x % 32u / @{lanes}u;
     for (; found && part->inside; found &= found - 1)
       wlm_store_piece(args, wlm_c_row(args, part->c, base + __ffs((int)found) - 1), part->column,
-                      wlm_finish_sums(wlm_begin_sums(), 0), part->aligned);
+                      wlm_finish_sums(wlm_begin_sums(@{from "0"}), 0), part->aligned);
   }
 }
 

@@ -2,6 +2,7 @@ return {
   target = "cuda",
   summary = "a few consecutive rows a block, their non-zeros dealt evenly to its groups; one launch, no search",
   split = "carry",
+  positions = true,
   parameters = {
     { "threads", { 128, 256 } },
     { "rows", { 4, 16, 32, 64 } }, -- of a block

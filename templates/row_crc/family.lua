@@ -2,6 +2,7 @@ return {
   target = "cuda",
   summary = "a warp a row, row cached in shared memory, CF columns a lane (GE-SpMM, Algorithms 2 and 3)",
   split = "none",
+  positions = true,
   parameters = {
     { "cf", { 1, 2, 4, 8 } },        -- coarsening factor: columns of C a lane carries
     { "rows", { 4, 8 } },  -- rows (warps) a block
@@ -19,5 +20,9 @@ return {
         threads = 32 * p.rows,
       },
     }
+  end,
+  -- Enough for f32; more for what a lane holds and has in flight beyond that.
+  registers = function(p, problem)
+    return 64 + math.max(0, p.cf * (problem.sum_bytes + problem.dense_bytes) // 4 - 16) // 8 * 8
   end,
 }

@@ -2,6 +2,7 @@ return {
   target = "cuda",
   summary = "a group of 4 to 32 lanes folds a row's non-zeros in parallel, each lane all of at most 8 columns",
   split = "carry",
+  positions = true,
   keeps_order = false, -- a lane takes every lanes-th non-zero
   parameters = {
     { "lanes", { 4, 8, 16, 32 } }, -- of a row; several rows share a warp
@@ -15,5 +16,10 @@ return {
   passes = function(p)
     return { { kernel = "wlm_row_fold", units = "rows", units_per_block = 128 // p.lanes, threads = 128, dependent = true } }
   end,
-  registers = function(p) return p.batch == 4 and 80 or 64 end,
+  -- Enough for f32; more for what a lane has in flight and holds beyond that.
+  registers = function(p, problem)
+    local words = problem.n * (p.batch * problem.dense_bytes + problem.sum_bytes) // 4
+    local usual = p.batch == 4 and 40 or 24
+    return (p.batch == 4 and 80 or 64) + math.max(0, words - usual) // 8 * 8
+  end,
 }

@@ -2,6 +2,7 @@ return {
   target = "cuda",
   summary = "one thread an element of C, walking its row (GE-SpMM, Algorithm 1)",
   split = "none",
+  positions = true,
   parameters = {
     { "columns", { 16, 32 } },      -- of C that a block covers
     { "rows", { 4, 8 } },            -- of C that a block covers

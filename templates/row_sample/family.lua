@@ -3,6 +3,7 @@ return {
   target = "cuda",
   summary = "samples at most S edges of a row into shared memory, then multiplies them (ES-SpMM, Algorithm 1)",
   split = "none",
+  positions = true,
   samples = "only",
   parameters = {
     { "threads", { 32, 64, 128 } }, -- of a row
@@ -21,7 +22,7 @@ return {
     return true
   end,
   passes = function(p, problem)
-    local edge = problem.colind_bytes + (problem.uses_a and problem.acc_bytes or 0)
+    local edge = problem.colind_bytes + (problem.uses_a and problem.acc_bytes or 0) + problem.arg_bytes
     return {
       {
         kernel = "wlm_row_sample", units = "rows", units_per_block = p.rows, threads = p.threads * p.rows,

@@ -2,6 +2,7 @@ return {
   target = "cuda",
   summary = "a group of 4 to 32 lanes a row, vector loads of B, a batch of them in flight (GraphBLAST's row split, refined)",
   split = "none",
+  positions = true,
   parameters = {
     { "lanes", { 4, 8, 16, 32 } }, -- of a row; several rows share a warp
     { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once
@@ -28,6 +29,7 @@ return {
       return (56 + p.batch * (piece // 4 + column) + p.vector) // 8 * 8 + 8
     end
     local bytes = p.batch * piece -- in flight
-    return bytes >= (plain and 256 or 176) and 128 or bytes >= 128 and 80 or plain and 56 or 64
+    local places = problem.arg == "i64" and 16 or 0
+    return (bytes >= (plain and 256 or 176) and 128 or bytes >= 128 and 80 or plain and 56 or 64) + places
   end,
 }

@@ -83,6 +83,10 @@ static void check_gradients(const char *family) {
 }
 
 static void check_family(const char *family) {
+  for (int reduce = WLM_MAX; reduce <= WLM_MIN; reduce++)
+    for (int type = WLM_I32; type <= WLM_I64; type++)
+      if (!COUNT_ENTRIES(family, (int)p->reduce == reduce && p->want_arg && (int)p->arg_type == type))
+        fail_msg("%s never with positions of %s in %s", family, wlm_reduce_name(reduce), wlm_index_name(type));
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
     for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++)
       if (!COUNT_ENTRIES(family, (int)p->message == message && (int)p->reduce == reduce))

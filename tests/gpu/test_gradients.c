@@ -9,6 +9,7 @@
 
 #include "common/memory.h"
 #include "matrix/transpose.h"
+#include "support/backward_check.h"
 #include "support/gpu_fixture.h"
 #include "support/require.h"
 
@@ -80,6 +81,43 @@ static void every_candidate(void **state) {
   problem.n = 32;
   problem.transpose = 1;
   check_candidates(&f, &problem);
+  problem.reduce = WLM_MAX; /* with positions, whose places of the transpose are A's */
+  problem.want_arg = 1;
+  check_candidates(&f, &problem);
+  problem.transpose = 0;
+  problem.arg_type = WLM_I64;
+  check_candidates(&f, &problem);
+  fixture_release(&f);
+}
+
+/* The gradients of max and min by their positions. */
+static void back_by_positions(void **state) {
+  (void)state;
+  fixture f;
+  fixture_make("uniform:rows=10,d=1", WLM_I32, &f);
+  for (int number = 0; number < backward_problem_count(); number++) {
+    const wlm_spec spec = backward_problem(number);
+    const kernel_check check = {f.device, &spec, 3, NULL, NULL, (uint64_t)number + 1};
+    if (backward_check(&check, wlm_context_generator(f.context)) != WLM_OK)
+      fail_msg("problem %d: %s", number, wlm_error_detail());
+  }
+  fixture_release(&f);
+}
+
+/* What needs a fixed order has none here. */
+static void no_order_no_gradients(void **state) {
+  (void)state;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_plan *plan;
+  fixture f;
+  fixture_make("uniform:rows=10,d=1", WLM_I32, &f);
+  problem.n = 8;
+  problem.reduce = WLM_MIN;
+  problem.want_arg = problem.deterministic = 1;
+  assert_status(WLM_OK, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_execute_arg_backward(plan, NULL, NULL, NULL, &plan, NULL, NULL));
+  assert_non_null(strstr(wlm_error_detail(), "deterministic"));
+  wlm_plan_destroy(plan);
   fixture_release(&f);
 }
 
@@ -87,6 +125,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(transpose_has_the_hosts_bits),
       cmocka_unit_test(every_candidate),
+      cmocka_unit_test(back_by_positions),
+      cmocka_unit_test(no_order_no_gradients),
   };
   return cmocka_run_group_tests(tests, NULL, test_gpu_close);
 }

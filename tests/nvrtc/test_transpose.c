@@ -1,4 +1,5 @@
-/* The kernels that make A^T compile with real NVRTC, for every type of index, and spill nothing. */
+/* The kernels that belong to no family compile with real NVRTC and spill nothing: those that make A^T, for every type
+ * of index, and those of the gradients by arg. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include "common/memory.h"
 #include "generator/generator.h"
 #include "support/asserts.h"
+#include "support/backward_check.h"
 #include "support/require.h"
 #ifdef WLM_HAVE_CUDA
 #include "runtime/cuda_nvrtc.h"
@@ -20,9 +22,36 @@ static int count_of(const char *text, const char *what) {
   return count;
 }
 
+static const int architectures[] = {80, 90, 100};
+
+static void compile(const wlm_program *program, int arch) {
+  wlm_text log = {0};
+  void *cubin;
+  size_t size;
+  assert_status(WLM_OK, wlm_nvrtc_compile(program->source, program->variant, arch, &cubin, &size, &log));
+  assert_int_equal(count_of(log.data, " 0 bytes spill stores, 0 bytes spill loads"), program->pass_count);
+  wlm_free(cubin);
+  wlm_text_release(&log);
+}
+
+static void gradients_compile(void **state) {
+  (void)state;
+  wlm_generator *generator;
+  test_needs_nvrtc();
+  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  for (int number = 0; number < backward_problem_count(); number++) {
+    const wlm_spec spec = backward_problem(number);
+    const wlm_limits limits = {.target = WLM_TARGET_CUDA, .arch = architectures[number % 3]};
+    wlm_program program;
+    assert_status(WLM_OK, wlm_generator_arg_backward(generator, &spec, &limits, &program));
+    compile(&program, limits.arch);
+    wlm_program_release(&program);
+  }
+  wlm_generator_destroy(generator);
+}
+
 static void compiles_for_all(void **state) {
   (void)state;
-  static const int architectures[] = {80, 90, 100};
   wlm_generator *generator;
   test_needs_nvrtc();
   assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
@@ -31,25 +60,23 @@ static void compiles_for_all(void **state) {
     wlm_csr csr = WLM_CSR_INIT;
     wlm_program program;
     wlm_spec spec;
-    wlm_text log = {0};
-    void *cubin;
-    size_t size;
     problem.n = 1;
     csr.rowptr_type = (wlm_index)(number & 1);
     csr.colind_type = (wlm_index)(number >> 1 & 1);
     assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
     assert_status(WLM_OK, wlm_generator_transpose(generator, &spec, &program));
-    assert_status(WLM_OK,
-                  wlm_nvrtc_compile(program.source, "transpose", architectures[number / 4], &cubin, &size, &log));
-    assert_int_equal(count_of(log.data, " 0 bytes spill stores, 0 bytes spill loads"), program.pass_count);
-    wlm_free(cubin);
-    wlm_text_release(&log);
+    compile(&program, architectures[number / 4]);
     wlm_program_release(&program);
   }
   wlm_generator_destroy(generator);
 }
 
 #else
+
+static void gradients_compile(void **state) {
+  (void)state;
+  test_needs_nvrtc();
+}
 
 static void compiles_for_all(void **state) {
   (void)state;
@@ -59,6 +86,6 @@ static void compiles_for_all(void **state) {
 #endif
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(compiles_for_all)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(compiles_for_all), cmocka_unit_test(gradients_compile)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
  * every value that it serves: a family of the crossed axes, a variant of all but the types, which come as they are
  * drawn, and the operator, whose parts stand among the others. */
 enum { AXIS_OP, AXIS_ROWPTR, AXIS_VALUES, AXIS_EMPTY, AXIS_SAMPLING, COMBINED };
-enum { AXIS_TYPES = COMBINED, AXIS_COLIND, CROSSED };
+enum { AXIS_TYPES = COMBINED, AXIS_COLIND, AXIS_ARG, CROSSED };
 enum { AXIS_MESSAGE = CROSSED, AXIS_REDUCE, AXIS_N, AXIS_S, AXES };
 enum { MESSAGES = 8, REDUCTIONS = 5, OPS = MESSAGES * REDUCTIONS, NORMS = 3, SAMPLINGS = 1 + 3 * NORMS };
 static const int axis_sizes[COMBINED] = {OPS, 2, 2, 2, SAMPLINGS};
@@ -73,6 +73,8 @@ static void fill_axes(maker *m, int number, int axes[AXES]) {
   axes[AXIS_COLIND] = (int)test_draw(&m->random, 2);
   axes[AXIS_MESSAGE] = axes[AXIS_OP] / REDUCTIONS;
   axes[AXIS_REDUCE] = axes[AXIS_OP] % REDUCTIONS;
+  const int has_positions = axes[AXIS_REDUCE] == WLM_MAX || axes[AXIS_REDUCE] == WLM_MIN;
+  axes[AXIS_ARG] = has_positions ? (int)test_draw(&m->random, 3) : 0;
   axes[AXIS_N] = (int)test_draw(&m->random, COUNT(widths_n));
   axes[AXIS_S] = (int)test_draw(&m->random, COUNT(widths_s));
   if (!axes[AXIS_SAMPLING]) axes[AXIS_S] = NO_S;
@@ -90,6 +92,8 @@ static wlm_status spec_of(const int axes[AXES], wlm_spec *spec) {
   csr.colind_type = (wlm_index)axes[AXIS_COLIND];
   csr.values = axes[AXIS_VALUES] ? &csr : NULL; /* whether there are any is all that counts */
   p.empty = (wlm_empty)axes[AXIS_EMPTY];
+  p.want_arg = axes[AXIS_ARG] > 0;
+  p.arg_type = axes[AXIS_ARG] == 2 ? WLM_I64 : WLM_I32;
   if (axes[AXIS_SAMPLING]) {
     p.sample = (wlm_sample)(1 + (axes[AXIS_SAMPLING] - 1) / NORMS);
     p.sample_norm = (wlm_sample_norm)((axes[AXIS_SAMPLING] - 1) % NORMS);
@@ -365,17 +369,20 @@ static wlm_status add_gradients(maker *m, wlm_generator *generator, const wlm_li
   return status;
 }
 
-/* Products with A^T read values in another order than edges, and differ from others in nothing else: one problem for
- * most families, one for those of small N. */
+/* Products with A^T read values in another order than edges, and tell positions in that, too; they differ from others
+ * in nothing else: one problem each for most families, one for those of small N. */
 static wlm_status add_transposed(maker *m, wlm_generator *generator, const wlm_limits *limits, int full) {
   wlm_status status = WLM_OK;
-  for (int narrow = 0; narrow < 2 && status == WLM_OK; narrow++) {
+  for (int number = 0; number < 4 && status == WLM_OK; number++) {
+    const int narrow = number % 2, positions = number / 2;
     problem p = {0};
     wlm_problem of = WLM_PROBLEM_INIT;
     wlm_csr csr = WLM_CSR_INIT;
     fill_axes(m, 0, p.axes);
     p.axes[AXIS_S] = NO_S;
     of.transpose = 1;
+    if (positions) of.reduce = narrow ? WLM_MIN : WLM_MAX;
+    of.want_arg = positions;
     of.message = narrow ? WLM_MUL : WLM_DIV;
     of.n = narrow ? 4 : 64;
     csr.rowptr_type = narrow ? WLM_I32 : WLM_I64;

@@ -8,6 +8,7 @@
 #include "matrix/reference.h"
 #include "runtime/dispatch/plan.h"
 #include "support/edge_check.h"
+#include "support/position_check.h"
 #include "support/shapes.h"
 
 enum { GUARD = 64, NO_COLUMNS = -1 }; /* elements before and after C that nobody may write */
@@ -29,6 +30,7 @@ typedef struct operands {
   /* Of the dense type; B and C begin at these elements, C between its guards. */
   char *b, *c, *c_after, *bias;
   int64_t b_count, c_count, b_first, c_first;
+  int arg_shift; /* elements */
 } operands;
 
 /* What the device has of them. */
@@ -36,6 +38,7 @@ typedef struct device_copy {
   wlm_csr csr;
   void *order;
   void *rowptr, *colind, *values, *b, *c, *bias, *workspace, *prepared;
+  position_check positions; /* where the problem wants them */
 } device_copy;
 
 static size_t element_size(const operands *o) { return wlm_type_size(o->spec.problem.dense_type); }
@@ -49,7 +52,7 @@ static char *at(const operands *o, char *elements, int64_t index) { return eleme
  * float has. */
 static void put_value(test_random *random, wlm_reduce reduce, int is_a, wlm_type type, void *to, int64_t index) {
   double value = (double)(8 + test_draw(random, 17)) / 16;
-  if (type == WLM_F64) value += (double)test_draw(random, 16) * 0x1p-40;
+  if (type == WLM_F64) value += (double)test_draw(random, 16) * 0x1p-36;
   if (test_draw(random, 2)) value = -value;
   if (reduce == WLM_PROD)
     value = (double)(is_a ? test_draw_between(random, 0.7f, 0.8f) : test_draw_between(random, 1.45f, 1.55f));
@@ -174,19 +177,22 @@ static wlm_status operands_make(const loaded *l, int number, test_random *random
   static const struct {
     double alpha, beta;
     int64_t more_b, more_c, first_b, first_c;
-  } calls[] = {{1, 0, 0, 0, 0, 0}, {1.5, 0, 3, 0, 0, 0}, {-2, 0.5, 0, 5, 0, 1}, {1, 1, 8, 8, 0, 0}, {1, 0, 8, 0, 1, 0}};
+    int arg_shift;
+  } calls[] = {{1, 0, 0, 0, 0, 0, 0}, {1.5, 0, 3, 0, 0, 0, 0}, {-2, 0.5, 0, 5, 0, 1, 0},
+               {1, 1, 8, 8, 0, 0, 0}, {1, 0, 8, 0, 1, 0, 0},   {1, 0, 0, 0, 0, 0, 1}};
   wlm_status status = WLM_OK;
   int shape = number == NO_COLUMNS ? 0 : number % test_shape_count();
   int64_t step = step_of(l->program);
   *o = (operands){.shape = number == NO_COLUMNS ? "N = 0" : test_shape_name(shape), .spec = *l->check->spec};
   wlm_problem *p = &o->spec.problem;
-  uint64_t call = test_draw(random, sizeof calls / sizeof *calls);
+  uint64_t call = test_draw(random, sizeof calls / sizeof *calls - !p->want_arg);
   p->alpha = calls[call].alpha;
   p->beta = calls[call].beta;
   p->ldb = p->n + calls[call].more_b;
   p->ldc = p->n + calls[call].more_c;
   o->b_first = calls[call].first_b;
   o->c_first = GUARD + calls[call].first_c;
+  o->arg_shift = calls[call].arg_shift;
   if (number == NO_COLUMNS) p->n = 0;
   p->seed = p->sample == WLM_SAMPLE_NONE || test_draw(random, 2) ? 0 : test_draw(random, 1 << 30) << 20;
   WLM_TRY(test_shape_make(shape, step, longest_of(&o->spec, step), random, &o->a));
@@ -268,6 +274,7 @@ static void copy_release(wlm_device *device, device_copy *d) {
   void *all[] = {d->rowptr, d->colind, d->values, d->b, d->c, d->bias, d->workspace, d->prepared};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]) device->ops->release(device, all[i]);
+  position_check_release(&d->positions);
 }
 
 /* What is prepared holds for any values in the same pattern, so there is NaN in their place meanwhile; and preparing
@@ -298,7 +305,14 @@ static wlm_status run(const loaded *l, int number, operands *o, device_copy *d) 
   WLM_TRY(put_poison(device, wlm_plan_prepared_size(&plan), &d->prepared));
   if (l->check->before_run) l->check->before_run(l->check->user, number);
   WLM_TRY(prepare(device, o, d, &plan, number));
-  WLM_TRY(wlm_plan_execute(&plan, at(o, d->b, o->b_first), at(o, d->c, o->c_first), d->workspace, NULL));
+  const void *b = at(o, d->b, o->b_first);
+  void *c = at(o, d->c, o->c_first), *arg;
+  if (spec.problem.want_arg) {
+    WLM_TRY(position_check_begin(&d->positions, &arg));
+    WLM_TRY(wlm_plan_execute_arg(&plan, b, c, arg, d->workspace, NULL));
+  } else {
+    WLM_TRY(wlm_plan_execute(&plan, b, c, d->workspace, NULL));
+  }
   WLM_TRY(device->ops->synchronize(device, NULL));
   WLM_TRY(device->ops->copy_out(device, o->c_after, d->c, c_size));
 done:
@@ -335,6 +349,12 @@ static wlm_status check_results(const loaded *l, const operands *o, const double
                   l->program->variant, o->shape, p->alpha, p->beta, (unsigned long long)p->seed, worst, allowed);
 }
 
+static wlm_status check_positions(const loaded *l, const operands *o, const device_copy *d) {
+  if (!o->spec.problem.want_arg) return WLM_OK;
+  wlm_status status = position_check_end(&d->positions);
+  return status == WLM_OK ? status : wlm_fail_in(status, "%s, %s", l->program->variant, o->shape);
+}
+
 /* All runs over one set of operands. */
 static wlm_status check_runs(const loaded *l, operands *o, device_copy *d) {
   wlm_status status = WLM_OK;
@@ -346,10 +366,14 @@ static wlm_status check_runs(const loaded *l, operands *o, device_copy *d) {
   WLM_TRY(wlm_alloc_array(o->c_count, element_size(o), "C", (void **)&first));
   WLM_TRY(wlm_reference_rows(&o->a, &o->spec.problem, at(o, o->b, o->b_first), at(o, o->c, o->c_first), NULL, o->a.rows,
                              expected, scale));
+  if (o->spec.problem.want_arg)
+    WLM_TRY(position_check_make(l->check->device, &o->a, &o->spec.problem, at(o, o->b, o->b_first), o->order,
+                                o->spec.rowptr_type, o->arg_shift, &d->positions));
   for (int number = 0; number < l->check->runs; number++) {
     WLM_TRY(run(l, number, o, d));
     WLM_TRY(check_guards(l, o));
     WLM_TRY(check_results(l, o, expected, scale));
+    WLM_TRY(check_positions(l, o, d));
     if (number == 0) memcpy(first, o->c_after, c_size);
     if (l->program->deterministic && memcmp(first, o->c_after, c_size))
       WLM_TRY(wlm_fail(WLM_ERR_MISMATCH, "%s, %s: run %d gives other bits than the first", l->program->variant,

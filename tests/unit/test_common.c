@@ -14,6 +14,7 @@
 #include "common/memory.h"
 #include "common/program.h"
 #include "common/spec.h"
+#include "common/spec_key.h"
 #include "common/text.h"
 #include "support/command.h"
 
@@ -319,6 +320,10 @@ CHANGE(transposed, p->transpose = 1)
 CHANGE(two_heads, p->heads = 2)
 CHANGE(two_problems, p->batch = 2)
 CHANGE(with_arg, p->want_arg = 1)
+CHANGE(arg_of_max, (p->want_arg = 1, p->reduce = WLM_MAX))
+CHANGE(narrow_arg, (p->want_arg = 1, p->reduce = WLM_MIN, csr->nnz = (int64_t)INT32_MAX + 1))
+CHANGE(wide_arg, (p->want_arg = 1, p->reduce = WLM_MIN, csr->nnz = (int64_t)INT32_MAX + 1, p->arg_type = WLM_I64))
+CHANGE(bad_arg_type, p->arg_type = (wlm_index)2)
 CHANGE(with_bias, p->bias = p)
 CHANGE(with_activation, p->activation = "relu")
 CHANGE(bad_activation, p->activation = "relu(y)")
@@ -361,6 +366,10 @@ static void specs(void **state) {
       {WLM_ERR_UNSUPPORTED, "heads", two_heads},
       {WLM_ERR_UNSUPPORTED, "batch", two_problems},
       {WLM_ERR_UNSUPPORTED, "want_arg", with_arg},
+      {WLM_OK, "", arg_of_max},
+      {WLM_ERR_OVERFLOW, "arg_type is i32", narrow_arg},
+      {WLM_OK, "", wide_arg},
+      {WLM_ERR_INVALID_ARGUMENT, "enum", bad_arg_type},
       {WLM_OK, "", with_bias},
       {WLM_OK, "", with_activation},
       {WLM_ERR_INVALID_ARGUMENT, "op:activation, column 6", bad_activation},
@@ -427,6 +436,35 @@ static void keys(void **state) {
   assert_string_equal(other,
                       "op=mul.sum,dense=f32,rowptr=i64,colind=i32,values=none,sample=fastrand_coprime:2304:unbiased,"
                       "empty=identity");
+}
+
+/* Positions make a problem of their own, and their type is part of it. */
+static void keys_with_positions(void **state) {
+  (void)state;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_spec spec, again;
+  char key[WLM_SPEC_KEY];
+  problem.n = 8;
+  problem.reduce = WLM_MIN;
+  problem.arg_type = WLM_I64; /* of nothing */
+  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+  wlm_spec_key(&spec, key);
+  assert_string_equal(key, "op=mul.min,dense=f32,rowptr=i32,colind=i32,values=none,sample=none");
+  problem.want_arg = 2;
+  problem.transpose = 1;
+  for (int type = WLM_I32; type <= WLM_I64; type++) {
+    problem.arg_type = (wlm_index)type;
+    assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+    wlm_spec_key(&spec, key);
+    assert_non_null(strstr(key, type ? "sample=none,arg=i64,transpose=1" : "sample=none,arg=i32,transpose=1"));
+    assert_status(WLM_OK, wlm_spec_from_key(key, 8, &again));
+    assert_int_equal(again.problem.want_arg, 1);
+    assert_int_equal(again.problem.arg_type, type);
+  }
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_spec_from_key("op=mul.min,dense=f32,rowptr=i32,colind=i32,values=none,"
+                                                       "sample=none,arg=i16",
+                                                       8, &again));
 }
 
 static void key_of(const char *custom, wlm_message message, char key[WLM_SPEC_KEY]) {
@@ -499,6 +537,7 @@ int main(void) {
       cmocka_unit_test(specs),
       cmocka_unit_test(names),
       cmocka_unit_test(keys),
+      cmocka_unit_test(keys_with_positions),
       cmocka_unit_test(custom_keys),
       cmocka_unit_test(hashes),
   };

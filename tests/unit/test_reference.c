@@ -57,6 +57,42 @@ static void by_hand(void **state) {
   }
 }
 
+static void positions_by_hand(void **state) {
+  (void)state;
+  static const struct {
+    wlm_message message;
+    wlm_reduce reduce;
+    float b[3];
+    int64_t arg[4];
+  } cases[] = {
+      {WLM_MUL, WLM_MAX, {10, 7, 3}, {0, -1, 2, 4}},
+      {WLM_MUL, WLM_MIN, {10, 7, 3}, {1, -1, 2, 5}},
+      {WLM_COPY_B, WLM_MAX, {1, 1, 1}, {0, -1, 2, 3}}, /* ties: the lowest */
+      {WLM_COPY_B, WLM_MIN, {1, NAN, 1}, {0, -1, 2, 5}},
+      {WLM_COPY_B, WLM_MAX, {-INFINITY, -INFINITY, -INFINITY}, {0, -1, 2, 3}},
+      {WLM_COPY_B, WLM_MAX, {NAN, NAN, 5}, {1, -1, 2, 3}},
+      {WLM_ADD, WLM_MAX, {1, 0x1p30f, 2}, {0, -1, 2, 5}},
+      {WLM_ADD, WLM_MIN, {0x1p30f, 2, 0x1p30f}, {0, -1, 2, 5}}, /* equal in float, not in double */
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_problem p = WLM_PROBLEM_INIT;
+    int64_t arg[4], last;
+    const int64_t row = 3;
+    p.n = 1;
+    p.message = cases[i].message;
+    p.reduce = cases[i].reduce;
+    assert_status(WLM_OK, wlm_reference_positions(&small, &p, cases[i].b, NULL, 4, arg));
+    assert_status(WLM_OK, wlm_reference_positions(&small, &p, cases[i].b, &row, 1, &last));
+    assert_int_equal(last, arg[3]);
+    for (int r = 0; r < 4; r++)
+      if (arg[r] != cases[i].arg[r]) fail_msg("case %zu row %d: %d", i, r, (int)arg[r]);
+  }
+  wlm_problem p = WLM_PROBLEM_INIT;
+  int64_t arg[4];
+  p.n = 1;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_reference_positions(&small, &p, small_b, NULL, 4, arg));
+}
+
 static void empty_rows_and_epilogue(void **state) {
   (void)state;
   const float c_old[] = {1, 2, 3, 4}, poison[] = {NAN, NAN, NAN, NAN};
@@ -345,10 +381,10 @@ static void error_picks_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(by_hand),          cmocka_unit_test(empty_rows_and_epilogue), cmocka_unit_test(not_a_number),
-      cmocka_unit_test(every_operator),   cmocka_unit_test(every_sampling),          cmocka_unit_test(users_operators),
-      cmocka_unit_test(users_epilogue),   cmocka_unit_test(what_it_does_not_know),   cmocka_unit_test(errors),
-      cmocka_unit_test(error_picks_rows),
+      cmocka_unit_test(by_hand),         cmocka_unit_test(positions_by_hand), cmocka_unit_test(empty_rows_and_epilogue),
+      cmocka_unit_test(not_a_number),    cmocka_unit_test(every_operator),    cmocka_unit_test(every_sampling),
+      cmocka_unit_test(users_operators), cmocka_unit_test(users_epilogue),    cmocka_unit_test(what_it_does_not_know),
+      cmocka_unit_test(errors),          cmocka_unit_test(error_picks_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

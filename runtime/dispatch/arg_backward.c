@@ -1,0 +1,47 @@
+/* The gradients of max and min: the one edge that each element of C came from gets the element of dC (what the kernels
+ * do is told in templates/prelude/arg_backward.cu.in). The program is made with the plan, for whoever asks for
+ * positions is going to train; it is the same for every variant. */
+#include "runtime/dispatch/plan.h"
+
+wlm_status wlm_plan_fill_backward(wlm_plan *plan, const wlm_program *program, void *const kernels[WLM_MAX_PASSES],
+                                  const wlm_csr *csr, const wlm_spec *spec) {
+  wlm_status status = WLM_OK;
+  const wlm_target target = plan->device->info.limits.target;
+  const int64_t rows[WLM_BACKWARD_PASSES] = {plan->args.cols, plan->args.rows}; /* of dB, of dC */
+  plan->backward_args = plan->args;
+  plan->backward_args.rowptr = csr->rowptr;
+  plan->backward_args.colind = csr->colind;
+  plan->no_backward = spec->problem.activation ? "an activation: give dC as it is before it to a plan without"
+                      : spec->problem.deterministic && !program->deterministic
+                          ? "deterministic: on a GPU terms are added atomically, in any order"
+                          : NULL;
+  for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
+    const int64_t units = wlm_pass_unit_blocks(&program->passes[i], rows[i], csr->nnz, 0);
+    WLM_TRY(wlm_launch_make(&program->passes[i], target, units ? units : 1, spec->problem.n, kernels[i],
+                            &plan->backward[i]));
+  }
+done:
+  return status;
+}
+
+wlm_status wlm_plan_execute_arg_backward(const wlm_plan *plan, const void *dc, const void *arg, const void *b, void *db,
+                                         void *dvalues, void *stream) {
+  if (!plan->wants_arg)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the plan gives no positions: make it with want_arg = 1");
+  if (plan->no_backward)
+    return wlm_fail(WLM_ERR_UNSUPPORTED, "no gradients by arg of a plan with %s", plan->no_backward);
+  if (!plan->args.n || (!db && !dvalues)) return WLM_OK;
+  const char *missing = plan->empty ? NULL : !dc ? "dc" : !arg ? "arg" : !b && plan->args.nnz ? "b" : NULL;
+  if (missing) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_execute_arg_backward: %s is NULL", missing);
+  struct wlm_args args = plan->backward_args;
+  args.x = dc;
+  args.arg = (void *)(uintptr_t)arg; /* which is only read */
+  args.b = b;
+  args.c = db;
+  args.workspace = dvalues;
+  for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
+    wlm_status status = plan->device->ops->launch(plan->device, &plan->backward[i], &args, stream);
+    if (status != WLM_OK) return status;
+  }
+  return WLM_OK;
+}

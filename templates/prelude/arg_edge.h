@@ -1,0 +1,37 @@
+/* What an element of dC goes to: its edge, the row of B that the edge names, and what is multiplied by the slopes. */
+struct wlm_arg_edge { long long p, k; wlm_acc_t x, a, b; };
+
+WLM_FN wlm_acc_t wlm_slope_a(wlm_acc_t a, wlm_acc_t b) { (void)a; (void)b; return @{slope_a}; }
+WLM_FN wlm_acc_t wlm_slope_b(wlm_acc_t a, wlm_acc_t b) { (void)a; (void)b; return @{slope_b}; }
+
+% if problem.transpose then
+/* Of A^T the edge's row of B is its row in A, which is what args has besides: cols of op(A) are rows of A. */
+WLM_FN long long wlm_arg_row_of_b(const struct wlm_args *args, long long p) {
+  long long low = 0, high = args->cols;
+  while (high - low > 1) {
+    const long long middle = low + (high - low) / 2;
+    if (wlm_begin(args, middle) <= p) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+% else
+WLM_FN long long wlm_arg_row_of_b(const struct wlm_args *args, long long p) { return wlm_column(args, p); }
+% end
+
+/* p is -1 where there was no edge. */
+WLM_FN struct wlm_arg_edge wlm_arg_edge_of(const struct wlm_args *args, long long row, long long column) {
+  const long long at = row * args->ldc + column;
+  struct wlm_arg_edge edge = {((const wlm_place_t *)args->arg)[at], 0, 0, 1, 0};
+  if (edge.p < 0) return edge;
+  edge.k = wlm_arg_row_of_b(args, edge.p);
+  edge.x = (wlm_acc_t)args->alpha * wlm_widen(((const wlm_c_t *)args->x)[at]);
+% if reads_a then
+  edge.a = wlm_load_a(args, edge.p);
+% end
+% if reads_b then
+  edge.b = wlm_load_b((const wlm_b_t *)args->b + edge.k * args->ldb + column);
+% end
+  return edge;
+}
+

@@ -1,0 +1,200 @@
+/* The positions of max and min through the public API on the host: what a caller sees. That every kernel of either
+ * device gives the right ones is what the covering tests say. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/asserts.h"
+#include "support/folder.h"
+#include "warploom/warploom.h"
+
+/* 4 x 5; row 1 is empty; columns are not sorted, and column 1 stands twice in row 2. */
+static const int32_t rowptr[] = {0, 3, 3, 7, 8}, colind[] = {4, 0, 2, 3, 1, 1, 0, 2};
+static const float values[] = {1, 2, 1, -1, 1, 1, 2, 3};
+enum { ROWS = 4, COLS = 5, NNZ = 8, N = 3 };
+/* cols x N: ties are many. */
+static const float b[COLS * N] = {1, 2, -1, 4, 0, 0, 2, 4, -2, 1, -1, 1, 2, 4, -2};
+
+static wlm_context *context;
+static wlm_matrix *matrix;
+
+static int begin(void **state) {
+  (void)state;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  options.device = "host";
+  options.database = options.system_database = options.kernel_cache = "";
+  if (wlm_context_create(&options, &context) != WLM_OK) return 1;
+  csr.rows = ROWS;
+  csr.cols = COLS;
+  csr.nnz = NNZ;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  csr.values = values;
+  return wlm_matrix_create(context, &csr, NULL, &matrix) != WLM_OK;
+}
+
+static int end(void **state) {
+  (void)state;
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+  return 0;
+}
+
+static wlm_problem best_of(wlm_reduce reduce, wlm_index type) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = N;
+  problem.reduce = reduce;
+  problem.want_arg = 1;
+  problem.arg_type = type;
+  return problem;
+}
+
+static void run(const wlm_problem *problem, const void *dense, void *c, void *arg) {
+  wlm_plan *plan;
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, problem, &plan));
+  void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
+  assert_status(WLM_OK, wlm_plan_execute_arg(plan, dense, c, arg, workspace, NULL));
+  free(workspace);
+  wlm_plan_destroy(plan);
+}
+
+static void lowest_position_of_the_best(void **state) {
+  (void)state;
+  /* row 0: three times 2, 4, -2; row 2: 4, 0, 0 twice between -1, 1, -1 and 2, 4, -2 */
+  static const int64_t expected[] = {0, 0, 0, -1, -1, -1, 4, 6, 4, 7, 7, 7};
+  wlm_problem problem = best_of(WLM_MAX, WLM_I64);
+  float c[ROWS * N];
+  int64_t wide[ROWS * N];
+  int32_t narrow[ROWS * (N + 2)];
+  run(&problem, b, c, wide);
+  assert_true(c[0] == 2 && c[3] == 0 && c[4] == 0 && c[6] == 4 && c[7] == 4 && c[8] == 0);
+  for (int i = 0; i < ROWS * N; i++) assert_int_equal(wide[i], expected[i]);
+  problem = best_of(WLM_MAX, WLM_I32);
+  problem.ldc = N + 2;
+  problem.activation = "relu"; /* of C alone */
+  problem.alpha = -1;
+  memset(narrow, 0x55, sizeof narrow);
+  float padded[ROWS * (N + 2)];
+  run(&problem, b, padded, narrow);
+  for (int i = 0; i < ROWS * (N + 2); i++)
+    assert_int_equal(narrow[i], i % (N + 2) < N ? (int)wide[i / (N + 2) * N + i % (N + 2)] : 0x55555555);
+}
+
+static void first_nan_wins(void **state) {
+  (void)state;
+  float dense[COLS * N], c[ROWS * N];
+  int32_t arg[ROWS * N];
+  wlm_problem problem = best_of(WLM_MIN, WLM_I32);
+  for (int i = 0; i < COLS * N; i++) dense[i] = i % N == 2 ? INFINITY : i % N == 1 ? -INFINITY : 1;
+  dense[1 * N] = NAN; /* of column 1, which row 2 names at 4 and 5 */
+  run(&problem, dense, c, arg);
+  assert_true(isnan(c[2 * N]));
+  assert_int_equal(arg[2 * N], 4);
+  assert_int_equal(arg[2 * N + 1], 4); /* -1 * -inf is inf; the others are -inf */
+  assert_int_equal(arg[2 * N + 2], 3);
+  assert_int_equal(arg[2], 0); /* all of them inf, which is where min begins */
+  assert_int_equal(arg[N], -1);
+}
+
+/* The positions of a transpose are those of A. */
+static void of_the_transpose(void **state) {
+  (void)state;
+  wlm_problem problem = best_of(WLM_MAX, WLM_I32);
+  const float dense[ROWS * N] = {1, 1, 5, 9, 9, 9, 1, -1, 2, 0, 0, 0};
+  float c[COLS * N];
+  int32_t arg[COLS * N];
+  /* column 0: 1 (row 0, 2), 6 (row 2, 2); column 1: 4, 5 (row 2, 1); 2: 2 (row 0, 1), 7 (row 3, 3); 3: 3; 4: 0 */
+  static const int32_t expected[] = {1, 1, 1, 4, 4, 4, 2, 2, 2, 3, 3, 3, 0, 0, 0};
+  problem.transpose = 1;
+  run(&problem, dense, c, arg);
+  for (int i = 0; i < COLS * N; i++) assert_int_equal(arg[i], expected[i]);
+}
+
+static void is_told_and_refused(void **state) {
+  (void)state;
+  wlm_problem problem = best_of(WLM_MAX, WLM_I64);
+  wlm_plan *plan;
+  float c[ROWS * N];
+  int64_t arg[ROWS * N];
+  char *text;
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+  assert_contains(text, ",arg=i64");
+  wlm_string_free(text);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute(plan, b, c, NULL, NULL));
+  assert_contains(wlm_error_detail(), "wlm_plan_execute_arg");
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute_arg(plan, b, c, NULL, NULL, NULL));
+  assert_contains(wlm_error_detail(), "arg is NULL");
+  wlm_plan_destroy(plan);
+  problem.want_arg = 0;
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute_arg(plan, b, c, arg, NULL, NULL));
+  wlm_plan_destroy(plan);
+  problem = best_of(WLM_SUM, WLM_I32);
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create(context, matrix, &problem, &plan));
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = "init=0;reduce=acc+x";
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create(context, matrix, &problem, &plan));
+  problem = best_of(WLM_MAX, (wlm_index)2);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(context, matrix, &problem, &plan));
+}
+
+/* Tuned, stored and told to another store, they stay apart from the problem without positions. */
+static void tuned_and_exported(void **state) {
+  (void)state;
+  char path[2][400];
+  char *lines[2];
+  wlm_csr csr = WLM_CSR_INIT;
+  csr.rows = ROWS;
+  csr.cols = COLS;
+  csr.nnz = NNZ;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  csr.values = values;
+  for (int i = 0; i < 2; i++) {
+    wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+    wlm_context *one;
+    wlm_matrix *bound;
+    wlm_plan *plan;
+    wlm_problem problem = best_of(WLM_MAX, WLM_I32);
+    char *text;
+    snprintf(path[i], sizeof path[i], "%s/tuned-%d.db", folder.path, i);
+    options.device = "host";
+    options.database = path[i];
+    options.system_database = options.kernel_cache = "";
+    assert_status(WLM_OK, wlm_context_create(&options, &one));
+    assert_status(WLM_OK, wlm_matrix_create(one, &csr, NULL, &bound));
+    if (i)
+      assert_status(WLM_OK, wlm_import_string(one, lines[0]));
+    else
+      assert_status(WLM_OK, wlm_tune(one, bound, &problem, NULL));
+    assert_status(WLM_OK, wlm_export_string(one, &lines[i]));
+    assert_contains(lines[i], ",arg=i32");
+    assert_status(WLM_OK, wlm_plan_create(one, bound, &problem, &plan));
+    assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
+    assert_contains(text, "fingerprint");
+    wlm_string_free(text);
+    wlm_plan_destroy(plan);
+    wlm_matrix_destroy(bound);
+    wlm_context_destroy(one);
+  }
+  assert_string_equal(lines[0], lines[1]);
+  wlm_string_free(lines[0]);
+  wlm_string_free(lines[1]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(lowest_position_of_the_best),
+      cmocka_unit_test(first_nan_wins),
+      cmocka_unit_test(of_the_transpose),
+      cmocka_unit_test(is_told_and_refused),
+      cmocka_unit_test_setup_teardown(tuned_and_exported, folder_begin, folder_end),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,150 @@
+/* The gradients by arg on the host: the kernels over many shapes, and through the public API what a program that trains
+ * sees. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <omp.h>
+
+#include "runtime/devices.h"
+#include "support/asserts.h"
+#include "support/backward_check.h"
+
+static void next_threads(void *user, int run) {
+  static const int threads[] = {1, 2, 5};
+  (void)user;
+  omp_set_num_threads(threads[run]);
+}
+
+static void every_problem(void **state) {
+  (void)state;
+  wlm_device *device;
+  wlm_generator *generator;
+  assert_status(WLM_OK, wlm_host_device_open(&device));
+  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  for (int number = 0; number < backward_problem_count(); number++) {
+    const wlm_spec spec = backward_problem(number);
+    const kernel_check check = {device, &spec, 3, next_threads, NULL, (uint64_t)number + 1};
+    if (backward_check(&check, generator) != WLM_OK) fail_msg("problem %d: %s", number, wlm_error_detail());
+  }
+  wlm_generator_destroy(generator);
+  device->ops->close(device);
+}
+
+/* 3 x 4; row 1 is empty. */
+static const int32_t rowptr[] = {0, 3, 3, 5}, colind[] = {0, 3, 1, 2, 0};
+static const float values[] = {1.5f, -2, 0.75f, 3, 0.5f};
+enum { ROWS = 3, COLS = 4, NNZ = 5, N = 5 };
+
+static void bind_small(const float *a, wlm_context **context, wlm_matrix **matrix) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  options.device = "host";
+  options.database = options.system_database = options.kernel_cache = "";
+  csr.rows = ROWS;
+  csr.cols = COLS;
+  csr.nnz = NNZ;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  csr.values = a;
+  assert_status(WLM_OK, wlm_context_create(&options, context));
+  assert_status(WLM_OK, wlm_matrix_create(*context, &csr, NULL, matrix));
+}
+
+/* Sum of dC * C, for the reduction's own forward call. */
+static double loss(const wlm_plan *plan, const float *dense, const float *dc, int rows) {
+  float c[COLS * N];
+  int32_t arg[COLS * N];
+  double sum = 0;
+  void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
+  assert_status(WLM_OK, wlm_plan_execute_arg(plan, dense, c, arg, workspace, NULL));
+  free(workspace);
+  for (int i = 0; i < rows * N; i++) sum += (double)dc[i] * (double)c[i];
+  return sum;
+}
+
+/* The loss moves by the gradient when an element of B or a value moves, as long as no other edge takes over. */
+static void is_the_derivative(void **state) {
+  (void)state;
+  const float step = 0x1p-12f;
+  for (int number = 0; number < 32; number++) {
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_context *context;
+    wlm_matrix *matrix;
+    wlm_plan *plan;
+    float a[NNZ], b[COLS * N], dc[COLS * N], c[COLS * N], db[COLS * N], dvalues[NNZ];
+    int32_t arg[COLS * N];
+    memcpy(a, values, sizeof a);
+    problem.n = N;
+    problem.message = (wlm_message)(number % 8);
+    problem.reduce = number & 8 ? WLM_MIN : WLM_MAX;
+    problem.transpose = number >= 16;
+    problem.want_arg = 1;
+    problem.alpha = -0.5;
+    const int rows = problem.transpose ? COLS : ROWS, cols = problem.transpose ? ROWS : COLS;
+    for (int i = 0; i < COLS * N; i++) b[i] = (float)(i * 7 % 13) - 6.25f, dc[i] = (float)(i * 5 % 11) - 4.5f;
+    bind_small(a, &context, &matrix);
+    assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+    void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
+    assert_status(WLM_OK, wlm_plan_execute_arg(plan, b, c, arg, workspace, NULL));
+    free(workspace);
+    memset(db, 0xff, sizeof db);
+    memset(dvalues, 0xff, sizeof dvalues);
+    assert_status(WLM_OK, wlm_plan_execute_arg_backward(plan, dc, arg, b, db, dvalues, NULL));
+    for (int i = 0; i < cols * N + NNZ; i++) {
+      float *moved = i < cols * N ? &b[i] : &a[i - cols * N], before = *moved;
+      const double got = (double)(i < cols * N ? db[i] : dvalues[i - cols * N]);
+      *moved = before + step;
+      const double up = loss(plan, b, dc, rows);
+      *moved = before - step;
+      const double slope = (up - loss(plan, b, dc, rows)) / (2 * (double)step);
+      *moved = before;
+      if (!(fabs(got - slope) <= 0.02 * (1 + fabs(slope)))) fail_msg("%d, %d: %g, not %g", number, i, got, slope);
+    }
+    wlm_plan_destroy(plan);
+    wlm_matrix_destroy(matrix);
+    wlm_context_destroy(context);
+  }
+}
+
+static void is_refused(void **state) {
+  (void)state;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_context *context;
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  float b[COLS * N] = {0}, dc[ROWS * N] = {0}, db[COLS * N];
+  int32_t arg[ROWS * N] = {0};
+  bind_small(values, &context, &matrix);
+  problem.n = N;
+  problem.reduce = WLM_MAX;
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute_arg_backward(plan, dc, arg, b, db, NULL, NULL));
+  wlm_plan_destroy(plan);
+  problem.want_arg = problem.deterministic = 1; /* on the host the order is always the same */
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_execute_arg_backward(plan, dc, arg, b, db, NULL, NULL));
+  assert_status(WLM_OK, wlm_plan_execute_arg_backward(plan, NULL, NULL, NULL, NULL, NULL, NULL)); /* wants nothing */
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute_arg_backward(plan, dc, NULL, b, db, NULL, NULL));
+  assert_contains(wlm_error_detail(), "arg is NULL");
+  wlm_plan_destroy(plan);
+  problem.activation = "relu";
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_execute_arg_backward(plan, dc, arg, b, db, NULL, NULL));
+  assert_contains(wlm_error_detail(), "activation");
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_problem),
+      cmocka_unit_test(is_the_derivative),
+      cmocka_unit_test(is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

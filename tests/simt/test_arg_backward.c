@@ -1,0 +1,34 @@
+/* The CUDA kernels of the gradients by arg, as fibers under ASan and UBSan, beside the float64 reference. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+
+#include "simt/shim/simt_device.h"
+#include "support/asserts.h"
+#include "support/backward_check.h"
+
+static void before_run(void *user, int run) { simt_device_seed(user, (uint64_t)run + 1); }
+
+static void every_problem(void **state) {
+  (void)state;
+  wlm_device *device;
+  wlm_generator *generator;
+  assert_status(WLM_OK, simt_device_open(&device));
+  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  for (int number = 0; number < backward_problem_count(); number++) {
+    const wlm_spec spec = backward_problem(number);
+    const kernel_check check = {device, &spec, 3, before_run, device, (uint64_t)number + 1};
+    wlm_status status = backward_check(&check, generator);
+    if (status != WLM_OK) fail_msg("problem %d: %s", number, wlm_error_detail());
+  }
+  wlm_generator_destroy(generator);
+  device->ops->close(device);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_problem)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
