@@ -28,6 +28,7 @@ static const struct op {
   wlm_reduce reduce;
   const char *custom;
   wlm_operation operation;
+  int want_arg;
   int ones; /* A's values are ones: for rivals, who cannot do without */
   rival rival;
 } ops[] = {
@@ -35,6 +36,7 @@ static const struct op {
     {.name = "mean", .reduce = WLM_MEAN},
     {.name = "max", .reduce = WLM_MAX},
     {.name = "min", .reduce = WLM_MIN},
+    {.name = "max_arg", .reduce = WLM_MAX, .want_arg = 1},
     {.name = "custom", .reduce = WLM_CUSTOM, .custom = "message=a*b;init=0;reduce=acc+x;combine=reduce"},
     {.name = "copy_b", .message = WLM_COPY_B, .ones = 1, .rival = SPMM},
     {.name = "sddmm", .operation = WLM_SDDMM, .rival = SDDMM},
@@ -145,6 +147,7 @@ static wlm_status open_line(struct round *r, struct line *l) {
   l->problem.dense_type = op->type;
   l->problem.custom = op->custom;
   l->problem.operation = op->operation;
+  l->problem.want_arg = op->want_arg;
   if (op->ones)
     WLM_TRY(upload_ones(bench, &l->values));
   else if (op->type != WLM_F32)
@@ -253,7 +256,8 @@ static void write_line(const struct round *r, struct line *l, wlm_text *line) {
     if (index >= 0 && r->entrants[index].failure && !(i && l->chosen == l->best))
       wlm_contest_note(&l->contest, &r->entrants[index]);
   }
-  wlm_text_puts(&more, "\"arg_type\":null,");
+  wlm_tell_string(&more, "arg_type", l->op->want_arg ? wlm_index_name(l->problem.arg_type) : NULL);
+  wlm_text_puts(&more, ",");
   wlm_tell_number(&more, "sum_us", 3, wlm_tell_us(entrant_of(r, r->lines[0].best)));
   wlm_text_puts(&more, ",");
   if (is_sddmm) {

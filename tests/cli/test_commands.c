@@ -198,20 +198,23 @@ static void users_operators(void **state) {
   command_release(&c);
 }
 
-/* Tuned, checked, kept apart and told: the transpose and the gradient of the values. */
-static void gradients(void **state) {
+/* Tuned, checked, kept apart and told: the transpose, the gradient of the values, positions. */
+static void what_training_needs(void **state) {
   (void)state;
   static const char *const ways[][4] = {{"--transpose", "--op", "max", "transpose=1"},
-                                        {"--operation=sddmm", "--op", "div.mean", "operation=sddmm"}};
+                                        {"--operation=sddmm", "--op", "div.mean", "operation=sddmm"},
+                                        {"--arg=i64", "--op", "copy_b.min", ",arg=i64"}};
+  static const char *const told[][2] = {
+      {"host_row/", "transpose_us"}, {"sddmm_host/", "checked_edges 7"}, {"host_row/", "checked_rows"}};
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     const char *const *way = ways[i];
     command c;
     command_expect(&c, &folder, 0, "tune", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2]);
-    assert_contains(c.out, i ? "sddmm_host/" : "host_row/");
+    assert_contains(c.out, told[i][0]);
     command_release(&c);
     command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2],
                    "--check");
-    assert_contains(c.out, i ? "checked_edges 7" : "transpose_us");
+    assert_contains(c.out, told[i][1]);
     assert_contains(c.out, "verified: max_rel_err=");
     command_release(&c);
     command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2]);
@@ -230,7 +233,7 @@ int main(void) {
       cmocka_unit_test(tune_run_explain),
       cmocka_unit_test(export_import),
       cmocka_unit_test(users_operators),
-      cmocka_unit_test(gradients),
+      cmocka_unit_test(what_training_needs),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -166,11 +166,36 @@ static void operators_without(void **state) {
   product_release(&p);
 }
 
+/* A position has no tolerance. */
+static void positions_must_be_the_very_ones(void **state) {
+  (void)state;
+  for (int transpose = 0; transpose < 2; transpose++) {
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    product p;
+    double error;
+    problem.reduce = WLM_MIN;
+    problem.want_arg = 1;
+    problem.transpose = transpose;
+    problem.ldc = N + 3;
+    product_make(&p, problem);
+    int32_t *arg = p.operands.arg.memory;
+    arg[N] ^= 1; /* beyond the columns */
+    assert_status(WLM_OK, wlm_verify_result(p.verifier, &error));
+    arg[COLUMN] ^= 1;
+    assert_status(WLM_ERR_MISMATCH, wlm_verify_result(p.verifier, &error));
+    assert_contains(wlm_error_detail(), "arg[0,5] is ");
+    assert_contains(wlm_error_detail(), "; 1 of ");
+    assert_status(WLM_ERR_MISMATCH, wlm_verify_spots(p.verifier, &error));
+    product_release(&p);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(errors_beyond_the_rows_that_are_compared),
       cmocka_unit_test(operators_with_sums),
       cmocka_unit_test(operators_without),
+      cmocka_unit_test(positions_must_be_the_very_ones),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }
