@@ -47,6 +47,12 @@ static const wlm_device_ops cuda_ops = {
     .timer_sample = wlm_cuda_timer_sample,
     .timer_sample_cold = wlm_cuda_timer_sample_cold,
     .timer_destroy = wlm_cuda_timer_destroy,
+    .watch_create = wlm_cuda_watch_create,
+    .watch_start = wlm_cuda_watch_start,
+    .watch_stop = wlm_cuda_watch_stop,
+    .watch_poll = wlm_cuda_watch_poll,
+    .watch_destroy = wlm_cuda_watch_destroy,
+    .is_captured = wlm_cuda_is_captured,
 };
 
 /* "CUDA 13.0" and, where the kernel tells it, the driver's own version: "CUDA 13.0, 580.159.04". */

@@ -42,4 +42,11 @@ wlm_status wlm_cuda_timer_sample(wlm_timer *timer, double *seconds);
 wlm_status wlm_cuda_timer_sample_cold(wlm_timer *timer, void *flush, size_t size, double *seconds);
 void wlm_cuda_timer_destroy(wlm_timer *timer);
 
+wlm_status wlm_cuda_watch_create(wlm_device *device, wlm_watch **watch);
+wlm_status wlm_cuda_watch_start(wlm_watch *watch, void *stream);
+wlm_status wlm_cuda_watch_stop(wlm_watch *watch, void *stream);
+wlm_status wlm_cuda_watch_poll(wlm_watch *watch, int *done, double *seconds);
+void wlm_cuda_watch_destroy(wlm_watch *watch);
+int wlm_cuda_is_captured(wlm_device *device, void *stream);
+
 #endif

@@ -45,6 +45,8 @@
   X(cuStreamSynchronize, 2000)       \
   X(cuStreamBeginCapture, 10010)     \
   X(cuStreamEndCapture, 10000)       \
+  X(cuStreamIsCapturing, 10000)      \
+  X(cuThreadExchangeStreamCaptureMode, 10010) \
   X(cuGraphInstantiateWithFlags, 11040) \
   X(cuGraphDestroy, 10000)           \
   X(cuGraphExecDestroy, 10000)       \
@@ -53,6 +55,7 @@
   X(cuEventCreate, 2000)             \
   X(cuEventDestroy, 4000)            \
   X(cuEventRecord, 2000)             \
+  X(cuEventQuery, 2000)              \
   X(cuEventSynchronize, 2000)        \
   X(cuEventElapsedTime, 2000)
 // clang-format on

@@ -22,6 +22,10 @@ struct wlm_timer {
   int64_t calls;
 };
 
+struct wlm_watch {
+  double start, seconds;
+};
+
 static void host_close(wlm_device *device) { wlm_free(device); }
 
 static wlm_status host_compile(wlm_device *device, const wlm_program *program, void **image, size_t *size) {
@@ -128,6 +132,34 @@ static wlm_status host_timer_sample_cold(wlm_timer *timer, void *flush, size_t s
 
 static void host_timer_destroy(wlm_timer *timer) { wlm_free(timer); }
 
+static wlm_status host_watch_create(wlm_device *device, wlm_watch **watch) {
+  (void)device;
+  *watch = wlm_alloc_zero(1, sizeof **watch);
+  return *watch ? WLM_OK : wlm_fail(WLM_ERR_OUT_OF_MEMORY, "watch");
+}
+
+static wlm_status host_watch_start(wlm_watch *watch, void *stream) {
+  (void)stream;
+  watch->start = now();
+  return WLM_OK;
+}
+
+static wlm_status host_watch_stop(wlm_watch *watch, void *stream) {
+  (void)stream;
+  watch->seconds = now() - watch->start;
+  return WLM_OK;
+}
+
+static wlm_status host_watch_poll(wlm_watch *watch, int *done, double *seconds) {
+  *done = 1;
+  *seconds = watch->seconds;
+  return WLM_OK;
+}
+
+static void host_watch_destroy(wlm_watch *watch) { wlm_free(watch); }
+
+static int host_is_captured(wlm_device *device, void *stream) { return (void)device, (void)stream, 0; }
+
 static const wlm_device_ops host_ops = {
     .close = host_close,
     .compile = host_compile,
@@ -145,6 +177,12 @@ static const wlm_device_ops host_ops = {
     .timer_sample = host_timer_sample,
     .timer_sample_cold = host_timer_sample_cold,
     .timer_destroy = host_timer_destroy,
+    .watch_create = host_watch_create,
+    .watch_start = host_watch_start,
+    .watch_stop = host_watch_stop,
+    .watch_poll = host_watch_poll,
+    .watch_destroy = host_watch_destroy,
+    .is_captured = host_is_captured,
 };
 
 /* "model name : Intel(R) Xeon(R)" -> "Intel(R) Xeon(R)" */

@@ -9,6 +9,7 @@
 typedef struct wlm_device wlm_device;
 typedef struct wlm_module wlm_module; /* loaded code, of the device's own shape */
 typedef struct wlm_timer wlm_timer;
+typedef struct wlm_watch wlm_watch;
 
 typedef struct wlm_device_info {
   const char *kind;  /* "host", "cuda" */
@@ -65,6 +66,17 @@ typedef struct wlm_device_ops {
    * overwritten right before it. */
   wlm_status (*timer_sample_cold)(wlm_timer *timer, void *flush, size_t size, double *seconds);
   void (*timer_destroy)(wlm_timer *timer);
+
+  /* A watch times what is enqueued on a stream between start and stop, and nobody waits for it: poll tells whether the
+   * device has come that far, and then the seconds. Starting it again forgets what it timed before. Neither start nor
+   * stop nor poll allocates. Not on a stream that is being captured. */
+  wlm_status (*watch_create)(wlm_device *device, wlm_watch **watch);
+  wlm_status (*watch_start)(wlm_watch *watch, void *stream);
+  wlm_status (*watch_stop)(wlm_watch *watch, void *stream);
+  wlm_status (*watch_poll)(wlm_watch *watch, int *done, double *seconds);
+  void (*watch_destroy)(wlm_watch *watch);
+  /* Whether what is enqueued on the stream becomes part of a graph. Also where nobody can tell. */
+  int (*is_captured)(wlm_device *device, void *stream);
 } wlm_device_ops;
 
 /* The first member of every device. */

@@ -17,6 +17,9 @@ struct CUstream_st {
   CUgraph capture; /* NULL = not capturing */
   int broken;      /* the capture was */
 };
+struct CUevent_st {
+  int recorded;
+};
 struct CUgraph_st {
   int launches;
   struct wlm_args args;
@@ -28,6 +31,7 @@ struct CUgraphExec_st {
 static struct CUctx_st primary;
 static _Thread_local CUcontext stack[8];
 static _Thread_local int depth;
+static _Thread_local CUstreamCaptureMode capture_mode; /* global, as a thread begins */
 static const size_t total_memory = 1 << 20;
 
 /* Most calls need the primary context to be current. */
@@ -221,6 +225,17 @@ static CUresult fake_cuStreamEndCapture(CUstream stream, CUgraph *graph) {
   unmake(captured, &fake.graphs);
   return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 }
+static CUresult fake_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
+  IN_CONTEXT();
+  if (!stream && fake.implicit_capture) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  *status = stream && stream->capture ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+static CUresult fake_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
+  const CUstreamCaptureMode before = capture_mode;
+  capture_mode = *mode;
+  return *mode = before, CUDA_SUCCESS;
+}
 static CUresult fake_cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
   if (flags) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = make((void **)exec, sizeof **exec, &fake.graph_execs);
@@ -241,11 +256,20 @@ static CUresult fake_cuGraphLaunch(CUgraphExec exec, CUstream stream) {
 }
 static CUresult fake_cuEventCreate(CUevent *event, unsigned int flags) {
   if (flags & CU_EVENT_DISABLE_TIMING) return CUDA_ERROR_INVALID_VALUE;
-  return make((void **)event, 1, &fake.events);
+  return make((void **)event, sizeof **event, &fake.events);
 }
 static CUresult fake_cuEventDestroy(CUevent event) { return unmake(event, &fake.events); }
+/* The legacy stream is as good as any. */
 static CUresult fake_cuEventRecord(CUevent event, CUstream stream) {
-  return event && stream ? in_context() : CUDA_ERROR_INVALID_VALUE;
+  (void)stream;
+  if (!event) return CUDA_ERROR_INVALID_VALUE;
+  event->recorded = 1;
+  return in_context();
+}
+static CUresult fake_cuEventQuery(CUevent event) {
+  IN_CONTEXT();
+  if (capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  return !event || !event->recorded ? CUDA_ERROR_INVALID_HANDLE : fake.busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 static CUresult fake_cuEventSynchronize(CUevent event) { return event ? in_context() : CUDA_ERROR_INVALID_VALUE; }
 static CUresult fake_cuEventElapsedTime(float *milliseconds, CUevent start, CUevent stop) {

@@ -8,8 +8,10 @@
 typedef struct fake_cuda {
   /* What it pretends to be. */
   int version, devices;
-  int no_functions; /* cuGetProcAddress finds nothing */
-  int init_result;  /* of cuInit */
+  int no_functions;     /* cuGetProcAddress finds nothing */
+  int init_result;      /* of cuInit */
+  int busy;             /* events have not been reached */
+  int implicit_capture; /* something is captured, so that the legacy stream cannot be asked */
   /* What happened. */
   int without_context;  /* calls that need a current context and had none */
   int retained, pushed; /* primary contexts, contexts on the calling threads' stacks */

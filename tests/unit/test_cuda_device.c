@@ -213,6 +213,43 @@ static void times_by_a_graph(void) {
   device->ops->close(device);
 }
 
+/* Counts the calls that were captured. */
+static wlm_status ask_capture(void *user, void *stream) {
+  caller *c = user;
+  c->calls += c->device->ops->is_captured(c->device, stream);
+  return WLM_OK;
+}
+
+static void knows_captures(void) {
+  wlm_device *device = open_fake();
+  caller c = {.device = device};
+  wlm_timer *timer;
+  CHECK(device->ops->timer_create(device, ask_capture, &c, 5, &timer) == WLM_OK);
+  CHECK(c.calls == 5); /* but not the one before the capture */
+  device->ops->timer_destroy(timer);
+  CHECK(!device->ops->is_captured(device, NULL));
+  fake->implicit_capture = 1;
+  CHECK(device->ops->is_captured(device, NULL));
+  device->ops->close(device);
+}
+
+static void watches_without_waiting(void) {
+  wlm_device *device = open_fake();
+  wlm_watch *watch;
+  int done = 1;
+  double seconds = 0;
+  CHECK(device->ops->watch_create(device, &watch) == WLM_OK && fake->events == 2);
+  CHECK(device->ops->watch_poll(watch, &done, &seconds) == WLM_ERR_DEVICE && !done);
+  CHECK(device->ops->watch_start(watch, NULL) == WLM_OK && device->ops->watch_stop(watch, NULL) == WLM_OK);
+  fake->busy = 1;
+  CHECK(device->ops->watch_poll(watch, &done, &seconds) == WLM_OK && !done);
+  fake->busy = 0;
+  CHECK(device->ops->watch_poll(watch, &done, &seconds) == WLM_OK && done && seconds > 0.00249 && seconds < 0.00251);
+  device->ops->watch_destroy(watch);
+  device->ops->watch_destroy(NULL);
+  device->ops->close(device);
+}
+
 #define TEST(name)                        \
   static void test_##name(void **state) { \
     (void)state;                          \
@@ -227,6 +264,8 @@ TEST(moves_memory)
 TEST(loads_and_launches)
 TEST(refuses_bad_code)
 TEST(times_by_a_graph)
+TEST(knows_captures)
+TEST(watches_without_waiting)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -239,6 +278,8 @@ int main(void) {
       cmocka_unit_test(test_loads_and_launches),
       cmocka_unit_test(test_refuses_bad_code),
       cmocka_unit_test(test_times_by_a_graph),
+      cmocka_unit_test(test_knows_captures),
+      cmocka_unit_test(test_watches_without_waiting),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,278 @@
+/* The decisions of online learning over planted times: nothing is measured here. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/random.h"
+#include "tuner/online_policy.h"
+
+static const wlm_online_rules usual = {.share = 1.0 / 16, .slowdown = 0.02, .abandon = 2};
+
+/* A world in which contender i takes seconds[i], each call off by up to `noise`, and times are told `delay` calls
+ * later.
+ */
+typedef struct world {
+  wlm_online online;
+  double seconds[WLM_ONLINE_CONTENDERS], noise;
+  int delay;
+  wlm_random random;
+  double spent, lost, worst; /* really; worst: lost over spent, past the first calls */
+  int64_t trials;            /* calls of another than the incumbent */
+  struct {
+    int contender, age;
+    double seconds;
+  } told[4];
+  int waiting;
+} world;
+
+static void begin(world *w, const wlm_online_rules *rules, const double *seconds, int count) {
+  double expected[WLM_ONLINE_CONTENDERS];
+  *w = (world){.random = wlm_random_for(1, 2, 3)};
+  for (int i = 0; i < count; i++) expected[i] = (w->seconds[i] = seconds[i]) / seconds[0];
+  wlm_online_begin(&w->online, rules, expected, count);
+}
+
+static double take(world *w, int contender) {
+  const double shift = (double)wlm_random_below(&w->random, 2001) / 1000 - 1;
+  return w->seconds[contender] * (1 + w->noise * shift);
+}
+
+static void hear(world *w) {
+  while (w->waiting && w->told[0].age >= w->delay) {
+    wlm_online_tell(&w->online, w->told[0].contender, w->told[0].seconds);
+    memmove(w->told, w->told + 1, (size_t)--w->waiting * sizeof *w->told);
+  }
+  for (int i = 0; i < w->waiting; i++) w->told[i].age++;
+}
+
+static wlm_online_turn call(world *w) {
+  hear(w);
+  const int incumbent = w->online.incumbent;
+  const wlm_online_turn turn = wlm_online_next(&w->online);
+  const double seconds = take(w, turn.contender);
+  assert_true(turn.timed || turn.contender == incumbent);
+  w->spent += seconds;
+  if (turn.contender != incumbent) {
+    w->lost += fmax(0, seconds - w->seconds[incumbent]);
+    w->trials++;
+  }
+  if (w->spent > 0) w->worst = fmax(w->worst, w->lost / w->spent);
+  if (turn.timed) {
+    assert_true(w->waiting < 2);
+    w->told[w->waiting].contender = turn.contender;
+    w->told[w->waiting].seconds = seconds;
+    w->told[w->waiting++].age = 0;
+  }
+  return turn;
+}
+
+static void calls(world *w, int count) {
+  while (count--) call(w);
+}
+
+static void a_better_one_takes_the_place(void **state) {
+  (void)state;
+  for (int delay = 0; delay <= 3; delay += 3) {
+    world w;
+    begin(&w, &usual, (const double[]){1e-3, 1.3e-3, 0.8e-3}, 3);
+    w.noise = 0.05;
+    w.delay = delay;
+    calls(&w, 4000);
+    assert_int_equal(w.online.incumbent, 2);
+    assert_int_equal(w.online.replacements, 1);
+    assert_int_equal(w.online.contenders[0].fate, WLM_ONLINE_BEATEN);
+    assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_REJECTED);
+    assert_int_equal(w.online.contenders[2].fate, WLM_ONLINE_WAITING);
+    assert_true(wlm_online_is_over(&w.online));
+    const wlm_online_summary best = wlm_online_summarise(&w.online.contenders[2]);
+    assert_true(best.samples >= WLM_ONLINE_LEAST && fabs(best.median - 0.8e-3) < 0.05e-3 && best.spread < 0.1);
+  }
+}
+
+/* The bound is on what is really lost, over all calls so far, whatever the order and the times. */
+static void the_bound_is_kept(void **state) {
+  (void)state;
+  for (int slow = 0; slow < 5; slow++) {
+    const double factor = 1 + 0.2 * slow;
+    world w;
+    begin(&w, &usual, (const double[]){1e-3, 1e-3 * factor, 1e-3 * factor, 1e-3 * factor, 1e-3 * factor}, 5);
+    calls(&w, 20000);
+    if (w.worst > usual.slowdown * 1.001) fail_msg("factor %g: lost %g of the time", factor, w.worst);
+    assert_true(w.trials <= 20000 / 16 + 1);
+    assert_int_equal(w.online.incumbent, 0);
+    assert_true(wlm_online_is_over(&w.online));
+  }
+}
+
+/* No trial at all where the bound is 0 and every challenger is expected to be slower. */
+static void no_slowdown_means_no_slower_challenger(void **state) {
+  (void)state;
+  wlm_online_rules rules = usual;
+  world w;
+  rules.slowdown = 0;
+  begin(&w, &rules, (const double[]){1e-3, 1.1e-3}, 2);
+  calls(&w, 1000);
+  assert_int_equal(w.trials, 0);
+}
+
+/* What was expected to be as fast and is fifty times slower runs once; then the debt is paid off first. */
+static void a_disaster_happens_once(void **state) {
+  (void)state;
+  world w;
+  begin(&w, &usual, (const double[]){1e-3, 1e-3, 0.9e-3}, 3);
+  w.seconds[1] = 50e-3;
+  int64_t call_of_second = 0, first = 0;
+  for (int64_t i = 0; i < 8000; i++) {
+    const int64_t before = w.trials;
+    const int contender = call(&w).contender;
+    if (w.trials == before) continue;
+    if (contender == 1) first = i;
+    if (contender == 2 && !call_of_second) call_of_second = i;
+  }
+  assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_ABANDONED);
+  assert_int_equal(w.online.contenders[1].timed, 1);
+  assert_true(call_of_second > first + 2000); /* 49 ms are 2 % of 2.4 s */
+  assert_int_equal(w.online.incumbent, 2);
+}
+
+static void what_looks_hopeless_is_never_tried(void **state) {
+  (void)state;
+  world w;
+  begin(&w, &usual, (const double[]){1e-3, 2.5e-3}, 2);
+  calls(&w, 5000);
+  assert_int_equal(w.trials, 0);
+  assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_ABANDONED);
+}
+
+/* Equal ones cannot be told apart: the incumbent stays, and the trying ends. */
+static void noise_replaces_nobody(void **state) {
+  (void)state;
+  for (int seed = 0; seed < 200; seed++) {
+    world w;
+    begin(&w, &usual, (const double[]){1e-3, 1e-3}, 2);
+    w.random = wlm_random_for((uint64_t)seed, 5, 6);
+    w.noise = 0.02;
+    calls(&w, 3000);
+    if (w.online.replacements) fail_msg("seed %d: noise took the incumbent's place", seed);
+    assert_true(wlm_online_is_over(&w.online));
+    assert_in_range(w.online.contenders[1].pairs, WLM_ONLINE_LEAST, WLM_ONLINE_SAMPLES);
+  }
+}
+
+/* Of many noisy challengers that are no better, hardly ever one wins; of those that are 15 % better most do. */
+static void the_rule_knows_the_spread(void **state) {
+  (void)state;
+  int wrong = 0, right = 0;
+  for (int seed = 0; seed < 300; seed++)
+    for (int better = 0; better < 2; better++) {
+      world w;
+      begin(&w, &usual, (const double[]){1e-3, better ? 0.85e-3 : 1e-3}, 2);
+      w.random = wlm_random_for((uint64_t)seed, 7, (uint64_t)better);
+      w.noise = 0.15;
+      calls(&w, 3000);
+      *(better ? &right : &wrong) += w.online.replacements > 0;
+    }
+  if (wrong > 60 || right < 270) fail_msg("%d of 300 wrong, %d of 300 right", wrong, right);
+}
+
+static void trials_stay_within_their_share(void **state) {
+  (void)state;
+  const wlm_online_rules rules = {.share = 0.25, .slowdown = 1, .abandon = 2};
+  world w;
+  begin(&w, &rules, (const double[]){1e-3, 1e-3}, 2);
+  calls(&w, 60);
+  assert_true(w.trials > 10 && w.trials <= 15);
+}
+
+/* Halves of a pair come beside each other, and either first. */
+static void pairs_are_adjacent_and_alternate(void **state) {
+  (void)state;
+  int first[2] = {0, 0};
+  world w;
+  begin(&w, &usual, (const double[]){1e-3, 1e-3}, 2);
+  calls(&w, 16);
+  for (int i = 0; i < 12; i++) {
+    const int one = call(&w).contender, other = call(&w).contender;
+    assert_int_equal(one + other, 1);
+    first[one]++;
+    calls(&w, 14);
+  }
+  assert_int_equal(first[0], 6);
+  assert_int_equal(first[1], 6);
+}
+
+/* A capture comes between the halves: the pair tells nothing, and its trial counts as lost as it was expected to be. */
+static void a_capture_breaks_a_pair(void **state) {
+  (void)state;
+  world w;
+  begin(&w, &usual, (const double[]){1e-3, 1.1e-3}, 2);
+  calls(&w, 17);
+  assert_true(w.online.second_half);
+  wlm_online_pass(&w.online);
+  assert_false(w.online.second_half || w.online.in_flight);
+  assert_true(fabs(w.online.lost - 0.1e-3) < 1e-9);
+  wlm_online_tell(&w.online, 0, 1); /* too late */
+  assert_int_equal(w.online.contenders[0].timed, 3);
+  w.waiting = 0;
+  calls(&w, 4000);
+  assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_REJECTED);
+}
+
+static void one_that_cannot_run_is_left_out(void **state) {
+  (void)state;
+  world w;
+  begin(&w, &usual, (const double[]){1e-3, 0.5e-3, 0.9e-3}, 3);
+  wlm_online_exclude(&w.online, 1);
+  calls(&w, 2000);
+  assert_int_equal(w.online.contenders[1].timed, 0);
+  assert_int_equal(w.online.incumbent, 2);
+  begin(&w, &usual, (const double[]){1e-3, 0.5e-3, 0.9e-3}, 3);
+  wlm_online_exclude(&w.online, 2);
+  calls(&w, 2000);
+  assert_int_equal(w.online.contenders[2].timed, 0);
+  assert_int_equal(w.online.incumbent, 1);
+}
+
+/* A time of 0 says that the clock is too coarse: nothing is decided by it. */
+static void no_time_decides_nothing(void **state) {
+  (void)state;
+  world w;
+  begin(&w, &usual, (const double[]){1e-3, 1e-3}, 2);
+  calls(&w, 16);
+  w.seconds[1] = 0;
+  calls(&w, 500);
+  assert_int_equal(w.online.contenders[1].timed, 0);
+  assert_int_equal(w.online.incumbent, 0);
+}
+
+static void nobody_to_try(void **state) {
+  (void)state;
+  world w;
+  begin(&w, &usual, (const double[]){1e-3}, 1);
+  assert_true(wlm_online_is_over(&w.online));
+  for (int i = 0; i < 100; i++) assert_false(call(&w).timed);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_better_one_takes_the_place),
+      cmocka_unit_test(the_bound_is_kept),
+      cmocka_unit_test(no_slowdown_means_no_slower_challenger),
+      cmocka_unit_test(a_disaster_happens_once),
+      cmocka_unit_test(what_looks_hopeless_is_never_tried),
+      cmocka_unit_test(noise_replaces_nobody),
+      cmocka_unit_test(the_rule_knows_the_spread),
+      cmocka_unit_test(trials_stay_within_their_share),
+      cmocka_unit_test(pairs_are_adjacent_and_alternate),
+      cmocka_unit_test(a_capture_breaks_a_pair),
+      cmocka_unit_test(one_that_cannot_run_is_left_out),
+      cmocka_unit_test(no_time_decides_nothing),
+      cmocka_unit_test(nobody_to_try),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
