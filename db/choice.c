@@ -155,7 +155,9 @@ static int is_current(const wlm_measurement_record *record, const wlm_measuremen
          wlm_compiler_same(record->compiler, head->compiler) && !wlm_compiler_compare(record->compiler, head->compiler);
 }
 
-static int is_precise(const wlm_measurement_record *record) { return record->samples >= WLM_PRECISE_SAMPLES; }
+static int is_precise(const wlm_measurement_record *record) {
+  return record->samples >= WLM_PRECISE_SAMPLES && !wlm_measurement_is_online(record);
+}
 
 static int any_precise(const wlm_measurement_record **records, int64_t count, const wlm_measurement_record *head) {
   for (int64_t i = 0; i < count; i++)

@@ -11,9 +11,12 @@ void wlm_device_class(const wlm_device_record *device, wlm_text *out) {
                   device->name ? device->name : "", device->processors);
 }
 
-int wlm_measurement_is_cold(const wlm_measurement_record *record) {
-  return record->clock && !strcmp(record->clock, WLM_CLOCK_COLD);
+static int has_clock(const wlm_measurement_record *record, const char *clock) {
+  return record->clock && !strcmp(record->clock, clock);
 }
+
+int wlm_measurement_is_cold(const wlm_measurement_record *record) { return has_clock(record, WLM_CLOCK_COLD); }
+int wlm_measurement_is_online(const wlm_measurement_record *record) { return has_clock(record, WLM_CLOCK_ONLINE); }
 
 /* ---- checks ---- */
 

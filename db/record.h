@@ -32,7 +32,7 @@ typedef struct wlm_measurement_record {
   int64_t n;
   char *compiler; /* "nvrtc 13.0", "cc 12.2.0" */
   char *driver;
-  char *clock;                /* free text on clocks and the state of the caches, "hot"; WLM_CLOCK_COLD */
+  char *clock;                /* free text on clocks and the state of the caches, WLM_CLOCK_HOT */
   int64_t time_ps, spread_ps; /* median and interquartile range of one call; both 0 where it failed */
   int64_t prepare_ps;         /* preparing the plan, once; 0 = it needs none, or failed */
   int samples;
@@ -43,12 +43,17 @@ typedef struct wlm_measurement_record {
   int64_t made_at; /* seconds since 1970 */
 } wlm_measurement_record;
 
+/* The clock of most measurements: one call after the other. */
+#define WLM_CLOCK_HOT "hot"
 /* The clock of a call that found nothing of its operands in cache. It stands beside a hot measurement and chooses
  * nothing. */
 #define WLM_CLOCK_COLD "cold"
 /* A time of fewer samples is a first look: good for ranking, not for winning where others were timed better. */
 #define WLM_PRECISE_SAMPLES 3
 int wlm_measurement_is_cold(const wlm_measurement_record *record);
+/* The clock of calls that a program made anyhow, among whatever else it did: a first look, however many samples. */
+#define WLM_CLOCK_ONLINE "online"
+int wlm_measurement_is_online(const wlm_measurement_record *record);
 
 typedef struct wlm_record_ids {
   char device[WLM_HASH_HEX], matrix[WLM_HASH_HEX], variant[WLM_HASH_HEX], measurement[WLM_HASH_HEX];

@@ -89,6 +89,8 @@ void wlm_entrant_release(wlm_entrant *entrant) {
   *entrant = (wlm_entrant){0};
 }
 
+void *wlm_entrant_workspace(const wlm_entrant *entrant) { return ((const struct variant *)entrant->user)->workspace; }
+
 /* ---- checking ---------------------------------------------------------------------------------------- */
 
 static wlm_status poison(const wlm_entrant *entrant, wlm_operands *operands) {

@@ -22,7 +22,8 @@ typedef struct wlm_entrant {
  * the dispatcher chooses, whose name is then found in the entrant. An entrant that cannot be set up is no error: it has
  * a failure. */
 void wlm_entrant_variant(wlm_context *context, const wlm_operands *operands, const char *variant, wlm_entrant *entrant);
-void wlm_entrant_release(wlm_entrant *entrant); /* also of a zeroed one */
+void wlm_entrant_release(wlm_entrant *entrant);          /* also of a zeroed one */
+void *wlm_entrant_workspace(const wlm_entrant *entrant); /* of a variant */
 
 /* Gives the entrant a failure, unless it has one. */
 void wlm_entrant_fail(wlm_entrant *entrant, const char *reason);

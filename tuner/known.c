@@ -60,7 +60,7 @@ static int is_stale(const wlm_known *known, const wlm_measurement_record *record
 static wlm_status add(void *user, const char *id, const wlm_measurement_record *record) {
   (void)id;
   wlm_known *known = user;
-  if (wlm_measurement_is_cold(record) || is_stale(known, record)) return WLM_OK;
+  if (wlm_measurement_is_cold(record) || wlm_measurement_is_online(record) || is_stale(known, record)) return WLM_OK;
   if (known->count + 4 > known->capacity) {
     const int64_t capacity = known->capacity ? 2 * known->capacity : 1024;
     entry *entries = wlm_realloc(known->entries, (size_t)capacity * sizeof *entries);

@@ -12,6 +12,19 @@ static wlm_status keep(wlm_store *store, const char *device_class, const wlm_mod
   return status;
 }
 
+/* Puts what was timed among a program's own calls behind the rest: too much else is in such a time to learn from it.
+ * Gives the count of the rest. */
+static int64_t sort_out_online(wlm_measurement_record *records, int64_t count) {
+  int64_t rest = 0;
+  for (int64_t i = 0; i < count; i++) {
+    if (wlm_measurement_is_online(&records[i])) continue;
+    const wlm_measurement_record record = records[i];
+    records[i] = records[rest];
+    records[rest++] = record;
+  }
+  return rest;
+}
+
 wlm_status wlm_train(wlm_context *context) {
   const char *path = wlm_context_database_path(context);
   const wlm_device_info *info = &wlm_context_device(context)->info;
@@ -29,7 +42,8 @@ wlm_status wlm_train(wlm_context *context) {
   if (device_class.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
   WLM_TRY(wlm_store_open(path, WLM_STORE_WRITE, &store));
   WLM_TRY(wlm_store_load(store, device_class.data, &records, &count));
-  WLM_TRY(wlm_models_train(wlm_context_generator(context), &info->limits, info->l2_bytes, records, count, &models));
+  WLM_TRY(wlm_models_train(wlm_context_generator(context), &info->limits, info->l2_bytes, records,
+                           sort_out_online(records, count), &models));
   for (int64_t i = 0; i < models.count; i++) WLM_TRY(keep(store, device_class.data, &models.models[i]));
   status = wlm_context_refresh(context);
 done:

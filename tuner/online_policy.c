@@ -101,11 +101,6 @@ wlm_online_turn wlm_online_next(wlm_online *o) {
   return half_of_pair(o, 0);
 }
 
-void wlm_online_pass(wlm_online *o) {
-  o->calls++;
-  if (o->second_half) wlm_online_withdraw(o);
-}
-
 /* ---- what came out --------------------------------------------------------------------------------------- */
 
 static void replace_incumbent(wlm_online *o) {

@@ -54,9 +54,6 @@ typedef struct wlm_online_turn {
   int contender, timed;
 } wlm_online_turn;
 wlm_online_turn wlm_online_next(wlm_online *online);
-/* A call that nothing is decided on, since the stream was being captured. */
-void wlm_online_pass(wlm_online *online);
-
 /* The seconds of one of the calls in flight. */
 void wlm_online_tell(wlm_online *online, int contender, double seconds);
 /* The times of the calls in flight will not be told; what a trial was expected to lose counts as lost. */

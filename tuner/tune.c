@@ -8,7 +8,6 @@
  * On a GPU kernels are compiled while others are measured. On the host compilers would disturb what is timed, so the
  * two take turns, batch by batch, and a budget that runs out still leaves measurements. */
 #include <math.h>
-#include <time.h>
 
 #include "common/log.h"
 #include "common/memory.h"
@@ -16,6 +15,7 @@
 #include "tuner/compile_ahead.h"
 #include "tuner/known.h"
 #include "tuner/ledger.h"
+#include "tuner/measured.h"
 #include "tuner/search.h"
 #include "tuner/timing.h"
 #include "tuner/tuner.h"
@@ -107,8 +107,6 @@ static int compile_tick(void *user) {
 
 /* ---- recording ----------------------------------------------------------------------------------------- */
 
-static int64_t picoseconds(double seconds) { return seconds > 1e-12 ? (int64_t)(seconds * 1e12 + 0.5) : 1; }
-
 static const char *source_hash_of(const tuning *t, int64_t i, char hash[WLM_HASH_HEX]) {
   if (i < t->fresh) return t->jobs[i].source_hash;
   wlm_tuner_source_hash(t->tuner, &t->operands.spec, t->candidates[i].variant, hash);
@@ -118,43 +116,28 @@ static const char *source_hash_of(const tuning *t, int64_t i, char hash[WLM_HASH
 /* prepare_seconds and cold may be 0. */
 static wlm_status put(tuning *t, int64_t i, const wlm_entrant *entrant, double max_rel_err, double prepare_seconds,
                       const wlm_timing *cold) {
-  const wlm_device_info *info = &t->device->info;
   char problem_key[WLM_SPEC_KEY], hash[WLM_HASH_HEX];
+  wlm_measurement_record record;
   wlm_text reason = {0};
   wlm_status status;
   wlm_spec_key(&t->operands.spec, problem_key);
-  wlm_measurement_record record = {
-      .matrix_name = (char *)t->options->matrix_name,
-      .stats = *t->stats,
-      .variant = (char *)t->candidates[i].variant,
-      .source_hash = (char *)source_hash_of(t, i, hash),
-      .problem = problem_key,
-      .n = t->problem->n,
-      .compiler = (char *)info->compiler,
-      .driver = (char *)info->driver,
-      .clock = "hot",
-      .max_rel_err = max_rel_err,
-      .failed = entrant->failure != NULL,
-      .made_at = (int64_t)time(NULL),
-  };
-  wlm_context_device_record(t->context, &record.device);
+  wlm_measured_begin(t->context, t->options->matrix_name, t->stats, problem_key, t->problem->n, &record);
+  record.variant = (char *)t->candidates[i].variant;
+  record.source_hash = (char *)source_hash_of(t, i, hash);
+  record.clock = WLM_CLOCK_HOT;
+  record.max_rel_err = max_rel_err;
+  record.failed = entrant->failure != NULL;
   if (record.failed) {
     wlm_text_printf(&reason, "%s: %s", wlm_status_message(entrant->status), entrant->failure);
     record.reason = reason.data;
   } else {
-    record.time_ps = picoseconds(entrant->seconds);
-    record.spread_ps = (int64_t)(entrant->seconds * entrant->spread * 1e12 + 0.5);
-    record.prepare_ps = entrant->prepared ? picoseconds(prepare_seconds) : 0;
-    record.samples = entrant->samples;
-    record.calls_per_sample = entrant->calls;
+    wlm_measured_time(&record, entrant->seconds, entrant->spread, entrant->samples, entrant->calls);
+    record.prepare_ps = entrant->prepared ? wlm_picoseconds(prepare_seconds) : 0;
   }
   WLM_TRY(wlm_ledger_add(&t->ledger, &record));
   if (record.failed || !cold || !cold->samples) goto done;
   record.clock = WLM_CLOCK_COLD;
-  record.time_ps = picoseconds(cold->median);
-  record.spread_ps = (int64_t)(cold->median * cold->spread * 1e12 + 0.5);
-  record.samples = cold->samples;
-  record.calls_per_sample = 1;
+  wlm_measured_time(&record, cold->median, cold->spread, cold->samples, 1);
   status = wlm_ledger_add(&t->ledger, &record);
 done:
   wlm_text_release(&reason);

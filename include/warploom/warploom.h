@@ -381,6 +381,61 @@ WLM_API wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, cons
  * Errors: WLM_ERR_INVALID_ARGUMENT (no user database), WLM_ERR_DATABASE, WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_train(wlm_context *context);
 
+/* ---- learning from real calls: off unless asked for -------------------------------------------- */
+
+/* A product that gets better while it is used: a plan, and beside it a few others that could be quicker, which are
+ * tried on some of the calls. Results are those of wlm_plan_execute; every kernel was checked against float64 first. */
+typedef struct wlm_learner wlm_learner;
+
+typedef struct wlm_learner_options {
+  size_t size;
+  double share;            /* of the calls that may run another kernel, above 0 to 0.5 */
+  double slowdown;         /* bound: what such calls have lost stays below this share of the time of all calls */
+  double abandon;          /* a kernel that takes so many times the present one's time is given up, above 1 */
+  int challengers;         /* how many others are tried at most, 0 to 8, the chooser's runners-up first */
+  const char *first;       /* the kernel to begin with; NULL = the one that wlm_plan_create chooses */
+  const char *matrix_name; /* kept with the measurements; NULL = unnamed */
+} wlm_learner_options;
+#define WLM_LEARNER_OPTIONS_INIT \
+  { sizeof(wlm_learner_options), 1.0 / 16, 0.02, 2.0, 4, NULL, NULL }
+
+/* Chooses, compiles, prepares and checks all kernels that will be tried; nothing is compiled or allocated later.
+ * Blocking. Each has its own workspace and prepared memory, which the learner owns; while it is made there is one B and
+ * one C more. Where there is no room for these, or no compiler, the learner is the plan alone. Which kernels there are
+ * is up to the problem: sampling and types stay what they are, with expected_calls = 1 none that must be prepared is
+ * tried, and with deterministic = 1 only those whose result has the same bits as the first one's. options may be NULL.
+ * The matrix and the context must outlive the learner. Errors: as wlm_plan_create, and WLM_ERR_MISMATCH. */
+WLM_API wlm_status wlm_learner_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                                      const wlm_learner_options *options, wlm_learner **learner);
+/* As wlm_plan_execute, and wlm_plan_execute_sddmm, with whichever kernel it is the turn of: no malloc, sync, file
+ * access or JIT, and on a GPU times are asked for in a later call. In a stream that is being captured the present
+ * kernel is enqueued and nothing is tried; such a graph uses the learner's memory, so the learner must outlive it. A
+ * learner is for one thread at a time, and for calls of which each one waits for those before: one stream. */
+WLM_API wlm_status wlm_learner_execute(wlm_learner *learner, const void *b, void *c, void *stream);
+WLM_API wlm_status wlm_learner_execute_sddmm(wlm_learner *learner, const void *dc, const void *b, void *dvalues,
+                                             void *stream);
+/* Stores what was decided in the user database, where there is one, as measurements with the clock "online", which
+ * count as a first look: they choose for this matrix until it is tuned. Then refreshes the context. Blocking; later
+ * executes run the present kernel and learn nothing. A second close does nothing.
+ * Errors: WLM_ERR_DATABASE, WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY; the learner is closed all the same. */
+WLM_API wlm_status wlm_learner_close(wlm_learner *learner);
+/* Closes a learner that was not closed, logging what went wrong, waits for the device and releases all memory. */
+WLM_API void wlm_learner_destroy(wlm_learner *learner);
+
+typedef struct wlm_learner_state {
+  size_t size;
+  const char *variant; /* the present kernel; lives as long as the learner */
+  int64_t calls, trials, replacements;
+  int challengers;               /* that could be set up */
+  int settled;                   /* nothing is left to be tried */
+  double first_seconds, seconds; /* medians of one call: of the first kernel at the beginning, of the present one;
+                                  * 0 = not known yet */
+  double lost_seconds;           /* by trials */
+} wlm_learner_state;
+#define WLM_LEARNER_STATE_INIT \
+  { sizeof(wlm_learner_state), NULL, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0 }
+WLM_API wlm_status wlm_learner_tell(const wlm_learner *learner, wlm_learner_state *state);
+
 /* ---- what was learned, as JSON lines sorted by content ------------------------------------------ */
 
 /* Every measurement and pin of the context's user database. */

@@ -206,14 +206,14 @@ static void pairs_are_adjacent_and_alternate(void **state) {
   assert_int_equal(first[1], 6);
 }
 
-/* A capture comes between the halves: the pair tells nothing, and its trial counts as lost as it was expected to be. */
-static void a_capture_breaks_a_pair(void **state) {
+/* A capture came between the halves: the pair tells nothing, and its trial counts as lost as it was expected to be. */
+static void a_broken_pair_tells_nothing(void **state) {
   (void)state;
   world w;
   begin(&w, &usual, (const double[]){1e-3, 1.1e-3}, 2);
   calls(&w, 17);
   assert_true(w.online.second_half);
-  wlm_online_pass(&w.online);
+  wlm_online_withdraw(&w.online);
   assert_false(w.online.second_half || w.online.in_flight);
   assert_true(fabs(w.online.lost - 0.1e-3) < 1e-9);
   wlm_online_tell(&w.online, 0, 1); /* too late */
@@ -269,7 +269,7 @@ int main(void) {
       cmocka_unit_test(the_rule_knows_the_spread),
       cmocka_unit_test(trials_stay_within_their_share),
       cmocka_unit_test(pairs_are_adjacent_and_alternate),
-      cmocka_unit_test(a_capture_breaks_a_pair),
+      cmocka_unit_test(a_broken_pair_tells_nothing),
       cmocka_unit_test(one_that_cannot_run_is_left_out),
       cmocka_unit_test(no_time_decides_nothing),
       cmocka_unit_test(nobody_to_try),

@@ -1,0 +1,694 @@
+/* Learning from real calls on the host device. Kernels run and are checked for real; what they take is planted: the
+ * watches of the device are replaced, so that nothing here depends on this machine's clock. A kernel is known by its
+ * launch, and which time it has by the order in which kernels came to be watched: the first contender comes first. */
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/memory.h"
+#include "db/store.h"
+#include "matrix/input.h"
+#include "runtime/context.h"
+#include "support/command.h"
+#include "support/emit_fixture.h"
+#include "tuner/upload.h"
+
+#define SKEWED "synth:rows=1000,d=12,cv=2.5"
+#define FIRST  "host_row/rows=16,tile=16"
+enum { N = 16, KERNELS = 16 };
+
+/* ---- a device with planted times --------------------------------------------------------------------- */
+
+static const wlm_device_ops *real;
+static struct world {
+  wlm_device_ops ops;
+  double seconds[KERNELS]; /* by the order of sight */
+  void *kernels[KERNELS];
+  int seen, delay;         /* delay: polls that hear nothing before one does */
+  void *running, *refused; /* refused: a kernel that the device will not launch */
+  double watched[2];       /* of the two watches: what they saw, and how often they were asked since */
+  wlm_watch *watches[2];
+  int asked[2];
+  int captured, executing, forbidden; /* forbidden: calls that an execute may not make */
+  int started;
+  int64_t launches[KERNELS + 1]; /* of kernels by sight, and of those that were not seen yet */
+} world;
+
+static int sight_of(void *kernel) {
+  for (int i = 0; i < world.seen; i++)
+    if (world.kernels[i] == kernel) return i;
+  return KERNELS;
+}
+
+static wlm_status launch(const wlm_device *device, const wlm_launch *launch, const struct wlm_args *args,
+                         void *stream) {
+  world.running = launch->kernel;
+  if (world.executing && launch->kernel == world.refused) return wlm_fail(WLM_ERR_DEVICE, "not today");
+  world.launches[sight_of(launch->kernel)]++;
+  return real->launch(device, launch, args, stream);
+}
+
+static int index_of(wlm_watch *watch) {
+  for (int i = 0; i < 2; i++) {
+    if (!world.watches[i]) world.watches[i] = watch;
+    if (world.watches[i] == watch) return i;
+  }
+  fail_msg("a third watch");
+  return 0;
+}
+
+static wlm_status watch_start(wlm_watch *watch, void *stream) {
+  (void)stream;
+  assert_false(world.captured);
+  world.started++;
+  world.asked[index_of(watch)] = -1;
+  return WLM_OK;
+}
+
+static wlm_status watch_stop(wlm_watch *watch, void *stream) {
+  (void)stream;
+  const int i = index_of(watch);
+  if (sight_of(world.running) == KERNELS) world.kernels[world.seen++] = world.running;
+  assert_int_equal(world.asked[i], -1);
+  world.watched[i] = world.seconds[sight_of(world.running)];
+  world.asked[i] = 0;
+  return WLM_OK;
+}
+
+static wlm_status watch_poll(wlm_watch *watch, int *done, double *seconds) {
+  const int i = index_of(watch);
+  assert_false(world.captured);
+  assert_true(world.asked[i] >= 0);
+  *done = !world.executing || world.asked[i]++ >= world.delay;
+  *seconds = world.watched[i];
+  return WLM_OK;
+}
+
+static int is_captured(wlm_device *device, void *stream) { return (void)device, (void)stream, world.captured; }
+
+static wlm_status synchronize(wlm_device *device, void *stream) {
+  world.forbidden += world.executing;
+  return real->synchronize(device, stream);
+}
+static wlm_status allocate(wlm_device *device, size_t size, void **memory) {
+  world.forbidden += world.executing;
+  return real->allocate(device, size, memory);
+}
+static wlm_status compile(wlm_device *device, const wlm_program *program, void **image, size_t *size) {
+  world.forbidden += world.executing;
+  return real->compile(device, program, image, size);
+}
+
+/* Host memory counts too. */
+static void *host_allocate(void *user, size_t size) {
+  return (void)user, world.forbidden += world.executing, malloc(size);
+}
+static void *host_reallocate(void *user, void *old, size_t size) {
+  return (void)user, world.forbidden += world.executing, realloc(old, size);
+}
+static void host_release(void *user, void *old) { (void)user, world.forbidden += world.executing, free(old); }
+static const wlm_allocator counting = {host_allocate, host_reallocate, host_release, NULL};
+
+/* ---- a bench ----------------------------------------------------------------------------------------- */
+
+typedef struct bench {
+  char database[320];
+  wlm_context *context;
+  wlm_csr_host csr;
+  wlm_upload upload;
+  wlm_problem problem;
+  wlm_learner_options options;
+  float *b, *c, *expected;
+  size_t size; /* of C */
+} bench;
+
+/* Values are multiples of 1/128 and B has small whole numbers, so that sums are exact in whatever order. */
+static void fill(bench *b) {
+  const wlm_csr_host *a = &b->csr;
+  b->size = (size_t)a->rows * N * sizeof *b->c;
+  b->b = malloc((size_t)a->cols * N * sizeof *b->b);
+  b->c = malloc(b->size);
+  b->expected = calloc(1, b->size);
+  for (int64_t i = 0; i < a->cols * N; i++) b->b[i] = (float)(i * 7 % 17 - 8);
+  for (int64_t row = 0; row < a->rows; row++)
+    for (int64_t p = a->rowptr[row]; p < a->rowptr[row + 1]; p++)
+      for (int64_t j = 0; j < N; j++) b->expected[row * N + j] += a->values[p] * b->b[a->colind[p] * N + j];
+}
+
+static wlm_context *open_context(const char *database, const char *templates) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  options.device = "host";
+  options.database = database;
+  options.system_database = "";
+  options.templates = templates;
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  real = wlm_context_device(context)->ops;
+  world = (struct world){.ops = *real};
+  for (int i = 0; i < KERNELS; i++) world.seconds[i] = 1e-3;
+  world.ops.launch = launch;
+  world.ops.watch_start = watch_start;
+  world.ops.watch_stop = watch_stop;
+  world.ops.watch_poll = watch_poll;
+  world.ops.is_captured = is_captured;
+  world.ops.synchronize = synchronize;
+  world.ops.allocate = allocate;
+  world.ops.compile = compile;
+  wlm_context_device(context)->ops = &world.ops;
+  return context;
+}
+
+static void bench_make_on(bench *b, const char *database, const char *templates, const char *input) {
+  const wlm_problem problem = WLM_PROBLEM_INIT;
+  const wlm_learner_options options = WLM_LEARNER_OPTIONS_INIT;
+  *b = (bench){.problem = problem, .options = options};
+  b->problem.n = N;
+  b->options.first = templates ? NULL : FIRST;
+  snprintf(b->database, sizeof b->database, "%s", database);
+  b->context = open_context(database, templates);
+  assert_status(WLM_OK, wlm_input_read(input, &b->csr));
+  assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
+  fill(b);
+}
+
+static void bench_make(bench *b) {
+  static int count;
+  char path[320];
+  snprintf(path, sizeof path, "%s/tuned-%d.db", folder.path, count++);
+  bench_make_on(b, path, NULL, SKEWED);
+}
+
+static void bench_release(bench *b) {
+  wlm_upload_release(&b->upload);
+  wlm_csr_host_release(&b->csr);
+  wlm_context_destroy(b->context);
+  free(b->b);
+  free(b->c);
+  free(b->expected);
+}
+
+static void plant(const double *seconds, int count) { memcpy(world.seconds, seconds, (size_t)count * sizeof *seconds); }
+
+static wlm_learner *learner_of(bench *b) {
+  wlm_learner *learner;
+  assert_status(WLM_OK, wlm_learner_create(b->context, b->upload.matrix, &b->problem, &b->options, &learner));
+  memset(world.launches, 0, sizeof world.launches);
+  world.started = 0;
+  return learner;
+}
+
+/* Each call gives what a plan gives, and does nothing that it may not. */
+static void execute(bench *b, wlm_learner *learner, int count) {
+  for (int i = 0; i < count; i++) {
+    memset(b->c, 0xFF, b->size);
+    world.executing = 1;
+    const wlm_status status = wlm_learner_execute(learner, b->b, b->c, NULL);
+    world.executing = 0;
+    assert_status(WLM_OK, status);
+    if (memcmp(b->c, b->expected, b->size)) fail_msg("call %d gave another result", i);
+  }
+  assert_int_equal(world.forbidden, 0);
+}
+
+static wlm_learner_state tell(const wlm_learner *learner) {
+  wlm_learner_state state = WLM_LEARNER_STATE_INIT;
+  assert_status(WLM_OK, wlm_learner_tell(learner, &state));
+  return state;
+}
+
+/* The records of a database, 0 where there is none. */
+static int64_t stored(const char *path, wlm_measurement_record **records) {
+  wlm_store *store;
+  int64_t count;
+  *records = NULL;
+  wlm_status status = wlm_store_open(path, WLM_STORE_READ, &store);
+  if (status == WLM_ERR_NOT_FOUND) return 0;
+  assert_status(WLM_OK, status);
+  assert_status(WLM_OK, wlm_store_load(store, NULL, records, &count));
+  wlm_store_close(store);
+  return count;
+}
+
+/* ---- learning ---------------------------------------------------------------------------------------- */
+
+/* From a bad first kernel to the best of those that were there, whatever the delay of the device's answers; what was
+ * found is in the database, and the next context begins with it. */
+static void converges_and_is_remembered(void **state) {
+  (void)state;
+  for (int delay = 0; delay < 4; delay += 3) {
+    bench b;
+    char best[WLM_VARIANT_NAME];
+    wlm_measurement_record *records;
+    bench_make(&b);
+    plant((const double[]){1e-3, 1.3e-3, 0.7e-3, 0.9e-3, 1.9e-3}, 5);
+    wlm_learner *learner = learner_of(&b);
+    assert_string_equal(tell(learner).variant, FIRST);
+    assert_int_equal(tell(learner).challengers, 4);
+    assert_int_equal(world.seen, 5);
+    world.delay = delay;
+    execute(&b, learner, 6000);
+    const wlm_learner_state end = tell(learner);
+    assert_true(end.settled && end.replacements == 1 && end.calls == 6000);
+    assert_true(fabs(end.seconds - 0.7e-3) < 1e-9 && fabs(end.first_seconds - 1e-3) < 1e-9);
+    assert_true(end.lost_seconds > 0 && end.lost_seconds <= 0.02 * 6000 * 1e-3);
+    assert_string_not_equal(end.variant, FIRST);
+    snprintf(best, sizeof best, "%s", end.variant);
+    const int64_t before = world.launches[2], started = world.started;
+    execute(&b, learner, 100); /* settled: plain executes */
+    assert_int_equal(world.launches[2], before + 100);
+    assert_int_equal(world.started, started);
+    assert_int_equal(stored(b.database, &records), 0); /* nothing before the close */
+    assert_status(WLM_OK, wlm_learner_close(learner));
+    assert_status(WLM_OK, wlm_learner_close(learner));
+    execute(&b, learner, 3);
+    wlm_learner_destroy(learner);
+
+    const int64_t count = stored(b.database, &records);
+    assert_int_equal(count, 4); /* the last one never ran: it was hopeless beside the best */
+    for (int64_t i = 0; i < count; i++) {
+      assert_string_equal(records[i].clock, "online");
+      assert_true(records[i].samples >= 1 && records[i].samples <= 24 && records[i].max_rel_err >= 0);
+      if (!strcmp(records[i].variant, best)) assert_int_equal(records[i].time_ps, 700000000);
+      if (!strcmp(records[i].variant, FIRST)) assert_int_equal(records[i].time_ps, 1000000000);
+    }
+    wlm_measurements_free(records, count);
+    bench again;
+    bench_make_on(&again, b.database, NULL, SKEWED);
+    wlm_plan *plan;
+    assert_status(WLM_OK, wlm_plan_create(again.context, again.upload.matrix, &again.problem, &plan));
+    assert_string_equal(wlm_plan_variant(plan), best);
+    char *text;
+    assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+    assert_contains(text, "\"step\":\"fingerprint\"");
+    wlm_string_free(text);
+    wlm_plan_destroy(plan);
+    bench_release(&again);
+    bench_release(&b);
+  }
+}
+
+static int count_finalists(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
+  (void)done, (void)total;
+  *(int *)user += last && last->samples >= 3;
+  return 0;
+}
+
+/* What was timed online does not count as tuned: a tuning measures all of it, and then its times decide. */
+static void tuning_goes_before_learning(void **state) {
+  (void)state;
+  bench b;
+  int finalists = 0, hot = 0;
+  wlm_measurement_record *records;
+  wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;
+  bench_make(&b);
+  b.options.challengers = 2;
+  plant((const double[]){1e-12, 0.5e-12, 0.7e-12}, 3); /* quicker than any real one */
+  wlm_learner *learner = learner_of(&b);
+  execute(&b, learner, 4000);
+  wlm_learner_destroy(learner); /* closes */
+  assert_int_equal(stored(b.database, &records), 3);
+  wlm_measurements_free(records, 3);
+  wlm_context_device(b.context)->ops = real;
+  tune.min_sample_seconds = 1e-5;
+  tune.samples = 3;
+  tune.progress = count_finalists;
+  tune.user = &finalists;
+  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, &tune));
+  assert_true(finalists > 0);
+  const int64_t count = stored(b.database, &records);
+  for (int64_t i = 0; i < count; i++) hot += !strcmp(records[i].clock, "hot") && records[i].samples == 1;
+  wlm_names names;
+  wlm_spec spec;
+  assert_status(WLM_OK, wlm_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
+  assert_status(WLM_OK, wlm_generator_candidates(wlm_context_generator(b.context), &spec,
+                                                 &wlm_context_device(b.context)->info.limits, &names));
+  assert_int_equal(hot, names.count);
+  wlm_names_release(&names);
+
+  wlm_plan *plan;
+  int precise = 0;
+  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  for (int64_t i = 0; i < count; i++)
+    precise |= !strcmp(records[i].variant, wlm_plan_variant(plan)) && !strcmp(records[i].clock, "hot") &&
+               records[i].samples >= 3;
+  assert_true(precise);
+  wlm_plan_destroy(plan);
+  wlm_measurements_free(records, count);
+  bench_release(&b);
+}
+
+/* In a capture there is one kernel, and nobody looks at a watch; half a pair that it cuts in two tells nothing. */
+static void nothing_is_tried_in_a_capture(void **state) {
+  (void)state;
+  bench b;
+  bench_make(&b);
+  plant((const double[]){1e-3, 0.5e-3}, 2);
+  b.options.challengers = 1;
+  wlm_learner *learner = learner_of(&b);
+  world.captured = 1;
+  execute(&b, learner, 500);
+  assert_int_equal(world.started, 0);
+  assert_int_equal(world.launches[0], 500);
+  assert_int_equal(tell(learner).trials, 0);
+  world.captured = 0;
+  while (tell(learner).trials < 1) execute(&b, learner, 1);
+  world.captured = 1;
+  execute(&b, learner, 1);
+  world.captured = 0;
+  for (int i = 0; i < 40; i++) { /* captures now and then */
+    execute(&b, learner, 29);
+    world.captured = 1;
+    const int64_t incumbent = world.launches[tell(learner).replacements], started = world.started;
+    execute(&b, learner, 2);
+    assert_int_equal(world.launches[tell(learner).replacements], incumbent + 2);
+    assert_int_equal(world.started, started);
+    world.captured = 0;
+  }
+  assert_int_equal(tell(learner).replacements, 1);
+  wlm_learner_destroy(learner);
+  bench_release(&b);
+}
+
+/* A challenger that the device will not run costs nothing: the call is done by the incumbent. */
+static void a_challenger_that_fails(void **state) {
+  (void)state;
+  bench b;
+  bench_make(&b);
+  plant((const double[]){1e-3, 0.5e-3, 0.8e-3}, 3);
+  b.options.challengers = 2;
+  wlm_learner *learner = learner_of(&b);
+  world.refused = world.kernels[1];
+  execute(&b, learner, 2000);
+  assert_int_equal(world.launches[1], 0);
+  assert_int_equal(tell(learner).replacements, 1);
+  assert_true(fabs(tell(learner).seconds - 0.8e-3) < 1e-9);
+  world.refused = world.kernels[2];
+  assert_status(WLM_ERR_DEVICE, (world.executing = 1, wlm_learner_execute(learner, b.b, b.c, NULL)));
+  world.executing = 0;
+  wlm_learner_destroy(learner);
+  bench_release(&b);
+}
+
+/* A mistake of the caller's is the caller's: nobody is given up for it. */
+static void bad_arguments_are_told(void **state) {
+  (void)state;
+  bench b;
+  bench_make(&b);
+  plant((const double[]){1e-3, 0.5e-3}, 2);
+  b.options.challengers = 1;
+  wlm_learner *learner = learner_of(&b);
+  for (int i = 0; i < 100; i++) {
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_learner_execute(learner, b.b, NULL, NULL));
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_learner_execute_sddmm(learner, b.b, b.b, b.c, NULL));
+  }
+  execute(&b, learner, 2000);
+  assert_int_equal(tell(learner).replacements, 1);
+  wlm_learner_state state_of_another = WLM_LEARNER_STATE_INIT;
+  state_of_another.size--;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_learner_tell(learner, &state_of_another));
+  wlm_learner_destroy(learner);
+  wlm_learner_destroy(NULL);
+
+  for (int i = 0; i < 7; i++) {
+    wlm_learner_options o = WLM_LEARNER_OPTIONS_INIT;
+    static const char *const says[] = {"size",    "share",       "share",         "slowdown",
+                                       "abandon", "challengers", "no_such_family"};
+    if (i == 0) o.size = 3;
+    if (i == 1) o.share = 0;
+    if (i == 2) o.share = 0.51;
+    if (i == 3) o.slowdown = (double)NAN;
+    if (i == 4) o.abandon = 1;
+    if (i == 5) o.challengers = 9;
+    if (i == 6) o.first = "no_such_family/x=1";
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_learner_create(b.context, b.upload.matrix, &b.problem, &o, &learner));
+    assert_contains(wlm_error_detail(), says[i]);
+    assert_null(learner);
+  }
+  bench_release(&b);
+}
+
+/* ---- who may be tried -------------------------------------------------------------------------------- */
+
+static char templates[320];
+
+/* Sums of a row from its beginning, or with the last edge first; or wrong; or prepared. */
+static void add_family(const char *name, const char *first_edge, const char *statement, const char *more) {
+  static const char family[] =
+      "return { target = \"host\", summary = \"a test\", parameters = {},%s\n"
+      "  passes = function() return {%s { kernel = \"%s\", units = \"rows\" } } end }\n";
+  static const char kernel[] =
+      "WLM_KERNEL(%s_prepare) { *(long long *)args->prepared = args->rows; }\n"
+      "WLM_KERNEL(%s) {\n"
+      "  for (long long row = 0; row < unit_blocks; row++)\n"
+      "    for (long long j = 0; j < args->n; j++) {\n"
+      "      const long long begin = wlm_begin(args, row), degree = wlm_begin(args, row + 1) - begin;\n"
+      "      wlm_acc_t acc = wlm_init();\n"
+      "      for (long long i = 0; i < degree; i++) {\n"
+      "        const long long p = begin + (i + %s) %% degree;\n"
+      "        acc = wlm_reduce(acc, wlm_message(wlm_load_a(args, p),\n"
+      "          wlm_load_b((const wlm_b_t *)args->b + wlm_column(args, p) * args->ldb + j)));\n"
+      "      }\n"
+      "      %s\n"
+      "      wlm_store(args, (wlm_c_t *)args->c + row * args->ldc + j, j, wlm_finish(acc, degree));\n"
+      "    }\n"
+      "}\n";
+  char text[2048], pass[128] = "";
+  test_folder inside;
+  if (*more) snprintf(pass, sizeof pass, " { kernel = \"%s_prepare\", when = \"prepare\", units = \"one\" },", name);
+  snprintf(inside.path, sizeof inside.path, "%.200s/templates", folder.path);
+  snprintf(text, sizeof text, family, more, pass, name);
+  emit_write(&inside, name, "family.lua", text);
+  snprintf(text, sizeof text, kernel, name, name, first_edge, statement);
+  emit_write(&inside, name, "kernel.c.in", text);
+}
+
+static void bench_make_small(bench *b, const char *database) {
+  bench_make_on(b, database, templates, "uniform:rows=60,d=5");
+  b->options.first = "a_plain";
+  b->options.challengers = 8;
+}
+
+static void wrong_kernels_are_never_tried(void **state) {
+  (void)state;
+  bench b;
+  bench_make_small(&b, "");
+  wlm_learner *learner = learner_of(&b);
+  assert_int_equal(tell(learner).challengers, 2); /* neither the wrong one nor the prepared one, for a single call */
+  execute(&b, learner, 3000);
+  wlm_learner_destroy(learner);
+
+  b.problem.expected_calls = 1000;
+  learner = learner_of(&b);
+  assert_int_equal(tell(learner).challengers, 3);
+  execute(&b, learner, 100);
+  wlm_learner_destroy(learner);
+
+  b.options.first = "b_wrong";
+  assert_status(WLM_ERR_MISMATCH, wlm_learner_create(b.context, b.upload.matrix, &b.problem, &b.options, &learner));
+  assert_null(learner);
+  bench_release(&b);
+}
+
+/* The reversed sum is right, and is deterministic by itself, but gives other bits than the first kernel. */
+static void same_bits_where_they_were_asked_for(void **state) {
+  (void)state;
+  bench b;
+  bench_make_small(&b, "");
+  b.problem.deterministic = 1;
+  wlm_learner *learner = learner_of(&b);
+  assert_int_equal(tell(learner).challengers, 1);
+  plant((const double[]){1e-3, 0.5e-3}, 2);
+  execute(&b, learner, 2000);
+  wlm_learner_destroy(learner);
+  bench_release(&b);
+}
+
+static void what_was_prepared_is_stored_so(void **state) {
+  (void)state;
+  char path[320];
+  bench b;
+  wlm_measurement_record *records;
+  int prepared = 0;
+  snprintf(path, sizeof path, "%s/prepared.db", folder.path);
+  bench_make_small(&b, path);
+  b.problem.expected_calls = 1000;
+  wlm_learner *learner = learner_of(&b);
+  execute(&b, learner, 20000);
+  assert_true(tell(learner).settled);
+  assert_status(WLM_OK, wlm_learner_close(learner));
+  wlm_learner_destroy(learner);
+  const int64_t count = stored(path, &records);
+  assert_int_equal(count, 4);
+  for (int64_t i = 0; i < count; i++) {
+    assert_int_equal(!strcmp(records[i].variant, "d_prepared"), records[i].prepare_ps > 0);
+    prepared += records[i].prepare_ps > 0;
+  }
+  assert_int_equal(prepared, 1);
+  wlm_measurements_free(records, count);
+  bench_release(&b);
+}
+
+/* ---- where there is nothing to learn, or nowhere to keep it ------------------------------------------- */
+
+static void empty_products_and_few_calls(void **state) {
+  (void)state;
+  bench b;
+  wlm_measurement_record *records;
+  bench_make(&b);
+  b.problem.n = 0;
+  wlm_learner *learner = learner_of(&b);
+  assert_int_equal(tell(learner).challengers, 0);
+  assert_status(WLM_OK, wlm_learner_execute(learner, NULL, NULL, NULL));
+  wlm_learner_destroy(learner);
+
+  b.problem.n = N;
+  b.options.challengers = 0;
+  learner = learner_of(&b);
+  execute(&b, learner, 100);
+  assert_true(tell(learner).settled);
+  assert_int_equal(world.started, 0);
+  wlm_learner_destroy(learner);
+
+  b.options.challengers = 3;
+  b.options.matrix_name = "a name";
+  learner = learner_of(&b);
+  execute(&b, learner, 20);
+  assert_status(WLM_OK, wlm_learner_close(learner));
+  wlm_learner_destroy(learner);
+  assert_int_equal(stored(b.database, &records), 0); /* nothing was decided */
+  bench_release(&b);
+}
+
+static void no_database_is_no_error(void **state) {
+  (void)state;
+  bench b;
+  bench_make_on(&b, "", NULL, SKEWED);
+  b.options.challengers = 2;
+  plant((const double[]){1e-3, 0.5e-3, 2e-3}, 3);
+  wlm_learner *learner = learner_of(&b);
+  execute(&b, learner, 2000);
+  assert_status(WLM_OK, wlm_learner_close(learner));
+  wlm_learner_destroy(learner);
+  bench_release(&b);
+}
+
+/* A folder in the place of the database stands for whatever cannot be written to. */
+static void a_database_that_cannot_be_written(void **state) {
+  (void)state;
+  bench b;
+  bench_make_on(&b, folder.path, NULL, SKEWED);
+  b.options.challengers = 2;
+  plant((const double[]){1e-3, 0.5e-3, 2e-3}, 3);
+  wlm_learner *learner = learner_of(&b);
+  execute(&b, learner, 2000);
+  assert_status(WLM_ERR_DATABASE, wlm_learner_close(learner));
+  execute(&b, learner, 10);
+  wlm_learner_destroy(learner);
+  bench_release(&b);
+}
+
+/* Another process, since OpenMP's threads do not come along in a fork. */
+static int learn_and_die(const char *database) {
+  bench b;
+  bench_make_on(&b, database, NULL, "uniform:rows=60,d=5");
+  b.options.challengers = 2;
+  plant((const double[]){1e-3, 0.5e-3, 2e-3}, 3);
+  execute(&b, learner_of(&b), 300);
+  abort();
+}
+
+/* Killed before its close it leaves nothing, not even a file. */
+static void killed_before_its_close(void **state) {
+  (void)state;
+  char path[320];
+  wlm_measurement_record *records;
+  snprintf(path, sizeof path, "%s/killed.db", folder.path);
+  fflush(NULL);
+  const pid_t child = fork();
+  if (!child) {
+    execl("/proc/self/exe", "test_learner", path, (char *)NULL);
+    _exit(1);
+  }
+  int how;
+  assert_int_equal(waitpid(child, &how, 0), child);
+  assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGABRT);
+  assert_int_equal(stored(path, &records), 0);
+}
+
+/* ---- the real clock ----------------------------------------------------------------------------------- */
+
+/* Whatever this machine's clock says, results are right; for an sddmm as well. */
+static void results_are_right_by_the_real_clock(void **state) {
+  (void)state;
+  bench b;
+  bench_make(&b);
+  wlm_context_device(b.context)->ops = real;
+  wlm_learner *learner = learner_of(&b);
+  execute(&b, learner, 1500);
+  assert_true(tell(learner).first_seconds > 0);
+  wlm_learner_destroy(learner);
+
+  b.problem.operation = WLM_SDDMM;
+  b.options.first = NULL;
+  learner = learner_of(&b);
+  const wlm_csr_host *a = &b.csr;
+  float *values = malloc((size_t)a->nnz * sizeof *values);
+  for (int i = 0; i < 300; i++) {
+    memset(values, 0xFF, (size_t)a->nnz * sizeof *values);
+    assert_status(WLM_OK, wlm_learner_execute_sddmm(learner, b.b, b.b, values, NULL));
+    for (int64_t row = 0; row < a->rows; row += 37)
+      for (int64_t p = a->rowptr[row]; p < a->rowptr[row + 1]; p++) {
+        float sum = 0;
+        for (int j = 0; j < N; j++) sum += b.b[row * N + j] * b.b[a->colind[p] * N + j];
+        assert_true(values[p] == sum);
+      }
+  }
+  free(values);
+  wlm_learner_destroy(learner);
+  bench_release(&b);
+}
+
+static int begin(void **state) {
+  home_begin(state);
+  wlm_set_allocator(&counting);
+  snprintf(templates, sizeof templates, "%s/templates", folder.path);
+  emit_write(&folder, "templates", "unused", "");
+  add_family("a_plain", "0", "", "");
+  add_family("b_wrong", "0", "if (row == 7) acc *= 1.0001f;", "");
+  add_family("c_reversed", "degree - 1", "", "");
+  add_family("d_prepared", "0", "", " prepared = function() return { one = 8 } end,");
+  add_family("e_plain", "0", "", "");
+  return 0;
+}
+
+static int end(void **state) {
+  wlm_set_allocator(NULL);
+  return folder_end(state);
+}
+
+int main(int argc, char **argv) {
+  if (argc == 2) return learn_and_die(argv[1]);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(converges_and_is_remembered),
+      cmocka_unit_test(tuning_goes_before_learning),
+      cmocka_unit_test(nothing_is_tried_in_a_capture),
+      cmocka_unit_test(a_challenger_that_fails),
+      cmocka_unit_test(bad_arguments_are_told),
+      cmocka_unit_test(wrong_kernels_are_never_tried),
+      cmocka_unit_test(same_bits_where_they_were_asked_for),
+      cmocka_unit_test(what_was_prepared_is_stored_so),
+      cmocka_unit_test(empty_products_and_few_calls),
+      cmocka_unit_test(no_database_is_no_error),
+      cmocka_unit_test(a_database_that_cannot_be_written),
+      cmocka_unit_test(killed_before_its_close),
+      cmocka_unit_test(results_are_right_by_the_real_clock),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
