@@ -65,6 +65,26 @@ static void list_pins(wlm_report *report, const wlm_pin_record *pins, int64_t co
   wlm_table_release(&table);
 }
 
+/* To be tuned by 'warploom tune --recorded'. */
+static void list_recorded(wlm_report *report, const wlm_recorded *list, int64_t count) {
+  static const wlm_table_column columns[] = {
+      {"recorded", "recorded on"}, {"rows", "rows"}, {"cols", "cols"}, {"nnz", "nnz"}, {"cv", "cv"},
+      {"problem", "problem"},      {"n", "n"}};
+  wlm_table table;
+  wlm_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  for (int64_t i = 0; i < count; i++) {
+    wlm_table_text(&table, list[i].device_class);
+    wlm_table_integer(&table, list[i].stats.rows);
+    wlm_table_integer(&table, list[i].stats.cols);
+    wlm_table_integer(&table, list[i].stats.nnz);
+    wlm_table_real(&table, "%.2f", list[i].stats.cv);
+    wlm_table_text(&table, list[i].problem);
+    wlm_table_integer(&table, list[i].n);
+  }
+  if (count || report->json) wlm_report_table(report, "recorded", &table);
+  wlm_table_release(&table);
+}
+
 wlm_status wlm_db_list(const wlm_cli_options *options, wlm_report *report) {
   wlm_text path = {0};
   wlm_store *store = NULL;
@@ -79,6 +99,7 @@ wlm_status wlm_db_list(const wlm_cli_options *options, wlm_report *report) {
   wlm_report_integer(report, "measurements", content.count);
   list_choices(report, classes, class_count);
   list_pins(report, content.pins, content.pin_count);
+  list_recorded(report, content.recorded, content.recorded_count);
 done:
   wlm_classes_free(classes, class_count);
   wlm_content_release(&content);
@@ -148,10 +169,13 @@ wlm_status wlm_db_diff(const wlm_cli_options *options, wlm_report *report) {
     WLM_TRY(status);
   }
   WLM_TRY(wlm_diff_make(&contents[0], &contents[1], &diff));
-  wlm_report_flag(report, "same", !diff.only_a && !diff.only_b && !diff.pin_count);
+  wlm_report_flag(report, "same",
+                  !diff.only_a && !diff.only_b && !diff.pin_count && !diff.recorded_only_a && !diff.recorded_only_b);
   wlm_report_integer(report, "only_in_a", diff.only_a);
   wlm_report_integer(report, "only_in_b", diff.only_b);
   wlm_report_integer(report, "in_both", diff.both);
+  wlm_report_integer(report, "recorded_only_in_a", diff.recorded_only_a);
+  wlm_report_integer(report, "recorded_only_in_b", diff.recorded_only_b);
   tell_choices(report, &diff);
   tell_pins(report, &diff);
 done:

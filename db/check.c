@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "db/pin.h"
+#include "db/recorded.h"
 #include "db/store_state.h"
 
 static void report(wlm_text *out, int64_t *faults, const char *what, const char *which, const char *fault) {
@@ -64,14 +65,17 @@ done:
 }
 
 wlm_status wlm_store_check(wlm_store *store, wlm_text *out) {
-  int64_t faults = 0, pin_count = 0;
+  int64_t faults = 0, pin_count = 0, recorded_count = 0;
   wlm_pin_record *pins = NULL;
+  wlm_recorded *recorded = NULL;
   wlm_status status = check_pragma(store, "PRAGMA integrity_check", "integrity check", out, &faults);
   if (status == WLM_OK)
     status = check_pragma(store, "PRAGMA foreign_key_check", "has a row that refers to nothing", out, &faults);
   if (status == WLM_OK) status = check_rows(store, out, &faults);
   if (status == WLM_OK) status = wlm_store_load_pins(store, NULL, &pins, &pin_count);
+  if (status == WLM_OK) status = wlm_store_load_recorded(store, NULL, &recorded, &recorded_count);
   wlm_pins_free(pins, pin_count);
+  wlm_recorded_free(recorded, recorded_count);
   if (status == WLM_ERR_DATABASE) report(out, &faults, "file", "", wlm_error_detail());
   if (status != WLM_OK && status != WLM_ERR_DATABASE) return status;
   if (out->failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "report of a check");

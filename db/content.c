@@ -10,6 +10,7 @@ wlm_status wlm_content_load(wlm_store *store, wlm_content *content) {
   *content = (wlm_content){0};
   wlm_status status = wlm_store_load(store, NULL, &content->records, &content->count);
   if (status == WLM_OK) status = wlm_store_load_pins(store, NULL, &content->pins, &content->pin_count);
+  if (status == WLM_OK) status = wlm_store_load_recorded(store, NULL, &content->recorded, &content->recorded_count);
   if (status != WLM_OK) wlm_content_release(content);
   return status;
 }
@@ -17,6 +18,7 @@ wlm_status wlm_content_load(wlm_store *store, wlm_content *content) {
 void wlm_content_release(wlm_content *content) {
   wlm_measurements_free(content->records, content->count);
   wlm_pins_free(content->pins, content->pin_count);
+  wlm_recorded_free(content->recorded, content->recorded_count);
   *content = (wlm_content){0};
 }
 
@@ -58,6 +60,8 @@ wlm_status wlm_store_add(wlm_store *store, const wlm_content *content, wlm_text 
   for (int64_t i = 0; i < content->count && status == WLM_OK; i++)
     status = wlm_store_put_one(store, &content->records[i], &fresh);
   if (status == WLM_OK) status = add_pins(store, content, conflicts);
+  for (int64_t i = 0; i < content->recorded_count && status == WLM_OK; i++)
+    status = wlm_store_record_one(store, &content->recorded[i]);
   status = wlm_sqlite_end(store->db, status);
   if (status == WLM_OK && added) *added = fresh;
   return status;

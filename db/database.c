@@ -86,7 +86,8 @@ static wlm_status check_version(sqlite3 *db, const char *path, const wlm_schema 
     return wlm_fail(WLM_ERR_DATABASE_VERSION,
                     "%s: found schema version %lld, expected %d; use the warploom that wrote it or name another file",
                     path, (long long)*version, schema->version);
-  if (writable || *version == schema->version) return WLM_OK;
+  const int oldest = schema->oldest_read ? schema->oldest_read : schema->version;
+  if (writable || *version >= oldest) return WLM_OK;
   if (*version == 0) return wlm_fail(WLM_ERR_NOT_FOUND, "%s: is empty; 'warploom tune' fills it", path);
   return wlm_fail(WLM_ERR_DATABASE_VERSION,
                   "%s: found schema version %lld, expected %d; any command that writes to it brings it up to date",
@@ -112,7 +113,7 @@ wlm_status wlm_database_open(const char *path, int writable, const wlm_schema *s
   WLM_TRY(wlm_sqlite_run(*db, schema->settings));
   if (!writable) WLM_TRY(wlm_sqlite_run(*db, "PRAGMA query_only = ON"));
   WLM_TRY(check_version(*db, path, schema, writable, &version));
-  if (version < schema->version) WLM_TRY(migrate(*db, path, schema));
+  if (writable && version < schema->version) WLM_TRY(migrate(*db, path, schema));
 done:
   if (status != WLM_OK) {
     sqlite3_close(*db);

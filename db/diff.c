@@ -40,6 +40,21 @@ done:
   return status;
 }
 
+static wlm_status count_recorded(const wlm_content *a, const wlm_content *b, wlm_diff *diff) {
+  walk w = {0, 0, a->recorded_count, b->recorded_count};
+  char left[WLM_HASH_HEX], right[WLM_HASH_HEX];
+  wlm_status status = WLM_OK;
+  while (!is_over(&w)) {
+    if (w.i < a->recorded_count) WLM_TRY(wlm_recorded_id(&a->recorded[w.i], left));
+    if (w.j < b->recorded_count) WLM_TRY(wlm_recorded_id(&b->recorded[w.j], right));
+    const int sides = step(&w, both_left(&w) ? strcmp(left, right) : 0);
+    diff->recorded_only_a += sides == 1;
+    diff->recorded_only_b += sides == 2;
+  }
+done:
+  return status;
+}
+
 static wlm_status compare_pins(const wlm_content *a, const wlm_content *b, wlm_diff *diff) {
   walk w = {0, 0, a->pin_count, b->pin_count};
   wlm_status status = WLM_OK;
@@ -115,6 +130,7 @@ wlm_status wlm_diff_make(wlm_content *a, wlm_content *b, wlm_diff *diff) {
   wlm_status status;
   *diff = (wlm_diff){0};
   WLM_TRY(count_measurements(a, b, diff));
+  WLM_TRY(count_recorded(a, b, diff));
   WLM_TRY(compare_pins(a, b, diff));
   status = compare_classes(contents, diff);
 done:

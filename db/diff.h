@@ -16,7 +16,8 @@ typedef struct wlm_pin_difference {
 } wlm_pin_difference;
 
 typedef struct wlm_diff {
-  int64_t only_a, only_b, both; /* measurements */
+  int64_t only_a, only_b, both;             /* measurements */
+  int64_t recorded_only_a, recorded_only_b; /* recorded problems */
   wlm_choice_difference *choices;
   int64_t choice_count, choice_capacity;
   wlm_pin_difference *pins;

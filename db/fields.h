@@ -49,6 +49,10 @@ int wlm_field_set_integer(const wlm_field *field, wlm_measurement_record *record
 void wlm_field_set_real(const wlm_field *field, wlm_measurement_record *record, double value);
 int wlm_field_set_hash(const wlm_field *field, wlm_measurement_record *record, const char *hex);
 
+/* Whether the value, seen by itself, can be. */
+int wlm_field_is_possible(const wlm_field *field, const wlm_measurement_record *record);
+void wlm_field_json(const wlm_field *field, const wlm_measurement_record *record, wlm_text *out); /* ,"key":value */
+
 /* Fills what follows from other fields (stats.size, stats.mean) once all are set. */
 void wlm_fields_derive(wlm_measurement_record *record);
 

@@ -18,16 +18,23 @@ static wlm_status export_one(void *user, const char *id, const wlm_measurement_r
 }
 
 wlm_status wlm_store_export(wlm_store *store, wlm_text *out) {
-  wlm_text_printf(out, "{\"warploom\":\"tuned\",\"version\":%d}\n", WLM_INTERCHANGE_VERSION);
   wlm_pin_record *pins = NULL;
-  int64_t count = 0;
+  wlm_recorded *recorded = NULL;
+  int64_t pin_count = 0, recorded_count = 0;
+  wlm_text_printf(out, "{\"warploom\":\"tuned\",\"version\":%d}\n", WLM_INTERCHANGE_VERSION);
   wlm_status status = wlm_store_each(store, NULL, export_one, out);
-  if (status == WLM_OK) status = wlm_store_load_pins(store, NULL, &pins, &count);
-  for (int64_t i = 0; i < count; i++) {
+  if (status == WLM_OK) status = wlm_store_load_pins(store, NULL, &pins, &pin_count);
+  if (status == WLM_OK) status = wlm_store_load_recorded(store, NULL, &recorded, &recorded_count);
+  for (int64_t i = 0; i < pin_count; i++) {
     wlm_pin_json(&pins[i], out);
     wlm_text_puts(out, "\n");
   }
-  wlm_pins_free(pins, count);
+  for (int64_t i = 0; i < recorded_count; i++) {
+    wlm_recorded_json(&recorded[i], out);
+    wlm_text_puts(out, "\n");
+  }
+  wlm_pins_free(pins, pin_count);
+  wlm_recorded_free(recorded, recorded_count);
   if (status == WLM_OK && out->failed) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "export of %zu bytes", out->size);
   return status;
 }
@@ -80,15 +87,23 @@ static wlm_status read_line(source *from, wlm_text *line, int *more) {
 
 static wlm_status read_content_line(wlm_json_reader *reader, const char *line, wlm_content *content) {
   wlm_status status;
-  if (wlm_json_is_pin(reader, line)) {
-    WLM_TRY(
-        wlm_grow((void **)&content->pins, content->pin_count, &content->pin_capacity, sizeof *content->pins, "pins"));
-    WLM_TRY(wlm_json_read_pin(reader, line, &content->pins[content->pin_count]));
-    content->pin_count++;
-  } else {
-    WLM_TRY(wlm_measurements_reserve(&content->records, content->count, &content->capacity));
-    WLM_TRY(wlm_json_read_measurement(reader, line, &content->records[content->count]));
-    content->count++;
+  switch (wlm_json_kind(reader, line)) {
+    case WLM_LINE_PIN:
+      WLM_TRY(
+          wlm_grow((void **)&content->pins, content->pin_count, &content->pin_capacity, sizeof *content->pins, "pins"));
+      WLM_TRY(wlm_json_read_pin(reader, line, &content->pins[content->pin_count]));
+      content->pin_count++;
+      break;
+    case WLM_LINE_RECORDED:
+      WLM_TRY(wlm_grow((void **)&content->recorded, content->recorded_count, &content->recorded_capacity,
+                       sizeof *content->recorded, "recorded problems"));
+      WLM_TRY(wlm_json_read_recorded(reader, line, &content->recorded[content->recorded_count]));
+      content->recorded_count++;
+      break;
+    case WLM_LINE_MEASUREMENT:
+      WLM_TRY(wlm_measurements_reserve(&content->records, content->count, &content->capacity));
+      WLM_TRY(wlm_json_read_measurement(reader, line, &content->records[content->count]));
+      content->count++;
   }
 done:
   return status;

@@ -9,13 +9,14 @@
 #include "db/fields.h"
 #include "db/sqlite_util.h"
 
-enum { IS_OBJECT, HEADER, MEMBERS, NUMBER, IS_PIN, PIN, STATEMENT_COUNT };
+enum { IS_OBJECT, HEADER, MEMBERS, NUMBER, KIND, PIN, STATEMENT_COUNT };
 static const char *const sql[STATEMENT_COUNT] = {
     "SELECT CASE WHEN json_valid(?1) THEN json_type(?1) END",
     "SELECT json_extract(?1, '$.warploom'), json_extract(?1, '$.version')",
     "SELECT key, type, atom FROM json_each(?1)",
     "SELECT ?1 -> ?2",
-    "SELECT CASE WHEN json_valid(?1) THEN json_type(?1, '$.pin') END",
+    "SELECT CASE WHEN NOT json_valid(?1) THEN 0 WHEN json_type(?1, '$.pin') IS NOT NULL THEN 1"
+    " WHEN json_type(?1, '$.recorded') IS NOT NULL THEN 2 ELSE 0 END", /* wlm_line_kind */
     "SELECT group_concat(key || ' ' || type, ', '), max(CASE key WHEN 'class' THEN atom END),"
     " max(CASE key WHEN 'pin' THEN atom END), max(CASE key WHEN 'problem' THEN atom END),"
     " max(CASE key WHEN 'n' THEN atom END), max(CASE key WHEN 'variant' THEN atom END)"
@@ -140,65 +141,109 @@ static int field_of(const char *key) {
   return -1;
 }
 
-/* Sets every field from the line; id gets the stated one, "" if none. */
-static wlm_status read_members(wlm_json_reader *reader, const char *line, wlm_measurement_record *record,
-                               char id[WLM_HASH_HEX]) {
+/* What a line has besides fields, and which fields. */
+typedef struct line_shape {
+  const char *own; /* the key of a text that is no field */
+  int (*fits)(const char *own);
+  const char *must_be;
+  int (*has)(const wlm_field *field);
+} line_shape;
+
+static int has_all(const wlm_field *field) { return (void)field, 1; }
+
+static int is_hash(const char *text) {
+  wlm_hash hash;
+  return wlm_hash_from_hex(text, &hash);
+}
+
+static int is_filled(const char *text) { return *text != 0; }
+
+static wlm_status read_own(const line_shape *shape, sqlite3_stmt *member, char **own) {
+  const char *value = wlm_sqlite_text(member, 2);
+  if (strcmp(wlm_sqlite_text(member, 1), "text") || !shape->fits(value))
+    return wlm_fail(WLM_ERR_PARSE, "%s must be %s", shape->own, shape->must_be);
+  *own = wlm_strdup(value);
+  return *own ? WLM_OK : wlm_fail(WLM_ERR_OUT_OF_MEMORY, "value of %s", shape->own);
+}
+
+/* Sets every field of the shape from the line, and *own, which the caller frees. */
+static wlm_status read_members(wlm_json_reader *reader, const char *line, const line_shape *shape,
+                               wlm_measurement_record *record, char **own) {
   sqlite3_stmt *member;
   char seen[WLM_FIELD_COUNT] = {0};
   wlm_status status = start(reader, MEMBERS, line, &member);
   int more;
-  id[0] = 0;
   for (;;) {
     WLM_TRY(wlm_sqlite_step(member, &more));
     if (!more) break;
     const char *key = wlm_sqlite_text(member, 0);
-    int is_id = !strcmp(key, "id"), field = field_of(key);
-    if (!is_id && field < 0) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "unknown key %.80s", key));
-    if (is_id ? id[0] : seen[field]) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "%s occurs twice", key));
-    if (is_id) {
-      wlm_hash hash;
-      if (!wlm_hash_from_hex(wlm_sqlite_text(member, 2), &hash))
-        WLM_TRY(wlm_fail(WLM_ERR_PARSE, "id must be 32 lower-case hexadecimal digits"));
-      wlm_hash_to_hex(hash, id);
+    const int is_own = !strcmp(key, shape->own), field = field_of(key);
+    if (!is_own && (field < 0 || !shape->has(&wlm_fields[field])))
+      WLM_TRY(wlm_fail(WLM_ERR_PARSE, "unknown key %.80s", key));
+    if (is_own ? *own != NULL : seen[field]) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "%s occurs twice", key));
+    if (is_own) {
+      WLM_TRY(read_own(shape, member, own));
     } else {
       seen[field] = 1;
       WLM_TRY(read_value(reader, line, &wlm_fields[field], member, record));
     }
   }
-  if (!id[0]) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "id is missing"));
+  if (!*own) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "%s is missing", shape->own));
   for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (!seen[i] && wlm_fields[i].type != WLM_FIELD_INT64_OR_NONE)
+    if (!seen[i] && shape->has(&wlm_fields[i]) && wlm_fields[i].type != WLM_FIELD_INT64_OR_NONE)
       WLM_TRY(wlm_fail(WLM_ERR_PARSE, "%s is missing", wlm_fields[i].key));
 done:
   release(member);
   return status;
 }
 
+/* A line that says what cannot be is malformed; the detail text stays. */
+static wlm_status as_parsed(wlm_status checked) {
+  return checked == WLM_ERR_INVALID_ARGUMENT ? WLM_ERR_PARSE : checked;
+}
+
 wlm_status wlm_json_read_measurement(wlm_json_reader *reader, const char *line, wlm_measurement_record *record) {
-  char stated[WLM_HASH_HEX], id[WLM_HASH_HEX];
+  static const line_shape shape = {"id", is_hash, "32 lower-case hexadecimal digits", has_all};
+  char *stated = NULL, id[WLM_HASH_HEX];
   wlm_status status;
   *record = (wlm_measurement_record){0};
   WLM_TRY(check_object(reader, line));
-  WLM_TRY(read_members(reader, line, record, stated));
+  WLM_TRY(read_members(reader, line, &shape, record, &stated));
   wlm_fields_derive(record);
-  status = wlm_measurement_check(record);
-  if (status == WLM_ERR_INVALID_ARGUMENT) status = WLM_ERR_PARSE; /* the detail text stays */
-  WLM_TRY(status);
+  WLM_TRY(as_parsed(wlm_measurement_check(record)));
   WLM_TRY(wlm_measurement_id(record, id));
   if (strcmp(id, stated))
     WLM_TRY(
         wlm_fail(WLM_ERR_PARSE, "id is %s, but the content has %s: the line was changed after its export", stated, id));
 done:
+  wlm_free(stated);
   if (status != WLM_OK) wlm_measurement_release(record);
   return status;
 }
 
-int wlm_json_is_pin(wlm_json_reader *reader, const char *line) {
+wlm_status wlm_json_read_recorded(wlm_json_reader *reader, const char *line, wlm_recorded *recorded) {
+  static const line_shape shape = {"recorded", is_filled, "a string that is not empty", wlm_recorded_has};
+  wlm_measurement_record record = {.n = 0};
+  wlm_status status;
+  *recorded = (wlm_recorded){0};
+  WLM_TRY(check_object(reader, line));
+  status = read_members(reader, line, &shape, &record, &recorded->device_class);
+  wlm_fields_derive(&record);
+  recorded->stats = record.stats;
+  recorded->problem = record.problem;
+  recorded->n = record.n;
+  if (status == WLM_OK) status = as_parsed(wlm_recorded_check(recorded));
+done:
+  if (status != WLM_OK) wlm_recorded_release(recorded);
+  return status;
+}
+
+wlm_line_kind wlm_json_kind(wlm_json_reader *reader, const char *line) {
   sqlite3_stmt *row;
-  wlm_status status = start(reader, IS_PIN, line, &row);
-  int is_pin = status == WLM_OK && sqlite3_column_type(row, 0) != SQLITE_NULL;
+  wlm_status status = start(reader, KIND, line, &row);
+  const wlm_line_kind kind = status == WLM_OK ? (wlm_line_kind)sqlite3_column_int(row, 0) : WLM_LINE_MEASUREMENT;
   release(row);
-  return is_pin;
+  return kind;
 }
 
 wlm_status wlm_json_read_pin(wlm_json_reader *reader, const char *line, wlm_pin_record *pin) {
@@ -212,9 +257,7 @@ wlm_status wlm_json_read_pin(wlm_json_reader *reader, const char *line, wlm_pin_
   const wlm_pin_record read = {(char *)wlm_sqlite_text(row, 1), (char *)wlm_sqlite_text(row, 2),
                                (char *)wlm_sqlite_text(row, 3), sqlite3_column_int64(row, 4),
                                (char *)wlm_sqlite_text(row, 5)};
-  status = wlm_pin_check(&read);
-  if (status == WLM_ERR_INVALID_ARGUMENT) status = WLM_ERR_PARSE; /* the detail text stays */
-  WLM_TRY(status);
+  WLM_TRY(as_parsed(wlm_pin_check(&read)));
   status = wlm_pin_copy(&read, pin);
 done:
   release(row);

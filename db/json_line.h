@@ -5,6 +5,7 @@
 #define WLM_DB_JSON_LINE_H
 
 #include "db/pin.h"
+#include "db/recorded.h"
 
 enum { WLM_INTERCHANGE_VERSION = 1 };
 
@@ -17,8 +18,12 @@ wlm_status wlm_json_read_header(wlm_json_reader *reader, const char *line);
 /* A record that owns its strings. WLM_ERR_PARSE as above. */
 wlm_status wlm_json_read_measurement(wlm_json_reader *reader, const char *line, wlm_measurement_record *record);
 
-int wlm_json_is_pin(wlm_json_reader *reader, const char *line); /* an object with a member "pin" */
+/* By the members "pin" and "recorded"; what has neither is taken for a measurement. */
+typedef enum wlm_line_kind { WLM_LINE_MEASUREMENT, WLM_LINE_PIN, WLM_LINE_RECORDED } wlm_line_kind;
+wlm_line_kind wlm_json_kind(wlm_json_reader *reader, const char *line);
 /* A pin that owns its strings; just as strict. */
 wlm_status wlm_json_read_pin(wlm_json_reader *reader, const char *line, wlm_pin_record *pin);
+/* A recorded problem that owns its strings; just as strict. */
+wlm_status wlm_json_read_recorded(wlm_json_reader *reader, const char *line, wlm_recorded *recorded);
 
 #endif

@@ -41,7 +41,7 @@ int wlm_is_utf8(const char *text) {
   return 1;
 }
 
-static int value_is_possible(const wlm_field *field, const wlm_measurement_record *record) {
+int wlm_field_is_possible(const wlm_field *field, const wlm_measurement_record *record) {
   switch (field->type) {
     case WLM_FIELD_TEXT: {
       const char *text = wlm_field_text(field, record);
@@ -65,16 +65,19 @@ static int value_is_possible(const wlm_field *field, const wlm_measurement_recor
   return 0;
 }
 
-/* Rules between fields: what must hold, in words. */
-static const char *broken_rule(const wlm_measurement_record *r) {
-  const wlm_stats *s = &r->stats;
-  wlm_hash hash;
-  if (r->source_hash && *r->source_hash && !wlm_hash_from_hex(r->source_hash, &hash))
-    return "source_hash must be 32 lower-case hexadecimal digits";
+const char *wlm_stats_fault(const wlm_stats *s) {
   if (s->longest > s->nnz) return "longest must not be greater than nnz";
   if (s->empty_rows > s->rows_le_4 || s->rows_le_4 > s->rows_le_16 || s->rows_le_16 > s->rows)
     return "empty_rows <= rows_le_4 <= rows_le_16 <= rows must hold";
-  if (s->nnz && !s->rows) return "nnz must be 0 where rows is 0";
+  return s->nnz && !s->rows ? "nnz must be 0 where rows is 0" : NULL;
+}
+
+/* Rules between fields: what must hold, in words. */
+static const char *broken_rule(const wlm_measurement_record *r) {
+  wlm_hash hash;
+  if (r->source_hash && *r->source_hash && !wlm_hash_from_hex(r->source_hash, &hash))
+    return "source_hash must be 32 lower-case hexadecimal digits";
+  if (wlm_stats_fault(&r->stats)) return wlm_stats_fault(&r->stats);
   if (r->failed) {
     if (r->time_ps || r->spread_ps || r->prepare_ps)
       return "time_ps, spread_ps and prepare_ps must be 0 where failed is true";
@@ -89,7 +92,7 @@ static const char *broken_rule(const wlm_measurement_record *r) {
 
 wlm_status wlm_measurement_check(const wlm_measurement_record *record) {
   for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (!value_is_possible(&wlm_fields[i], record))
+    if (!wlm_field_is_possible(&wlm_fields[i], record))
       return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s must be %s%s", wlm_fields[i].key, wlm_fields[i].must_be,
                       wlm_fields[i].type == WLM_FIELD_TEXT ? " of valid UTF-8" : "");
   const char *rule = broken_rule(record);
@@ -98,8 +101,9 @@ wlm_status wlm_measurement_check(const wlm_measurement_record *record) {
 
 /* ---- canonical JSON and ids ---- */
 
-static void put_value(const wlm_field *field, const wlm_measurement_record *record, wlm_text *out) {
+void wlm_field_json(const wlm_field *field, const wlm_measurement_record *record, wlm_text *out) {
   char digits[WLM_HASH_HEX];
+  wlm_text_printf(out, ",\"%s\":", field->key);
   switch (field->type) {
     case WLM_FIELD_TEXT: wlm_text_json_string(out, wlm_field_text(field, record)); break;
     case WLM_FIELD_INT:
@@ -126,8 +130,7 @@ static void put_members(const wlm_measurement_record *record, wlm_field_table ta
     const wlm_field *field = &wlm_fields[i];
     if (table != WLM_TABLE_COUNT && field->table != table) continue;
     if (field->type == WLM_FIELD_INT64_OR_NONE && !wlm_field_integer(field, record)) continue;
-    wlm_text_printf(out, ",\"%s\":", field->key);
-    put_value(field, record, out);
+    wlm_field_json(field, record, out);
   }
 }
 

@@ -63,6 +63,8 @@ typedef struct wlm_record_ids {
 void wlm_device_class(const wlm_device_record *device, wlm_text *out);
 
 int wlm_is_utf8(const char *text);
+/* What cannot be true of a matrix, in words; NULL = nothing. */
+const char *wlm_stats_fault(const wlm_stats *stats);
 /* WLM_ERR_INVALID_ARGUMENT naming the first field that can't be true. */
 wlm_status wlm_measurement_check(const wlm_measurement_record *record);
 /* The canonical line, without a line end; with `id` that comes first as the key "id". */

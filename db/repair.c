@@ -8,6 +8,7 @@
 
 #include "common/memory.h"
 #include "db/pin.h"
+#include "db/recorded.h"
 #include "db/store_state.h"
 
 typedef struct salvage {
@@ -58,7 +59,8 @@ done:
 static wlm_status salvage_into(wlm_store *from, wlm_store *to, wlm_store_repair_result *result) {
   salvage s = {.from = from, .to = to, .result = result};
   wlm_pin_record *pins = NULL;
-  int64_t pin_count = 0;
+  wlm_recorded *recorded = NULL;
+  int64_t pin_count = 0, recorded_count = 0;
   wlm_status status;
   WLM_TRY(wlm_store_prepare_one(from, &s.one));
   WLM_TRY(wlm_sqlite_begin(to->db));
@@ -66,10 +68,13 @@ static wlm_status salvage_into(wlm_store *from, wlm_store *to, wlm_store_repair_
   if (status == WLM_OK) status = walk(&s, "SELECT id FROM measurement ORDER BY id DESC", 0);
   if (status == WLM_OK) status = wlm_store_salvage_pins(from, &pins, &pin_count);
   for (int64_t i = 0; i < pin_count && status == WLM_OK; i++) status = wlm_store_pin(to, &pins[i]);
+  if (status == WLM_OK) status = wlm_store_salvage_recorded(from, &recorded, &recorded_count);
+  for (int64_t i = 0; i < recorded_count && status == WLM_OK; i++) status = wlm_store_record_one(to, &recorded[i]);
   status = wlm_sqlite_end(to->db, status);
 done:
   sqlite3_finalize(s.one);
   wlm_pins_free(pins, pin_count);
+  wlm_recorded_free(recorded, recorded_count);
   return status;
 }
 

@@ -89,6 +89,28 @@ static const char tuned_2[] =
     "  CHECK (prepare_ps >= 0 AND (failed = 0 OR prepare_ps = 0));"
     "PRAGMA user_version = 2;";
 
+/* Problems that a program met and nothing near was tuned for. What was measured stands where it stood, so files of
+ * version 2 are read as they are. */
+static const char tuned_3[] =
+    "CREATE TABLE recorded ("
+    "  id " TEXT_ID
+    ","
+    "  class TEXT NOT NULL CHECK (class <> ''),"
+    "  fingerprint TEXT NOT NULL CHECK (length(fingerprint) = 32),"
+    "  rows INTEGER NOT NULL CHECK (rows >= 0),"
+    "  cols INTEGER NOT NULL CHECK (cols >= 0),"
+    "  nnz INTEGER NOT NULL CHECK (nnz >= 0),"
+    "  longest INTEGER NOT NULL CHECK (longest BETWEEN 0 AND nnz),"
+    "  empty_rows INTEGER NOT NULL CHECK (empty_rows BETWEEN 0 AND rows_le_4),"
+    "  rows_le_4 INTEGER NOT NULL CHECK (rows_le_4 <= rows_le_16),"
+    "  rows_le_16 INTEGER NOT NULL CHECK (rows_le_16 <= rows),"
+    "  cv REAL NOT NULL CHECK (cv >= 0),"
+    "  top_share REAL NOT NULL CHECK (top_share BETWEEN 0 AND 1),"
+    "  problem TEXT NOT NULL CHECK (problem <> ''),"
+    "  n INTEGER NOT NULL CHECK (n >= 0)"
+    ") STRICT, WITHOUT ROWID;"
+    "PRAGMA user_version = 3;";
+
 static const char kernels_1[] =
     "CREATE TABLE kernel ("
     "  key TEXT PRIMARY KEY NOT NULL,"
@@ -103,7 +125,7 @@ static const char kernels_2[] =
     "ALTER TABLE kernel ADD COLUMN used_at INTEGER NOT NULL DEFAULT 0;"
     "PRAGMA user_version = 2;";
 
-static const char *const tuned_steps[] = {tuned_1, tuned_2};
+static const char *const tuned_steps[] = {tuned_1, tuned_2, tuned_3};
 static const char *const kernels_steps[] = {kernels_1, kernels_2};
 
 #define STEP_COUNT(steps) (int)(sizeof(steps) / sizeof *(steps))
@@ -113,10 +135,12 @@ const wlm_schema wlm_schema_tuned = {
     STEP_COUNT(tuned_steps),
     tuned_steps,
     "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON;",
-    60000};
+    60000,
+    2};
 const wlm_schema wlm_schema_kernels = {"a kernel cache",
                                        0x574c4d6b,
                                        STEP_COUNT(kernels_steps),
                                        kernels_steps,
                                        "PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON;",
-                                       5000};
+                                       5000,
+                                       0};

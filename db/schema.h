@@ -9,6 +9,7 @@ typedef struct wlm_schema {
   const char *const *steps; /* steps[v] leads from version v to v + 1 and says so; steps[0] makes a new file ours */
   const char *settings;     /* of each connection */
   int busy_ms;              /* how long to wait for other processes */
+  int oldest_read;          /* a reader takes files from this version on; 0 = of the last version alone */
 } wlm_schema;
 
 extern const wlm_schema wlm_schema_tuned;   /* measurements: precious */

@@ -67,8 +67,8 @@ wlm_status wlm_store_writable(const wlm_store *store) {
   return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s: was opened for reading only", wlm_store_path(store));
 }
 
-static void bind_field(sqlite3_stmt *statement, int index, const wlm_field *field,
-                       const wlm_measurement_record *record) {
+void wlm_store_bind_field(sqlite3_stmt *statement, int index, const wlm_field *field,
+                          const wlm_measurement_record *record) {
   char digits[WLM_HASH_HEX];
   switch (field->type) {
     case WLM_FIELD_TEXT: wlm_sqlite_bind_text(statement, index, wlm_field_text(field, record)); break;
@@ -95,7 +95,7 @@ static wlm_status insert_row(sqlite3_stmt *statement, wlm_field_table table, con
   int index = 1;
   wlm_sqlite_bind_text(statement, index++, id);
   for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (wlm_fields[i].table == table) bind_field(statement, index++, &wlm_fields[i], record);
+    if (wlm_fields[i].table == table) wlm_store_bind_field(statement, index++, &wlm_fields[i], record);
   for (; *others; others++) wlm_sqlite_bind_text(statement, index++, *others);
   return wlm_sqlite_execute(statement);
 }
@@ -134,26 +134,28 @@ wlm_status wlm_store_prepare_one(const wlm_store *store, sqlite3_stmt **statemen
   return wlm_sqlite_prepare(store->db, select_one_sql, statement);
 }
 
+int wlm_store_read_field(sqlite3_stmt *row, int column, const wlm_field *field, wlm_measurement_record *record) {
+  switch (field->type) {
+    case WLM_FIELD_TEXT: wlm_field_set_text(field, record, (char *)wlm_sqlite_text(row, column)); break;
+    case WLM_FIELD_INT:
+    case WLM_FIELD_INT64:
+    case WLM_FIELD_INT64_OR_NONE:
+    case WLM_FIELD_BOOL: return wlm_field_set_integer(field, record, sqlite3_column_int64(row, column));
+    case WLM_FIELD_REAL:
+    case WLM_FIELD_REAL_OR_NULL: {
+      int null = sqlite3_column_type(row, column) == SQLITE_NULL;
+      wlm_field_set_real(field, record, null ? (double)NAN : sqlite3_column_double(row, column));
+      break;
+    }
+    case WLM_FIELD_HASH: return wlm_field_set_hash(field, record, wlm_sqlite_text(row, column));
+  }
+  return 1;
+}
+
 int wlm_store_read_row(sqlite3_stmt *row, wlm_measurement_record *record) {
   int fits = 1;
   *record = (wlm_measurement_record){0};
-  for (int i = 0; i < WLM_FIELD_COUNT; i++) {
-    const wlm_field *field = &wlm_fields[i];
-    switch (field->type) {
-      case WLM_FIELD_TEXT: wlm_field_set_text(field, record, (char *)wlm_sqlite_text(row, i)); break;
-      case WLM_FIELD_INT:
-      case WLM_FIELD_INT64:
-      case WLM_FIELD_INT64_OR_NONE:
-      case WLM_FIELD_BOOL: fits &= wlm_field_set_integer(field, record, sqlite3_column_int64(row, i)); break;
-      case WLM_FIELD_REAL:
-      case WLM_FIELD_REAL_OR_NULL: {
-        int null = sqlite3_column_type(row, i) == SQLITE_NULL;
-        wlm_field_set_real(field, record, null ? (double)NAN : sqlite3_column_double(row, i));
-        break;
-      }
-      case WLM_FIELD_HASH: fits &= wlm_field_set_hash(field, record, wlm_sqlite_text(row, i)); break;
-    }
-  }
+  for (int i = 0; i < WLM_FIELD_COUNT; i++) fits &= wlm_store_read_field(row, i, &wlm_fields[i], record);
   wlm_fields_derive(record);
   return fits;
 }

@@ -16,6 +16,10 @@ struct wlm_store {
 enum { WLM_COLUMN_ID = WLM_FIELD_COUNT, WLM_COLUMN_DEVICE, WLM_COLUMN_MATRIX, WLM_COLUMN_VARIANT, WLM_COLUMN_CLASS };
 /* The strings point into the statement's row. 0 where a value does not fit its field. */
 int wlm_store_read_row(sqlite3_stmt *row, wlm_measurement_record *record);
+/* One field as the parameter or the column of that number. */
+void wlm_store_bind_field(sqlite3_stmt *statement, int index, const wlm_field *field,
+                          const wlm_measurement_record *record);
+int wlm_store_read_field(sqlite3_stmt *row, int column, const wlm_field *field, wlm_measurement_record *record);
 /* The statement that selects the measurement with the id ?1. */
 wlm_status wlm_store_prepare_one(const wlm_store *store, sqlite3_stmt **statement);
 /* One record within the caller's transaction. *added grows by 1 if it was not there before. */

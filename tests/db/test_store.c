@@ -197,10 +197,10 @@ static void other_versions_are_refused(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "tuned.db");
   wlm_store_close(store_with(path, 3));
-  run_sql(path, "PRAGMA user_version = 3;");
-  assert_refused(path, WLM_ERR_DATABASE_VERSION, "found schema version 3, expected 2");
+  run_sql(path, "PRAGMA user_version = 4;");
+  assert_refused(path, WLM_ERR_DATABASE_VERSION, "found schema version 4, expected 3");
   run_sql(path, "PRAGMA user_version = -1;");
-  assert_refused(path, WLM_ERR_DATABASE_VERSION, "found schema version -1, expected 2");
+  assert_refused(path, WLM_ERR_DATABASE_VERSION, "found schema version -1, expected 3");
 }
 
 static void older_versions_migrate_forwards(void **state) {
@@ -210,7 +210,7 @@ static void older_versions_migrate_forwards(void **state) {
       "PRAGMA user_version = 1;",
       "ALTER TABLE t ADD COLUMN b INTEGER DEFAULT 5; PRAGMA user_version = 2;",
       "DROP TABLE t; CREATE TABLE u (a); CREATE TABLE u (a); PRAGMA user_version = 3;"}; /* can't succeed */
-  wlm_schema schema = {"a test database", 77, 1, steps, "PRAGMA synchronous = OFF", 1000};
+  wlm_schema schema = {"a test database", 77, 1, steps, "PRAGMA synchronous = OFF", 1000, 0};
   const char *path = folder_file(&folder, "test.db");
   sqlite3 *db;
   int64_t value;
@@ -268,7 +268,7 @@ static void measurements_of_version_1_need_no_preparing(void **state) {
   run_sql(path, sql.data);
   wlm_text_release(&sql);
   assert_status(WLM_ERR_DATABASE_VERSION, wlm_store_open(path, WLM_STORE_READ, &store));
-  assert_contains(wlm_error_detail(), "found schema version 1, expected 2");
+  assert_contains(wlm_error_detail(), "found schema version 1, expected 3");
 
   store = store_with(path, 3); /* the first of which is there already */
   assert_status(WLM_OK, wlm_store_each(store, NULL, compare_with_sample, &all));
@@ -280,7 +280,7 @@ static void measurements_of_version_1_need_no_preparing(void **state) {
   wlm_store_close(store);
   assert_status(WLM_OK, wlm_database_open(path, 0, &wlm_schema_tuned, &db));
   assert_status(WLM_OK, wlm_sqlite_integer(db, "PRAGMA user_version", &version));
-  assert_int_equal(version, 2);
+  assert_int_equal(version, 3);
   assert_status(WLM_OK, wlm_sqlite_integer(db, "SELECT sum(prepare_ps) FROM measurement", &version));
   assert_int_equal(version, 77);
   sqlite3_close(db);
