@@ -7,6 +7,7 @@
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "cli/tune_design.h"
+#include "cli/tune_recorded.h"
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "tuner/timing.h"
@@ -212,6 +213,11 @@ int wlm_cmd_tune(const wlm_cli_options *options) {
   wlm_session session = {0};
   wlm_tuner *tuner = NULL;
   double deadline = wlm_seconds() + options->budget_seconds;
+  if (options->recorded && options->argument_count) {
+    fputs("warploom tune: --recorded goes without an INPUT\n", stderr);
+    return WLM_EXIT_USAGE;
+  }
+  if (options->recorded) return wlm_tune_recorded(options);
   if (!options->argument_count) return wlm_tune_design(options);
   wlm_catch_interrupts();
   WLM_TRY(wlm_session_open(options, &session));

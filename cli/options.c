@@ -172,6 +172,8 @@ static int set_help(wlm_cli_options *o, const char *value) { return (void)value,
 static int set_check(wlm_cli_options *o, const char *value) { return (void)value, o->check = 1; }
 static int set_repair(wlm_cli_options *o, const char *value) { return (void)value, o->repair = 1; }
 static int set_again(wlm_cli_options *o, const char *value) { return (void)value, o->again = 1; }
+static int set_recorded(wlm_cli_options *o, const char *value) { return (void)value, o->recorded = 1; }
+static int set_record(wlm_cli_options *o, const char *value) { return (void)value, o->record = 1; }
 static int set_list(wlm_cli_options *o, const char *value) { return (void)value, o->list = 1; }
 
 /* ---- the table --------------------------------------------------------------------------------- */
@@ -222,6 +224,10 @@ static const struct {
     {"repair", 0, NULL, WLM_OPTION_REPAIR, set_repair, NULL,
      "check: put what is whole into a new file; the damaged one stays beside it"},
     {"again", 0, NULL, WLM_OPTION_AGAIN, set_again, NULL, "measure also what was measured before and is not stale"},
+    {"recorded", 0, NULL, WLM_OPTION_RECORDED, set_recorded, NULL,
+     "tune what programs recorded, on matrices made after the statistics"},
+    {"record", 0, NULL, WLM_OPTION_RECORD, set_record, NULL,
+     "note the problem down for tune --recorded, where nothing near was tuned"},
     {"format", 0, "FORMAT", WLM_OPTION_FORMAT, parse_format, "jsonl", "jsonl, the only one so far"},
 };
 enum { OPTIONS = sizeof table / sizeof *table };

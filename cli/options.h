@@ -17,13 +17,14 @@ typedef struct wlm_cli_options {
   double budget_seconds;
   uint64_t seed;
   int json, help;
-  int bias;            /* there is one; the command makes it */
-  int check, list;     /* run; show */
-  int repair, again;   /* db; tune */
-  const char *target;  /* show */
-  const char *variant; /* run, explain */
-  const char *output;  /* export, db, report */
-  char **arguments;    /* what is no option */
+  int bias;             /* there is one; the command makes it */
+  int check, list;      /* run; show */
+  int repair, again;    /* db; tune */
+  int recorded, record; /* tune; run */
+  const char *target;   /* show */
+  const char *variant;  /* run, explain */
+  const char *output;   /* export, db, report */
+  char **arguments;     /* what is no option */
   int argument_count;
 } wlm_cli_options;
 
@@ -36,7 +37,9 @@ enum {
   WLM_OPTION_OUTPUT = 1 << 4,
   WLM_OPTION_FORMAT = 1 << 5,
   WLM_OPTION_REPAIR = 1 << 6,
-  WLM_OPTION_AGAIN = 1 << 7
+  WLM_OPTION_AGAIN = 1 << 7,
+  WLM_OPTION_RECORDED = 1 << 8,
+  WLM_OPTION_RECORD = 1 << 9
 };
 
 /* argv[0] is the command. Allows the common options and `own`, a union of the bits above; 0 after a message on

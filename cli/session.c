@@ -32,6 +32,7 @@ wlm_status wlm_session_open(const wlm_cli_options *options, wlm_session *session
   wlm_context_options context = WLM_CONTEXT_OPTIONS_INIT;
   context.device = options->device;
   context.database = options->database;
+  context.record = options->record;
   *session = (wlm_session){.problem = options->problem};
   wlm_status status = wlm_context_create(&context, &session->context);
   return status == WLM_OK && options->bias ? make_bias(options, session) : status;

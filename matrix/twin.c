@@ -35,7 +35,7 @@ enum { TWIN = 1, UNIFORM = 2, SYNTH = 4 }; /* kinds, also as a set */
 typedef struct request {
   int kind;
   int64_t scale, local, density, cv; /* in billionths */
-  int64_t seed, communities, scattered, rows, cols, d;
+  int64_t seed, communities, scattered, rows, cols, d, longest;
   const struct graph *graph; /* of a twin */
 } request;
 
@@ -58,6 +58,7 @@ static const struct option {
     {"d", UNIFORM, OPTION_INTEGER, offsetof(request, d), 0, INT32_MAX},
     {"d", SYNTH, OPTION_FRACTION, offsetof(request, density), 0, INT64_MAX},
     {"cv", SYNTH, OPTION_FRACTION, offsetof(request, cv), 0, INT64_C(1000) * BILLION},
+    {"longest", SYNTH, OPTION_INTEGER, offsetof(request, longest), 0, INT32_MAX},
     {"seed", TWIN | UNIFORM | SYNTH, OPTION_INTEGER, offsetof(request, seed), 0, INT64_MAX},
 };
 
@@ -92,7 +93,8 @@ static const char *options_of(int kind) {
   if (kind == UNIFORM) return "rows=R,d=D,cols=C,seed=N (whole numbers)";
   if (kind == TWIN)
     return "scale=X (above 0, up to 1), seed=N, communities=N, local=X (0 to 1), numbering=scattered or contiguous";
-  return "rows=R,d=D,cv=X (up to 1000),cols=C,seed=N,communities=N,local=X (0 to 1),numbering=scattered or contiguous";
+  return "rows=R,d=D,cv=X (up to 1000),cols=C,longest=L,seed=N,communities=N,local=X (0 to 1),numbering=scattered or "
+         "contiguous";
 }
 
 static wlm_status set_option(request *r, const char *whole, const char *name, const char *text) {
@@ -213,8 +215,11 @@ static wlm_status make_synth(const request *r, wlm_csr_host *out) {
   if (longest < mean) longest = mean;
   if (longest > nnz) longest = nnz;
   if (longest > cols) longest = cols;
-  return weave(&(wlm_degrees_wanted){r->rows, (int64_t)nnz, (int64_t)longest, cv, cv ? 0 : (int64_t)(nnz / r->rows)},
-               cols, r, out);
+  if (r->longest > cols)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "longest=L must not be above the %lld columns", (long long)cols);
+  if (r->longest >= 0) longest = r->longest;
+  const int64_t least = cv || r->longest >= 0 ? 0 : (int64_t)(nnz / r->rows);
+  return weave(&(wlm_degrees_wanted){r->rows, (int64_t)nnz, (int64_t)longest, cv, least}, cols, r, out);
 }
 
 static wlm_status make_uniform(const request *r, wlm_csr_host *out) {
@@ -247,9 +252,9 @@ static const struct {
   request defaults;
   wlm_status (*make)(const request *r, wlm_csr_host *out);
 } kinds[] = {
-    {"twin:", {TWIN, BILLION, BILLION / 10 * 7, -1, -1, 1, 50, 1, -1, -1, -1, NULL}, make_graph},
-    {"uniform:", {UNIFORM, BILLION, 0, -1, -1, 1, 1, 0, -1, -1, -1, NULL}, make_uniform},
-    {"synth:", {SYNTH, BILLION, 0, -1, -1, 1, 1, 0, -1, -1, -1, NULL}, make_synth},
+    {"twin:", {TWIN, BILLION, BILLION / 10 * 7, -1, -1, 1, 50, 1, -1, -1, -1, -1, NULL}, make_graph},
+    {"uniform:", {UNIFORM, BILLION, 0, -1, -1, 1, 1, 0, -1, -1, -1, -1, NULL}, make_uniform},
+    {"synth:", {SYNTH, BILLION, 0, -1, -1, 1, 1, 0, -1, -1, -1, -1, NULL}, make_synth},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

@@ -51,6 +51,7 @@ wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **
   if (!context) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "context");
   pthread_rwlock_init(&context->snapshot_lock, NULL);
   pthread_mutex_init(&context->kernel_lock, NULL);
+  pthread_mutex_init(&context->notes.lock, NULL);
   WLM_TRY(wlm_device_open(options->device, &context->device));
   WLM_TRY(wlm_generator_create(options->templates ? options->templates : environment("WARPLOOM_TEMPLATES"),
                                &context->generator));
@@ -60,6 +61,9 @@ wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **
   WLM_TRY(resolve_path(options->kernel_cache, wlm_kernel_cache_default_path, "kernel cache", &cache_path));
   open_cache(context, cache_path);
   wlm_context_load_learned(context, &context->snapshot);
+  context->notes.wanted = options->record && *context->database;
+  if (options->record && !*context->database)
+    wlm_log(WLM_LOG_WARNING, "nothing is recorded: the context has no user database");
   *out = context;
 done:
   wlm_free(cache_path);
@@ -69,6 +73,9 @@ done:
 
 void wlm_context_destroy(wlm_context *context) {
   if (!context) return;
+  if (wlm_context_write_notes(context) != WLM_OK)
+    wlm_log(WLM_LOG_WARNING, "what was recorded is lost: %s", wlm_error_detail());
+  wlm_context_release_notes(context);
   if (context->device) {
     wlm_context_release_kernels(context);
     context->device->ops->close(context->device);
@@ -80,6 +87,7 @@ void wlm_context_destroy(wlm_context *context) {
   wlm_free(context->system_database);
   pthread_rwlock_destroy(&context->snapshot_lock);
   pthread_mutex_destroy(&context->kernel_lock);
+  pthread_mutex_destroy(&context->notes.lock);
   wlm_free(context);
 }
 

@@ -37,6 +37,9 @@ wlm_status wlm_matrix_see(const wlm_matrix *matrix, const wlm_problem *problem, 
 wlm_status wlm_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                               wlm_decision *decision);
 
+/* Writes what was noted since the last time to the user database; nothing to do where record is off. Any thread. */
+wlm_status wlm_context_write_notes(wlm_context *context);
+
 /* Compiles the program into the kernel cache (or finds it there), so that a plan made later loads it at
  * once. Any thread, several at once. */
 wlm_status wlm_context_compile(wlm_context *context, const wlm_program *program);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "db/kernel_cache.h"
+#include "db/recorded.h"
 #include "runtime/context.h"
 #include "runtime/dispatch/plan.h"
 #include "runtime/transpose.h"
@@ -21,6 +22,15 @@ typedef struct wlm_kernel_entry {
   struct wlm_kernel_entry *next;
 } wlm_kernel_entry;
 
+/* What nothing near was tuned for, on its way to the user database. */
+typedef struct wlm_notes {
+  int wanted;
+  pthread_mutex_t lock;
+  wlm_recorded *list;
+  int64_t count, capacity;
+  int64_t written; /* of them, from the first on */
+} wlm_notes;
+
 struct wlm_context {
   wlm_device *device;
   wlm_generator *generator;
@@ -30,6 +40,7 @@ struct wlm_context {
   wlm_snapshot snapshot;
   pthread_mutex_t kernel_lock;
   wlm_kernel_entry *kernels;
+  wlm_notes notes;
 };
 
 struct wlm_matrix {
@@ -47,6 +58,10 @@ wlm_status wlm_context_load(wlm_context *context, const wlm_program *program, vo
 wlm_status wlm_context_load_builtin(wlm_context *context, const wlm_spec *spec, wlm_program *program,
                                     void *kernels[WLM_MAX_PASSES]);
 void wlm_context_release_kernels(wlm_context *context);
+
+/* notes.c: of a problem that was just chosen for. Failing to is logged. */
+void wlm_context_note(wlm_context *context, const wlm_plan *plan, int64_t n);
+void wlm_context_release_notes(wlm_context *context);
 
 /* learned.c: the system and the user database into a snapshot. What is broken is logged and left out. */
 void wlm_context_load_learned(const wlm_context *context, wlm_snapshot *snapshot);

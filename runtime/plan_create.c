@@ -125,6 +125,7 @@ wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matri
   plan->transpose_bytes = view.made_bytes;
   wlm_spec_key(&spec, plan->problem_key);
   WLM_TRY(choose(context, plan, &spec, variant));
+  wlm_context_note(context, plan, spec.problem.n);
   WLM_TRY(load(context, plan, &spec, &program, kernels));
   snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", program.variant);
   WLM_TRY(wlm_plan_fill(plan, context->device, &program, kernels, &view.csr, &spec));

@@ -220,7 +220,9 @@ wlm_status wlm_learner_close(wlm_learner *l) {
   if (l->is_learning) hear(l);
   stop_learning(l);
   l->is_closed = 1;
-  return keep(l);
+  const wlm_status noted = wlm_context_write_notes(l->context);
+  const wlm_status kept = keep(l);
+  return kept == WLM_OK ? noted : kept;
 }
 
 void wlm_learner_destroy(wlm_learner *l) {

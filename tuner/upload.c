@@ -37,13 +37,24 @@ static wlm_status copy_values(wlm_device *device, const wlm_csr_host *csr, wlm_t
   return status;
 }
 
-wlm_status wlm_upload_create_as(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type,
-                                wlm_type value_type, wlm_upload *upload) {
+static wlm_status copy_colind(wlm_device *device, const wlm_csr_host *csr, wlm_index type, void **to) {
+  if (type == WLM_I32) return copy_to_device(device, csr->colind, csr->nnz, sizeof *csr->colind, to);
+  int64_t *wide;
+  wlm_status status = wlm_alloc_array(csr->nnz, sizeof *wide, "colind", (void **)&wide);
+  if (status != WLM_OK) return status;
+  for (int64_t p = 0; p < csr->nnz; p++) wide[p] = csr->colind[p];
+  status = copy_to_device(device, wide, csr->nnz, sizeof *wide, to);
+  wlm_free(wide);
+  return status;
+}
+
+wlm_status wlm_upload_create_typed(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type,
+                                   wlm_index colind_type, wlm_type value_type, wlm_upload *upload) {
   wlm_status status;
   wlm_device *device = wlm_context_device(context);
   *upload = (wlm_upload){.device = device};
   WLM_TRY(copy_rowptr(device, csr, rowptr_type, &upload->rowptr));
-  WLM_TRY(copy_to_device(device, csr->colind, csr->nnz, sizeof *csr->colind, &upload->colind));
+  WLM_TRY(copy_colind(device, csr, colind_type, &upload->colind));
   WLM_TRY(copy_values(device, csr, value_type, &upload->values));
 
   wlm_csr view = WLM_CSR_INIT;
@@ -54,11 +65,17 @@ wlm_status wlm_upload_create_as(wlm_context *context, const wlm_csr_host *csr, w
   view.colind = upload->colind;
   view.values = upload->values;
   view.rowptr_type = rowptr_type;
+  view.colind_type = colind_type;
   view.value_type = value_type;
   WLM_TRY(wlm_matrix_create(context, &view, NULL, &upload->matrix));
 done:
   if (status != WLM_OK) wlm_upload_release(upload);
   return status;
+}
+
+wlm_status wlm_upload_create_as(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type,
+                                wlm_type value_type, wlm_upload *upload) {
+  return wlm_upload_create_typed(context, csr, rowptr_type, WLM_I32, value_type, upload);
 }
 
 wlm_status wlm_upload_create(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type, wlm_upload *upload) {

@@ -15,6 +15,9 @@ typedef struct wlm_upload {
 wlm_index wlm_upload_rowptr_type(const wlm_csr_host *csr);
 /* WLM_ERR_OVERFLOW where nnz does not fit the type. The context must outlive the upload. Values are f32, or rounded to
  * another type. */
+wlm_status wlm_upload_create_typed(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type,
+                                   wlm_index colind_type, wlm_type value_type, wlm_upload *upload);
+/* The same with 32-bit columns, and with values of f32 too. */
 wlm_status wlm_upload_create_as(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type,
                                 wlm_type value_type, wlm_upload *upload);
 wlm_status wlm_upload_create(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type, wlm_upload *upload);

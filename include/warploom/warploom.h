@@ -202,9 +202,14 @@ typedef struct wlm_context_options {
   const char *system_database; /* read-only, shipped beside the library; NULL = the shipped one; "" = none */
   const char *kernel_cache;    /* NULL = $XDG_CACHE_HOME/warploom/kernels.db; "" = none */
   const char *templates; /* folder to read instead of the embedded templates; NULL = $WARPLOOM_TEMPLATES or embedded */
+  /* Notes in memory what plans are made for where nothing near was tuned, up to 4,096 problems with the statistics of
+   * their matrices, and writes them to the user database when the context is destroyed or a learner of its is closed;
+   * `warploom tune --recorded` tunes them, on matrices that are made after the statistics. What cannot be written is
+   * logged. */
+  int record;
 } wlm_context_options;
 #define WLM_CONTEXT_OPTIONS_INIT \
-  { sizeof(wlm_context_options), NULL, NULL, NULL, NULL, NULL }
+  { sizeof(wlm_context_options), NULL, NULL, NULL, NULL, NULL, 0 }
 
 /* Opens a device and loads what was learned on it into an immutable snapshot. A missing or broken
  * database, cache or compiler degrades to the next step and is logged; the context still opens.
@@ -414,10 +419,10 @@ WLM_API wlm_status wlm_learner_create(wlm_context *context, const wlm_matrix *ma
 WLM_API wlm_status wlm_learner_execute(wlm_learner *learner, const void *b, void *c, void *stream);
 WLM_API wlm_status wlm_learner_execute_sddmm(wlm_learner *learner, const void *dc, const void *b, void *dvalues,
                                              void *stream);
-/* Stores what was decided in the user database, where there is one, as measurements with the clock "online", which
- * count as a first look: they choose for this matrix until it is tuned. Then refreshes the context. Blocking; later
- * executes run the present kernel and learn nothing. A second close does nothing.
- * Errors: WLM_ERR_DATABASE, WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY; the learner is closed all the same. */
+/* Stores what was decided, and what the context has noted, in the user database, where there is one: times as
+ * measurements with the clock "online", which count as a first look: they choose for this matrix until it is tuned.
+ * Then refreshes the context. Blocking; later executes run the present kernel and learn nothing. A second close does
+ * nothing. Errors: WLM_ERR_DATABASE, WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY; the learner is closed all the same. */
 WLM_API wlm_status wlm_learner_close(wlm_learner *learner);
 /* Closes a learner that was not closed, logging what went wrong, waits for the device and releases all memory. */
 WLM_API void wlm_learner_destroy(wlm_learner *learner);

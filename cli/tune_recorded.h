@@ -1,0 +1,9 @@
+/* tune --recorded: what programs met that nothing near was tuned for. */
+#ifndef WLM_CLI_TUNE_RECORDED_H
+#define WLM_CLI_TUNE_RECORDED_H
+
+#include "cli/options.h"
+
+int wlm_tune_recorded(const wlm_cli_options *options);
+
+#endif
