@@ -1,0 +1,143 @@
+/* run --record notes what nothing near was tuned for, db shows it, tune --recorded tunes it and takes it away. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+#define INPUT "synth:rows=400,d=5,cv=1.2"
+
+static char database[320];
+
+static void expect_at(const command *c, const char *path, const char *expected) {
+  char *value = json_at(c->out, path);
+  if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s in %s", path, value, expected, c->out);
+  free(value);
+}
+
+static void run_and_record(const char *widths, const char *op) {
+  command c;
+  command_expect(&c, &folder, 0, "run", INPUT, "-n", widths, "--op", op, "--device", "host", "--db", database,
+                 "--record");
+  command_release(&c);
+}
+
+static void recorded_tuned_and_gone(void **state) {
+  (void)state;
+  command c;
+  snprintf(database, sizeof database, "%s/recorded.db", folder.path);
+  run_and_record("4,64", "sum");
+  run_and_record("4", "copy_b.max");
+  run_and_record("4,64", "sum"); /* the same again */
+  command_expect(&c, &folder, 0, "db", "list", "--db", database, "--json");
+  assert_true(json_is_valid(c.out));
+  expect_at(&c, "$.measurements", "0");
+  expect_at(&c, "$.recorded[2].rows", "400");
+  char *fourth = json_at(c.out, "$.recorded[3]");
+  assert_null(fourth);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "list", "--db", database);
+  assert_contains(c.out, "recorded on");
+  assert_contains(c.out, "op=copy_b.max");
+  command_release(&c);
+
+  command_expect(&c, &folder, 0, "tune", "--recorded", "--device", "host", "--db", database, "--json");
+  assert_true(json_is_valid(c.out));
+  expect_at(&c, "$.recorded", "3");
+  expect_at(&c, "$.tuned", "3");
+  expect_at(&c, "$.left", "0");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "tune", "--recorded", "--device", "host", "--db", database, "--json");
+  expect_at(&c, "$.recorded", "0");
+  expect_at(&c, "$.measurements", "0");
+  command_release(&c);
+
+  /* What stands near now is what was measured on the matrix in its place. */
+  command_expect(&c, &folder, 0, "explain", INPUT, "-n", "64", "--device", "host", "--db", database, "--json");
+  expect_at(&c, "$[0].step", "bucket");
+  command_release(&c);
+  run_and_record("4,64", "sum");
+  command_expect(&c, &folder, 0, "db", "list", "--db", database, "--json");
+  char *none = json_at(c.out, "$.recorded[0]");
+  assert_null(none);
+  command_release(&c);
+}
+
+/* A budget that is over at once is good for one candidate; what it cuts stays recorded. */
+static void a_budget_cuts_and_the_same_command_goes_on(void **state) {
+  (void)state;
+  int left = 1;
+  snprintf(database, sizeof database, "%s/budget.db", folder.path);
+  run_and_record("4", "sum");
+  for (int i = 0; i < 30 && left; i++) {
+    command c;
+    command_expect(&c, &folder, 0, "tune", "--recorded", "--budget", "1ms", "--device", "host", "--db", database,
+                   "--json");
+    char *text = json_at(c.out, "$.left");
+    left = atoi(text);
+    if (!i) assert_int_equal(left, 1);
+    free(text);
+    command_release(&c);
+  }
+  assert_int_equal(left, 0);
+}
+
+/* Lines carry it to another database; what cannot be tuned is told, stays, and keeps nothing else from being tuned. */
+static void what_cannot_be_tuned_stays(void **state) {
+  (void)state;
+  command c;
+  char lines[320], other[320], line[1024];
+  snprintf(database, sizeof database, "%s/from.db", folder.path);
+  snprintf(other, sizeof other, "%s/to.db", folder.path);
+  snprintf(lines, sizeof lines, "%s/lines.jsonl", folder.path);
+  run_and_record("4", "sum");
+  command_expect(&c, &folder, 0, "export", "--db", database, "-o", lines);
+  command_release(&c);
+  char *text = text_of(lines), *problem = strstr(text, "\"problem\":\"op="), *begin = strstr(text, "{\"recorded\"");
+  assert_true(begin && problem);
+  FILE *file = fopen(lines, "a");
+  snprintf(line, sizeof line, "%.*s\"problem\":\"op=of.another,version=9\",\"n\":4}\n", (int)(problem - begin), begin);
+  fputs(line, file);
+  fclose(file);
+  free(text);
+  command_expect(&c, &folder, 0, "import", lines, "--db", other);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "diff", database, other, "--json");
+  expect_at(&c, "$.recorded_only_in_a", "0");
+  expect_at(&c, "$.recorded_only_in_b", "1");
+  expect_at(&c, "$.same", "0");
+  command_release(&c);
+  command_expect(&c, &folder, 1, "tune", "--recorded", "--device", "host", "--db", other);
+  assert_contains(c.err, "1 of 2 could not be tuned and stay recorded");
+  assert_contains(c.out, "is of another version");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "list", "--db", other, "--json");
+  expect_at(&c, "$.recorded[0].problem", "op=of.another,version=9");
+  command_release(&c);
+}
+
+static void bad_command_lines(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 2, "tune", "--recorded", INPUT, "--device", "host");
+  assert_contains(c.err, "--recorded goes without an INPUT");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "run", "--recorded", INPUT, "--device", "host");
+  command_release(&c);
+  command_expect(&c, &folder, 1, "tune", "--recorded", "--device", "host", "--db", "");
+  assert_contains(c.err, "no user database");
+  command_release(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(recorded_tuned_and_gone),
+      cmocka_unit_test(a_budget_cuts_and_the_same_command_goes_on),
+      cmocka_unit_test(what_cannot_be_tuned_stays),
+      cmocka_unit_test(bad_command_lines),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}

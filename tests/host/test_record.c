@@ -1,0 +1,409 @@
+/* A context that records what nothing near was tuned for, on the host device: what it notes and what it does not, when
+ * that reaches the database and when it cannot, and that the matrices made in the place of others are like them. */
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/spec_key.h"
+#include "db/pin.h"
+#include "db/recorded.h"
+#include "matrix/input.h"
+#include "matrix/stats.h"
+#include "support/command.h"
+#include "tuner/stand_in.h"
+#include "tuner/verify.h"
+
+#define INPUT "synth:rows=500,d=6,cv=1.5"
+
+typedef struct bench {
+  char database[320];
+  wlm_context *context;
+  wlm_csr_host csr;
+  wlm_upload upload;
+} bench;
+
+static void bench_make_on(bench *b, const char *database, int record) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  snprintf(b->database, sizeof b->database, "%s", database);
+  options.device = "host";
+  options.database = b->database;
+  options.system_database = "";
+  options.record = record;
+  assert_status(WLM_OK, wlm_context_create(&options, &b->context));
+  assert_status(WLM_OK, wlm_input_read(INPUT, &b->csr));
+  assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
+}
+
+static void bench_make(bench *b, const char *name, int record) {
+  char path[320];
+  snprintf(path, sizeof path, "%s/%s", folder.path, name);
+  bench_make_on(b, path, record);
+}
+
+static void bench_release(bench *b) {
+  wlm_upload_release(&b->upload);
+  wlm_csr_host_release(&b->csr);
+  wlm_context_destroy(b->context);
+}
+
+static wlm_problem problem_of(int64_t n, wlm_reduce reduce) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = n;
+  problem.reduce = reduce;
+  return problem;
+}
+
+static void make_plan(const bench *b, const wlm_problem *problem) {
+  wlm_plan *plan;
+  assert_status(WLM_OK, wlm_plan_create(b->context, b->upload.matrix, problem, &plan));
+  wlm_plan_destroy(plan);
+}
+
+/* Of the bench's database; the list may be NULL. */
+static int64_t recorded(const bench *b, wlm_recorded **list) {
+  wlm_store *store;
+  wlm_recorded *found;
+  int64_t count;
+  wlm_status status = wlm_store_open(b->database, WLM_STORE_READ, &store);
+  if (status == WLM_ERR_NOT_FOUND) return 0;
+  assert_status(WLM_OK, status);
+  assert_status(WLM_OK, wlm_store_load_recorded(store, NULL, &found, &count));
+  wlm_store_close(store);
+  if (list)
+    *list = found;
+  else
+    wlm_recorded_free(found, count);
+  return count;
+}
+
+/* ---- what is noted ------------------------------------------------------------------------------------ */
+
+static void each_problem_once_and_at_the_end(void **state) {
+  (void)state;
+  const wlm_problem sum = problem_of(8, WLM_SUM), wide = problem_of(64, WLM_SUM);
+  wlm_problem max = problem_of(8, WLM_MAX), none = problem_of(0, WLM_SUM);
+  max.transpose = 1;
+  wlm_recorded *list;
+  bench b;
+  bench_make(&b, "once.db", 1);
+  for (int i = 0; i < 3; i++) {
+    make_plan(&b, &sum);
+    make_plan(&b, &wide);
+    make_plan(&b, &max);
+    make_plan(&b, &none);
+  }
+  assert_int_equal(recorded(&b, NULL), 0); /* making a plan writes nothing */
+  const wlm_stats stats = *wlm_matrix_stats(b.upload.matrix);
+  bench_release(&b);
+  const int64_t count = recorded(&b, &list);
+  assert_int_equal(count, 3);
+  for (int64_t i = 0; i < count; i++) {
+    wlm_spec spec;
+    assert_int_equal(strncmp(list[i].device_class, "host/", 5), 0);
+    assert_status(WLM_OK, wlm_spec_from_key(list[i].problem, list[i].n, &spec));
+    assert_int_equal(list[i].stats.nnz, stats.nnz);
+    if (spec.problem.transpose)
+      assert_true(list[i].stats.cv != stats.cv && spec.problem.reduce == WLM_MAX);
+    else
+      assert_memory_equal(&list[i].stats, &stats, sizeof stats);
+  }
+  wlm_recorded_free(list, count);
+
+  bench again; /* another process meets the same */
+  bench_make(&again, "once.db", 1);
+  make_plan(&again, &sum);
+  bench_release(&again);
+  assert_int_equal(recorded(&again, NULL), 3);
+}
+
+static void nothing_unless_asked(void **state) {
+  (void)state;
+  const wlm_problem sum = problem_of(8, WLM_SUM);
+  bench b;
+  bench_make(&b, "off.db", 0);
+  make_plan(&b, &sum);
+  bench_release(&b);
+  assert_int_equal(access(b.database, F_OK), -1);
+}
+
+/* What was tuned, is like what was tuned, was named or was pinned needs no tuning; what lies far off does. */
+static void only_what_is_untuned(void **state) {
+  (void)state;
+  const wlm_problem sum = problem_of(12, WLM_SUM), beside = problem_of(14, WLM_SUM), far = problem_of(64, WLM_SUM);
+  wlm_problem pinned = problem_of(200, WLM_SUM);
+  wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;
+  wlm_plan *plan;
+  bench b;
+  wlm_store *store;
+  wlm_recorded *list;
+  char hex[WLM_HASH_HEX], key[WLM_SPEC_KEY];
+  wlm_text device_class = {0};
+  wlm_device_record device;
+  wlm_spec spec;
+  tune.min_sample_seconds = 1e-5;
+  tune.samples = 3;
+  bench_make(&b, "near.db", 1);
+  assert_status(WLM_OK, wlm_plan_create_variant(b.context, b.upload.matrix, &sum, "host_row/rows=16,tile=16", &plan));
+  wlm_plan_destroy(plan);
+  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &sum, &tune));
+  wlm_context_device_record(b.context, &device);
+  wlm_device_class(&device, &device_class);
+  const uint64_t *fingerprint = wlm_matrix_stats(b.upload.matrix)->fingerprint;
+  wlm_hash_to_hex((wlm_hash){fingerprint[0], fingerprint[1]}, hex);
+  assert_status(WLM_OK, wlm_context_spec(b.context, b.upload.matrix, &pinned, &spec));
+  wlm_spec_key(&spec, key);
+  assert_status(WLM_OK, wlm_store_open(b.database, WLM_STORE_WRITE, &store));
+  const wlm_pin_record pin = {device_class.data, hex, key, pinned.n, "host_row/rows=16,tile=32"};
+  assert_status(WLM_OK, wlm_store_pin(store, &pin));
+  wlm_store_close(store);
+  wlm_text_release(&device_class);
+  assert_status(WLM_OK, wlm_context_refresh(b.context));
+  make_plan(&b, &sum);
+  make_plan(&b, &beside);
+  make_plan(&b, &pinned);
+  make_plan(&b, &far);
+  bench_release(&b);
+  const int64_t count = recorded(&b, &list);
+  assert_int_equal(count, 1);
+  assert_int_equal(list[0].n, 64);
+  wlm_recorded_free(list, count);
+}
+
+static void *make_plans(void *user) {
+  for (int64_t n = 1; n <= 40; n++) {
+    const wlm_problem problem = problem_of(n, WLM_SUM);
+    wlm_decision decision;
+    wlm_plan *plan;
+    bench *b = user;
+    if (wlm_context_choose(b->context, b->upload.matrix, &problem, &decision) != WLM_OK) return user;
+    if (n % 8) continue; /* each N is another kernel to compile */
+    if (wlm_plan_create(b->context, b->upload.matrix, &problem, &plan) != WLM_OK) return user;
+    wlm_plan_destroy(plan);
+    if (wlm_context_write_notes(b->context) != WLM_OK) return user;
+  }
+  return NULL;
+}
+
+static void many_threads_note_and_write(void **state) {
+  (void)state;
+  enum { THREADS = 4 };
+  pthread_t threads[THREADS];
+  bench b;
+  bench_make(&b, "threads.db", 1);
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, make_plans, &b), 0);
+  for (int i = 0; i < THREADS; i++) {
+    void *failed;
+    pthread_join(threads[i], &failed);
+    assert_null(failed);
+  }
+  assert_int_equal(recorded(&b, NULL), 5);
+  bench_release(&b);
+  assert_int_equal(recorded(&b, NULL), 5);
+}
+
+/* ---- where it goes ------------------------------------------------------------------------------------ */
+
+static char logged[1024];
+static void keep_log(void *user, wlm_log_level level, const char *message) {
+  (void)user, (void)level;
+  strncat(logged, message, sizeof logged - strlen(logged) - 1);
+}
+
+static void where_it_cannot_be_written(void **state) {
+  (void)state;
+  const wlm_problem sum = problem_of(8, WLM_SUM);
+  bench b;
+  wlm_set_log(keep_log, NULL, WLM_LOG_WARNING);
+  *logged = 0;
+  bench_make_on(&b, "", 1);
+  assert_contains(logged, "nothing is recorded");
+  make_plan(&b, &sum);
+  *logged = 0;
+  bench_release(&b);
+  assert_string_equal(logged, "");
+
+  bench_make_on(&b, folder.path, 1); /* a folder stands for whatever cannot be written to */
+  make_plan(&b, &sum);
+  *logged = 0;
+  assert_status(WLM_ERR_DATABASE, wlm_context_write_notes(b.context));
+  bench_release(&b);
+  assert_contains(logged, "what was recorded is lost");
+  wlm_set_log(NULL, NULL, WLM_LOG_ERROR);
+}
+
+static void a_learner_writes_at_its_close(void **state) {
+  (void)state;
+  const wlm_problem sum = problem_of(8, WLM_SUM);
+  wlm_learner_options options = WLM_LEARNER_OPTIONS_INIT;
+  wlm_learner *learner;
+  bench b;
+  options.challengers = 0;
+  bench_make(&b, "learner.db", 1);
+  assert_status(WLM_OK, wlm_learner_create(b.context, b.upload.matrix, &sum, &options, &learner));
+  assert_int_equal(recorded(&b, NULL), 0);
+  assert_status(WLM_OK, wlm_learner_close(learner));
+  assert_int_equal(recorded(&b, NULL), 1);
+  wlm_learner_destroy(learner);
+  bench_release(&b);
+  assert_int_equal(recorded(&b, NULL), 1);
+}
+
+/* Another process, since OpenMP's threads do not come along in a fork. */
+static int note_and_die(const char *database) {
+  const wlm_problem sum = problem_of(8, WLM_SUM);
+  bench b;
+  bench_make_on(&b, database, 1);
+  make_plan(&b, &sum);
+  abort();
+}
+
+static void killed_before_its_end(void **state) {
+  (void)state;
+  bench b;
+  int how;
+  snprintf(b.database, sizeof b.database, "%s/killed.db", folder.path);
+  fflush(NULL);
+  const pid_t child = fork();
+  if (!child) {
+    execl("/proc/self/exe", "test_record", b.database, (char *)NULL);
+    _exit(1);
+  }
+  assert_int_equal(waitpid(child, &how, 0), child);
+  assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGABRT);
+  assert_int_equal(access(b.database, F_OK), -1);
+}
+
+/* ---- matrices in the place of others -------------------------------------------------------------------- */
+
+static void stats_of(const wlm_csr_host *csr, wlm_stats *stats) {
+  assert_status(WLM_OK,
+                wlm_stats_compute(csr->rowptr, WLM_I64, csr->rows, csr->cols, csr->nnz, csr->colind, WLM_I32, stats));
+}
+
+/* The stand-in has what the statistics say, and near enough the same bucket. */
+static void assert_alike(const wlm_stats *wanted, double cv_tolerance) {
+  char name[WLM_STAND_IN_NAME];
+  wlm_csr_host csr;
+  wlm_stats got;
+  wlm_stand_in_name(wanted, name);
+  assert_status(WLM_OK, wlm_input_read(name, &csr));
+  stats_of(&csr, &got);
+  assert_int_equal(got.rows, wanted->rows);
+  assert_int_equal(got.cols, wanted->cols);
+  if (got.nnz != wanted->nnz || got.longest != wanted->longest || fabs(got.cv - wanted->cv) > cv_tolerance * wanted->cv)
+    fail_msg("%s: nnz %lld, longest %lld, cv %g", name, (long long)got.nnz, (long long)got.longest, got.cv);
+  const wlm_place here = wlm_place_of(wanted, 32), there = wlm_place_of(&got, 32);
+  assert_true(wlm_place_distance(&here, &there) < 0.3);
+  wlm_csr_host_release(&csr);
+}
+
+static void stand_ins_are_alike(void **state) {
+  (void)state;
+  static const char *const inputs[] = {"twin:arxiv,scale=0.1",
+                                       "twin:youtube,scale=0.02",
+                                       "twin:roadnet-ca,scale=0.01",
+                                       "twin:web-google,scale=0.02",
+                                       "twin:proteins,scale=0.02",
+                                       "synth:rows=3000,cols=500,d=7.5,cv=3",
+                                       "synth:rows=200,cols=90000,d=300.25,cv=0.4",
+                                       "uniform:rows=777,d=13"};
+  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+    wlm_csr_host csr;
+    wlm_stats stats;
+    assert_status(WLM_OK, wlm_input_read(inputs[i], &csr));
+    stats_of(&csr, &stats);
+    assert_alike(&stats, 0.1);
+    wlm_csr_host_release(&csr);
+  }
+}
+
+/* Statistics that no generated matrix has: denser than half, longer than there are columns, nothing at all. There is a
+ * matrix in their place all the same. */
+static void stand_ins_for_the_odd(void **state) {
+  (void)state;
+  const wlm_stats odd[] = {
+      {.rows = 25, .cols = 500, .nnz = 25 * 420, .longest = 500, .cv = 0.1},
+      {.rows = 10, .cols = 4, .nnz = 1000, .longest = 300, .cv = 0.8},
+      {.rows = 1, .cols = 1, .nnz = 1, .longest = 1},
+      {.rows = 3, .cols = 100, .nnz = 60, .longest = 58, .cv = 1.3},
+      {.rows = 100, .cols = 100, .nnz = 1, .longest = 1, .cv = 9.9},
+  };
+  for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+    char name[WLM_STAND_IN_NAME];
+    wlm_csr_host csr;
+    wlm_stand_in_name(&odd[i], name);
+    assert_status(WLM_OK, wlm_input_read(name, &csr));
+    assert_int_equal(csr.rows, odd[i].rows);
+    assert_int_equal(csr.cols, odd[i].cols);
+    assert_true(csr.nnz > 0);
+    wlm_csr_host_release(&csr);
+  }
+}
+
+/* Of the types that the problem has; for a transposed one it is the transpose that has the statistics. */
+static void stand_ins_have_the_types(void **state) {
+  (void)state;
+  static const char *const keys[] = {
+      "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
+      "op=copy_b.max,dense=f32,rowptr=i64,colind=i64,values=none,sample=none",
+      "op=mul.sum,dense=f16,rowptr=i32,colind=i64,values=f16,sample=none",
+      "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,transpose=1",
+  };
+  const wlm_stats wanted = {sizeof wanted, 300, 700, 2400, 40, 0, 0, 0, 8.0, 1.0, 0.1, {1, 2}};
+  bench b;
+  bench_make(&b, "types.db", 0);
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    wlm_spec spec, made;
+    wlm_upload upload;
+    wlm_matrix_view view;
+    char key[WLM_SPEC_KEY];
+    double error;
+    assert_status(WLM_OK, wlm_spec_from_key(keys[i], 8, &spec));
+    assert_status(WLM_OK, wlm_stand_in_make(b.context, &wanted, &spec, &upload));
+    assert_status(WLM_OK, wlm_context_spec(b.context, upload.matrix, &spec.problem, &made));
+    wlm_spec_key(&made, key);
+    assert_string_equal(key, keys[i]);
+    assert_status(WLM_OK, wlm_matrix_see(upload.matrix, &spec.problem, &view));
+    assert_true(view.stats->rows == 300 && view.stats->cols == 700 && view.stats->nnz == 2400);
+    assert_int_equal(view.stats->longest, 40);
+
+    wlm_operands operands; /* and products with it are right */
+    wlm_verifier *verifier;
+    wlm_plan *plan;
+    assert_status(WLM_OK, wlm_operands_create(b.context, upload.matrix, &spec.problem, 1, &operands));
+    assert_status(WLM_OK, wlm_plan_create(b.context, upload.matrix, &spec.problem, &plan));
+    assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
+    assert_status(WLM_OK, wlm_verifier_create(&operands, 1, &verifier));
+    assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
+    wlm_verifier_destroy(verifier);
+    wlm_plan_destroy(plan);
+    wlm_operands_release(&operands);
+    wlm_upload_release(&upload);
+  }
+  bench_release(&b);
+}
+
+int main(int argc, char **argv) {
+  if (argc == 2) return note_and_die(argv[1]);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_problem_once_and_at_the_end),
+      cmocka_unit_test(nothing_unless_asked),
+      cmocka_unit_test(only_what_is_untuned),
+      cmocka_unit_test(many_threads_note_and_write),
+      cmocka_unit_test(where_it_cannot_be_written),
+      cmocka_unit_test(a_learner_writes_at_its_close),
+      cmocka_unit_test(killed_before_its_end),
+      cmocka_unit_test(stand_ins_are_alike),
+      cmocka_unit_test(stand_ins_for_the_odd),
+      cmocka_unit_test(stand_ins_have_the_types),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}
