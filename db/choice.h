@@ -20,7 +20,7 @@ typedef struct wlm_choice_candidate {
   double prepare; /* what preparing costs, once, in the unit of cost; 0 = it needs none */
   int64_t count;  /* on a matrix measurements behind the cost; in a bucket matrices it was measured on */
   int failed;     /* its newest measurement failed, in a bucket on any matrix; cost and spread are 0 */
-  int precise;    /* the cost is of WLM_PRECISE_SAMPLES samples or more, in a bucket on any matrix */
+  int precise; /* the cost is of WLM_PRECISE_SAMPLES samples or more, and not from online; in a bucket on any matrix */
 } wlm_choice_candidate;
 
 /* The candidates for one problem on one matrix, or in one bucket. First those that need no preparing: their winner,

@@ -50,6 +50,10 @@ static void builds_by_pkg_config(void **state) {
   out = shell(BUILD_AND_RUN("custom_op.c"));
   assert_contains(out, custom_result);
   free(out);
+  out = shell(BUILD_AND_RUN("learner.c"));
+  assert_contains(out, " after 3000 calls, ");
+  assert_contains(out, "c[0] = 6");
+  free(out);
 }
 
 static void builds_by_find_package(void **state) {

@@ -156,6 +156,27 @@ static void a_first_look_ranks_but_does_not_win(void **state) {
   wlm_choices_release(&choices);
 }
 
+/* A time from among a program's own calls is a first look, however many samples it has. */
+static void online_times_rank_but_do_not_win(void **state) {
+  (void)state;
+  wlm_measurement_record records[] = {looked_at(0, "learned", 90, 24), looked_at(0, "other", 80, 3),
+                                      looked_at(0, "tuned", 300, 24), looked_at(0, "tuned", 100, 9)};
+  char superseded[4];
+  records[0].clock = records[1].clock = records[2].clock = WLM_CLOCK_ONLINE;
+  wlm_choices choices = CHOOSE(records);
+  assert_int_equal(choices.matrices[0].count, 3);
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "tuned");
+  assert_true(choices.matrices[0].candidates[0].cost == 100);
+  assert_int_equal(choices.matrices[0].candidates[1].precise, 0);
+  wlm_choices_release(&choices);
+  assert_status(WLM_OK, wlm_choices_superseded(records, 4, superseded));
+  for (int i = 0; i < 4; i++) assert_int_equal(superseded[i], i == 2);
+  choices = choose(records, 3); /* nobody tuned: they are all there is */
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "other");
+  assert_string_equal(choices.matrices[0].candidates[1].variant, "learned");
+  wlm_choices_release(&choices);
+}
+
 static void cold_measurements_choose_nothing(void **state) {
   (void)state;
   wlm_measurement_record records[] = {timed(0, "a", 100, 0, 1), timed(0, "b", 110, 0, 1), timed(0, "a", 300, 0, 1),
@@ -339,6 +360,7 @@ int main(void) {
       cmocka_unit_test(the_newer_compiler_counts),
       cmocka_unit_test(failures_never_win),
       cmocka_unit_test(a_first_look_ranks_but_does_not_win),
+      cmocka_unit_test(online_times_rank_but_do_not_win),
       cmocka_unit_test(cold_measurements_choose_nothing),
       cmocka_unit_test(ties_within_the_spread_go_to_the_smallest_name),
       cmocka_unit_test(a_bucket_goes_by_the_geometric_mean),

@@ -20,7 +20,7 @@
 #include "support/emit_fixture.h"
 #include "tuner/upload.h"
 
-#define SKEWED "synth:rows=1000,d=12,cv=2.5"
+#define SKEWED "synth:rows=150,d=8,cv=2"
 #define FIRST  "host_row/rows=16,tile=16"
 enum { N = 16, KERNELS = 16 };
 
@@ -198,6 +198,7 @@ static void plant(const double *seconds, int count) { memcpy(world.seconds, seco
 
 static wlm_learner *learner_of(bench *b) {
   wlm_learner *learner;
+  memset(world.watches, 0, sizeof world.watches);
   assert_status(WLM_OK, wlm_learner_create(b->context, b->upload.matrix, &b->problem, &b->options, &learner));
   memset(world.launches, 0, sizeof world.launches);
   world.started = 0;

@@ -1,0 +1,194 @@
+/* Learning on a GPU: each call's result is right whichever kernel it was the turn of, a capture holds one kernel, and
+ * what was decided is stored. Which kernel is quicker is left to the GPU. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "db/store.h"
+#include "matrix/input.h"
+#include "runtime/context.h"
+#include "support/command.h"
+#include "support/gpu.h"
+#include "tuner/upload.h"
+
+enum { N = 32 };
+
+typedef struct bench {
+  char database[320];
+  wlm_context *context;
+  wlm_device *device;
+  wlm_csr_host csr;
+  wlm_upload upload;
+  wlm_problem problem;
+  float *expected, *got;
+  void *b, *c;
+  size_t size; /* of C */
+} bench;
+
+/* Values are multiples of 1/128 and B has small whole numbers, so that sums are exact in whatever order. */
+static void bench_make(bench *b, const char *name) {
+  const wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  *b = (bench){.problem = problem};
+  test_gpu();
+  b->problem.n = N;
+  snprintf(b->database, sizeof b->database, "%s/%s", folder.path, name);
+  options.device = "cuda";
+  options.database = b->database;
+  options.system_database = "";
+  assert_status(WLM_OK, wlm_context_create(&options, &b->context));
+  b->device = wlm_context_device(b->context);
+  assert_status(WLM_OK, wlm_input_read("twin:arxiv,scale=0.02", &b->csr));
+  assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
+  const wlm_csr_host *a = &b->csr;
+  const size_t b_size = (size_t)a->cols * N * sizeof(float);
+  float *dense = malloc(b_size);
+  b->size = (size_t)a->rows * N * sizeof(float);
+  b->got = malloc(b->size);
+  b->expected = calloc(1, b->size);
+  for (int64_t i = 0; i < a->cols * N; i++) dense[i] = (float)(i * 7 % 17 - 8);
+  for (int64_t row = 0; row < a->rows; row++)
+    for (int64_t p = a->rowptr[row]; p < a->rowptr[row + 1]; p++)
+      for (int64_t j = 0; j < N; j++) b->expected[row * N + j] += a->values[p] * dense[a->colind[p] * N + j];
+  assert_status(WLM_OK, b->device->ops->allocate(b->device, b_size, &b->b));
+  assert_status(WLM_OK, b->device->ops->allocate(b->device, b->size, &b->c));
+  assert_status(WLM_OK, b->device->ops->copy_in(b->device, b->b, dense, b_size));
+  free(dense);
+}
+
+static void bench_release(bench *b) {
+  b->device->ops->release(b->device, b->b);
+  b->device->ops->release(b->device, b->c);
+  wlm_upload_release(&b->upload);
+  wlm_csr_host_release(&b->csr);
+  wlm_context_destroy(b->context);
+  free(b->got);
+  free(b->expected);
+}
+
+static wlm_learner_state tell(const wlm_learner *learner) {
+  wlm_learner_state state = WLM_LEARNER_STATE_INIT;
+  assert_status(WLM_OK, wlm_learner_tell(learner, &state));
+  return state;
+}
+
+static void spoil(const bench *b) { assert_status(WLM_OK, b->device->ops->fill(b->device, b->c, 0xFF, b->size)); }
+
+static void assert_right(const bench *b, const char *what) {
+  assert_status(WLM_OK, b->device->ops->synchronize(b->device, NULL));
+  assert_status(WLM_OK, b->device->ops->copy_out(b->device, b->got, b->c, b->size));
+  if (memcmp(b->got, b->expected, b->size)) fail_msg("another result: %s", what);
+}
+
+/* Begins with the last candidate of the list, whatever it is. */
+static wlm_learner *learner_of(const bench *b) {
+  wlm_learner_options options = WLM_LEARNER_OPTIONS_INIT;
+  wlm_learner *learner;
+  wlm_names names;
+  wlm_spec spec;
+  assert_status(WLM_OK, wlm_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
+  assert_status(WLM_OK,
+                wlm_generator_candidates(wlm_context_generator(b->context), &spec, &b->device->info.limits, &names));
+  options.first = names.names[names.count - 1];
+  options.challengers = 8;
+  options.share = 0.5;
+  options.slowdown = options.abandon = 1000; /* to see them all, and soon */
+  assert_status(WLM_OK, wlm_learner_create(b->context, b->upload.matrix, &b->problem, &options, &learner));
+  assert_string_equal(tell(learner).variant, options.first);
+  assert_true(tell(learner).challengers > 0);
+  wlm_names_release(&names);
+  return learner;
+}
+
+static void every_result_is_right_and_is_stored(void **state) {
+  (void)state;
+  bench b;
+  wlm_store *store;
+  wlm_measurement_record *records;
+  int64_t count;
+  bench_make(&b, "learner.db");
+  wlm_learner *learner = learner_of(&b);
+  for (int i = 0; i < 1500; i++) {
+    spoil(&b);
+    assert_status(WLM_OK, wlm_learner_execute(learner, b.b, b.c, NULL));
+    assert_right(&b, tell(learner).variant);
+  }
+  for (int i = 0; i < 3000; i++) /* nobody waits in between, so times come late */
+    assert_status(WLM_OK, wlm_learner_execute(learner, b.b, b.c, NULL));
+  assert_right(&b, tell(learner).variant);
+  const wlm_learner_state end = tell(learner);
+  print_message("%lld calls, %lld trials, %lld replacements, %s: %.2f us, %.2f us at first\n", (long long)end.calls,
+                (long long)end.trials, (long long)end.replacements, end.variant, 1e6 * end.seconds,
+                1e6 * end.first_seconds);
+  assert_true(end.trials > 0 && end.first_seconds > 0 && end.seconds > 0);
+  assert_status(WLM_OK, wlm_learner_close(learner));
+  assert_status(WLM_OK, wlm_store_open(b.database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlm_store_load(store, NULL, &records, &count));
+  assert_true(count >= 2);
+  for (int64_t i = 0; i < count; i++) assert_string_equal(records[i].clock, "online");
+  wlm_measurements_free(records, count);
+  wlm_store_close(store);
+  wlm_plan *plan; /* the close has told the context */
+  char *text;
+  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+  assert_contains(text, "\"step\":\"fingerprint\"");
+  wlm_string_free(text);
+  wlm_plan_destroy(plan);
+  wlm_learner_destroy(learner);
+  bench_release(&b);
+}
+
+typedef struct caller {
+  const bench *b;
+  wlm_learner *learner;
+  int calls;
+  int64_t trials_before; /* the capture */
+} caller;
+
+/* The timer calls once plainly, and then in a capture. */
+static wlm_status enqueue(void *user, void *stream) {
+  caller *c = user;
+  if (c->calls++ == 1) c->trials_before = tell(c->learner).trials;
+  return wlm_learner_execute(c->learner, c->b->b, c->b->c, stream);
+}
+
+static void a_capture_holds_one_kernel(void **state) {
+  (void)state;
+  enum { CALLS = 100 };
+  bench b;
+  wlm_timer *timer;
+  double seconds;
+  bench_make(&b, "capture.db");
+  caller c = {.b = &b, .learner = learner_of(&b)};
+  for (int i = 0; i < 33; i++) assert_status(WLM_OK, wlm_learner_execute(c.learner, b.b, b.c, NULL));
+  assert_status(WLM_OK, b.device->ops->synchronize(b.device, NULL));
+  assert_status(WLM_OK, b.device->ops->timer_create(b.device, enqueue, &c, CALLS, &timer));
+  assert_int_equal(c.calls, CALLS + 1);
+  assert_int_equal(tell(c.learner).trials, c.trials_before);
+  for (int i = 0; i < 3; i++) {
+    spoil(&b);
+    assert_status(WLM_OK, b.device->ops->timer_sample(timer, &seconds));
+    assert_right(&b, "replay of a captured call");
+    for (int k = 0; k < 200; k++) assert_status(WLM_OK, wlm_learner_execute(c.learner, b.b, b.c, NULL));
+  }
+  b.device->ops->timer_destroy(timer);
+  wlm_learner_destroy(c.learner);
+  bench_release(&b);
+}
+
+static int end(void **state) {
+  folder_remove(&folder);
+  return test_gpu_close(state);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_result_is_right_and_is_stored),
+      cmocka_unit_test(a_capture_holds_one_kernel),
+  };
+  return cmocka_run_group_tests(tests, home_begin, end);
+}
