@@ -119,12 +119,14 @@ static wlm_status look(wlm_learner *l, wlm_contender *contender) {
   return status;
 }
 
+/* *bits stays 0 where nobody asks for the same ones. */
 static wlm_status inspect(wlm_learner *l, wlm_contender *contender, wlm_verifier *verifier, wlm_hash *bits) {
   wlm_status status;
+  *bits = (wlm_hash){0, 0};
   wlm_entrant_verify(&contender->entrant, &l->operands, verifier, &contender->max_rel_err);
   if (contender->entrant.failure)
     return wlm_fail(contender->entrant.status, "%s: %s", contender->entrant.name, contender->entrant.failure);
-  WLM_TRY(hash_result(l, bits));
+  if (l->operands.spec.problem.deterministic) WLM_TRY(hash_result(l, bits));
   WLM_TRY(look(l, contender));
   status = wlm_entrant_time_prepare(&contender->entrant, 1, &contender->prepare_seconds);
 done:
@@ -139,9 +141,8 @@ static wlm_status inspect_all(wlm_learner *l, wlm_verifier *verifier) {
   for (int i = 1; i < l->count && status == WLM_OK; i++) {
     wlm_contender *contender = &l->contenders[i];
     const wlm_status its = inspect(l, contender, verifier, &bits);
-    const int same_bits = its == WLM_OK && bits.high == first.high && bits.low == first.low;
     if (its != WLM_OK) wlm_log(WLM_LOG_WARNING, "not tried: %s", wlm_error_detail());
-    if (its == WLM_OK && (same_bits || !l->operands.spec.problem.deterministic)) {
+    if (its == WLM_OK && bits.high == first.high && bits.low == first.low) {
       const wlm_contender stays = *contender;
       *contender = (wlm_contender){.look = 0};
       l->contenders[kept++] = stays;

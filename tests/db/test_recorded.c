@@ -1,10 +1,13 @@
 /* Recorded problems: kept and forgotten, merged and exported like what was measured, found when they are damaged, and
  * absent from files that are older than they are. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 /**/
 #include <cmocka.h>
 #include <sqlite3.h>
@@ -272,6 +275,44 @@ static void files_from_before_are_read(void **state) {
   assert_status(WLM_ERR_DATABASE_VERSION, wlm_store_open(folder_file(&folder, "now.db"), WLM_STORE_READ, &store));
 }
 
+/* A process that records tens at once is killed at any moment: there are whole tens, and the file is whole. */
+static void killed_at_any_moment(void **state) {
+  (void)state;
+  enum { KILLS = 25, TENS = 40 };
+  wlm_text faults = {0};
+  int64_t most = 0;
+  for (int i = 0; i < KILLS; i++) {
+    int how;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (!child) {
+      for (int64_t ten = 0; ten < TENS; ten++) {
+        wlm_recorded list[10];
+        wlm_store *store;
+        for (int64_t k = 0; k < 10; k++) list[k] = sample((i * TENS + ten) * 10 + k);
+        if (wlm_store_open(folder_file(&folder, "killed.db"), WLM_STORE_WRITE, &store) != WLM_OK) _exit(1);
+        if (wlm_store_record(store, list, 10) != WLM_OK) _exit(2);
+        wlm_store_close(store);
+      }
+      pause();
+    }
+    usleep((useconds_t)(i * 3000));
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFSIGNALED(how));
+    if (access(folder_file(&folder, "killed.db"), F_OK)) continue; /* not begun */
+    wlm_store *store = store_of("killed.db", 0, 0);
+    const int64_t count = count_of(store, NULL);
+    assert_int_equal(count % 10, 0);
+    assert_true(count >= most);
+    most = count;
+    assert_status(WLM_OK, wlm_store_check(store, &faults));
+    wlm_store_close(store);
+  }
+  print_message("%lld were recorded in spite of %d kills\n", (long long)most, KILLS);
+  wlm_text_release(&faults);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(kept_once_and_forgotten, folder_begin, folder_end),
@@ -281,6 +322,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(files_merge_and_differ, folder_begin, folder_end),
       cmocka_unit_test_setup_teardown(damage_is_found_and_repaired, folder_begin, folder_end),
       cmocka_unit_test_setup_teardown(files_from_before_are_read, folder_begin, folder_end),
+      cmocka_unit_test_setup_teardown(killed_at_any_moment, folder_begin, folder_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
