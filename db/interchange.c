@@ -86,7 +86,7 @@ static wlm_status read_line(source *from, wlm_text *line, int *more) {
 }
 
 static wlm_status read_content_line(wlm_json_reader *reader, const char *line, wlm_content *content) {
-  wlm_status status;
+  wlm_status status = WLM_OK;
   switch (wlm_json_kind(reader, line)) {
     case WLM_LINE_PIN:
       WLM_TRY(
