@@ -12,12 +12,6 @@
 
 static char database[320];
 
-static void expect_at(const command *c, const char *path, const char *expected) {
-  char *value = json_at(c->out, path);
-  if (!value || strcmp(value, expected)) fail_msg("%s is %s, expected %s in %s", path, value, expected, c->out);
-  free(value);
-}
-
 static void run_and_record(const char *widths, const char *op) {
   command c;
   command_expect(&c, &folder, 0, "run", INPUT, "-n", widths, "--op", op, "--device", "host", "--db", database,
@@ -34,8 +28,8 @@ static void recorded_tuned_and_gone(void **state) {
   run_and_record("4,64", "sum"); /* the same again */
   command_expect(&c, &folder, 0, "db", "list", "--db", database, "--json");
   assert_true(json_is_valid(c.out));
-  expect_at(&c, "$.measurements", "0");
-  expect_at(&c, "$.recorded[2].rows", "400");
+  assert_json_at(c.out, "$.measurements", "0");
+  assert_json_at(c.out, "$.recorded[2].rows", "400");
   char *fourth = json_at(c.out, "$.recorded[3]");
   assert_null(fourth);
   command_release(&c);
@@ -46,18 +40,18 @@ static void recorded_tuned_and_gone(void **state) {
 
   command_expect(&c, &folder, 0, "tune", "--recorded", "--device", "host", "--db", database, "--json");
   assert_true(json_is_valid(c.out));
-  expect_at(&c, "$.recorded", "3");
-  expect_at(&c, "$.tuned", "3");
-  expect_at(&c, "$.left", "0");
+  assert_json_at(c.out, "$.recorded", "3");
+  assert_json_at(c.out, "$.tuned", "3");
+  assert_json_at(c.out, "$.left", "0");
   command_release(&c);
   command_expect(&c, &folder, 0, "tune", "--recorded", "--device", "host", "--db", database, "--json");
-  expect_at(&c, "$.recorded", "0");
-  expect_at(&c, "$.measurements", "0");
+  assert_json_at(c.out, "$.recorded", "0");
+  assert_json_at(c.out, "$.measurements", "0");
   command_release(&c);
 
   /* What stands near now is what was measured on the matrix in its place. */
   command_expect(&c, &folder, 0, "explain", INPUT, "-n", "64", "--device", "host", "--db", database, "--json");
-  expect_at(&c, "$[0].step", "bucket");
+  assert_json_at(c.out, "$[0].step", "bucket");
   command_release(&c);
   run_and_record("4,64", "sum");
   command_expect(&c, &folder, 0, "db", "list", "--db", database, "--json");
@@ -106,16 +100,16 @@ static void what_cannot_be_tuned_stays(void **state) {
   command_expect(&c, &folder, 0, "import", lines, "--db", other);
   command_release(&c);
   command_expect(&c, &folder, 0, "db", "diff", database, other, "--json");
-  expect_at(&c, "$.recorded_only_in_a", "0");
-  expect_at(&c, "$.recorded_only_in_b", "1");
-  expect_at(&c, "$.same", "0");
+  assert_json_at(c.out, "$.recorded_only_in_a", "0");
+  assert_json_at(c.out, "$.recorded_only_in_b", "1");
+  assert_json_at(c.out, "$.same", "0");
   command_release(&c);
   command_expect(&c, &folder, 1, "tune", "--recorded", "--device", "host", "--db", other);
   assert_contains(c.err, "1 of 2 could not be tuned and stay recorded");
   assert_contains(c.out, "is of another version");
   command_release(&c);
   command_expect(&c, &folder, 0, "db", "list", "--db", other, "--json");
-  expect_at(&c, "$.recorded[0].problem", "op=of.another,version=9");
+  assert_json_at(c.out, "$.recorded[0].problem", "op=of.another,version=9");
   command_release(&c);
 }
 

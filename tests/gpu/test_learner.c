@@ -11,6 +11,7 @@
 #include "matrix/input.h"
 #include "runtime/context.h"
 #include "support/command.h"
+#include "support/exact.h"
 #include "support/gpu.h"
 #include "tuner/upload.h"
 
@@ -23,12 +24,11 @@ typedef struct bench {
   wlm_csr_host csr;
   wlm_upload upload;
   wlm_problem problem;
-  float *expected, *got;
-  void *b, *c;
-  size_t size; /* of C */
+  exact_product exact;
+  float *got;
+  void *b, *c; /* on the device */
 } bench;
 
-/* Values are multiples of 1/128 and B has small whole numbers, so that sums are exact in whatever order. */
 static void bench_make(bench *b, const char *name) {
   const wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
@@ -43,20 +43,10 @@ static void bench_make(bench *b, const char *name) {
   b->device = wlm_context_device(b->context);
   assert_status(WLM_OK, wlm_input_read("twin:arxiv,scale=0.02", &b->csr));
   assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
-  const wlm_csr_host *a = &b->csr;
-  const size_t b_size = (size_t)a->cols * N * sizeof(float);
-  float *dense = malloc(b_size);
-  b->size = (size_t)a->rows * N * sizeof(float);
-  b->got = malloc(b->size);
-  b->expected = calloc(1, b->size);
-  for (int64_t i = 0; i < a->cols * N; i++) dense[i] = (float)(i * 7 % 17 - 8);
-  for (int64_t row = 0; row < a->rows; row++)
-    for (int64_t p = a->rowptr[row]; p < a->rowptr[row + 1]; p++)
-      for (int64_t j = 0; j < N; j++) b->expected[row * N + j] += a->values[p] * dense[a->colind[p] * N + j];
-  assert_status(WLM_OK, b->device->ops->allocate(b->device, b_size, &b->b));
-  assert_status(WLM_OK, b->device->ops->allocate(b->device, b->size, &b->c));
-  assert_status(WLM_OK, b->device->ops->copy_in(b->device, b->b, dense, b_size));
-  free(dense);
+  exact_product_make(&b->csr, N, &b->exact);
+  b->got = malloc(b->exact.c_size);
+  b->b = test_gpu_copy(b->exact.b, b->exact.b_size);
+  b->c = test_gpu_copy(b->exact.c, b->exact.c_size);
 }
 
 static void bench_release(bench *b) {
@@ -66,7 +56,7 @@ static void bench_release(bench *b) {
   wlm_csr_host_release(&b->csr);
   wlm_context_destroy(b->context);
   free(b->got);
-  free(b->expected);
+  exact_product_release(&b->exact);
 }
 
 static wlm_learner_state tell(const wlm_learner *learner) {
@@ -75,12 +65,14 @@ static wlm_learner_state tell(const wlm_learner *learner) {
   return state;
 }
 
-static void spoil(const bench *b) { assert_status(WLM_OK, b->device->ops->fill(b->device, b->c, 0xFF, b->size)); }
+static void spoil(const bench *b) {
+  assert_status(WLM_OK, b->device->ops->fill(b->device, b->c, 0xFF, b->exact.c_size));
+}
 
 static void assert_right(const bench *b, const char *what) {
   assert_status(WLM_OK, b->device->ops->synchronize(b->device, NULL));
-  assert_status(WLM_OK, b->device->ops->copy_out(b->device, b->got, b->c, b->size));
-  if (memcmp(b->got, b->expected, b->size)) fail_msg("another result: %s", what);
+  assert_status(WLM_OK, b->device->ops->copy_out(b->device, b->got, b->c, b->exact.c_size));
+  if (memcmp(b->got, b->exact.c, b->exact.c_size)) fail_msg("another result: %s", what);
 }
 
 /* Begins with the last candidate of the list, whatever it is. */

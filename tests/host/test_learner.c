@@ -18,6 +18,7 @@
 #include "runtime/context.h"
 #include "support/command.h"
 #include "support/emit_fixture.h"
+#include "support/exact.h"
 #include "tuner/upload.h"
 
 #define SKEWED "synth:rows=150,d=8,cv=2"
@@ -125,22 +126,9 @@ typedef struct bench {
   wlm_upload upload;
   wlm_problem problem;
   wlm_learner_options options;
-  float *b, *c, *expected;
-  size_t size; /* of C */
+  exact_product exact;
+  float *c;
 } bench;
-
-/* Values are multiples of 1/128 and B has small whole numbers, so that sums are exact in whatever order. */
-static void fill(bench *b) {
-  const wlm_csr_host *a = &b->csr;
-  b->size = (size_t)a->rows * N * sizeof *b->c;
-  b->b = malloc((size_t)a->cols * N * sizeof *b->b);
-  b->c = malloc(b->size);
-  b->expected = calloc(1, b->size);
-  for (int64_t i = 0; i < a->cols * N; i++) b->b[i] = (float)(i * 7 % 17 - 8);
-  for (int64_t row = 0; row < a->rows; row++)
-    for (int64_t p = a->rowptr[row]; p < a->rowptr[row + 1]; p++)
-      for (int64_t j = 0; j < N; j++) b->expected[row * N + j] += a->values[p] * b->b[a->colind[p] * N + j];
-}
 
 static wlm_context *open_context(const char *database, const char *templates) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
@@ -175,7 +163,8 @@ static void bench_make_on(bench *b, const char *database, const char *templates,
   b->context = open_context(database, templates);
   assert_status(WLM_OK, wlm_input_read(input, &b->csr));
   assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
-  fill(b);
+  exact_product_make(&b->csr, N, &b->exact);
+  b->c = malloc(b->exact.c_size);
 }
 
 static void bench_make(bench *b) {
@@ -189,9 +178,8 @@ static void bench_release(bench *b) {
   wlm_upload_release(&b->upload);
   wlm_csr_host_release(&b->csr);
   wlm_context_destroy(b->context);
-  free(b->b);
+  exact_product_release(&b->exact);
   free(b->c);
-  free(b->expected);
 }
 
 static void plant(const double *seconds, int count) { memcpy(world.seconds, seconds, (size_t)count * sizeof *seconds); }
@@ -208,12 +196,12 @@ static wlm_learner *learner_of(bench *b) {
 /* Each call gives what a plan gives, and does nothing that it may not. */
 static void execute(bench *b, wlm_learner *learner, int count) {
   for (int i = 0; i < count; i++) {
-    memset(b->c, 0xFF, b->size);
+    memset(b->c, 0xFF, b->exact.c_size);
     world.executing = 1;
-    const wlm_status status = wlm_learner_execute(learner, b->b, b->c, NULL);
+    const wlm_status status = wlm_learner_execute(learner, b->exact.b, b->c, NULL);
     world.executing = 0;
     assert_status(WLM_OK, status);
-    if (memcmp(b->c, b->expected, b->size)) fail_msg("call %d gave another result", i);
+    if (memcmp(b->c, b->exact.c, b->exact.c_size)) fail_msg("call %d gave another result", i);
   }
   assert_int_equal(world.forbidden, 0);
 }
@@ -391,7 +379,7 @@ static void a_challenger_that_fails(void **state) {
   assert_int_equal(tell(learner).replacements, 1);
   assert_true(fabs(tell(learner).seconds - 0.8e-3) < 1e-9);
   world.refused = world.kernels[2];
-  assert_status(WLM_ERR_DEVICE, (world.executing = 1, wlm_learner_execute(learner, b.b, b.c, NULL)));
+  assert_status(WLM_ERR_DEVICE, (world.executing = 1, wlm_learner_execute(learner, b.exact.b, b.c, NULL)));
   world.executing = 0;
   wlm_learner_destroy(learner);
   bench_release(&b);
@@ -406,8 +394,8 @@ static void bad_arguments_are_told(void **state) {
   b.options.challengers = 1;
   wlm_learner *learner = learner_of(&b);
   for (int i = 0; i < 100; i++) {
-    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_learner_execute(learner, b.b, NULL, NULL));
-    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_learner_execute_sddmm(learner, b.b, b.b, b.c, NULL));
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_learner_execute(learner, b.exact.b, NULL, NULL));
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_learner_execute_sddmm(learner, b.exact.b, b.exact.b, b.c, NULL));
   }
   execute(&b, learner, 2000);
   assert_int_equal(tell(learner).replacements, 1);
@@ -643,11 +631,11 @@ static void results_are_right_by_the_real_clock(void **state) {
   float *values = malloc((size_t)a->nnz * sizeof *values);
   for (int i = 0; i < 300; i++) {
     memset(values, 0xFF, (size_t)a->nnz * sizeof *values);
-    assert_status(WLM_OK, wlm_learner_execute_sddmm(learner, b.b, b.b, values, NULL));
+    assert_status(WLM_OK, wlm_learner_execute_sddmm(learner, b.exact.b, b.exact.b, values, NULL));
     for (int64_t row = 0; row < a->rows; row += 37)
       for (int64_t p = a->rowptr[row]; p < a->rowptr[row + 1]; p++) {
         float sum = 0;
-        for (int j = 0; j < N; j++) sum += b.b[row * N + j] * b.b[a->colind[p] * N + j];
+        for (int j = 0; j < N; j++) sum += b.exact.b[row * N + j] * b.exact.b[a->colind[p] * N + j];
         assert_true(values[p] == sum);
       }
   }

@@ -1,0 +1,16 @@
+/* A product whose sums are exact in whatever order they are made, so that every kernel gives the same bits: values of A
+ * are multiples of 1/128, as twins have them, and B has small whole numbers. */
+#ifndef WLM_TESTS_SUPPORT_EXACT_H
+#define WLM_TESTS_SUPPORT_EXACT_H
+
+#include "matrix/csr.h"
+
+typedef struct exact_product {
+  float *b, *c; /* dense, n columns; c = A b */
+  size_t b_size, c_size;
+} exact_product;
+
+void exact_product_make(const wlm_csr_host *a, int64_t n, exact_product *product);
+void exact_product_release(exact_product *product);
+
+#endif
