@@ -65,7 +65,7 @@ static wlm_status add_challengers(wlm_learner *l, const shortlist *s) {
   wlm_status status = wlm_compile_ahead(l->context, &l->operands.spec, jobs, s->count, go_on, NULL);
   for (int i = 0; i < s->count && status == WLM_OK; i++) {
     wlm_contender *contender = &l->contenders[i ? l->count : 0];
-    snprintf(contender->source_hash, sizeof contender->source_hash, "%s", jobs[i].source_hash);
+    memcpy(contender->source_hash, jobs[i].source_hash, sizeof contender->source_hash);
     if (!i || jobs[i].status != WLM_OK) continue;
     wlm_entrant_variant(l->context, &l->operands, s->names[i], &contender->entrant);
     if (contender->entrant.failure)
