@@ -84,7 +84,7 @@ int wlm_cmd_db(const wlm_cli_options *options) {
                  {"check", "check [--repair]", 0, 0, wlm_db_check},
                  {"merge", "merge A B [...] -o C", 2, WLM_DB_ARGUMENTS, wlm_db_merge},
                  {"diff", "diff A B", 2, 2, wlm_db_diff},
-                 {"prune", "prune", 0, 0, wlm_db_prune},
+                 {"prune", "prune [--keep COUNT]", 0, 0, wlm_db_prune},
                  {"pin", "pin INPUT-or-BUCKET VARIANT", 2, 2, wlm_db_pin},
                  {"unpin", "unpin INPUT-or-BUCKET", 1, 1, wlm_db_unpin}};
   wlm_report report = {.json = options->json};

@@ -72,7 +72,7 @@ wlm_status wlm_db_prune(const wlm_cli_options *options, wlm_report *report) {
   int64_t removed = 0;
   wlm_status status;
   WLM_TRY(wlm_cli_open_store(options, WLM_STORE_WRITE, &path, &store));
-  WLM_TRY(wlm_store_prune(store, &removed));
+  WLM_TRY(wlm_store_prune(store, options->keep, &removed));
   WLM_TRY(wlm_store_count(store, &counts));
   wlm_report_string(report, "database", path.data);
   wlm_report_integer(report, "removed", removed);

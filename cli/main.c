@@ -31,9 +31,10 @@ static const command commands[] = {
     {"export", "-o FILE", wlm_cmd_export, WLM_OPTION_OUTPUT | WLM_OPTION_FORMAT, 0, 0, "",
      "the measurements as JSON lines"},
     {"import", "FILE", wlm_cmd_import, 0, 1, 1, "name the file that export wrote", "add measurements, all or none"},
-    {"db", "ACTION ...", wlm_cmd_db, WLM_OPTION_OUTPUT | WLM_OPTION_REPAIR, 1, 1 + WLM_DB_ARGUMENTS,
+    {"db", "ACTION ...", wlm_cmd_db, WLM_OPTION_OUTPUT | WLM_OPTION_REPAIR | WLM_OPTION_KEEP, 1, 1 + WLM_DB_ARGUMENTS,
      "say list, check, merge, diff, prune, pin or unpin",
-     "what was learned: list | check [--repair] | merge A B -o C | diff A B | prune | pin INPUT-or-BUCKET VARIANT | "
+     "what was learned: list | check [--repair] | merge A B -o C | diff A B | prune [--keep COUNT] | pin "
+     "INPUT-or-BUCKET VARIANT | "
      "unpin INPUT-or-BUCKET"},
     {"report", "-o FILE", wlm_cmd_report, WLM_OPTION_OUTPUT, 0, 0, "",
      "a database as one HTML page to look at; --device takes any part of a device class's name"},

@@ -170,6 +170,10 @@ static int set_transpose(wlm_cli_options *o, const char *value) { return (void)v
 static int set_bias(wlm_cli_options *o, const char *value) { return (void)value, o->bias = 1; }
 static int set_help(wlm_cli_options *o, const char *value) { return (void)value, o->help = 1; }
 static int set_check(wlm_cli_options *o, const char *value) { return (void)value, o->check = 1; }
+static int parse_keep(wlm_cli_options *o, const char *value) {
+  const char *rest;
+  return parse_integer(value, 0, 1, INT64_MAX, &rest, &o->keep);
+}
 static int set_repair(wlm_cli_options *o, const char *value) { return (void)value, o->repair = 1; }
 static int set_again(wlm_cli_options *o, const char *value) { return (void)value, o->again = 1; }
 static int set_recorded(wlm_cli_options *o, const char *value) { return (void)value, o->recorded = 1; }
@@ -223,6 +227,8 @@ static const struct {
     {"output", 'o', "FILE", WLM_OPTION_OUTPUT, parse_output, "a path", "where to write; - is standard output"},
     {"repair", 0, NULL, WLM_OPTION_REPAIR, set_repair, NULL,
      "check: put what is whole into a new file; the damaged one stays beside it"},
+    {"keep", 0, "COUNT", WLM_OPTION_KEEP, parse_keep, "a number of 1 or more",
+     "prune: leave only so many of the quickest candidates of a matrix and N"},
     {"again", 0, NULL, WLM_OPTION_AGAIN, set_again, NULL, "measure also what was measured before and is not stale"},
     {"recorded", 0, NULL, WLM_OPTION_RECORDED, set_recorded, NULL,
      "tune what programs recorded, on matrices made after the statistics"},

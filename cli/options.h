@@ -20,6 +20,7 @@ typedef struct wlm_cli_options {
   int bias;             /* there is one; the command makes it */
   int check, list;      /* run; show */
   int repair, again;    /* db; tune */
+  int64_t keep;         /* db; 0 = all */
   int recorded, record; /* tune; run */
   const char *target;   /* show */
   const char *variant;  /* run, explain */
@@ -39,7 +40,8 @@ enum {
   WLM_OPTION_REPAIR = 1 << 6,
   WLM_OPTION_AGAIN = 1 << 7,
   WLM_OPTION_RECORDED = 1 << 8,
-  WLM_OPTION_RECORD = 1 << 9
+  WLM_OPTION_RECORD = 1 << 9,
+  WLM_OPTION_KEEP = 1 << 10
 };
 
 /* argv[0] is the command. Allows the common options and `own`, a union of the bits above; 0 after a message on

@@ -1,4 +1,6 @@
 /* The only place that deletes measurements, and only when asked to. */
+#include <string.h>
+
 #include "common/log.h"
 #include "common/memory.h"
 #include "db/classes.h"
@@ -17,23 +19,56 @@ static wlm_status remove_one(sqlite3_stmt *statement, const wlm_measurement_reco
   return wlm_sqlite_execute(statement);
 }
 
-static wlm_status prune_class(const wlm_class *class, sqlite3_stmt *statement, int64_t *removed) {
-  char *superseded = NULL;
-  wlm_status status;
-  WLM_TRY(wlm_alloc_array(class->count, 1, "measurements", (void **)&superseded));
-  WLM_TRY(wlm_choices_superseded(class->records, class->count, superseded));
+/* ---- the quickest ones ------------------------------------------------------------------------- */
+
+static const wlm_choice *case_of(const wlm_class *class, const wlm_measurement_record *r) {
+  for (int64_t i = 0; i < class->choices.matrix_count; i++) {
+    const wlm_choice *c = &class->choices.matrices[i];
+    if (c->n == r->n && !strcmp(c->problem, r->problem) &&
+        !memcmp(c->stats->fingerprint, r->stats.fingerprint, sizeof r->stats.fingerprint))
+      return c;
+  }
+  return NULL;
+}
+
+/* Candidates that work come by rising cost, those without preparing first, those with it behind them. */
+static int is_beaten(const wlm_choice *c, const char *variant, int64_t keep) {
+  int64_t plain = 0, prepared = 0;
+  for (int64_t i = 0; i < c->count; i++) {
+    const int64_t before = c->candidates[i].prepare > 0 ? prepared++ : plain++;
+    if (!strcmp(c->candidates[i].variant, variant)) return before >= keep;
+  }
+  return 1; /* it failed */
+}
+
+static void mark_beaten(const wlm_class *class, int64_t keep, char *beaten) {
   for (int64_t i = 0; i < class->count; i++) {
-    if (!superseded[i]) continue;
+    const wlm_choice *c = case_of(class, &class->records[i]);
+    const int cold = wlm_measurement_is_cold(&class->records[i]); /* which choices pass over */
+    if (cold || (c && is_beaten(c, class->records[i].variant, keep))) beaten[i] = 1;
+  }
+}
+
+/* ---- deleting ------------------------------------------------------------------------------------ */
+
+static wlm_status prune_class(const wlm_class *class, int64_t keep, sqlite3_stmt *statement, int64_t *removed) {
+  char *gone = NULL;
+  wlm_status status;
+  WLM_TRY(wlm_alloc_array(class->count, 1, "measurements", (void **)&gone));
+  WLM_TRY(wlm_choices_superseded(class->records, class->count, gone));
+  if (keep) mark_beaten(class, keep, gone);
+  for (int64_t i = 0; i < class->count; i++) {
+    if (!gone[i]) continue;
     WLM_TRY(remove_one(statement, &class->records[i]));
     ++*removed;
   }
 done:
-  wlm_free(superseded);
+  wlm_free(gone);
   return status;
 }
 
 /* Reads and deletes in one transaction, so that what others add meanwhile is not judged by what was there before. */
-wlm_status wlm_store_prune(wlm_store *store, int64_t *removed) {
+wlm_status wlm_store_prune(wlm_store *store, int64_t keep, int64_t *removed) {
   wlm_measurement_record *records = NULL;
   wlm_class *classes = NULL;
   sqlite3_stmt *statement = NULL;
@@ -45,7 +80,8 @@ wlm_status wlm_store_prune(wlm_store *store, int64_t *removed) {
   WLM_TRY(wlm_sqlite_begin(store->db));
   status = wlm_store_load(store, NULL, &records, &count);
   if (status == WLM_OK) status = wlm_classes_make(records, count, &classes, &class_count);
-  for (int64_t i = 0; i < class_count && status == WLM_OK; i++) status = prune_class(&classes[i], statement, &gone);
+  for (int64_t i = 0; i < class_count && status == WLM_OK; i++)
+    status = prune_class(&classes[i], keep, statement, &gone);
   if (status == WLM_OK) status = wlm_sqlite_run(store->db, orphans_sql);
   WLM_TRY(wlm_sqlite_end(store->db, status));
   *removed = gone;

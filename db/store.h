@@ -52,7 +52,10 @@ typedef struct wlm_store_repair_result {
 wlm_status wlm_store_repair(const char *path, wlm_text *report, wlm_text *kept_as, wlm_store_repair_result *result);
 
 /* Deletes the measurements that no choice looks at, since their variant was measured again on the same matrix with a
- * newer source or compiler, and gives their room back. *removed counts them. */
-wlm_status wlm_store_prune(wlm_store *store, int64_t *removed);
+ * newer source or compiler, and gives their room back. *removed counts them. keep = 0 leaves every choice with all its
+ * candidates; otherwise only the `keep` quickest of each matrix, problem and N stay, as many of those that are prepared
+ * too, and none that failed or is of a cold start: small enough to travel, and what tuned matrices get stays the same.
+ * Models stay as they are, though nobody can train them anew from what is left. */
+wlm_status wlm_store_prune(wlm_store *store, int64_t keep, int64_t *removed);
 
 #endif

@@ -215,7 +215,7 @@ static void pruning_keeps_every_choice(void **state) {
   }
   assert_status(WLM_OK, wlm_content_load(store, &before));
   assert_int_equal(before.count, 100);
-  assert_status(WLM_OK, wlm_store_prune(store, &removed));
+  assert_status(WLM_OK, wlm_store_prune(store, 0, &removed));
   assert_int_equal(removed, 40);
   assert_status(WLM_OK, wlm_content_load(store, &after));
   assert_status(WLM_OK, wlm_diff_make(&before, &after, &diff));
@@ -223,7 +223,7 @@ static void pruning_keeps_every_choice(void **state) {
   assert_int_equal(diff.choice_count, 0);
   assert_status(WLM_OK, wlm_store_count(store, &counts));
   assert_int_equal(counts.measurements, 60);
-  assert_status(WLM_OK, wlm_store_prune(store, &removed));
+  assert_status(WLM_OK, wlm_store_prune(store, 0, &removed));
   assert_int_equal(removed, 0);
   wlm_text faults = {0};
   assert_status(WLM_OK, wlm_store_check(store, &faults));
@@ -231,6 +231,46 @@ static void pruning_keeps_every_choice(void **state) {
   wlm_diff_release(&diff);
   wlm_content_release(&before);
   wlm_content_release(&after);
+}
+
+/* Ten candidates of one case, the even ones prepared, of which one failed: three of either kind stay. */
+static void pruning_keeps_the_quickest(void **state) {
+  (void)state;
+  enum { CANDIDATES = 10, KEEP = 3 };
+  test_folder fa;
+  const char *a = store_of(&fa, "a.db", 0, 0);
+  char names[CANDIDATES][32];
+  wlm_store *store;
+  wlm_content content;
+  int64_t removed;
+  assert_status(WLM_OK, wlm_store_open(a, WLM_STORE_WRITE, &store));
+  for (int i = 0; i < CANDIDATES; i++) {
+    wlm_measurement_record record = sample_measurement(1);
+    snprintf(names[i], sizeof names[i], "row_crc/cf=%d,rows=4", i + 1);
+    record.variant = names[i];
+    record.time_ps = 1000000 + 100000 * i;
+    record.spread_ps = 0;
+    record.prepare_ps = i % 2 ? 0 : 5000;
+    if (i == 4) {
+      record.failed = 1;
+      record.reason = "does not run";
+      record.time_ps = record.prepare_ps = 0;
+    }
+    assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+  }
+  assert_status(WLM_OK, wlm_store_prune(store, KEEP, &removed));
+  assert_status(WLM_OK, wlm_content_load(store, &content));
+  assert_int_equal(removed, CANDIDATES - 2 * KEEP);
+  assert_int_equal(content.count, 2 * KEEP);
+  for (int64_t i = 0; i < content.count; i++) {
+    const wlm_measurement_record *r = &content.records[i];
+    assert_false(r->failed);
+    assert_true(r->time_ps <= (r->prepare_ps ? 1600000 : 1500000)); /* prepared 0, 2, 6; plain 1, 3, 5 */
+  }
+  wlm_content_release(&content);
+  assert_status(WLM_OK, wlm_store_prune(store, KEEP, &removed));
+  assert_int_equal(removed, 0);
+  wlm_store_close(store);
 }
 
 static void assert_nearest(wlm_store *store, const char *arch, const char *name, int processors, const char *expected) {
@@ -277,6 +317,7 @@ int main(void) {
       TEST(wrong_pin_lines_are_refused),
       TEST(differences_are_told),
       TEST(pruning_keeps_every_choice),
+      TEST(pruning_keeps_the_quickest),
       TEST(the_nearest_class_is_of_the_same_chip),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

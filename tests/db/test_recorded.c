@@ -191,7 +191,7 @@ static void files_merge_and_differ(void **state) {
   wlm_store *store = open_store("out.db", WLM_STORE_WRITE);
   assert_int_equal(count_of(store, NULL), 45);
   int64_t removed;
-  assert_status(WLM_OK, wlm_store_prune(store, &removed)); /* leaves them */
+  assert_status(WLM_OK, wlm_store_prune(store, 0, &removed)); /* leaves them */
   assert_int_equal(count_of(store, NULL), 45);
   wlm_store_close(store);
   for (int i = 0; i < 2; i++) {
