@@ -109,6 +109,11 @@ static int parse_calls(wlm_cli_options *o, const char *value) {
   return parse_integer(value, 0, 1, INT64_MAX, &rest, &o->problem.expected_calls);
 }
 
+static int parse_heads(wlm_cli_options *o, const char *value) {
+  const char *rest;
+  return parse_integer(value, 0, 1, INT32_MAX, &rest, &o->problem.heads);
+}
+
 static int parse_seconds(wlm_cli_options *o, const char *value) {
   static const struct {
     const char *unit;
@@ -202,6 +207,8 @@ static const struct {
     {"operation", 0, "NAME", 0, parse_operation, "spmm or sddmm",
      "spmm, or sddmm: the gradient of the values of A, for each edge (default: spmm)"},
     {"arg", 0, "TYPE", 0, parse_arg, "i32 or i64", "also the positions that win, of max and min"},
+    {"heads", 0, "H", 0, parse_heads, "a number of 1 or more that divides n",
+     "values of an edge, each for n / H columns: v (h + 1) / H for head h and an edge of v (default: 1)"},
     {"transpose", 0, NULL, 0, set_transpose, NULL, "multiply by the transpose of A"},
     {"epilogue", 0, "EXPRESSION", 0, parse_epilogue, "an expression over x, 'leaky_relu(x,0.2)'",
      "what is done to each element of C at last: relu, tanh, 'leaky_relu(x,0.2)', 'x/(1+exp(-x))'"},

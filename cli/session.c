@@ -47,8 +47,8 @@ wlm_status wlm_session_load(wlm_session *session, const char *input) {
   wlm_status status;
   unload(session);
   WLM_TRY(wlm_input_read(input, &session->csr));
-  WLM_TRY(wlm_upload_create_as(session->context, &session->csr, wlm_upload_rowptr_type(&session->csr),
-                               session->problem.dense_type, &session->upload));
+  WLM_TRY(wlm_upload_create_typed(session->context, &session->csr, wlm_upload_rowptr_type(&session->csr), WLM_I32,
+                                  session->problem.dense_type, session->problem.heads, &session->upload));
   session->matrix = session->upload.matrix;
 done:
   return status;

@@ -70,6 +70,10 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
   if (p->sample == WLM_SAMPLE_NONE && p->sample_norm != WLM_NORM_NONE)
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sample_norm is %s, but nothing is sampled",
                     wlm_sample_norm_name(p->sample_norm));
+  if (p->heads < 1 || p->n % p->heads)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
+                    "wlm_problem.heads is %lld, must be 1 or more and divide n = %lld: each head has n / heads columns",
+                    (long long)p->heads, (long long)p->n);
   if (p->expected_calls < 1)
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.expected_calls is %lld, must be 1 or more",
                     (long long)p->expected_calls);
@@ -97,7 +101,6 @@ static const char *unsupported_field(const wlm_problem *p, const wlm_csr *csr) {
     if (p->sample != WLM_SAMPLE_NONE) return "wlm_problem: sddmm of a sampled matrix";
     if (p->bias || p->activation) return "wlm_problem: sddmm with an epilogue";
   }
-  if (p->heads != 1) return "wlm_problem: heads other than 1";
   if (p->batch != 1) return "wlm_problem: batch other than 1";
   if (p->want_arg && p->reduce != WLM_MAX && p->reduce != WLM_MIN)
     return "wlm_problem: want_arg with a reduce other than max and min";
@@ -170,6 +173,8 @@ wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spe
   if (status == WLM_OK && problem->activation) status = check_activation(problem->activation);
   if (status != WLM_OK) return status;
   if (problem->operation == WLM_SDDMM) spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row has no edge */
+  /* Every head's value is 1; only gradients by values that are not there could tell heads apart. */
+  if (!csr->values && problem->operation == WLM_SPMM && !problem->want_arg) spec->problem.heads = 1;
   if ((status = check_positions(problem, csr)) != WLM_OK) return status;
   spec->problem.want_arg = problem->want_arg != 0;
   if (!problem->want_arg) spec->problem.arg_type = WLM_I32;
@@ -196,5 +201,6 @@ void wlm_spec_key(const wlm_spec *spec, char key[WLM_SPEC_KEY]) {
   if (p->operation != WLM_SPMM)
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",operation=%s", wlm_operation_name(p->operation));
   if (p->want_arg) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",arg=%s", wlm_index_name(p->arg_type));
-  if (p->transpose) snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",transpose=1");
+  if (p->transpose) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",transpose=1");
+  if (p->heads > 1) snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",heads=%lld", (long long)p->heads);
 }

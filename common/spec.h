@@ -21,7 +21,7 @@ enum { WLM_SPEC_KEY = WLM_CUSTOM_TEXT + 192 };
  * the field for what is not built, WLM_ERR_OVERFLOW for rows of B or C that lie 4 GiB or more apart. */
 wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spec *spec);
 
-/* What tells problems apart in the store, N excepted: operator, types, sampling. Values that never
+/* What tells problems apart in the store, N excepted: operator, types, sampling, heads. Values that never
  * change the choice of a kernel (alpha, beta, seed, leading dimensions) stay out, and so does the epilogue (bias and
  * activation), which makes another kernel of each variant but hardly another winner. Examples:
  *   op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none

@@ -59,6 +59,8 @@ static int read_part(const char *name, char *value, wlm_problem *problem, wlm_cs
     problem->want_arg = 1, problem->arg_type = index;
   else if (!strcmp(name, "transpose"))
     problem->transpose = 1;
+  else if (!strcmp(name, "heads"))
+    problem->heads = atoll(value);
   return strcmp(name, "dense") || type >= 0;
 }
 

@@ -69,6 +69,8 @@ static void push_problem(lua_State *lua, const wlm_spec *spec, const wlm_custom_
   set_boolean(lua, "transpose", p->transpose);
   set_string(lua, "arg", p->want_arg ? wlm_index_name(p->arg_type) : "none");
   set_integer(lua, "arg_bytes", p->want_arg ? (int64_t)wlm_index_size(p->arg_type) : 0);
+  set_string(lua, "heads", p->heads > 1 ? "many" : "one");
+  set_integer(lua, "head_width", p->n / p->heads);
   wlm_custom_source_push(lua, custom);
 }
 

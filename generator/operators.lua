@@ -11,6 +11,8 @@
 --   wlm_result(args, column, result) the rest of the epilogue: activation(result + bias[column])
 --   wlm_store(args, c, column, result)  both, into *c, once for each element, after the last partial
 --   wlm_load_a(args, p), wlm_load_b(pointer), wlm_begin(args, row), wlm_column(args, p)
+--   wlm_head_of(args, column), wlm_load_head_a(args, p, head)  in place of wlm_load_a where an edge has a value for each
+--                            head; templates write @{load_a("args", "p", "head")}, which is the one or the other
 --   wlm_widen(x), wlm_narrow(acc)    an element of B or C as an accumulator, and the reverse, which rounds
 --   struct wlm_winner        with positions (problem.arg), what takes the place of an accumulator in init, reduce, combine,
 --                            finish, normalise and store: the message that wins so far and its position. Then init takes
@@ -138,10 +140,10 @@ function operators.has_halves(problem)
 end
 
 -- Whether an edge and a row end cost little more than with a plain sum of products: then fewer registers do. So does a
--- user's operator that is one.
+-- user's operator that is one. Not where every lane loads its own value of an edge.
 local function light(problem)
   local message, reduction = message_of(problem), reduction_of(problem)
-  if problem.arg ~= "none" or problem.transpose and operators.uses_a(problem) then return false end
+  if problem.arg ~= "none" or problem.heads == "many" or problem.transpose and operators.uses_a(problem) then return false end
   local plain = message and (message.light or message[1]:gsub(" ", "") == "a*b") and reduction and
     (reduction.light or not reduction.finish and reduction.reduce:gsub(" ", "") == "acc+x")
   return plain and problem.dense_type ~= "f64" and problem.rowptr_type == "i32" and problem.colind_type == "i32"
@@ -373,6 +375,26 @@ local function sampling(out, problem)
     ("(void)degree; return kept > 0 ? %s : acc;"):format(norms[problem.sample_norm]))
 end
 
+-- Of an edge with a value for each head: which head a column is of, and its value. The values may take more than 2^32
+-- bytes; where positions have 32 bits, the address takes one instruction all the same (mad.wide).
+local function heads(out, value, uses_a, place, rowptr_type)
+  fn(out, "int", "wlm_head_of", "const struct wlm_args *args, long long column",
+    "return (int)((unsigned int)column / (unsigned int)args->head_width);")
+  fn(out, "wlm_acc_t", "wlm_load_head_a", "const struct wlm_args *args, long long p, int head", uses_a and
+    ("const char *values = (const char *)((const wlm_val_t *)args->values + head); " ..
+     "const unsigned int bytes = (unsigned int)(args->heads * (long long)sizeof(wlm_val_t)); return %s;"):format(
+      value.widen:format(("__ldg((const wlm_val_t *)(values + (unsigned long long)%s%s * bytes))"):format(
+        rowptr_type == "i32" and "(unsigned int)" or "", place))) or
+    "(void)args; (void)p; (void)head; return 1;")
+end
+
+-- The call that gives the value of edge `p`, all three as they are called at that place of a template; `head` is not there
+-- where an edge has one value.
+function operators.load_a(problem)
+  local form = problem.heads == "many" and "wlm_load_head_a(%s, %s, %s)" or "wlm_load_a(%s, %s)"
+  return function(args, p, head) return form:format(args, p, head) end
+end
+
 function operators.block(problem)
   local dense, value = types[problem.dense_type], types[problem.value_type]
   local message, reduction = message_of(problem), reduction_of(problem)
@@ -392,8 +414,10 @@ function operators.block(problem)
     "return (long long)__ldg((const wlm_rowptr_t *)args->rowptr + row);")
   fn(out, "wlm_colind_t", "wlm_column", "const struct wlm_args *args, long long p",
     "return __ldg((const wlm_colind_t *)args->colind + p);")
-  if uses_a then
-    local place = problem.transpose and "__ldg((const wlm_rowptr_t *)args->order + p)" or "p"
+  local place = problem.transpose and "__ldg((const wlm_rowptr_t *)args->order + p)" or "p"
+  if problem.heads == "many" then
+    heads(out, value, uses_a, place, problem.rowptr_type)
+  elseif uses_a then
     fn(out, "wlm_acc_t", "wlm_load_a", "const struct wlm_args *args, long long p",
       ("return %s;"):format(value.widen:format("__ldg((const wlm_val_t *)args->values + " .. place .. ")")))
   else

@@ -128,16 +128,20 @@ local function parse(variant)
   return family, p
 end
 
--- How many elements a lane can move at once: as many as 16 bytes hold and n is a multiple of.
+-- How many elements a lane can move at once: as many as 16 bytes hold and n is a multiple of, or the columns of a head, so
+-- that a lane needs one value of an edge.
 local function widest_vector(problem)
   local vector = 16 // problem.dense_bytes
-  while problem.n % vector > 0 do vector = vector // 2 end
+  while problem.head_width % vector > 0 do vector = vector // 2 end
   return vector
 end
 
 -- What families ask of a problem besides its fields.
 local function complete(problem)
   problem.uses_a = operators.uses_a(problem)
+  if problem.operation == "spmm" and not problem.uses_a then -- whatever its heads, nothing reads their values
+    problem.heads, problem.head_width = "one", problem.n
+  end
   problem.extra_registers = operators.extra_registers(problem)
   problem.widest_vector = widest_vector(problem)
   problem.sum_bytes = operators.sum_bytes(problem)
@@ -168,7 +172,7 @@ local function refusal(family, p, problem, limits)
   if problem.deterministic and not family.deterministic then return "is not deterministic" end
   for _, parameter in ipairs(family.parameters) do
     if parameter[3] == "widest" and p[parameter[1]] ~= problem.widest_vector then
-      return "loads other vectors than the widest that n is a multiple of"
+      return "loads other vectors than the widest that n and the columns of a head are multiples of"
     end
   end
   if family.valid then
@@ -265,6 +269,7 @@ function variants.emit(variant, problem, limits)
   parameters.passes = passes
   parameters.problem = problem
   with_positions(problem, parameters)
+  parameters.load_a = operators.load_a(problem)
   local registers = family.target == "cuda" and family.registers(p, problem, limits) or 0
   local sampled = problem.sample ~= "none"
   local source = table.concat {
@@ -321,7 +326,7 @@ function variants.arg_backward(problem, limits)
     }
   end
   complete(problem)
-  parameters.problem, parameters.passes = problem, passes
+  parameters.problem, parameters.passes, parameters.load_a = problem, passes, operators.load_a(problem)
   local plain = setmetatable({ transpose = false }, { __index = problem })
   local source = table.concat {
     variants.prelude["args.h"], cuda and engine.plain("#define WLM_REGISTERS 64\n", "registers of a thread") or "",

@@ -9,7 +9,7 @@ typedef struct wlm_csr_host {
   int64_t rows, cols, nnz;
   int64_t *rowptr; /* rows + 1 */
   int32_t *colind; /* nnz, 0-based */
-  float *values;   /* nnz; NULL = pattern, every entry is 1 */
+  float *values;   /* nnz (x heads where a problem has several); NULL = pattern, every entry is 1 */
   double *wide;    /* nnz, in place of `values`, of a matrix that is read back with values of f64; otherwise NULL */
 } wlm_csr_host;
 

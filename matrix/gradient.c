@@ -49,17 +49,18 @@ wlm_status wlm_reference_edges(const wlm_csr_host *a, const wlm_problem *problem
                                const void *old, const int64_t *edges, int64_t count, double *dvalues, double *scale) {
   const wlm_problem *p = problem;
   const wlm_type type = p->dense_type;
-  const int64_t ldb = p->ldb ? p->ldb : p->n, ldc = p->ldc ? p->ldc : p->n;
+  const int64_t ldb = p->ldb ? p->ldb : p->n, ldc = p->ldc ? p->ldc : p->n, width = p->n / p->heads;
   for (int64_t i = 0; i < count; i++)
-    if ((edges ? edges[i] : i) < 0 || (edges ? edges[i] : i) >= a->nnz)
+    if ((edges ? edges[i] : i) < 0 || (edges ? edges[i] : i) >= a->nnz * p->heads)
       return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "edge %lld of %lld", (long long)(edges ? edges[i] : i),
-                      (long long)a->nnz);
+                      (long long)(a->nnz * p->heads));
 #pragma omp parallel for schedule(dynamic, 256)
   for (int64_t i = 0; i < count; i++) {
-    const int64_t edge = edges ? edges[i] : i, row = row_of(a, edge), column = a->colind[edge];
-    const double value = wlm_csr_value(a, edge);
+    const int64_t place = edges ? edges[i] : i, edge = place / p->heads, first = place % p->heads * width;
+    const int64_t row = row_of(a, edge), column = a->colind[edge];
+    const double value = wlm_csr_value(a, place);
     double sum = 0, size = 0;
-    for (int64_t j = 0; j < p->n && p->message != WLM_COPY_B; j++) {
+    for (int64_t j = first; j < first + width && p->message != WLM_COPY_B; j++) {
       const double x = wlm_element_get(type, dc, row * ldc + j);
       const double y = reads_b(p->message) ? wlm_element_get(type, b, column * ldb + j) : 0;
       const double term = x * derivative(p->message, value, y);
@@ -67,7 +68,7 @@ wlm_status wlm_reference_edges(const wlm_csr_host *a, const wlm_problem *problem
       size += fabs(term);
     }
     const double factor = p->alpha / (p->reduce == WLM_MEAN ? (double)(a->rowptr[row + 1] - a->rowptr[row]) : 1);
-    const double before = p->beta != 0 ? p->beta * wlm_element_get(type, old, edge) : 0;
+    const double before = p->beta != 0 ? p->beta * wlm_element_get(type, old, place) : 0;
     dvalues[i] = factor * sum;
     if (p->beta != 0) dvalues[i] += before;
     if (scale) scale[i] = fabs(factor) * size + fabs(before);
@@ -86,16 +87,18 @@ void wlm_reference_arg_backward(const wlm_csr_host *a, const wlm_problem *proble
   const int64_t n = p->n, ldb = p->ldb ? p->ldb : n, ldc = p->ldc ? p->ldc : n;
   const int64_t rows = p->transpose ? a->cols : a->rows, cols = p->transpose ? a->rows : a->cols;
   for (int i = 0; i < 2; i++) memset(i ? sums->db_scale : sums->db, 0, (size_t)(cols * n) * sizeof *sums->db);
-  for (int i = 0; i < 2; i++) memset(i ? sums->dvalues_scale : sums->dvalues, 0, (size_t)a->nnz * sizeof *sums->db);
+  for (int i = 0; i < 2; i++)
+    memset(i ? sums->dvalues_scale : sums->dvalues, 0, (size_t)(a->nnz * p->heads) * sizeof *sums->db);
   for (int64_t i = 0; i < rows; i++)
     for (int64_t j = 0; j < n; j++) {
       const int64_t edge = arg[i * n + j];
       if (edge < 0) continue;
       const int64_t k = p->transpose ? row_of(a, edge) : a->colind[edge];
       const double x = p->alpha * wlm_element_get(p->dense_type, dc, i * ldc + j);
-      const double value = wlm_csr_value(a, edge);
+      const int64_t place = edge * p->heads + j / (n / p->heads);
+      const double value = wlm_csr_value(a, place);
       const double y = reads_b(p->message) ? wlm_element_get(p->dense_type, b, k * ldb + j) : 0;
       add_term(&sums->db[k * n + j], &sums->db_scale[k * n + j], x * derivative_by_b(p->message, value, y));
-      add_term(&sums->dvalues[edge], &sums->dvalues_scale[edge], x * derivative(p->message, value, y));
+      add_term(&sums->dvalues[place], &sums->dvalues_scale[place], x * derivative(p->message, value, y));
     }
 }

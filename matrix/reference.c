@@ -25,14 +25,14 @@ typedef struct edges {
 } edges;
 
 static wlm_status check_problem(const wlm_problem *p, const void *c_old) {
-  const char *field = p->transpose    ? "transpose"
-                      : p->heads != 1 ? "heads other than 1"
-                      : p->batch != 1 ? "batch other than 1"
-                                      : NULL;
+  const char *field = p->transpose ? "transpose" : p->batch != 1 ? "batch other than 1" : NULL;
   if (field) return wlm_fail(WLM_ERR_UNSUPPORTED, "the float64 reference does not know wlm_problem.%s", field);
   if (!wlm_message_name(p->message) || !wlm_reduce_name(p->reduce) || !wlm_sample_name(p->sample) ||
       !wlm_type_name(p->dense_type) || p->n < 0)
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: a field has a value that is not in its range");
+  if (p->heads < 1 || p->n % p->heads)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: %lld heads do not divide n = %lld", (long long)p->heads,
+                    (long long)p->n);
   if ((p->reduce == WLM_CUSTOM) != (p->custom != NULL))
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: custom belongs to reduce = WLM_CUSTOM");
   if (p->beta != 0.0 && !c_old) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "beta is not 0 and C was not given");
@@ -82,14 +82,25 @@ static int64_t edge_at(const edges *e, wlm_sample sample, int64_t k) {
   return e->start + (e->kept < e->degree ? wlm_sample_position(sample, e->degree, k, e->stride, e->shift) : k);
 }
 
+/* The edge's values for the columns of a block. */
+static void values_of(const wlm_csr_host *a, const wlm_problem *p, int64_t edge, int64_t first, int width, double *x) {
+  const int64_t head_width = p->n / p->heads;
+  int64_t place = edge * p->heads + first / head_width, left = head_width - first % head_width;
+  for (int j = 0; j < width; j++) {
+    x[j] = wlm_csr_value(a, place);
+    if (!--left) place++, left = head_width;
+  }
+}
+
 /* One loop an operator, so that the choice is made once an edge. */
-#define EACH(expression)                \
-  for (int j = 0; j < width; j++) {     \
-    double y = b[j];                    \
-    (void)y, message[j] = (expression); \
-  }                                     \
+#define EACH(expression)            \
+  for (int j = 0; j < width; j++) { \
+    double x = a[j], y = b[j];      \
+    (void)x, (void)y;               \
+    message[j] = (expression);      \
+  }                                 \
   break
-static void make_messages(wlm_message op, double x, const double *b, int width, double *message) {
+static void make_messages(wlm_message op, const double *a, const double *b, int width, double *message) {
   switch (op) {
     case WLM_MUL: EACH(x * y);
     case WLM_COPY_B: EACH(y);
@@ -138,14 +149,15 @@ static wlm_reduce scale_reduce(wlm_reduce reduce) { return reduce == WLM_MIN ? W
 
 static void reduce_block(const wlm_csr_host *a, const wlm_problem *p, const edges *e, const void *b, int64_t first,
                          int width, double *acc, double *size) {
-  double message[BLOCK], dense[BLOCK];
+  double message[BLOCK], edge[BLOCK], dense[BLOCK];
   wlm_reduce size_reduce = scale_reduce(p->reduce);
   for (int j = 0; j < width; j++) acc[j] = identity_of(p->reduce);
   for (int j = 0; j < width; j++) size[j] = p->reduce == WLM_PROD ? 1.0 : 0.0;
   for (int64_t k = 0; k < e->kept; k++) {
     int64_t at = edge_at(e, p->sample, k);
     wlm_elements_read(p->dense_type, b, a->colind[at] * p->ldb + first, width, dense);
-    make_messages(p->message, wlm_csr_value(a, at), dense, width, message);
+    values_of(a, p, at, first, width, edge);
+    make_messages(p->message, edge, dense, width, message);
     for (int j = 0; j < width; j++) acc[j] = reduce_one(p->reduce, acc[j], message[j]);
     for (int j = 0; j < width; j++) size[j] = reduce_one(size_reduce, size[j], fabs(message[j]));
   }
@@ -170,13 +182,14 @@ static void reduce_custom(const wlm_csr_host *a, const wlm_problem *p, const exp
   wlm_evaluate(&x->op.parts[WLM_PART_INIT], operands, width, step, &value);
   for (int64_t k = 0; k < e->kept; k++) {
     int64_t at = edge_at(e, p->sample, k);
-    wlm_block_fill(&edge, width, wlm_csr_value(a, at));
+    values_of(a, p, at, first, width, edge.value);
+    for (int j = 0; j < width; j++) edge.size[j] = isinf(edge.value[j]) ? 0.0 : fabs(edge.value[j]);
     wlm_elements_read(p->dense_type, b, a->colind[at] * p->ldb + first, width, dense.value);
     for (int j = 0; j < width; j++) dense.size[j] = fabs(dense.value[j]);
     if (own_message) {
       wlm_evaluate(own_message, operands, width, step, &message);
     } else {
-      make_messages(p->message, edge.value[0], dense.value, width, message.value);
+      make_messages(p->message, edge.value, dense.value, width, message.value);
       for (int j = 0; j < width; j++) message.size[j] = fabs(message.value[j]);
     }
     wlm_evaluate(&x->op.parts[WLM_PART_REDUCE], operands, width, step, &value);
@@ -254,12 +267,13 @@ static int wins(wlm_reduce reduce, double x, int64_t p, double best, int64_t arg
 static void positions_of_block(const wlm_csr_host *a, const wlm_problem *p, const edges *e, const void *b, int64_t ldb,
                                int64_t first, int width, int64_t *arg) {
   const wlm_type type = wlm_accumulator_type(p->dense_type);
-  double message[BLOCK], dense[BLOCK], best[BLOCK];
+  double message[BLOCK], edge[BLOCK], dense[BLOCK], best[BLOCK];
   for (int j = 0; j < width; j++) arg[j] = -1;
   for (int64_t k = 0; k < e->kept; k++) {
     const int64_t at = edge_at(e, p->sample, k);
     wlm_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense);
-    make_messages(p->message, wlm_csr_value(a, at), dense, width, message);
+    values_of(a, p, at, first, width, edge);
+    make_messages(p->message, edge, dense, width, message);
     for (int j = 0; j < width; j++) {
       const double x = wlm_element_round(type, message[j]);
       if (wins(p->reduce, x, at, best[j], arg[j])) best[j] = x, arg[j] = at;

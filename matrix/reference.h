@@ -14,7 +14,7 @@
  *          the absolute values of the messages (sum |a b| for a sum; the largest for max and min), through the
  *          same epilogue with absolute values; of users' expressions what evaluate.h says, more where they round more
  * problem->bias are n elements on the host. The result is not rounded to the dense type. WLM_ERR_UNSUPPORTED for what
- * it cannot do: transpose, heads, batch. */
+ * it cannot do: transpose, batch. With heads a->values are nnz x heads, or NULL. */
 wlm_status wlm_reference_rows(const wlm_csr_host *a, const wlm_problem *problem, const void *b, const void *c_old,
                               const int64_t *row_ids, int64_t row_count, double *c, double *scale);
 

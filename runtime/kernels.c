@@ -98,6 +98,8 @@ wlm_status wlm_context_load_builtin(wlm_context *context, const wlm_spec *spec, 
   if (spec->problem.operation != WLM_SPMM || (spec->problem.transpose && spec->has_values))
     return wlm_fail(WLM_ERR_NO_COMPILER, "without a compiler there is no %s",
                     spec->problem.transpose ? "transpose of a matrix with values" : "sddmm");
+  if (spec->problem.heads > 1)
+    return wlm_fail(WLM_ERR_NO_COMPILER, "without a compiler there are no heads: an edge has one value");
   if (spec->problem.bias || spec->problem.activation)
     return wlm_fail(WLM_ERR_NO_COMPILER, "without a compiler there is no epilogue: a bias or an activation needs one");
   wlm_spec_key(spec, text + strlen(text));

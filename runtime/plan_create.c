@@ -60,12 +60,13 @@ static wlm_status choose(wlm_context *context, wlm_plan *plan, const wlm_spec *s
   char simpler[WLM_SPEC_KEY];
   wlm_spec like = *spec;
   like.problem.transpose = like.problem.want_arg = 0;
+  like.problem.heads = 1;
   wlm_spec_key(&like, simpler);
   pthread_rwlock_rdlock(&context->snapshot_lock);
   wlm_status status =
       wlm_choose(&context->snapshot, &plan->stats, plan->problem_key, spec, limits, &judge, &plan->decision);
   /* Where nothing like A^T was tuned as a transpose, what is good for such a matrix by itself knows more than a rule;
-   * and so does what is good without positions where nothing was tuned with them. */
+   * and so does what is good without positions, or with one value an edge, where nothing was tuned with more. */
   if (status == WLM_OK && strcmp(simpler, plan->problem_key) && plan->decision.step == WLM_STEP_RULE)
     status = wlm_choose(&context->snapshot, &plan->stats, simpler, spec, limits, &judge, &plan->decision);
   pthread_rwlock_unlock(&context->snapshot_lock);

@@ -124,7 +124,7 @@ wlm_status wlm_column_check_create(const wlm_operands *operands, uint64_t seed,
   wlm_status status;
   wlm_column_check *check = NULL;
   *out = NULL;
-  if (p->bias || p->activation || p->operation != WLM_SPMM) return WLM_OK;
+  if (p->bias || p->activation || p->operation != WLM_SPMM || p->heads > 1) return WLM_OK;
   if ((p->reduce != WLM_SUM && p->reduce != WLM_MEAN) || !linear_form(p->message, 1, &slope, &offset)) return WLM_OK;
   check = wlm_alloc_zero(1, sizeof *check);
   if (!check) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a column check");

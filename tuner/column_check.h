@@ -9,7 +9,7 @@ typedef struct wlm_column_check wlm_column_check;
 
 /* What the columns must come to, once for many results. `row_tolerance` is the error that a row of so many edges may
  * have, relative to sum |a b|. *check stays NULL where the problem has no such number: what is not linear in B
- * (max, min, prod, a / b), a bias, an sddmm. */
+ * (max, min, prod, a / b), a bias, an sddmm, several heads. */
 wlm_status wlm_column_check_create(const wlm_operands *operands, uint64_t seed,
                                    double (*row_tolerance)(const wlm_problem *problem, int64_t edges),
                                    wlm_column_check **check);

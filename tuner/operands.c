@@ -64,26 +64,29 @@ done:
 }
 
 /* To floats, or to doubles as they are. */
-static wlm_status read_back_values(wlm_device *device, const wlm_csr *csr, wlm_csr_host *a) {
+static wlm_status read_back_values(wlm_device *device, const wlm_csr *csr, int64_t heads, wlm_csr_host *a) {
   const size_t size = wlm_type_size(csr->value_type);
+  int64_t count;
   void *narrow = NULL;
   wlm_status status;
-  if (csr->value_type == WLM_F64) return read_back(device, csr->values, csr->nnz, size, "values", (void **)&a->wide);
-  if (csr->value_type == WLM_F32) return read_back(device, csr->values, csr->nnz, size, "values", (void **)&a->values);
-  WLM_TRY(read_back(device, csr->values, csr->nnz, size, "values", &narrow));
-  WLM_TRY(wlm_alloc_array(csr->nnz, sizeof *a->values, "values", (void **)&a->values));
-  for (int64_t p = 0; p < csr->nnz; p++) a->values[p] = (float)wlm_element_get(csr->value_type, narrow, p);
+  if (__builtin_mul_overflow(csr->nnz, heads, &count))
+    return wlm_fail(WLM_ERR_OVERFLOW, "values of %lld edges and %lld heads", (long long)csr->nnz, (long long)heads);
+  if (csr->value_type == WLM_F64) return read_back(device, csr->values, count, size, "values", (void **)&a->wide);
+  if (csr->value_type == WLM_F32) return read_back(device, csr->values, count, size, "values", (void **)&a->values);
+  WLM_TRY(read_back(device, csr->values, count, size, "values", &narrow));
+  WLM_TRY(wlm_alloc_array(count, sizeof *a->values, "values", (void **)&a->values));
+  for (int64_t p = 0; p < count; p++) a->values[p] = (float)wlm_element_get(csr->value_type, narrow, p);
 done:
   wlm_free(narrow);
   return status;
 }
 
-static wlm_status read_back_matrix(wlm_device *device, const wlm_csr *csr, wlm_csr_host *a) {
+static wlm_status read_back_matrix(wlm_device *device, const wlm_csr *csr, int64_t heads, wlm_csr_host *a) {
   wlm_status status;
   *a = (wlm_csr_host){.rows = csr->rows, .cols = csr->cols, .nnz = csr->nnz};
   WLM_TRY(read_back_rowptr(device, csr, &a->rowptr));
   WLM_TRY(read_back_colind(device, csr, &a->colind));
-  if (csr->values) WLM_TRY(read_back_values(device, csr, a));
+  if (csr->values) WLM_TRY(read_back_values(device, csr, heads, a));
 done:
   return status;
 }
@@ -119,9 +122,9 @@ done:
 }
 
 /* The values of a transpose, which are read back in A's order. */
-static wlm_status take_order(const int64_t *order, wlm_csr_host *a) {
+static wlm_status take_order(const int64_t *order, int64_t heads, wlm_csr_host *a) {
   const char *from = a->wide ? (const char *)a->wide : (const char *)a->values;
-  const size_t size = a->wide ? sizeof *a->wide : sizeof *a->values;
+  const size_t size = (size_t)heads * (a->wide ? sizeof *a->wide : sizeof *a->values); /* of an edge */
   char *values = NULL;
   if (!order || !from) return WLM_OK;
   wlm_status status = wlm_alloc_array(a->nnz, size, "values", (void **)&values);
@@ -150,12 +153,12 @@ wlm_status wlm_operands_create(wlm_context *context, const wlm_matrix *matrix, c
   WLM_TRY(wlm_matrix_see(matrix, p, &view));
   const wlm_csr *csr = &view.csr;
   const int is_sddmm = p->operation == WLM_SDDMM;
-  operands->result_rows = is_sddmm ? csr->nnz : csr->rows;
+  operands->result_rows = is_sddmm ? csr->nnz * p->heads : csr->rows;
   operands->result_columns = is_sddmm ? 1 : p->n;
   operands->result_ld = is_sddmm ? 1 : p->ldc;
-  WLM_TRY(read_back_matrix(device, csr, &operands->a));
+  WLM_TRY(read_back_matrix(device, csr, p->heads, &operands->a));
   WLM_TRY(read_back_order(device, &view, &operands->order));
-  WLM_TRY(take_order(operands->order, &operands->a));
+  WLM_TRY(take_order(operands->order, p->heads, &operands->a));
   operands->edges = edges_used(&operands->a, p);
   const wlm_type type = p->dense_type;
   const size_t size = wlm_type_size(type);

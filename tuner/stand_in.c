@@ -68,7 +68,8 @@ wlm_status wlm_stand_in_make(wlm_context *context, const wlm_stats *stats, const
     csr.values = NULL;
   }
   if (spec->problem.transpose) WLM_TRY(transpose(&csr));
-  status = wlm_upload_create_typed(context, &csr, spec->rowptr_type, spec->colind_type, spec->value_type, upload);
+  status = wlm_upload_create_typed(context, &csr, spec->rowptr_type, spec->colind_type, spec->value_type,
+                                   spec->problem.heads, upload);
 done:
   wlm_csr_host_release(&csr);
   return status;

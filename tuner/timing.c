@@ -131,7 +131,7 @@ wlm_status wlm_time_prepare(const wlm_operands *operands, wlm_plan *plan, double
 double wlm_gather_gbs(const wlm_spec *spec, int64_t rows, int64_t edges, double seconds) {
   double dense = (double)wlm_type_size(spec->problem.dense_type) * (double)spec->problem.n;
   double edge = (double)wlm_index_size(spec->colind_type);
-  if (spec->has_values) edge += (double)wlm_type_size(spec->value_type);
+  if (spec->has_values) edge += (double)wlm_type_size(spec->value_type) * (double)spec->problem.heads;
   double bytes = (double)edges * (dense + edge) + (double)rows * (dense + (double)wlm_index_size(spec->rowptr_type));
   return seconds > 0 ? bytes / seconds / 1e9 : 0;
 }

@@ -24,15 +24,20 @@ static wlm_status copy_rowptr(wlm_device *device, const wlm_csr_host *csr, wlm_i
   return status;
 }
 
-static wlm_status copy_values(wlm_device *device, const wlm_csr_host *csr, wlm_type type, void **to) {
+static wlm_status copy_values(wlm_device *device, const wlm_csr_host *csr, int64_t heads, wlm_type type, void **to) {
   const size_t size = wlm_type_size(type);
   void *values;
+  int64_t count;
   if (!csr->values) return WLM_OK;
-  if (type == WLM_F32) return copy_to_device(device, csr->values, csr->nnz, size, to);
-  wlm_status status = wlm_alloc_array(csr->nnz, size, "values", &values);
+  if (type == WLM_F32 && heads == 1) return copy_to_device(device, csr->values, csr->nnz, size, to);
+  if (__builtin_mul_overflow(csr->nnz, heads, &count))
+    return wlm_fail(WLM_ERR_OVERFLOW, "values of %lld edges and %lld heads", (long long)csr->nnz, (long long)heads);
+  wlm_status status = wlm_alloc_array(count, size, "values", &values);
   if (status != WLM_OK) return status;
-  for (int64_t p = 0; p < csr->nnz; p++) wlm_element_put(type, values, p, (double)csr->values[p]);
-  status = copy_to_device(device, values, csr->nnz, size, to);
+  for (int64_t p = 0, place = 0; p < csr->nnz; p++)
+    for (int64_t head = 0; head < heads; head++, place++)
+      wlm_element_put(type, values, place, (double)csr->values[p] * (double)(head + 1) / (double)heads);
+  status = copy_to_device(device, values, count, size, to);
   wlm_free(values);
   return status;
 }
@@ -49,13 +54,13 @@ static wlm_status copy_colind(wlm_device *device, const wlm_csr_host *csr, wlm_i
 }
 
 wlm_status wlm_upload_create_typed(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type,
-                                   wlm_index colind_type, wlm_type value_type, wlm_upload *upload) {
+                                   wlm_index colind_type, wlm_type value_type, int64_t heads, wlm_upload *upload) {
   wlm_status status;
   wlm_device *device = wlm_context_device(context);
   *upload = (wlm_upload){.device = device};
   WLM_TRY(copy_rowptr(device, csr, rowptr_type, &upload->rowptr));
   WLM_TRY(copy_colind(device, csr, colind_type, &upload->colind));
-  WLM_TRY(copy_values(device, csr, value_type, &upload->values));
+  WLM_TRY(copy_values(device, csr, heads, value_type, &upload->values));
 
   wlm_csr view = WLM_CSR_INIT;
   view.rows = csr->rows;
@@ -75,7 +80,7 @@ done:
 
 wlm_status wlm_upload_create_as(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type,
                                 wlm_type value_type, wlm_upload *upload) {
-  return wlm_upload_create_typed(context, csr, rowptr_type, WLM_I32, value_type, upload);
+  return wlm_upload_create_typed(context, csr, rowptr_type, WLM_I32, value_type, 1, upload);
 }
 
 wlm_status wlm_upload_create(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type, wlm_upload *upload) {
@@ -87,7 +92,7 @@ wlm_status wlm_upload_create_values(wlm_context *context, const wlm_upload *patt
   wlm_status status;
   wlm_csr view = *wlm_matrix_csr(pattern->matrix);
   *upload = (wlm_upload){.device = pattern->device};
-  WLM_TRY(copy_values(pattern->device, csr, value_type, &upload->values));
+  WLM_TRY(copy_values(pattern->device, csr, 1, value_type, &upload->values));
   view.values = upload->values;
   view.value_type = value_type;
   WLM_TRY(wlm_matrix_create(context, &view, wlm_matrix_stats(pattern->matrix), &upload->matrix));

@@ -14,10 +14,10 @@ typedef struct wlm_upload {
 /* I32 where the offsets fit, as users have it. */
 wlm_index wlm_upload_rowptr_type(const wlm_csr_host *csr);
 /* WLM_ERR_OVERFLOW where nnz does not fit the type. The context must outlive the upload. Values are f32, or rounded to
- * another type. */
+ * another type; an edge with the value v has v (h + 1) / heads for each head h. */
 wlm_status wlm_upload_create_typed(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type,
-                                   wlm_index colind_type, wlm_type value_type, wlm_upload *upload);
-/* The same with 32-bit columns, and with values of f32 too. */
+                                   wlm_index colind_type, wlm_type value_type, int64_t heads, wlm_upload *upload);
+/* The same with 32-bit columns and one value an edge, and with values of f32 too. */
 wlm_status wlm_upload_create_as(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type,
                                 wlm_type value_type, wlm_upload *upload);
 wlm_status wlm_upload_create(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type, wlm_upload *upload);

@@ -34,7 +34,7 @@ static const double max_elements = 32e6; /* 20 bytes each */
 
 struct wlm_verifier {
   wlm_operands *operands;
-  int64_t *rows; /* of the result, so the edges of an sddmm; ascending and distinct */
+  int64_t *rows; /* of the result, so the edges (x heads) of an sddmm; ascending and distinct */
   int64_t count;
   double *reference, *scale; /* count x columns of the result */
   char *result;              /* of the dense type, as the piece */
@@ -66,7 +66,7 @@ static int is_sddmm(const wlm_verifier *verifier) { return verifier->operands->s
 /* How many terms an element of this row of the result is the sum of. */
 static int64_t terms(const wlm_verifier *verifier, int64_t row) {
   const wlm_problem *p = &verifier->operands->spec.problem;
-  if (is_sddmm(verifier)) return p->n;
+  if (is_sddmm(verifier)) return p->n / p->heads;
   return wlm_sample_kept(p->sample, degree(&verifier->operands->a, row), p->sample_width);
 }
 
@@ -90,7 +90,8 @@ static wlm_status choose_rows(wlm_verifier *verifier, uint64_t seed) {
     if (!degree(a, row)) empty = row;
   }
   int64_t named[NAMED_ROWS] = {0, total - 1, longest, empty};
-  if (is_sddmm(verifier)) named[2] = named[3] = a->rowptr[longest]; /* its first edge */
+  /* The first edge of the longest row. */
+  if (is_sddmm(verifier)) named[2] = named[3] = a->rowptr[longest] * verifier->operands->spec.problem.heads;
   for (int64_t i = 0; i < wanted; i++)
     verifier->rows[i] = i < NAMED_ROWS ? named[i] : (int64_t)(wlm_sample_hash(seed, i) % (uint64_t)total);
   qsort(verifier->rows, (size_t)wanted, sizeof *verifier->rows, compare);

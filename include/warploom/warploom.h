@@ -96,7 +96,7 @@ WLM_API void wlm_set_allocator(const wlm_allocator *allocator);
 typedef enum wlm_type { WLM_F32, WLM_F16, WLM_BF16, WLM_F64 } wlm_type;
 typedef enum wlm_index { WLM_I32, WLM_I64 } wlm_index;
 
-/* message(a, b), a = value of the edge (1 where A has no values), b = element of B */
+/* message(a, b), a = value of the edge (of the column's head; 1 where A has no values), b = element of B */
 typedef enum wlm_message {
   WLM_MUL,    /* a * b */
   WLM_COPY_B, /* b */
@@ -147,10 +147,12 @@ typedef struct wlm_problem {
   wlm_type dense_type; /* of B and C; the accumulator is f32 (f64 for f64) */
   double alpha, beta;  /* C = activation(alpha * result + beta * C + bias); beta = 0 never reads C */
   int transpose;       /* op(A) = A^T: B is rows x n and C cols x n; see wlm_plan_create */
-  int64_t heads;       /* values per edge, 1 = one scalar an edge */
-  int64_t batch;       /* problems in one call */
-  int want_arg;        /* also give the winning position of max or min; see wlm_plan_execute_arg */
-  wlm_sample sample;   /* part of the problem, never tuned behind the caller's back */
+  /* H values per edge, each for n / H neighbouring columns: column j takes the value of head j / (n / H). 1 = one
+   * scalar an edge. n must be a multiple of it. Without values every head has 1. */
+  int64_t heads;
+  int64_t batch;     /* problems in one call */
+  int want_arg;      /* also give the winning position of max or min; see wlm_plan_execute_arg */
+  wlm_sample sample; /* part of the problem, never tuned behind the caller's back */
   wlm_sample_norm sample_norm;
   int64_t sample_width; /* S, 8..2304 */
   uint64_t seed;        /* sampling: 0 as published, otherwise adds hash(seed, row) mod d */
@@ -230,7 +232,7 @@ typedef struct wlm_csr {
   int64_t rows, cols, nnz;
   const void *rowptr; /* rows + 1, of rowptr_type, in device memory */
   const void *colind; /* nnz, of colind_type */
-  const void *values; /* nnz of value_type; NULL = every edge is 1 */
+  const void *values; /* nnz of value_type, nnz x heads row-major where a problem has heads; NULL = every edge is 1 */
   wlm_index rowptr_type, colind_type;
   wlm_type value_type; /* as the dense type of the problems, or f32 where that is f16 or bf16 */
 } wlm_csr;
@@ -312,7 +314,7 @@ WLM_API wlm_status wlm_plan_execute_arg(const wlm_plan *plan, const void *b, voi
  *   dvalues[p] = alpha * sum of dC[i,j] * d message(a_p, B[k,j]) / d a_p
  *   dc       rows x n of dense_type with leading dimension ldc, only read; so are arg and b, as they were forward
  *   db       cols x n with leading dimension ldb, or NULL; of the accumulator's type: f32, f64 where dense_type is f64
- *   dvalues  nnz elements of that type in the order of colind, or NULL
+ *   dvalues  nnz elements of that type in the order of colind, nnz x heads with heads, or NULL
  * (rows and cols of op(A)). Both are overwritten. The work is that of reading dC and arg and clearing what is written.
  * On a GPU terms are added atomically, in any order, so a plan with deterministic = 1 answers WLM_ERR_UNSUPPORTED
  * there; so does every plan with an activation, since dC must be what it is before it. Can be captured, like execute.
@@ -326,7 +328,8 @@ WLM_API wlm_status wlm_plan_execute_arg_backward(const wlm_plan *plan, const voi
  * B[k,:]; for copy_b 0. reduce is sum, or mean, which divides by the edges of the row.
  *   dc       rows x n with leading dimension ldc, only read
  *   b        cols x n with leading dimension ldb; not read where the gradient has no b
- *   dvalues  nnz elements of dense_type, in the order of colind */
+ *   dvalues  nnz elements of dense_type, in the order of colind
+ * With heads dvalues are nnz x heads, and dvalues[p, h] is made of the columns of head h alone. */
 WLM_API wlm_status wlm_plan_execute_sddmm(const wlm_plan *plan, const void *dc, const void *b, void *dvalues,
                                           void *workspace, void *stream);
 /* Why this kernel: the step that decided, the distance, the runners-up with what their preparing costs and from how
@@ -346,8 +349,8 @@ typedef struct wlm_candidate_result {
   const char *reason;
   double seconds; /* median of the samples, one call */
   double spread;  /* (third quartile - first) / median */
-  /* bytes if nothing of B is found in cache, in 1e9 a second: edges * (n * dense + colind + value) + rows * (n * dense
-   * + rowptr) */
+  /* bytes if nothing of B is found in cache, in 1e9 a second: edges * (n * dense + colind + heads * value) + rows * (n
+   * * dense + rowptr) */
   double gather_gbs;
   double max_rel_err;     /* against float64, relative to sum |a b| */
   double prepare_seconds; /* of preparing its plan once; 0 = it needs none */

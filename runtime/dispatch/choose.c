@@ -210,9 +210,10 @@ static int is_skewed(const wlm_stats *s, double min_cv, const wlm_limits *limits
 
 static int by_rule(const question *q, const wlm_spec *spec, const wlm_limits *limits, wlm_decision *choice) {
   const int kind = (int)wlm_rule_kind_of(&spec->problem);
+  const int64_t n = kind == WLM_RULE_SDDMM ? q->n / spec->problem.heads : q->n; /* an sddmm for each head */
   for (int i = 0; i < wlm_rule_count; i++) {
     const wlm_rule *rule = &wlm_rules[i];
-    if (rule->target != limits->target || rule->kind != kind || q->n > rule->max_n ||
+    if (rule->target != limits->target || rule->kind != kind || n > rule->max_n ||
         !is_skewed(q->stats, rule->min_cv, limits) || q->stats->nnz > rule->max_nnz || q->calls < rule->min_calls ||
         !is_usable(q, rule->variant, may_prepare(q)))
       continue;

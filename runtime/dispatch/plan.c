@@ -46,6 +46,8 @@ wlm_status wlm_plan_fill(wlm_plan *plan, wlm_device *device, const wlm_program *
       .scaled = p->alpha != 1 || p->beta != 0,
       .seed = p->seed,
       .sample_width = p->sample_width,
+      .heads = p->heads,
+      .head_width = p->n / p->heads,
   };
   plan->pass_count = program->pass_count;
   plan->deterministic = program->deterministic;

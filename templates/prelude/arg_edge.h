@@ -1,5 +1,5 @@
 /* What an element of dC goes to: its edge, the row of B that the edge names, and what is multiplied by the slopes. */
-struct wlm_arg_edge { long long p, k; wlm_acc_t x, a, b; };
+struct wlm_arg_edge { long long p, place, k; wlm_acc_t x, a, b; }; /* place: in dvalues, which has one for each head */
 
 WLM_FN wlm_acc_t wlm_slope_a(wlm_acc_t a, wlm_acc_t b) { (void)a; (void)b; return @{slope_a}; }
 WLM_FN wlm_acc_t wlm_slope_b(wlm_acc_t a, wlm_acc_t b) { (void)a; (void)b; return @{slope_b}; }
@@ -22,12 +22,14 @@ WLM_FN long long wlm_arg_row_of_b(const struct wlm_args *args, long long p) { re
 /* p is -1 where there was no edge. */
 WLM_FN struct wlm_arg_edge wlm_arg_edge_of(const struct wlm_args *args, long long row, long long column) {
   const long long at = row * args->ldc + column;
-  struct wlm_arg_edge edge = {((const wlm_place_t *)args->arg)[at], 0, 0, 1, 0};
+  struct wlm_arg_edge edge = {((const wlm_place_t *)args->arg)[at], 0, 0, 0, 1, 0};
   if (edge.p < 0) return edge;
+  const int head = (int)((unsigned int)column / (unsigned int)args->head_width);
+  edge.place = edge.p * args->heads + head;
   edge.k = wlm_arg_row_of_b(args, edge.p);
   edge.x = (wlm_acc_t)args->alpha * wlm_widen(((const wlm_c_t *)args->x)[at]);
 % if reads_a then
-  edge.a = wlm_load_a(args, edge.p);
+  edge.a = @{load_a("args", "edge.p", "head")};
 % end
 % if reads_b then
   edge.b = wlm_load_b((const wlm_b_t *)args->b + edge.k * args->ldb + column);

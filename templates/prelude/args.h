@@ -19,6 +19,7 @@ struct wlm_args {
   long long blocks, units; /* of the first execute pass: unit blocks, and units of each but the last ones */
   unsigned long long seed;
   long long sample_width;
+  long long heads, head_width; /* values of an edge; columns that each of them is for */
 };
 
 #endif

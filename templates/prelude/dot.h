@@ -1,5 +1,6 @@
 % local width = lanes * vector
-% local chunks = (problem.n + width - 1) // width
+% local n, many = problem.head_width, problem.heads == "many"
+% local chunks = (n + width - 1) // width
 % local held = math.min(chunks, 64 // (vector * problem.dense_bytes))
 % local one_span = held == chunks
 /* Dot products of rows of X with rows of B, one for each of a batch of @{batch} edges. A group of @{lanes} lanes works
@@ -8,7 +9,10 @@
  * step a lane gives away half of the products that it has and takes the other lane's parts of the half that it keeps,
  * so that @{batch} products cost @{batch - 1} exchanges and not @{batch} for each step, and neighbouring lanes end with
  * neighbouring edges to store. What a lane keeps of X are @{held} pieces; more columns than that are walked in spans,
- * each of which loads its X again. */
+ * each of which loads its X again.
+ *
+ * Where an edge has a value for each head, a head is an SDDMM of its own over its columns: the blocks of the slow axis
+ * take one each. */
 % include "prelude/piece.h"
 
 struct wlm_x_part { struct wlm_piece at[@{held}]; };
@@ -26,7 +30,7 @@ WLM_FN struct wlm_x_part wlm_load_span(const wlm_c_t *x, int left, const int ali
   struct wlm_x_part part;
   (void)left;
 % for c = 0, held - 1 do
-%   local whole = one_span and (c + 1) * width <= problem.n
+%   local whole = one_span and (c + 1) * width <= n
   @{whole and "" or "if (left > " .. c * width .. ")"} part.at[@{c}] = wlm_read_piece(x + @{c * width}, aligned);
 % end
   return part;
@@ -35,7 +39,7 @@ WLM_FN struct wlm_x_part wlm_load_span(const wlm_c_t *x, int left, const int ali
 /* What is kept of a row while edges of it come; x is at the lane's first column, here and below, and so is b. */
 WLM_FN struct wlm_x_part wlm_keep_row(const wlm_c_t *x, const int aligned) {
 % if one_span then
-  return wlm_load_span(x, @{problem.n} - (int)(threadIdx.x % @{lanes}u) * @{vector}, aligned);
+  return wlm_load_span(x, @{n} - (int)(threadIdx.x % @{lanes}u) * @{vector}, aligned);
 % else
   const struct wlm_x_part nothing = {{{{0}}}};
   (void)x;
@@ -66,7 +70,7 @@ WLM_FN struct wlm_dots wlm_add_span(const struct wlm_args *args, struct wlm_dots
   const wlm_b_t *row@{j} = wlm_b_row(args, b, columns.at[@{j}]);
 % end
 % for c = 0, held - 1 do
-%   local whole = one_span and (c + 1) * width <= problem.n
+%   local whole = one_span and (c + 1) * width <= n
   @{whole and "" or "if (left > " .. c * width .. ")"} {
 % for j = 0, batch - 1 do
     const struct wlm_piece piece@{j} = wlm_load_piece(row@{j} + @{c * width}, aligned);
@@ -82,7 +86,7 @@ WLM_FN struct wlm_dots wlm_add_span(const struct wlm_args *args, struct wlm_dots
 /* A batch whose edges are of one row of A, of which `kept` is kept. */
 WLM_FN struct wlm_dots wlm_add_row(const struct wlm_args *args, struct wlm_dots dots, struct wlm_x_part kept,
                                    const wlm_c_t *x, const wlm_b_t *b, struct wlm_columns columns, const int aligned) {
-  int left = @{problem.n} - (int)(threadIdx.x % @{lanes}u) * @{vector};
+  int left = @{n} - (int)(threadIdx.x % @{lanes}u) * @{vector};
 % if one_span then
   (void)x;
   return wlm_add_span(args, dots, kept, b, columns, left, aligned);
@@ -130,7 +134,8 @@ WLM_FN void wlm_store_dots(const struct wlm_args *args, struct wlm_dots dots, lo
   dots.at[0] = wlm_combine(dots.at[0], __shfl_xor_sync(0xffffffffu, dots.at[0], @{mask}, @{lanes}));
 % mask = mask * 2
 % end
+% local place = many and "(p + lane) * args->heads + wlm_slow_block()" or "p + lane"
   if (lane < @{batch} && lane < count)
-    wlm_store(args, (wlm_c_t *)args->c + p + lane, 0,
-              wlm_edge(wlm_finish(dots.at[0], degree), wlm_load_a(args, p + lane)));
+    wlm_store(args, (wlm_c_t *)args->c + @{place}, 0,
+              wlm_edge(wlm_finish(dots.at[0], degree), @{load_a("args", "p + lane", "(int)wlm_slow_block()")}));
 }

@@ -6,6 +6,19 @@
  * B's rows are asked for some non-zeros ahead, across the ends of rows: a row is often shorter than the time that
  * memory takes. */
 enum { WLM_PIECE = 16, WLM_AHEAD = 8 };
+% local many = problem.heads == "many"
+% local a = many and "a[j]" or "a"
+% if many then
+%   local run = math.min(16, problem.head_width & -problem.head_width)
+
+/* The values of an edge for `count` columns of a piece, of which each @{run} have one head. */
+WLM_FN void wlm_load_piece_a(const struct wlm_args *args, long long p, long long column, int count, wlm_acc_t *a) {
+  for (int j = 0; j < count; j += @{run}) {
+    const wlm_acc_t value = wlm_load_head_a(args, p, (int)((unsigned int)(column + j) / @{problem.head_width}u));
+    for (int k = 0; k < @{run}; k++) a[j + k] = value;
+  }
+}
+% end
 
 % if problem.arg ~= "none" then
 WLM_FN void wlm_fold_winner(wlm_acc_t *acc, wlm_place_t *place, wlm_acc_t x, long long p) {
@@ -23,7 +36,9 @@ WLM_FN void wlm_fold(const struct wlm_args *args, long long begin, long long kep
     for (int j = 0; j < WLM_PIECE; j++) @{from "place[t][j] = (wlm_place_t)first, "}acc[t][j] = wlm_init(@{from "first"})@{value};
   for (long long k = 0; k < kept; k++) {
     const long long p = begin + wlm_sample(k, degree, state);
+% if not many then
     const wlm_acc_t a = wlm_load_a(args, p);
+% end
     const wlm_b_t *restrict b_row = b + wlm_column(args, p) * args->ldb;
 #if WLM_USES_B
     const long long ahead = begin + wlm_sample(k + WLM_AHEAD, degree, state);
@@ -31,13 +46,24 @@ WLM_FN void wlm_fold(const struct wlm_args *args, long long begin, long long kep
     for (int j = 0; j < width; j += 64 / (int)sizeof *b) __builtin_prefetch(b_ahead + j);
 #endif
 #pragma GCC unroll 16
+% if many then
+    for (int t = 0; t < pieces; t++) {
+      wlm_acc_t a[WLM_PIECE];
+      wlm_load_piece_a(args, p, column + t * WLM_PIECE, WLM_PIECE, a);
+% else
     for (int t = 0; t < pieces; t++)
+% end
 #pragma omp simd
       for (int j = 0; j < WLM_PIECE; j++)
-        @{from("wlm_fold_winner(&acc[t][j], &place[t][j], ", "acc[t][j] = wlm_reduce(acc[t][j], ")}wlm_message(a, wlm_load_b(b_row + t * WLM_PIECE + j))@{at "p"});
+        @{from("wlm_fold_winner(&acc[t][j], &place[t][j], ", "acc[t][j] = wlm_reduce(acc[t][j], ")}wlm_message(@{a}, wlm_load_b(b_row + t * WLM_PIECE + j))@{at "p"});
+% if many then
+    }
+    wlm_acc_t a[WLM_PIECE];
+    wlm_load_piece_a(args, p, column + pieces * WLM_PIECE, rest, a);
+% end
 #pragma omp simd
     for (int j = 0; j < rest; j++)
-      @{from("wlm_fold_winner(&acc[pieces][j], &place[pieces][j], ", "acc[pieces][j] = wlm_reduce(acc[pieces][j], ")}wlm_message(a, wlm_load_b(b_row + pieces * WLM_PIECE + j))@{at "p"});
+      @{from("wlm_fold_winner(&acc[pieces][j], &place[pieces][j], ", "acc[pieces][j] = wlm_reduce(acc[pieces][j], ")}wlm_message(@{a}, wlm_load_b(b_row + pieces * WLM_PIECE + j))@{at "p"});
   }
 }
 

@@ -1,5 +1,6 @@
 % local groups = passes[#passes].tile_threads // lanes
 % local hold = batch > lanes and batch // lanes or 1
+% local many = problem.heads == "many"
 /* A tile: some consecutive non-zeros of A with their rows, which a block works on together. Row ends are staged in
  * shared memory, the non-zeros are dealt evenly to groups of @{lanes} lanes, and each group walks its share in batches of
  * @{batch} whose loads of B are in flight together, across row ends, while the columns and values of the next are on their
@@ -42,7 +43,8 @@ WLM_FN void wlm_stage_rows(const struct wlm_args *args, struct wlm_tile *tile, c
 
 WLM_FN int wlm_tile_share(int count) { return (count + @{groups * batch - 1}) / @{groups * batch} * @{batch}; }
 
-/* Non-zeros that a group has at hand: lane l holds the l-th, and so on in turns of @{lanes}. */
+/* Non-zeros that a group has at hand: lane l holds the l-th, and so on in turns of @{lanes}. Of values it holds those that
+ * all lanes need, so none where an edge has one for each head. */
 struct wlm_window {
   wlm_colind_t column[@{hold}];
   wlm_acc_t value[@{hold}];
@@ -62,17 +64,22 @@ WLM_FN long long wlm_seen(const struct wlm_window *window) {
 % end
   return seen;
 }
+% if not many then
 WLM_FN void wlm_load_values(const struct wlm_args *args, const struct wlm_part *part, int p, struct wlm_window *window) {
 % for h = 0, hold - 1 do
   const int p@{h} = p + @{h * lanes} + part->lane;
   window->value[@{h}] = wlm_load_a(args, part->first + (p@{h} < part->count ? p@{h} : part->count - 1));
 % end
 }
+% end
 
 /* Whole warps: all groups take the same number of steps, so that shuffles meet. */
 WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part,
                                       struct wlm_window window, const int aligned) {
   const wlm_b_t *b = (const wlm_b_t *)args->b + (part->inside ? part->column : 0);
+% if many then
+  const int head = wlm_head_of(args, part->inside ? part->column : 0);
+% end
   const int begin = part->group * part->share < part->count ? part->group * part->share : part->count;
   const int end = begin + part->share < part->count ? begin + part->share : part->count;
   int k = 0; /* the row of non-zero `begin`: the first that ends after it */
@@ -87,7 +94,9 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
     struct wlm_window ahead = window;
     if (window_begin + @{hold * lanes} < part->share) {
       wlm_load_columns(args, part, begin + window_begin + @{hold * lanes}, &ahead);
+% if not many then
       wlm_load_values(args, part, begin + window_begin + @{hold * lanes}, &ahead);
+% end
     }
 % if hold * lanes > batch then
 #pragma unroll 1
@@ -104,11 +113,16 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
       const struct wlm_piece piece@{j} = wlm_load_piece(wlm_b_row(args, b, column@{j}), aligned);
 % end
 % for j = 0, batch - 1 do
+% if many then
+      const int at@{j} = p + @{j} < part->count ? p + @{j} : part->count - 1;
+      const wlm_acc_t a@{j} = wlm_load_head_a(args, part->first + at@{j}, head);
+% else
 #if WLM_USES_A
       const wlm_acc_t a@{j} = __shfl_sync(0xffffffffu, window.value[@{j // lanes}], step + @{j % lanes}, @{lanes});
 #else
       const wlm_acc_t a@{j} = 1;
 #endif
+% end
 % end
       if (next >= p + @{batch} && p + @{batch} <= end) { /* no row ends in the batch */
 % for j = 0, batch - 1 do
@@ -152,7 +166,9 @@ WLM_FN struct wlm_tail wlm_walk(const struct wlm_args *args, struct wlm_tile *ti
                                 struct wlm_window window) {
   const struct wlm_tail nothing = {-1, wlm_begin_sums(@{from "0"})};
   if (!part->count) return nothing;
+% if not many then
   wlm_load_values(args, part, part->group * part->share, &window);
+% end
   return part->aligned ? wlm_walk_share(args, tile, part, window, 1) : wlm_walk_share(args, tile, part, window, 0);
 }
 

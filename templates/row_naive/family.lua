@@ -16,4 +16,5 @@ return {
       },
     }
   end,
+  registers = function(_, problem) return problem.heads == "many" and 80 or 64 end,
 }

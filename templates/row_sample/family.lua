@@ -15,14 +15,17 @@ return {
     if p.threads * p.rows > 512 then return false, "has more than 512 threads a block" end
     local bytes = p.vector * problem.dense_bytes
     if p.vector > 1 and bytes ~= 16 and (p.vector ~= 4 or bytes > 16) then return false, "loads vectors of neither 4 columns nor 16 bytes" end
-    if p.vector > 1 and problem.n % p.vector ~= 0 then return false, "loads vectors, and n is no multiple of them" end
+    if p.vector > 1 and problem.head_width % p.vector ~= 0 then
+      return false, "loads vectors, and n or the columns of a head are no multiple of them"
+    end
     if p.vector > 1 and p.threads * p.vector >= 2 * problem.n then
       return false, "covers at least twice as many columns as n"
     end
     return true
   end,
   passes = function(p, problem)
-    local edge = problem.colind_bytes + (problem.uses_a and problem.acc_bytes or 0) + problem.arg_bytes
+    local value = problem.heads == "one" and problem.acc_bytes or problem.rowptr_type == "i64" and 8 or 4
+    local edge = problem.colind_bytes + (problem.uses_a and value or 0) + problem.arg_bytes
     return {
       {
         kernel = "wlm_row_sample", units = "rows", units_per_block = p.rows, threads = p.threads * p.rows,

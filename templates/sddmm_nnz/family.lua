@@ -11,17 +11,17 @@ return {
   },
   valid = function(p, problem)
     local width = p.lanes * p.vector
-    if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
+    if p.lanes > 4 and width >= 2 * problem.head_width then return false, "covers at least twice as many columns as n" end
     if p.batch > p.lanes then return false, "has more edges in a batch than lanes to store them" end
-    if p.lanes < 32 and problem.n * problem.dense_bytes > 64 * p.lanes then
+    if p.lanes < 32 and problem.head_width * problem.dense_bytes > 64 * p.lanes then
       return false, "has too few lanes to keep a row of X"
     end
     return true
   end,
-  passes = function(p)
+  passes = function(p, problem)
     return {
       {
-        kernel = "wlm_sddmm_nnz", units = "nnz", units_per_block = 128 // p.lanes * p.share, columns_per_block = 0,
+        kernel = "wlm_sddmm_nnz", units = "nnz", units_per_block = 128 // p.lanes * p.share, columns_per_block = problem.head_width,
         threads = 128, dependent = true,
       },
     }

@@ -25,6 +25,7 @@ static char *shell(const char *line) {
 }
 
 static const char result[] = "7 70\n6 60\n", custom_result[] = "3 10\n2 0\n1.119 6.424\n";
+static const char attention_result[] = "0.58 31.22\n2.80 92.34\n2.63 274.39\n3.00 1000.00\n";
 
 static void installs(void **state) {
   (void)state;
@@ -42,7 +43,7 @@ static void builds_by_pkg_config(void **state) {
   }
 #define BUILD_AND_RUN(example)                          \
   "cc -o example '" WLM_SOURCE_DIR "/examples/" example \
-  "' $(pkg-config --cflags --libs warploom); "          \
+  "' $(pkg-config --cflags --libs warploom) -lm; "      \
   "LD_LIBRARY_PATH=$(pkg-config --variable=libdir warploom) ./example"
   char *out = shell(BUILD_AND_RUN("spmm.c"));
   assert_contains(out, result);
@@ -53,6 +54,9 @@ static void builds_by_pkg_config(void **state) {
   out = shell(BUILD_AND_RUN("learner.c"));
   assert_contains(out, " after 3000 calls, ");
   assert_contains(out, "c[0] = 6");
+  free(out);
+  out = shell(BUILD_AND_RUN("attention.c"));
+  assert_contains(out, attention_result);
   free(out);
 }
 

@@ -415,7 +415,7 @@ static void nonsense_is_refused(void **state) {
     assert_contains(wlm_error_detail(), bad[i].field);
   }
   wlm_tune_options options = quick(&t);
-  b.problem.heads = 2;
+  b.problem.batch = 2;
   assert_status(WLM_ERR_UNSUPPORTED, tune(&b, &options));
   assert_int_equal(stored(&b, NULL), 0);
   bench_release(&b);

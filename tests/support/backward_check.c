@@ -17,18 +17,20 @@ static const struct {
   wlm_type type, value_type;
   wlm_index rowptr, colind, arg;
   int has_values, transpose;
-  int64_t n;
+  int64_t n, heads;
 } problems[] = {
-    {WLM_MUL, WLM_F32, WLM_F32, WLM_I32, WLM_I32, WLM_I32, 1, 0, 33},
-    {WLM_MUL, WLM_F16, WLM_F16, WLM_I64, WLM_I32, WLM_I32, 1, 1, 16},
-    {WLM_MUL, WLM_F32, WLM_F32, WLM_I32, WLM_I32, WLM_I64, 0, 0, 1},
-    {WLM_COPY_B, WLM_F32, WLM_F32, WLM_I32, WLM_I64, WLM_I32, 1, 1, 64},
-    {WLM_COPY_A, WLM_F64, WLM_F64, WLM_I32, WLM_I32, WLM_I64, 1, 0, 4},
-    {WLM_ADD, WLM_BF16, WLM_F32, WLM_I32, WLM_I32, WLM_I32, 1, 0, 7},
-    {WLM_SUB, WLM_F32, WLM_F32, WLM_I64, WLM_I64, WLM_I64, 1, 0, 32},
-    {WLM_RSUB, WLM_F32, WLM_F32, WLM_I32, WLM_I32, WLM_I32, 1, 1, 2},
-    {WLM_DIV, WLM_F64, WLM_F64, WLM_I32, WLM_I32, WLM_I32, 1, 1, 9},
-    {WLM_RDIV, WLM_F32, WLM_F32, WLM_I32, WLM_I32, WLM_I32, 1, 0, 66},
+    {WLM_MUL, WLM_F32, WLM_F32, WLM_I32, WLM_I32, WLM_I32, 1, 0, 33, 3},
+    {WLM_MUL, WLM_F16, WLM_F16, WLM_I64, WLM_I32, WLM_I32, 1, 1, 16, 1},
+    {WLM_MUL, WLM_F32, WLM_F32, WLM_I32, WLM_I32, WLM_I64, 0, 0, 1, 1},
+    {WLM_COPY_B, WLM_F32, WLM_F32, WLM_I32, WLM_I64, WLM_I32, 1, 1, 64, 4},
+    {WLM_COPY_A, WLM_F64, WLM_F64, WLM_I32, WLM_I32, WLM_I64, 1, 0, 4, 1},
+    {WLM_ADD, WLM_BF16, WLM_F32, WLM_I32, WLM_I32, WLM_I32, 1, 0, 7, 1},
+    {WLM_SUB, WLM_F32, WLM_F32, WLM_I64, WLM_I64, WLM_I64, 1, 0, 32, 1},
+    {WLM_RSUB, WLM_F32, WLM_F32, WLM_I32, WLM_I32, WLM_I32, 1, 1, 2, 1},
+    {WLM_DIV, WLM_F64, WLM_F64, WLM_I32, WLM_I32, WLM_I32, 1, 1, 9, 9},
+    {WLM_RDIV, WLM_F32, WLM_F32, WLM_I32, WLM_I32, WLM_I32, 1, 0, 66, 2},
+    {WLM_MUL, WLM_F32, WLM_F32, WLM_I32, WLM_I32, WLM_I32, 1, 0, 40, 1},
+    {WLM_MUL, WLM_F32, WLM_F32, WLM_I32, WLM_I32, WLM_I32, 0, 0, 6, 3},
 };
 
 int backward_problem_count(void) { return sizeof problems / sizeof *problems; }
@@ -38,6 +40,7 @@ wlm_spec backward_problem(int number) {
   wlm_csr csr = WLM_CSR_INIT;
   wlm_spec spec = {0};
   p.n = problems[number].n;
+  p.heads = problems[number].heads;
   p.message = problems[number].message;
   p.reduce = number % 2 ? WLM_MIN : WLM_MAX;
   p.dense_type = problems[number].type;
@@ -65,6 +68,7 @@ typedef struct operands {
   wlm_csr_host a;
   wlm_spec spec;
   int64_t rows, cols; /* of op(A) */
+  int64_t count;      /* of dvalues, and of values: edges x heads */
   int64_t *winners;   /* rows x n */
   array arrays[ARRAYS];
   wlm_gradient_sums sums;
@@ -121,9 +125,9 @@ static wlm_status make_pattern(operands *o, test_random *random) {
   for (int64_t i = 0; i <= a->rows; i++) put_index(&o->arrays[ROWPTR], i, a->rowptr[i]);
   for (int64_t p = 0; p < a->nnz; p++) put_index(&o->arrays[COLIND], p, a->colind[p]);
   if (!o->spec.has_values) goto done;
-  WLM_TRY(make_array(o, VALUES, a->nnz, wlm_type_size(o->spec.value_type)));
-  WLM_TRY(wlm_alloc_array(a->nnz, sizeof *a->values, "values", (void **)&a->values));
-  for (int64_t p = 0; p < a->nnz; p++) {
+  WLM_TRY(make_array(o, VALUES, o->count, wlm_type_size(o->spec.value_type)));
+  WLM_TRY(wlm_alloc_array(o->count, sizeof *a->values, "values", (void **)&a->values));
+  for (int64_t p = 0; p < o->count; p++) {
     a->values[p] = (float)draw_value(random); /* a short binary fraction, exact in any type */
     wlm_element_put(o->spec.value_type, o->arrays[VALUES].host, p, (double)a->values[p]);
   }
@@ -139,7 +143,7 @@ static wlm_status make_dense(operands *o, test_random *random) {
   WLM_TRY(make_array(o, ARG, o->rows * p->ldc, wlm_index_size(p->arg_type)));
   WLM_TRY(make_array(o, B, o->cols * p->ldb, size));
   WLM_TRY(make_array(o, DB, o->cols * p->ldb + 2 * GUARD, sum));
-  WLM_TRY(make_array(o, DVALUES, o->a.nnz + 2 * GUARD, sum));
+  WLM_TRY(make_array(o, DVALUES, o->count + 2 * GUARD, sum));
   for (int64_t i = 0; i < o->rows * p->ldc; i++) {
     const int64_t winner = i % p->ldc < p->n ? o->winners[i / p->ldc * p->n + i % p->ldc] : 1 << 30;
     put_index(&o->arrays[ARG], i, winner);
@@ -157,8 +161,8 @@ static wlm_status make_sums(operands *o) {
   wlm_status status;
   WLM_TRY(wlm_alloc_array(elements, sizeof(double), "dB", (void **)&sums->db));
   WLM_TRY(wlm_alloc_array(elements, sizeof(double), "dB", (void **)&sums->db_scale));
-  WLM_TRY(wlm_alloc_array(o->a.nnz, sizeof(double), "dvalues", (void **)&sums->dvalues));
-  WLM_TRY(wlm_alloc_array(o->a.nnz, sizeof(double), "dvalues", (void **)&sums->dvalues_scale));
+  WLM_TRY(wlm_alloc_array(o->count, sizeof(double), "dvalues", (void **)&sums->dvalues));
+  WLM_TRY(wlm_alloc_array(o->count, sizeof(double), "dvalues", (void **)&sums->dvalues_scale));
   wlm_reference_arg_backward(&o->a, &o->spec.problem, o->arrays[DC].host, o->winners, o->arrays[B].host, sums);
   for (int i = 0; i < 2; i++)
     WLM_TRY(
@@ -175,6 +179,7 @@ static wlm_status operands_make(const kernel_check *check, int shape, test_rando
   p->ldb = p->n + (int64_t)test_draw(random, 2) * 3;
   p->ldc = p->n + (int64_t)test_draw(random, 2) * 5;
   WLM_TRY(test_shape_make(shape, 32, 577, random, &o->a));
+  o->count = o->a.nnz * p->heads;
   o->rows = p->transpose ? o->a.cols : o->a.rows;
   o->cols = p->transpose ? o->a.rows : o->a.cols;
   WLM_TRY(draw_winners(o, random));
@@ -226,7 +231,7 @@ static wlm_status compare(const operands *o, int which, int wanted, const char *
   const array *x = &o->arrays[which];
   const int is_b = which == DB;
   const wlm_type type = wlm_accumulator_type(p->dense_type);
-  const int64_t ld = is_b ? p->ldb : 1, n = is_b ? p->n : 1, rows = is_b ? o->cols : o->a.nnz;
+  const int64_t ld = is_b ? p->ldb : 1, n = is_b ? p->n : 1, rows = is_b ? o->cols : o->count;
   for (int64_t i = 0; i < (int64_t)x->count; i++) {
     const int64_t k = i - GUARD;
     if (wanted && k >= 0 && k < rows * ld && k % ld < n) continue;

@@ -17,7 +17,7 @@
  * every value that it serves: a family of the crossed axes, a variant of all but the types, which come as they are
  * drawn, and the operator, whose parts stand among the others. */
 enum { AXIS_OP, AXIS_ROWPTR, AXIS_VALUES, AXIS_EMPTY, AXIS_SAMPLING, COMBINED };
-enum { AXIS_TYPES = COMBINED, AXIS_COLIND, AXIS_ARG, CROSSED };
+enum { AXIS_TYPES = COMBINED, AXIS_COLIND, AXIS_ARG, AXIS_HEADS, CROSSED };
 enum { AXIS_MESSAGE = CROSSED, AXIS_REDUCE, AXIS_N, AXIS_S, AXES };
 enum { MESSAGES = 8, REDUCTIONS = 5, OPS = MESSAGES * REDUCTIONS, NORMS = 3, SAMPLINGS = 1 + 3 * NORMS };
 static const int axis_sizes[COMBINED] = {OPS, 2, 2, 2, SAMPLINGS};
@@ -25,12 +25,15 @@ static const int axis_sizes[COMBINED] = {OPS, 2, 2, 2, SAMPLINGS};
 static const wlm_type types[][2] = {{WLM_F32, WLM_F32}, {WLM_F16, WLM_F16}, {WLM_BF16, WLM_BF16},
                                     {WLM_F64, WLM_F64}, {WLM_F16, WLM_F32}, {WLM_BF16, WLM_F32}};
 static const int type_draws[] = {0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5};
+/* Of the values of an edge, where the message reads them; N is one that they divide. */
+static const int64_t heads[] = {1, 2, 3, 8};
+static const int heads_draws[] = {0, 0, 0, 1, 2, 3};
 /* Of each problem, with other N and S, so that a family of few N, and in the full set a variant of one N, meets every
  * operator. */
 enum { COPIES = 2, FULL_COPIES = 4 };
 enum { PAIRS = CROSSED * (CROSSED - 1) / 2, SPECS = OPS * 2 * 2 * 2 * SAMPLINGS };
 
-static const int64_t widths_n[] = {1, 2, 4, 7, 8, 16, 31, 32, 33, 64, 66, 100, 128, 256, 300};
+static const int64_t widths_n[] = {1, 2, 4, 7, 8, 15, 16, 31, 32, 33, 40, 64, 66, 100, 128, 256, 300};
 static const int64_t widths_s[] = {8, 32, 100, 9, 577, 64, 2304};
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 enum { NO_S = COUNT(widths_s) }; /* the value of that axis where nothing is sampled */
@@ -75,7 +78,10 @@ static void fill_axes(maker *m, int number, int axes[AXES]) {
   axes[AXIS_REDUCE] = axes[AXIS_OP] % REDUCTIONS;
   const int has_positions = axes[AXIS_REDUCE] == WLM_MAX || axes[AXIS_REDUCE] == WLM_MIN;
   axes[AXIS_ARG] = has_positions ? (int)test_draw(&m->random, 3) : 0;
-  axes[AXIS_N] = (int)test_draw(&m->random, COUNT(widths_n));
+  axes[AXIS_HEADS] = heads_draws[test_draw(&m->random, COUNT(heads_draws))];
+  if (!axes[AXIS_VALUES] || axes[AXIS_MESSAGE] == WLM_COPY_B) axes[AXIS_HEADS] = 0;
+  do axes[AXIS_N] = (int)test_draw(&m->random, COUNT(widths_n));
+  while (widths_n[axes[AXIS_N]] % heads[axes[AXIS_HEADS]]);
   axes[AXIS_S] = (int)test_draw(&m->random, COUNT(widths_s));
   if (!axes[AXIS_SAMPLING]) axes[AXIS_S] = NO_S;
 }
@@ -84,6 +90,7 @@ static wlm_status spec_of(const int axes[AXES], wlm_spec *spec) {
   wlm_problem p = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   p.n = widths_n[axes[AXIS_N]];
+  p.heads = heads[axes[AXIS_HEADS]];
   p.message = (wlm_message)axes[AXIS_MESSAGE];
   p.reduce = (wlm_reduce)axes[AXIS_REDUCE];
   p.dense_type = types[axes[AXIS_TYPES]][0];
@@ -261,10 +268,11 @@ static wlm_status cover(maker *m) {
 static const struct own_problem {
   const char *custom, *activation;
   int has_bias, for_rest;
+  int64_t n, heads;
 } own_problems[] = {
-    {"message=fmaxf(a*b,0);init=0;reduce=acc+x;combine=reduce;finish=acc/degree", "leaky_relu(x,0.25)", 1, 0},
-    {"init=-inf;reduce=x>acc||x!=x?x:acc", "x<-1?-1:x", 0, 0},
-    {"init=0;reduce=acc+x;combine=reduce;order=any", "relu", 1, 1},
+    {"message=fmaxf(a*b,0);init=0;reduce=acc+x;combine=reduce;finish=acc/degree", "leaky_relu(x,0.25)", 1, 0, 24, 3},
+    {"init=-inf;reduce=x>acc||x!=x?x:acc", "x<-1?-1:x", 0, 0, 40, 1},
+    {"init=0;reduce=acc+x;combine=reduce;order=any", "relu", 1, 1, 4, 2}, /* some families are for small N alone */
 };
 
 static wlm_status add_own_problem(maker *m, wlm_generator *generator, const wlm_limits *limits,
@@ -279,7 +287,8 @@ static wlm_status add_own_problem(maker *m, wlm_generator *generator, const wlm_
   wlm_problem own_problem = p.spec.problem;
   wlm_csr csr = WLM_CSR_INIT;
   own_problem.reduce = WLM_CUSTOM;
-  if (own->for_rest) own_problem.n = own_problem.ldb = own_problem.ldc = 4; /* some families are for small N alone */
+  own_problem.n = own_problem.ldb = own_problem.ldc = own->n;
+  own_problem.heads = own->heads;
   own_problem.custom = own->custom;
   own_problem.activation = own->activation;
   own_problem.bias = own->has_bias ? own : NULL; /* kernel_check brings another */
@@ -322,21 +331,23 @@ static wlm_status add_each(maker *m, const problem *p, int every_variant) {
 /* ---- gradients ------------------------------------------------------------------------------------------ */
 
 /* An sddmm sums or takes the mean and samples nothing: every message with one of the two, and what changes a kernel
- * besides: n for all vectors, one too wide to be kept in registers, types, values or none. */
+ * besides: n for all vectors, one too wide to be kept in registers, heads, types, values or none. */
 static const struct gradient {
   wlm_message message;
   wlm_reduce reduce;
   wlm_type type;
   wlm_index rowptr;
   int has_values;
-  int64_t n;
+  int64_t n, heads;
 } gradients[] = {
-    {WLM_MUL, WLM_SUM, WLM_F32, WLM_I32, 1, 128},   {WLM_MUL, WLM_MEAN, WLM_F16, WLM_I64, 0, 64},
-    {WLM_COPY_B, WLM_SUM, WLM_F32, WLM_I32, 1, 33}, {WLM_COPY_A, WLM_MEAN, WLM_F32, WLM_I64, 1, 4},
-    {WLM_ADD, WLM_SUM, WLM_F32, WLM_I64, 1, 66},    {WLM_SUB, WLM_MEAN, WLM_F32, WLM_I32, 1, 300},
-    {WLM_RSUB, WLM_SUM, WLM_BF16, WLM_I32, 0, 100}, {WLM_DIV, WLM_MEAN, WLM_F64, WLM_I64, 1, 66},
-    {WLM_RDIV, WLM_SUM, WLM_F32, WLM_I32, 1, 16},   {WLM_MUL, WLM_SUM, WLM_F32, WLM_I64, 0, 1100},
-    {WLM_DIV, WLM_SUM, WLM_F32, WLM_I32, 0, 7},     {WLM_MUL, WLM_MEAN, WLM_F32, WLM_I32, 1, 1},
+    {WLM_MUL, WLM_SUM, WLM_F32, WLM_I32, 1, 128, 1},   {WLM_MUL, WLM_MEAN, WLM_F16, WLM_I64, 0, 64, 1},
+    {WLM_COPY_B, WLM_SUM, WLM_F32, WLM_I32, 1, 33, 1}, {WLM_COPY_A, WLM_MEAN, WLM_F32, WLM_I64, 1, 4, 1},
+    {WLM_ADD, WLM_SUM, WLM_F32, WLM_I64, 1, 66, 1},    {WLM_SUB, WLM_MEAN, WLM_F32, WLM_I32, 1, 300, 1},
+    {WLM_RSUB, WLM_SUM, WLM_BF16, WLM_I32, 0, 100, 1}, {WLM_DIV, WLM_MEAN, WLM_F64, WLM_I64, 1, 66, 1},
+    {WLM_RDIV, WLM_SUM, WLM_F32, WLM_I32, 1, 16, 1},   {WLM_MUL, WLM_SUM, WLM_F32, WLM_I64, 0, 1100, 1},
+    {WLM_DIV, WLM_SUM, WLM_F32, WLM_I32, 0, 7, 1},     {WLM_MUL, WLM_MEAN, WLM_F32, WLM_I32, 1, 1, 1},
+    {WLM_MUL, WLM_SUM, WLM_F32, WLM_I32, 1, 128, 8},   {WLM_DIV, WLM_MEAN, WLM_F32, WLM_I64, 1, 66, 2},
+    {WLM_MUL, WLM_SUM, WLM_F16, WLM_I32, 0, 40, 8},    {WLM_SUB, WLM_SUM, WLM_F64, WLM_I32, 1, 33, 3},
 };
 
 static wlm_status add_gradient(maker *m, wlm_generator *generator, const wlm_limits *limits,
@@ -352,6 +363,7 @@ static wlm_status add_gradient(maker *m, wlm_generator *generator, const wlm_lim
   of.reduce = gradient->reduce;
   of.dense_type = csr.value_type = gradient->type;
   of.n = gradient->n;
+  of.heads = gradient->heads;
   csr.rowptr_type = gradient->rowptr;
   csr.values = gradient->has_values ? &csr : NULL;
   WLM_TRY(wlm_spec_make(&of, &csr, &p.spec));

@@ -1,9 +1,9 @@
 /* Which variants of which problems the emitted kernels are tested with: every value of every parameter of every family,
  * and every pair of {family, operator, rowptr type, values or none, empty policy, sampling strategy with its norm,
- * types of B and the values, colind type, type of positions or none} that is a candidate; variants, N and S take turns.
- * Of an sddmm every message with each family, of a product with A^T some problems. The full set, which `./check --full`
- * takes, has besides every variant with every {message, reduction, rowptr type, values or none, empty policy, sampling
- * strategy with its norm, N, S of the lists} that it serves. Always the same for one seed. */
+ * types of B and the values, colind type, type of positions or none, heads} that is a candidate; variants, N and S take
+ * turns. Of an sddmm every message with each family, of a product with A^T some problems. The full set, which `./check
+ * --full` takes, has besides every variant with every {message, reduction, rowptr type, values or none, empty policy,
+ * sampling strategy with its norm, N, S of the lists} that it serves. Always the same for one seed. */
 #ifndef WLM_TESTS_COVERING_H
 #define WLM_TESTS_COVERING_H
 

@@ -19,6 +19,7 @@ typedef struct operands {
   wlm_spec spec;
   void *x, *b, *old, *after; /* of the dense type; old and after with their guards */
   size_t size;               /* of an element */
+  int64_t count;             /* of dvalues, and of values: edges x heads */
 } operands;
 
 static double draw_value(test_random *random) {
@@ -75,21 +76,22 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   p->ldc = p->n + calls[call].more_c;
   WLM_TRY(test_shape_make(shape, step, 577, random, &o->a));
   WLM_TRY(make_pattern(o));
+  o->count = o->a.nnz * p->heads;
   if (o->spec.has_values) {
-    WLM_TRY(wlm_alloc_array(o->a.nnz, sizeof(float), "values", (void **)&o->a.values));
-    WLM_TRY(wlm_alloc_array(o->a.nnz, wlm_type_size(o->spec.value_type), "values", &o->values));
-    for (int64_t i = 0; i < o->a.nnz; i++) {
+    WLM_TRY(wlm_alloc_array(o->count, sizeof(float), "values", (void **)&o->a.values));
+    WLM_TRY(wlm_alloc_array(o->count, wlm_type_size(o->spec.value_type), "values", &o->values));
+    for (int64_t i = 0; i < o->count; i++) {
       o->a.values[i] = (float)draw_value(random); /* a short binary fraction, exact in any type */
       wlm_element_put(o->spec.value_type, o->values, i, (double)o->a.values[i]);
     }
   }
   WLM_TRY(dense(o, random, o->a.rows, p->ldc, 0, &o->x));
   WLM_TRY(dense(o, random, o->a.cols, p->ldb, 1, &o->b));
-  WLM_TRY(wlm_alloc_array(o->a.nnz + 2 * GUARD, o->size, "dvalues", &o->old));
-  WLM_TRY(wlm_alloc_array(o->a.nnz + 2 * GUARD, o->size, "dvalues", &o->after));
-  for (int64_t i = 0; i < o->a.nnz + 2 * GUARD; i++)
+  WLM_TRY(wlm_alloc_array(o->count + 2 * GUARD, o->size, "dvalues", &o->old));
+  WLM_TRY(wlm_alloc_array(o->count + 2 * GUARD, o->size, "dvalues", &o->after));
+  for (int64_t i = 0; i < o->count + 2 * GUARD; i++)
     wlm_element_put(p->dense_type, o->old, i,
-                    p->beta != 0 && i >= GUARD && i < GUARD + o->a.nnz ? draw_value(random) : NAN);
+                    p->beta != 0 && i >= GUARD && i < GUARD + o->count ? draw_value(random) : NAN);
 done:
   return status;
 }
@@ -121,10 +123,10 @@ static wlm_status copy_make(wlm_device *device, const operands *o, device_copy *
   WLM_TRY(put(device, o->rowptr, (size_t)(a->rows + 1) * wlm_index_size(o->spec.rowptr_type), &d->memory[ROWPTR]));
   WLM_TRY(put(device, o->colind, (size_t)a->nnz * wlm_index_size(o->spec.colind_type), &d->memory[COLIND]));
   if (o->values)
-    WLM_TRY(put(device, o->values, (size_t)a->nnz * wlm_type_size(o->spec.value_type), &d->memory[VALUES]));
+    WLM_TRY(put(device, o->values, (size_t)o->count * wlm_type_size(o->spec.value_type), &d->memory[VALUES]));
   WLM_TRY(put(device, o->x, (size_t)(a->rows * p->ldc) * o->size, &d->memory[X]));
   WLM_TRY(put(device, o->b, (size_t)(a->cols * p->ldb) * o->size, &d->memory[B]));
-  WLM_TRY(put(device, o->old, (size_t)(a->nnz + 2 * GUARD) * o->size, &d->memory[DVALUES]));
+  WLM_TRY(put(device, o->old, (size_t)(o->count + 2 * GUARD) * o->size, &d->memory[DVALUES]));
   d->csr.rows = a->rows;
   d->csr.cols = a->cols;
   d->csr.nnz = a->nnz;
@@ -141,7 +143,7 @@ done:
 static wlm_status run(const kernel_check *check, const wlm_program *program, void *const kernels[WLM_MAX_PASSES],
                       const operands *o, device_copy *d, int number) {
   wlm_device *device = check->device;
-  const size_t size = (size_t)(o->a.nnz + 2 * GUARD) * o->size;
+  const size_t size = (size_t)(o->count + 2 * GUARD) * o->size;
   wlm_plan plan = {0};
   wlm_status status;
   WLM_TRY(device->ops->copy_in(device, d->memory[DVALUES], o->old, size));
@@ -168,11 +170,11 @@ static double tolerance(const wlm_problem *p) {
 
 static wlm_status compare(const wlm_program *program, const operands *o, const double *expected, const double *scale) {
   const wlm_problem *p = &o->spec.problem;
-  const size_t guard = GUARD * o->size, inside = (size_t)o->a.nnz * o->size;
+  const size_t guard = GUARD * o->size, inside = (size_t)o->count * o->size;
   const char *old = o->old, *after = o->after;
   if (memcmp(old, after, guard) || memcmp(old + guard + inside, after + guard + inside, guard))
     return wlm_fail(WLM_ERR_MISMATCH, "%s, %s: writes outside of dvalues", program->variant, o->shape);
-  const double worst = wlm_reference_error(p->dense_type, after + guard, 1, NULL, o->a.nnz, 1, expected, scale);
+  const double worst = wlm_reference_error(p->dense_type, after + guard, 1, NULL, o->count, 1, expected, scale);
   if (worst <= tolerance(p)) return WLM_OK;
   return wlm_fail(WLM_ERR_MISMATCH, "%s, %s, alpha %g, beta %g: max_rel_err %.3g, allowed %.3g", program->variant,
                   o->shape, p->alpha, p->beta, worst, tolerance(p));
@@ -187,11 +189,11 @@ static wlm_status check_shape(const kernel_check *check, const wlm_program *prog
   wlm_status status;
   WLM_TRY(operands_make(check, step, shape, random, &o));
   WLM_TRY(copy_make(check->device, &o, &d));
-  const size_t size = (size_t)(o.a.nnz + 2 * GUARD) * o.size;
-  WLM_TRY(wlm_alloc_array(o.a.nnz, sizeof *expected, "reference", (void **)&expected));
-  WLM_TRY(wlm_alloc_array(o.a.nnz, sizeof *scale, "reference", (void **)&scale));
+  const size_t size = (size_t)(o.count + 2 * GUARD) * o.size;
+  WLM_TRY(wlm_alloc_array(o.count, sizeof *expected, "reference", (void **)&expected));
+  WLM_TRY(wlm_alloc_array(o.count, sizeof *scale, "reference", (void **)&scale));
   WLM_TRY(wlm_alloc_array(1, size, "dvalues", &first));
-  WLM_TRY(wlm_reference_edges(&o.a, &o.spec.problem, o.x, o.b, (char *)o.old + GUARD * o.size, NULL, o.a.nnz, expected,
+  WLM_TRY(wlm_reference_edges(&o.a, &o.spec.problem, o.x, o.b, (char *)o.old + GUARD * o.size, NULL, o.count, expected,
                               scale));
   for (int number = 0; number < check->runs; number++) {
     WLM_TRY(run(check, program, kernels, &o, &d, number));

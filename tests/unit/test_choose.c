@@ -255,6 +255,8 @@ static void rules_serve_every_problem(void **state) {
   for (int64_t n = 1; n <= 600; n += n < 140 ? 1 : 47)
     for (int number = 0; number < 12; number++) {
       wlm_spec spec = spec_of(n, number / 4);
+      for (int64_t heads = 2; heads <= 8; heads++) /* the most that n has */
+        if (n % heads == 0 && number & 1) spec.problem.heads = heads;
       wlm_stats stats = stats_of(1000, number & 2 ? 400 : 4000000, number & 1 ? 30 : 0.1, 1);
       wlm_decision decision;
       r.spec = &spec;

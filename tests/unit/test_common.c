@@ -317,7 +317,11 @@ CHANGE(other_half, (p->dense_type = WLM_F16, csr->value_type = WLM_BF16, csr->va
 CHANGE(no_type, p->dense_type = (wlm_type)4)
 CHANGE(wide_colind, csr->colind_type = WLM_I64)
 CHANGE(transposed, p->transpose = 1)
-CHANGE(two_heads, p->heads = 2)
+CHANGE(two_heads, (p->heads = 2, csr->values = p))
+CHANGE(no_heads, p->heads = 0)
+CHANGE(negative_heads, p->heads = -2)
+CHANGE(three_heads, (p->heads = 3, csr->values = p)) /* of four columns */
+CHANGE(more_heads, p->heads = 8)
 CHANGE(two_problems, p->batch = 2)
 CHANGE(with_arg, p->want_arg = 1)
 CHANGE(arg_of_max, (p->want_arg = 1, p->reduce = WLM_MAX))
@@ -363,7 +367,11 @@ static void specs(void **state) {
       {WLM_ERR_UNSUPPORTED, "wlm_csr: value_type other than dense_type", other_half},
       {WLM_ERR_INVALID_ARGUMENT, "enum", no_type},
       {WLM_OK, "", transposed},
-      {WLM_ERR_UNSUPPORTED, "heads", two_heads},
+      {WLM_OK, "", two_heads},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.heads is 0", no_heads},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.heads is -2", negative_heads},
+      {WLM_ERR_INVALID_ARGUMENT, "divide n = 4", three_heads},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.heads is 8", more_heads},
       {WLM_ERR_UNSUPPORTED, "batch", two_problems},
       {WLM_ERR_UNSUPPORTED, "want_arg", with_arg},
       {WLM_OK, "", arg_of_max},
@@ -436,6 +444,15 @@ static void keys(void **state) {
   assert_string_equal(other,
                       "op=mul.sum,dense=f32,rowptr=i64,colind=i32,values=none,sample=fastrand_coprime:2304:unbiased,"
                       "empty=identity");
+  problem.heads = 3; /* of ones: they are all the same */
+  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+  assert_int_equal(spec.problem.heads, 1);
+  wlm_spec_key(&spec, key);
+  assert_string_equal(key, other);
+  csr.values = &csr;
+  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+  wlm_spec_key(&spec, key);
+  assert_contains(key, "values=f32,sample=fastrand_coprime:2304:unbiased,empty=identity,heads=3");
 }
 
 /* Positions make a problem of their own, and their type is part of it. */

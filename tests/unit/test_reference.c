@@ -93,6 +93,27 @@ static void positions_by_hand(void **state) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_reference_positions(&small, &p, small_b, NULL, 4, arg));
 }
 
+/* Two heads of two columns: the first sees the values as they are, the second ten times as much. */
+static void heads_by_hand(void **state) {
+  (void)state;
+  float two_values[12], b[12];
+  const wlm_csr_host a = {4, 3, 6, rowptr, colind, two_values, NULL};
+  const double sums[4] = {-24, 0, 28, 46};
+  double c[16], scale[16];
+  wlm_problem p = WLM_PROBLEM_INIT;
+  for (int i = 0; i < 6; i++) two_values[2 * i] = values[i], two_values[2 * i + 1] = 10 * values[i];
+  for (int k = 0; k < 12; k++) b[k] = small_b[k / 4] * (k % 2 ? 1 : 2); /* every other column twice as much */
+  p.n = 4;
+  p.heads = 2;
+  assert_status(WLM_OK, wlm_reference_rows(&a, &p, b, NULL, NULL, 4, c, scale));
+  for (int i = 0; i < 16; i++) assert_true(c[i] == sums[i / 4] * (i % 2 ? 1 : 2) * (i % 4 < 2 ? 1 : 10));
+  assert_true(scale[0] == 2 * 36 && scale[3] == 10 * 36);
+  p.reduce = WLM_CUSTOM;
+  p.custom = "message=a-b;init=0;reduce=acc+x";
+  assert_status(WLM_OK, wlm_reference_rows(&a, &p, b, NULL, NULL, 4, c, scale));
+  assert_true(c[1] == -14 && c[0] == -1 - 26 && c[3] == -10 - 13 && c[2] == -10 - 26);
+}
+
 static void empty_rows_and_epilogue(void **state) {
   (void)state;
   const float c_old[] = {1, 2, 3, 4}, poison[] = {NAN, NAN, NAN, NAN};
@@ -324,12 +345,11 @@ static void users_epilogue(void **state) {
 static void what_it_does_not_know(void **state) {
   (void)state;
   double c[4];
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 2; i++) {
     wlm_problem p = WLM_PROBLEM_INIT;
     p.n = 1;
     if (i == 0) p.transpose = 1;
-    if (i == 1) p.heads = 4;
-    if (i == 2) p.batch = 2;
+    if (i == 1) p.batch = 2;
     assert_status(WLM_ERR_UNSUPPORTED, wlm_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
   }
   wlm_problem p = WLM_PROBLEM_INIT;
@@ -340,6 +360,10 @@ static void what_it_does_not_know(void **state) {
   p.beta = 1;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
   p.beta = 0;
+  p.heads = 4;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
+  assert_contains(wlm_error_detail(), "4 heads");
+  p.heads = 1;
   p.reduce = WLM_CUSTOM;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
   p.custom = "init=0;reduce=acc+y";
@@ -381,10 +405,12 @@ static void error_picks_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(by_hand),         cmocka_unit_test(positions_by_hand), cmocka_unit_test(empty_rows_and_epilogue),
-      cmocka_unit_test(not_a_number),    cmocka_unit_test(every_operator),    cmocka_unit_test(every_sampling),
-      cmocka_unit_test(users_operators), cmocka_unit_test(users_epilogue),    cmocka_unit_test(what_it_does_not_know),
-      cmocka_unit_test(errors),          cmocka_unit_test(error_picks_rows),
+      cmocka_unit_test(by_hand),        cmocka_unit_test(positions_by_hand),
+      cmocka_unit_test(heads_by_hand),  cmocka_unit_test(empty_rows_and_epilogue),
+      cmocka_unit_test(not_a_number),   cmocka_unit_test(every_operator),
+      cmocka_unit_test(every_sampling), cmocka_unit_test(users_operators),
+      cmocka_unit_test(users_epilogue), cmocka_unit_test(what_it_does_not_know),
+      cmocka_unit_test(errors),         cmocka_unit_test(error_picks_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,99 @@
+/* --heads on the command line: made, checked, tuned, kept apart in the store, explained, and handed on as JSON lines.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+#define INPUT "uniform:rows=300,d=7"
+
+static void runs_and_checks(void **state) {
+  (void)state;
+  static const char *const more[][2] = {{"--op", "div.max"},
+                                        {"--type", "f16"},
+                                        {"--operation", "sddmm"},
+                                        {"--sample", "bucket:8:kept"},
+                                        {"--op", "init=0;reduce=acc+x"},
+                                        {"--epilogue", "relu"}};
+  command c;
+  for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+    command_expect(&c, &folder, 0, "run", INPUT, "-n", "24", "--heads", "8", "--device", "host", "--check", more[i][0],
+                   more[i][1]);
+    assert_contains(c.out, "verified");
+    command_release(&c);
+  }
+  command_expect(&c, &folder, 0, "run", INPUT, "-n", "6", "--heads", "2", "--transpose", "--device", "host", "--check");
+  assert_contains(c.out, "verified");
+  command_release(&c);
+}
+
+/* A choice of one number of heads is none of another's; both go through an export. */
+static void tuned_and_handed_on(void **state) {
+  (void)state;
+  char lines[320], copy[320];
+  command c;
+  snprintf(lines, sizeof lines, "%s/lines.jsonl", folder.path);
+  snprintf(copy, sizeof copy, "%s/copy.db", folder.path);
+  command_expect(&c, &folder, 0, "tune", INPUT, "-n", "24", "--heads", "4", "--device", "host");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "explain", INPUT, "-n", "24", "--heads", "4", "--device", "host");
+  assert_contains(c.out, "heads=4");
+  assert_contains(c.out, "this very matrix");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "explain", INPUT, "-n", "24", "--heads", "8", "--device", "host");
+  assert_contains(c.out, "heads=8");
+  assert_null(strstr(c.out, "this very matrix"));
+  command_release(&c);
+  command_expect(&c, &folder, 0, "export", "-o", lines);
+  command_release(&c);
+  char *first = text_of(lines), *key = strstr(first, "sample=none,heads=4");
+  assert_non_null(key);
+  command_expect(&c, &folder, 0, "import", lines, "--db", copy);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "explain", INPUT, "-n", "24", "--heads", "4", "--device", "host", "--db", copy);
+  assert_contains(c.out, "this very matrix");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "export", "-o", lines, "--db", copy);
+  command_release(&c);
+  char *second = text_of(lines);
+  assert_string_equal(first, second);
+  free(first);
+  free(second);
+}
+
+static void what_is_refused(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 1, "run", INPUT, "-n", "32", "--heads", "3", "--device", "host");
+  assert_contains(c.err, "wlm_problem.heads is 3, must be 1 or more and divide n = 32");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "run", INPUT, "--heads", "0");
+  assert_contains(c.err, "must be a number of 1 or more");
+  command_release(&c);
+}
+
+static void shows_the_kernel(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 0, "show", "row_vec/lanes=8,vector=4,batch=4", "-n", "32", "--heads", "8");
+  assert_contains(c.out, "wlm_load_head_a(args, p");
+  command_release(&c);
+  command_expect(&c, &folder, 1, "show", "row_vec/lanes=8,vector=4,batch=4", "-n", "16", "--heads", "8", "--target",
+                 "cuda");
+  assert_contains(c.err, "columns of a head");
+  command_release(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(runs_and_checks),
+      cmocka_unit_test(tuned_and_handed_on),
+      cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(shows_the_kernel),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}

@@ -1,0 +1,252 @@
+/* Several values an edge through the public API on the host: each head by itself is a problem with one value an edge,
+ * on its columns of B and C, so whatever heads do is held against the same call head by head. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/memory.h"
+#include "support/asserts.h"
+#include "support/shapes.h"
+#include "warploom/warploom.h"
+
+enum { SHAPES = 6, MOST_HEADS = 8 }; /* those that have edges, and one that has none */
+static wlm_context *context;
+
+static int begin(void **state) {
+  (void)state;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  options.device = "host";
+  options.database = options.system_database = options.kernel_cache = "";
+  return wlm_context_create(&options, &context) != WLM_OK;
+}
+
+static int end(void **state) {
+  (void)state;
+  wlm_context_destroy(context);
+  return 0;
+}
+
+/* A matrix with H values an edge, and H matrices with one. */
+typedef struct fixture {
+  wlm_csr_host a;
+  int64_t heads;
+  float *values, *of_head[MOST_HEADS];
+  wlm_matrix *all, *one[MOST_HEADS];
+} fixture;
+
+/* Quarters, so that most results are exact. */
+static void fill(float *to, int64_t count, test_random *random) {
+  for (int64_t i = 0; i < count; i++) to[i] = (float)(1 + test_draw(random, 8)) / 4 * (test_draw(random, 2) ? 1 : -1);
+}
+
+static wlm_matrix *bind(const wlm_csr_host *a, const float *values) {
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_matrix *matrix;
+  csr.rows = a->rows;
+  csr.cols = a->cols;
+  csr.nnz = a->nnz;
+  csr.rowptr = a->rowptr;
+  csr.rowptr_type = WLM_I64;
+  csr.colind = a->colind;
+  csr.values = values;
+  assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
+  return matrix;
+}
+
+static void split_values(const fixture *f) {
+  for (int64_t i = 0; i < f->a.nnz * f->heads; i++) f->of_head[i % f->heads][i / f->heads] = f->values[i];
+}
+
+static void fixture_make(fixture *f, int shape, int64_t heads) {
+  test_random random = {0x9E3779B97F4A7C15u + (uint64_t)(shape * 10 + heads)};
+  *f = (fixture){.heads = heads};
+  assert_status(WLM_OK, test_shape_make(shape, 64, 577, &random, &f->a));
+  f->values = wlm_alloc_zero((size_t)(f->a.nnz * heads) + 1, sizeof *f->values);
+  fill(f->values, f->a.nnz * heads, &random);
+  f->all = bind(&f->a, f->values);
+  for (int64_t h = 0; h < heads; h++) f->of_head[h] = wlm_alloc_zero((size_t)f->a.nnz + 1, sizeof **f->of_head);
+  split_values(f);
+  for (int64_t h = 0; h < heads; h++) f->one[h] = bind(&f->a, f->of_head[h]);
+}
+
+static void fixture_release(fixture *f) {
+  wlm_matrix_destroy(f->all);
+  wlm_free(f->values);
+  for (int64_t h = 0; h < f->heads; h++) {
+    wlm_matrix_destroy(f->one[h]);
+    wlm_free(f->of_head[h]);
+  }
+  wlm_csr_host_release(&f->a);
+}
+
+/* What an sddmm gives for each head and edge lies heads apart, what it gives for one lies densely. */
+static void execute(const wlm_plan *plan, const wlm_problem *p, const float *x, const float *b, float *c) {
+  void *workspace = wlm_alloc(wlm_plan_workspace_size(plan) + 1);
+  assert_status(WLM_OK, p->operation == WLM_SDDMM ? wlm_plan_execute_sddmm(plan, x, b, c, workspace, NULL)
+                                                  : wlm_plan_execute(plan, b, c, workspace, NULL));
+  wlm_free(workspace);
+}
+
+static void assert_close(float got, float expected, int64_t i) {
+  if (isnan(expected) ? !isnan(got) : !(fabsf(got - expected) <= 1e-5f * (1 + fabsf(expected))))
+    fail_msg("element %lld is %g, by itself %g", (long long)i, (double)got, (double)expected);
+}
+
+/* `problem` with n and heads filled in. */
+static void check(const fixture *f, wlm_problem problem, const char *variant) {
+  const int sddmm = problem.operation == WLM_SDDMM;
+  const int64_t n = problem.n, width = n / f->heads, b_rows = problem.transpose ? f->a.rows : f->a.cols;
+  const int64_t rows = problem.transpose ? f->a.cols : f->a.rows, count = sddmm ? f->a.nnz * f->heads : rows * n;
+  float *b = wlm_alloc((size_t)(b_rows * n + 1) * sizeof *b), *x = wlm_alloc((size_t)(rows * n + 1) * sizeof *x);
+  float *c = wlm_alloc_zero((size_t)count + 1, sizeof *c), *expected = wlm_alloc_zero((size_t)count + 1, sizeof *c);
+  test_random random = {(uint64_t)(n * 100 + f->heads)};
+  wlm_plan *plan;
+  fill(b, b_rows * n, &random);
+  fill(x, rows * n, &random);
+  assert_status(WLM_OK, variant ? wlm_plan_create_variant(context, f->all, &problem, variant, &plan)
+                                : wlm_plan_create(context, f->all, &problem, &plan));
+  execute(plan, &problem, x, b, c);
+  wlm_plan_destroy(plan);
+  problem.heads = 1;
+  problem.n = width;
+  problem.ldb = problem.ldc = n;
+  for (int64_t h = 0; h < f->heads; h++) {
+    float *edges = wlm_alloc_zero((size_t)f->a.nnz + 1, sizeof *edges);
+    assert_status(WLM_OK, wlm_plan_create(context, f->one[h], &problem, &plan));
+    execute(plan, &problem, x + h * width, b + h * width, sddmm ? edges : expected + h * width);
+    for (int64_t p = 0; sddmm && p < f->a.nnz; p++) expected[p * f->heads + h] = edges[p];
+    wlm_plan_destroy(plan);
+    wlm_free(edges);
+  }
+  for (int64_t i = 0; i < count; i++) assert_close(c[i], expected[i], i);
+  wlm_free(b);
+  wlm_free(x);
+  wlm_free(c);
+  wlm_free(expected);
+}
+
+static wlm_problem problem_of(int64_t heads, int64_t width) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.heads = heads;
+  problem.n = heads * width;
+  return problem;
+}
+
+/* Heads of one column, of odd many, of a piece of registers and of more, over every shape. */
+static void as_head_by_head(void **state) {
+  (void)state;
+  static const int64_t sizes[][2] = {{2, 1}, {3, 5}, {8, 8}, {2, 16}, {3, 40}, {8, 1}};
+  static const char *const variants[] = {NULL, "host_row/rows=16,tile=32", "host_nnz/nonzeros=1024,tile=64"};
+  for (int shape = 0; shape < SHAPES; shape++)
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+      fixture f;
+      fixture_make(&f, shape, sizes[i][0]);
+      wlm_problem problem = problem_of(sizes[i][0], sizes[i][1]);
+      const char *variant = problem.n > 32 && problem.n < 128 ? variants[shape % 3] : NULL;
+      problem.reduce = (wlm_reduce)(((int)i + shape) % 4); /* sum, mean, max, min */
+      problem.message = (wlm_message)(((int)i + 3 * shape) % 8);
+      check(&f, problem, variant);
+      problem.transpose = 1;
+      check(&f, problem, NULL);
+      problem.transpose = 0;
+      problem.operation = WLM_SDDMM;
+      problem.reduce = (wlm_reduce)(shape % 2);
+      check(&f, problem, NULL);
+      fixture_release(&f);
+    }
+}
+
+static void samples_and_users_operators(void **state) {
+  (void)state;
+  fixture f;
+  fixture_make(&f, 1, 3);
+  wlm_problem problem = problem_of(3, 10);
+  problem.sample = WLM_SAMPLE_FASTRAND_COPRIME;
+  problem.sample_width = 32;
+  problem.sample_norm = WLM_NORM_UNBIASED;
+  check(&f, problem, NULL);
+  problem = problem_of(3, 7);
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = "message=fmax(a*b,a);init=0;reduce=acc+x;combine=reduce;finish=acc/degree";
+  check(&f, problem, NULL);
+  problem.custom = "message=b*b;init=0;reduce=acc+x"; /* heads whose values nobody reads */
+  check(&f, problem, NULL);
+  fixture_release(&f);
+}
+
+static void nan_stays_in_its_head(void **state) {
+  (void)state;
+  fixture f;
+  fixture_make(&f, 0, 4);
+  for (int64_t p = 0; p < f.a.nnz; p++) f.values[p * 4 + 2] = NAN;
+  split_values(&f); /* values may change in place */
+  check(&f, problem_of(4, 3), NULL);
+  check(&f, problem_of(4, 16), NULL);
+  fixture_release(&f);
+}
+
+/* Without values heads change nothing: neither the result nor what is kept of the problem. */
+static void of_ones(void **state) {
+  (void)state;
+  static const int32_t rowptr[] = {0, 2, 3}, colind[] = {1, 0, 1};
+  const float b[] = {1, 2, 3, 4, 5, 6, 7, 8};
+  float c[8], twice[12], x[8] = {1, 1, 2, 2, 3, 3, 4, 4};
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_problem problem = problem_of(2, 2);
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  char *why;
+  csr.rows = csr.cols = 2;
+  csr.nnz = 3;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  execute(plan, &problem, NULL, b, c);
+  assert_true(c[0] == 6 && c[3] == 12 && c[4] == 5 && c[7] == 8);
+  assert_status(WLM_OK, wlm_plan_explain(plan, 0, &why));
+  assert_null(strstr(why, "heads"));
+  wlm_string_free(why);
+  wlm_plan_destroy(plan);
+  problem.operation = WLM_SDDMM; /* a gradient for each head all the same */
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  execute(plan, &problem, x, b, twice);
+  assert_true(twice[0] == 5 + 6 && twice[1] == 2 * (7 + 8) && twice[4] == 3 * (5 + 6) && twice[5] == 4 * (7 + 8));
+  assert_status(WLM_OK, wlm_plan_explain(plan, 0, &why));
+  assert_non_null(strstr(why, "heads=2"));
+  wlm_string_free(why);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+static void what_is_refused(void **state) {
+  (void)state;
+  fixture f;
+  wlm_plan *plan;
+  fixture_make(&f, 0, 2);
+  wlm_problem problem = problem_of(2, 4);
+  problem.n = 9;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(context, f.all, &problem, &plan));
+  assert_contains(wlm_error_detail(), "wlm_problem.heads is 2");
+  problem.heads = 0;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(context, f.all, &problem, &plan));
+  problem.heads = 2;
+  problem.n = 0; /* nothing to do */
+  assert_status(WLM_OK, wlm_plan_create(context, f.all, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_execute(plan, NULL, NULL, NULL, NULL));
+  wlm_plan_destroy(plan);
+  fixture_release(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(as_head_by_head),       cmocka_unit_test(samples_and_users_operators),
+      cmocka_unit_test(nan_stays_in_its_head), cmocka_unit_test(of_ones),
+      cmocka_unit_test(what_is_refused),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
