@@ -15,10 +15,12 @@
       name(const __grid_constant__ struct wlm_args args)
 
 #ifdef __CUDA_ARCH__
+#define WLM_ASSUME(condition) __builtin_assume(condition)
 #define WLM_INF __int_as_float(0x7f800000)
 /* Sized at launch; one per kernel. */
 #define WLM_DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
 #else
+#define WLM_ASSUME(condition) ((void)0)
 #define WLM_INF __builtin_inff()
 #endif
 

@@ -135,7 +135,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
             if (row_begin < begin)
               tile->head[part->group][part->lane] = sums;
             else if (part->inside)
-              wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_sums(sums, next - row_begin), aligned);
+              wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_edges(sums, next - row_begin), aligned);
             row_begin = next;
             do next = tile->row_end[++k];
             while (next == row_begin);
@@ -154,7 +154,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
     tile->head[part->group][part->lane] = sums;
   } else if (next == end) {
     if (part->inside)
-      wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_sums(sums, next - row_begin), aligned);
+      wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_edges(sums, next - row_begin), aligned);
   } else {
     tail.row = k;
   }
