@@ -336,7 +336,8 @@ WLM_API wlm_status wlm_plan_execute_sddmm(const wlm_plan *plan, const void *dc, 
  * many calls it pays, and whether the plan has been prepared. json = 0 for text. Free with wlm_string_free. */
 WLM_API wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **text);
 
-/* One call for one product: matrix, plan and workspace are made and released inside; expected_calls counts as 1.
+/* One call for one product without positions: matrix, plan and workspace are made and released inside; expected_calls
+ * counts as 1.
  * Blocking. */
 WLM_API wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem, const void *b,
                             void *c, void *stream);

@@ -85,7 +85,7 @@ static wlm_status make_array(operands *o, int which, int64_t count, size_t size)
   x->count = (size_t)count;
   x->size = size;
   wlm_status status = wlm_alloc_array(count, size, "operand", &x->host);
-  if (status == WLM_OK && x->count) memset(x->host, 0xa5, x->count * size);
+  if (status == WLM_OK && x->count) memset(x->host, 0xff, x->count * size); /* NaN */
   return status;
 }
 
