@@ -152,7 +152,7 @@ end
 -- What a thread needs beyond a plain sum of products in f32: f64 wider values of A, positions as many words again, for
 -- which there is room where all else is narrow and simple.
 local function for_places(problem)
-  if problem.arg == "i64" then return types[problem.dense_type].half and 24 or 16 end
+  if problem.arg == "i64" then return types[problem.dense_type].half and 32 or 16 end
   local narrow = problem.rowptr_type == "i32" and problem.colind_type == "i32" and problem.dense_type == "f32"
   return problem.arg ~= "none" and not (narrow and not message_of(problem)[1]:find "/") and 8 or 0
 end

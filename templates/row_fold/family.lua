@@ -16,10 +16,11 @@ return {
   passes = function(p)
     return { { kernel = "wlm_row_fold", units = "rows", units_per_block = 128 // p.lanes, threads = 128, dependent = true } }
   end,
-  -- Enough for f32; more for what a lane has in flight and holds beyond that: rows of B, values of A and sums.
+  -- Enough for f32; more for what a lane has in flight and holds beyond that: rows of B, values of A and sums,
+  -- and for divisions of doubles.
   registers = function(p, problem, limits)
     local words = problem.n * (p.batch * problem.dense_bytes + problem.sum_bytes) // 4
-    local usual = p.batch == 4 and 40 or 24
+    local usual = (p.batch == 4 and 40 or 24) - (problem.dense_type == "f64" and 16 or 0)
     local values = p.batch * (problem.n // problem.head_width - 1) * problem.acc_bytes // 4
     local wide = p.batch == 4 and problem.dense_type == "f64" and limits.arch >= 100 and 24 or 0
     return (p.batch == 4 and 80 or 64) + math.max(wide, words - usual) // 8 * 8 + (values + 7) // 8 * 8
