@@ -30,6 +30,7 @@ return {
     end
     local bytes = p.batch * piece -- in flight
     local places = problem.arg == "i64" and 16 or 0
-    return (bytes >= (plain and 256 or 176) and 128 or bytes >= 128 and 80 or plain and 56 or 64) + places
+    local values = problem.heads == "many" and bytes < 256 and 2 * p.batch or 0 -- in flight beside little of B
+    return (bytes >= (plain and 256 or 176) and 128 or bytes >= 128 and 80 or plain and 56 or 64) + places + values
   end,
 }
