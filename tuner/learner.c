@@ -69,18 +69,22 @@ done:
 
 /* ---- a call -------------------------------------------------------------------------------------------- */
 
-/* What one call is given; x is dC where the problem is an sddmm. */
+/* What one call is given. */
 typedef struct call {
-  const void *x, *b;
-  void *c, *stream;
-  int is_sddmm;
+  enum { PRODUCT, WITH_POSITIONS, EDGES } kind;
+  const void *x, *b; /* x: dC, of an sddmm */
+  void *c, *arg, *stream;
 } call;
 
 static wlm_status run(const wlm_learner *l, int contender, const call *with) {
   const wlm_entrant *entrant = &l->contenders[contender].entrant;
   void *workspace = wlm_entrant_workspace(entrant);
-  if (with->is_sddmm) return wlm_plan_execute_sddmm(entrant->plan, with->x, with->b, with->c, workspace, with->stream);
-  return wlm_plan_execute(entrant->plan, with->b, with->c, workspace, with->stream);
+  switch (with->kind) {
+    case EDGES: return wlm_plan_execute_sddmm(entrant->plan, with->x, with->b, with->c, workspace, with->stream);
+    case WITH_POSITIONS:
+      return wlm_plan_execute_arg(entrant->plan, with->b, with->c, with->arg, workspace, with->stream);
+    default: return wlm_plan_execute(entrant->plan, with->b, with->c, workspace, with->stream);
+  }
 }
 
 static void forget_pending(wlm_learner *l) {
@@ -153,11 +157,15 @@ static wlm_status execute(wlm_learner *l, const call *with) {
 }
 
 wlm_status wlm_learner_execute(wlm_learner *learner, const void *b, void *c, void *stream) {
-  return execute(learner, &(call){.b = b, .c = c, .stream = stream});
+  return execute(learner, &(call){.kind = PRODUCT, .b = b, .c = c, .stream = stream});
+}
+
+wlm_status wlm_learner_execute_arg(wlm_learner *learner, const void *b, void *c, void *arg, void *stream) {
+  return execute(learner, &(call){.kind = WITH_POSITIONS, .b = b, .c = c, .arg = arg, .stream = stream});
 }
 
 wlm_status wlm_learner_execute_sddmm(wlm_learner *learner, const void *dc, const void *b, void *dvalues, void *stream) {
-  return execute(learner, &(call){.x = dc, .b = b, .c = dvalues, .stream = stream, .is_sddmm = 1});
+  return execute(learner, &(call){.kind = EDGES, .x = dc, .b = b, .c = dvalues, .stream = stream});
 }
 
 wlm_status wlm_learner_tell(const wlm_learner *l, wlm_learner_state *state) {

@@ -416,11 +416,13 @@ typedef struct wlm_learner_options {
  * The matrix and the context must outlive the learner. Errors: as wlm_plan_create, and WLM_ERR_MISMATCH. */
 WLM_API wlm_status wlm_learner_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                       const wlm_learner_options *options, wlm_learner **learner);
-/* As wlm_plan_execute, and wlm_plan_execute_sddmm, with whichever kernel it is the turn of: no malloc, sync, file
- * access or JIT, and on a GPU times are asked for in a later call. In a stream that is being captured the present
- * kernel is enqueued and nothing is tried; such a graph uses the learner's memory, so the learner must outlive it. A
- * learner is for one thread at a time, and for calls of which each one waits for those before: one stream. */
+/* As wlm_plan_execute, wlm_plan_execute_arg and wlm_plan_execute_sddmm, with whichever kernel it is the turn of: no
+ * malloc, sync, file access or JIT, and on a GPU times are asked for in a later call. In a stream that is being
+ * captured the present kernel is enqueued and nothing is tried; such a graph uses the learner's memory, so the learner
+ * must outlive it. A learner is for one thread at a time, and for calls of which each one waits for those before: one
+ * stream. */
 WLM_API wlm_status wlm_learner_execute(wlm_learner *learner, const void *b, void *c, void *stream);
+WLM_API wlm_status wlm_learner_execute_arg(wlm_learner *learner, const void *b, void *c, void *arg, void *stream);
 WLM_API wlm_status wlm_learner_execute_sddmm(wlm_learner *learner, const void *dc, const void *b, void *dvalues,
                                              void *stream);
 /* Stores what was decided, and what the context has noted, in the user database, where there is one: times as

@@ -613,7 +613,23 @@ static void killed_before_its_close(void **state) {
 
 /* ---- the real clock ----------------------------------------------------------------------------------- */
 
-/* Whatever this machine's clock says, results are right; for an sddmm as well. */
+/* The largest message of a row and the first edge that it comes from. */
+static void check_positions(const bench *b, const int32_t *positions) {
+  const wlm_csr_host *a = &b->csr;
+  for (int64_t row = 0; row < a->rows; row++)
+    for (int64_t j = 0; j < N; j++) {
+      int64_t best = -1;
+      float most = 0;
+      for (int64_t p = a->rowptr[row]; p < a->rowptr[row + 1]; p++) {
+        const float message = a->values[p] * b->exact.b[a->colind[p] * N + j];
+        if (best < 0 || message > most) best = p, most = message;
+      }
+      assert_int_equal(positions[row * N + j], best);
+      assert_true(b->c[row * N + j] == most);
+    }
+}
+
+/* Whatever this machine's clock says, results are right; with positions and for an sddmm as well. */
 static void results_are_right_by_the_real_clock(void **state) {
   (void)state;
   bench b;
@@ -624,6 +640,22 @@ static void results_are_right_by_the_real_clock(void **state) {
   assert_true(tell(learner).first_seconds > 0);
   wlm_learner_destroy(learner);
 
+  int32_t *positions = malloc(b.exact.c_size);
+  b.problem.reduce = WLM_MAX;
+  b.problem.want_arg = 1;
+  learner = learner_of(&b);
+  assert_true(tell(learner).challengers > 0);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_learner_execute(learner, b.exact.b, b.c, NULL));
+  for (int i = 0; i < 300; i++) {
+    memset(positions, 0xA5, b.exact.c_size);
+    assert_status(WLM_OK, wlm_learner_execute_arg(learner, b.exact.b, b.c, positions, NULL));
+    check_positions(&b, positions);
+  }
+  free(positions);
+  wlm_learner_destroy(learner);
+
+  b.problem.reduce = WLM_SUM;
+  b.problem.want_arg = 0;
   b.problem.operation = WLM_SDDMM;
   b.options.first = NULL;
   learner = learner_of(&b);
