@@ -393,16 +393,17 @@ WLM_API wlm_status wlm_train(wlm_context *context);
 /* ---- learning from real calls: off unless asked for -------------------------------------------- */
 
 /* A product that gets better while it is used: a plan, and beside it a few others that could be quicker, which are
- * tried on some of the calls. Results are those of wlm_plan_execute; every kernel was checked against float64 first. */
+ * tried on some of the calls. Results are those of wlm_plan_execute; each that is tried was checked against float64. */
 typedef struct wlm_learner wlm_learner;
 
 typedef struct wlm_learner_options {
   size_t size;
-  double share;            /* of the calls that may run another kernel, above 0 to 0.5 */
-  double slowdown;         /* bound: what such calls have lost stays below this share of the time of all calls */
-  double abandon;          /* a kernel that takes so many times the present one's time is given up, above 1 */
-  int challengers;         /* how many others are tried at most, 0 to 8, the chooser's runners-up first */
-  const char *first;       /* the kernel to begin with; NULL = the one that wlm_plan_create chooses */
+  double share;      /* of the calls that may run another kernel, above 0 to 0.5 */
+  double slowdown;   /* bound: what such calls lose stays below this share of the time of all calls; one that takes
+                      * longer than was expected is paid off before anything is tried again */
+  double abandon;    /* a kernel that takes so many times the present one's time is given up, above 1 */
+  int challengers;   /* how many others are tried at most, 0 to 8, the chooser's runners-up first */
+  const char *first; /* the kernel to begin with; NULL = the one that wlm_plan_create chooses */
   const char *matrix_name; /* kept with the measurements; NULL = unnamed */
 } wlm_learner_options;
 #define WLM_LEARNER_OPTIONS_INIT \
