@@ -21,8 +21,8 @@
 enum { FOLDS = 4 };
 static const double hopeless = 4, worth_choosing = 1.5; /* times the best of the case */
 static const double emphasis = 1.5; /* a candidate's weight is the best time over its own, to this power */
-static const wlm_boost_options boosting = {.trees = 250, .rate = 0.1, .ridge = 1, .least = 8};
-static const wlm_boost_options rough = {.trees = 80, .rate = 0.25, .ridge = 1, .least = 8}; /* to ask for the spread */
+static const wlm_boost_options boosting = {.trees = 250, .rate = 0.1, .ridge = 1, .least = 20};
+static const wlm_boost_options rough = {.trees = 80, .rate = 0.25, .ridge = 1, .least = 20}; /* to ask for the spread */
 
 /* One sample with what is needed to judge it. */
 typedef struct example {

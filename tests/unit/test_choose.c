@@ -306,7 +306,7 @@ static void every_rule_can_decide(void **state) {
   assert_int_equal(wlm_generator_create(NULL, &r.generator), WLM_OK);
   for (int i = 0; i < wlm_rule_count; i++) {
     const wlm_rule *rule = &wlm_rules[i];
-    static const int64_t widths[] = {1, 3, 8, 16, 24, 32, 33, 34, 48, 64, 65, 128, 130, 256, 2, 512};
+    static const int64_t widths[] = {1, 3, 4, 8, 16, 24, 32, 33, 34, 48, 64, 65, 128, 130, 256, 2, 512};
     int found = 0;
     for (size_t number = 0; number < 2 * sizeof widths / sizeof *widths && !found; number++) {
       const int64_t n = widths[number / 2];
