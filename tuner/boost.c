@@ -2,7 +2,8 @@
  * BINS bins once, so that the best split of a node is found by adding up its samples' residuals bin by bin and walking
  * over the bins. Trees grow level by level, all nodes of a level in one pass over the samples, and all have the same
  * depth; a node that cannot be split sends everything to the left. Each tree explains what those before it left
- * over, and adds only a part of that (`rate`), so that no single one is trusted. */
+ * over, and adds only a part of that (`rate`), so that no single one is trusted. Threads share the features, so that
+ * every sum is made by one of them, in the order of the samples, and is the same whatever their number. */
 #include "tuner/boost.h"
 
 #include <math.h>
@@ -22,8 +23,8 @@ typedef struct learner {
   int64_t count;
   const wlm_boost_options *options;
   int edge_count[WLM_FEATURES];
-  float edges[WLM_FEATURES][BINS];     /* a value's bin is the number of edges below it */
-  unsigned char (*bins)[WLM_FEATURES]; /* of each sample */
+  float edges[WLM_FEATURES][BINS]; /* a value's bin is the number of edges below it */
+  unsigned char *bins;             /* of each sample, feature after feature */
   double *residuals;
   int *nodes; /* where each sample is in the tree that grows */
   cell cells[LEVEL_NODES][WLM_FEATURES][BINS];
@@ -50,11 +51,12 @@ static void find_edges(learner *l, int feature, float *values) {
 }
 
 static void sort_into_bins(learner *l) {
-  for (int64_t i = 0; i < l->count; i++)
-    for (int f = 0; f < WLM_FEATURES; f++) {
+#pragma omp parallel for schedule(dynamic)
+  for (int f = 0; f < WLM_FEATURES; f++)
+    for (int64_t i = 0; i < l->count; i++) {
       int bin = 0;
       while (bin < l->edge_count[f] && l->samples[i].features[f] > l->edges[f][bin]) bin++;
-      l->bins[i][f] = (unsigned char)bin;
+      l->bins[f * l->count + i] = (unsigned char)bin;
     }
 }
 
@@ -89,14 +91,16 @@ static void split(const learner *l, cell (*node)[BINS], unsigned char *feature, 
 }
 
 static void add_up_level(learner *l, int first) {
-  for (int node = 0; node < LEVEL_NODES; node++)
-    for (int f = 0; f < WLM_FEATURES; f++)
+#pragma omp parallel for schedule(dynamic)
+  for (int f = 0; f < WLM_FEATURES; f++) {
+    const unsigned char *bins = l->bins + f * l->count;
+    for (int node = 0; node < LEVEL_NODES; node++)
       for (int bin = 0; bin < BINS; bin++) l->cells[node][f][bin] = (cell){0, 0, 0};
-  for (int64_t i = 0; i < l->count; i++) {
-    cell(*node)[BINS] = l->cells[l->nodes[i] - first];
-    const double weight = (double)l->samples[i].weight;
-    const cell one = {weight * l->residuals[i], weight, 1};
-    for (int f = 0; f < WLM_FEATURES; f++) add(&node[f][l->bins[i][f]], &one);
+    for (int64_t i = 0; i < l->count; i++) {
+      const double weight = (double)l->samples[i].weight;
+      const cell one = {weight * l->residuals[i], weight, 1};
+      add(&l->cells[l->nodes[i] - first][f][bins[i]], &one);
+    }
   }
 }
 
@@ -141,7 +145,7 @@ wlm_status wlm_boost(const wlm_boost_sample *samples, int64_t count, const wlm_b
   l->count = count;
   l->options = options;
   WLM_TRY(wlm_alloc_array(count, sizeof *values, what, (void **)&values));
-  WLM_TRY(wlm_alloc_array(count, sizeof *l->bins, what, (void **)&l->bins));
+  WLM_TRY(wlm_alloc_array(count, WLM_FEATURES, what, (void **)&l->bins));
   WLM_TRY(wlm_alloc_array(count, sizeof *l->residuals, what, (void **)&l->residuals));
   WLM_TRY(wlm_alloc_array(count, sizeof *l->nodes, what, (void **)&l->nodes));
   for (int f = 0; f < WLM_FEATURES; f++) find_edges(l, f, values);
