@@ -6,6 +6,7 @@
 #include "db/store.h"
 #include "matrix/input.h"
 #include "matrix/stats.h"
+#include "runtime/context.h"
 #include "runtime/devices.h"
 
 static void add_device(wlm_table *table, const char *name, wlm_device *device) {
@@ -59,7 +60,7 @@ static void tell_database(wlm_report *report, const char *path) {
 
 int wlm_cmd_info(const wlm_cli_options *options) {
   wlm_report report = {.json = options->json};
-  wlm_text database = {0}, cache = {0};
+  wlm_text database = {0}, shipped = {0}, cache = {0};
   const char *templates = getenv("WARPLOOM_TEMPLATES");
   if (options->database)
     wlm_text_puts(&database, options->database);
@@ -70,10 +71,13 @@ int wlm_cmd_info(const wlm_cli_options *options) {
   wlm_report_string(&report, "version", wlm_version_string());
   wlm_report_string(&report, "templates", templates && *templates ? templates : "embedded");
   tell_database(&report, database.data ? database.data : "");
+  wlm_system_database_path(&shipped);
+  wlm_report_string(&report, "system_database", shipped.data ? shipped.data : "");
   wlm_report_string(&report, "kernel_cache", cache.data ? cache.data : "");
   tell_devices(&report);
   wlm_report_close(&report);
   wlm_text_release(&database);
+  wlm_text_release(&shipped);
   wlm_text_release(&cache);
   return wlm_cli_finish(&report, WLM_OK);
 }

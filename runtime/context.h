@@ -11,6 +11,8 @@ wlm_device *wlm_context_device(const wlm_context *context);
 wlm_generator *wlm_context_generator(const wlm_context *context);
 /* "" where the context has no user database. */
 const char *wlm_context_database_path(const wlm_context *context);
+/* Appends the path of the database that is shipped with what this is linked into; nothing where there is none. */
+void wlm_system_database_path(wlm_text *path);
 
 /* How the store knows this device; the strings are the context's. */
 void wlm_context_device_record(const wlm_context *context, wlm_device_record *record);

@@ -65,7 +65,5 @@ void wlm_context_release_notes(wlm_context *context);
 
 /* learned.c: the system and the user database into a snapshot. What is broken is logged and left out. */
 void wlm_context_load_learned(const wlm_context *context, wlm_snapshot *snapshot);
-/* Path of the database shipped beside the library; "" where there is none. */
-void wlm_system_database_path(wlm_text *path);
 
 #endif

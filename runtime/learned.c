@@ -19,16 +19,21 @@ void wlm_context_device_record(const wlm_context *context, wlm_device_record *re
                                 info->memory_bytes};
 }
 
+/* From the folder of what this is linked into: a build's own, or bin and lib below a prefix, or Debian's lib/TRIPLET.
+ */
 void wlm_system_database_path(wlm_text *path) {
-  static const char relative[] = "/../share/warploom/system.db";
+  static const char *const places[] = {"", "/..", "/../.."};
+  const size_t start = path->size;
   Dl_info here;
   const char *slash;
   if (!dladdr((void *)wlm_system_database_path, &here) || !here.dli_fname || !(slash = strrchr(here.dli_fname, '/')))
     return;
-  size_t start = path->size;
-  wlm_text_append(path, here.dli_fname, (size_t)(slash - here.dli_fname));
-  wlm_text_puts(path, relative);
-  if (!path->failed && access(path->data + start, R_OK)) path->data[path->size = start] = 0;
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    wlm_text_append(path, here.dli_fname, (size_t)(slash - here.dli_fname));
+    wlm_text_printf(path, "%s/share/warploom/system.db", places[i]);
+    if (path->failed || !access(path->data + start, R_OK)) return;
+    path->data[path->size = start] = 0;
+  }
 }
 
 /* One database and one device class on their way into a snapshot. */

@@ -32,6 +32,7 @@ static void installs(void **state) {
   free(shell("cmake --install '" WLM_BINARY_DIR "' --prefix \"$PWD/prefix\""));
   char *out = shell("./prefix/bin/warploom info --device host");
   assert_contains(out, wlm_version_string());
+  assert_contains(out, "prefix/bin/../share/warploom/system.db");
   free(out);
 }
 
