@@ -105,7 +105,7 @@ wlm_status wlm_store_unpin(wlm_store *store, const wlm_pin_record *pin) {
                   wlm_store_path(store), pin->place, pin->problem, (long long)pin->n, pin->device_class);
 }
 
-static wlm_status read_pin(wlm_store *store, sqlite3_stmt *row, wlm_pin_record *copy) {
+static wlm_status read_pin(const wlm_store *store, sqlite3_stmt *row, void *copy) {
   const wlm_pin_record pin = {(char *)wlm_sqlite_text(row, 0), (char *)wlm_sqlite_text(row, 1),
                               (char *)wlm_sqlite_text(row, 2), sqlite3_column_int64(row, 3),
                               (char *)wlm_sqlite_text(row, 4)};
@@ -120,26 +120,9 @@ static wlm_status read_pin(wlm_store *store, sqlite3_stmt *row, wlm_pin_record *
 
 static wlm_status load(wlm_store *store, const char *device_class, int whole_only, wlm_pin_record **pins,
                        int64_t *count) {
-  sqlite3_stmt *row = NULL;
-  wlm_status status;
-  int more;
-  int64_t capacity = 0;
-  *pins = NULL;
-  *count = 0;
-  WLM_TRY(wlm_sqlite_prepare(store->db, select_sql, &row));
-  wlm_sqlite_bind_text(row, 1, device_class);
-  for (;;) {
-    WLM_TRY(wlm_sqlite_step(row, &more));
-    if (!more) break;
-    WLM_TRY(wlm_grow((void **)pins, *count, &capacity, sizeof **pins, "pins"));
-    status = read_pin(store, row, &(*pins)[*count]);
-    if (whole_only && status == WLM_ERR_DATABASE) continue;
-    WLM_TRY(status);
-    ++*count;
-  }
-done:
-  sqlite3_finalize(row);
-  if (status == WLM_OK || (whole_only && status == WLM_ERR_DATABASE)) return WLM_OK;
+  static const wlm_row_reader reader = {select_sql, "pins", sizeof **pins, read_pin};
+  wlm_status status = wlm_store_read_rows(store, &reader, device_class, whole_only, (void **)pins, count);
+  if (status == WLM_OK) return WLM_OK;
   wlm_pins_free(*pins, *count);
   *pins = NULL;
   *count = 0;

@@ -124,7 +124,7 @@ done:
   return status;
 }
 
-static wlm_status read_one(const wlm_store *store, sqlite3_stmt *row, wlm_recorded *copy) {
+static wlm_status read_one(const wlm_store *store, sqlite3_stmt *row, void *copy) {
   wlm_measurement_record record = {.n = 0};
   char id[WLM_HASH_HEX];
   int column = 2, fits = 1;
@@ -143,28 +143,16 @@ static wlm_status read_one(const wlm_store *store, sqlite3_stmt *row, wlm_record
 
 static wlm_status load(wlm_store *store, const char *device_class, int whole_only, wlm_recorded **list,
                        int64_t *count) {
-  sqlite3_stmt *row = NULL;
-  int64_t capacity = 0, version;
+  static const wlm_row_reader reader = {select_sql, "recorded problems", sizeof **list, read_one};
+  int64_t version;
   wlm_status status;
-  int more;
   *list = NULL;
   *count = 0;
   WLM_TRY(wlm_sqlite_integer(store->db, "PRAGMA user_version", &version));
   if (version < FIRST_VERSION) return WLM_OK;
-  WLM_TRY(wlm_sqlite_prepare(store->db, select_sql, &row));
-  wlm_sqlite_bind_text(row, 1, device_class);
-  for (;;) {
-    WLM_TRY(wlm_sqlite_step(row, &more));
-    if (!more) break;
-    WLM_TRY(wlm_grow((void **)list, *count, &capacity, sizeof **list, "recorded problems"));
-    status = read_one(store, row, &(*list)[*count]);
-    if (whole_only && status == WLM_ERR_DATABASE) continue;
-    WLM_TRY(status);
-    ++*count;
-  }
+  status = wlm_store_read_rows(store, &reader, device_class, whole_only, (void **)list, count);
 done:
-  sqlite3_finalize(row);
-  if (status == WLM_OK || (whole_only && status == WLM_ERR_DATABASE)) return WLM_OK;
+  if (status == WLM_OK) return WLM_OK;
   wlm_recorded_free(*list, *count);
   *list = NULL;
   *count = 0;

@@ -58,6 +58,30 @@ void wlm_store_close(wlm_store *store) {
   wlm_free(store);
 }
 
+wlm_status wlm_store_read_rows(const wlm_store *store, const wlm_row_reader *reader, const char *device_class,
+                               int whole_only, void **list, int64_t *count) {
+  sqlite3_stmt *row = NULL;
+  wlm_status status;
+  int more;
+  int64_t capacity = 0;
+  *list = NULL;
+  *count = 0;
+  WLM_TRY(wlm_sqlite_prepare(store->db, reader->select, &row));
+  wlm_sqlite_bind_text(row, 1, device_class);
+  for (;;) {
+    WLM_TRY(wlm_sqlite_step(row, &more));
+    if (!more) break;
+    WLM_TRY(wlm_grow(list, *count, &capacity, reader->size, reader->what));
+    status = reader->read(store, row, (char *)*list + (size_t)*count * reader->size);
+    if (whole_only && status == WLM_ERR_DATABASE) continue;
+    WLM_TRY(status);
+    ++*count;
+  }
+done:
+  sqlite3_finalize(row);
+  return whole_only && status == WLM_ERR_DATABASE ? WLM_OK : status;
+}
+
 const char *wlm_store_path(const wlm_store *store) { return sqlite3_db_filename(store->db, "main"); }
 
 /* ---- writing ---- */

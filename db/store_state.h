@@ -28,4 +28,16 @@ wlm_status wlm_store_put_one(wlm_store *store, const wlm_measurement_record *rec
 wlm_status wlm_store_writable(const wlm_store *store);
 const char *wlm_store_path(const wlm_store *store);
 
+/* How the rows of a statement, whose ?1 is a device class or NULL, become a list. */
+typedef struct wlm_row_reader {
+  const char *select, *what; /* what: for messages */
+  size_t size;               /* of an element */
+  /* WLM_ERR_DATABASE where the row is damaged. */
+  wlm_status (*read)(const wlm_store *store, sqlite3_stmt *row, void *element);
+} wlm_row_reader;
+/* whole_only passes over what is damaged and is content with what can be read at all. The list is the caller's also
+ * where it ends with an error. */
+wlm_status wlm_store_read_rows(const wlm_store *store, const wlm_row_reader *reader, const char *device_class,
+                               int whole_only, void **list, int64_t *count);
+
 #endif
