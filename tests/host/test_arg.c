@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "support/asserts.h"
+#include "support/bare_host.h"
 #include "support/folder.h"
 #include "warploom/warploom.h"
 
@@ -19,30 +20,23 @@ enum { ROWS = 4, COLS = 5, NNZ = 8, N = 3 };
 /* cols x N: ties are many. */
 static const float b[COLS * N] = {1, 2, -1, 4, 0, 0, 2, 4, -2, 1, -1, 1, 2, 4, -2};
 
-static wlm_context *context;
 static wlm_matrix *matrix;
 
 static int begin(void **state) {
-  (void)state;
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  options.device = "host";
-  options.database = options.system_database = options.kernel_cache = "";
-  if (wlm_context_create(&options, &context) != WLM_OK) return 1;
+  if (bare_host_begin(state)) return 1;
   csr.rows = ROWS;
   csr.cols = COLS;
   csr.nnz = NNZ;
   csr.rowptr = rowptr;
   csr.colind = colind;
   csr.values = values;
-  return wlm_matrix_create(context, &csr, NULL, &matrix) != WLM_OK;
+  return wlm_matrix_create(bare_host, &csr, NULL, &matrix) != WLM_OK;
 }
 
 static int end(void **state) {
-  (void)state;
   wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
-  return 0;
+  return bare_host_end(state);
 }
 
 static wlm_problem best_of(wlm_reduce reduce, wlm_index type) {
@@ -56,7 +50,7 @@ static wlm_problem best_of(wlm_reduce reduce, wlm_index type) {
 
 static void run(const wlm_problem *problem, const void *dense, void *c, void *arg) {
   wlm_plan *plan;
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, problem, &plan));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, problem, &plan));
   void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
   assert_status(WLM_OK, wlm_plan_execute_arg(plan, dense, c, arg, workspace, NULL));
   free(workspace);
@@ -122,7 +116,7 @@ static void is_told_and_refused(void **state) {
   float c[ROWS * N];
   int64_t arg[ROWS * N];
   char *text;
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
   assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
   assert_contains(text, ",arg=i64");
   wlm_string_free(text);
@@ -132,16 +126,16 @@ static void is_told_and_refused(void **state) {
   assert_contains(wlm_error_detail(), "arg is NULL");
   wlm_plan_destroy(plan);
   problem.want_arg = 0;
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute_arg(plan, b, c, arg, NULL, NULL));
   wlm_plan_destroy(plan);
   problem = best_of(WLM_SUM, WLM_I32);
-  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create(bare_host, matrix, &problem, &plan));
   problem.reduce = WLM_CUSTOM;
   problem.custom = "init=0;reduce=acc+x";
-  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create(bare_host, matrix, &problem, &plan));
   problem = best_of(WLM_MAX, (wlm_index)2);
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(bare_host, matrix, &problem, &plan));
 }
 
 /* Tuned, stored and told to another store, they stay apart from the problem without positions. */

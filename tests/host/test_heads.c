@@ -10,25 +10,11 @@
 
 #include "common/memory.h"
 #include "support/asserts.h"
+#include "support/bare_host.h"
 #include "support/shapes.h"
 #include "warploom/warploom.h"
 
 enum { SHAPES = 6, MOST_HEADS = 8 }; /* those that have edges, and one that has none */
-static wlm_context *context;
-
-static int begin(void **state) {
-  (void)state;
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  options.device = "host";
-  options.database = options.system_database = options.kernel_cache = "";
-  return wlm_context_create(&options, &context) != WLM_OK;
-}
-
-static int end(void **state) {
-  (void)state;
-  wlm_context_destroy(context);
-  return 0;
-}
 
 /* A matrix with H values an edge, and H matrices with one. */
 typedef struct fixture {
@@ -53,7 +39,7 @@ static wlm_matrix *bind(const wlm_csr_host *a, const float *values) {
   csr.rowptr_type = WLM_I64;
   csr.colind = a->colind;
   csr.values = values;
-  assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   return matrix;
 }
 
@@ -107,8 +93,8 @@ static void check(const fixture *f, wlm_problem problem, const char *variant) {
   wlm_plan *plan;
   fill(b, b_rows * n, &random);
   fill(x, rows * n, &random);
-  assert_status(WLM_OK, variant ? wlm_plan_create_variant(context, f->all, &problem, variant, &plan)
-                                : wlm_plan_create(context, f->all, &problem, &plan));
+  assert_status(WLM_OK, variant ? wlm_plan_create_variant(bare_host, f->all, &problem, variant, &plan)
+                                : wlm_plan_create(bare_host, f->all, &problem, &plan));
   execute(plan, &problem, x, b, c);
   wlm_plan_destroy(plan);
   problem.heads = 1;
@@ -116,7 +102,7 @@ static void check(const fixture *f, wlm_problem problem, const char *variant) {
   problem.ldb = problem.ldc = n;
   for (int64_t h = 0; h < f->heads; h++) {
     float *edges = wlm_alloc_zero((size_t)f->a.nnz + 1, sizeof *edges);
-    assert_status(WLM_OK, wlm_plan_create(context, f->one[h], &problem, &plan));
+    assert_status(WLM_OK, wlm_plan_create(bare_host, f->one[h], &problem, &plan));
     execute(plan, &problem, x + h * width, b + h * width, sddmm ? edges : expected + h * width);
     for (int64_t p = 0; sddmm && p < f->a.nnz; p++) expected[p * f->heads + h] = edges[p];
     wlm_plan_destroy(plan);
@@ -204,8 +190,8 @@ static void of_ones(void **state) {
   csr.nnz = 3;
   csr.rowptr = rowptr;
   csr.colind = colind;
-  assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
   execute(plan, &problem, NULL, b, c);
   assert_true(c[0] == 6 && c[3] == 12 && c[4] == 5 && c[7] == 8);
   assert_status(WLM_OK, wlm_plan_explain(plan, 0, &why));
@@ -213,7 +199,7 @@ static void of_ones(void **state) {
   wlm_string_free(why);
   wlm_plan_destroy(plan);
   problem.operation = WLM_SDDMM; /* a gradient for each head all the same */
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
   execute(plan, &problem, x, b, twice);
   assert_true(twice[0] == 5 + 6 && twice[1] == 2 * (7 + 8) && twice[4] == 3 * (5 + 6) && twice[5] == 4 * (7 + 8));
   assert_status(WLM_OK, wlm_plan_explain(plan, 0, &why));
@@ -230,13 +216,13 @@ static void what_is_refused(void **state) {
   fixture_make(&f, 0, 2);
   wlm_problem problem = problem_of(2, 4);
   problem.n = 9;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(context, f.all, &problem, &plan));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(bare_host, f.all, &problem, &plan));
   assert_contains(wlm_error_detail(), "wlm_problem.heads is 2");
   problem.heads = 0;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(context, f.all, &problem, &plan));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(bare_host, f.all, &problem, &plan));
   problem.heads = 2;
   problem.n = 0; /* nothing to do */
-  assert_status(WLM_OK, wlm_plan_create(context, f.all, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, f.all, &problem, &plan));
   assert_status(WLM_OK, wlm_plan_execute(plan, NULL, NULL, NULL, NULL));
   wlm_plan_destroy(plan);
   fixture_release(&f);
@@ -248,5 +234,5 @@ int main(void) {
       cmocka_unit_test(nan_stays_in_its_head), cmocka_unit_test(of_ones),
       cmocka_unit_test(what_is_refused),
   };
-  return cmocka_run_group_tests(tests, begin, end);
+  return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
 }

@@ -9,6 +9,7 @@
 
 #include "matrix/gradient.h"
 #include "support/asserts.h"
+#include "support/bare_host.h"
 #include "warploom/warploom.h"
 
 /* 4 x 5; row 1 is empty; column 1 stands twice in row 2; nobody names B's row 4. */
@@ -16,17 +17,12 @@ static const int32_t rowptr[] = {0, 2, 2, 5, 6}, colind[] = {0, 2, 3, 1, 1, 0};
 static const float values[] = {1, 2, -1, 0.5f, 4, 3};
 enum { ROWS = 4, COLS = 5, NNZ = 6, N = 19 };
 
-static wlm_context *context;
 static wlm_matrix *matrix;
 static float dc[ROWS * N], b[COLS * N];
 
 static int begin(void **state) {
-  (void)state;
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  options.device = "host";
-  options.database = options.system_database = options.kernel_cache = "";
-  if (wlm_context_create(&options, &context) != WLM_OK) return 1;
+  if (bare_host_begin(state)) return 1;
   csr.rows = ROWS;
   csr.cols = COLS;
   csr.nnz = NNZ;
@@ -35,14 +31,12 @@ static int begin(void **state) {
   csr.values = values;
   for (int i = 0; i < ROWS * N; i++) dc[i] = (float)(i * 5 % 11) - 4.5f;
   for (int i = 0; i < COLS * N; i++) b[i] = (float)(i * 3 % 7) - 2.5f;
-  return wlm_matrix_create(context, &csr, NULL, &matrix) != WLM_OK;
+  return wlm_matrix_create(bare_host, &csr, NULL, &matrix) != WLM_OK;
 }
 
 static int end(void **state) {
-  (void)state;
   wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
-  return 0;
+  return bare_host_end(state);
 }
 
 static wlm_problem gradient_of(wlm_message message, wlm_reduce reduce) {
@@ -68,7 +62,7 @@ static void is_the_derivative(void **state) {
       wlm_plan *plan;
       float got[NNZ];
       memset(got, 0xff, sizeof got); /* NaN: beta = 0 must not read it */
-      assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+      assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
       assert_status(WLM_OK, wlm_plan_execute_sddmm(plan, dc, b, got, NULL, NULL));
       wlm_plan_destroy(plan);
       for (int row = 0; row < ROWS; row++)
@@ -106,7 +100,8 @@ static void alpha_beta_and_padding(void **state) {
   problem.alpha = -2;
   problem.beta = 0.5;
   assert_status(WLM_OK, wlm_reference_edges(&a, &problem, wide, padded, before, NULL, NNZ, expected, old));
-  assert_status(WLM_OK, wlm_plan_create_variant(context, matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan));
+  assert_status(WLM_OK,
+                wlm_plan_create_variant(bare_host, matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan));
   assert_status(WLM_OK, wlm_plan_execute_sddmm(plan, wide, padded, got, NULL, NULL));
   for (int p = 0; p < NNZ; p++) assert_true(fabs(got[p] - expected[p]) <= 1e-5 * old[p]);
   wlm_plan_destroy(plan);
@@ -118,7 +113,7 @@ static void is_told_and_checked(void **state) {
   float got[NNZ];
   wlm_plan *plan;
   char *text;
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
   assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
   assert_non_null(strstr(text, "operation=sddmm"));
   wlm_string_free(text);
@@ -128,7 +123,7 @@ static void is_told_and_checked(void **state) {
   assert_non_null(strstr(wlm_error_detail(), "dvalues"));
   wlm_plan_destroy(plan);
   problem.operation = WLM_SPMM;
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
   assert_int_equal(wlm_plan_execute_sddmm(plan, dc, b, got, NULL, NULL), WLM_ERR_INVALID_ARGUMENT);
   wlm_plan_destroy(plan);
 }
@@ -151,14 +146,14 @@ static void what_is_refused(void **state) {
     problem.sample_width = 8;
     problem.activation = i == 3 ? "relu" : NULL;
     if (i == 4) problem.n = 0;
-    assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), cases[i].status);
+    assert_int_equal(wlm_plan_create(bare_host, matrix, &problem, &plan), cases[i].status);
     if (!strstr(wlm_error_detail(), cases[i].says)) fail_msg("%s: %s", cases[i].says, wlm_error_detail());
   }
   wlm_problem problem = gradient_of(WLM_MUL, WLM_SUM);
-  assert_int_equal(wlm_plan_create_variant(context, matrix, &problem, "host_row/rows=16,tile=32", &plan),
+  assert_int_equal(wlm_plan_create_variant(bare_host, matrix, &problem, "host_row/rows=16,tile=32", &plan),
                    WLM_ERR_INVALID_ARGUMENT);
   problem.operation = WLM_SPMM;
-  assert_int_equal(wlm_plan_create_variant(context, matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan),
+  assert_int_equal(wlm_plan_create_variant(bare_host, matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan),
                    WLM_ERR_INVALID_ARGUMENT);
 }
 

@@ -14,24 +14,10 @@
 #include "matrix/transpose.h"
 #include "runtime/context.h"
 #include "support/asserts.h"
+#include "support/bare_host.h"
 #include "support/shapes.h"
 
 enum { N = 20 };
-static wlm_context *context;
-
-static int begin(void **state) {
-  (void)state;
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  options.device = "host";
-  options.database = options.system_database = options.kernel_cache = "";
-  return wlm_context_create(&options, &context) != WLM_OK;
-}
-
-static int end(void **state) {
-  (void)state;
-  wlm_context_destroy(context);
-  return 0;
-}
 
 /* A matrix with both types of indices, and its transpose as a matrix of its own. */
 typedef struct fixture {
@@ -142,12 +128,12 @@ static void every_shape_and_family(void **state) {
     for (int type = WLM_I32; type <= WLM_I64; type++) {
       wlm_csr csr = view_of(&f, (wlm_index)type);
       wlm_matrix *matrix;
-      assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
+      assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
       for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
         wlm_problem problem = transposed(i == 1 ? WLM_DIV : WLM_MUL, i == 2 ? WLM_MAX : WLM_SUM);
         wlm_plan *plan;
-        assert_status(WLM_OK, variants[i] ? wlm_plan_create_variant(context, matrix, &problem, variants[i], &plan)
-                                          : wlm_plan_create(context, matrix, &problem, &plan));
+        assert_status(WLM_OK, variants[i] ? wlm_plan_create_variant(bare_host, matrix, &problem, variants[i], &plan)
+                                          : wlm_plan_create(bare_host, matrix, &problem, &plan));
         check(&f, plan, problem);
         wlm_plan_destroy(plan);
       }
@@ -201,8 +187,8 @@ static void values_change_in_place(void **state) {
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
   wlm_matrix *matrix;
   wlm_plan *plan;
-  assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
   for (uint64_t seed = 1; seed <= 3; seed++) {
     fill(f.a.values, f.a.nnz, seed);
     take_values(&f);
@@ -216,7 +202,7 @@ static void values_change_in_place(void **state) {
 static void *plan_once(void *matrix) {
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
   wlm_plan *plan;
-  if (wlm_plan_create(context, matrix, &problem, &plan) != WLM_OK) return "failed";
+  if (wlm_plan_create(bare_host, matrix, &problem, &plan) != WLM_OK) return "failed";
   wlm_plan_destroy(plan);
   return NULL;
 }
@@ -234,7 +220,7 @@ static void made_once(void **state) {
   pthread_t threads[4];
   void *failure;
   char *text;
-  assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, plan_once, matrix), 0);
   for (int i = 0; i < 4; i++) {
     pthread_join(threads[i], &failure);
@@ -247,14 +233,14 @@ static void made_once(void **state) {
   assert_int_equal(first.made_bytes, (f.a.cols + 1 + 2 * f.a.nnz) * 4);
   assert_int_equal(first.stats->rows, f.a.cols);
   assert_int_equal(first.stats->nnz, f.a.nnz);
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
   assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
   assert_non_null(strstr(text, "transpose=1"));
   assert_non_null(strstr(text, "bytes beside the matrix, made in"));
   wlm_string_free(text);
   wlm_plan_destroy(plan);
   problem.transpose = 0;
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
   assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
   assert_null(strstr(text, "transpose"));
   wlm_string_free(text);
@@ -275,12 +261,12 @@ static void what_is_refused(void **state) {
   csr.cols = stats.cols = 3;
   csr.rowptr = rowptr;
   csr.colind = outside;
-  assert_status(WLM_OK, wlm_matrix_create(context, &csr, &stats, &matrix));
-  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_INVALID_ARGUMENT);
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, &stats, &matrix));
+  assert_int_equal(wlm_plan_create(bare_host, matrix, &problem, &plan), WLM_ERR_INVALID_ARGUMENT);
   assert_non_null(strstr(wlm_error_detail(), "colind[1] is 3"));
   problem.sample = WLM_SAMPLE_BUCKET;
   problem.sample_width = 8;
-  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_UNSUPPORTED);
+  assert_int_equal(wlm_plan_create(bare_host, matrix, &problem, &plan), WLM_ERR_UNSUPPORTED);
   assert_non_null(strstr(wlm_error_detail(), "transpose"));
   wlm_matrix_destroy(matrix);
 }
@@ -291,5 +277,5 @@ int main(void) {
       cmocka_unit_test(values_change_in_place), cmocka_unit_test(made_once),
       cmocka_unit_test(what_is_refused),
   };
-  return cmocka_run_group_tests(tests, begin, end);
+  return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
 }

@@ -1,0 +1,17 @@
+#include "support/bare_host.h"
+
+wlm_context *bare_host;
+
+int bare_host_begin(void **state) {
+  (void)state;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  options.device = "host";
+  options.database = options.system_database = options.kernel_cache = "";
+  return wlm_context_create(&options, &bare_host) != WLM_OK;
+}
+
+int bare_host_end(void **state) {
+  (void)state;
+  wlm_context_destroy(bare_host);
+  return 0;
+}

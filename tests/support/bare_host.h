@@ -1,0 +1,13 @@
+/* The host device with nothing learned and nothing kept: a context without databases and caches. */
+#ifndef WLM_TESTS_SUPPORT_BARE_HOST_H
+#define WLM_TESTS_SUPPORT_BARE_HOST_H
+
+#include "warploom/warploom.h"
+
+extern wlm_context *bare_host;
+
+/* cmocka's group setup and teardown. */
+int bare_host_begin(void **state);
+int bare_host_end(void **state);
+
+#endif
