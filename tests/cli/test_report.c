@@ -279,10 +279,10 @@ static void put_model(const wlm_measurement_record *records, int64_t count) {
   wlm_text_release(&device_class);
 }
 
-/* Small pieces win everywhere, which the rules do not know and a model of any twelve matrices does. */
+/* Small pieces win everywhere, which the rules do not know and a model of any forty-eight matrices does. */
 static void models_are_trained_without_what_they_are_asked(void **state) {
   (void)state;
-  enum { MATRICES = 16, VARIANTS = 3 };
+  enum { MATRICES = 64, VARIANTS = 3 };
   static const char *const variants[VARIANTS] = {ROW16, ROW128, NNZ};
   wlm_measurement_record records[MATRICES * VARIANTS];
   command c;
@@ -304,8 +304,8 @@ static void models_are_trained_without_what_they_are_asked(void **state) {
   command_release(&c);
   page = text_of(page_path);
   assert_sound(page);
-  assert_contains(page, "<td>rules</td><td class=\"number\">16</td><td class=\"number\">2.000x</td>");
-  assert_contains(page, "<td>predicted</td><td class=\"number\">16</td><td class=\"number\">1.000x</td>");
+  assert_contains(page, "<td>rules</td><td class=\"number\">64</td><td class=\"number\">2.000x</td>");
+  assert_contains(page, "<td>predicted</td><td class=\"number\">64</td><td class=\"number\">1.000x</td>");
   free(page);
 }
 
