@@ -52,9 +52,9 @@ void wlm_contest_note(wlm_contest *contest, const wlm_entrant *failed) {
   wlm_text_json_string(&contest->failures, failed->failure);
 }
 
-void wlm_contest_enter(wlm_contest *contest, const char *variant, wlm_entrant *entrant, double *max_rel_err) {
+void wlm_contest_enter(wlm_contest *contest, const char *variant, wlm_entrant *entrant) {
   wlm_entrant_variant(contest->context, &contest->operands, variant, entrant);
-  wlm_entrant_verify(entrant, &contest->operands, contest->verifier, max_rel_err);
+  wlm_entrant_verify(entrant, &contest->operands, contest->verifier);
 }
 
 /* ---- the winners --------------------------------------------------------------------------------- */
@@ -85,18 +85,18 @@ static void enter(void *user, int64_t i, wlm_entrant *entrant) {
   wlm_entrant_variant(c->contest->context, &c->contest->operands, c->names->names[i], entrant);
 }
 
-static void glance(void *user, wlm_entrant *entrant, double *max_rel_err, double *seconds) {
+static void glance(void *user, wlm_entrant *entrant, double *seconds) {
   wlm_contest *contest = ((struct candidates *)user)->contest;
-  wlm_entrant_glance(entrant, &contest->operands, contest->verifier, max_rel_err, seconds);
+  wlm_entrant_glance(entrant, &contest->operands, contest->verifier, seconds);
 }
 
-static void verify(void *user, wlm_entrant *entrant, double *max_rel_err) {
+static void verify(void *user, wlm_entrant *entrant) {
   wlm_contest *contest = ((struct candidates *)user)->contest;
-  wlm_entrant_verify(entrant, &contest->operands, contest->verifier, max_rel_err);
+  wlm_entrant_verify(entrant, &contest->operands, contest->verifier);
 }
 
-static wlm_status note(void *user, int64_t i, const wlm_entrant *entrant, double max_rel_err) {
-  (void)i, (void)max_rel_err;
+static wlm_status note(void *user, int64_t i, const wlm_entrant *entrant) {
+  (void)i;
   if (entrant->failure) wlm_contest_note(((struct candidates *)user)->contest, entrant);
   return WLM_OK;
 }
@@ -132,9 +132,8 @@ done:
   return status;
 }
 
-static void take(wlm_finalist *finalist, wlm_entrant *winner, double *max_rel_err) {
+static void take(wlm_finalist *finalist, wlm_entrant *winner) {
   *winner = finalist->entrant;
-  *max_rel_err = finalist->max_rel_err;
   finalist->entrant = (wlm_entrant){0};
 }
 
@@ -153,8 +152,8 @@ wlm_status wlm_contest_winners(wlm_contest *contest, wlm_winners *winners) {
   if (!plain)
     WLM_TRY(wlm_fail(WLM_ERR_MISMATCH, "no candidate that needs no preparing is right: %s",
                      contest->failures.size ? contest->failures.data : "there is none"));
-  if (prepared != plain) take(prepared, &winners->prepared, &winners->prepared_error);
-  take(plain, &winners->plain, &winners->plain_error);
+  if (prepared != plain) take(prepared, &winners->prepared);
+  take(plain, &winners->plain);
 done:
   wlm_finals_release(&finals);
   wlm_names_release(&names);
@@ -167,11 +166,10 @@ void wlm_winners_release(wlm_winners *winners) {
   wlm_entrant_release(&winners->prepared);
 }
 
-wlm_status wlm_contest_winner(wlm_contest *contest, wlm_entrant *winner, double *max_rel_err) {
+wlm_status wlm_contest_winner(wlm_contest *contest, wlm_entrant *winner) {
   wlm_winners winners;
   wlm_status status = wlm_contest_winners(contest, &winners);
   *winner = winners.plain;
-  *max_rel_err = winners.plain_error;
   wlm_entrant_release(&winners.prepared);
   return status;
 }
@@ -179,8 +177,7 @@ wlm_status wlm_contest_winner(wlm_contest *contest, wlm_entrant *winner, double 
 /* ---- rivals and the last round ------------------------------------------------------------------- */
 
 void wlm_contest_check(wlm_contest *contest, wlm_entrant *rivals, int count) {
-  double error;
-  for (int i = 0; i < count; i++) wlm_entrant_verify(&rivals[i], &contest->operands, contest->verifier, &error);
+  for (int i = 0; i < count; i++) wlm_entrant_verify(&rivals[i], &contest->operands, contest->verifier);
 }
 
 /* First a call alone, then some, so that what a launch costs does not pass for the work of short calls. */

@@ -33,17 +33,16 @@ wlm_status wlm_contest_search(wlm_contest *contest, const wlm_names *names, int 
 
 /* The quickest candidates that are right. Their times are not yet ones to report. */
 typedef struct wlm_winners {
-  wlm_entrant plain;                  /* of those that need no preparing */
-  wlm_entrant prepared;               /* of all, where one that needs it wins; otherwise zeroed */
-  double plain_error, prepared_error; /* max_rel_err */
+  wlm_entrant plain;    /* of those that need no preparing */
+  wlm_entrant prepared; /* of all, where one that needs it wins; otherwise zeroed */
 } wlm_winners;
 wlm_status wlm_contest_winners(wlm_contest *contest, wlm_winners *winners);
 void wlm_winners_release(wlm_winners *winners); /* also of a zeroed one */
 /* Only the first of them. */
-wlm_status wlm_contest_winner(wlm_contest *contest, wlm_entrant *winner, double *max_rel_err);
+wlm_status wlm_contest_winner(wlm_contest *contest, wlm_entrant *winner);
 
 /* A variant by name, or (NULL) the dispatcher's choice; an entrant that is wrong has a failure. */
-void wlm_contest_enter(wlm_contest *contest, const char *variant, wlm_entrant *entrant, double *max_rel_err);
+void wlm_contest_enter(wlm_contest *contest, const char *variant, wlm_entrant *entrant);
 /* Rivals over the contest's operands must compute the same product, or the comparison would mean nothing; one that does
  * not has a failure. */
 void wlm_contest_check(wlm_contest *contest, wlm_entrant *rivals, int count);

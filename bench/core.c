@@ -22,8 +22,7 @@ struct arena {
 /* A variant as one of ours, by name or (NULL) as the dispatcher chooses; its index. */
 static int add_ours(struct arena *arena, const char *variant) {
   wlm_entrant *entrant = &arena->entrants[arena->ours];
-  double error;
-  wlm_contest_enter(&arena->contest, variant, entrant, &error);
+  wlm_contest_enter(&arena->contest, variant, entrant);
   for (int i = 0; i < arena->ours; i++) {
     if (strcmp(arena->entrants[i].name, entrant->name)) continue;
     wlm_entrant_release(entrant);
@@ -42,11 +41,10 @@ static void add_ge_spmm(struct arena *arena) {
         add_ours(arena, n <= 16 ? "row_naive/columns=16,rows=8,axis=units" : "row_naive/columns=32,rows=4,axis=units");
 }
 
-static wlm_status enter_winners(struct arena *arena, double *max_rel_err) {
+static wlm_status enter_winners(struct arena *arena) {
   wlm_winners winners;
   wlm_status status = wlm_contest_winners(&arena->contest, &winners);
   if (status != WLM_OK) return status;
-  *max_rel_err = fmax(winners.plain_error, winners.prepared_error);
   arena->entrants[arena->ours++] = winners.plain;
   if (winners.prepared.user) {
     arena->prepared = arena->ours;
@@ -96,7 +94,7 @@ static wlm_status run(const wlm_bench_case *bench, wlm_text *line, wlm_text *row
   problem.n = bench->n;
   wlm_status status;
   WLM_TRY(wlm_contest_create(bench, bench->upload->matrix, &problem, &arena.contest));
-  WLM_TRY(enter_winners(&arena, &result.max_rel_err));
+  WLM_TRY(enter_winners(&arena));
   WLM_TRY(last_round(&arena, &result));
   result.best = &arena.entrants[0];
   result.prepared = &arena.entrants[arena.prepared];

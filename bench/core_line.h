@@ -15,7 +15,6 @@ typedef struct wlm_core_result {
   int rival_count;                                       /* 0 = nobody asked */
   double prepare_seconds;
   double preprocess[WLM_CUSPARSE_WAYS]; /* seconds, 0 = none */
-  double max_rel_err;                   /* of best and prepared */
   int64_t calls;
   const char *more; /* further members, each with a comma behind it; "" = none */
 } wlm_core_result;

@@ -55,7 +55,7 @@ struct line {
   wlm_names names;                       /* who is searched among */
   char choice[WLM_VARIANT_NAME];         /* the dispatcher's, "" = it has none */
   int best, chosen, rivals, rival_count; /* among the entrants; -1 = none */
-  double max_rel_err, preprocess[WLM_CUSPARSE_WAYS + 1];
+  double preprocess[WLM_CUSPARSE_WAYS + 1];
 };
 
 struct round {
@@ -193,7 +193,6 @@ static wlm_status search(struct round *r, struct line *l) {
   wlm_finalist *best = wlm_finals_best(&finals, WLM_PLAIN);
   if (!best) goto done;
   l->best = r->count;
-  l->max_rel_err = best->max_rel_err;
   r->entrants[r->count++] = best->entrant;
   best->entrant = (wlm_entrant){0};
 done:
@@ -203,17 +202,16 @@ done:
 }
 
 static void enter_choice(struct round *r, struct line *l) {
-  double error;
   if (!l->choice[0]) return;
   l->chosen = l->best;
   if (l->best >= 0 && !strcmp(r->entrants[l->best].name, l->choice)) return;
   l->chosen = r->count++;
-  wlm_contest_enter(&l->contest, l->choice, &r->entrants[l->chosen], &error);
+  wlm_contest_enter(&l->contest, l->choice, &r->entrants[l->chosen]);
 }
 
 static void enter_rivals(struct round *r, struct line *l) {
   const wlm_operands *operands = &l->contest.operands;
-  double error, seconds;
+  double seconds;
   if (operands->device->info.limits.target != WLM_TARGET_CUDA || l->op->rival == NOBODY) return;
   const int first = l->op->rival == SDDMM ? WLM_CUSPARSE_SDDMM : 0;
   l->rivals = r->count;
@@ -221,7 +219,7 @@ static void enter_rivals(struct round *r, struct line *l) {
   for (int i = 0; i < l->rival_count; i++) {
     wlm_entrant *entrant = &r->entrants[r->count++];
     wlm_entrant_cusparse(operands, first + i, entrant, &l->preprocess[i]);
-    wlm_entrant_glance(entrant, &l->contest.operands, l->contest.verifier, &error, &seconds);
+    wlm_entrant_glance(entrant, &l->contest.operands, l->contest.verifier, &seconds);
   }
 }
 
@@ -277,7 +275,6 @@ static void write_line(const struct round *r, struct line *l, wlm_text *line) {
                             .chosen = entrant_of(r, l->chosen),
                             .rivals = is_sddmm ? NULL : &r->entrants[l->rivals],
                             .rival_count = is_sddmm ? 0 : l->rival_count,
-                            .max_rel_err = l->max_rel_err,
                             .calls = r->calls,
                             .more = more.data};
   memcpy(result.preprocess, l->preprocess, sizeof result.preprocess);
@@ -298,7 +295,7 @@ static void write_row(const struct round *r, const struct line *l, wlm_text *row
   wlm_tell_cell(row, 8, us / wlm_tell_us(entrant_of(r, r->lines[0].best)));
   wlm_tell_cell(row, 9, wlm_tell_us(rival));
   wlm_tell_cell(row, 9, wlm_tell_us(rival) / us);
-  wlm_text_printf(row, "  %11.1e\n", l->max_rel_err);
+  wlm_text_printf(row, "  %11.1e\n", best ? best->max_rel_err : (double)NAN);
 }
 
 /* ---- the case ------------------------------------------------------------------------------------------ */
@@ -316,8 +313,7 @@ static wlm_status run(const wlm_bench_case *bench, wlm_text *line, wlm_text *row
   struct round r = {.bench = bench};
   wlm_status status;
   for (int i = 0; i < LINES; i++)
-    r.lines[i] = (struct line){
-        .op = &ops[i], .problem = WLM_PROBLEM_INIT, .best = -1, .chosen = -1, .rivals = 0, .max_rel_err = NAN};
+    r.lines[i] = (struct line){.op = &ops[i], .problem = WLM_PROBLEM_INIT, .best = -1, .chosen = -1, .rivals = 0};
   WLM_TRY(open_line(&r, &r.lines[0]));
   WLM_TRY(play_line(&r, &r.lines[0]));
   for (int i = 1; i < LINES; i++) WLM_TRY(open_line(&r, &r.lines[i]));

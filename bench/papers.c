@@ -45,10 +45,9 @@ static void variant_of(const struct step *step, int64_t n, char name[WLM_VARIANT
 static wlm_status measure(struct run *run) {
   for (int i = 0; i < STEPS; i++) {
     char variant[WLM_VARIANT_NAME];
-    double error = 0;
     variant_of(&steps[i], run->bench->n, variant);
-    wlm_contest_enter(&run->contest, variant, &run->entrants[i], &error);
-    if (!run->entrants[i].failure) run->max_rel_err = fmax(run->max_rel_err, error);
+    wlm_contest_enter(&run->contest, variant, &run->entrants[i]);
+    if (!run->entrants[i].failure) run->max_rel_err = fmax(run->max_rel_err, run->entrants[i].max_rel_err);
   }
   wlm_status status =
       wlm_contest_time(run->contest.operands.device, run->entrants, STEPS, run->bench->samples, &run->calls);

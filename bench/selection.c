@@ -191,11 +191,10 @@ static int go_on(void *user) {
 
 static wlm_status enter_all(struct round *r) {
   wlm_compile_job jobs[ENTRANTS];
-  double error;
   for (int i = 0; i < r->count; i++) jobs[i] = (wlm_compile_job){.variant = r->names[i]};
   wlm_compile_ahead(r->contest.context, &r->contest.operands.spec, jobs, r->count, go_on, NULL);
   for (int i = 0; i < r->count; i++) wlm_free(jobs[i].detail); /* entering it tells again */
-  for (int i = 0; i < r->count; i++) wlm_contest_enter(&r->contest, r->names[i], &r->entrants[i], &error);
+  for (int i = 0; i < r->count; i++) wlm_contest_enter(&r->contest, r->names[i], &r->entrants[i]);
   int64_t calls;
   return wlm_contest_time(r->contest.operands.device, r->entrants, r->count, r->contest.samples, &calls);
 }

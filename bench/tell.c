@@ -12,6 +12,14 @@ void wlm_tell_number(wlm_text *line, const char *name, int decimals, double valu
     wlm_text_puts(line, "null");
 }
 
+void wlm_tell_error(wlm_text *line, const char *name, double value) {
+  wlm_text_printf(line, "\"%s\":", name);
+  if (isnan(value))
+    wlm_text_puts(line, "null");
+  else
+    wlm_text_printf(line, "%.3g", value);
+}
+
 void wlm_tell_string(wlm_text *line, const char *name, const char *value) {
   wlm_text_printf(line, "\"%s\":", name);
   wlm_text_json_string(line, value);

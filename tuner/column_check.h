@@ -18,7 +18,7 @@ void wlm_column_check_destroy(wlm_column_check *check); /* NULL is fine */
 /* Rows of one result, all of them once, in pieces, whole rows with leading dimension ldc. */
 void wlm_column_check_begin(wlm_column_check *check);
 void wlm_column_check_add(wlm_column_check *check, int64_t first_row, int64_t rows, const void *c, int64_t ldc);
-/* WLM_ERR_MISMATCH names the worst column. */
-wlm_status wlm_column_check_finish(const wlm_column_check *check);
+/* WLM_ERR_MISMATCH names the worst column that is beyond `leeway` times the tolerance. */
+wlm_status wlm_column_check_finish(const wlm_column_check *check, double leeway);
 
 #endif

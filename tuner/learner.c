@@ -200,7 +200,7 @@ static void describe(const wlm_learner *l, int i, wlm_measurement_record *record
   record->variant = (char *)contender->entrant.name;
   record->source_hash = (char *)contender->source_hash;
   record->clock = WLM_CLOCK_ONLINE;
-  record->max_rel_err = contender->max_rel_err;
+  record->max_rel_err = contender->entrant.max_rel_err;
   wlm_measured_time(record, times.median, times.spread, times.samples, 1);
   if (contender->entrant.prepared) record->prepare_ps = wlm_picoseconds(contender->prepare_seconds);
 }

@@ -123,7 +123,7 @@ static wlm_status look(wlm_learner *l, wlm_contender *contender) {
 static wlm_status inspect(wlm_learner *l, wlm_contender *contender, wlm_verifier *verifier, wlm_hash *bits) {
   wlm_status status;
   *bits = (wlm_hash){0, 0};
-  wlm_entrant_verify(&contender->entrant, &l->operands, verifier, &contender->max_rel_err);
+  wlm_entrant_verify(&contender->entrant, &l->operands, verifier);
   if (contender->entrant.failure)
     return wlm_fail(contender->entrant.status, "%s: %s", contender->entrant.name, contender->entrant.failure);
   if (l->operands.spec.problem.deterministic) WLM_TRY(hash_result(l, bits));

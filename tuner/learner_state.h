@@ -10,7 +10,7 @@
 typedef struct wlm_contender {
   wlm_entrant entrant; /* with a workspace and prepared memory of its own */
   char source_hash[WLM_HASH_HEX];
-  double max_rel_err, prepare_seconds;
+  double prepare_seconds;
   double look; /* seconds of a call, before any real one */
 } wlm_contender;
 

@@ -74,17 +74,17 @@ static wlm_status screen_one(search *s, int64_t i) {
   const wlm_search_field *field = s->field;
   wlm_screened *screened = &field->screened[i];
   wlm_entrant entrant;
-  double max_rel_err = NAN, first_call = 0;
+  double first_call = 0;
   field->enter(field->user, i, &entrant);
   screened->kind = entrant.prepared ? WLM_PREPARED : WLM_PLAIN;
-  if (!entrant.failure) field->glance(field->user, &entrant, &max_rel_err, &first_call);
+  if (!entrant.failure) field->glance(field->user, &entrant, &first_call);
   if (!entrant.failure) {
     wlm_status status = screen(s, &entrant, best_for(s->best, screened->kind), first_call);
     if (status != WLM_OK) wlm_entrant_give_up(&entrant, status);
   }
   screened->seconds = entrant.failure ? INFINITY : fmax(entrant.seconds, 1e-12);
   s->best[screened->kind] = fmin(s->best[screened->kind], screened->seconds);
-  wlm_status status = field->tell(field->user, i, &entrant, max_rel_err);
+  wlm_status status = field->tell(field->user, i, &entrant);
   wlm_entrant_release(&entrant);
   return status;
 }
@@ -161,7 +161,7 @@ static wlm_status enter_first(search *s, const wlm_search_round *round, wlm_fina
     const int kind = field->screened[places[p].i].kind;
     if (!has_place(round, entered[kind], places[p].seconds, best_for(s->best, kind))) continue;
     wlm_finalist *finalist = &finals->list[finals->count++];
-    *finalist = (wlm_finalist){.i = places[p].i, .max_rel_err = NAN};
+    *finalist = (wlm_finalist){.i = places[p].i};
     field->enter(field->user, finalist->i, &finalist->entrant);
     finalist->entrant.seconds = places[p].seconds;
     entered[kind] += !finalist->entrant.failure;
@@ -181,8 +181,7 @@ static void keep_best(const search *s, const wlm_search_round *round, int last, 
     const int kind = kind_of(finalist);
     const int stays =
         finalist->entrant.failure || has_place(round, kept[kind], finalist->entrant.seconds, best_for(best, kind));
-    if (stays && last && !finalist->entrant.failure)
-      field->verify(field->user, &finalist->entrant, &finalist->max_rel_err);
+    if (stays && last && !finalist->entrant.failure) field->verify(field->user, &finalist->entrant);
     kept[kind] += stays && !finalist->entrant.failure;
     if (stays)
       finals->list[count++] = *finalist;

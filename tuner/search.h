@@ -38,18 +38,17 @@ typedef struct wlm_search_field {
   /* Sets a candidate up; an entrant that cannot be has a failure. */
   void (*enter)(void *user, int64_t i, wlm_entrant *entrant);
   /* A wrong one gets a failure. At a glance: runs it once and tells how long that took on the clock. */
-  void (*glance)(void *user, wlm_entrant *entrant, double *max_rel_err, double *seconds);
-  void (*verify)(void *user, wlm_entrant *entrant, double *max_rel_err);
+  void (*glance)(void *user, wlm_entrant *entrant, double *seconds);
+  void (*verify)(void *user, wlm_entrant *entrant);
   /* After each that was screened: seconds and samples are in the entrant, or a failure. Another status than WLM_OK ends
    * the search and is returned. */
-  wlm_status (*tell)(void *user, int64_t i, const wlm_entrant *entrant, double max_rel_err);
+  wlm_status (*tell)(void *user, int64_t i, const wlm_entrant *entrant);
   int (*out_of_time)(void *user); /* after at least one was screened: the others are not */
 } wlm_search_field;
 
 typedef struct wlm_finalist {
   int64_t i;
   wlm_entrant entrant; /* with a failure where it was found wrong at last; then it stands behind the others */
-  double max_rel_err;
 } wlm_finalist;
 
 typedef struct wlm_finals {

@@ -114,7 +114,7 @@ static const char *source_hash_of(const tuning *t, int64_t i, char hash[WLM_HASH
 }
 
 /* prepare_seconds and cold may be 0. */
-static wlm_status put(tuning *t, int64_t i, const wlm_entrant *entrant, double max_rel_err, double prepare_seconds,
+static wlm_status put(tuning *t, int64_t i, const wlm_entrant *entrant, double prepare_seconds,
                       const wlm_timing *cold) {
   char problem_key[WLM_SPEC_KEY], hash[WLM_HASH_HEX];
   wlm_measurement_record record;
@@ -125,7 +125,7 @@ static wlm_status put(tuning *t, int64_t i, const wlm_entrant *entrant, double m
   record.variant = (char *)t->candidates[i].variant;
   record.source_hash = (char *)source_hash_of(t, i, hash);
   record.clock = WLM_CLOCK_HOT;
-  record.max_rel_err = max_rel_err;
+  record.max_rel_err = entrant->max_rel_err;
   record.failed = entrant->failure != NULL;
   if (record.failed) {
     wlm_text_printf(&reason, "%s: %s", wlm_status_message(entrant->status), entrant->failure);
@@ -162,7 +162,7 @@ static void compile(tuning *t, int64_t i) {
 
 static void enter(void *user, int64_t i, wlm_entrant *entrant) {
   tuning *t = user;
-  *entrant = (wlm_entrant){0};
+  *entrant = (wlm_entrant){.max_rel_err = NAN};
   if (i < t->fresh) compile(t, i);
   const double start = wlm_seconds();
   const wlm_compile_job *job = i < t->fresh ? &t->jobs[i] : NULL;
@@ -175,17 +175,17 @@ static void enter(void *user, int64_t i, wlm_entrant *entrant) {
   t->summary.entering += wlm_seconds() - start;
 }
 
-static void glance(void *user, wlm_entrant *entrant, double *max_rel_err, double *seconds) {
+static void glance(void *user, wlm_entrant *entrant, double *seconds) {
   tuning *t = user;
   const double start = wlm_seconds();
-  wlm_entrant_glance(entrant, &t->operands, t->verifier, max_rel_err, seconds);
+  wlm_entrant_glance(entrant, &t->operands, t->verifier, seconds);
   t->summary.checking += wlm_seconds() - start;
 }
 
-static void verify(void *user, wlm_entrant *entrant, double *max_rel_err) {
+static void verify(void *user, wlm_entrant *entrant) {
   tuning *t = user;
   const double start = wlm_seconds();
-  wlm_entrant_verify(entrant, &t->operands, t->verifier, max_rel_err);
+  wlm_entrant_verify(entrant, &t->operands, t->verifier);
   t->summary.checking += wlm_seconds() - start;
 }
 
@@ -195,7 +195,7 @@ static wlm_status survived(tuning *t, const wlm_entrant *entrant, const char *va
   return wlm_fail_in(WLM_ERR_DEVICE, "%s left the device unusable", variant);
 }
 
-static wlm_status looked_at(void *user, int64_t i, const wlm_entrant *looked, double max_rel_err) {
+static wlm_status looked_at(void *user, int64_t i, const wlm_entrant *looked) {
   tuning *t = user;
   wlm_status status;
   double prepare_seconds = 0;
@@ -207,7 +207,7 @@ static wlm_status looked_at(void *user, int64_t i, const wlm_entrant *looked, do
   }
   t->summary.measured++;
   t->summary.failed += entrant.failure != NULL;
-  WLM_TRY(put(t, i, &entrant, max_rel_err, prepare_seconds, NULL));
+  WLM_TRY(put(t, i, &entrant, prepare_seconds, NULL));
   WLM_TRY(survived(t, &entrant, t->candidates[i].variant));
   status = wlm_ledger_flush_in_time(&t->ledger);
 done:
@@ -239,7 +239,7 @@ static wlm_status keep_finalist(tuning *t, wlm_finalist *finalist) {
     if (status != WLM_OK) wlm_entrant_give_up(entrant, status);
   }
   t->summary.finalists += !entrant->failure;
-  wlm_status status = put(t, finalist->i, entrant, finalist->max_rel_err, prepare_seconds, &cold);
+  wlm_status status = put(t, finalist->i, entrant, prepare_seconds, &cold);
   return status == WLM_OK ? survived(t, entrant, t->candidates[finalist->i].variant) : status;
 }
 

@@ -44,6 +44,7 @@ struct wlm_verifier {
   wlm_column_check *columns; /* NULL where every row is compared, or the operator has none */
   char *piece;               /* of C, with it */
   wlm_verifier *spots;       /* a few of the rows; NULL where all are few */
+  double leeway;             /* how many tolerances pass */
 };
 
 double wlm_tolerance(const wlm_problem *problem, int64_t edges) {
@@ -134,6 +135,7 @@ static wlm_status make_spots(wlm_verifier *verifier) {
   wlm_verifier *spots = verifier->spots = wlm_alloc_zero(1, sizeof *spots);
   if (!spots) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a verifier");
   spots->operands = verifier->operands;
+  spots->leeway = 1;
   spots->count = SPOTS + 1;
   WLM_TRY(wlm_alloc_array(spots->count, sizeof *spots->rows, "rows to check", (void **)&spots->rows));
   WLM_TRY(allocate(spots));
@@ -178,6 +180,7 @@ wlm_status wlm_verifier_create(wlm_operands *operands, uint64_t seed, wlm_verifi
   wlm_verifier *verifier = wlm_alloc_zero(1, sizeof *verifier);
   if (!verifier) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a verifier");
   verifier->operands = operands;
+  verifier->leeway = 1;
   WLM_TRY(choose_rows(verifier, seed));
   WLM_TRY(allocate(verifier));
   WLM_TRY(make_reference(verifier));
@@ -208,6 +211,11 @@ void wlm_verifier_destroy(wlm_verifier *verifier) {
   wlm_free(verifier->piece);
   wlm_column_check_destroy(verifier->columns);
   wlm_free(verifier);
+}
+
+void wlm_verifier_set_leeway(wlm_verifier *verifier, double leeway) {
+  verifier->leeway = leeway;
+  if (verifier->spots) verifier->spots->leeway = leeway;
 }
 
 int64_t wlm_verifier_rows(const wlm_verifier *verifier) { return verifier->count; }
@@ -265,7 +273,7 @@ static wlm_status compare_rows(const wlm_verifier *verifier, double *max_rel_err
     double error = verifier->errors[i];
     double excess = error / wlm_tolerance(p, terms(verifier, verifier->rows[i]));
     if (error > *max_rel_err) *max_rel_err = error;
-    wrong += excess > 1;
+    wrong += excess > verifier->leeway;
     if (excess > worst) {
       worst = excess;
       worst_error = error;
@@ -306,7 +314,7 @@ wlm_status wlm_verify_result(wlm_verifier *verifier, double *max_rel_err) {
   find_errors(verifier);
   WLM_TRY(compare_rows(verifier, max_rel_err));
   WLM_TRY(compare_positions(verifier));
-  if (verifier->columns) status = wlm_column_check_finish(verifier->columns);
+  if (verifier->columns) status = wlm_column_check_finish(verifier->columns, verifier->leeway);
 done:
   return status;
 }

@@ -25,6 +25,10 @@ wlm_status wlm_verify_result(wlm_verifier *verifier, double *max_rel_err);
  * compared whole. */
 wlm_status wlm_verify_spots(wlm_verifier *verifier, double *max_rel_err);
 
+/* From now on an error of `leeway` times the tolerance passes; 1 at first. For results of other libraries, which may
+ * round oftener than we do and are right all the same. */
+void wlm_verifier_set_leeway(wlm_verifier *verifier, double leeway);
+
 /* The largest error that a row of so many edges may have. */
 double wlm_tolerance(const wlm_problem *problem, int64_t edges);
 

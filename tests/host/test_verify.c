@@ -153,6 +153,30 @@ static void operators_with_sums(void **state) {
   }
 }
 
+/* What other libraries are judged by: a few tolerances pass, many do not. */
+static void leeway_is_a_factor(void **state) {
+  (void)state;
+  const wlm_problem problem = WLM_PROBLEM_INIT;
+  product p;
+  double error;
+  product_make(&p, problem);
+  const int64_t rows[] = {0, unseen_row(&p, 1000)}; /* the second tells by its columns only */
+  for (int i = 0; i < 2; i++) {
+    float *element = p.c + rows[i] * p.ldc + COLUMN, right = *element, off = 1e-6f;
+    for (; wlm_verify_result(p.verifier, &error) == WLM_OK; off *= 2) *element = right + off; /* to 1 or 2 tolerances */
+    wlm_verifier_set_leeway(p.verifier, 16);
+    assert_status(WLM_OK, wlm_verify_result(p.verifier, &error));
+    assert_status(WLM_OK, wlm_verify_spots(p.verifier, &error));
+    *element = right + 32 * off;
+    assert_status(WLM_ERR_MISMATCH, wlm_verify_result(p.verifier, &error));
+    if (!i) assert_status(WLM_ERR_MISMATCH, wlm_verify_spots(p.verifier, &error));
+    *element = right;
+    wlm_verifier_set_leeway(p.verifier, 1);
+    assert_status(WLM_OK, wlm_verify_result(p.verifier, &error));
+  }
+  product_release(&p);
+}
+
 /* max has no such number: only the rows that are compared speak. */
 static void operators_without(void **state) {
   (void)state;
@@ -195,6 +219,7 @@ int main(void) {
       cmocka_unit_test(errors_beyond_the_rows_that_are_compared),
       cmocka_unit_test(operators_with_sums),
       cmocka_unit_test(operators_without),
+      cmocka_unit_test(leeway_is_a_factor),
       cmocka_unit_test(positions_must_be_the_very_ones),
   };
   return cmocka_run_group_tests(tests, begin, end);

@@ -94,27 +94,27 @@ static void enter(void *user, int64_t i, wlm_entrant *entrant) {
   if (++f.entrants > f.most_entrants) f.most_entrants = f.entrants;
 }
 
-static void glance(void *user, wlm_entrant *entrant, double *max_rel_err, double *seconds) {
+static void glance(void *user, wlm_entrant *entrant, double *seconds) {
   (void)user;
   const double start = f.now;
   wlm_status status = enqueue(entrant->user, NULL);
   if (status != WLM_OK) wlm_entrant_give_up(entrant, status);
   f.now += 200e-6; /* loading */
   *seconds = f.now - start;
-  *max_rel_err = 1e-7;
+  entrant->max_rel_err = 1e-7;
 }
 
-static void verify(void *user, wlm_entrant *entrant, double *max_rel_err) {
+static void verify(void *user, wlm_entrant *entrant) {
   (void)user;
   const int64_t i = index_of(entrant->user);
   f.verified[i]++;
-  *max_rel_err = 2e-7;
+  entrant->max_rel_err = 2e-7;
   if (f.wrong[i]) wlm_entrant_fail(entrant, "wrong");
 }
 
-static wlm_status tell(void *user, int64_t i, const wlm_entrant *entrant, double max_rel_err) {
+static wlm_status tell(void *user, int64_t i, const wlm_entrant *entrant) {
   (void)user;
-  assert_true(entrant->failure || (entrant->seconds > 0 && entrant->samples == 1 && max_rel_err == 1e-7));
+  assert_true(entrant->failure || (entrant->seconds > 0 && entrant->samples == 1 && entrant->max_rel_err == 1e-7));
   f.order[f.told++] = i;
   f.screened[i]++;
   return f.told == f.fail_after ? wlm_fail(WLM_ERR_CANCELLED, "enough") : WLM_OK;
@@ -169,7 +169,7 @@ static void the_planted_best_survives_noise(void **state) {
     for (int i = 0; i < finals.count; i++) {
       assert_int_equal(finals.list[i].entrant.samples, 9);
       assert_int_equal(f.verified[finals.list[i].i], 1);
-      assert_true(finals.list[i].max_rel_err == 2e-7);
+      assert_true(finals.list[i].entrant.max_rel_err == 2e-7);
       assert_true(!i || finals.list[i].entrant.seconds >= finals.list[i - 1].entrant.seconds);
     }
     for (int64_t i = 0; i < f.count; i++) assert_int_equal(f.screened[i], 1);
