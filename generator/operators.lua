@@ -313,9 +313,17 @@ local function winners(out, problem, reduction, message)
   fn(out, winner, "wlm_combine", "struct wlm_winner acc, struct wlm_winner x",
     "const int lower = x.place < acc.place && !wlm_beats(acc.value, x.value); " ..
     "return wlm_winner_of(wlm_beats(x.value, acc.value) || lower, acc, x);")
-  fn(out, winner, "wlm_reduce", "struct wlm_winner acc, wlm_acc_t x, long long place",
-    "const struct wlm_winner edge = {x, (wlm_place_t)place}; return " ..
-    (problem.sample == "none" and "wlm_winner_of(wlm_beats(x, acc.value), acc, edge);" or "wlm_combine(acc, edge);"))
+  local fold = "const struct wlm_winner edge = {x, (wlm_place_t)place}; return " ..
+    (problem.sample == "none" and "wlm_winner_of(wlm_beats(x, acc.value), acc, edge);" or "wlm_combine(acc, edge);")
+  if problem.sample == "none" and types[problem.dense_type].accumulator == "float" then
+    -- Where the bits change, the edge has won: two instructions beside that of the value, where wlm_beats takes five. A
+    -- sum with 0 leaves but one zero; of the NaNs the first stays.
+    folds(out, "wlm_extreme", reduction.reduce, nil, reduction.instruction)
+    fn(out, "int", "wlm_bits", "float value", "union { float value; int bits; } word = {value}; return word.bits;")
+    fold = "const wlm_acc_t value = wlm_extreme(acc.value, x + 0); const int stays = wlm_bits(value) == wlm_bits(acc.value); " ..
+      "acc.value = value; acc.place = stays ? acc.place : (wlm_place_t)place; return acc;"
+  end
+  fn(out, winner, "wlm_reduce", "struct wlm_winner acc, wlm_acc_t x, long long place", fold)
   fn(out, winner, "wlm_finish", "struct wlm_winner acc, long long degree",
     ("if (degree == 0) { acc.value = %s; acc.place = -1; } return acc;"):format(
       problem.empty == "identity" and "acc.value" or reduction.empty))

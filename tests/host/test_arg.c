@@ -95,6 +95,19 @@ static void first_nan_wins(void **state) {
   assert_int_equal(arg[N], -1);
 }
 
+/* -0 and 0 are equal: the first of them stays. */
+static void zeros_have_no_sign(void **state) {
+  (void)state;
+  for (int reduce = WLM_MAX; reduce <= WLM_MIN; reduce++) {
+    float dense[COLS * N], c[ROWS * N];
+    int32_t arg[ROWS * N];
+    const wlm_problem problem = best_of((wlm_reduce)reduce, WLM_I32);
+    for (int i = 0; i < COLS * N; i++) dense[i] = reduce == WLM_MAX ? 0.0f : -0.0f; /* times -1, 1, 1 and 2 in row 2 */
+    run(&problem, dense, c, arg);
+    for (int i = 0; i < N; i++) assert_true(c[2 * N + i] == 0 && arg[2 * N + i] == 3);
+  }
+}
+
 /* The positions of a transpose are those of A. */
 static void of_the_transpose(void **state) {
   (void)state;
@@ -186,6 +199,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lowest_position_of_the_best),
       cmocka_unit_test(first_nan_wins),
+      cmocka_unit_test(zeros_have_no_sign),
       cmocka_unit_test(of_the_transpose),
       cmocka_unit_test(is_told_and_refused),
       cmocka_unit_test_setup_teardown(tuned_and_exported, folder_begin, folder_end),
