@@ -4,7 +4,7 @@ return {
   summary = "the same number of edges for every group of lanes, wherever rows end",
   split = "carry", -- lanes add up their parts of a product
   parameters = {
-    { "share", { 32, 128 } },      -- edges of a group
+    { "share", { 8, 32, 128 } },   -- edges of a group; 8 for matrices of a few thousand edges
     { "lanes", { 4, 8, 16, 32 } }, -- of a group
     { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once
     { "batch", { 4, 8 } },         -- edges whose loads are in flight together
