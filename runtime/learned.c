@@ -2,6 +2,7 @@
  * library, into one snapshot. Choices are derived from the measurements each time, so there is nothing
  * in a database that could be out of step with them. */
 #include <dlfcn.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,17 +20,27 @@ void wlm_context_device_record(const wlm_context *context, wlm_device_record *re
                                 info->memory_bytes};
 }
 
-/* From the folder of what this is linked into: a build's own, or bin and lib below a prefix, or Debian's lib/TRIPLET.
- */
+/* What this is linked into; NULL where that cannot be told. Of a command that was found by PATH dladdr knows the name
+ * alone. */
+static const char *own_file(char command[PATH_MAX]) {
+  Dl_info here;
+  if (!dladdr((void *)wlm_system_database_path, &here) || !here.dli_fname) return NULL;
+  if (strchr(here.dli_fname, '/')) return here.dli_fname;
+  const ssize_t size = readlink("/proc/self/exe", command, PATH_MAX - 1);
+  if (size <= 0) return NULL;
+  command[size] = 0;
+  return command;
+}
+
+/* From the folder of that: a build's own, or bin and lib below a prefix, or Debian's lib/TRIPLET. */
 void wlm_system_database_path(wlm_text *path) {
   static const char *const places[] = {"", "/..", "/../.."};
   const size_t start = path->size;
-  Dl_info here;
-  const char *slash;
-  if (!dladdr((void *)wlm_system_database_path, &here) || !here.dli_fname || !(slash = strrchr(here.dli_fname, '/')))
-    return;
+  char command[PATH_MAX];
+  const char *file = own_file(command), *slash = file ? strrchr(file, '/') : NULL;
+  if (!slash) return;
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-    wlm_text_append(path, here.dli_fname, (size_t)(slash - here.dli_fname));
+    wlm_text_append(path, file, (size_t)(slash - file));
     wlm_text_printf(path, "%s/share/warploom/system.db", places[i]);
     if (path->failed || !access(path->data + start, R_OK)) return;
     path->data[path->size = start] = 0;

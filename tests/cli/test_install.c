@@ -34,6 +34,9 @@ static void installs(void **state) {
   assert_contains(out, wlm_version_string());
   assert_contains(out, "prefix/bin/../share/warploom/system.db");
   free(out);
+  out = shell("PATH=\"$PWD/prefix/bin:$PATH\"; warploom info --device host");
+  assert_contains(out, "prefix/bin/../share/warploom/system.db");
+  free(out);
 }
 
 static void builds_by_pkg_config(void **state) {
