@@ -1,46 +1,53 @@
-/* Suite "sampled" in short: how much is kept, how quick that is, and what it brings over cuSPARSE on the full matrix
- * and over exact kernels on a matrix that was sampled beforehand. */
+/* Suite "sampled" in short: how much is kept, how quick that is, and what it brings over cuSPARSE and over exact
+ * kernels of ours on the full matrix, and over those on a matrix that was sampled beforehand. */
 #include <math.h>
 #include <string.h>
 
 #include "bench/summary_parts.h"
 
-enum { STRATEGIES = 2 };
+enum { STRATEGIES = 2, OTHERS = 3 };
 static const char *const strategies[STRATEGIES] = {"bucket", "fastrand"};
-
-struct state {
-  struct strategy {
-    wlm_figure cusparse, presampled; /* their time over ours */
-  } strategies[STRATEGIES];
+static const struct other {
+  const char *us, *name; /* members of a line; no name where it is always the same */
+  const char *what;
+} others[OTHERS] = {
+    {"best_cusparse_us", "best_cusparse", "the best of cuSPARSE on the full matrix"},
+    {"exact_us", NULL, "what the dispatcher chooses on the full matrix"},
+    {"presampled_us", NULL, "the best exact kernel on the pre-sampled matrix"},
 };
 
+struct state {
+  wlm_figure figures[STRATEGIES][OTHERS]; /* their time over that of sampling */
+};
+
+static void put_other(const char *line, const struct other *other, double over, FILE *out) {
+  char name[WLM_CASE_NAME];
+  if (!isfinite(over)) {
+    fputs(" - | - |", out);
+    return;
+  }
+  fprintf(out, " %.1f", wlm_line_number(line, other->us));
+  if (other->name && wlm_line_string(line, other->name, name)) fprintf(out, " (%s)", name);
+  fprintf(out, " | %.2fx |", over);
+}
+
 static wlm_status add(const char *line, void *memory, FILE *out) {
-  char matrix[WLM_CASE_NAME], strategy[WLM_CASE_NAME], variant[WLM_CASE_NAME], rival[WLM_CASE_NAME] = "-";
-  char name[WLM_CASE_NAME + 16];
+  char matrix[WLM_CASE_NAME], strategy[WLM_CASE_NAME], variant[WLM_CASE_NAME], name[WLM_CASE_NAME + 16];
   const double us = wlm_line_number(line, "us"), n = wlm_line_number(line, "n"), s = wlm_line_number(line, "s");
   const double kept = wlm_line_number(line, "kept_share");
-  const double cusparse = wlm_line_number(line, "best_cusparse_us");
-  const double presampled = wlm_line_number(line, "presampled_us");
   struct state *state = memory;
   if (!(us > 0) || !(n > 0) || !(s > 0) || !wlm_line_string(line, "matrix", matrix) ||
       !wlm_line_string(line, "strategy", strategy) || !wlm_line_string(line, "variant", variant))
     return wlm_fail(WLM_ERR_PARSE, "is no line of suite sampled: matrix, n, strategy, s, us and variant are needed");
-  wlm_line_string(line, "best_cusparse", rival);
   snprintf(name, sizeof name, "%.150s, S = %.0f", matrix, s);
-  for (int i = 0; i < STRATEGIES; i++) {
-    if (strcmp(strategies[i], strategy)) continue;
-    wlm_figure_add(&state->strategies[i].cusparse, cusparse / us, name, n);
-    wlm_figure_add(&state->strategies[i].presampled, presampled / us, name, n);
-  }
   fprintf(out, "| %s | %.0f | %s | %.0f | %.1f %% | %.1f | `%s` |", matrix, n, strategy, s, 100 * kept, us, variant);
-  if (isfinite(cusparse))
-    fprintf(out, " %.1f (%s) | %.2fx |", cusparse, rival, cusparse / us);
-  else
-    fputs(" - | - |", out);
-  if (isfinite(presampled))
-    fprintf(out, " %.1f | %.2fx |\n", presampled, presampled / us);
-  else
-    fputs(" - | - |\n", out);
+  for (int k = 0; k < OTHERS; k++) {
+    const double over = wlm_line_number(line, others[k].us) / us;
+    for (int i = 0; i < STRATEGIES; i++)
+      if (!strcmp(strategies[i], strategy)) wlm_figure_add(&state->figures[i][k], over, name, n);
+    put_other(line, &others[k], over, out);
+  }
+  fputs("\n", out);
   return WLM_OK;
 }
 
@@ -55,16 +62,15 @@ static void finish(const void *memory, int64_t lines, FILE *out) {
   fprintf(out,
           "\n%lld cases. Time of others over that of the best sampling candidate, geometric mean, least, greatest:\n\n",
           (long long)lines);
-  for (int i = 0; i < STRATEGIES; i++) {
-    put(out, strategies[i], "the best of cuSPARSE on the full matrix", &state->strategies[i].cusparse);
-    put(out, strategies[i], "the best exact kernel on the pre-sampled matrix", &state->strategies[i].presampled);
-  }
+  for (int i = 0; i < STRATEGIES; i++)
+    for (int k = 0; k < OTHERS; k++) put(out, strategies[i], others[k].what, &state->figures[i][k]);
 }
 
 const wlm_summary wlm_summary_sampled = {
     "sampled",
-    "| matrix | N | strategy | S | kept | us | best candidate | cuSPARSE, full matrix | over ours | exact kernels, "
-    "pre-sampled | over ours |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+    "| matrix | N | strategy | S | kept | us | best candidate | cuSPARSE, full matrix | over ours | our choice, "
+    "full matrix | over ours | exact kernels, pre-sampled | over ours |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     sizeof(struct state),
     add,
     finish,

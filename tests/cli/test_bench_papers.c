@@ -33,6 +33,7 @@ static void samples_by_both_strategies(void **state) {
     assert_json_at(line, "$.cusparse_error", "cuSPARSE is for GPUs");
     assert_null(json_at(line, "$.best_cusparse_us"));
     assert_true(json_number_at(line, "$.us") > 0);
+    assert_true(json_number_at(line, "$.exact_us") > 0);
     assert_true(json_number_at(line, "$.presampled_us") > 0);
     assert_true(json_number_at(line, "$.max_rel_err") < 1e-6);
     assert_true(json_number_at(line, "$.presampled_max_rel_err") < 1e-6);
@@ -107,12 +108,12 @@ static void summarises_sampled(void **state) {
   summary_of(&c, 0,
              "{\"suite\":\"sampled\",\"matrix\":\"a\",\"n\":128,\"strategy\":\"bucket\",\"s\":16,\"us\":2.0,"
              "\"kept_share\":0.25,\"best_cusparse_us\":8.0,\"best_cusparse\":\"alg2\",\"variant\":\"v/x=1\","
-             "\"presampled_us\":3.0}\n"
+             "\"exact_us\":1.0,\"presampled_us\":3.0}\n"
              "{\"suite\":\"sampled\",\"matrix\":\"b\",\"n\":128,\"strategy\":\"bucket\",\"s\":32,\"us\":2.0,"
              "\"kept_share\":0.5,\"best_cusparse_us\":2.0,\"best_cusparse\":\"alg3\",\"variant\":\"v/x=1\","
              "\"presampled_us\":null}\n");
-  assert_contains(c.out, "| a | 128 | bucket | 16 | 25.0 % | 2.0 | `v/x=1` | 8.0 (alg2) | 4.00x | 3.0 | 1.50x |");
-  assert_contains(c.out, "| 2.0 (alg3) | 1.00x | - | - |");
+  assert_contains(c.out, "| a | 128 | bucket | 16 | 25.0 % | 2.0 | `v/x=1` | 8.0 (alg2) | 4.00x | 1.0 | 0.50x | 3.0 | 1.50x |");
+  assert_contains(c.out, "| 2.0 (alg3) | 1.00x | - | - | - | - |");
   assert_contains(c.out, "full matrix: 2.00x, 1.00x (b, S = 32, N = 128) to 4.00x (a, S = 16, N = 128)");
   command_release(&c);
   summary_of(&c, 1, "{\"suite\":\"sampled\",\"matrix\":\"a\",\"n\":16,\"us\":1.0}\n");
