@@ -53,7 +53,64 @@ static void real_matrices(void **state) {
   tsv_free(&manifest);
 }
 
+static int is_listed(const tsv_table *sources, const char *name) {
+  for (int i = 0; i < sources->rows; i++)
+    if (!strcmp(tsv_text(sources, i, "name"), name)) return 1;
+  return 0;
+}
+
+static void suite_has_sources(const tsv_table *sources, const char *suite) {
+  char line[256];
+  int real = 0;
+  FILE *file = fopen(suite, "r");
+  assert_non_null(file);
+  while (fgets(line, sizeof line, file)) {
+    line[strcspn(line, " \n")] = 0;
+    if (!*line || *line == '#' || !strcmp(line, "n") || strchr(line, ':')) continue;
+    if (!is_listed(sources, line)) fail_msg("bench/suites/sources.tsv does not tell where %s comes from", line);
+    real++;
+  }
+  fclose(file);
+  assert_true(real > 0);
+}
+
+/* Who has no data beside the project can find the matrices of the suites, and tell that they are the same. */
+static void suites_have_sources(void **state) {
+  (void)state;
+  static const char *const suites[] = {"core", "papers", "sampled"};
+  tsv_table sources;
+  assert_true(tsv_read(WLM_SOURCE_DIR "/bench/suites/sources.tsv", &sources));
+  for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
+    char path[1000];
+    snprintf(path, sizeof path, WLM_SOURCE_DIR "/bench/suites/%s.txt", suites[i]);
+    suite_has_sources(&sources, path);
+  }
+  for (int i = 0; i < sources.rows; i++) {
+    const char *name = tsv_text(&sources, i, "name");
+    char path[1000], fingerprint[40];
+    wlm_csr_host csr;
+    wlm_stats s;
+    FILE *file = NULL;
+    for (int deep = 0; !file && deep < 2; deep++) {
+      snprintf(path, sizeof path, DATA "%s%s%s.mtx.gz", deep ? name : "", deep ? "/" : "", name);
+      file = fopen(path, "r");
+    }
+    if (!file) continue;
+    fclose(file);
+    assert_status(WLM_OK, wlm_input_read(path, &csr));
+    assert_status(WLM_OK, wlm_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &s));
+    snprintf(fingerprint, sizeof fingerprint, "%016llx%016llx", (unsigned long long)s.fingerprint[0],
+             (unsigned long long)s.fingerprint[1]);
+    if (s.rows != tsv_int(&sources, i, "rows") || s.cols != tsv_int(&sources, i, "cols") ||
+        s.nnz != tsv_int(&sources, i, "nnz") || strcmp(fingerprint, tsv_text(&sources, i, "fingerprint")))
+      fail_msg("%s: %lld x %lld, %lld entries, %s", name, (long long)s.rows, (long long)s.cols, (long long)s.nnz,
+               fingerprint);
+    wlm_csr_host_release(&csr);
+  }
+  tsv_free(&sources);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(real_matrices)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(real_matrices), cmocka_unit_test(suites_have_sources)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Synthetic twins: their statistics against the published ones and their bits against the pins of
- * bench/suites/twins.tsv; the largest only where WARPLOOM_FULL is set. */
+ * tests/unit/twins.tsv; the largest only where WARPLOOM_FULL is set. */
 #include <math.h>
 #include <omp.h>
 #include <setjmp.h>
@@ -62,7 +62,7 @@ static void check_pin(const tsv_table *pins, int i) {
 static void pinned(const char *when) {
   tsv_table pins;
   int count = 0;
-  assert_true(tsv_read(WLM_SOURCE_DIR "/bench/suites/twins.tsv", &pins));
+  assert_true(tsv_read(WLM_SOURCE_DIR "/tests/unit/twins.tsv", &pins));
   for (int i = 0; i < pins.rows; i++)
     if (!strcmp(tsv_text(&pins, i, "when"), when)) count++, check_pin(&pins, i);
   assert_true(count > 3);
@@ -102,7 +102,7 @@ static void targets_are_the_published_ones(void **state) {
     print_message("no ../shared/data beside the project\n");
     skip();
   }
-  assert_true(tsv_read(WLM_SOURCE_DIR "/bench/suites/twins.tsv", &pins));
+  assert_true(tsv_read(WLM_SOURCE_DIR "/tests/unit/twins.tsv", &pins));
   for (int n = 0; n < 7; n++)
     for (int i = 0; i < pins.rows; i++)
       for (int k = 0; k < published.rows; k++) {
