@@ -208,6 +208,13 @@ static int is_skewed(const wlm_stats *s, double min_cv, const wlm_limits *limits
   return s->cv >= min_cv || (double)s->longest * limits->processors > (double)s->nnz;
 }
 
+/* The longest vector that is valid. */
+static int spell_usable(const question *q, const wlm_rule *rule, int64_t n, char variant[WLM_VARIANT_NAME]) {
+  for (int number = 0; wlm_rule_spell(rule, n, number, variant); number++)
+    if (is_usable(q, variant, may_prepare(q))) return 1;
+  return 0;
+}
+
 static int by_rule(const question *q, const wlm_spec *spec, const wlm_limits *limits, wlm_decision *choice) {
   const int kind = (int)wlm_rule_kind_of(&spec->problem);
   const int64_t n = kind == WLM_RULE_SDDMM ? q->n / spec->problem.heads : q->n; /* an sddmm for each head */
@@ -215,13 +222,13 @@ static int by_rule(const question *q, const wlm_spec *spec, const wlm_limits *li
     const wlm_rule *rule = &wlm_rules[i];
     if (rule->target != limits->target || rule->kind != kind || n > rule->max_n ||
         !is_skewed(q->stats, rule->min_cv, limits) || q->stats->nnz > rule->max_nnz || q->calls < rule->min_calls ||
-        !is_usable(q, rule->variant, may_prepare(q)))
+        !spell_usable(q, rule, n, choice->variant))
       continue;
     choice->step = WLM_STEP_RULE;
     choice->rule = rule->why;
-    copy_name(choice->variant, sizeof choice->variant, rule->variant);
     return 1;
   }
+  *choice->variant = 0;
   return 0;
 }
 

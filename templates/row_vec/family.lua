@@ -10,7 +10,7 @@ return {
   },
   valid = function(p, problem)
     local width = p.lanes * p.vector
-    if width >= 2 * problem.n and width > 4 then return false, "covers at least twice as many columns as n" end
+    if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
     return true
   end,
   passes = function(p)

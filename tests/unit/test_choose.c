@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/memory.h"
 #include "generator/generator.h"
 #include "runtime/dispatch/choose.h"
 #include "runtime/dispatch/rules.h"
@@ -264,7 +265,8 @@ static void rules_serve_every_problem(void **state) {
         r.limits = device ? &cuda : &host;
         if (wlm_choose(&nothing, &stats, "p", &spec, r.limits, &(wlm_judge){.usable = is_candidate, .user = &r},
                        &decision) != WLM_OK)
-          fail_msg("n = %lld: %s", (long long)n, wlm_error_detail());
+          fail_msg("kind %d, n = %lld, %lld heads: %s", number / 4, (long long)n, (long long)spec.problem.heads,
+                   wlm_error_detail());
         assert_int_equal(decision.step, WLM_STEP_RULE);
         assert_non_null(decision.rule);
       }
@@ -274,14 +276,16 @@ static void rules_serve_every_problem(void **state) {
 
 /* What a rule names is a candidate for some N; *prepares tells whether it must be prepared there. */
 static void rule_prepares(real_families *r, const wlm_rule *rule, int *prepares) {
-  for (int64_t n = 2 * (rule->max_n < 256 ? rule->max_n : 256); n > 1; n--) {
-    wlm_spec spec = spec_of(n / 2, rule->kind);
-    if (n % 2) spec.problem.dense_type = WLM_F16;
+  char variant[WLM_VARIANT_NAME];
+  for (int64_t n = rule->max_n < 256 ? rule->max_n : 256; n > 0; n--) {
+    wlm_spec spec = spec_of(n, rule->kind);
     r->spec = &spec;
     r->limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
-    if (!is_candidate(r, rule->variant, 1)) continue;
-    assert_int_equal(wlm_generator_prepares(r->generator, rule->variant, &spec, r->limits, prepares), WLM_OK);
-    return;
+    for (int number = 0; wlm_rule_spell(rule, n, number, variant); number++) {
+      if (!is_candidate(r, variant, 1)) continue;
+      assert_int_equal(wlm_generator_prepares(r->generator, variant, &spec, r->limits, prepares), WLM_OK);
+      return;
+    }
   }
   fail_msg("%s serves no n", rule->variant);
 }
@@ -321,10 +325,69 @@ static void every_rule_can_decide(void **state) {
       assert_int_equal(wlm_choose(&nothing, &stats, "p", &spec, r.limits,
                                   &(wlm_judge){.usable = is_candidate, .user = &r}, &decision),
                        WLM_OK);
-      found = !strcmp(decision.variant, rule->variant);
+      char variant[WLM_VARIANT_NAME];
+      for (int spelling = 0; !found && wlm_rule_spell(rule, n, spelling, variant); spelling++)
+        found = !strcmp(decision.variant, variant);
     }
     if (!found) fail_msg("rule %d, %s, never decides", i, rule->variant);
   }
+  wlm_generator_destroy(r.generator);
+}
+
+static void rules_are_spelled_for_every_vector(void **state) {
+  (void)state;
+  static const char *const spelled[] = {"f/lanes=8,vector=8,batch=4", "f/lanes=16,vector=4,batch=4",
+                                        "f/lanes=32,vector=2,batch=4", "f/lanes=32,vector=1,batch=4"};
+  char variant[WLM_VARIANT_NAME];
+  wlm_rule rule = {.variant = "f/lanes=64/@,vector=@,batch=4"};
+  for (int number = 0; number < 4; number++) {
+    assert_true(wlm_rule_spell(&rule, 100, number, variant));
+    assert_string_equal(variant, spelled[number]);
+  }
+  assert_false(wlm_rule_spell(&rule, 100, 4, variant));
+  rule.variant = "f/lanes=16/@,vector=@";
+  assert_true(wlm_rule_spell(&rule, 100, 0, variant));
+  assert_string_equal(variant, "f/lanes=4,vector=8");
+  assert_true(wlm_rule_spell(&rule, 7, 3, variant)); /* the other half of the lanes would have nothing to do */
+  assert_string_equal(variant, "f/lanes=8,vector=1");
+  rule.variant = "f/cf=2,rows=8";
+  assert_true(wlm_rule_spell(&rule, 100, 0, variant));
+  assert_string_equal(variant, "f/cf=2,rows=8");
+  assert_false(wlm_rule_spell(&rule, 100, 1, variant));
+}
+
+/* Whatever the type, the width and the heads: a group that takes whole rows would wait for the longest. */
+static void skewed_rows_are_split(void **state) {
+  (void)state;
+  static const struct shape {
+    int64_t n, heads;
+  } shapes[] = {{1, 1},  {2, 1},  {3, 1},  {7, 1},  {16, 1},  {33, 1},
+                {34, 1}, {36, 1}, {64, 4}, {40, 8}, {100, 4}, {128, 1}};
+  const wlm_snapshot nothing = {0};
+  real_families r = {.limits = &cuda};
+  assert_int_equal(wlm_generator_create(NULL, &r.generator), WLM_OK);
+  for (int type = WLM_F32; type <= WLM_F64; type++)
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+      for (int64_t nnz = 100000; nnz <= 100000000; nnz *= 10) {
+        wlm_spec spec = spec_of(shapes[i].n, WLM_RULE_PLAIN);
+        const wlm_stats stats = stats_of(10000, nnz, 3, 1);
+        wlm_decision decision;
+        wlm_candidate *candidates;
+        int64_t count, at = 0;
+        spec.problem.dense_type = spec.value_type = (wlm_type)type;
+        spec.problem.heads = shapes[i].heads;
+        r.spec = &spec;
+        assert_int_equal(wlm_choose(&nothing, &stats, "p", &spec, &cuda,
+                                    &(wlm_judge){.usable = is_candidate, .user = &r}, &decision),
+                         WLM_OK);
+        assert_int_equal(wlm_generator_describe(r.generator, &spec, &cuda, &candidates, &count), WLM_OK);
+        while (at < count && strcmp(candidates[at].variant, decision.variant)) at++;
+        assert_true(at < count);
+        if (candidates[at].whole_rows && !strstr(decision.variant, "row_fold/"))
+          fail_msg("type %d, n = %lld, %lld heads: %s", type, (long long)shapes[i].n, (long long)shapes[i].heads,
+                   decision.variant);
+        wlm_free(candidates);
+      }
   wlm_generator_destroy(r.generator);
 }
 
@@ -334,6 +397,7 @@ int main(void) {
       cmocka_unit_test(leaves_out_what_is_not_valid),          cmocka_unit_test(preparing_is_shared_by_the_calls),
       cmocka_unit_test(nothing_is_prepared_for_one_call),      cmocka_unit_test(rules_serve_every_problem),
       cmocka_unit_test(rules_prepare_only_where_it_is_reused), cmocka_unit_test(every_rule_can_decide),
+      cmocka_unit_test(rules_are_spelled_for_every_vector),    cmocka_unit_test(skewed_rows_are_split),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
