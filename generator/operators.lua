@@ -160,7 +160,8 @@ local function wide(problem)
   return problem.dense_type == "f64" or problem.arg ~= "none" and types[problem.dense_type].half
 end
 function operators.extra_registers(problem)
-  return (light(problem) and 0 or 16) + (wide(problem) and 8 or 0) + for_places(problem)
+  local heads = problem.heads == "many" and problem.colind_type == "i64" and 24 or 0
+  return (light(problem) and 0 or 16) + (wide(problem) and 8 or 0) + for_places(problem) + heads
 end
 
 -- What a row is folded into, and what of it is a number.

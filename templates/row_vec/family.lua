@@ -31,6 +31,7 @@ return {
     local bytes = p.batch * piece -- in flight
     local places = problem.arg == "i64" and 16 or 0
     local values = problem.heads == "many" and bytes < 256 and 2 * p.batch or 0 -- in flight beside little of B
-    return (bytes >= (plain and 256 or 176) and 128 or bytes >= 128 and 80 or plain and 56 or 64) + places + values
+    local singles = problem.dense_bytes == 2 and p.vector == 1 and 8 or 0 -- each a load and a word
+    return (bytes >= (plain and 256 or 176) and 128 or bytes >= 128 and 80 or plain and 56 or 64) + places + values + singles
   end,
 }
