@@ -161,11 +161,6 @@ done:
   return status;
 }
 
-void wlm_winners_release(wlm_winners *winners) {
-  wlm_entrant_release(&winners->plain);
-  wlm_entrant_release(&winners->prepared);
-}
-
 wlm_status wlm_contest_winner(wlm_contest *contest, wlm_entrant *winner) {
   wlm_winners winners;
   wlm_status status = wlm_contest_winners(contest, &winners);

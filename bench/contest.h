@@ -36,8 +36,7 @@ typedef struct wlm_winners {
   wlm_entrant plain;    /* of those that need no preparing */
   wlm_entrant prepared; /* of all, where one that needs it wins; otherwise zeroed */
 } wlm_winners;
-wlm_status wlm_contest_winners(wlm_contest *contest, wlm_winners *winners);
-void wlm_winners_release(wlm_winners *winners); /* also of a zeroed one */
+wlm_status wlm_contest_winners(wlm_contest *contest, wlm_winners *winners); /* released by wlm_entrant_release */
 /* Only the first of them. */
 wlm_status wlm_contest_winner(wlm_contest *contest, wlm_entrant *winner);
 

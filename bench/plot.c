@@ -102,7 +102,8 @@ static void put_ticks(wlm_text *script, const struct series *series) {
   wlm_text_printf(script, ")\nset xrange [%g:%g]\n", least / 1.5, most * 1.5);
 }
 
-wlm_status wlm_bench_plot_script(const char *path, const char *prefix, wlm_text *script) {
+/* What gnuplot is given: its data in blocks, then commands. */
+static wlm_status write_script(const char *path, const char *prefix, wlm_text *script) {
   static const struct {
     const char *terminal, *ending;
   } pictures[] = {
@@ -148,7 +149,7 @@ done:
 
 wlm_status wlm_bench_plot(const char *path, const char *prefix) {
   wlm_text script = {0};
-  wlm_status status = wlm_bench_plot_script(path, prefix, &script);
+  wlm_status status = write_script(path, prefix, &script);
   if (status == WLM_OK) status = wlm_gnuplot(&script);
   wlm_text_release(&script);
   return status;

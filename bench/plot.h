@@ -8,7 +8,4 @@
  * PREFIX.svg and PREFIX.png. WLM_ERR_NOT_FOUND where there is no gnuplot, WLM_ERR_PARSE names a line. */
 wlm_status wlm_bench_plot(const char *path, const char *prefix);
 
-/* What gnuplot is given: its data in blocks, then commands. */
-wlm_status wlm_bench_plot_script(const char *path, const char *prefix, wlm_text *script);
-
 #endif

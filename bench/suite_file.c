@@ -16,17 +16,6 @@ int wlm_has_ending(const char *text, const char *ending) {
   return size > tail && !strcmp(text + size - tail, ending);
 }
 
-wlm_status wlm_suite_file_read(const char *suite, wlm_suite_file *file) {
-  *file = (wlm_suite_file){0};
-  for (int i = 0; i < wlm_suite_files_count; i++) {
-    const struct wlm_archive_file *found = &wlm_suite_files[i];
-    if (wlm_has_ending(found->name, ".txt") && strlen(found->name) == strlen(suite) + 4 &&
-        !strncmp(found->name, suite, strlen(suite)))
-      return wlm_suite_file_parse(found->begin, (size_t)(found->end - found->begin), suite, file);
-  }
-  return wlm_fail(WLM_ERR_NOT_FOUND, "suite %s has no list of matrices: name some", suite);
-}
-
 static int parse_widths(const char *text, wlm_suite_file *file) {
   char *end;
   for (;; text = end) {
@@ -38,7 +27,7 @@ static int parse_widths(const char *text, wlm_suite_file *file) {
   }
 }
 
-wlm_status wlm_suite_file_parse(const char *text, size_t size, const char *suite, wlm_suite_file *file) {
+static wlm_status parse(const char *text, size_t size, const char *suite, wlm_suite_file *file) {
   wlm_status status;
   int number = 0, lines = 1;
   *file = (wlm_suite_file){0};
@@ -63,6 +52,17 @@ wlm_status wlm_suite_file_parse(const char *text, size_t size, const char *suite
 done:
   if (status != WLM_OK) wlm_suite_file_release(file);
   return status;
+}
+
+wlm_status wlm_suite_file_read(const char *suite, wlm_suite_file *file) {
+  *file = (wlm_suite_file){0};
+  for (int i = 0; i < wlm_suite_files_count; i++) {
+    const struct wlm_archive_file *found = &wlm_suite_files[i];
+    if (wlm_has_ending(found->name, ".txt") && strlen(found->name) == strlen(suite) + 4 &&
+        !strncmp(found->name, suite, strlen(suite)))
+      return parse(found->begin, (size_t)(found->end - found->begin), suite, file);
+  }
+  return wlm_fail(WLM_ERR_NOT_FOUND, "suite %s has no list of matrices: name some", suite);
 }
 
 void wlm_suite_file_release(wlm_suite_file *file) {

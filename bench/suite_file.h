@@ -18,7 +18,6 @@ typedef struct wlm_suite_file {
 
 /* WLM_ERR_NOT_FOUND where the suite has no file, WLM_ERR_PARSE with the line of a file that is wrong. */
 wlm_status wlm_suite_file_read(const char *suite, wlm_suite_file *file);
-wlm_status wlm_suite_file_parse(const char *text, size_t size, const char *suite, wlm_suite_file *file);
 void wlm_suite_file_release(wlm_suite_file *file); /* also of a zeroed one */
 
 /* What to read for an input: a synthetic name (with a colon) or a .mtx or .mtx.gz file as it is; any other is

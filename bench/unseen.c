@@ -7,6 +7,7 @@
 
 #include "bench/groups.h"
 #include "common/memory.h"
+#include "common/temporary.h"
 #include "db/store.h"
 
 static wlm_status put_others(const wlm_unseen *u, const char *group, const char *path) {
@@ -31,12 +32,13 @@ done:
 /* The database is needed only until the context has read it. */
 wlm_status wlm_unseen_without(wlm_unseen *u, const char *matrix) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  char group[WLM_GROUP_NAME], folder[] = "/tmp/warploom-XXXXXX", path[64] = "";
+  char group[WLM_GROUP_NAME], folder[WLM_TEMPORARY_NAME], path[WLM_TEMPORARY_NAME + 16] = "";
   wlm_status status;
   wlm_group_of(matrix, group);
   if (u->context && !strcmp(group, u->group)) return WLM_OK;
   wlm_unseen_close(u);
-  if (!mkdtemp(folder)) return wlm_fail(WLM_ERR_IO, "%s: cannot make a folder", folder);
+  status = wlm_temporary_folder(folder);
+  if (status != WLM_OK) return status;
   snprintf(path, sizeof path, "%s/others.db", folder);
   WLM_TRY(put_others(u, group, path));
   options.device = u->device;

@@ -90,8 +90,6 @@ typedef enum wlm_spelling {
   WLM_SPELL_DOUBLE  /* C over double operands */
 } wlm_spelling;
 void wlm_expression_print(const wlm_expression *expression, wlm_spelling spelling, wlm_text *text);
-/* "fmaxf": what a function is called in C. */
-void wlm_function_print(const wlm_function *function, wlm_spelling spelling, wlm_text *text);
 
 int wlm_expression_uses(const wlm_expression *expression, wlm_operand operand);
 int wlm_expression_calls(const wlm_expression *expression, int function); /* an index of wlm_functions */

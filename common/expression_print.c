@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-void wlm_function_print(const wlm_function *function, wlm_spelling spelling, wlm_text *text) {
+/* "fmaxf": what a function is called in C. */
+static void print_name(const wlm_function *function, wlm_spelling spelling, wlm_text *text) {
   const char *before = function->own && spelling != WLM_SPELL_NORMAL ? "wlm_" : "";
   wlm_text_printf(text, "%s%s%s", before, function->means, !function->own && spelling == WLM_SPELL_FLOAT ? "f" : "");
 }
@@ -63,7 +64,7 @@ static void print(const wlm_expression *e, int at, int least, int as_truth, wlm_
       break;
     case WLM_NODE_FUNCTION:
       operands_of(e, at, operands);
-      wlm_function_print(&wlm_functions[node->which], spelling, text);
+      print_name(&wlm_functions[node->which], spelling, text);
       for (int i = 0; i < node->arity; i++) {
         wlm_text_puts(text, i ? "," : "(");
         print(e, operands[i], WLM_TERNARY, 0, spelling, text);

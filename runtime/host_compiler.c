@@ -1,6 +1,5 @@
 #include "runtime/host_compiler.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include "common/hash.h"
 #include "common/memory.h"
 #include "common/process.h"
+#include "common/temporary.h"
 
 #define FLAGS      "-std=gnu11", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-w"
 #define FLAGS_TEXT "-O3 -march=native -fopenmp"
@@ -20,17 +20,14 @@ static const char *compiler(void) {
   return name && *name ? name : "cc";
 }
 
-/* A folder of our own under $TMPDIR, with the three files that a run needs. */
+/* A folder of our own, with the three files that a run needs. */
 typedef struct workplace {
-  char folder[512], source[544], object[544], output[544];
+  char folder[WLM_TEMPORARY_NAME], source[544], object[544], output[544];
 } workplace;
 
 static wlm_status workplace_open(workplace *place) {
-  const char *root = getenv("TMPDIR");
-  int size = snprintf(place->folder, sizeof place->folder, "%s/warploom-XXXXXX", root && *root ? root : "/tmp");
-  if (size < 0 || (size_t)size >= sizeof place->folder || !mkdtemp(place->folder))
-    return wlm_fail(WLM_ERR_IO, "no temporary folder under %s: %s; set TMPDIR", root && *root ? root : "/tmp",
-                    strerror(errno));
+  wlm_status status = wlm_temporary_folder(place->folder);
+  if (status != WLM_OK) return status;
   snprintf(place->source, sizeof place->source, "%s/kernel.c", place->folder);
   snprintf(place->object, sizeof place->object, "%s/kernel.so", place->folder);
   snprintf(place->output, sizeof place->output, "%s/output", place->folder);

@@ -164,10 +164,6 @@ int64_t wlm_calls_for(double target, double seconds) {
   return calls < 1 ? 1 : calls > MAX_CALLS ? MAX_CALLS : (int64_t)calls;
 }
 
-wlm_status wlm_entrant_call(wlm_device *device, const wlm_entrant *entrant, double *seconds) {
-  return call_once(device, entrant, seconds);
-}
-
 wlm_status wlm_entrant_sample(wlm_device *device, const wlm_entrant *entrant, int64_t calls, int steady,
                               double *seconds) {
   wlm_timer *timer = NULL;

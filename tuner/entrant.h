@@ -42,8 +42,6 @@ void wlm_entrant_glance(wlm_entrant *entrant, wlm_operands *operands, wlm_verifi
  * host's clock as cuSPARSE's preprocess is timed. 0 where nothing is prepared. */
 wlm_status wlm_entrant_time_prepare(const wlm_entrant *entrant, int samples, double *seconds);
 
-/* Seconds of one call that is waited for, on the host's clock. */
-wlm_status wlm_entrant_call(wlm_device *device, const wlm_entrant *entrant, double *seconds);
 /* Seconds of one call out of one sample of `calls` calls; warmed up before where `steady` says so. */
 wlm_status wlm_entrant_sample(wlm_device *device, const wlm_entrant *entrant, int64_t calls, int steady,
                               double *seconds);

@@ -112,7 +112,8 @@ static void summarises_sampled(void **state) {
              "{\"suite\":\"sampled\",\"matrix\":\"b\",\"n\":128,\"strategy\":\"bucket\",\"s\":32,\"us\":2.0,"
              "\"kept_share\":0.5,\"best_cusparse_us\":2.0,\"best_cusparse\":\"alg3\",\"variant\":\"v/x=1\","
              "\"presampled_us\":null}\n");
-  assert_contains(c.out, "| a | 128 | bucket | 16 | 25.0 % | 2.0 | `v/x=1` | 8.0 (alg2) | 4.00x | 1.0 | 0.50x | 3.0 | 1.50x |");
+  assert_contains(
+      c.out, "| a | 128 | bucket | 16 | 25.0 % | 2.0 | `v/x=1` | 8.0 (alg2) | 4.00x | 1.0 | 0.50x | 3.0 | 1.50x |");
   assert_contains(c.out, "| 2.0 (alg3) | 1.00x | - | - | - | - |");
   assert_contains(c.out, "full matrix: 2.00x, 1.00x (b, S = 32, N = 128) to 4.00x (a, S = 16, N = 128)");
   command_release(&c);

@@ -1,0 +1,12 @@
+/* Folders for what lives no longer than a run. */
+#ifndef WLM_COMMON_TEMPORARY_H
+#define WLM_COMMON_TEMPORARY_H
+
+#include "warploom/warploom.h"
+
+enum { WLM_TEMPORARY_NAME = 512 };
+
+/* Makes a folder of our own under $TMPDIR, or /tmp. The caller empties and removes it. WLM_ERR_IO. */
+wlm_status wlm_temporary_folder(char folder[WLM_TEMPORARY_NAME]);
+
+#endif
