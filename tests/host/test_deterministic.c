@@ -1,0 +1,283 @@
+/* deterministic = 1 is a constraint on candidates. The library's own families all give the same bits every time, so two
+ * of them are read here from a folder in which they say that they do not: they are refused where that is asked for,
+ * by name, by a rule, by a pin and by the tuner, and serve otherwise. And what a family says is held against bits. */
+#include <omp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "db/pin.h"
+#include "matrix/input.h"
+#include "runtime/context.h"
+#include "runtime/devices.h"
+#include "support/emit_fixture.h"
+#include "support/kernel_check.h"
+#include "tuner/upload.h"
+
+enum { N = 12 };
+/* What the rules name for a skewed matrix, and behind it. */
+static const char loose[] = "host_nnz/nonzeros=8192,tile=16", strict[] = "host_row/rows=128,tile=16";
+static const char loose_edges[] = "sddmm_host/nonzeros=1024,ahead=16";
+static const char refused[] = "is not deterministic";
+
+/* ---- a folder of families, and a context that reads it --------------------------------------------------- */
+
+/* A copy of the library's family; where `is_loose` its family.lua has one line more. */
+static void copy_family(test_folder *to, const char *family, int is_loose) {
+  static const char *const names[] = {"family.lua", "kernel.c.in"};
+  for (int i = 0; i < 2; i++) {
+    char path[512];
+    size_t size;
+    snprintf(path, sizeof path, "%s/templates/%s/%s", WLM_SOURCE_DIR, family, names[i]);
+    char *text = (char *)read_whole(path, &size), *copy = malloc(size + 64);
+    assert_non_null(copy);
+    const int with_line = is_loose && i == 0;
+    const size_t head = with_line ? strlen("return {\n") : 0;
+    if (with_line) assert_memory_equal(text, "return {\n", head);
+    snprintf(copy, size + 64, "%.*s%s%.*s", (int)head, text, with_line ? "  deterministic = false,\n" : "",
+             (int)(size - head), text + head);
+    emit_write(to, family, names[i], copy);
+    free(copy);
+    free(text);
+  }
+}
+
+static wlm_context *context;
+static wlm_csr_host csr;
+static wlm_upload upload;
+static char database[320];
+
+static int begin(void **state) {
+  test_folder templates;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  folder_begin(state);
+  folder_make(&templates);
+  copy_family(&templates, "host_row", 0);
+  copy_family(&templates, "host_nnz", 1);
+  copy_family(&templates, "sddmm_host", 1);
+  snprintf(database, sizeof database, "%s/tuned.db", folder.path);
+  options.device = "host";
+  options.database = database;
+  options.system_database = options.kernel_cache = "";
+  options.templates = templates.path;
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  folder_remove(&templates);
+  assert_status(WLM_OK, wlm_input_read("twin:youtube,scale=0.005", &csr)); /* skewed */
+  assert_status(WLM_OK, wlm_upload_create(context, &csr, WLM_I32, &upload));
+  return 0;
+}
+
+static int end(void **state) {
+  wlm_upload_release(&upload);
+  wlm_csr_host_release(&csr);
+  wlm_context_destroy(context);
+  return folder_end(state);
+}
+
+static wlm_problem problem_of(wlm_operation operation, int deterministic) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = N;
+  problem.operation = operation;
+  problem.deterministic = deterministic;
+  return problem;
+}
+
+/* ---- the constraint ---------------------------------------------------------------------------------------- */
+
+static void expect_chosen(int deterministic, const char *step, const char *variant, const char *says) {
+  const wlm_problem problem = problem_of(WLM_SPMM, deterministic);
+  wlm_plan *plan;
+  char *text, expected[64];
+  assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  assert_string_equal(wlm_plan_variant(plan), variant);
+  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+  snprintf(expected, sizeof expected, "\"step\":\"%s\"", step);
+  assert_contains(text, expected);
+  assert_contains(text, says);
+  wlm_string_free(text);
+  wlm_plan_destroy(plan);
+}
+
+static void rules_pass_it_over(void **state) {
+  (void)state;
+  expect_chosen(0, "rule", loose, "\"deterministic\":false");
+  expect_chosen(1, "rule", strict, "\"deterministic\":true");
+}
+
+static void names_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    wlm_operation operation;
+    const char *variant;
+    int is_loose;
+  } cases[] = {{WLM_SPMM, loose, 1}, {WLM_SPMM, strict, 0}, {WLM_SDDMM, loose_edges, 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int deterministic = 0; deterministic < 2; deterministic++) {
+      const wlm_problem problem = problem_of(cases[i].operation, deterministic);
+      const int is_refused = deterministic && cases[i].is_loose;
+      wlm_plan *plan;
+      assert_status(is_refused ? WLM_ERR_INVALID_ARGUMENT : WLM_OK,
+                    wlm_plan_create_variant(context, upload.matrix, &problem, cases[i].variant, &plan));
+      if (is_refused) assert_contains(wlm_error_detail(), refused);
+      wlm_plan_destroy(plan);
+    }
+}
+
+/* Where no family is left there is no plan. */
+static void nothing_is_left(void **state) {
+  (void)state;
+  wlm_problem problem = problem_of(WLM_SDDMM, 0);
+  wlm_plan *plan;
+  assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  wlm_plan_destroy(plan);
+  problem.deterministic = 1;
+  assert_status(WLM_ERR_NOT_FOUND, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  assert_null(plan);
+}
+
+static void candidates_without_it(void **state) {
+  (void)state;
+  int64_t counts[2], loose_ones[2] = {0};
+  for (int deterministic = 0; deterministic < 2; deterministic++) {
+    const wlm_problem problem = problem_of(WLM_SPMM, deterministic);
+    wlm_spec spec;
+    wlm_names names;
+    assert_status(WLM_OK, wlm_context_spec(context, upload.matrix, &problem, &spec));
+    assert_status(WLM_OK, wlm_generator_candidates(wlm_context_generator(context), &spec,
+                                                   &wlm_context_device(context)->info.limits, &names));
+    counts[deterministic] = names.count;
+    for (int64_t i = 0; i < names.count; i++)
+      loose_ones[deterministic] += !strncmp(names.names[i], "host_nnz/", strlen("host_nnz/"));
+    wlm_names_release(&names);
+  }
+  assert_true(loose_ones[0] > 0);
+  assert_int_equal(loose_ones[1], 0);
+  assert_true(counts[1] > 0);
+  assert_int_equal(counts[0] - counts[1], loose_ones[0]);
+}
+
+static int no_loose_one(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
+  (void)done, (void)total;
+  *(int *)user += last && !strncmp(last->variant, "host_row/", strlen("host_row/"));
+  return last && !strncmp(last->variant, "host_nnz/", strlen("host_nnz/"));
+}
+
+static void the_tuner_leaves_it_alone(void **state) {
+  (void)state;
+  const wlm_problem problem = problem_of(WLM_SPMM, 1);
+  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
+  int tried = 0;
+  options.min_sample_seconds = 1e-5;
+  options.samples = 3;
+  options.progress = no_loose_one;
+  options.user = &tried;
+  assert_status(WLM_OK, wlm_tune(context, upload.matrix, &problem, &options));
+  assert_true(tried > 0);
+}
+
+/* A pin holds for both, since determinism is no part of what problems are told apart by; it is told and passed over. */
+static void a_pin_does_not_lift_it(void **state) {
+  (void)state;
+  const wlm_problem problem = problem_of(WLM_SPMM, 0);
+  const uint64_t *fingerprint = wlm_matrix_stats(upload.matrix)->fingerprint;
+  wlm_text device_class = {0};
+  wlm_device_record device;
+  char place[WLM_HASH_HEX], key[WLM_SPEC_KEY];
+  wlm_store *store;
+  wlm_spec spec;
+  wlm_context_device_record(context, &device);
+  wlm_device_class(&device, &device_class);
+  wlm_hash_to_hex((wlm_hash){fingerprint[0], fingerprint[1]}, place);
+  assert_status(WLM_OK, wlm_context_spec(context, upload.matrix, &problem, &spec));
+  wlm_spec_key(&spec, key);
+  const wlm_pin_record pin = {device_class.data, place, key, N, (char *)loose};
+  assert_status(WLM_OK, wlm_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlm_store_pin(store, &pin));
+  wlm_store_close(store);
+  wlm_text_release(&device_class);
+  assert_status(WLM_OK, wlm_context_refresh(context));
+  expect_chosen(0, "pin", loose, "\"deterministic\":false");
+  const wlm_problem same_bits = problem_of(WLM_SPMM, 1);
+  wlm_decision decision;
+  assert_status(WLM_OK, wlm_context_choose(context, upload.matrix, &same_bits, &decision));
+  assert_int_not_equal(decision.step, WLM_STEP_PIN);
+  assert_memory_equal(decision.variant, "host_row/", strlen("host_row/"));
+  assert_string_equal(decision.pin, loose);
+}
+
+/* ---- what a family says, against bits ------------------------------------------------------------------------ */
+
+/* Right whatever the number of threads, but in another order of edges for each, so that sums are rounded in other
+ * ways. */
+static const char turning_kernel[] =
+    "int omp_get_max_threads(void);\n"
+    "WLM_KERNEL(turning) {\n"
+    "  const long long turn = omp_get_max_threads();\n"
+    "  for (long long row = 0; row < args->rows; row++) {\n"
+    "    const long long begin = wlm_begin(args, row), degree = wlm_begin(args, row + 1) - begin;\n"
+    "    for (long long column = 0; column < args->n; column++) {\n"
+    "      wlm_acc_t acc = wlm_init();\n"
+    "      for (long long k = 0; k < degree; k++) {\n"
+    "        const long long p = begin + (k + turn) % degree;\n"
+    "        const wlm_b_t *b = (const wlm_b_t *)args->b + wlm_column(args, p) * args->ldb + column;\n"
+    "        acc = wlm_reduce(acc, wlm_message(wlm_load_a(args, p), wlm_load_b(b)));\n"
+    "      }\n"
+    "      wlm_store(args, (wlm_c_t *)args->c + row * args->ldc + column, column, wlm_finish(acc, degree));\n"
+    "    }\n"
+    "  }\n"
+    "}\n";
+
+static void next_threads(void *user, int run) {
+  (void)user;
+  omp_set_num_threads(run + 1);
+}
+
+static wlm_status check_turning(int claims) {
+  test_folder templates;
+  char family[256];
+  wlm_generator *generator;
+  wlm_device *device;
+  wlm_program program = {0};
+  wlm_spec spec = emit_spec(N);
+  spec.problem.message = WLM_DIV; /* quotients have more digits than sums keep */
+  snprintf(family, sizeof family,
+           "return { target = \"host\", summary = \"a test\", parameters = {}, deterministic = %s,\n"
+           "  passes = function() return { { kernel = \"turning\", units = \"rows\", units_per_block = 1 } } end }\n",
+           claims ? "true" : "false");
+  folder_make(&templates);
+  emit_write(&templates, "turning", "family.lua", family);
+  emit_write(&templates, "turning", "kernel.c.in", turning_kernel);
+  assert_status(WLM_OK, wlm_generator_create(templates.path, &generator));
+  folder_remove(&templates);
+  assert_status(WLM_OK, wlm_host_device_open(&device));
+  assert_status(WLM_OK, wlm_generator_emit(generator, "turning", &spec, &device->info.limits, &program));
+  const kernel_check check = {.device = device, .spec = &spec, .runs = 3, .before_run = next_threads, .seed = 1};
+  wlm_status status = kernel_check_program(&check, &program);
+  wlm_program_release(&program);
+  device->ops->close(device);
+  wlm_generator_destroy(generator);
+  return status;
+}
+
+static void what_is_claimed_is_checked(void **state) {
+  (void)state;
+  assert_status(WLM_OK, check_turning(0));
+  assert_status(WLM_ERR_MISMATCH, check_turning(1));
+  assert_contains(wlm_error_detail(), "gives other bits than the first");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rules_pass_it_over),
+      cmocka_unit_test(names_are_refused),
+      cmocka_unit_test(nothing_is_left),
+      cmocka_unit_test(candidates_without_it),
+      cmocka_unit_test(the_tuner_leaves_it_alone),
+      cmocka_unit_test(a_pin_does_not_lift_it),
+      cmocka_unit_test(what_is_claimed_is_checked),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
