@@ -1,0 +1,12 @@
+/* The algebra of operators over the host's families: every variant, with a row that all of them split. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+
+#include "runtime/devices.h"
+#include "support/properties.h"
+
+int main(void) { return properties_run(&(properties){wlm_host_device_open, 40, 20000, 100}); }

@@ -1,0 +1,17 @@
+/* The algebra of operators over emitted CUDA, as fibers under ASan and UBSan: some variants of every family, N so small
+ * that all families serve it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <omp.h>
+
+#include "simt/shim/simt_device.h"
+#include "support/properties.h"
+
+int main(void) {
+  omp_set_num_threads(1);
+  return properties_run(&(properties){simt_device_open, 8, 3000, 2});
+}
