@@ -1,0 +1,377 @@
+/* Sizes past 2^31 on the host, without the memory for them: rows of B and C lie so far apart that their elements pass
+ * 2^32, and of colind and values, of which there are more than 2^31, a sampled problem reads a few. Memory is asked for
+ * by address alone (MAP_NORESERVE), and pages come as they are touched; some ten MB are. An offset that wraps misses
+ * the element, or the memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "common/element.h"
+#include "common/sampling.h"
+#include "common/spec.h"
+#include "matrix/gradient.h"
+#include "matrix/reference.h"
+#include "matrix/transpose.h"
+#include "support/asserts.h"
+#include "support/bare_host.h"
+#include "support/require.h"
+#include "support/shapes.h"
+#include "tuner/verify.h"
+
+/* Memory that begins as zeros; skips the test where there are not so many addresses. */
+static void *addresses(int64_t count, size_t each) {
+  const size_t size = (size_t)count * each;
+  void *made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (made == MAP_FAILED) test_missing("addresses", "room for 50 GB of addresses", "mmap refused some of them");
+  madvise(made, size, MADV_NOHUGEPAGE); /* or each element that is touched would take 2 MB */
+  return made;
+}
+
+static void give_back(void *made, int64_t count, size_t each) { munmap(made, (size_t)count * each); }
+
+static void *array(int64_t count, size_t each) {
+  void *made = calloc((size_t)count + 1, each);
+  assert_non_null(made);
+  return made;
+}
+
+static int64_t index_at(const void *from, wlm_index type, int64_t i) {
+  return type == WLM_I64 ? ((const int64_t *)from)[i] : ((const int32_t *)from)[i];
+}
+
+/* ---- rows far apart ------------------------------------------------------------------------------------------ */
+
+enum { ROWS = 300, COLS = 270, N = 4, LONGEST = 1500 }; /* the longest row is split by host_nnz */
+static const int64_t apart = (1 << 24) + 1;             /* 270 rows and more pass 2^32 elements */
+
+/* ROWS x COLS, and as a matrix of its own its transpose, of which entry q is entry order[q]. */
+typedef struct pair {
+  wlm_csr_host a, t;
+  int64_t *order;
+} pair;
+
+static void pair_make(pair *p) {
+  test_random random = {3};
+  wlm_csr csr = WLM_CSR_INIT;
+  int64_t nnz = 0;
+  p->a = (wlm_csr_host){.rows = ROWS, .cols = COLS, .rowptr = array(ROWS + 1, sizeof(int64_t))};
+  for (int row = 0; row < ROWS; row++)
+    p->a.rowptr[row + 1] = nnz += row == ROWS - 2 ? LONGEST : row % 7 == 3 ? 0 : (int64_t)test_draw(&random, 6);
+  p->a.nnz = nnz;
+  p->a.colind = array(nnz, sizeof(int32_t));
+  p->a.values = array(nnz, sizeof(float));
+  for (int64_t e = 0; e < nnz; e++) {
+    p->a.colind[e] = (int32_t)test_draw(&random, COLS);
+    p->a.values[e] = test_draw_between(&random, 0.5f, 1.5f);
+  }
+  p->t = (wlm_csr_host){
+      COLS, ROWS, nnz, array(COLS + 1, sizeof(int64_t)), array(nnz, sizeof(int32_t)), array(nnz, sizeof(float)), NULL};
+  p->order = array(nnz, sizeof *p->order);
+  csr.rows = ROWS;
+  csr.cols = COLS;
+  csr.nnz = nnz;
+  csr.rowptr = p->a.rowptr;
+  csr.rowptr_type = WLM_I64;
+  csr.colind = p->a.colind;
+  assert_status(WLM_OK, wlm_transpose_pattern(&csr, p->t.rowptr, p->t.colind, p->order));
+  for (int64_t q = 0; q < nnz; q++) p->t.values[q] = p->a.values[p->order[q]];
+}
+
+static void pair_release(pair *p) {
+  wlm_csr_host *both[] = {&p->a, &p->t};
+  for (int i = 0; i < 2; i++) {
+    free(both[i]->rowptr);
+    free(both[i]->colind);
+    free(both[i]->values);
+  }
+  free(p->order);
+}
+
+/* Rows x N elements in rows `apart`; numbers where there is a seed, otherwise NaN. */
+static void *dense(int64_t rows, wlm_type type, uint64_t seed) {
+  test_random random = {seed};
+  void *made = addresses(rows * apart, wlm_type_size(type));
+  for (int64_t row = 0; row < rows; row++)
+    for (int j = 0; j < N; j++)
+      if (seed)
+        wlm_element_put(type, made, row * apart + j, (double)test_draw_between(&random, -1, 1));
+      else
+        memset((char *)made + (size_t)(row * apart + j) * wlm_type_size(type), 0xff, wlm_type_size(type));
+  return made;
+}
+
+static void dense_release(void *made, int64_t rows, wlm_type type) {
+  give_back(made, rows * apart, wlm_type_size(type));
+}
+
+static void expect_close(const char *what, wlm_type type, const void *got, int64_t ld, int64_t rows, int64_t n,
+                         const double *expected, const double *scale, const wlm_problem *problem) {
+  const double error = wlm_reference_error(type, got, ld, NULL, rows, n, expected, scale);
+  if (!(error <= wlm_tolerance(problem, LONGEST))) fail_msg("%s: max_rel_err %.3g", what, error);
+}
+
+typedef struct far_case {
+  const char *variant;
+  wlm_operation operation;
+  wlm_reduce reduce;
+  wlm_type type;
+  int transpose, positions;
+  wlm_index arg_type;
+} far_case;
+
+/* By the positions that the forward pass gave, which are checked before. */
+static void check_backward(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *dc,
+                           const void *arg, const int64_t *dense_arg, const void *b) {
+  const wlm_type type = wlm_accumulator_type(problem->dense_type);
+  const int64_t rows = problem->transpose ? ROWS : COLS; /* of B */
+  void *db = dense(rows, type, 0), *dvalues = array(p->a.nnz, wlm_type_size(type));
+  wlm_gradient_sums sums = {array(rows * N, sizeof(double)), array(rows * N, sizeof(double)),
+                            array(p->a.nnz, sizeof(double)), array(p->a.nnz, sizeof(double))};
+  wlm_reference_arg_backward(&p->a, problem, dc, dense_arg, b, &sums);
+  assert_status(WLM_OK, wlm_plan_execute_arg_backward(plan, dc, arg, b, db, dvalues, NULL));
+  expect_close("dB", type, db, apart, rows, N, sums.db, sums.db_scale, problem);
+  expect_close("dvalues", type, dvalues, 1, p->a.nnz, 1, sums.dvalues, sums.dvalues_scale, problem);
+  double *const all[] = {sums.db, sums.db_scale, sums.dvalues, sums.dvalues_scale};
+  for (int i = 0; i < 4; i++) free(all[i]);
+  free(dvalues);
+  dense_release(db, rows, type);
+}
+
+/* rows and b are those of op(A). */
+static void check_product(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *b, int64_t rows,
+                          const char *variant) {
+  const wlm_csr_host *a = problem->transpose ? &p->t : &p->a;
+  wlm_problem plain = *problem;
+  plain.transpose = 0;
+  const size_t each = wlm_index_size(problem->arg_type);
+  void *c = dense(rows, problem->dense_type, 0), *arg = problem->want_arg ? addresses(rows * apart, each) : NULL;
+  void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
+  double *expected = array(rows * N, sizeof *expected), *scale = array(rows * N, sizeof *scale);
+  assert_status(WLM_OK, wlm_reference_rows(a, &plain, b, NULL, NULL, rows, expected, scale));
+  assert_status(WLM_OK, arg ? wlm_plan_execute_arg(plan, b, c, arg, workspace, NULL)
+                            : wlm_plan_execute(plan, b, c, workspace, NULL));
+  expect_close(variant, problem->dense_type, c, apart, rows, N, expected, scale, problem);
+  if (arg) {
+    int64_t *places = array(rows * N, sizeof *places);
+    assert_status(WLM_OK, wlm_reference_positions(a, &plain, b, NULL, rows, places));
+    for (int64_t i = 0; i < rows * N; i++) {
+      if (problem->transpose && places[i] >= 0) places[i] = p->order[places[i]];
+      const int64_t got = index_at(arg, problem->arg_type, i / N * apart + i % N);
+      if (got != places[i]) fail_msg("%s: position %lld, not %lld", variant, (long long)got, (long long)places[i]);
+    }
+    check_backward(p, plan, problem, c, arg, places, b);
+    free(places);
+    give_back(arg, rows * apart, each);
+  }
+  free(expected);
+  free(scale);
+  free(workspace);
+  dense_release(c, rows, problem->dense_type);
+}
+
+static void check_edges(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *b,
+                        const char *variant) {
+  void *dc = dense(ROWS, problem->dense_type, 11), *got = array(p->a.nnz, wlm_type_size(problem->dense_type));
+  double *expected = array(p->a.nnz, sizeof *expected), *scale = array(p->a.nnz, sizeof *scale);
+  assert_status(WLM_OK, wlm_reference_edges(&p->a, problem, dc, b, NULL, NULL, p->a.nnz, expected, scale));
+  assert_status(WLM_OK, wlm_plan_execute_sddmm(plan, dc, b, got, NULL, NULL));
+  expect_close(variant, problem->dense_type, got, 1, p->a.nnz, 1, expected, scale, problem);
+  free(got);
+  free(expected);
+  free(scale);
+  dense_release(dc, ROWS, problem->dense_type);
+}
+
+static void check_case(const pair *p, const far_case *f) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  double *wide = array(p->a.nnz, sizeof *wide); /* of f64 A's values are f64, otherwise f32 */
+  for (int64_t e = 0; e < p->a.nnz; e++) wide[e] = (double)p->a.values[e];
+  problem.n = N;
+  problem.ldb = problem.ldc = apart;
+  problem.operation = f->operation;
+  problem.reduce = f->reduce;
+  problem.dense_type = f->type;
+  problem.transpose = f->transpose;
+  problem.want_arg = f->positions;
+  problem.arg_type = f->arg_type;
+  csr.rows = ROWS;
+  csr.cols = COLS;
+  csr.nnz = p->a.nnz;
+  csr.rowptr = p->a.rowptr;
+  csr.rowptr_type = WLM_I64;
+  csr.colind = p->a.colind;
+  csr.values = f->type == WLM_F64 ? (const void *)wide : p->a.values;
+  csr.value_type = f->type == WLM_F64 ? WLM_F64 : WLM_F32;
+  void *b = dense(f->transpose ? ROWS : COLS, f->type, 7);
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  assert_status(WLM_OK, wlm_plan_create_variant(bare_host, matrix, &problem, f->variant, &plan));
+  if (f->operation == WLM_SDDMM)
+    check_edges(p, plan, &problem, b, f->variant);
+  else
+    check_product(p, plan, &problem, b, f->transpose ? COLS : ROWS, f->variant);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  free(wide);
+  dense_release(b, f->transpose ? ROWS : COLS, f->type);
+}
+
+static void rows_far_apart(void **state) {
+  (void)state;
+  static const char row[] = "host_row/rows=16,tile=16", nnz[] = "host_nnz/nonzeros=1024,tile=16",
+                    edges[] = "sddmm_host/nonzeros=1024,ahead=4";
+  static const far_case cases[] = {
+      {row, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, WLM_I32},      {nnz, WLM_SPMM, WLM_SUM, WLM_F32, 1, 0, WLM_I32},
+      {nnz, WLM_SPMM, WLM_MEAN, WLM_F16, 0, 0, WLM_I32},     {row, WLM_SPMM, WLM_MAX, WLM_F32, 1, 1, WLM_I64},
+      {nnz, WLM_SPMM, WLM_MIN, WLM_F64, 0, 1, WLM_I32},      {edges, WLM_SDDMM, WLM_SUM, WLM_F32, 0, 0, WLM_I32},
+      {edges, WLM_SDDMM, WLM_MEAN, WLM_BF16, 0, 0, WLM_I32},
+  };
+  pair p;
+  pair_make(&p);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_case(&p, &cases[i]);
+  pair_release(&p);
+}
+
+/* ---- positions past 2^31 --------------------------------------------------------------------------------------- */
+
+enum { HEADS = 2, S = 8, FEW = 90, LONG_ROWS = 6 };
+static const int64_t past = (int64_t)1 << 31;
+
+/* Writes what the sampled problem reads, and nothing else. */
+static void fill_sampled(const wlm_csr_host *a, const wlm_problem *p) {
+  test_random random = {9};
+  for (int64_t row = 0; row < a->rows; row++) {
+    const int64_t degree = a->rowptr[row + 1] - a->rowptr[row], kept = wlm_sample_kept(p->sample, degree, S);
+    const int64_t stride = wlm_sample_stride(p->sample, degree), shift = wlm_sample_shift(p->seed, row, degree);
+    for (int64_t k = 0; k < kept; k++) {
+      const int64_t e = a->rowptr[row] + (kept < degree ? wlm_sample_position(p->sample, degree, k, stride, shift) : k);
+      a->colind[e] = (int32_t)test_draw(&random, FEW);
+      for (int head = 0; head < HEADS; head++) a->values[e * HEADS + head] = test_draw_between(&random, 0.5f, 1.5f);
+    }
+  }
+}
+
+static void check_sampled(const wlm_csr_host *a, const wlm_csr *csr, const float *b, wlm_problem problem) {
+  const int64_t count = a->rows * N;
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  float c[LONG_ROWS * N], db[FEW * N];
+  int64_t arg[LONG_ROWS * N], places[LONG_ROWS * N];
+  double expected[LONG_ROWS * N], scale[LONG_ROWS * N], slopes[FEW * N] = {0}, sizes[FEW * N] = {0};
+  problem.want_arg = problem.reduce == WLM_MAX;
+  problem.arg_type = WLM_I64;
+  fill_sampled(a, &problem);
+  memset(c, 0xff, sizeof c);
+  memset(arg, 0xff, sizeof arg);
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, csr, NULL, &matrix));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_reference_rows(a, &problem, b, NULL, NULL, a->rows, expected, scale));
+  assert_status(WLM_OK, problem.want_arg ? wlm_plan_execute_arg(plan, b, c, arg, NULL, NULL)
+                                         : wlm_plan_execute(plan, b, c, NULL, NULL));
+  expect_close(wlm_sample_name(problem.sample), WLM_F32, c, N, a->rows, N, expected, scale, &problem);
+  if (problem.want_arg) {
+    int64_t farthest = 0;
+    assert_status(WLM_OK, wlm_reference_positions(a, &problem, b, NULL, a->rows, places));
+    assert_memory_equal(arg, places, sizeof arg);
+    for (int64_t i = 0; i < count; i++) {
+      if (places[i] < 0) continue;
+      const int64_t e = places[i];
+      const double value = (double)a->values[e * HEADS + i % N / (N / HEADS)];
+      slopes[a->colind[e] * N + i % N] += (double)c[i] * value;
+      sizes[a->colind[e] * N + i % N] += (double)(c[i] < 0 ? -c[i] : c[i]) * value;
+      if (e > farthest) farthest = e;
+    }
+    assert_true(farthest > past);
+    assert_status(WLM_OK, wlm_plan_execute_arg_backward(plan, c, arg, b, db, NULL, NULL));
+    expect_close("dB", WLM_F32, db, N, FEW, N, slopes, sizes, &problem);
+  }
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+static void positions_past_32_bits(void **state) {
+  (void)state;
+  static const int64_t degrees[LONG_ROWS] = {past + 7, 3, 0, past + 577 * 4, S, past / 2 + 1};
+  static const struct {
+    wlm_sample sample;
+    uint64_t seed;
+    wlm_reduce reduce;
+  } cases[] = {{WLM_SAMPLE_BUCKET, 0, WLM_MAX},
+               {WLM_SAMPLE_BUCKET, 77, WLM_SUM},
+               {WLM_SAMPLE_FASTRAND, 5, WLM_MAX},
+               {WLM_SAMPLE_FASTRAND_COPRIME, 123, WLM_SUM}};
+  int64_t rowptr[LONG_ROWS + 1] = {0};
+  float b[FEW * N];
+  test_random random = {4};
+  for (int row = 0; row < LONG_ROWS; row++) rowptr[row + 1] = rowptr[row] + degrees[row];
+  for (int i = 0; i < FEW * N; i++) b[i] = test_draw_between(&random, -1, 1);
+  const int64_t nnz = rowptr[LONG_ROWS];
+  wlm_csr_host a = {LONG_ROWS, FEW, nnz, rowptr, addresses(nnz, sizeof(int32_t)), addresses(nnz * HEADS, sizeof(float)),
+                    NULL};
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  csr.rows = LONG_ROWS;
+  csr.cols = FEW;
+  csr.nnz = nnz;
+  csr.rowptr = rowptr;
+  csr.rowptr_type = WLM_I64;
+  csr.colind = a.colind;
+  csr.values = a.values;
+  problem.n = N;
+  problem.heads = HEADS;
+  problem.sample_width = S;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    problem.sample = cases[i].sample;
+    problem.seed = cases[i].seed;
+    problem.reduce = cases[i].reduce;
+    check_sampled(&a, &csr, b, problem);
+  }
+  give_back(a.colind, nnz, sizeof(int32_t));
+  give_back(a.values, nnz * HEADS, sizeof(float));
+}
+
+/* What such sizes cannot be told with. */
+static void types_that_are_too_narrow(void **state) {
+  (void)state;
+  static const int64_t rowptr[] = {0, past};
+  static const int32_t narrow[] = {0, INT32_MIN}, colind[1];
+  wlm_stats stats = WLM_STATS_INIT; /* given, so that nothing is read */
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  csr.rows = csr.cols = stats.rows = stats.cols = 1;
+  csr.nnz = stats.nnz = past;
+  csr.rowptr = narrow;
+  csr.colind = colind;
+  assert_status(WLM_ERR_OVERFLOW, wlm_matrix_create(bare_host, &csr, &stats, &matrix));
+  assert_contains(wlm_error_detail(), "use i64");
+  csr.rowptr = rowptr;
+  csr.rowptr_type = WLM_I64;
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, &stats, &matrix));
+  problem.n = 1;
+  problem.reduce = WLM_MAX;
+  problem.want_arg = 1;
+  assert_status(WLM_ERR_OVERFLOW, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  assert_contains(wlm_error_detail(), "arg_type is i32");
+  problem.want_arg = 0;
+  problem.ldb = past;
+  assert_status(WLM_ERR_OVERFLOW, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  assert_contains(wlm_error_detail(), "4 GiB");
+  wlm_matrix_destroy(matrix);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_far_apart),
+      cmocka_unit_test(positions_past_32_bits),
+      cmocka_unit_test(types_that_are_too_narrow),
+  };
+  return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
+}
