@@ -45,7 +45,7 @@ typedef struct wlm_snapshot {
   wlm_case *cases;
   wlm_ranked *ranked;
   wlm_pin *pins;     /* the first that fits counts, exact ones before buckets */
-  wlm_model *models; /* the first that fits counts */
+  wlm_model *models; /* of those that fit the one that knows the nearest case counts */
   int64_t case_count, ranked_count, pin_count, model_count;
   int64_t case_capacity, ranked_capacity, pin_capacity, model_capacity;
   char **strings;

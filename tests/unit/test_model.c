@@ -234,8 +234,10 @@ static int64_t describe(void *user, const wlm_candidate **candidates) {
   return o->count;
 }
 
-static wlm_decision choose(wlm_model *model, const wlm_stats *stats, int64_t calls, const char *only) {
-  wlm_snapshot snapshot = {0};
+/* Of a snapshot with the models. `only`: the beginning of all candidates' names; NULL = any. */
+static wlm_decision choose_among(wlm_model *models, int model_count, const wlm_stats *stats, int64_t calls,
+                                 const char *only) {
+  const wlm_snapshot snapshot = {.models = models, .model_count = model_count};
   wlm_decision decision;
   wlm_spec spec;
   offer o;
@@ -246,14 +248,14 @@ static wlm_decision choose(wlm_model *model, const wlm_stats *stats, int64_t cal
   for (int64_t i = 0; i < o.count; i++)
     if (!only || !strncmp(o.candidates[i].variant, only, strlen(only))) o.candidates[kept++] = o.candidates[i];
   o.count = kept;
-  assert_int_equal(wlm_snapshot_add_model(&snapshot, model, NULL), WLM_OK);
   const wlm_judge judge = {usable, NULL, describe, &o};
   assert_int_equal(wlm_choose(&snapshot, stats, key, &spec, &emit_cuda, &judge, &decision), WLM_OK);
-  *model = snapshot.models[0]; /* back to the caller */
-  snapshot.model_count = 0;
-  wlm_snapshot_release(&snapshot);
   wlm_free(o.candidates);
   return decision;
+}
+
+static wlm_decision choose(wlm_model *model, const wlm_stats *stats, int64_t calls, const char *only) {
+  return choose_among(model, 1, stats, calls, only);
 }
 
 static void the_model_decides_near_and_a_rule_far_away(void **state) {
@@ -277,6 +279,50 @@ static void the_model_decides_near_and_a_rule_far_away(void **state) {
   assert_int_equal(d.step, WLM_STEP_RULE);
   assert_true(d.predicted == 0);
   wlm_model_release(&model);
+}
+
+/* A shipped model of many matrices and one's own of a few that lie elsewhere, in either order: each has the word near
+ * what it knows. What another class of devices lends counts as farther away than it is. */
+static void the_model_that_is_nearest_is_heard(void **state) {
+  (void)state;
+  wlm_model models[2] = {train(MATRICES), train(WLM_TRAIN_MATRICES)};
+  seed = 99; /* none of the world */
+  const wlm_stats asked = any_matrix();
+  const wlm_place here = wlm_place_of(&asked, 32);
+  wlm_model *own = &models[1];
+  models[0].made_at = 40;
+  own->made_at = 8;
+  for (int64_t i = 0; i < own->place_count; i++) { /* 6 away along the rows */
+    own->places[i] = here;
+    own->places[i].at[0] += 6;
+  }
+  for (int swapped = 0; swapped < 2; swapped++) {
+    wlm_model *const shipped = &models[swapped];
+    own = &models[!swapped];
+    wlm_decision d = choose_among(models, 2, &asked, 1, NULL);
+    assert_int_equal(d.step, WLM_STEP_MODEL);
+    assert_int_equal(d.trained_at, 40);
+    assert_true(d.distance < 3 && d.matrices == shipped->place_count);
+    shipped->borrowed = "another class";
+    assert_int_equal(choose_among(models, 2, &asked, 1, NULL).trained_at, 40);
+    own->places[0].at[0] = here.at[0] + 2;
+    assert_int_equal(choose_among(models, 2, &asked, 1, NULL).trained_at, 8);
+    shipped->borrowed = NULL;
+    own->places[0] = here; /* tuned itself */
+    d = choose_among(models, 2, &asked, 1, NULL);
+    assert_int_equal(d.trained_at, 8);
+    assert_true(d.distance == 0);
+    const wlm_place kept = shipped->places[0];
+    shipped->places[0] = here; /* as near: the one that learned from more */
+    assert_int_equal(choose_among(models, 2, &asked, 1, NULL).trained_at, 40);
+    shipped->places[0] = kept;
+    own->places[0].at[0] = here.at[0] + 6;
+    const wlm_model other = models[0];
+    models[0] = models[1];
+    models[1] = other;
+  }
+  wlm_model_release(&models[0]);
+  wlm_model_release(&models[1]);
 }
 
 /* A family without measurements is left to the tuner: nothing is claimed of it. */
@@ -455,6 +501,7 @@ int main(void) {
       cmocka_unit_test(same_measurements_give_the_same_bytes),
       cmocka_unit_test(boosting_finds_a_step),
       cmocka_unit_test(the_model_decides_near_and_a_rule_far_away),
+      cmocka_unit_test(the_model_that_is_nearest_is_heard),
       cmocka_unit_test(new_families_are_not_guessed_at),
       cmocka_unit_test(what_is_prepared_is_weighed_by_the_calls),
       cmocka_unit_test(odd_matrices_give_numbers),
