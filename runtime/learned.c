@@ -1,6 +1,9 @@
-/* What was learned on a device of this class: the user's database first, then the one shipped beside the
- * library, into one snapshot. Choices are derived from the measurements each time, so there is nothing
- * in a database that could be out of step with them. */
+/* What was learned on a device of this class: the user's database and the one shipped beside the library, into one
+ * snapshot. Choices are derived from the measurements each time, so there is nothing in a database that could be out of
+ * step with them; and they are derived once, from the union of both databases, as a merge of the two would: what one
+ * knows of a matrix never hides what the other does. The user's pins go before the system's.
+ *
+ * Behind all of that stands what the nearest other class of devices measured. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <string.h>
@@ -8,11 +11,11 @@
 
 #include "common/log.h"
 #include "db/choice.h"
-#include "db/interchange.h"
 #include "db/model_record.h"
 #include "db/nearest.h"
 #include "db/pin.h"
 #include "runtime/context_state.h"
+#include "runtime/learned_union.h"
 
 void wlm_context_device_record(const wlm_context *context, wlm_device_record *record) {
   const wlm_device_info *info = &context->device->info;
@@ -47,7 +50,7 @@ void wlm_system_database_path(wlm_text *path) {
   }
 }
 
-/* One database and one device class on their way into a snapshot. */
+/* One device class on its way into a snapshot. */
 typedef struct learning {
   const wlm_device_info *info;
   wlm_snapshot *snapshot;
@@ -93,20 +96,16 @@ static wlm_status add_case(const learning *l, const wlm_choice *choice) {
   return status;
 }
 
-static wlm_status add_choices(const learning *l, wlm_store *store) {
-  wlm_measurement_record *records = NULL;
+static wlm_status add_choices(const learning *l, const wlm_learned_union *all) {
   wlm_choices choices = {0};
-  int64_t count = 0;
   wlm_status status;
-  WLM_TRY(wlm_store_load(store, l->device_class, &records, &count));
-  WLM_TRY(wlm_choices_make(records, count, &choices));
+  WLM_TRY(wlm_choices_make(all->records, all->count, &choices));
   for (int64_t i = 0; i < choices.matrix_count; i++)
     if (choices.matrices[i].count) WLM_TRY(add_case(l, &choices.matrices[i]));
   for (int64_t i = 0; i < choices.bucket_count; i++)
     if (choices.buckets[i].count) WLM_TRY(add_case(l, &choices.buckets[i]));
 done:
   wlm_choices_release(&choices);
-  wlm_measurements_free(records, count);
   return status;
 }
 
@@ -147,93 +146,46 @@ static wlm_status add_models(const learning *l, wlm_store *store) {
 
 static void warn(void) { wlm_log(WLM_LOG_WARNING, "going on without what was learned: %s", wlm_error_detail()); }
 
-/* Pins are for the class they were made on and are never borrowed. */
-static wlm_status add_store(const char *path, const wlm_device_record *device, learning *l) {
-  wlm_store *store = NULL;
-  wlm_text device_class = {0};
-  wlm_status status;
-  WLM_TRY(wlm_store_open(path, WLM_STORE_READ, &store));
-  if (l->borrowed)
-    WLM_TRY(wlm_store_nearest_class(store, device, &device_class));
-  else
-    wlm_device_class(device, &device_class);
-  if (device_class.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
-  if (!*device_class.data) goto done;
-  l->device_class = device_class.data;
-  status = l->borrowed ? WLM_OK : add_pins(l, store);
-  if (status != WLM_OK) warn(); /* which costs the pins, not the rest */
-  WLM_TRY(add_models(l, store));
-  status = add_choices(l, store);
-done:
-  wlm_text_release(&device_class);
-  wlm_store_close(store);
-  return status;
+enum { DATABASES = 2 };
+
+/* One class of devices from all databases. What one of them cannot give costs no other; then it is closed, so that it
+ * is complained about once. Pins are for the class they were made on and are never borrowed. */
+static void add_class(const learning *l, wlm_store *stores[DATABASES]) {
+  wlm_learned_union all = {0};
+  for (int i = 0; i < DATABASES; i++) {
+    if (!stores[i]) continue;
+    if (!l->borrowed && add_pins(l, stores[i]) != WLM_OK) warn(); /* which costs the pins, not the rest */
+    wlm_status status = add_models(l, stores[i]);
+    if (status == WLM_OK) status = wlm_learned_union_add(&all, stores[i], l->device_class);
+    if (status == WLM_OK) continue;
+    warn();
+    wlm_store_close(stores[i]);
+    stores[i] = NULL;
+  }
+  if (add_choices(l, &all) != WLM_OK) warn();
+  wlm_learned_union_release(&all);
 }
 
-/* The first match wins: what this device measured itself, the user's before the shipped, then what the nearest class
- * of devices did. */
+/* What this device's own class measured, then what the nearest one did: a database may know another one as nearest than
+ * the other does. */
 void wlm_context_load_learned(const wlm_context *context, wlm_snapshot *snapshot) {
-  const char *const paths[] = {context->database, context->system_database};
+  const char *const paths[DATABASES] = {context->database, context->system_database};
+  wlm_store *stores[DATABASES] = {NULL};
+  wlm_text classes[1 + DATABASES] = {{0}};
   wlm_device_record device;
   wlm_context_device_record(context, &device);
-  for (int i = 0; i < 4; i++) {
-    learning l = {.info = &context->device->info, .snapshot = snapshot, .borrowed = i / 2};
-    if (!*paths[i % 2]) continue;
-    wlm_status status = add_store(paths[i % 2], &device, &l);
-    if (status != WLM_OK && status != WLM_ERR_NOT_FOUND && !l.borrowed) warn(); /* once a database */
+  wlm_device_class(&device, &classes[0]);
+  for (int i = 0; i < DATABASES; i++) {
+    if (!*paths[i]) continue;
+    wlm_status status = wlm_store_open(paths[i], WLM_STORE_READ, &stores[i]);
+    if (status == WLM_OK) status = wlm_store_nearest_class(stores[i], &device, &classes[1 + i]);
+    if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) warn();
   }
+  for (int i = 0; i < 1 + DATABASES; i++) {
+    const char *name = classes[i].data;
+    if (classes[i].failed || !name || !*name || (i == 2 && classes[1].data && !strcmp(name, classes[1].data))) continue;
+    add_class(&(learning){&context->device->info, snapshot, name, i > 0}, stores);
+  }
+  for (int i = 0; i < DATABASES; i++) wlm_store_close(stores[i]);
+  for (int i = 0; i < 1 + DATABASES; i++) wlm_text_release(&classes[i]);
 }
-
-/* ---- export and import of the user database ------------------------------------------------------ */
-
-static wlm_status open_user(const wlm_context *context, wlm_store_mode mode, wlm_store **store) {
-  if (!*context->database)
-    return wlm_fail(WLM_ERR_NOT_FOUND, "this context has no user database; give wlm_context_options.database");
-  return wlm_store_open(context->database, mode, store);
-}
-
-wlm_status wlm_export_string(wlm_context *context, char **text) {
-  wlm_store *store = NULL;
-  wlm_text out = {0};
-  *text = NULL;
-  wlm_status status = open_user(context, WLM_STORE_READ, &store);
-  if (status == WLM_OK) status = wlm_store_export(store, &out);
-  if (status == WLM_OK) status = wlm_text_take(&out, text);
-  wlm_text_release(&out);
-  wlm_store_close(store);
-  return status;
-}
-
-wlm_status wlm_export_file(wlm_context *context, FILE *file) {
-  wlm_store *store = NULL;
-  wlm_status status = open_user(context, WLM_STORE_READ, &store);
-  if (status == WLM_OK) status = wlm_store_export_file(store, file, "the given file");
-  wlm_store_close(store);
-  return status;
-}
-
-wlm_status wlm_export_path(wlm_context *context, const char *path) {
-  wlm_store *store = NULL;
-  wlm_status status = open_user(context, WLM_STORE_READ, &store);
-  if (status == WLM_OK) status = wlm_store_export_path(store, path);
-  wlm_store_close(store);
-  return status;
-}
-
-/* The three imports differ in their source only; one of `path`, `file` and `text` is given. */
-static wlm_status import_from(wlm_context *context, const char *path, FILE *file, const char *text) {
-  wlm_store *store = NULL;
-  wlm_status status = open_user(context, WLM_STORE_WRITE, &store);
-  if (status == WLM_OK)
-    status = path   ? wlm_store_import_path(store, path, NULL)
-             : file ? wlm_store_import_file(store, file, "the given file", NULL)
-                    : wlm_store_import_string(store, text, "the given text", NULL);
-  wlm_store_close(store);
-  return status == WLM_OK ? wlm_context_refresh(context) : status;
-}
-
-wlm_status wlm_import_path(wlm_context *context, const char *path) { return import_from(context, path, NULL, NULL); }
-
-wlm_status wlm_import_file(wlm_context *context, FILE *file) { return import_from(context, NULL, file, NULL); }
-
-wlm_status wlm_import_string(wlm_context *context, const char *text) { return import_from(context, NULL, NULL, text); }

@@ -16,6 +16,7 @@
 
 #define FIRST  "host_row/rows=16,tile=16"
 #define SECOND "host_nnz/nonzeros=8192,tile=16"
+#define THIRD  "host_row/rows=128,tile=16"
 
 static char user[320], system_path[320];
 static wlm_context *context;
@@ -134,16 +135,46 @@ static void a_refresh_sees_measurements_and_pins(void **state) {
   assert_why("$.pin", SECOND);
 }
 
-static void the_user_goes_before_the_system(void **state) {
+/* As a merge would have it: what one database knows of the matrix does not hide what the other does. Pins are opinions,
+ * of which the user's goes first. */
+static void both_databases_choose_together(void **state) {
   (void)state;
   put(system_path, measured(FIRST, 1000));
   assert_why("$.variant", FIRST);
   put(user, measured(SECOND, 5000));
-  assert_why("$.variant", SECOND);
+  assert_why("$.variant", FIRST);
+  assert_why("$.ranking[1].variant", SECOND);
+  put(user, measured(SECOND, 500));
+  put(user, measured(SECOND, 501));
+  assert_why("$.variant", SECOND); /* the median of three */
   pin(system_path, FIRST);
   assert_why("$.variant", FIRST); /* the system's pin goes before the user's measurements */
   pin(user, SECOND);
   assert_why("$.variant", SECOND);
+}
+
+/* A newer text of the same kernel makes the older one's time forgotten, whichever database has it; a measurement that
+ * both have counts once; and what a learner saw of real calls goes nowhere before what was tuned. */
+static void the_newer_and_the_tuned_count(void **state) {
+  (void)state;
+  wlm_measurement_record record = measured(SECOND, 500);
+  put(system_path, record);
+  put(user, record);
+  record.time_ps = 3000;
+  put(user, record);
+  put(system_path, measured(FIRST, 1600));
+  assert_why("$.variant", FIRST); /* (500 + 3000) / 2 */
+  record = measured(FIRST, 9000);
+  record.source_hash = "00000000000000000000000000000002";
+  record.made_at++;
+  put(user, record);
+  assert_why("$.variant", SECOND);
+  record = measured(THIRD, 1);
+  record.clock = "online";
+  record.samples = 1000;
+  put(user, record);
+  assert_why("$.variant", SECOND);
+  assert_why("$.ranking[1].variant", THIRD);
 }
 
 static void another_device_of_the_class_lends(void **state) {
@@ -185,7 +216,7 @@ static void run_sql(const char *path, const char *statement) {
 static void damage_costs_a_step_and_no_call(void **state) {
   (void)state;
   put(system_path, measured(FIRST, 1000));
-  put(user, measured(SECOND, 5000));
+  put(user, measured(SECOND, 500));
   run_sql(user, "INSERT INTO pin VALUES ((SELECT class FROM device), 'somewhere', 'p', 8, 'x')");
   assert_why("$.variant", SECOND); /* a bad pin costs the pins */
   run_sql(user, "UPDATE measurement SET time_ps = 1");
@@ -203,9 +234,9 @@ static void damage_costs_a_step_and_no_call(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(a_refresh_sees_measurements_and_pins), TEST(the_user_goes_before_the_system),
-      TEST(another_device_of_the_class_lends),    TEST(what_is_stale_is_used_and_told),
-      TEST(damage_costs_a_step_and_no_call),
+      TEST(a_refresh_sees_measurements_and_pins), TEST(both_databases_choose_together),
+      TEST(the_newer_and_the_tuned_count),        TEST(another_device_of_the_class_lends),
+      TEST(what_is_stale_is_used_and_told),       TEST(damage_costs_a_step_and_no_call),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,55 @@
+/* Export and import of a context's user database. */
+#include "db/interchange.h"
+#include "runtime/context_state.h"
+
+static wlm_status open_user(const wlm_context *context, wlm_store_mode mode, wlm_store **store) {
+  if (!*context->database)
+    return wlm_fail(WLM_ERR_NOT_FOUND, "this context has no user database; give wlm_context_options.database");
+  return wlm_store_open(context->database, mode, store);
+}
+
+wlm_status wlm_export_string(wlm_context *context, char **text) {
+  wlm_store *store = NULL;
+  wlm_text out = {0};
+  *text = NULL;
+  wlm_status status = open_user(context, WLM_STORE_READ, &store);
+  if (status == WLM_OK) status = wlm_store_export(store, &out);
+  if (status == WLM_OK) status = wlm_text_take(&out, text);
+  wlm_text_release(&out);
+  wlm_store_close(store);
+  return status;
+}
+
+wlm_status wlm_export_file(wlm_context *context, FILE *file) {
+  wlm_store *store = NULL;
+  wlm_status status = open_user(context, WLM_STORE_READ, &store);
+  if (status == WLM_OK) status = wlm_store_export_file(store, file, "the given file");
+  wlm_store_close(store);
+  return status;
+}
+
+wlm_status wlm_export_path(wlm_context *context, const char *path) {
+  wlm_store *store = NULL;
+  wlm_status status = open_user(context, WLM_STORE_READ, &store);
+  if (status == WLM_OK) status = wlm_store_export_path(store, path);
+  wlm_store_close(store);
+  return status;
+}
+
+/* The three imports differ in their source only; one of `path`, `file` and `text` is given. */
+static wlm_status import_from(wlm_context *context, const char *path, FILE *file, const char *text) {
+  wlm_store *store = NULL;
+  wlm_status status = open_user(context, WLM_STORE_WRITE, &store);
+  if (status == WLM_OK)
+    status = path   ? wlm_store_import_path(store, path, NULL)
+             : file ? wlm_store_import_file(store, file, "the given file", NULL)
+                    : wlm_store_import_string(store, text, "the given text", NULL);
+  wlm_store_close(store);
+  return status == WLM_OK ? wlm_context_refresh(context) : status;
+}
+
+wlm_status wlm_import_path(wlm_context *context, const char *path) { return import_from(context, path, NULL, NULL); }
+
+wlm_status wlm_import_file(wlm_context *context, FILE *file) { return import_from(context, NULL, file, NULL); }
+
+wlm_status wlm_import_string(wlm_context *context, const char *text) { return import_from(context, NULL, NULL, text); }
