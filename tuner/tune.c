@@ -3,48 +3,17 @@
  *
  * A first look is stored as it is made: one sample, and a result that was compared in a few rows. The finalists are
  * stored once more, with their samples, after their whole result was compared, and with a cold time beside. Which time
- * counts is told by the samples (db/choice.c). A candidate that fails is a measurement too: it says why.
- *
- * On a GPU kernels are compiled while others are measured. On the host compilers would disturb what is timed, so the
- * two take turns, batch by batch, and a budget that runs out still leaves measurements. */
+ * counts is told by the samples (db/choice.c). A candidate that fails is a measurement too: it says why. */
 #include <math.h>
 
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/sampling.h"
-#include "tuner/compile_ahead.h"
 #include "tuner/known.h"
-#include "tuner/ledger.h"
-#include "tuner/measured.h"
-#include "tuner/search.h"
-#include "tuner/timing.h"
-#include "tuner/tuner.h"
+#include "tuner/tuning.h"
 
-enum { BATCH_PER_THREAD = 8, MAX_SAMPLES = 10000, PREPARE_SAMPLES = 5, COLD_SAMPLES = 5 };
+enum { MAX_SAMPLES = 10000, PREPARE_SAMPLES = 5, COLD_SAMPLES = 5 };
 static const double max_min_sample_seconds = 60;
-
-typedef struct tuning {
-  wlm_tuner *tuner;
-  wlm_context *context;
-  const wlm_matrix *matrix;
-  const wlm_stats *stats; /* of op(A) */
-  const wlm_problem *problem;
-  const wlm_tune_options *options;
-  wlm_device *device;
-  wlm_operands operands;
-  wlm_verifier *verifier;
-  wlm_tuner_candidate *candidates; /* those to be measured first */
-  int64_t count, fresh;            /* fresh: to be measured */
-  wlm_screened *screened;
-  wlm_compile_job *jobs; /* of the fresh */
-  wlm_compiling *compiling;
-  int64_t compiled; /* on the host: jobs that are done */
-  wlm_ledger ledger;
-  int64_t told;  /* results that the caller knows */
-  int cancelled; /* progress said so, which it need not repeat */
-  double started;
-  wlm_tune_summary summary;
-} tuning;
 
 static wlm_status check_options(const wlm_tune_options *o) {
   if (o->size != sizeof *o)
@@ -66,156 +35,38 @@ static wlm_status check_options(const wlm_tune_options *o) {
   return WLM_OK;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------------- */
+/* ---- looks ------------------------------------------------------------------------------------------------- */
 
-static wlm_status report(tuning *t, const wlm_candidate_result *last) {
-  const wlm_tune_options *o = t->options;
-  const int64_t looks = t->told < t->summary.measured ? t->told : t->summary.measured; /* the others are finalists */
-  if (o->progress && !t->cancelled) t->cancelled = o->progress(o->user, looks, t->fresh, last) != 0;
-  if (!t->cancelled) return WLM_OK;
-  return wlm_fail(WLM_ERR_CANCELLED, "stopped after %lld of %lld candidates; what was measured is kept",
-                  (long long)t->summary.measured, (long long)t->fresh);
-}
-
-static wlm_status tell(void *user, const wlm_measurement_record *record, double cold_seconds) {
-  tuning *t = user;
-  const double seconds = (double)record->time_ps * 1e-12;
-  const wlm_candidate_result result = {
-      .variant = record->variant,
-      .failed = record->failed,
-      .reason = record->failed ? record->reason : NULL,
-      .seconds = seconds,
-      .spread = record->failed ? 0 : (double)record->spread_ps / (double)record->time_ps,
-      .gather_gbs = wlm_gather_gbs(&t->operands.spec, t->operands.a.rows, t->operands.edges, seconds),
-      .max_rel_err = record->max_rel_err,
-      .prepare_seconds = (double)record->prepare_ps * 1e-12,
-      .samples = record->samples,
-      .cold_seconds = cold_seconds,
-  };
-  t->told++;
-  return report(t, &result);
-}
-
-static int out_of_budget(const tuning *t) {
+int wlm_tuning_out_of_budget(const wlm_tuning *t) {
   return t->options->budget_seconds > 0 && wlm_seconds() - t->started > t->options->budget_seconds;
 }
 
-static int compile_tick(void *user) {
-  tuning *t = user;
-  return report(t, NULL) != WLM_OK || (t->summary.measured && out_of_budget(t));
-}
-
-/* ---- recording ----------------------------------------------------------------------------------------- */
-
-static const char *source_hash_of(const tuning *t, int64_t i, char hash[WLM_HASH_HEX]) {
-  if (i < t->fresh) return t->jobs[i].source_hash;
-  wlm_tuner_source_hash(t->tuner, &t->operands.spec, t->candidates[i].variant, hash);
-  return hash;
-}
-
-/* prepare_seconds and cold may be 0. */
-static wlm_status put(tuning *t, int64_t i, const wlm_entrant *entrant, double prepare_seconds,
-                      const wlm_timing *cold) {
-  char problem_key[WLM_SPEC_KEY], hash[WLM_HASH_HEX];
-  wlm_measurement_record record;
-  wlm_text reason = {0};
-  wlm_status status;
-  wlm_spec_key(&t->operands.spec, problem_key);
-  wlm_measured_begin(t->context, t->options->matrix_name, t->stats, problem_key, t->problem->n, &record);
-  record.variant = (char *)t->candidates[i].variant;
-  record.source_hash = (char *)source_hash_of(t, i, hash);
-  record.clock = WLM_CLOCK_HOT;
-  record.max_rel_err = entrant->max_rel_err;
-  record.failed = entrant->failure != NULL;
-  if (record.failed) {
-    wlm_text_printf(&reason, "%s: %s", wlm_status_message(entrant->status), entrant->failure);
-    record.reason = reason.data;
-  } else {
-    wlm_measured_time(&record, entrant->seconds, entrant->spread, entrant->samples, entrant->calls);
-    record.prepare_ps = entrant->prepared ? wlm_picoseconds(prepare_seconds) : 0;
-  }
-  WLM_TRY(wlm_ledger_add(&t->ledger, &record));
-  if (record.failed || !cold || !cold->samples) goto done;
-  record.clock = WLM_CLOCK_COLD;
-  wlm_measured_time(&record, cold->median, cold->spread, cold->samples, 1);
-  status = wlm_ledger_add(&t->ledger, &record);
-done:
-  wlm_text_release(&reason);
-  return status;
-}
-
-/* ---- the field of the search --------------------------------------------------------------------------- */
-
-/* On a GPU waits for the job; on the host compiles the batch that it is in. */
-static void compile(tuning *t, int64_t i) {
-  const double start = wlm_seconds();
-  if (t->compiling) wlm_compile_wait(t->compiling, i, compile_tick, t);
-  while (!t->compiling && t->compiled <= i) {
-    const int64_t batch = (int64_t)BATCH_PER_THREAD * wlm_compile_threads(), left = t->fresh - t->compiled;
-    const int64_t count = left < batch ? left : batch;
-    wlm_compile_ahead(t->context, &t->operands.spec, t->jobs + t->compiled, count, compile_tick, t);
-    t->compiled += count;
-    report(t, NULL); /* before an interrupted compiler is taken for a failed one */
-  }
-  t->summary.compiling += wlm_seconds() - start;
-}
-
-static void enter(void *user, int64_t i, wlm_entrant *entrant) {
-  tuning *t = user;
-  *entrant = (wlm_entrant){.max_rel_err = NAN};
-  if (i < t->fresh) compile(t, i);
-  const double start = wlm_seconds();
-  const wlm_compile_job *job = i < t->fresh ? &t->jobs[i] : NULL;
-  if (job && job->status != WLM_OK) {
-    wlm_fail(job->status, "%s", job->detail ? job->detail : "");
-    wlm_entrant_give_up(entrant, job->status);
-  } else {
-    wlm_entrant_variant(t->context, &t->operands, t->candidates[i].variant, entrant);
-  }
-  t->summary.entering += wlm_seconds() - start;
-}
-
-static void glance(void *user, wlm_entrant *entrant, double *seconds) {
-  tuning *t = user;
-  const double start = wlm_seconds();
-  wlm_entrant_glance(entrant, &t->operands, t->verifier, seconds);
-  t->summary.checking += wlm_seconds() - start;
-}
-
-static void verify(void *user, wlm_entrant *entrant) {
-  tuning *t = user;
-  const double start = wlm_seconds();
-  wlm_entrant_verify(entrant, &t->operands, t->verifier);
-  t->summary.checking += wlm_seconds() - start;
-}
-
 /* A kernel that wrote out of bounds may have taken the device with it: then nothing after it can be measured. */
-static wlm_status survived(tuning *t, const wlm_entrant *entrant, const char *variant) {
+static wlm_status survived(wlm_tuning *t, const wlm_entrant *entrant, const char *variant) {
   if (!entrant->failure || t->device->ops->synchronize(t->device, NULL) == WLM_OK) return WLM_OK;
   return wlm_fail_in(WLM_ERR_DEVICE, "%s left the device unusable", variant);
 }
 
 static wlm_status looked_at(void *user, int64_t i, const wlm_entrant *looked) {
-  tuning *t = user;
+  wlm_tuning *t = user;
   wlm_status status;
   double prepare_seconds = 0;
-  if (looked->status == WLM_ERR_CANCELLED || t->cancelled) return report(t, NULL); /* it never was compiled */
-  wlm_entrant entrant = *looked; /* shares everything but a failure, which `put` reads only */
+  if (looked->status == WLM_ERR_CANCELLED || t->cancelled)
+    return wlm_tuning_report(t, NULL); /* it never was compiled */
+  wlm_entrant entrant = *looked;       /* shares everything but a failure, which `put` reads only */
   if (!entrant.failure) {
     status = wlm_entrant_time_prepare(&entrant, 1, &prepare_seconds);
     if (status != WLM_OK) wlm_entrant_give_up(&entrant, status);
   }
   t->summary.measured++;
   t->summary.failed += entrant.failure != NULL;
-  WLM_TRY(put(t, i, &entrant, prepare_seconds, NULL));
+  WLM_TRY(wlm_tuning_put(t, i, &entrant, prepare_seconds, NULL));
   WLM_TRY(survived(t, &entrant, t->candidates[i].variant));
   status = wlm_ledger_flush_in_time(&t->ledger);
 done:
   if (entrant.failure != looked->failure) wlm_free(entrant.failure);
   return status;
 }
-
-static int out_of_time(void *user) { return out_of_budget(user); }
 
 /* ---- the finals ---------------------------------------------------------------------------------------- */
 
@@ -224,9 +75,9 @@ static int has_nothing_to_tell(const wlm_finalist *finalist) {
   return finalist->entrant.failure && finalist->entrant.status == WLM_ERR_OUT_OF_MEMORY;
 }
 
-static wlm_status keep_finalist(tuning *t, wlm_finalist *finalist) {
+static wlm_status keep_finalist(wlm_tuning *t, wlm_finalist *finalist) {
   wlm_entrant *entrant = &finalist->entrant;
-  const wlm_buffer *flush = out_of_budget(t) ? NULL : wlm_tuner_flush_buffer(t->tuner);
+  const wlm_buffer *flush = wlm_tuning_out_of_budget(t) ? NULL : wlm_tuner_flush_buffer(t->tuner);
   double prepare_seconds = 0;
   wlm_timing cold = {0};
   if (has_nothing_to_tell(finalist)) return WLM_OK;
@@ -239,11 +90,11 @@ static wlm_status keep_finalist(tuning *t, wlm_finalist *finalist) {
     if (status != WLM_OK) wlm_entrant_give_up(entrant, status);
   }
   t->summary.finalists += !entrant->failure;
-  wlm_status status = put(t, finalist->i, entrant, prepare_seconds, &cold);
+  wlm_status status = wlm_tuning_put(t, finalist->i, entrant, prepare_seconds, &cold);
   return status == WLM_OK ? survived(t, entrant, t->candidates[finalist->i].variant) : status;
 }
 
-static wlm_status search(tuning *t) {
+static wlm_status search(wlm_tuning *t) {
   const double long_look = t->options->min_sample_seconds, look = fmin(long_look, 0.5e-3);
   const int samples = t->options->samples < WLM_PRECISE_SAMPLES ? WLM_PRECISE_SAMPLES : t->options->samples;
   const wlm_search_rules rules = {
@@ -253,19 +104,9 @@ static wlm_status search(tuning *t) {
       .round_count = 3,
       .rounds = {{6, 16, 2, 1.3, look}, {4, 8, 3, 1.15, look}, {2, 4, samples, 1.1, long_look}},
   };
-  const wlm_search_field field = {
-      .device = t->device,
-      .count = t->count,
-      .screened = t->screened,
-      .user = t,
-      .clock = wlm_seconds,
-      .enter = enter,
-      .glance = glance,
-      .verify = verify,
-      .tell = looked_at,
-      .out_of_time = out_of_time,
-  };
+  wlm_search_field field = wlm_tuning_field(t);
   wlm_finals finals = {.count = 0};
+  field.tell = looked_at;
   wlm_status status = wlm_search(&field, &rules, &finals);
   for (int i = 0; i < finals.count && status == WLM_OK; i++) status = keep_finalist(t, &finals.list[i]);
   wlm_finals_release(&finals);
@@ -275,7 +116,7 @@ static wlm_status search(tuning *t) {
 /* ---- beginning and end --------------------------------------------------------------------------------- */
 
 /* Fisher-Yates over the fresh, so that a budget cuts a random part of them and the same one for the same seed. */
-static void shuffle(tuning *t) {
+static void shuffle(wlm_tuning *t) {
   for (int64_t i = t->fresh - 1; i > 0; i--) {
     const int64_t j = (int64_t)(wlm_sample_hash(t->options->seed + 1, i) % (uint64_t)(i + 1));
     const wlm_tuner_candidate candidate = t->candidates[i];
@@ -285,7 +126,7 @@ static void shuffle(tuning *t) {
 }
 
 /* The fresh to the front. Gives how many of the known were finalists. */
-static int64_t sort_out_known(tuning *t) {
+static int64_t sort_out_known(wlm_tuning *t) {
   int64_t precise = 0;
   for (int64_t i = 0; i < t->count; i++) {
     const wlm_tuner_candidate candidate = t->candidates[i];
@@ -299,7 +140,7 @@ static int64_t sort_out_known(tuning *t) {
   return precise;
 }
 
-static wlm_status begin_search(tuning *t) {
+static wlm_status begin_search(wlm_tuning *t) {
   wlm_status status;
   shuffle(t);
   WLM_TRY(wlm_verifier_create(&t->operands, t->options->seed, &t->verifier));
@@ -316,7 +157,7 @@ done:
   return status;
 }
 
-static wlm_status tune(tuning *t) {
+static wlm_status tune(wlm_tuning *t) {
   char key[WLM_SPEC_KEY];
   wlm_spec spec;
   wlm_matrix_view view;
@@ -337,7 +178,7 @@ done:
   return status;
 }
 
-static void release(tuning *t) {
+static void release(wlm_tuning *t) {
   wlm_compile_end(t->compiling);
   for (int64_t i = 0; t->jobs && i < t->fresh; i++) wlm_free(t->jobs[i].detail);
   wlm_free(t->jobs);
@@ -366,14 +207,14 @@ wlm_status wlm_tuner_run(wlm_tuner *tuner, const wlm_matrix *matrix, const wlm_p
                          const wlm_tune_options *options, wlm_tune_summary *summary) {
   static const wlm_tune_options defaults = WLM_TUNE_OPTIONS_INIT;
   wlm_context *context = wlm_tuner_context(tuner);
-  tuning t = {.tuner = tuner,
-              .context = context,
-              .matrix = matrix,
-              .problem = problem,
-              .options = options ? options : &defaults,
-              .device = wlm_context_device(context),
-              .started = wlm_seconds()};
-  t.ledger = (wlm_ledger){.store = wlm_tuner_store(tuner), .tell = tell, .user = &t};
+  wlm_tuning t = {.tuner = tuner,
+                  .context = context,
+                  .matrix = matrix,
+                  .problem = problem,
+                  .options = options ? options : &defaults,
+                  .device = wlm_context_device(context),
+                  .started = wlm_seconds()};
+  t.ledger = (wlm_ledger){.store = wlm_tuner_store(tuner), .tell = wlm_tuning_tell, .user = &t};
   wlm_status status = check_options(t.options);
   if (status == WLM_OK) status = tune(&t);
   status = afterwards(status, flush, &t.ledger);

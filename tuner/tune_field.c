@@ -1,0 +1,72 @@
+/* On a GPU kernels are compiled while others are measured. On the host compilers would disturb what is timed, so the
+ * two take turns, batch by batch, and a budget that runs out still leaves measurements. */
+#include <math.h>
+
+#include "common/memory.h"
+#include "tuner/tuning.h"
+
+enum { BATCH_PER_THREAD = 8 };
+
+static int compile_tick(void *user) {
+  wlm_tuning *t = user;
+  return wlm_tuning_report(t, NULL) != WLM_OK || (t->summary.measured && wlm_tuning_out_of_budget(t));
+}
+
+/* On a GPU waits for the job; on the host compiles the batch that it is in. */
+static void compile(wlm_tuning *t, int64_t i) {
+  const double start = wlm_seconds();
+  if (t->compiling) wlm_compile_wait(t->compiling, i, compile_tick, t);
+  while (!t->compiling && t->compiled <= i) {
+    const int64_t batch = (int64_t)BATCH_PER_THREAD * wlm_compile_threads(), left = t->fresh - t->compiled;
+    const int64_t count = left < batch ? left : batch;
+    wlm_compile_ahead(t->context, &t->operands.spec, t->jobs + t->compiled, count, compile_tick, t);
+    t->compiled += count;
+    wlm_tuning_report(t, NULL); /* before an interrupted compiler is taken for a failed one */
+  }
+  t->summary.compiling += wlm_seconds() - start;
+}
+
+static void enter(void *user, int64_t i, wlm_entrant *entrant) {
+  wlm_tuning *t = user;
+  *entrant = (wlm_entrant){.max_rel_err = NAN};
+  if (i < t->fresh) compile(t, i);
+  const double start = wlm_seconds();
+  const wlm_compile_job *job = i < t->fresh ? &t->jobs[i] : NULL;
+  if (job && job->status != WLM_OK) {
+    wlm_fail(job->status, "%s", job->detail ? job->detail : "");
+    wlm_entrant_give_up(entrant, job->status);
+  } else {
+    wlm_entrant_variant(t->context, &t->operands, t->candidates[i].variant, entrant);
+  }
+  t->summary.entering += wlm_seconds() - start;
+}
+
+static void glance(void *user, wlm_entrant *entrant, double *seconds) {
+  wlm_tuning *t = user;
+  const double start = wlm_seconds();
+  wlm_entrant_glance(entrant, &t->operands, t->verifier, seconds);
+  t->summary.checking += wlm_seconds() - start;
+}
+
+static void verify(void *user, wlm_entrant *entrant) {
+  wlm_tuning *t = user;
+  const double start = wlm_seconds();
+  wlm_entrant_verify(entrant, &t->operands, t->verifier);
+  t->summary.checking += wlm_seconds() - start;
+}
+
+static int out_of_time(void *user) { return wlm_tuning_out_of_budget(user); }
+
+wlm_search_field wlm_tuning_field(wlm_tuning *t) {
+  return (wlm_search_field){
+      .device = t->device,
+      .count = t->count,
+      .screened = t->screened,
+      .user = t,
+      .clock = wlm_seconds,
+      .enter = enter,
+      .glance = glance,
+      .verify = verify,
+      .out_of_time = out_of_time,
+  };
+}
