@@ -5,10 +5,12 @@
  * stored once more, with their samples, after their whole result was compared, and with a cold time beside. Which time
  * counts is told by the samples (db/choice.c). A candidate that fails is a measurement too: it says why. */
 #include <math.h>
+#include <string.h>
 
 #include "common/log.h"
 #include "common/memory.h"
-#include "common/sampling.h"
+#include "runtime/outlook.h"
+#include "tuner/candidate_order.h"
 #include "tuner/known.h"
 #include "tuner/tuning.h"
 
@@ -115,14 +117,31 @@ static wlm_status search(wlm_tuning *t) {
 
 /* ---- beginning and end --------------------------------------------------------------------------------- */
 
-/* Fisher-Yates over the fresh, so that a budget cuts a random part of them and the same one for the same seed. */
-static void shuffle(wlm_tuning *t) {
-  for (int64_t i = t->fresh - 1; i > 0; i--) {
-    const int64_t j = (int64_t)(wlm_sample_hash(t->options->seed + 1, i) % (uint64_t)(i + 1));
-    const wlm_tuner_candidate candidate = t->candidates[i];
-    t->candidates[i] = t->candidates[j];
-    t->candidates[j] = candidate;
+/* The likely best first. What a model borrowed or learned far from here expects is still better than nothing. */
+static wlm_status order_fresh(wlm_tuning *t) {
+  wlm_status status;
+  wlm_outlook outlook = {.count = 0};
+  wlm_expectation *expected = NULL;
+  wlm_tuner_candidate *sorted = NULL;
+  int64_t *order = NULL;
+  WLM_TRY(wlm_context_outlook(t->context, t->stats, &t->operands.spec, &outlook));
+  WLM_TRY(wlm_alloc_array(t->fresh, sizeof *expected, "candidates", (void **)&expected));
+  WLM_TRY(wlm_alloc_array(t->fresh, sizeof *sorted, "candidates", (void **)&sorted));
+  WLM_TRY(wlm_alloc_array(t->fresh, sizeof *order, "candidates", (void **)&order));
+  for (int64_t i = 0; i < t->fresh; i++) {
+    const char *variant = t->candidates[i].variant;
+    expected[i] = (wlm_expectation){!strcmp(variant, outlook.present), !strcmp(variant, outlook.rule),
+                                    outlook.distance <= WLM_MODEL_FAR ? wlm_outlook_seconds(&outlook, variant) : 0};
   }
+  wlm_candidate_order(expected, t->fresh, t->options->seed, order);
+  for (int64_t i = 0; i < t->fresh; i++) sorted[i] = t->candidates[order[i]];
+  memcpy(t->candidates, sorted, (size_t)t->fresh * sizeof *sorted);
+done:
+  wlm_outlook_release(&outlook);
+  wlm_free(expected);
+  wlm_free(sorted);
+  wlm_free(order);
+  return status;
 }
 
 /* The fresh to the front. Gives how many of the known were finalists. */
@@ -142,7 +161,7 @@ static int64_t sort_out_known(wlm_tuning *t) {
 
 static wlm_status begin_search(wlm_tuning *t) {
   wlm_status status;
-  shuffle(t);
+  WLM_TRY(order_fresh(t));
   WLM_TRY(wlm_verifier_create(&t->operands, t->options->seed, &t->verifier));
   t->jobs = wlm_alloc_zero((size_t)t->fresh, sizeof *t->jobs);
   t->screened = wlm_alloc_zero((size_t)t->count, sizeof *t->screened);

@@ -5,7 +5,7 @@
 #include "common/memory.h"
 #include "tuner/tuning.h"
 
-enum { BATCH_PER_THREAD = 8 };
+enum { BATCH_PER_THREAD = 8, BATCH_IN_BUDGET = 1 };
 
 static int compile_tick(void *user) {
   wlm_tuning *t = user;
@@ -17,7 +17,8 @@ static void compile(wlm_tuning *t, int64_t i) {
   const double start = wlm_seconds();
   if (t->compiling) wlm_compile_wait(t->compiling, i, compile_tick, t);
   while (!t->compiling && t->compiled <= i) {
-    const int64_t batch = (int64_t)BATCH_PER_THREAD * wlm_compile_threads(), left = t->fresh - t->compiled;
+    const int64_t each = t->options->budget_seconds > 0 ? BATCH_IN_BUDGET : BATCH_PER_THREAD;
+    const int64_t batch = each * wlm_compile_threads(), left = t->fresh - t->compiled;
     const int64_t count = left < batch ? left : batch;
     wlm_compile_ahead(t->context, &t->operands.spec, t->jobs + t->compiled, count, compile_tick, t);
     t->compiled += count;

@@ -365,7 +365,7 @@ typedef struct wlm_tune_options {
   double budget_seconds;     /* 0 = all candidates */
   double min_sample_seconds; /* a sample of the finals repeats the call until it lasts this long */
   int samples;               /* of the finals; 3 at least */
-  uint64_t seed;             /* order of the candidates */
+  uint64_t seed;             /* order of those candidates of which nothing is expected; operands */
   /* After each candidate, once it is stored, and with last = NULL some times a second while kernels are being compiled;
    * the finalists are told again in the end. Return non-zero to stop, what was measured is kept. May be NULL. */
   int (*progress)(void *user, int64_t done, int64_t total, const wlm_candidate_result *last);

@@ -208,22 +208,49 @@ static void budget(void **state) {
   bench_release(&b);
 }
 
+/* What the database has decides about the order, too, so each has a new one. */
+static void tune_anew(uint64_t seed, told *t) {
+  bench b;
+  bench_make(&b, NULL, "uniform:rows=100,d=4", 32);
+  wlm_tune_options options = quick(t);
+  options.seed = seed;
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_int_equal(stored(&b, NULL), t->count + t->finalists);
+  bench_release(&b);
+}
+
 static void seed_orders(void **state) {
   (void)state;
-  bench b;
   static told first, again, other;
-  bench_make(&b, NULL, "uniform:rows=100,d=4", 32);
-  wlm_tune_options options = quick(&first);
-  assert_status(WLM_OK, tune(&b, &options));
-  options = quick(&again);
-  assert_status(WLM_OK, tune(&b, &options));
-  options = quick(&other);
-  options.seed = 2;
-  assert_status(WLM_OK, tune(&b, &options));
+  tune_anew(1, &first);
+  tune_anew(1, &again);
+  tune_anew(2, &other);
   assert_memory_equal(first.variants, again.variants, sizeof first.variants);
   assert_memory_not_equal(first.variants, other.variants, sizeof first.variants);
   assert_int_equal(first.count, other.count);
-  assert_int_equal(stored(&b, NULL), 3 * first.count + first.finalists + again.finalists + other.finalists);
+}
+
+/* The first is what would be chosen anyway: the rule's where nothing is known, what won before where it was tuned. */
+static void the_present_choice_is_measured_first(void **state) {
+  (void)state;
+  bench b;
+  static told t;
+  char rule[WLM_VARIANT_NAME], tuned[WLM_VARIANT_NAME];
+  wlm_decision decision;
+  bench_make(&b, NULL, "uniform:rows=100,d=4", 32);
+  assert_status(WLM_OK, wlm_context_choose(b.context, b.upload.matrix, &b.problem, &decision));
+  assert_int_equal(decision.step, WLM_STEP_RULE);
+  snprintf(rule, sizeof rule, "%s", decision.variant);
+  wlm_tune_options options = quick(&t);
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_string_equal(t.variants[0], rule);
+  assert_status(WLM_OK, wlm_context_choose(b.context, b.upload.matrix, &b.problem, &decision));
+  assert_int_equal(decision.step, WLM_STEP_FINGERPRINT);
+  snprintf(tuned, sizeof tuned, "%s", decision.variant);
+  options = quick(&t);
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_string_equal(t.variants[0], tuned);
+  if (strcmp(rule, tuned)) assert_string_equal(t.variants[1], rule);
   bench_release(&b);
 }
 
@@ -460,6 +487,7 @@ int main(void) {
       cmocka_unit_test(cancelled_keeps_what_it_has),
       cmocka_unit_test(budget),
       cmocka_unit_test(seed_orders),
+      cmocka_unit_test(the_present_choice_is_measured_first),
       cmocka_unit_test(only_what_is_missing),
       cmocka_unit_test(compiled_meanwhile),
       cmocka_unit_test(a_new_family_is_measured_alone),

@@ -1,0 +1,66 @@
+/* In which order candidates are measured. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tuner/candidate_order.h"
+
+enum { COUNT = 40 };
+
+static int place_of(const int64_t order[COUNT], int64_t candidate) {
+  for (int k = 0; k < COUNT; k++)
+    if (order[k] == candidate) return k;
+  fail_msg("candidate %d is missing", (int)candidate);
+  return -1;
+}
+
+static void the_likely_best_come_first(void **state) {
+  (void)state;
+  wlm_expectation expected[COUNT] = {{0}};
+  int64_t order[COUNT];
+  expected[31].present = 1;
+  expected[17] = (wlm_expectation){.rule = 1, .seconds = 9};
+  for (int i = 0; i < 10; i++) expected[i].seconds = i % 2 ? 1 + i : 100 - i; /* 1 3 5 7 9 8 6 4 2 0 */
+  wlm_candidate_order(expected, COUNT, 1, order);
+  assert_int_equal(order[0], 31);
+  assert_int_equal(order[1], 17);
+  static const int64_t predicted[] = {1, 3, 5, 7, 9, 8, 6, 4, 2, 0};
+  assert_memory_equal(order + 2, predicted, sizeof predicted);
+  for (int i = 0; i < COUNT; i++) assert_in_range(place_of(order, i), 0, COUNT - 1);
+}
+
+/* One that is both is measured once. */
+static void the_rule_may_be_the_choice(void **state) {
+  (void)state;
+  wlm_expectation expected[COUNT] = {{0}};
+  int64_t order[COUNT];
+  expected[5] = (wlm_expectation){1, 1, 0};
+  wlm_candidate_order(expected, COUNT, 3, order);
+  assert_int_equal(order[0], 5);
+  wlm_candidate_order(expected, 0, 3, order); /* nothing to do is fine */
+}
+
+static void the_rest_is_shuffled_by_the_seed(void **state) {
+  (void)state;
+  const wlm_expectation expected[COUNT] = {{0}};
+  int64_t first[COUNT], again[COUNT], other[COUNT];
+  wlm_candidate_order(expected, COUNT, 1, first);
+  wlm_candidate_order(expected, COUNT, 1, again);
+  wlm_candidate_order(expected, COUNT, 2, other);
+  assert_memory_equal(first, again, sizeof first);
+  assert_memory_not_equal(first, other, sizeof first);
+  for (int i = 0; i < COUNT; i++) place_of(other, i);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_likely_best_come_first),
+      cmocka_unit_test(the_rule_may_be_the_choice),
+      cmocka_unit_test(the_rest_is_shuffled_by_the_seed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
