@@ -164,7 +164,8 @@ static wlm_status tune_width(wlm_report *report, wlm_session *session, wlm_tuner
   wlm_report_integer(report, "n", session->problem.n);
   wlm_report_flush(report);
   wlm_progress_begin(&progress, title, budget);
-  wlm_status status = wlm_tuner_run(tuner, session->matrix, &session->problem, &tune, &summary);
+  wlm_status status =
+      wlm_tuner_run(tuner, session->matrix, &session->problem, &tune, budget > 0 ? budget : INFINITY, &summary);
   wlm_progress_end(&progress);
   if (o.count && (status == WLM_OK || status == WLM_ERR_CANCELLED)) {
     wlm_status refreshed = wlm_context_refresh(session->context);

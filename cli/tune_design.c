@@ -136,7 +136,7 @@ static wlm_status tune_cell(campaign *c, const wlm_design_cell *cell) {
   options.budget_seconds = fmax(c->deadline - wlm_seconds(), 1e-3); /* for one candidate at least */
   options.progress = on_progress;
   options.user = c;
-  status = wlm_tuner_run(c->tuner, c->session.matrix, &c->session.problem, &options, &summary);
+  status = wlm_tuner_run(c->tuner, c->session.matrix, &c->session.problem, &options, INFINITY, &summary);
   c->measurements += summary.measured + summary.finalists;
   if (status != WLM_OK) goto done;
   c->tuned += summary.known + summary.measured == summary.candidates; /* the budget may have cut it */

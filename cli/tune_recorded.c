@@ -86,7 +86,8 @@ static wlm_status tune_one(errand *e, const wlm_recorded *r, const char *name, w
   if (isfinite(e->deadline)) options.budget_seconds = fmax(e->deadline - wlm_seconds(), 1e-3);
   options.progress = on_progress;
   options.user = e;
-  WLM_TRY(wlm_tuner_run(e->tuner, upload.matrix, &problem, &options, summary));
+  WLM_TRY(wlm_tuner_run(e->tuner, upload.matrix, &problem, &options,
+                        options.budget_seconds > 0 ? options.budget_seconds : INFINITY, summary));
   if (summary->known + summary->measured < summary->candidates) goto done; /* the budget cut it */
   WLM_TRY(wlm_store_forget(wlm_tuner_store(e->tuner), r));
   e->tuned++;

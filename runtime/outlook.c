@@ -9,15 +9,16 @@
 #include "common/memory.h"
 #include "runtime/context_state.h"
 
-static const wlm_candidate *find(const wlm_outlook *o, const char *variant) {
+int64_t wlm_outlook_find(const wlm_outlook *o, const char *variant) {
   for (int64_t i = 0; i < o->count; i++)
-    if (!strcmp(o->candidates[i].variant, variant)) return &o->candidates[i];
-  return NULL;
+    if (!strcmp(o->candidates[i].variant, variant)) return i;
+  return -1;
 }
 
 static int usable(void *user, const char *variant, int may_prepare) {
-  const wlm_candidate *candidate = find(user, variant);
-  return candidate && (may_prepare || !candidate->prepares);
+  const wlm_outlook *o = user;
+  const int64_t i = wlm_outlook_find(o, variant);
+  return i >= 0 && (may_prepare || !o->candidates[i].prepares);
 }
 
 static int64_t describe(void *user, const wlm_candidate **candidates) {
@@ -78,11 +79,6 @@ void wlm_outlook_release(wlm_outlook *outlook) {
   wlm_free(outlook->candidates);
   wlm_free(outlook->seconds);
   *outlook = (wlm_outlook){.distance = INFINITY};
-}
-
-double wlm_outlook_seconds(const wlm_outlook *outlook, const char *variant) {
-  const wlm_candidate *candidate = find(outlook, variant);
-  return candidate ? outlook->seconds[candidate - outlook->candidates] : 0;
 }
 
 wlm_status wlm_context_known_places(wlm_context *context, const wlm_spec *spec, wlm_place **places, int64_t *count) {

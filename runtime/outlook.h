@@ -20,8 +20,8 @@ typedef struct wlm_outlook {
 wlm_status wlm_context_outlook(wlm_context *context, const wlm_stats *stats, const wlm_spec *spec,
                                wlm_outlook *outlook);
 void wlm_outlook_release(wlm_outlook *outlook); /* also of a zeroed one */
-/* Seconds predicted for a variant; 0 = nobody can tell. */
-double wlm_outlook_seconds(const wlm_outlook *outlook, const char *variant);
+/* Index of a variant among the candidates; -1 = it is none. */
+int64_t wlm_outlook_find(const wlm_outlook *outlook, const char *variant);
 
 /* Where the cases lie that were tuned on this class of devices for problems of the spec's class. wlm_free the list. */
 wlm_status wlm_context_known_places(wlm_context *context, const wlm_spec *spec, wlm_place **places, int64_t *count);

@@ -2,19 +2,43 @@
  * budget cuts a random part, and the same one for the same seed. */
 #include "tuner/candidate_order.h"
 
-#include <stdlib.h>
+#include <math.h>
 
 #include "common/sampling.h"
 
-enum { PRESENT, RULE, PREDICTED, UNKNOWN };
+enum { PRESENT, RULE, PREDICTED, UNKNOWN, DOUBTFUL };
+static const double slow = 2, spreads = 2;
 
 static int rank_of(const wlm_expectation *e) {
+  if (e->doubtful) return DOUBTFUL;
   return e->present ? PRESENT : e->rule ? RULE : e->seconds > 0 ? PREDICTED : UNKNOWN;
 }
 
 static int is_before(const wlm_expectation *a, const wlm_expectation *b) {
   const int left = rank_of(a), right = rank_of(b);
-  return left != right ? left < right : left == PREDICTED && a->seconds < b->seconds;
+  return left != right ? left < right : (left == PREDICTED || left == DOUBTFUL) && a->seconds < b->seconds;
+}
+
+/* Times the limit; doubtful above 1. */
+static double excess(const wlm_expectation *e, const wlm_doubt *doubt) {
+  if (e->present || e->rule || e->doubtful) return 0;
+  return e->seconds / (slow * exp(spreads * doubt->spread) * (e->prepares ? doubt->best : doubt->plain));
+}
+
+int64_t wlm_candidates_doubt(wlm_expectation *expected, int64_t count, const wlm_doubt *doubt, int64_t most) {
+  for (int64_t marked = 0; marked < most; marked++) {
+    int64_t slowest = -1;
+    double worst = 1;
+    for (int64_t i = 0; i < count; i++) {
+      const double its = excess(&expected[i], doubt);
+      if (!(its > worst)) continue;
+      slowest = i;
+      worst = its;
+    }
+    if (slowest < 0) return marked;
+    expected[slowest].doubtful = 1;
+  }
+  return most;
 }
 
 static void shuffle(int64_t count, uint64_t seed, int64_t *order) {

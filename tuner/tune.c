@@ -5,12 +5,9 @@
  * stored once more, with their samples, after their whole result was compared, and with a cold time beside. Which time
  * counts is told by the samples (db/choice.c). A candidate that fails is a measurement too: it says why. */
 #include <math.h>
-#include <string.h>
 
 #include "common/log.h"
 #include "common/memory.h"
-#include "runtime/outlook.h"
-#include "tuner/candidate_order.h"
 #include "tuner/known.h"
 #include "tuner/tuning.h"
 
@@ -117,33 +114,6 @@ static wlm_status search(wlm_tuning *t) {
 
 /* ---- beginning and end --------------------------------------------------------------------------------- */
 
-/* The likely best first. What a model borrowed or learned far from here expects is still better than nothing. */
-static wlm_status order_fresh(wlm_tuning *t) {
-  wlm_status status;
-  wlm_outlook outlook = {.count = 0};
-  wlm_expectation *expected = NULL;
-  wlm_tuner_candidate *sorted = NULL;
-  int64_t *order = NULL;
-  WLM_TRY(wlm_context_outlook(t->context, t->stats, &t->operands.spec, &outlook));
-  WLM_TRY(wlm_alloc_array(t->fresh, sizeof *expected, "candidates", (void **)&expected));
-  WLM_TRY(wlm_alloc_array(t->fresh, sizeof *sorted, "candidates", (void **)&sorted));
-  WLM_TRY(wlm_alloc_array(t->fresh, sizeof *order, "candidates", (void **)&order));
-  for (int64_t i = 0; i < t->fresh; i++) {
-    const char *variant = t->candidates[i].variant;
-    expected[i] = (wlm_expectation){!strcmp(variant, outlook.present), !strcmp(variant, outlook.rule),
-                                    outlook.distance <= WLM_MODEL_FAR ? wlm_outlook_seconds(&outlook, variant) : 0};
-  }
-  wlm_candidate_order(expected, t->fresh, t->options->seed, order);
-  for (int64_t i = 0; i < t->fresh; i++) sorted[i] = t->candidates[order[i]];
-  memcpy(t->candidates, sorted, (size_t)t->fresh * sizeof *sorted);
-done:
-  wlm_outlook_release(&outlook);
-  wlm_free(expected);
-  wlm_free(sorted);
-  wlm_free(order);
-  return status;
-}
-
 /* The fresh to the front. Gives how many of the known were finalists. */
 static int64_t sort_out_known(wlm_tuning *t) {
   int64_t precise = 0;
@@ -161,7 +131,7 @@ static int64_t sort_out_known(wlm_tuning *t) {
 
 static wlm_status begin_search(wlm_tuning *t) {
   wlm_status status;
-  WLM_TRY(order_fresh(t));
+  WLM_TRY(wlm_tuning_order(t));
   WLM_TRY(wlm_verifier_create(&t->operands, t->options->seed, &t->verifier));
   t->jobs = wlm_alloc_zero((size_t)t->fresh, sizeof *t->jobs);
   t->screened = wlm_alloc_zero((size_t)t->count, sizeof *t->screened);
@@ -223,7 +193,7 @@ static wlm_status flush(void *ledger) { return wlm_ledger_flush(ledger); }
 static wlm_status refresh(void *context) { return wlm_context_refresh(context); }
 
 wlm_status wlm_tuner_run(wlm_tuner *tuner, const wlm_matrix *matrix, const wlm_problem *problem,
-                         const wlm_tune_options *options, wlm_tune_summary *summary) {
+                         const wlm_tune_options *options, double share_seconds, wlm_tune_summary *summary) {
   static const wlm_tune_options defaults = WLM_TUNE_OPTIONS_INIT;
   wlm_context *context = wlm_tuner_context(tuner);
   wlm_tuning t = {.tuner = tuner,
@@ -232,12 +202,14 @@ wlm_status wlm_tuner_run(wlm_tuner *tuner, const wlm_matrix *matrix, const wlm_p
                   .problem = problem,
                   .options = options ? options : &defaults,
                   .device = wlm_context_device(context),
+                  .share = share_seconds,
                   .started = wlm_seconds()};
   t.ledger = (wlm_ledger){.store = wlm_tuner_store(tuner), .tell = wlm_tuning_tell, .user = &t};
   wlm_status status = check_options(t.options);
   if (status == WLM_OK) status = tune(&t);
   status = afterwards(status, flush, &t.ledger);
   t.summary.total = wlm_seconds() - t.started;
+  t.summary.unlikely = t.fresh - t.summary.measured < t.doubtful ? t.fresh - t.summary.measured : t.doubtful;
   const wlm_tune_summary *sum = &t.summary;
   wlm_log(WLM_LOG_INFO,
           "tuned n = %lld on %s in %.2f s: making %.2f, compiling %.2f, entering %.2f, checking %.2f, the rest timing; "
@@ -258,7 +230,8 @@ wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, const wlm_pr
   if (options && (status = check_options(options)) != WLM_OK) return status;
   status = wlm_tuner_create(context, options && options->again, &tuner);
   if (status != WLM_OK) return status;
-  status = wlm_tuner_run(tuner, matrix, problem, options, &summary);
+  status = wlm_tuner_run(tuner, matrix, problem, options,
+                         options && options->budget_seconds > 0 ? options->budget_seconds : INFINITY, &summary);
   wlm_tuner_destroy(tuner);
   return summary.measured || summary.finalists ? afterwards(status, refresh, context) : status;
 }

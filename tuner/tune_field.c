@@ -56,7 +56,15 @@ static void verify(void *user, wlm_entrant *entrant) {
   t->summary.checking += wlm_seconds() - start;
 }
 
-static int out_of_time(void *user) { return wlm_tuning_out_of_budget(user); }
+/* All that is left is expected to be slow, and would take longer than there is time, going by what was measured. */
+static int is_not_worth_it(const wlm_tuning *t) {
+  const int64_t left = t->fresh - t->summary.measured;
+  if (left > t->doubtful || !t->summary.measured) return 0;
+  const double elapsed = wlm_seconds() - t->started;
+  return elapsed + (elapsed - t->summary.making) / (double)t->summary.measured * (double)left > t->share;
+}
+
+static int out_of_time(void *user) { return wlm_tuning_out_of_budget(user) || is_not_worth_it(user); }
 
 wlm_search_field wlm_tuning_field(wlm_tuning *t) {
   return (wlm_search_field){

@@ -17,11 +17,13 @@ void wlm_tuner_destroy(wlm_tuner *tuner); /* NULL is fine */
 typedef struct wlm_tune_summary {
   int64_t candidates, known; /* known: not measured, since the store had them */
   int64_t measured, failed, finalists;
+  int64_t unlikely;                                    /* of those that were not measured: expected to be slow */
   double total, making, compiling, entering, checking; /* seconds; the rest of total is timing */
 } wlm_tune_summary;
-/* As wlm_tune, without refreshing the context. summary may be NULL. */
+/* As wlm_tune, without refreshing the context. share_seconds is how long it may take, going by its own pace, if it is
+ * to measure also what a near model takes for slow; infinite = all is measured. summary may be NULL. */
 wlm_status wlm_tuner_run(wlm_tuner *tuner, const wlm_matrix *matrix, const wlm_problem *problem,
-                         const wlm_tune_options *options, wlm_tune_summary *summary);
+                         const wlm_tune_options *options, double share_seconds, wlm_tune_summary *summary);
 
 /* 1 where the store had, when the tuner was made, every candidate of the spec on a matrix of that name, and finalists
  * among them. */

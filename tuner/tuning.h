@@ -1,5 +1,6 @@
-/* One tuning under way, for the files that make it up: tune.c begins and ends it and plays the finals, tune_field.c
- * compiles, sets up and checks candidates for the search, tune_record.c stores what came out and tells of it. */
+/* One tuning under way, for the files that make it up: tune.c begins and ends it and plays the finals, tune_order.c
+ * says which candidate is first, tune_field.c compiles, sets up and checks them for the search, tune_record.c stores
+ * what came out and tells of it. */
 #ifndef WLM_TUNER_TUNING_H
 #define WLM_TUNER_TUNING_H
 
@@ -20,15 +21,16 @@ typedef struct wlm_tuning {
   wlm_operands operands;
   wlm_verifier *verifier;
   wlm_tuner_candidate *candidates; /* those to be measured first */
-  int64_t count, fresh;            /* fresh: to be measured */
+  int64_t count, fresh;            /* fresh: to be measured, */
+  int64_t doubtful;                /* of which so many, the last, are expected to be slow */
   wlm_screened *screened;
   wlm_compile_job *jobs; /* of the fresh */
   wlm_compiling *compiling;
   int64_t compiled; /* on the host: jobs that are done */
   wlm_ledger ledger;
-  int64_t told;  /* results that the caller knows */
-  int cancelled; /* progress said so, which it need not repeat */
-  double started;
+  int64_t told;          /* results that the caller knows */
+  int cancelled;         /* progress said so, which it need not repeat */
+  double started, share; /* share: seconds from then on that the doubtful must fit */
   wlm_tune_summary summary;
 } wlm_tuning;
 
@@ -38,6 +40,11 @@ int wlm_tuning_out_of_budget(const wlm_tuning *t);
 
 /* All of the field but the device and what to do with one that was looked at. */
 wlm_search_field wlm_tuning_field(wlm_tuning *t);
+
+/* ---- tune_order.c ---- */
+
+/* Sorts the fresh candidates and finds the doubtful among them. */
+wlm_status wlm_tuning_order(wlm_tuning *t);
 
 /* ---- tune_record.c ---- */
 

@@ -38,7 +38,7 @@ static void the_rule_may_be_the_choice(void **state) {
   (void)state;
   wlm_expectation expected[COUNT] = {{0}};
   int64_t order[COUNT];
-  expected[5] = (wlm_expectation){1, 1, 0};
+  expected[5] = (wlm_expectation){.present = 1, .rule = 1};
   wlm_candidate_order(expected, COUNT, 3, order);
   assert_int_equal(order[0], 5);
   wlm_candidate_order(expected, 0, 3, order); /* nothing to do is fine */
@@ -56,10 +56,42 @@ static void the_rest_is_shuffled_by_the_seed(void **state) {
   for (int i = 0; i < COUNT; i++) place_of(other, i);
 }
 
+/* Twice the best of its kind is 2 e^0.2 = 2.44 here. The best prepared rules no plain one out, whatever its time. */
+static void what_is_slow_is_doubted(void **state) {
+  (void)state;
+  const wlm_doubt doubt = {.plain = 10, .best = 2, .spread = 0.1};
+  wlm_expectation expected[COUNT] = {{0}};
+  int64_t order[COUNT];
+  expected[0] = (wlm_expectation){.seconds = 24};
+  expected[1] = (wlm_expectation){.seconds = 25};
+  expected[2] = (wlm_expectation){.seconds = 90};
+  expected[3] = (wlm_expectation){.seconds = 4.8, .prepares = 1};
+  expected[4] = (wlm_expectation){.seconds = 5, .prepares = 1};
+  expected[5] = (wlm_expectation){.seconds = 999, .present = 1};
+  expected[6] = (wlm_expectation){.seconds = 999, .rule = 1};
+  assert_int_equal(wlm_candidates_doubt(expected, COUNT, &doubt, COUNT), 3);
+  for (int i = 0; i < COUNT; i++) assert_int_equal(expected[i].doubtful, i == 1 || i == 2 || i == 4);
+  wlm_candidate_order(expected, COUNT, 1, order);
+  static const int64_t first[] = {5, 6, 3, 0}, last[] = {4, 1, 2};
+  assert_memory_equal(order, first, sizeof first);
+  assert_memory_equal(order + COUNT - 3, last, sizeof last);
+}
+
+/* A model that is sure of too much must not leave too little. */
+static void so_many_are_doubted_at_most(void **state) {
+  (void)state;
+  const wlm_doubt doubt = {.plain = 1, .best = 1, .spread = 0.1};
+  wlm_expectation expected[COUNT] = {{0}};
+  for (int i = 0; i < COUNT; i++) expected[i].seconds = 100 + i;
+  assert_int_equal(wlm_candidates_doubt(expected, COUNT, &doubt, COUNT / 2), COUNT / 2);
+  for (int i = 0; i < COUNT; i++) assert_int_equal(expected[i].doubtful, i >= COUNT / 2);
+  assert_int_equal(wlm_candidates_doubt(expected, COUNT, &doubt, 0), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_likely_best_come_first),
-      cmocka_unit_test(the_rule_may_be_the_choice),
+      cmocka_unit_test(the_likely_best_come_first),       cmocka_unit_test(the_rule_may_be_the_choice),
+      cmocka_unit_test(what_is_slow_is_doubted),          cmocka_unit_test(so_many_are_doubted_at_most),
       cmocka_unit_test(the_rest_is_shuffled_by_the_seed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,160 @@
+/* A tuning that knows a model, of measurements that are made up: host_row is quick, host_nnz slow. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/memory.h"
+#include "db/store.h"
+#include "runtime/outlook.h"
+#include "support/command.h"
+#include "support/host_bench.h"
+#include "tuner/tuner.h"
+
+enum { MATRICES = 40, MOST = 64 };
+static bench b;
+static wlm_spec spec;
+
+static int is_quick(const char *variant) { return !strncmp(variant, "host_row/", 9); }
+
+static wlm_measurement_record made_up(const wlm_stats *stats, const char *key, const char *variant, int64_t time_ps) {
+  const wlm_device_info *info = &wlm_context_device(b.context)->info;
+  wlm_measurement_record record = {.stats = *stats,
+                                   .matrix_name = "made up",
+                                   .variant = (char *)variant,
+                                   .source_hash = "00000000000000000000000000000001",
+                                   .problem = (char *)key,
+                                   .n = spec.problem.n,
+                                   .compiler = (char *)info->compiler,
+                                   .driver = (char *)info->driver,
+                                   .clock = WLM_CLOCK_HOT,
+                                   .time_ps = time_ps,
+                                   .samples = 9,
+                                   .calls_per_sample = 1,
+                                   .made_at = 1700000000};
+  wlm_context_device_record(b.context, &record.device);
+  return record;
+}
+
+/* Of matrices a little larger than the one that is tuned. */
+static void plant(void) {
+  char key[WLM_SPEC_KEY];
+  wlm_candidate *candidates;
+  int64_t count;
+  wlm_store *store;
+  wlm_spec_key(&spec, key);
+  assert_status(WLM_OK, wlm_generator_describe(wlm_context_generator(b.context), &spec,
+                                               &wlm_context_device(b.context)->info.limits, &candidates, &count));
+  assert_status(WLM_OK, wlm_store_open(b.database, WLM_STORE_WRITE, &store));
+  for (int m = 0; m < MATRICES; m++) {
+    wlm_stats stats = *wlm_matrix_stats(b.upload.matrix);
+    stats.rows += 10 * (m + 1);
+    stats.cols = stats.rows;
+    stats.fingerprint[0] = stats.fingerprint[1] = (uint64_t)m + 1;
+    for (int64_t i = 0; i < count; i++) {
+      const wlm_measurement_record record =
+          made_up(&stats, key, candidates[i].variant, is_quick(candidates[i].variant) ? 10000000 : 400000000);
+      assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+    }
+  }
+  wlm_store_close(store);
+  wlm_free(candidates);
+}
+
+typedef struct told {
+  int count;
+  char variants[MOST][WLM_VARIANT_NAME];
+} told;
+
+static int listen_to(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
+  (void)total;
+  told *t = user;
+  if (!last || done <= t->count) return 0;
+  assert_true(t->count < MOST);
+  snprintf(t->variants[t->count++], WLM_VARIANT_NAME, "%s", last->variant);
+  return 0;
+}
+
+static wlm_tune_summary tune(double share, told *t) {
+  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
+  wlm_tune_summary summary;
+  wlm_tuner *tuner;
+  *t = (told){.count = 0};
+  options.min_sample_seconds = 1e-5;
+  options.samples = 3;
+  options.progress = listen_to;
+  options.user = t;
+  assert_status(WLM_OK, wlm_tuner_create(b.context, 0, &tuner));
+  assert_status(WLM_OK, wlm_tuner_run(tuner, b.upload.matrix, &b.problem, &options, share, &summary));
+  wlm_tuner_destroy(tuner);
+  assert_int_equal(summary.measured, t->count);
+  return summary;
+}
+
+static void the_outlook_knows_the_model(void **state) {
+  (void)state;
+  wlm_outlook o;
+  assert_status(WLM_OK, wlm_context_outlook(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
+  assert_true(isinf(o.distance));
+  assert_string_equal(o.present, o.rule);
+  wlm_outlook_release(&o);
+  plant();
+  assert_status(WLM_OK, wlm_train(b.context));
+  assert_status(WLM_OK, wlm_context_outlook(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
+  assert_true(o.distance < WLM_FAR && o.spread > 0 && !o.borrowed && o.count > 4);
+  assert_true(is_quick(o.present));
+  assert_true(wlm_outlook_find(&o, o.rule) >= 0 && wlm_outlook_find(&o, "nobody") < 0);
+  for (int64_t i = 0; i < o.count; i++) {
+    const double quick = 10e-6; /* what is slower than 4 times the best counts as 4 times as slow */
+    if (is_quick(o.candidates[i].variant) ? fabs(log(o.seconds[i] / quick)) > 0.3 : o.seconds[i] < 3 * quick)
+      fail_msg("%s: %g us", o.candidates[i].variant, 1e6 * o.seconds[i]);
+  }
+  wlm_outlook_release(&o);
+  wlm_place *places;
+  int64_t count;
+  assert_status(WLM_OK, wlm_context_known_places(b.context, &spec, &places, &count));
+  assert_int_equal(count, MATRICES);
+  wlm_free(places);
+}
+
+/* Where time is short the slow half is left out; with time it is measured after all. */
+static void the_slow_come_last_or_not_at_all(void **state) {
+  (void)state;
+  told t;
+  wlm_tune_summary s = tune(1e-9, &t);
+  assert_true(s.unlikely > 0 && s.unlikely <= s.candidates / 2);
+  assert_int_equal(s.measured + s.unlikely, s.candidates);
+  assert_true(s.finalists > 0);
+  int slow = 0;
+  for (int i = 0; i < t.count; i++) {
+    if (is_quick(t.variants[i])) assert_true(slow <= 1); /* the rule's may stand among the first */
+    slow += !is_quick(t.variants[i]);
+  }
+  const int64_t left = s.unlikely;
+  s = tune(INFINITY, &t);
+  assert_int_equal(s.measured, left);
+  assert_int_equal(s.unlikely, 0);
+  for (int i = 0; i < t.count; i++) assert_false(is_quick(t.variants[i]));
+}
+
+static int begin(void **state) {
+  if (home_begin(state)) return -1;
+  bench_make(&b, NULL, "uniform:rows=1000,d=8", 32);
+  return wlm_context_spec(b.context, b.upload.matrix, &b.problem, &spec) != WLM_OK;
+}
+
+static int end(void **state) {
+  bench_release(&b);
+  return folder_end(state);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_outlook_knows_the_model),
+      cmocka_unit_test(the_slow_come_last_or_not_at_all),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
