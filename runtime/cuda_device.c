@@ -37,6 +37,7 @@ static const wlm_device_ops cuda_ops = {
     .load_builtin = wlm_cuda_load_builtin,
     .unload = wlm_cuda_unload,
     .launch = wlm_cuda_launch,
+    .kernel_facts = wlm_cuda_kernel_facts,
     .allocate = wlm_cuda_allocate,
     .release = wlm_cuda_release,
     .copy_in = wlm_cuda_copy_in,

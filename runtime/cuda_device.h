@@ -28,6 +28,7 @@ wlm_status wlm_cuda_load_builtin(wlm_device *device, const wlm_spec *spec, wlm_p
 void wlm_cuda_unload(wlm_device *device, wlm_module *module);
 wlm_status wlm_cuda_launch(const wlm_device *device, const wlm_launch *launch, const struct wlm_args *args,
                            void *stream);
+wlm_status wlm_cuda_kernel_facts(const wlm_device *device, const wlm_launch *launch, wlm_kernel_facts *facts);
 
 wlm_status wlm_cuda_allocate(wlm_device *device, size_t size, void **memory);
 void wlm_cuda_release(wlm_device *device, void *memory);

@@ -127,3 +127,21 @@ wlm_status wlm_cuda_launch(const wlm_device *device, const wlm_launch *launch, c
   wlm_cuda_leave(&scope);
   return status;
 }
+
+wlm_status wlm_cuda_kernel_facts(const wlm_device *device, const wlm_launch *launch, wlm_kernel_facts *facts) {
+  wlm_cuda_scope scope;
+  int local, fixed;
+  *facts = (wlm_kernel_facts){0};
+  wlm_status status = wlm_cuda_enter(device, &scope);
+  if (status != WLM_OK) return status;
+  WLM_TRY(WLM_CUDA(cuFuncGetAttribute, &facts->registers, CU_FUNC_ATTRIBUTE_NUM_REGS, launch->kernel));
+  WLM_TRY(WLM_CUDA(cuFuncGetAttribute, &local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, launch->kernel));
+  WLM_TRY(WLM_CUDA(cuFuncGetAttribute, &fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, launch->kernel));
+  WLM_TRY(WLM_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor, &facts->blocks, launch->kernel, (int)launch->threads,
+                   launch->shared_bytes));
+  facts->local_bytes = local;
+  facts->shared_bytes = fixed + (int64_t)launch->shared_bytes;
+done:
+  wlm_cuda_leave(&scope);
+  return status;
+}

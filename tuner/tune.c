@@ -59,6 +59,7 @@ static wlm_status looked_at(void *user, int64_t i, const wlm_entrant *looked) {
   }
   t->summary.measured++;
   t->summary.failed += entrant.failure != NULL;
+  t->spared |= !entrant.failure && !t->last_spills;
   WLM_TRY(wlm_tuning_put(t, i, &entrant, prepare_seconds, NULL));
   WLM_TRY(survived(t, &entrant, t->candidates[i].variant));
   status = wlm_ledger_flush_in_time(&t->ledger);

@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "common/memory.h"
+#include "runtime/dispatch/plan.h"
+#include "tuner/kernel_fit.h"
 #include "tuner/tuning.h"
 
 enum { BATCH_PER_THREAD = 8, BATCH_IN_BUDGET = 1 };
@@ -27,6 +29,25 @@ static void compile(wlm_tuning *t, int64_t i) {
   t->summary.compiling += wlm_seconds() - start;
 }
 
+/* Before it is run. */
+static wlm_status check_fit(wlm_tuning *t, const wlm_plan *plan) {
+  wlm_text reason = {0};
+  wlm_status status = WLM_OK;
+  int spills = 0;
+  if (!t->device->ops->kernel_facts) return WLM_OK;
+  for (int i = 0; i < plan->pass_count && status == WLM_OK && !reason.size; i++) {
+    wlm_kernel_facts facts;
+    status = t->device->ops->kernel_facts(t->device, &plan->launches[i], &facts);
+    if (status != WLM_OK) break;
+    wlm_kernel_refusal(&facts, plan->launches[i].threads, t->spared, &reason);
+    spills |= wlm_kernel_spills(&facts);
+  }
+  if (reason.size) status = wlm_fail(WLM_ERR_UNSUPPORTED, "%s", reason.data);
+  wlm_text_release(&reason);
+  t->last_spills = spills;
+  return status;
+}
+
 static void enter(void *user, int64_t i, wlm_entrant *entrant) {
   wlm_tuning *t = user;
   *entrant = (wlm_entrant){.max_rel_err = NAN};
@@ -38,6 +59,9 @@ static void enter(void *user, int64_t i, wlm_entrant *entrant) {
     wlm_entrant_give_up(entrant, job->status);
   } else {
     wlm_entrant_variant(t->context, &t->operands, t->candidates[i].variant, entrant);
+    const int first_look = !(t->screened[i].seconds > 0);
+    const wlm_status status = first_look && !entrant->failure ? check_fit(t, entrant->plan) : WLM_OK;
+    if (status != WLM_OK) wlm_entrant_give_up(entrant, status);
   }
   t->summary.entering += wlm_seconds() - start;
 }

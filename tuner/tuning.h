@@ -26,7 +26,8 @@ typedef struct wlm_tuning {
   wlm_screened *screened;
   wlm_compile_job *jobs; /* of the fresh */
   wlm_compiling *compiling;
-  int64_t compiled; /* on the host: jobs that are done */
+  int64_t compiled;        /* on the host: jobs that are done */
+  int last_spills, spared; /* whether the last that was set up keeps much in memory; whether one that works does not */
   wlm_ledger ledger;
   int64_t told;          /* results that the caller knows */
   int cancelled;         /* progress said so, which it need not repeat */

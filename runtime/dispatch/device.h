@@ -32,6 +32,14 @@ typedef struct wlm_launch {
   int dependent;
 } wlm_launch;
 
+/* What a launch takes of a multiprocessor. */
+typedef struct wlm_kernel_facts {
+  int registers;        /* of a thread */
+  int64_t local_bytes;  /* of a thread, in memory: what did not fit its registers */
+  int64_t shared_bytes; /* of a block, what it asks for when launched included */
+  int blocks;           /* that fit at once; 0 = the kernel cannot run so */
+} wlm_kernel_facts;
+
 typedef struct wlm_device_ops {
   void (*close)(wlm_device *device);
 
@@ -48,6 +56,9 @@ typedef struct wlm_device_ops {
   void (*unload)(wlm_device *device, wlm_module *module);
 
   wlm_status (*launch)(const wlm_device *device, const wlm_launch *launch, const struct wlm_args *args, void *stream);
+
+  /* NULL where a device has no such limits. */
+  wlm_status (*kernel_facts)(const wlm_device *device, const wlm_launch *launch, wlm_kernel_facts *facts);
 
   wlm_status (*allocate)(wlm_device *device, size_t size, void **memory); /* 256-byte aligned */
   void (*release)(wlm_device *device, void *memory);

@@ -135,15 +135,20 @@ static CUresult fake_cuModuleGetFunction(CUfunction *function, CUmodule module, 
 static CUresult fake_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function) {
   (void)function;
   IN_CONTEXT();
-  return *value = 3 << 10, attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  switch ((int)attribute) {
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: return *value = 3 << 10, CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: return *value = 40, CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: return *value = fake.local_bytes, CUDA_SUCCESS;
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
 }
+/* 40 registers each of more than 1024 threads are too many here. */
 static CUresult fake_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads,
                                                                  size_t shared) {
   (void)function;
-  (void)threads;
   (void)shared;
   IN_CONTEXT();
-  return *blocks = 8, CUDA_SUCCESS;
+  return *blocks = threads > 1024 ? 0 : 8, CUDA_SUCCESS;
 }
 static CUresult fake_cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
   (void)function;

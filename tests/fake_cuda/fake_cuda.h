@@ -11,6 +11,7 @@ typedef struct fake_cuda {
   int no_functions;     /* cuGetProcAddress finds nothing */
   int init_result;      /* of cuInit */
   int busy;             /* events have not been reached */
+  int local_bytes;      /* that a thread of any kernel has */
   int implicit_capture; /* something is captured, so that the legacy stream cannot be asked */
   /* What happened. */
   int without_context;  /* calls that need a current context and had none */

@@ -165,6 +165,46 @@ static void failures_are_recorded(void **state) {
   bench_release(&b);
 }
 
+/* ---- kernels that do not fit -------------------------------------------------------------------------- */
+
+/* A GPU's answers: the first kernel is fine, the second has no room, all others spill. */
+static const wlm_device_ops *real_ops;
+static int asked;
+static wlm_status odd_facts(const wlm_device *device, const wlm_launch *launch, wlm_kernel_facts *facts) {
+  (void)device;
+  (void)launch;
+  asked++;
+  *facts = (wlm_kernel_facts){255, asked > 2 ? 4096 : 0, 1024, asked != 2};
+  return WLM_OK;
+}
+
+static int without_room, spilling;
+static void count_unfit(const wlm_measurement_record *record) {
+  without_room += record->failed && strstr(record->reason, "no block of it fits") != NULL;
+  spilling += record->failed && strstr(record->reason, "4096 bytes in memory") != NULL;
+}
+
+static void what_does_not_fit_is_not_timed(void **state) {
+  (void)state;
+  bench b;
+  static told t;
+  bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
+  wlm_device *device = wlm_context_device(b.context);
+  real_ops = device->ops;
+  wlm_device_ops odd = *real_ops;
+  odd.kernel_facts = odd_facts;
+  device->ops = &odd;
+  wlm_tune_options options = quick(&t);
+  asked = without_room = spilling = 0;
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_int_equal(t.failed, t.count - 1);
+  stored(&b, count_unfit);
+  assert_int_equal(without_room, 1);
+  assert_true(spilling >= t.count - 2);
+  device->ops = real_ops;
+  bench_release(&b);
+}
+
 /* ---- stopping ------------------------------------------------------------------------------------------ */
 
 static void cancelled_keeps_what_it_has(void **state) {
@@ -484,6 +524,7 @@ static void large_matrices_are_sampled(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(failures_are_recorded),
+      cmocka_unit_test(what_does_not_fit_is_not_timed),
       cmocka_unit_test(cancelled_keeps_what_it_has),
       cmocka_unit_test(budget),
       cmocka_unit_test(seed_orders),

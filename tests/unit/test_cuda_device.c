@@ -152,6 +152,22 @@ static void loads_and_launches(void) {
   device->ops->close(device);
 }
 
+static void tells_what_kernels_need(void) {
+  wlm_device *device = open_fake();
+  void *kernels[WLM_MAX_PASSES];
+  wlm_module *module;
+  wlm_kernel_facts facts;
+  fake->local_bytes = 48;
+  CHECK(device->ops->load(device, &program, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
+  wlm_launch launch = {.kernel = kernels[0], .threads = 128, .shared_bytes = 9 << 10};
+  CHECK(device->ops->kernel_facts(device, &launch, &facts) == WLM_OK);
+  CHECK(facts.registers == 40 && facts.local_bytes == 48 && facts.shared_bytes == 12 << 10 && facts.blocks == 8);
+  launch.threads = 2048;
+  CHECK(device->ops->kernel_facts(device, &launch, &facts) == WLM_OK && facts.blocks == 0);
+  device->ops->unload(device, module);
+  device->ops->close(device);
+}
+
 static void refuses_bad_code(void) {
   wlm_device *device = open_fake();
   void *kernels[WLM_MAX_PASSES];
@@ -262,6 +278,7 @@ TEST(init_fails)
 TEST(describes_itself)
 TEST(moves_memory)
 TEST(loads_and_launches)
+TEST(tells_what_kernels_need)
 TEST(refuses_bad_code)
 TEST(times_by_a_graph)
 TEST(knows_captures)
@@ -276,6 +293,7 @@ int main(void) {
       cmocka_unit_test(test_describes_itself),
       cmocka_unit_test(test_moves_memory),
       cmocka_unit_test(test_loads_and_launches),
+      cmocka_unit_test(test_tells_what_kernels_need),
       cmocka_unit_test(test_refuses_bad_code),
       cmocka_unit_test(test_times_by_a_graph),
       cmocka_unit_test(test_knows_captures),

@@ -1,0 +1,39 @@
+/* Which compiled kernels are not worth a measurement. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tuner/kernel_fit.h"
+
+/* NULL expects nothing. */
+static void expect(wlm_kernel_facts facts, int spared, const char *reason) {
+  wlm_text text = {0};
+  wlm_kernel_refusal(&facts, 512, spared, &text);
+  if (!reason)
+    assert_int_equal(text.size, 0);
+  else if (!text.size || !strstr(text.data, reason))
+    fail_msg("\"%s\" is not in \"%s\"", reason, text.size ? text.data : "");
+  wlm_text_release(&text);
+}
+
+static void kernels_are_refused_with_a_reason(void **state) {
+  (void)state;
+  const wlm_kernel_facts fine = {32, 0, 1024, 4}, few = {255, 64, 0, 1}, spilled = {255, 1000, 0, 1},
+                         large = {168, 0, 230000, 0};
+  for (int spared = 0; spared < 2; spared++) {
+    expect(fine, spared, NULL);
+    expect(few, spared, NULL);
+    expect(large, spared, "512 threads of 168 registers, 230000 bytes of shared memory");
+  }
+  expect(spilled, 0, NULL); /* nobody does without: the best of them is looked for */
+  expect(spilled, 1, "1000 bytes in memory that do not fit its 255 registers");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_are_refused_with_a_reason)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
