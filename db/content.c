@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/memory.h"
 #include "db/store_state.h"
@@ -51,20 +52,33 @@ done:
   return status;
 }
 
-wlm_status wlm_store_add(wlm_store *store, const wlm_content *content, wlm_text *conflicts, int64_t *added) {
+/* Within the caller's transaction. */
+static wlm_status add_one(wlm_store *store, const wlm_content *content, wlm_text *conflicts, int64_t *fresh) {
+  wlm_status status = WLM_OK;
+  for (int64_t i = 0; i < content->count && status == WLM_OK; i++)
+    status = wlm_store_put_one(store, &content->records[i], fresh);
+  if (status == WLM_OK) status = add_pins(store, content, conflicts);
+  for (int64_t i = 0; i < content->recorded_count && status == WLM_OK; i++)
+    status = wlm_store_record_one(store, &content->recorded[i]);
+  return status;
+}
+
+/* All contents in one transaction. */
+static wlm_status add_all(wlm_store *store, const wlm_content *contents, int64_t count, wlm_text *conflicts,
+                          int64_t *added) {
   int64_t fresh = 0;
   if (added) *added = 0;
   wlm_status status = wlm_store_writable(store);
   if (status == WLM_OK) status = wlm_sqlite_begin(store->db);
   if (status != WLM_OK) return status;
-  for (int64_t i = 0; i < content->count && status == WLM_OK; i++)
-    status = wlm_store_put_one(store, &content->records[i], &fresh);
-  if (status == WLM_OK) status = add_pins(store, content, conflicts);
-  for (int64_t i = 0; i < content->recorded_count && status == WLM_OK; i++)
-    status = wlm_store_record_one(store, &content->recorded[i]);
+  for (int64_t i = 0; i < count && status == WLM_OK; i++) status = add_one(store, &contents[i], conflicts, &fresh);
   status = wlm_sqlite_end(store->db, status);
   if (status == WLM_OK && added) *added = fresh;
   return status;
+}
+
+wlm_status wlm_store_add(wlm_store *store, const wlm_content *content, wlm_text *conflicts, int64_t *added) {
+  return add_all(store, content, 1, conflicts, added);
 }
 
 /* ---- merging files ---- */
@@ -77,11 +91,33 @@ static wlm_status load_file(const char *path, wlm_content *content) {
   return status;
 }
 
+/* Under a name of this process first: what has the name that was asked for is always whole. */
+static wlm_status write_new(const wlm_content *contents, int64_t count, const char *path, wlm_text *conflicts,
+                            int64_t *measurements) {
+  wlm_text fresh = {0};
+  wlm_store *store = NULL;
+  wlm_status status;
+  wlm_text_printf(&fresh, "%s.tmp-%ld", path, (long)getpid());
+  if (fresh.failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path);
+  unlink(fresh.data); /* of a process of that number which was killed */
+  WLM_TRY(wlm_store_open(fresh.data, WLM_STORE_WRITE, &store));
+  WLM_TRY(add_all(store, contents, count, conflicts, measurements));
+  wlm_store_close(store);
+  store = NULL;
+  status = wlm_path_place_new(fresh.data, path);
+done:
+  wlm_store_close(store);
+  if (status != WLM_OK) {
+    unlink(fresh.data);
+    wlm_fail_in(status, "%s: nothing was merged", path);
+  }
+  wlm_text_release(&fresh);
+  return status;
+}
+
 wlm_status wlm_store_merge_files(const char *const *sources, int64_t source_count, const char *path,
                                  wlm_text *conflicts, int64_t *measurements) {
   wlm_content *contents = NULL;
-  wlm_store *store = NULL;
-  wlm_store_counts counts;
   struct stat info;
   wlm_status status;
   *measurements = 0;
@@ -90,12 +126,8 @@ wlm_status wlm_store_merge_files(const char *const *sources, int64_t source_coun
   WLM_TRY(wlm_alloc_array(source_count, sizeof *contents, "databases to merge", (void **)&contents));
   memset(contents, 0, (size_t)source_count * sizeof *contents);
   for (int64_t i = 0; i < source_count; i++) WLM_TRY(load_file(sources[i], &contents[i]));
-  WLM_TRY(wlm_store_open(path, WLM_STORE_WRITE, &store));
-  for (int64_t i = 0; i < source_count; i++) WLM_TRY(wlm_store_add(store, &contents[i], conflicts, NULL));
-  WLM_TRY(wlm_store_count(store, &counts));
-  *measurements = counts.measurements;
+  status = write_new(contents, source_count, path, conflicts, measurements);
 done:
-  wlm_store_close(store);
   for (int64_t i = 0; contents && i < source_count; i++) wlm_content_release(&contents[i]);
   wlm_free(contents);
   return status;

@@ -23,7 +23,8 @@ void wlm_content_release(wlm_content *content); /* also of a zeroed one */
 wlm_status wlm_store_add(wlm_store *store, const wlm_content *content, wlm_text *conflicts, int64_t *added);
 
 /* Writes the union of some stores into a new file; an earlier one's pins win. WLM_ERR_INVALID_ARGUMENT where `path`
- * exists. Nothing is made where a source can't be read in full. */
+ * exists. The file has that name once it is whole: whatever goes wrong, and should the process be killed, there is
+ * none. A kill may leave PATH.tmp-PID behind, which nobody reads. */
 wlm_status wlm_store_merge_files(const char *const *sources, int64_t source_count, const char *path,
                                  wlm_text *conflicts, int64_t *measurements);
 

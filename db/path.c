@@ -105,6 +105,20 @@ done:
   return status;
 }
 
+/* link() takes no name that is taken. Where the file system has no hard links, rename() would, so that is looked at
+ * right before. */
+wlm_status wlm_path_place_new(const char *fresh, const char *path) {
+  struct stat info;
+  if (!link(fresh, path))
+    unlink(fresh);
+  else if (errno == EEXIST || !lstat(path, &info))
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s: exists already; name a new file", path);
+  else if (rename(fresh, path))
+    return wlm_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s", path, fresh, strerror(errno));
+  sync_folder_of(path);
+  return WLM_OK;
+}
+
 /* A second name for the old file first, so that at no moment there is neither. Where the file system has no hard links
  * the old one is renamed, and a crash right then leaves both beside the empty place. */
 wlm_status wlm_path_replace_damaged(const char *fresh, const char *path, wlm_text *kept_as) {

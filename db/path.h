@@ -14,6 +14,8 @@ wlm_status wlm_path_make_parents(const char *path);
 /* Writes a whole file: into a new one beside it, to the disk, then renamed over `path`, so that a reader or a crash
  * sees the old content or the new, never a part. What is no ordinary file (a pipe, /dev/stdout) is written in place. */
 wlm_status wlm_path_write(const char *path, const char *data, size_t size);
+/* Gives the whole file `fresh` the name `path` at once; WLM_ERR_INVALID_ARGUMENT where there is such a file already. */
+wlm_status wlm_path_place_new(const char *fresh, const char *path);
 /* Puts `fresh` in the place of `path` at once. What was there stays, as PATH.damaged or the first free PATH.damaged-N,
  * a name that is added to `kept_as`. */
 wlm_status wlm_path_replace_damaged(const char *fresh, const char *path, wlm_text *kept_as);

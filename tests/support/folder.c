@@ -3,6 +3,7 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static void die(const char *what, const char *path) {
@@ -34,6 +35,19 @@ test_folder folder;
 int folder_begin(void **state) {
   (void)state;
   folder_make(&folder);
+  return 0;
+}
+
+int folder_begin_in_memory(void **state) {
+  static const char memory[] = "/dev/shm";
+  char *usual = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
+  if (!access(memory, W_OK)) setenv("TMPDIR", memory, 1);
+  folder_begin(state);
+  if (usual)
+    setenv("TMPDIR", usual, 1);
+  else
+    unsetenv("TMPDIR");
+  free(usual);
   return 0;
 }
 

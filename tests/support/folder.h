@@ -16,6 +16,9 @@ const char *folder_file(test_folder *folder, const char *name); /* folder->file 
 /* The folder of a test program or of each of its tests: cmocka's setup and teardown make and remove it. */
 extern test_folder folder;
 int folder_begin(void **state);
+/* In memory where there is such a file system: a kill leaves the same behind as on a disk (a loss of power would not),
+ * and hundreds of them don't wait for one. */
+int folder_begin_in_memory(void **state);
 int folder_end(void **state);
 
 unsigned char *read_whole(const char *path, size_t *size); /* free() */

@@ -1,0 +1,151 @@
+/* Merging gives the whole file or none: when it is killed, when the disk is full, when somebody else was quicker. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+/**/
+#include <cmocka.h>
+
+#include "db/content.h"
+#include "support/db_fixture.h"
+
+enum { EACH = 400, KILLS = 60 };
+
+static char parts[2][320], merged[320];
+
+static int setup(void **state) {
+  folder_begin_in_memory(state);
+  for (int i = 0; i < 2; i++) {
+    wlm_store *store;
+    snprintf(parts[i], sizeof parts[i], "%s/part-%d.db", folder.path, i);
+    assert_status(WLM_OK, wlm_store_open(parts[i], WLM_STORE_WRITE, &store));
+    for (int64_t k = 0; k < EACH; k += 20) {
+      wlm_measurement_record records[20];
+      for (int64_t j = 0; j < 20; j++) records[j] = sample_measurement(i * EACH + k + j);
+      assert_status(WLM_OK, wlm_store_put(store, records, 20));
+    }
+    wlm_store_close(store);
+  }
+  snprintf(merged, sizeof merged, "%s/merged.db", folder.path);
+  return 0;
+}
+
+static wlm_status merge(void) {
+  int64_t measurements;
+  return wlm_store_merge_files((const char *[]){parts[0], parts[1]}, 2, merged, NULL, &measurements);
+}
+
+/* There is nothing by that name, or all of it. */
+static int is_there(void) {
+  wlm_store *store;
+  wlm_text faults = {0};
+  int64_t count = 0;
+  if (access(merged, F_OK)) return 0;
+  assert_status(WLM_OK, wlm_store_open(merged, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlm_store_each(store, NULL, must_be_sample, &count));
+  assert_int_equal(count, 2 * EACH);
+  assert_status(WLM_OK, wlm_store_check(store, &faults));
+  wlm_store_close(store);
+  return 1;
+}
+
+/* Files in the folder besides the two parts. */
+static int others(void) {
+  int count = -2;
+  DIR *list = opendir(folder.path);
+  for (struct dirent *entry; (entry = readdir(list));) count += *entry->d_name != '.';
+  closedir(list);
+  return count;
+}
+
+static double seconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void killed(void **state) {
+  (void)state;
+  uint64_t seed = 3;
+  int there = 0;
+  const double began = seconds();
+  assert_status(WLM_OK, merge());
+  const int64_t whole_ns = (int64_t)(1e9 * (seconds() - began)) + 1;
+  assert_int_equal(others(), 1);
+  assert_true(is_there());
+  for (int i = 0; i < KILLS; i++) {
+    int result;
+    unlink(merged);
+    pid_t child = fork();
+    if (child == 0) _exit(merge() == WLM_OK ? 0 : 1);
+    const int64_t wait = (int64_t)(draw(&seed) % (uint64_t)whole_ns) * 2;
+    nanosleep(&(struct timespec){wait / 1000000000, wait % 1000000000}, NULL);
+    kill(child, SIGKILL);
+    assert_int_equal(child, waitpid(child, &result, 0));
+    assert_true(WIFSIGNALED(result) || WEXITSTATUS(result) == 0);
+    const int now = is_there();
+    if (WIFEXITED(result)) assert_true(now);
+    there += now;
+    if (now)
+      assert_status(WLM_ERR_INVALID_ARGUMENT, merge());
+    else
+      assert_status(WLM_OK, merge()); /* the same command goes through */
+    assert_true(is_there());
+  }
+  print_message("%d of %d killed before the file was there\n", KILLS - there, KILLS);
+  assert_true(there < KILLS);
+}
+
+static void on_a_full_disk(void **state) {
+  (void)state;
+  pid_t child = fork();
+  if (child == 0) {
+    const struct rlimit limit = {100000, 100000};
+    signal(SIGXFSZ, SIG_IGN);
+    if (setrlimit(RLIMIT_FSIZE, &limit)) _exit(1);
+    if (merge() != WLM_ERR_IO) _exit(2);
+    if (strncmp(wlm_error_detail(), merged, strlen(merged)) || wlm_error_detail()[strlen(merged)] != ':') _exit(3);
+    _exit(others() ? 4 : 0); /* neither the file nor a part of one */
+  }
+  int result;
+  assert_int_equal(child, waitpid(child, &result, 0));
+  assert_true(WIFEXITED(result));
+  assert_int_equal(WEXITSTATUS(result), 0);
+  assert_status(WLM_OK, merge());
+  assert_true(is_there());
+}
+
+/* Several merge into one name at once: one is done, the others are told, and what is there is of one of them. */
+static void only_the_first_gets_the_name(void **state) {
+  (void)state;
+  enum { MERGERS = 4 };
+  int done = 0;
+  for (int i = 0; i < MERGERS; i++)
+    if (fork() == 0) {
+      wlm_status status = merge();
+      _exit(status == WLM_OK ? 0 : status == WLM_ERR_INVALID_ARGUMENT ? 1 : 2);
+    }
+  for (int i = 0; i < MERGERS; i++) {
+    int result;
+    assert_true(wait(&result) > 0);
+    assert_true(WIFEXITED(result));
+    assert_in_range(WEXITSTATUS(result), 0, 1);
+    done += WEXITSTATUS(result) == 0;
+  }
+  assert_int_equal(done, 1);
+  assert_int_equal(others(), 1);
+  assert_true(is_there());
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, folder_end)
+  const struct CMUnitTest tests[] = {TEST(killed), TEST(on_a_full_disk), TEST(only_the_first_gets_the_name)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
