@@ -1,5 +1,6 @@
 /* A tuner that is killed, interrupted, or not alone. The command prints one line a measurement after it is on
- * the disk, so the lines tell what the database must hold at least. */
+ * the disk, so the lines tell what the database must hold at least. Import and prune do all or nothing.
+ * WARPLOOM_FULL: five times as many kills. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include "support/db_fixture.h"
 
 #define MATRIX "uniform:rows=3000,d=12"
+#define SMALL  "uniform:rows=500,d=4"
 
 static void pause_ms(int milliseconds) {
   nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000L}, NULL);
@@ -46,34 +48,152 @@ static double seconds(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* A first run, left alone, fills the kernel cache and tells how long the others would take. */
+enum { FILES = 4, KILLS = 10 };
+static int files(void) { return getenv("WARPLOOM_FULL") ? 5 * FILES : FILES; }
+
+/* Somewhere in so many milliseconds. */
+static void kill_within(command *c, int milliseconds, uint64_t *random) {
+  pause_ms((int)(draw(random) % (uint64_t)milliseconds));
+  kill(c->process, SIGKILL);
+}
+
+static int milliseconds_since(double began) { return 1 + (int)(1e3 * (seconds() - began)); }
+
+/* Whatever told of a measurement has it on the disk. */
+static void assert_kept(const command *c, int64_t before, int64_t now) {
+  const int64_t lines = told(c->err);
+  if (now - before < lines || (c->code == 0 && now - before > lines))
+    fail_msg("%lld lines, %lld measurements", (long long)lines, (long long)(now - before));
+}
+
+/* In one half of the lives anywhere, in the other soon after some measurement was told of, when the next ones are
+ * about to be written. */
+static void kill_tuner(command *c, int life, int whole_ms, uint64_t *random) {
+  const int64_t wanted = life % 2 ? 1 + (int64_t)(draw(random) % 9) : 0;
+  const double began = seconds();
+  if (!wanted) return kill_within(c, whole_ms, random);
+  for (int64_t lines = 0; lines < wanted && seconds() < began + 60; pause_ms(2)) {
+    char *text = text_of(c->err_path);
+    lines = told(text);
+    free(text);
+  }
+  kill_within(c, 100, random);
+}
+
+/* Each file sees ten lives of the tuner, the first of which make it and the kernel cache, and one that is left alone.
+ * Those of the file before all others are, too: they tell how long that takes. */
 static void killed(void **state) {
   (void)state;
   uint64_t random = 5;
-  int64_t before = 0, while_measuring = 0;
-  double began = 0;
-  int whole_ms = 0;
-  char database[320];
-  snprintf(database, sizeof database, "%s/killed.db", folder.path);
-  for (int round = 0; round < 12; round++) {
-    command c;
-    if (round == 1) began = seconds();
-    command_begin(&c, &folder, "tune", MATRIX, "-n", "16,32", "--device", "host", "--db", database, "--again");
-    if (round > 1) {
-      pause_ms((int)(draw(&random) % (uint64_t)whole_ms));
-      kill(c.process, SIGKILL);
+  int killed = 0, while_measuring = 0, whole_ms = 0;
+  char database[320], cache[320];
+  snprintf(cache, sizeof cache, "%s/cache/warploom/kernels.db", folder.path);
+  for (int file = -1; file < files(); file++) {
+    int64_t before = 0;
+    snprintf(database, sizeof database, "%s/killed-%d.db", folder.path, file);
+    unlink(cache);
+    for (int life = file < 0 ? KILLS - 1 : 0; life <= KILLS; life++) {
+      const int alone = file < 0 || life == KILLS;
+      const double began = seconds();
+      command c;
+      command_begin(&c, &folder, "tune", SMALL, "-n", "16,32", "--device", "host", "--db", database, "--again");
+      if (!alone) kill_tuner(&c, life, whole_ms, &random);
+      command_wait(&c);
+      if (file < 0) whole_ms = milliseconds_since(began);
+      if (c.code && (alone || c.code != -SIGKILL)) fail_msg("%d: %s", c.code, c.err);
+      const int64_t now = stored(database);
+      assert_kept(&c, before, now);
+      killed += c.code != 0;
+      while_measuring += c.code && told(c.err);
+      before = now;
+      command_release(&c);
     }
+  }
+  print_message("%d of %d killed, %d of them while measuring\n", killed, files() * KILLS, while_measuring);
+  assert_true(while_measuring > files());
+}
+
+/* What is in it, which must be whole. */
+static int64_t measurements(const char *database) {
+  wlm_store *store;
+  wlm_store_counts counts;
+  wlm_text report = {0};
+  wlm_status status = wlm_store_open(database, WLM_STORE_READ, &store);
+  if (status == WLM_ERR_NOT_FOUND) return 0;
+  assert_status(WLM_OK, status);
+  if (wlm_store_check(store, &report) != WLM_OK) fail_msg("%s", report.data);
+  assert_status(WLM_OK, wlm_store_count(store, &counts));
+  wlm_store_close(store);
+  return counts.measurements;
+}
+
+static void copy_file(const char *from, const char *to) {
+  size_t size;
+  unsigned char *data = read_whole(from, &size);
+  write_whole(to, data, size);
+  free(data);
+}
+
+enum { SAMPLES = 700, MORE = 1200 };
+
+/* Runs `action argument` on copies of a database of SAMPLES measurements, or on none, each time killed; left alone
+ * it takes `whole_ms` and leaves `after`. */
+static void kill_changing(const char *action, const char *argument, const char *from, int64_t after) {
+  uint64_t random = 7;
+  int64_t changed = 0;
+  const int64_t before = from ? measurements(from) : 0;
+  int whole_ms = 0;
+  command c;
+  char database[320], journal[340];
+  snprintf(database, sizeof database, "%s/changing.db", folder.path);
+  snprintf(journal, sizeof journal, "%s-journal", database);
+  for (int i = 0; i <= files() * KILLS; i++) {
+    const double began = seconds();
+    unlink(database);
+    unlink(journal);
+    if (from) copy_file(from, database);
+    command_begin(&c, &folder, action, argument, "--db", database);
+    if (whole_ms) kill_within(&c, whole_ms, &random);
     command_wait(&c);
-    if (round == 1) whole_ms = 1 + (int)(1e3 * (seconds() - began));
-    assert_true(c.code == 0 || (round > 1 && c.code == -SIGKILL));
-    int64_t now = stored(database), lines = told(c.err);
-    if (now - before != lines && (c.code == 0 || now - before < lines))
-      fail_msg("%lld lines, %lld measurements", (long long)lines, (long long)(now - before));
-    while_measuring += c.code && lines;
-    before = now;
+    if (c.code && c.code != -SIGKILL) fail_msg("%s: %d, %s", action, c.code, c.err);
+    const int64_t now = measurements(database);
+    if (now != after && (c.code == 0 || now != before)) fail_msg("%s: %lld measurements", action, (long long)now);
+    changed += whole_ms && now == after;
+    if (!whole_ms) whole_ms = milliseconds_since(began);
     command_release(&c);
   }
-  print_message("%lld of 10 killed while measuring\n", (long long)while_measuring);
+  print_message("%s: %lld of %d killed after the change\n", action, (long long)changed, files() * KILLS);
+}
+
+/* A half of an import or of a deletion is never seen. */
+static void all_or_nothing(void **state) {
+  (void)state;
+  command c;
+  wlm_store *store;
+  char database[320], more[320], lines[320];
+  snprintf(database, sizeof database, "%s/samples.db", folder.path);
+  snprintf(more, sizeof more, "%s/more.db", folder.path);
+  snprintf(lines, sizeof lines, "%s/more.jsonl", folder.path);
+  put_samples(database, SAMPLES);
+  put_samples(more, MORE);
+  command_expect(&c, &folder, 0, "export", "-o", lines, "--db", more);
+  command_release(&c);
+  kill_changing("import", lines, NULL, MORE);
+  kill_changing("import", lines, database, MORE);
+
+  assert_status(WLM_OK, wlm_store_open(database, WLM_STORE_WRITE, &store));
+  for (int64_t i = 0; i < 40; i++) { /* measured again with a newer source */
+    wlm_measurement_record record = sample_measurement(i);
+    record.source_hash = "0123456789abcdef0123456789abcdef";
+    record.made_at += SAMPLES;
+    assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+  }
+  wlm_store_close(store);
+  copy_file(database, more);
+  command_expect(&c, &folder, 0, "db", "prune", "--db", more);
+  command_release(&c);
+  assert_true(measurements(more) < SAMPLES);
+  kill_changing("db", "prune", database, measurements(more));
 }
 
 /* After a kill the same command measures what is missing and comes to its end; once there it has nothing to do. */
@@ -149,12 +269,16 @@ static void four_at_once(void **state) {
   assert_int_equal(stored(database), lines);
 }
 
+static int begin(void **state) {
+  folder_begin_in_memory(state);
+  home_enter(&folder);
+  return 0;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(killed),
-      cmocka_unit_test(gone_on_with),
-      cmocka_unit_test(interrupted),
-      cmocka_unit_test(four_at_once),
+      cmocka_unit_test(killed),      cmocka_unit_test(all_or_nothing), cmocka_unit_test(gone_on_with),
+      cmocka_unit_test(interrupted), cmocka_unit_test(four_at_once),
   };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
+  return cmocka_run_group_tests(tests, begin, folder_end);
 }
