@@ -12,6 +12,7 @@
 #define NOT_BELOW_0 0, INT64_MAX, "an integer of at least 0"
 #define TEXT        0, INT64_MAX, "a string"
 #define FILLED      1, INT64_MAX, "a string that is not empty"
+#define LAST_SECOND 253402300799
 #define DIGITS      ANY, "32 lower-case hexadecimal digits"
 
 const wlm_field wlm_fields[WLM_FIELD_COUNT] = {
@@ -48,7 +49,8 @@ const wlm_field wlm_fields[WLM_FIELD_COUNT] = {
      "a number of at least 0, or null where failed is true"},
     {"failed", WLM_TABLE_MEASUREMENT, WLM_FIELD_BOOL, AT(failed), 0, 1, "true or false"},
     {"reason", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(reason), TEXT},
-    {"made_at", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(made_at), NOT_BELOW_0},
+    {"made_at", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(made_at), 0, LAST_SECOND,
+     "seconds since 1970, from 0 up to the year 9999"},
 };
 
 static void *place(const wlm_field *field, const wlm_measurement_record *record) {

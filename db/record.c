@@ -72,9 +72,18 @@ const char *wlm_stats_fault(const wlm_stats *s) {
   return s->nnz && !s->rows ? "nnz must be 0 where rows is 0" : NULL;
 }
 
+/* Another one would count as hot, whatever it meant. */
+static int is_known_clock(const char *clock) {
+  return !clock || !*clock || !strcmp(clock, WLM_CLOCK_HOT) || !strcmp(clock, WLM_CLOCK_COLD) ||
+         !strcmp(clock, WLM_CLOCK_ONLINE);
+}
+
 /* Rules between fields: what must hold, in words. */
 static const char *broken_rule(const wlm_measurement_record *r) {
   wlm_hash hash;
+  if (!is_known_clock(r->clock))
+    return "clock must be " WLM_CLOCK_HOT ", " WLM_CLOCK_COLD ", " WLM_CLOCK_ONLINE
+           " or empty, which is " WLM_CLOCK_HOT;
   if (r->source_hash && *r->source_hash && !wlm_hash_from_hex(r->source_hash, &hash))
     return "source_hash must be 32 lower-case hexadecimal digits";
   if (wlm_stats_fault(&r->stats)) return wlm_stats_fault(&r->stats);

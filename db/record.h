@@ -32,7 +32,7 @@ typedef struct wlm_measurement_record {
   int64_t n;
   char *compiler; /* "nvrtc 13.0", "cc 12.2.0" */
   char *driver;
-  char *clock;                /* free text on clocks and the state of the caches, WLM_CLOCK_HOT */
+  char *clock;                /* WLM_CLOCK_...; "" is hot */
   int64_t time_ps, spread_ps; /* median and interquartile range of one call; both 0 where it failed */
   int64_t prepare_ps;         /* preparing the plan, once; 0 = it needs none, or failed */
   int samples;
@@ -40,7 +40,7 @@ typedef struct wlm_measurement_record {
   double max_rel_err; /* not a number where unknown, allowed only where it failed */
   int failed;
   char *reason;    /* why it failed */
-  int64_t made_at; /* seconds since 1970 */
+  int64_t made_at; /* seconds since 1970, up to the year 9999 */
 } wlm_measurement_record;
 
 /* The clock of most measurements: one call after the other. */

@@ -413,7 +413,8 @@ static void odd_measurements_are_drawn(void **state) {
   odd[4].stats.rows = 1000000000;
   odd[4].stats.nnz = 100000000000;
   odd[5].clock = WLM_CLOCK_COLD;
-  odd[6].time_ps = odd[6].made_at = INT64_MAX;
+  odd[6].time_ps = INT64_MAX;
+  odd[6].made_at = 253402300799;
   odd[6].matrix_name = NULL;
   for (int i = 0; i <= ODD; i++) { /* each alone, then all */
     command c;

@@ -222,6 +222,8 @@ static void malformed_lines_are_named(void **state) {
       {"{\"id\":\"", "{\"id\":\"x", "id must be 32 lower-case hexadecimal digits"},
       {"{\"id\":\"", "{\"id\":null,\"ID\":\"", "id must be 32 lower-case hexadecimal digits"},
       {"{\"id\":", "{\"made_at\":", "made_at must be"},
+      {"\"made_at\":1700000000", "\"made_at\":9223372036854775807", "made_at must be seconds since 1970"},
+      {"\"clock\":\"hot\"", "\"clock\":\"lukewarm\"", "clock must be hot, cold, online or empty"},
       {"}", "", "not a JSON object"},
       {"}", "}}", "not a JSON object"},
       {"}", "} trailing", "not a JSON object"},

@@ -148,6 +148,12 @@ static void impossible_records_are_named(void **state) {
   CASE(SUCCESS, r.matrix_name = "\xc0\x80", "matrix_name must be a string of valid UTF-8");
   CASE(SUCCESS, r.matrix_name = "\xf0\x9f\x98", "matrix_name must be a string of valid UTF-8");
   CASE(SUCCESS, r.device.processors = 0, "device_processors must be a positive integer");
+  CASE(SUCCESS, r.clock = "warm", "clock must be hot, cold, online or empty");
+  CASE(SUCCESS, r.clock = "Hot", "clock must be hot, cold, online or empty");
+  CASE(FAILURE, r.clock = "warm", "clock must be hot, cold, online or empty");
+  CASE(SUCCESS, r.made_at = -1, "made_at must be seconds since 1970");
+  CASE(SUCCESS, r.made_at = 253402300800, "made_at must be seconds since 1970");
+  CASE(SUCCESS, r.made_at = INT64_MAX, "made_at must be seconds since 1970");
   CASE(SUCCESS, r.n = -1, "n must be an integer of at least 0");
   CASE(SUCCESS, r.stats.cv = (double)NAN, "cv must be a number of at least 0");
   CASE(SUCCESS, r.stats.top_share = 1.5, "top_share must be a number from 0 to 1");
@@ -159,7 +165,9 @@ static void impossible_records_are_named(void **state) {
   wlm_measurement_record good = sample_measurement(SUCCESS), bad = sample_measurement(FAILURE);
   assert_status(WLM_OK, wlm_measurement_check(&good));
   assert_status(WLM_OK, wlm_measurement_check(&bad));
-  bad.source_hash = NULL;
+  bad.source_hash = bad.clock = NULL;
+  good.clock = WLM_CLOCK_ONLINE;
+  good.made_at = 253402300799;
   good.matrix_name = "\xf0\x9f\x98\x80 \u00e9"; /* outside the basic plane */
   assert_status(WLM_OK, wlm_measurement_check(&good));
   assert_status(WLM_OK, wlm_measurement_check(&bad));
