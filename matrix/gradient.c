@@ -1,4 +1,5 @@
-/* Edge by edge; what kernels split into a sum and a factor stands here as the derivative itself. */
+/* Edge by edge. A derivative by a is split as kernels split it, into what is summed over the columns and what is done
+ * to the sum once: where a is 0, terms that are infinite one by one would add up to no number. */
 #include "matrix/gradient.h"
 
 #include <math.h>
@@ -6,15 +7,22 @@
 
 #include "common/element.h"
 
-/* d message(a, b) / d a */
-static double derivative(wlm_message message, double a, double b) {
+/* d message(a, b) / d a is of_edge(message, a, term_of(message, b)). */
+static double term_of(wlm_message message, double b) {
   switch (message) {
-    case WLM_MUL: return b;
-    case WLM_COPY_B: return 0;
-    case WLM_SUB: return -1;
-    case WLM_DIV: return -b / (a * a);
+    case WLM_MUL:
+    case WLM_DIV: return b;
     case WLM_RDIV: return 1 / b;
-    default: return 1; /* copy_a, add, rsub */
+    default: return 1;
+  }
+}
+
+static double of_edge(wlm_message message, double a, double sum) {
+  switch (message) {
+    case WLM_COPY_B: return 0;
+    case WLM_SUB: return -sum;
+    case WLM_DIV: return -sum / a / a; /* a * a may be out of range where the quotient is not */
+    default: return sum;
   }
 }
 
@@ -25,7 +33,7 @@ static double derivative_by_b(wlm_message message, double a, double b) {
     case WLM_COPY_A: return 0;
     case WLM_RSUB: return -1;
     case WLM_DIV: return 1 / a;
-    case WLM_RDIV: return -a / (b * b);
+    case WLM_RDIV: return -a / b / b;
     default: return 1; /* copy_b, add, sub */
   }
 }
@@ -60,18 +68,18 @@ wlm_status wlm_reference_edges(const wlm_csr_host *a, const wlm_problem *problem
     const int64_t row = row_of(a, edge), column = a->colind[edge];
     const double value = wlm_csr_value(a, place);
     double sum = 0, size = 0;
-    for (int64_t j = first; j < first + width && p->message != WLM_COPY_B; j++) {
+    for (int64_t j = first; j < first + width; j++) {
       const double x = wlm_element_get(type, dc, row * ldc + j);
       const double y = reads_b(p->message) ? wlm_element_get(type, b, column * ldb + j) : 0;
-      const double term = x * derivative(p->message, value, y);
+      const double term = x * term_of(p->message, y);
       sum += term;
       size += fabs(term);
     }
     const double factor = p->alpha / (p->reduce == WLM_MEAN ? (double)(a->rowptr[row + 1] - a->rowptr[row]) : 1);
     const double before = p->beta != 0 ? p->beta * wlm_element_get(type, old, place) : 0;
-    dvalues[i] = factor * sum;
+    dvalues[i] = factor * of_edge(p->message, value, sum);
     if (p->beta != 0) dvalues[i] += before;
-    if (scale) scale[i] = fabs(factor) * size + fabs(before);
+    if (scale) scale[i] = fabs(factor * of_edge(p->message, value, size)) + fabs(before);
   }
   return WLM_OK;
 }
@@ -99,6 +107,7 @@ void wlm_reference_arg_backward(const wlm_csr_host *a, const wlm_problem *proble
       const double value = wlm_csr_value(a, place);
       const double y = reads_b(p->message) ? wlm_element_get(p->dense_type, b, k * ldb + j) : 0;
       add_term(&sums->db[k * n + j], &sums->db_scale[k * n + j], x * derivative_by_b(p->message, value, y));
-      add_term(&sums->dvalues[place], &sums->dvalues_scale[place], x * derivative(p->message, value, y));
+      add_term(&sums->dvalues[place], &sums->dvalues_scale[place],
+               x * of_edge(p->message, value, term_of(p->message, y)));
     }
 }

@@ -6,10 +6,14 @@
 
 /* dvalues[p] = alpha * sum over j of dC[i,j] * d message(a_p, B[k,j]) / d a_p + beta * old[p], in double, for `count`
  * edges p: those that `edges` names, or the first ones where it is NULL. With heads p is a place among nnz x heads, and
- * j goes over the columns of its head. reduce is sum, or mean, which divides by the edges of row i. dc     rows x n of
- * the problem's dense type, leading dimension problem->ldc (0 = n) b      cols x n, leading dimension problem->ldb (0 =
- * n) old    nnz x heads elements; read only where beta is not 0 scale  count, or NULL: the same over absolute values,
- * the denominators of errors Not rounded to the dense type. WLM_ERR_INVALID_ARGUMENT for an edge that is none. */
+ * j goes over the columns of its head. reduce is sum, or mean, which divides by the edges of row i.
+ *
+ *   dc     rows x n of the problem's dense type, leading dimension problem->ldc (0 = n)
+ *   b      cols x n, leading dimension problem->ldb (0 = n)
+ *   old    nnz x heads elements; read only where beta is not 0
+ *   scale  count, or NULL: the same over absolute values, the denominators of errors
+ *
+ * Not rounded to the dense type. WLM_ERR_INVALID_ARGUMENT for an edge that is none. */
 wlm_status wlm_reference_edges(const wlm_csr_host *a, const wlm_problem *problem, const void *dc, const void *b,
                                const void *old, const int64_t *edges, int64_t count, double *dvalues, double *scale);
 

@@ -281,10 +281,11 @@ static wlm_status compare_rows(const wlm_verifier *verifier, double *max_rel_err
     }
   }
   if (!wrong) return WLM_OK;
+  const char *const line = is_sddmm(verifier) ? "edge" : "row";
   return wlm_fail(WLM_ERR_MISMATCH,
-                  "row %lld differs from float64 by %.3g of sum |a b|, %.3g times the tolerance; "
-                  "%lld of %lld rows are wrong",
-                  (long long)worst_row, worst_error, worst, (long long)wrong, (long long)verifier->count);
+                  "%s %lld differs from float64 by %.3g of sum |a b|, %.3g times the tolerance; "
+                  "%lld of %lld %ss are wrong",
+                  line, (long long)worst_row, worst_error, worst, (long long)wrong, (long long)verifier->count, line);
 }
 
 static int64_t position(const wlm_verifier *verifier, int64_t i) {

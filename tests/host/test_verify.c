@@ -214,6 +214,43 @@ static void positions_must_be_the_very_ones(void **state) {
   }
 }
 
+/* Of div a value of 0 has an infinite gradient, which is right; and what is wrong is an edge, not a row. */
+static void gradients_where_a_is_zero(void **state) {
+  (void)state;
+  static const int64_t zeros[] = {0, 7, 100, 4000};
+  float kept[4];
+  for (int i = 0; i < 4; i++) kept[i] = csr.values[zeros[i]], csr.values[zeros[i]] = 0;
+  for (int reduce = WLM_SUM; reduce <= WLM_MEAN; reduce++) {
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_upload with_zeros;
+    wlm_operands operands;
+    wlm_verifier *verifier;
+    wlm_plan *plan;
+    double error;
+    problem.operation = WLM_SDDMM;
+    problem.message = WLM_DIV;
+    problem.reduce = (wlm_reduce)reduce;
+    problem.n = 8;
+    assert_status(WLM_OK, wlm_upload_create(context, &csr, WLM_I32, &with_zeros));
+    assert_status(WLM_OK, wlm_operands_create(context, with_zeros.matrix, &problem, 1, &operands));
+    assert_status(WLM_OK, wlm_verifier_create(&operands, 1, &verifier));
+    assert_status(WLM_OK, wlm_plan_create(context, with_zeros.matrix, &problem, &plan));
+    assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
+    assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
+    float *dvalues = operands.c.memory;
+    assert_true(isinf(dvalues[0]) && isfinite(dvalues[1]));
+    dvalues[0] = -dvalues[0];
+    assert_status(WLM_ERR_MISMATCH, wlm_verify_result(verifier, &error));
+    assert_contains(wlm_error_detail(), "edge 0 differs");
+    assert_contains(wlm_error_detail(), " edges are wrong");
+    wlm_plan_destroy(plan);
+    wlm_verifier_destroy(verifier);
+    wlm_operands_release(&operands);
+    wlm_upload_release(&with_zeros);
+  }
+  for (int i = 0; i < 4; i++) csr.values[zeros[i]] = kept[i];
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(errors_beyond_the_rows_that_are_compared),
@@ -221,6 +258,7 @@ int main(void) {
       cmocka_unit_test(operators_without),
       cmocka_unit_test(leeway_is_a_factor),
       cmocka_unit_test(positions_must_be_the_very_ones),
+      cmocka_unit_test(gradients_where_a_is_zero),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }
