@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/operator.h"
+#include "common/pointer.h"
 
 static const char *const message_names[] = {"mul", "copy_b", "copy_a", "add", "sub", "rsub", "div", "rdiv", NULL};
 static const char *const reduce_names[] = {"sum", "mean", "max", "min", "prod", "custom", NULL};
@@ -85,7 +86,8 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is 0, and an sddmm sums over n columns");
   if (!isfinite(p->alpha) || !isfinite(p->beta))
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.alpha and beta must be finite");
-  return WLM_OK;
+  const wlm_pointer bias = {"bias", p->bias, wlm_type_size(p->dense_type), 0};
+  return wlm_check_pointers("wlm_problem", &bias, 1);
 }
 
 /* One line a field that the header already carries and no kernel serves yet. */

@@ -1,6 +1,7 @@
 /* Binding a matrix: the caller's arrays stay where they are; the statistics are made from one copy of rowptr
  * and a sample of colind, or taken from the caller. */
 #include "common/memory.h"
+#include "common/pointer.h"
 #include "matrix/stats.h"
 #include "runtime/context_state.h"
 
@@ -14,14 +15,15 @@ static wlm_status check_csr(const wlm_csr *csr) {
   if (csr->rows > INT64_MAX / 16 || csr->nnz > INT64_MAX / 16)
     return wlm_fail(WLM_ERR_OVERFLOW, "wlm_csr: rows = %lld, nnz = %lld; no memory holds so many", (long long)csr->rows,
                     (long long)csr->nnz);
-  if (!csr->rowptr) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.rowptr is NULL; it has rows + 1 entries");
-  if (!csr->colind && csr->nnz) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.colind is NULL");
   if (csr->rowptr_type == WLM_I32 && csr->nnz > INT32_MAX)
     return wlm_fail(WLM_ERR_OVERFLOW, "wlm_csr: %lld non-zeros do not fit a rowptr of i32; use i64",
                     (long long)csr->nnz);
   if (csr->colind_type == WLM_I32 && csr->cols > (int64_t)INT32_MAX + 1)
     return wlm_fail(WLM_ERR_OVERFLOW, "wlm_csr: %lld columns do not fit a colind of i32", (long long)csr->cols);
-  return WLM_OK;
+  const wlm_pointer arrays[] = {{"rowptr", csr->rowptr, wlm_index_size(csr->rowptr_type), 1},
+                                {"colind", csr->colind, wlm_index_size(csr->colind_type), csr->nnz != 0},
+                                {"values", csr->values, wlm_type_size(csr->value_type), 0}};
+  return wlm_check_pointers("wlm_csr", arrays, 3);
 }
 
 /* Below this many bytes one copy of all of colind is quicker than 4,096 copies of one index. */

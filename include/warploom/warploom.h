@@ -8,6 +8,7 @@
  * B is cols x n dense row-major with leading dimension ldb >= n, C is rows x n with ldc >= n.
  * Sizes and offsets are int64_t. Device pointers and CUDA streams are void *, so this header needs
  * no CUDA header. On the host device "device pointer" means an ordinary pointer and the stream is ignored.
+ * An address that is no multiple of its elements' size is refused with WLM_ERR_INVALID_ARGUMENT.
  *
  * Errors: every fallible call returns a wlm_status. wlm_error_detail() tells the calling thread what
  * went wrong in its last failed call. The library never exits, aborts or prints (it logs, see wlm_set_log).
@@ -288,7 +289,7 @@ WLM_API wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matri
                                            const char *variant, wlm_plan **plan);
 WLM_API void wlm_plan_destroy(wlm_plan *plan);
 WLM_API const char *wlm_plan_variant(const wlm_plan *plan);
-/* Bytes of device memory; 256-byte aligned buffers are expected. 0 = pass NULL. A prepared size above 0 says that the
+/* Bytes of device memory, to be aligned to 16 bytes at least. 0 = pass NULL. A prepared size above 0 says that the
  * plan must be prepared before it is executed. */
 WLM_API size_t wlm_plan_prepared_size(const wlm_plan *plan);
 WLM_API size_t wlm_plan_workspace_size(const wlm_plan *plan);

@@ -1,6 +1,7 @@
 /* The gradients of max and min: the one edge that each element of C came from gets the element of dC (what the kernels
  * do is told in templates/prelude/arg_backward.cu.in). The program is made with the plan, for whoever asks for
  * positions is going to train; it is the same for every variant. */
+#include "common/pointer.h"
 #include "runtime/dispatch/plan.h"
 
 wlm_status wlm_plan_fill_backward(wlm_plan *plan, const wlm_program *program, void *const kernels[WLM_MAX_PASSES],
@@ -31,8 +32,13 @@ wlm_status wlm_plan_execute_arg_backward(const wlm_plan *plan, const void *dc, c
   if (plan->no_backward)
     return wlm_fail(WLM_ERR_UNSUPPORTED, "no gradients by arg of a plan with %s", plan->no_backward);
   if (!plan->args.n || (!db && !dvalues)) return WLM_OK;
-  const char *missing = plan->empty ? NULL : !dc ? "dc" : !arg ? "arg" : !b && plan->args.nnz ? "b" : NULL;
-  if (missing) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_execute_arg_backward: %s is NULL", missing);
+  const wlm_pointer given[] = {{"dc", dc, plan->dense_size, !plan->empty},
+                               {"arg", arg, plan->arg_size, !plan->empty},
+                               {"b", b, plan->dense_size, !plan->empty && plan->args.nnz},
+                               {"db", db, plan->sum_size, 0},
+                               {"dvalues", dvalues, plan->sum_size, 0}};
+  wlm_status status = wlm_check_pointers("wlm_plan_execute_arg_backward", given, 5);
+  if (status != WLM_OK) return status;
   struct wlm_args args = plan->backward_args;
   args.x = dc;
   args.arg = (void *)(uintptr_t)arg; /* which is only read */
@@ -40,7 +46,7 @@ wlm_status wlm_plan_execute_arg_backward(const wlm_plan *plan, const void *dc, c
   args.c = db;
   args.workspace = dvalues;
   for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
-    wlm_status status = plan->device->ops->launch(plan->device, &plan->backward[i], &args, stream);
+    status = plan->device->ops->launch(plan->device, &plan->backward[i], &args, stream);
     if (status != WLM_OK) return status;
   }
   return WLM_OK;

@@ -1,5 +1,8 @@
 #include "runtime/dispatch/plan.h"
 
+#include "common/element.h"
+#include "common/pointer.h"
+
 wlm_status wlm_launch_make(const wlm_pass *pass, wlm_target target, int64_t units, int64_t n, void *kernel,
                            wlm_launch *launch) {
   const int64_t fast_limit = INT32_MAX, fold = 65535; /* of a CUDA grid's x, and of its y and z */
@@ -30,6 +33,9 @@ wlm_status wlm_plan_fill(wlm_plan *plan, wlm_device *device, const wlm_program *
   plan->empty = csr->rows == 0 || p->n == 0;
   plan->is_sddmm = p->operation == WLM_SDDMM;
   plan->wants_arg = p->want_arg;
+  plan->dense_size = wlm_type_size(p->dense_type);
+  plan->sum_size = wlm_type_size(wlm_accumulator_type(p->dense_type));
+  plan->arg_size = wlm_index_size(p->arg_type);
   plan->args = (struct wlm_args){
       .rows = csr->rows,
       .cols = csr->cols,
@@ -85,11 +91,11 @@ static wlm_status launch_all(const wlm_plan *plan, wlm_when when, const struct w
 
 wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   if (!plan->prepared_size) return WLM_OK;
-  if (!prepared)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_prepare: %s needs %zu bytes, got NULL", plan->decision.variant,
-                    plan->prepared_size);
+  const wlm_pointer given = {"prepared", prepared, WLM_WORK_ALIGNMENT, 1};
+  wlm_status status = wlm_check_pointers("wlm_plan_prepare", &given, 1);
+  if (status != WLM_OK) return status;
   plan->args.prepared = prepared;
-  wlm_status status = plan->empty ? WLM_OK : launch_all(plan, WLM_WHEN_PREPARE, &plan->args, stream);
+  status = plan->empty ? WLM_OK : launch_all(plan, WLM_WHEN_PREPARE, &plan->args, stream);
   plan->is_prepared = status == WLM_OK;
   return status;
 }
@@ -99,13 +105,12 @@ static wlm_status multiply(const wlm_plan *plan, const void *b, void *c, void *a
   if (plan->empty) return WLM_OK;
   if (plan->prepared_size && !plan->is_prepared)
     return wlm_fail(WLM_ERR_NOT_READY, "%s must be prepared first: call wlm_plan_prepare", plan->decision.variant);
-  const char *missing = !c                                   ? "c"
-                        : !b && plan->args.nnz               ? "b"
-                        : !arg && plan->wants_arg            ? "arg"
-                        : !workspace && plan->workspace_size ? "workspace"
-                                                             : NULL;
-  if (missing)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_execute%s: %s is NULL", plan->wants_arg ? "_arg" : "", missing);
+  const wlm_pointer given[] = {{"c", c, plan->dense_size, 1},
+                               {"b", b, plan->dense_size, plan->args.nnz != 0},
+                               {"arg", arg, plan->arg_size, plan->wants_arg},
+                               {"workspace", workspace, WLM_WORK_ALIGNMENT, plan->workspace_size != 0}};
+  wlm_status status = wlm_check_pointers(plan->wants_arg ? "wlm_plan_execute_arg" : "wlm_plan_execute", given, 4);
+  if (status != WLM_OK) return status;
   struct wlm_args args = plan->args;
   args.b = b;
   args.c = c;
@@ -133,12 +138,12 @@ wlm_status wlm_plan_execute_sddmm(const wlm_plan *plan, const void *dc, const vo
                                   void *stream) {
   if (!plan->is_sddmm) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the plan is for a product: call wlm_plan_execute");
   if (plan->empty || !plan->args.nnz) return WLM_OK;
-  const char *missing = !dc                                  ? "dc"
-                        : !b                                 ? "b"
-                        : !dvalues                           ? "dvalues"
-                        : !workspace && plan->workspace_size ? "workspace"
-                                                             : NULL;
-  if (missing) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_execute_sddmm: %s is NULL", missing);
+  const wlm_pointer given[] = {{"dc", dc, plan->dense_size, 1},
+                               {"b", b, plan->dense_size, 1},
+                               {"dvalues", dvalues, plan->dense_size, 1},
+                               {"workspace", workspace, WLM_WORK_ALIGNMENT, plan->workspace_size != 0}};
+  wlm_status status = wlm_check_pointers("wlm_plan_execute_sddmm", given, 4);
+  if (status != WLM_OK) return status;
   struct wlm_args args = plan->args;
   args.x = dc;
   args.b = b;

@@ -12,6 +12,7 @@ struct wlm_plan {
   struct wlm_args args; /* complete but for B, C, workspace */
   int empty;            /* no rows or no columns: nothing to do */
   int is_sddmm, wants_arg;
+  size_t dense_size, sum_size, arg_size; /* of an element of B and C, of an accumulator, of a position */
   int pass_count;
   wlm_when when[WLM_MAX_PASSES];
   wlm_launch launches[WLM_MAX_PASSES];

@@ -353,6 +353,7 @@ static void unprepared_plans_are_not_ready(void **state) {
   assert_status(WLM_ERR_NOT_READY, wlm_verify(verifier, plan, &error));
   assert_contains(wlm_error_detail(), "wlm_plan_prepare");
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_prepare(plan, NULL, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_prepare(plan, (void *)(uintptr_t)8, NULL)); /* misaligned */
   assert_status(WLM_ERR_NOT_READY, wlm_verify(verifier, plan, &error));
   assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
   assert_status(WLM_OK, wlm_verify(verifier, plan, &error));

@@ -262,7 +262,7 @@ typedef struct caller {
   const wlm_plan *plan;
   const float *b;
   float c[ROWS * N];
-  char workspace[1024];
+  _Alignas(16) char workspace[1024];
   wlm_status status;
 } caller;
 
