@@ -89,18 +89,27 @@ static int parse_type(wlm_cli_options *o, const char *value) {
   return 1;
 }
 
-/* STRATEGY:WIDTH[:NORM] */
+static int parse_uint64(const char *text, uint64_t *value) {
+  char *stop;
+  if (*text < '0' || *text > '9') return 0;
+  errno = 0;
+  *value = strtoull(text, &stop, 10);
+  return !errno && !*stop;
+}
+
+/* STRATEGY:WIDTH[:NORM[:SEED]] */
 static int parse_sample(wlm_cli_options *o, const char *value) {
   char text[64], *save = NULL;
   if (strlen(value) >= sizeof text) return 0;
   strcpy(text, value);
   const char *strategy = strtok_r(text, ":", &save), *width = strtok_r(NULL, ":", &save);
-  const char *norm = strtok_r(NULL, ":", &save), *rest;
+  const char *norm = strtok_r(NULL, ":", &save), *seed = strtok_r(NULL, ":", &save), *rest;
   int sample = strategy ? wlm_sample_from_name(strategy) : -1;
   int sample_norm = norm ? wlm_sample_norm_from_name(norm) : WLM_NORM_NONE;
   if (sample <= WLM_SAMPLE_NONE || sample_norm < 0 || !width || strtok_r(NULL, ":", &save)) return 0;
   o->problem.sample = (wlm_sample)sample;
   o->problem.sample_norm = (wlm_sample_norm)sample_norm;
+  if (seed && !parse_uint64(seed, &o->problem.seed)) return 0;
   return parse_integer(width, 0, 8, 2304, &rest, &o->problem.sample_width);
 }
 
@@ -130,13 +139,7 @@ static int parse_seconds(wlm_cli_options *o, const char *value) {
   return 0;
 }
 
-static int parse_seed(wlm_cli_options *o, const char *value) {
-  char *stop;
-  if (*value < '0' || *value > '9') return 0;
-  errno = 0;
-  o->seed = strtoull(value, &stop, 10);
-  return !errno && !*stop;
-}
+static int parse_seed(wlm_cli_options *o, const char *value) { return parse_uint64(value, &o->seed); }
 
 static int parse_target(wlm_cli_options *o, const char *value) {
   o->target = value;
@@ -215,9 +218,9 @@ static const struct {
     {"bias", 0, NULL, 0, set_bias, NULL, "add n values to every row of C before that"},
     {"type", 0, "TYPE", 0, parse_type, "f32, f16, bf16 or f64", "of B and C (default: f32)"},
     {"sample", 0, "HOW:S[:NORM]", 0, parse_sample,
-     "bucket, fastrand or fastrand_coprime, then a width from 8 to 2304, then perhaps none, kept or unbiased, "
-     "bucket:64:kept",
-     "use at most S edges of a row: bucket:64, fastrand:128:unbiased"},
+     "bucket, fastrand or fastrand_coprime, then a width from 8 to 2304, then perhaps none, kept or unbiased, then "
+     "perhaps a seed, bucket:64:kept:7",
+     "use at most S edges of a row: bucket:64, fastrand:128:unbiased, with a seed fastrand:16:none:7"},
     {"calls", 0, "NUMBER", 0, parse_calls, "a number of 1 or more",
      "executions to expect of one plan, which pay for preparing it (default: 1, nothing is prepared)"},
     {"budget", 0, "TIME", 0, parse_seconds, "a time above 0, 60s or 2m",

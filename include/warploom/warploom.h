@@ -156,7 +156,7 @@ typedef struct wlm_problem {
   wlm_sample sample; /* part of the problem, never tuned behind the caller's back */
   wlm_sample_norm sample_norm;
   int64_t sample_width; /* S, 8..2304 */
-  uint64_t seed;        /* sampling: 0 as published, otherwise adds hash(seed, row) mod d */
+  uint64_t seed;        /* sampling: 0 as published, otherwise adds hash(seed, row) mod d; see wlm_plan_execute_seed */
   int deterministic;    /* only candidates that give the same bits every time */
   /* How often a plan will be executed, as far as the caller knows; 1 = no reuse, and then no plan needs preparing. From
    * 2 on the choice is the kernel with the least time + preparing / expected_calls; never part of what is tuned. */
@@ -310,12 +310,21 @@ WLM_API wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c
  * than 2^31 - 1 non-zeros is WLM_ERR_OVERFLOW when the plan is made. */
 WLM_API wlm_status wlm_plan_execute_arg(const wlm_plan *plan, const void *b, void *c, void *arg, void *workspace,
                                         void *stream);
-/* The gradients of such a plan, by the positions that it gave: over all i, j with arg[i,j] = p, an edge of column k,
+/* Both of a plan with sampling, whose sample is that of `seed` instead of wlm_problem.seed: another one for every step
+ * of a training, of one plan. arg as above, not looked at without want_arg. A CUDA graph keeps the seed that it was
+ * captured with. WLM_ERR_INVALID_ARGUMENT for a plan without sampling. */
+WLM_API wlm_status wlm_plan_execute_seed(const wlm_plan *plan, const void *b, void *c, void *arg, uint64_t seed,
+                                         void *workspace, void *stream);
+/* The gradients of a plan with want_arg, by the positions that it gave: over all i, j with arg[i,j] = p, an edge of
+ * column k,
+ *
  *   dB[k,j]    = alpha * sum of dC[i,j] * d message(a_p, B[k,j]) / d B[k,j]
  *   dvalues[p] = alpha * sum of dC[i,j] * d message(a_p, B[k,j]) / d a_p
+ *
  *   dc       rows x n of dense_type with leading dimension ldc, only read; so are arg and b, as they were forward
  *   db       cols x n with leading dimension ldb, or NULL; of the accumulator's type: f32, f64 where dense_type is f64
  *   dvalues  nnz elements of that type in the order of colind, nnz x heads with heads, or NULL
+ *
  * (rows and cols of op(A)). Both are overwritten. The work is that of reading dC and arg and clearing what is written.
  * On a GPU terms are added atomically, in any order, so a plan with deterministic = 1 answers WLM_ERR_UNSUPPORTED
  * there; so does every plan with an activation, since dC must be what it is before it. Can be captured, like execute.

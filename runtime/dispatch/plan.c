@@ -33,6 +33,7 @@ wlm_status wlm_plan_fill(wlm_plan *plan, wlm_device *device, const wlm_program *
   plan->empty = csr->rows == 0 || p->n == 0;
   plan->is_sddmm = p->operation == WLM_SDDMM;
   plan->wants_arg = p->want_arg;
+  plan->samples = p->sample != WLM_SAMPLE_NONE;
   plan->dense_size = wlm_type_size(p->dense_type);
   plan->sum_size = wlm_type_size(wlm_accumulator_type(p->dense_type));
   plan->arg_size = wlm_index_size(p->arg_type);
@@ -101,7 +102,8 @@ wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
 }
 
 /* Of a product with positions or without. */
-static wlm_status multiply(const wlm_plan *plan, const void *b, void *c, void *arg, void *workspace, void *stream) {
+static wlm_status multiply(const wlm_plan *plan, const char *call, const void *b, void *c, void *arg, uint64_t seed,
+                           void *workspace, void *stream) {
   if (plan->empty) return WLM_OK;
   if (plan->prepared_size && !plan->is_prepared)
     return wlm_fail(WLM_ERR_NOT_READY, "%s must be prepared first: call wlm_plan_prepare", plan->decision.variant);
@@ -109,12 +111,13 @@ static wlm_status multiply(const wlm_plan *plan, const void *b, void *c, void *a
                                {"b", b, plan->dense_size, plan->args.nnz != 0},
                                {"arg", arg, plan->arg_size, plan->wants_arg},
                                {"workspace", workspace, WLM_WORK_ALIGNMENT, plan->workspace_size != 0}};
-  wlm_status status = wlm_check_pointers(plan->wants_arg ? "wlm_plan_execute_arg" : "wlm_plan_execute", given, 4);
+  wlm_status status = wlm_check_pointers(call, given, 4);
   if (status != WLM_OK) return status;
   struct wlm_args args = plan->args;
   args.b = b;
   args.c = c;
   args.arg = arg;
+  args.seed = seed;
   args.workspace = workspace;
   return launch_all(plan, WLM_WHEN_EXECUTE, &args, stream);
 }
@@ -124,14 +127,22 @@ wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c, void *
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the plan is for an sddmm: call wlm_plan_execute_sddmm");
   if (plan->wants_arg)
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the plan gives positions, too: call wlm_plan_execute_arg");
-  return multiply(plan, b, c, NULL, workspace, stream);
+  return multiply(plan, "wlm_plan_execute", b, c, NULL, plan->args.seed, workspace, stream);
 }
 
 wlm_status wlm_plan_execute_arg(const wlm_plan *plan, const void *b, void *c, void *arg, void *workspace,
                                 void *stream) {
   if (!plan->wants_arg)
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the plan gives no positions: make it with want_arg = 1");
-  return multiply(plan, b, c, arg, workspace, stream);
+  return multiply(plan, "wlm_plan_execute_arg", b, c, arg, plan->args.seed, workspace, stream);
+}
+
+wlm_status wlm_plan_execute_seed(const wlm_plan *plan, const void *b, void *c, void *arg, uint64_t seed,
+                                 void *workspace, void *stream) {
+  if (!plan->samples)
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
+                    "wlm_plan_execute_seed: the plan samples no edges: make it with a sample");
+  return multiply(plan, "wlm_plan_execute_seed", b, c, plan->wants_arg ? arg : NULL, seed, workspace, stream);
 }
 
 wlm_status wlm_plan_execute_sddmm(const wlm_plan *plan, const void *dc, const void *b, void *dvalues, void *workspace,

@@ -53,6 +53,7 @@ static const bad_line lines[] = {
     {2, "--sample cannot be", {"run", TWIN, "--sample", "bucket:64:some"}},
     {2, "--sample cannot be", {"run", TWIN, "--sample", "none:64"}},
     {2, "--sample cannot be", {"run", TWIN, "--sample", "bucket:64:kept:more"}},
+    {2, "--sample cannot be", {"run", TWIN, "--sample", "bucket:64:kept:7:8"}},
     {2, "--budget cannot be '-1'", {"tune", TWIN, "--budget", "-1"}},
     {2, "--budget cannot be", {"tune", TWIN, "--budget", "0"}},
     {2, "--budget cannot be", {"tune", TWIN, "--budget", "nan"}},

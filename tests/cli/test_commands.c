@@ -130,6 +130,11 @@ static void tune_run_explain(void **state) {
   assert_json_at(c.out, "$.inputs[0].tuned[0].n", "8");
   assert_json_at(c.out, "$.inputs[0].tuned[0].candidates[0].failed", "0");
   command_release(&c);
+
+  command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "8", "--device", "host", "--check", "--json", "--sample",
+                 "fastrand:8:none:18446744073709551615");
+  assert_json_at(c.out, "$.verified", "1");
+  command_release(&c);
 }
 
 /* After tuning: what was learned moves to another database and comes back the same. */

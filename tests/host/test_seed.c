@@ -1,0 +1,118 @@
+/* Another sample with each call of one plan. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <string.h>
+
+#include "matrix/reference.h"
+#include "support/asserts.h"
+#include "support/bare_host.h"
+
+enum { ROWS = 4, COLS = 64, DEGREE = 40, NNZ = ROWS * DEGREE, N = 9, WIDTH = 8 };
+
+static int32_t rowptr[ROWS + 1], colind[NNZ];
+static int64_t rowptr64[ROWS + 1];
+static float values[NNZ], b[COLS * N];
+static wlm_matrix *matrix;
+static wlm_csr_host a = {
+    .rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr64, .colind = colind, .values = values};
+
+static int begin(void **state) {
+  wlm_csr csr = WLM_CSR_INIT;
+  if (bare_host_begin(state)) return 1;
+  for (int i = 0; i <= ROWS; i++) rowptr64[i] = rowptr[i] = i * DEGREE;
+  for (int p = 0; p < NNZ; p++) colind[p] = p * 7 % COLS, values[p] = (float)(p * 5 % 19) - 9;
+  for (int i = 0; i < COLS * N; i++) b[i] = (float)(i * 13 % 31) - 15; /* sums are exact */
+  csr.rows = ROWS;
+  csr.cols = COLS;
+  csr.nnz = NNZ;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  csr.values = values;
+  return wlm_matrix_create(bare_host, &csr, NULL, &matrix) != WLM_OK;
+}
+
+static int end(void **state) {
+  wlm_matrix_destroy(matrix);
+  return bare_host_end(state);
+}
+
+static wlm_problem sampled(wlm_sample sample) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = N;
+  problem.sample = sample;
+  problem.sample_width = WIDTH;
+  return problem;
+}
+
+static int is_reference(wlm_problem problem, uint64_t seed, const float *c, const int32_t *arg) {
+  double expected[ROWS * N];
+  int64_t positions[ROWS * N];
+  problem.seed = seed;
+  assert_status(WLM_OK, wlm_reference_rows(&a, &problem, b, NULL, NULL, ROWS, expected, NULL));
+  if (arg) assert_status(WLM_OK, wlm_reference_positions(&a, &problem, b, NULL, ROWS, positions));
+  for (int i = 0; i < ROWS * N; i++)
+    if ((double)c[i] != expected[i] || (arg && arg[i] != positions[i])) return 0;
+  return 1;
+}
+
+static void each_call_has_its_own(void **state) {
+  (void)state;
+  for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++) {
+    wlm_problem problem = sampled((wlm_sample)sample);
+    wlm_plan *plan;
+    float c[ROWS * N];
+    problem.seed = 5;
+    assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+    for (uint64_t seed = 0; seed < 4; seed++) {
+      assert_status(WLM_OK, wlm_plan_execute_seed(plan, b, c, NULL, seed, NULL, NULL));
+      assert_true(is_reference(problem, seed, c, NULL));
+      assert_false(is_reference(problem, seed + 1, c, NULL));
+    }
+    assert_status(WLM_OK, wlm_plan_execute(plan, b, c, NULL, NULL)); /* which knows its own still */
+    assert_true(is_reference(problem, 5, c, NULL));
+    wlm_plan_destroy(plan);
+  }
+}
+
+static void with_positions(void **state) {
+  (void)state;
+  wlm_problem problem = sampled(WLM_SAMPLE_FASTRAND);
+  wlm_plan *plan;
+  float c[ROWS * N];
+  int32_t arg[ROWS * N];
+  problem.reduce = WLM_MAX;
+  problem.want_arg = 1;
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  for (uint64_t seed = 0; seed < 4; seed++) {
+    assert_status(WLM_OK, wlm_plan_execute_seed(plan, b, c, arg, seed, NULL, NULL));
+    assert_true(is_reference(problem, seed, c, arg));
+  }
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute_seed(plan, b, c, NULL, 1, NULL, NULL));
+  assert_contains(wlm_error_detail(), "wlm_plan_execute_seed: arg is NULL");
+  wlm_plan_destroy(plan);
+}
+
+static void nothing_to_sample(void **state) {
+  (void)state;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_plan *plan;
+  float c[ROWS * N];
+  problem.n = N;
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute_seed(plan, b, c, NULL, 1, NULL, NULL));
+  assert_contains(wlm_error_detail(), "samples no edges");
+  wlm_plan_destroy(plan);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_call_has_its_own),
+      cmocka_unit_test(with_positions),
+      cmocka_unit_test(nothing_to_sample),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
