@@ -1,9 +1,11 @@
 /* The covering set of variants, each checked on the GPU as the simt tests check it without one. Several threads at
- * once, so the device is used concurrently all the while. */
+ * once, so the device is used concurrently all the while. WARPLOOM_RUNS=100 repeats each of them a hundred times on the
+ * same operands, for the same bits wherever a variant claims them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -13,11 +15,16 @@
 #include "support/kernel_check.h"
 #include "support/require.h"
 
-enum { MOST_REPORTED = 20 };
+enum { MOST_REPORTED = 20, RUNS = 3 };
+
+static int runs(void) {
+  const char *text = getenv("WARPLOOM_RUNS");
+  return text && atoi(text) > 0 ? atoi(text) : RUNS;
+}
 
 static wlm_status check_entry(wlm_device *device, wlm_generator *generator, const covering_entry *entry) {
   wlm_program program;
-  kernel_check check = {.device = device, .spec = &entry->spec, .runs = 3, .seed = 11};
+  kernel_check check = {.device = device, .spec = &entry->spec, .runs = runs(), .seed = 11};
   wlm_status status = wlm_generator_emit(generator, entry->variant, &entry->spec, &device->info.limits, &program);
   if (status != WLM_OK) return status;
   status = kernel_check_program(&check, &program);
@@ -45,7 +52,7 @@ static void every_family_is_right(void **state) {
       print_error("%s: %s\n", what, wlm_error_detail());
     }
   }
-  print_message("%lld variants checked on %s\n", (long long)set.count, device->info.name);
+  print_message("%lld variants checked %d times each on %s\n", (long long)set.count, runs(), device->info.name);
   assert_int_equal(failures, 0);
   covering_release(&set);
   wlm_generator_destroy(generator);
