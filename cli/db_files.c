@@ -19,7 +19,8 @@ static wlm_status repair(const char *path, wlm_text *faults, wlm_report *report)
   wlm_status status = wlm_store_repair(path, faults, &kept_as, &result);
   if (status == WLM_OK && kept_as.size) {
     wlm_report_integer(report, "kept", result.kept);
-    wlm_report_integer(report, "lost", result.lost);
+    wlm_report_integer(report, "lost_at_least", result.lost); /* what cannot be reached leaves no trace */
+    wlm_report_integer(report, "kept_models", result.models);
     wlm_report_string(report, "damaged_file", kept_as.data);
   }
   wlm_text_release(&kept_as);

@@ -104,22 +104,30 @@ static wlm_status migrate(sqlite3 *db, const char *path, const wlm_schema *schem
   return wlm_sqlite_end(db, status);
 }
 
-wlm_status wlm_database_open(const char *path, int writable, const wlm_schema *schema, sqlite3 **db) {
+wlm_status wlm_database_hopeless(const char *path) {
+  return wlm_fail(WLM_ERR_DATABASE,
+                  "%s: nothing of it can be read any more; move it away, and what tunes or imports makes a new one",
+                  path);
+}
+
+wlm_status wlm_database_open(const char *path, wlm_database_mode mode, const wlm_schema *schema, sqlite3 **db) {
   int64_t version;
+  const int writable = mode == WLM_DATABASE_WRITE;
   wlm_status status = open_ours(path, writable, schema, db);
   if (status != WLM_OK) return status;
-  sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+  sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, mode != WLM_DATABASE_SALVAGE, NULL);
+  /* With a schema that may be written to, which is not done, SQLite reads files that have fewer pages than they say. */
+  if (mode == WLM_DATABASE_SALVAGE) WLM_TRY(wlm_sqlite_run(*db, "PRAGMA writable_schema = ON"));
   sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
   WLM_TRY(wlm_sqlite_run(*db, schema->settings));
   if (!writable) WLM_TRY(wlm_sqlite_run(*db, "PRAGMA query_only = ON"));
   WLM_TRY(check_version(*db, path, schema, writable, &version));
   if (writable && version < schema->version) WLM_TRY(migrate(*db, path, schema));
 done:
-  if (status != WLM_OK) {
-    sqlite3_close(*db);
-    *db = NULL;
-  }
-  return status;
+  if (status == WLM_OK) return status;
+  sqlite3_close(*db);
+  *db = NULL;
+  return status == WLM_ERR_DATABASE && mode == WLM_DATABASE_SALVAGE ? wlm_database_hopeless(path) : status;
 }
 
 wlm_status wlm_database_reset(const char *path, const wlm_schema *schema) {

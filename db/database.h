@@ -5,13 +5,21 @@
 #include "db/schema.h"
 #include "db/sqlite_util.h"
 
-/* Opens `path` with the schema's settings. Writable: makes the file and the folders above it where they are missing
+/* Opens `path` with the schema's settings. To write: makes the file and the folders above it where they are missing
  * and migrates an older schema forwards; otherwise nothing is changed but for the rollback of a write that
  * was cut short, and an older schema is taken as it is where it can be read (schema->oldest_read). A file of others is
  * never written to, nothing is ever deleted. WLM_ERR_NOT_FOUND         not writable and there is no such file, or an
  * empty one WLM_ERR_DATABASE          not a database, one of others, or damaged WLM_ERR_DATABASE_VERSION  found and
  * expected version in the detail text WLM_ERR_IO                no permission, full, busy for too long */
-wlm_status wlm_database_open(const char *path, int writable, const wlm_schema *schema, sqlite3 **db);
+typedef enum wlm_database_mode {
+  WLM_DATABASE_READ,
+  WLM_DATABASE_WRITE,
+  WLM_DATABASE_SALVAGE /* a reader of whatever is left, also of a file that was cut off */
+} wlm_database_mode;
+wlm_status wlm_database_open(const char *path, wlm_database_mode mode, const wlm_schema *schema, sqlite3 **db);
+
+/* What is to be said where not even WLM_DATABASE_SALVAGE finds anything. */
+wlm_status wlm_database_hopeless(const char *path);
 
 /* Empties a damaged file of this schema under SQLite's locks, so that others who have it open go on.
  * Fails without touching it where the file's header does not carry the schema's application id. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/memory.h"
+#include "db/model_record.h"
 #include "db/pin.h"
 #include "db/recorded.h"
 #include "db/store_state.h"
@@ -56,6 +57,26 @@ done:
   return status == WLM_ERR_DATABASE ? WLM_OK : status;
 }
 
+/* As they are: each carries a checksum that whoever reads it looks at. */
+static wlm_status salvage_models(salvage *s) {
+  sqlite3_stmt *row = NULL;
+  wlm_status status;
+  int more;
+  WLM_TRY(wlm_sqlite_prepare(s->from->db, "SELECT class, name, made_at, data FROM model ORDER BY class, name", &row));
+  for (;;) {
+    WLM_TRY(wlm_sqlite_step(row, &more));
+    if (!more) break;
+    const wlm_model_record model = {(char *)wlm_sqlite_text(row, 1), sqlite3_column_int64(row, 2),
+                                    (void *)sqlite3_column_blob(row, 3), (size_t)sqlite3_column_bytes(row, 3)};
+    if (!model.data) continue;
+    WLM_TRY(wlm_store_put_model(s->to, wlm_sqlite_text(row, 0), &model));
+    s->result->models++;
+  }
+done:
+  sqlite3_finalize(row);
+  return status == WLM_ERR_DATABASE ? WLM_OK : status;
+}
+
 static wlm_status salvage_into(wlm_store *from, wlm_store *to, wlm_store_repair_result *result) {
   salvage s = {.from = from, .to = to, .result = result};
   wlm_pin_record *pins = NULL;
@@ -70,6 +91,7 @@ static wlm_status salvage_into(wlm_store *from, wlm_store *to, wlm_store_repair_
   for (int64_t i = 0; i < pin_count && status == WLM_OK; i++) status = wlm_store_pin(to, &pins[i]);
   if (status == WLM_OK) status = wlm_store_salvage_recorded(from, &recorded, &recorded_count);
   for (int64_t i = 0; i < recorded_count && status == WLM_OK; i++) status = wlm_store_record_one(to, &recorded[i]);
+  if (status == WLM_OK) status = salvage_models(&s);
   status = wlm_sqlite_end(to->db, status);
 done:
   sqlite3_finalize(s.one);
@@ -92,7 +114,7 @@ wlm_status wlm_store_repair(const char *path, wlm_text *report, wlm_text *kept_a
   int made = 0;
   *result = (wlm_store_repair_result){0};
   wlm_text_puts(kept_as, "");
-  WLM_TRY(wlm_store_open(path, WLM_STORE_READ, &damaged));
+  WLM_TRY(wlm_store_open_damaged(path, &damaged));
   status = wlm_store_check(damaged, report);
   if (status != WLM_ERR_DATABASE) goto done; /* whole, or a failure that is none of the file's */
   WLM_TRY(lock(damaged));

@@ -7,7 +7,7 @@ static const struct {
   wlm_status status;
   const char *mend;
 } mends[] = {
-    {SQLITE_CORRUPT, WLM_ERR_DATABASE, "the file is damaged: run 'warploom db check' on it, or move it away"},
+    {SQLITE_CORRUPT, WLM_ERR_DATABASE, "the file is damaged: run 'warploom db check --repair' on it, or move it away"},
     {SQLITE_NOTADB, WLM_ERR_DATABASE, "the file is damaged or no database: move it away or name another with --db"},
     {SQLITE_FULL, WLM_ERR_IO, "nothing of this write was kept: free some space and try again"},
     {SQLITE_IOERR, WLM_ERR_IO, "nothing of this write was kept: check the file system and try again"},

@@ -34,20 +34,30 @@ static const char *const insert_sql[WLM_TABLE_COUNT] = {
 static const char select_sql[] = SELECT_ROWS " WHERE ?1 IS NULL OR d.class = ?1 ORDER BY m.id";
 static const char select_one_sql[] = SELECT_ROWS " WHERE m.id = ?1";
 
-wlm_status wlm_store_open(const char *path, wlm_store_mode mode, wlm_store **out) {
+static wlm_status open_in(wlm_database_mode mode, const char *path, wlm_store **out) {
   wlm_status status;
   wlm_store *store = wlm_alloc_zero(1, sizeof *store);
   *out = NULL;
   if (!store) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a store");
-  WLM_TRY(wlm_database_open(path, mode == WLM_STORE_WRITE, &wlm_schema_tuned, &store->db));
-  WLM_TRY(wlm_sqlite_prepare(store->db, select_sql, &store->select));
-  for (int t = 0; mode == WLM_STORE_WRITE && t < WLM_TABLE_COUNT; t++)
+  WLM_TRY(wlm_database_open(path, mode, &wlm_schema_tuned, &store->db));
+  status = wlm_sqlite_prepare(store->db, select_sql, &store->select);
+  if (status == WLM_ERR_DATABASE && mode == WLM_DATABASE_SALVAGE) status = wlm_database_hopeless(path); /* no tables */
+  if (status != WLM_OK) goto done;
+  for (int t = 0; mode == WLM_DATABASE_WRITE && t < WLM_TABLE_COUNT; t++)
     WLM_TRY(wlm_sqlite_prepare(store->db, insert_sql[t], &store->insert[t]));
   *out = store;
   return WLM_OK;
 done:
   wlm_store_close(store);
   return status;
+}
+
+wlm_status wlm_store_open(const char *path, wlm_store_mode mode, wlm_store **store) {
+  return open_in(mode == WLM_STORE_WRITE ? WLM_DATABASE_WRITE : WLM_DATABASE_READ, path, store);
+}
+
+wlm_status wlm_store_open_damaged(const char *path, wlm_store **store) {
+  return open_in(WLM_DATABASE_SALVAGE, path, store);
 }
 
 void wlm_store_close(wlm_store *store) {

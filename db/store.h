@@ -45,9 +45,10 @@ wlm_status wlm_store_check(wlm_store *store, wlm_text *report);
 /* What check finds is mended by writing all that is whole into a new file and putting that in the place of `path`. The
  * damaged one is never deleted: it stays beside it under the name that is added to `kept_as` ("" = nothing was wrong).
  * Stop what tunes into the file before: measurements that it makes meanwhile go to the damaged one.
- * Errors: as wlm_store_open, where not even the schema can be read. */
+ * Errors: as wlm_store_open, and WLM_ERR_DATABASE where not even the schema can be read. */
 typedef struct wlm_store_repair_result {
-  int64_t kept, lost; /* measurements; those lost without a trace are not counted */
+  int64_t kept, lost; /* measurements; those lost without a trace are not counted: at least so many */
+  int64_t models;     /* kept */
 } wlm_store_repair_result;
 wlm_status wlm_store_repair(const char *path, wlm_text *report, wlm_text *kept_as, wlm_store_repair_result *result);
 

@@ -12,6 +12,9 @@ struct wlm_store {
   sqlite3_stmt *select;                  /* ?1 is a device class or NULL */
 };
 
+/* For reading what is left of it; WLM_ERR_DATABASE where that is nothing. */
+wlm_status wlm_store_open_damaged(const char *path, wlm_store **store);
+
 /* Columns of a selected row, behind all fields in the order of wlm_fields. */
 enum { WLM_COLUMN_ID = WLM_FIELD_COUNT, WLM_COLUMN_DEVICE, WLM_COLUMN_MATRIX, WLM_COLUMN_VARIANT, WLM_COLUMN_CLASS };
 /* The strings point into the statement's row. 0 where a value does not fit its field. */

@@ -177,6 +177,35 @@ static void whole_stores_stay_as_they_are(void **state) {
   command_release(&c);
 }
 
+/* What is said leads out of it: check names --repair, which says what it kept, and then check is content. */
+static void a_cut_off_store_is_mended(void **state) {
+  (void)state;
+  command c;
+  test_folder fa;
+  size_t size;
+  const char *a = in_folder(&fa, "a.db");
+  command_expect(&c, &folder, 0, "db", "pin", MATRIX, PINNED, "-n", "8", "--db", a);
+  command_release(&c);
+  unsigned char *bytes = read_whole(a, &size);
+  write_whole(a, bytes, size - 4096);
+  command_expect(&c, &folder, 1, "db", "check", "--db", a);
+  assert_contains(c.err, "run 'warploom db check --repair' on it");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "check", "--repair", "--db", a, "--json");
+  assert_true(json_is_valid(c.out));
+  assert_json_at(c.out, "$.lost_at_least", "0");
+  assert_json_at(c.out, "$.kept_models", "0");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "check", "--db", a);
+  command_release(&c);
+
+  write_whole(a, bytes, 1000);
+  command_expect(&c, &folder, 1, "db", "check", "--repair", "--db", a);
+  assert_contains(c.err, "nothing of it can be read any more; move it away");
+  command_release(&c);
+  free(bytes);
+}
+
 /* Each tunes a matrix of its own into one store; three are killed on the way. What is there is whole, and tuning again
  * makes up for what the killed ones left. */
 static void eight_tuners_share_a_store(void **state) {
@@ -229,7 +258,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(pins_win_and_are_seen),          TEST(what_is_no_candidate_is_not_pinned),
       TEST(stores_are_merged_and_compared), TEST(whole_stores_stay_as_they_are),
-      TEST(eight_tuners_share_a_store),
+      TEST(a_cut_off_store_is_mended),      TEST(eight_tuners_share_a_store),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "db/model_record.h"
 #include "db/pin.h"
 #include "support/db_fixture.h"
 
@@ -20,6 +21,7 @@ static unsigned char *whole; /* a good database's bytes */
 static size_t whole_size;
 
 static const wlm_pin_record pin = {"c", "v1 rows=9 mean=6 cv=1", "p", 32, "x"};
+static const wlm_model_record model = {"m", 5, "what was learned", 16};
 
 static int setup(void **state) {
   folder_begin(state);
@@ -28,6 +30,7 @@ static int setup(void **state) {
   put_samples(path, ROWS);
   if (wlm_store_open(path, WLM_STORE_WRITE, &store) != WLM_OK) return -1;
   if (wlm_store_pin(store, &pin) != WLM_OK) return -1;
+  if (wlm_store_put_model(store, "c", &model) != WLM_OK) return -1;
   wlm_store_close(store);
   whole = read_whole(path, &whole_size);
   return 0;
@@ -107,6 +110,27 @@ static void one_bad_page_costs_what_lies_on_it(void **state) {
   assert_true(mended > (int)pages * 8 / 10);
 }
 
+/* Copied in part, say. The longer what is left, the more of it is kept; where the schema itself is gone that is said,
+ * and not to check it once more. */
+static void a_file_that_was_cut_off(void **state) {
+  (void)state;
+  const char *path = folder_file(&folder, "cut.db");
+  int64_t most = 0;
+  for (size_t size = 100; size < whole_size; size = size < PAGE ? PAGE : size + 3 * PAGE + 1000) {
+    write_whole(path, whole, size);
+    const int64_t kept = repair(path, whole, size);
+    if (size < PAGE) {
+      assert_int_equal(kept, -1);
+      assert_contains(wlm_error_detail(), "nothing of it can be read any more; move it away");
+    } else {
+      assert_true(kept >= 0);
+    }
+    if (kept > most) most = kept;
+  }
+  print_message("%lld of %d kept at most\n", (long long)most, ROWS);
+  assert_true(most > ROWS / 2);
+}
+
 static void flipped_bytes_never_get_through(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "bad.db");
@@ -122,7 +146,7 @@ static void flipped_bytes_never_get_through(void **state) {
   }
 }
 
-static void changed_values_are_left_out_and_pins_kept(void **state) {
+static void changed_values_are_left_out_and_opinions_kept(void **state) {
   (void)state;
   static const char *const changes[] = {"UPDATE measurement SET time_ps = time_ps + 1 WHERE n = 32 AND failed = 0",
                                         "UPDATE matrix SET cv = cv + 1 WHERE rows = 1000",
@@ -134,6 +158,7 @@ static void changed_values_are_left_out_and_pins_kept(void **state) {
     sqlite3 *db;
     wlm_store *store;
     wlm_pin_record *pins;
+    wlm_model_record *models;
     int64_t count;
     size_t size;
     write_whole(path, whole, whole_size);
@@ -149,6 +174,11 @@ static void changed_values_are_left_out_and_pins_kept(void **state) {
     assert_int_equal(count, 1);
     assert_string_equal(pins[0].variant, pin.variant);
     wlm_pins_free(pins, count);
+    assert_status(WLM_OK, wlm_store_load_models(store, "c", &models, &count));
+    assert_int_equal(count, 1);
+    assert_true(models->made_at == model.made_at && models->size == model.size);
+    assert_memory_equal(models->data, model.data, model.size);
+    wlm_model_records_free(models, count);
     wlm_store_close(store);
   }
 }
@@ -226,7 +256,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(one_bad_page_costs_what_lies_on_it),
       TEST(flipped_bytes_never_get_through),
-      TEST(changed_values_are_left_out_and_pins_kept),
+      TEST(a_file_that_was_cut_off),
+      TEST(changed_values_are_left_out_and_opinions_kept),
       TEST(no_damaged_file_is_overwritten),
       TEST(others_files_are_not_repaired),
       TEST(a_killed_repair_loses_nothing),
