@@ -37,6 +37,9 @@ static wlm_status find_place(wlm_session *session, const char *where, target *t)
   wlm_bucket bucket;
   wlm_hash fingerprint;
   if (wlm_bucket_parse(where, &bucket)) {
+    if (wlm_bucket_fault(&bucket))
+      return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s: %s; warploom stats INPUT shows the bucket of a matrix", where,
+                      wlm_bucket_fault(&bucket));
     wlm_bucket_print(&bucket, t->place);
     return WLM_OK;
   }

@@ -25,6 +25,16 @@ void wlm_bucket_print(const wlm_bucket *bucket, char text[WLM_BUCKET_TEXT]) {
            bucket->half_log2_mean, bucket->cv_class);
 }
 
+/* Rows and non-zeros are below 2^63. */
+const char *wlm_bucket_fault(const wlm_bucket *b) {
+  const int empty = b->half_log2_mean == WLM_BUCKET_NO_NNZ;
+  if (b->version < 1 || b->version > WLM_BUCKET_VERSION) return "buckets of that version are not known here";
+  if (b->log2_rows < -1 || b->log2_rows > 62) return "rows must be -1 to 62, the logarithm to base 2";
+  if (!empty && (b->log2_rows < 0 || b->half_log2_mean < -126 || b->half_log2_mean > 126))
+    return "mean must be -126 to 126, twice the logarithm to base 2, or -128 where there are no non-zeros";
+  return b->cv_class < 0 || b->cv_class > 4 ? "cv must be 0 to 4, a class" : NULL;
+}
+
 /* Read leniently and printed again: what is spelled otherwise is no bucket. */
 int wlm_bucket_parse(const char *text, wlm_bucket *bucket) {
   char spaced[WLM_BUCKET_TEXT], printed[WLM_BUCKET_TEXT];

@@ -19,5 +19,7 @@ void wlm_bucket_of(const wlm_stats *stats, wlm_bucket *bucket);
 enum { WLM_BUCKET_TEXT = 64 };
 void wlm_bucket_print(const wlm_bucket *bucket, char text[WLM_BUCKET_TEXT]);
 int wlm_bucket_parse(const char *text, wlm_bucket *bucket);
+/* Why no matrix is in that bucket, in words; NULL = one may be. */
+const char *wlm_bucket_fault(const wlm_bucket *bucket);
 
 #endif

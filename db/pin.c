@@ -24,7 +24,8 @@ wlm_status wlm_pin_check(const wlm_pin_record *pin) {
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     if (!texts[i].text || !*texts[i].text || !wlm_is_utf8(texts[i].text))
       return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s must be a string that is not empty", texts[i].key);
-  if (wlm_bucket_parse(pin->place, &bucket))
+  const int is_bucket = wlm_bucket_parse(pin->place, &bucket);
+  if (is_bucket)
     wlm_bucket_print(&bucket, printed);
   else if (wlm_hash_from_hex(pin->place, &fingerprint))
     wlm_hash_to_hex(fingerprint, printed);
@@ -34,6 +35,8 @@ wlm_status wlm_pin_check(const wlm_pin_record *pin) {
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
                     "pin must be a bucket, \"v1 rows=14 mean=6 cv=0\", or a fingerprint of 32 lower-case hexadecimal "
                     "digits");
+  if (is_bucket && wlm_bucket_fault(&bucket))
+    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "pin %s: %s", pin->place, wlm_bucket_fault(&bucket));
   return pin->n >= 0 ? WLM_OK : wlm_fail(WLM_ERR_INVALID_ARGUMENT, "n must be an integer of at least 0");
 }
 

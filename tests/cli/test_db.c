@@ -14,6 +14,11 @@
 
 #define MATRIX "uniform:rows=300,d=4"
 
+static const char *in_folder(test_folder *where, const char *name) {
+  *where = folder;
+  return folder_file(where, name);
+}
+
 /* The value of a bucket in what stats tells. */
 static char *stats_value(const char *path) {
   command c;
@@ -101,17 +106,22 @@ static void what_is_no_candidate_is_not_pinned(void **state) {
   command_expect(&c, &folder, 1, "db", "pin", "no-such.mtx", PINNED, "-n", "8");
   assert_contains(c.err, "no-such.mtx");
   command_release(&c);
+  static const char *const impossible[][2] = {{"v2 rows=8 mean=4 cv=0", "version"},
+                                              {"v1 rows=8 mean=4 cv=9", "cv must"}};
+  for (int i = 0; i < 2; i++) {
+    test_folder where;
+    const char *untouched = in_folder(&where, "untouched.db");
+    command_expect(&c, &folder, 1, "db", "pin", impossible[i][0], PINNED, "-n", "8", "--db", untouched);
+    assert_contains(c.err, impossible[i][1]);
+    command_release(&c);
+    assert_int_not_equal(access(untouched, F_OK), 0);
+  }
   command_expect(&c, &folder, 2, "db", "pin", MATRIX);
   assert_contains(c.err, "usage: warploom db pin");
   command_release(&c);
   command_expect(&c, &folder, 2, "db", "pinn");
   assert_contains(c.err, "unknown action 'pinn'");
   command_release(&c);
-}
-
-static const char *in_folder(test_folder *where, const char *name) {
-  *where = folder;
-  return folder_file(where, name);
 }
 
 static void stores_are_merged_and_compared(void **state) {

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "runtime/dispatch/choose.h"
+#include "support/asserts.h"
 
 static const wlm_limits host = {WLM_TARGET_HOST, 0, 0, 0, 8};
 static const wlm_bucket of_tuned = {WLM_BUCKET_VERSION, 9, 6, 1}; /* 1000 rows, 9 a row, cv 1 */
@@ -120,11 +121,37 @@ static void buckets_as_text(void **state) {
     if (wlm_bucket_parse(wrong[i], &back)) fail_msg("'%s' is taken for a bucket", wrong[i]);
 }
 
+/* Those that no matrix is in, though they look like one. */
+static void impossible_buckets(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *fault; /* NULL = it is possible */
+  } cases[] = {{"v1 rows=9 mean=6 cv=1", NULL},
+               {"v1 rows=-1 mean=-128 cv=0", NULL},
+               {"v1 rows=62 mean=-126 cv=4", NULL},
+               {"v2 rows=9 mean=6 cv=1", "version"},
+               {"v0 rows=9 mean=6 cv=1", "version"},
+               {"v1 rows=63 mean=6 cv=1", "rows must"},
+               {"v1 rows=-2 mean=-128 cv=0", "rows must"},
+               {"v1 rows=-1 mean=6 cv=1", "mean must"},
+               {"v1 rows=9 mean=127 cv=1", "mean must"},
+               {"v1 rows=9 mean=6 cv=5", "cv must"},
+               {"v1 rows=9 mean=6 cv=9", "cv must"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_bucket bucket;
+    assert_true(wlm_bucket_parse(cases[i].text, &bucket));
+    const char *fault = wlm_bucket_fault(&bucket);
+    assert_int_equal(!fault, !cases[i].fault);
+    if (fault) assert_contains(fault, cases[i].fault);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_pin_wins_and_the_measured_choice_stays_visible),
       cmocka_unit_test(a_pin_that_is_no_candidate_is_told_and_passed_over),
       cmocka_unit_test(buckets_as_text),
+      cmocka_unit_test(impossible_buckets),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
