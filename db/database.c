@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/text.h"
 #include "db/path.h"
@@ -46,6 +47,18 @@ static wlm_status check_path(const char *path, int writable) {
   return wlm_fail(WLM_ERR_NOT_FOUND, "%s: no such file; 'warploom tune' makes it", path);
 }
 
+/* Where a new file can't be made SQLite tries at last whether it can be read, and finds that there is none. */
+static int cause_of(sqlite3 *db, const char *path) {
+  const int cause = sqlite3_system_errno(db);
+  const char *slash = strrchr(path, '/');
+  wlm_text folder = {0};
+  wlm_text_printf(&folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+  const int refused = cause == ENOENT && !folder.failed && access(folder.data, W_OK);
+  const int why = refused ? errno : cause;
+  wlm_text_release(&folder);
+  return why;
+}
+
 /* Opens the file if it is ours or empty. */
 static wlm_status open_ours(const char *path, int writable, const wlm_schema *schema, sqlite3 **db) {
   wlm_text literal = {0};
@@ -60,7 +73,7 @@ static wlm_status open_ours(const char *path, int writable, const wlm_schema *sc
    * a killed process left half done. */
   int code = sqlite3_open_v2(literal.data, db, SQLITE_OPEN_READWRITE | (writable ? SQLITE_OPEN_CREATE : 0), NULL);
   if (code != SQLITE_OK) {
-    int cause = sqlite3_system_errno(*db);
+    const int cause = cause_of(*db, path);
     status = wlm_fail(WLM_ERR_IO, "%s: cannot open: %s", path, cause ? strerror(cause) : sqlite3_errstr(code));
     goto done;
   }

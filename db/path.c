@@ -73,13 +73,14 @@ static void sync_folder_of(const char *path) {
   wlm_text_release(&folder);
 }
 
-static wlm_status write_to(const char *path, int flags, int durable, const char *data, size_t size) {
+/* `name` is the one that was asked for. */
+static wlm_status write_to(const char *path, const char *name, int flags, int durable, const char *data, size_t size) {
   int fd = open(path, flags | O_WRONLY | O_CLOEXEC, 0666);
-  if (fd < 0) return wlm_fail(WLM_ERR_IO, "%s: cannot open for writing: %s", path, strerror(errno));
+  if (fd < 0) return wlm_fail(WLM_ERR_IO, "%s: cannot open for writing: %s", name, strerror(errno));
   wlm_status status = WLM_OK;
   if (!write_all(fd, data, size) || (durable && fsync(fd)))
-    status = wlm_fail(WLM_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-  if (close(fd) && status == WLM_OK) status = wlm_fail(WLM_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+    status = wlm_fail(WLM_ERR_IO, "%s: cannot write: %s", name, strerror(errno));
+  if (close(fd) && status == WLM_OK) status = wlm_fail(WLM_ERR_IO, "%s: cannot write: %s", name, strerror(errno));
   return status;
 }
 
@@ -87,16 +88,16 @@ wlm_status wlm_path_write(const char *path, const char *data, size_t size) {
   char real[PATH_MAX]; /* a symbolic link stays one: its target is replaced */
   struct stat info;
   const char *target = realpath(path, real) ? real : path;
-  if (!stat(target, &info) && !S_ISREG(info.st_mode)) return write_to(target, 0, 0, data, size);
+  if (!stat(target, &info) && !S_ISREG(info.st_mode)) return write_to(target, path, 0, 0, data, size);
 
   static atomic_uint serial; /* threads and processes each write a file of their own */
   wlm_text fresh = {0};
   wlm_status status;
   wlm_text_printf(&fresh, "%s.tmp-%ld-%u", target, (long)getpid(), atomic_fetch_add(&serial, 1));
   if (fresh.failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", target);
-  WLM_TRY(write_to(fresh.data, O_CREAT | O_TRUNC, 1, data, size));
+  WLM_TRY(write_to(fresh.data, path, O_CREAT | O_TRUNC, 1, data, size));
   if (rename(fresh.data, target))
-    status = wlm_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s", target, fresh.data, strerror(errno));
+    status = wlm_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s", path, fresh.data, strerror(errno));
   else
     sync_folder_of(target);
 done:

@@ -282,7 +282,10 @@ static int on_a_read_only_medium(void) {
   if (all.count != 5) return 12;
   free(all.seen);
   if (wlm_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 13;
-  return strstr(wlm_error_detail(), "is read-only") ? 0 : 14;
+  if (!strstr(wlm_error_detail(), "is read-only")) return 14;
+  test_folder where = folder;
+  if (wlm_store_open(folder_file(&where, "sub/new.db"), WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 15;
+  return strstr(wlm_error_detail(), "new.db: cannot open: Read-only file system") ? 0 : 16;
 }
 
 static void a_read_only_medium(void **state) {
