@@ -1,5 +1,6 @@
 /* info and stats: what is there. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/session.h"
@@ -21,7 +22,12 @@ static void add_device(wlm_table *table, const char *name, wlm_device *device) {
   device->ops->close(device);
 }
 
-static void tell_devices(wlm_report *report) {
+/* "cuda" is every GPU; NULL is everything. */
+static int is_wanted(const char *wanted, const char *name) {
+  return !wanted || !strcmp(wanted, name) || (!strcmp(wanted, "cuda") && !strncmp(name, "cuda:", 5));
+}
+
+static wlm_status tell_devices(wlm_report *report, const char *wanted) {
   static const wlm_table_column columns[] = {
       {"device", "device"},         {"name", "name"},     {"arch", "arch"},        {"processors", "processors"},
       {"memory_gib", "memory GiB"}, {"driver", "driver"}, {"compiler", "compiler"}};
@@ -34,14 +40,20 @@ static void tell_devices(wlm_report *report) {
   int count = 0;
   for (; wlm_cuda_device_open(count, &device) == WLM_OK; count++) {
     snprintf(name, sizeof name, "cuda:%d", count);
-    add_device(&table, name, device);
+    if (is_wanted(wanted, name))
+      add_device(&table, name, device);
+    else
+      device->ops->close(device);
   }
   why_no_cuda = count ? NULL : wlm_error_detail();
 #endif
   if (why_no_cuda || report->json) wlm_report_string(report, "no_cuda", why_no_cuda ? why_no_cuda : "");
-  if (wlm_host_device_open(&device) == WLM_OK) add_device(&table, "host", device);
+  if (is_wanted(wanted, "host") && wlm_host_device_open(&device) == WLM_OK) add_device(&table, "host", device);
+  const int found = table.count > 0;
   wlm_report_table(report, "devices", &table);
   wlm_table_release(&table);
+  if (found || !wanted) return WLM_OK;
+  return wlm_fail(WLM_ERR_NOT_FOUND, "--device %s: is not there; warploom info lists devices", wanted);
 }
 
 /* A database that is not there yet is no fault. */
@@ -74,12 +86,12 @@ int wlm_cmd_info(const wlm_cli_options *options) {
   wlm_system_database_path(&shipped);
   wlm_report_string(&report, "system_database", shipped.data ? shipped.data : "");
   wlm_report_string(&report, "kernel_cache", cache.data ? cache.data : "");
-  tell_devices(&report);
+  const wlm_status status = tell_devices(&report, options->device);
   wlm_report_close(&report);
   wlm_text_release(&database);
   wlm_text_release(&shipped);
   wlm_text_release(&cache);
-  return wlm_cli_finish(&report, WLM_OK);
+  return wlm_cli_finish(&report, status);
 }
 
 int wlm_cmd_stats(const wlm_cli_options *options) {

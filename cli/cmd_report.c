@@ -95,10 +95,6 @@ int wlm_cmd_report(const wlm_cli_options *options) {
   struct stat info;
   int without_gnuplot = 0;
   wlm_status status;
-  if (!options->output) {
-    fputs("warploom report: say where to with -o FILE; - is standard output\n", stderr);
-    return WLM_EXIT_USAGE;
-  }
   WLM_TRY(wlm_cli_open_store(options, WLM_STORE_READ, &path, &store));
   page.database = path.data;
   page.database_bytes = stat(path.data, &info) ? 0 : (int64_t)info.st_size;

@@ -48,10 +48,6 @@ int wlm_cmd_show(const wlm_cli_options *options) {
   wlm_csr csr = WLM_CSR_INIT;
   wlm_problem problem = options->problem;
   const char *folder = getenv("WARPLOOM_TEMPLATES");
-  if (options->list == options->argument_count) {
-    fputs("warploom show: name one variant, row_crc/cf=2,rows=8, or say --list\n", stderr);
-    return WLM_EXIT_USAGE;
-  }
   WLM_TRY(wlm_generator_create(folder && *folder ? folder : NULL, &generator));
   if (options->list) {
     status = print_list(generator);

@@ -15,7 +15,6 @@ wlm_command_fn wlm_cmd_run;
 wlm_command_fn wlm_cmd_explain;
 wlm_command_fn wlm_cmd_export;
 wlm_command_fn wlm_cmd_import;
-wlm_command_fn wlm_cmd_db;
 wlm_command_fn wlm_cmd_report;
 
 #endif

@@ -1,4 +1,5 @@
-/* The actions of `warploom db`, one a function. Each tells what it did in the report's open object. */
+/* The actions of `warploom db`, one a function; cli/command_table.c lists them. Each tells what it did in the report's
+ * open object. */
 #ifndef WLM_CLI_DB_ACTIONS_H
 #define WLM_CLI_DB_ACTIONS_H
 

@@ -50,8 +50,6 @@ wlm_status wlm_db_merge(const wlm_cli_options *options, wlm_report *report) {
   int64_t measurements = 0;
   char *rest = NULL;
   wlm_status status;
-  if (!options->output)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "say where to merge into with -o FILE, a new database");
   WLM_TRY(wlm_store_merge_files((const char *const *)options->arguments + 1, options->argument_count - 1,
                                 options->output, &conflicts, &measurements));
   wlm_report_string(report, "database", options->output);

@@ -194,47 +194,50 @@ static const struct {
   const char *name;
   char letter; /* 0 = long form only */
   const char *argument;
-  int own; /* 0 = every command's */
+  int group; /* WLM_OPTION_... */
   parse_fn *parse;
   const char *must_be; /* of the argument, in words */
   const char *help;
 } table[] = {
-    {"device", 'd', "NAME", 0, parse_device, "host, cuda or cuda:NUMBER",
+    {"device", 'd', "NAME", WLM_OPTION_DEVICE, parse_device, "host, cuda or cuda:NUMBER",
      "host, cuda:0 ... (default: the first GPU, or the host)"},
-    {"db", 0, "PATH", 0, parse_database, "a path", "user database (default: warploom/tuned.db in $XDG_DATA_HOME)"},
-    {"width", 'n', "N[,N...]", 0, parse_widths, "up to 16 numbers, 32,128", "columns of B and C (default: 32,128)"},
-    {"op", 0, "OP", 0, parse_op,
+    {"db", 0, "PATH", WLM_OPTION_DATABASE, parse_database, "a path",
+     "user database (default: warploom/tuned.db in $XDG_DATA_HOME)"},
+    {"width", 'n', "N[,N...]", WLM_OPTION_WIDTH, parse_widths, "up to 16 numbers, 32,128",
+     "columns of B and C (default: 32,128)"},
+    {"op", 0, "OP", WLM_OPTION_OPERATOR, parse_op,
      "[MESSAGE.]REDUCE with MESSAGE mul, copy_b, copy_a, add, sub, rsub, div, rdiv and REDUCE sum, mean, max, min, "
      "prod, or a user's own, 'init=0;reduce=acc+x'",
      "[MESSAGE.]REDUCE: sum, copy_b.max ... (default: mul.sum), or 'message=fmaxf(a*b,0);init=0;reduce=acc+x'"},
-    {"operation", 0, "NAME", 0, parse_operation, "spmm or sddmm",
+    {"operation", 0, "NAME", WLM_OPTION_OPERATOR, parse_operation, "spmm or sddmm",
      "spmm, or sddmm: the gradient of the values of A, for each edge (default: spmm)"},
-    {"arg", 0, "TYPE", 0, parse_arg, "i32 or i64", "also the positions that win, of max and min"},
-    {"heads", 0, "H", 0, parse_heads, "a number of 1 or more that divides n",
+    {"arg", 0, "TYPE", WLM_OPTION_OPERATOR, parse_arg, "i32 or i64", "also the positions that win, of max and min"},
+    {"heads", 0, "H", WLM_OPTION_OPERATOR, parse_heads, "a number of 1 or more that divides n",
      "values of an edge, each for n / H columns: v (h + 1) / H for head h and an edge of v (default: 1)"},
-    {"transpose", 0, NULL, 0, set_transpose, NULL, "multiply by the transpose of A"},
-    {"epilogue", 0, "EXPRESSION", 0, parse_epilogue, "an expression over x, 'leaky_relu(x,0.2)'",
+    {"transpose", 0, NULL, WLM_OPTION_OPERATOR, set_transpose, NULL, "multiply by the transpose of A"},
+    {"epilogue", 0, "EXPRESSION", WLM_OPTION_EPILOGUE, parse_epilogue, "an expression over x, 'leaky_relu(x,0.2)'",
      "what is done to each element of C at last: relu, tanh, 'leaky_relu(x,0.2)', 'x/(1+exp(-x))'"},
-    {"bias", 0, NULL, 0, set_bias, NULL, "add n values to every row of C before that"},
-    {"type", 0, "TYPE", 0, parse_type, "f32, f16, bf16 or f64", "of B and C (default: f32)"},
-    {"sample", 0, "HOW:S[:NORM]", 0, parse_sample,
+    {"bias", 0, NULL, WLM_OPTION_EPILOGUE, set_bias, NULL, "add n values to every row of C before that"},
+    {"type", 0, "TYPE", WLM_OPTION_OPERATOR, parse_type, "f32, f16, bf16 or f64", "of B and C (default: f32)"},
+    {"sample", 0, "HOW:S[:NORM]", WLM_OPTION_OPERATOR, parse_sample,
      "bucket, fastrand or fastrand_coprime, then a width from 8 to 2304, then perhaps none, kept or unbiased, then "
      "perhaps a seed, bucket:64:kept:7",
      "use at most S edges of a row: bucket:64, fastrand:128:unbiased, with a seed fastrand:16:none:7"},
-    {"calls", 0, "NUMBER", 0, parse_calls, "a number of 1 or more",
+    {"calls", 0, "NUMBER", WLM_OPTION_CALLS, parse_calls, "a number of 1 or more",
      "executions to expect of one plan, which pay for preparing it (default: 1, nothing is prepared)"},
-    {"budget", 0, "TIME", 0, parse_seconds, "a time above 0, 60s or 2m",
+    {"budget", 0, "TIME", WLM_OPTION_BUDGET, parse_seconds, "a time above 0, 60s or 2m",
      "stop tuning after this time: 60s, 2m (without an INPUT: 10m)"},
-    {"seed", 0, "NUMBER", 0, parse_seed, "a number from 0 to 18446744073709551615",
+    {"seed", 0, "NUMBER", WLM_OPTION_SEED, parse_seed, "a number from 0 to 18446744073709551615",
      "order of candidates and content of B (default: 1)"},
-    {"json", 0, NULL, 0, set_json, NULL, "machine-readable output"},
-    {"help", 'h', NULL, 0, set_help, NULL, "this text"},
+    {"json", 0, NULL, WLM_OPTION_JSON, set_json, NULL, "machine-readable output"},
+    {"help", 'h', NULL, WLM_OPTION_HELP, set_help, NULL, "this text"},
     {"check", 0, NULL, WLM_OPTION_CHECK, set_check, NULL, "compare the result with a float64 reference"},
     {"list", 0, NULL, WLM_OPTION_LIST, set_list, NULL, "all families with their parameters"},
     {"target", 0, "NAME", WLM_OPTION_TARGET, parse_target, "cuda or host", "cuda or host (default: the family's)"},
     {"variant", 0, "VARIANT", WLM_OPTION_VARIANT, parse_variant, "a variant, row_crc/cf=2,rows=8",
      "this kernel instead of the chosen one"},
-    {"output", 'o', "FILE", WLM_OPTION_OUTPUT, parse_output, "a path", "where to write; - is standard output"},
+    {"output", 'o', "FILE", WLM_OPTION_OUTPUT, parse_output, "a path",
+     "the file to write; - is standard output, but for db merge"},
     {"repair", 0, NULL, WLM_OPTION_REPAIR, set_repair, NULL,
      "check: put what is whole into a new file; the damaged one stays beside it"},
     {"keep", 0, "COUNT", WLM_OPTION_KEEP, parse_keep, "a number of 1 or more",
@@ -248,12 +251,10 @@ static const struct {
 };
 enum { OPTIONS = sizeof table / sizeof *table };
 
-static int allowed(int i, int own) { return !table[i].own || table[i].own & own; }
-
-void wlm_cli_print_options(FILE *to, int own) {
+void wlm_cli_print_options(FILE *to, int takes) {
   for (int i = 0; i < OPTIONS; i++) {
     char left[64];
-    if (!allowed(i, own)) continue;
+    if (!(table[i].group & (takes | WLM_OPTION_HELP))) continue;
     snprintf(left, sizeof left, "%c%c%s--%s %s", table[i].letter ? '-' : ' ', table[i].letter ? table[i].letter : ' ',
              table[i].letter ? ", " : "  ", table[i].name, table[i].argument ? table[i].argument : "");
     fprintf(to, "  %-28s %s\n", left, table[i].help);
@@ -265,29 +266,26 @@ static int complain(const char *command, const char *what, const char *which, co
   return 0;
 }
 
-int wlm_cli_parse(int argc, char **argv, int own, wlm_cli_options *o) {
+int wlm_cli_parse(int argc, char **argv, wlm_cli_options *o) {
   struct option longs[OPTIONS + 1] = {{0}};
   char letters[2 * OPTIONS + 2] = ":", help[64], must_be[512];
-  int places[OPTIONS], count = 0;
   const wlm_problem problem = WLM_PROBLEM_INIT;
   *o = (wlm_cli_options){.n = {32, 128}, .n_count = 2, .problem = problem, .seed = 1};
   snprintf(help, sizeof help, "see warploom %s --help", argv[0]);
   for (int i = 0; i < OPTIONS; i++) {
-    if (!allowed(i, own)) continue;
-    places[count] = i;
     /* Values past any letter tell the options apart. */
-    longs[count] = (struct option){table[i].name, table[i].argument != NULL, NULL, 256 + i};
+    longs[i] = (struct option){table[i].name, table[i].argument != NULL, NULL, 256 + i};
     if (table[i].letter) snprintf(letters + strlen(letters), 3, "%c%s", table[i].letter, table[i].argument ? ":" : "");
-    count++;
   }
   optind = 1;
   opterr = 0;
   for (int found; (found = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
     int i = found >= 256 ? found - 256 : -1;
-    for (int k = 0; i < 0 && k < count; k++)
-      if (table[places[k]].letter == found) i = places[k];
+    for (int k = 0; i < 0 && k < OPTIONS; k++)
+      if (table[k].letter == found) i = k;
     if (found == ':') return complain(argv[0], "a value is missing after", argv[optind - 1], help);
     if (i < 0) return complain(argv[0], "unknown option", argv[optind - 1], help);
+    o->given |= (uint64_t)1 << i;
     wlm_clear_error();
     if (table[i].parse(o, optarg)) continue;
     snprintf(must_be, sizeof must_be, "must be %s", table[i].must_be);
@@ -298,5 +296,27 @@ int wlm_cli_parse(int argc, char **argv, int own, wlm_cli_options *o) {
   }
   o->arguments = argv + optind;
   o->argument_count = argc - optind;
+  return 1;
+}
+
+static int is_given(const wlm_cli_options *o, int i) { return o->given >> i & 1; }
+
+int wlm_cli_has(const wlm_cli_options *o, int which) {
+  for (int i = 0; i < OPTIONS; i++)
+    if (is_given(o, i) && table[i].group & which) return 1;
+  return 0;
+}
+
+int wlm_cli_check(const wlm_cli_options *o, const char *command, int takes, int needs) {
+  for (int i = 0; i < OPTIONS; i++) {
+    if (!is_given(o, i) || table[i].group & (takes | WLM_OPTION_HELP)) continue;
+    fprintf(stderr, "warploom %s: takes no option '--%s'; see warploom %s --help\n", command, table[i].name, command);
+    return 0;
+  }
+  for (int i = 0; i < OPTIONS; i++) {
+    if (is_given(o, i) || !(table[i].group & needs)) continue;
+    fprintf(stderr, "warploom %s: say where to with -%c %s\n", command, table[i].letter, table[i].argument);
+    return 0;
+  }
   return 1;
 }

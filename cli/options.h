@@ -2,6 +2,8 @@
 #ifndef WLM_CLI_OPTIONS_H
 #define WLM_CLI_OPTIONS_H
 
+#include <stdio.h>
+
 #include "warploom/warploom.h"
 
 enum { WLM_EXIT_OK = 0, WLM_EXIT_FAILED = 1, WLM_EXIT_USAGE = 2 };
@@ -27,26 +29,40 @@ typedef struct wlm_cli_options {
   const char *output;   /* export, db, report */
   char **arguments;     /* what is no option */
   int argument_count;
+  uint64_t given; /* places in the table */
 } wlm_cli_options;
 
-/* Options that not every command has. */
+/* Options by who takes them: those that always go together are one. --help is everybody's. */
 enum {
-  WLM_OPTION_CHECK = 1 << 0,
-  WLM_OPTION_LIST = 1 << 1,
-  WLM_OPTION_TARGET = 1 << 2,
-  WLM_OPTION_VARIANT = 1 << 3,
-  WLM_OPTION_OUTPUT = 1 << 4,
-  WLM_OPTION_FORMAT = 1 << 5,
-  WLM_OPTION_REPAIR = 1 << 6,
-  WLM_OPTION_AGAIN = 1 << 7,
-  WLM_OPTION_RECORDED = 1 << 8,
-  WLM_OPTION_RECORD = 1 << 9,
-  WLM_OPTION_KEEP = 1 << 10
+  WLM_OPTION_DEVICE = 1 << 0,
+  WLM_OPTION_DATABASE = 1 << 1,
+  WLM_OPTION_JSON = 1 << 2,
+  WLM_OPTION_WIDTH = 1 << 3,
+  WLM_OPTION_OPERATOR = 1 << 4, /* what tells problems apart in the store: --op, --type, --sample ... */
+  WLM_OPTION_EPILOGUE = 1 << 5, /* and --bias */
+  WLM_OPTION_CALLS = 1 << 6,
+  WLM_OPTION_BUDGET = 1 << 7,
+  WLM_OPTION_SEED = 1 << 8,
+  WLM_OPTION_CHECK = 1 << 9,
+  WLM_OPTION_LIST = 1 << 10,
+  WLM_OPTION_TARGET = 1 << 11,
+  WLM_OPTION_VARIANT = 1 << 12,
+  WLM_OPTION_OUTPUT = 1 << 13,
+  WLM_OPTION_FORMAT = 1 << 14,
+  WLM_OPTION_REPAIR = 1 << 15,
+  WLM_OPTION_AGAIN = 1 << 16,
+  WLM_OPTION_RECORDED = 1 << 17,
+  WLM_OPTION_RECORD = 1 << 18,
+  WLM_OPTION_KEEP = 1 << 19,
+  WLM_OPTION_HELP = 1 << 20
 };
 
-/* argv[0] is the command. Allows the common options and `own`, a union of the bits above; 0 after a message on
- * stderr, else 1. */
-int wlm_cli_parse(int argc, char **argv, int own, wlm_cli_options *options);
-void wlm_cli_print_options(FILE *to, int own);
+/* argv[0] is the command. Reads whatever options there are; 0 after a message on stderr, else 1. */
+int wlm_cli_parse(int argc, char **argv, wlm_cli_options *options);
+/* Whether one of them was given. */
+int wlm_cli_has(const wlm_cli_options *options, int which);
+/* Whether only what `command` takes was given, and all that it needs; 0 after a message on stderr. */
+int wlm_cli_check(const wlm_cli_options *options, const char *command, int takes, int needs);
+void wlm_cli_print_options(FILE *to, int takes);
 
 #endif

@@ -31,19 +31,24 @@ static void info(void **state) {
   assert_json_at(c.out, "$.version", wlm_version_string());
   assert_json_at(c.out, "$.measurements", "0");
   command_release(&c);
+  command_expect(&c, &folder, 0, "info", "--device", "host", "--json");
+  assert_json_at(c.out, "$.devices[0].device", "host");
+  assert_null(json_at(c.out, "$.devices[1]"));
+  command_release(&c);
 }
 
 static void help(void **state) {
   (void)state;
-  static const char *const commands[] = {"info", "stats", "show", "tune", "run", "explain", "export", "import", "db"};
+  static const char *const commands[] = {"info",    "stats",  "show",   "tune", "train", "run",
+                                         "explain", "export", "import", "db",   "report"};
   command c;
   command_expect(&c, &folder, 0, "--help");
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     command one;
     assert_contains(c.out, commands[i]);
     command_expect(&one, &folder, 0, commands[i], "--help");
-    assert_contains(one.out, "usage: warploom");
-    assert_contains(one.out, "--device");
+    assert_contains(one.out, "usage:\n  warploom ");
+    assert_contains(one.out, "--help");
     command_release(&one);
   }
   command_release(&c);

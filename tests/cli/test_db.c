@@ -142,7 +142,7 @@ static void stores_are_merged_and_compared(void **state) {
   command_expect(&c, &folder, 0, "db", "diff", a, a, "--json");
   assert_json_at(c.out, "$.same", "1");
   command_release(&c);
-  command_expect(&c, &folder, 1, "db", "merge", a, b);
+  command_expect(&c, &folder, 2, "db", "merge", a, b);
   assert_contains(c.err, "-o FILE");
   command_release(&c);
   command_expect(&c, &folder, 0, "db", "merge", a, b, "-o", both);

@@ -139,7 +139,7 @@ static void rules_refuse(void **state) {
       {"runtime/dispatch/cuda_x.c", "<cuda.h", 1},
       {"bench/rival_cusparse.c", "<cusparse.h", 0},
       {"bench/entrant.c", "<cusparse.h", 1},
-      {"cli/cmd_db.c", "<sqlite3.h", 1},
+      {"cli/cmd_export.c", "<sqlite3.h", 1},
       {"include/warploom/warploom.h", "<stdint.h", 0},
       {"include/warploom/warploom.h", "<pthread.h", 1},
       {"include/warploom/warploom.h", "<cuda.h", 1},

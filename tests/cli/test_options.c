@@ -1,0 +1,116 @@
+/* Each command takes the options that its --help lists and no others: what would be passed over in silence is an error
+ * of the command line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+#define TWIN "uniform:rows=20,d=2"
+
+static const struct {
+  const char *name, *value; /* NULL = it has none */
+} options[] = {{"device", "host"},    {"db", "x.db"},   {"width", "8"},     {"op", "max"},
+               {"operation", "spmm"}, {"arg", "i32"},   {"heads", "2"},     {"transpose", NULL},
+               {"epilogue", "relu"},  {"bias", NULL},   {"type", "f32"},    {"sample", "bucket:8"},
+               {"calls", "2"},        {"budget", "1s"}, {"seed", "2"},      {"json", NULL},
+               {"check", NULL},       {"list", NULL},   {"target", "host"}, {"variant", "v"},
+               {"output", "x"},       {"repair", NULL}, {"keep", "2"},      {"again", NULL},
+               {"recorded", NULL},    {"record", NULL}, {"format", "jsonl"}};
+enum { OPTIONS = sizeof options / sizeof *options, WORDS = 5 };
+
+static const struct {
+  const char *words[WORDS];
+  int takes; /* options, besides --help */
+} commands[] = {
+    {{"info"}, 3},
+    {{"stats", TWIN}, 1},
+    {{"show", "row_naive"}, 12},
+    {{"tune", TWIN}, 18},
+    {{"train"}, 3},
+    {{"run", TWIN}, 18},
+    {{"explain", TWIN}, 15},
+    {{"export"}, 4},
+    {{"import", "x"}, 2},
+    {{"db", "list"}, 2},
+    {{"db", "check"}, 3},
+    {{"db", "merge", "a", "b"}, 2},
+    {{"db", "diff", "a", "b"}, 1},
+    {{"db", "prune"}, 3},
+    {{"db", "pin", TWIN, "v"}, 11},
+    {{"db", "unpin", TWIN}, 11},
+    {{"report"}, 4},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+/* The words of a command and one option behind them. */
+static void run_with(command *c, const char *const words[WORDS], const char *option, const char *value) {
+  const char *argv[WORDS + 4] = {WLM_COMMAND};
+  int count = 1;
+  for (int i = 0; i < WORDS && words[i]; i++) argv[count++] = words[i];
+  argv[count++] = option;
+  if (value) argv[count++] = value;
+  command_start(c, &folder, argv);
+  command_wait(c);
+}
+
+static int is_listed(const char *help, const char *option) {
+  char line[32];
+  snprintf(line, sizeof line, "--%s ", option);
+  return strstr(strstr(help, "options:"), line) != NULL;
+}
+
+static void what_is_not_listed_is_refused(void **state) {
+  (void)state;
+  for (int k = 0; k < COMMANDS; k++) {
+    command help;
+    int listed = 0;
+    run_with(&help, commands[k].words, "--help", NULL);
+    assert_int_equal(help.code, 0);
+    for (int i = 0; i < OPTIONS; i++) {
+      command c;
+      char option[32], said[64];
+      if (is_listed(help.out, options[i].name)) {
+        listed++;
+        continue;
+      }
+      snprintf(option, sizeof option, "--%s", options[i].name);
+      snprintf(said, sizeof said, "option '%s'", option);
+      run_with(&c, commands[k].words, option, options[i].value);
+      const int refused = strstr(c.err, said) || strstr(c.err, "too many"); /* --list makes it another command */
+      if (c.code != 2 || !refused || *c.out)
+        fail_msg("%s %s: exit code %d, %s", *commands[k].words, option, c.code, c.err);
+      command_release(&c);
+    }
+    if (listed != commands[k].takes) fail_msg("%s takes %d options", help.out, listed);
+    command_release(&help);
+  }
+}
+
+/* No option is missing above. */
+static void every_option_is_asked_for(void **state) {
+  (void)state;
+  for (int k = 0; k < COMMANDS; k++) {
+    command help;
+    run_with(&help, commands[k].words, "--help", NULL);
+    char *at = strstr(help.out, "\noptions:\n") + strlen("\noptions:\n");
+    for (; *at; at = strchr(at, '\n') + 1) { /* "  -n, --width N[,N...]   columns of B and C" */
+      int known = !strncmp(at + 6, "--help ", 7);
+      for (int i = 0; i < OPTIONS; i++) {
+        const size_t length = strlen(options[i].name);
+        known |= !strncmp(at + 8, options[i].name, length) && at[8 + length] == ' ';
+      }
+      if (!known) fail_msg("what is %.24s?", at);
+    }
+    command_release(&help);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_not_listed_is_refused),
+                                     cmocka_unit_test(every_option_is_asked_for)};
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}
