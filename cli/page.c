@@ -68,8 +68,15 @@ static wlm_status put_distributions(state *s, const wlm_ratios ratios[WLM_WAYS],
                    "time over the best"}};
   for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
     wlm_draw_curve curves[3];
-    for (int k = 0; k < pictures[i].count; k++)
-      curves[k] = (wlm_draw_curve){wlm_way_names[pictures[i].ways[k]], &ratios[pictures[i].ways[k]]};
+    char titles[3][64];
+    for (int k = 0; k < pictures[i].count; k++) {
+      const wlm_ratios *r = &ratios[pictures[i].ways[k]];
+      snprintf(titles[k], sizeof titles[k], "%s", wlm_way_names[pictures[i].ways[k]]);
+      if (r->count < r->cases)
+        snprintf(titles[k], sizeof titles[k], "%s, %lld of %lld cases", wlm_way_names[pictures[i].ways[k]],
+                 (long long)r->count, (long long)r->cases);
+      curves[k] = (wlm_draw_curve){titles[k], r};
+    }
     wlm_status status = put_figure(s, pictures[i].what, pictures[i].caption, out);
     if (status != WLM_OK) return status;
     wlm_draw_curves(curves, pictures[i].count, pictures[i].axis, &s->pictures.script);
@@ -77,7 +84,14 @@ static wlm_status put_distributions(state *s, const wlm_ratios ratios[WLM_WAYS],
   return WLM_OK;
 }
 
+/* Where slow candidates were pruned, those that a way names are still there only if they were quick. */
+static const char caveat[] =
+    "<p class=\"caveat\"><strong>Survivors only.</strong> In some cases what a way names is not in the database: never "
+    "measured, or pruned because others were quicker. Figures of a way over fewer than all cases are of those that "
+    "know it, and flatter; so do <em>borrowed</em> and <em>predicted</em>, which choose among what is left.</p>\n";
+
 static void put_ways(const wlm_survey_problem *problem, const wlm_ratios ratios[WLM_WAYS], wlm_text *out) {
+  int survivors = 0;
   wlm_text_puts(out,
                 "<div class=\"scroll\"><table>\n<caption>Time over the best measured time</caption>\n<thead><tr>"
                 "<th scope=\"col\">way</th><th scope=\"col\" class=\"number\">cases</th><th scope=\"col\" "
@@ -91,14 +105,18 @@ static void put_ways(const wlm_survey_problem *problem, const wlm_ratios ratios[
       wlm_text_puts(out, ": ");
       wlm_page_put_escaped(out, problem->fixed);
     }
+    wlm_text_printf(out, "</td><td class=\"number\">%lld", (long long)r->count);
+    if (r->count < r->cases) wlm_text_printf(out, " of %lld", (long long)r->cases);
+    survivors |= r->count < r->cases;
     wlm_text_printf(out,
-                    "</td><td class=\"number\">%lld</td><td class=\"number\">%.3fx</td><td class=\"number\">%.3fx</td>"
+                    "</td><td class=\"number\">%.3fx</td><td class=\"number\">%.3fx</td>"
                     "<td class=\"number\">%.2fx</td><td>",
-                    (long long)r->count, r->mean, r->sorted[r->count / 2], r->sorted[r->count - 1]);
+                    r->mean, r->sorted[r->count / 2], r->sorted[r->count - 1]);
     wlm_page_put_escaped(out, r->worst->choice->matrix);
     wlm_text_printf(out, ", N = %lld</td></tr>\n", (long long)r->worst->choice->n);
   }
   wlm_text_puts(out, "</tbody>\n</table></div>\n");
+  if (survivors) wlm_text_puts(out, caveat);
 }
 
 static wlm_status put_problem(state *s, const wlm_survey_problem *problem, int open, wlm_text *out) {

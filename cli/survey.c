@@ -137,7 +137,9 @@ wlm_status wlm_ratios_make(const wlm_survey_problem *problem, wlm_way way, wlm_r
   wlm_status status = wlm_alloc_array(problem->count, sizeof *ratios->sorted, "ratios", (void **)&ratios->sorted);
   for (int64_t i = 0; i < problem->count && status == WLM_OK; i++) {
     const wlm_survey_case *c = &problem->cases[i];
-    if (!c->chosen[way] || isnan(c->best)) continue;
+    if (isnan(c->best)) continue;
+    ratios->cases++;
+    if (!c->chosen[way]) continue;
     const double ratio = c->chosen[way]->cost / c->best;
     logs += log(ratio);
     if (ratio > most) ratios->worst = c;

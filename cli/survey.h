@@ -49,7 +49,8 @@ wlm_status wlm_survey_choose(wlm_survey *survey, int64_t l2_bytes);
 typedef struct wlm_ratios {
   double *sorted; /* rising, 1 or more */
   int64_t count;
-  double mean; /* geometric; not a number where count is 0 */
+  int64_t cases; /* in which anything works */
+  double mean;   /* geometric; not a number where count is 0 */
   const wlm_survey_case *worst;
 } wlm_ratios;
 wlm_status wlm_ratios_make(const wlm_survey_problem *problem, wlm_way way, wlm_ratios *ratios);

@@ -217,6 +217,28 @@ static void page_tells_what_was_measured(void **state) {
   free(page);
 }
 
+/* What was pruned to the best of each case knows what the rules name only where that was the best: said so. */
+static void figures_of_survivors_are_called_so(void **state) {
+  (void)state;
+  static const char caveat[] = "<strong>Survivors only.</strong>";
+  stand_in();
+  set_paths("survivors");
+  fill(database);
+  char *page = make_page();
+  assert_null(strstr(page, caveat));
+  free(page);
+  command c;
+  command_expect(&c, &folder, 0, "db", "prune", "--keep", "1", "--db", database);
+  command_release(&c);
+  page = make_page();
+  assert_contains(page, caveat);
+  assert_contains(page, "<td>rules</td><td class=\"number\">1 of 3</td><td class=\"number\">1.000x</td>");
+  free(page);
+  char *script = text_of(folder_file(&folder, "script"));
+  assert_contains(script, "rules, 1 of 3 cases");
+  free(script);
+}
+
 static void what_counts_is_of_one_class(void **state) {
   (void)state;
   command c;
@@ -506,6 +528,7 @@ static void browser_shows_it(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_teardown(page_tells_what_was_measured, restore_path),
+      cmocka_unit_test_teardown(figures_of_survivors_are_called_so, restore_path),
       cmocka_unit_test_teardown(what_counts_is_of_one_class, restore_path),
       cmocka_unit_test_teardown(models_are_trained_without_what_they_are_asked, restore_path),
       cmocka_unit_test_teardown(empty_database_says_so, restore_path),
