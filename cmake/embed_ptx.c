@@ -62,8 +62,10 @@ static void write_entry(FILE *file, const char *key, const wlm_program *program,
   fprintf(file, "        },\n");
   write_bytes(file, "workspace", &program->workspace);
   write_bytes(file, "prepared", &program->prepared);
-  fprintf(file, "        .max_registers = %d, .deterministic = %d, .split = \"%s\"},\n     .ptx =\n",
-          program->max_registers, program->deterministic, program->split);
+  fprintf(file,
+          "        .max_registers = %d, .deterministic = %d, .uses_b = %d, .split = \"%s\"},\n     "
+          ".ptx =\n",
+          program->max_registers, program->deterministic, program->uses_b, program->split);
   write_text(file, ptx);
   fprintf(file, "    },\n");
 }

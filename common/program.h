@@ -54,6 +54,7 @@ typedef struct wlm_program {
   wlm_bytes workspace, prepared; /* `prepared` is not all 0 exactly where there is a prepare pass */
   int max_registers;             /* a test holds kernels to it; 0 on the host */
   int deterministic;             /* gives the same bits every time */
+  int uses_b;                    /* reads B, which may be NULL otherwise */
   char split[16];                /* how it splits a row: "none", "carry" or "atomic" */
 } wlm_program;
 

@@ -115,6 +115,13 @@ static void get_string(lua_State *lua, const char *key, char *out, size_t capaci
   lua_pop(lua, 1);
 }
 
+static int get_boolean(lua_State *lua, const char *key) {
+  lua_getfield(lua, -1, key);
+  const int value = lua_toboolean(lua, -1);
+  lua_pop(lua, 1);
+  return value;
+}
+
 static void get_bytes(lua_State *lua, const char *key, wlm_bytes *bytes) {
   lua_getfield(lua, -1, key);
   *bytes = (wlm_bytes){get_integer(lua, "one", 0),     get_integer(lua, "rows", 0),   get_integer(lua, "nnz", 0),
@@ -137,9 +144,7 @@ static void get_pass(lua_State *lua, wlm_pass *pass) {
   pass->processors = get_integer(lua, "processors", 0);
   pass->threads = (int)get_integer(lua, "threads", 0);
   pass->shared_bytes = get_integer(lua, "shared_bytes", 0);
-  lua_getfield(lua, -1, "dependent");
-  pass->dependent = lua_toboolean(lua, -1);
-  lua_pop(lua, 1);
+  pass->dependent = get_boolean(lua, "dependent");
   if (!pass->units_per_block) luaL_error(lua, "'units_per_block' must be at least 1");
 }
 
@@ -159,9 +164,9 @@ static void get_program(lua_State *lua, wlm_program *program) {
   get_bytes(lua, "workspace", &program->workspace);
   get_bytes(lua, "prepared", &program->prepared);
   program->max_registers = (int)get_integer(lua, "registers", 0);
-  lua_getfield(lua, -1, "deterministic");
-  program->deterministic = lua_toboolean(lua, -1);
-  lua_getfield(lua, -2, "passes");
+  program->deterministic = get_boolean(lua, "deterministic");
+  program->uses_b = get_boolean(lua, "uses_b");
+  lua_getfield(lua, -1, "passes");
   program->pass_count = (int)luaL_len(lua, -1);
   if (program->pass_count < 1 || program->pass_count > WLM_MAX_PASSES)
     luaL_error(lua, "'passes' must have 1 to %d entries", WLM_MAX_PASSES);
@@ -171,7 +176,7 @@ static void get_program(lua_State *lua, wlm_program *program) {
     lua_pop(lua, 1);
   }
   check_passes(lua, program);
-  lua_pop(lua, 2);
+  lua_pop(lua, 1);
   lua_getfield(lua, -1, "source");
   program->source = wlm_strdup(luaL_checkstring(lua, -1));
   if (!program->source) luaL_error(lua, "out of memory");
@@ -307,9 +312,8 @@ static int do_candidates(lua_State *lua) {
 /* The table on top of the stack. */
 static void get_candidate(lua_State *lua, wlm_candidate *candidate) {
   get_string(lua, "variant", candidate->variant, sizeof candidate->variant);
-  lua_getfield(lua, -1, "whole_rows");
-  candidate->whole_rows = lua_toboolean(lua, -1);
-  lua_getfield(lua, -2, "passes");
+  candidate->whole_rows = get_boolean(lua, "whole_rows");
+  lua_getfield(lua, -1, "passes");
   for (lua_Integer i = luaL_len(lua, -1); i >= 1; i--) {
     wlm_pass pass;
     lua_geti(lua, -1, i);
@@ -320,7 +324,7 @@ static void get_candidate(lua_State *lua, wlm_candidate *candidate) {
     else
       candidate->prepares = 1;
   }
-  lua_pop(lua, 2);
+  lua_pop(lua, 1);
 }
 
 static int do_describe(lua_State *lua) {

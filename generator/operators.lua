@@ -134,6 +134,12 @@ function operators.uses_a(problem)
   return problem.has_values and message and not message.ignores_a or false
 end
 
+-- Whether it reads B.
+function operators.uses_b(problem)
+  local message = message_of(problem)
+  return message and not message.ignores_b or false
+end
+
 -- Whether a kernel for the problem converts 16-bit types.
 function operators.has_halves(problem)
   return types[problem.dense_type].half or types[problem.value_type].half or false
@@ -416,7 +422,7 @@ function operators.block(problem)
   out[#out + 1] = ("typedef %s wlm_c_t;"):format(dense.storage)
   out[#out + 1] = ("typedef %s wlm_acc_t;"):format(dense.accumulator)
   out[#out + 1] = ("#define WLM_USES_A %d"):format(uses_a and 1 or 0)
-  out[#out + 1] = ("#define WLM_USES_B %d"):format(message.ignores_b and 0 or 1)
+  out[#out + 1] = ("#define WLM_USES_B %d"):format(operators.uses_b(problem) and 1 or 0)
   fn(out, "wlm_acc_t", "wlm_widen", "wlm_b_t x", ("return %s;"):format(dense.widen:format("x")))
   fn(out, "wlm_c_t", "wlm_narrow", "wlm_acc_t x", ("return %s;"):format(dense.narrow:format("x")))
   fn(out, "long long", "wlm_begin", "const struct wlm_args *args, long long row",

@@ -289,6 +289,7 @@ function variants.emit(variant, problem, limits)
     prepared = family.prepared and family.prepared(p, problem, limits) or {},
     registers = registers > 0 and most_registers(registers, passes) or 0,
     deterministic = family.deterministic,
+    uses_b = operators.uses_b(problem),
     split = family.split,
   }
 end
@@ -336,7 +337,7 @@ function variants.arg_backward(problem, limits)
   }
   return {
     variant = "arg_backward", source = source, passes = passes, workspace = {}, prepared = {}, registers = cuda and 64 or 0,
-    deterministic = not cuda, split = "none",
+    deterministic = not cuda, uses_b = parameters.reads_b, split = "none",
   }
 end
 

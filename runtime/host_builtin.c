@@ -49,7 +49,8 @@ wlm_status wlm_host_builtin(const wlm_spec *spec, wlm_program *program, void **k
                     "%s with %s%s",
                     wlm_message_name(p->message), wlm_reduce_name(p->reduce), wlm_type_name(p->dense_type),
                     wlm_index_name(spec->colind_type), p->sample == WLM_SAMPLE_NONE ? "" : ", sampled");
-  *program = (wlm_program){.variant = "host_builtin", .pass_count = 1, .deterministic = 1, .split = "none"};
+  *program =
+      (wlm_program){.variant = "host_builtin", .pass_count = 1, .deterministic = 1, .uses_b = 1, .split = "none"};
   program->passes[0] = (wlm_pass){.kernel = "sum", .units = WLM_UNITS_ROWS, .units_per_block = ROWS_PER_BLOCK};
   *kernel = spec->rowptr_type == WLM_I64 ? (void *)sum_i64 : (void *)sum_i32;
   return WLM_OK;

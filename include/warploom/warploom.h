@@ -299,7 +299,7 @@ WLM_API size_t wlm_plan_workspace_size(const wlm_plan *plan);
 WLM_API wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream);
 /* Enqueues C = alpha * op(A, B) + beta * C on the stream. No malloc, sync, getenv, file access or JIT;
  * can be captured in a CUDA graph; one plan may run concurrently with distinct workspaces.
- * A plan with no rows or no columns is success without a launch.
+ * A plan with no rows or no columns is success without a launch. b may be NULL where the message leaves B out.
  * Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_NOT_READY, WLM_ERR_DEVICE. */
 WLM_API wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c, void *workspace, void *stream);
 /* The same for a plan with want_arg, for which wlm_plan_execute is an error; reduce is max or min. Beside C goes
@@ -321,7 +321,8 @@ WLM_API wlm_status wlm_plan_execute_seed(const wlm_plan *plan, const void *b, vo
  *   dB[k,j]    = alpha * sum of dC[i,j] * d message(a_p, B[k,j]) / d B[k,j]
  *   dvalues[p] = alpha * sum of dC[i,j] * d message(a_p, B[k,j]) / d a_p
  *
- *   dc       rows x n of dense_type with leading dimension ldc, only read; so are arg and b, as they were forward
+ *   dc       rows x n of dense_type with leading dimension ldc, only read; so are arg and b, as they were forward;
+ *            b may be NULL for copy_a, copy_b, add, sub and rsub
  *   db       cols x n with leading dimension ldb, or NULL; of the accumulator's type: f32, f64 where dense_type is f64
  *   dvalues  nnz elements of that type in the order of colind, nnz x heads with heads, or NULL
  *
@@ -337,7 +338,7 @@ WLM_API wlm_status wlm_plan_execute_arg_backward(const wlm_plan *plan, const voi
  * rsub the sum of dC[i,:]; for sub that sum negated; for div and rdiv -<dC[i,:], B[k,:]> / a^2 and the sum of dC[i,:] /
  * B[k,:]; for copy_b 0. reduce is sum, or mean, which divides by the edges of the row.
  *   dc       rows x n with leading dimension ldc, only read
- *   b        cols x n with leading dimension ldb; not read where the gradient has no b
+ *   b        cols x n with leading dimension ldb; not read where the gradient has no b, and may be NULL then
  *   dvalues  nnz elements of dense_type, in the order of colind
  * With heads dvalues are nnz x heads, and dvalues[p, h] is made of the columns of head h alone. */
 WLM_API wlm_status wlm_plan_execute_sddmm(const wlm_plan *plan, const void *dc, const void *b, void *dvalues,

@@ -9,6 +9,7 @@ wlm_status wlm_plan_fill_backward(wlm_plan *plan, const wlm_program *program, vo
   wlm_status status = WLM_OK;
   const wlm_target target = plan->device->info.limits.target;
   const int64_t rows[WLM_BACKWARD_PASSES] = {plan->args.cols, plan->args.rows}; /* of dB, of dC */
+  plan->backward_uses_b = program->uses_b;
   plan->backward_args = plan->args;
   plan->backward_args.rowptr = csr->rowptr;
   plan->backward_args.colind = csr->colind;
@@ -34,7 +35,7 @@ wlm_status wlm_plan_execute_arg_backward(const wlm_plan *plan, const void *dc, c
   if (!plan->args.n || (!db && !dvalues)) return WLM_OK;
   const wlm_pointer given[] = {{"dc", dc, plan->dense_size, !plan->empty},
                                {"arg", arg, plan->arg_size, !plan->empty},
-                               {"b", b, plan->dense_size, !plan->empty && plan->args.nnz},
+                               {"b", b, plan->dense_size, plan->backward_uses_b && !plan->empty && plan->args.nnz},
                                {"db", db, plan->sum_size, 0},
                                {"dvalues", dvalues, plan->sum_size, 0}};
   wlm_status status = wlm_check_pointers("wlm_plan_execute_arg_backward", given, 5);

@@ -58,6 +58,7 @@ wlm_status wlm_plan_fill(wlm_plan *plan, wlm_device *device, const wlm_program *
   };
   plan->pass_count = program->pass_count;
   plan->deterministic = program->deterministic;
+  plan->uses_b = program->uses_b;
   snprintf(plan->split, sizeof plan->split, "%s", program->split);
   const wlm_pass *first = wlm_program_first_execute(program);
   const int64_t blocks = wlm_pass_unit_blocks(first, csr->rows, csr->nnz, 0);
@@ -108,7 +109,7 @@ static wlm_status multiply(const wlm_plan *plan, const char *call, const void *b
   if (plan->prepared_size && !plan->is_prepared)
     return wlm_fail(WLM_ERR_NOT_READY, "%s must be prepared first: call wlm_plan_prepare", plan->decision.variant);
   const wlm_pointer given[] = {{"c", c, plan->dense_size, 1},
-                               {"b", b, plan->dense_size, plan->args.nnz != 0},
+                               {"b", b, plan->dense_size, plan->uses_b && plan->args.nnz},
                                {"arg", arg, plan->arg_size, plan->wants_arg},
                                {"workspace", workspace, WLM_WORK_ALIGNMENT, plan->workspace_size != 0}};
   wlm_status status = wlm_check_pointers(call, given, 4);
@@ -150,7 +151,7 @@ wlm_status wlm_plan_execute_sddmm(const wlm_plan *plan, const void *dc, const vo
   if (!plan->is_sddmm) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the plan is for a product: call wlm_plan_execute");
   if (plan->empty || !plan->args.nnz) return WLM_OK;
   const wlm_pointer given[] = {{"dc", dc, plan->dense_size, 1},
-                               {"b", b, plan->dense_size, 1},
+                               {"b", b, plan->dense_size, plan->uses_b},
                                {"dvalues", dvalues, plan->dense_size, 1},
                                {"workspace", workspace, WLM_WORK_ALIGNMENT, plan->workspace_size != 0}};
   wlm_status status = wlm_check_pointers("wlm_plan_execute_sddmm", given, 4);

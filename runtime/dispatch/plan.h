@@ -11,7 +11,7 @@ struct wlm_plan {
   wlm_device *device;
   struct wlm_args args; /* complete but for B, C, workspace */
   int empty;            /* no rows or no columns: nothing to do */
-  int is_sddmm, wants_arg, samples;
+  int is_sddmm, wants_arg, samples, uses_b, backward_uses_b;
   size_t dense_size, sum_size, arg_size; /* of an element of B and C, of an accumulator, of a position */
   int pass_count;
   wlm_when when[WLM_MAX_PASSES];

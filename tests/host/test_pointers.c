@@ -121,11 +121,52 @@ static void of_an_sddmm(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
+/* B is asked for exactly where it is read. */
+static void of_messages_without_b(void **state) {
+  (void)state;
+  static const int product[] = {1, 1, 0, 1, 1, 1, 1, 1}, gradient[] = {1, 0, 0, 0, 0, 0, 1, 1};
+  wlm_matrix *matrix;
+  const wlm_csr csr = small();
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  for (int message = WLM_MUL; message <= WLM_RDIV; message++) {
+    const wlm_status of_product = product[message] ? WLM_ERR_INVALID_ARGUMENT : WLM_OK;
+    const wlm_status of_gradient = gradient[message] ? WLM_ERR_INVALID_ARGUMENT : WLM_OK;
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    problem.n = N;
+    problem.message = (wlm_message)message;
+    wlm_plan *plan = plan_of(matrix, &problem);
+    assert_int_equal(of_product, wlm_plan_execute(plan, NULL, c, NULL, NULL));
+    if (!product[message]) assert_true(c[0] == 3 && c[N] == -0.5f);
+    wlm_plan_destroy(plan);
+    problem.operation = WLM_SDDMM;
+    plan = plan_of(matrix, &problem);
+    assert_int_equal(of_gradient, wlm_plan_execute_sddmm(plan, c, NULL, dvalues, NULL, NULL));
+    wlm_plan_destroy(plan);
+    problem.operation = WLM_SPMM;
+    problem.reduce = WLM_MIN;
+    problem.want_arg = 1;
+    plan = plan_of(matrix, &problem);
+    assert_int_equal(of_product, wlm_plan_execute_arg(plan, NULL, c, arg, NULL, NULL));
+    assert_int_equal(of_gradient, wlm_plan_execute_arg_backward(plan, c, arg, NULL, db, dvalues, NULL));
+    wlm_plan_destroy(plan);
+  }
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = N;
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = "message=a*a;init=0;reduce=acc+x";
+  wlm_plan *plan = plan_of(matrix, &problem);
+  assert_status(WLM_OK, wlm_plan_execute(plan, NULL, c, NULL, NULL));
+  assert_true(c[0] == 5 && c[N] == 1.25f);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(of_a_matrix),
       cmocka_unit_test(of_products),
       cmocka_unit_test(of_an_sddmm),
+      cmocka_unit_test(of_messages_without_b),
   };
   return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
 }

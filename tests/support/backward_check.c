@@ -262,8 +262,8 @@ static wlm_status run(const kernel_check *check, const wlm_program *program, voi
   for (int i = 0; i < 2; i++)
     if (wanted[i]) output[i] = (char *)o->arrays[DB + i].device + GUARD * o->arrays[DB + i].size;
   if (check->before_run) check->before_run(check->user, number);
-  WLM_TRY(wlm_plan_execute_arg_backward(&plan, o->arrays[DC].device, o->arrays[ARG].device, o->arrays[B].device,
-                                        output[0], output[1], NULL));
+  WLM_TRY(wlm_plan_execute_arg_backward(&plan, o->arrays[DC].device, o->arrays[ARG].device,
+                                        program->uses_b ? o->arrays[B].device : NULL, output[0], output[1], NULL));
   WLM_TRY(device->ops->synchronize(device, NULL));
   for (int i = 0; i < 2; i++) {
     const array *x = &o->arrays[DB + i];

@@ -151,8 +151,8 @@ static wlm_status run(const kernel_check *check, const wlm_program *program, voi
   if (wlm_plan_workspace_size(&plan) && !d->memory[WORKSPACE])
     WLM_TRY(device->ops->allocate(device, wlm_plan_workspace_size(&plan), &d->memory[WORKSPACE]));
   if (check->before_run) check->before_run(check->user, number);
-  WLM_TRY(wlm_plan_execute_sddmm(&plan, d->memory[X], d->memory[B], (char *)d->memory[DVALUES] + GUARD * o->size,
-                                 d->memory[WORKSPACE], NULL));
+  WLM_TRY(wlm_plan_execute_sddmm(&plan, d->memory[X], program->uses_b ? d->memory[B] : NULL,
+                                 (char *)d->memory[DVALUES] + GUARD * o->size, d->memory[WORKSPACE], NULL));
   WLM_TRY(device->ops->synchronize(device, NULL));
   WLM_TRY(device->ops->copy_out(device, o->after, d->memory[DVALUES], size));
 done:

@@ -309,7 +309,7 @@ static wlm_status run(const loaded *l, int number, operands *o, device_copy *d) 
   WLM_TRY(put_poison(device, wlm_plan_prepared_size(&plan), &d->prepared));
   if (l->check->before_run) l->check->before_run(l->check->user, number);
   WLM_TRY(prepare(device, o, d, &plan, number));
-  const void *b = at(o, d->b, o->b_first);
+  const void *b = l->program->uses_b ? at(o, d->b, o->b_first) : NULL;
   void *c = at(o, d->c, o->c_first), *arg;
   if (spec.problem.want_arg) {
     WLM_TRY(position_check_begin(&d->positions, &arg));
