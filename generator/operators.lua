@@ -45,7 +45,8 @@ local messages = {
 }
 
 -- The derivative of each message by a, in two factors: this one is multiplied by an element of dC and summed over the
--- columns, `edge` is done to the sum once for each edge.
+-- columns, `edge` is done to the sum once for each edge. A square may leave the range of the type where what it divides
+-- does not, hence two divisions.
 local gradients = {
   mul    = { "b" },
   copy_b = { "0", edge = "0", ignores_b = true },
@@ -53,7 +54,7 @@ local gradients = {
   add    = { "1", ignores_b = true },
   sub    = { "1", edge = "-acc", ignores_b = true },
   rsub   = { "1", ignores_b = true },
-  div    = { "b", edge = "-acc / (a * a)", uses_a = true },
+  div    = { "b", edge = "-acc / a / a", uses_a = true },
   rdiv   = { "1 / b" },
 }
 for _, gradient in pairs(gradients) do gradient.ignores_a = not gradient.uses_a end
@@ -61,7 +62,7 @@ for _, gradient in pairs(gradients) do gradient.ignores_a = not gradient.uses_a 
 -- The same whole, by a and by b, for where each edge has but one term.
 local slopes = {
   mul = { "b", "a" }, copy_b = { "0", "1" }, copy_a = { "1", "0" }, add = { "1", "1" }, sub = { "-1", "1" },
-  rsub = { "1", "-1" }, div = { "-b / (a * a)", "1 / a" }, rdiv = { "1 / b", "-a / (b * b)" },
+  rsub = { "1", "-1" }, div = { "-b / a / a", "1 / a" }, rdiv = { "1 / b", "-a / b / b" },
 }
 function operators.slopes(problem)
   local by_a, by_b = slopes[problem.message][1], slopes[problem.message][2]

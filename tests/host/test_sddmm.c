@@ -157,11 +157,44 @@ static void what_is_refused(void **state) {
                    WLM_ERR_INVALID_ARGUMENT);
 }
 
+/* One edge whose value, or element of B, has no square in f32: -1e20 * 1e10 / 4e19^2. */
+static void squares_beyond_the_range(void **state) {
+  (void)state;
+  static const int32_t one_rowptr[] = {0, 1}, one_colind[] = {0};
+  static const float large = 4e19f, small = 1e10f, x = 1e20f;
+  const int32_t arg = 0;
+  const float *const a[] = {&large, &small};
+  for (int by_b = 0; by_b < 2; by_b++) {
+    wlm_csr csr = WLM_CSR_INIT;
+    wlm_problem problem = gradient_of(by_b ? WLM_RDIV : WLM_DIV, WLM_SUM);
+    wlm_matrix *one;
+    wlm_plan *plan;
+    float by_sddmm = 0, db = 0, dvalue = 0;
+    csr.rows = csr.cols = csr.nnz = 1;
+    csr.rowptr = one_rowptr;
+    csr.colind = one_colind;
+    csr.values = a[by_b];
+    problem.n = 1;
+    assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &one));
+    assert_status(WLM_OK, wlm_plan_create(bare_host, one, &problem, &plan));
+    assert_status(WLM_OK, wlm_plan_execute_sddmm(plan, &x, a[!by_b], &by_sddmm, NULL, NULL));
+    if (!by_b) assert_true(fabs((double)by_sddmm + 6.25e-10) < 1e-15);
+    wlm_plan_destroy(plan);
+    problem.operation = WLM_SPMM;
+    problem.reduce = WLM_MAX;
+    problem.want_arg = 1;
+    assert_status(WLM_OK, wlm_plan_create(bare_host, one, &problem, &plan));
+    assert_status(WLM_OK, wlm_plan_execute_arg_backward(plan, &x, &arg, a[!by_b], &db, &dvalue, NULL));
+    assert_true(fabs((double)(by_b ? db : dvalue) + 6.25e-10) < 1e-15);
+    wlm_plan_destroy(plan);
+    wlm_matrix_destroy(one);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(is_the_derivative),
-      cmocka_unit_test(alpha_beta_and_padding),
-      cmocka_unit_test(is_told_and_checked),
+      cmocka_unit_test(is_the_derivative),   cmocka_unit_test(alpha_beta_and_padding),
+      cmocka_unit_test(is_told_and_checked), cmocka_unit_test(squares_beyond_the_range),
       cmocka_unit_test(what_is_refused),
   };
   return cmocka_run_group_tests(tests, begin, end);
