@@ -80,6 +80,10 @@ wlm_status wlm_operator_parse(const char *text, wlm_operator *op) {
   return status;
 }
 
+wlm_status wlm_operator_parse_part(wlm_part part, const char *text, wlm_operator *op) {
+  return wlm_expression_parse(wlm_part_names[part], text, strlen(text), part_operands[part], &op->parts[part]);
+}
+
 void wlm_operator_release(wlm_operator *op) {
   for (int i = 0; i < WLM_PARTS; i++) wlm_expression_release(&op->parts[i]);
   *op = (wlm_operator){0};

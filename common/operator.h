@@ -23,6 +23,8 @@ typedef struct wlm_operator {
 
 /* WLM_ERR_INVALID_ARGUMENT naming the part, the column and the mend. */
 wlm_status wlm_operator_parse(const char *text, wlm_operator *op);
+/* Puts an expression in for a part that is absent. */
+wlm_status wlm_operator_parse_part(wlm_part part, const char *text, wlm_operator *op);
 void wlm_operator_release(wlm_operator *op); /* also of a zeroed one */
 /* All parts that are there in the order above, each in its normal spelling, joined by ';'. */
 void wlm_operator_print(const wlm_operator *op, wlm_text *text);

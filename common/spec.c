@@ -7,6 +7,8 @@
 #include "common/pointer.h"
 
 static const char *const message_names[] = {"mul", "copy_b", "copy_a", "add", "sub", "rsub", "div", "rdiv", NULL};
+/* The same as a user would write them. */
+static const char *const message_texts[] = {"a*b", "b", "a", "a+b", "b-a", "a-b", "b/a", "a/b"};
 static const char *const reduce_names[] = {"sum", "mean", "max", "min", "prod", "custom", NULL};
 static const char *const empty_names[] = {"zero", "identity", NULL};
 static const char *const type_names[] = {"f32", "f16", "bf16", "f64", NULL};
@@ -113,13 +115,17 @@ static const char *unsupported_field(const wlm_problem *p, const wlm_csr *csr) {
   return NULL;
 }
 
-static wlm_status normalise_custom(const char *custom, char normal[WLM_CUSTOM_TEXT]) {
+/* With its message, be it the problem's: an operator has one text. */
+static wlm_status normalise_custom(const wlm_problem *p, char normal[WLM_CUSTOM_TEXT]) {
   wlm_operator op;
   wlm_text text = {0};
-  wlm_status status = wlm_operator_parse(custom, &op);
-  if (status != WLM_OK) return status;
+  wlm_status status;
+  WLM_TRY(wlm_operator_parse(p->custom, &op));
+  if (!wlm_operator_part(&op, WLM_PART_MESSAGE)) {
+    const char *const message = message_texts[p->message];
+    WLM_TRY(wlm_operator_parse_part(WLM_PART_MESSAGE, message, &op));
+  }
   wlm_operator_print(&op, &text);
-  wlm_operator_release(&op);
   if (text.failed)
     status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "wlm_problem.custom");
   else if (text.size >= WLM_CUSTOM_TEXT)
@@ -127,6 +133,8 @@ static wlm_status normalise_custom(const char *custom, char normal[WLM_CUSTOM_TE
                       text.size, WLM_CUSTOM_TEXT - 1);
   else
     memcpy(normal, text.data, text.size + 1);
+done:
+  wlm_operator_release(&op);
   wlm_text_release(&text);
   return status;
 }
@@ -170,7 +178,7 @@ wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spe
                      ""};
   if (problem->custom) {
     spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row gives init in either case */
-    status = normalise_custom(problem->custom, spec->custom);
+    status = normalise_custom(problem, spec->custom);
   }
   if (status == WLM_OK && problem->activation) status = check_activation(problem->activation);
   if (status != WLM_OK) return status;
@@ -188,13 +196,12 @@ wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spe
 
 void wlm_spec_key(const wlm_spec *spec, char key[WLM_SPEC_KEY]) {
   const wlm_problem *p = &spec->problem;
-  const int own_message = !strncmp(spec->custom, "message=", strlen("message=")); /* then the problem's is not used */
-  int used =
-      snprintf(key, WLM_SPEC_KEY, "op=%s%s%s%s%s%s,dense=%s,rowptr=%s,colind=%s,values=%s,sample=%s",
-               own_message ? "" : wlm_message_name(p->message), own_message ? "" : ".", wlm_reduce_name(p->reduce),
-               *spec->custom ? "{" : "", spec->custom, *spec->custom ? "}" : "", wlm_type_name(p->dense_type),
-               wlm_index_name(spec->rowptr_type), wlm_index_name(spec->colind_type),
-               spec->has_values ? wlm_type_name(spec->value_type) : "none", wlm_sample_name(p->sample));
+  const int own = *spec->custom != 0; /* which says its message itself */
+  int used = snprintf(key, WLM_SPEC_KEY, "op=%s%s%s%s%s%s,dense=%s,rowptr=%s,colind=%s,values=%s,sample=%s",
+                      own ? "" : wlm_message_name(p->message), own ? "" : ".", wlm_reduce_name(p->reduce),
+                      own ? "{" : "", spec->custom, own ? "}" : "", wlm_type_name(p->dense_type),
+                      wlm_index_name(spec->rowptr_type), wlm_index_name(spec->colind_type),
+                      spec->has_values ? wlm_type_name(spec->value_type) : "none", wlm_sample_name(p->sample));
   if (p->sample != WLM_SAMPLE_NONE)
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ":%lld:%s", (long long)p->sample_width,
                      wlm_sample_norm_name(p->sample_norm));

@@ -12,7 +12,7 @@ typedef struct wlm_spec {
   wlm_index rowptr_type, colind_type;
   wlm_type value_type; /* the dense type where there are no values */
   int has_values;
-  char custom[WLM_CUSTOM_TEXT]; /* the user-defined operator, normalised; "" = none */
+  char custom[WLM_CUSTOM_TEXT]; /* the user-defined operator, normalised, with its message; "" = none */
 } wlm_spec;
 
 enum { WLM_SPEC_KEY = WLM_CUSTOM_TEXT + 192 };

@@ -8,7 +8,7 @@
 
 enum { PART = 64 };
 
-/* "mul.sum", "mul.custom{...}" or "custom{message=...}". 0 where it is none of these. */
+/* "mul.sum" or "custom{message=...}". 0 where it is neither. */
 static int read_operator(char *text, wlm_problem *problem) {
   char *brace = strchr(text, '{'), *end = text + strlen(text);
   if (brace) {

@@ -110,14 +110,17 @@ local host_functions = {
   fmin = "p < q || q != q ? p : q",
 }
 
--- A user-defined operator is two rows like those of the tables, made of its expressions (common/operator.h).
+-- A user-defined operator is two rows like those of the tables, made of its expressions (common/operator.h); a message
+-- that stands in the table is that row.
+local by_text = {}
+for _, message in pairs(messages) do by_text[message[1]:gsub(" ", "")] = message end
+
 local function message_of(problem)
   local custom = problem.custom
   if problem.operation == "sddmm" then return gradients[problem.message] end
-  if custom and custom.message then
-    return { custom.message, ignores_a = not custom.uses_a, ignores_b = not custom.uses_b, part = "message" }
-  end
-  return messages[problem.message]
+  if not custom then return messages[problem.message] end
+  return by_text[custom.message] or
+    { custom.message, ignores_a = not custom.uses_a, ignores_b = not custom.uses_b, part = "message" }
 end
 
 local function reduction_of(problem)
@@ -151,7 +154,7 @@ end
 local function light(problem)
   local message, reduction = message_of(problem), reduction_of(problem)
   if problem.arg ~= "none" or problem.heads == "many" or problem.transpose and operators.uses_a(problem) then return false end
-  local plain = message and (message.light or message[1]:gsub(" ", "") == "a*b") and reduction and
+  local plain = message and message.light and reduction and
     (reduction.light or not reduction.finish and reduction.reduce:gsub(" ", "") == "acc+x")
   return plain and problem.dense_type ~= "f64" and problem.rowptr_type == "i32" and problem.colind_type == "i32"
 end

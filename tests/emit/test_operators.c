@@ -73,7 +73,7 @@ static void blocks(void **state) {
 /* Lines behind a user's expression have the numbers that they would have without. */
 static void lines_go_on(void **state) {
   (void)state;
-  const wlm_spec spec = own_spec(16, "message=a*b;init=0;reduce=acc+x", NULL, NULL);
+  const wlm_spec spec = own_spec(16, "message=b*a;init=0;reduce=acc+x", NULL, NULL);
   char *source = source_of(host_row, &emit_host, &spec);
   int64_t line = 0, in_block = 0, checked = 0;
   for (char *at = strtok(source, "\n"); at; at = strtok(NULL, "\n"), line++) {

@@ -507,11 +507,19 @@ static void custom_keys(void **state) {
                       "colind=i32,values=f32,sample=none");
   key_of(" reduce = (acc + x) ;init=+0e7; finish=acc / degree ;message=max((a*b), 0.0f);", WLM_COPY_B, other);
   assert_string_equal(key, other);
+  static const char *const messages[] = {"a*b", "b", "a", "a+b", "b-a", "a-b", "b/a", "a/b"};
+  for (int message = WLM_MUL; message <= WLM_RDIV; message++) { /* said here or there */
+    char custom[64];
+    snprintf(custom, sizeof custom, "init=0;reduce=acc+x;message=%s", messages[message]);
+    key_of(custom, WLM_SUB, key);
+    key_of("init=0;reduce=acc+x", (wlm_message)message, other);
+    assert_string_equal(key, other);
+  }
   key_of("init=0;reduce=acc+x", WLM_COPY_B, other);
-  assert_true(!strncmp(other, "op=copy_b.custom{init=0;reduce=acc+x},", 38));
+  assert_true(!strncmp(other, "op=custom{message=b;init=0;reduce=acc+x},", 41));
   key_of("init=0;reduce=acc+x;combine=reduce", WLM_COPY_B, key);
   assert_string_not_equal(key, other);
-  char most[WLM_CUSTOM_TEXT] = "init=0;reduce=acc+x"; /* 19 characters, then 246 times two */
+  char most[WLM_CUSTOM_TEXT] = "message=b;init=0;reduce=acc+x"; /* 29 characters, then 241 times two */
   while (strlen(most) + 2 < sizeof most) strcat(most, "+x");
   key_of(most, WLM_COPY_B, key);
   assert_non_null(strstr(key, "sample=none"));

@@ -472,16 +472,18 @@ static void keys_are_read_back(void **state) {
       "op=mul.mean,dense=f32,rowptr=i32,colind=i32,values=f32,sample=fastrand:64:none",
       "op=custom{message=a*b;init=0;reduce=acc+x;combine=reduce},dense=f32,rowptr=i32,colind=i32,values=f32,sample="
       "none",
-      "op=mul.custom{init=0;reduce=fmax(acc,x)},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
+      "op=custom{message=a*b;init=0;reduce=fmax(acc,x)},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
       "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=sddmm,heads=8",
       "op=div.mean,dense=f16,rowptr=i64,colind=i64,values=f32,sample=none,operation=sddmm",
       "op=mul.max,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,empty=identity,transpose=1"};
-  static const char *const foreign[] = {"",
-                                        "p",
-                                        "op=mul.sum",
-                                        "op=what.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
-                                        "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,new=1",
-                                        "op=mul.sum,dense=,rowptr=i32"};
+  static const char *const foreign[] = {
+      "",
+      "p",
+      "op=mul.sum",
+      "op=what.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
+      "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,new=1",
+      "op=mul.custom{init=0;reduce=acc+x},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
+      "op=mul.sum,dense=,rowptr=i32"};
   char again[WLM_SPEC_KEY];
   wlm_spec spec;
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
