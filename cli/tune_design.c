@@ -1,6 +1,6 @@
-/* Tunes the device: matrix after matrix of the design (tuner/design.c), at each width, until the budget is used up.
- * What the database has is left out, so that the same command goes on where the last one ended. In the end the model
- * learns from all of it. */
+/* Tunes the device on the matrices of the design (tuner/design.c) at each width, in the order of what a measurement is
+ * worth for its time (tuner/prospects.c), until the budget is used up. What the database has is left out, so that the
+ * same command goes on where the last one ended. In the end the model learns from all of it. */
 #include "cli/tune_design.h"
 
 #include <math.h>
@@ -12,7 +12,9 @@
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "common/memory.h"
+#include "runtime/outlook.h"
 #include "tuner/design.h"
+#include "tuner/prospects.h"
 #include "tuner/timing.h"
 #include "tuner/tuner.h"
 
@@ -28,8 +30,9 @@ typedef struct campaign {
   wlm_design_matrix *matrices;
   wlm_design_cell *cells;
   int64_t count, cell_count;
-  char *had;            /* of each cell: the database had it */
-  int64_t known, tuned; /* cells */
+  wlm_prospect *prospects; /* of each cell */
+  double expected, spent;  /* seconds of all cells that were tuned: by their prospects, and what it took */
+  int64_t known, tuned;    /* cells of which half of the candidates or more were known, are now */
   int64_t measurements;
   int64_t loaded; /* the matrix in the session; -1 = none */
   double deadline;
@@ -46,7 +49,7 @@ static wlm_status make_design(campaign *c) {
   const wlm_design_limits limits = wlm_design_limits_of(on_device < on_host ? on_device : on_host);
   wlm_status status;
   WLM_TRY(wlm_design_make(o->seed, &limits, MATRICES, &c->matrices, &c->count));
-  WLM_TRY(wlm_design_order(c->matrices, c->count, o->n_given ? o->n : default_widths,
+  WLM_TRY(wlm_design_cells(c->matrices, c->count, o->n_given ? o->n : default_widths,
                            o->n_given ? o->n_count : DEFAULT_WIDTHS, &limits, &c->cells, &c->cell_count));
 done:
   return status;
@@ -63,20 +66,30 @@ static wlm_status spec_of(const campaign *c, int64_t n, wlm_spec *spec) {
   return wlm_spec_make(&problem, &csr, spec);
 }
 
-static wlm_status find_known(campaign *c) {
+/* What of each cell the database has. */
+static wlm_status find_prospects(campaign *c) {
+  const wlm_device_info *info = &wlm_context_device(c->session.context)->info;
+  const wlm_machine machine = {info->limits.target, info->limits.processors, info->l2_bytes};
+  wlm_place *places = NULL;
+  int64_t place_count;
   wlm_spec spec;
   wlm_status status;
-  c->had = wlm_alloc_zero((size_t)c->cell_count, 1);
-  if (!c->had) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "cells of the design");
+  WLM_TRY(wlm_alloc_array(c->cell_count, sizeof *c->prospects, "cells of the design", (void **)&c->prospects));
   for (int64_t i = 0; i < c->cell_count; i++) {
-    int has;
-    WLM_TRY(spec_of(c, c->cells[i].n, &spec));
-    WLM_TRY(wlm_tuner_has(c->tuner, c->matrices[c->cells[i].matrix].name, &spec, &has));
-    c->had[i] = (char)has;
-    c->known += has;
+    const wlm_design_cell *cell = &c->cells[i];
+    wlm_stats stats;
+    int64_t candidates, left;
+    WLM_TRY(spec_of(c, cell->n, &spec));
+    WLM_TRY(wlm_tuner_left(c->tuner, c->matrices[cell->matrix].name, &spec, &left, &candidates));
+    wlm_design_stats(&c->matrices[cell->matrix], &stats);
+    wlm_prospect_make(&machine, &stats, cell->matrix, cell->n, candidates, left, &c->prospects[i]);
+    c->known += c->prospects[i].state >= WLM_PROSPECT_LEAST;
   }
-  status = WLM_OK;
+  if (!c->cell_count) goto done;
+  WLM_TRY(wlm_context_known_places(c->session.context, &spec, &places, &place_count));
+  for (int64_t i = 0; i < place_count; i++) wlm_prospects_learn(c->prospects, c->cell_count, &places[i]);
 done:
+  wlm_free(places);
   return status;
 }
 
@@ -117,7 +130,13 @@ static void tell_cell(campaign *c, const wlm_design_cell *cell, const wlm_tune_s
   wlm_table_real(&c->table, "%.2f", summary->checking);
 }
 
-static wlm_status tune_cell(campaign *c, const wlm_design_cell *cell) {
+/* Those that the model takes for slow are measured where the cell's part of the time is enough, and in the end. */
+static double share_of(const campaign *c, const wlm_prospect *prospect) {
+  if (prospect->state == WLM_PROSPECT_LEAST) return INFINITY;
+  return wlm_prospects_share(c->prospects, c->cell_count, prospect - c->prospects, c->deadline - wlm_seconds());
+}
+
+static wlm_status tune_cell(campaign *c, const wlm_design_cell *cell, wlm_prospect *prospect) {
   wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
   wlm_tune_summary summary = {0};
   const char *name = c->matrices[cell->matrix].name;
@@ -136,10 +155,12 @@ static wlm_status tune_cell(campaign *c, const wlm_design_cell *cell) {
   options.budget_seconds = fmax(c->deadline - wlm_seconds(), 1e-3); /* for one candidate at least */
   options.progress = on_progress;
   options.user = c;
-  status = wlm_tuner_run(c->tuner, c->session.matrix, &c->session.problem, &options, INFINITY, &summary);
+  status = wlm_tuner_run(c->tuner, c->session.matrix, &c->session.problem, &options, share_of(c, prospect), &summary);
   c->measurements += summary.measured + summary.finalists;
   if (status != WLM_OK) goto done;
-  c->tuned += summary.known + summary.measured == summary.candidates; /* the budget may have cut it */
+  const int had = prospect->state >= WLM_PROSPECT_LEAST;
+  wlm_prospect_update(prospect, summary.candidates, summary.candidates - summary.known - summary.measured);
+  c->tuned += !had && prospect->state >= WLM_PROSPECT_LEAST; /* the budget may have cut it */
   tell_cell(c, cell, &summary);
 done:
   if (status == WLM_ERR_CANCELLED)
@@ -147,18 +168,33 @@ done:
   return status == WLM_OK ? status : wlm_fail_in(status, "%s, n = %lld", name, (long long)cell->n);
 }
 
-/* A cell for which there is no memory is passed over. */
+/* How long what is left may take by its prospects, which are as wrong as they were so far. */
+static double seconds_left(const campaign *c) {
+  const double left = c->deadline - wlm_seconds();
+  return c->spent > 0 ? left * c->expected / c->spent : left;
+}
+
+/* The first one is begun whatever the budget is. A cell for which there is no memory is passed over. */
 static wlm_status tune_cells(campaign *c) {
   wlm_status status = WLM_OK;
-  for (int64_t i = 0, begun = 0; i < c->cell_count && status == WLM_OK; i++) {
-    if (c->had[i]) continue;
+  for (int64_t begun = 0; status == WLM_OK; begun = 1) {
     if (begun && wlm_seconds() > c->deadline) break;
-    begun = 1;
-    status = tune_cell(c, &c->cells[i]);
-    if (status != WLM_ERR_OUT_OF_MEMORY) continue;
-    show(c, "%s", wlm_error_detail());
-    wlm_clear_error();
-    status = WLM_OK;
+    const int64_t i = wlm_prospects_next(c->prospects, c->cell_count, c->loaded, begun ? seconds_left(c) : INFINITY);
+    if (i < 0) break;
+    const double left = c->prospects[i].left, start = wlm_seconds();
+    const double expected = wlm_prospect_seconds(&c->prospects[i], c->loaded);
+    status = tune_cell(c, &c->cells[i], &c->prospects[i]);
+    if (status == WLM_OK) {
+      c->expected += expected - wlm_prospect_seconds(&c->prospects[i], c->loaded);
+      c->spent += wlm_seconds() - start;
+      wlm_prospects_learn(c->prospects, c->cell_count, &c->prospects[i].place);
+      if (left == c->prospects[i].left) c->prospects[i].state = WLM_PROSPECT_DONE; /* nothing to be measured there */
+    } else if (status == WLM_ERR_OUT_OF_MEMORY) {
+      c->prospects[i].state = WLM_PROSPECT_DONE;
+      show(c, "%s", wlm_error_detail());
+      wlm_clear_error();
+      status = WLM_OK;
+    }
   }
   return status;
 }
@@ -202,7 +238,7 @@ static void release(campaign *c) {
   wlm_table_release(&c->table);
   wlm_free(c->matrices);
   wlm_free(c->cells);
-  wlm_free(c->had);
+  wlm_free(c->prospects);
 }
 
 int wlm_tune_design(const wlm_cli_options *options) {
@@ -216,7 +252,7 @@ int wlm_tune_design(const wlm_cli_options *options) {
   WLM_TRY(wlm_session_open(options, &c.session));
   WLM_TRY(wlm_tuner_create(c.session.context, options->again, &c.tuner));
   WLM_TRY(make_design(&c));
-  WLM_TRY(find_known(&c));
+  WLM_TRY(find_prospects(&c));
   wlm_report_object(&report, NULL);
   wlm_report_device(&report, c.session.context);
   wlm_report_string(&report, "database", wlm_context_database_path(c.session.context));

@@ -6,10 +6,7 @@
  * Points are taken one after another, each as far as can be from all that were taken before: any beginning of that
  * order is spread evenly, and going on refines it where the largest hole is. That is where a measurement is expected to
  * teach the most, as a choice is borrowed from the nearest tuned matrix. Each point is then shifted a little by the
- * seed, so that rows are no round numbers and another seed gives another design.
- *
- * Widths are dealt over three sweeps, a third of them to each matrix in each, so that after the first sweep the whole
- * space has been seen at every width somewhere. What takes much longer than the rest comes in a last sweep. */
+ * seed, so that rows are no round numbers and another seed gives another design. */
 #include "tuner/design.h"
 
 #include <math.h>
@@ -19,9 +16,7 @@
 #include "common/memory.h"
 #include "common/random.h"
 
-enum { SWEEPS = 3, STREAM_SHIFT = 21, STREAM_ORDER = 22 };
-static const double max_quick_products = 4e9; /* nnz * n; an H200 takes about 2 ms a call */
-static const double max_quick_bytes = 2e9;    /* of B and C, which are filled, copied and compared */
+enum { STREAM_SHIFT = 21, STREAM_ORDER = 22 };
 static const double max_cols = 2e7;
 static const int64_t max_nnz = 200000000;
 
@@ -138,16 +133,17 @@ done:
   return status;
 }
 
-/* ---- order --------------------------------------------------------------------------------------------- */
-
-static int by_sweep(const void *left, const void *right) {
-  const wlm_design_cell *a = left, *b = right;
-  if (a->sweep != b->sweep) return a->sweep - b->sweep;
-  if (a->matrix != b->matrix) return a->matrix < b->matrix ? -1 : 1;
-  return (a->n > b->n) - (a->n < b->n);
+void wlm_design_stats(const wlm_design_matrix *m, wlm_stats *stats) {
+  const wlm_stats none = WLM_STATS_INIT;
+  *stats = none;
+  stats->rows = m->rows;
+  stats->cols = m->cols;
+  stats->nnz = (int64_t)((double)m->rows * m->mean);
+  stats->mean = m->mean;
+  stats->cv = m->cv;
 }
 
-wlm_status wlm_design_order(const wlm_design_matrix *matrices, int64_t count, const int64_t *widths, int width_count,
+wlm_status wlm_design_cells(const wlm_design_matrix *matrices, int64_t count, const int64_t *widths, int width_count,
                             const wlm_design_limits *limits, wlm_design_cell **cells, int64_t *cell_count) {
   *cell_count = 0;
   wlm_status status = wlm_alloc_array(count * width_count, sizeof **cells, "cells of the design", (void **)cells);
@@ -155,13 +151,9 @@ wlm_status wlm_design_order(const wlm_design_matrix *matrices, int64_t count, co
   for (int64_t i = 0; i < count; i++)
     for (int w = 0; w < width_count; w++) {
       const wlm_design_matrix *m = &matrices[i];
-      const double nnz = (double)m->rows * m->mean, n = (double)widths[w];
-      const double dense = 4 * n * (double)(m->rows + m->cols);
-      if (matrix_bytes((double)m->rows, nnz) + dense > (double)limits->bytes) continue;
-      const int quick = nnz * n <= max_quick_products && dense <= max_quick_bytes;
-      const int sweep = quick ? (int)((i + w) % SWEEPS) : SWEEPS;
-      (*cells)[(*cell_count)++] = (wlm_design_cell){i, widths[w], sweep};
+      const double nnz = (double)m->rows * m->mean, dense = 4 * (double)widths[w] * (double)(m->rows + m->cols);
+      if (matrix_bytes((double)m->rows, nnz) + dense <= (double)limits->bytes)
+        (*cells)[(*cell_count)++] = (wlm_design_cell){i, widths[w]};
     }
-  if (*cell_count) qsort(*cells, (size_t)*cell_count, sizeof **cells, by_sweep);
   return WLM_OK;
 }

@@ -24,15 +24,16 @@ typedef struct wlm_design_matrix {
 wlm_status wlm_design_make(uint64_t seed, const wlm_design_limits *limits, int64_t count, wlm_design_matrix **matrices,
                            int64_t *made);
 
+/* What is known of it before it is made: its size, mean and CV. */
+void wlm_design_stats(const wlm_design_matrix *matrix, wlm_stats *stats);
+
 /* One tuning: a matrix at a width. */
 typedef struct wlm_design_cell {
   int64_t matrix, n;
-  int sweep;
 } wlm_design_cell;
 
-/* All matrices at all widths that fit the limits, in the order in which they are tuned: a budget that ends in the
- * middle leaves every part of the design measured at some width. Cells of one matrix in one sweep follow each other. */
-wlm_status wlm_design_order(const wlm_design_matrix *matrices, int64_t count, const int64_t *widths, int width_count,
+/* All matrices at all widths that fit the limits; tuner/prospects.h says which is tuned when. */
+wlm_status wlm_design_cells(const wlm_design_matrix *matrices, int64_t count, const int64_t *widths, int width_count,
                             const wlm_design_limits *limits, wlm_design_cell **cells, int64_t *cell_count);
 
 #endif

@@ -158,22 +158,21 @@ void wlm_tuner_source_hash(const wlm_tuner *tuner, const wlm_spec *spec, const c
   hash_source(tuner, spec, variant, hash);
 }
 
-wlm_status wlm_tuner_has(wlm_tuner *tuner, const char *matrix_name, const wlm_spec *spec, int *has) {
+wlm_status wlm_tuner_left(wlm_tuner *tuner, const char *matrix_name, const wlm_spec *spec, int64_t *left,
+                          int64_t *count) {
   char key[WLM_SPEC_KEY];
   wlm_tuner_candidate *candidates;
-  int64_t count, known = 0, works = 0, precise = 0;
-  *has = 0;
-  if (!tuner->known) return WLM_OK;
+  int64_t known = 0, works = 0, precise = 0;
   wlm_spec_key(spec, key);
   wlm_status status =
-      wlm_tuner_candidates(tuner, spec, wlm_known_named_place(matrix_name, key, spec->problem.n), &candidates, &count);
+      wlm_tuner_candidates(tuner, spec, wlm_known_named_place(matrix_name, key, spec->problem.n), &candidates, count);
   if (status != WLM_OK) return status;
-  for (int64_t i = 0; i < count; i++) {
+  for (int64_t i = 0; i < *count; i++) {
     known += candidates[i].known;
     works += candidates[i].known && isfinite(candidates[i].seconds);
     precise += candidates[i].samples >= WLM_PRECISE_SAMPLES;
   }
-  *has = known == count && (precise || !works);
+  *left = known == *count && works && !precise ? 1 : *count - known;
   wlm_free(candidates);
   return WLM_OK;
 }

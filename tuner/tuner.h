@@ -25,9 +25,10 @@ typedef struct wlm_tune_summary {
 wlm_status wlm_tuner_run(wlm_tuner *tuner, const wlm_matrix *matrix, const wlm_problem *problem,
                          const wlm_tune_options *options, double share_seconds, wlm_tune_summary *summary);
 
-/* 1 where the store had, when the tuner was made, every candidate of the spec on a matrix of that name, and finalists
- * among them. */
-wlm_status wlm_tuner_has(wlm_tuner *tuner, const char *matrix_name, const wlm_spec *spec, int *has);
+/* How many candidates of the spec the store lacked, on a matrix of that name, when the tuner was made; 1 also where it
+ * has all of them, but some that work and no finalists. Of how many. */
+wlm_status wlm_tuner_left(wlm_tuner *tuner, const char *matrix_name, const wlm_spec *spec, int64_t *left,
+                          int64_t *candidates);
 
 /* ---- for tune.c ---- */
 

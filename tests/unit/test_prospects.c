@@ -1,0 +1,193 @@
+/* What is tuned next, and for how long. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/memory.h"
+#include "support/asserts.h"
+#include "tuner/design.h"
+#include "tuner/prospects.h"
+
+static const wlm_machine machine = {WLM_TARGET_CUDA, 132, 50 << 20};
+enum { CANDIDATES = 100, NONE_AT_HAND = -1 };
+
+static wlm_prospect prospect(int64_t matrix, int64_t rows, int64_t nnz, int64_t n, int64_t left) {
+  wlm_stats stats = WLM_STATS_INIT;
+  wlm_prospect out;
+  stats.rows = stats.cols = rows;
+  stats.nnz = nnz;
+  stats.mean = (double)nnz / (double)rows;
+  wlm_prospect_make(&machine, &stats, matrix, n, CANDIDATES, left, &out);
+  return out;
+}
+
+static void states_follow_from_what_is_left(void **state) {
+  (void)state;
+  static const struct {
+    int64_t left;
+    wlm_prospect_state state;
+  } cases[] = {{CANDIDATES, WLM_PROSPECT_OPEN}, {CANDIDATES - 1, WLM_PROSPECT_BEGUN},
+               {51, WLM_PROSPECT_BEGUN},        {50, WLM_PROSPECT_LEAST},
+               {1, WLM_PROSPECT_LEAST},         {0, WLM_PROSPECT_DONE}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const wlm_prospect p = prospect(0, 1000, 9000, 32, cases[i].left);
+    assert_int_equal(p.state, cases[i].state);
+    assert_true(fabs(p.left - (double)cases[i].left / CANDIDATES) < 1e-9);
+  }
+}
+
+static void what_is_far_from_all_that_is_known_is_next(void **state) {
+  (void)state;
+  wlm_prospect list[3] = {prospect(0, 1000, 9000, 32, CANDIDATES), prospect(1, 1000, 9000, 128, CANDIDATES),
+                          prospect(2, 1000, 18000, 32, CANDIDATES)};
+  const wlm_place known = list[0].place;
+  wlm_prospects_learn(list, 3, &known);
+  assert_true(list[0].distance == 0 && fabs(list[1].distance - 2) < 1e-6 && fabs(list[2].distance - 1) < 1e-6);
+  assert_int_equal(wlm_prospects_next(list, 3, NONE_AT_HAND, 1e9), 1);
+  wlm_prospects_learn(list, 3, &list[1].place);
+  assert_int_equal(wlm_prospects_next(list, 3, NONE_AT_HAND, 1e9), 2);
+}
+
+/* Of two that teach the same the quicker one; the matrix at hand need not be made. */
+static void time_counts(void **state) {
+  (void)state;
+  wlm_prospect list[2] = {prospect(0, 1000000, 30000000, 32, CANDIDATES), prospect(1, 1000, 30000, 32, CANDIDATES)};
+  assert_int_equal(wlm_prospects_next(list, 2, NONE_AT_HAND, 1e9), 1);
+  list[0] = prospect(0, 1000, 30000, 32, CANDIDATES);
+  list[0].making = list[1].making = 5;
+  assert_int_equal(wlm_prospects_next(list, 2, 0, 1e9), 0);
+  assert_int_equal(wlm_prospects_next(list, 2, 1, 1e9), 1);
+  assert_true(wlm_prospect_seconds(&list[0], 1) - wlm_prospect_seconds(&list[0], 0) == 5);
+}
+
+static void what_does_not_fit_is_passed_over(void **state) {
+  (void)state;
+  wlm_prospect list[4] = {prospect(0, 1000000, 100000000, 256, CANDIDATES), prospect(1, 1000, 9000, 32, CANDIDATES),
+                          prospect(2, 1000, 9000, 32, CANDIDATES - 1), prospect(3, 1000, 9000, 32, 40)};
+  const double room = 1.01 * wlm_prospect_seconds(&list[1], NONE_AT_HAND);
+  assert_true(wlm_prospect_seconds(&list[0], NONE_AT_HAND) > room);
+  assert_int_equal(wlm_prospects_next(list, 4, NONE_AT_HAND, 0), 2); /* begun: goes on whatever it takes */
+  list[2].state = WLM_PROSPECT_DONE;
+  assert_int_equal(wlm_prospects_next(list, 4, NONE_AT_HAND, room), 1);
+  list[1].state = WLM_PROSPECT_DONE;
+  assert_int_equal(wlm_prospects_next(list, 4, NONE_AT_HAND, room), 3); /* the least comes last */
+  assert_int_equal(wlm_prospects_next(list, 4, NONE_AT_HAND, 1e9), 0);
+  list[3].state = WLM_PROSPECT_DONE;
+  assert_int_equal(wlm_prospects_next(list, 4, NONE_AT_HAND, room), -1);
+  assert_int_equal(wlm_prospects_next(list, 0, NONE_AT_HAND, 1e9), -1);
+}
+
+static void time_is_dealt_by_distance(void **state) {
+  (void)state;
+  wlm_prospect list[3] = {prospect(0, 1000, 9000, 32, CANDIDATES), prospect(0, 1000, 9000, 64, CANDIDATES),
+                          prospect(0, 1000, 9000, 512, CANDIDATES)};
+  const wlm_place known = list[0].place;
+  wlm_prospects_learn(list, 3, &known);
+  const double shares[3] = {wlm_prospects_share(list, 3, 0, 60), wlm_prospects_share(list, 3, 1, 60),
+                            wlm_prospects_share(list, 3, 2, 60)};
+  assert_true(fabs(shares[0] + shares[1] + shares[2] - 60) < 1e-9);
+  assert_true(shares[0] > 0 && shares[1] > 3 * shares[0] && shares[2] > 2 * shares[1]);
+  list[2].state = WLM_PROSPECT_DONE;
+  assert_true(fabs(wlm_prospects_share(list, 3, 0, 60) + wlm_prospects_share(list, 3, 1, 60) - 60) < 1e-9);
+}
+
+/* ---- over the whole design ------------------------------------------------------------------------------ */
+
+enum { MATRICES = 64, WIDTHS = 6 };
+static const int64_t widths[WIDTHS] = {4, 16, 32, 64, 128, 256};
+
+typedef struct world {
+  wlm_design_matrix *matrices;
+  wlm_design_cell *cells;
+  wlm_prospect *list;
+  int64_t matrix_count, count;
+} world;
+
+static world make_world(uint64_t seed) {
+  const wlm_design_limits limits = wlm_design_limits_of(INT64_C(140) << 30);
+  world w;
+  assert_status(WLM_OK, wlm_design_make(seed, &limits, MATRICES, &w.matrices, &w.matrix_count));
+  assert_status(WLM_OK, wlm_design_cells(w.matrices, w.matrix_count, widths, WIDTHS, &limits, &w.cells, &w.count));
+  w.list = calloc((size_t)w.count, sizeof *w.list);
+  for (int64_t i = 0; i < w.count; i++) {
+    wlm_stats stats;
+    wlm_design_stats(&w.matrices[w.cells[i].matrix], &stats);
+    wlm_prospect_make(&machine, &stats, w.cells[i].matrix, w.cells[i].n, CANDIDATES, CANDIDATES, &w.list[i]);
+  }
+  return w;
+}
+
+static void release_world(world *w) {
+  wlm_free(w->matrices);
+  wlm_free(w->cells);
+  free(w->list);
+}
+
+static double mean_distance(const world *w) {
+  double sum = 0;
+  for (int64_t i = 0; i < w->count; i++) sum += w->list[i].distance;
+  return sum / (double)w->count;
+}
+
+/* Gives how many were tuned. in_order: one cell after the other, as they stand. */
+static int64_t spend(world *w, double budget, int in_order, int64_t *tuned) {
+  int64_t count = 0, at_hand = NONE_AT_HAND;
+  for (;; count++) {
+    const int64_t i = !in_order          ? wlm_prospects_next(w->list, w->count, at_hand, budget)
+                      : count < w->count ? count
+                                         : -1;
+    if (i < 0 || wlm_prospect_seconds(&w->list[i], at_hand) > budget) return count;
+    budget -= wlm_prospect_seconds(&w->list[i], at_hand);
+    at_hand = w->list[i].matrix;
+    wlm_prospect_update(&w->list[i], CANDIDATES, 0);
+    wlm_prospects_learn(w->list, w->count, &w->list[i].place);
+    tuned[count] = i;
+  }
+}
+
+/* Wherever a budget ends, little is far from all that was tuned; and a few minutes see rows of every size and every
+ * width. */
+static void a_budget_covers_the_space(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 3; seed++)
+    for (double budget = 60; budget < 1000; budget *= 3) {
+      int64_t tuned[MATRICES * WIDTHS], again[MATRICES * WIDTHS];
+      int decades[6] = {0}, of_width[WIDTHS] = {0};
+      world w = make_world(seed), same = make_world(seed), plain = make_world(seed);
+      const int64_t count = spend(&w, budget, 0, tuned);
+      assert_int_equal(spend(&same, budget, 0, again), count);
+      assert_memory_equal(tuned, again, (size_t)count * sizeof *tuned);
+      for (int64_t k = 0; k < count; k++) {
+        const wlm_design_cell *cell = &w.cells[tuned[k]];
+        decades[(int)lround(log10((double)w.matrices[cell->matrix].rows)) - 2]++;
+        for (int i = 0; i < WIDTHS; i++) of_width[i] += widths[i] == cell->n;
+      }
+      spend(&plain, budget, 1, again);
+      if (!(mean_distance(&w) < 0.8 * mean_distance(&plain)))
+        fail_msg("%g s: %g, in order %g", budget, mean_distance(&w), mean_distance(&plain));
+      for (int i = 0; i < 6; i++)
+        if (!decades[i] && budget > 100) fail_msg("seed %d, %g s: no matrix of decade %d", (int)seed, budget, i + 2);
+      for (int i = 0; i < WIDTHS; i++)
+        if (!of_width[i] && budget > 100)
+          fail_msg("seed %d, %g s: nothing of width %d", (int)seed, budget, (int)widths[i]);
+      release_world(&w);
+      release_world(&same);
+      release_world(&plain);
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(states_follow_from_what_is_left),
+      cmocka_unit_test(what_is_far_from_all_that_is_known_is_next),
+      cmocka_unit_test(time_counts),
+      cmocka_unit_test(what_does_not_fit_is_passed_over),
+      cmocka_unit_test(time_is_dealt_by_distance),
+      cmocka_unit_test(a_budget_covers_the_space),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+/* A choice for a matrix that was never tuned is borrowed from the nearest one that was, by the model or by its bucket,
+ * and errs the more the farther that is (the spread of a model grows with the distance, too). So what a measurement is
+ * worth is how much nearer it brings everything that may be asked: the sum, over all prospects, of what their distance
+ * to the nearest known place shrinks by. Worth over seconds decides who is next; greedily, which for such sums is never
+ * far from the best that can be done in the time.
+ *
+ * Nothing here depends on measured times, so that the same database gives the same order. */
+#include "tuner/prospects.h"
+
+#include <math.h>
+
+/* Of a tuning, rough on purpose: a matrix is made and read by entries; B, C and the result are filled and compared by
+ * elements; a candidate is compiled, set up and called some times, of which the finals have their part. */
+static const double entry_seconds = 100e-9, element_seconds = 20e-9;
+static const struct {
+  double seconds, calls;
+} candidate_takes[] = {[WLM_TARGET_CUDA] = {10e-3, 20}, [WLM_TARGET_HOST] = {80e-3, 20}};
+/* What a place that is known already teaches: locality and the other side of the matrix are not in it. */
+static const double least_worth = 0.25;
+
+void wlm_prospect_make(const wlm_machine *machine, const wlm_stats *stats, int64_t matrix, int64_t n,
+                       int64_t candidates, int64_t left, wlm_prospect *prospect) {
+  const double dense = (double)n * ((double)stats->rows + (double)stats->cols);
+  const double candidate = candidate_takes[machine->target].seconds +
+                           candidate_takes[machine->target].calls * wlm_simple_seconds(machine, stats, n);
+  *prospect = (wlm_prospect){.place = wlm_place_of(stats, n),
+                             .matrix = matrix,
+                             .making = entry_seconds * (double)stats->nnz,
+                             .measuring = element_seconds * dense + candidate * (double)candidates,
+                             .distance = WLM_MODEL_FAR};
+  wlm_prospect_update(prospect, candidates, left);
+}
+
+void wlm_prospect_update(wlm_prospect *prospect, int64_t candidates, int64_t left) {
+  prospect->left = candidates ? (double)left / (double)candidates : 0;
+  prospect->state = !left                   ? WLM_PROSPECT_DONE
+                    : left == candidates    ? WLM_PROSPECT_OPEN
+                    : 2 * left > candidates ? WLM_PROSPECT_BEGUN
+                                            : WLM_PROSPECT_LEAST;
+}
+
+void wlm_prospects_learn(wlm_prospect *list, int64_t count, const wlm_place *place) {
+  for (int64_t i = 0; i < count; i++)
+    list[i].distance = fmin(list[i].distance, wlm_place_distance(&list[i].place, place));
+}
+
+double wlm_prospect_seconds(const wlm_prospect *p, int64_t at_hand) {
+  return (p->matrix == at_hand ? 0 : p->making) + p->left * p->measuring;
+}
+
+static double worth(const wlm_prospect *list, int64_t count, int64_t i) {
+  double sum = least_worth;
+  for (int64_t k = 0; k < count; k++)
+    sum += fmax(0, list[k].distance - wlm_place_distance(&list[i].place, &list[k].place));
+  return sum;
+}
+
+int64_t wlm_prospects_next(const wlm_prospect *list, int64_t count, int64_t at_hand, double seconds_left) {
+  int64_t best = -1;
+  double most = 0;
+  for (int64_t i = 0; i < count; i++) {
+    const wlm_prospect *p = &list[i];
+    const double seconds = wlm_prospect_seconds(p, at_hand);
+    if (p->state == WLM_PROSPECT_DONE || (best >= 0 && p->state > list[best].state)) continue;
+    if (p->state != WLM_PROSPECT_BEGUN && seconds > seconds_left) continue;
+    const double rate = worth(list, count, i) / seconds;
+    if (best >= 0 && p->state == list[best].state && !(rate > most)) continue;
+    best = i;
+    most = rate;
+  }
+  return best;
+}
+
+double wlm_prospects_share(const wlm_prospect *list, int64_t count, int64_t i, double seconds_left) {
+  double sum = 0;
+  for (int64_t k = 0; k < count; k++)
+    if (list[k].state != WLM_PROSPECT_DONE || k == i) sum += least_worth + list[k].distance;
+  return seconds_left * (least_worth + list[i].distance) / sum;
+}
