@@ -225,8 +225,9 @@ wlm_status wlm_search(const wlm_search_field *field, const wlm_search_rules *rul
     if (field->screened[i].seconds > 0)
       s.best[field->screened[i].kind] = fmin(s.best[field->screened[i].kind], field->screened[i].seconds);
   WLM_TRY(screen_all(&s));
-  if (finals) WLM_TRY(enter_first(&s, &rules->rounds[0], finals));
-  for (int r = 0; finals && r < rules->round_count; r++) {
+  const int first = field->in_a_hurry && field->in_a_hurry(field->user) ? rules->round_count - 1 : 0;
+  if (finals) WLM_TRY(enter_first(&s, &rules->rounds[first], finals));
+  for (int r = first; finals && r < rules->round_count; r++) {
     const int last = r == rules->round_count - 1;
     keep_best(&s, &rules->rounds[r], last, finals);
     WLM_TRY(play(&s, &rules->rounds[r], last, finals));

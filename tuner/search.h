@@ -44,6 +44,7 @@ typedef struct wlm_search_field {
    * the search and is returned. */
   wlm_status (*tell)(void *user, int64_t i, const wlm_entrant *entrant);
   int (*out_of_time)(void *user); /* after at least one was screened: the others are not */
+  int (*in_a_hurry)(void *user);  /* after the screening: of the rounds only the last is played; NULL = all are */
 } wlm_search_field;
 
 typedef struct wlm_finalist {

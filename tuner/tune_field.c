@@ -90,6 +90,8 @@ static int is_not_worth_it(const wlm_tuning *t) {
 
 static int out_of_time(void *user) { return wlm_tuning_out_of_budget(user) || is_not_worth_it(user); }
 
+static int in_a_hurry(void *user) { return wlm_tuning_out_of_budget(user); }
+
 wlm_search_field wlm_tuning_field(wlm_tuning *t) {
   return (wlm_search_field){
       .device = t->device,
@@ -101,5 +103,6 @@ wlm_search_field wlm_tuning_field(wlm_tuning *t) {
       .glance = glance,
       .verify = verify,
       .out_of_time = out_of_time,
+      .in_a_hurry = in_a_hurry,
   };
 }

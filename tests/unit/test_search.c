@@ -23,6 +23,7 @@ typedef struct fake {
   int screened[MOST], timers[MOST], entered[MOST], verified[MOST];
   int64_t order[MOST]; /* in which they were told */
   int told, live, entrants, most_entrants;
+  int hurries;
   int stop_after, fail_after; /* 0 = never */
 } fake;
 
@@ -120,6 +121,7 @@ static wlm_status tell(void *user, int64_t i, const wlm_entrant *entrant) {
   return f.told == f.fail_after ? wlm_fail(WLM_ERR_CANCELLED, "enough") : WLM_OK;
 }
 
+static int in_a_hurry(void *user) { return (void)user, f.hurries; }
 static int out_of_time(void *user) { return (void)user, f.stop_after && f.told >= f.stop_after; }
 
 static const wlm_search_rules rules = {
@@ -145,7 +147,8 @@ static wlm_status play(wlm_screened *screened, wlm_finals *finals) {
                                   .glance = glance,
                                   .verify = verify,
                                   .tell = tell,
-                                  .out_of_time = out_of_time};
+                                  .out_of_time = out_of_time,
+                                  .in_a_hurry = in_a_hurry};
   wlm_status status = wlm_search(&field, &rules, finals);
   assert_int_equal(f.live, 0);
   assert_int_equal(f.entrants, finals->count);
@@ -301,6 +304,27 @@ static void time_runs_out(void **state) {
   wlm_finals_release(&finals);
 }
 
+/* A budget that is over: few are timed again, and once. */
+static void who_hurries_plays_the_last_round(void **state) {
+  (void)state;
+  static wlm_finals finals;
+  int entered[2] = {0};
+  double took[2];
+  for (int hurries = 0; hurries < 2; hurries++) {
+    begin(50, 11, 0.01);
+    f.hurries = hurries;
+    for (int i = 0; i < 50; i++) f.cost[i] = 1e-5 * (1 + 0.02 * i);
+    assert_status(WLM_OK, play(NULL, &finals));
+    assert_int_equal(finals.list[0].i, 0);
+    assert_int_equal(finals.list[0].entrant.samples, 9);
+    for (int i = 0; i < 50; i++) entered[hurries] += f.entered[i] - 1;
+    took[hurries] = f.now;
+    wlm_finals_release(&finals);
+  }
+  assert_true(entered[0] > 8 && entered[1] >= 2 && entered[1] <= 4);
+  assert_true(took[1] < took[0]);
+}
+
 static void whoever_listens_may_end_it(void **state) {
   (void)state;
   static wlm_finals finals;
@@ -314,11 +338,11 @@ static void whoever_listens_may_end_it(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_planted_best_survives_noise), cmocka_unit_test(a_close_field_loses_little),
-      cmocka_unit_test(slow_ones_are_abandoned),         cmocka_unit_test(long_calls_take_few_samples),
-      cmocka_unit_test(both_kinds_have_finalists),       cmocka_unit_test(wrong_ones_make_room),
-      cmocka_unit_test(known_ones_only_play_the_finals), cmocka_unit_test(time_runs_out),
-      cmocka_unit_test(whoever_listens_may_end_it),
+      cmocka_unit_test(the_planted_best_survives_noise),  cmocka_unit_test(a_close_field_loses_little),
+      cmocka_unit_test(slow_ones_are_abandoned),          cmocka_unit_test(long_calls_take_few_samples),
+      cmocka_unit_test(both_kinds_have_finalists),        cmocka_unit_test(wrong_ones_make_room),
+      cmocka_unit_test(known_ones_only_play_the_finals),  cmocka_unit_test(time_runs_out),
+      cmocka_unit_test(who_hurries_plays_the_last_round), cmocka_unit_test(whoever_listens_may_end_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
