@@ -10,6 +10,8 @@
 #include "cli/tune_recorded.h"
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
+#include "runtime/outlook.h"
+#include "tuner/prospects.h"
 #include "tuner/timing.h"
 #include "tuner/tuner.h"
 
@@ -185,8 +187,58 @@ static wlm_status tune_width(wlm_report *report, wlm_session *session, wlm_tuner
   return status;
 }
 
+/* What each width is worth. One that the database has whole is told of in the end. */
+static wlm_status find_prospects(wlm_session *session, wlm_tuner *tuner, const char *label,
+                                 const wlm_cli_options *options, wlm_prospect *list) {
+  const wlm_device_info *info = &wlm_context_device(session->context)->info;
+  const wlm_machine machine = {info->limits.target, info->limits.processors, info->l2_bytes};
+  wlm_place *places = NULL;
+  int64_t place_count;
+  wlm_spec spec;
+  wlm_status status;
+  for (int i = 0; i < options->n_count; i++) {
+    int64_t candidates, left;
+    session->problem.n = options->n[i];
+    WLM_TRY(wlm_context_spec(session->context, session->matrix, &session->problem, &spec));
+    WLM_TRY(wlm_tuner_left(tuner, label, &spec, &left, &candidates));
+    wlm_prospect_make(&machine, wlm_matrix_stats(session->matrix), 0, options->n[i], candidates,
+                      options->again ? candidates : left, &list[i]);
+  }
+  WLM_TRY(wlm_context_known_places(session->context, &spec, &places, &place_count));
+  for (int64_t i = 0; i < place_count; i++) wlm_prospects_learn(list, options->n_count, &places[i]);
+done:
+  wlm_free(places);
+  return status;
+}
+
+/* All widths. With a budget in the order of their worth, each with its part of what is left until the deadline, but
+ * enough for a candidate; without one as they were given. */
+static wlm_status tune_widths(wlm_report *report, wlm_session *session, wlm_tuner *tuner, const char *label,
+                              const wlm_cli_options *options, double deadline) {
+  wlm_prospect list[WLM_CLI_MAX_WIDTHS];
+  int tuned[WLM_CLI_MAX_WIDTHS] = {0};
+  wlm_status status;
+  WLM_TRY(find_prospects(session, tuner, label, options, list));
+  for (int count = 0; count < options->n_count && status == WLM_OK; count++) {
+    const double left = deadline - wlm_seconds();
+    int64_t i = isfinite(deadline) ? wlm_prospects_next(list, options->n_count, 0, INFINITY) : -1;
+    for (int k = 0; i < 0; k++)
+      if (!tuned[k]) i = k;
+    const double share = wlm_prospects_share(list, options->n_count, i, left);
+    session->problem.n = options->n[i];
+    status = tune_width(report, session, tuner, label, options, isfinite(deadline) ? fmax(share, 1e-3) : 0);
+    if (!wlm_report_flush(report) && status == WLM_OK) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
+    wlm_prospects_learn(list, options->n_count, &list[i].place);
+    list[i].state = WLM_PROSPECT_DONE;
+    tuned[i] = 1;
+  }
+done:
+  return status;
+}
+
+/* deadline: infinite = none. */
 static wlm_status tune_input(wlm_report *report, wlm_session *session, wlm_tuner *tuner, const char *input,
-                             const wlm_cli_options *options, double deadline, int widths_left) {
+                             const wlm_cli_options *options, double deadline) {
   wlm_status status;
   char label[256];
   wlm_report_object(report, NULL);
@@ -195,13 +247,7 @@ static wlm_status tune_input(wlm_report *report, wlm_session *session, wlm_tuner
   wlm_report_stats(report, wlm_matrix_stats(session->matrix));
   wlm_report_array(report, "tuned");
   wlm_input_label(input, label, sizeof label);
-  for (int i = 0; i < options->n_count && status == WLM_OK; i++, widths_left--) {
-    double budget = options->budget_seconds > 0 ? (deadline - wlm_seconds()) / widths_left : 0;
-    session->problem.n = options->n[i];
-    status = tune_width(report, session, tuner, label, options,
-                        options->budget_seconds > 0 ? fmax(budget, 1e-3) : 0); /* each width gets a candidate */
-    if (!wlm_report_flush(report) && status == WLM_OK) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
-  }
+  status = tune_widths(report, session, tuner, label, options, deadline);
   wlm_report_close(report);
 done:
   wlm_report_close(report);
@@ -213,7 +259,7 @@ int wlm_cmd_tune(const wlm_cli_options *options) {
   wlm_report report = {.json = options->json};
   wlm_session session = {0};
   wlm_tuner *tuner = NULL;
-  double deadline = wlm_seconds() + options->budget_seconds;
+  const double end = options->budget_seconds > 0 ? wlm_seconds() + options->budget_seconds : INFINITY;
   if (options->recorded && options->argument_count) {
     fputs("warploom tune: --recorded goes without an INPUT\n", stderr);
     return WLM_EXIT_USAGE;
@@ -227,9 +273,10 @@ int wlm_cmd_tune(const wlm_cli_options *options) {
   wlm_report_device(&report, session.context);
   wlm_report_string(&report, "database", wlm_context_database_path(session.context));
   wlm_report_array(&report, "inputs");
-  for (int i = 0; i < options->argument_count && status == WLM_OK; i++)
-    status = tune_input(&report, &session, tuner, options->arguments[i], options, deadline,
-                        options->n_count * (options->argument_count - i));
+  for (int i = 0; i < options->argument_count && status == WLM_OK; i++) {
+    const double now = wlm_seconds(), part = (end - now) / (options->argument_count - i); /* of the time */
+    status = tune_input(&report, &session, tuner, options->arguments[i], options, now + part);
+  }
   if (status == WLM_OK) status = wlm_train(session.context);
   wlm_report_close(&report);
   wlm_report_close(&report);
