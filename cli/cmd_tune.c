@@ -7,6 +7,7 @@
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "cli/tune_design.h"
+#include "cli/tune_outcomes.h"
 #include "cli/tune_recorded.h"
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
@@ -15,136 +16,37 @@
 #include "tuner/timing.h"
 #include "tuner/tuner.h"
 
-typedef struct outcome {
-  wlm_candidate_result result;
-  char *variant, *reason; /* copies */
-} outcome;
-
-typedef struct outcomes {
-  outcome *list;
-  int64_t count, capacity;
+typedef struct listener {
+  wlm_tune_outcomes outcomes;
   double best;
   wlm_progress *progress;
-  int failed; /* out of memory */
-} outcomes;
-
-/* A finalist's better time takes the place of the first look. */
-static int replaced(outcomes *o, const wlm_candidate_result *result) {
-  for (int64_t i = 0; i < o->count; i++) {
-    outcome *old = &o->list[i];
-    if (strcmp(old->result.variant, result->variant)) continue;
-    wlm_free(old->reason);
-    old->reason = wlm_strdup(result->reason);
-    old->result = *result;
-    old->result.variant = old->variant ? old->variant : "";
-    old->result.reason = old->reason;
-    return 1;
-  }
-  return 0;
-}
-
-static void keep(outcomes *o, const wlm_candidate_result *result) {
-  if (replaced(o, result)) return;
-  if (o->count == o->capacity) {
-    int64_t capacity = o->capacity ? 2 * o->capacity : 64;
-    outcome *list = wlm_realloc(o->list, (size_t)capacity * sizeof *list);
-    if (!list) {
-      o->failed = 1;
-      return;
-    }
-    o->list = list;
-    o->capacity = capacity;
-  }
-  outcome *new = &o->list[o->count++];
-  *new = (outcome){*result, wlm_strdup(result->variant), wlm_strdup(result->reason)};
-  new->result.variant = new->variant ? new->variant : "";
-  new->result.reason = new->reason;
-}
-
-static void release(outcomes *o) {
-  for (int64_t i = 0; i < o->count; i++) {
-    wlm_free(o->list[i].variant);
-    wlm_free(o->list[i].reason);
-  }
-  wlm_free(o->list);
-}
+} listener;
 
 static int on_progress(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
-  outcomes *o = user;
+  listener *l = user;
   char note[128] = "compiling";
   if (last) {
-    keep(o, last);
-    if (!last->failed && (o->best == 0 || last->seconds < o->best)) o->best = last->seconds;
+    wlm_tune_outcomes_keep(&l->outcomes, last);
+    if (!last->failed && (l->best == 0 || last->seconds < l->best)) l->best = last->seconds;
     if (last->failed)
       snprintf(note, sizeof note, "%s failed", last->variant);
     else
-      snprintf(note, sizeof note, "%s %.2f us (best %.2f)", last->variant, last->seconds * 1e6, o->best * 1e6);
+      snprintf(note, sizeof note, "%s %.2f us (best %.2f)", last->variant, last->seconds * 1e6, l->best * 1e6);
   }
-  wlm_progress_show(o->progress, done, total, note);
+  wlm_progress_show(l->progress, done, total, note);
   return wlm_interrupted();
 }
 
-static int by_time(const void *left, const void *right) {
-  const wlm_candidate_result *a = &((const outcome *)left)->result, *b = &((const outcome *)right)->result;
-  if (a->failed != b->failed) return a->failed - b->failed;
-  if (a->seconds != b->seconds) return a->seconds < b->seconds ? -1 : 1;
-  return strcmp(a->variant, b->variant);
-}
-
-static void tell_candidates(wlm_report *report, const outcomes *o, const char *choice) {
-  static const wlm_table_column columns[] = {
-      {NULL, " "},      {"variant", "variant"},   {"us", "us"},           {"spread", NULL},
-      {NULL, "spread"}, {"samples", "samples"},   {"cold_us", "cold us"}, {"prepare_us", "prepare us"},
-      {"gbs", "GB/s"},  {"max_rel_err", "error"}, {"failed", NULL},       {"reason", "failed"}};
-  wlm_table table;
-  wlm_table_begin(&table, columns, sizeof columns / sizeof *columns);
-  for (int64_t i = 0; i < o->count; i++) {
-    const wlm_candidate_result *r = &o->list[i].result;
-    char spread[32];
-    snprintf(spread, sizeof spread, "%.1f%%", r->spread * 100);
-    wlm_table_text(&table, !strcmp(r->variant, choice) ? "*" : "");
-    wlm_table_text(&table, r->variant);
-    wlm_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->seconds * 1e6);
-    wlm_table_real(&table, "%g", r->failed ? NAN : r->spread);
-    wlm_table_text(&table, r->samples > 1 ? spread : "");
-    wlm_table_integer(&table, r->samples);
-    wlm_table_real(&table, r->cold_seconds > 0 ? "%.2f" : "", r->cold_seconds > 0 ? r->cold_seconds * 1e6 : NAN);
-    wlm_table_real(&table, r->prepare_seconds > 0 ? "%.2f" : "", r->failed ? NAN : r->prepare_seconds * 1e6);
-    wlm_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->gather_gbs);
-    wlm_table_real(&table, isnan(r->max_rel_err) ? "-" : "%.1e", r->max_rel_err);
-    wlm_table_flag(&table, r->failed);
-    wlm_table_text(&table, r->reason);
-  }
-  wlm_report_table(report, "candidates", &table);
-  wlm_table_release(&table);
-}
-
 /* What a run would be given from now on. */
-static wlm_status tell_choice(wlm_report *report, wlm_session *session, outcomes *o) {
+static wlm_status tell_choice(wlm_report *report, wlm_session *session, wlm_tune_outcomes *outcomes) {
   wlm_plan *plan;
   wlm_status status = wlm_plan_create(session->context, session->matrix, &session->problem, &plan);
   if (status != WLM_OK) return status;
-  if (o->count) qsort(o->list, (size_t)o->count, sizeof *o->list, by_time);
-  tell_candidates(report, o, wlm_plan_variant(plan));
+  wlm_tune_outcomes_tell(outcomes, report, wlm_plan_variant(plan));
   wlm_report_string(report, "choice", wlm_plan_variant(plan));
   wlm_report_string(report, "step", wlm_step_name(plan->decision.step));
   wlm_plan_destroy(plan);
   return WLM_OK;
-}
-
-/* What was done, and where its time went. */
-static void tell_summary(wlm_report *report, const wlm_tune_summary *s) {
-  wlm_report_integer(report, "measured", s->measured);
-  wlm_report_integer(report, "known", s->known);
-  wlm_report_integer(report, "finalists", s->finalists);
-  wlm_report_real(report, "seconds", "%.2f", s->total);
-  if (!report->json) return;
-  wlm_report_object(report, "split");
-  wlm_report_real(report, "making", "%.3f", s->making);
-  wlm_report_real(report, "compiling", "%.3f", s->compiling);
-  wlm_report_real(report, "entering", "%.3f", s->entering);
-  wlm_report_real(report, "checking", "%.3f", s->checking);
-  wlm_report_close(report);
 }
 
 /* One matrix and width. Cancelled is told after the table of what was measured. */
@@ -152,7 +54,7 @@ static wlm_status tune_width(wlm_report *report, wlm_session *session, wlm_tuner
                              const wlm_cli_options *options, double budget) {
   char title[64];
   wlm_progress progress;
-  outcomes o = {.progress = &progress};
+  listener l = {.progress = &progress};
   wlm_tune_summary summary = {0};
   wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;
   tune.matrix_name = label;
@@ -160,7 +62,7 @@ static wlm_status tune_width(wlm_report *report, wlm_session *session, wlm_tuner
   tune.seed = options->seed;
   tune.again = options->again;
   tune.progress = on_progress;
-  tune.user = &o;
+  tune.user = &l;
   snprintf(title, sizeof title, "tune %.32s n=%lld", label, (long long)session->problem.n);
   wlm_report_object(report, NULL);
   wlm_report_integer(report, "n", session->problem.n);
@@ -169,21 +71,22 @@ static wlm_status tune_width(wlm_report *report, wlm_session *session, wlm_tuner
   wlm_status status =
       wlm_tuner_run(tuner, session->matrix, &session->problem, &tune, budget > 0 ? budget : INFINITY, &summary);
   wlm_progress_end(&progress);
-  if (o.count && (status == WLM_OK || status == WLM_ERR_CANCELLED)) {
+  if (l.outcomes.count && (status == WLM_OK || status == WLM_ERR_CANCELLED)) {
     wlm_status refreshed = wlm_context_refresh(session->context);
     if (status == WLM_OK) status = refreshed;
   }
-  if (o.failed) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
+  if (l.outcomes.failed)
+    status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
   if (status == WLM_OK || status == WLM_ERR_CANCELLED) {
-    wlm_status told = tell_choice(report, session, &o);
-    tell_summary(report, &summary);
+    wlm_status told = tell_choice(report, session, &l.outcomes);
+    wlm_tune_summary_tell(&summary, report);
     if (status == WLM_OK) status = told;
     if (status == WLM_ERR_CANCELLED)
       wlm_fail(status, "interrupted: %lld measurements were made and are kept",
                (long long)(summary.measured + summary.finalists));
   }
   wlm_report_close(report);
-  release(&o);
+  wlm_tune_outcomes_release(&l.outcomes);
   return status;
 }
 

@@ -1,0 +1,23 @@
+/* What came out of tuning one matrix and width, as it is told of in the end. */
+#ifndef WLM_CLI_TUNE_OUTCOMES_H
+#define WLM_CLI_TUNE_OUTCOMES_H
+
+#include "cli/report.h"
+#include "tuner/tuner.h"
+
+typedef struct wlm_tune_outcomes {
+  struct wlm_tune_outcome *list;
+  int64_t count, capacity;
+  int failed; /* out of memory */
+} wlm_tune_outcomes;
+
+/* A copy; a finalist's takes the place of its first look. */
+void wlm_tune_outcomes_keep(wlm_tune_outcomes *outcomes, const wlm_candidate_result *result);
+/* The table "candidates", the best first, with a star at the choice. */
+void wlm_tune_outcomes_tell(wlm_tune_outcomes *outcomes, wlm_report *report, const char *choice);
+void wlm_tune_outcomes_release(wlm_tune_outcomes *outcomes);
+
+/* What was done and what is left, and where the time went. */
+void wlm_tune_summary_tell(const wlm_tune_summary *summary, wlm_report *report);
+
+#endif

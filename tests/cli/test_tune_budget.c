@@ -1,0 +1,75 @@
+/* tune with a budget that cuts it: what is told, and that the same command goes on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+#define INPUT "uniform:rows=500,d=6"
+
+static int64_t integer_at(const char *json, const char *path) {
+  char *text = json_at(json, path);
+  if (!text) fail_msg("no %s in %s", path, json);
+  const int64_t value = strtoll(text, NULL, 10);
+  free(text);
+  return value;
+}
+
+/* Each run measures one candidate of each width, until there is nothing left. */
+static void a_cut_is_told_and_gone_on_with(void **state) {
+  (void)state;
+  enum { RUNS = 40 };
+  command c;
+  int64_t candidates = 0, left = 1;
+  for (int run = 0; run < RUNS && left; run++) {
+    command_expect(&c, &folder, 0, "tune", INPUT, "-n", "16", "--device", "host", "--budget", "1ms", "--json");
+    assert_true(json_is_valid(c.out));
+    candidates = integer_at(c.out, "$.inputs[0].tuned[0].variants");
+    const int64_t known = integer_at(c.out, "$.inputs[0].tuned[0].known");
+    left = integer_at(c.out, "$.inputs[0].tuned[0].left");
+    assert_int_equal(known, run);
+    assert_int_equal(integer_at(c.out, "$.inputs[0].tuned[0].measured"), 1);
+    assert_int_equal(left, candidates - run - 1);
+    assert_int_equal(integer_at(c.out, "$.inputs[0].tuned[0].unlikely"), 0);
+    command_release(&c);
+  }
+  assert_int_equal(left, 0);
+  command_expect(&c, &folder, 0, "tune", INPUT, "-n", "16", "--device", "host", "--budget", "60s");
+  assert_int_equal(count_lines(c.out, "goes on"), 0);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "tune", INPUT, "-n", "16,24,32", "--device", "host", "--budget", "1ms");
+  assert_int_equal(count_lines(c.out, "candidates are left; the same command goes on"), 2); /* 16 is complete */
+  command_release(&c);
+}
+
+/* Whoever was not timed again stands below all that were, so the choice is above. */
+static void the_choice_stands_above_first_looks(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 0, "tune", INPUT, "-n", "48", "--device", "host", "--json", "--again");
+  int looks = 0, precise = 0;
+  for (int i = 0;; i++) {
+    char path[64];
+    snprintf(path, sizeof path, "$.inputs[0].tuned[0].candidates[%d].samples", i);
+    char *text = json_at(c.out, path);
+    if (!text) break;
+    const int samples = atoi(text);
+    free(text);
+    if (samples > 1) assert_int_equal(looks, 0);
+    looks += samples == 1;
+    precise += samples > 1;
+  }
+  assert_true(precise > 0);
+  command_release(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_cut_is_told_and_gone_on_with),
+      cmocka_unit_test(the_choice_stands_above_first_looks),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}
