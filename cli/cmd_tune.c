@@ -16,6 +16,16 @@
 #include "tuner/timing.h"
 #include "tuner/tuner.h"
 
+/* All that is tuned by one command. */
+typedef struct errand {
+  const wlm_cli_options *options;
+  wlm_report report;
+  wlm_session session;
+  wlm_tuner *tuner;
+  wlm_progress progress;
+} errand;
+
+/* To one matrix and width. */
 typedef struct listener {
   wlm_tune_outcomes outcomes;
   double best;
@@ -50,27 +60,26 @@ static wlm_status tell_choice(wlm_report *report, wlm_session *session, wlm_tune
 }
 
 /* One matrix and width. Cancelled is told after the table of what was measured. */
-static wlm_status tune_width(wlm_report *report, wlm_session *session, wlm_tuner *tuner, const char *label,
-                             const wlm_cli_options *options, double budget) {
+static wlm_status tune_width(errand *e, const char *label, double budget) {
   char title[64];
-  wlm_progress progress;
-  listener l = {.progress = &progress};
+  wlm_session *session = &e->session;
+  listener l = {.progress = &e->progress};
   wlm_tune_summary summary = {0};
   wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;
   tune.matrix_name = label;
   tune.budget_seconds = budget;
-  tune.seed = options->seed;
-  tune.again = options->again;
+  tune.seed = e->options->seed;
+  tune.again = e->options->again;
   tune.progress = on_progress;
   tune.user = &l;
   snprintf(title, sizeof title, "tune %.32s n=%lld", label, (long long)session->problem.n);
-  wlm_report_object(report, NULL);
-  wlm_report_integer(report, "n", session->problem.n);
-  wlm_report_flush(report);
-  wlm_progress_begin(&progress, title, budget);
+  wlm_report_object(&e->report, NULL);
+  wlm_report_integer(&e->report, "n", session->problem.n);
+  wlm_report_flush(&e->report);
+  wlm_progress_next(&e->progress, title);
   wlm_status status =
-      wlm_tuner_run(tuner, session->matrix, &session->problem, &tune, budget > 0 ? budget : INFINITY, &summary);
-  wlm_progress_end(&progress);
+      wlm_tuner_run(e->tuner, session->matrix, &session->problem, &tune, budget > 0 ? budget : INFINITY, &summary);
+  wlm_progress_end(&e->progress);
   if (l.outcomes.count && (status == WLM_OK || status == WLM_ERR_CANCELLED)) {
     wlm_status refreshed = wlm_context_refresh(session->context);
     if (status == WLM_OK) status = refreshed;
@@ -78,21 +87,22 @@ static wlm_status tune_width(wlm_report *report, wlm_session *session, wlm_tuner
   if (l.outcomes.failed)
     status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
   if (status == WLM_OK || status == WLM_ERR_CANCELLED) {
-    wlm_status told = tell_choice(report, session, &l.outcomes);
-    wlm_tune_summary_tell(&summary, report);
+    wlm_status told = tell_choice(&e->report, session, &l.outcomes);
+    wlm_tune_summary_tell(&summary, &e->report);
     if (status == WLM_OK) status = told;
     if (status == WLM_ERR_CANCELLED)
       wlm_fail(status, "interrupted: %lld measurements were made and are kept",
                (long long)(summary.measured + summary.finalists));
   }
-  wlm_report_close(report);
+  wlm_report_close(&e->report);
   wlm_tune_outcomes_release(&l.outcomes);
   return status;
 }
 
 /* What each width is worth. One that the database has whole is told of in the end. */
-static wlm_status find_prospects(wlm_session *session, wlm_tuner *tuner, const char *label,
-                                 const wlm_cli_options *options, wlm_prospect *list) {
+static wlm_status find_prospects(errand *e, const char *label, wlm_prospect *list) {
+  const wlm_cli_options *options = e->options;
+  wlm_session *session = &e->session;
   const wlm_device_info *info = &wlm_context_device(session->context)->info;
   const wlm_machine machine = {info->limits.target, info->limits.processors, info->l2_bytes};
   wlm_place *places = NULL;
@@ -103,7 +113,7 @@ static wlm_status find_prospects(wlm_session *session, wlm_tuner *tuner, const c
     int64_t candidates, left;
     session->problem.n = options->n[i];
     WLM_TRY(wlm_context_spec(session->context, session->matrix, &session->problem, &spec));
-    WLM_TRY(wlm_tuner_left(tuner, label, &spec, &left, &candidates));
+    WLM_TRY(wlm_tuner_left(e->tuner, label, &spec, &left, &candidates));
     wlm_prospect_make(&machine, wlm_matrix_stats(session->matrix), 0, options->n[i], candidates,
                       options->again ? candidates : left, &list[i]);
   }
@@ -116,21 +126,22 @@ done:
 
 /* All widths. With a budget in the order of their worth, each with its part of what is left until the deadline, but
  * enough for a candidate; without one as they were given. */
-static wlm_status tune_widths(wlm_report *report, wlm_session *session, wlm_tuner *tuner, const char *label,
-                              const wlm_cli_options *options, double deadline) {
+static wlm_status tune_widths(errand *e, const char *label, double deadline) {
+  const wlm_cli_options *options = e->options;
   wlm_prospect list[WLM_CLI_MAX_WIDTHS];
   int tuned[WLM_CLI_MAX_WIDTHS] = {0};
   wlm_status status;
-  WLM_TRY(find_prospects(session, tuner, label, options, list));
+  WLM_TRY(find_prospects(e, label, list));
   for (int count = 0; count < options->n_count && status == WLM_OK; count++) {
     const double left = deadline - wlm_seconds();
     int64_t i = isfinite(deadline) ? wlm_prospects_next(list, options->n_count, 0, INFINITY) : -1;
     for (int k = 0; i < 0; k++)
       if (!tuned[k]) i = k;
     const double share = wlm_prospects_share(list, options->n_count, i, left);
-    session->problem.n = options->n[i];
-    status = tune_width(report, session, tuner, label, options, isfinite(deadline) ? fmax(share, 1e-3) : 0);
-    if (!wlm_report_flush(report) && status == WLM_OK) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
+    e->session.problem.n = options->n[i];
+    status = tune_width(e, label, isfinite(deadline) ? fmax(share, 1e-3) : 0);
+    if (!wlm_report_flush(&e->report) && status == WLM_OK)
+      status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
     wlm_prospects_learn(list, options->n_count, &list[i].place);
     list[i].state = WLM_PROSPECT_DONE;
     tuned[i] = 1;
@@ -140,29 +151,37 @@ done:
 }
 
 /* deadline: infinite = none. */
-static wlm_status tune_input(wlm_report *report, wlm_session *session, wlm_tuner *tuner, const char *input,
-                             const wlm_cli_options *options, double deadline) {
+static wlm_status tune_input(errand *e, const char *input, double deadline) {
   wlm_status status;
   char label[256];
-  wlm_report_object(report, NULL);
-  wlm_report_string(report, "input", input);
-  WLM_TRY(wlm_session_load(session, input));
-  wlm_report_stats(report, wlm_matrix_stats(session->matrix));
-  wlm_report_array(report, "tuned");
+  wlm_report_object(&e->report, NULL);
+  wlm_report_string(&e->report, "input", input);
+  WLM_TRY(wlm_session_load(&e->session, input));
+  wlm_report_stats(&e->report, wlm_matrix_stats(e->session.matrix));
+  wlm_report_array(&e->report, "tuned");
   wlm_input_label(input, label, sizeof label);
-  status = tune_widths(report, session, tuner, label, options, deadline);
-  wlm_report_close(report);
+  status = tune_widths(e, label, deadline);
+  wlm_report_close(&e->report);
 done:
-  wlm_report_close(report);
+  wlm_report_close(&e->report);
+  return status;
+}
+
+static wlm_status tune_inputs(errand *e, double deadline) {
+  const int count = e->options->argument_count;
+  wlm_status status = WLM_OK;
+  wlm_progress_begin(&e->progress, (int64_t)count * e->options->n_count, e->options->budget_seconds);
+  for (int i = 0; i < count && status == WLM_OK; i++) {
+    const double now = wlm_seconds();
+    status = tune_input(e, e->options->arguments[i], now + (deadline - now) / (count - i));
+  }
   return status;
 }
 
 int wlm_cmd_tune(const wlm_cli_options *options) {
   wlm_status status;
-  wlm_report report = {.json = options->json};
-  wlm_session session = {0};
-  wlm_tuner *tuner = NULL;
-  const double end = options->budget_seconds > 0 ? wlm_seconds() + options->budget_seconds : INFINITY;
+  errand e = {.options = options, .report.json = options->json};
+  const double deadline = options->budget_seconds > 0 ? wlm_seconds() + options->budget_seconds : INFINITY;
   if (options->recorded && options->argument_count) {
     fputs("warploom tune: --recorded goes without an INPUT\n", stderr);
     return WLM_EXIT_USAGE;
@@ -170,21 +189,18 @@ int wlm_cmd_tune(const wlm_cli_options *options) {
   if (options->recorded) return wlm_tune_recorded(options);
   if (!options->argument_count) return wlm_tune_design(options);
   wlm_catch_interrupts();
-  WLM_TRY(wlm_session_open(options, &session));
-  WLM_TRY(wlm_tuner_create(session.context, options->again, &tuner));
-  wlm_report_object(&report, NULL);
-  wlm_report_device(&report, session.context);
-  wlm_report_string(&report, "database", wlm_context_database_path(session.context));
-  wlm_report_array(&report, "inputs");
-  for (int i = 0; i < options->argument_count && status == WLM_OK; i++) {
-    const double now = wlm_seconds(), part = (end - now) / (options->argument_count - i); /* of the time */
-    status = tune_input(&report, &session, tuner, options->arguments[i], options, now + part);
-  }
-  if (status == WLM_OK) status = wlm_train(session.context);
-  wlm_report_close(&report);
-  wlm_report_close(&report);
+  WLM_TRY(wlm_session_open(options, &e.session));
+  WLM_TRY(wlm_tuner_create(e.session.context, options->again, &e.tuner));
+  wlm_report_object(&e.report, NULL);
+  wlm_report_device(&e.report, e.session.context);
+  wlm_report_string(&e.report, "database", wlm_context_database_path(e.session.context));
+  wlm_report_array(&e.report, "inputs");
+  status = tune_inputs(&e, deadline);
+  if (status == WLM_OK) status = wlm_train(e.session.context);
+  wlm_report_close(&e.report);
+  wlm_report_close(&e.report);
 done:
-  wlm_tuner_destroy(tuner);
-  wlm_session_close(&session);
-  return wlm_cli_finish(&report, status);
+  wlm_tuner_destroy(e.tuner);
+  wlm_session_close(&e.session);
+  return wlm_cli_finish(&e.report, status);
 }

@@ -25,45 +25,71 @@ void wlm_catch_interrupts(void) {
 
 int wlm_interrupted(void) { return interrupted; }
 
-void wlm_progress_begin(wlm_progress *progress, const char *title, double limit_seconds) {
+void wlm_progress_begin(wlm_progress *progress, int64_t parts, double limit_seconds) {
   const char *terminal = getenv("TERM");
   *progress = (wlm_progress){
-      .title = title,
+      .parts = parts > 0 ? parts : 1,
+      .part = -1,
       .on_terminal = isatty(STDERR_FILENO) && !(terminal && !strcmp(terminal, "dumb")),
       .started = wlm_seconds(),
       .limit = limit_seconds,
   };
 }
 
-static void time_left(const wlm_progress *progress, int64_t done, int64_t total, char text[32]) {
-  double elapsed = wlm_seconds() - progress->started;
-  text[0] = 0;
-  if (!done) return;
-  double left = elapsed / (double)done * (double)(total - done);
-  if (progress->limit > 0 && left > progress->limit - elapsed) left = progress->limit - elapsed;
-  long seconds = left > 0 ? (long)(left + 0.5) : 0;
-  snprintf(text, 32, "  %ld:%02ld left", seconds / 60, seconds % 60);
+void wlm_progress_next(wlm_progress *progress, const char *title) {
+  if (progress->part + 1 < progress->parts) progress->part++;
+  snprintf(progress->title, sizeof progress->title, "%s", title);
+  progress->last_plain = -1;
 }
 
-static void draw_bar(const wlm_progress *progress, int64_t done, int64_t total, const char *note) {
-  char bar[BAR + 1], left[32];
-  int filled = total ? (int)(BAR * done / total) : 0;
-  memset(bar, '.', BAR);
-  memset(bar, '#', (size_t)filled);
-  bar[BAR] = 0;
-  time_left(progress, done, total, left);
-  fprintf(stderr, "\r\033[K%s [%s] %lld/%lld%s  %.60s", progress->title, bar, (long long)done, (long long)total, left,
-          note);
-  fflush(stderr);
+/* From 0 to 1, of the whole job. */
+static double share_done(const wlm_progress *progress, int64_t done, int64_t total) {
+  const double part = total > 0 ? (double)done / (double)total : 0;
+  return ((double)progress->part + part) / (double)progress->parts;
+}
+
+double wlm_progress_left(const wlm_progress *progress, double elapsed, int64_t done, int64_t total) {
+  const double share = share_done(progress, done, total), most = progress->limit - elapsed;
+  const double left = share > 0 ? elapsed * (1 - share) / share : -1;
+  if (progress->limit <= 0 || (left >= 0 && left < most)) return left;
+  return most > 0 ? most : 0;
+}
+
+/* "1:05" */
+static void print_time(double seconds, char text[32]) {
+  const long whole = (long)(seconds + 0.5);
+  snprintf(text, 32, "%ld:%02ld", whole / 60, whole % 60);
+}
+
+void wlm_progress_line(const wlm_progress *progress, double elapsed, int64_t done, int64_t total, const char *note,
+                       char line[WLM_PROGRESS_LINE]) {
+  char bar[BAR + 4] = "", part[64] = "", gone[32], left[48] = "", time[32];
+  const double seconds_left = wlm_progress_left(progress, elapsed, done, total);
+  if (progress->on_terminal) {
+    const int filled = (int)(BAR * share_done(progress, done, total));
+    memset(bar, '.', BAR + 2);
+    memset(bar + 1, '#', (size_t)filled);
+    bar[0] = '[';
+    memcpy(bar + BAR + 1, "] ", 3);
+  }
+  if (progress->parts > 1)
+    snprintf(part, sizeof part, " (%lld of %lld)", (long long)progress->part + 1, (long long)progress->parts);
+  print_time(elapsed, gone);
+  if (seconds_left >= 0) {
+    print_time(seconds_left, time);
+    snprintf(left, sizeof left, ", %s left", time);
+  }
+  snprintf(line, WLM_PROGRESS_LINE, "%s%s %s%lld/%lld  %s%s  %.*s", progress->title, part, bar, (long long)done,
+           (long long)total, gone, left, progress->on_terminal ? 60 : 256, note);
 }
 
 void wlm_progress_show(wlm_progress *progress, int64_t done, int64_t total, const char *note) {
-  if (progress->on_terminal) {
-    draw_bar(progress, done, total, note);
-  } else if (done != progress->last_plain) {
-    progress->last_plain = done;
-    fprintf(stderr, "%s %lld/%lld %s\n", progress->title, (long long)done, (long long)total, note);
-  }
+  char line[WLM_PROGRESS_LINE];
+  if (!progress->on_terminal && done == progress->last_plain) return;
+  wlm_progress_line(progress, wlm_seconds() - progress->started, done, total, note, line);
+  progress->last_plain = done;
+  fprintf(stderr, progress->on_terminal ? "\r\033[K%s" : "%s\n", line);
+  fflush(stderr);
 }
 
 void wlm_progress_end(wlm_progress *progress) {

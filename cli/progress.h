@@ -1,21 +1,37 @@
-/* How far a long job is: a bar with the time left on a terminal, plain lines elsewhere. Writes to stderr. */
+/* How far a long job is: a bar on a terminal, plain lines elsewhere, both with the time gone by and the time left of
+ * the whole job. Writes to stderr. */
 #ifndef WLM_CLI_PROGRESS_H
 #define WLM_CLI_PROGRESS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
+enum { WLM_PROGRESS_LINE = 512 };
+
 typedef struct wlm_progress {
-  const char *title;
+  char title[96];      /* of the part */
+  int64_t parts, part; /* part: from 0 on; -1 before the first */
   int on_terminal;
   double started;     /* seconds */
   double limit;       /* the job ends after so many seconds at the latest; 0 = no limit */
   int64_t last_plain; /* count that the last plain line told */
 } wlm_progress;
 
-void wlm_progress_begin(wlm_progress *progress, const char *title, double limit_seconds);
-/* `note` is what was done last. */
+/* A job of so many parts, which take about as long as each other. */
+void wlm_progress_begin(wlm_progress *progress, int64_t parts, double limit_seconds);
+/* The next part begins; the last one may begin again. */
+void wlm_progress_next(wlm_progress *progress, const char *title);
+/* Of the part; `note` is what was done last. */
 void wlm_progress_show(wlm_progress *progress, int64_t done, int64_t total, const char *note);
 void wlm_progress_end(wlm_progress *progress);
+
+/* ---- what is shown, after so many seconds ---- */
+
+/* Of the whole job, by what was done so far; negative where nobody knows yet. */
+double wlm_progress_left(const wlm_progress *progress, double elapsed, int64_t done, int64_t total);
+/* "tune small n=16 (2 of 6) 3/15  0:12, 1:05 left  row_crc/cf=2 ...", on a terminal with a bar of the whole job. */
+void wlm_progress_line(const wlm_progress *progress, double elapsed, int64_t done, int64_t total, const char *note,
+                       char line[WLM_PROGRESS_LINE]);
 
 /* The first Ctrl-C sets the flag that wlm_interrupted tells, the second ends the process as usual. */
 void wlm_catch_interrupts(void);

@@ -177,7 +177,8 @@ static wlm_status predict(wlm_survey *survey, int64_t l2_bytes) {
   wlm_status status;
   WLM_TRY(wlm_generator_create(folder && *folder ? folder : NULL, &a.generator));
   WLM_TRY(wlm_alloc_array(survey->of->count, sizeof *others, "measurements", (void **)&others));
-  wlm_progress_begin(&progress, "report: training", 0);
+  wlm_progress_begin(&progress, 1, 0);
+  wlm_progress_next(&progress, "report: training");
   for (int part = 0; part < PARTS && status == WLM_OK; part++) {
     wlm_snapshot trained = {0};
     a.snapshot = &trained;

@@ -141,6 +141,7 @@ static wlm_status tune_cell(campaign *c, const wlm_design_cell *cell, wlm_prospe
   wlm_tune_summary summary = {0};
   const char *name = c->matrices[cell->matrix].name;
   wlm_status status;
+  wlm_progress_next(&c->progress, "tune");
   if (c->loaded != cell->matrix) {
     c->loaded = -1;
     WLM_TRY(wlm_session_load(&c->session, name));
@@ -257,7 +258,7 @@ int wlm_tune_design(const wlm_cli_options *options) {
   wlm_report_device(&report, c.session.context);
   wlm_report_string(&report, "database", wlm_context_database_path(c.session.context));
   wlm_report_flush(&report);
-  wlm_progress_begin(&c.progress, "tune", budget);
+  wlm_progress_begin(&c.progress, 1, budget);
   status = tune_cells(&c);
   wlm_progress_end(&c.progress);
   if (status == WLM_OK) status = learn(&c);

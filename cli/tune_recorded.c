@@ -167,7 +167,8 @@ int wlm_tune_recorded(const wlm_cli_options *options) {
   wlm_report_device(&report, e.session.context);
   wlm_report_string(&report, "database", wlm_context_database_path(e.session.context));
   wlm_report_flush(&report);
-  wlm_progress_begin(&e.progress, "tune", options->budget_seconds);
+  wlm_progress_begin(&e.progress, 1, options->budget_seconds);
+  wlm_progress_next(&e.progress, "tune");
   status = tune_all(&e);
   wlm_progress_end(&e.progress);
   if (status == WLM_OK) status = learn(&e);

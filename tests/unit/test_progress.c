@@ -1,0 +1,140 @@
+/* What is shown of a long job: the time left of all of it, as a bar and as plain lines. */
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/progress.h"
+
+static wlm_progress job(int64_t parts, int64_t part, double limit, int on_terminal) {
+  wlm_progress p;
+  wlm_progress_begin(&p, parts, limit);
+  for (int64_t i = 0; i <= part; i++) wlm_progress_next(&p, "tune small n=16");
+  p.on_terminal = on_terminal;
+  return p;
+}
+
+static int near(double a, double b) { return fabs(a - b) < 1e-9; }
+
+static void time_left_is_of_the_whole_job(void **state) {
+  (void)state;
+  wlm_progress p = job(1, 0, 0, 0);
+  assert_true(wlm_progress_left(&p, 30, 0, 15) < 0); /* nobody knows yet */
+  assert_true(wlm_progress_left(&p, 30, 0, 0) < 0);
+  assert_true(near(wlm_progress_left(&p, 30, 5, 15), 60));
+  assert_true(near(wlm_progress_left(&p, 30, 15, 15), 0));
+  p = job(6, 1, 0, 0); /* the second of six, a third of it done: 4/18 */
+  assert_true(near(wlm_progress_left(&p, 40, 5, 15), 140));
+  assert_true(near(wlm_progress_left(&p, 30, 0, 15), 150));
+}
+
+static void a_limit_ends_it_sooner(void **state) {
+  (void)state;
+  wlm_progress p = job(6, 0, 100, 0);
+  assert_true(near(wlm_progress_left(&p, 10, 0, 15), 90));
+  assert_true(near(wlm_progress_left(&p, 60, 5, 15), 40));
+  assert_true(near(wlm_progress_left(&p, 130, 5, 15), 0));
+  p = job(6, 5, 100, 0);
+  assert_true(near(wlm_progress_left(&p, 32, 3, 9), 4)); /* 16/18 are done */
+}
+
+static void parts_do_not_run_over(void **state) {
+  (void)state;
+  wlm_progress p = job(2, 4, 0, 0);
+  assert_int_equal(p.part, 1);
+  assert_true(near(wlm_progress_left(&p, 30, 1, 1), 0));
+}
+
+static void lines(void **state) {
+  (void)state;
+  char line[WLM_PROGRESS_LINE];
+  wlm_progress p = job(1, 0, 0, 0);
+  wlm_progress_line(&p, 62, 0, 15, "compiling", line);
+  assert_string_equal(line, "tune small n=16 0/15  1:02  compiling");
+  wlm_progress_line(&p, 5, 5, 15, "row_crc/cf=2 5.10 us (best 5.10)", line);
+  assert_string_equal(line, "tune small n=16 5/15  0:05, 0:10 left  row_crc/cf=2 5.10 us (best 5.10)");
+  p = job(4, 1, 0, 1);
+  wlm_progress_line(&p, 3, 10, 20, "x", line);
+  assert_string_equal(line, "tune small n=16 (2 of 4) [#########...............] 10/20  0:03, 0:05 left  x");
+  wlm_progress_next(&p, "n");
+  wlm_progress_next(&p, "n");
+  wlm_progress_line(&p, 3, 20, 20, "x", line);
+  assert_string_equal(line, "n (4 of 4) [########################] 20/20  0:03, 0:00 left  x");
+}
+
+/* Whatever the texts are, a line stays a line. */
+static void long_texts_are_cut(void **state) {
+  (void)state;
+  char line[WLM_PROGRESS_LINE], text[2 * WLM_PROGRESS_LINE];
+  wlm_progress p = job(3, 0, 0, 1);
+  memset(text, 'a', sizeof text - 1);
+  text[sizeof text - 1] = 0;
+  wlm_progress_next(&p, text);
+  wlm_progress_line(&p, 1e9, INT64_MAX / 2, INT64_MAX, text, line);
+  assert_in_range(strlen(line), 100, WLM_PROGRESS_LINE - 1);
+}
+
+/* What comes out of the other side of a terminal, or of a pipe. */
+static void show(int out, int in, char *text, size_t size) {
+  const int before = dup(STDERR_FILENO);
+  wlm_progress p;
+  size_t length = 0;
+  dup2(out, STDERR_FILENO);
+  wlm_progress_begin(&p, 2, 0);
+  wlm_progress_next(&p, "first");
+  wlm_progress_show(&p, 1, 2, "one");
+  wlm_progress_show(&p, 1, 2, "still one");
+  wlm_progress_show(&p, 2, 2, "two");
+  wlm_progress_end(&p);
+  dup2(before, STDERR_FILENO);
+  close(before);
+  close(out);
+  for (ssize_t got; length + 1 < size && (got = read(in, text + length, size - 1 - length)) > 0;) length += (size_t)got;
+  text[length] = 0;
+  close(in);
+}
+
+static void a_pipe_gets_lines(void **state) {
+  (void)state;
+  int ends[2];
+  char text[1024];
+  assert_int_equal(pipe(ends), 0);
+  show(ends[1], ends[0], text, sizeof text);
+  assert_string_equal(text, "first (1 of 2) 1/2  0:00, 0:00 left  one\nfirst (1 of 2) 2/2  0:00, 0:00 left  two\n");
+}
+
+static void a_terminal_gets_a_bar(void **state) {
+  (void)state;
+  char text[1024];
+  const int in = posix_openpt(O_RDWR | O_NOCTTY);
+  if (in < 0 || grantpt(in) || unlockpt(in)) skip();
+  const int out = open(ptsname(in), O_RDWR | O_NOCTTY);
+  if (out < 0) skip();
+  setenv("TERM", "xterm", 1);
+  show(out, in, text, sizeof text);
+  assert_non_null(strstr(text, "\r\033[Kfirst (1 of 2) [######..................] 1/2"));
+  assert_non_null(strstr(text, "still one\r\033[K"));
+  assert_null(strchr(text, '\n'));
+  assert_string_equal(text + strlen(text) - 4, "\r\033[K");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(time_left_is_of_the_whole_job),
+      cmocka_unit_test(a_limit_ends_it_sooner),
+      cmocka_unit_test(parts_do_not_run_over),
+      cmocka_unit_test(lines),
+      cmocka_unit_test(long_texts_are_cut),
+      cmocka_unit_test(a_pipe_gets_lines),
+      cmocka_unit_test(a_terminal_gets_a_bar),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
