@@ -1,8 +1,10 @@
 /* A context's database, taught: all measurements of the device's class into models, and these beside them. */
+#include "tuner/learn.h"
+
+#include <unistd.h>
+
 #include "common/memory.h"
 #include "db/model_record.h"
-#include "runtime/context.h"
-#include "tuner/train.h"
 
 static wlm_status keep(wlm_store *store, const char *device_class, const wlm_model *model) {
   wlm_model_record record = {.name = (char *)model->problems, .made_at = model->made_at};
@@ -25,31 +27,39 @@ static int64_t sort_out_online(wlm_measurement_record *records, int64_t count) {
   return rest;
 }
 
-wlm_status wlm_train(wlm_context *context) {
+wlm_status wlm_learn(wlm_context *context, wlm_models *models) {
   const char *path = wlm_context_database_path(context);
   const wlm_device_info *info = &wlm_context_device(context)->info;
   wlm_store *store = NULL;
   wlm_text device_class = {0};
   wlm_measurement_record *records = NULL;
-  wlm_models models = {0};
   wlm_device_record device;
   int64_t count = 0;
   wlm_status status;
+  *models = (wlm_models){0};
   if (!*path)
     return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "training reads what was measured, and the context has no user database");
+  if (access(path, F_OK)) return WLM_OK;
   wlm_context_device_record(context, &device);
   wlm_device_class(&device, &device_class);
   if (device_class.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
   WLM_TRY(wlm_store_open(path, WLM_STORE_WRITE, &store));
   WLM_TRY(wlm_store_load(store, device_class.data, &records, &count));
   WLM_TRY(wlm_models_train(wlm_context_generator(context), &info->limits, info->l2_bytes, records,
-                           sort_out_online(records, count), &models));
-  for (int64_t i = 0; i < models.count; i++) WLM_TRY(keep(store, device_class.data, &models.models[i]));
+                           sort_out_online(records, count), models));
+  for (int64_t i = 0; i < models->count; i++) WLM_TRY(keep(store, device_class.data, &models->models[i]));
   status = wlm_context_refresh(context);
 done:
-  wlm_models_release(&models);
+  if (status != WLM_OK) wlm_models_release(models);
   wlm_measurements_free(records, count);
   wlm_text_release(&device_class);
   wlm_store_close(store);
+  return status;
+}
+
+wlm_status wlm_train(wlm_context *context) {
+  wlm_models models;
+  const wlm_status status = wlm_learn(context, &models);
+  wlm_models_release(&models);
   return status;
 }

@@ -160,20 +160,20 @@ static int is_of_class(const wlm_choice *c, const char *problems) {
   return c->count > 0 && !strcmp(its, problems);
 }
 
-/* Distinct ones among the cases of a class. */
-static int64_t count_matrices(const wlm_choices *choices, const char *problems) {
-  int64_t distinct = 0;
-  for (int64_t i = 0; i < choices->matrix_count && distinct < WLM_TRAIN_MATRICES; i++) {
+/* Distinct matrices among the cases of a class. */
+static void count_matrices(const wlm_choices *choices, wlm_taught *taught) {
+  for (int64_t i = 0; i < choices->matrix_count; i++) {
     const wlm_choice *a = &choices->matrices[i];
-    int seen = !is_of_class(a, problems);
+    int seen = 0;
+    if (!is_of_class(a, taught->problems)) continue;
     for (int64_t j = 0; j < i && !seen; j++) {
       const wlm_choice *b = &choices->matrices[j];
       seen = !memcmp(a->stats->fingerprint, b->stats->fingerprint, sizeof a->stats->fingerprint) &&
-             is_of_class(b, problems);
+             is_of_class(b, taught->problems);
     }
-    distinct += !seen;
+    taught->cases++;
+    taught->matrices += !seen;
   }
-  return distinct;
 }
 
 static wlm_status train_class(wlm_generator *generator, const wlm_machine *machine, const wlm_limits *limits,
@@ -189,6 +189,7 @@ static wlm_status train_class(wlm_generator *generator, const wlm_machine *machi
   }
   if (!l.count) goto done;
   WLM_TRY(learn(&l));
+  models->classes[models->class_count - 1].model = models->count;
   models->models[models->count++] = l.model;
   l.model = (wlm_model){0};
 done:
@@ -196,9 +197,9 @@ done:
   return status;
 }
 
-static int is_trained(const wlm_models *models, const char *problems) {
-  for (int64_t i = 0; i < models->count; i++)
-    if (!strcmp(models->models[i].problems, problems)) return 1;
+static int is_listed(const wlm_models *models, const char *problems) {
+  for (int64_t i = 0; i < models->class_count; i++)
+    if (!strcmp(models->classes[i].problems, problems)) return 1;
   return 0;
 }
 
@@ -210,12 +211,16 @@ wlm_status wlm_models_train(wlm_generator *generator, const wlm_limits *limits, 
   *models = (wlm_models){0};
   WLM_TRY(wlm_choices_make(records, count, &choices));
   WLM_TRY(wlm_alloc_array(choices.matrix_count, sizeof *models->models, "models", (void **)&models->models));
+  WLM_TRY(wlm_alloc_array(choices.matrix_count, sizeof *models->classes, "classes", (void **)&models->classes));
   for (int64_t i = 0; i < choices.matrix_count; i++) {
-    char problems[WLM_PROBLEM_CLASS];
-    wlm_problem_class(choices.matrices[i].problem, problems);
+    wlm_taught taught = {.model = -1};
+    wlm_problem_class(choices.matrices[i].problem, taught.problems);
     const int is_first = !i || strcmp(choices.matrices[i].problem, choices.matrices[i - 1].problem);
-    if (!is_first || is_trained(models, problems) || count_matrices(&choices, problems) < WLM_TRAIN_MATRICES) continue;
-    WLM_TRY(train_class(generator, &machine, limits, &choices, problems, models));
+    if (!is_first || is_listed(models, taught.problems)) continue;
+    count_matrices(&choices, &taught);
+    models->classes[models->class_count++] = taught;
+    if (taught.matrices >= WLM_TRAIN_MATRICES)
+      WLM_TRY(train_class(generator, &machine, limits, &choices, taught.problems, models));
   }
 done:
   wlm_choices_release(&choices);
@@ -226,5 +231,6 @@ done:
 void wlm_models_release(wlm_models *models) {
   for (int64_t i = 0; i < models->count; i++) wlm_model_release(&models->models[i]);
   wlm_free(models->models);
+  wlm_free(models->classes);
   *models = (wlm_models){0};
 }

@@ -9,9 +9,18 @@
 /* Fewer different matrices than this teach nothing that a rule would not know better. */
 enum { WLM_TRAIN_MATRICES = 8 };
 
+/* A class of problems of which something was measured. */
+typedef struct wlm_taught {
+  char problems[WLM_PROBLEM_CLASS];
+  int64_t matrices, cases; /* matrices, and those with their operators and widths */
+  int64_t model;           /* index; -1 = too few matrices */
+} wlm_taught;
+
 typedef struct wlm_models {
   wlm_model *models; /* one for each class of problems that has enough matrices */
   int64_t count;
+  wlm_taught *classes; /* all of them */
+  int64_t class_count;
 } wlm_models;
 
 /* `records` are of one device class, which `limits` and `l2_bytes` describe. What was measured of variants that the

@@ -1,0 +1,72 @@
+/* train tells what it learned, and what it lacks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+static void without_a_database_there_is_nothing_to_learn(void **state) {
+  (void)state;
+  command c;
+  const char *database = folder_file(&folder, "none.db");
+  command_expect(&c, &folder, 0, "train", "--device", "host", "--db", database);
+  assert_contains(c.out, "nothing was measured");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "train", "--device", "host", "--db", database, "--json");
+  assert_true(json_is_valid(c.out));
+  assert_json_at(c.out, "$.models", "0");
+  assert_json_at(c.out, "$.needed", "8");
+  command_release(&c);
+  assert_int_not_equal(access(database, F_OK), 0);
+}
+
+static void too_few_matrices_are_counted(void **state) {
+  (void)state;
+  command c;
+  const char *database = folder_file(&folder, "taught.db");
+  command_expect(&c, &folder, 0, "tune", "uniform:rows=60,d=3", "-n", "8,16", "--device", "host", "--db", database,
+                 "--budget", "1ms");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "train", "--device", "host", "--db", database);
+  assert_contains(c.out, "none: it takes 8 matrices");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "train", "--device", "host", "--db", database, "--json");
+  assert_json_at(c.out, "$.models", "0");
+  assert_json_at(c.out, "$.classes[0].problems", "dense=f32,rowptr=i32,colind=i32,sample=none");
+  assert_json_at(c.out, "$.classes[0].matrices", "1");
+  assert_json_at(c.out, "$.classes[0].cases", "2");
+  assert_json_at(c.out, "$.classes[0].trained", "0");
+  command_release(&c);
+}
+
+static void enough_matrices_make_a_model(void **state) {
+  (void)state;
+  command c;
+  const char *database = folder_file(&folder, "taught.db");
+  command_expect(&c, &folder, 0, "tune", "uniform:rows=61,d=3", "uniform:rows=62,d=3", "uniform:rows=63,d=3",
+                 "uniform:rows=64,d=3", "uniform:rows=65,d=3", "uniform:rows=66,d=3", "uniform:rows=67,d=3", "-n", "8",
+                 "--device", "host", "--db", database, "--budget", "1ms");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "train", "--device", "host", "--db", database, "--json");
+  assert_json_at(c.out, "$.models", "1");
+  assert_json_at(c.out, "$.classes[0].matrices", "8");
+  assert_json_at(c.out, "$.classes[0].cases", "9");
+  assert_json_at(c.out, "$.classes[0].trained", "1");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "train", "--device", "host", "--db", database);
+  assert_contains(c.out, "trained, off by");
+  command_release(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(without_a_database_there_is_nothing_to_learn),
+      cmocka_unit_test(too_few_matrices_are_counted),
+      cmocka_unit_test(enough_matrices_make_a_model),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}
