@@ -76,10 +76,36 @@ static void check_gradients(const char *family) {
     if (!COUNT_ENTRIES(family, (int)p->message == message && p->operation == WLM_SDDMM))
       fail_msg("%s never with the gradient of %s", family, wlm_message_name(message));
   for (int i = 0; i < 2; i++) {
-    assert_true(COUNT_ENTRIES(family, p->reduce == (i ? WLM_MEAN : WLM_SUM)) > 0);
     assert_true(COUNT_ENTRIES(family, (int)entry->spec.rowptr_type == i) > 0);
+    assert_true(COUNT_ENTRIES(family, (int)entry->spec.colind_type == i) > 0);
     assert_true(COUNT_ENTRIES(family, entry->spec.has_values == i) > 0);
+    for (int type = WLM_F32; type <= WLM_F64; type++)
+      if (!COUNT_ENTRIES(family, p->reduce == (i ? WLM_MEAN : WLM_SUM) && (int)p->dense_type == type))
+        fail_msg("%s never with %s of %s", family, i ? "mean" : "sum", wlm_type_name((wlm_type)type));
   }
+  for (int type = WLM_F32; type <= WLM_F64; type++)
+    if (!COUNT_ENTRIES(family, (int)p->dense_type == type && p->heads > 1))
+      fail_msg("%s never with heads in %s", family, wlm_type_name((wlm_type)type));
+}
+
+/* What each type of B and C makes a kernel of its own with. */
+static void check_cells(const char *family, wlm_type type) {
+  const int transposes = COUNT_ENTRIES(family, p->transpose) > 0;
+  const char *name = wlm_type_name(type);
+#define NEEDS(test, ...) \
+  if (!COUNT_ENTRIES(family, p->dense_type == type && (test))) fail_msg(__VA_ARGS__)
+  for (int message = WLM_MUL; message <= WLM_RDIV; message++)
+    NEEDS((int)p->message == message, "%s never with %s of %s", family, wlm_message_name(message), name);
+  for (int reduce = WLM_SUM; reduce <= WLM_CUSTOM; reduce++)
+    NEEDS((int)p->reduce == reduce, "%s never with %s of %s", family, wlm_reduce_name(reduce), name);
+  for (int i = 0; i < 4; i++)
+    NEEDS((int)entry->spec.rowptr_type == i / 2 && (int)entry->spec.colind_type == i % 2,
+          "%s never with rowptr %s, colind %s and %s", family, wlm_index_name(i / 2), wlm_index_name(i % 2), name);
+  for (int i = 0; i < 2; i++)
+    NEEDS(p->want_arg && (int)p->arg_type == i, "%s never with positions %s of %s", family, wlm_index_name(i), name);
+  NEEDS(p->heads > 1, "%s never with heads in %s", family, name);
+  NEEDS(p->transpose || !transposes, "%s never with a transpose in %s", family, name);
+#undef NEEDS
 }
 
 static void check_family(const char *family) {
@@ -92,10 +118,7 @@ static void check_family(const char *family) {
       if (!COUNT_ENTRIES(family, (int)p->message == message && (int)p->reduce == reduce))
         fail_msg("%s never with op %s.%s", family, wlm_message_name(message), wlm_reduce_name(reduce));
   check_types(family);
-  for (int type = WLM_F32; type <= WLM_F64; type++)
-    if (!COUNT_ENTRIES(family, (int)p->dense_type == type && (int)entry->spec.value_type == type))
-      fail_msg("%s never with %s", family, wlm_type_name((wlm_type)type));
-  assert_true(COUNT_ENTRIES(family, entry->spec.colind_type == WLM_I64) > 0);
+  for (int type = WLM_F32; type <= WLM_F64; type++) check_cells(family, (wlm_type)type);
 }
 
 /* "row_crc (cuda; ..." and "    cf = 1, 2, 4, 8", as `show --list` prints them. */

@@ -15,7 +15,7 @@
 #include "support/covering_check.h"
 #include "support/emit_fixture.h"
 
-enum { MOST_KERNELS = 500, MOST_KERNELS_FULL = 10000 };
+enum { MOST_KERNELS = 600, MOST_KERNELS_FULL = 10000 };
 
 typedef struct orders {
   wlm_device *device;

@@ -14,12 +14,14 @@
 
 /* The axes of a problem. Problems are all combinations of the first five, with other axes drawn. A pair of the crossed
  * ones is covered when all pairs of their values that occur were met, in whatever group. A group is covered when it met
- * every value that it serves: a family of the crossed axes, a variant of all but the types, which come as they are
- * drawn, and the operator, whose parts stand among the others. */
+ * every value that it serves: a family of the crossed axes and of the cells, which are what the type of B and C makes a
+ * kernel of its own with; a variant of all but the types, which come as they are drawn, and the operator, whose parts
+ * stand among the others. */
 enum { AXIS_OP, AXIS_ROWPTR, AXIS_VALUES, AXIS_EMPTY, AXIS_SAMPLING, COMBINED };
 enum { AXIS_TYPES = COMBINED, AXIS_COLIND, AXIS_ARG, AXIS_HEADS, CROSSED };
-enum { AXIS_MESSAGE = CROSSED, AXIS_REDUCE, AXIS_N, AXIS_S, AXES };
-enum { MESSAGES = 8, REDUCTIONS = 5, OPS = MESSAGES * REDUCTIONS, NORMS = 3, SAMPLINGS = 1 + 3 * NORMS };
+enum { AXIS_MESSAGE = CROSSED, AXIS_REDUCE, AXIS_N, AXIS_S, CELLS };
+enum { CELL_MESSAGE = CELLS, CELL_REDUCE, CELL_INDICES, CELL_ARG, CELL_HEADS, AXES };
+enum { MESSAGES = 8, REDUCTIONS = 5, OPS = MESSAGES * REDUCTIONS, NORMS = 3, SAMPLINGS = 1 + 3 * NORMS, TYPES = 4 };
 static const int axis_sizes[COMBINED] = {OPS, 2, 2, 2, SAMPLINGS};
 /* Of B and C, and of A's values. What most callers have is drawn more often. */
 static const wlm_type types[][2] = {{WLM_F32, WLM_F32}, {WLM_F16, WLM_F16}, {WLM_BF16, WLM_BF16},
@@ -84,6 +86,9 @@ static void fill_axes(maker *m, int number, int axes[AXES]) {
   while (widths_n[axes[AXIS_N]] % heads[axes[AXIS_HEADS]]);
   axes[AXIS_S] = (int)test_draw(&m->random, COUNT(widths_s));
   if (!axes[AXIS_SAMPLING]) axes[AXIS_S] = NO_S;
+  const int with[AXES - CELLS] = {axes[AXIS_MESSAGE], axes[AXIS_REDUCE], axes[AXIS_ROWPTR] * 2 + axes[AXIS_COLIND],
+                                  axes[AXIS_ARG], axes[AXIS_HEADS] > 0};
+  for (int i = 0; i < AXES - CELLS; i++) axes[CELLS + i] = with[i] * TYPES + (int)types[axes[AXIS_TYPES]][0];
 }
 
 static wlm_status spec_of(const int axes[AXES], wlm_spec *spec) {
@@ -180,10 +185,15 @@ static int take_new(unsigned char *met, int mark) {
   return is_new;
 }
 
+static int is_of_group(const maker *m, int axis) {
+  if (!m->by_variant) return axis < CROSSED || axis >= CELLS;
+  return (axis > AXIS_OP && axis < COMBINED) || (axis >= CROSSED && axis < CELLS);
+}
+
 static int count_new(maker *m, group *g, const int axes[AXES], int mark) {
   int pair = 0, found = 0;
-  for (int a = m->by_variant ? AXIS_OP + 1 : 0; a < (m->by_variant ? AXES : CROSSED); a++)
-    if (!m->by_variant || a < COMBINED || a >= CROSSED) found += take_new(&g->met[a][axes[a]], mark);
+  for (int a = 0; a < AXES; a++)
+    if (is_of_group(m, a)) found += take_new(&g->met[a][axes[a]], mark);
   for (int a = 0; a < CROSSED; a++)
     for (int b = a + 1; b < CROSSED; b++, pair++) found += take_new(&m->met[pair][axes[a] * OPS + axes[b]], mark);
   return found;
@@ -263,8 +273,9 @@ static wlm_status cover(maker *m) {
 
 /* ---- users' expressions and the epilogue ------------------------------------------------------------- */
 
-/* Few points, for they change nothing in a kernel but the text of its operator: one operator with all parts and a whole
- * epilogue for each family, one without combine for each that may, and one that goes in any order for the rest. */
+/* Few points, for they change nothing in a kernel but the text of its operator, which is in the type of accumulators:
+ * one operator with all parts and a whole epilogue for each family, one without combine for each that may, and one that
+ * goes in any order for the rest, in each type. */
 static const struct own_problem {
   const char *custom, *activation;
   int has_bias, for_rest;
@@ -276,10 +287,11 @@ static const struct own_problem {
 };
 
 static wlm_status add_own_problem(maker *m, wlm_generator *generator, const wlm_limits *limits,
-                                  const struct own_problem *own, int sampled) {
+                                  const struct own_problem *own, int type, int sampled) {
   wlm_status status;
   problem p = {0};
   fill_axes(m, 0, p.axes);
+  p.axes[AXIS_TYPES] = type;
   p.axes[AXIS_VALUES] = 1;
   p.axes[AXIS_SAMPLING] = sampled;
   p.axes[AXIS_S] = sampled ? 1 : NO_S;
@@ -301,7 +313,7 @@ static wlm_status add_own_problem(maker *m, wlm_generator *generator, const wlm_
     group *g = group_of(m, p.names.names[at]);
     int64_t best = least_used(g, &p.names, at, &at);
     if (own->for_rest && g->has_own) continue;
-    g->has_own = 1;
+    if (!own->for_rest) g->has_own = 1;
     status = add(m, g, &p, p.names.names[best]);
   }
 done:
@@ -311,8 +323,8 @@ done:
 
 static wlm_status add_own_problems(maker *m, wlm_generator *generator, const wlm_limits *limits) {
   wlm_status status = WLM_OK;
-  for (int i = 0; i < 2 * COUNT(own_problems) && status == WLM_OK; i++)
-    status = add_own_problem(m, generator, limits, &own_problems[i / 2], i % 2);
+  for (int i = 0; i < 2 * TYPES * COUNT(own_problems) && status == WLM_OK; i++)
+    status = add_own_problem(m, generator, limits, &own_problems[i / (2 * TYPES)], i / 2 % TYPES, i % 2);
   return status;
 }
 
@@ -328,6 +340,22 @@ static wlm_status add_each(maker *m, const problem *p, int every_variant) {
   return status;
 }
 
+/* A problem with values, or without where the csr has none; the axes stand for nothing, as groups are covered by then.
+ */
+static wlm_status add_problem(maker *m, wlm_generator *generator, const wlm_limits *limits, const wlm_problem *of,
+                              const wlm_csr *csr, int every_variant) {
+  wlm_status status;
+  problem p = {0};
+  fill_axes(m, 0, p.axes);
+  p.axes[AXIS_S] = NO_S;
+  WLM_TRY(wlm_spec_make(of, csr, &p.spec));
+  WLM_TRY(wlm_generator_candidates(generator, &p.spec, limits, &p.names));
+  status = add_each(m, &p, every_variant);
+done:
+  wlm_names_release(&p.names);
+  return status;
+}
+
 /* ---- gradients ------------------------------------------------------------------------------------------ */
 
 /* An sddmm sums or takes the mean and samples nothing: every message with one of the two, and what changes a kernel
@@ -336,73 +364,79 @@ static const struct gradient {
   wlm_message message;
   wlm_reduce reduce;
   wlm_type type;
-  wlm_index rowptr;
+  wlm_index rowptr, colind;
   int has_values;
   int64_t n, heads;
 } gradients[] = {
-    {WLM_MUL, WLM_SUM, WLM_F32, WLM_I32, 1, 128, 1},   {WLM_MUL, WLM_MEAN, WLM_F16, WLM_I64, 0, 64, 1},
-    {WLM_COPY_B, WLM_SUM, WLM_F32, WLM_I32, 1, 33, 1}, {WLM_COPY_A, WLM_MEAN, WLM_F32, WLM_I64, 1, 4, 1},
-    {WLM_ADD, WLM_SUM, WLM_F32, WLM_I64, 1, 66, 1},    {WLM_SUB, WLM_MEAN, WLM_F32, WLM_I32, 1, 300, 1},
-    {WLM_RSUB, WLM_SUM, WLM_BF16, WLM_I32, 0, 100, 1}, {WLM_DIV, WLM_MEAN, WLM_F64, WLM_I64, 1, 66, 1},
-    {WLM_RDIV, WLM_SUM, WLM_F32, WLM_I32, 1, 16, 1},   {WLM_MUL, WLM_SUM, WLM_F32, WLM_I64, 0, 1100, 1},
-    {WLM_DIV, WLM_SUM, WLM_F32, WLM_I32, 0, 7, 1},     {WLM_MUL, WLM_MEAN, WLM_F32, WLM_I32, 1, 1, 1},
-    {WLM_MUL, WLM_SUM, WLM_F32, WLM_I32, 1, 128, 8},   {WLM_DIV, WLM_MEAN, WLM_F32, WLM_I64, 1, 66, 2},
-    {WLM_MUL, WLM_SUM, WLM_F16, WLM_I32, 0, 40, 8},    {WLM_SUB, WLM_SUM, WLM_F64, WLM_I32, 1, 33, 3},
+    {WLM_MUL, WLM_SUM, WLM_F32, WLM_I32, WLM_I32, 1, 128, 1},
+    {WLM_MUL, WLM_MEAN, WLM_F16, WLM_I64, WLM_I32, 0, 64, 1},
+    {WLM_COPY_B, WLM_SUM, WLM_BF16, WLM_I32, WLM_I64, 1, 33, 1},
+    {WLM_COPY_A, WLM_MEAN, WLM_F64, WLM_I64, WLM_I64, 1, 4, 1},
+    {WLM_ADD, WLM_SUM, WLM_F32, WLM_I64, WLM_I64, 1, 66, 1},
+    {WLM_SUB, WLM_MEAN, WLM_F32, WLM_I32, WLM_I64, 1, 300, 1},
+    {WLM_RSUB, WLM_SUM, WLM_BF16, WLM_I32, WLM_I32, 0, 100, 1},
+    {WLM_DIV, WLM_MEAN, WLM_F64, WLM_I64, WLM_I32, 1, 66, 1},
+    {WLM_RDIV, WLM_SUM, WLM_F32, WLM_I32, WLM_I32, 1, 16, 1},
+    {WLM_MUL, WLM_SUM, WLM_F32, WLM_I64, WLM_I32, 0, 1100, 1},
+    {WLM_DIV, WLM_SUM, WLM_F16, WLM_I32, WLM_I64, 0, 7, 1},
+    {WLM_MUL, WLM_MEAN, WLM_F32, WLM_I32, WLM_I32, 1, 1, 1},
+    {WLM_MUL, WLM_SUM, WLM_F32, WLM_I32, WLM_I64, 1, 128, 8},
+    {WLM_DIV, WLM_MEAN, WLM_BF16, WLM_I64, WLM_I64, 1, 66, 2},
+    {WLM_MUL, WLM_SUM, WLM_F16, WLM_I32, WLM_I32, 0, 40, 8},
+    {WLM_SUB, WLM_SUM, WLM_F64, WLM_I32, WLM_I32, 1, 33, 3},
 };
-
-static wlm_status add_gradient(maker *m, wlm_generator *generator, const wlm_limits *limits,
-                               const struct gradient *gradient, int every_variant) {
-  wlm_status status;
-  problem p = {0};
-  wlm_problem of = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
-  fill_axes(m, 0, p.axes);
-  p.axes[AXIS_S] = NO_S;
-  of.operation = WLM_SDDMM;
-  of.message = gradient->message;
-  of.reduce = gradient->reduce;
-  of.dense_type = csr.value_type = gradient->type;
-  of.n = gradient->n;
-  of.heads = gradient->heads;
-  csr.rowptr_type = gradient->rowptr;
-  csr.values = gradient->has_values ? &csr : NULL;
-  WLM_TRY(wlm_spec_make(&of, &csr, &p.spec));
-  WLM_TRY(wlm_generator_candidates(generator, &p.spec, limits, &p.names));
-  status = add_each(m, &p, every_variant);
-done:
-  wlm_names_release(&p.names);
-  return status;
-}
 
 static wlm_status add_gradients(maker *m, wlm_generator *generator, const wlm_limits *limits, int full) {
   wlm_status status = WLM_OK;
-  for (int i = 0; i < COUNT(gradients) && status == WLM_OK; i++)
-    status = add_gradient(m, generator, limits, &gradients[i], full);
+  for (int i = 0; i < COUNT(gradients) && status == WLM_OK; i++) {
+    const struct gradient *g = &gradients[i];
+    wlm_problem of = WLM_PROBLEM_INIT;
+    wlm_csr csr = WLM_CSR_INIT;
+    of.operation = WLM_SDDMM;
+    of.message = g->message;
+    of.reduce = g->reduce;
+    of.dense_type = csr.value_type = g->type;
+    of.n = g->n;
+    of.heads = g->heads;
+    csr.rowptr_type = g->rowptr;
+    csr.colind_type = g->colind;
+    csr.values = g->has_values ? &csr : NULL;
+    status = add_problem(m, generator, limits, &of, &csr, full);
+  }
   return status;
 }
 
 /* Products with A^T read values in another order than edges, and tell positions in that, too; they differ from others
- * in nothing else: one problem each for most families, one for those of small N. */
+ * in nothing else: each type once for families of small N, and once for the others; max and min with positions. */
+static const struct transposed {
+  wlm_message message;
+  wlm_reduce reduce;
+  wlm_type type;
+  wlm_index rowptr, colind;
+  int64_t n;
+} transposed[] = {
+    {WLM_DIV, WLM_SUM, WLM_F32, WLM_I64, WLM_I32, 64}, {WLM_ADD, WLM_SUM, WLM_F64, WLM_I32, WLM_I64, 66},
+    {WLM_DIV, WLM_MAX, WLM_F16, WLM_I64, WLM_I64, 64}, {WLM_MUL, WLM_MIN, WLM_BF16, WLM_I32, WLM_I32, 33},
+    {WLM_MUL, WLM_MIN, WLM_F32, WLM_I32, WLM_I64, 4},  {WLM_SUB, WLM_MAX, WLM_F64, WLM_I64, WLM_I32, 2},
+    {WLM_MUL, WLM_SUM, WLM_F16, WLM_I32, WLM_I32, 8},  {WLM_RDIV, WLM_SUM, WLM_BF16, WLM_I64, WLM_I64, 4},
+};
+
 static wlm_status add_transposed(maker *m, wlm_generator *generator, const wlm_limits *limits, int full) {
   wlm_status status = WLM_OK;
-  for (int number = 0; number < 4 && status == WLM_OK; number++) {
-    const int narrow = number % 2, positions = number / 2;
-    problem p = {0};
+  for (int i = 0; i < COUNT(transposed) && status == WLM_OK; i++) {
+    const struct transposed *t = &transposed[i];
     wlm_problem of = WLM_PROBLEM_INIT;
     wlm_csr csr = WLM_CSR_INIT;
-    fill_axes(m, 0, p.axes);
-    p.axes[AXIS_S] = NO_S;
     of.transpose = 1;
-    if (positions) of.reduce = narrow ? WLM_MIN : WLM_MAX;
-    of.want_arg = positions;
-    of.message = narrow ? WLM_MUL : WLM_DIV;
-    of.n = narrow ? 4 : 64;
-    csr.rowptr_type = narrow ? WLM_I32 : WLM_I64;
+    of.message = t->message;
+    of.reduce = t->reduce;
+    of.want_arg = t->reduce != WLM_SUM;
+    of.dense_type = csr.value_type = t->type;
+    of.n = t->n;
+    csr.rowptr_type = t->rowptr;
+    csr.colind_type = t->colind;
     csr.values = &csr;
-    status = wlm_spec_make(&of, &csr, &p.spec);
-    if (status == WLM_OK) status = wlm_generator_candidates(generator, &p.spec, limits, &p.names);
-    if (status == WLM_OK) status = add_each(m, &p, full);
-    wlm_names_release(&p.names);
+    status = add_problem(m, generator, limits, &of, &csr, full);
   }
   return status;
 }
