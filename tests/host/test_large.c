@@ -48,6 +48,8 @@ static int64_t index_at(const void *from, wlm_index type, int64_t i) {
 enum { ROWS = 300, COLS = 270, N = 4, LONGEST = 1500 }; /* the longest row is split by host_nnz */
 static const int64_t apart = (1 << 24) + 1;             /* 270 rows and more pass 2^32 elements */
 
+static const char built_in[] = "host_builtin"; /* what serves where there is no compiler */
+
 /* ROWS x COLS, and as a matrix of its own its transpose, of which entry q is entry order[q]. */
 typedef struct pair {
   wlm_csr_host a, t;
@@ -211,7 +213,14 @@ static void check_case(const pair *p, const far_case *f) {
   csr.value_type = f->type == WLM_F64 ? WLM_F64 : WLM_F32;
   void *b = dense(f->transpose ? ROWS : COLS, f->type, 7);
   assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
-  assert_status(WLM_OK, wlm_plan_create_variant(bare_host, matrix, &problem, f->variant, &plan));
+  if (!strcmp(f->variant, built_in)) {
+    setenv("WARPLOOM_CC", "/nonexistent/cc", 1);
+    assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+    unsetenv("WARPLOOM_CC");
+    assert_string_equal(wlm_plan_variant(plan), built_in);
+  } else {
+    assert_status(WLM_OK, wlm_plan_create_variant(bare_host, matrix, &problem, f->variant, &plan));
+  }
   if (f->operation == WLM_SDDMM)
     check_edges(p, plan, &problem, b, f->variant);
   else
@@ -230,7 +239,7 @@ static void rows_far_apart(void **state) {
       {row, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, WLM_I32},      {nnz, WLM_SPMM, WLM_SUM, WLM_F32, 1, 0, WLM_I32},
       {nnz, WLM_SPMM, WLM_MEAN, WLM_F16, 0, 0, WLM_I32},     {row, WLM_SPMM, WLM_MAX, WLM_F32, 1, 1, WLM_I64},
       {nnz, WLM_SPMM, WLM_MIN, WLM_F64, 0, 1, WLM_I32},      {edges, WLM_SDDMM, WLM_SUM, WLM_F32, 0, 0, WLM_I32},
-      {edges, WLM_SDDMM, WLM_MEAN, WLM_BF16, 0, 0, WLM_I32},
+      {edges, WLM_SDDMM, WLM_MEAN, WLM_BF16, 0, 0, WLM_I32}, {built_in, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, WLM_I32},
   };
   pair p;
   pair_make(&p);
