@@ -178,6 +178,7 @@ static wlm_choice_candidate candidate_of(const wlm_measurement_record **records,
                                     .source_hash = head->source_hash,
                                     .compiler = head->compiler,
                                     .driver = head->driver,
+                                    .reason = head->reason,
                                     .count = count,
                                     .failed = 1};
   if (head->failed) return candidate;

@@ -13,13 +13,14 @@
 
 typedef struct wlm_choice_candidate {
   const char *variant;
-  const char *source_hash; /* of the measurements that count; NULL in a bucket, like the next two */
+  const char *source_hash; /* of the measurements that count; NULL in a bucket, like the next three */
   const char *compiler, *driver;
-  double cost;    /* on a matrix picoseconds; in a bucket the geometric mean of time / best time */
-  double spread;  /* in the unit of cost */
-  double prepare; /* what preparing costs, once, in the unit of cost; 0 = it needs none */
-  int64_t count;  /* on a matrix measurements behind the cost; in a bucket matrices it was measured on */
-  int failed;     /* its newest measurement failed, in a bucket on any matrix; cost and spread are 0 */
+  const char *reason; /* why it failed */
+  double cost;        /* on a matrix picoseconds; in a bucket the geometric mean of time / best time */
+  double spread;      /* in the unit of cost */
+  double prepare;     /* what preparing costs, once, in the unit of cost; 0 = it needs none */
+  int64_t count;      /* on a matrix measurements behind the cost; in a bucket matrices it was measured on */
+  int failed;         /* its newest measurement failed, in a bucket on any matrix; cost and spread are 0 */
   int precise; /* the cost is of WLM_PRECISE_SAMPLES samples or more, and not from online; in a bucket on any matrix */
 } wlm_choice_candidate;
 
@@ -47,7 +48,7 @@ typedef struct wlm_choices {
 
 /* `records` are of one device class and must outlive the choices, whose strings and stats point into them. Cold ones
  * are passed over. Only problem, n, stats, variant, source_hash, compiler, clock, time_ps, spread_ps, prepare_ps,
- * samples, failed and made_at are looked at. */
+ * samples, failed, reason and made_at are looked at. */
 wlm_status wlm_choices_make(const wlm_measurement_record *records, int64_t count, wlm_choices *choices);
 void wlm_choices_release(wlm_choices *choices);
 

@@ -93,6 +93,9 @@ static wlm_status add_case(const learning *l, const wlm_choice *choice) {
         wlm_snapshot_add_ranked(l->snapshot, candidate->variant, candidate->cost * unit, candidate->prepare * unit);
     if (status == WLM_OK && choice->stats) status = mark_stale(l, candidate);
   }
+  const wlm_choice_candidate *failed = choice->candidates + choice->count;
+  for (int64_t i = 0; choice->stats && i < choice->failed && status == WLM_OK; i++)
+    status = wlm_snapshot_add_failure(l->snapshot, failed[i].variant, failed[i].reason ? failed[i].reason : "");
   return status;
 }
 
@@ -101,7 +104,7 @@ static wlm_status add_choices(const learning *l, const wlm_learned_union *all) {
   wlm_status status;
   WLM_TRY(wlm_choices_make(all->records, all->count, &choices));
   for (int64_t i = 0; i < choices.matrix_count; i++)
-    if (choices.matrices[i].count) WLM_TRY(add_case(l, &choices.matrices[i]));
+    WLM_TRY(add_case(l, &choices.matrices[i])); /* also one of which it is only known what fails */
   for (int64_t i = 0; i < choices.bucket_count; i++)
     if (choices.buckets[i].count) WLM_TRY(add_case(l, &choices.buckets[i]));
 done:

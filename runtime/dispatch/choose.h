@@ -73,6 +73,8 @@ typedef struct wlm_decision {
   int pin_exact;
   int refused; /* better ranked candidates that are not valid for this problem; the first of them: */
   wlm_refusal refusals[WLM_REFUSALS];
+  int failed; /* candidates that failed on this very matrix when it was tuned; the first of them: */
+  wlm_refusal failures[WLM_REFUSALS];
   int neighbour_count; /* tuned cases of such problems, the nearest first, whatever the step */
   wlm_neighbour neighbours[WLM_NEIGHBOURS];
   /* The model, where there is one: what it predicts for the variant, in seconds (0 = nothing) and the spread of
@@ -100,8 +102,8 @@ typedef struct wlm_judge {
 } wlm_judge;
 
 /* A pin, then exact fingerprint, then the model, then the nearest bucket, then the rules; the first candidate that
- * usable() accepts, ranked by its time + preparing / expected_calls. What must be prepared is never chosen for 1 call.
- * WLM_ERR_NOT_FOUND where nothing is usable. */
+ * usable() accepts and that did not fail on this very matrix, ranked by its time + preparing / expected_calls. What
+ * must be prepared is never chosen for 1 call. WLM_ERR_NOT_FOUND where nothing is usable. */
 wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
                       const wlm_spec *spec, const wlm_limits *limits, const wlm_judge *judge, wlm_decision *choice);
 

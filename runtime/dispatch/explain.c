@@ -20,7 +20,10 @@ static void describe_step(wlm_text *text, const wlm_plan *plan) {
       wlm_text_printf(text, "predicted from %lld tuned cases, the nearest at distance %.2f", (long long)c->matrices,
                       c->distance);
       break;
-    case WLM_STEP_RULE: wlm_text_printf(text, "nothing like it was tuned; built-in rule: %s", c->rule); break;
+    case WLM_STEP_RULE:
+      wlm_text_printf(text, "nothing %s was tuned; built-in rule: %s", c->failed ? "that works here" : "like it",
+                      c->rule);
+      break;
     case WLM_STEP_NAMED: wlm_text_puts(text, "named by the caller"); break;
     case WLM_STEP_PIN:
       wlm_text_printf(text, "pinned by hand for %s; ", c->pin_exact ? "this very matrix" : "its bucket");
@@ -100,6 +103,9 @@ static void as_text(wlm_text *text, const wlm_plan *plan) {
   if (c->refused) wlm_text_printf(text, "refused   %d better ranked, not valid for this problem\n", c->refused);
   for (int i = 0; i < WLM_REFUSALS && *c->refusals[i].variant; i++)
     wlm_text_printf(text, "          %s: %s\n", c->refusals[i].variant, c->refusals[i].reason);
+  if (c->failed) wlm_text_printf(text, "failed    %d on this very matrix, which are not chosen\n", c->failed);
+  for (int i = 0; i < WLM_REFUSALS && i < c->failed; i++)
+    wlm_text_printf(text, "          %s: %s\n", c->failures[i].variant, c->failures[i].reason);
   describe_model(text, c);
   for (int i = 0; i < c->neighbour_count; i++) {
     wlm_text_puts(text, i ? "          " : "nearest   ");
@@ -214,6 +220,8 @@ static void as_json(wlm_text *text, const wlm_plan *plan) {
   int refusals = 0;
   while (refusals < WLM_REFUSALS && *c->refusals[refusals].variant) refusals++;
   put_list(text, "refusals", refusals, c->refusals, put_refusal);
+  wlm_text_printf(text, ",\"failed\":%d", c->failed);
+  put_list(text, "failures", c->failed < WLM_REFUSALS ? c->failed : WLM_REFUSALS, c->failures, put_refusal);
   put_number(text, "predicted_us", c->predicted * 1e6);
   put_number(text, "spread", c->spread);
   put_model(text, c);

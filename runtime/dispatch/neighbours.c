@@ -6,7 +6,6 @@
 static void describe(const wlm_snapshot *s, const wlm_case *c, double distance, wlm_neighbour *out) {
   *out = (wlm_neighbour){.rows = c->rows, .nnz = c->nnz, .n = c->n, .distance = distance};
   snprintf(out->matrix, sizeof out->matrix, "%s", c->matrix ? c->matrix : "");
-  if (!c->count) return;
   snprintf(out->variant, sizeof out->variant, "%s", s->ranked[c->first].variant);
   out->seconds = s->ranked[c->first].cost;
 }
@@ -36,7 +35,7 @@ int wlm_neighbours_find(const wlm_snapshot *s, const wlm_stats *stats, const cha
   wlm_problem_class(problem_key, like.problems);
   for (int64_t i = 0; i < s->case_count; i++) {
     const wlm_case *c = &s->cases[i];
-    if (!c->exact || !is_alike(&like, c->problem)) continue;
+    if (!c->exact || !c->count || !is_alike(&like, c->problem)) continue;
     const double distance = wlm_place_distance(&here, &c->place);
     int at = count < WLM_NEIGHBOURS ? count++ : WLM_NEIGHBOURS;
     for (; at > 0 && distance < distances[at - 1]; at--)

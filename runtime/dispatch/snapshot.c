@@ -25,7 +25,8 @@ wlm_status wlm_snapshot_add_case(wlm_snapshot *s, const wlm_case *new_case) {
   wlm_status status;
   wlm_case c = *new_case;
   c.first = s->ranked_count;
-  c.count = 0;
+  c.first_failure = s->failure_count;
+  c.count = c.failure_count = 0;
   WLM_TRY(keep(s, new_case->problem, &c.problem));
   if (new_case->matrix) WLM_TRY(keep(s, new_case->matrix, &c.matrix));
   if (new_case->borrowed) WLM_TRY(keep(s, new_case->borrowed, &c.borrowed));
@@ -48,6 +49,18 @@ done:
 
 wlm_status wlm_snapshot_mark_stale(wlm_snapshot *s, const char *stale) {
   return keep(s, stale, &s->ranked[s->ranked_count - 1].stale);
+}
+
+wlm_status wlm_snapshot_add_failure(wlm_snapshot *s, const char *variant, const char *reason) {
+  wlm_status status;
+  wlm_failure f;
+  WLM_TRY(keep(s, variant, &f.variant));
+  WLM_TRY(keep(s, reason, &f.reason));
+  WLM_TRY(wlm_grow((void **)&s->failures, s->failure_count, &s->failure_capacity, sizeof *s->failures, "snapshot"));
+  s->failures[s->failure_count++] = f;
+  s->cases[s->case_count - 1].failure_count++;
+done:
+  return status;
 }
 
 wlm_status wlm_snapshot_add_pin(wlm_snapshot *s, const wlm_pin *new_pin) {
@@ -78,6 +91,7 @@ void wlm_snapshot_release(wlm_snapshot *s) {
   wlm_free(s->strings);
   wlm_free(s->cases);
   wlm_free(s->ranked);
+  wlm_free(s->failures);
   wlm_free(s->pins);
   *s = (wlm_snapshot){0};
 }

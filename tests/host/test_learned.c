@@ -177,6 +177,34 @@ static void the_newer_and_the_tuned_count(void **state) {
   assert_why("$.ranking[1].variant", THIRD);
 }
 
+/* Known from a tuning or an import alone: the rule's kernel failed here, so the next rule decides. */
+static void what_failed_is_told_and_not_chosen(void **state) {
+  (void)state;
+  char *text = why(), *chosen = json_at(text, "$.variant"), *other;
+  wlm_measurement_record record = measured(chosen, 0);
+  record.failed = 1;
+  record.reason = "it was wrong";
+  put(system_path, record);
+  wlm_string_free(text);
+  text = why();
+  other = json_at(text, "$.variant");
+  assert_string_not_equal(other, chosen);
+  assert_why("$.step", "rule");
+  assert_why("$.failed", "1");
+  assert_why("$.failures[0].variant", chosen);
+  assert_why("$.failures[0].reason", "it was wrong");
+  record.failed = 0; /* mended, and measured again here */
+  record.reason = "";
+  record.time_ps = 1000;
+  record.made_at++;
+  put(user, record);
+  assert_why("$.variant", chosen);
+  assert_why("$.failed", "0");
+  free(other);
+  free(chosen);
+  wlm_string_free(text);
+}
+
 static void another_device_of_the_class_lends(void **state) {
   (void)state;
   char class[320];
@@ -235,8 +263,9 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
       TEST(a_refresh_sees_measurements_and_pins), TEST(both_databases_choose_together),
-      TEST(the_newer_and_the_tuned_count),        TEST(another_device_of_the_class_lends),
-      TEST(what_is_stale_is_used_and_told),       TEST(damage_costs_a_step_and_no_call),
+      TEST(the_newer_and_the_tuned_count),        TEST(what_failed_is_told_and_not_chosen),
+      TEST(another_device_of_the_class_lends),    TEST(what_is_stale_is_used_and_told),
+      TEST(damage_costs_a_step_and_no_call),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

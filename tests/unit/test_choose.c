@@ -127,6 +127,52 @@ static void leaves_out_what_is_not_valid(void **state) {
   wlm_snapshot_release(&snapshot);
 }
 
+static void add_failure(wlm_snapshot *snapshot, const char *variant) {
+  assert_int_equal(wlm_snapshot_add_failure(snapshot, variant, "it was wrong"), WLM_OK);
+}
+
+/* Neither by a bucket nor by a rule nor by what another class of devices lends; and another matrix gets it. */
+static void what_failed_on_the_matrix_is_not_chosen_for_it(void **state) {
+  (void)state;
+  wlm_snapshot snapshot = {0}, lent = {0};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8);
+  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"exact", NULL});
+  add_failure(&snapshot, "bucket");
+  add_case(&snapshot, &tuned, 1, "q", 32, (const char *const[]){NULL});
+  add_failure(&snapshot, "bucket");
+  add_failure(&snapshot, "other");
+  add_case(&snapshot, &tuned, 0, "q", 32, (const char *const[]){"bucket", "second", NULL});
+  assert_string_equal(decide(&snapshot, &alike, "q", 32).variant, "bucket");
+  wlm_decision d = decide(&snapshot, &tuned, "p", 32);
+  assert_string_equal(d.variant, "exact");
+  assert_true(d.failed == 1 && d.refused == 0);
+  assert_string_equal(d.failures[0].variant, "bucket");
+  d = decide(&snapshot, &tuned, "q", 32);
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_string_equal(d.variant, "second");
+  assert_true(d.failed == 2 && d.refused == 1 && d.neighbour_count == 1);
+  assert_string_equal(d.refusals[0].variant, "bucket");
+  assert_string_equal(d.refusals[0].reason, "failed on this very matrix: it was wrong");
+
+  char first[WLM_VARIANT_NAME];
+  d = decide(&snapshot, &tuned, "r", 32);
+  assert_int_equal(d.step, WLM_STEP_RULE);
+  strcpy(first, d.variant);
+  add_case(&snapshot, &tuned, 1, "r", 32, (const char *const[]){NULL});
+  add_failure(&snapshot, first);
+  d = decide(&snapshot, &tuned, "r", 32);
+  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_string_not_equal(d.variant, first);
+  assert_string_equal(decide(&snapshot, &alike, "r", 32).variant, first);
+
+  add_case(&lent, &tuned, 1, "r", 32, (const char *const[]){NULL});
+  add_failure(&lent, first);
+  lent.cases[0].borrowed = "another class";
+  assert_string_equal(decide(&lent, &tuned, "r", 32).variant, first);
+  wlm_snapshot_release(&snapshot);
+  wlm_snapshot_release(&lent);
+}
+
 /* ---- preparing ----------------------------------------------------------------------------------- */
 
 typedef struct measured {
@@ -393,11 +439,17 @@ static void skewed_rows_are_split(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(goes_from_the_most_to_the_least_known), cmocka_unit_test(takes_the_nearest_bucket),
-      cmocka_unit_test(leaves_out_what_is_not_valid),          cmocka_unit_test(preparing_is_shared_by_the_calls),
-      cmocka_unit_test(nothing_is_prepared_for_one_call),      cmocka_unit_test(rules_serve_every_problem),
-      cmocka_unit_test(rules_prepare_only_where_it_is_reused), cmocka_unit_test(every_rule_can_decide),
-      cmocka_unit_test(rules_are_spelled_for_every_vector),    cmocka_unit_test(skewed_rows_are_split),
+      cmocka_unit_test(goes_from_the_most_to_the_least_known),
+      cmocka_unit_test(takes_the_nearest_bucket),
+      cmocka_unit_test(leaves_out_what_is_not_valid),
+      cmocka_unit_test(what_failed_on_the_matrix_is_not_chosen_for_it),
+      cmocka_unit_test(preparing_is_shared_by_the_calls),
+      cmocka_unit_test(nothing_is_prepared_for_one_call),
+      cmocka_unit_test(rules_serve_every_problem),
+      cmocka_unit_test(rules_prepare_only_where_it_is_reused),
+      cmocka_unit_test(every_rule_can_decide),
+      cmocka_unit_test(rules_are_spelled_for_every_vector),
+      cmocka_unit_test(skewed_rows_are_split),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

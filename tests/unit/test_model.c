@@ -325,6 +325,34 @@ static void the_model_that_is_nearest_is_heard(void **state) {
   wlm_model_release(&models[1]);
 }
 
+/* What failed on this very matrix is not predicted for it either. */
+static void what_failed_is_not_predicted(void **state) {
+  (void)state;
+  wlm_model model = train(MATRICES);
+  wlm_snapshot snapshot = {.models = &model, .model_count = 1};
+  const wlm_stats near = any_matrix();
+  const wlm_decision before = choose(&model, &near, 1, NULL);
+  const wlm_case c = {.exact = 1, .fingerprint = {near.fingerprint[0], near.fingerprint[1]}, .problem = key, .n = 32};
+  wlm_decision d;
+  wlm_spec spec;
+  offer o;
+  assert_int_equal(wlm_snapshot_add_case(&snapshot, &c), WLM_OK);
+  for (int i = 0; i < 2; i++)
+    assert_int_equal(wlm_snapshot_add_failure(&snapshot, before.runners[i].variant, "why"), WLM_OK);
+  assert_int_equal(wlm_spec_from_key(key, 32, &spec), WLM_OK);
+  describe_all(32, &o.candidates, &o.count);
+  const wlm_judge judge = {usable, NULL, describe, &o};
+  assert_int_equal(wlm_choose(&snapshot, &near, key, &spec, &emit_cuda, &judge, &d), WLM_OK);
+  assert_int_equal(d.step, WLM_STEP_MODEL);
+  assert_string_equal(d.variant, before.runners[2].variant);
+  assert_int_equal(d.failed, 2);
+  wlm_free(o.candidates);
+  snapshot.models = NULL;
+  snapshot.model_count = 0;
+  wlm_snapshot_release(&snapshot);
+  wlm_model_release(&model);
+}
+
 /* A family without measurements is left to the tuner: nothing is claimed of it. */
 static void new_families_are_not_guessed_at(void **state) {
   (void)state;
@@ -504,6 +532,7 @@ int main(void) {
       cmocka_unit_test(boosting_finds_a_step),
       cmocka_unit_test(the_model_decides_near_and_a_rule_far_away),
       cmocka_unit_test(the_model_that_is_nearest_is_heard),
+      cmocka_unit_test(what_failed_is_not_predicted),
       cmocka_unit_test(new_families_are_not_guessed_at),
       cmocka_unit_test(what_is_prepared_is_weighed_by_the_calls),
       cmocka_unit_test(odd_matrices_give_numbers),

@@ -92,6 +92,10 @@ static void a_pin_that_is_no_candidate_is_told_and_passed_over(void **state) {
   assert_string_equal(d.variant, "measured");
   assert_string_equal(d.pin, "no longer there");
 
+  assert_int_equal(wlm_snapshot_add_failure(&snapshot, "wrong", "it was wrong"), WLM_OK);
+  snapshot.pins[0].variant = "wrong"; /* whoever pinned it did not know that */
+  assert_string_equal(decide(&snapshot, &tuned, 32, 1).variant, "measured");
+
   pin(&snapshot, 7, 64, "turned");
   assert_true(decide(&snapshot, &tuned, 64, 1).step != WLM_STEP_PIN); /* it would have to be prepared */
   assert_string_equal(decide(&snapshot, &tuned, 64, 2).variant, "turned");

@@ -1,0 +1,117 @@
+/* The candidates of a tuned case, ranked for so many calls.
+ *
+ * Preparing is paid once and shared by the calls that the caller expects, so a candidate's price is its time + its
+ * preparing / calls, and the list is ranked by that: those that need no preparing keep the order of the measurements
+ * (which settles ties), and each of the others comes before the first of them that it beats. For a single call what
+ * must be prepared is never chosen, whatever its price: a caller who declares no reuse need not know of preparing. */
+#include <math.h>
+#include <stddef.h>
+
+#include "runtime/dispatch/question.h"
+
+typedef struct ranking {
+  const wlm_case *c;
+  const wlm_ranked *begin, *end;
+  int64_t calls;
+  const wlm_ranked *plain;    /* the next that needs no preparing */
+  const wlm_ranked *prepared; /* the last given that does; NULL = none yet */
+} ranking;
+
+static ranking ranking_of(const wlm_snapshot *s, const wlm_case *c, int64_t calls) {
+  const wlm_ranked *begin = s->ranked + c->first;
+  return (ranking){c, begin, begin + c->count, calls, begin, NULL};
+}
+
+static double price(const ranking *r, const wlm_ranked *candidate) {
+  return candidate->cost + candidate->prepare / (double)r->calls;
+}
+
+/* Equal prices keep the order of the case. */
+static int is_before(const ranking *r, const wlm_ranked *a, const wlm_ranked *b) {
+  double left = price(r, a), right = price(r, b);
+  return left < right || (left == right && a < b);
+}
+
+/* From the best to the worst; NULL behind the last. */
+static const wlm_ranked *next_ranked(ranking *r) {
+  const wlm_ranked *best = NULL;
+  while (r->plain < r->end && r->plain->prepare > 0) r->plain++;
+  for (const wlm_ranked *i = r->begin; i < r->end; i++)
+    if (i->prepare > 0 && (!r->prepared || is_before(r, r->prepared, i)) && (!best || is_before(r, i, best))) best = i;
+  if (best && (r->plain == r->end || price(r, best) < price(r, r->plain))) return r->prepared = best;
+  return r->plain < r->end ? r->plain++ : NULL;
+}
+
+/* The first that may be chosen; NULL where none may. The decision, unless NULL, learns of those before it that are not
+ * valid. */
+static const wlm_ranked *first_usable(const wlm_question *q, const wlm_case *c, wlm_decision *choice) {
+  ranking r = ranking_of(q->snapshot, c, q->calls);
+  for (const wlm_ranked *candidate; (candidate = next_ranked(&r));) {
+    if (candidate->prepare > 0 && !wlm_question_may_prepare(q)) continue;
+    if (wlm_question_allows(q, candidate->variant, wlm_question_may_prepare(q))) return candidate;
+    if (choice) wlm_question_refuse(q, candidate->variant, choice);
+  }
+  return NULL;
+}
+
+int wlm_ranking_serves(const wlm_question *q, const wlm_case *c) { return first_usable(q, c, NULL) != NULL; }
+
+/* ---- what explain tells ------------------------------------------------------------------------------ */
+
+/* The best usable one that needs no preparing. */
+static const wlm_ranked *best_plain(const wlm_question *q, const ranking *r) {
+  for (const wlm_ranked *i = r->begin; i < r->end; i++)
+    if (!(i->prepare > 0) && wlm_question_allows(q, i->variant, 0)) return i;
+  return NULL;
+}
+
+/* Never 1, for which nothing is prepared. */
+static double break_even(const wlm_ranked *candidate, const wlm_ranked *plain) {
+  if (!plain || !(candidate->prepare > 0)) return 0;
+  if (candidate->cost >= plain->cost) return INFINITY;
+  return fmax(2, floor(candidate->prepare / (plain->cost - candidate->cost)) + 1);
+}
+
+static const wlm_ranked *pays_soonest(const wlm_question *q, const ranking *r, const wlm_ranked *plain) {
+  const wlm_ranked *soonest = NULL;
+  double fewest = INFINITY;
+  for (const wlm_ranked *i = r->begin; i < r->end; i++) {
+    double calls = break_even(i, plain);
+    if (calls == 0 || calls >= fewest || !wlm_question_allows(q, i->variant, 1)) continue;
+    soonest = i;
+    fewest = calls;
+  }
+  return soonest;
+}
+
+static void describe(const ranking *r, const wlm_ranked *candidate, const wlm_ranked *best, const wlm_ranked *plain,
+                     wlm_runner_up *out) {
+  wlm_copy_name(out->variant, sizeof out->variant, candidate->variant);
+  out->seconds = r->c->exact ? candidate->cost : 0;
+  out->prepare_seconds = r->c->exact ? candidate->prepare : 0;
+  out->relative = price(r, candidate) / price(r, best);
+  out->prepare = candidate->prepare / best->cost;
+  out->break_even = break_even(candidate, plain);
+}
+
+void wlm_ranking_decide(const wlm_question *q, const wlm_case *c, wlm_step step, double distance,
+                        wlm_decision *choice) {
+  const wlm_ranked *chosen = first_usable(q, c, choice);
+  choice->step = step;
+  choice->distance = distance;
+  choice->tuned_n = c->n;
+  choice->bucket = c->bucket;
+  choice->matrices = c->matrices;
+  wlm_copy_name(choice->borrowed, sizeof choice->borrowed, c->borrowed ? c->borrowed : "");
+  wlm_copy_name(choice->stale, sizeof choice->stale, chosen->stale ? chosen->stale : "");
+  wlm_copy_name(choice->variant, sizeof choice->variant, chosen->variant);
+  ranking r = ranking_of(q->snapshot, c, q->calls);
+  const wlm_ranked *plain = best_plain(q, &r), *best = NULL, *candidate;
+  const wlm_ranked *other = chosen->prepare > 0 ? plain : pays_soonest(q, &r, plain);
+  while ((candidate = next_ranked(&r)) && choice->runner_count < WLM_RUNNERS_UP) {
+    if (!best) best = candidate;
+    if (candidate == chosen || choice->runner_count)
+      describe(&r, candidate, best, plain, &choice->runners[choice->runner_count++]);
+  }
+  if (other) describe(&r, other, best, plain, &choice->other);
+}
