@@ -1,6 +1,7 @@
 /* From a problem to a plan: choose, emit, compile or load, and compute every launch. Whatever is missing
  * on the way - database, compiler, cache - costs a step, never the call, as long as any kernel that the
  * library carries can serve the problem. */
+#include <math.h>
 #include <string.h>
 
 #include "common/log.h"
@@ -50,25 +51,17 @@ static int64_t describe(void *user, const wlm_candidate **candidates) {
 
 static wlm_status choose(wlm_context *context, wlm_plan *plan, const wlm_spec *spec, const char *variant) {
   if (variant) {
-    plan->decision = (wlm_decision){.step = WLM_STEP_NAMED, .calls = spec->problem.expected_calls};
+    plan->decision =
+        (wlm_decision){.step = WLM_STEP_NAMED, .distance = (double)NAN, .calls = spec->problem.expected_calls};
     snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", variant);
     return WLM_OK;
   }
   candidate_check check = {context, spec, NULL};
   const wlm_judge judge = {usable, why, describe, &check};
   const wlm_limits *limits = &context->device->info.limits;
-  char simpler[WLM_SPEC_KEY];
-  wlm_spec like = *spec;
-  like.problem.transpose = like.problem.want_arg = 0;
-  like.problem.heads = 1;
-  wlm_spec_key(&like, simpler);
   pthread_rwlock_rdlock(&context->snapshot_lock);
   wlm_status status =
       wlm_choose(&context->snapshot, &plan->stats, plan->problem_key, spec, limits, &judge, &plan->decision);
-  /* Where nothing like A^T was tuned as a transpose, what is good for such a matrix by itself knows more than a rule;
-   * and so does what is good without positions, or with one value an edge, where nothing was tuned with more. */
-  if (status == WLM_OK && strcmp(simpler, plan->problem_key) && plan->decision.step == WLM_STEP_RULE)
-    status = wlm_choose(&context->snapshot, &plan->stats, simpler, spec, limits, &judge, &plan->decision);
   pthread_rwlock_unlock(&context->snapshot_lock);
   wlm_free(check.candidates);
   return status;
@@ -86,7 +79,8 @@ static wlm_status load(wlm_context *context, wlm_plan *plan, const wlm_spec *spe
   wlm_log(WLM_LOG_WARNING, "falling back to the built-in kernel: %s", reason ? reason : "");
   wlm_program_release(program);
   if (wlm_context_load_builtin(context, spec, program, kernels) == WLM_OK) {
-    plan->decision = (wlm_decision){.step = WLM_STEP_BUILTIN, .calls = spec->problem.expected_calls};
+    plan->decision =
+        (wlm_decision){.step = WLM_STEP_BUILTIN, .distance = (double)NAN, .calls = spec->problem.expected_calls};
     snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", program->variant);
     status = WLM_OK;
   } else if (reason) {

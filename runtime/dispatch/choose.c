@@ -28,41 +28,52 @@ double wlm_bucket_distance(const wlm_bucket *a, int64_t a_n, const wlm_bucket *b
   return sqrt(rows * rows + mean * mean + cv * cv + n * n);
 }
 
-/* ---- the steps --------------------------------------------------------------------------------------- */
+/* ---- tuned cases ------------------------------------------------------------------------------------- */
 
-static int is_this_matrix(const wlm_question *q, const wlm_case *c) {
+static int is_this_matrix(const wlm_question *q, const wlm_case *c, const char *key) {
   return c->exact && c->n == q->n && !memcmp(c->fingerprint, q->stats->fingerprint, sizeof c->fingerprint) &&
-         !strcmp(c->problem, q->key);
+         !strcmp(c->problem, key);
 }
 
-static int by_fingerprint(const wlm_question *q, wlm_decision *choice) {
+static int may_decide(const wlm_question *q, const wlm_case *c) {
+  for (int i = 0; i < q->doubt_count; i++)
+    if (q->doubts[i] == c) return 0;
+  return wlm_ranking_serves(q, c);
+}
+
+static const wlm_case *find_exact(const wlm_question *q) {
   const wlm_snapshot *s = q->snapshot;
-  for (int64_t i = 0; i < s->case_count; i++) {
-    const wlm_case *c = &s->cases[i];
-    if (!is_this_matrix(q, c) || !wlm_ranking_serves(q, c)) continue;
-    wlm_ranking_decide(q, c, WLM_STEP_FINGERPRINT, 0, choice);
-    return 1;
-  }
-  return 0;
+  for (int64_t i = 0; i < s->case_count; i++)
+    if (is_this_matrix(q, &s->cases[i], q->topic.key) && may_decide(q, &s->cases[i])) return &s->cases[i];
+  return NULL;
 }
 
-static int by_bucket(const wlm_question *q, wlm_decision *choice) {
+static const wlm_case *find_bucket(const wlm_question *q, double *nearest_distance) {
   const wlm_snapshot *s = q->snapshot;
   wlm_bucket here;
   wlm_bucket_of(q->stats, &here);
   const wlm_case *nearest = NULL;
-  double nearest_distance = WLM_FAR;
+  *nearest_distance = WLM_FAR;
   for (int64_t i = 0; i < s->case_count; i++) {
     const wlm_case *c = &s->cases[i];
-    if (c->exact || c->bucket.version != here.version || strcmp(c->problem, q->key)) continue;
+    if (c->exact || c->bucket.version != here.version || strcmp(c->problem, q->topic.key)) continue;
     double distance = wlm_bucket_distance(&here, q->n, &c->bucket, c->n);
-    if (distance > nearest_distance || (nearest && distance == nearest_distance) || !wlm_ranking_serves(q, c)) continue;
+    if (distance > *nearest_distance || (nearest && distance == *nearest_distance) || !may_decide(q, c)) continue;
     nearest = c;
-    nearest_distance = distance;
+    *nearest_distance = distance;
   }
-  if (nearest) wlm_ranking_decide(q, nearest, WLM_STEP_BUCKET, nearest_distance, choice);
-  return nearest != NULL;
+  return nearest;
 }
+
+/* Of this device's class: what another class of devices cannot run may well run here. */
+static const wlm_case *matrix_of(const wlm_question *q, const char *key) {
+  const wlm_snapshot *s = q->snapshot;
+  for (int64_t i = 0; i < s->case_count && key; i++)
+    if (is_this_matrix(q, &s->cases[i], key) && !s->cases[i].borrowed) return &s->cases[i];
+  return NULL;
+}
+
+/* ---- rules ------------------------------------------------------------------------------------------- */
 
 /* Skewed is not only what varies much: of a few equal rows each may be more than a processor's even share. */
 static int is_skewed(const wlm_stats *s, double min_cv, const wlm_limits *limits) {
@@ -79,7 +90,7 @@ static int spell_usable(const wlm_question *q, const wlm_rule *rule, int64_t n, 
 
 /* All that the rules name failed on this very matrix: anything that did not. */
 static int by_what_is_left(wlm_question *q, wlm_decision *choice) {
-  if (!q->matrix || !q->matrix->failure_count) return 0;
+  if (!wlm_question_failures(q)) return 0;
   wlm_question_describe(q);
   for (int64_t i = 0; i < q->candidate_count; i++) {
     if (q->candidates[i].prepares) continue;
@@ -92,6 +103,7 @@ static int by_what_is_left(wlm_question *q, wlm_decision *choice) {
 }
 
 static int by_rule(wlm_question *q, wlm_decision *choice) {
+  choice->distance = (double)NAN;
   const wlm_spec *spec = q->spec;
   const wlm_limits *limits = q->limits;
   const int kind = (int)wlm_rule_kind_of(&spec->problem);
@@ -109,25 +121,90 @@ static int by_rule(wlm_question *q, wlm_decision *choice) {
   return by_what_is_left(q, choice);
 }
 
+/* ---- from the most to the least that is known ------------------------------------------------------------ */
+
+static int settle(wlm_question *q, wlm_decision *choice);
+
+/* Kernels for A^T, for positions and for heads are those for A with a few lines more, so what was tuned without is
+ * worth more than a rule. Rules do not depend on the key: where they decide, nothing was like anything. */
+static int by_simpler_problem(wlm_question *q, wlm_decision *choice) {
+  const wlm_problem *p = &q->spec->problem;
+  const wlm_topic before = q->topic;
+  if (!q->simpler || q->topic.key == q->simpler) return 0;
+  q->topic = wlm_topic_make(q, q->simpler);
+  if (settle(q, choice) && choice->step != WLM_STEP_RULE) {
+    snprintf(choice->like, sizeof choice->like, "%s%s%s", p->transpose ? ", untransposed" : "",
+             p->want_arg ? ", without positions" : "", p->heads > 1 ? ", with one head" : "");
+    return 1;
+  }
+  q->topic = before;
+  *choice = (wlm_decision){.calls = q->calls};
+  return 0;
+}
+
+/* Too few to say what is best: less than WLM_THIN and less than a third of all there are. */
+static int is_thin(wlm_question *q, const wlm_case *c) {
+  const int64_t known = c->count + c->failure_count;
+  if (known >= WLM_THIN) return 0;
+  wlm_question_describe(q);
+  return 3 * known < q->candidate_count + wlm_question_failures(q);
+}
+
+/* A thin case, left behind by a tuning that was cut short or by an import of a few lines, is believed only where it
+ * measured what would be chosen without it: then its winner is better than that; otherwise nobody knows. */
+static int doubt(wlm_question *q, const wlm_case *c, wlm_decision *choice) {
+  const wlm_topic topic = q->topic;
+  wlm_decision instead = {.calls = q->calls};
+  q->doubts[q->doubt_count++] = c;
+  if (!settle(q, &instead) || wlm_question_knows(q, c, instead.variant)) {
+    q->topic = topic;
+    return 0;
+  }
+  *choice = instead;
+  choice->thin_known = c->count + c->failure_count;
+  choice->thin_of = q->candidate_count + wlm_question_failures(q);
+  choice->thin_exact = c->exact;
+  wlm_copy_name(choice->thin_variant, sizeof choice->thin_variant, q->snapshot->ranked[c->first].variant);
+  return 1;
+}
+
+static int settle(wlm_question *q, wlm_decision *choice) {
+  const int asks = q->doubt_count < WLM_DOUBTS;
+  const wlm_case *c = asks ? find_exact(q) : NULL;
+  double distance = 0;
+  if (!c && wlm_choose_by_model(q, choice)) return 1;
+  if (!c && asks) c = find_bucket(q, &distance);
+  if (!c) return by_simpler_problem(q, choice) || by_rule(q, choice);
+  if (!is_thin(q, c) || !doubt(q, c, choice))
+    wlm_ranking_decide(q, c, c->exact ? WLM_STEP_FINGERPRINT : WLM_STEP_BUCKET, distance, choice);
+  return 1;
+}
+
 /* The choice without it stays beside, so that explain can tell what a pin costs. */
-static int by_pin(const wlm_question *q, wlm_decision *choice) {
-  const wlm_pin *pin = wlm_pin_find(q->snapshot, q->stats, q->key, q->n);
+static int by_pin(const wlm_question *q, const char *key, wlm_decision *choice) {
+  const wlm_pin *pin = wlm_pin_find(q->snapshot, q->stats, key, q->n);
+  if (!pin && q->topic.key != key) pin = wlm_pin_find(q->snapshot, q->stats, q->topic.key, q->n);
   if (!pin) return 0;
   wlm_copy_name(choice->pin, sizeof choice->pin, pin->variant);
   choice->pin_exact = pin->exact;
-  if (!wlm_question_allows(q, pin->variant, wlm_question_may_prepare(q))) return 0;
+  if (!wlm_question_allows(q, pin->variant, wlm_question_may_prepare(q))) {
+    wlm_question_reason(q, pin->variant, choice->pin_reason);
+    return 0;
+  }
   memcpy(choice->unpinned, choice->variant, sizeof choice->unpinned);
   wlm_copy_name(choice->variant, sizeof choice->variant, pin->variant);
   choice->step = WLM_STEP_PIN;
   return 1;
 }
 
-/* Of this device's class: what another class of devices cannot run may well run here. */
-static const wlm_case *matrix_of(const wlm_question *q) {
-  const wlm_snapshot *s = q->snapshot;
-  for (int64_t i = 0; i < s->case_count; i++)
-    if (is_this_matrix(q, &s->cases[i]) && !s->cases[i].borrowed) return &s->cases[i];
-  return NULL;
+/* The same without A^T, positions and heads; 0 where there are none. */
+static int simplify(const wlm_spec *spec, char key[WLM_SPEC_KEY]) {
+  wlm_spec simpler = *spec;
+  if (!spec->problem.transpose && !spec->problem.want_arg && spec->problem.heads <= 1) return 0;
+  simpler.problem.transpose = simpler.problem.want_arg = 0;
+  simpler.problem.heads = 1;
+  wlm_spec_key(&simpler, key);
+  return 1;
 }
 
 wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
@@ -136,18 +213,19 @@ wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, cons
                     .stats = stats,
                     .spec = spec,
                     .limits = limits,
-                    .key = problem_key,
                     .n = spec->problem.n,
                     .calls = spec->problem.expected_calls,
                     .judge = judge};
+  char simpler[WLM_SPEC_KEY];
   *choice = (wlm_decision){.calls = q.calls};
-  q.matrix = matrix_of(&q);
-  wlm_ask_model(&q, choice);
-  const int found =
-      by_fingerprint(&q, choice) || wlm_choose_by_model(&q, choice) || by_bucket(&q, choice) || by_rule(&q, choice);
+  if (simplify(spec, simpler) && strcmp(simpler, problem_key)) q.simpler = simpler;
+  q.matrices[0] = matrix_of(&q, problem_key);
+  q.matrices[1] = matrix_of(&q, q.simpler);
+  q.topic = wlm_topic_make(&q, problem_key);
+  const int found = settle(&q, choice);
   wlm_question_tell_failures(&q, choice);
-  choice->neighbour_count = wlm_neighbours_find(snapshot, stats, problem_key, q.n, choice->neighbours);
-  const int chosen = by_pin(&q, choice) || found;
+  choice->neighbour_count = wlm_neighbours_find(snapshot, stats, q.topic.key, q.n, choice->neighbours);
+  const int chosen = by_pin(&q, problem_key, choice) || found;
   if (chosen) wlm_add_predictions(&q, choice);
   wlm_question_release(&q);
   if (chosen) return WLM_OK;

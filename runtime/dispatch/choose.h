@@ -25,7 +25,9 @@ enum {
   WLM_DEVICE_CLASS = 256,
   WLM_STALE = 192,
   WLM_REASON = 160,
-  WLM_MATRIX_NAME = 64
+  WLM_THIN = 8, /* a case that knows as many candidates is believed */
+  WLM_MATRIX_NAME = 64,
+  WLM_LIKE = 64
 };
 
 /* A candidate as explain tells of it. Seconds are measured, 0 where they were not on this matrix. */
@@ -55,7 +57,8 @@ typedef struct wlm_refusal {
 typedef struct wlm_decision {
   wlm_step step;
   char variant[WLM_VARIANT_NAME];
-  double distance;   /* in stats space; 0 for the same matrix or the same bucket and N */
+  double distance;   /* in stats space; 0 for the same matrix or the same bucket and N; not a number where nothing that
+                      * was tuned decided */
   int64_t tuned_n;   /* N of the case that decided */
   wlm_bucket bucket; /* of the case that decided */
   int64_t matrices;  /* behind the case that decided */
@@ -67,13 +70,20 @@ typedef struct wlm_decision {
                         * soonest; its name is empty where there is none */
   char borrowed[WLM_DEVICE_CLASS], stale[WLM_STALE]; /* as in wlm_case and wlm_ranked; "" = neither */
   /* A pin that fits: its variant, or "", whether it is for this very matrix, and what would be chosen without it ("" =
-   * nothing). Where the step is another one, the pinned variant is no candidate for this problem. All other fields tell
-   * of the choice without the pin. */
-  char pin[WLM_VARIANT_NAME], unpinned[WLM_VARIANT_NAME];
+   * nothing). Where the step is another one, the pinned variant is not allowed: why. All other fields tell of the
+   * choice without the pin. */
+  char pin[WLM_VARIANT_NAME], unpinned[WLM_VARIANT_NAME], pin_reason[WLM_REASON];
   int pin_exact;
   int refused; /* better ranked candidates that are not valid for this problem; the first of them: */
   wlm_refusal refusals[WLM_REFUSALS];
-  int failed; /* candidates that failed on this very matrix when it was tuned; the first of them: */
+  /* Where the nearest tuned case was passed over, since it knows too few of the candidates and not the one that was
+   * chosen: how many, of how many, whether it is this very matrix, and the quickest of them. `thin_known` is 0 where
+   * there is none. */
+  int64_t thin_known, thin_of;
+  int thin_exact;
+  char thin_variant[WLM_VARIANT_NAME];
+  char like[WLM_LIKE]; /* "with one head": the case that decided is of a simpler problem; "" = of this one */
+  int failed;          /* candidates that failed on this very matrix when it was tuned; the first of them: */
   wlm_refusal failures[WLM_REFUSALS];
   int neighbour_count; /* tuned cases of such problems, the nearest first, whatever the step */
   wlm_neighbour neighbours[WLM_NEIGHBOURS];
@@ -101,7 +111,8 @@ typedef struct wlm_judge {
   void *user;
 } wlm_judge;
 
-/* A pin, then exact fingerprint, then the model, then the nearest bucket, then the rules; the first candidate that
+/* A pin, then exact fingerprint, then the model, then the nearest bucket, then the same of a simpler problem, then the
+ * rules; the first candidate that
  * usable() accepts and that did not fail on this very matrix, ranked by its time + preparing / expected_calls. What
  * must be prepared is never chosen for 1 call. WLM_ERR_NOT_FOUND where nothing is usable. */
 wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,

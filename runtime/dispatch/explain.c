@@ -6,8 +6,7 @@
 #include "common/text.h"
 #include "runtime/dispatch/plan.h"
 
-static void describe_step(wlm_text *text, const wlm_plan *plan) {
-  const wlm_decision *c = &plan->decision;
+static void describe_deciding(wlm_text *text, const wlm_decision *c) {
   switch (c->step) {
     case WLM_STEP_FINGERPRINT:
       wlm_text_printf(text, "this very matrix was tuned for n = %lld", (long long)c->tuned_n);
@@ -36,6 +35,11 @@ static void describe_step(wlm_text *text, const wlm_plan *plan) {
       wlm_text_puts(text, "nothing could be compiled here; the kernel that the library carries");
       break;
   }
+}
+
+static void describe_step(wlm_text *text, const wlm_decision *c) {
+  describe_deciding(text, c);
+  wlm_text_puts(text, c->like);
 }
 
 /* One candidate on the line of its name: relative cost, time, preparing and what that is good for. */
@@ -86,15 +90,22 @@ static void as_text(wlm_text *text, const wlm_plan *plan) {
   wlm_text_printf(text, "device    %s (%s)\n", plan->device->info.name, plan->device->info.arch);
   wlm_text_printf(text, "kernel    %s\n", c->variant);
   wlm_text_printf(text, "step      %s: ", wlm_step_name(c->step));
-  describe_step(text, plan);
+  describe_step(text, c);
   if (*c->pin && c->step != WLM_STEP_PIN)
-    wlm_text_printf(text, "\npin       %s is pinned for %s but is no candidate for this problem and these calls",
-                    c->pin, c->pin_exact ? "this very matrix" : "its bucket");
+    wlm_text_printf(text, "\npin       %s is pinned for %s but not chosen: %s", c->pin,
+                    c->pin_exact ? "this very matrix" : "its bucket", c->pin_reason);
+  if (c->thin_known)
+    wlm_text_printf(text,
+                    "\ntoo thin  %s knows %lld of %lld candidates, the best of them %s, and not the one chosen: tuning "
+                    "again goes on",
+                    c->thin_exact ? "this very matrix" : "the nearest bucket", (long long)c->thin_known,
+                    (long long)c->thin_of, c->thin_variant);
   if (*c->borrowed)
     wlm_text_printf(text, "\nborrowed  measured on %s, the nearest class of devices; times are that one's",
                     c->borrowed);
   if (*c->stale) wlm_text_printf(text, "\nstale     measured with %s; tune again to measure with today's", c->stale);
-  wlm_text_printf(text, "\ndistance  %.2f\n", c->distance);
+  wlm_text_puts(text, "\n");
+  if (!isnan(c->distance)) wlm_text_printf(text, "distance  %.2f\n", c->distance);
   wlm_text_printf(text, "splits    a row: %s; %s\n", plan->split,
                   plan->deterministic ? "same bits every time" : "not deterministic");
   if (plan->prepared_size)
@@ -194,7 +205,7 @@ static void as_json(wlm_text *text, const wlm_plan *plan) {
   const wlm_decision *c = &plan->decision;
   const wlm_stats *s = &plan->stats;
   wlm_text why = {0};
-  describe_step(&why, plan);
+  describe_step(&why, c);
   wlm_text_puts(text, "{\"problem\":");
   wlm_text_json_string(text, plan->problem_key);
   wlm_text_printf(text,
@@ -210,13 +221,27 @@ static void as_json(wlm_text *text, const wlm_plan *plan) {
   wlm_text_printf(text, ",\"step\":\"%s\",\"why\":", wlm_step_name(c->step));
   wlm_text_json_string(text, why.data);
   put_text(text, "pin", c->pin);
+  put_text(text, "unpinned", c->unpinned);
+  put_text(text, "pin_refused", c->pin_reason);
   put_text(text, "borrowed", c->borrowed);
   put_text(text, "stale", c->stale);
+  if (c->thin_known) {
+    wlm_text_printf(text, ",\"thin\":{\"known\":%lld,\"of\":%lld,\"exact\":%s", (long long)c->thin_known,
+                    (long long)c->thin_of, c->thin_exact ? "true" : "false");
+    put_text(text, "variant", c->thin_variant);
+    wlm_text_puts(text, "}");
+  } else {
+    wlm_text_puts(text, ",\"thin\":null");
+  }
+  if (isnan(c->distance))
+    wlm_text_puts(text, ",\"distance\":null");
+  else
+    wlm_text_printf(text, ",\"distance\":%.6f", c->distance);
   wlm_text_printf(text,
-                  ",\"distance\":%.6f,\"split\":\"%s\",\"deterministic\":%s,\"expected_calls\":%lld,\"prepared_bytes\":"
+                  ",\"split\":\"%s\",\"deterministic\":%s,\"expected_calls\":%lld,\"prepared_bytes\":"
                   "%zu,\"is_prepared\":%s,\"refused\":%d",
-                  c->distance, plan->split, plan->deterministic ? "true" : "false", (long long)c->calls,
-                  plan->prepared_size, plan->is_prepared ? "true" : "false", c->refused);
+                  plan->split, plan->deterministic ? "true" : "false", (long long)c->calls, plan->prepared_size,
+                  plan->is_prepared ? "true" : "false", c->refused);
   int refusals = 0;
   while (refusals < WLM_REFUSALS && *c->refusals[refusals].variant) refusals++;
   put_list(text, "refusals", refusals, c->refusals, put_refusal);

@@ -9,11 +9,23 @@ void wlm_copy_name(char *to, size_t capacity, const char *from) { snprintf(to, c
 
 int wlm_question_may_prepare(const wlm_question *q) { return q->calls > 1; }
 
-static const wlm_failure *failure_of(const wlm_question *q, const char *variant) {
-  const wlm_failure *all = q->snapshot->failures;
-  for (int64_t i = 0; q->matrix && i < q->matrix->failure_count; i++)
-    if (!strcmp(all[q->matrix->first_failure + i].variant, variant)) return &all[q->matrix->first_failure + i];
+static const wlm_failure *failure_in(const wlm_question *q, const wlm_case *c, const char *variant) {
+  for (int64_t i = 0; c && i < c->failure_count; i++) {
+    const wlm_failure *failure = &q->snapshot->failures[c->first_failure + i];
+    if (!strcmp(failure->variant, variant)) return failure;
+  }
   return NULL;
+}
+
+static const wlm_failure *failure_of(const wlm_question *q, const char *variant) {
+  const wlm_failure *failure = failure_in(q, q->matrices[0], variant);
+  return failure ? failure : failure_in(q, q->matrices[1], variant);
+}
+
+int wlm_question_knows(const wlm_question *q, const wlm_case *c, const char *variant) {
+  for (int64_t i = 0; i < c->count; i++)
+    if (!strcmp(q->snapshot->ranked[c->first + i].variant, variant)) return 1;
+  return failure_in(q, c, variant) != NULL;
 }
 
 int wlm_question_allows(const wlm_question *q, const char *variant, int prepare) {
@@ -39,12 +51,18 @@ void wlm_question_refuse(const wlm_question *q, const char *variant, wlm_decisio
   wlm_question_reason(q, variant, refusal->reason);
 }
 
+int64_t wlm_question_failures(const wlm_question *q) {
+  int64_t count = 0;
+  for (int i = 0; i < 2; i++) count += q->matrices[i] ? q->matrices[i]->failure_count : 0;
+  return count;
+}
+
 void wlm_question_describe(wlm_question *q) {
   int64_t kept = 0;
   if (q->described || !q->judge->describe) return;
   q->described = 1;
   q->candidate_count = q->judge->describe(q->judge->user, &q->candidates);
-  if (!q->matrix || !q->matrix->failure_count || !q->candidate_count) return;
+  if (!wlm_question_failures(q) || !q->candidate_count) return;
   if (wlm_alloc_array(q->candidate_count, sizeof *q->kept, "candidates", (void **)&q->kept) == WLM_OK)
     for (int64_t i = 0; i < q->candidate_count; i++)
       if (!failure_of(q, q->candidates[i].variant)) q->kept[kept++] = q->candidates[i];
@@ -58,11 +76,12 @@ void wlm_question_release(wlm_question *q) {
 }
 
 void wlm_question_tell_failures(const wlm_question *q, wlm_decision *choice) {
-  if (!q->matrix) return;
-  const wlm_failure *failures = q->snapshot->failures + q->matrix->first_failure;
-  choice->failed = (int)q->matrix->failure_count;
-  for (int i = 0; i < choice->failed && i < WLM_REFUSALS; i++) {
-    wlm_copy_name(choice->failures[i].variant, sizeof choice->failures[i].variant, failures[i].variant);
-    wlm_copy_name(choice->failures[i].reason, sizeof choice->failures[i].reason, failures[i].reason);
-  }
+  for (int i = 0; i < 2; i++)
+    for (int64_t k = 0; q->matrices[i] && k < q->matrices[i]->failure_count; k++) {
+      const wlm_failure *failure = &q->snapshot->failures[q->matrices[i]->first_failure + k];
+      if (choice->failed++ >= WLM_REFUSALS) continue;
+      wlm_refusal *told = &choice->failures[choice->failed - 1];
+      wlm_copy_name(told->variant, sizeof told->variant, failure->variant);
+      wlm_copy_name(told->reason, sizeof told->reason, failure->reason);
+    }
 }

@@ -4,19 +4,30 @@
 
 #include "runtime/dispatch/choose.h"
 
+/* The problem's key, or that of a simpler problem where nothing is known of this one, and who learned of such. */
+typedef struct wlm_topic {
+  const char *key;
+  const wlm_model *model; /* NULL = none for such problems */
+  wlm_model_case asked;   /* of the model */
+} wlm_topic;
+
+/* Thin cases that are asked before one goes on without any. */
+enum { WLM_DOUBTS = 4 };
+
 /* Who asks, and what may be chosen. */
 typedef struct wlm_question {
   const wlm_snapshot *snapshot;
   const wlm_stats *stats;
   const wlm_spec *spec;
   const wlm_limits *limits;
-  const char *key;
   int64_t n, calls;
   const wlm_judge *judge;
-  const wlm_case *matrix;          /* the case of this very matrix on this device's class; NULL = it has none */
-  const wlm_model *model;          /* NULL = none for such problems */
-  wlm_model_case asked;            /* of the model */
-  const wlm_candidate *candidates; /* for the model; those that failed are not among them */
+  const char *simpler; /* the key of the simpler problem; NULL = there is none */
+  wlm_topic topic;
+  const wlm_case *matrices[2]; /* the cases of this very matrix on this device's class, for either key; NULL = none */
+  const wlm_case *doubts[WLM_DOUBTS]; /* cases that know too little */
+  int doubt_count;
+  const wlm_candidate *candidates; /* all there are but those that failed */
   int64_t candidate_count;
   int described;
   wlm_candidate *kept; /* the list, where it is not the judge's */
@@ -35,7 +46,10 @@ void wlm_question_refuse(const wlm_question *q, const char *variant, wlm_decisio
  * of all that choosing does. */
 void wlm_question_describe(wlm_question *q);
 void wlm_question_release(wlm_question *q);
+/* Whether the case says anything of the variant, if only that it fails. */
+int wlm_question_knows(const wlm_question *q, const wlm_case *c, const char *variant);
 /* What failed on this very matrix. */
+int64_t wlm_question_failures(const wlm_question *q);
 void wlm_question_tell_failures(const wlm_question *q, wlm_decision *choice);
 void wlm_copy_name(char *to, size_t capacity, const char *from);
 
@@ -47,8 +61,9 @@ void wlm_ranking_decide(const wlm_question *q, const wlm_case *c, wlm_step step,
 
 /* ---- by_model.c: by what was learned ------------------------------------------------------------------ */
 
-void wlm_ask_model(wlm_question *q, wlm_decision *choice);
+wlm_topic wlm_topic_make(const wlm_question *q, const char *key);
 int wlm_choose_by_model(wlm_question *q, wlm_decision *choice);
+/* What the model thinks of all that explain tells; nothing where no candidates were described so far. */
 void wlm_add_predictions(wlm_question *q, wlm_decision *choice);
 
 #endif

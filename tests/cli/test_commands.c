@@ -192,7 +192,7 @@ static void users_operators(void **state) {
   assert_contains(c.out, "args->bias");
   command_release(&c);
   command_expect(&c, &folder, 0, "tune", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op,
-                 "--epilogue", "relu", "--bias", "--budget", "1s");
+                 "--epilogue", "relu", "--bias");
   command_release(&c);
   command_expect(&c, &folder, 0, "run", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op, "--epilogue",
                  "x/(1+exp(-x))", "--bias", "--check");

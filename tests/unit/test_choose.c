@@ -173,6 +173,100 @@ static void what_failed_on_the_matrix_is_not_chosen_for_it(void **state) {
   wlm_snapshot_release(&lent);
 }
 
+/* ---- cases that know too little ------------------------------------------------------------------ */
+
+enum { ALL = 30 };
+static wlm_candidate all[ALL];
+
+static int64_t describe_some(void *user, const wlm_candidate **candidates) {
+  ++*(int *)user;
+  *candidates = all;
+  return ALL;
+}
+
+static int accepts_any(void *user, const char *variant, int may_prepare) {
+  (void)user;
+  return accepts(NULL, variant, may_prepare);
+}
+
+/* The number of times that all candidates were asked for goes to *described. */
+static wlm_decision decide_among_all(const wlm_snapshot *snapshot, const wlm_stats *stats, int64_t n, int *described) {
+  wlm_decision decision;
+  const wlm_spec spec = spec_of(n, 0);
+  const wlm_judge judge = {accepts_any, NULL, describe_some, described};
+  *described = 0;
+  assert_int_equal(wlm_choose(snapshot, stats, "p", &spec, &host, &judge, &decision), WLM_OK);
+  return decision;
+}
+
+/* Exact or a bucket: it is passed over unless it knows what the rules would choose, or eight candidates. */
+static void a_thin_case_does_not_beat_a_rule(void **state) {
+  (void)state;
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", NULL};
+  const wlm_snapshot nothing = {0};
+  int described;
+  char rule[WLM_VARIANT_NAME];
+  strcpy(rule, decide(&nothing, &tuned, "p", 32).variant);
+  for (int exact = 0; exact < 2; exact++) {
+    const wlm_step step = exact ? WLM_STEP_FINGERPRINT : WLM_STEP_BUCKET;
+    wlm_snapshot thin = {0}, with_rule = {0}, with_failed_rule = {0}, enough = {0};
+    add_case(&thin, &tuned, exact, "p", 32, (const char *const[]){"a", "b", NULL});
+    wlm_decision d = decide_among_all(&thin, &tuned, 32, &described);
+    assert_int_equal(d.step, WLM_STEP_RULE);
+    assert_string_equal(d.variant, rule);
+    assert_true(isnan(d.distance));
+    assert_true(d.thin_known == 2 && d.thin_of == ALL && d.thin_exact == exact);
+    assert_string_equal(d.thin_variant, "a");
+    assert_int_equal(described, 1);
+
+    add_case(&with_rule, &tuned, exact, "p", 32, (const char *const[]){"a", rule, NULL});
+    d = decide_among_all(&with_rule, &tuned, 32, &described);
+    assert_int_equal(d.step, step);
+    assert_string_equal(d.variant, "a");
+    assert_true(d.thin_known == 0 && d.distance == 0);
+
+    add_case(&with_failed_rule, &tuned, 1, "p", 32, (const char *const[]){"a", NULL});
+    add_failure(&with_failed_rule, rule);
+    if (exact) assert_string_not_equal(decide_among_all(&with_failed_rule, &tuned, 32, &described).variant, rule);
+
+    add_case(&enough, &tuned, exact, "p", 32, names);
+    d = decide_among_all(&enough, &tuned, 32, &described);
+    assert_int_equal(d.step, step);
+    assert_string_equal(d.variant, "a");
+    assert_int_equal(described, 0); /* nobody had to ask */
+    wlm_snapshot_release(&thin);
+    wlm_snapshot_release(&with_rule);
+    wlm_snapshot_release(&with_failed_rule);
+    wlm_snapshot_release(&enough);
+  }
+}
+
+/* A bucket further off that knows enough is asked, and so is another class of devices. */
+static void behind_a_thin_case_others_are_asked(void **state) {
+  (void)state;
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7), twice = stats_of(1000, 18000, 1, 2);
+  const char *const names[] = {"s", "t", "u", "v", "w", "x", "y", "z", NULL};
+  wlm_snapshot snapshot = {0};
+  int described;
+  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"a", NULL});
+  add_case(&snapshot, &tuned, 0, "p", 32, (const char *const[]){"a", NULL});
+  add_case(&snapshot, &twice, 0, "p", 32, names);
+  wlm_decision d = decide_among_all(&snapshot, &tuned, 32, &described);
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_string_equal(d.variant, "s");
+  assert_true(d.distance > 0.9 && d.thin_exact && d.thin_known == 1);
+  assert_int_equal(described, 1);
+  add_case(&snapshot, &tuned, 1, "p", 32, names);
+  snapshot.cases[3].borrowed = "another class";
+  d = decide_among_all(&snapshot, &tuned, 32, &described);
+  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_string_equal(d.borrowed, "another class");
+  for (int i = 0; i < 8; i++) add_case(&snapshot, &tuned, 0, "p", 64, (const char *const[]){"a", NULL});
+  assert_int_equal(decide_among_all(&snapshot, &tuned, 2048, &described).step, WLM_STEP_RULE);
+  wlm_snapshot_release(&snapshot);
+}
+
 /* ---- preparing ----------------------------------------------------------------------------------- */
 
 typedef struct measured {
@@ -443,6 +537,8 @@ int main(void) {
       cmocka_unit_test(takes_the_nearest_bucket),
       cmocka_unit_test(leaves_out_what_is_not_valid),
       cmocka_unit_test(what_failed_on_the_matrix_is_not_chosen_for_it),
+      cmocka_unit_test(a_thin_case_does_not_beat_a_rule),
+      cmocka_unit_test(behind_a_thin_case_others_are_asked),
       cmocka_unit_test(preparing_is_shared_by_the_calls),
       cmocka_unit_test(nothing_is_prepared_for_one_call),
       cmocka_unit_test(rules_serve_every_problem),
