@@ -44,25 +44,47 @@ static double predict(wlm_question *q, const char *variant) {
   return 0;
 }
 
-/* The least predicted price wins. Candidates of families that nobody measured yet are left out and counted. */
+static void tell(const wlm_prediction *p, const wlm_prediction *best, double plain, wlm_runner_up *out) {
+  wlm_copy_name(out->variant, sizeof out->variant, p->candidate->variant);
+  out->predicted = p->seconds;
+  out->relative = p->price / best->price;
+  out->prepare = p->prepare / best->seconds;
+  out->break_even = wlm_break_even(p->seconds, p->prepare, plain);
+}
+
+/* The quickest that needs no preparing; 0 where there is none. */
+static int predict_plain(wlm_question *q, const wlm_prediction *best, int count, wlm_prediction *plain) {
+  int untrained;
+  for (int i = 0; i < count; i++)
+    if (!(best[i].prepare > 0)) {
+      *plain = best[i];
+      return 1;
+    }
+  return wlm_predict(&q->topic.asked, q->candidates, q->candidate_count, 1, plain, 1, &untrained);
+}
+
+/* The least predicted price wins. Candidates of families that nobody measured yet are left out and counted. What
+ * preparing would be worth is told of either kind, whichever wins. */
 int wlm_choose_by_model(wlm_question *q, wlm_decision *choice) {
-  wlm_prediction best[WLM_RUNNERS_UP];
+  wlm_prediction best[WLM_RUNNERS_UP], plain = {.seconds = 0}, soonest;
+  wlm_model_case *asked = &q->topic.asked;
   if (!is_near(&q->topic)) return 0;
   wlm_question_describe(q);
-  const int count = wlm_predict(&q->topic.asked, q->candidates, q->candidate_count, q->calls, best, WLM_RUNNERS_UP,
-                                &choice->untrained);
+  const int count =
+      wlm_predict(asked, q->candidates, q->candidate_count, q->calls, best, WLM_RUNNERS_UP, &choice->untrained);
   if (!count) return 0;
   choice->step = WLM_STEP_MODEL;
-  choice->distance = q->topic.asked.distance;
-  choice->matrices = q->topic.model->place_count;
-  wlm_copy_name(choice->borrowed, sizeof choice->borrowed, q->topic.model->borrowed ? q->topic.model->borrowed : "");
+  choice->distance = asked->distance;
+  choice->matrices = asked->model->place_count;
+  wlm_copy_name(choice->borrowed, sizeof choice->borrowed, asked->model->borrowed ? asked->model->borrowed : "");
   wlm_copy_name(choice->variant, sizeof choice->variant, best[0].candidate->variant);
-  for (int i = 0; i < count; i++) {
-    wlm_runner_up *runner = &choice->runners[choice->runner_count++];
-    wlm_copy_name(runner->variant, sizeof runner->variant, best[i].candidate->variant);
-    runner->relative = best[i].price / best[0].price;
-    runner->prepare = best[i].prepare / best[0].seconds;
-  }
+  const int has_plain = predict_plain(q, best, count, &plain);
+  for (int i = 0; i < count; i++) tell(&best[i], &best[0], plain.seconds, &choice->runners[choice->runner_count++]);
+  if (best[0].prepare > 0 && has_plain)
+    tell(&plain, &best[0], plain.seconds, &choice->other);
+  else if (has_plain &&
+           wlm_predict_soonest(asked, q->candidates, q->candidate_count, q->calls, plain.seconds, &soonest))
+    tell(&soonest, &best[0], plain.seconds, &choice->other);
   return 1;
 }
 

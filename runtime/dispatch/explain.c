@@ -157,6 +157,7 @@ static void put_runner(wlm_text *text, const wlm_runner_up *r) {
   put_number(text, "prepare_us", r->prepare_seconds * 1e6);
   put_number(text, "prepare_calls", r->prepare);
   put_number(text, "break_even", r->break_even);
+  put_text(text, "pays", r->break_even == 0 ? "" : isfinite(r->break_even) ? "reused" : "never");
   wlm_text_puts(text, "}");
 }
 

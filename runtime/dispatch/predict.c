@@ -1,5 +1,7 @@
 #include "runtime/dispatch/predict.h"
 
+#include <math.h>
+
 /* In calls; 0 = it needs none, negative = nobody knows. */
 static double prepare_calls(const wlm_model *model, const wlm_candidate *candidate) {
   const int family = wlm_model_family(model, candidate->variant);
@@ -16,21 +18,46 @@ static int insert(wlm_prediction *best, int count, int most, const wlm_predictio
   return count < most ? count + 1 : most;
 }
 
+/* 0 where the model knows nothing of it. */
+static int predict_one(wlm_model_case *asked, const wlm_candidate *candidate, int64_t calls, wlm_prediction *out) {
+  const double seconds = wlm_model_seconds(asked, candidate), prepare = prepare_calls(asked->model, candidate);
+  if (!(seconds > 0) || prepare < 0) return 0;
+  *out = (wlm_prediction){candidate, seconds, prepare * seconds, seconds + prepare * seconds / (double)calls};
+  return 1;
+}
+
 int wlm_predict(wlm_model_case *asked, const wlm_candidate *candidates, int64_t count, int64_t calls,
                 wlm_prediction *best, int most, int *untrained) {
   int found = 0;
   *untrained = 0;
   for (int64_t i = 0; i < count; i++) {
     if (candidates[i].prepares && calls <= 1) continue;
-    wlm_prediction fresh = {.candidate = &candidates[i], .seconds = wlm_model_seconds(asked, &candidates[i])};
-    const double prepare = prepare_calls(asked->model, &candidates[i]);
-    if (!(fresh.seconds > 0) || prepare < 0) {
+    wlm_prediction fresh;
+    if (!predict_one(asked, &candidates[i], calls, &fresh)) {
       ++*untrained;
       continue;
     }
-    fresh.prepare = prepare * fresh.seconds;
-    fresh.price = fresh.seconds + fresh.prepare / (double)calls;
     found = insert(best, found, most, &fresh);
   }
   return found;
+}
+
+double wlm_break_even(double seconds, double prepare, double plain) {
+  if (!(plain > 0) || !(prepare > 0)) return 0;
+  if (seconds >= plain) return INFINITY;
+  return fmax(2, floor(prepare / (plain - seconds)) + 1);
+}
+
+int wlm_predict_soonest(wlm_model_case *asked, const wlm_candidate *candidates, int64_t count, int64_t calls,
+                        double plain, wlm_prediction *soonest) {
+  double fewest = INFINITY;
+  for (int64_t i = 0; i < count; i++) {
+    wlm_prediction fresh;
+    if (!candidates[i].prepares || !predict_one(asked, &candidates[i], calls, &fresh)) continue;
+    const double needed = wlm_break_even(fresh.seconds, fresh.prepare, plain);
+    if (needed == 0 || needed >= fewest) continue;
+    fewest = needed;
+    *soonest = fresh;
+  }
+  return isfinite(fewest);
 }

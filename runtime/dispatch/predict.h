@@ -15,4 +15,11 @@ typedef struct wlm_prediction {
 int wlm_predict(wlm_model_case *asked, const wlm_candidate *candidates, int64_t count, int64_t calls,
                 wlm_prediction *best, int most, int *untrained);
 
+/* The fewest calls from which a candidate that must be prepared beats one that need not be: 0 where it needs no
+ * preparing or there is no other, infinite where it never does, and never 1, for which nothing is prepared. */
+double wlm_break_even(double seconds, double prepare, double plain);
+/* The one whose preparing pays after the fewest calls; 0 where there is none. Its price is that of so many calls. */
+int wlm_predict_soonest(wlm_model_case *asked, const wlm_candidate *candidates, int64_t count, int64_t calls,
+                        double plain, wlm_prediction *soonest);
+
 #endif

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "runtime/dispatch/predict.h"
 #include "runtime/dispatch/question.h"
 
 typedef struct ranking {
@@ -65,11 +66,8 @@ static const wlm_ranked *best_plain(const wlm_question *q, const ranking *r) {
   return NULL;
 }
 
-/* Never 1, for which nothing is prepared. */
 static double break_even(const wlm_ranked *candidate, const wlm_ranked *plain) {
-  if (!plain || !(candidate->prepare > 0)) return 0;
-  if (candidate->cost >= plain->cost) return INFINITY;
-  return fmax(2, floor(candidate->prepare / (plain->cost - candidate->cost)) + 1);
+  return wlm_break_even(candidate->cost, candidate->prepare, plain ? plain->cost : 0);
 }
 
 static const wlm_ranked *pays_soonest(const wlm_question *q, const ranking *r, const wlm_ranked *plain) {

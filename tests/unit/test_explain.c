@@ -100,11 +100,34 @@ static void without_a_model_nothing_is_claimed(void **state) {
   wlm_free(text);
 }
 
+static void what_never_pays_is_told_apart_from_what_needs_no_preparing(void **state) {
+  (void)state;
+  wlm_plan plan = predicted_plan();
+  wlm_runner_up *r = plan.decision.runners;
+  char *text;
+  r[1].prepare = 3;
+  r[1].break_even = INFINITY;
+  plan.decision.other = r[1];
+  plan.decision.other.break_even = 17;
+  assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
+  expect(text,
+         (const char *const[]){"\"prepares\":false,\"prepare_us\":null,\"prepare_calls\":null,\"break_even\":null,"
+                               "\"pays\":null",
+                               "\"prepare_calls\":3.000000,\"break_even\":null,\"pays\":\"never\"",
+                               "\"break_even\":17.000000,\"pays\":\"reused\"", NULL});
+  wlm_free(text);
+  assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
+  expect(text, (const char *const[]){"prepare 3.0 calls, never pays", "reused    row_vec/lanes=8",
+                                     "prepare 3.0 calls, pays from 17 calls on", NULL});
+  wlm_free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(people_read_what_it_rests_on),
       cmocka_unit_test(programs_read_the_same),
       cmocka_unit_test(without_a_model_nothing_is_claimed),
+      cmocka_unit_test(what_never_pays_is_told_apart_from_what_needs_no_preparing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

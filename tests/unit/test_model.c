@@ -377,6 +377,30 @@ static void what_is_prepared_is_weighed_by_the_calls(void **state) {
   wlm_model_release(&model);
 }
 
+/* From how many calls preparing pays is predicted too: the choice turns there, and both sides are told each time. */
+static void the_model_tells_what_preparing_is_worth(void **state) {
+  (void)state;
+  wlm_model model = train(MATRICES);
+  wlm_stats skewed = any_matrix();
+  while (skewed.cv < 1.5) skewed = any_matrix();
+  const wlm_decision once = choose(&model, &skewed, 1, "merge_path");
+  const double calls = once.other.break_even;
+  assert_true(once.runners[0].break_even == 0 && once.runners[0].prepare == 0);
+  assert_non_null(strstr(once.other.variant, "prepared=1"));
+  assert_true(once.other.prepare > 0 && once.other.predicted > 0 && calls >= 2 && calls < 100000);
+  assert_true(once.other.predicted < once.predicted);
+  wlm_decision d =
+      choose(&model, &skewed, (int64_t)calls, "merge_path"); /* the one that pays soonest, or a better one */
+  assert_non_null(strstr(d.variant, "prepared=1"));
+  assert_true(d.runners[0].break_even >= 2 && d.runners[0].break_even <= calls);
+  assert_string_equal(d.other.variant, once.variant);
+  assert_true(d.other.break_even == 0 && d.other.prepare == 0);
+  if (calls > 2)
+    assert_non_null(strstr(choose(&model, &skewed, (int64_t)calls - 1, "merge_path").variant, "prepared=0"));
+  assert_string_equal(choose(&model, &skewed, 1, "row_vec").other.variant, ""); /* nothing to prepare */
+  wlm_model_release(&model);
+}
+
 /* ---- harmless ----------------------------------------------------------------------------------------------- */
 
 static void odd_matrices_give_numbers(void **state) {
@@ -535,6 +559,7 @@ int main(void) {
       cmocka_unit_test(what_failed_is_not_predicted),
       cmocka_unit_test(new_families_are_not_guessed_at),
       cmocka_unit_test(what_is_prepared_is_weighed_by_the_calls),
+      cmocka_unit_test(the_model_tells_what_preparing_is_worth),
       cmocka_unit_test(odd_matrices_give_numbers),
       cmocka_unit_test(evaluating_allocates_nothing),
       cmocka_unit_test(bytes_go_around),
