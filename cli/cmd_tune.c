@@ -107,15 +107,16 @@ static wlm_status find_prospects(errand *e, const char *label, wlm_prospect *lis
   const wlm_machine machine = {info->limits.target, info->limits.processors, info->l2_bytes};
   wlm_place *places = NULL;
   int64_t place_count;
+  wlm_matrix_view view;
   wlm_spec spec;
   wlm_status status;
+  WLM_TRY(wlm_matrix_see(session->matrix, &session->problem, &view));
   for (int i = 0; i < options->n_count; i++) {
     int64_t candidates, left;
     session->problem.n = options->n[i];
     WLM_TRY(wlm_context_spec(session->context, session->matrix, &session->problem, &spec));
     WLM_TRY(wlm_tuner_left(e->tuner, label, &spec, &left, &candidates));
-    wlm_prospect_make(&machine, wlm_matrix_stats(session->matrix), 0, options->n[i], candidates,
-                      options->again ? candidates : left, &list[i]);
+    wlm_prospect_make(&machine, view.stats, 0, options->n[i], candidates, options->again ? candidates : left, &list[i]);
   }
   WLM_TRY(wlm_context_known_places(session->context, &spec, &places, &place_count));
   for (int64_t i = 0; i < place_count; i++) wlm_prospects_learn(list, options->n_count, &places[i]);

@@ -35,6 +35,7 @@ typedef struct campaign {
   int64_t known, tuned;    /* cells of which half of the candidates or more were known, are now */
   int64_t measurements;
   int64_t loaded; /* the matrix in the session; -1 = none */
+  int reread;     /* the tuner knows what this command measured */
   double deadline;
   wlm_progress progress;
   wlm_table table;
@@ -147,6 +148,8 @@ static wlm_status tune_cell(campaign *c, const wlm_design_cell *cell, wlm_prospe
     WLM_TRY(wlm_session_load(&c->session, name));
     c->loaded = cell->matrix;
   }
+  if (prospect->state == WLM_PROSPECT_LEAST && !c->reread) WLM_TRY(wlm_tuner_reread(c->tuner));
+  c->reread |= prospect->state == WLM_PROSPECT_LEAST;
   *c->best = 0;
   c->best_seconds = 0;
   c->session.problem.n = cell->n;
@@ -189,7 +192,8 @@ static wlm_status tune_cells(campaign *c) {
       c->expected += expected - wlm_prospect_seconds(&c->prospects[i], c->loaded);
       c->spent += wlm_seconds() - start;
       wlm_prospects_learn(c->prospects, c->cell_count, &c->prospects[i].place);
-      if (left == c->prospects[i].left) c->prospects[i].state = WLM_PROSPECT_DONE; /* nothing to be measured there */
+      /* Where nothing is to be measured, or all is measured again, once is enough. */
+      if (left == c->prospects[i].left || c->options->again) c->prospects[i].state = WLM_PROSPECT_DONE;
     } else if (status == WLM_ERR_OUT_OF_MEMORY) {
       c->prospects[i].state = WLM_PROSPECT_DONE;
       show(c, "%s", wlm_error_detail());

@@ -62,6 +62,18 @@ done:
   return status;
 }
 
+wlm_status wlm_tuner_reread(wlm_tuner *tuner) {
+  wlm_known *before = tuner->known;
+  if (!before) return WLM_OK; /* all is measured again */
+  tuner->known = NULL;
+  const wlm_status status = load_known(tuner);
+  if (status == WLM_OK)
+    wlm_known_destroy(before);
+  else
+    tuner->known = before;
+  return status;
+}
+
 static void release_catalogue(catalogue *c) {
   wlm_names_release(&c->names);
   wlm_free(c->source_hashes);

@@ -30,6 +30,9 @@ wlm_status wlm_tuner_run(wlm_tuner *tuner, const wlm_matrix *matrix, const wlm_p
 wlm_status wlm_tuner_left(wlm_tuner *tuner, const char *matrix_name, const wlm_spec *spec, int64_t *left,
                           int64_t *candidates);
 
+/* Reads what the store has by now, so that it is left out where the same is tuned again. */
+wlm_status wlm_tuner_reread(wlm_tuner *tuner);
+
 /* ---- for tune.c ---- */
 
 typedef struct wlm_store wlm_store;

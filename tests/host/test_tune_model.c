@@ -78,18 +78,15 @@ static int listen_to(void *user, int64_t done, int64_t total, const wlm_candidat
   return 0;
 }
 
-static wlm_tune_summary tune(double share, told *t) {
+static wlm_tune_summary tune(wlm_tuner *tuner, double share, told *t) {
   wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
   wlm_tune_summary summary;
-  wlm_tuner *tuner;
   *t = (told){.count = 0};
   options.min_sample_seconds = 1e-5;
   options.samples = 3;
   options.progress = listen_to;
   options.user = t;
-  assert_status(WLM_OK, wlm_tuner_create(b.context, 0, &tuner));
   assert_status(WLM_OK, wlm_tuner_run(tuner, b.upload.matrix, &b.problem, &options, share, &summary));
-  wlm_tuner_destroy(tuner);
   assert_int_equal(summary.measured, t->count);
   return summary;
 }
@@ -124,7 +121,9 @@ static void the_outlook_knows_the_model(void **state) {
 static void the_slow_come_last_or_not_at_all(void **state) {
   (void)state;
   told t;
-  wlm_tune_summary s = tune(1e-9, &t);
+  wlm_tuner *tuner;
+  assert_status(WLM_OK, wlm_tuner_create(b.context, 0, &tuner));
+  wlm_tune_summary s = tune(tuner, 1e-9, &t);
   assert_true(s.unlikely > 0 && s.unlikely <= s.candidates / 2);
   assert_int_equal(s.measured + s.unlikely, s.candidates);
   assert_true(s.finalists > 0);
@@ -134,7 +133,9 @@ static void the_slow_come_last_or_not_at_all(void **state) {
     slow += !is_quick(t.variants[i]);
   }
   const int64_t left = s.unlikely;
-  s = tune(INFINITY, &t);
+  assert_status(WLM_OK, wlm_tuner_reread(tuner));
+  s = tune(tuner, INFINITY, &t);
+  wlm_tuner_destroy(tuner);
   assert_int_equal(s.measured, left);
   assert_int_equal(s.unlikely, 0);
   for (int i = 0; i < t.count; i++) assert_false(is_quick(t.variants[i]));
