@@ -101,7 +101,12 @@ static void show(campaign *c, const char *format, ...) {
   va_start(values, format);
   vsnprintf(note, sizeof note, format, values);
   va_end(values);
-  wlm_progress_show(&c->progress, c->tuned, c->cell_count - c->known, note);
+  int64_t complete = 0;
+  for (int64_t i = 0; i < c->cell_count; i++) complete += c->prospects[i].state == WLM_PROSPECT_DONE;
+  if (c->reread) /* in the end, when all are tuned */
+    wlm_progress_show(&c->progress, complete, c->cell_count, note);
+  else
+    wlm_progress_show(&c->progress, c->tuned, c->cell_count - c->known, note);
 }
 
 static int on_progress(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
@@ -142,7 +147,7 @@ static wlm_status tune_cell(campaign *c, const wlm_design_cell *cell, wlm_prospe
   wlm_tune_summary summary = {0};
   const char *name = c->matrices[cell->matrix].name;
   wlm_status status;
-  wlm_progress_next(&c->progress, "tune");
+  wlm_progress_next(&c->progress, prospect->state == WLM_PROSPECT_LEAST ? "tune: the rest" : "tune");
   if (c->loaded != cell->matrix) {
     c->loaded = -1;
     WLM_TRY(wlm_session_load(&c->session, name));

@@ -91,7 +91,7 @@ wlm_status wlm_context_known_places(wlm_context *context, const wlm_spec *spec, 
   wlm_status status = wlm_alloc_array(snapshot->case_count, sizeof **places, "tuned cases", (void **)places);
   for (int64_t i = 0; status == WLM_OK && i < snapshot->case_count; i++) {
     const wlm_case *c = &snapshot->cases[i];
-    if (!c->exact || c->borrowed) continue;
+    if (!c->exact || c->borrowed || !c->count) continue;
     wlm_problem_class(c->problem, its);
     if (!strcmp(its, problems)) (*places)[(*count)++] = c->place;
   }

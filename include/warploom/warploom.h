@@ -373,7 +373,8 @@ typedef struct wlm_candidate_result {
 typedef struct wlm_tune_options {
   size_t size;
   const char *matrix_name;   /* kept with the measurements; NULL = unnamed */
-  double budget_seconds;     /* 0 = all candidates */
+  double budget_seconds;     /* 0 = all candidates; otherwise those that a near model takes for slow are left out where
+                              * they would not fit */
   double min_sample_seconds; /* a sample of the finals repeats the call until it lasts this long */
   int samples;               /* of the finals; 3 at least */
   uint64_t seed;             /* order of those candidates of which nothing is expected; operands */
