@@ -183,10 +183,6 @@ int wlm_cmd_tune(const wlm_cli_options *options) {
   wlm_status status;
   errand e = {.options = options, .report.json = options->json};
   const double deadline = options->budget_seconds > 0 ? wlm_seconds() + options->budget_seconds : INFINITY;
-  if (options->recorded && options->argument_count) {
-    fputs("warploom tune: --recorded goes without an INPUT\n", stderr);
-    return WLM_EXIT_USAGE;
-  }
   if (options->recorded) return wlm_tune_recorded(options);
   if (!options->argument_count) return wlm_tune_design(options);
   wlm_catch_interrupts();
