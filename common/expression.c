@@ -4,7 +4,6 @@
 #include "common/expression.h"
 
 #include <ctype.h>
-#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -221,7 +220,7 @@ static void parse_number(parser *p) {
   do snprintf(digits, sizeof digits, "%.*g", precision, value);
   while (strtod(digits, NULL) != value && ++precision <= 17);
   wlm_c_locale_leave(locale);
-  if (value > (double)FLT_MAX) fail(p, "%s is beyond the range of float; infinity is written inf", text);
+  if (isinf(value)) fail(p, "%s is beyond the range of double; infinity is written inf", text);
   wlm_node *node = add(p, WLM_NODE_NUMBER, 0, 0);
   node->value = value;
   memcpy(node->digits, digits, sizeof digits);

@@ -93,6 +93,8 @@ void wlm_expression_print(const wlm_expression *expression, wlm_spelling spellin
 
 int wlm_expression_uses(const wlm_expression *expression, wlm_operand operand);
 int wlm_expression_calls(const wlm_expression *expression, int function); /* an index of wlm_functions */
+/* Of the numbers in it but for inf; 0 where there is none. */
+double wlm_expression_largest(const wlm_expression *expression);
 /* Operations, a function as four because it is right to some units in the last place. */
 int wlm_expression_roundings(const wlm_expression *expression);
 

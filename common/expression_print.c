@@ -105,3 +105,12 @@ int wlm_expression_calls(const wlm_expression *expression, int function) {
 int wlm_expression_roundings(const wlm_expression *expression) {
   return count_of(expression, WLM_NODE_OPERATION, -1) + 4 * count_of(expression, WLM_NODE_FUNCTION, -1);
 }
+
+double wlm_expression_largest(const wlm_expression *expression) {
+  double largest = 0;
+  for (int i = 0; i < expression->count; i++) {
+    const wlm_node *node = &expression->nodes[i];
+    if (node->kind == WLM_NODE_NUMBER && isfinite(node->value)) largest = fmax(largest, node->value);
+  }
+  return largest;
+}

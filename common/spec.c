@@ -1,8 +1,10 @@
 #include "common/spec.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
+#include "common/element.h"
 #include "common/operator.h"
 #include "common/pointer.h"
 
@@ -115,6 +117,15 @@ static const char *unsupported_field(const wlm_problem *p, const wlm_csr *csr) {
   return NULL;
 }
 
+/* A number of an expression is one of the accumulator's type. */
+static wlm_status check_numbers(const char *part, const wlm_expression *expression, wlm_type type) {
+  const double largest = wlm_expression_largest(expression);
+  if (wlm_accumulator_type(type) == WLM_F64 || largest <= (double)FLT_MAX) return WLM_OK;
+  return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
+                  "op:%s: %g is beyond the range of float, in which %s is reckoned; infinity is written inf", part,
+                  largest, wlm_type_name(type));
+}
+
 /* With its message, be it the problem's: an operator has one text. */
 static wlm_status normalise_custom(const wlm_problem *p, char normal[WLM_CUSTOM_TEXT]) {
   wlm_operator op;
@@ -125,6 +136,7 @@ static wlm_status normalise_custom(const wlm_problem *p, char normal[WLM_CUSTOM_
     const char *const message = message_texts[p->message];
     WLM_TRY(wlm_operator_parse_part(WLM_PART_MESSAGE, message, &op));
   }
+  for (int i = 0; i < WLM_PARTS; i++) WLM_TRY(check_numbers(wlm_part_names[i], &op.parts[i], p->dense_type));
   wlm_operator_print(&op, &text);
   if (text.failed)
     status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "wlm_problem.custom");
@@ -139,10 +151,12 @@ done:
   return status;
 }
 
-static wlm_status check_activation(const char *text) {
+static wlm_status check_activation(const wlm_problem *p) {
   wlm_expression activation;
-  wlm_status status = wlm_activation_parse(text, &activation);
-  if (status == WLM_OK) wlm_expression_release(&activation);
+  wlm_status status = wlm_activation_parse(p->activation, &activation);
+  if (status != WLM_OK) return status;
+  status = check_numbers("activation", &activation, p->dense_type);
+  wlm_expression_release(&activation);
   return status;
 }
 
@@ -180,7 +194,7 @@ wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spe
     spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row gives init in either case */
     status = normalise_custom(problem, spec->custom);
   }
-  if (status == WLM_OK && problem->activation) status = check_activation(problem->activation);
+  if (status == WLM_OK && problem->activation) status = check_activation(problem);
   if (status != WLM_OK) return status;
   if (problem->operation == WLM_SDDMM) spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row has no edge */
   /* Every head's value is 1; only gradients by values that are not there could tell heads apart. */

@@ -204,6 +204,32 @@ static void epilogue_by_hand(void **state) {
   wlm_context_destroy(context);
 }
 
+/* Numbers are those of the type: beyond float's range for f64. */
+static void numbers_of_f64(void **state) {
+  (void)state;
+  const double a[] = {2}, b[] = {3};
+  const int32_t rowptr[] = {0, 1}, colind[] = {0};
+  double c[1];
+  wlm_context *context = open_host("");
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  csr.rows = csr.cols = csr.nnz = 1;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  csr.values = a;
+  csr.value_type = problem.dense_type = WLM_F64;
+  problem.n = 1;
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = "init=-1e300;reduce=max(acc,x)*1e200";
+  problem.activation = "min(x,1e100)";
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, b, c, NULL));
+  assert_true(c[0] == 1e100);
+  problem.activation = NULL;
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, b, c, NULL));
+  assert_true(c[0] == 6e200);
+  wlm_context_destroy(context);
+}
+
 /* ---- what is wrong ---------------------------------------------------------------------------------- */
 
 static void nothing_is_written(void **state) {
@@ -222,6 +248,8 @@ static void nothing_is_written(void **state) {
       {"init=0;reduce=acc+x", NULL, "reduce is not WLM_CUSTOM", WLM_SUM},
       {NULL, "relu(a)", "op:activation, column 6 of 'relu(a)'", WLM_SUM},
       {NULL, "", "op:activation, column 1", WLM_SUM},
+      {"init=-1e39;reduce=fmax(acc,x)", NULL, "op:init: 1e+39 is beyond the range of float", WLM_CUSTOM},
+      {NULL, "min(x,1e300)", "op:activation: 1e+300 is beyond the range of float", WLM_SUM},
   };
   wlm_context *context = open_host("");
   const wlm_csr csr = small_csr();
@@ -327,10 +355,15 @@ static void tuned_by_its_normal_text(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(same_bits_as_built_in), cmocka_unit_test(without_combine_rows_stay_whole),
-      cmocka_unit_test(every_function),        cmocka_unit_test(epilogue_by_hand),
-      cmocka_unit_test(nothing_is_written),    cmocka_unit_test(compiler_errors_have_their_place),
-      cmocka_unit_test(without_a_compiler),    cmocka_unit_test(tuned_by_its_normal_text),
+      cmocka_unit_test(same_bits_as_built_in),
+      cmocka_unit_test(without_combine_rows_stay_whole),
+      cmocka_unit_test(every_function),
+      cmocka_unit_test(epilogue_by_hand),
+      cmocka_unit_test(numbers_of_f64),
+      cmocka_unit_test(nothing_is_written),
+      cmocka_unit_test(compiler_errors_have_their_place),
+      cmocka_unit_test(without_a_compiler),
+      cmocka_unit_test(tuned_by_its_normal_text),
   };
   return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }
