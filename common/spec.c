@@ -94,27 +94,41 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
   return wlm_check_pointers("wlm_problem", &bias, 1);
 }
 
-/* One line a field that the header already carries and no kernel serves yet. */
-static const char *unsupported_field(const wlm_problem *p, const wlm_csr *csr) {
+/* What no kernel serves, each with its reason: it is not built yet, or the two do not go together. */
+static const char *refusal_of_gradient(const wlm_problem *p) {
+  if (p->reduce == WLM_MAX || p->reduce == WLM_MIN)
+    return "wlm_problem: sddmm with a reduce of max or min: their gradients go by the positions that win, see want_arg "
+           "and wlm_plan_execute_arg_backward";
+  if (p->reduce != WLM_SUM && p->reduce != WLM_MEAN)
+    return "wlm_problem: sddmm with a reduce other than sum and mean is not built yet";
+  if (p->transpose) return "wlm_problem: sddmm with transpose is not built: the sddmm of A has the same edges";
+  if (p->sample != WLM_SAMPLE_NONE)
+    return "wlm_problem: sddmm of a sampled matrix is not built yet; bind a CSR of the edges that are kept, whose "
+           "sddmm has them alone";
+  if (p->bias || p->activation)
+    return "wlm_problem: sddmm with an epilogue is not built: a gradient has none, give dC as it is before it";
+  return NULL;
+}
+
+static const char *refusal_of_sample(const wlm_problem *p) {
+  if (p->transpose)
+    return "wlm_problem: transpose of a sampled matrix is not built yet; bind a CSR of the edges that are kept, whose "
+           "transpose has them alone";
+  if (p->sample_norm == WLM_NORM_NONE || p->reduce == WLM_SUM) return NULL;
+  if (p->reduce == WLM_MEAN)
+    return "wlm_problem: sample_norm with a mean, which divides by the edges kept by itself; leave it at none";
+  return "wlm_problem: sample_norm with a reduce other than sum has no meaning; leave it at none";
+}
+
+static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
   const int is_half = p->dense_type == WLM_F16 || p->dense_type == WLM_BF16;
   if (csr->values && csr->value_type != p->dense_type && !(csr->value_type == WLM_F32 && is_half))
-    return "wlm_csr: value_type other than dense_type (or f32 where that is f16 or bf16)";
-  if (p->transpose && p->sample != WLM_SAMPLE_NONE) return "wlm_problem: transpose of a sampled matrix";
-  if (p->operation == WLM_SDDMM) {
-    if (p->reduce != WLM_SUM && p->reduce != WLM_MEAN)
-      return "wlm_problem: sddmm with a reduce other than sum and mean";
-    if (p->transpose) return "wlm_problem: sddmm with transpose";
-    if (p->sample != WLM_SAMPLE_NONE) return "wlm_problem: sddmm of a sampled matrix";
-    if (p->bias || p->activation) return "wlm_problem: sddmm with an epilogue";
-  }
-  if (p->batch != 1) return "wlm_problem: batch other than 1";
+    return "wlm_csr: value_type other than dense_type (or f32 where that is f16 or bf16) is not built yet";
+  if (p->batch != 1) return "wlm_problem: batch other than 1 is not built yet";
   if (p->want_arg && p->reduce != WLM_MAX && p->reduce != WLM_MIN)
-    return "wlm_problem: want_arg with a reduce other than max and min";
-  if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_UNBIASED && p->reduce != WLM_SUM)
-    return "wlm_problem: sample_norm unbiased with a reduction other than sum";
-  if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_KEPT && p->reduce != WLM_SUM)
-    return "wlm_problem: sample_norm kept with a reduction other than sum";
-  return NULL;
+    return "wlm_problem: want_arg with a reduce other than max and min, of whose results no one edge is the source";
+  const char *why = p->operation == WLM_SDDMM ? refusal_of_gradient(p) : NULL;
+  return why || p->sample == WLM_SAMPLE_NONE ? why : refusal_of_sample(p);
 }
 
 /* A number of an expression is one of the accumulator's type. */
@@ -182,8 +196,8 @@ wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spe
                     problem->size, sizeof *problem, csr->size, sizeof *csr);
   wlm_status status = check_values(problem, csr);
   if (status != WLM_OK) return status;
-  const char *field = unsupported_field(problem, csr);
-  if (field) return wlm_fail(WLM_ERR_UNSUPPORTED, "%s is not built yet", field);
+  const char *why = refusal(problem, csr);
+  if (why) return wlm_fail(WLM_ERR_UNSUPPORTED, "%s", why);
   *spec = (wlm_spec){*problem,
                      csr->rowptr_type,
                      csr->colind_type,

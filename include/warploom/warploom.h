@@ -14,8 +14,8 @@
  * went wrong in its last failed call. The library never exits, aborts or prints (it logs, see wlm_set_log).
  *
  * Option structs begin with `size`: initialise them with their WLM_*_INIT macro. A struct of another version's header
- * is refused with WLM_ERR_INVALID_ARGUMENT, never misread. Fields that are not built yet are answered with
- * WLM_ERR_UNSUPPORTED and a detail text that names the field.
+ * is refused with WLM_ERR_INVALID_ARGUMENT, never misread. Fields that are not built yet, or have no meaning together,
+ * are answered with WLM_ERR_UNSUPPORTED and a detail text that names the field and what to do instead.
  */
 #ifndef WARPLOOM_WARPLOOM_H
 #define WARPLOOM_WARPLOOM_H
@@ -109,7 +109,7 @@ typedef enum wlm_message {
   WLM_RDIV    /* a / b */
 } wlm_message;
 
-/* mean divides by the number of edges used; max and min propagate NaN. */
+/* mean divides by the number of edges used; max and min propagate NaN, and with positions may give +0 for -0. */
 typedef enum wlm_reduce { WLM_SUM, WLM_MEAN, WLM_MAX, WLM_MIN, WLM_PROD, WLM_CUSTOM } wlm_reduce;
 
 /* What an empty row gives before the epilogue; of a user-defined operator its init in either case. */
@@ -125,6 +125,7 @@ typedef enum wlm_sample {
   WLM_SAMPLE_FASTRAND,        /* edge start + (577 k mod d), as published */
   WLM_SAMPLE_FASTRAND_COPRIME /* the stride is the next one coprime with d */
 } wlm_sample;
+/* Of a sum. A mean divides by the edges that are kept as it is. */
 typedef enum wlm_sample_norm {
   WLM_NORM_NONE,
   WLM_NORM_KEPT,    /* divide by kept */

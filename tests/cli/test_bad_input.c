@@ -135,7 +135,7 @@ static void bad_devices_and_types(void **state) {
   run_line(&(bad_line){1, "tpu", {"explain", TWIN, "--device", "tpu"}});
   run_line(&(bad_line){2, "--type", {"explain", TWIN, "--device", "host", "--type", "f8"}});
   run_line(&(bad_line){
-      1, "unbiased", {"explain", TWIN, "--device", "host", "--op", "max", "--sample", "bucket:8:unbiased"}});
+      1, "sample_norm", {"explain", TWIN, "--device", "host", "--op", "max", "--sample", "bucket:8:unbiased"}});
   run_line(&(bad_line){1, "row_crc", {"run", TWIN, "--device", "host", "--variant", "row_crc/cf=1,rows=8"}});
   run_line(&(bad_line){1, "means no database", {"db", "check", "--db", ""}});
   run_line(&(bad_line){1, "database", {"tune", TWIN, "--device", "host", "--db", ""}});

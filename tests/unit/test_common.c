@@ -338,6 +338,11 @@ CHANGE(bad_custom, (p->reduce = WLM_CUSTOM, p->custom = "init=0;reduce=acc+y"))
 CHANGE(long_custom, (p->reduce = WLM_CUSTOM, p->custom = long_text()))
 CHANGE(unbiased_max,
        (p->sample = WLM_SAMPLE_BUCKET, p->sample_width = 8, p->sample_norm = WLM_NORM_UNBIASED, p->reduce = WLM_MAX))
+CHANGE(kept_mean,
+       (p->sample = WLM_SAMPLE_BUCKET, p->sample_width = 8, p->sample_norm = WLM_NORM_KEPT, p->reduce = WLM_MEAN))
+CHANGE(sampled_transpose, (p->sample = WLM_SAMPLE_BUCKET, p->sample_width = 8, p->transpose = 1))
+CHANGE(sampled_sddmm, (p->sample = WLM_SAMPLE_BUCKET, p->sample_width = 8, p->operation = WLM_SDDMM))
+CHANGE(max_sddmm, (p->operation = WLM_SDDMM, p->reduce = WLM_MAX))
 
 static void specs(void **state) {
   (void)state;
@@ -373,7 +378,7 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "divide n = 4", three_heads},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.heads is 8", more_heads},
       {WLM_ERR_UNSUPPORTED, "batch", two_problems},
-      {WLM_ERR_UNSUPPORTED, "want_arg", with_arg},
+      {WLM_ERR_UNSUPPORTED, "no one edge", with_arg},
       {WLM_OK, "", arg_of_max},
       {WLM_ERR_OVERFLOW, "arg_type is i32", narrow_arg},
       {WLM_OK, "", wide_arg},
@@ -386,7 +391,11 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "reduce is not WLM_CUSTOM", custom_text_alone},
       {WLM_ERR_INVALID_ARGUMENT, "op:reduce, column 5 of 'acc+y': 'y'", bad_custom},
       {WLM_ERR_INVALID_ARGUMENT, "at most 511", long_custom},
-      {WLM_ERR_UNSUPPORTED, "unbiased", unbiased_max},
+      {WLM_ERR_UNSUPPORTED, "sample_norm with a reduce other than sum has no meaning", unbiased_max},
+      {WLM_ERR_UNSUPPORTED, "sample_norm with a mean, which divides by the edges kept by itself", kept_mean},
+      {WLM_ERR_UNSUPPORTED, "bind a CSR of the edges that are kept", sampled_transpose},
+      {WLM_ERR_UNSUPPORTED, "bind a CSR of the edges that are kept", sampled_sddmm},
+      {WLM_ERR_UNSUPPORTED, "wlm_plan_execute_arg_backward", max_sddmm},
   };
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
