@@ -28,6 +28,11 @@ static wlm_status check(wlm_report *report, wlm_operands *operands, const wlm_pl
   return status;
 }
 
+/* Of the edges, those that the product uses: what sampling leaves. */
+static double kept_share(const wlm_operands *operands) {
+  return operands->a.nnz ? (double)operands->edges / (double)operands->a.nnz : 1;
+}
+
 static wlm_status run_width(wlm_report *report, wlm_session *session, const wlm_cli_options *options,
                             double *max_rel_err) {
   wlm_status status;
@@ -53,6 +58,8 @@ static wlm_status run_width(wlm_report *report, wlm_session *session, const wlm_
   if (session->problem.transpose) wlm_report_real(report, "transpose_us", "%.2f", plan->transpose_seconds * 1e6);
   wlm_report_real(report, "gbs", "%.2f",
                   wlm_gather_gbs(&operands.spec, operands.a.rows, operands.edges, timing.median));
+  if (report->json || session->problem.sample != WLM_SAMPLE_NONE)
+    wlm_report_real(report, "kept_share", "%.3f", kept_share(&operands));
   if (options->check) status = check(report, &operands, plan, options->seed, max_rel_err);
   wlm_report_close(report);
 done:

@@ -139,6 +139,10 @@ static void tune_run_explain(void **state) {
   command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "8", "--device", "host", "--check", "--json", "--sample",
                  "fastrand:8:none:18446744073709551615");
   assert_json_at(c.out, "$.verified", "1");
+  assert_json_at(c.out, "$.runs[0].kept_share", "1"); /* no row has more */
+  command_release(&c);
+  command_expect(&c, &folder, 0, "run", "uniform:rows=100,d=20", "-n", "8", "--device", "host", "--sample", "bucket:8");
+  assert_contains(c.out, "kept_share   0.400\n");
   command_release(&c);
 }
 
