@@ -9,134 +9,21 @@
 
 #include "common/memory.h"
 #include "generator/generator.h"
-#include "matrix/transpose.h"
 #include "runtime/dispatch/plan.h"
 #include "support/asserts.h"
+#include "support/exact_matrix.h"
 #include "support/properties.h"
-#include "support/shapes.h"
 
-enum { SKEWED = 1, MAX_KERNELS = 512, SHIFT = 5 };
+enum { MAX_KERNELS = 512, SHIFT = 5 };
 
 static const properties *of;
 static wlm_device *device;
 static wlm_generator *generator;
 
-/* ---- matrices and dense operands ------------------------------------------------------------------------- */
-
-/* Of a transpose, `order` tells where the values of its entries are. */
-typedef struct matrix {
-  wlm_csr_host a;
-  int64_t *order;
-} matrix;
-
-static void *array(int64_t count, size_t each) {
-  void *made = calloc((size_t)count + !count, each);
-  assert_non_null(made);
-  return made;
-}
-
-static matrix matrix_of(int64_t rows, int64_t cols, int64_t nnz) {
-  return (matrix){.a = {rows, cols, nnz, array(rows + 1, sizeof(int64_t)), array(nnz, sizeof(int32_t)),
-                        array(nnz, sizeof(float)), NULL}};
-}
-
-static void matrix_release(matrix *m) {
-  free(m->a.rowptr);
-  free(m->a.colind);
-  free(m->a.values);
-  free(m->order);
-}
-
-/* From `low` to `high` with either sign: never 0, whose sign could depend on the order of the edges. */
-static void fill(float *to, int64_t count, int low, int high, uint64_t seed) {
-  test_random random = {seed * 0x9E3779B97F4A7C15u | 1};
-  for (int64_t i = 0; i < count; i++) {
-    to[i] = (float)(low + (int)test_draw(&random, (uint64_t)(high - low + 1)));
-    if (test_draw(&random, 2)) to[i] = -to[i];
-  }
-}
-
-/* One row is longer than all others together. */
-static matrix make_matrix(void) {
-  test_random random = {77};
-  wlm_csr_host shape;
-  assert_status(WLM_OK, test_shape_make(SKEWED, 32, of->longest, &random, &shape));
-  matrix m = matrix_of(shape.rows, shape.cols, shape.nnz);
-  memcpy(m.a.rowptr, shape.rowptr, (size_t)(shape.rows + 1) * sizeof *m.a.rowptr);
-  memcpy(m.a.colind, shape.colind, (size_t)shape.nnz * sizeof *m.a.colind);
-  fill(m.a.values, m.a.nnz, 1, 2, 1);
-  wlm_csr_host_release(&shape);
-  return m;
-}
-
 static float *make_dense(int64_t rows, uint64_t seed) {
-  float *made = array(rows * of->n, sizeof *made);
-  fill(made, rows * of->n, 1, 4, seed);
+  float *made = exact_array(rows * of->n, sizeof *made);
+  exact_fill(made, rows * of->n, 1, 4, seed);
   return made;
-}
-
-static void copy_edge(matrix *to, int64_t p, const matrix *from, int64_t q) {
-  to->a.colind[p] = from->a.colind[q];
-  to->a.values[p] = from->a.values[q];
-}
-
-/* Every row's edges, and all of them once more behind. */
-static matrix twice(const matrix *m) {
-  matrix t = matrix_of(m->a.rows, m->a.cols, 2 * m->a.nnz);
-  for (int64_t row = 0; row <= m->a.rows; row++) t.a.rowptr[row] = 2 * m->a.rowptr[row];
-  for (int64_t row = 0; row < m->a.rows; row++) {
-    const int64_t begin = m->a.rowptr[row], degree = m->a.rowptr[row + 1] - begin;
-    for (int64_t k = 0; k < 2 * degree; k++) copy_edge(&t, 2 * begin + k, m, begin + k % degree);
-  }
-  return t;
-}
-
-static matrix permuted(const matrix *m) {
-  test_random random = {5};
-  matrix t = matrix_of(m->a.rows, m->a.cols, m->a.nnz);
-  memcpy(t.a.rowptr, m->a.rowptr, (size_t)(m->a.rows + 1) * sizeof *t.a.rowptr);
-  for (int64_t row = 0; row < m->a.rows; row++)
-    for (int64_t begin = m->a.rowptr[row], p = begin; p < m->a.rowptr[row + 1]; p++) {
-      const int64_t other = begin + (int64_t)test_draw(&random, (uint64_t)(p - begin + 1));
-      copy_edge(&t, p, &t, other);
-      copy_edge(&t, other, m, p);
-    }
-  return t;
-}
-
-/* A row of so many edges before all others: whatever splits rows by counting edges splits them elsewhere. */
-static matrix shifted(const matrix *m, int64_t edges) {
-  matrix t = matrix_of(m->a.rows + 1, m->a.cols, m->a.nnz + edges);
-  for (int64_t p = 0; p < edges; p++) copy_edge(&t, p, m, p);
-  for (int64_t p = 0; p < m->a.nnz; p++) copy_edge(&t, edges + p, m, p);
-  for (int64_t row = 0; row <= m->a.rows; row++) t.a.rowptr[row + 1] = m->a.rowptr[row] + edges;
-  return t;
-}
-
-/* As a plan with `transpose` sees it: the values lie where they lay. */
-static matrix transposed(const matrix *m) {
-  wlm_csr csr = WLM_CSR_INIT;
-  matrix t = matrix_of(m->a.cols, m->a.rows, m->a.nnz);
-  csr.rows = m->a.rows;
-  csr.cols = m->a.cols;
-  csr.nnz = m->a.nnz;
-  csr.rowptr = m->a.rowptr;
-  csr.rowptr_type = WLM_I64;
-  csr.colind = m->a.colind;
-  t.order = array(m->a.nnz, sizeof *t.order);
-  assert_status(WLM_OK, wlm_transpose_pattern(&csr, t.a.rowptr, t.a.colind, t.order));
-  memcpy(t.a.values, m->a.values, (size_t)m->a.nnz * sizeof *t.a.values);
-  return t;
-}
-
-/* A matrix of its own: the values lie where its edges are. */
-static void settle(matrix *t) {
-  float *values = array(t->a.nnz, sizeof *values);
-  for (int64_t q = 0; q < t->a.nnz; q++) values[q] = t->a.values[t->order[q]];
-  free(t->a.values);
-  free(t->order);
-  t->a.values = values;
-  t->order = NULL;
 }
 
 /* ---- kernels, kept from one test to the next -------------------------------------------------------------- */
@@ -206,7 +93,7 @@ typedef struct call {
   void *workspace, *prepared;
 } call;
 
-static void call_begin(call *c, const kernel *k, const matrix *m) {
+static void call_begin(call *c, const kernel *k, const exact_matrix *m) {
   wlm_csr csr = WLM_CSR_INIT;
   *c = (call){0};
   csr.rows = m->a.rows;
@@ -230,7 +117,7 @@ static void call_end(call *c) {
 }
 
 /* free() */
-static float *product_with(const kernel *k, const matrix *m, const float *b, int64_t *arg) {
+static float *product_with(const kernel *k, const exact_matrix *m, const float *b, int64_t *arg) {
   call c;
   const size_t size = (size_t)(m->a.rows * of->n) * sizeof(float);
   float *made = malloc(size);
@@ -243,7 +130,7 @@ static float *product_with(const kernel *k, const matrix *m, const float *b, int
   return made;
 }
 
-static float *product(const kernel *k, const matrix *m, const float *b) { return product_with(k, m, b, NULL); }
+static float *product(const kernel *k, const exact_matrix *m, const float *b) { return product_with(k, m, b, NULL); }
 
 static void expect(const kernel *k, const char *what, int64_t count, const float *got, const float *wanted) {
   for (int64_t i = 0; i < count; i++)
@@ -259,13 +146,6 @@ static double dot(const float *a, const float *b, int64_t count) {
   return sum;
 }
 
-/* 3 x - 2 y */
-static float *mix(const float *x, const float *y, int64_t count) {
-  float *made = array(count, sizeof *made);
-  for (int64_t i = 0; i < count; i++) made[i] = 3 * x[i] - 2 * y[i];
-  return made;
-}
-
 static void release(float *const made[], int count) {
   for (int i = 0; i < count; i++) free(made[i]);
 }
@@ -276,37 +156,38 @@ static void release(float *const made[], int count) {
 static void sum_is_linear(void **state) {
   (void)state;
   const kernel *list[MAX_KERNELS];
-  matrix m = make_matrix(), other = make_matrix(), mixed = make_matrix();
+  exact_matrix m = exact_matrix_make(of->longest), other = exact_matrix_make(of->longest),
+               mixed = exact_matrix_make(of->longest);
   const int64_t count = m.a.rows * of->n;
-  float *x = make_dense(m.a.cols, 2), *y = make_dense(m.a.cols, 3), *xy = mix(x, y, m.a.cols * of->n);
-  fill(other.a.values, other.a.nnz, 1, 2, 4);
+  float *x = make_dense(m.a.cols, 2), *y = make_dense(m.a.cols, 3), *xy = exact_mix(x, y, m.a.cols * of->n);
+  exact_fill(other.a.values, other.a.nnz, 1, 2, 4);
   for (int64_t p = 0; p < m.a.nnz; p++) mixed.a.values[p] = 3 * m.a.values[p] - 2 * other.a.values[p];
   for (int message = WLM_MUL; message <= WLM_COPY_B; message++) {
     const wlm_problem problem = problem_of((wlm_message)message, WLM_SUM);
     const int kernels = kernels_of(&problem, message == WLM_MUL ? of->variants : 1, list);
     for (int i = 0; i < kernels; i++) {
       float *ax = product(list[i], &m, x), *ay = product(list[i], &m, y), *other_x = product(list[i], &other, x);
-      float *of_b[] = {product(list[i], &m, xy), mix(ax, ay, count)};
-      float *of_a[] = {product(list[i], &mixed, x), mix(ax, other_x, count)};
+      float *of_b[] = {product(list[i], &m, xy), exact_mix(ax, ay, count)};
+      float *of_a[] = {product(list[i], &mixed, x), exact_mix(ax, other_x, count)};
       expect(list[i], "3 A X - 2 A Y", count, of_b[0], of_b[1]);
       if (message == WLM_MUL) expect(list[i], "3 A X - 2 A' X", count, of_a[0], of_a[1]);
       release((float *[]){ax, ay, other_x, of_b[0], of_b[1], of_a[0], of_a[1]}, 7);
     }
   }
   release((float *[]){x, y, xy}, 3);
-  matrix_release(&m);
-  matrix_release(&other);
-  matrix_release(&mixed);
+  exact_matrix_release(&m);
+  exact_matrix_release(&other);
+  exact_matrix_release(&mixed);
 }
 
 /* What stands twice counts once, and the first place is the one that is told. */
 static void max_is_idempotent(void **state) {
   (void)state;
   const kernel *list[MAX_KERNELS];
-  matrix m = make_matrix(), t = twice(&m);
+  exact_matrix m = exact_matrix_make(of->longest), t = exact_twice(&m);
   const int64_t count = m.a.rows * of->n;
   float *b = make_dense(m.a.cols, 2);
-  int64_t *once = array(count, sizeof *once), *again = array(count, sizeof *again);
+  int64_t *once = exact_array(count, sizeof *once), *again = exact_array(count, sizeof *again);
   for (int reduce = WLM_MAX; reduce <= WLM_MIN; reduce++) {
     wlm_problem problem = problem_of(WLM_MUL, (wlm_reduce)reduce);
     problem.want_arg = 1;
@@ -326,29 +207,19 @@ static void max_is_idempotent(void **state) {
   free(b);
   free(once);
   free(again);
-  matrix_release(&m);
-  matrix_release(&t);
-}
-
-/* Powers of 2 that are mostly 1, so that no product leaves the range of float, in whatever order. */
-static void fill_powers(float *to, int64_t count, uint64_t seed) {
-  test_random random = {seed};
-  for (int64_t i = 0; i < count; i++) {
-    const uint64_t kind = test_draw(&random, 64);
-    to[i] = kind == 0 ? 2 : kind == 1 ? 0.5f : 1;
-    if (test_draw(&random, 2)) to[i] = -to[i];
-  }
+  exact_matrix_release(&m);
+  exact_matrix_release(&t);
 }
 
 static void edges_of_a_row_come_in_any_order(void **state) {
   (void)state;
   const kernel *list[MAX_KERNELS];
   for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++) {
-    matrix m = make_matrix();
+    exact_matrix m = exact_matrix_make(of->longest);
     float *b = make_dense(m.a.cols, 2);
-    if (reduce == WLM_PROD) fill_powers(m.a.values, m.a.nnz, 8);
-    if (reduce == WLM_PROD) fill_powers(b, m.a.cols * of->n, 9);
-    matrix t = permuted(&m);
+    if (reduce == WLM_PROD) exact_fill_powers(m.a.values, m.a.nnz, 8);
+    if (reduce == WLM_PROD) exact_fill_powers(b, m.a.cols * of->n, 9);
+    exact_matrix t = exact_permuted(&m);
     const wlm_problem problem = problem_of(WLM_MUL, (wlm_reduce)reduce);
     const int kernels = kernels_of(&problem, reduce == WLM_SUM ? of->variants : 1, list);
     for (int i = 0; i < kernels; i++) {
@@ -357,8 +228,8 @@ static void edges_of_a_row_come_in_any_order(void **state) {
       release(made, 2);
     }
     free(b);
-    matrix_release(&m);
-    matrix_release(&t);
+    exact_matrix_release(&m);
+    exact_matrix_release(&t);
   }
 }
 
@@ -367,7 +238,7 @@ static void mean_is_sum_over_degree(void **state) {
   const kernel *sums[MAX_KERNELS], *means[MAX_KERNELS];
   const wlm_problem of_sum = problem_of(WLM_MUL, WLM_SUM), of_mean = problem_of(WLM_MUL, WLM_MEAN);
   const int kernels = kernels_of(&of_sum, 1, sums);
-  matrix m = make_matrix();
+  exact_matrix m = exact_matrix_make(of->longest);
   float *b = make_dense(m.a.cols, 2);
   assert_int_equal(kernels_of(&of_mean, 1, means), kernels);
   for (int i = 0; i < kernels; i++) {
@@ -380,7 +251,7 @@ static void mean_is_sum_over_degree(void **state) {
     release((float *[]){sum, mean}, 2);
   }
   free(b);
-  matrix_release(&m);
+  exact_matrix_release(&m);
 }
 
 /* All variants agree, wherever each of them splits rows; and so does a variant with itself where everything lies some
@@ -389,11 +260,11 @@ static void where_rows_are_split_does_not_matter(void **state) {
   (void)state;
   static const char squares[] = "message=a*b;init=0;reduce=acc+x*x;combine=acc+x;order=any";
   const kernel *list[MAX_KERNELS];
-  matrix m = make_matrix(), moved = shifted(&m, SHIFT);
+  exact_matrix m = exact_matrix_make(of->longest), moved = exact_shifted(&m, SHIFT);
   const int64_t count = m.a.rows * of->n;
   float *b = make_dense(m.a.cols, 2);
   int64_t *args[3];
-  for (int i = 0; i < 3; i++) args[i] = array(count + of->n, sizeof *args[i]);
+  for (int i = 0; i < 3; i++) args[i] = exact_array(count + of->n, sizeof *args[i]);
   for (int number = 0; number < 3; number++) {
     wlm_problem problem = problem_of(WLM_MUL, (const wlm_reduce[]){WLM_SUM, WLM_MAX, WLM_CUSTOM}[number]);
     problem.want_arg = number == 1;
@@ -416,8 +287,8 @@ static void where_rows_are_split_does_not_matter(void **state) {
   }
   for (int i = 0; i < 3; i++) free(args[i]);
   free(b);
-  matrix_release(&m);
-  matrix_release(&moved);
+  exact_matrix_release(&m);
+  exact_matrix_release(&moved);
 }
 
 static void transposed_twice_is_the_same(void **state) {
@@ -425,9 +296,9 @@ static void transposed_twice_is_the_same(void **state) {
   const kernel *plain[MAX_KERNELS], *turned[MAX_KERNELS];
   wlm_problem problem = problem_of(WLM_MUL, WLM_SUM);
   const int kernels = kernels_of(&problem, 1, plain);
-  matrix m = make_matrix(), t = transposed(&m);
-  settle(&t);
-  matrix back = transposed(&t);
+  exact_matrix m = exact_matrix_make(of->longest), t = exact_transposed(&m);
+  exact_settle(&t);
+  exact_matrix back = exact_transposed(&t);
   float *b = make_dense(m.a.cols, 2);
   problem.transpose = 1;
   assert_int_equal(kernels_of(&problem, 1, turned), kernels);
@@ -437,9 +308,9 @@ static void transposed_twice_is_the_same(void **state) {
     release(made, 2);
   }
   free(b);
-  matrix_release(&m);
-  matrix_release(&t);
-  matrix_release(&back);
+  exact_matrix_release(&m);
+  exact_matrix_release(&t);
+  exact_matrix_release(&back);
 }
 
 /* <D, A B> = <A^T D, B>: the gradient with respect to B. */
@@ -448,7 +319,7 @@ static void transpose_is_the_adjoint(void **state) {
   const kernel *plain[MAX_KERNELS], *turned[MAX_KERNELS];
   wlm_problem problem = problem_of(WLM_MUL, WLM_SUM);
   const int kernels = kernels_of(&problem, 1, plain);
-  matrix m = make_matrix(), t = transposed(&m);
+  exact_matrix m = exact_matrix_make(of->longest), t = exact_transposed(&m);
   float *b = make_dense(m.a.cols, 2), *d = make_dense(m.a.rows, 3);
   problem.transpose = 1;
   assert_int_equal(kernels_of(&problem, 1, turned), kernels);
@@ -458,8 +329,8 @@ static void transpose_is_the_adjoint(void **state) {
     release((float *[]){ab, td}, 2);
   }
   release((float *[]){b, d}, 2);
-  matrix_release(&m);
-  matrix_release(&t);
+  exact_matrix_release(&m);
+  exact_matrix_release(&t);
 }
 
 /* <D, A B> = sum of a_p dvalues_p, for the product is linear in A, too; every sddmm gives the same bits. */
@@ -467,13 +338,13 @@ static void edges_are_the_gradient(void **state) {
   (void)state;
   const kernel *plain[MAX_KERNELS], *list[MAX_KERNELS];
   wlm_problem problem = problem_of(WLM_MUL, WLM_SUM);
-  matrix m = make_matrix();
+  exact_matrix m = exact_matrix_make(of->longest);
   float *b = make_dense(m.a.cols, 2), *d = make_dense(m.a.rows, 3), *made[2];
   kernels_of(&problem, 1, plain);
   float *ab = product(plain[0], &m, b);
   problem.operation = WLM_SDDMM;
   const int kernels = kernels_of(&problem, of->variants, list);
-  for (int i = 0; i < 2; i++) made[i] = array(m.a.nnz, sizeof *made[i]);
+  for (int i = 0; i < 2; i++) made[i] = exact_array(m.a.nnz, sizeof *made[i]);
   for (int i = 0; i < kernels; i++) {
     call c;
     float *to = made[i > 0];
@@ -485,7 +356,7 @@ static void edges_are_the_gradient(void **state) {
   }
   assert_true(dot(d, ab, m.a.rows * of->n) == dot(m.a.values, made[0], m.a.nnz));
   release((float *[]){ab, b, d, made[0], made[1]}, 5);
-  matrix_release(&m);
+  exact_matrix_release(&m);
 }
 
 /* ---- all of them ---------------------------------------------------------------------------------------------- */
