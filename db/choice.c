@@ -186,6 +186,7 @@ static wlm_choice_candidate candidate_of(const wlm_measurement_record **records,
   int64_t *spreads = times + count, *prepares = spreads + count, used = 0;
   for (int64_t i = 0; i < count; i++) {
     if (!counts(records[i], head, candidate.precise)) continue;
+    candidate.online = wlm_measurement_is_online(records[i]) && (!used || candidate.online);
     times[used] = records[i]->time_ps;
     spreads[used] = records[i]->spread_ps;
     prepares[used++] = records[i]->prepare_ps;

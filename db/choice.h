@@ -21,6 +21,7 @@ typedef struct wlm_choice_candidate {
   double prepare;     /* what preparing costs, once, in the unit of cost; 0 = it needs none */
   int64_t count;      /* on a matrix measurements behind the cost; in a bucket matrices it was measured on */
   int failed;         /* its newest measurement failed, in a bucket on any matrix; cost and spread are 0 */
+  int online;         /* all that count are times of real calls; 0 in a bucket */
   int precise; /* the cost is of WLM_PRECISE_SAMPLES samples or more, and not from online; in a bucket on any matrix */
 } wlm_choice_candidate;
 

@@ -59,17 +59,20 @@ typedef struct learning {
 } learning;
 
 /* The first clock of validity: measurements outlive the compiler and the driver that they were made with, but that is
- * told. (The second is the kernel cache's, whose keys hold the compiler.) */
-static wlm_status mark_stale(const learning *l, const wlm_choice_candidate *candidate) {
+ * told. (The second is the kernel cache's, whose keys hold the compiler.) *stale stays empty where they are today's. */
+static wlm_status tell_stale(const learning *l, const char *compiler, const char *driver, wlm_text *stale) {
   const wlm_device_info *info = l->info;
-  const char *compiler = candidate->compiler ? candidate->compiler : "";
-  const char *driver = candidate->driver ? candidate->driver : "";
-  if (l->borrowed || ((!*info->compiler || !strcmp(compiler, info->compiler)) && !strcmp(driver, info->driver)))
-    return WLM_OK;
+  compiler = compiler ? compiler : "";
+  driver = driver ? driver : "";
+  if ((!*info->compiler || !strcmp(compiler, info->compiler)) && !strcmp(driver, info->driver)) return WLM_OK;
+  wlm_text_printf(stale, "%s%s%s", compiler, *driver ? ", driver " : "", driver);
+  return stale->failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "snapshot") : WLM_OK;
+}
+
+static wlm_status mark_stale(const learning *l, const wlm_choice_candidate *candidate) {
   wlm_text stale = {0};
-  wlm_text_printf(&stale, "%s%s%s", compiler, *driver ? ", driver " : "", driver);
-  wlm_status status =
-      stale.failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "snapshot") : wlm_snapshot_mark_stale(l->snapshot, stale.data);
+  wlm_status status = tell_stale(l, candidate->compiler, candidate->driver, &stale);
+  if (status == WLM_OK && stale.size) status = wlm_snapshot_mark_stale(l->snapshot, stale.data);
   wlm_text_release(&stale);
   return status;
 }
@@ -91,6 +94,8 @@ static wlm_status add_case(const learning *l, const wlm_choice *choice) {
     const wlm_choice_candidate *candidate = &choice->candidates[i];
     status =
         wlm_snapshot_add_ranked(l->snapshot, candidate->variant, candidate->cost * unit, candidate->prepare * unit);
+    if (status == WLM_OK)
+      wlm_snapshot_mark_measured(l->snapshot, candidate->spread / candidate->cost, candidate->online);
     if (status == WLM_OK && choice->stats) status = mark_stale(l, candidate);
   }
   const wlm_choice_candidate *failed = choice->candidates + choice->count;
@@ -127,8 +132,22 @@ static wlm_status add_pins(const learning *l, wlm_store *store) {
   return status;
 }
 
-/* A model that cannot be read costs a step of choosing, never the measurements. */
-static wlm_status add_models(const learning *l, wlm_store *store) {
+/* What a model learned from is as old as the newest measurement beside it. */
+static wlm_status mark_stale_model(const learning *l, const wlm_measurement_record *records, int64_t count) {
+  wlm_text stale = {0};
+  const wlm_measurement_record *newest = count ? records : NULL;
+  wlm_status status = WLM_OK;
+  for (int64_t i = 1; i < count; i++)
+    if (records[i].made_at > newest->made_at) newest = &records[i];
+  if (newest) status = tell_stale(l, newest->compiler, newest->driver, &stale);
+  if (status == WLM_OK && stale.size) status = wlm_snapshot_mark_stale_model(l->snapshot, stale.data);
+  wlm_text_release(&stale);
+  return status;
+}
+
+/* A model that cannot be read costs a step of choosing, never the measurements. `own` are those of its database. */
+static wlm_status add_models(const learning *l, wlm_store *store, const wlm_measurement_record *own,
+                             int64_t own_count) {
   wlm_model_record *records = NULL;
   int64_t count = 0;
   wlm_status status = wlm_store_load_models(store, l->device_class, &records, &count);
@@ -141,6 +160,7 @@ static wlm_status add_models(const learning *l, wlm_store *store) {
       continue;
     }
     if (status == WLM_OK) status = wlm_snapshot_add_model(l->snapshot, &model, l->borrowed ? l->device_class : NULL);
+    if (status == WLM_OK) status = mark_stale_model(l, own, own_count);
     wlm_model_release(&model);
   }
   wlm_model_records_free(records, count);
@@ -158,8 +178,10 @@ static void add_class(const learning *l, wlm_store *stores[DATABASES]) {
   for (int i = 0; i < DATABASES; i++) {
     if (!stores[i]) continue;
     if (!l->borrowed && add_pins(l, stores[i]) != WLM_OK) warn(); /* which costs the pins, not the rest */
-    wlm_status status = add_models(l, stores[i]);
-    if (status == WLM_OK) status = wlm_learned_union_add(&all, stores[i], l->device_class);
+    const int64_t before = all.count;
+    wlm_status status = wlm_learned_union_add(&all, stores[i], l->device_class);
+    const wlm_status models = add_models(l, stores[i], all.records + before, all.count - before);
+    if (status == WLM_OK) status = models;
     if (status == WLM_OK) continue;
     warn();
     wlm_store_close(stores[i]);

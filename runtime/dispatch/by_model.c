@@ -77,7 +77,10 @@ int wlm_choose_by_model(wlm_question *q, wlm_decision *choice) {
   choice->distance = asked->distance;
   choice->matrices = asked->model->place_count;
   wlm_copy_name(choice->borrowed, sizeof choice->borrowed, asked->model->borrowed ? asked->model->borrowed : "");
+  wlm_copy_name(choice->stale, sizeof choice->stale, asked->model->stale ? asked->model->stale : "");
   wlm_copy_name(choice->variant, sizeof choice->variant, best[0].candidate->variant);
+  for (int64_t i = 0; i < q->candidate_count && !wlm_question_may_prepare(q); i++)
+    choice->unprepared += q->candidates[i].prepares;
   const int has_plain = predict_plain(q, best, count, &plain);
   for (int i = 0; i < count; i++) tell(&best[i], &best[0], plain.seconds, &choice->runners[choice->runner_count++]);
   if (best[0].prepare > 0 && has_plain)

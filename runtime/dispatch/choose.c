@@ -80,11 +80,10 @@ static int is_skewed(const wlm_stats *s, double min_cv, const wlm_limits *limits
   return s->cv >= min_cv || (double)s->longest * limits->processors > (double)s->nnz;
 }
 
-/* The longest vector that is valid. */
+/* With the longest vector that is valid; where none is, with the shortest. */
 static int spell_usable(const wlm_question *q, const wlm_rule *rule, int64_t n, char variant[WLM_VARIANT_NAME]) {
   for (int number = 0; wlm_rule_spell(rule, n, number, variant); number++)
     if (wlm_question_allows(q, variant, wlm_question_may_prepare(q))) return 1;
-  *variant = 0;
   return 0;
 }
 
@@ -111,13 +110,17 @@ static int by_rule(wlm_question *q, wlm_decision *choice) {
   for (int i = 0; i < wlm_rule_count; i++) {
     const wlm_rule *rule = &wlm_rules[i];
     if (rule->target != limits->target || rule->kind != kind || n > rule->max_n ||
-        !is_skewed(q->stats, rule->min_cv, limits) || q->stats->nnz > rule->max_nnz || q->calls < rule->min_calls ||
-        !spell_usable(q, rule, n, choice->variant))
+        !is_skewed(q->stats, rule->min_cv, limits) || q->stats->nnz > rule->max_nnz || q->calls < rule->min_calls)
       continue;
+    if (!spell_usable(q, rule, n, choice->variant)) {
+      wlm_question_refuse(q, choice->variant, choice);
+      continue;
+    }
     choice->step = WLM_STEP_RULE;
     choice->rule = rule->why;
     return 1;
   }
+  *choice->variant = 0;
   return by_what_is_left(q, choice);
 }
 

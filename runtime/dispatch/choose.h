@@ -39,6 +39,8 @@ typedef struct wlm_runner_up {
   double prepare;    /* calls of the best ranked that preparing takes as long as; 0 = it needs none */
   double break_even; /* the fewest calls from which it beats the best that needs no preparing; infinite = none; 0 = it
                       * needs none itself, or there is no such one */
+  double spread;     /* of the measured seconds, relative to them; 0 = not known */
+  int stale;         /* measured with another compiler or driver */
 } wlm_runner_up;
 
 /* A tuned case near the one that is asked for. */
@@ -46,6 +48,7 @@ typedef struct wlm_neighbour {
   char matrix[WLM_MATRIX_NAME], variant[WLM_VARIANT_NAME]; /* its name, "" = unnamed; what won there */
   int64_t rows, nnz, n;
   double distance, seconds;
+  int stale; /* as in wlm_runner_up */
 } wlm_neighbour;
 
 /* Better ranked than what was chosen, and why it is not. */
@@ -68,14 +71,18 @@ typedef struct wlm_decision {
   wlm_runner_up runners[WLM_RUNNERS_UP];
   wlm_runner_up other; /* the best that needs no preparing where the choice does; otherwise the one whose preparing pays
                         * soonest; its name is empty where there is none */
-  char borrowed[WLM_DEVICE_CLASS], stale[WLM_STALE]; /* as in wlm_case and wlm_ranked; "" = neither */
+  char borrowed[WLM_DEVICE_CLASS], stale[WLM_STALE]; /* as in wlm_case and wlm_ranked; "" = neither. In a bucket of any
+                                                      * of its matrices, of a model of what it learned from */
   /* A pin that fits: its variant, or "", whether it is for this very matrix, and what would be chosen without it ("" =
    * nothing). Where the step is another one, the pinned variant is not allowed: why. All other fields tell of the
    * choice without the pin. */
   char pin[WLM_VARIANT_NAME], unpinned[WLM_VARIANT_NAME], pin_reason[WLM_REASON];
   int pin_exact;
-  int refused; /* better ranked candidates that are not valid for this problem; the first of them: */
+  int online;  /* the case that decided knows times of real calls alone */
+  int refused; /* better ranked candidates, or rules above, that are not allowed; the first of them: */
   wlm_refusal refusals[WLM_REFUSALS];
+  int refused_failed; /* of the refused, those that failed on this very matrix */
+  int unprepared;     /* candidates left out since they must be prepared and one call is expected */
   /* Where the nearest tuned case was passed over, since it knows too few of the candidates and not the one that was
    * chosen: how many, of how many, whether it is this very matrix, and the quickest of them. `thin_known` is 0 where
    * there is none. */

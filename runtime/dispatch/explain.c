@@ -9,7 +9,8 @@
 static void describe_deciding(wlm_text *text, const wlm_decision *c) {
   switch (c->step) {
     case WLM_STEP_FINGERPRINT:
-      wlm_text_printf(text, "this very matrix was tuned for n = %lld", (long long)c->tuned_n);
+      wlm_text_printf(text, "this very matrix was tuned for n = %lld%s", (long long)c->tuned_n,
+                      c->online ? ", by times of real calls alone" : "");
       break;
     case WLM_STEP_BUCKET:
       wlm_text_printf(text, "%lld tuned matri%s, n = %lld, %s", (long long)c->matrices, c->matrices == 1 ? "x" : "ces",
@@ -46,6 +47,7 @@ static void describe_step(wlm_text *text, const wlm_decision *c) {
 static void describe_runner(wlm_text *text, const wlm_runner_up *r) {
   wlm_text_printf(text, "%-40s %.3fx", r->variant, r->relative);
   if (r->seconds > 0) wlm_text_printf(text, "  %.2f us", r->seconds * 1e6);
+  if (r->spread > 0 && r->seconds > 0) wlm_text_printf(text, " +-%.1f%%", 50 * r->spread);
   if (r->predicted > 0) wlm_text_printf(text, "  predicted %.2f us", r->predicted * 1e6);
   if (r->prepare_seconds > 0)
     wlm_text_printf(text, "  prepare %.2f us", r->prepare_seconds * 1e6);
@@ -55,7 +57,7 @@ static void describe_runner(wlm_text *text, const wlm_runner_up *r) {
     wlm_text_printf(text, ", pays from %.0f calls on", r->break_even);
   else if (r->break_even > 0)
     wlm_text_puts(text, ", never pays");
-  wlm_text_puts(text, "\n");
+  wlm_text_puts(text, r->stale ? "  stale\n" : "\n");
 }
 
 static void describe_model(wlm_text *text, const wlm_decision *c) {
@@ -66,23 +68,50 @@ static void describe_model(wlm_text *text, const wlm_decision *c) {
   if (gmtime_r(&made_at, &date)) strftime(day, sizeof day, "%Y-%m-%d", &date);
   wlm_text_printf(text, "model     trained on %lld measurements, %s", (long long)c->trained_on, day);
   if (c->untrained) wlm_text_printf(text, "; knows nothing of %d candidates, which tuning would try", c->untrained);
-  if (c->predicted > 0)
+  if (c->predicted > 0 && !(c->runner_count && c->runners[0].seconds > 0)) /* what was measured needs no guess */
     wlm_text_printf(text, "\nexpected  %.2f us, mostly within a factor of %.2f", c->predicted * 1e6, exp(c->spread));
   wlm_text_puts(text, "\n");
 }
 
 static void describe_neighbour(wlm_text *text, const wlm_neighbour *n) {
-  wlm_text_printf(text, "%5.2f  %s, %lld rows, %lld non-zeros, n = %lld: %s %.2f us\n", n->distance,
+  wlm_text_printf(text, "%5.2f  %s, %lld rows, %lld non-zeros, n = %lld: %s %.2f us%s\n", n->distance,
                   *n->matrix ? n->matrix : "unnamed", (long long)n->rows, (long long)n->nnz, (long long)n->n,
-                  n->variant, n->seconds * 1e6);
+                  n->variant, n->seconds * 1e6, n->stale ? "  stale" : "");
+}
+
+/* In one line how many were passed over, and why. */
+static void describe_refused(wlm_text *text, const wlm_decision *c) {
+  const int invalid = c->refused - c->refused_failed;
+  if (!c->refused && !c->unprepared) return;
+  wlm_text_puts(text, "refused   ");
+  if (c->refused) wlm_text_printf(text, "%d better ranked: ", c->refused);
+  if (invalid) wlm_text_printf(text, "%d not valid for this problem", invalid);
+  if (c->refused_failed)
+    wlm_text_printf(text, "%s%d failed on this very matrix", invalid ? ", " : "", c->refused_failed);
+  if (c->unprepared)
+    wlm_text_printf(text, "%s%d must be prepared, which one call does not pay", c->refused ? "; " : "", c->unprepared);
+  wlm_text_puts(text, "\n");
+}
+
+static void describe_matrix(wlm_text *text, const wlm_stats *s) {
+  char bucket_text[WLM_BUCKET_TEXT];
+  wlm_bucket bucket;
+  wlm_bucket_of(s, &bucket);
+  wlm_bucket_print(&bucket, bucket_text);
+  wlm_text_printf(text, "matrix    %lld x %lld, %lld non-zeros, %.2f a row, cv %.2f, longest row %lld\n",
+                  (long long)s->rows, (long long)s->cols, (long long)s->nnz, s->mean, s->cv, (long long)s->longest);
+  wlm_text_printf(text, "          %lld empty rows, %.1f%% of the non-zeros in the longest 1%% of the rows\n",
+                  (long long)s->empty_rows, 100 * s->top_share);
+  wlm_text_printf(text, "bucket    %s\n", bucket_text);
+  wlm_text_printf(text, "          fingerprint %016llx%016llx\n", (unsigned long long)s->fingerprint[0],
+                  (unsigned long long)s->fingerprint[1]);
 }
 
 static void as_text(wlm_text *text, const wlm_plan *plan) {
   const wlm_decision *c = &plan->decision;
   const wlm_stats *s = &plan->stats;
   wlm_text_printf(text, "problem   %s, n = %lld\n", plan->problem_key, (long long)plan->args.n);
-  wlm_text_printf(text, "matrix    %lld x %lld, %lld non-zeros, %.2f a row, cv %.2f, longest row %lld\n",
-                  (long long)s->rows, (long long)s->cols, (long long)s->nnz, s->mean, s->cv, (long long)s->longest);
+  describe_matrix(text, s);
   if (plan->transpose_bytes)
     wlm_text_printf(text, "transpose %zu bytes beside the matrix, made in %.2f us\n", plan->transpose_bytes,
                     plan->transpose_seconds * 1e6);
@@ -103,7 +132,10 @@ static void as_text(wlm_text *text, const wlm_plan *plan) {
   if (*c->borrowed)
     wlm_text_printf(text, "\nborrowed  measured on %s, the nearest class of devices; times are that one's",
                     c->borrowed);
-  if (*c->stale) wlm_text_printf(text, "\nstale     measured with %s; tune again to measure with today's", c->stale);
+  if (*c->stale)
+    wlm_text_printf(text, "\nstale     measured with %s; here it is %s%s%s: tune again to measure with that", c->stale,
+                    plan->device->info.compiler, *plan->device->info.driver ? ", driver " : "",
+                    plan->device->info.driver);
   wlm_text_puts(text, "\n");
   if (!isnan(c->distance)) wlm_text_printf(text, "distance  %.2f\n", c->distance);
   wlm_text_printf(text, "splits    a row: %s; %s\n", plan->split,
@@ -111,7 +143,7 @@ static void as_text(wlm_text *text, const wlm_plan *plan) {
   if (plan->prepared_size)
     wlm_text_printf(text, "prepares  %zu bytes; %s\n", plan->prepared_size,
                     plan->is_prepared ? "done" : "wlm_plan_prepare has not run");
-  if (c->refused) wlm_text_printf(text, "refused   %d better ranked, not valid for this problem\n", c->refused);
+  describe_refused(text, c);
   for (int i = 0; i < WLM_REFUSALS && *c->refusals[i].variant; i++)
     wlm_text_printf(text, "          %s: %s\n", c->refusals[i].variant, c->refusals[i].reason);
   if (c->failed) wlm_text_printf(text, "failed    %d on this very matrix, which are not chosen\n", c->failed);
@@ -152,6 +184,8 @@ static void put_runner(wlm_text *text, const wlm_runner_up *r) {
   wlm_text_json_string(text, r->variant);
   put_number(text, "relative", r->relative);
   put_number(text, "us", r->seconds * 1e6);
+  put_number(text, "spread", r->spread);
+  wlm_text_printf(text, ",\"stale\":%s", r->stale ? "true" : "false");
   put_number(text, "predicted_us", r->predicted * 1e6);
   wlm_text_printf(text, ",\"prepares\":%s", r->prepare > 0 ? "true" : "false");
   put_number(text, "prepare_us", r->prepare_seconds * 1e6);
@@ -179,7 +213,7 @@ static void put_neighbour(wlm_text *text, const void *items, int i) {
                   (long long)n->nnz, (long long)n->n, n->distance);
   put_text(text, "variant", n->variant);
   put_number(text, "us", n->seconds * 1e6);
-  wlm_text_puts(text, "}");
+  wlm_text_printf(text, ",\"stale\":%s}", n->stale ? "true" : "false");
 }
 
 static void put_refusal(wlm_text *text, const void *items, int i) {
@@ -202,6 +236,16 @@ static void put_model(wlm_text *text, const wlm_decision *c) {
   wlm_text_puts(text, "}");
 }
 
+static void put_matrix(wlm_text *text, const wlm_stats *s) {
+  char bucket_text[WLM_BUCKET_TEXT];
+  wlm_bucket bucket;
+  wlm_bucket_of(s, &bucket);
+  wlm_bucket_print(&bucket, bucket_text);
+  wlm_text_printf(text, ",\"empty_rows\":%lld,\"top_share\":%.17g,\"bucket\":\"%s\",\"fingerprint\":\"%016llx%016llx\"",
+                  (long long)s->empty_rows, s->top_share, bucket_text, (unsigned long long)s->fingerprint[0],
+                  (unsigned long long)s->fingerprint[1]);
+}
+
 static void as_json(wlm_text *text, const wlm_plan *plan) {
   const wlm_decision *c = &plan->decision;
   const wlm_stats *s = &plan->stats;
@@ -215,6 +259,7 @@ static void as_json(wlm_text *text, const wlm_plan *plan) {
                   (long long)plan->args.n, (long long)s->rows, (long long)s->cols, (long long)s->nnz, s->mean, s->cv,
                   (long long)s->longest);
   wlm_text_json_string(text, plan->device->info.name);
+  put_matrix(text, s);
   put_number(text, "transpose_us", plan->transpose_seconds * 1e6);
   wlm_text_printf(text, ",\"transpose_bytes\":%zu", plan->transpose_bytes);
   wlm_text_puts(text, ",\"variant\":");
@@ -225,7 +270,11 @@ static void as_json(wlm_text *text, const wlm_plan *plan) {
   put_text(text, "unpinned", c->unpinned);
   put_text(text, "pin_refused", c->pin_reason);
   put_text(text, "borrowed", c->borrowed);
+  put_text(text, "like", c->like);
+  wlm_text_printf(text, ",\"online\":%s", c->online ? "true" : "false");
   put_text(text, "stale", c->stale);
+  put_text(text, "compiler", plan->device->info.compiler);
+  put_text(text, "driver", plan->device->info.driver);
   if (c->thin_known) {
     wlm_text_printf(text, ",\"thin\":{\"known\":%lld,\"of\":%lld,\"exact\":%s", (long long)c->thin_known,
                     (long long)c->thin_of, c->thin_exact ? "true" : "false");
@@ -243,6 +292,7 @@ static void as_json(wlm_text *text, const wlm_plan *plan) {
                   "%zu,\"is_prepared\":%s,\"refused\":%d",
                   plan->split, plan->deterministic ? "true" : "false", (long long)c->calls, plan->prepared_size,
                   plan->is_prepared ? "true" : "false", c->refused);
+  wlm_text_printf(text, ",\"refused_failed\":%d,\"unprepared\":%d", c->refused_failed, c->unprepared);
   int refusals = 0;
   while (refusals < WLM_REFUSALS && *c->refusals[refusals].variant) refusals++;
   put_list(text, "refusals", refusals, c->refusals, put_refusal);

@@ -33,7 +33,7 @@ typedef struct wlm_model {
   int family_count;
   char families[WLM_MODEL_FAMILIES][WLM_FAMILY_NAME];
   double prepare[WLM_MODEL_FAMILIES]; /* preparing once takes so many calls; 0 = it needs none, or nobody measured it */
-  const char *borrowed;               /* as in wlm_case; the blob does not know */
+  const char *borrowed, *stale;       /* as in wlm_case and wlm_ranked; the blob does not know */
   int64_t tree_count, place_count;
   wlm_tree *trees;
   wlm_place *places; /* of the cases that it was trained on */

@@ -8,6 +8,7 @@ static void describe(const wlm_snapshot *s, const wlm_case *c, double distance, 
   snprintf(out->matrix, sizeof out->matrix, "%s", c->matrix ? c->matrix : "");
   snprintf(out->variant, sizeof out->variant, "%s", s->ranked[c->first].variant);
   out->seconds = s->ranked[c->first].cost;
+  out->stale = s->ranked[c->first].stale != NULL;
 }
 
 /* Problems repeat from one case to the next, so the last one's answer is kept. */

@@ -45,6 +45,7 @@ void wlm_question_reason(const wlm_question *q, const char *variant, char *out) 
 
 void wlm_question_refuse(const wlm_question *q, const char *variant, wlm_decision *choice) {
   const int index = choice->refused++;
+  choice->refused_failed += failure_of(q, variant) != NULL;
   if (index >= WLM_REFUSALS) return;
   wlm_refusal *refusal = &choice->refusals[index];
   wlm_copy_name(refusal->variant, sizeof refusal->variant, variant);

@@ -5,7 +5,7 @@
  * (which settles ties), and each of the others comes before the first of them that it beats. For a single call what
  * must be prepared is never chosen, whatever its price: a caller who declares no reuse need not know of preparing. */
 #include <math.h>
-#include <stddef.h>
+#include <string.h>
 
 #include "runtime/dispatch/predict.h"
 #include "runtime/dispatch/question.h"
@@ -90,6 +90,23 @@ static void describe(const ranking *r, const wlm_ranked *candidate, const wlm_ra
   out->relative = price(r, candidate) / price(r, best);
   out->prepare = candidate->prepare / best->cost;
   out->break_even = break_even(candidate, plain);
+  out->spread = r->c->exact ? candidate->spread : 0;
+  out->stale = candidate->stale != NULL;
+}
+
+/* Of the measurements behind it: in a bucket, whose matrices stand for themselves too, of any of theirs. */
+static const char *stale_of(const wlm_question *q, const wlm_case *c, const wlm_ranked *chosen) {
+  const wlm_snapshot *s = q->snapshot;
+  if (c->exact) return chosen->stale;
+  for (int64_t i = 0; i < s->case_count; i++) {
+    const wlm_case *one = &s->cases[i];
+    if (!one->exact || one->n != c->n || wlm_bucket_distance(&one->bucket, 1, &c->bucket, 1) > 0 ||
+        !one->borrowed != !c->borrowed || strcmp(one->problem, c->problem))
+      continue;
+    for (int64_t k = one->first; k < one->first + one->count; k++)
+      if (s->ranked[k].stale && !strcmp(s->ranked[k].variant, chosen->variant)) return s->ranked[k].stale;
+  }
+  return NULL;
 }
 
 void wlm_ranking_decide(const wlm_question *q, const wlm_case *c, wlm_step step, double distance,
@@ -101,7 +118,11 @@ void wlm_ranking_decide(const wlm_question *q, const wlm_case *c, wlm_step step,
   choice->bucket = c->bucket;
   choice->matrices = c->matrices;
   wlm_copy_name(choice->borrowed, sizeof choice->borrowed, c->borrowed ? c->borrowed : "");
-  wlm_copy_name(choice->stale, sizeof choice->stale, chosen->stale ? chosen->stale : "");
+  const char *stale = stale_of(q, c, chosen);
+  wlm_copy_name(choice->stale, sizeof choice->stale, stale ? stale : "");
+  choice->online = chosen->online;
+  for (int64_t i = c->first; i < c->first + c->count && !wlm_question_may_prepare(q); i++)
+    choice->unprepared += q->snapshot->ranked[i].prepare > 0;
   wlm_copy_name(choice->variant, sizeof choice->variant, chosen->variant);
   ranking r = ranking_of(q->snapshot, c, q->calls);
   const wlm_ranked *plain = best_plain(q, &r), *best = NULL, *candidate;

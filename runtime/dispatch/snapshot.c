@@ -51,6 +51,15 @@ wlm_status wlm_snapshot_mark_stale(wlm_snapshot *s, const char *stale) {
   return keep(s, stale, &s->ranked[s->ranked_count - 1].stale);
 }
 
+void wlm_snapshot_mark_measured(wlm_snapshot *s, double spread, int online) {
+  s->ranked[s->ranked_count - 1].spread = spread;
+  s->ranked[s->ranked_count - 1].online = online;
+}
+
+wlm_status wlm_snapshot_mark_stale_model(wlm_snapshot *s, const char *stale) {
+  return keep(s, stale, &s->models[s->model_count - 1].stale);
+}
+
 wlm_status wlm_snapshot_add_failure(wlm_snapshot *s, const char *variant, const char *reason) {
   wlm_status status;
   wlm_failure f;

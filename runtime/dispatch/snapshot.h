@@ -12,6 +12,8 @@ typedef struct wlm_ranked {
   const char *variant;
   double cost; /* of one call: seconds where exact; in a bucket, whose matrices differ, over the best on each matrix */
   double prepare;    /* of preparing once, in the same unit; 0 = it needs none */
+  double spread;     /* of the measured cost, relative to it; 0 = nobody said */
+  int online;        /* all that is known of it are times of real calls */
   const char *stale; /* "nvrtc 12.9, driver 570.1" where it was measured with other ones than the device has now; NULL
                       * where they are the same, or in a bucket */
 } wlm_ranked;
@@ -65,11 +67,14 @@ wlm_status wlm_snapshot_add_case(wlm_snapshot *snapshot, const wlm_case *new_cas
 wlm_status wlm_snapshot_add_ranked(wlm_snapshot *snapshot, const char *variant, double cost, double prepare);
 /* Of the candidate that was added last. */
 wlm_status wlm_snapshot_mark_stale(wlm_snapshot *snapshot, const char *stale);
+void wlm_snapshot_mark_measured(wlm_snapshot *snapshot, double spread, int online);
 /* To the case that was added last. */
 wlm_status wlm_snapshot_add_failure(wlm_snapshot *snapshot, const char *variant, const char *reason);
 wlm_status wlm_snapshot_add_pin(wlm_snapshot *snapshot, const wlm_pin *new_pin); /* its strings are copied */
 /* Takes the model over, and empties it. */
 wlm_status wlm_snapshot_add_model(wlm_snapshot *snapshot, wlm_model *model, const char *borrowed);
+/* Of the model that was added last. */
+wlm_status wlm_snapshot_mark_stale_model(wlm_snapshot *snapshot, const char *stale);
 void wlm_snapshot_release(wlm_snapshot *snapshot);
 
 #endif

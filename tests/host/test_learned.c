@@ -238,6 +238,13 @@ static void another_device_of_the_class_lends(void **state) {
   assert_why("$.borrowed", NULL);
 }
 
+static void run_sql(const char *path, const char *statement) {
+  sqlite3 *db;
+  assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
+  if (sqlite3_exec(db, statement, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s", sqlite3_errmsg(db));
+  sqlite3_close(db);
+}
+
 static void what_is_stale_is_used_and_told(void **state) {
   (void)state;
   wlm_measurement_record record = measured(FIRST, 1000);
@@ -246,16 +253,17 @@ static void what_is_stale_is_used_and_told(void **state) {
   put(user, record);
   assert_why("$.step", "fingerprint");
   assert_why("$.stale", "cc 1.0, driver 7.7");
+  assert_why("$.ranking[0].stale", "1");
+  assert_why("$.nearest[0].stale", "1");
+  assert_why("$.compiler", wlm_context_device(context)->info.compiler);
+  record.stats.fingerprint[0]++; /* and by the bucket of a matrix alike */
+  put(system_path, record);
+  run_sql(user, "DELETE FROM measurement");
+  assert_why("$.step", "bucket");
+  assert_why("$.stale", "cc 1.0, driver 7.7");
   put(user, measured(SECOND, 500));
   assert_why("$.variant", SECOND);
   assert_why("$.stale", NULL);
-}
-
-static void run_sql(const char *path, const char *statement) {
-  sqlite3 *db;
-  assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
-  if (sqlite3_exec(db, statement, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s", sqlite3_errmsg(db));
-  sqlite3_close(db);
 }
 
 /* Each call succeeds with what is left, and the file stays as it was. */

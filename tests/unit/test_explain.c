@@ -33,8 +33,8 @@ static wlm_plan predicted_plan(void) {
   set(d->refusals[0].variant, "old/x=1");
   set(d->refusals[0].reason, "no family 'old'");
   d->neighbour_count = 2;
-  d->neighbours[0] = (wlm_neighbour){"wiki-\"Vote", "row_block/rows=8", 8297, 103689, 32, 0.75, 9e-6};
-  d->neighbours[1] = (wlm_neighbour){"", "row_vec/lanes=8", 10, 20, 64, 2.5, 3e-6};
+  d->neighbours[0] = (wlm_neighbour){"wiki-\"Vote", "row_block/rows=8", 8297, 103689, 32, 0.75, 9e-6, 0};
+  d->neighbours[1] = (wlm_neighbour){"", "row_vec/lanes=8", 10, 20, 64, 2.5, 3e-6, 1};
   d->runner_count = 2;
   set(d->runners[0].variant, d->variant);
   d->runners[0].relative = 1;
@@ -77,9 +77,9 @@ static void programs_read_the_same(void **state) {
              "\"model\":{\"trained_at\":86400,\"measurements\":4321,\"untrained\":7}",
              "\"refusals\":[{\"variant\":\"old/x=1\",\"reason\":\"no family 'old'\"}]",
              "\"nearest\":[{\"matrix\":\"wiki-\\\"Vote\",\"rows\":8297,\"nnz\":103689,\"n\":32,\"distance\":0.750000,"
-             "\"variant\":\"row_block/rows=8\",\"us\":9.000000},{\"matrix\":null,",
+             "\"variant\":\"row_block/rows=8\",\"us\":9.000000,\"stale\":false},{\"matrix\":null,",
              "\"ranking\":[{\"variant\":\"merge_path/"
-             "items=512\",\"relative\":1.000000,\"us\":null,\"predicted_us\":12.500000",
+             "items=512\",\"relative\":1.000000,\"us\":null,\"spread\":null,\"stale\":false,\"predicted_us\":12.500000",
              NULL});
   wlm_free(text);
 }
@@ -122,11 +122,63 @@ static void what_never_pays_is_told_apart_from_what_needs_no_preparing(void **st
   wlm_free(text);
 }
 
+/* What a pin needs, why others were passed over, how sure a measured time is, and what stands where. */
+static void all_else_is_told(void **state) {
+  (void)state;
+  wlm_plan plan = predicted_plan();
+  wlm_decision *d = &plan.decision;
+  char *text;
+  plan.stats = (wlm_stats)WLM_STATS_INIT;
+  plan.stats.rows = plan.stats.cols = 1000;
+  plan.stats.nnz = 9000;
+  plan.stats.mean = 9;
+  plan.stats.cv = 1;
+  plan.stats.empty_rows = 12;
+  plan.stats.top_share = 0.25;
+  plan.stats.fingerprint[1] = 0xabc;
+  d->step = WLM_STEP_FINGERPRINT;
+  d->tuned_n = 32;
+  d->online = 1;
+  set(d->like, ", with one head");
+  set(d->stale, "cc 1.0");
+  set(device.info.compiler, "cc 2.0");
+  set(device.info.driver, "7");
+  d->refused = 5;
+  d->refused_failed = 3;
+  d->unprepared = 4;
+  d->runners[0].seconds = 10e-6;
+  d->runners[0].spread = 0.05;
+  d->runners[1].stale = 1;
+  set(d->pin, "ready");
+  set(d->pin_reason, "must be prepared");
+  assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
+  expect(
+      text,
+      (const char *const[]){
+          "12 empty rows, 25.0% of the non-zeros", "bucket    v1 rows=9 mean=6 cv=1\n",
+          "fingerprint 00000000000000000000000000000abc\n",
+          "step      fingerprint: this very matrix was tuned for n = 32, by times of real calls alone, with one head\n",
+          "pin       ready is pinned for its bucket but not chosen: must be prepared\n",
+          "stale     measured with cc 1.0; here it is cc 2.0, driver 7: tune again",
+          "refused   5 better ranked: 2 not valid for this problem, 3 failed on this very matrix; 4 must be prepared",
+          "10.00 us +-2.5%", "predicted 18.75 us  stale\n", "row_vec/lanes=8 3.00 us  stale\n", NULL});
+  assert_null(strstr(text, "expected  "));
+  wlm_free(text);
+  assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
+  expect(text, (const char *const[]){"\"empty_rows\":12,\"top_share\":0.25,\"bucket\":\"v1 rows=9 mean=6 cv=1\","
+                                     "\"fingerprint\":\"00000000000000000000000000000abc\"",
+                                     "\"unpinned\":null,\"pin_refused\":\"must be prepared\"", "\"online\":true",
+                                     "\"stale\":\"cc 1.0\",\"compiler\":\"cc 2.0\",\"driver\":\"7\"",
+                                     "\"refused_failed\":3,\"unprepared\":4", "\"spread\":0.050000", NULL});
+  wlm_free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(people_read_what_it_rests_on),
       cmocka_unit_test(programs_read_the_same),
       cmocka_unit_test(without_a_model_nothing_is_claimed),
+      cmocka_unit_test(all_else_is_told),
       cmocka_unit_test(what_never_pays_is_told_apart_from_what_needs_no_preparing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
