@@ -1,9 +1,14 @@
-/* Attention in a graph: C[i,:] = sum_p exp(a_p) B[j_p,:] / sum_p exp(a_p) over the edges p of node i, then relu, with
- * the scores a_p as values of A. The weight is a user's expression, and a column of ones in B gives its sum. cc
- * custom_op.c $(pkg-config --cflags --libs warploom) && ./a.out */
+/* Attention in a graph: C[i,:] = relu(sum_p w_p B[j_p,:] / sum_p w_p) over the edges p of node i, w_p = exp(a_p - the
+ * largest a of the node), with the scores a_p as values of A. The weight is a user's expression, and a column of ones
+ * in B gives the sum of the weights; that the largest is taken off keeps exp in range, whatever the scores are.
+ *
+ *   cc custom_op.c $(pkg-config --cflags --libs warploom) && ./a.out
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <warploom/warploom.h>
+
+enum { NODES = 4, EDGES = 6, FEATURES = 2, N = FEATURES + 1 };
 
 static void check(wlm_status status) {
   if (status == WLM_OK) return;
@@ -12,23 +17,36 @@ static void check(wlm_status status) {
 }
 
 int main(void) {
-  /* node 0 looks at nodes 0, 1, 2, node 1 at itself, node 2 at 0 and 1; two features and a one for each */
-  const int32_t rowptr[] = {0, 3, 4, 6}, colind[] = {0, 1, 2, 1, 0, 1};
-  const float scores[] = {0, 0, 0, 5, 1, -1}, b[] = {1, 10, 1, 2, -20, 1, 6, 40, 1};
-  float c[9];
+  /* node 0 looks at nodes 0, 1, 2, node 1 at itself, node 2 at 0 and 1, node 3 at nobody */
+  const int32_t rowptr[] = {0, 3, 4, 6, 6}, colind[] = {0, 1, 2, 1, 0, 1};
+  float scores[EDGES] = {0, 0, 0, 500, 1, -1}, largest[NODES], c[NODES * N];
+  const float b[NODES * N] = {1, 10, 1, 2, -20, 1, 6, 40, 1, 5, 50, 1};
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlm_context *context;
   options.device = "host";
   check(wlm_context_create(&options, &context));
   wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = csr.cols = 3, csr.nnz = 6;
+  csr.rows = csr.cols = NODES, csr.nnz = EDGES;
   csr.rowptr = rowptr, csr.colind = colind, csr.values = scores;
+
+  wlm_problem maximum = WLM_PROBLEM_INIT;
+  maximum.n = 1;
+  maximum.message = WLM_COPY_A; /* which reads no B */
+  maximum.reduce = WLM_MAX;
+  check(wlm_spmm(context, &csr, &maximum, NULL, largest, NULL));
+  for (int i = 0; i < NODES; i++)
+    for (int p = rowptr[i]; p < rowptr[i + 1]; p++) scores[p] -= largest[i];
+
   wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = 3;
+  problem.n = N;
   problem.reduce = WLM_CUSTOM;
   problem.custom = "message=exp(a)*b; init=0; reduce=acc+x; combine=reduce";
-  problem.activation = "relu(x)";
+  problem.activation = "relu(x)"; /* the same before the quotient as behind it, since weights are above 0 */
   check(wlm_spmm(context, &csr, &problem, b, c, NULL));
-  for (int i = 0; i < 9; i += 3) printf("%.4g %.4g\n", c[i] / c[i + 2], c[i + 1] / c[i + 2]);
+  for (int i = 0; i < NODES; i++) {
+    float *row = c + i * N, sum = row[FEATURES];
+    for (int j = 0; j < FEATURES && sum > 0; j++) row[j] /= sum; /* 0 stays where a node looks at nobody */
+    printf("%.4g %.4g\n", row[0], row[1]);
+  }
   wlm_context_destroy(context);
 }

@@ -8,6 +8,11 @@
  * B is cols x n dense row-major with leading dimension ldb >= n, C is rows x n with ldc >= n.
  * Sizes and offsets are int64_t. Device pointers and CUDA streams are void *, so this header needs
  * no CUDA header. On the host device "device pointer" means an ordinary pointer and the stream is ignored.
+ *
+ * On a GPU work runs in the device's primary context, as that of the CUDA runtime and of PyTorch does, so their
+ * pointers and streams are good here as they are; a stream that is NULL is the legacy default stream. A context is for
+ * one GPU: several are used by a context, and matrices and plans, for each ("cuda:0", "cuda:1"), from any thread.
+ *
  * An address that is no multiple of its elements' size is refused with WLM_ERR_INVALID_ARGUMENT.
  *
  * Errors: every fallible call returns a wlm_status. wlm_error_detail() tells the calling thread what
@@ -176,7 +181,9 @@ typedef struct wlm_problem {
   }
 
 /* A user-defined operator is written as parts, each a C expression:
+ *
  *   "message=fmaxf(a*b,0);init=0;reduce=acc+x;combine=reduce;finish=acc/degree"
+ *
  *   message  over a and b; where it is absent, wlm_problem.message
  *   init     the accumulator of a row before its first edge, and the result of an empty row
  *   reduce   over acc and x: folds one message, edge after edge in the order of the row
@@ -184,14 +191,19 @@ typedef struct wlm_problem {
  *            neutral for it. combine=reduce says that reduce is right on partial results too. Without combine only
  *            kernels that never split a row are candidates.
  *   finish   over acc and degree (the number of edges used), once for each row that is not empty; absent: acc
- *   order=any  is no expression: it says that edges may be folded in any order, for kernels that reorder or interleave
- * them Expressions have numbers, inf, these operands, + - * / ( ) ?: < <= > >= == != && || ! and C's math functions, in
- * the accumulator's type with or without the f of the float form (fmax and fmaxf are the same): fabs fmax fmin fma fmod
+ *
+ * order=any is no expression: it says that edges may be folded in any order, for kernels that reorder or interleave
+ * them.
+ *
+ * Expressions have numbers, inf, these operands, + - * / ( ) ?: < <= > >= == != && || ! and C's math functions, in the
+ * accumulator's type with or without the f of the float form (fmax and fmaxf are the same): fabs fmax fmin fma fmod
  * hypot copysign exp exp2 expm1 log log2 log10 log1p pow sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh erf
  * erfc floor ceil trunc round; abs, max and min mean fabs, fmax and fmin; relu(x) and leaky_relu(x, slope) pass NaN on.
  * 1/2 is a half, for there are no integers. Anything else is WLM_ERR_INVALID_ARGUMENT with the column. Texts are needed
- * only during the call they are given to. How an operator is written does not matter to the store: it keeps the
- * normalised text, which has at most 511 characters. */
+ * only during the call they are given to.
+ *
+ * How an operator is written does not matter to the store: it keeps the normalised text, which has at most 511
+ * characters. */
 
 /* ---- context: a device, what was learned on it, compilers and the kernel cache ---------------- */
 
@@ -304,7 +316,9 @@ WLM_API wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream
  * Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_NOT_READY, WLM_ERR_DEVICE. */
 WLM_API wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c, void *workspace, void *stream);
 /* The same for a plan with want_arg, for which wlm_plan_execute is an error; reduce is max or min. Beside C goes
+ *
  *   arg[i,j] = the position p in colind of the edge that C[i,j] comes from, -1 where row i has no edge
+ *
  * into arg, rows x n of arg_type with leading dimension ldc, as C has (best aligned to 16 bytes). Where edges are equal
  * the lowest p wins; the first NaN wins over everything. With sampling p is an edge that was used, with transpose a
  * position in the colind of A itself. alpha, beta, bias and activation are of C alone. arg_type = WLM_I32 with more
@@ -334,13 +348,17 @@ WLM_API wlm_status wlm_plan_execute_seed(const wlm_plan *plan, const void *b, vo
 WLM_API wlm_status wlm_plan_execute_arg_backward(const wlm_plan *plan, const void *dc, const void *arg, const void *b,
                                                  void *db, void *dvalues, void *stream);
 /* The same for a plan with operation = WLM_SDDMM, for which wlm_plan_execute is an error: enqueues
+ *
  *   dvalues[p] = alpha * sum over j of dC[i,j] * d message(a_p, B[k,j]) / d a_p + beta * dvalues[p]
+ *
  * for every edge p, from row i to column k. For mul that is the product of rows <dC[i,:], B[k,:]>; for copy_a, add and
  * rsub the sum of dC[i,:]; for sub that sum negated; for div and rdiv -<dC[i,:], B[k,:]> / a^2 and the sum of dC[i,:] /
  * B[k,:]; for copy_b 0. reduce is sum, or mean, which divides by the edges of the row.
+ *
  *   dc       rows x n with leading dimension ldc, only read
  *   b        cols x n with leading dimension ldb; not read where the gradient has no b, and may be NULL then
  *   dvalues  nnz elements of dense_type, in the order of colind
+ *
  * With heads dvalues are nnz x heads, and dvalues[p, h] is made of the columns of head h alone. */
 WLM_API wlm_status wlm_plan_execute_sddmm(const wlm_plan *plan, const void *dc, const void *b, void *dvalues,
                                           void *workspace, void *stream);
@@ -362,8 +380,8 @@ typedef struct wlm_candidate_result {
   const char *reason;
   double seconds; /* median of the samples, one call */
   double spread;  /* (third quartile - first) / median */
-  /* bytes if nothing of B is found in cache, in 1e9 a second: edges * (n * dense + colind + heads * value) + rows * (n
-   * * dense + rowptr) */
+  /* In 1e9 a second, the bytes that are read and written where no cache holds any of B: of an edge its colind, its
+   * values and a row of B, of a row its rowptr and its row of C. */
   double gather_gbs;
   double max_rel_err;     /* against float64, relative to sum |a b| */
   double prepare_seconds; /* of preparing its plan once; 0 = it needs none */
@@ -463,7 +481,7 @@ WLM_API wlm_status wlm_learner_tell(const wlm_learner *learner, wlm_learner_stat
 
 /* ---- what was learned, as JSON lines sorted by content ------------------------------------------ */
 
-/* Every measurement and pin of the context's user database. */
+/* Every measurement, pin and recorded problem of the context's user database. */
 WLM_API wlm_status wlm_export_path(wlm_context *context, const char *path);
 WLM_API wlm_status wlm_export_file(wlm_context *context, FILE *file);
 WLM_API wlm_status wlm_export_string(wlm_context *context, char **text);

@@ -24,7 +24,7 @@ static char *shell(const char *line) {
   return out;
 }
 
-static const char result[] = "7 70\n6 60\n", custom_result[] = "3 10\n2 0\n1.119 6.424\n";
+static const char result[] = "7 70\n6 60\n", custom_result[] = "3 10\n2 0\n1.119 6.424\n0 0\n";
 static const char attention_result[] = "0.58 31.22\n2.80 92.34\n2.63 274.39\n3.00 1000.00\n";
 
 static void installs(void **state) {
