@@ -56,6 +56,8 @@ int wlm_cmd_show(const wlm_cli_options *options) {
   problem.n = options->n[options->n_count - 1];
   csr.values = &csr; /* any: a matrix with values */
   csr.value_type = problem.dense_type;
+  csr.rowptr_type = options->rowptr_type;
+  csr.colind_type = options->colind_type;
   if (options->bias) problem.bias = &csr;
   WLM_TRY(wlm_spec_make(&problem, &csr, &spec));
   WLM_TRY(emit(generator, options->arguments[0], options->target, &spec, &program));

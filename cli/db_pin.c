@@ -17,7 +17,8 @@ typedef struct target {
 } target;
 
 /* Matrices of a bucket come without values, with such of B's type, and with f32 ones beside a B of 16 bits. */
-static wlm_status specs_of_bucket(const wlm_problem *problem, target *t) {
+static wlm_status specs_of_bucket(const wlm_session *session, target *t) {
+  const wlm_problem *problem = &session->problem;
   const int is_short = problem->dense_type == WLM_F16 || problem->dense_type == WLM_BF16;
   const struct {
     wlm_type type;
@@ -25,6 +26,8 @@ static wlm_status specs_of_bucket(const wlm_problem *problem, target *t) {
   } values[MAX_SPECS] = {{problem->dense_type, 0}, {problem->dense_type, 1}, {WLM_F32, 1}};
   for (t->spec_count = 0; t->spec_count < 2 + is_short; t->spec_count++) {
     wlm_csr csr = WLM_CSR_INIT;
+    csr.rowptr_type = session->rowptr_type;
+    csr.colind_type = session->colind_type;
     csr.value_type = values[t->spec_count].type;
     csr.values = values[t->spec_count].has_values ? &csr : NULL; /* only whether there are any is asked */
     wlm_status status = wlm_spec_make(problem, &csr, &t->specs[t->spec_count]);
@@ -54,7 +57,7 @@ static wlm_status find_place(wlm_session *session, const char *where, target *t)
 }
 
 static wlm_status make_specs(wlm_session *session, target *t) {
-  if (!session->matrix) return specs_of_bucket(&session->problem, t);
+  if (!session->matrix) return specs_of_bucket(session, t);
   t->spec_count = 1;
   return wlm_context_spec(session->context, session->matrix, &session->problem, &t->specs[0]);
 }

@@ -35,6 +35,12 @@ static int parse_database(wlm_cli_options *o, const char *value) {
   return 1; /* "" = none */
 }
 
+static int parse_real(const char *text, double *value) {
+  char *stop;
+  *value = strtod(text, &stop);
+  return stop != text && !*stop && isfinite(*value);
+}
+
 static int parse_widths(wlm_cli_options *o, const char *value) {
   o->n_count = 0;
   o->n_given = 1;
@@ -165,16 +171,42 @@ static int parse_operation(wlm_cli_options *o, const char *value) {
   return 1;
 }
 
+static int parse_empty(wlm_cli_options *o, const char *value) {
+  const int empty = wlm_empty_from_name(value);
+  o->problem.empty = (wlm_empty)empty;
+  return empty >= 0;
+}
+
+static int parse_index(const char *value, wlm_index *index) {
+  const int type = wlm_index_from_name(value);
+  *index = (wlm_index)type;
+  return type >= 0;
+}
+
+static int parse_rowptr(wlm_cli_options *o, const char *value) { return parse_index(value, &o->rowptr_type); }
+static int parse_colind(wlm_cli_options *o, const char *value) { return parse_index(value, &o->colind_type); }
+static int parse_alpha(wlm_cli_options *o, const char *value) { return parse_real(value, &o->problem.alpha); }
+static int parse_beta(wlm_cli_options *o, const char *value) { return parse_real(value, &o->problem.beta); }
+
+static int parse_ldb(wlm_cli_options *o, const char *value) {
+  const char *rest;
+  return parse_integer(value, 0, 1, INT32_MAX, &rest, &o->problem.ldb);
+}
+
+static int parse_ldc(wlm_cli_options *o, const char *value) {
+  const char *rest;
+  return parse_integer(value, 0, 1, INT32_MAX, &rest, &o->problem.ldc);
+}
+
 static int parse_arg(wlm_cli_options *o, const char *value) {
-  int type = wlm_index_from_name(value);
-  if (type < 0) return 0;
-  o->problem.want_arg = 1;
-  o->problem.arg_type = (wlm_index)type;
-  return 1;
+  return o->problem.want_arg = parse_index(value, &o->problem.arg_type);
 }
 
 static int set_json(wlm_cli_options *o, const char *value) { return (void)value, o->json = 1; }
 static int set_transpose(wlm_cli_options *o, const char *value) { return (void)value, o->problem.transpose = 1; }
+static int set_deterministic(wlm_cli_options *o, const char *value) {
+  return (void)value, o->problem.deterministic = 1;
+}
 static int set_bias(wlm_cli_options *o, const char *value) { return (void)value, o->bias = 1; }
 static int set_help(wlm_cli_options *o, const char *value) { return (void)value, o->help = 1; }
 static int set_check(wlm_cli_options *o, const char *value) { return (void)value, o->check = 1; }
@@ -218,7 +250,18 @@ static const struct {
     {"epilogue", 0, "EXPRESSION", WLM_OPTION_EPILOGUE, parse_epilogue, "an expression over x, 'leaky_relu(x,0.2)'",
      "what is done to each element of C at last: relu, tanh, 'leaky_relu(x,0.2)', 'x/(1+exp(-x))'"},
     {"bias", 0, NULL, WLM_OPTION_EPILOGUE, set_bias, NULL, "add n values to every row of C before that"},
+    {"alpha", 0, "X", WLM_OPTION_EPILOGUE, parse_alpha, "a number", "C = alpha A B + beta C (default: 1)"},
+    {"beta", 0, "X", WLM_OPTION_EPILOGUE, parse_beta, "a number", "the same (default: 0, C is not read)"},
+    {"ldb", 0, "LD", WLM_OPTION_EPILOGUE, parse_ldb, "a number of 1 or more", "from row to row of B (default: n)"},
+    {"ldc", 0, "LD", WLM_OPTION_EPILOGUE, parse_ldc, "a number of 1 or more", "from row to row of C (default: n)"},
+    {"deterministic", 0, NULL, WLM_OPTION_EPILOGUE, set_deterministic, NULL,
+     "only kernels that give the same bits every time"},
+    {"empty", 0, "WHAT", WLM_OPTION_OPERATOR, parse_empty, "zero or identity",
+     "what a row without edges gives: zero, or the identity of the reduction (default: zero)"},
     {"type", 0, "TYPE", WLM_OPTION_OPERATOR, parse_type, "f32, f16, bf16 or f64", "of B and C (default: f32)"},
+    {"rowptr", 0, "TYPE", WLM_OPTION_OPERATOR, parse_rowptr, "i32 or i64",
+     "of A's offsets (default: i32 where they fit)"},
+    {"colind", 0, "TYPE", WLM_OPTION_OPERATOR, parse_colind, "i32 or i64", "of A's columns (default: i32)"},
     {"sample", 0, "HOW:S[:NORM]", WLM_OPTION_OPERATOR, parse_sample,
      "bucket, fastrand or fastrand_coprime, then a width from 8 to 2304, then perhaps none, kept or unbiased, then "
      "perhaps a seed, bucket:64:kept:7",

@@ -13,9 +13,9 @@ enum { WLM_CLI_MAX_WIDTHS = 16 };
 typedef struct wlm_cli_options {
   const char *device, *database;
   int64_t n[WLM_CLI_MAX_WIDTHS];
-  int n_count, n_given; /* given: not the default */
-  wlm_problem
-      problem; /* op, operation, transpose, epilogue, type, sampling and expected calls; n is left to the command */
+  int n_count, n_given;               /* given: not the default */
+  wlm_problem problem;                /* all that options say of it; n is left to the command */
+  wlm_index rowptr_type, colind_type; /* of the matrix, rowptr i64 also where i32 is too small */
   double budget_seconds;
   uint64_t seed;
   int json, help;
@@ -39,7 +39,7 @@ enum {
   WLM_OPTION_JSON = 1 << 2,
   WLM_OPTION_WIDTH = 1 << 3,
   WLM_OPTION_OPERATOR = 1 << 4, /* what tells problems apart in the store: --op, --type, --sample ... */
-  WLM_OPTION_EPILOGUE = 1 << 5, /* and --bias */
+  WLM_OPTION_EPILOGUE = 1 << 5, /* --bias, --alpha, --ldb ...: what its keys leave out */
   WLM_OPTION_CALLS = 1 << 6,
   WLM_OPTION_BUDGET = 1 << 7,
   WLM_OPTION_SEED = 1 << 8,

@@ -33,7 +33,8 @@ wlm_status wlm_session_open(const wlm_cli_options *options, wlm_session *session
   context.device = options->device;
   context.database = options->database;
   context.record = options->record;
-  *session = (wlm_session){.problem = options->problem};
+  *session = (wlm_session){
+      .problem = options->problem, .rowptr_type = options->rowptr_type, .colind_type = options->colind_type};
   wlm_status status = wlm_context_create(&context, &session->context);
   return status == WLM_OK && options->bias ? make_bias(options, session) : status;
 }
@@ -47,7 +48,9 @@ wlm_status wlm_session_load(wlm_session *session, const char *input) {
   wlm_status status;
   unload(session);
   WLM_TRY(wlm_input_read(input, &session->csr));
-  WLM_TRY(wlm_upload_create_typed(session->context, &session->csr, wlm_upload_rowptr_type(&session->csr), WLM_I32,
+  const wlm_index fits = wlm_upload_rowptr_type(&session->csr);
+  const wlm_index rowptr_type = session->rowptr_type == WLM_I64 ? WLM_I64 : fits;
+  WLM_TRY(wlm_upload_create_typed(session->context, &session->csr, rowptr_type, session->colind_type,
                                   session->problem.dense_type, session->problem.heads, &session->upload));
   session->matrix = session->upload.matrix;
 done:

@@ -12,7 +12,8 @@ typedef struct wlm_session {
   wlm_upload upload;
   const wlm_matrix *matrix;
   wlm_problem problem;
-  void *bias; /* of the problem, on the device; NULL where there is none */
+  wlm_index rowptr_type, colind_type; /* as the options have them */
+  void *bias;                         /* of the problem, on the device; NULL where there is none */
 } wlm_session;
 
 wlm_status wlm_session_open(const wlm_cli_options *options, wlm_session *session);

@@ -64,6 +64,8 @@ static wlm_status spec_of(const campaign *c, int64_t n, wlm_spec *spec) {
   problem.n = n;
   csr.values = &some;
   csr.value_type = problem.dense_type;
+  csr.rowptr_type = c->session.rowptr_type;
+  csr.colind_type = c->session.colind_type;
   return wlm_spec_make(&problem, &csr, spec);
 }
 

@@ -46,6 +46,7 @@ const char *wlm_sample_norm_name(wlm_sample_norm norm) { return name_of(norm_nam
 const char *wlm_operation_name(wlm_operation operation) { return name_of(operation_names, (int)operation); }
 int wlm_message_from_name(const char *name) { return value_of(message_names, name); }
 int wlm_reduce_from_name(const char *name) { return value_of(reduce_names, name); }
+int wlm_empty_from_name(const char *name) { return value_of(empty_names, name); }
 int wlm_type_from_name(const char *name) { return value_of(type_names, name); }
 int wlm_index_from_name(const char *name) { return value_of(index_names, name); }
 int wlm_operation_from_name(const char *name) { return value_of(operation_names, name); }

@@ -40,6 +40,7 @@ const char *wlm_operation_name(wlm_operation operation); /* "sddmm" */
 /* The reverse; -1 for an unknown name. */
 int wlm_message_from_name(const char *name);
 int wlm_reduce_from_name(const char *name);
+int wlm_empty_from_name(const char *name);
 int wlm_type_from_name(const char *name);
 int wlm_index_from_name(const char *name);
 int wlm_operation_from_name(const char *name);

@@ -238,6 +238,25 @@ static void what_training_needs(void **state) {
   }
 }
 
+static void all_of_a_problem(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "12", "--device", "host", "--check", "--op", "max",
+                 "--empty", "identity", "--rowptr", "i64", "--colind", "i64", "--alpha", "-1.5", "--beta", "0.5",
+                 "--ldb", "17", "--ldc", "13", "--deterministic");
+  assert_contains(c.out, "verified: max_rel_err=");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "12", "--device", "host", "--op", "max", "--empty",
+                 "identity", "--rowptr", "i64", "--colind", "i64");
+  assert_contains(c.out, "op=mul.max,dense=f32,rowptr=i64,colind=i64,values=f32,sample=none,empty=identity");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "show", "row_crc/cf=2,rows=8", "-n", "64", "--rowptr", "i64", "--op", "max", "--empty",
+                 "identity", "--deterministic");
+  assert_contains(c.out, "typedef long long wlm_rowptr_t;\ntypedef int wlm_colind_t;\n");
+  assert_contains(c.out, "degree == 0 ? acc : acc");
+  command_release(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(info),
@@ -248,6 +267,7 @@ int main(void) {
       cmocka_unit_test(export_import),
       cmocka_unit_test(users_operators),
       cmocka_unit_test(what_training_needs),
+      cmocka_unit_test(all_of_a_problem),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }
