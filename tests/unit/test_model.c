@@ -133,11 +133,29 @@ static wlm_model train(int matrices) {
   return model;
 }
 
+/* What all matrices teach, trained once; what is drawn after it is the same each time. */
+static wlm_model trained;
+
+static wlm_model *learned(void) {
+  static uint64_t seed_after;
+  if (!trained.tree_count) {
+    trained = train(MATRICES);
+    seed_after = seed;
+  }
+  seed = seed_after;
+  return &trained;
+}
+
+static int end_all(void **state) {
+  wlm_model_release(&trained);
+  return emit_end(state);
+}
+
 /* ---- learning -------------------------------------------------------------------------------------------- */
 
 static void finds_the_planted_winner_on_unseen_matrices(void **state) {
   (void)state;
-  wlm_model model = train(MATRICES);
+  const wlm_model model = *learned();
   double logs = 0, worst = 0, off = 0;
   for (int m = 0; m < UNSEEN; m++) {
     const wlm_stats s = any_matrix();
@@ -166,7 +184,6 @@ static void finds_the_planted_winner_on_unseen_matrices(void **state) {
   assert_true(worst < 1.35);
   assert_true(off < 0.35); /* of log(time) */
   assert_true(model.spread > 0.005 && model.spread < 0.3);
-  wlm_model_release(&model);
 }
 
 static void few_matrices_teach_nothing(void **state) {
@@ -260,32 +277,31 @@ static wlm_decision choose(wlm_model *model, const wlm_stats *stats, int64_t cal
 
 static void the_model_decides_near_and_a_rule_far_away(void **state) {
   (void)state;
-  wlm_model model = train(MATRICES);
+  wlm_model *model = learned();
   const wlm_stats near = any_matrix();
   wlm_stats far = near;
-  wlm_decision d = choose(&model, &near, 1, NULL);
+  wlm_decision d = choose(model, &near, 1, NULL);
   assert_int_equal(d.step, WLM_STEP_MODEL);
   assert_int_equal(d.runner_count, WLM_RUNNERS_UP);
   assert_string_equal(d.runners[0].variant, d.variant);
   assert_true(d.runners[0].relative == 1 && d.runners[1].relative >= 1);
-  assert_true(d.predicted > 0 && d.predicted == d.runners[0].predicted && d.spread >= model.spread);
-  assert_true(d.distance < WLM_MODEL_FAR && d.untrained > 0 && d.trained_on == model.measurements);
+  assert_true(d.predicted > 0 && d.predicted == d.runners[0].predicted && d.spread >= model->spread);
+  assert_true(d.distance < WLM_MODEL_FAR && d.untrained > 0 && d.trained_on == model->measurements);
   far.rows = far.cols = 2;
   far.nnz = 1 << 20;
   far.mean = 1 << 19;
   far.cv = 0.9;
   far.longest = 1000000;
-  d = choose(&model, &far, 1, NULL);
+  d = choose(model, &far, 1, NULL);
   assert_int_equal(d.step, WLM_STEP_RULE);
   assert_true(d.predicted == 0);
-  wlm_model_release(&model);
 }
 
 /* A shipped model of many matrices and one's own of a few that lie elsewhere, in either order: each has the word near
  * what it knows. What another class of devices lends counts as farther away than it is. */
 static void the_model_that_is_nearest_is_heard(void **state) {
   (void)state;
-  wlm_model models[2] = {train(MATRICES), train(WLM_TRAIN_MATRICES)};
+  wlm_model models[2] = {*learned(), train(WLM_TRAIN_MATRICES)};
   seed = 99; /* none of the world */
   const wlm_stats asked = any_matrix();
   const wlm_place here = wlm_place_of(&asked, 32);
@@ -321,17 +337,16 @@ static void the_model_that_is_nearest_is_heard(void **state) {
     models[0] = models[1];
     models[1] = other;
   }
-  wlm_model_release(&models[0]);
-  wlm_model_release(&models[1]);
+  wlm_model_release(&models[1]); /* swapped twice: one's own */
 }
 
 /* What failed on this very matrix is not predicted for it either. */
 static void what_failed_is_not_predicted(void **state) {
   (void)state;
-  wlm_model model = train(MATRICES);
-  wlm_snapshot snapshot = {.models = &model, .model_count = 1};
+  wlm_model *model = learned();
+  wlm_snapshot snapshot = {.models = model, .model_count = 1};
   const wlm_stats near = any_matrix();
-  const wlm_decision before = choose(&model, &near, 1, NULL);
+  const wlm_decision before = choose(model, &near, 1, NULL);
   const wlm_case c = {.exact = 1, .fingerprint = {near.fingerprint[0], near.fingerprint[1]}, .problem = key, .n = 32};
   wlm_decision d;
   wlm_spec spec;
@@ -350,55 +365,51 @@ static void what_failed_is_not_predicted(void **state) {
   snapshot.models = NULL;
   snapshot.model_count = 0;
   wlm_snapshot_release(&snapshot);
-  wlm_model_release(&model);
 }
 
 /* A family without measurements is left to the tuner: nothing is claimed of it. */
 static void new_families_are_not_guessed_at(void **state) {
   (void)state;
-  wlm_model model = train(MATRICES);
+  wlm_model *model = learned();
   wlm_stats near = any_matrix();
   while (near.cv < 1.5) near = any_matrix();
-  wlm_decision d = choose(&model, &near, 1, "row_block");
+  wlm_decision d = choose(model, &near, 1, "row_block");
   assert_int_equal(d.step, WLM_STEP_RULE);
   assert_true(d.untrained > 0);
   assert_memory_equal(d.variant, "row_block", 9);
-  wlm_model_release(&model);
 }
 
 static void what_is_prepared_is_weighed_by_the_calls(void **state) {
   (void)state;
-  wlm_model model = train(MATRICES);
+  wlm_model *model = learned();
   wlm_stats skewed = any_matrix();
   while (skewed.cv < 1.5) skewed = any_matrix();
-  assert_non_null(strstr(choose(&model, &skewed, 1, "merge_path").variant, "prepared=0"));
-  assert_non_null(strstr(choose(&model, &skewed, 2, "merge_path").variant, "prepared=0"));
-  assert_non_null(strstr(choose(&model, &skewed, 100000, "merge_path").variant, "prepared=1"));
-  wlm_model_release(&model);
+  assert_non_null(strstr(choose(model, &skewed, 1, "merge_path").variant, "prepared=0"));
+  assert_non_null(strstr(choose(model, &skewed, 2, "merge_path").variant, "prepared=0"));
+  assert_non_null(strstr(choose(model, &skewed, 100000, "merge_path").variant, "prepared=1"));
 }
 
 /* From how many calls preparing pays is predicted too: the choice turns there, and both sides are told each time. */
 static void the_model_tells_what_preparing_is_worth(void **state) {
   (void)state;
-  wlm_model model = train(MATRICES);
+  wlm_model *model = learned();
   wlm_stats skewed = any_matrix();
   while (skewed.cv < 1.5) skewed = any_matrix();
-  const wlm_decision once = choose(&model, &skewed, 1, "merge_path");
+  const wlm_decision once = choose(model, &skewed, 1, "merge_path");
   const double calls = once.other.break_even;
   assert_true(once.runners[0].break_even == 0 && once.runners[0].prepare == 0);
   assert_non_null(strstr(once.other.variant, "prepared=1"));
   assert_true(once.other.prepare > 0 && once.other.predicted > 0 && calls >= 2 && calls < 100000);
   assert_true(once.other.predicted < once.predicted);
   wlm_decision d =
-      choose(&model, &skewed, (int64_t)calls, "merge_path"); /* the one that pays soonest, or a better one */
+      choose(model, &skewed, (int64_t)calls, "merge_path"); /* the one that pays soonest, or a better one */
   assert_non_null(strstr(d.variant, "prepared=1"));
   assert_true(d.runners[0].break_even >= 2 && d.runners[0].break_even <= calls);
   assert_string_equal(d.other.variant, once.variant);
   assert_true(d.other.break_even == 0 && d.other.prepare == 0);
   if (calls > 2)
-    assert_non_null(strstr(choose(&model, &skewed, (int64_t)calls - 1, "merge_path").variant, "prepared=0"));
-  assert_string_equal(choose(&model, &skewed, 1, "row_vec").other.variant, ""); /* nothing to prepare */
-  wlm_model_release(&model);
+    assert_non_null(strstr(choose(model, &skewed, (int64_t)calls - 1, "merge_path").variant, "prepared=0"));
+  assert_string_equal(choose(model, &skewed, 1, "row_vec").other.variant, ""); /* nothing to prepare */
 }
 
 /* ---- harmless ----------------------------------------------------------------------------------------------- */
@@ -568,5 +579,5 @@ int main(void) {
   };
   const wlm_allocator counting = {count_allocate, count_reallocate, count_release, NULL};
   wlm_set_allocator(&counting);
-  return cmocka_run_group_tests(tests, emit_begin, emit_end);
+  return cmocka_run_group_tests(tests, emit_begin, end_all);
 }
