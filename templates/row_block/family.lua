@@ -24,8 +24,10 @@ return {
       },
     }
   end,
-  -- What most calls ask for fits fewer registers than the rest, and more blocks at once.
+  -- What most calls ask for fits fewer registers than the rest, and more blocks at once. Of a transpose the places of
+  -- values are in flight, too, which are as wide as columns may be.
   registers = function(p, problem)
-    return (p.vector * problem.dense_bytes * p.batch >= 128 and 80 or 64) + problem.extra_registers
+    local places = problem.transpose and p.batch == 8 and problem.colind_type == "i64" and problem.dense_bytes == 2 and 8 or 0
+    return (p.vector * problem.dense_bytes * p.batch >= 128 and 80 or 64) + problem.extra_registers + places
   end,
 }
