@@ -13,13 +13,14 @@
 
 static const struct {
   const char *name, *value; /* NULL = it has none */
-} options[] = {{"device", "host"},    {"db", "x.db"},   {"width", "8"},     {"op", "max"},
-               {"operation", "spmm"}, {"arg", "i32"},   {"heads", "2"},     {"transpose", NULL},
-               {"epilogue", "relu"},  {"bias", NULL},   {"type", "f32"},    {"sample", "bucket:8"},
-               {"calls", "2"},        {"budget", "1s"}, {"seed", "2"},      {"json", NULL},
-               {"check", NULL},       {"list", NULL},   {"target", "host"}, {"variant", "v"},
-               {"output", "x"},       {"repair", NULL}, {"keep", "2"},      {"again", NULL},
-               {"recorded", NULL},    {"record", NULL}, {"format", "jsonl"}};
+} options[] = {
+    {"device", "host"}, {"db", "x.db"},          {"width", "8"},      {"op", "max"},        {"operation", "spmm"},
+    {"arg", "i32"},     {"heads", "2"},          {"transpose", NULL}, {"epilogue", "relu"}, {"bias", NULL},
+    {"type", "f32"},    {"sample", "bucket:8"},  {"calls", "2"},      {"budget", "1s"},     {"seed", "2"},
+    {"json", NULL},     {"check", NULL},         {"list", NULL},      {"target", "host"},   {"variant", "v"},
+    {"output", "x"},    {"repair", NULL},        {"keep", "2"},       {"again", NULL},      {"recorded", NULL},
+    {"record", NULL},   {"format", "jsonl"},     {"alpha", "2"},      {"beta", "1"},        {"ldb", "9"},
+    {"ldc", "9"},       {"deterministic", NULL}, {"empty", "zero"},   {"rowptr", "i32"},    {"colind", "i32"}};
 enum { OPTIONS = sizeof options / sizeof *options, WORDS = 5 };
 
 static const struct {
@@ -28,11 +29,11 @@ static const struct {
 } commands[] = {
     {{"info"}, 3},
     {{"stats", TWIN}, 1},
-    {{"show", "row_naive"}, 12},
-    {{"tune", TWIN}, 18},
+    {{"show", "row_naive"}, 20},
+    {{"tune", TWIN}, 26},
     {{"train"}, 3},
-    {{"run", TWIN}, 18},
-    {{"explain", TWIN}, 15},
+    {{"run", TWIN}, 26},
+    {{"explain", TWIN}, 23},
     {{"export"}, 4},
     {{"import", "x"}, 2},
     {{"db", "list"}, 2},
@@ -40,8 +41,8 @@ static const struct {
     {{"db", "merge", "a", "b"}, 2},
     {{"db", "diff", "a", "b"}, 1},
     {{"db", "prune"}, 3},
-    {{"db", "pin", TWIN, "v"}, 11},
-    {{"db", "unpin", TWIN}, 11},
+    {{"db", "pin", TWIN, "v"}, 14},
+    {{"db", "unpin", TWIN}, 14},
     {{"report"}, 4},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
