@@ -128,21 +128,43 @@ static int by_rule(wlm_question *q, wlm_decision *choice) {
 
 static int settle(wlm_question *q, wlm_decision *choice);
 
-/* Kernels for A^T, for positions and for heads are those for A with a few lines more, so what was tuned without is
- * worth more than a rule. Rules do not depend on the key: where they decide, nothing was like anything. */
+/* Where in the list of simpler problems the topic stands; 0 = before all of them. */
+static int simplified(const wlm_question *q) {
+  for (int i = 0; i < q->simpler_count; i++)
+    if (q->topic.key == q->simpler[i].key) return i + 1;
+  return 0;
+}
+
+static void simplify(wlm_question *q, int to, wlm_decision *choice) {
+  q->topic = wlm_topic_make(q, q->simpler[to].key);
+  wlm_copy_name(choice->like, sizeof choice->like, q->simpler[to].like);
+}
+
+/* What was tuned for a simpler problem is worth more than a rule. Rules do not depend on the key: where they decide,
+ * nothing was like anything. */
 static int by_simpler_problem(wlm_question *q, wlm_decision *choice) {
-  const wlm_problem *p = &q->spec->problem;
   const wlm_topic before = q->topic;
-  if (!q->simpler || q->topic.key == q->simpler) return 0;
-  q->topic = wlm_topic_make(q, q->simpler);
-  if (settle(q, choice) && choice->step != WLM_STEP_RULE) {
-    snprintf(choice->like, sizeof choice->like, "%s%s%s", p->transpose ? ", untransposed" : "",
-             p->want_arg ? ", without positions" : "", p->heads > 1 ? ", with one head" : "");
-    return 1;
-  }
+  const int next = simplified(q);
+  if (next == q->simpler_count) return 0;
+  simplify(q, next, choice);
+  if (settle(q, choice) && choice->step != WLM_STEP_RULE) return 1;
   q->topic = before;
   *choice = (wlm_decision){.calls = q->calls};
   return 0;
+}
+
+/* And where that is this very matrix, more than what a model expects. */
+static const wlm_case *find_exact_of_simpler(wlm_question *q, wlm_decision *choice) {
+  const wlm_topic before = q->topic;
+  const int from = simplified(q);
+  for (int next = from; next < q->simpler_count; next++) {
+    simplify(q, next, choice);
+    const wlm_case *c = find_exact(q);
+    if (c) return c;
+  }
+  q->topic = before;
+  wlm_copy_name(choice->like, sizeof choice->like, from ? q->simpler[from - 1].like : "");
+  return NULL;
 }
 
 /* Too few to say what is best: less than WLM_THIN and less than a third of all there are. */
@@ -175,6 +197,7 @@ static int settle(wlm_question *q, wlm_decision *choice) {
   const int asks = q->doubt_count < WLM_DOUBTS;
   const wlm_case *c = asks ? find_exact(q) : NULL;
   double distance = 0;
+  if (!c && asks) c = find_exact_of_simpler(q, choice);
   if (!c && wlm_choose_by_model(q, choice)) return 1;
   if (!c && asks) c = find_bucket(q, &distance);
   if (!c) return by_simpler_problem(q, choice) || by_rule(q, choice);
@@ -200,14 +223,33 @@ static int by_pin(const wlm_question *q, const char *key, wlm_decision *choice) 
   return 1;
 }
 
-/* The same without A^T, positions and heads; 0 where there are none. */
-static int simplify(const wlm_spec *spec, char key[WLM_SPEC_KEY]) {
+/* Kernels for A^T, for positions and for heads are those for A with a few lines more; those for any operator are those
+ * for a sum of products with another line. */
+static void add_simpler(const wlm_spec *simpler, const char *problem_key, const char *like,
+                        wlm_simpler list[WLM_SIMPLER], int *count) {
+  wlm_simpler *s = &list[*count];
+  wlm_spec_key(simpler, s->key);
+  if (!strcmp(s->key, problem_key) || (*count && !strcmp(s->key, list[0].key))) return;
+  wlm_copy_name(s->like, sizeof s->like, like);
+  ++*count;
+}
+
+static int find_simpler(const wlm_spec *spec, const char *problem_key, wlm_simpler list[WLM_SIMPLER]) {
+  const wlm_problem *p = &spec->problem;
   wlm_spec simpler = *spec;
-  if (!spec->problem.transpose && !spec->problem.want_arg && spec->problem.heads <= 1) return 0;
+  char like[WLM_LIKE];
+  int count = 0;
+  snprintf(like, sizeof like, "%s%s%s", p->transpose ? ", untransposed" : "", p->want_arg ? ", without positions" : "",
+           p->heads > 1 ? ", with one head" : "");
   simpler.problem.transpose = simpler.problem.want_arg = 0;
   simpler.problem.heads = 1;
-  wlm_spec_key(&simpler, key);
-  return 1;
+  add_simpler(&simpler, problem_key, like, list, &count);
+  simpler.problem.message = WLM_MUL;
+  simpler.problem.reduce = WLM_SUM;
+  simpler.problem.custom = NULL;
+  simpler.problem.empty = WLM_EMPTY_ZERO;
+  add_simpler(&simpler, problem_key, ", for a sum of products", list, &count);
+  return count;
 }
 
 wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
@@ -219,11 +261,12 @@ wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, cons
                     .n = spec->problem.n,
                     .calls = spec->problem.expected_calls,
                     .judge = judge};
-  char simpler[WLM_SPEC_KEY];
+  wlm_simpler simpler[WLM_SIMPLER];
   *choice = (wlm_decision){.calls = q.calls};
-  if (simplify(spec, simpler) && strcmp(simpler, problem_key)) q.simpler = simpler;
+  q.simpler = simpler;
+  q.simpler_count = find_simpler(spec, problem_key, simpler);
   q.matrices[0] = matrix_of(&q, problem_key);
-  q.matrices[1] = matrix_of(&q, q.simpler);
+  for (int i = 0; i < q.simpler_count; i++) q.matrices[1 + i] = matrix_of(&q, simpler[i].key);
   q.topic = wlm_topic_make(&q, problem_key);
   const int found = settle(&q, choice);
   wlm_question_tell_failures(&q, choice);

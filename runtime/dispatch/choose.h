@@ -89,7 +89,7 @@ typedef struct wlm_decision {
   int64_t thin_known, thin_of;
   int thin_exact;
   char thin_variant[WLM_VARIANT_NAME];
-  char like[WLM_LIKE]; /* "with one head": the case that decided is of a simpler problem; "" = of this one */
+  char like[WLM_LIKE]; /* ", with one head": the case that decided is of a simpler problem; "" = of this one */
   int failed;          /* candidates that failed on this very matrix when it was tuned; the first of them: */
   wlm_refusal failures[WLM_REFUSALS];
   int neighbour_count; /* tuned cases of such problems, the nearest first, whatever the step */
@@ -118,10 +118,11 @@ typedef struct wlm_judge {
   void *user;
 } wlm_judge;
 
-/* A pin, then exact fingerprint, then the model, then the nearest bucket, then the same of a simpler problem, then the
- * rules; the first candidate that
- * usable() accepts and that did not fail on this very matrix, ranked by its time + preparing / expected_calls. What
- * must be prepared is never chosen for 1 call. WLM_ERR_NOT_FOUND where nothing is usable. */
+/* A pin, then exact fingerprint (for this problem, or for a simpler one: without A^T, positions and heads, or with a
+ * sum of products in the operator's place), then the model, then the nearest bucket, then both of a simpler problem,
+ * then the rules; the first candidate that usable() accepts and that did not fail on this very matrix, ranked by its
+ * time + preparing / expected_calls. What must be prepared is never chosen for 1 call. WLM_ERR_NOT_FOUND where nothing
+ * is usable. */
 wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
                       const wlm_spec *spec, const wlm_limits *limits, const wlm_judge *judge, wlm_decision *choice);
 

@@ -18,8 +18,9 @@ static const wlm_failure *failure_in(const wlm_question *q, const wlm_case *c, c
 }
 
 static const wlm_failure *failure_of(const wlm_question *q, const char *variant) {
-  const wlm_failure *failure = failure_in(q, q->matrices[0], variant);
-  return failure ? failure : failure_in(q, q->matrices[1], variant);
+  const wlm_failure *failure = NULL;
+  for (int i = 0; i <= WLM_SIMPLER && !failure; i++) failure = failure_in(q, q->matrices[i], variant);
+  return failure;
 }
 
 int wlm_question_knows(const wlm_question *q, const wlm_case *c, const char *variant) {
@@ -54,7 +55,7 @@ void wlm_question_refuse(const wlm_question *q, const char *variant, wlm_decisio
 
 int64_t wlm_question_failures(const wlm_question *q) {
   int64_t count = 0;
-  for (int i = 0; i < 2; i++) count += q->matrices[i] ? q->matrices[i]->failure_count : 0;
+  for (int i = 0; i <= WLM_SIMPLER; i++) count += q->matrices[i] ? q->matrices[i]->failure_count : 0;
   return count;
 }
 
@@ -77,7 +78,7 @@ void wlm_question_release(wlm_question *q) {
 }
 
 void wlm_question_tell_failures(const wlm_question *q, wlm_decision *choice) {
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i <= WLM_SIMPLER; i++)
     for (int64_t k = 0; q->matrices[i] && k < q->matrices[i]->failure_count; k++) {
       const wlm_failure *failure = &q->snapshot->failures[q->matrices[i]->first_failure + k];
       if (choice->failed++ >= WLM_REFUSALS) continue;

@@ -11,8 +11,13 @@ typedef struct wlm_topic {
   wlm_model_case asked;   /* of the model */
 } wlm_topic;
 
-/* Thin cases that are asked before one goes on without any. */
-enum { WLM_DOUBTS = 4 };
+/* A problem whose kernels are those of this one but for a few lines. */
+typedef struct wlm_simpler {
+  char key[WLM_SPEC_KEY], like[WLM_LIKE]; /* ", with one head": what is told where it decided */
+} wlm_simpler;
+
+/* Thin cases that are asked before one goes on without any; problems that are simpler than one. */
+enum { WLM_DOUBTS = 4, WLM_SIMPLER = 2 };
 
 /* Who asks, and what may be chosen. */
 typedef struct wlm_question {
@@ -22,10 +27,11 @@ typedef struct wlm_question {
   const wlm_limits *limits;
   int64_t n, calls;
   const wlm_judge *judge;
-  const char *simpler; /* the key of the simpler problem; NULL = there is none */
+  const wlm_simpler *simpler; /* the nearest first */
+  int simpler_count;
   wlm_topic topic;
-  const wlm_case *matrices[2]; /* the cases of this very matrix on this device's class, for either key; NULL = none */
-  const wlm_case *doubts[WLM_DOUBTS]; /* cases that know too little */
+  const wlm_case *matrices[1 + WLM_SIMPLER]; /* of this very matrix on this device's class, for each key; NULL = none */
+  const wlm_case *doubts[WLM_DOUBTS];        /* cases that know too little */
   int doubt_count;
   const wlm_candidate *candidates; /* all there are but those that failed */
   int64_t candidate_count;

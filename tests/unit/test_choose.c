@@ -99,6 +99,44 @@ static void goes_from_the_most_to_the_least_known(void **state) {
   wlm_snapshot_release(&snapshot);
 }
 
+static wlm_decision decide_as(const wlm_snapshot *snapshot, const wlm_stats *stats, const wlm_spec *spec) {
+  wlm_decision decision;
+  char key[WLM_SPEC_KEY];
+  wlm_spec_key(spec, key);
+  assert_int_equal(wlm_choose(snapshot, stats, key, spec, &host, &(wlm_judge){.usable = accepts}, &decision), WLM_OK);
+  return decision;
+}
+
+/* What was tuned for the sum of products on this very matrix serves other operators, unless they were tuned. */
+static void other_operators_follow_the_sum(void **state) {
+  (void)state;
+  wlm_snapshot snapshot = {0};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8);
+  wlm_spec spec = spec_of(32, 0);
+  char sum[WLM_SPEC_KEY], max[WLM_SPEC_KEY];
+  wlm_spec_key(&spec, sum);
+  spec.problem.reduce = WLM_MAX;
+  wlm_spec_key(&spec, max);
+  add_case(&snapshot, &tuned, 1, sum, 32, (const char *const[]){"sum's", NULL});
+  wlm_decision d = decide_as(&snapshot, &tuned, &spec);
+  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_string_equal(d.variant, "sum's");
+  assert_string_equal(d.like, ", for a sum of products");
+  assert_int_equal(decide_as(&snapshot, &alike, &spec).step, WLM_STEP_RULE);
+  spec.problem.want_arg = 1;
+  assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "sum's");
+
+  add_case(&snapshot, &tuned, 1, max, 32, (const char *const[]){"max's", NULL});
+  d = decide_as(&snapshot, &tuned, &spec);
+  assert_string_equal(d.variant, "max's");
+  assert_string_equal(d.like, ", without positions");
+  spec.problem.want_arg = 0;
+  d = decide_as(&snapshot, &tuned, &spec);
+  assert_string_equal(d.variant, "max's");
+  assert_string_equal(d.like, "");
+  wlm_snapshot_release(&snapshot);
+}
+
 static void takes_the_nearest_bucket(void **state) {
   (void)state;
   wlm_snapshot snapshot = {0};
@@ -534,6 +572,7 @@ static void skewed_rows_are_split(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(goes_from_the_most_to_the_least_known),
+      cmocka_unit_test(other_operators_follow_the_sum),
       cmocka_unit_test(takes_the_nearest_bucket),
       cmocka_unit_test(leaves_out_what_is_not_valid),
       cmocka_unit_test(what_failed_on_the_matrix_is_not_chosen_for_it),
