@@ -119,14 +119,17 @@ static int parse_sample(wlm_cli_options *o, const char *value) {
   return parse_integer(width, 0, 8, 2304, &rest, &o->problem.sample_width);
 }
 
-static int parse_calls(wlm_cli_options *o, const char *value) {
+static int parse_count(const char *value, int64_t most, int64_t *count) {
   const char *rest;
-  return parse_integer(value, 0, 1, INT64_MAX, &rest, &o->problem.expected_calls);
+  return parse_integer(value, 0, 1, most, &rest, count);
+}
+
+static int parse_calls(wlm_cli_options *o, const char *value) {
+  return parse_count(value, INT64_MAX, &o->problem.expected_calls);
 }
 
 static int parse_heads(wlm_cli_options *o, const char *value) {
-  const char *rest;
-  return parse_integer(value, 0, 1, INT32_MAX, &rest, &o->problem.heads);
+  return parse_count(value, INT32_MAX, &o->problem.heads);
 }
 
 static int parse_seconds(wlm_cli_options *o, const char *value) {
@@ -188,15 +191,9 @@ static int parse_colind(wlm_cli_options *o, const char *value) { return parse_in
 static int parse_alpha(wlm_cli_options *o, const char *value) { return parse_real(value, &o->problem.alpha); }
 static int parse_beta(wlm_cli_options *o, const char *value) { return parse_real(value, &o->problem.beta); }
 
-static int parse_ldb(wlm_cli_options *o, const char *value) {
-  const char *rest;
-  return parse_integer(value, 0, 1, INT32_MAX, &rest, &o->problem.ldb);
-}
+static int parse_ldb(wlm_cli_options *o, const char *value) { return parse_count(value, INT32_MAX, &o->problem.ldb); }
 
-static int parse_ldc(wlm_cli_options *o, const char *value) {
-  const char *rest;
-  return parse_integer(value, 0, 1, INT32_MAX, &rest, &o->problem.ldc);
-}
+static int parse_ldc(wlm_cli_options *o, const char *value) { return parse_count(value, INT32_MAX, &o->problem.ldc); }
 
 static int parse_arg(wlm_cli_options *o, const char *value) {
   return o->problem.want_arg = parse_index(value, &o->problem.arg_type);
@@ -210,10 +207,7 @@ static int set_deterministic(wlm_cli_options *o, const char *value) {
 static int set_bias(wlm_cli_options *o, const char *value) { return (void)value, o->bias = 1; }
 static int set_help(wlm_cli_options *o, const char *value) { return (void)value, o->help = 1; }
 static int set_check(wlm_cli_options *o, const char *value) { return (void)value, o->check = 1; }
-static int parse_keep(wlm_cli_options *o, const char *value) {
-  const char *rest;
-  return parse_integer(value, 0, 1, INT64_MAX, &rest, &o->keep);
-}
+static int parse_keep(wlm_cli_options *o, const char *value) { return parse_count(value, INT64_MAX, &o->keep); }
 static int set_repair(wlm_cli_options *o, const char *value) { return (void)value, o->repair = 1; }
 static int set_again(wlm_cli_options *o, const char *value) { return (void)value, o->again = 1; }
 static int set_recorded(wlm_cli_options *o, const char *value) { return (void)value, o->recorded = 1; }

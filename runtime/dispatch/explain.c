@@ -93,11 +93,15 @@ static void describe_refused(wlm_text *text, const wlm_decision *c) {
   wlm_text_puts(text, "\n");
 }
 
-static void describe_matrix(wlm_text *text, const wlm_stats *s) {
-  char bucket_text[WLM_BUCKET_TEXT];
+static void print_bucket(const wlm_stats *s, char bucket_text[WLM_BUCKET_TEXT]) {
   wlm_bucket bucket;
   wlm_bucket_of(s, &bucket);
   wlm_bucket_print(&bucket, bucket_text);
+}
+
+static void describe_matrix(wlm_text *text, const wlm_stats *s) {
+  char bucket_text[WLM_BUCKET_TEXT];
+  print_bucket(s, bucket_text);
   wlm_text_printf(text, "matrix    %lld x %lld, %lld non-zeros, %.2f a row, cv %.2f, longest row %lld\n",
                   (long long)s->rows, (long long)s->cols, (long long)s->nnz, s->mean, s->cv, (long long)s->longest);
   wlm_text_printf(text, "          %lld empty rows, %.1f%% of the non-zeros in the longest 1%% of the rows\n",
@@ -238,9 +242,7 @@ static void put_model(wlm_text *text, const wlm_decision *c) {
 
 static void put_matrix(wlm_text *text, const wlm_stats *s) {
   char bucket_text[WLM_BUCKET_TEXT];
-  wlm_bucket bucket;
-  wlm_bucket_of(s, &bucket);
-  wlm_bucket_print(&bucket, bucket_text);
+  print_bucket(s, bucket_text);
   wlm_text_printf(text, ",\"empty_rows\":%lld,\"top_share\":%.17g,\"bucket\":\"%s\",\"fingerprint\":\"%016llx%016llx\"",
                   (long long)s->empty_rows, s->top_share, bucket_text, (unsigned long long)s->fingerprint[0],
                   (unsigned long long)s->fingerprint[1]);
