@@ -160,11 +160,14 @@ local function light(problem)
 end
 
 -- What a thread needs beyond a plain sum of products in f32: f64 wider values of A, positions as many words again, for
--- which there is room where all else is narrow and simple.
+-- which there is more room where all else is narrow and simple.
 local function for_places(problem)
+  if problem.arg == "none" then return 0 end
   if problem.arg == "i64" then return types[problem.dense_type].half and 32 or 16 end
   local narrow = problem.rowptr_type == "i32" and problem.colind_type == "i32" and problem.dense_type == "f32"
-  return problem.arg ~= "none" and not (narrow and not message_of(problem)[1]:find "/") and 8 or 0
+  if not narrow or message_of(problem)[1]:find "/" then return 8 end
+  local one_value = problem.heads ~= "many" and not (problem.transpose and operators.uses_a(problem))
+  return one_value and -8 or 0
 end
 local function wide(problem)
   return problem.dense_type == "f64" or problem.arg ~= "none" and types[problem.dense_type].half

@@ -13,8 +13,9 @@
  * 2^-53, twice that, since float64 rounds no less; half types are accumulated in f32 and rounded once in the end, which
  * adds the u of their own. The exceptions are sums of equal terms, which are rounded in the same direction each time,
  * so that d u is what can be asked: messages that leave B out, and FastRand as published, whose stride of 577 meets one
- * and the same edge S times in a row of 577 edges. Each row is held to the tolerance of its own length; a wrong edge in
- * a row of d edges shows as about 1 / d, far above it for any d below a million. */
+ * and the same edge S times in a row of 577 edges. In a matrix that names a place several times, u for each time but the
+ * first. Each row is held to the tolerance of its own length; a wrong edge in a row of d edges shows as about 1 / d, far
+ * above it for any d below a million. */
 #include "tuner/verify.h"
 
 #include <math.h>
@@ -39,6 +40,7 @@ struct wlm_verifier {
   double *reference, *scale; /* count x columns of the result */
   char *result;              /* of the dense type, as the piece */
   double *errors;            /* of each row */
+  double *tolerances;        /* the same */
   int64_t *positions;        /* count x columns; NULL where the problem wants none */
   char *arg;                 /* of their type, as the result */
   wlm_column_check *columns; /* NULL where every row is compared, or the operator has none */
@@ -47,12 +49,18 @@ struct wlm_verifier {
   double leeway;             /* how many tolerances pass */
 };
 
-double wlm_tolerance(const wlm_problem *problem, int64_t edges) {
+/* u, of both sides. */
+static double unit_of(const wlm_problem *problem) {
   const wlm_type accumulator = wlm_accumulator_type(problem->dense_type);
-  const double d = (double)edges, sides = accumulator == WLM_F64 ? 2 : 1;
-  const double rounded = accumulator == problem->dense_type ? 0 : wlm_element_unit(problem->dense_type);
+  return wlm_element_unit(accumulator) * (accumulator == WLM_F64 ? 2 : 1);
+}
+
+double wlm_tolerance(const wlm_problem *problem, int64_t edges) {
+  const double d = (double)edges;
+  const int is_half = wlm_accumulator_type(problem->dense_type) != problem->dense_type;
+  const double rounded = is_half ? wlm_element_unit(problem->dense_type) : 0;
   const int equal_terms = problem->message == WLM_COPY_A || problem->sample == WLM_SAMPLE_FASTRAND;
-  return rounded + sides * wlm_element_unit(accumulator) * (8 + (equal_terms ? d : 2 * sqrt(d)));
+  return rounded + unit_of(problem) * (8 + (equal_terms ? d : 2 * sqrt(d)));
 }
 
 static int compare(const void *left, const void *right) {
@@ -119,6 +127,8 @@ static wlm_status allocate(wlm_verifier *verifier) {
   WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->scale, "scale of the reference", (void **)&verifier->scale));
   WLM_TRY(wlm_alloc_array(elements, element_size(verifier), "result", (void **)&verifier->result));
   WLM_TRY(wlm_alloc_array(verifier->count, sizeof *verifier->errors, "errors", (void **)&verifier->errors));
+  WLM_TRY(
+      wlm_alloc_array(verifier->count, sizeof *verifier->tolerances, "tolerances", (void **)&verifier->tolerances));
   if (!verifier->operands->spec.problem.want_arg) goto done;
   WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->positions, "positions", (void **)&verifier->positions));
   WLM_TRY(wlm_alloc_array(elements, arg_size(verifier), "positions", (void **)&verifier->arg));
@@ -144,12 +154,48 @@ static wlm_status make_spots(wlm_verifier *verifier) {
   for (int64_t k = 0; k <= SPOTS; k++) {
     const int64_t from = k < SPOTS ? k * (verifier->count - 1) / (SPOTS - 1) : longest;
     spots->rows[k] = verifier->rows[from];
+    spots->tolerances[k] = verifier->tolerances[from];
     memcpy(spots->reference + (size_t)k * n, verifier->reference + (size_t)from * n, n * sizeof *spots->reference);
     memcpy(spots->scale + (size_t)k * n, verifier->scale + (size_t)from * n, n * sizeof *spots->scale);
     if (spots->positions)
       memcpy(spots->positions + (size_t)k * n, verifier->positions + (size_t)from * n, n * sizeof *spots->positions);
   }
 done:
+  return status;
+}
+
+static int compare_columns(const void *left, const void *right) {
+  const int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
+  return (a > b) - (a < b);
+}
+
+/* Edges of the row at a place that one before them has. */
+static int64_t repeats(const wlm_csr_host *a, int64_t row, int32_t *columns) {
+  const int64_t d = degree(a, row);
+  int ascending = 1;
+  int64_t count = 0;
+  memcpy(columns, a->colind + a->rowptr[row], (size_t)d * sizeof *columns);
+  for (int64_t i = 1; i < d && ascending; i++) ascending = columns[i - 1] <= columns[i];
+  if (!ascending) qsort(columns, (size_t)d, sizeof *columns, compare_columns);
+  for (int64_t i = 1; i < d; i++) count += columns[i - 1] == columns[i];
+  return count;
+}
+
+static wlm_status make_tolerances(wlm_verifier *v) {
+  const wlm_csr_host *a = &v->operands->a;
+  const wlm_problem *p = &v->operands->spec.problem;
+  int64_t longest = 0;
+  int32_t *columns = NULL;
+  wlm_status status = WLM_OK;
+  for (int64_t i = 0; i < v->count && !is_sddmm(v); i++)
+    if (degree(a, v->rows[i]) > longest) longest = degree(a, v->rows[i]);
+  WLM_TRY(wlm_alloc_array(longest, sizeof *columns, "columns of a row", (void **)&columns));
+  for (int64_t i = 0; i < v->count; i++) {
+    v->tolerances[i] = wlm_tolerance(p, terms(v, v->rows[i]));
+    if (longest && !is_sddmm(v)) v->tolerances[i] += unit_of(p) * (double)repeats(a, v->rows[i], columns);
+  }
+done:
+  wlm_free(columns);
   return status;
 }
 
@@ -183,6 +229,7 @@ wlm_status wlm_verifier_create(wlm_operands *operands, uint64_t seed, wlm_verifi
   verifier->leeway = 1;
   WLM_TRY(choose_rows(verifier, seed));
   WLM_TRY(allocate(verifier));
+  WLM_TRY(make_tolerances(verifier));
   WLM_TRY(make_reference(verifier));
   WLM_TRY(make_positions(verifier));
   if (verifier->count < operands->result_rows)
@@ -206,6 +253,7 @@ void wlm_verifier_destroy(wlm_verifier *verifier) {
   wlm_free(verifier->scale);
   wlm_free(verifier->result);
   wlm_free(verifier->errors);
+  wlm_free(verifier->tolerances);
   wlm_free(verifier->positions);
   wlm_free(verifier->arg);
   wlm_free(verifier->piece);
@@ -265,13 +313,12 @@ static void find_errors(const wlm_verifier *verifier) {
 }
 
 static wlm_status compare_rows(const wlm_verifier *verifier, double *max_rel_err) {
-  const wlm_problem *p = &verifier->operands->spec.problem;
   double worst = 0, worst_error = 0;
   int64_t worst_row = -1, wrong = 0;
   *max_rel_err = 0;
   for (int64_t i = 0; i < verifier->count; i++) {
     double error = verifier->errors[i];
-    double excess = error / wlm_tolerance(p, terms(verifier, verifier->rows[i]));
+    double excess = error / verifier->tolerances[i];
     if (error > *max_rel_err) *max_rel_err = error;
     wrong += excess > verifier->leeway;
     if (excess > worst) {

@@ -1,9 +1,11 @@
 -- Small, because many small blocks fill a multiprocessor better than few large ones.
 local threads = 128
 
--- What most calls ask for fits fewer registers than the rest, and more blocks at once.
+-- What most calls ask for fits fewer registers than the rest, and more blocks at once; a long batch where a plan keeps what
+-- the kernel would hold through it. With 8 lanes fewer blocks are faster: more of B stays in L1.
 local function registers(p, problem, limits)
-  local base = p.vector * problem.dense_bytes * p.batch >= 128 and 80 or 64
+  local few = p.lanes == 16 and p.prepared == 1 and problem.dense_type == "f32" and problem.extra_registers == 0
+  local base = (few or p.vector * problem.dense_bytes * p.batch < 128) and 64 or 80
   return base + problem.extra_registers + (limits.arch < 90 and 16 or 0)
 end
 

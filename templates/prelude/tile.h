@@ -73,6 +73,15 @@ WLM_FN void wlm_load_values(const struct wlm_args *args, const struct wlm_part *
 }
 % end
 
+/* Row k of the tile has ended: it is a head where it began before the group's share. */
+WLM_FN void wlm_close_row(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part, int k, int row_begin,
+                          int begin, int end, struct wlm_sums sums, int aligned) {
+  if (row_begin < begin)
+    tile->head[part->group][part->lane] = sums;
+  else if (part->inside)
+    wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_edges(sums, end - row_begin), aligned);
+}
+
 /* Whole warps: all groups take the same number of steps, so that shuffles meet. */
 WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part,
                                       struct wlm_window window, const int aligned) {
@@ -128,14 +137,29 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
 % for j = 0, batch - 1 do
         sums = wlm_fold(sums, a@{j}, piece@{j}@{at("part->first + p + " .. j)});
 % end
-      } else {
+% if batch > 4 and lanes < 32 and problem.dense_bytes > 2 then
+      } else { /* the groups of a warp close their rows in step, wherever in the batch these end */
+        const int stop = end - p < @{batch} ? end - p : @{batch};
+        for (int from = 0;;) {
+          const int to = next - p < stop ? next - p : stop;
+% for j = 0, batch - 1 do
+          if (@{j} >= from && @{j} < to) sums = wlm_fold(sums, a@{j}, piece@{j}@{at("part->first + p + " .. j)});
+% end
+          if (to >= stop) break;
+          wlm_close_row(args, tile, part, k, row_begin, begin, next, sums, aligned);
+          row_begin = next;
+          do next = tile->row_end[++k];
+          while (next == row_begin);
+          sums = wlm_begin_sums(@{from("part->first + p + to")});
+          from = to;
+        }
+      }
+% else
+      } else { /* edge by edge, which costs less where a batch is short, a warp one group or a piece is widened first */
 % for j = 0, batch - 1 do
         if (p + @{j} < end) {
           if (p + @{j} == next) { /* the row before ended here */
-            if (row_begin < begin)
-              tile->head[part->group][part->lane] = sums;
-            else if (part->inside)
-              wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_edges(sums, next - row_begin), aligned);
+            wlm_close_row(args, tile, part, k, row_begin, begin, next, sums, aligned);
             row_begin = next;
             do next = tile->row_end[++k];
             while (next == row_begin);
@@ -145,6 +169,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
         }
 % end
       }
+% end
     }
     window = ahead;
   }
