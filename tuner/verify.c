@@ -13,9 +13,9 @@
  * 2^-53, twice that, since float64 rounds no less; half types are accumulated in f32 and rounded once in the end, which
  * adds the u of their own. The exceptions are sums of equal terms, which are rounded in the same direction each time,
  * so that d u is what can be asked: messages that leave B out, and FastRand as published, whose stride of 577 meets one
- * and the same edge S times in a row of 577 edges. In a matrix that names a place several times, u for each time but the
- * first. Each row is held to the tolerance of its own length; a wrong edge in a row of d edges shows as about 1 / d, far
- * above it for any d below a million. */
+ * and the same edge S times in a row of 577 edges. In a matrix that names a place several times, u for each time but
+ * the first. Each row is held to the tolerance of its own length; a wrong edge in a row of d edges shows as about 1 /
+ * d, far above it for any d below a million. */
 #include "tuner/verify.h"
 
 #include <math.h>
@@ -127,8 +127,7 @@ static wlm_status allocate(wlm_verifier *verifier) {
   WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->scale, "scale of the reference", (void **)&verifier->scale));
   WLM_TRY(wlm_alloc_array(elements, element_size(verifier), "result", (void **)&verifier->result));
   WLM_TRY(wlm_alloc_array(verifier->count, sizeof *verifier->errors, "errors", (void **)&verifier->errors));
-  WLM_TRY(
-      wlm_alloc_array(verifier->count, sizeof *verifier->tolerances, "tolerances", (void **)&verifier->tolerances));
+  WLM_TRY(wlm_alloc_array(verifier->count, sizeof *verifier->tolerances, "tolerances", (void **)&verifier->tolerances));
   if (!verifier->operands->spec.problem.want_arg) goto done;
   WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->positions, "positions", (void **)&verifier->positions));
   WLM_TRY(wlm_alloc_array(elements, arg_size(verifier), "positions", (void **)&verifier->arg));

@@ -177,8 +177,8 @@ static void leeway_is_a_factor(void **state) {
   product_release(&p);
 }
 
-/* Equal terms are rounded in one direction: 4096 times 0.1 b in f32 is off by far more than roundings that do not conspire,
- * and right all the same. Some edges that are missing from it are seen. */
+/* Equal terms are rounded in one direction: 4096 times 0.1 b in f32 is off by far more than roundings that do not
+ * conspire, and right all the same. Some edges that are missing from it are seen. */
 static void places_named_many_times(void **state) {
   (void)state;
   enum { EDGES = 4096, MISSING = 8 }; /* of one place */
