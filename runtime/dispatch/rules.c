@@ -1,9 +1,9 @@
 /* Read from the top; the first rule that holds and whose variant is valid decides, so every group ends in
  * rules for any N. The CUDA rows follow what was best on an H200 in the geometric mean over the matrices of suite core
- * and of the tuner's design that fall under a rule (f32, N = 4 to 256; the gradient's rows over eight matrices of suite
- * operators); the host rows follow from the host families' own reasons: the non-zeros split evenly where one row could
- * keep a thread busy alone, and the widest tile that N fills. A variant that must be prepared stands in a row for 2
- * calls or more (a test holds the table to it), above the row for any.
+ * and of the tuner's design that fall under a rule (f32, N = 4 to 256; the gradient's rows over five matrices of suite
+ * operators, those of even rows over eight); the host rows follow from the host families' own reasons: the non-zeros
+ * split evenly where one row could keep a thread busy alone, and the widest tile that N fills. A variant that must be
+ * prepared stands in a row for 2 calls or more (a test holds the table to it), above the row for any.
  *
  * Which vectors fit depends on type, N and heads. So a row says how many columns a group of lanes takes at once,
  * "lanes=64/@,vector=@", and is spelled for the longest vector that is valid: in f32 16 lanes of 4, in 16-bit types 8
@@ -21,7 +21,8 @@
 #define NARROW        "few columns: the lanes of a warp share the edges of a row"
 #define EVEN          "even rows: a group of lanes a row"
 #define GRADIENT      "gradient of skewed rows: equal shares of edges for groups of lanes that keep a row of dC"
-#define GRADIENT_EVEN "gradient of even or few rows: a group of lanes a row"
+#define GRADIENT_TINY "gradient of few edges: small shares, so that there are groups enough"
+#define GRADIENT_EVEN "gradient of even rows: a group of lanes a row"
 #define HOST_SKEWED   "skewed rows: split the non-zeros evenly"
 #define HOST_EVEN     "even rows: a thread takes whole rows"
 
@@ -70,9 +71,13 @@ const wlm_rule wlm_rules[] = {
     {WLM_TARGET_HOST, 1, 32, 0, ANY, 1, "host_row/rows=128,tile=32", "the host family that samples"},
     {WLM_TARGET_HOST, 1, 64, 0, ANY, 1, "host_row/rows=128,tile=64", "the host family that samples"},
     {WLM_TARGET_HOST, 1, ANY, 0, ANY, 1, "host_row/rows=128,tile=128", "the host family that samples"},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 0, 20000, 1, "sddmm_row/lanes=32/@,vector=@,batch=8", GRADIENT_EVEN},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, 20000, 1, "sddmm_row/lanes=64/@,vector=@,batch=8", GRADIENT_EVEN},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 1.0, ANY, 1, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 0, 20000, 1, "sddmm_nnz/share=8,lanes=16/@,vector=@,batch=4", GRADIENT_TINY},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, 20000, 1, "sddmm_nnz/share=8,lanes=128/@,vector=@,batch=8", GRADIENT_TINY},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 1.0, 500000, 1, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, 500000, 1, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=8", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, 500000, 1, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=8", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 1.0, ANY, 1, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, ANY, 1, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=4", GRADIENT},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, ANY, 1, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=4", GRADIENT},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 1.0, ANY, 1, "sddmm_nnz/share=32,lanes=128/@,vector=@,batch=4", GRADIENT},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 0, ANY, 1, "sddmm_row/lanes=32/@,vector=@,batch=8", GRADIENT_EVEN},
