@@ -29,7 +29,7 @@ return {
       return (56 + p.batch * (piece // 4 + column) + p.vector) // 8 * 8 + 8
     end
     local bytes = p.batch * piece -- in flight
-    local places = problem.arg == "i64" and 16 or 0
+    local places = (problem.arg == "i64" or problem.arg == "i32" and p.vector == 1) and 16 or 0
     local values = problem.heads == "many" and bytes < 256 and 2 * p.batch or 0 -- in flight beside little of B
     local singles = problem.dense_bytes == 2 and p.vector == 1 and 8 or 0 -- each a load and a word
     return (bytes >= (plain and 256 or 176) and 128 or bytes >= 128 and 80 or plain and 56 or 64) + places + values + singles
