@@ -137,7 +137,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
 % for j = 0, batch - 1 do
         sums = wlm_fold(sums, a@{j}, piece@{j}@{at("part->first + p + " .. j)});
 % end
-% if batch > 4 and lanes < 32 and problem.dense_bytes > 2 then
+% if batch > 4 and lanes < 32 and problem.dense_bytes == 4 then
       } else { /* the groups of a warp close their rows in step, wherever in the batch these end */
         const int stop = end - p < @{batch} ? end - p : @{batch};
         for (int from = 0;;) {
@@ -155,7 +155,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
         }
       }
 % else
-      } else { /* edge by edge, which costs less where a batch is short, a warp one group or a piece is widened first */
+      } else { /* edge by edge, which costs less where a batch is short, a warp one group or a piece no f32 */
 % for j = 0, batch - 1 do
         if (p + @{j} < end) {
           if (p + @{j} == next) { /* the row before ended here */

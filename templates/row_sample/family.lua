@@ -34,6 +34,7 @@ return {
     }
   end,
   registers = function(p, problem)
-    return (p.vector * problem.dense_bytes * p.batch >= 128 and 96 or 80) + (problem.dense_type == "f64" and 16 or 0)
+    local singles = p.vector == 1 and 8 or 0
+    return (p.vector * problem.dense_bytes * p.batch >= 128 and 96 or 80) + singles + (problem.dense_type == "f64" and 16 or 0)
   end,
 }
