@@ -2,7 +2,7 @@
 local threads = 128
 
 -- What most calls ask for fits fewer registers than the rest, and more blocks at once; a long batch where a plan keeps what
--- the kernel would hold through it. With 8 lanes fewer blocks are faster: more of B stays in L1.
+-- the kernel would hold through it. With 8 lanes fewer blocks measured faster.
 local function registers(p, problem, limits)
   local few = p.lanes == 16 and p.prepared == 1 and problem.dense_type == "f32" and problem.extra_registers == 0
   local base = (few or p.vector * problem.dense_bytes * p.batch < 128) and 64 or 80

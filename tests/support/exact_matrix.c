@@ -89,15 +89,21 @@ exact_matrix exact_shifted(const exact_matrix *m, int64_t edges) {
   return t;
 }
 
-exact_matrix exact_transposed(const exact_matrix *m) {
+wlm_csr exact_csr(const exact_matrix *m) {
   wlm_csr csr = WLM_CSR_INIT;
-  exact_matrix t = matrix_of(m->a.cols, m->a.rows, m->a.nnz);
   csr.rows = m->a.rows;
   csr.cols = m->a.cols;
   csr.nnz = m->a.nnz;
   csr.rowptr = m->a.rowptr;
   csr.rowptr_type = WLM_I64;
   csr.colind = m->a.colind;
+  csr.values = m->a.values;
+  return csr;
+}
+
+exact_matrix exact_transposed(const exact_matrix *m) {
+  const wlm_csr csr = exact_csr(m);
+  exact_matrix t = matrix_of(m->a.cols, m->a.rows, m->a.nnz);
   t.order = exact_array(m->a.nnz, sizeof *t.order);
   assert_status(WLM_OK, wlm_transpose_pattern(&csr, t.a.rowptr, t.a.colind, t.order));
   memcpy(t.a.values, m->a.values, (size_t)m->a.nnz * sizeof *t.a.values);

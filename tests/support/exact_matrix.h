@@ -4,6 +4,7 @@
 #define WLM_TESTS_SUPPORT_EXACT_MATRIX_H
 
 #include "matrix/csr.h"
+#include "warploom/warploom.h"
 
 /* Of a transpose, `order` tells where the values of its entries are. */
 typedef struct exact_matrix {
@@ -21,6 +22,8 @@ exact_matrix exact_twice(const exact_matrix *m);    /* every row's edges, and al
 exact_matrix exact_permuted(const exact_matrix *m); /* the edges of each row in another order */
 /* A row of so many edges before all others: whatever splits rows by counting edges splits them elsewhere. */
 exact_matrix exact_shifted(const exact_matrix *m, int64_t edges);
+/* As a plan takes it, rowptr of 64 bits; the arrays stay m's. */
+wlm_csr exact_csr(const exact_matrix *m);
 /* As a plan with `transpose` sees it: the values lie where they lay. */
 exact_matrix exact_transposed(const exact_matrix *m);
 /* Makes of that a matrix of its own, with values where its edges are. */

@@ -94,15 +94,8 @@ typedef struct call {
 } call;
 
 static void call_begin(call *c, const kernel *k, const exact_matrix *m) {
-  wlm_csr csr = WLM_CSR_INIT;
+  const wlm_csr csr = exact_csr(m);
   *c = (call){0};
-  csr.rows = m->a.rows;
-  csr.cols = m->a.cols;
-  csr.nnz = m->a.nnz;
-  csr.rowptr = m->a.rowptr;
-  csr.rowptr_type = WLM_I64;
-  csr.colind = m->a.colind;
-  csr.values = m->a.values;
   assert_status(WLM_OK, wlm_plan_fill(&c->plan, device, &k->program, k->kernels, &csr, &k->spec));
   c->plan.args.order = m->order;
   c->workspace = malloc(wlm_plan_workspace_size(&c->plan) + 1);
