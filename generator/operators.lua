@@ -172,9 +172,19 @@ end
 local function wide(problem)
   return problem.dense_type == "f64" or problem.arg ~= "none" and types[problem.dense_type].half
 end
+-- A value for each lane, whose address and place are as wide as positions may be.
+local function for_heads(problem)
+  if problem.heads ~= "many" then return 0 end
+  if problem.colind_type == "i64" then return 24 end
+  return types[problem.dense_type].half and problem.rowptr_type == "i64" and 8 or 0
+end
+local function divides_doubles(problem) -- which CUDA does in a dozen steps
+  local message = message_of(problem)
+  return problem.dense_type == "f64" and message and message[1] and message[1]:find "/"
+end
 function operators.extra_registers(problem)
-  local heads = problem.heads == "many" and problem.colind_type == "i64" and 24 or 0
-  return (light(problem) and 0 or 16) + (wide(problem) and 8 or 0) + for_places(problem) + heads
+  return (light(problem) and 0 or 16) + (wide(problem) and 8 or 0) + for_places(problem) + for_heads(problem) +
+    (divides_doubles(problem) and 16 or 0)
 end
 
 -- What a row is folded into, and what of it is a number.

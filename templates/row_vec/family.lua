@@ -32,6 +32,7 @@ return {
     local places = (problem.arg == "i64" or problem.arg == "i32" and p.vector == 1) and 16 or 0
     local values = problem.heads == "many" and bytes < 256 and 2 * p.batch or 0 -- in flight beside little of B
     local singles = problem.dense_bytes == 2 and p.vector == 1 and 8 or 0 -- each a load and a word
-    return (bytes >= (plain and 256 or 176) and 128 or bytes >= 128 and 80 or plain and 56 or 64) + places + values + singles
+    local offsets = problem.rowptr_type == "i64" and problem.extra_registers >= 16 and bytes >= 128 and 8 or 0
+    return (bytes >= (plain and 256 or 176) and 128 or bytes >= 128 and 80 or plain and 56 or 64) + places + values + singles + offsets
   end,
 }
