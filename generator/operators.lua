@@ -159,13 +159,18 @@ local function light(problem)
   return plain and problem.dense_type ~= "f64" and problem.rowptr_type == "i32" and problem.colind_type == "i32"
 end
 
+local function divides(problem)
+  local message = message_of(problem)
+  return message and message[1] and message[1]:find "/"
+end
+
 -- What a thread needs beyond a plain sum of products in f32: f64 wider values of A, positions as many words again, for
 -- which there is more room where all else is narrow and simple.
 local function for_places(problem)
   if problem.arg == "none" then return 0 end
   if problem.arg == "i64" then return types[problem.dense_type].half and 32 or 16 end
   local narrow = problem.rowptr_type == "i32" and problem.colind_type == "i32" and problem.dense_type == "f32"
-  if not narrow or message_of(problem)[1]:find "/" then return 8 end
+  if not narrow or divides(problem) then return 8 end
   local one_value = problem.heads ~= "many" and not (problem.transpose and operators.uses_a(problem))
   return one_value and -8 or 0
 end
@@ -178,13 +183,12 @@ local function for_heads(problem)
   if problem.colind_type == "i64" then return 24 end
   return types[problem.dense_type].half and problem.rowptr_type == "i64" and 8 or 0
 end
-local function divides_doubles(problem) -- which CUDA does in a dozen steps
-  local message = message_of(problem)
-  return problem.dense_type == "f64" and message and message[1] and message[1]:find "/"
+local function for_divisions(problem) -- of doubles, which CUDA does in a dozen steps
+  return problem.dense_type == "f64" and divides(problem) and 16 or 0
 end
 function operators.extra_registers(problem)
   return (light(problem) and 0 or 16) + (wide(problem) and 8 or 0) + for_places(problem) + for_heads(problem) +
-    (divides_doubles(problem) and 16 or 0)
+    for_divisions(problem)
 end
 
 -- What a row is folded into, and what of it is a number.

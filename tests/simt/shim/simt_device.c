@@ -28,9 +28,7 @@ static void simt_close(wlm_device *device) {
   wlm_free(simt);
 }
 
-/* Most of the time of these tests goes into this. ASan's checks are calls, which takes half the compiler's time of
- * checks in line; an address that wraps around is one out of bounds, so nothing is lost without UBSan's word on it, a
- * third. */
+/* Most of the time of these tests goes into this. ASan's checks are calls, which halves the compiler's time. */
 static wlm_status simt_compile(wlm_device *device, const wlm_program *program, void **image, size_t *size) {
   (void)device;
   static const char *const flags[] = {"-std=gnu11",
@@ -42,7 +40,6 @@ static wlm_status simt_compile(wlm_device *device, const wlm_program *program, v
                                       "-fsanitize=address,undefined",
                                       "--param",
                                       "asan-instrumentation-with-call-threshold=0",
-                                      "-fno-sanitize=pointer-overflow",
                                       "-fno-sanitize-recover=all",
                                       "-fsanitize-sections=simt_shared", /* else ASan leaves named sections alone */
                                       "-include",
