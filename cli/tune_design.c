@@ -18,7 +18,7 @@
 #include "tuner/timing.h"
 #include "tuner/tuner.h"
 
-enum { MATRICES = 96, LABEL = 256 };
+enum { MATRICES = 64, LABEL = 256 };
 static const double default_budget_seconds = 600;
 static const int64_t default_widths[] = {4, 16, 32, 64, 128, 256};
 enum { DEFAULT_WIDTHS = sizeof default_widths / sizeof *default_widths };

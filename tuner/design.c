@@ -20,8 +20,7 @@ enum { STREAM_SHIFT = 21, STREAM_ORDER = 22 };
 static const double max_cols = 2e7;
 static const int64_t max_nnz = 200000000;
 
-/* Closest where a device is filled just once, for there the best kernel changes fastest. */
-static const double rows_levels[] = {1e2, 1e3, 3e3, 1e4, 3e4, 1e5, 1e6, 1e7};
+static const double rows_levels[] = {1e2, 1e3, 1e4, 1e5, 1e6, 1e7};
 static const double mean_levels[] = {1, 3, 10, 30, 100, 300, 1000};
 static const double cv_levels[] = {0, 0.8, 2.5, 8, 40};
 static const double cols_levels[] = {1, 8, 0.125}; /* times the rows */
@@ -38,14 +37,13 @@ wlm_design_limits wlm_design_limits_of(int64_t memory_bytes) { return (wlm_desig
 
 static double matrix_bytes(double rows, double nnz) { return 4 * rows + 8 * nnz; }
 
-/* The longest row that the CV needs must find columns, and the rows must be enough to be that uneven, also where a
- * point is shifted. */
+/* Twice the longest row that the CV needs must find columns, and the rows must be enough to be that uneven. */
 static int is_possible(const point *p, const wlm_design_limits *limits) {
   const double rows = rows_levels[p->rows], mean = mean_levels[p->mean], cv = cv_levels[p->cv];
   const double cols = rows * cols_levels[p->cols], nnz = rows * mean;
   if (p->local && (p->cols || p->rows < 2)) return 0;
   if (nnz > (double)limits->nnz || matrix_bytes(rows, nnz) > (double)limits->bytes || cols > max_cols) return 0;
-  return 4 * mean <= cols && cols >= 3 * mean * (1 + cv * cv) && cv <= sqrt(rows / 12);
+  return 4 * mean <= cols && cols >= 2 * mean * (1 + cv * cv) && cv <= sqrt(rows / 12);
 }
 
 static double square(double x) { return x * x; }
@@ -109,7 +107,7 @@ static void describe(const point *p, uint64_t seed, wlm_design_matrix *out) {
 
 wlm_status wlm_design_make(uint64_t seed, const wlm_design_limits *limits, int64_t count, wlm_design_matrix **matrices,
                            int64_t *made) {
-  enum { MOST = 8 * 7 * 5 * 3 * LOCAL };
+  enum { MOST = 6 * 7 * 5 * 3 * LOCAL };
   /* Shifted to larger rows and means a matrix must still fit. */
   const wlm_design_limits room = {limits->nnz / 2, limits->bytes / 2};
   wlm_status status;

@@ -97,7 +97,7 @@ static void time_is_dealt_by_distance(void **state) {
 
 /* ---- over the whole design ------------------------------------------------------------------------------ */
 
-enum { MATRICES = 96, WIDTHS = 6 };
+enum { MATRICES = 64, WIDTHS = 6 };
 static const int64_t widths[WIDTHS] = {4, 16, 32, 64, 128, 256};
 
 typedef struct world {
@@ -149,8 +149,8 @@ static int64_t spend(world *w, double budget, int in_order, int64_t *tuned) {
   }
 }
 
-/* Wherever a budget ends, little is far from all that was tuned; a few minutes see every width, and what is spent when
- * nothing is said rows of every size. */
+/* Wherever a budget ends, little is far from all that was tuned; and a few minutes see rows of every size and every
+ * width. */
 static void a_budget_covers_the_space(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 3; seed++)
@@ -170,7 +170,7 @@ static void a_budget_covers_the_space(void **state) {
       if (!(mean_distance(&w) < 0.8 * mean_distance(&plain)))
         fail_msg("%g s: %g, in order %g", budget, mean_distance(&w), mean_distance(&plain));
       for (int i = 0; i < 6; i++)
-        if (!decades[i] && budget > 400) fail_msg("seed %d, %g s: no matrix of decade %d", (int)seed, budget, i + 2);
+        if (!decades[i] && budget > 100) fail_msg("seed %d, %g s: no matrix of decade %d", (int)seed, budget, i + 2);
       for (int i = 0; i < WIDTHS; i++)
         if (!of_width[i] && budget > 100)
           fail_msg("seed %d, %g s: nothing of width %d", (int)seed, budget, (int)widths[i]);
