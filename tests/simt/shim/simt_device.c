@@ -10,6 +10,7 @@ typedef struct simt_device {
   wlm_device device;
   wlm_device *host; /* its memory is this device's memory */
   uint64_t seed;
+  int hurries;
 } simt_device;
 
 typedef struct kernel {
@@ -30,21 +31,22 @@ static void simt_close(wlm_device *device) {
 
 /* Most of the time of these tests goes into this. ASan's checks are calls, which halves the compiler's time. */
 static wlm_status simt_compile(wlm_device *device, const wlm_program *program, void **image, size_t *size) {
-  (void)device;
-  static const char *const flags[] = {"-std=gnu11",
-                                      "-O1",
-                                      "-g1",
-                                      "-fPIC",
-                                      "-shared",
-                                      "-w",
-                                      "-fsanitize=address,undefined",
-                                      "--param",
-                                      "asan-instrumentation-with-call-threshold=0",
-                                      "-fno-sanitize-recover=all",
-                                      "-fsanitize-sections=simt_shared", /* else ASan leaves named sections alone */
-                                      "-include",
-                                      WLM_SOURCE_DIR "/tests/simt/shim/simt.h",
-                                      NULL};
+  const int hurries = ((const simt_device *)device)->hurries;
+  const char *const flags[] = {"-std=gnu11",
+                               "-O1",
+                               "-g1",
+                               "-fPIC",
+                               "-shared",
+                               "-w",
+                               "-fsanitize=address,undefined",
+                               "--param",
+                               "asan-instrumentation-with-call-threshold=0",
+                               "-fno-sanitize-recover=all",
+                               hurries ? "-fno-sanitize=pointer-overflow" : "-fsanitize=pointer-overflow",
+                               "-fsanitize-sections=simt_shared", /* else ASan leaves named sections alone */
+                               "-include",
+                               WLM_SOURCE_DIR "/tests/simt/shim/simt.h",
+                               NULL};
   return wlm_host_compile_with(flags, program->source, image, size);
 }
 
@@ -122,3 +124,4 @@ wlm_status simt_device_open(wlm_device **out) {
 }
 
 void simt_device_seed(wlm_device *device, uint64_t seed) { ((simt_device *)device)->seed = seed; }
+void simt_device_hurry(wlm_device *device, int hurries) { ((simt_device *)device)->hurries = hurries; }

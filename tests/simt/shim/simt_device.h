@@ -8,5 +8,8 @@
 wlm_status simt_device_open(wlm_device **device);
 /* Of the order in which blocks, warps and lanes run from now on. */
 void simt_device_seed(wlm_device *device, uint64_t seed);
+/* Whether kernels are from now on compiled without UBSan's check of addresses that wrap around, a third of the
+ * compiler's time. ASan watches every access all the same. */
+void simt_device_hurry(wlm_device *device, int hurries);
 
 #endif
