@@ -15,7 +15,7 @@ typedef struct covering_entry {
   wlm_spec spec;
   char variant[WLM_VARIANT_NAME];
   int first; /* of its family to have one of its parameter values, in the full set of its variant: tested for every
-              * architecture */
+              * architecture, and with every check that there is */
 } covering_entry;
 
 typedef struct covering {

@@ -30,7 +30,7 @@ static int one(void *user, int64_t index) {
   const covering_entry *entry = &s->set.entries[index];
   const kernel_check check = {c->device, &entry->spec, c->runs, c->before_run, c->user, (uint64_t)index + 1};
   wlm_program program = {0};
-  if (c->before_entry) c->before_entry(c->user, index);
+  if (c->before_entry) c->before_entry(c->user, index, entry);
   wlm_status status = wlm_generator_emit(s->generator, entry->variant, &entry->spec, &c->device->info.limits, &program);
   if (status == WLM_OK) status = kernel_check_program(&check, &program);
   wlm_program_release(&program);

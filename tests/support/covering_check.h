@@ -4,11 +4,12 @@
 #define WLM_TESTS_COVERING_CHECK_H
 
 #include "runtime/dispatch/device.h"
+#include "support/covering.h"
 
 typedef struct covering_check {
   wlm_device *device;
-  int runs;                                        /* of each entry on the same operands */
-  void (*before_entry)(void *user, int64_t index); /* may be NULL */
+  int runs;                                                                     /* of each entry on the same operands */
+  void (*before_entry)(void *user, int64_t index, const covering_entry *entry); /* may be NULL */
   void (*before_run)(void *user, int run);
   void *user;
 } covering_check;
