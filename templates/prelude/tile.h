@@ -7,7 +7,8 @@
  * way. Shared memory is kept small because it is taken from L1, where popular rows of B are found again. A row that lies
  * inside a share is stored at once; what a group leaves open is combined through shared memory in the order of the
  * non-zeros, so that every row has one writer and the same bits every time.
- * Parameters: rows and nonzeros, the most that a tile has of either. */
+ * Parameters: rows and nonzeros, the most that a tile has of either; heads_at_once, how many are on their way from
+ * shared memory together where those of a row are added. */
 % include "prelude/piece.h"
 
 typedef @{nonzeros < 65535 and "unsigned short" or "int"} wlm_end_t;
@@ -211,11 +212,22 @@ WLM_FN void wlm_store_empty_rows(const struct wlm_args *args, const struct wlm_t
   }
 }
 
-/* Adds the heads of the groups after this one that lie before non-zero `stop`. */
+/* Adds the heads of the groups after this one that lie before non-zero `stop`: a long row has one in every group. */
 WLM_FN struct wlm_sums wlm_add_heads(const struct wlm_tile *tile, const struct wlm_part *part, struct wlm_sums sums, int stop) {
-  for (int next = part->group + 1; next * part->share < stop; next++) {
+% if heads_at_once > 1 then
+#pragma unroll 1
+% end
+  for (int next = part->group + 1; next * part->share < stop; next += @{heads_at_once}) {
+    const struct wlm_sums head0 = tile->head[next][part->lane];
+% for j = 1, heads_at_once - 1 do
+    const struct wlm_sums head@{j} = tile->head[next + @{j} < @{groups} ? next + @{j} : @{groups - 1}][part->lane];
+% end
+% for j = 0, heads_at_once - 1 do
+    if ((next + @{j}) * part->share < stop) {
 % for v = 0, vector - 1 do
-    sums.at[@{v}] = wlm_combine(sums.at[@{v}], tile->head[next][part->lane].at[@{v}]);
+      sums.at[@{v}] = wlm_combine(sums.at[@{v}], head@{j}.at[@{v}]);
+% end
+    }
 % end
   }
   return sums;
