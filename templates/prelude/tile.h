@@ -216,20 +216,24 @@ WLM_FN void wlm_store_empty_rows(const struct wlm_args *args, const struct wlm_t
 WLM_FN struct wlm_sums wlm_add_heads(const struct wlm_tile *tile, const struct wlm_part *part, struct wlm_sums sums, int stop) {
 % if heads_at_once > 1 then
 #pragma unroll 1
-% end
   for (int next = part->group + 1; next * part->share < stop; next += @{heads_at_once}) {
     const struct wlm_sums head0 = tile->head[next][part->lane];
 % for j = 1, heads_at_once - 1 do
     const struct wlm_sums head@{j} = tile->head[next + @{j} < @{groups} ? next + @{j} : @{groups - 1}][part->lane];
 % end
 % for j = 0, heads_at_once - 1 do
-    if ((next + @{j}) * part->share < stop) {
 % for v = 0, vector - 1 do
-      sums.at[@{v}] = wlm_combine(sums.at[@{v}], head@{j}.at[@{v}]);
+    if ((next + @{j}) * part->share < stop) sums.at[@{v}] = wlm_combine(sums.at[@{v}], head@{j}.at[@{v}]);
 % end
-    }
 % end
   }
+% else
+  for (int next = part->group + 1; next * part->share < stop; next++) {
+% for v = 0, vector - 1 do
+    sums.at[@{v}] = wlm_combine(sums.at[@{v}], tile->head[next][part->lane].at[@{v}]);
+% end
+  }
+% end
   return sums;
 }
 
