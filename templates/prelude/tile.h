@@ -216,6 +216,7 @@ WLM_FN void wlm_store_empty_rows(const struct wlm_args *args, const struct wlm_t
 WLM_FN struct wlm_sums wlm_add_heads(const struct wlm_tile *tile, const struct wlm_part *part, struct wlm_sums sums, int stop) {
 % if heads_at_once > 1 then
 #pragma unroll 1
+% end
   for (int next = part->group + 1; next * part->share < stop; next += @{heads_at_once}) {
     const struct wlm_sums head0 = tile->head[next][part->lane];
 % for j = 1, heads_at_once - 1 do
@@ -227,13 +228,6 @@ WLM_FN struct wlm_sums wlm_add_heads(const struct wlm_tile *tile, const struct w
 % end
 % end
   }
-% else
-  for (int next = part->group + 1; next * part->share < stop; next++) {
-% for v = 0, vector - 1 do
-    sums.at[@{v}] = wlm_combine(sums.at[@{v}], tile->head[next][part->lane].at[@{v}]);
-% end
-  }
-% end
   return sums;
 }
 

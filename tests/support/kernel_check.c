@@ -64,9 +64,10 @@ static int64_t step_of(const wlm_program *program) {
   return pass->units == WLM_UNITS_NNZ || pass->units == WLM_UNITS_ROWS_NNZ ? pass->units_per_block : 32;
 }
 
-/* Longer than the sample, and 577 = the stride of fastrand where the sample is shorter than that. */
+/* Longer than the sample, than 577 = the stride of fastrand where the sample is shorter than that, and long enough for
+ * merge_path's carry to add heads of tiles of 128 items more than once: 8 at a time. */
 static int64_t longest_of(const wlm_spec *spec, int64_t step) {
-  int64_t longest = 2 * step + step / 2 > 577 ? 2 * step + step / 2 : 577;
+  int64_t longest = 2 * step + step / 2 > 2200 ? 2 * step + step / 2 : 2200;
   if (spec->problem.sample != WLM_SAMPLE_NONE && longest <= spec->problem.sample_width)
     longest = spec->problem.sample_width + 70;
   return longest;
