@@ -25,16 +25,19 @@ static int64_t units_of(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t
   }
 }
 
-int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t first_blocks) {
+int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks) {
   if (rows == 0) return 0;
   int64_t blocks = blocks_for(units_of(pass, rows, nnz, first_blocks), pass->units_per_block);
   if (!blocks) blocks = 1; /* rows without non-zeros must still be written */
-  const int64_t step = blocks <= pass->wave ? pass->processors : pass->wave;
-  return step ? blocks_for(blocks, step) * step : blocks;
+  if (!pass->wave) return blocks;
+  const int64_t columns = wlm_pass_column_blocks(pass, n),
+                even = blocks_for(blocks, pass->processors) * pass->processors;
+  const int64_t wave = columns < 2 ? pass->wave : columns < pass->wave ? pass->wave / columns : 1; /* of unit blocks */
+  return even <= wave ? even : blocks_for(blocks, wave) * wave;
 }
 
-int64_t wlm_pass_units_each(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t first_blocks) {
-  int64_t blocks = wlm_pass_unit_blocks(pass, rows, nnz, first_blocks);
+int64_t wlm_pass_units_each(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks) {
+  int64_t blocks = wlm_pass_unit_blocks(pass, rows, nnz, n, first_blocks);
   if (!pass->wave || !blocks) return pass->units_per_block;
   int64_t each = blocks_for(units_of(pass, rows, nnz, first_blocks), blocks);
   return each ? each : 1;

@@ -30,8 +30,9 @@ typedef struct wlm_pass {
   int64_t units_per_block;   /* >= 1; at least one block of units is launched where there is a row */
   int64_t columns_per_block; /* 0 = all columns in one block */
   /* Blocks that the whole device holds at once, and its multiprocessors; 0 = nobody asks. The number of unit blocks is
-   * then rounded up, to a multiple of the multiprocessors or, past one such wave, of the wave, and the units are dealt
-   * evenly, at most units_per_block a block: no multiprocessor has a block more to do than another. */
+   * then rounded up, to a multiple of the multiprocessors or, where those of all columns are more than such a wave, to
+   * whole waves, and the units are dealt evenly, at most units_per_block a block: no multiprocessor has a block more to
+   * do than another. */
   int64_t wave, processors;
   int threads;          /* of a CUDA block; 0 on the host, where a kernel runs its blocks under OpenMP */
   int64_t shared_bytes; /* dynamic */
@@ -72,9 +73,9 @@ void wlm_program_release(wlm_program *program);
 const wlm_pass *wlm_program_first_execute(const wlm_program *program);
 
 /* Blocks of one pass over a matrix; 0 only where rows or n is 0. first_blocks: those of the first execute pass. */
-int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t first_blocks);
+int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks);
 /* Units of each block of it, the last ones excepted: units_per_block, or fewer where the pass is dealt evenly. */
-int64_t wlm_pass_units_each(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t first_blocks);
+int64_t wlm_pass_units_each(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks);
 int64_t wlm_pass_column_blocks(const wlm_pass *pass, int64_t n);
 /* WLM_ERR_OVERFLOW where the size does not fit. */
 wlm_status wlm_bytes_size(const wlm_bytes *bytes, int64_t rows, int64_t nnz, int64_t n, int64_t blocks, size_t *size);

@@ -18,7 +18,7 @@ wlm_status wlm_plan_fill_backward(wlm_plan *plan, const wlm_program *program, vo
                           ? "deterministic: on a GPU terms are added atomically, in any order"
                           : NULL;
   for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
-    const int64_t units = wlm_pass_unit_blocks(&program->passes[i], rows[i], csr->nnz, 0);
+    const int64_t units = wlm_pass_unit_blocks(&program->passes[i], rows[i], csr->nnz, spec->problem.n, 0);
     WLM_TRY(wlm_launch_make(&program->passes[i], target, units ? units : 1, spec->problem.n, kernels[i],
                             &plan->backward[i]));
   }

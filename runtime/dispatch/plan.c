@@ -25,6 +25,20 @@ wlm_status wlm_launch_make(const wlm_pass *pass, wlm_target target, int64_t unit
   return WLM_OK;
 }
 
+/* The generator states how many blocks the device holds from the registers that a kernel may use; a compiler that
+ * used fewer makes it more. */
+static wlm_status correct_wave(const wlm_device *device, void *kernel, wlm_pass *pass) {
+  wlm_launch launch;
+  wlm_kernel_facts facts;
+  wlm_status status = WLM_OK;
+  if (!pass->wave || !device->ops->kernel_facts) return WLM_OK;
+  WLM_TRY(wlm_launch_make(pass, device->info.limits.target, 1, 1, kernel, &launch));
+  WLM_TRY(device->ops->kernel_facts(device, &launch, &facts));
+  if (facts.blocks) pass->wave = facts.blocks * pass->processors;
+done:
+  return status;
+}
+
 wlm_status wlm_plan_fill(wlm_plan *plan, wlm_device *device, const wlm_program *program,
                          void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr, const wlm_spec *spec) {
   wlm_status status = WLM_OK;
@@ -60,15 +74,17 @@ wlm_status wlm_plan_fill(wlm_plan *plan, wlm_device *device, const wlm_program *
   plan->deterministic = program->deterministic;
   plan->uses_b = program->uses_b;
   snprintf(plan->split, sizeof plan->split, "%s", program->split);
-  const wlm_pass *first = wlm_program_first_execute(program);
-  const int64_t blocks = wlm_pass_unit_blocks(first, csr->rows, csr->nnz, 0);
+  const wlm_pass *stated = wlm_program_first_execute(program);
+  wlm_pass first = *stated;
+  WLM_TRY(correct_wave(device, kernels[stated - program->passes], &first));
+  const int64_t blocks = wlm_pass_unit_blocks(&first, csr->rows, csr->nnz, p->n, 0);
   plan->args.blocks = blocks;
-  plan->args.units = wlm_pass_units_each(first, csr->rows, csr->nnz, 0);
+  plan->args.units = wlm_pass_units_each(&first, csr->rows, csr->nnz, p->n, 0);
   for (int i = 0; i < program->pass_count; i++) {
-    plan->when[i] = program->passes[i].when;
-    const int64_t units = wlm_pass_unit_blocks(&program->passes[i], csr->rows, csr->nnz, blocks);
-    WLM_TRY(
-        wlm_launch_make(&program->passes[i], device->info.limits.target, units, p->n, kernels[i], &plan->launches[i]));
+    const wlm_pass *pass = &program->passes[i];
+    plan->when[i] = pass->when;
+    const int64_t units = pass == stated ? blocks : wlm_pass_unit_blocks(pass, csr->rows, csr->nnz, p->n, blocks);
+    WLM_TRY(wlm_launch_make(pass, device->info.limits.target, units, p->n, kernels[i], &plan->launches[i]));
   }
   WLM_TRY(wlm_bytes_size(&program->workspace, csr->rows, csr->nnz, p->n, blocks, &plan->workspace_size));
   WLM_TRY(wlm_bytes_size(&program->prepared, csr->rows, csr->nnz, p->n, blocks, &plan->prepared_size));

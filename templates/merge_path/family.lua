@@ -50,7 +50,7 @@ return {
   end,
   -- for every block what is known of the row it leaves open, and a head and a tail of partial results
   workspace = function(_, problem) return { blocks = 32, blocks_n = 2 * problem.sum_bytes } end,
-  -- the row in which every block begins, and the end
-  prepared = function(p) return p.prepared == 1 and { one = 8, blocks = 8 } or {} end,
+  -- the row and the non-zero at which every block begins, and the end
+  prepared = function(p) return p.prepared == 1 and { one = 16, blocks = 16 } or {} end,
   registers = registers,
 }

@@ -223,35 +223,40 @@ static void pass_blocks(void **state) {
   const wlm_pass nnz = {.units = WLM_UNITS_NNZ, .units_per_block = 1000};
   const wlm_pass both = {.units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10};
   const wlm_pass one = {.units = WLM_UNITS_ONE, .units_per_block = 1};
-  assert_int_equal(wlm_pass_unit_blocks(&rows, 9, 100, 0), 3);
-  assert_int_equal(wlm_pass_unit_blocks(&rows, 0, 0, 0), 0);
-  assert_int_equal(wlm_pass_unit_blocks(&rows, INT64_MAX, 0, 0), INT64_MAX / 4 + 1);
-  assert_int_equal(wlm_pass_unit_blocks(&nnz, 5, 0, 0), 1); /* rows without non-zeros must still be written */
-  assert_int_equal(wlm_pass_unit_blocks(&nnz, 5, 1001, 0), 2);
-  assert_int_equal(wlm_pass_unit_blocks(&both, 5, 16, 0), 3);
-  assert_int_equal(wlm_pass_unit_blocks(&one, 5, 16, 0), 1);
+  assert_int_equal(wlm_pass_unit_blocks(&rows, 9, 100, 1, 0), 3);
+  assert_int_equal(wlm_pass_unit_blocks(&rows, 0, 0, 1, 0), 0);
+  assert_int_equal(wlm_pass_unit_blocks(&rows, INT64_MAX, 0, 1, 0), INT64_MAX / 4 + 1);
+  assert_int_equal(wlm_pass_unit_blocks(&nnz, 5, 0, 1, 0), 1); /* rows without non-zeros must still be written */
+  assert_int_equal(wlm_pass_unit_blocks(&nnz, 5, 1001, 1, 0), 2);
+  assert_int_equal(wlm_pass_unit_blocks(&both, 5, 16, 1, 0), 3);
+  assert_int_equal(wlm_pass_unit_blocks(&one, 5, 16, 1, 0), 1);
   const wlm_pass blocks = {.units = WLM_UNITS_BLOCKS, .units_per_block = 4};
-  assert_int_equal(wlm_pass_unit_blocks(&blocks, 5, 16, 9), 3);
+  assert_int_equal(wlm_pass_unit_blocks(&blocks, 5, 16, 1, 9), 3);
   assert_int_equal(wlm_pass_column_blocks(&rows, 33), 2);
   assert_int_equal(wlm_pass_column_blocks(&rows, 0), 0);
   assert_int_equal(wlm_pass_column_blocks(&nnz, 1000), 1);
   assert_int_equal(wlm_pass_column_blocks(&nnz, 0), 0);
 }
 
-/* Whole multiprocessors up to a wave, whole waves past it, and no block with more units than it may have. */
+/* Whole multiprocessors up to a wave, whole waves of all columns' blocks past it, and no block with more units than it
+ * may have. */
 static void even_blocks(void **state) {
   (void)state;
-  const wlm_pass pass = {.units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10, .wave = 12, .processors = 4};
+  const wlm_pass pass = {
+      .units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10, .columns_per_block = 8, .wave = 12, .processors = 4};
   const struct {
-    int64_t nnz, blocks, each;
-  } cases[] = {{0, 4, 1}, {9, 4, 3}, {39, 4, 10}, {40, 8, 6}, {119, 12, 10}, {120, 24, 6}, {239, 24, 10}, {241, 36, 7}};
+    int64_t nnz, n, blocks, each;
+  } cases[] = {{0, 8, 4, 1},    {9, 8, 4, 3},     {39, 8, 4, 10},  {40, 8, 8, 6},   {119, 8, 12, 10},
+               {120, 8, 24, 6}, {239, 8, 24, 10}, {241, 8, 36, 7}, {39, 16, 4, 10}, {40, 16, 6, 7},
+               {60, 16, 12, 6}, {39, 24, 4, 10},  {40, 24, 8, 6},  {39, 32, 6, 7},  {120, 33, 14, 9},
+               {39, 96, 4, 10}, {40, 96, 5, 9},   {40, 1000, 5, 9}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    assert_int_equal(wlm_pass_unit_blocks(&pass, 1, cases[i].nnz, 0), cases[i].blocks);
-    assert_int_equal(wlm_pass_units_each(&pass, 1, cases[i].nnz, 0), cases[i].each);
+    assert_int_equal(wlm_pass_unit_blocks(&pass, 1, cases[i].nnz, cases[i].n, 0), cases[i].blocks);
+    assert_int_equal(wlm_pass_units_each(&pass, 1, cases[i].nnz, cases[i].n, 0), cases[i].each);
   }
-  assert_int_equal(wlm_pass_unit_blocks(&pass, 0, 0, 0), 0);
+  assert_int_equal(wlm_pass_unit_blocks(&pass, 0, 0, 1, 0), 0);
   const wlm_pass plain = {.units = WLM_UNITS_ROWS, .units_per_block = 10};
-  assert_int_equal(wlm_pass_units_each(&plain, 5, 0, 0), 10);
+  assert_int_equal(wlm_pass_units_each(&plain, 5, 0, 1, 0), 10);
 }
 
 static void byte_sizes(void **state) {
