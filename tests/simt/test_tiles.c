@@ -1,0 +1,83 @@
+/* Tiles as the other tests do not make them. row_block works through a block with very many non-zeros in several: no
+ * matrix of the tests is so large, so the kernels are told to take small tiles, which is one number in their text. A
+ * device of many multiprocessors deals a small matrix to as many blocks, so that merge_path's tiles have a few items.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "generator/generator.h"
+#include "simt/shim/simt_device.h"
+#include "support/asserts.h"
+#include "support/kernel_check.h"
+
+typedef struct tile_case {
+  const char *variant;
+  int64_t n;
+  wlm_reduce reduce;
+} tile_case;
+
+static void order(void *user, int run) { simt_device_seed(user, (uint64_t)run + 1); }
+
+/* Each kernel, emitted for so many multiprocessors and told `small` for `large` where there is one. */
+static void check_cases(const tile_case *cases, size_t count, int processors, const char *large, const char *small) {
+  wlm_generator *generator;
+  wlm_device *device;
+  omp_set_num_threads(1);
+  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  assert_status(WLM_OK, simt_device_open(&device));
+  wlm_limits limits = device->info.limits;
+  limits.processors = processors;
+  for (size_t i = 0; i < count; i++) {
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_csr csr = WLM_CSR_INIT;
+    wlm_spec spec;
+    wlm_program program;
+    int told = 0;
+    problem.n = cases[i].n;
+    problem.reduce = cases[i].reduce;
+    csr.values = &csr;
+    assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+    assert_status(WLM_OK, wlm_generator_emit(generator, cases[i].variant, &spec, &limits, &program));
+    for (char *at = program.source; large && (at = strstr(at, large)) != NULL; told++) memcpy(at, small, strlen(small));
+    assert_true(told > 0 || !large);
+    assert_status(WLM_OK, kernel_check_program(&(kernel_check){device, &spec, 2, order, device, i + 1}, &program));
+    wlm_program_release(&program);
+  }
+  device->ops->close(device);
+  wlm_generator_destroy(generator);
+}
+
+static void test_several_tiles_a_block(void **state) {
+  (void)state;
+  static const tile_case cases[] = {
+      {"row_block/threads=128,rows=4,lanes=4,vector=4,batch=8", 16, WLM_SUM},
+      {"row_block/threads=128,rows=16,lanes=8,vector=4,batch=4", 32, WLM_MEAN},
+      {"row_block/threads=256,rows=64,lanes=32,vector=1,batch=8", 33, WLM_MAX},
+      {"row_block/threads=128,rows=64,lanes=16,vector=4,batch=4", 100, WLM_PROD},
+  };
+  check_cases(cases, sizeof cases / sizeof *cases, 0, "1048576", "     64");
+}
+
+static void test_few_items_a_tile(void **state) {
+  (void)state;
+  static const tile_case cases[] = {
+      {"merge_path/items=128,lanes=8,vector=4,batch=8,prepared=1", 32, WLM_SUM},
+      {"merge_path/items=2048,lanes=4,vector=4,batch=4,prepared=0", 16, WLM_MEAN},
+      {"merge_path/items=512,lanes=32,vector=1,batch=4,prepared=1", 33, WLM_MAX},
+      {"merge_path/items=256,lanes=16,vector=4,batch=8,prepared=0", 100, WLM_PROD},
+  };
+  check_cases(cases, sizeof cases / sizeof *cases, 132, NULL, NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_several_tiles_a_block),
+                                     cmocka_unit_test(test_few_items_a_tile)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
