@@ -17,6 +17,7 @@
 
 #include "fake_cuda/fake_cuda.h"
 #include "runtime/devices.h"
+#include "runtime/dispatch/plan.h"
 
 static fake_cuda *fake;
 
@@ -168,6 +169,37 @@ static void tells_what_kernels_need(void) {
   device->ops->close(device);
 }
 
+/* The program says 3 blocks a multiprocessor, the driver 8: 13 blocks' work is then within a wave. */
+static void plans_by_what_fits(void) {
+  static const wlm_program stated = {
+      .variant = "fake/x=1",
+      .pass_count = 1,
+      .passes = {{.kernel = FAKE_CUDA_KERNEL,
+                  .threads = 64,
+                  .units = WLM_UNITS_ROWS_NNZ,
+                  .units_per_block = 10,
+                  .columns_per_block = 8,
+                  .wave = 12,
+                  .processors = 4}},
+  };
+  wlm_device *device = open_fake();
+  void *kernels[WLM_MAX_PASSES];
+  wlm_module *module;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_spec spec;
+  wlm_plan plan = {0};
+  problem.n = problem.ldb = problem.ldc = 8;
+  csr.rows = 1;
+  csr.nnz = 120;
+  CHECK(wlm_spec_make(&problem, &csr, &spec) == WLM_OK);
+  CHECK(device->ops->load(device, &stated, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
+  CHECK(wlm_plan_fill(&plan, device, &stated, kernels, &csr, &spec) == WLM_OK);
+  CHECK(plan.args.blocks == 16 && plan.args.units == 8 && plan.launches[0].grid[0] == 16);
+  device->ops->unload(device, module);
+  device->ops->close(device);
+}
+
 static void refuses_bad_code(void) {
   wlm_device *device = open_fake();
   void *kernels[WLM_MAX_PASSES];
@@ -279,6 +311,7 @@ TEST(describes_itself)
 TEST(moves_memory)
 TEST(loads_and_launches)
 TEST(tells_what_kernels_need)
+TEST(plans_by_what_fits)
 TEST(refuses_bad_code)
 TEST(times_by_a_graph)
 TEST(knows_captures)
@@ -294,6 +327,7 @@ int main(void) {
       cmocka_unit_test(test_moves_memory),
       cmocka_unit_test(test_loads_and_launches),
       cmocka_unit_test(test_tells_what_kernels_need),
+      cmocka_unit_test(test_plans_by_what_fits),
       cmocka_unit_test(test_refuses_bad_code),
       cmocka_unit_test(test_times_by_a_graph),
       cmocka_unit_test(test_knows_captures),
