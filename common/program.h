@@ -72,10 +72,12 @@ void wlm_program_release(wlm_program *program);
 /* Every program has one. */
 const wlm_pass *wlm_program_first_execute(const wlm_program *program);
 
-/* Blocks of one pass over a matrix; 0 only where rows or n is 0. first_blocks: those of the first execute pass. */
+/* Blocks of one pass over a matrix, for each block of columns; 0 only where rows is 0. first_blocks: those of the first
+ * execute pass. */
 int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks);
 /* Units of each block of it, the last ones excepted: units_per_block, or fewer where the pass is dealt evenly. */
 int64_t wlm_pass_units_each(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks);
+/* 0 only where n is 0. */
 int64_t wlm_pass_column_blocks(const wlm_pass *pass, int64_t n);
 /* WLM_ERR_OVERFLOW where the size does not fit. */
 wlm_status wlm_bytes_size(const wlm_bytes *bytes, int64_t rows, int64_t nnz, int64_t n, int64_t blocks, size_t *size);
