@@ -18,13 +18,13 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct options {
-  wlm_run_options run;
+  wlmi_run_options run;
   const char *prefix; /* of the pictures */
   int help;
 };
 
-static const wlm_bench_suite *const suites[] = {&wlm_suite_core, &wlm_suite_papers, &wlm_suite_sampled,
-                                                &wlm_suite_selection, &wlm_suite_operators};
+static const wlmi_bench_suite *const suites[] = {&wlmi_suite_core, &wlmi_suite_papers, &wlmi_suite_sampled,
+                                                 &wlmi_suite_selection, &wlmi_suite_operators};
 enum { SUITES = sizeof suites / sizeof *suites };
 
 static void print_help(FILE *to) {
@@ -60,7 +60,7 @@ static int whole_number(const char *text, long long least, long long most, long 
   return end != text && !*end && *value >= least && *value <= most;
 }
 
-static int parse_widths(char *text, wlm_run_options *run) {
+static int parse_widths(char *text, wlmi_run_options *run) {
   run->width_count = 0;
   for (char *piece = strtok(text, ","); piece; piece = strtok(NULL, ",")) {
     long long n;
@@ -79,7 +79,7 @@ static int parse(int argc, char **argv, struct options *options) {
       {"out", 1, NULL, OUT},   {"budget", 1, NULL, BUDGET}, {"samples", 1, NULL, SAMPLES},
       {"seed", 1, NULL, SEED}, {"help", 0, NULL, 'h'},      {NULL, 0, NULL, 0}};
   long long number;
-  wlm_run_options *run = &options->run;
+  wlmi_run_options *run = &options->run;
   *options = (struct options){.run = {.database = "", .seed = 1}};
   optind = 0;
   opterr = 0;
@@ -126,10 +126,10 @@ static int report(const char *what, const struct options *options) {
     return EXIT_USAGE;
   }
   const char *file = options->run.inputs[0];
-  return exit_code(plot ? wlm_bench_plot(file, options->prefix) : wlm_bench_summary(file, stdout));
+  return exit_code(plot ? wlmi_bench_plot(file, options->prefix) : wlmi_bench_summary(file, stdout));
 }
 
-int wlm_bench_main(int argc, char **argv) {
+int wlmi_bench_main(int argc, char **argv) {
   struct options options;
   if (!parse(argc, argv, &options)) return EXIT_USAGE;
   if (options.help) return print_help(stdout), EXIT_OK;
@@ -140,7 +140,7 @@ int wlm_bench_main(int argc, char **argv) {
   for (int i = 0; i < SUITES; i++) {
     if (strcmp(suites[i]->name, name)) continue;
     if (options.run.input_count || options.run.data)
-      return wlm_run_suite(suites[i], &options.run) ? EXIT_OK : EXIT_FAILED;
+      return wlmi_run_suite(suites[i], &options.run) ? EXIT_OK : EXIT_FAILED;
     usage("name matrices (a .mtx or .mtx.gz file, twin:reddit), or say where the suite's are: --data DIR", "");
     return EXIT_USAGE;
   }

@@ -3,6 +3,6 @@
 #define WLM_BENCH_BENCH_H
 
 /* argv[0] is "bench". Exit code: 0 done, 2 the command line cannot be understood, 1 everything else. */
-int wlm_bench_main(int argc, char **argv);
+int wlmi_bench_main(int argc, char **argv);
 
 #endif

@@ -5,34 +5,34 @@
 #include "common/text.h"
 #include "tuner/upload.h"
 
-typedef struct wlm_bench_case {
+typedef struct wlmi_bench_case {
   wlm_context *context;
-  const wlm_csr_host *csr;  /* on the host, with values */
-  const wlm_upload *upload; /* the same on the device */
-  const char *matrix;       /* name */
+  const wlmi_csr_host *csr;  /* on the host, with values */
+  const wlmi_upload *upload; /* the same on the device */
+  const char *matrix;        /* name */
   int64_t n;
   int samples; /* of every reported time */
   uint64_t seed;
   void *state; /* what the suite's open made */
-} wlm_bench_case;
+} wlmi_bench_case;
 
-struct wlm_run_options;
+struct wlmi_run_options;
 
 /* Matrices and widths of a suite are bench/suites/NAME.txt; bench/bench.c lists the suites. */
-typedef struct wlm_bench_suite {
+typedef struct wlmi_bench_suite {
   const char *name;
   const char *help;    /* a few words for --help */
   const char *heading; /* of the rows below */
-  /* Appends to `line` the case's JSON lines for the results file, each begun with wlm_results_begin, holding a member
+  /* Appends to `line` the case's JSON lines for the results file, each begun with wlmi_results_begin, holding a member
    * "n" and ended by a newline, and to `row` its rows of the table for people. A case is done, and skipped the next
    * time, once the file has a line of it. */
-  wlm_status (*run)(const wlm_bench_case *bench, wlm_text *line, wlm_text *row);
+  wlm_status (*run)(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row);
   const char *list;   /* the suite whose file lists the matrices; NULL = its own */
   int samples;        /* of every reported time where nobody says how many; 0 = 21 */
   int keeps_patterns; /* a matrix without values is not given any */
   /* Before the first case, and after the last (also of NULL); both NULL where nothing is kept in between. */
-  wlm_status (*open)(const struct wlm_run_options *options, wlm_context *context, void **state);
+  wlm_status (*open)(const struct wlmi_run_options *options, wlm_context *context, void **state);
   void (*close)(void *state);
-} wlm_bench_suite;
+} wlmi_bench_suite;
 
 #endif

@@ -14,47 +14,47 @@ enum { FINALISTS = 10 }; /* where nobody says how many */
 static const double screening_seconds = 0.3e-3, sample_seconds = 1e-3;
 static const double near = 2; /* times the best of the screening: timed again */
 
-static wlm_status create(const wlm_contest *first, const wlm_matrix *matrix, const wlm_problem *problem,
-                         wlm_contest *contest) {
+static wlm_status create(const wlmi_contest *first, const wlm_matrix *matrix, const wlm_problem *problem,
+                         wlmi_contest *contest) {
   wlm_status status;
-  WLM_TRY(first ? wlm_operands_create_beside(&first->operands, contest->context, matrix, problem, contest->seed,
-                                             &contest->operands)
-                : wlm_operands_create(contest->context, matrix, problem, contest->seed, &contest->operands));
-  WLM_TRY(wlm_verifier_create(&contest->operands, contest->seed, &contest->verifier));
+  WLM_TRY(first ? wlmi_operands_create_beside(&first->operands, contest->context, matrix, problem, contest->seed,
+                                              &contest->operands)
+                : wlmi_operands_create(contest->context, matrix, problem, contest->seed, &contest->operands));
+  WLM_TRY(wlmi_verifier_create(&contest->operands, contest->seed, &contest->verifier));
 done:
-  if (status != WLM_OK) wlm_contest_release(contest);
+  if (status != WLM_OK) wlmi_contest_release(contest);
   return status;
 }
 
-wlm_status wlm_contest_create(const wlm_bench_case *bench, const wlm_matrix *matrix, const wlm_problem *problem,
-                              wlm_contest *contest) {
-  *contest = (wlm_contest){.context = bench->context, .samples = bench->samples, .seed = bench->seed};
+wlm_status wlmi_contest_create(const wlmi_bench_case *bench, const wlm_matrix *matrix, const wlm_problem *problem,
+                               wlmi_contest *contest) {
+  *contest = (wlmi_contest){.context = bench->context, .samples = bench->samples, .seed = bench->seed};
   return create(NULL, matrix, problem, contest);
 }
 
-wlm_status wlm_contest_create_beside(const wlm_contest *first, const wlm_matrix *matrix, const wlm_problem *problem,
-                                     wlm_contest *contest) {
-  *contest = (wlm_contest){.context = first->context, .samples = first->samples, .seed = first->seed};
+wlm_status wlmi_contest_create_beside(const wlmi_contest *first, const wlm_matrix *matrix, const wlm_problem *problem,
+                                      wlmi_contest *contest) {
+  *contest = (wlmi_contest){.context = first->context, .samples = first->samples, .seed = first->seed};
   return create(first, matrix, problem, contest);
 }
 
-void wlm_contest_release(wlm_contest *contest) {
-  wlm_verifier_destroy(contest->verifier);
-  wlm_operands_release(&contest->operands);
-  wlm_text_release(&contest->failures);
-  *contest = (wlm_contest){0};
+void wlmi_contest_release(wlmi_contest *contest) {
+  wlmi_verifier_destroy(contest->verifier);
+  wlmi_operands_release(&contest->operands);
+  wlmi_text_release(&contest->failures);
+  *contest = (wlmi_contest){0};
 }
 
-void wlm_contest_note(wlm_contest *contest, const wlm_entrant *failed) {
-  if (contest->failures.size) wlm_text_puts(&contest->failures, ",");
-  wlm_text_json_string(&contest->failures, failed->name);
-  wlm_text_puts(&contest->failures, ":");
-  wlm_text_json_string(&contest->failures, failed->failure);
+void wlmi_contest_note(wlmi_contest *contest, const wlmi_entrant *failed) {
+  if (contest->failures.size) wlmi_text_puts(&contest->failures, ",");
+  wlmi_text_json_string(&contest->failures, failed->name);
+  wlmi_text_puts(&contest->failures, ":");
+  wlmi_text_json_string(&contest->failures, failed->failure);
 }
 
-void wlm_contest_enter(wlm_contest *contest, const char *variant, wlm_entrant *entrant) {
-  wlm_entrant_variant(contest->context, &contest->operands, variant, entrant);
-  wlm_entrant_verify(entrant, &contest->operands, contest->verifier);
+void wlmi_contest_enter(wlmi_contest *contest, const char *variant, wlmi_entrant *entrant) {
+  wlmi_entrant_variant(contest->context, &contest->operands, variant, entrant);
+  wlmi_entrant_verify(entrant, &contest->operands, contest->verifier);
 }
 
 /* ---- the winners --------------------------------------------------------------------------------- */
@@ -64,128 +64,128 @@ static int go_on(void *user) {
   return 0;
 }
 
-static wlm_status compile_all(const wlm_contest *contest, const wlm_names *candidates) {
-  wlm_compile_job *jobs = wlm_alloc_zero((size_t)candidates->count, sizeof *jobs);
-  if (!jobs) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "compilations");
+static wlm_status compile_all(const wlmi_contest *contest, const wlmi_names *candidates) {
+  wlmi_compile_job *jobs = wlmi_alloc_zero((size_t)candidates->count, sizeof *jobs);
+  if (!jobs) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "compilations");
   for (int64_t i = 0; i < candidates->count; i++) jobs[i].variant = candidates->names[i];
   wlm_status status =
-      wlm_compile_ahead(contest->context, &contest->operands.spec, jobs, candidates->count, go_on, NULL);
-  for (int64_t i = 0; i < candidates->count; i++) wlm_free(jobs[i].detail); /* making the plan tells it again */
-  wlm_free(jobs);
+      wlmi_compile_ahead(contest->context, &contest->operands.spec, jobs, candidates->count, go_on, NULL);
+  for (int64_t i = 0; i < candidates->count; i++) wlmi_free(jobs[i].detail); /* making the plan tells it again */
+  wlmi_free(jobs);
   return status;
 }
 
 struct candidates {
-  wlm_contest *contest;
-  const wlm_names *names;
+  wlmi_contest *contest;
+  const wlmi_names *names;
 };
 
-static void enter(void *user, int64_t i, wlm_entrant *entrant) {
+static void enter(void *user, int64_t i, wlmi_entrant *entrant) {
   const struct candidates *c = user;
-  wlm_entrant_variant(c->contest->context, &c->contest->operands, c->names->names[i], entrant);
+  wlmi_entrant_variant(c->contest->context, &c->contest->operands, c->names->names[i], entrant);
 }
 
-static void glance(void *user, wlm_entrant *entrant, double *seconds) {
-  wlm_contest *contest = ((struct candidates *)user)->contest;
-  wlm_entrant_glance(entrant, &contest->operands, contest->verifier, seconds);
+static void glance(void *user, wlmi_entrant *entrant, double *seconds) {
+  wlmi_contest *contest = ((struct candidates *)user)->contest;
+  wlmi_entrant_glance(entrant, &contest->operands, contest->verifier, seconds);
 }
 
-static void verify(void *user, wlm_entrant *entrant) {
-  wlm_contest *contest = ((struct candidates *)user)->contest;
-  wlm_entrant_verify(entrant, &contest->operands, contest->verifier);
+static void verify(void *user, wlmi_entrant *entrant) {
+  wlmi_contest *contest = ((struct candidates *)user)->contest;
+  wlmi_entrant_verify(entrant, &contest->operands, contest->verifier);
 }
 
-static wlm_status note(void *user, int64_t i, const wlm_entrant *entrant) {
+static wlm_status note(void *user, int64_t i, const wlmi_entrant *entrant) {
   (void)i;
-  if (entrant->failure) wlm_contest_note(((struct candidates *)user)->contest, entrant);
+  if (entrant->failure) wlmi_contest_note(((struct candidates *)user)->contest, entrant);
   return WLM_OK;
 }
 
-wlm_status wlm_contest_search(wlm_contest *contest, const wlm_names *names, int finalists, wlm_screened *screened,
-                              wlm_finals *finals) {
+wlm_status wlmi_contest_search(wlmi_contest *contest, const wlmi_names *names, int finalists, wlmi_screened *screened,
+                               wlmi_finals *finals) {
   struct candidates c = {contest, names};
-  const wlm_search_rules rules = {
+  const wlmi_search_rules rules = {
       .abandon = near,
       .screening_seconds = screening_seconds,
       .round_seconds = INFINITY,
       .round_count = 1,
       .rounds = {{1, finalists, contest->samples, near, sample_seconds}},
   };
-  const wlm_search_field field = {.device = contest->operands.device,
-                                  .count = names->count,
-                                  .screened = screened,
-                                  .user = &c,
-                                  .clock = wlm_seconds,
-                                  .enter = enter,
-                                  .glance = glance,
-                                  .verify = verify,
-                                  .tell = note,
-                                  .out_of_time = go_on};
+  const wlmi_search_field field = {.device = contest->operands.device,
+                                   .count = names->count,
+                                   .screened = screened,
+                                   .user = &c,
+                                   .clock = wlmi_seconds,
+                                   .enter = enter,
+                                   .glance = glance,
+                                   .verify = verify,
+                                   .tell = note,
+                                   .out_of_time = go_on};
   wlm_status status;
   finals->count = 0;
   contest->candidates = names->count;
   WLM_TRY(compile_all(contest, names));
-  status = wlm_search(&field, &rules, finals);
+  status = wlmi_search(&field, &rules, finals);
   for (int i = 0; i < finals->count; i++)
-    if (finals->list[i].entrant.failure) wlm_contest_note(contest, &finals->list[i].entrant);
+    if (finals->list[i].entrant.failure) wlmi_contest_note(contest, &finals->list[i].entrant);
 done:
   return status;
 }
 
-static void take(wlm_finalist *finalist, wlm_entrant *winner) {
+static void take(wlmi_finalist *finalist, wlmi_entrant *winner) {
   *winner = finalist->entrant;
-  finalist->entrant = (wlm_entrant){0};
+  finalist->entrant = (wlmi_entrant){0};
 }
 
-wlm_status wlm_contest_winners(wlm_contest *contest, wlm_winners *winners) {
-  wlm_names names = {0};
-  wlm_screened *screened = NULL;
-  wlm_finals finals = {.count = 0};
+wlm_status wlmi_contest_winners(wlmi_contest *contest, wlmi_winners *winners) {
+  wlmi_names names = {0};
+  wlmi_screened *screened = NULL;
+  wlmi_finals finals = {.count = 0};
   wlm_status status;
-  *winners = (wlm_winners){0};
-  WLM_TRY(wlm_generator_candidates(wlm_context_generator(contest->context), &contest->operands.spec,
-                                   &contest->operands.device->info.limits, &names));
-  screened = wlm_alloc_zero((size_t)names.count, sizeof *screened);
-  if (!screened) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
-  WLM_TRY(wlm_contest_search(contest, &names, FINALISTS, screened, &finals));
-  wlm_finalist *plain = wlm_finals_best(&finals, WLM_PLAIN), *prepared = wlm_finals_best(&finals, WLM_PREPARED);
+  *winners = (wlmi_winners){0};
+  WLM_TRY(wlmi_generator_candidates(wlmi_context_generator(contest->context), &contest->operands.spec,
+                                    &contest->operands.device->info.limits, &names));
+  screened = wlmi_alloc_zero((size_t)names.count, sizeof *screened);
+  if (!screened) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
+  WLM_TRY(wlmi_contest_search(contest, &names, FINALISTS, screened, &finals));
+  wlmi_finalist *plain = wlmi_finals_best(&finals, WLM_PLAIN), *prepared = wlmi_finals_best(&finals, WLM_PREPARED);
   if (!plain)
-    WLM_TRY(wlm_fail(WLM_ERR_MISMATCH, "no candidate that needs no preparing is right: %s",
-                     contest->failures.size ? contest->failures.data : "there is none"));
+    WLM_TRY(wlmi_fail(WLM_ERR_MISMATCH, "no candidate that needs no preparing is right: %s",
+                      contest->failures.size ? contest->failures.data : "there is none"));
   if (prepared != plain) take(prepared, &winners->prepared);
   take(plain, &winners->plain);
 done:
-  wlm_finals_release(&finals);
-  wlm_names_release(&names);
-  wlm_free(screened);
+  wlmi_finals_release(&finals);
+  wlmi_names_release(&names);
+  wlmi_free(screened);
   return status;
 }
 
-wlm_status wlm_contest_winner(wlm_contest *contest, wlm_entrant *winner) {
-  wlm_winners winners;
-  wlm_status status = wlm_contest_winners(contest, &winners);
+wlm_status wlmi_contest_winner(wlmi_contest *contest, wlmi_entrant *winner) {
+  wlmi_winners winners;
+  wlm_status status = wlmi_contest_winners(contest, &winners);
   *winner = winners.plain;
-  wlm_entrant_release(&winners.prepared);
+  wlmi_entrant_release(&winners.prepared);
   return status;
 }
 
 /* ---- rivals and the last round ------------------------------------------------------------------- */
 
-void wlm_contest_check(wlm_contest *contest, wlm_entrant *rivals, int count) {
-  for (int i = 0; i < count; i++) wlm_entrant_verify(&rivals[i], &contest->operands, contest->verifier);
+void wlmi_contest_check(wlmi_contest *contest, wlmi_entrant *rivals, int count) {
+  for (int i = 0; i < count; i++) wlmi_entrant_verify(&rivals[i], &contest->operands, contest->verifier);
 }
 
 /* First a call alone, then some, so that what a launch costs does not pass for the work of short calls. */
-wlm_status wlm_contest_time(wlm_device *device, wlm_entrant *entrants, int count, int samples, int64_t *calls) {
+wlm_status wlmi_contest_time(wlmi_device *device, wlmi_entrant *entrants, int count, int samples, int64_t *calls) {
   const double targets[] = {screening_seconds, sample_seconds};
   *calls = 1;
   for (int step = 0; step < 2; step++) {
     double quickest = INFINITY;
-    wlm_status status = wlm_entrants_time(device, entrants, count, *calls, 1);
+    wlm_status status = wlmi_entrants_time(device, entrants, count, *calls, 1);
     if (status != WLM_OK) return status;
     for (int i = 0; i < count; i++)
       if (!entrants[i].failure) quickest = fmin(quickest, entrants[i].seconds);
-    *calls = wlm_calls_for(targets[step], quickest);
+    *calls = wlmi_calls_for(targets[step], quickest);
   }
-  return wlm_entrants_time(device, entrants, count, *calls, samples);
+  return wlmi_entrants_time(device, entrants, count, *calls, samples);
 }

@@ -7,49 +7,49 @@
 #include "tuner/search.h"
 
 /* Is not moved once created: the verifier knows where its operands are. */
-typedef struct wlm_contest {
+typedef struct wlmi_contest {
   wlm_context *context;
-  wlm_operands operands;
-  wlm_verifier *verifier;
+  wlmi_operands operands;
+  wlmi_verifier *verifier;
   int samples; /* of every reported time */
   uint64_t seed;
   int64_t candidates; /* how many were looked at */
-  wlm_text failures;  /* members of a JSON object, the variant and why it failed */
-} wlm_contest;
+  wlmi_text failures; /* members of a JSON object, the variant and why it failed */
+} wlmi_contest;
 
 /* The matrix is the case's own, or another on the same device. */
-wlm_status wlm_contest_create(const wlm_bench_case *bench, const wlm_matrix *matrix, const wlm_problem *problem,
-                              wlm_contest *contest);
-/* Another problem beside a first one, with the operands of that where they are alike (wlm_operands_create_beside). The
+wlm_status wlmi_contest_create(const wlmi_bench_case *bench, const wlm_matrix *matrix, const wlm_problem *problem,
+                               wlmi_contest *contest);
+/* Another problem beside a first one, with the operands of that where they are alike (wlmi_operands_create_beside). The
  * first is released later. */
-wlm_status wlm_contest_create_beside(const wlm_contest *first, const wlm_matrix *matrix, const wlm_problem *problem,
-                                     wlm_contest *contest);
-void wlm_contest_release(wlm_contest *contest); /* also of a zeroed one; entrants are released before */
+wlm_status wlmi_contest_create_beside(const wlmi_contest *first, const wlm_matrix *matrix, const wlm_problem *problem,
+                                      wlmi_contest *contest);
+void wlmi_contest_release(wlmi_contest *contest); /* also of a zeroed one; entrants are released before */
 
 /* Looks at these candidates, of which the best `finalists` of each kind are checked and timed again. What the looks
  * said is left in `screened`, names->count of them that are zero at first. *finals is released also after a failure. */
-wlm_status wlm_contest_search(wlm_contest *contest, const wlm_names *names, int finalists, wlm_screened *screened,
-                              wlm_finals *finals);
+wlm_status wlmi_contest_search(wlmi_contest *contest, const wlmi_names *names, int finalists, wlmi_screened *screened,
+                               wlmi_finals *finals);
 
 /* The quickest candidates that are right. Their times are not yet ones to report. */
-typedef struct wlm_winners {
-  wlm_entrant plain;    /* of those that need no preparing */
-  wlm_entrant prepared; /* of all, where one that needs it wins; otherwise zeroed */
-} wlm_winners;
-wlm_status wlm_contest_winners(wlm_contest *contest, wlm_winners *winners); /* released by wlm_entrant_release */
+typedef struct wlmi_winners {
+  wlmi_entrant plain;    /* of those that need no preparing */
+  wlmi_entrant prepared; /* of all, where one that needs it wins; otherwise zeroed */
+} wlmi_winners;
+wlm_status wlmi_contest_winners(wlmi_contest *contest, wlmi_winners *winners); /* released by wlmi_entrant_release */
 /* Only the first of them. */
-wlm_status wlm_contest_winner(wlm_contest *contest, wlm_entrant *winner);
+wlm_status wlmi_contest_winner(wlmi_contest *contest, wlmi_entrant *winner);
 
 /* A variant by name, or (NULL) the dispatcher's choice; an entrant that is wrong has a failure. */
-void wlm_contest_enter(wlm_contest *contest, const char *variant, wlm_entrant *entrant);
+void wlmi_contest_enter(wlmi_contest *contest, const char *variant, wlmi_entrant *entrant);
 /* Rivals over the contest's operands must compute the same product, or the comparison would mean nothing; one that does
  * not has a failure. */
-void wlm_contest_check(wlm_contest *contest, wlm_entrant *rivals, int count);
+void wlmi_contest_check(wlmi_contest *contest, wlmi_entrant *rivals, int count);
 
-void wlm_contest_note(wlm_contest *contest, const wlm_entrant *failed); /* among the failures */
+void wlmi_contest_note(wlmi_contest *contest, const wlmi_entrant *failed); /* among the failures */
 
 /* The times that are reported: side by side, with the same number of calls in every sample, so many that the quickest
  * fills a millisecond. */
-wlm_status wlm_contest_time(wlm_device *device, wlm_entrant *entrants, int count, int samples, int64_t *calls);
+wlm_status wlmi_contest_time(wlmi_device *device, wlmi_entrant *entrants, int count, int samples, int64_t *calls);
 
 #endif

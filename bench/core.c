@@ -11,21 +11,21 @@
 enum { OURS = 5, GE_SPMM = 2, PREPARE_SAMPLES = 7 };
 
 struct arena {
-  const wlm_bench_case *bench;
-  wlm_contest contest;
+  const wlmi_bench_case *bench;
+  wlmi_contest contest;
   /* The last round: ours first (the winners, then those not yet there), then the rivals of this kind of device. */
-  wlm_entrant entrants[OURS + WLM_CUSPARSE_WAYS];
+  wlmi_entrant entrants[OURS + WLM_CUSPARSE_WAYS];
   int ours, count;
   int prepared, chosen, ge[GE_SPMM]; /* index among ours, -1 = none */
 };
 
 /* A variant as one of ours, by name or (NULL) as the dispatcher chooses; its index. */
 static int add_ours(struct arena *arena, const char *variant) {
-  wlm_entrant *entrant = &arena->entrants[arena->ours];
-  wlm_contest_enter(&arena->contest, variant, entrant);
+  wlmi_entrant *entrant = &arena->entrants[arena->ours];
+  wlmi_contest_enter(&arena->contest, variant, entrant);
   for (int i = 0; i < arena->ours; i++) {
     if (strcmp(arena->entrants[i].name, entrant->name)) continue;
-    wlm_entrant_release(entrant);
+    wlmi_entrant_release(entrant);
     return i;
   }
   return arena->ours++;
@@ -42,8 +42,8 @@ static void add_ge_spmm(struct arena *arena) {
 }
 
 static wlm_status enter_winners(struct arena *arena) {
-  wlm_winners winners;
-  wlm_status status = wlm_contest_winners(&arena->contest, &winners);
+  wlmi_winners winners;
+  wlm_status status = wlmi_contest_winners(&arena->contest, &winners);
   if (status != WLM_OK) return status;
   arena->entrants[arena->ours++] = winners.plain;
   if (winners.prepared.user) {
@@ -53,62 +53,62 @@ static wlm_status enter_winners(struct arena *arena) {
   return WLM_OK;
 }
 
-static wlm_status last_round(struct arena *arena, wlm_core_result *result) {
-  const wlm_operands *operands = &arena->contest.operands;
-  wlm_device *device = operands->device;
+static wlm_status last_round(struct arena *arena, wlmi_core_result *result) {
+  const wlmi_operands *operands = &arena->contest.operands;
+  wlmi_device *device = operands->device;
   const int on_gpu = device->info.limits.target == WLM_TARGET_CUDA;
   wlm_status status;
   arena->chosen = add_ours(arena, NULL);
   if (on_gpu) add_ge_spmm(arena);
-  wlm_entrant *rivals = &arena->entrants[arena->ours];
+  wlmi_entrant *rivals = &arena->entrants[arena->ours];
   for (int way = 0; way < WLM_CUSPARSE_WAYS && on_gpu; way++)
-    wlm_entrant_cusparse(operands, way, &rivals[way], &result->preprocess[way]);
-  if (!on_gpu) wlm_host_rivals_enter(operands, rivals);
+    wlmi_entrant_cusparse(operands, way, &rivals[way], &result->preprocess[way]);
+  if (!on_gpu) wlmi_host_rivals_enter(operands, rivals);
   result->rivals = rivals;
   result->rival_count = on_gpu ? WLM_CUSPARSE_WAYS : WLM_HOST_RIVALS;
   arena->count = arena->ours + result->rival_count;
-  wlm_contest_check(&arena->contest, rivals, result->rival_count);
-  WLM_TRY(wlm_contest_time(device, arena->entrants, arena->count, arena->bench->samples, &result->calls));
+  wlmi_contest_check(&arena->contest, rivals, result->rival_count);
+  WLM_TRY(wlmi_contest_time(device, arena->entrants, arena->count, arena->bench->samples, &result->calls));
   for (int i = 0; i < arena->ours; i++)
-    if (arena->entrants[i].failure) wlm_contest_note(&arena->contest, &arena->entrants[i]);
-  if (arena->entrants[0].failure) WLM_TRY(wlm_fail(WLM_ERR_DEVICE, "%s", arena->entrants[0].failure));
-  status = wlm_entrant_time_prepare(&arena->entrants[arena->prepared], PREPARE_SAMPLES, &result->prepare_seconds);
+    if (arena->entrants[i].failure) wlmi_contest_note(&arena->contest, &arena->entrants[i]);
+  if (arena->entrants[0].failure) WLM_TRY(wlmi_fail(WLM_ERR_DEVICE, "%s", arena->entrants[0].failure));
+  status = wlmi_entrant_time_prepare(&arena->entrants[arena->prepared], PREPARE_SAMPLES, &result->prepare_seconds);
 done:
   return status;
 }
 
-static const wlm_entrant *quicker_ge_spmm(const struct arena *arena) {
-  const wlm_entrant *best = NULL;
+static const wlmi_entrant *quicker_ge_spmm(const struct arena *arena) {
+  const wlmi_entrant *best = NULL;
   for (int i = 0; i < GE_SPMM; i++) {
-    const wlm_entrant *entrant = arena->ge[i] < 0 ? NULL : &arena->entrants[arena->ge[i]];
+    const wlmi_entrant *entrant = arena->ge[i] < 0 ? NULL : &arena->entrants[arena->ge[i]];
     if (entrant && (!best || best->failure || (!entrant->failure && entrant->seconds < best->seconds))) best = entrant;
   }
   return best;
 }
 
-static wlm_status run(const wlm_bench_case *bench, wlm_text *line, wlm_text *row) {
+static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
   struct arena arena = {.bench = bench, .ge = {-1, -1}};
-  wlm_core_result result = {
-      .suite = wlm_suite_core.name, .op = "sum", .bench = bench, .contest = &arena.contest, .more = ""};
+  wlmi_core_result result = {
+      .suite = wlmi_suite_core.name, .op = "sum", .bench = bench, .contest = &arena.contest, .more = ""};
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
   wlm_status status;
-  WLM_TRY(wlm_contest_create(bench, bench->upload->matrix, &problem, &arena.contest));
+  WLM_TRY(wlmi_contest_create(bench, bench->upload->matrix, &problem, &arena.contest));
   WLM_TRY(enter_winners(&arena));
   WLM_TRY(last_round(&arena, &result));
   result.best = &arena.entrants[0];
   result.prepared = &arena.entrants[arena.prepared];
   result.chosen = &arena.entrants[arena.chosen];
   result.ge_spmm = quicker_ge_spmm(&arena);
-  wlm_core_write_line(&result, line);
-  wlm_core_write_row(&result, row);
+  wlmi_core_write_line(&result, line);
+  wlmi_core_write_row(&result, row);
 done:
-  for (int i = 0; i < OURS + WLM_CUSPARSE_WAYS; i++) wlm_entrant_release(&arena.entrants[i]);
-  wlm_contest_release(&arena.contest);
+  for (int i = 0; i < OURS + WLM_CUSPARSE_WAYS; i++) wlmi_entrant_release(&arena.entrants[i]);
+  wlmi_contest_release(&arena.contest);
   return status;
 }
 
-const wlm_bench_suite wlm_suite_core = {.name = "core",
-                                        .help = "fp32 sum: all candidates, GE-SpMM, the rivals of the device",
-                                        .heading = wlm_core_heading,
-                                        .run = run};
+const wlmi_bench_suite wlmi_suite_core = {.name = "core",
+                                          .help = "fp32 sum: all candidates, GE-SpMM, the rivals of the device",
+                                          .heading = wlmi_core_heading,
+                                          .run = run};

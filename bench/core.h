@@ -5,6 +5,6 @@
 
 #include "bench/case.h"
 
-extern const wlm_bench_suite wlm_suite_core;
+extern const wlmi_bench_suite wlmi_suite_core;
 
 #endif

@@ -5,7 +5,7 @@
 #include "bench/summary_parts.h"
 
 /* Times in microseconds, NaN where the line has none (an algorithm refused, a device without cuSPARSE). */
-typedef struct wlm_core_case {
+typedef struct wlmi_core_case {
   char matrix[WLM_CASE_NAME], variant[WLM_CASE_NAME], prepared_variant[WLM_CASE_NAME];
   double rows, nnz, n;
   double us, prepared_us, prepare_us, chosen_us, ge_spmm_us, default_us, gather_gbs;
@@ -14,9 +14,9 @@ typedef struct wlm_core_case {
   double plain_us, best_us;
   const char *plain_way, *best_way;
   double openmp_us, graphblas_us; /* the host's rivals */
-} wlm_core_case;
+} wlmi_core_case;
 
 /* WLM_ERR_PARSE if it is no such line. */
-wlm_status wlm_core_case_read(const char *line, wlm_core_case *out);
+wlm_status wlmi_core_case_read(const char *line, wlmi_core_case *out);
 
 #endif

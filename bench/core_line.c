@@ -10,121 +10,121 @@
 /* ---- the JSON line -------------------------------------------------------------------------------- */
 
 /* "us":12.345,"variant":"...", with the names given; null for what is not there. */
-static void put_entrant(wlm_text *line, const char *us, const char *variant, const wlm_entrant *entrant) {
-  wlm_tell_number(line, us, 3, wlm_tell_us(entrant));
-  wlm_text_puts(line, ",");
-  wlm_tell_string(line, variant, entrant && !entrant->failure ? entrant->name : NULL);
-  wlm_text_puts(line, ",");
+static void put_entrant(wlmi_text *line, const char *us, const char *variant, const wlmi_entrant *entrant) {
+  wlmi_tell_number(line, us, 3, wlmi_tell_us(entrant));
+  wlmi_text_puts(line, ",");
+  wlmi_tell_string(line, variant, entrant && !entrant->failure ? entrant->name : NULL);
+  wlmi_text_puts(line, ",");
 }
 
 /* Of those that are right; NAN where none is. */
-static double largest_error(const wlm_entrant *entrants, int count) {
+static double largest_error(const wlmi_entrant *entrants, int count) {
   double largest = NAN;
   for (int i = 0; i < count; i++)
     if (!entrants[i].failure) largest = fmax(largest, entrants[i].max_rel_err);
   return largest;
 }
 
-static void put_cusparse(const wlm_core_result *r, wlm_text *line) {
+static void put_cusparse(const wlmi_core_result *r, wlmi_text *line) {
   const char *before = "";
-  wlm_text_puts(line, "\"cusparse\":{");
+  wlmi_text_puts(line, "\"cusparse\":{");
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) {
-    if (way) wlm_text_puts(line, ",");
-    wlm_tell_number(line, wlm_cusparse_name(way), 3, wlm_tell_us(&r->rivals[way]));
+    if (way) wlmi_text_puts(line, ",");
+    wlmi_tell_number(line, wlmi_cusparse_name(way), 3, wlmi_tell_us(&r->rivals[way]));
   }
-  wlm_text_puts(line, "},");
-  wlm_tell_error(line, "cusparse_max_rel_err", largest_error(r->rivals, WLM_CUSPARSE_WAYS));
-  wlm_text_puts(line, ",\"cusparse_errors\":{");
+  wlmi_text_puts(line, "},");
+  wlmi_tell_error(line, "cusparse_max_rel_err", largest_error(r->rivals, WLM_CUSPARSE_WAYS));
+  wlmi_text_puts(line, ",\"cusparse_errors\":{");
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) {
     if (!r->rivals[way].failure) continue;
-    wlm_text_printf(line, "%s\"%s\":", before, wlm_cusparse_name(way));
-    wlm_text_json_string(line, r->rivals[way].failure);
+    wlmi_text_printf(line, "%s\"%s\":", before, wlmi_cusparse_name(way));
+    wlmi_text_json_string(line, r->rivals[way].failure);
     before = ",";
   }
   before = "";
-  wlm_text_puts(line, "},\"cusparse_preprocess_us\":{");
+  wlmi_text_puts(line, "},\"cusparse_preprocess_us\":{");
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) {
     if (r->rivals[way].failure || r->preprocess[way] <= 0) continue;
-    wlm_text_printf(line, "%s\"%s\":%.1f", before, wlm_cusparse_name(way), 1e6 * r->preprocess[way]);
+    wlmi_text_printf(line, "%s\"%s\":%.1f", before, wlmi_cusparse_name(way), 1e6 * r->preprocess[way]);
     before = ",";
   }
-  wlm_text_puts(line, "},");
+  wlmi_text_puts(line, "},");
 }
 
-static void put_rivals(const wlm_core_result *r, wlm_text *line) {
+static void put_rivals(const wlmi_core_result *r, wlmi_text *line) {
   const int on_gpu = r->contest->operands.device->info.limits.target == WLM_TARGET_CUDA;
   if (r->rival_count && on_gpu) {
     put_cusparse(r, line);
     return;
   }
-  wlm_text_puts(line, "\"cusparse\":null,\"cusparse_errors\":{},");
+  wlmi_text_puts(line, "\"cusparse\":null,\"cusparse_errors\":{},");
   if (!r->rival_count) return;
-  wlm_host_rivals_write(r->rivals, line);
-  wlm_text_puts(line, ",");
+  wlmi_host_rivals_write(r->rivals, line);
+  wlmi_text_puts(line, ",");
 }
 
 /* Of our winners. */
-static double max_rel_err(const wlm_core_result *r) {
+static double max_rel_err(const wlmi_core_result *r) {
   return fmax(r->best ? r->best->max_rel_err : NAN, r->prepared ? r->prepared->max_rel_err : NAN);
 }
 
 /* Each byte that must move at least once: what is dense, columns and values, rowptr at four bytes; of an sddmm the
  * results in the place of values. */
-static double compulsory_gbs(const wlm_spec *spec, const wlm_csr_host *a, double seconds) {
-  const double dense = (double)wlm_type_size(spec->problem.dense_type), rows = (double)a->rows + (double)a->cols;
-  const double value = spec->problem.operation == WLM_SDDMM ? dense : (double)wlm_type_size(spec->value_type);
+static double compulsory_gbs(const wlmi_spec *spec, const wlmi_csr_host *a, double seconds) {
+  const double dense = (double)wlmi_type_size(spec->problem.dense_type), rows = (double)a->rows + (double)a->cols;
+  const double value = spec->problem.operation == WLM_SDDMM ? dense : (double)wlmi_type_size(spec->value_type);
   return (dense * (double)spec->problem.n * rows + (4 + value) * (double)a->nnz + 4 * (double)a->rows) / seconds / 1e9;
 }
 
-void wlm_core_write_line(const wlm_core_result *r, wlm_text *line) {
-  const wlm_operands *operands = &r->contest->operands;
-  const wlm_csr_host *a = &operands->a;
-  const wlm_spec *spec = &operands->spec;
+void wlmi_core_write_line(const wlmi_core_result *r, wlmi_text *line) {
+  const wlmi_operands *operands = &r->contest->operands;
+  const wlmi_csr_host *a = &operands->a;
+  const wlmi_spec *spec = &operands->spec;
   const double seconds = r->best ? r->best->seconds : NAN;
-  wlm_results_begin(line, r->suite, operands->device->info.name, r->bench->matrix);
-  wlm_text_printf(line, "\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"n\":%lld,", (long long)a->rows, (long long)a->cols,
-                  (long long)a->nnz, (long long)r->bench->n);
-  wlm_text_printf(line, "\"op\":\"%s\",\"type\":\"%s\",", r->op, wlm_type_name(spec->problem.dense_type));
+  wlmi_results_begin(line, r->suite, operands->device->info.name, r->bench->matrix);
+  wlmi_text_printf(line, "\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"n\":%lld,", (long long)a->rows, (long long)a->cols,
+                   (long long)a->nnz, (long long)r->bench->n);
+  wlmi_text_printf(line, "\"op\":\"%s\",\"type\":\"%s\",", r->op, wlmi_type_name(spec->problem.dense_type));
   put_entrant(line, "us", "variant", r->best);
-  wlm_tell_number(line, "spread", 4, r->best ? r->best->spread : NAN);
-  wlm_text_puts(line, ",");
+  wlmi_tell_number(line, "spread", 4, r->best ? r->best->spread : NAN);
+  wlmi_text_puts(line, ",");
   put_entrant(line, "prepared_us", "prepared_variant", r->prepared);
-  wlm_tell_number(line, "prepare_us", 3, r->prepared ? 1e6 * r->prepare_seconds : NAN);
-  wlm_text_puts(line, ",");
+  wlmi_tell_number(line, "prepare_us", 3, r->prepared ? 1e6 * r->prepare_seconds : NAN);
+  wlmi_text_puts(line, ",");
   put_entrant(line, "chosen_us", "chosen_variant", r->chosen);
   put_entrant(line, "ge_spmm_us", "ge_spmm_variant", r->ge_spmm);
   put_rivals(r, line);
-  wlm_text_puts(line, r->more);
-  wlm_tell_number(line, "compulsory_gbs", 1, compulsory_gbs(spec, a, seconds));
-  wlm_text_puts(line, ",");
-  wlm_tell_number(line, "gather_gbs", 1, r->best ? wlm_gather_gbs(spec, a->rows, operands->edges, seconds) : NAN);
-  wlm_text_puts(line, ",");
-  wlm_tell_error(line, "max_rel_err", max_rel_err(r));
-  wlm_text_printf(line, ",\"checked_rows\":%lld,\"candidates\":%lld,\"calls\":%lld,\"failed\":{",
-                  (long long)wlm_verifier_rows(r->contest->verifier), (long long)r->contest->candidates,
-                  (long long)r->calls);
-  if (r->contest->failures.size) wlm_text_append(line, r->contest->failures.data, r->contest->failures.size);
-  wlm_text_puts(line, "}}\n");
+  wlmi_text_puts(line, r->more);
+  wlmi_tell_number(line, "compulsory_gbs", 1, compulsory_gbs(spec, a, seconds));
+  wlmi_text_puts(line, ",");
+  wlmi_tell_number(line, "gather_gbs", 1, r->best ? wlmi_gather_gbs(spec, a->rows, operands->edges, seconds) : NAN);
+  wlmi_text_puts(line, ",");
+  wlmi_tell_error(line, "max_rel_err", max_rel_err(r));
+  wlmi_text_printf(line, ",\"checked_rows\":%lld,\"candidates\":%lld,\"calls\":%lld,\"failed\":{",
+                   (long long)wlmi_verifier_rows(r->contest->verifier), (long long)r->contest->candidates,
+                   (long long)r->calls);
+  if (r->contest->failures.size) wlmi_text_append(line, r->contest->failures.data, r->contest->failures.size);
+  wlmi_text_puts(line, "}}\n");
 }
 
 /* ---- the row for people ---------------------------------------------------------------------------- */
 
-const char wlm_core_heading[] =
+const char wlmi_core_heading[] =
     "matrix                    n         us  spread  best variant                       prepared   ge-spmm    chosen   "
     "  rival  (algorithm)    speed-up  max_rel_err\n";
 
-void wlm_core_write_row(const wlm_core_result *r, wlm_text *row) {
-  const wlm_entrant *rival = NULL;
+void wlmi_core_write_row(const wlmi_core_result *r, wlmi_text *row) {
+  const wlmi_entrant *rival = NULL;
   for (int i = 0; i < r->rival_count; i++)
     if (!r->rivals[i].failure && (!rival || r->rivals[i].seconds < rival->seconds)) rival = &r->rivals[i];
-  wlm_text_printf(row, "%-22.22s %4lld", r->bench->matrix, (long long)r->bench->n);
-  wlm_tell_cell(row, 10, wlm_tell_us(r->best));
-  wlm_text_printf(row, " %6.1f%%  %-32.32s", 100 * r->best->spread, r->best->name);
-  wlm_tell_cell(row, 10, wlm_tell_us(r->prepared));
-  wlm_tell_cell(row, 9, wlm_tell_us(r->ge_spmm));
-  wlm_tell_cell(row, 9, wlm_tell_us(r->chosen));
-  wlm_tell_cell(row, 9, wlm_tell_us(rival));
-  wlm_text_printf(row, "  %-14s", rival ? rival->name : "-");
-  wlm_tell_cell(row, 8, wlm_tell_us(rival) / wlm_tell_us(r->best));
-  wlm_text_printf(row, "  %11.1e\n", max_rel_err(r));
+  wlmi_text_printf(row, "%-22.22s %4lld", r->bench->matrix, (long long)r->bench->n);
+  wlmi_tell_cell(row, 10, wlmi_tell_us(r->best));
+  wlmi_text_printf(row, " %6.1f%%  %-32.32s", 100 * r->best->spread, r->best->name);
+  wlmi_tell_cell(row, 10, wlmi_tell_us(r->prepared));
+  wlmi_tell_cell(row, 9, wlmi_tell_us(r->ge_spmm));
+  wlmi_tell_cell(row, 9, wlmi_tell_us(r->chosen));
+  wlmi_tell_cell(row, 9, wlmi_tell_us(rival));
+  wlmi_text_printf(row, "  %-14s", rival ? rival->name : "-");
+  wlmi_tell_cell(row, 8, wlmi_tell_us(rival) / wlmi_tell_us(r->best));
+  wlmi_text_printf(row, "  %11.1e\n", max_rel_err(r));
 }

@@ -6,21 +6,21 @@
 #include "bench/rival_cusparse.h"
 
 /* The entrants are timed; one with a failure has no time. */
-typedef struct wlm_core_result {
+typedef struct wlmi_core_result {
   const char *suite, *op; /* "core", "sum" */
-  const wlm_bench_case *bench;
-  const wlm_contest *contest;
-  const wlm_entrant *best, *prepared, *chosen, *ge_spmm; /* NULL = there is none, or nobody asked */
-  const wlm_entrant *rivals;                             /* cuSPARSE's ways on a GPU, those of the host on the host */
-  int rival_count;                                       /* 0 = nobody asked */
+  const wlmi_bench_case *bench;
+  const wlmi_contest *contest;
+  const wlmi_entrant *best, *prepared, *chosen, *ge_spmm; /* NULL = there is none, or nobody asked */
+  const wlmi_entrant *rivals;                             /* cuSPARSE's ways on a GPU, those of the host on the host */
+  int rival_count;                                        /* 0 = nobody asked */
   double prepare_seconds;
   double preprocess[WLM_CUSPARSE_WAYS]; /* seconds, 0 = none */
   int64_t calls;
   const char *more; /* further members, each with a comma behind it; "" = none */
-} wlm_core_result;
+} wlmi_core_result;
 
-void wlm_core_write_line(const wlm_core_result *result, wlm_text *line);
-extern const char wlm_core_heading[];
-void wlm_core_write_row(const wlm_core_result *result, wlm_text *row);
+void wlmi_core_write_line(const wlmi_core_result *result, wlmi_text *line);
+extern const char wlmi_core_heading[];
+void wlmi_core_write_row(const wlmi_core_result *result, wlmi_text *row);
 
 #endif

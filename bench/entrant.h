@@ -6,6 +6,6 @@
 
 /* One of cuSPARSE's ways over the operands' memory, which must be those of an sddmm for its way.
  * *preprocess_seconds may be NULL. */
-void wlm_entrant_cusparse(const wlm_operands *operands, int way, wlm_entrant *entrant, double *preprocess_seconds);
+void wlmi_entrant_cusparse(const wlmi_operands *operands, int way, wlmi_entrant *entrant, double *preprocess_seconds);
 
 #endif

@@ -5,18 +5,18 @@
 
 #include "generator/archive.h"
 
-extern const struct wlm_archive_file wlm_suite_files[];
-extern const int wlm_suite_files_count;
+extern const struct wlmi_archive_file wlmi_suite_files[];
+extern const int wlmi_suite_files_count;
 
-static const struct wlm_archive_file *groups_file(void) {
-  for (int i = 0; i < wlm_suite_files_count; i++)
-    if (!strcmp(wlm_suite_files[i].name, "groups.tsv")) return &wlm_suite_files[i];
+static const struct wlmi_archive_file *groups_file(void) {
+  for (int i = 0; i < wlmi_suite_files_count; i++)
+    if (!strcmp(wlmi_suite_files[i].name, "groups.tsv")) return &wlmi_suite_files[i];
   return NULL;
 }
 
 /* Lines are "PREFIX<tab>GROUP"; "#" begins a comment. */
-void wlm_group_of(const char *matrix, char group[WLM_GROUP_NAME]) {
-  const struct wlm_archive_file *file = groups_file();
+void wlmi_group_of(const char *matrix, char group[WLM_GROUP_NAME]) {
+  const struct wlmi_archive_file *file = groups_file();
   snprintf(group, WLM_GROUP_NAME, "%s", matrix);
   for (const char *line = file ? file->begin : NULL; line && line < file->end;) {
     const char *end = memchr(line, '\n', (size_t)(file->end - line));

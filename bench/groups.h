@@ -7,6 +7,6 @@
 enum { WLM_GROUP_NAME = 128 };
 
 /* The group of a matrix's name, or the name itself where it has no siblings. */
-void wlm_group_of(const char *matrix, char group[WLM_GROUP_NAME]);
+void wlmi_group_of(const char *matrix, char group[WLM_GROUP_NAME]);
 
 #endif

@@ -49,21 +49,21 @@ enum { LINES = sizeof ops / sizeof *ops, TOP = 10, FINALISTS = 3, OURS = 2, SAMP
 
 struct line {
   const struct op *op;
-  wlm_upload values; /* where A's are not those of the case */
-  wlm_contest contest;
+  wlmi_upload values; /* where A's are not those of the case */
+  wlmi_contest contest;
   wlm_problem problem;
-  wlm_names names;                       /* who is searched among */
+  wlmi_names names;                      /* who is searched among */
   char choice[WLM_VARIANT_NAME];         /* the dispatcher's, "" = it has none */
   int best, chosen, rivals, rival_count; /* among the entrants; -1 = none */
   double preprocess[WLM_CUSPARSE_WAYS + 1];
 };
 
 struct round {
-  const wlm_bench_case *bench;
+  const wlmi_bench_case *bench;
   struct line lines[LINES];
   char top[TOP][WLM_VARIANT_NAME];
   int top_count;
-  wlm_entrant entrants[LINES * (OURS + WLM_CUSPARSE_WAYS)]; /* of the last round */
+  wlmi_entrant entrants[LINES * (OURS + WLM_CUSPARSE_WAYS)]; /* of the last round */
   int count;
   int64_t calls;
 };
@@ -72,44 +72,44 @@ struct round {
 
 static int is_of_top(const struct round *r, const char *variant) {
   for (int i = 0; i < r->top_count; i++)
-    if (wlm_variants_are_kin(r->top[i], variant)) return 1;
+    if (wlmi_variants_are_kin(r->top[i], variant)) return 1;
   return 0;
 }
 
 static int sums_too(const struct round *r, const char *variant) {
-  const wlm_names *sums = &r->lines[0].names;
+  const wlmi_names *sums = &r->lines[0].names;
   for (int64_t i = 0; i < sums->count; i++)
-    if (wlm_same_family(sums->names[i], variant)) return 1;
+    if (wlmi_same_family(sums->names[i], variant)) return 1;
   return 0;
 }
 
 /* Those of the candidates that need no preparing; for the first line all of them. */
 static wlm_status list_names(const struct round *r, struct line *l) {
-  wlm_names *names = &l->names;
-  const wlm_contest *contest = &l->contest;
+  wlmi_names *names = &l->names;
+  const wlmi_contest *contest = &l->contest;
   const int all = l == r->lines;
-  wlm_candidate *candidates = NULL;
+  wlmi_candidate *candidates = NULL;
   int64_t count = 0;
   wlm_status status;
-  WLM_TRY(wlm_generator_describe(wlm_context_generator(contest->context), &contest->operands.spec,
-                                 &contest->operands.device->info.limits, &candidates, &count));
-  names->names = wlm_alloc_zero((size_t)count, sizeof *names->names);
-  if (!names->names) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
+  WLM_TRY(wlmi_generator_describe(wlmi_context_generator(contest->context), &contest->operands.spec,
+                                  &contest->operands.device->info.limits, &candidates, &count));
+  names->names = wlmi_alloc_zero((size_t)count, sizeof *names->names);
+  if (!names->names) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
   for (int64_t i = 0; i < count; i++) {
     const char *variant = candidates[i].variant;
     if (candidates[i].prepares) continue;
     if (!all && !is_of_top(r, variant) && sums_too(r, variant) && strcmp(variant, l->choice)) continue;
-    names->names[names->count] = wlm_strdup(variant);
-    if (!names->names[names->count++]) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
+    names->names[names->count] = wlmi_strdup(variant);
+    if (!names->names[names->count++]) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
   }
 done:
-  wlm_free(candidates);
+  wlmi_free(candidates);
   return status;
 }
 
 /* The quickest at a look, for the other lines. */
-static void keep_top(struct round *r, const wlm_screened *screened) {
-  const wlm_names *names = &r->lines[0].names;
+static void keep_top(struct round *r, const wlmi_screened *screened) {
+  const wlmi_names *names = &r->lines[0].names;
   double last = 0;
   while (r->top_count < TOP) {
     int64_t next = -1;
@@ -125,21 +125,21 @@ static void keep_top(struct round *r, const wlm_screened *screened) {
 
 /* ---- a line -------------------------------------------------------------------------------------------- */
 
-static wlm_status upload_ones(const wlm_bench_case *bench, wlm_upload *upload) {
-  wlm_csr_host ones = *bench->csr;
-  wlm_status status = wlm_alloc_array(ones.nnz, sizeof *ones.values, "values", (void **)&ones.values);
+static wlm_status upload_ones(const wlmi_bench_case *bench, wlmi_upload *upload) {
+  wlmi_csr_host ones = *bench->csr;
+  wlm_status status = wlmi_alloc_array(ones.nnz, sizeof *ones.values, "values", (void **)&ones.values);
   if (status != WLM_OK) return status;
   for (int64_t p = 0; p < ones.nnz; p++) ones.values[p] = 1;
-  status = wlm_upload_create_values(bench->context, bench->upload, &ones, WLM_F32, upload);
-  wlm_free(ones.values);
+  status = wlmi_upload_create_values(bench->context, bench->upload, &ones, WLM_F32, upload);
+  wlmi_free(ones.values);
   return status;
 }
 
 static wlm_status open_line(struct round *r, struct line *l) {
-  const wlm_bench_case *bench = r->bench;
+  const wlmi_bench_case *bench = r->bench;
   const struct op *op = l->op;
   const wlm_matrix *matrix = bench->upload->matrix;
-  wlm_decision decision;
+  wlmi_decision decision;
   wlm_status status;
   l->problem.n = bench->n;
   l->problem.message = op->message;
@@ -151,15 +151,15 @@ static wlm_status open_line(struct round *r, struct line *l) {
   if (op->ones)
     WLM_TRY(upload_ones(bench, &l->values));
   else if (op->type != WLM_F32)
-    WLM_TRY(wlm_upload_create_values(bench->context, bench->upload, bench->csr, op->type, &l->values));
+    WLM_TRY(wlmi_upload_create_values(bench->context, bench->upload, bench->csr, op->type, &l->values));
   if (l->values.matrix) matrix = l->values.matrix;
-  WLM_TRY(l == r->lines ? wlm_contest_create(bench, matrix, &l->problem, &l->contest)
-                        : wlm_contest_create_beside(&r->lines[0].contest, matrix, &l->problem, &l->contest));
-  if (wlm_context_choose(bench->context, matrix, &l->problem, &decision) == WLM_OK)
+  WLM_TRY(l == r->lines ? wlmi_contest_create(bench, matrix, &l->problem, &l->contest)
+                        : wlmi_contest_create_beside(&r->lines[0].contest, matrix, &l->problem, &l->contest));
+  if (wlmi_context_choose(bench->context, matrix, &l->problem, &decision) == WLM_OK)
     snprintf(l->choice, sizeof l->choice, "%s", decision.variant);
   status = list_names(r, l);
 done:
-  return status == WLM_OK ? status : wlm_fail_in(status, "%s %s", op->name, wlm_type_name(op->type));
+  return status == WLM_OK ? status : wlmi_fail_in(status, "%s %s", op->name, wlmi_type_name(op->type));
 }
 
 static int go_on(void *user) {
@@ -172,32 +172,33 @@ static int go_on(void *user) {
 static wlm_status compile(const struct round *r) {
   int64_t count = 0, at = 0;
   for (int i = 1; i < LINES; i++) count += r->lines[i].names.count;
-  wlm_compile_job *jobs = wlm_alloc_zero((size_t)count, sizeof *jobs);
-  if (!jobs) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "compilations");
+  wlmi_compile_job *jobs = wlmi_alloc_zero((size_t)count, sizeof *jobs);
+  if (!jobs) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "compilations");
   for (int i = 1; i < LINES; i++)
     for (int64_t k = 0; k < r->lines[i].names.count; k++)
-      jobs[at++] = (wlm_compile_job){.variant = r->lines[i].names.names[k], .spec = &r->lines[i].contest.operands.spec};
-  wlm_status status = wlm_compile_ahead(r->bench->context, NULL, jobs, count, go_on, NULL);
-  for (int64_t i = 0; i < count; i++) wlm_free(jobs[i].detail);
-  wlm_free(jobs);
+      jobs[at++] =
+          (wlmi_compile_job){.variant = r->lines[i].names.names[k], .spec = &r->lines[i].contest.operands.spec};
+  wlm_status status = wlmi_compile_ahead(r->bench->context, NULL, jobs, count, go_on, NULL);
+  for (int64_t i = 0; i < count; i++) wlmi_free(jobs[i].detail);
+  wlmi_free(jobs);
   return status;
 }
 
 static wlm_status search(struct round *r, struct line *l) {
-  wlm_finals finals = {.count = 0};
+  wlmi_finals finals = {.count = 0};
   wlm_status status;
-  wlm_screened *screened = wlm_alloc_zero((size_t)l->names.count, sizeof *screened);
-  if (!screened) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
-  WLM_TRY(wlm_contest_search(&l->contest, &l->names, FINALISTS, screened, &finals));
+  wlmi_screened *screened = wlmi_alloc_zero((size_t)l->names.count, sizeof *screened);
+  if (!screened) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
+  WLM_TRY(wlmi_contest_search(&l->contest, &l->names, FINALISTS, screened, &finals));
   if (l == r->lines) keep_top(r, screened);
-  wlm_finalist *best = wlm_finals_best(&finals, WLM_PLAIN);
+  wlmi_finalist *best = wlmi_finals_best(&finals, WLM_PLAIN);
   if (!best) goto done;
   l->best = r->count;
   r->entrants[r->count++] = best->entrant;
-  best->entrant = (wlm_entrant){0};
+  best->entrant = (wlmi_entrant){0};
 done:
-  wlm_finals_release(&finals);
-  wlm_free(screened);
+  wlmi_finals_release(&finals);
+  wlmi_free(screened);
   return status;
 }
 
@@ -206,26 +207,26 @@ static void enter_choice(struct round *r, struct line *l) {
   l->chosen = l->best;
   if (l->best >= 0 && !strcmp(r->entrants[l->best].name, l->choice)) return;
   l->chosen = r->count++;
-  wlm_contest_enter(&l->contest, l->choice, &r->entrants[l->chosen]);
+  wlmi_contest_enter(&l->contest, l->choice, &r->entrants[l->chosen]);
 }
 
 static void enter_rivals(struct round *r, struct line *l) {
-  const wlm_operands *operands = &l->contest.operands;
+  const wlmi_operands *operands = &l->contest.operands;
   double seconds;
   if (operands->device->info.limits.target != WLM_TARGET_CUDA || l->op->rival == NOBODY) return;
   const int first = l->op->rival == SDDMM ? WLM_CUSPARSE_SDDMM : 0;
   l->rivals = r->count;
   l->rival_count = l->op->rival == SDDMM ? 1 : WLM_CUSPARSE_WAYS;
   for (int i = 0; i < l->rival_count; i++) {
-    wlm_entrant *entrant = &r->entrants[r->count++];
-    wlm_entrant_cusparse(operands, first + i, entrant, &l->preprocess[i]);
-    wlm_entrant_glance(entrant, &l->contest.operands, l->contest.verifier, &seconds);
+    wlmi_entrant *entrant = &r->entrants[r->count++];
+    wlmi_entrant_cusparse(operands, first + i, entrant, &l->preprocess[i]);
+    wlmi_entrant_glance(entrant, &l->contest.operands, l->contest.verifier, &seconds);
   }
 }
 
 static wlm_status play_line(struct round *r, struct line *l) {
   wlm_status status = search(r, l);
-  if (status != WLM_OK) return wlm_fail_in(status, "%s %s", l->op->name, wlm_type_name(l->op->type));
+  if (status != WLM_OK) return wlmi_fail_in(status, "%s %s", l->op->name, wlmi_type_name(l->op->type));
   enter_choice(r, l);
   enter_rivals(r, l);
   return status;
@@ -233,83 +234,83 @@ static wlm_status play_line(struct round *r, struct line *l) {
 
 /* ---- telling ------------------------------------------------------------------------------------------- */
 
-static const wlm_entrant *entrant_of(const struct round *r, int index) {
+static const wlmi_entrant *entrant_of(const struct round *r, int index) {
   return index < 0 || r->entrants[index].failure ? NULL : &r->entrants[index];
 }
 
-static const wlm_entrant *quickest_rival(const struct round *r, const struct line *l) {
-  const wlm_entrant *best = NULL;
+static const wlmi_entrant *quickest_rival(const struct round *r, const struct line *l) {
+  const wlmi_entrant *best = NULL;
   for (int i = 0; i < l->rival_count; i++) {
-    const wlm_entrant *entrant = entrant_of(r, l->rivals + i);
+    const wlmi_entrant *entrant = entrant_of(r, l->rivals + i);
     if (entrant && (!best || entrant->seconds < best->seconds)) best = entrant;
   }
   return best;
 }
 
-static void write_line(const struct round *r, struct line *l, wlm_text *line) {
+static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
   const int is_sddmm = l->op->rival == SDDMM, of_sddmm = is_sddmm && l->rival_count;
-  wlm_text more = {0};
+  wlmi_text more = {0};
   for (int i = 0; i < OURS; i++) {
     const int index = i ? l->chosen : l->best;
     if (index >= 0 && r->entrants[index].failure && !(i && l->chosen == l->best))
-      wlm_contest_note(&l->contest, &r->entrants[index]);
+      wlmi_contest_note(&l->contest, &r->entrants[index]);
   }
-  wlm_tell_string(&more, "arg_type", l->op->want_arg ? wlm_index_name(l->problem.arg_type) : NULL);
-  wlm_text_puts(&more, ",");
-  wlm_tell_number(&more, "sum_us", 3, wlm_tell_us(entrant_of(r, r->lines[0].best)));
-  wlm_text_puts(&more, ",");
+  wlmi_tell_string(&more, "arg_type", l->op->want_arg ? wlmi_index_name(l->problem.arg_type) : NULL);
+  wlmi_text_puts(&more, ",");
+  wlmi_tell_number(&more, "sum_us", 3, wlmi_tell_us(entrant_of(r, r->lines[0].best)));
+  wlmi_text_puts(&more, ",");
   if (is_sddmm) {
-    wlm_tell_number(&more, "cusparse_sddmm_us", 3, wlm_tell_us(quickest_rival(r, l)));
-    wlm_text_puts(&more, ",");
-    wlm_tell_string(&more, "cusparse_sddmm_error", of_sddmm ? r->entrants[l->rivals].failure : NULL);
-    wlm_text_puts(&more, ",");
-    wlm_tell_number(&more, "cusparse_sddmm_preprocess_us", 1,
-                    quickest_rival(r, l) ? 1e6 * l->preprocess[0] : (double)NAN);
-    wlm_text_puts(&more, ",");
+    wlmi_tell_number(&more, "cusparse_sddmm_us", 3, wlmi_tell_us(quickest_rival(r, l)));
+    wlmi_text_puts(&more, ",");
+    wlmi_tell_string(&more, "cusparse_sddmm_error", of_sddmm ? r->entrants[l->rivals].failure : NULL);
+    wlmi_text_puts(&more, ",");
+    wlmi_tell_number(&more, "cusparse_sddmm_preprocess_us", 1,
+                     quickest_rival(r, l) ? 1e6 * l->preprocess[0] : (double)NAN);
+    wlmi_text_puts(&more, ",");
   }
-  wlm_core_result result = {.suite = wlm_suite_operators.name,
-                            .op = l->op->name,
-                            .bench = r->bench,
-                            .contest = &l->contest,
-                            .best = entrant_of(r, l->best),
-                            .chosen = entrant_of(r, l->chosen),
-                            .rivals = is_sddmm ? NULL : &r->entrants[l->rivals],
-                            .rival_count = is_sddmm ? 0 : l->rival_count,
-                            .calls = r->calls,
-                            .more = more.data};
+  wlmi_core_result result = {.suite = wlmi_suite_operators.name,
+                             .op = l->op->name,
+                             .bench = r->bench,
+                             .contest = &l->contest,
+                             .best = entrant_of(r, l->best),
+                             .chosen = entrant_of(r, l->chosen),
+                             .rivals = is_sddmm ? NULL : &r->entrants[l->rivals],
+                             .rival_count = is_sddmm ? 0 : l->rival_count,
+                             .calls = r->calls,
+                             .more = more.data};
   memcpy(result.preprocess, l->preprocess, sizeof result.preprocess);
   if (more.failed)
     line->failed = 1;
   else
-    wlm_core_write_line(&result, line);
-  wlm_text_release(&more);
+    wlmi_core_write_line(&result, line);
+  wlmi_text_release(&more);
 }
 
-static void write_row(const struct round *r, const struct line *l, wlm_text *row) {
-  const wlm_entrant *best = entrant_of(r, l->best), *rival = quickest_rival(r, l);
-  const double us = wlm_tell_us(best);
-  wlm_text_printf(row, "%-22.22s %4lld  %-7s %-4s", r->bench->matrix, (long long)r->bench->n, l->op->name,
-                  wlm_type_name(l->op->type));
-  wlm_tell_cell(row, 10, us);
-  wlm_text_printf(row, "  %-44.44s", best ? best->name : "-");
-  wlm_tell_cell(row, 8, us / wlm_tell_us(entrant_of(r, r->lines[0].best)));
-  wlm_tell_cell(row, 9, wlm_tell_us(rival));
-  wlm_tell_cell(row, 9, wlm_tell_us(rival) / us);
-  wlm_text_printf(row, "  %11.1e\n", best ? best->max_rel_err : (double)NAN);
+static void write_row(const struct round *r, const struct line *l, wlmi_text *row) {
+  const wlmi_entrant *best = entrant_of(r, l->best), *rival = quickest_rival(r, l);
+  const double us = wlmi_tell_us(best);
+  wlmi_text_printf(row, "%-22.22s %4lld  %-7s %-4s", r->bench->matrix, (long long)r->bench->n, l->op->name,
+                   wlmi_type_name(l->op->type));
+  wlmi_tell_cell(row, 10, us);
+  wlmi_text_printf(row, "  %-44.44s", best ? best->name : "-");
+  wlmi_tell_cell(row, 8, us / wlmi_tell_us(entrant_of(r, r->lines[0].best)));
+  wlmi_tell_cell(row, 9, wlmi_tell_us(rival));
+  wlmi_tell_cell(row, 9, wlmi_tell_us(rival) / us);
+  wlmi_text_printf(row, "  %11.1e\n", best ? best->max_rel_err : (double)NAN);
 }
 
 /* ---- the case ------------------------------------------------------------------------------------------ */
 
 static void release(struct round *r) {
-  for (int i = 0; i < r->count; i++) wlm_entrant_release(&r->entrants[i]);
+  for (int i = 0; i < r->count; i++) wlmi_entrant_release(&r->entrants[i]);
   for (int i = LINES - 1; i >= 0; i--) { /* the first one lends to the others */
-    wlm_contest_release(&r->lines[i].contest);
-    wlm_upload_release(&r->lines[i].values);
-    wlm_names_release(&r->lines[i].names);
+    wlmi_contest_release(&r->lines[i].contest);
+    wlmi_upload_release(&r->lines[i].values);
+    wlmi_names_release(&r->lines[i].names);
   }
 }
 
-static wlm_status run(const wlm_bench_case *bench, wlm_text *line, wlm_text *row) {
+static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
   struct round r = {.bench = bench};
   wlm_status status;
   for (int i = 0; i < LINES; i++)
@@ -320,9 +321,9 @@ static wlm_status run(const wlm_bench_case *bench, wlm_text *line, wlm_text *row
   WLM_TRY(compile(&r));
   for (int i = 1; i < LINES; i++) WLM_TRY(play_line(&r, &r.lines[i]));
   if (r.lines[0].best < 0)
-    WLM_TRY(wlm_fail(WLM_ERR_MISMATCH, "no candidate for the sum is right: %s",
-                     r.lines[0].contest.failures.size ? r.lines[0].contest.failures.data : "there is none"));
-  WLM_TRY(wlm_contest_time(wlm_context_device(bench->context), r.entrants, r.count, bench->samples, &r.calls));
+    WLM_TRY(wlmi_fail(WLM_ERR_MISMATCH, "no candidate for the sum is right: %s",
+                      r.lines[0].contest.failures.size ? r.lines[0].contest.failures.data : "there is none"));
+  WLM_TRY(wlmi_contest_time(wlmi_context_device(bench->context), r.entrants, r.count, bench->samples, &r.calls));
   for (int i = 0; i < LINES; i++) {
     write_line(&r, &r.lines[i], line);
     write_row(&r, &r.lines[i], row);
@@ -332,7 +333,7 @@ done:
   return status;
 }
 
-const wlm_bench_suite wlm_suite_operators = {
+const wlmi_bench_suite wlmi_suite_operators = {
     .name = "operators",
     .help = "suite core: other operators and types beside the f32 sum",
     .heading =

@@ -4,6 +4,6 @@
 
 #include "bench/case.h"
 
-extern const wlm_bench_suite wlm_suite_operators;
+extern const wlmi_bench_suite wlmi_suite_operators;
 
 #endif

@@ -26,10 +26,10 @@ static const struct step {
 static const char suite_name[] = "papers";
 
 struct run {
-  const wlm_bench_case *bench;
-  wlm_contest contest;
-  wlm_entrant entrants[STEPS]; /* CWM refuses a C no wider than a warp, and is then a failure with that reason */
-  double max_rel_err;          /* of all that ran */
+  const wlmi_bench_case *bench;
+  wlmi_contest contest;
+  wlmi_entrant entrants[STEPS]; /* CWM refuses a C no wider than a warp, and is then a failure with that reason */
+  double max_rel_err;           /* of all that ran */
   int64_t calls;
   int best;
 };
@@ -46,100 +46,100 @@ static wlm_status measure(struct run *run) {
   for (int i = 0; i < STEPS; i++) {
     char variant[WLM_VARIANT_NAME];
     variant_of(&steps[i], run->bench->n, variant);
-    wlm_contest_enter(&run->contest, variant, &run->entrants[i]);
+    wlmi_contest_enter(&run->contest, variant, &run->entrants[i]);
     if (!run->entrants[i].failure) run->max_rel_err = fmax(run->max_rel_err, run->entrants[i].max_rel_err);
   }
   wlm_status status =
-      wlm_contest_time(run->contest.operands.device, run->entrants, STEPS, run->bench->samples, &run->calls);
+      wlmi_contest_time(run->contest.operands.device, run->entrants, STEPS, run->bench->samples, &run->calls);
   if (status != WLM_OK) return status;
   run->best = -1;
   for (int i = 0; i < STEPS; i++)
     if (!run->entrants[i].failure && (run->best < 0 || run->entrants[i].seconds < run->entrants[run->best].seconds))
       run->best = i;
   if (run->best >= 0) return WLM_OK;
-  return wlm_fail(WLM_ERR_DEVICE, "no kernel of the paper runs: %s", run->entrants[0].failure);
+  return wlmi_fail(WLM_ERR_DEVICE, "no kernel of the paper runs: %s", run->entrants[0].failure);
 }
 
 /* ---- telling ------------------------------------------------------------------------------------ */
 
 /* NaN of a step that did not run. */
 static double gflops(const struct run *run, int step) {
-  return 2e-3 * (double)run->contest.operands.a.nnz * (double)run->bench->n / wlm_tell_us(&run->entrants[step]);
+  return 2e-3 * (double)run->contest.operands.a.nnz * (double)run->bench->n / wlmi_tell_us(&run->entrants[step]);
 }
-static double microseconds(const struct run *run, int step) { return wlm_tell_us(&run->entrants[step]); }
+static double microseconds(const struct run *run, int step) { return wlmi_tell_us(&run->entrants[step]); }
 static double spread(const struct run *run, int step) {
   return run->entrants[step].failure ? NAN : run->entrants[step].spread;
 }
 
 /* "name":{"algorithm1":1.5,"crc":null,...}, */
-static void put_steps(const struct run *run, wlm_text *line, const char *name,
+static void put_steps(const struct run *run, wlmi_text *line, const char *name,
                       double (*figure)(const struct run *run, int step)) {
-  wlm_text_printf(line, "\"%s\":{", name);
+  wlmi_text_printf(line, "\"%s\":{", name);
   for (int i = 0; i < STEPS; i++) {
-    if (i) wlm_text_puts(line, ",");
-    wlm_tell_number(line, steps[i].name, 4, figure(run, i));
+    if (i) wlmi_text_puts(line, ",");
+    wlmi_tell_number(line, steps[i].name, 4, figure(run, i));
   }
-  wlm_text_puts(line, "},");
+  wlmi_text_puts(line, "},");
 }
 
-static void put_strings(const struct run *run, wlm_text *line, const char *name, int failures) {
+static void put_strings(const struct run *run, wlmi_text *line, const char *name, int failures) {
   const char *before = "";
-  wlm_text_printf(line, "\"%s\":{", name);
+  wlmi_text_printf(line, "\"%s\":{", name);
   for (int i = 0; i < STEPS; i++) {
-    const wlm_entrant *entrant = &run->entrants[i];
+    const wlmi_entrant *entrant = &run->entrants[i];
     if ((entrant->failure != NULL) != failures) continue;
-    wlm_text_puts(line, before);
-    wlm_tell_string(line, steps[i].name, failures ? entrant->failure : entrant->name);
+    wlmi_text_puts(line, before);
+    wlmi_tell_string(line, steps[i].name, failures ? entrant->failure : entrant->name);
     before = ",";
   }
-  wlm_text_puts(line, "}");
+  wlmi_text_puts(line, "}");
 }
 
-static void write_line(const struct run *run, wlm_text *line) {
-  const wlm_csr_host *a = &run->contest.operands.a;
-  wlm_results_begin(line, suite_name, run->contest.operands.device->info.name, run->bench->matrix);
-  wlm_text_printf(line, "\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"n\":%lld,", (long long)a->rows, (long long)a->cols,
-                  (long long)a->nnz, (long long)run->bench->n);
+static void write_line(const struct run *run, wlmi_text *line) {
+  const wlmi_csr_host *a = &run->contest.operands.a;
+  wlmi_results_begin(line, suite_name, run->contest.operands.device->info.name, run->bench->matrix);
+  wlmi_text_printf(line, "\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"n\":%lld,", (long long)a->rows, (long long)a->cols,
+                   (long long)a->nnz, (long long)run->bench->n);
   put_steps(run, line, "gflops", gflops);
   put_steps(run, line, "us", microseconds);
   put_steps(run, line, "spread", spread);
-  wlm_tell_string(line, "best", steps[run->best].name);
-  wlm_text_puts(line, ",");
+  wlmi_tell_string(line, "best", steps[run->best].name);
+  wlmi_text_puts(line, ",");
   put_strings(run, line, "variants", 0);
-  wlm_text_printf(line, ",\"max_rel_err\":%.3g,\"checked_rows\":%lld,\"calls\":%lld,", run->max_rel_err,
-                  (long long)wlm_verifier_rows(run->contest.verifier), (long long)run->calls);
+  wlmi_text_printf(line, ",\"max_rel_err\":%.3g,\"checked_rows\":%lld,\"calls\":%lld,", run->max_rel_err,
+                   (long long)wlmi_verifier_rows(run->contest.verifier), (long long)run->calls);
   put_strings(run, line, "failed", 1);
-  wlm_text_puts(line, "}\n");
+  wlmi_text_puts(line, "}\n");
 }
 
-static void write_row(const struct run *run, wlm_text *row) {
+static void write_row(const struct run *run, wlmi_text *row) {
   const double first = gflops(run, 0);
-  wlm_text_printf(row, "%-22.22s %4lld", run->bench->matrix, (long long)run->bench->n);
-  for (int i = 0; i < STEPS; i++) wlm_tell_cell(row, i ? 9 : 11, gflops(run, i));
-  wlm_text_printf(row, "  %-10s", steps[run->best].name);
-  wlm_tell_cell(row, 14, gflops(run, 1) / first);
-  wlm_tell_cell(row, 16, gflops(run, run->best) / first);
-  wlm_text_printf(row, "  %11.1e\n", run->max_rel_err);
+  wlmi_text_printf(row, "%-22.22s %4lld", run->bench->matrix, (long long)run->bench->n);
+  for (int i = 0; i < STEPS; i++) wlmi_tell_cell(row, i ? 9 : 11, gflops(run, i));
+  wlmi_text_printf(row, "  %-10s", steps[run->best].name);
+  wlmi_tell_cell(row, 14, gflops(run, 1) / first);
+  wlmi_tell_cell(row, 16, gflops(run, run->best) / first);
+  wlmi_text_printf(row, "  %11.1e\n", run->max_rel_err);
 }
 
-static wlm_status run_case(const wlm_bench_case *bench, wlm_text *line, wlm_text *row) {
+static wlm_status run_case(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
   struct run run = {.bench = bench};
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
   wlm_status status;
-  if (wlm_context_device(bench->context)->info.limits.target != WLM_TARGET_CUDA)
-    return wlm_fail(WLM_ERR_UNSUPPORTED, "the paper's kernels (row_naive, row_crc) are for GPUs: use --device cuda");
-  WLM_TRY(wlm_contest_create(bench, bench->upload->matrix, &problem, &run.contest));
+  if (wlmi_context_device(bench->context)->info.limits.target != WLM_TARGET_CUDA)
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "the paper's kernels (row_naive, row_crc) are for GPUs: use --device cuda");
+  WLM_TRY(wlmi_contest_create(bench, bench->upload->matrix, &problem, &run.contest));
   WLM_TRY(measure(&run));
   write_line(&run, line);
   write_row(&run, row);
 done:
-  for (int i = 0; i < STEPS; i++) wlm_entrant_release(&run.entrants[i]);
-  wlm_contest_release(&run.contest);
+  for (int i = 0; i < STEPS; i++) wlmi_entrant_release(&run.entrants[i]);
+  wlmi_contest_release(&run.contest);
   return status;
 }
 
-const wlm_bench_suite wlm_suite_papers = {
+const wlmi_bench_suite wlmi_suite_papers = {
     .name = suite_name,
     .help = "GE-SpMM: Algorithm 1, CRC, CRC + CWM, in GFLOP/s",
     .heading =

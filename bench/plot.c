@@ -18,24 +18,24 @@ struct series {
   const char *name, *title, *colour;
   double shift;        /* of its points along N, so that the two series stand beside each other */
   double label_height; /* where the means are written */
-  wlm_text points;     /* nnz/row, N, speed-up */
+  wlmi_text points;    /* nnz/row, N, speed-up */
   double least, greatest;
-  wlm_figure means[MAX_WIDTHS];
+  wlmi_figure means[MAX_WIDTHS];
   double widths[MAX_WIDTHS];
   int width_count;
 };
 
-static void add_point(struct series *series, const wlm_core_case *c, double speed_up) {
+static void add_point(struct series *series, const wlmi_core_case *c, double speed_up) {
   int i = 0;
   if (!(speed_up > 0) || !isfinite(speed_up)) return;
   series->least = series->points.size ? fmin(series->least, speed_up) : speed_up;
   series->greatest = fmax(series->greatest, speed_up);
-  wlm_text_printf(&series->points, "%.4g %.0f %.4f\n", c->nnz / c->rows, c->n, speed_up);
+  wlmi_text_printf(&series->points, "%.4g %.0f %.4f\n", c->nnz / c->rows, c->n, speed_up);
   while (i < series->width_count && series->widths[i] != c->n) i++;
   if (i == MAX_WIDTHS) return;
   series->widths[i] = c->n;
   series->width_count += i == series->width_count;
-  wlm_figure_add(&series->means[i], speed_up, c->matrix, c->n);
+  wlmi_figure_add(&series->means[i], speed_up, c->matrix, c->n);
 }
 
 static wlm_status read_points(const char *path, struct series series[SERIES]) {
@@ -44,13 +44,13 @@ static wlm_status read_points(const char *path, struct series series[SERIES]) {
   int64_t number = 0;
   wlm_status status = WLM_OK;
   FILE *file = fopen(path, "r");
-  if (!file) return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  if (!file) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
   while (status == WLM_OK && getline(&line, &capacity, file) > 0) {
-    wlm_core_case c;
+    wlmi_core_case c;
     number++;
-    status = wlm_core_case_read(line, &c);
+    status = wlmi_core_case_read(line, &c);
     if (status != WLM_OK) {
-      wlm_fail_in(status, "%s:%lld", path, (long long)number);
+      wlmi_fail_in(status, "%s:%lld", path, (long long)number);
       break;
     }
     add_point(&series[UNPREPARED], &c, c.plain_us / c.us);
@@ -59,51 +59,51 @@ static wlm_status read_points(const char *path, struct series series[SERIES]) {
   fclose(file);
   free(line);
   if (status == WLM_OK && !series[UNPREPARED].points.size && !series[PREPARED].points.size)
-    return wlm_fail(WLM_ERR_PARSE, "%s: no line has a time of cuSPARSE beside ours", path);
+    return wlmi_fail(WLM_ERR_PARSE, "%s: no line has a time of cuSPARSE beside ours", path);
   return status;
 }
 
-static void put_series(wlm_text *script, const struct series *series) {
-  wlm_text_printf(script, "$%s << END\n%sEND\n$%s_means << END\n", series->name,
-                  series->points.data ? series->points.data : "", series->name);
+static void put_series(wlmi_text *script, const struct series *series) {
+  wlmi_text_printf(script, "$%s << END\n%sEND\n$%s_means << END\n", series->name,
+                   series->points.data ? series->points.data : "", series->name);
   for (int i = 0; i < series->width_count; i++)
-    wlm_text_printf(script, "%.0f %.4f\n", series->widths[i], wlm_figure_mean(&series->means[i]));
-  wlm_text_puts(script, "END\n");
+    wlmi_text_printf(script, "%.0f %.4f\n", series->widths[i], wlmi_figure_mean(&series->means[i]));
+  wlmi_text_puts(script, "END\n");
 }
 
 /* Along N the points of a series stand beside the tick, with the geometric mean as a bar and its number above. */
-static void put_plot(wlm_text *script, const struct series series[SERIES], int against_n) {
-  wlm_text_puts(script, "plot 1 with lines lw 1.5 lc rgb '#666666' dt 2 notitle");
+static void put_plot(wlmi_text *script, const struct series series[SERIES], int against_n) {
+  wlmi_text_puts(script, "plot 1 with lines lw 1.5 lc rgb '#666666' dt 2 notitle");
   for (int i = 0; i < SERIES; i++) {
     const struct series *s = &series[i];
     if (!s->points.size) continue;
     if (against_n)
-      wlm_text_printf(script,
-                      ", $%s using ($2*%g):3 with points pt 6 ps 0.6 lc rgb '%s' notitle"
-                      ", $%s_means using ($1*%g):2:($1*%g):($1*%g):2:2 with xyerrorbars pt 0 lw 3 lc rgb '%s' notitle"
-                      ", $%s_means using ($1*%g):(%g):(sprintf('%%.2f', $2)) with labels tc rgb '%s' notitle",
-                      s->name, s->shift, s->colour, s->name, s->shift, s->shift * 0.9, s->shift / 0.9, s->colour,
-                      s->name, s->shift, series[i].label_height, s->colour);
+      wlmi_text_printf(script,
+                       ", $%s using ($2*%g):3 with points pt 6 ps 0.6 lc rgb '%s' notitle"
+                       ", $%s_means using ($1*%g):2:($1*%g):($1*%g):2:2 with xyerrorbars pt 0 lw 3 lc rgb '%s' notitle"
+                       ", $%s_means using ($1*%g):(%g):(sprintf('%%.2f', $2)) with labels tc rgb '%s' notitle",
+                       s->name, s->shift, s->colour, s->name, s->shift, s->shift * 0.9, s->shift / 0.9, s->colour,
+                       s->name, s->shift, series[i].label_height, s->colour);
     else
-      wlm_text_printf(script, ", $%s using 1:3 with points pt 6 ps 0.6 lc rgb '%s' title '%s'", s->name, s->colour,
-                      s->title);
+      wlmi_text_printf(script, ", $%s using 1:3 with points pt 6 ps 0.6 lc rgb '%s' title '%s'", s->name, s->colour,
+                       s->title);
   }
-  wlm_text_puts(script, "\n");
+  wlmi_text_puts(script, "\n");
 }
 
-static void put_ticks(wlm_text *script, const struct series *series) {
+static void put_ticks(wlmi_text *script, const struct series *series) {
   double least = INFINITY, most = 0;
-  wlm_text_puts(script, "set xtics (");
+  wlmi_text_puts(script, "set xtics (");
   for (int i = 0; i < series->width_count; i++) {
-    wlm_text_printf(script, "%s%.0f", i ? ", " : "", series->widths[i]);
+    wlmi_text_printf(script, "%s%.0f", i ? ", " : "", series->widths[i]);
     least = fmin(least, series->widths[i]);
     most = fmax(most, series->widths[i]);
   }
-  wlm_text_printf(script, ")\nset xrange [%g:%g]\n", least / 1.5, most * 1.5);
+  wlmi_text_printf(script, ")\nset xrange [%g:%g]\n", least / 1.5, most * 1.5);
 }
 
 /* What gnuplot is given: its data in blocks, then commands. */
-static wlm_status write_script(const char *path, const char *prefix, wlm_text *script) {
+static wlm_status write_script(const char *path, const char *prefix, wlmi_text *script) {
   static const struct {
     const char *terminal, *ending;
   } pictures[] = {
@@ -117,7 +117,7 @@ static wlm_status write_script(const char *path, const char *prefix, wlm_text *s
       {.name = "prepared", .title = "prepared, over the best cuSPARSE of all", .colour = "#d55e00", .shift = 1.16}};
   double least = 1, greatest = 1;
   wlm_status status;
-  if (strchr(prefix, '\n')) WLM_TRY(wlm_fail(WLM_ERR_INVALID_ARGUMENT, "-o: a line end cannot be in a path"));
+  if (strchr(prefix, '\n')) WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "-o: a line end cannot be in a path"));
   WLM_TRY(read_points(path, series));
   for (int i = 0; i < SERIES; i++) {
     put_series(script, &series[i]);
@@ -126,31 +126,31 @@ static wlm_status write_script(const char *path, const char *prefix, wlm_text *s
   }
   for (int i = 0; i < SERIES; i++) series[i].label_height = greatest * 1.45;
   for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
-    wlm_text_printf(script, "set terminal %s\nset output ", pictures[i].terminal);
-    wlm_gnuplot_quoted(script, prefix, pictures[i].ending);
-    wlm_text_printf(script,
-                    "\nset multiplot layout 1,2\nset logscale xy\nset grid ytics lc rgb '#dddddd'\n"
-                    "set ylabel 'speed-up over cuSPARSE'\nset yrange [%g:%g]\nset format y '%%gx'\n"
-                    "set ytics (0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128)\n"
-                    "set key top left font ',11' opaque Left reverse\n"
-                    "set xlabel 'non-zeros a row'\nset xtics auto\nset xrange [*:*]\n",
-                    least / 1.2, greatest * 1.8);
+    wlmi_text_printf(script, "set terminal %s\nset output ", pictures[i].terminal);
+    wlmi_gnuplot_quoted(script, prefix, pictures[i].ending);
+    wlmi_text_printf(script,
+                     "\nset multiplot layout 1,2\nset logscale xy\nset grid ytics lc rgb '#dddddd'\n"
+                     "set ylabel 'speed-up over cuSPARSE'\nset yrange [%g:%g]\nset format y '%%gx'\n"
+                     "set ytics (0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128)\n"
+                     "set key top left font ',11' opaque Left reverse\n"
+                     "set xlabel 'non-zeros a row'\nset xtics auto\nset xrange [*:*]\n",
+                     least / 1.2, greatest * 1.8);
     put_plot(script, series, 0);
-    wlm_text_puts(script, "set xlabel 'N, columns of B (bar and number: geometric mean)'\n");
+    wlmi_text_puts(script, "set xlabel 'N, columns of B (bar and number: geometric mean)'\n");
     put_ticks(script, &series[series[1].width_count > series[0].width_count]);
     put_plot(script, series, 1);
-    wlm_text_puts(script, "unset multiplot\nunset output\n");
+    wlmi_text_puts(script, "unset multiplot\nunset output\n");
   }
-  if (script->failed) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a picture");
+  if (script->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a picture");
 done:
-  for (int i = 0; i < SERIES; i++) wlm_text_release(&series[i].points);
+  for (int i = 0; i < SERIES; i++) wlmi_text_release(&series[i].points);
   return status;
 }
 
-wlm_status wlm_bench_plot(const char *path, const char *prefix) {
-  wlm_text script = {0};
+wlm_status wlmi_bench_plot(const char *path, const char *prefix) {
+  wlmi_text script = {0};
   wlm_status status = write_script(path, prefix, &script);
-  if (status == WLM_OK) status = wlm_gnuplot(&script);
-  wlm_text_release(&script);
+  if (status == WLM_OK) status = wlmi_gnuplot(&script);
+  wlmi_text_release(&script);
   return status;
 }

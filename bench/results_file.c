@@ -4,24 +4,24 @@
 #include <string.h>
 #include <unistd.h>
 
-static wlm_status failed(const char *path) { return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno)); }
+static wlm_status failed(const char *path) { return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno)); }
 
-static wlm_status read_all(wlm_results *results) {
+static wlm_status read_all(wlmi_results *results) {
   char piece[65536];
   for (size_t got; (got = fread(piece, 1, sizeof piece, results->file)) > 0;)
-    wlm_text_append(&results->known, piece, got);
+    wlmi_text_append(&results->known, piece, got);
   if (ferror(results->file)) return failed(results->path);
-  return results->known.failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%s", results->path) : WLM_OK;
+  return results->known.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%s", results->path) : WLM_OK;
 }
 
-wlm_status wlm_results_open(const char *path, wlm_results *results) {
-  *results = (wlm_results){.path = path};
+wlm_status wlmi_results_open(const char *path, wlmi_results *results) {
+  *results = (wlmi_results){.path = path};
   if (!path) return WLM_OK;
   results->file = fopen(path, "a+b");
   if (!results->file) return failed(path);
   wlm_status status = read_all(results);
   if (status != WLM_OK) return status;
-  wlm_text *known = &results->known;
+  wlmi_text *known = &results->known;
   size_t whole = known->size;
   while (whole && known->data[whole - 1] != '\n') whole--;
   if (whole == known->size) return WLM_OK;
@@ -30,45 +30,46 @@ wlm_status wlm_results_open(const char *path, wlm_results *results) {
   return ftruncate(fileno(results->file), (off_t)whole) == 0 ? WLM_OK : failed(path);
 }
 
-void wlm_results_close(wlm_results *results) {
+void wlmi_results_close(wlmi_results *results) {
   if (results->file) fclose(results->file);
-  wlm_text_release(&results->known);
-  *results = (wlm_results){0};
+  wlmi_text_release(&results->known);
+  *results = (wlmi_results){0};
 }
 
-void wlm_results_begin(wlm_text *line, const char *suite, const char *device, const char *matrix) {
-  wlm_text_puts(line, "{\"suite\":");
-  wlm_text_json_string(line, suite);
-  wlm_text_puts(line, ",\"device\":");
-  wlm_text_json_string(line, device);
-  wlm_text_puts(line, ",\"matrix\":");
-  wlm_text_json_string(line, matrix);
-  wlm_text_puts(line, ",");
+void wlmi_results_begin(wlmi_text *line, const char *suite, const char *device, const char *matrix) {
+  wlmi_text_puts(line, "{\"suite\":");
+  wlmi_text_json_string(line, suite);
+  wlmi_text_puts(line, ",\"device\":");
+  wlmi_text_json_string(line, device);
+  wlmi_text_puts(line, ",\"matrix\":");
+  wlmi_text_json_string(line, matrix);
+  wlmi_text_puts(line, ",");
 }
 
-static int has_in_line(const char *line, size_t size, const wlm_text *begin, const char *n) {
+static int has_in_line(const char *line, size_t size, const wlmi_text *begin, const char *n) {
   if (size < begin->size || memcmp(line, begin->data, begin->size)) return 0;
   return memmem(line, size, n, strlen(n)) != NULL;
 }
 
-int wlm_results_has(const wlm_results *results, const char *suite, const char *device, const char *matrix, int64_t n) {
+int wlmi_results_has(const wlmi_results *results, const char *suite, const char *device, const char *matrix,
+                     int64_t n) {
   char width[40];
-  wlm_text begin = {0};
+  wlmi_text begin = {0};
   int found = 0;
   snprintf(width, sizeof width, "\"n\":%lld,", (long long)n);
-  wlm_results_begin(&begin, suite, device, matrix);
+  wlmi_results_begin(&begin, suite, device, matrix);
   const char *line = results->known.data;
   while (line && *line && !begin.failed && !found) {
     size_t size = strcspn(line, "\n");
     found = has_in_line(line, size, &begin, width);
     line += size + (line[size] == '\n');
   }
-  wlm_text_release(&begin);
+  wlmi_text_release(&begin);
   return found;
 }
 
-wlm_status wlm_results_append(wlm_results *results, const wlm_text *line) {
-  if (line->failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a result");
+wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line) {
+  if (line->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a result");
   if (!results->file) return WLM_OK;
   int whole = fwrite(line->data, 1, line->size, results->file) == line->size && fflush(results->file) == 0;
   return whole && fsync(fileno(results->file)) == 0 ? WLM_OK : failed(results->path);

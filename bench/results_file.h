@@ -7,22 +7,22 @@
 
 #include "common/text.h"
 
-typedef struct wlm_results {
+typedef struct wlmi_results {
   const char *path;
-  FILE *file;     /* NULL = nothing is kept */
-  wlm_text known; /* what the file held when it was opened */
-} wlm_results;
+  FILE *file;      /* NULL = nothing is kept */
+  wlmi_text known; /* what the file held when it was opened */
+} wlmi_results;
 
 /* Reads what is there, or begins a new file, and cuts off a last line that was never finished. path NULL = keep
  * nothing. */
-wlm_status wlm_results_open(const char *path, wlm_results *results);
-void wlm_results_close(wlm_results *results); /* also of a zeroed one */
+wlm_status wlmi_results_open(const char *path, wlmi_results *results);
+void wlmi_results_close(wlmi_results *results); /* also of a zeroed one */
 
 /* How a line of this case begins; has(results, ...) tells whether one is there. */
-void wlm_results_begin(wlm_text *line, const char *suite, const char *device, const char *matrix);
-int wlm_results_has(const wlm_results *results, const char *suite, const char *device, const char *matrix, int64_t n);
+void wlmi_results_begin(wlmi_text *line, const char *suite, const char *device, const char *matrix);
+int wlmi_results_has(const wlmi_results *results, const char *suite, const char *device, const char *matrix, int64_t n);
 
 /* Appends a whole line, ended by a newline, and sees it to the disk. */
-wlm_status wlm_results_append(wlm_results *results, const wlm_text *line);
+wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line);
 
 #endif

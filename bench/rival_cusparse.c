@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "common/memory.h"
-#include "runtime/cuda_device.h"
-#include "runtime/cuda_library.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/library.h"
 
 static const struct {
   const char *name;
@@ -52,10 +52,10 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char missing[512];
 
-struct wlm_cusparse {
-  wlm_device *device;
+struct wlmi_cusparse {
+  wlmi_device *device;
   int way;
-  wlm_cusparse_product product;
+  wlmi_cusparse_product product;
   wlm_csr csr; /* the product's */
   cusparseHandle_t handle;
   cusparseSpMatDescr_t sparse;
@@ -81,8 +81,8 @@ static wlm_status find(void) {
   static const char *const names[] = {"libcusparse.so.13", "libcusparse.so.12", NULL};
   void *library;
   wlm_status status;
-  WLM_TRY(wlm_cuda_library_open("cuSPARSE", "WARPLOOM_CUSPARSE", names, &library));
-#define CUSPARSE_FIND(name) WLM_TRY(wlm_cuda_library_symbol(library, #name, &cusparse.name));
+  WLM_TRY(wlmi_cuda_library_open("cuSPARSE", "WARPLOOM_CUSPARSE", names, &library));
+#define CUSPARSE_FIND(name) WLM_TRY(wlmi_cuda_library_symbol(library, #name, &cusparse.name));
   CUSPARSE_FUNCTIONS(CUSPARSE_FIND)
 #undef CUSPARSE_FIND
 done:
@@ -98,12 +98,12 @@ static wlm_status check(cusparseStatus_t result, const char *call) {
   wlm_status status = result == CUSPARSE_STATUS_NOT_SUPPORTED || result == CUSPARSE_STATUS_INVALID_VALUE
                           ? WLM_ERR_UNSUPPORTED
                           : WLM_ERR_DEVICE;
-  return wlm_fail(status, "%s: %s", call, cusparse.cusparseGetErrorString(result));
+  return wlmi_fail(status, "%s: %s", call, cusparse.cusparseGetErrorString(result));
 }
 
 #define CUSPARSE(name, ...) check(cusparse.name(__VA_ARGS__), #name)
 
-static void unset(wlm_cusparse *rival) {
+static void unset(wlmi_cusparse *rival) {
   if (rival->sparse) cusparse.cusparseDestroySpMat(rival->sparse);
   rival->device->ops->release(rival->device, rival->buffer);
   rival->sparse = NULL;
@@ -118,9 +118,9 @@ static double now(void) {
 
 /* ---- the calls of a way ---------------------------------------------------------------------------- */
 
-static int is_sddmm(const wlm_cusparse *rival) { return rival->way == WLM_CUSPARSE_SDDMM; }
+static int is_sddmm(const wlmi_cusparse *rival) { return rival->way == WLM_CUSPARSE_SDDMM; }
 
-static const void *scalar(const wlm_cusparse *rival, const struct scalars *value) {
+static const void *scalar(const wlmi_cusparse *rival, const struct scalars *value) {
   return rival->product.type == WLM_F64 ? (const void *)&value->wide : (const void *)&value->narrow;
 }
 
@@ -133,17 +133,17 @@ static const void *scalar(const wlm_cusparse *rival, const struct scalars *value
       (rival)->dense, (rival)->b, scalar(rival, &zero), (rival)->sparse, types[(rival)->product.type].sums, \
       CUSPARSE_SDDMM_ALG_DEFAULT
 
-static wlm_status buffer_size(wlm_cusparse *rival, size_t *size) {
+static wlm_status buffer_size(wlmi_cusparse *rival, size_t *size) {
   return is_sddmm(rival) ? CUSPARSE(cusparseSDDMM_bufferSize, SDDMM_ARGUMENTS(rival), size)
                          : CUSPARSE(cusparseSpMM_bufferSize, SPMM_ARGUMENTS(rival), size);
 }
 
-static wlm_status preprocess(wlm_cusparse *rival) {
+static wlm_status preprocess(wlmi_cusparse *rival) {
   return is_sddmm(rival) ? CUSPARSE(cusparseSDDMM_preprocess, SDDMM_ARGUMENTS(rival), rival->buffer)
                          : CUSPARSE(cusparseSpMM_preprocess, SPMM_ARGUMENTS(rival), rival->buffer);
 }
 
-static wlm_status multiply(wlm_cusparse *rival) {
+static wlm_status multiply(wlmi_cusparse *rival) {
   return is_sddmm(rival) ? CUSPARSE(cusparseSDDMM, SDDMM_ARGUMENTS(rival), rival->buffer)
                          : CUSPARSE(cusparseSpMM, SPMM_ARGUMENTS(rival), rival->buffer);
 }
@@ -151,9 +151,9 @@ static wlm_status multiply(wlm_cusparse *rival) {
 /* ---- setting up ------------------------------------------------------------------------------------- */
 
 /* Descriptor of the sparse matrix and the buffer, preprocessed where this way does so. */
-static wlm_status set(wlm_cusparse *rival) {
+static wlm_status set(wlmi_cusparse *rival) {
   const wlm_csr *csr = &rival->csr;
-  wlm_device *device = rival->device;
+  wlmi_device *device = rival->device;
   const wlm_type type = is_sddmm(rival) ? rival->product.type : csr->value_type;
   void *values = is_sddmm(rival) ? rival->product.values : (void *)csr->values;
   size_t size = 0;
@@ -174,8 +174,8 @@ done:
   return status;
 }
 
-static wlm_status set_up(wlm_cusparse *rival) {
-  const wlm_cusparse_product *p = &rival->product;
+static wlm_status set_up(wlmi_cusparse *rival) {
+  const wlmi_cusparse_product *p = &rival->product;
   const wlm_csr *csr = &rival->csr;
   const cudaDataType type = types[p->type].data;
   wlm_status status;
@@ -191,47 +191,48 @@ done:
   return status;
 }
 
-const char *wlm_cusparse_name(int way) { return ways[way].name; }
+const char *wlmi_cusparse_name(int way) { return ways[way].name; }
 
-wlm_status wlm_cusparse_create(wlm_device *device, int way, const wlm_cusparse_product *product, wlm_cusparse **out) {
+wlm_status wlmi_cusparse_create(wlmi_device *device, int way, const wlmi_cusparse_product *product,
+                                wlmi_cusparse **out) {
   *out = NULL;
   pthread_once(&once, load);
-  if (missing[0]) return wlm_fail(WLM_ERR_UNSUPPORTED, "%s", missing);
-  if (!product->a->values && way != WLM_CUSPARSE_SDDMM) return wlm_fail(WLM_ERR_UNSUPPORTED, "cuSPARSE needs values");
-  wlm_cuda_scope scope;
-  wlm_cusparse *rival = wlm_alloc_zero(1, sizeof *rival);
-  if (!rival) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "cuSPARSE rival");
+  if (missing[0]) return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s", missing);
+  if (!product->a->values && way != WLM_CUSPARSE_SDDMM) return wlmi_fail(WLM_ERR_UNSUPPORTED, "cuSPARSE needs values");
+  wlmi_cuda_scope scope;
+  wlmi_cusparse *rival = wlmi_alloc_zero(1, sizeof *rival);
+  if (!rival) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "cuSPARSE rival");
   rival->device = device;
   rival->way = way;
   rival->product = *product;
   rival->csr = *product->a;
-  wlm_status status = wlm_cuda_enter(device, &scope);
+  wlm_status status = wlmi_cuda_enter(device, &scope);
   if (status == WLM_OK) {
     status = set_up(rival);
-    wlm_cuda_leave(&scope);
+    wlmi_cuda_leave(&scope);
   }
   if (status != WLM_OK)
-    wlm_cusparse_destroy(rival);
+    wlmi_cusparse_destroy(rival);
   else
     *out = rival;
   return status;
 }
 
-void wlm_cusparse_destroy(wlm_cusparse *rival) {
-  wlm_cuda_scope scope;
+void wlmi_cusparse_destroy(wlmi_cusparse *rival) {
+  wlmi_cuda_scope scope;
   if (!rival) return;
-  if (wlm_cuda_enter(rival->device, &scope) == WLM_OK) {
+  if (wlmi_cuda_enter(rival->device, &scope) == WLM_OK) {
     unset(rival);
     if (rival->b) cusparse.cusparseDestroyDnMat(rival->b);
     if (rival->dense) cusparse.cusparseDestroyDnMat(rival->dense);
     if (rival->handle) cusparse.cusparseDestroy(rival->handle);
-    wlm_cuda_leave(&scope);
+    wlmi_cuda_leave(&scope);
   }
-  wlm_free(rival);
+  wlmi_free(rival);
 }
 
-wlm_status wlm_cusparse_enqueue(void *user, void *stream) {
-  wlm_cusparse *rival = user;
+wlm_status wlmi_cusparse_enqueue(void *user, void *stream) {
+  wlmi_cusparse *rival = user;
   wlm_status status;
   WLM_TRY(CUSPARSE(cusparseSetStream, rival->handle, stream));
   status = multiply(rival);
@@ -239,29 +240,30 @@ done:
   return status;
 }
 
-double wlm_cusparse_preprocess_seconds(const wlm_cusparse *rival) { return rival->preprocess_seconds; }
+double wlmi_cusparse_preprocess_seconds(const wlmi_cusparse *rival) { return rival->preprocess_seconds; }
 
 #else /* a build without CUDA headers: no device calls any of this */
 
-const char *wlm_cusparse_name(int way) {
+const char *wlmi_cusparse_name(int way) {
   (void)way;
   return "cusparse";
 }
 
-wlm_status wlm_cusparse_create(wlm_device *device, int way, const wlm_cusparse_product *product, wlm_cusparse **rival) {
+wlm_status wlmi_cusparse_create(wlmi_device *device, int way, const wlmi_cusparse_product *product,
+                                wlmi_cusparse **rival) {
   (void)device, (void)way, (void)product;
   *rival = NULL;
-  return wlm_fail(WLM_ERR_UNSUPPORTED, "this build has no cuda device");
+  return wlmi_fail(WLM_ERR_UNSUPPORTED, "this build has no cuda device");
 }
 
-void wlm_cusparse_destroy(wlm_cusparse *rival) { (void)rival; }
+void wlmi_cusparse_destroy(wlmi_cusparse *rival) { (void)rival; }
 
-wlm_status wlm_cusparse_enqueue(void *rival, void *stream) {
+wlm_status wlmi_cusparse_enqueue(void *rival, void *stream) {
   (void)rival, (void)stream;
-  return wlm_fail(WLM_ERR_UNSUPPORTED, "this build has no cuda device");
+  return wlmi_fail(WLM_ERR_UNSUPPORTED, "this build has no cuda device");
 }
 
-double wlm_cusparse_preprocess_seconds(const wlm_cusparse *rival) {
+double wlmi_cusparse_preprocess_seconds(const wlmi_cusparse *rival) {
   (void)rival;
   return 0;
 }

@@ -98,7 +98,7 @@ static wlm_status check(int result, const char *call, matrix about) {
   const char *text = NULL;
   if (!result) return WLM_OK;
   if (about) graphblas.GrB_Matrix_error(&text, about);
-  return wlm_fail(WLM_ERR_DEVICE, "%s: error %d %s", call, result, text ? text : "");
+  return wlmi_fail(WLM_ERR_DEVICE, "%s: error %d %s", call, result, text ? text : "");
 }
 
 #define GRAPHBLAS(name, about, ...) check(graphblas.name(about, __VA_ARGS__), #name, about)
@@ -127,7 +127,7 @@ static wlm_status multiply(struct graphblas *rival, void **c) {
   if (status == WLM_OK) status = GRAPHBLAS(GrB_Matrix_wait, rival->c, COMPLETE);
   returned = take_back(rival->c, c);
   if (status == WLM_OK) status = returned;
-  if (status == WLM_OK && *c != lent) status = wlm_fail(WLM_ERR_UNSUPPORTED, "GraphBLAS does not multiply in place");
+  if (status == WLM_OK && *c != lent) status = wlmi_fail(WLM_ERR_UNSUPPORTED, "GraphBLAS does not multiply in place");
 done:
   return status;
 }
@@ -146,7 +146,7 @@ static void destroy(void *user) {
   if (rival->a) graphblas.GrB_Matrix_free(&rival->a);
   if (rival->b) graphblas.GrB_Matrix_free(&rival->b);
   if (rival->c) graphblas.GrB_Matrix_free(&rival->c);
-  wlm_free(rival);
+  wlmi_free(rival);
 }
 
 static int64_t row_begin(const wlm_csr *csr, int64_t row) {
@@ -173,7 +173,7 @@ static wlm_status set_a(struct graphblas *rival, const wlm_csr *csr) {
   const size_t x_size = (size_t)csr->nnz * sizeof(float);
   uint64_t *p = malloc(p_size), *j = malloc(j_size ? j_size : 1);
   void *x = malloc(x_size ? x_size : 1);
-  wlm_status status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a copy of A for GraphBLAS");
+  wlm_status status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a copy of A for GraphBLAS");
   if (p && j && x) {
     const int unsorted = copy_a(csr, p, j, x);
     status = GRAPHBLAS(GxB_Matrix_pack_CSR, rival->a, &p, &j, &x, p_size, j_size ? j_size : 1, x_size ? x_size : 1,
@@ -188,13 +188,13 @@ static wlm_status set_a(struct graphblas *rival, const wlm_csr *csr) {
 /* The first product goes into a C of its own: it shows whether the one that is lent comes back. */
 static wlm_status try_out(struct graphblas *rival) {
   void *c = malloc(rival->c_size);
-  if (!c) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a C for GraphBLAS");
+  if (!c) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a C for GraphBLAS");
   wlm_status status = multiply(rival, &c);
   free(c);
   return status;
 }
 
-static wlm_status set_up(struct graphblas *rival, const wlm_host_product *product) {
+static wlm_status set_up(struct graphblas *rival, const wlmi_host_product *product) {
   const wlm_csr *csr = product->csr;
   const uint64_t rows = (uint64_t)csr->rows, cols = (uint64_t)csr->cols, n = (uint64_t)product->n;
   void *type = *graphblas.GrB_FP32, *b = (void *)product->b;
@@ -212,11 +212,11 @@ done:
   return status;
 }
 
-static wlm_status create(const wlm_host_product *product, void **out) {
+static wlm_status create(const wlmi_host_product *product, void **out) {
   pthread_once(&once, load);
-  if (missing[0]) return wlm_fail(WLM_ERR_NOT_FOUND, "GraphBLAS: %s", missing);
-  struct graphblas *rival = wlm_alloc_zero(1, sizeof *rival);
-  if (!rival) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "GraphBLAS rival");
+  if (missing[0]) return wlmi_fail(WLM_ERR_NOT_FOUND, "GraphBLAS: %s", missing);
+  struct graphblas *rival = wlmi_alloc_zero(1, sizeof *rival);
+  if (!rival) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "GraphBLAS rival");
   wlm_status status = set_up(rival, product);
   if (status == WLM_OK)
     *out = rival;
@@ -225,4 +225,4 @@ static wlm_status create(const wlm_host_product *product, void **out) {
   return status;
 }
 
-const wlm_host_rival wlm_rival_graphblas = {"graphblas", create, enqueue, destroy};
+const wlmi_host_rival wlmi_rival_graphblas = {"graphblas", create, enqueue, destroy};

@@ -3,8 +3,8 @@
  * gains from the build type or from instructions that the other may not use. */
 #include "bench/host_rivals.h"
 #include "common/memory.h"
-#include "runtime/host_compiler.h"
-#include "runtime/host_module.h"
+#include "runtime/host/compiler.h"
+#include "runtime/host/module.h"
 
 typedef void product_loop(int64_t rows, const void *rowptr, const int *colind, const float *values, int64_t n,
                           const float *b, float *c);
@@ -21,38 +21,38 @@ static const char loop_text[] =
     "}\n";
 
 struct openmp {
-  wlm_host_product product;
-  wlm_module *module;
+  wlmi_host_product product;
+  wlmi_module *module;
   product_loop *loop;
 };
 
 static void destroy(void *user) {
   struct openmp *rival = user;
-  wlm_host_module_close(rival->module);
-  wlm_free(rival);
+  wlmi_host_module_close(rival->module);
+  wlmi_free(rival);
 }
 
 static wlm_status build(struct openmp *rival) {
-  wlm_text source = {0};
+  wlmi_text source = {0};
   void *image = NULL;
   size_t size;
   wlm_status status;
-  wlm_text_printf(&source, "typedef %s rowptr_t;\n%s", rival->product.csr->rowptr_type == WLM_I64 ? "long" : "int",
-                  loop_text);
-  if (source.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "OpenMP loop"));
-  WLM_TRY(wlm_host_compile(source.data, &image, &size));
-  WLM_TRY(wlm_host_module_open(image, size, &rival->module));
-  rival->loop = (product_loop *)wlm_host_module_symbol(rival->module, "spmm");
-  if (!rival->loop) status = wlm_fail(WLM_ERR_COMPILE, "the OpenMP loop was compiled to nothing");
+  wlmi_text_printf(&source, "typedef %s rowptr_t;\n%s", rival->product.csr->rowptr_type == WLM_I64 ? "long" : "int",
+                   loop_text);
+  if (source.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "OpenMP loop"));
+  WLM_TRY(wlmi_host_compile(source.data, &image, &size));
+  WLM_TRY(wlmi_host_module_open(image, size, &rival->module));
+  rival->loop = (product_loop *)wlmi_host_module_symbol(rival->module, "spmm");
+  if (!rival->loop) status = wlmi_fail(WLM_ERR_COMPILE, "the OpenMP loop was compiled to nothing");
 done:
-  wlm_free(image);
-  wlm_text_release(&source);
+  wlmi_free(image);
+  wlmi_text_release(&source);
   return status;
 }
 
-static wlm_status create(const wlm_host_product *product, void **out) {
-  struct openmp *rival = wlm_alloc_zero(1, sizeof *rival);
-  if (!rival) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "OpenMP loop");
+static wlm_status create(const wlmi_host_product *product, void **out) {
+  struct openmp *rival = wlmi_alloc_zero(1, sizeof *rival);
+  if (!rival) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "OpenMP loop");
   rival->product = *product;
   wlm_status status = build(rival);
   if (status == WLM_OK)
@@ -64,10 +64,10 @@ static wlm_status create(const wlm_host_product *product, void **out) {
 
 static wlm_status enqueue(void *user, void *stream) {
   const struct openmp *rival = user;
-  const wlm_host_product *p = &rival->product;
+  const wlmi_host_product *p = &rival->product;
   (void)stream;
   rival->loop(p->csr->rows, p->csr->rowptr, p->csr->colind, p->csr->values, p->n, p->b, p->c);
   return WLM_OK;
 }
 
-const wlm_host_rival wlm_rival_openmp = {"openmp", create, enqueue, destroy};
+const wlmi_host_rival wlmi_rival_openmp = {"openmp", create, enqueue, destroy};

@@ -6,17 +6,17 @@
 #include "bench/results_file.h"
 #include "common/memory.h"
 #include "common/sampling.h"
-#include "matrix/input.h"
+#include "synth/input.h"
 #include "tuner/timing.h"
 
 enum { NAME = 256, SAMPLES = 21 };
 
 typedef struct run {
-  const wlm_bench_suite *suite;
-  const wlm_run_options *options;
+  const wlmi_bench_suite *suite;
+  const wlmi_run_options *options;
   wlm_context *context;
   void *state; /* the suite's */
-  wlm_results results;
+  wlmi_results results;
   const char *const *inputs;
   const int64_t *widths;
   int input_count, width_count, ran, left; /* ran: cases begun; left: those that the budget did not reach */
@@ -28,50 +28,50 @@ static void matrix_name(const char *input, char name[NAME]) {
   static const char *const endings[] = {".mtx", ".mtx.gz"};
   snprintf(name, NAME, "%s", input);
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-    if (!wlm_has_ending(input, endings[i])) continue;
+    if (!wlmi_has_ending(input, endings[i])) continue;
     const char *slash = strrchr(input, '/'), *base = slash ? slash + 1 : input;
     snprintf(name, NAME, "%.*s", (int)(strlen(base) - strlen(endings[i])), base);
   }
 }
 
 /* A pattern gets values, so that all that is compared reads the same bytes: multiples of 1/128 in [0.5, 1.5). */
-static wlm_status give_values(wlm_csr_host *csr) {
+static wlm_status give_values(wlmi_csr_host *csr) {
   if (csr->values) return WLM_OK;
-  wlm_status status = wlm_alloc_array(csr->nnz, sizeof *csr->values, "values", (void **)&csr->values);
+  wlm_status status = wlmi_alloc_array(csr->nnz, sizeof *csr->values, "values", (void **)&csr->values);
   if (status != WLM_OK) return status;
 #pragma omp parallel for
-  for (int64_t p = 0; p < csr->nnz; p++) csr->values[p] = 0.5f + (float)(wlm_sample_hash(1, p) >> 57) / 128.0f;
+  for (int64_t p = 0; p < csr->nnz; p++) csr->values[p] = 0.5f + (float)(wlmi_sample_hash(1, p) >> 57) / 128.0f;
   return WLM_OK;
 }
 
-static wlm_status run_case(run *r, const wlm_bench_case *bench) {
-  wlm_text line = {0}, row = {0};
+static wlm_status run_case(run *r, const wlmi_bench_case *bench) {
+  wlmi_text line = {0}, row = {0};
   wlm_status status;
   WLM_TRY(r->suite->run(bench, &line, &row));
-  WLM_TRY(wlm_results_append(&r->results, &line));
-  if (row.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a row of the table"));
+  WLM_TRY(wlmi_results_append(&r->results, &line));
+  if (row.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a row of the table"));
   fputs(row.data ? row.data : "", stdout);
   fflush(stdout);
 done:
-  wlm_text_release(&line);
-  wlm_text_release(&row);
+  wlmi_text_release(&line);
+  wlmi_text_release(&row);
   return status;
 }
 
-static wlm_status read_input(const run *r, const char *input, wlm_csr_host *csr, wlm_upload *upload) {
+static wlm_status read_input(const run *r, const char *input, wlmi_csr_host *csr, wlmi_upload *upload) {
   char path[WLM_INPUT_PATH];
   wlm_status status;
-  WLM_TRY(wlm_suite_input(r->options->data, input, path));
-  WLM_TRY(wlm_input_read(path, csr));
+  WLM_TRY(wlmi_suite_input(r->options->data, input, path));
+  WLM_TRY(wlmi_input_read(path, csr));
   if (!r->suite->keeps_patterns) WLM_TRY(give_values(csr));
-  WLM_TRY(wlm_upload_create(r->context, csr, wlm_upload_rowptr_type(csr), upload));
+  WLM_TRY(wlmi_upload_create(r->context, csr, wlmi_upload_rowptr_type(csr), upload));
 done:
   return status;
 }
 
 /* The first case is run in any case, or a budget that is too small would never come to an end. */
 static int used_up(const run *r) {
-  return r->ran && r->options->budget_seconds > 0 && wlm_seconds() - r->started >= r->options->budget_seconds;
+  return r->ran && r->options->budget_seconds > 0 && wlmi_seconds() - r->started >= r->options->budget_seconds;
 }
 
 static int samples_of(const run *r) {
@@ -81,22 +81,22 @@ static int samples_of(const run *r) {
 
 /* All widths that the results do not have yet; the matrix is read once, and only if there is one. 0 after a message. */
 static int run_input(run *r, const char *input) {
-  wlm_csr_host csr = {0};
-  wlm_upload upload = {0};
+  wlmi_csr_host csr = {0};
+  wlmi_upload upload = {0};
   wlm_status status = WLM_OK;
   int good = 1;
   char name[NAME];
   matrix_name(input, name);
   for (int i = 0; i < r->width_count && status == WLM_OK; i++) {
-    wlm_bench_case bench = {.context = r->context,
-                            .csr = &csr,
-                            .upload = &upload,
-                            .matrix = name,
-                            .n = r->widths[i],
-                            .samples = samples_of(r),
-                            .seed = r->options->seed,
-                            .state = r->state};
-    if (wlm_results_has(&r->results, r->suite->name, wlm_context_device_name(r->context), name, bench.n)) continue;
+    wlmi_bench_case bench = {.context = r->context,
+                             .csr = &csr,
+                             .upload = &upload,
+                             .matrix = name,
+                             .n = r->widths[i],
+                             .samples = samples_of(r),
+                             .seed = r->options->seed,
+                             .state = r->state};
+    if (wlmi_results_has(&r->results, r->suite->name, wlm_context_device_name(r->context), name, bench.n)) continue;
     if (used_up(r)) {
       r->left++;
       continue;
@@ -109,16 +109,16 @@ static int run_input(run *r, const char *input) {
   }
 done:
   if (status != WLM_OK) fprintf(stderr, "warploom bench: %s: %s\n", input, wlm_error_detail());
-  wlm_upload_release(&upload);
-  wlm_csr_host_release(&csr);
+  wlmi_upload_release(&upload);
+  wlmi_csr_host_release(&csr);
   return good && status == WLM_OK;
 }
 
 /* What the command line names comes before what the suite's file lists; `file` is read where it is needed. */
-static wlm_status find_cases(run *r, wlm_suite_file *file) {
-  const wlm_run_options *options = r->options;
+static wlm_status find_cases(run *r, wlmi_suite_file *file) {
+  const wlmi_run_options *options = r->options;
   if (!options->input_count || !options->width_count) {
-    wlm_status status = wlm_suite_file_read(r->suite->list ? r->suite->list : r->suite->name, file);
+    wlm_status status = wlmi_suite_file_read(r->suite->list ? r->suite->list : r->suite->name, file);
     if (status != WLM_OK) return status;
   }
   r->inputs = options->input_count ? (const char *const *)options->inputs : file->names;
@@ -128,17 +128,17 @@ static wlm_status find_cases(run *r, wlm_suite_file *file) {
   return WLM_OK;
 }
 
-int wlm_run_suite(const wlm_bench_suite *suite, const wlm_run_options *options) {
-  run r = {.suite = suite, .options = options, .started = wlm_seconds()};
+int wlmi_run_suite(const wlmi_bench_suite *suite, const wlmi_run_options *options) {
+  run r = {.suite = suite, .options = options, .started = wlmi_seconds()};
   wlm_context_options open = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_suite_file file = {0};
+  wlmi_suite_file file = {0};
   wlm_status status;
   int good = 1;
   open.device = options->device;
   open.database = options->database;
   open.system_database = "";
   WLM_TRY(find_cases(&r, &file));
-  WLM_TRY(wlm_results_open(options->out, &r.results));
+  WLM_TRY(wlmi_results_open(options->out, &r.results));
   WLM_TRY(wlm_context_create(&open, &r.context));
   if (suite->open) WLM_TRY(suite->open(options, r.context, &r.state));
   printf("device: %s\n%s", wlm_context_device_name(r.context), suite->heading);
@@ -150,7 +150,7 @@ done:
   if (status != WLM_OK) fprintf(stderr, "warploom bench: %s: %s\n", wlm_status_message(status), wlm_error_detail());
   if (suite->close) suite->close(r.state);
   wlm_context_destroy(r.context);
-  wlm_results_close(&r.results);
-  wlm_suite_file_release(&file);
+  wlmi_results_close(&r.results);
+  wlmi_suite_file_release(&file);
   return good && status == WLM_OK;
 }

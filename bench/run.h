@@ -5,7 +5,7 @@
 #include "bench/case.h"
 #include "bench/suite_file.h"
 
-typedef struct wlm_run_options {
+typedef struct wlmi_run_options {
   const char *device, *database; /* as of wlm_context_options */
   const char *out;               /* results file, NULL = none; cases that it has are skipped */
   const char *data;              /* folder of matrices; may be NULL */
@@ -16,10 +16,10 @@ typedef struct wlm_run_options {
   double budget_seconds; /* no case is begun after; 0 = no limit */
   int samples;           /* 0 = as many as the suite takes */
   uint64_t seed;
-} wlm_run_options;
+} wlmi_run_options;
 
 /* 1 where all that was begun went well, also where the budget left some for later, which is told. 0 after messages on
  * stderr; a case that fails does not stop the rest. */
-int wlm_run_suite(const wlm_bench_suite *suite, const wlm_run_options *options);
+int wlmi_run_suite(const wlmi_bench_suite *suite, const wlmi_run_options *options);
 
 #endif

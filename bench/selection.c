@@ -29,18 +29,18 @@ enum { MODES = 3, TOP = 6, ENTRANTS = MODES + TOP + 1 };
 static const char *const modes[MODES] = {"tuned", "loo", "rule"};
 
 struct state {
-  wlm_measurement_record *records;
+  wlmi_measurement_record *records;
   int64_t count;
-  wlm_choices choices;
-  wlm_suite_file suite; /* core: what "all cases" are */
+  wlmi_choices choices;
+  wlmi_suite_file suite; /* core: what "all cases" are */
   char fixed[WLM_VARIANT_NAME];
   wlm_context *rule;
-  wlm_unseen unseen;
+  wlmi_unseen unseen;
 };
 
 /* ---- the best fixed variant ------------------------------------------------------------------------ */
 
-static int is_of_suite(const struct state *s, const wlm_choice *c) {
+static int is_of_suite(const struct state *s, const wlmi_choice *c) {
   for (int i = 0; i < s->suite.count; i++)
     if (c->count && c->matrix && !strcmp(c->matrix, s->suite.names[i])) return 1;
   return 0;
@@ -51,8 +51,8 @@ static double mean_of(const struct state *s, const char *variant) {
   double logs = 0;
   int64_t cases = 0;
   for (int64_t i = 0; i < s->choices.matrix_count; i++) {
-    const wlm_choice *c = &s->choices.matrices[i];
-    const wlm_choice_candidate *found = NULL;
+    const wlmi_choice *c = &s->choices.matrices[i];
+    const wlmi_choice_candidate *found = NULL;
     if (!is_of_suite(s, c)) continue;
     for (int64_t k = 0; k < c->count && !found; k++)
       if (!strcmp(c->candidates[k].variant, variant)) found = &c->candidates[k];
@@ -66,7 +66,7 @@ static double mean_of(const struct state *s, const char *variant) {
 static void find_fixed(struct state *s) {
   double best = INFINITY;
   for (int64_t i = 0; i < s->choices.matrix_count; i++) {
-    const wlm_choice *c = &s->choices.matrices[i];
+    const wlmi_choice *c = &s->choices.matrices[i];
     if (!is_of_suite(s, c)) continue;
     for (int64_t k = 0; k < c->count; k++) {
       const double mean = c->candidates[k].prepare > 0 ? INFINITY : mean_of(s, c->candidates[k].variant);
@@ -81,48 +81,48 @@ static void find_fixed(struct state *s) {
 /* ---- before the first case ---------------------------------------------------------------------------- */
 
 static wlm_status load(const char *path, const wlm_context *context, struct state *s) {
-  wlm_device_record device;
-  wlm_text device_class = {0};
+  wlmi_device_record device;
+  wlmi_text device_class = {0};
   wlm_store *store = NULL;
   wlm_status status;
-  wlm_context_device_record(context, &device);
-  wlm_device_class(&device, &device_class);
-  if (device_class.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
-  WLM_TRY(wlm_store_open(path, WLM_STORE_READ, &store));
-  WLM_TRY(wlm_store_load(store, device_class.data, &s->records, &s->count));
-  status = wlm_choices_make(s->records, s->count, &s->choices);
+  wlmi_context_device_record(context, &device);
+  wlmi_device_class(&device, &device_class);
+  if (device_class.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
+  WLM_TRY(wlmi_store_open(path, WLM_STORE_READ, &store));
+  WLM_TRY(wlmi_store_load(store, device_class.data, &s->records, &s->count));
+  status = wlmi_choices_make(s->records, s->count, &s->choices);
 done:
-  wlm_store_close(store);
-  wlm_text_release(&device_class);
+  wlmi_store_close(store);
+  wlmi_text_release(&device_class);
   return status;
 }
 
 static void close_all(void *user) {
   struct state *s = user;
   if (!s) return;
-  wlm_unseen_close(&s->unseen);
+  wlmi_unseen_close(&s->unseen);
   wlm_context_destroy(s->rule);
-  wlm_choices_release(&s->choices);
-  wlm_measurements_free(s->records, s->count);
-  wlm_suite_file_release(&s->suite);
-  wlm_free(s);
+  wlmi_choices_release(&s->choices);
+  wlmi_measurements_free(s->records, s->count);
+  wlmi_suite_file_release(&s->suite);
+  wlmi_free(s);
 }
 
-static wlm_status open_all(const wlm_run_options *options, wlm_context *context, void **out) {
+static wlm_status open_all(const wlmi_run_options *options, wlm_context *context, void **out) {
   wlm_context_options nothing = WLM_CONTEXT_OPTIONS_INIT;
   wlm_status status;
   *out = NULL;
   if (!options->database || !*options->database)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "selection is about what was tuned: name the database, --db FILE");
-  struct state *s = wlm_alloc_zero(1, sizeof *s);
-  if (!s) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "selection");
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "selection is about what was tuned: name the database, --db FILE");
+  struct state *s = wlmi_alloc_zero(1, sizeof *s);
+  if (!s) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "selection");
   WLM_TRY(load(options->database, context, s));
-  WLM_TRY(wlm_suite_file_read("core", &s->suite));
+  WLM_TRY(wlmi_suite_file_read("core", &s->suite));
   find_fixed(s);
   nothing.device = options->device;
   nothing.database = nothing.system_database = nothing.kernel_cache = "";
   WLM_TRY(wlm_context_create(&nothing, &s->rule));
-  s->unseen = (wlm_unseen){.device = options->device, .records = s->records, .count = s->count};
+  s->unseen = (wlmi_unseen){.device = options->device, .records = s->records, .count = s->count};
   *out = s;
   return WLM_OK;
 done:
@@ -133,12 +133,12 @@ done:
 /* ---- a case -------------------------------------------------------------------------------------------- */
 
 struct round {
-  const wlm_bench_case *bench;
+  const wlmi_bench_case *bench;
   struct state *state;
-  wlm_contest contest;
-  wlm_decision decisions[MODES];
+  wlmi_contest contest;
+  wlmi_decision decisions[MODES];
   const char *names[ENTRANTS];
-  wlm_entrant entrants[ENTRANTS];
+  wlmi_entrant entrants[ENTRANTS];
   int count;
 };
 
@@ -156,10 +156,10 @@ static wlm_status decide(struct round *r, const wlm_problem *problem) {
   const wlm_matrix *matrix = r->bench->upload->matrix;
   struct state *s = r->state;
   wlm_status status;
-  WLM_TRY(wlm_unseen_without(&s->unseen, r->bench->matrix));
+  WLM_TRY(wlmi_unseen_without(&s->unseen, r->bench->matrix));
   wlm_context *const contexts[MODES] = {r->bench->context, s->unseen.context, s->rule};
   for (int mode = 0; mode < MODES; mode++) {
-    WLM_TRY(wlm_context_choose(contexts[mode], matrix, problem, &r->decisions[mode]));
+    WLM_TRY(wlmi_context_choose(contexts[mode], matrix, problem, &r->decisions[mode]));
     add_name(r, r->decisions[mode].variant);
   }
 done:
@@ -170,9 +170,9 @@ done:
 static void add_top(struct round *r) {
   const wlm_stats *stats = wlm_matrix_stats(r->bench->upload->matrix);
   char key[WLM_SPEC_KEY];
-  wlm_spec_key(&r->contest.operands.spec, key);
+  wlmi_spec_key(&r->contest.operands.spec, key);
   for (int64_t i = 0; i < r->state->choices.matrix_count; i++) {
-    const wlm_choice *c = &r->state->choices.matrices[i];
+    const wlmi_choice *c = &r->state->choices.matrices[i];
     if (c->n != r->bench->n || strcmp(c->problem, key) ||
         memcmp(c->stats->fingerprint, stats->fingerprint, sizeof stats->fingerprint))
       continue;
@@ -190,78 +190,78 @@ static int go_on(void *user) {
 }
 
 static wlm_status enter_all(struct round *r) {
-  wlm_compile_job jobs[ENTRANTS];
-  for (int i = 0; i < r->count; i++) jobs[i] = (wlm_compile_job){.variant = r->names[i]};
-  wlm_compile_ahead(r->contest.context, &r->contest.operands.spec, jobs, r->count, go_on, NULL);
-  for (int i = 0; i < r->count; i++) wlm_free(jobs[i].detail); /* entering it tells again */
-  for (int i = 0; i < r->count; i++) wlm_contest_enter(&r->contest, r->names[i], &r->entrants[i]);
+  wlmi_compile_job jobs[ENTRANTS];
+  for (int i = 0; i < r->count; i++) jobs[i] = (wlmi_compile_job){.variant = r->names[i]};
+  wlmi_compile_ahead(r->contest.context, &r->contest.operands.spec, jobs, r->count, go_on, NULL);
+  for (int i = 0; i < r->count; i++) wlmi_free(jobs[i].detail); /* entering it tells again */
+  for (int i = 0; i < r->count; i++) wlmi_contest_enter(&r->contest, r->names[i], &r->entrants[i]);
   int64_t calls;
-  return wlm_contest_time(r->contest.operands.device, r->entrants, r->count, r->contest.samples, &calls);
+  return wlmi_contest_time(r->contest.operands.device, r->entrants, r->count, r->contest.samples, &calls);
 }
 
-static const wlm_entrant *entrant_of(const struct round *r, const char *variant) {
+static const wlmi_entrant *entrant_of(const struct round *r, const char *variant) {
   const int i = index_of(r, variant);
   return i < 0 ? NULL : &r->entrants[i];
 }
 
-static const wlm_entrant *quickest(const struct round *r) {
-  const wlm_entrant *best = NULL;
+static const wlmi_entrant *quickest(const struct round *r) {
+  const wlmi_entrant *best = NULL;
   for (int i = 0; i < r->count; i++)
     if (!r->entrants[i].failure && (!best || r->entrants[i].seconds < best->seconds)) best = &r->entrants[i];
   return best;
 }
 
-static void tell(const struct round *r, wlm_text *line, wlm_text *row) {
-  const wlm_entrant *best = quickest(r);
-  wlm_text_printf(row, "%-22.22s %4lld", r->bench->matrix, (long long)r->bench->n);
-  wlm_tell_cell(row, 10, wlm_tell_us(best));
+static void tell(const struct round *r, wlmi_text *line, wlmi_text *row) {
+  const wlmi_entrant *best = quickest(r);
+  wlmi_text_printf(row, "%-22.22s %4lld", r->bench->matrix, (long long)r->bench->n);
+  wlmi_tell_cell(row, 10, wlmi_tell_us(best));
   for (int mode = 0; mode < MODES; mode++) {
-    const wlm_decision *d = &r->decisions[mode];
-    const wlm_entrant *chosen = entrant_of(r, d->variant);
-    wlm_results_begin(line, wlm_suite_selection.name, r->contest.operands.device->info.name, r->bench->matrix);
-    wlm_text_printf(line, "\"n\":%lld,", (long long)r->bench->n);
-    wlm_tell_string(line, "mode", modes[mode]);
-    wlm_text_puts(line, ",");
-    wlm_tell_number(line, "us", 3, wlm_tell_us(chosen));
-    wlm_text_puts(line, ",");
-    wlm_tell_number(line, "best_us", 3, wlm_tell_us(best));
-    wlm_text_puts(line, ",");
-    wlm_tell_number(line, "best_fixed_us", 3, wlm_tell_us(entrant_of(r, r->state->fixed)));
-    wlm_text_puts(line, ",");
-    wlm_tell_string(line, "variant", d->variant);
-    wlm_text_puts(line, ",");
-    wlm_tell_string(line, "best_variant", best ? best->name : NULL);
-    wlm_text_puts(line, ",");
-    wlm_tell_string(line, "source", wlm_step_name(d->step));
-    wlm_text_puts(line, ",");
-    wlm_tell_number(line, "distance", 3, d->distance);
-    wlm_text_puts(line, ",");
-    wlm_tell_number(line, "predicted_us", 3, d->predicted > 0 ? 1e6 * d->predicted : (double)NAN);
-    wlm_text_puts(line, "}\n");
-    wlm_tell_cell(row, 9, wlm_tell_us(chosen) / wlm_tell_us(best));
+    const wlmi_decision *d = &r->decisions[mode];
+    const wlmi_entrant *chosen = entrant_of(r, d->variant);
+    wlmi_results_begin(line, wlmi_suite_selection.name, r->contest.operands.device->info.name, r->bench->matrix);
+    wlmi_text_printf(line, "\"n\":%lld,", (long long)r->bench->n);
+    wlmi_tell_string(line, "mode", modes[mode]);
+    wlmi_text_puts(line, ",");
+    wlmi_tell_number(line, "us", 3, wlmi_tell_us(chosen));
+    wlmi_text_puts(line, ",");
+    wlmi_tell_number(line, "best_us", 3, wlmi_tell_us(best));
+    wlmi_text_puts(line, ",");
+    wlmi_tell_number(line, "best_fixed_us", 3, wlmi_tell_us(entrant_of(r, r->state->fixed)));
+    wlmi_text_puts(line, ",");
+    wlmi_tell_string(line, "variant", d->variant);
+    wlmi_text_puts(line, ",");
+    wlmi_tell_string(line, "best_variant", best ? best->name : NULL);
+    wlmi_text_puts(line, ",");
+    wlmi_tell_string(line, "source", wlmi_step_name(d->step));
+    wlmi_text_puts(line, ",");
+    wlmi_tell_number(line, "distance", 3, d->distance);
+    wlmi_text_puts(line, ",");
+    wlmi_tell_number(line, "predicted_us", 3, d->predicted > 0 ? 1e6 * d->predicted : (double)NAN);
+    wlmi_text_puts(line, "}\n");
+    wlmi_tell_cell(row, 9, wlmi_tell_us(chosen) / wlmi_tell_us(best));
   }
-  wlm_tell_cell(row, 9, wlm_tell_us(entrant_of(r, r->state->fixed)) / wlm_tell_us(best));
-  wlm_text_printf(row, "  %s\n", best ? best->name : "-");
+  wlmi_tell_cell(row, 9, wlmi_tell_us(entrant_of(r, r->state->fixed)) / wlmi_tell_us(best));
+  wlmi_text_printf(row, "  %s\n", best ? best->name : "-");
 }
 
-static wlm_status run(const wlm_bench_case *bench, wlm_text *line, wlm_text *row) {
+static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
   struct round r = {.bench = bench, .state = bench->state};
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
   wlm_status status;
-  WLM_TRY(wlm_contest_create(bench, bench->upload->matrix, &problem, &r.contest));
+  WLM_TRY(wlmi_contest_create(bench, bench->upload->matrix, &problem, &r.contest));
   WLM_TRY(decide(&r, &problem));
   add_name(&r, r.state->fixed);
   add_top(&r);
   WLM_TRY(enter_all(&r));
   tell(&r, line, row);
 done:
-  for (int i = 0; i < r.count; i++) wlm_entrant_release(&r.entrants[i]);
-  wlm_contest_release(&r.contest);
+  for (int i = 0; i < r.count; i++) wlmi_entrant_release(&r.entrants[i]);
+  wlmi_contest_release(&r.contest);
   return status;
 }
 
-const wlm_bench_suite wlm_suite_selection = {
+const wlmi_bench_suite wlmi_suite_selection = {
     .name = "selection",
     .help = "suite core: the choice over the best candidate when tuned, when left out, by rule",
     .heading = "matrix                    n    best us     tuned       loo      rule     fixed  best variant\n",

@@ -8,15 +8,15 @@
 #include "common/memory.h"
 #include "generator/archive.h"
 
-extern const struct wlm_archive_file wlm_suite_files[];
-extern const int wlm_suite_files_count;
+extern const struct wlmi_archive_file wlmi_suite_files[];
+extern const int wlmi_suite_files_count;
 
-int wlm_has_ending(const char *text, const char *ending) {
+int wlmi_has_ending(const char *text, const char *ending) {
   size_t size = strlen(text), tail = strlen(ending);
   return size > tail && !strcmp(text + size - tail, ending);
 }
 
-static int parse_widths(const char *text, wlm_suite_file *file) {
+static int parse_widths(const char *text, wlmi_suite_file *file) {
   char *end;
   for (;; text = end) {
     text += strspn(text, " \t");
@@ -27,13 +27,13 @@ static int parse_widths(const char *text, wlm_suite_file *file) {
   }
 }
 
-static wlm_status parse(const char *text, size_t size, const char *suite, wlm_suite_file *file) {
+static wlm_status parse(const char *text, size_t size, const char *suite, wlmi_suite_file *file) {
   wlm_status status;
   int number = 0, lines = 1;
-  *file = (wlm_suite_file){0};
+  *file = (wlmi_suite_file){0};
   for (size_t i = 0; i < size; i++) lines += text[i] == '\n';
-  WLM_TRY(wlm_alloc_array((int64_t)size + 1, 1, "suite", (void **)&file->text));
-  WLM_TRY(wlm_alloc_array(lines, sizeof *file->names, "suite", (void **)&file->names));
+  WLM_TRY(wlmi_alloc_array((int64_t)size + 1, 1, "suite", (void **)&file->text));
+  WLM_TRY(wlmi_alloc_array(lines, sizeof *file->names, "suite", (void **)&file->names));
   memcpy(file->text, text, size);
   file->text[size] = 0;
   for (char *line = file->text, *next; line; line = next) {
@@ -47,39 +47,39 @@ static wlm_status parse(const char *text, size_t size, const char *suite, wlm_su
     if (line[0] != 'n' || (line[1] != ' ' && line[1] != '\t'))
       file->names[file->count++] = line;
     else if (!parse_widths(line + 1, file))
-      WLM_TRY(wlm_fail(WLM_ERR_PARSE, "%s.txt:%d: n needs widths of 1 or more, as in n 16 32 64", suite, number));
+      WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "%s.txt:%d: n needs widths of 1 or more, as in n 16 32 64", suite, number));
   }
 done:
-  if (status != WLM_OK) wlm_suite_file_release(file);
+  if (status != WLM_OK) wlmi_suite_file_release(file);
   return status;
 }
 
-wlm_status wlm_suite_file_read(const char *suite, wlm_suite_file *file) {
-  *file = (wlm_suite_file){0};
-  for (int i = 0; i < wlm_suite_files_count; i++) {
-    const struct wlm_archive_file *found = &wlm_suite_files[i];
-    if (wlm_has_ending(found->name, ".txt") && strlen(found->name) == strlen(suite) + 4 &&
+wlm_status wlmi_suite_file_read(const char *suite, wlmi_suite_file *file) {
+  *file = (wlmi_suite_file){0};
+  for (int i = 0; i < wlmi_suite_files_count; i++) {
+    const struct wlmi_archive_file *found = &wlmi_suite_files[i];
+    if (wlmi_has_ending(found->name, ".txt") && strlen(found->name) == strlen(suite) + 4 &&
         !strncmp(found->name, suite, strlen(suite)))
       return parse(found->begin, (size_t)(found->end - found->begin), suite, file);
   }
-  return wlm_fail(WLM_ERR_NOT_FOUND, "suite %s has no list of matrices: name some", suite);
+  return wlmi_fail(WLM_ERR_NOT_FOUND, "suite %s has no list of matrices: name some", suite);
 }
 
-void wlm_suite_file_release(wlm_suite_file *file) {
-  wlm_free(file->text);
-  wlm_free(file->names);
-  *file = (wlm_suite_file){0};
+void wlmi_suite_file_release(wlmi_suite_file *file) {
+  wlmi_free(file->text);
+  wlmi_free(file->names);
+  *file = (wlmi_suite_file){0};
 }
 
-wlm_status wlm_suite_input(const char *data, const char *input, char path[WLM_INPUT_PATH]) {
+wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLM_INPUT_PATH]) {
   snprintf(path, WLM_INPUT_PATH, "%s", input);
-  if (strlen(input) >= WLM_INPUT_PATH) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%.64s...: too long", input);
-  if (strchr(input, ':') || wlm_has_ending(input, ".mtx") || wlm_has_ending(input, ".mtx.gz")) return WLM_OK;
-  if (!data) return wlm_fail(WLM_ERR_NOT_FOUND, "%s is a file of the data set: say where that is, --data DIR", input);
+  if (strlen(input) >= WLM_INPUT_PATH) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%.64s...: too long", input);
+  if (strchr(input, ':') || wlmi_has_ending(input, ".mtx") || wlmi_has_ending(input, ".mtx.gz")) return WLM_OK;
+  if (!data) return wlmi_fail(WLM_ERR_NOT_FOUND, "%s is a file of the data set: say where that is, --data DIR", input);
   static const char *const places[] = {"%s/%s.mtx.gz", "%s/%s/%s.mtx.gz"};
   for (size_t i = 0; i < sizeof places / sizeof *places; i++)
     if (snprintf(path, WLM_INPUT_PATH, places[i], data, input, input) < WLM_INPUT_PATH && access(path, R_OK) == 0)
       return WLM_OK;
-  return wlm_fail(WLM_ERR_NOT_FOUND, "neither %s/%s.mtx.gz nor %s/%s/%s.mtx.gz can be read", data, input, data, input,
-                  input);
+  return wlmi_fail(WLM_ERR_NOT_FOUND, "neither %s/%s.mtx.gz nor %s/%s/%s.mtx.gz can be read", data, input, data, input,
+                   input);
 }

@@ -8,23 +8,23 @@
 
 enum { WLM_MAX_WIDTHS = 16, WLM_INPUT_PATH = 1024 };
 
-typedef struct wlm_suite_file {
+typedef struct wlmi_suite_file {
   char *text; /* what the names point into */
   const char **names;
   int count;
   int64_t widths[WLM_MAX_WIDTHS];
   int width_count;
-} wlm_suite_file;
+} wlmi_suite_file;
 
 /* WLM_ERR_NOT_FOUND where the suite has no file, WLM_ERR_PARSE with the line of a file that is wrong. */
-wlm_status wlm_suite_file_read(const char *suite, wlm_suite_file *file);
-void wlm_suite_file_release(wlm_suite_file *file); /* also of a zeroed one */
+wlm_status wlmi_suite_file_read(const char *suite, wlmi_suite_file *file);
+void wlmi_suite_file_release(wlmi_suite_file *file); /* also of a zeroed one */
 
 /* What to read for an input: a synthetic name (with a colon) or a .mtx or .mtx.gz file as it is; any other is
  * DATA/NAME.mtx.gz or DATA/NAME/NAME.mtx.gz. WLM_ERR_NOT_FOUND tells the mend; `data` may be NULL. */
-wlm_status wlm_suite_input(const char *data, const char *input, char path[WLM_INPUT_PATH]);
+wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLM_INPUT_PATH]);
 
 /* 1 where the text ends so and is longer. */
-int wlm_has_ending(const char *text, const char *ending);
+int wlmi_has_ending(const char *text, const char *ending);
 
 #endif

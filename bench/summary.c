@@ -8,39 +8,39 @@
 #include "bench/summary_parts.h"
 #include "common/memory.h"
 
-static const wlm_summary *of_suite(const char *line) {
-  static const wlm_summary *const others[] = {&wlm_summary_papers, &wlm_summary_sampled, &wlm_summary_operators,
-                                              &wlm_summary_selection};
+static const wlmi_summary *of_suite(const char *line) {
+  static const wlmi_summary *const others[] = {&wlmi_summary_papers, &wlmi_summary_sampled, &wlmi_summary_operators,
+                                               &wlmi_summary_selection};
   char suite[WLM_CASE_NAME] = "";
-  wlm_line_string(line, "suite", suite);
+  wlmi_line_string(line, "suite", suite);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (!strcmp(others[i]->suite, suite)) return others[i];
-  return &wlm_summary_core;
+  return &wlmi_summary_core;
 }
 
-wlm_status wlm_bench_summary(const char *path, FILE *out) {
-  const wlm_summary *summary = NULL;
+wlm_status wlmi_bench_summary(const char *path, FILE *out) {
+  const wlmi_summary *summary = NULL;
   void *state = NULL;
   char *line = NULL;
   size_t capacity = 0;
   int64_t number = 0;
   wlm_status status = WLM_OK;
   FILE *file = fopen(path, "r");
-  if (!file) return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  if (!file) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
   while (status == WLM_OK && getline(&line, &capacity, file) > 0) {
     if (!number++) {
       summary = of_suite(line);
-      state = wlm_alloc_zero(1, summary->state_size);
-      if (!state) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a summary"));
+      state = wlmi_alloc_zero(1, summary->state_size);
+      if (!state) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a summary"));
       fputs(summary->heading, out);
     }
     status = summary->add(line, state, out);
-    if (status != WLM_OK) wlm_fail_in(status, "%s:%lld", path, (long long)number);
+    if (status != WLM_OK) wlmi_fail_in(status, "%s:%lld", path, (long long)number);
   }
   if (status == WLM_OK && summary) summary->finish(state, number, out);
 done:
   fclose(file);
   free(line);
-  wlm_free(state);
+  wlmi_free(state);
   return status;
 }

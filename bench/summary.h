@@ -8,6 +8,6 @@
 
 /* A Markdown table of the cases, then geometric means and worst cases over all of them. WLM_ERR_PARSE names the line.
  */
-wlm_status wlm_bench_summary(const char *path, FILE *out);
+wlm_status wlmi_bench_summary(const char *path, FILE *out);
 
 #endif

@@ -20,7 +20,7 @@ static const char *const ratio_texts[RATIOS] = {
 enum { WORST = 5, MAX_CORA = 8 };
 
 struct state {
-  wlm_ranked figures[RATIOS];
+  wlmi_ranked figures[RATIOS];
   struct cora {
     double n, us, prepared_us, rival_us;
   } cora[MAX_CORA];
@@ -32,13 +32,13 @@ static void put_way(FILE *out, double us, const char *way) {
   if (isfinite(us))
     fprintf(out, " %.1f (%s) |", us, way);
   else
-    wlm_put_us(out, us);
+    wlmi_put_us(out, us);
 }
 
 static wlm_status add(const char *line, void *memory, FILE *out) {
   struct state *state = memory;
-  wlm_core_case c;
-  wlm_status status = wlm_core_case_read(line, &c);
+  wlmi_core_case c;
+  wlm_status status = wlmi_core_case_read(line, &c);
   if (status != WLM_OK) return status;
   const double ratios[RATIOS] = {
       [PLAIN] = c.plain_us / c.us,         [PREPARED] = c.best_us / c.prepared_us, [DEFAULT] = c.default_us / c.us,
@@ -46,7 +46,7 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
       [GRAPHBLAS] = c.graphblas_us / c.us,
   };
   /* The worst case is the least time of a rival, and the greatest of what we chose ourselves. */
-  for (int i = 0; i < RATIOS; i++) wlm_ranked_add(&state->figures[i], i == CHOSEN, ratios[i], c.matrix, c.n);
+  for (int i = 0; i < RATIOS; i++) wlmi_ranked_add(&state->figures[i], i == CHOSEN, ratios[i], c.matrix, c.n);
   if (!strcmp(c.matrix, "cora") && state->cora_count < MAX_CORA)
     state->cora[state->cora_count++] = (struct cora){c.n, c.us, c.prepared_us, c.best_us};
   if (!strcmp(c.matrix, "twin:reddit") && c.n == 128) {
@@ -55,7 +55,7 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
   }
   fprintf(out, "| %s | %.0f | %.1f | `%s` | %.1f |", c.matrix, c.n, c.nnz / c.rows, c.variant, c.us);
   put_way(out, c.plain_us, c.plain_way);
-  wlm_put_ratio(out, ratios[PLAIN]);
+  wlmi_put_ratio(out, ratios[PLAIN]);
   if (!strcmp(c.prepared_variant, c.variant))
     fputs(" same |", out);
   else
@@ -63,11 +63,11 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
   if (c.prepare_us > 0)
     fprintf(out, " %.1f after %.0f |", c.prepared_us, c.prepare_us);
   else
-    wlm_put_us(out, c.prepared_us);
+    wlmi_put_us(out, c.prepared_us);
   put_way(out, c.best_us, c.best_way);
-  wlm_put_ratio(out, ratios[PREPARED]);
-  wlm_put_us(out, c.chosen_us);
-  wlm_put_us(out, c.ge_spmm_us);
+  wlmi_put_ratio(out, ratios[PREPARED]);
+  wlmi_put_us(out, c.chosen_us);
+  wlmi_put_us(out, c.ge_spmm_us);
   fputc('\n', out);
   return WLM_OK;
 }
@@ -77,18 +77,18 @@ static void finish(const void *memory, int64_t cases, FILE *out) {
   fprintf(out, "\n%lld cases.\n\n| time of | cases | geometric mean | the worst |\n|---|---|---|---|\n",
           (long long)cases);
   for (int i = 0; i < RATIOS; i++) {
-    const wlm_ranked *figure = &state->figures[i];
+    const wlmi_ranked *figure = &state->figures[i];
     if (!figure->all.count) continue;
-    fprintf(out, "| %s | %d | %.2fx |", ratio_texts[i], figure->all.count, wlm_figure_mean(&figure->all));
-    wlm_ranked_put(figure, WORST, out);
+    fprintf(out, "| %s | %d | %.2fx |", ratio_texts[i], figure->all.count, wlmi_figure_mean(&figure->all));
+    wlmi_ranked_put(figure, WORST, out);
     fputs(" |\n", out);
   }
   if (state->cora_count) fputs("\n| cora | unprepared us | prepared us | best cuSPARSE us |\n|---|---|---|---|\n", out);
   for (int i = 0; i < state->cora_count; i++) {
     const struct cora *cora = &state->cora[i];
     fprintf(out, "| N = %.0f | %.2f |", cora->n, cora->us);
-    wlm_put_us(out, cora->prepared_us);
-    wlm_put_us(out, cora->rival_us);
+    wlmi_put_us(out, cora->prepared_us);
+    wlmi_put_us(out, cora->rival_us);
     fputc('\n', out);
   }
   if (state->reddit_gbs > 0)
@@ -96,7 +96,7 @@ static void finish(const void *memory, int64_t cases, FILE *out) {
             state->reddit_gbs / 1e3, state->reddit_prepared_gbs / 1e3);
 }
 
-const wlm_summary wlm_summary_core = {
+const wlmi_summary wlmi_summary_core = {
     "core",
     "| matrix | N | nnz/row | unprepared | us | cuSPARSE, no preprocess | speed-up | prepared | us | cuSPARSE, all "
     "ways "

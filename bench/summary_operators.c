@@ -6,7 +6,7 @@
 #include "bench/core_case.h"
 
 typedef struct op_case {
-  wlm_core_case core;
+  wlmi_core_case core;
   char op[WLM_CASE_NAME], type[WLM_CASE_NAME];
   double cols, sum_us;
 } op_case;
@@ -55,7 +55,7 @@ static const struct figure {
 enum { FIGURES = sizeof figures / sizeof *figures };
 
 struct state {
-  wlm_ranked figures[FIGURES];
+  wlmi_ranked figures[FIGURES];
   int failed; /* lines without a time */
 };
 
@@ -64,30 +64,30 @@ static int is_own(const struct figure *figure) { return figure->ratio == over_su
 
 static wlm_status add(const char *line, void *memory, FILE *out) {
   struct state *state = memory;
-  op_case c = {.cols = wlm_line_number(line, "cols"), .sum_us = wlm_line_number(line, "sum_us")};
-  if (!wlm_line_string(line, "op", c.op) || !wlm_line_string(line, "type", c.type) ||
-      !wlm_line_string(line, "matrix", c.core.matrix))
-    return wlm_fail(WLM_ERR_PARSE, "is no line of the results of operators: matrix, op and type are needed");
-  if (!isfinite(wlm_line_number(line, "us"))) {
+  op_case c = {.cols = wlmi_line_number(line, "cols"), .sum_us = wlmi_line_number(line, "sum_us")};
+  if (!wlmi_line_string(line, "op", c.op) || !wlmi_line_string(line, "type", c.type) ||
+      !wlmi_line_string(line, "matrix", c.core.matrix))
+    return wlmi_fail(WLM_ERR_PARSE, "is no line of the results of operators: matrix, op and type are needed");
+  if (!isfinite(wlmi_line_number(line, "us"))) {
     state->failed++;
-    fprintf(out, "| %s | %.0f | - | %s | %s | - | failed | - | - | - |\n", c.core.matrix, wlm_line_number(line, "n"),
+    fprintf(out, "| %s | %.0f | - | %s | %s | - | failed | - | - | - |\n", c.core.matrix, wlmi_line_number(line, "n"),
             c.op, c.type);
     return WLM_OK;
   }
-  wlm_status status = wlm_core_case_read(line, &c.core);
+  wlm_status status = wlmi_core_case_read(line, &c.core);
   if (status != WLM_OK) return status;
-  const double sddmm = wlm_line_number(line, "cusparse_sddmm_us");
+  const double sddmm = wlmi_line_number(line, "cusparse_sddmm_us");
   if (isfinite(sddmm)) c.core.plain_us = sddmm;
   for (int i = 0; i < FIGURES; i++) {
     const struct figure *figure = &figures[i];
     if (!strcmp(figure->op, c.op) && !strcmp(figure->type, c.type) && figure->counts(&c))
-      wlm_ranked_add(&state->figures[i], is_own(figure), figure->ratio(&c), c.core.matrix, c.core.n);
+      wlmi_ranked_add(&state->figures[i], is_own(figure), figure->ratio(&c), c.core.matrix, c.core.n);
   }
   fprintf(out, "| %s | %.0f | %.1f | %s | %s | %.1f | `%s` |", c.core.matrix, c.core.n, c.core.nnz / c.core.rows, c.op,
           c.type, c.core.us, c.core.variant);
-  wlm_put_ratio(out, over_sum(&c));
-  wlm_put_us(out, c.core.plain_us);
-  wlm_put_ratio(out, over_plain(&c));
+  wlmi_put_ratio(out, over_sum(&c));
+  wlmi_put_us(out, c.core.plain_us);
+  wlmi_put_ratio(out, over_plain(&c));
   fputc('\n', out);
   return WLM_OK;
 }
@@ -99,8 +99,8 @@ static void finish(const void *memory, int64_t lines, FILE *out) {
   fputs(".\n\n| time of | cases | geometric mean | target | the worst |\n|---|---|---|---|---|\n", out);
   for (int i = 0; i < FIGURES; i++) {
     const struct figure *figure = &figures[i];
-    const wlm_ranked *ranked = &state->figures[i];
-    const double mean = wlm_figure_mean(&ranked->all);
+    const wlmi_ranked *ranked = &state->figures[i];
+    const double mean = wlmi_figure_mean(&ranked->all);
     if (!ranked->all.count) continue;
     fprintf(out, "| %s | %d | %.3fx |", figure->text, ranked->all.count, mean);
     if (figure->target > 0) {
@@ -109,12 +109,12 @@ static void finish(const void *memory, int64_t lines, FILE *out) {
     } else {
       fputs(" - |", out);
     }
-    wlm_ranked_put(ranked, WORST, out);
+    wlmi_ranked_put(ranked, WORST, out);
     fputs(" |\n", out);
   }
 }
 
-const wlm_summary wlm_summary_operators = {
+const wlmi_summary wlmi_summary_operators = {
     "operators",
     "| matrix | N | nnz/row | op | type | us | variant | over the f32 sum | cuSPARSE | over ours |\n"
     "|---|---|---|---|---|---|---|---|---|---|\n",

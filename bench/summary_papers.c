@@ -10,7 +10,7 @@ static const struct gain { int step, base; /* of the steps */ } gains[GAINS] = {
 
 struct width {
   double n;
-  wlm_figure gains[GAINS];
+  wlmi_figure gains[GAINS];
 };
 struct state {
   int count;
@@ -35,24 +35,24 @@ static void put_number(FILE *out, double value, int decimals, const char *unit) 
 
 static wlm_status add(const char *line, void *memory, FILE *out) {
   char matrix[WLM_CASE_NAME], best[WLM_CASE_NAME];
-  const char *figures = wlm_line_value(line, "gflops");
-  const double n = wlm_line_number(line, "n"), rows = wlm_line_number(line, "rows");
+  const char *figures = wlmi_line_value(line, "gflops");
+  const double n = wlmi_line_number(line, "n"), rows = wlmi_line_number(line, "rows");
   struct state *state = memory;
   double values[STEPS], greatest = NAN;
-  if (!figures || !(n > 0) || !wlm_line_string(line, "matrix", matrix) || !wlm_line_string(line, "best", best))
-    return wlm_fail(WLM_ERR_PARSE, "is no line of suite papers: matrix, n, gflops and best are needed");
+  if (!figures || !(n > 0) || !wlmi_line_string(line, "matrix", matrix) || !wlmi_line_string(line, "best", best))
+    return wlmi_fail(WLM_ERR_PARSE, "is no line of suite papers: matrix, n, gflops and best are needed");
   struct width *width = width_of(state, n), *all = &state->widths[MAX_WIDTHS];
-  if (!width) return wlm_fail(WLM_ERR_UNSUPPORTED, "more than %d widths", MAX_WIDTHS);
+  if (!width) return wlmi_fail(WLM_ERR_UNSUPPORTED, "more than %d widths", MAX_WIDTHS);
   for (int i = 0; i < STEPS; i++) {
-    values[i] = wlm_line_number(figures, steps[i]);
+    values[i] = wlmi_line_number(figures, steps[i]);
     greatest = fmax(greatest, values[i]);
   }
   for (int i = 0; i < GAINS; i++) {
     const double gain = values[gains[i].step] / values[gains[i].base];
-    wlm_figure_add(&width->gains[i], gain, matrix, n);
-    wlm_figure_add(&all->gains[i], gain, matrix, n);
+    wlmi_figure_add(&width->gains[i], gain, matrix, n);
+    wlmi_figure_add(&all->gains[i], gain, matrix, n);
   }
-  fprintf(out, "| %s | %.0f | %.1f | %.0f |", matrix, rows, wlm_line_number(line, "nnz") / rows, n);
+  fprintf(out, "| %s | %.0f | %.1f | %.0f |", matrix, rows, wlmi_line_number(line, "nnz") / rows, n);
   for (int i = 0; i < STEPS; i++) put_number(out, values[i], 1, "");
   fprintf(out, " %s |", best);
   put_number(out, greatest / values[0], 2, "x");
@@ -61,7 +61,7 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
 }
 
 static void put_width(FILE *out, const struct width *width) {
-  for (int i = 0; i < GAINS; i++) put_number(out, wlm_figure_mean(&width->gains[i]), 2, "x");
+  for (int i = 0; i < GAINS; i++) put_number(out, wlmi_figure_mean(&width->gains[i]), 2, "x");
   fputs("\n", out);
 }
 
@@ -78,7 +78,7 @@ static void finish(const void *memory, int64_t lines, FILE *out) {
   put_width(out, &state->widths[MAX_WIDTHS]);
 }
 
-const wlm_summary wlm_summary_papers = {
+const wlmi_summary wlmi_summary_papers = {
     "papers",
     "| matrix | rows | nnz/row | N | Algorithm 1, GFLOP/s | CRC | CRC, CWM 2 | CWM 4 | CWM 8 | best | over Algorithm 1 "
     "|\n|---|---|---|---|---|---|---|---|---|---|---|\n",

@@ -5,22 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *wlm_line_value(const char *line, const char *key) {
+const char *wlmi_line_value(const char *line, const char *key) {
   char quoted[64];
   snprintf(quoted, sizeof quoted, "\"%s\":", key);
   const char *found = line ? strstr(line, quoted) : NULL;
   return found ? found + strlen(quoted) : NULL;
 }
 
-double wlm_line_number(const char *line, const char *key) {
-  const char *value = wlm_line_value(line, key);
+double wlmi_line_number(const char *line, const char *key) {
+  const char *value = wlmi_line_value(line, key);
   char *end;
   double number = value ? strtod(value, &end) : NAN;
   return value && end != value ? number : NAN;
 }
 
-int wlm_line_string(const char *line, const char *key, char out[WLM_CASE_NAME]) {
-  const char *value = wlm_line_value(line, key);
+int wlmi_line_string(const char *line, const char *key, char out[WLM_CASE_NAME]) {
+  const char *value = wlmi_line_value(line, key);
   size_t size = value && *value == '"' ? strcspn(value + 1, "\"") : WLM_CASE_NAME;
   if (size >= WLM_CASE_NAME) return 0;
   memcpy(out, value + 1, size);
@@ -33,7 +33,7 @@ static void keep(double value, double *extreme, char name[], const char *matrix,
   snprintf(name, WLM_CASE_NAME + 48, "%s, N = %.0f", matrix, n);
 }
 
-void wlm_figure_add(wlm_figure *figure, double value, const char *matrix, double n) {
+void wlmi_figure_add(wlmi_figure *figure, double value, const char *matrix, double n) {
   if (!(value > 0)) return;
   const int first = !figure->count++;
   figure->log_sum += log(value);
@@ -41,11 +41,13 @@ void wlm_figure_add(wlm_figure *figure, double value, const char *matrix, double
   if (first || value > figure->greatest) keep(value, &figure->greatest, figure->greatest_case, matrix, n);
 }
 
-double wlm_figure_mean(const wlm_figure *figure) { return figure->count ? exp(figure->log_sum / figure->count) : NAN; }
+double wlmi_figure_mean(const wlmi_figure *figure) {
+  return figure->count ? exp(figure->log_sum / figure->count) : NAN;
+}
 
-void wlm_ranked_add(wlm_ranked *ranked, int greatest_is_worst, double value, const char *matrix, double n) {
+void wlmi_ranked_add(wlmi_ranked *ranked, int greatest_is_worst, double value, const char *matrix, double n) {
   if (!(value > 0)) return;
-  wlm_figure_add(&ranked->all, value, matrix, n);
+  wlmi_figure_add(&ranked->all, value, matrix, n);
   int place = ranked->worst_count;
   while (place && (greatest_is_worst ? value > ranked->worst[place - 1].value : value < ranked->worst[place - 1].value))
     place--;
@@ -56,19 +58,19 @@ void wlm_ranked_add(wlm_ranked *ranked, int greatest_is_worst, double value, con
   keep(value, &ranked->worst[place].value, ranked->worst[place].name, matrix, n);
 }
 
-void wlm_ranked_put(const wlm_ranked *ranked, int most, FILE *out) {
+void wlmi_ranked_put(const wlmi_ranked *ranked, int most, FILE *out) {
   for (int i = 0; i < ranked->worst_count && i < most; i++)
     fprintf(out, "%s %.2fx (%s)", i ? "," : "", ranked->worst[i].value, ranked->worst[i].name);
 }
 
-void wlm_put_us(FILE *out, double us) {
+void wlmi_put_us(FILE *out, double us) {
   if (isfinite(us))
     fprintf(out, " %.1f |", us);
   else
     fputs(" - |", out);
 }
 
-void wlm_put_ratio(FILE *out, double ratio) {
+void wlmi_put_ratio(FILE *out, double ratio) {
   if (isfinite(ratio))
     fprintf(out, " %.2fx |", ratio);
   else

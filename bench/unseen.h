@@ -5,16 +5,16 @@
 
 #include "db/record.h"
 
-typedef struct wlm_unseen {
+typedef struct wlmi_unseen {
   const char *device; /* as of wlm_context_options */
-  const wlm_measurement_record *records;
+  const wlmi_measurement_record *records;
   int64_t count;
   char group[128]; /* that the context knows nothing of */
   wlm_context *context;
-} wlm_unseen;
+} wlmi_unseen;
 
 /* Opens the context for the group of a matrix, unless it is the one that is open. */
-wlm_status wlm_unseen_without(wlm_unseen *unseen, const char *matrix);
-void wlm_unseen_close(wlm_unseen *unseen); /* also of a zeroed one */
+wlm_status wlmi_unseen_without(wlmi_unseen *unseen, const char *matrix);
+void wlmi_unseen_close(wlmi_unseen *unseen); /* also of a zeroed one */
 
 #endif

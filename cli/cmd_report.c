@@ -13,8 +13,8 @@
 #include "runtime/dispatch/model.h"
 
 /* "cuda:0" is any GPU's: the store does not count them. */
-static wlm_status choose_class(const wlm_cli_options *options, const wlm_class *classes, int64_t count,
-                               const wlm_class **chosen) {
+static wlm_status choose_class(const wlmi_cli_options *options, const wlmi_class *classes, int64_t count,
+                               const wlmi_class **chosen) {
   char part[256];
   snprintf(part, sizeof part, "%s", options->device ? options->device : "");
   part[strcspn(part, ":")] = 0;
@@ -22,89 +22,89 @@ static wlm_status choose_class(const wlm_cli_options *options, const wlm_class *
   for (int64_t i = 0; i < count; i++)
     if (strstr(classes[i].name, part) && (!*chosen || classes[i].count > (*chosen)->count)) *chosen = &classes[i];
   if (*chosen || !count) return WLM_OK;
-  wlm_text names = {0};
-  for (int64_t i = 0; i < count; i++) wlm_text_printf(&names, "%s%s", i ? ", " : "", classes[i].name);
-  wlm_status status = wlm_fail(WLM_ERR_INVALID_ARGUMENT, "--device %s is part of no device class in the database: %s",
-                               options->device, names.data ? names.data : "");
-  wlm_text_release(&names);
+  wlmi_text names = {0};
+  for (int64_t i = 0; i < count; i++) wlmi_text_printf(&names, "%s%s", i ? ", " : "", classes[i].name);
+  wlm_status status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--device %s is part of no device class in the database: %s",
+                                options->device, names.data ? names.data : "");
+  wlmi_text_release(&names);
   return status;
 }
 
 /* The newest one; its L2 cache is what models of this class are trained for. One that cannot be read is none. */
 static wlm_status look_at_models(wlm_store *store, const char *device_class, int64_t *made_at, int64_t *l2_bytes) {
-  wlm_model_record *records = NULL;
+  wlmi_model_record *records = NULL;
   int64_t count = 0;
-  wlm_status status = wlm_store_load_models(store, device_class, &records, &count);
+  wlm_status status = wlmi_store_load_models(store, device_class, &records, &count);
   for (int64_t i = 0; i < count; i++) {
-    wlm_model model;
-    if (records[i].made_at <= *made_at || wlm_model_read(records[i].data, records[i].size, &model) != WLM_OK) continue;
+    wlmi_model model;
+    if (records[i].made_at <= *made_at || wlmi_model_read(records[i].data, records[i].size, &model) != WLM_OK) continue;
     *made_at = records[i].made_at;
     *l2_bytes = model.machine.l2_bytes > 0 ? model.machine.l2_bytes : 1;
-    wlm_model_release(&model);
+    wlmi_model_release(&model);
   }
-  wlm_model_records_free(records, count);
+  wlmi_model_records_free(records, count);
   return status;
 }
 
-static wlm_status make_page(const wlm_cli_options *options, wlm_store *store, wlm_page *page, wlm_text *html) {
-  wlm_content content = {0};
-  wlm_class *classes = NULL;
-  const wlm_class *chosen = NULL;
-  wlm_survey survey = {0};
+static wlm_status make_page(const wlmi_cli_options *options, wlm_store *store, wlmi_page *page, wlmi_text *html) {
+  wlmi_content content = {0};
+  wlmi_class *classes = NULL;
+  const wlmi_class *chosen = NULL;
+  wlmi_survey survey = {0};
   int64_t l2_bytes = 0;
   wlm_status status;
-  WLM_TRY(wlm_content_load(store, &content));
-  WLM_TRY(wlm_classes_make(content.records, content.count, &classes, &page->class_count));
+  WLM_TRY(wlmi_content_load(store, &content));
+  WLM_TRY(wlmi_classes_make(content.records, content.count, &classes, &page->class_count));
   WLM_TRY(choose_class(options, classes, page->class_count, &chosen));
   page->classes = classes;
   if (chosen) {
     WLM_TRY(look_at_models(store, chosen->name, &page->trained_at, &l2_bytes));
-    WLM_TRY(wlm_survey_make(chosen, l2_bytes, &survey));
+    WLM_TRY(wlmi_survey_make(chosen, l2_bytes, &survey));
     for (int64_t i = 0; i < content.pin_count; i++)
       page->pin_count += !strcmp(content.pins[i].device_class, chosen->name);
     page->survey = &survey;
   }
-  status = wlm_page_make(page, html);
+  status = wlmi_page_make(page, html);
 done:
-  wlm_survey_release(&survey);
-  wlm_classes_free(classes, page->class_count);
-  wlm_content_release(&content);
+  wlmi_survey_release(&survey);
+  wlmi_classes_free(classes, page->class_count);
+  wlmi_content_release(&content);
   return status;
 }
 
-static wlm_status deliver(const char *output, const wlm_page *page, const wlm_text *html, wlm_report *report) {
+static wlm_status deliver(const char *output, const wlmi_page *page, const wlmi_text *html, wlmi_report *report) {
   if (!strcmp(output, "-")) {
     if (fwrite(html->data, 1, html->size, stdout) == html->size) return WLM_OK;
-    return wlm_fail(WLM_ERR_IO, "standard output: cannot write: %s", strerror(errno));
+    return wlmi_fail(WLM_ERR_IO, "standard output: cannot write: %s", strerror(errno));
   }
-  wlm_status status = wlm_path_write(output, html->data, html->size);
+  wlm_status status = wlmi_path_write(output, html->data, html->size);
   if (status != WLM_OK) return status;
-  wlm_report_object(report, NULL);
-  wlm_report_string(report, "database", page->database);
-  wlm_report_string(report, "file", output);
-  wlm_report_integer(report, "bytes", (int64_t)html->size);
-  wlm_report_close(report);
+  wlmi_report_object(report, NULL);
+  wlmi_report_string(report, "database", page->database);
+  wlmi_report_string(report, "file", output);
+  wlmi_report_integer(report, "bytes", (int64_t)html->size);
+  wlmi_report_close(report);
   return WLM_OK;
 }
 
-int wlm_cmd_report(const wlm_cli_options *options) {
-  wlm_report report = {.json = options->json};
-  wlm_text path = {0}, html = {0};
+int wlmi_cmd_report(const wlmi_cli_options *options) {
+  wlmi_report report = {.json = options->json};
+  wlmi_text path = {0}, html = {0};
   wlm_store *store = NULL;
-  wlm_page page = {0};
+  wlmi_page page = {0};
   struct stat info;
   int without_gnuplot = 0;
   wlm_status status;
-  WLM_TRY(wlm_cli_open_store(options, WLM_STORE_READ, &path, &store));
+  WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_READ, &path, &store));
   page.database = path.data;
   page.database_bytes = stat(path.data, &info) ? 0 : (int64_t)info.st_size;
   status = make_page(options, store, &page, &html);
   without_gnuplot = status == WLM_ERR_NOT_FOUND;
   if (status == WLM_OK) status = deliver(options->output, &page, &html, &report);
 done:
-  wlm_store_close(store);
-  wlm_text_release(&path);
-  wlm_text_release(&html);
-  const int code = wlm_cli_finish(&report, status);
+  wlmi_store_close(store);
+  wlmi_text_release(&path);
+  wlmi_text_release(&html);
+  const int code = wlmi_cli_finish(&report, status);
   return without_gnuplot ? WLM_EXIT_USAGE : code;
 }

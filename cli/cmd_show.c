@@ -7,48 +7,48 @@
 #include "common/memory.h"
 #include "generator/generator.h"
 
-static const wlm_limits targets[] = {
+static const wlmi_limits targets[] = {
     {.target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132},
     {.target = WLM_TARGET_HOST, .processors = 16},
 };
 
-static wlm_status print_list(wlm_generator *generator) {
-  wlm_text text = {0};
-  wlm_status status = wlm_generator_list(generator, &text);
+static wlm_status print_list(wlmi_generator *generator) {
+  wlmi_text text = {0};
+  wlm_status status = wlmi_generator_list(generator, &text);
   if (status == WLM_OK && text.data) fputs(text.data, stdout);
-  wlm_text_release(&text);
+  wlmi_text_release(&text);
   return status;
 }
 
 /* The wanted target, or the one that takes the variant; the last refusal is the one to tell. */
-static wlm_status emit(wlm_generator *generator, const char *variant, const char *target, const wlm_spec *spec,
-                       wlm_program *program) {
-  wlm_text reason = {0};
+static wlm_status emit(wlmi_generator *generator, const char *variant, const char *target, const wlmi_spec *spec,
+                       wlmi_program *program) {
+  wlmi_text reason = {0};
   wlm_status status = WLM_OK;
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
     if (target && (targets[i].target == WLM_TARGET_CUDA) != !strcmp(target, "cuda")) continue;
-    wlm_text_release(&reason);
-    WLM_TRY(wlm_generator_refusal(generator, variant, spec, &targets[i], &reason));
+    wlmi_text_release(&reason);
+    WLM_TRY(wlmi_generator_refusal(generator, variant, spec, &targets[i], &reason));
     if (!reason.size) {
-      status = wlm_generator_emit(generator, variant, spec, &targets[i], program);
+      status = wlmi_generator_emit(generator, variant, spec, &targets[i], program);
       goto done;
     }
   }
-  status = wlm_fail(WLM_ERR_UNSUPPORTED, "'%s' is no candidate: it %s", variant, reason.data);
+  status = wlmi_fail(WLM_ERR_UNSUPPORTED, "'%s' is no candidate: it %s", variant, reason.data);
 done:
-  wlm_text_release(&reason);
+  wlmi_text_release(&reason);
   return status;
 }
 
-int wlm_cmd_show(const wlm_cli_options *options) {
+int wlmi_cmd_show(const wlmi_cli_options *options) {
   wlm_status status;
-  wlm_generator *generator = NULL;
-  wlm_program program = {0};
-  wlm_spec spec;
+  wlmi_generator *generator = NULL;
+  wlmi_program program = {0};
+  wlmi_spec spec;
   wlm_csr csr = WLM_CSR_INIT;
   wlm_problem problem = options->problem;
   const char *folder = getenv("WARPLOOM_TEMPLATES");
-  WLM_TRY(wlm_generator_create(folder && *folder ? folder : NULL, &generator));
+  WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &generator));
   if (options->list) {
     status = print_list(generator);
     goto done;
@@ -59,11 +59,11 @@ int wlm_cmd_show(const wlm_cli_options *options) {
   csr.rowptr_type = options->rowptr_type;
   csr.colind_type = options->colind_type;
   if (options->bias) problem.bias = &csr;
-  WLM_TRY(wlm_spec_make(&problem, &csr, &spec));
+  WLM_TRY(wlmi_spec_make(&problem, &csr, &spec));
   WLM_TRY(emit(generator, options->arguments[0], options->target, &spec, &program));
   fputs(program.source, stdout);
 done:
-  wlm_program_release(&program);
-  wlm_generator_destroy(generator);
-  return status == WLM_OK ? WLM_EXIT_OK : wlm_cli_failed(status);
+  wlmi_program_release(&program);
+  wlmi_generator_destroy(generator);
+  return status == WLM_OK ? WLM_EXIT_OK : wlmi_cli_failed(status);
 }

@@ -5,51 +5,51 @@
 #include "cli/session.h"
 #include "tuner/learn.h"
 
-static void tell_classes(wlm_report *report, const wlm_models *models) {
-  static const wlm_table_column columns[] = {
+static void tell_classes(wlmi_report *report, const wlmi_models *models) {
+  static const wlmi_table_column columns[] = {
       {"problems", "problems"},         {"matrices", "matrices"}, {"cases", "cases"}, {"trained", NULL},
       {"measurements", "measurements"}, {"spread", NULL},         {NULL, "model"}};
-  wlm_table table;
-  wlm_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table table;
+  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
   for (int64_t i = 0; i < models->class_count; i++) {
-    const wlm_taught *c = &models->classes[i];
-    const wlm_model *model = c->model >= 0 ? &models->models[c->model] : NULL;
+    const wlmi_taught *c = &models->classes[i];
+    const wlmi_model *model = c->model >= 0 ? &models->models[c->model] : NULL;
     char outcome[64];
     if (model)
       snprintf(outcome, sizeof outcome, "trained, off by %.0f %%", 100 * (exp(model->spread) - 1));
     else
       snprintf(outcome, sizeof outcome, "none: it takes %d matrices", WLM_TRAIN_MATRICES);
-    wlm_table_text(&table, c->problems);
-    wlm_table_integer(&table, c->matrices);
-    wlm_table_integer(&table, c->cases);
-    wlm_table_flag(&table, model != NULL);
-    wlm_table_integer(&table, model ? model->measurements : 0);
-    wlm_table_real(&table, "%g", model ? model->spread : NAN);
-    wlm_table_text(&table, outcome);
+    wlmi_table_text(&table, c->problems);
+    wlmi_table_integer(&table, c->matrices);
+    wlmi_table_integer(&table, c->cases);
+    wlmi_table_flag(&table, model != NULL);
+    wlmi_table_integer(&table, model ? model->measurements : 0);
+    wlmi_table_real(&table, "%g", model ? model->spread : NAN);
+    wlmi_table_text(&table, outcome);
   }
-  wlm_report_table(report, "classes", &table);
-  wlm_table_release(&table);
+  wlmi_report_table(report, "classes", &table);
+  wlmi_table_release(&table);
 }
 
-int wlm_cmd_train(const wlm_cli_options *options) {
-  wlm_report report = {.json = options->json};
-  wlm_session session = {0};
-  wlm_models models = {0};
+int wlmi_cmd_train(const wlmi_cli_options *options) {
+  wlmi_report report = {.json = options->json};
+  wlmi_session session = {0};
+  wlmi_models models = {0};
   wlm_status status;
-  WLM_TRY(wlm_session_open(options, &session));
-  WLM_TRY(wlm_learn(session.context, &models));
-  wlm_report_object(&report, NULL);
-  wlm_report_device(&report, session.context);
-  wlm_report_string(&report, "database", wlm_context_database_path(session.context));
-  wlm_report_integer(&report, "models", models.count);
-  if (report.json) wlm_report_integer(&report, "needed", WLM_TRAIN_MATRICES);
+  WLM_TRY(wlmi_session_open(options, &session));
+  WLM_TRY(wlmi_learn(session.context, &models));
+  wlmi_report_object(&report, NULL);
+  wlmi_report_device(&report, session.context);
+  wlmi_report_string(&report, "database", wlmi_context_database_path(session.context));
+  wlmi_report_integer(&report, "models", models.count);
+  if (report.json) wlmi_report_integer(&report, "needed", WLM_TRAIN_MATRICES);
   if (models.class_count || report.json)
     tell_classes(&report, &models);
   else
-    wlm_report_line(&report, "nothing was measured on such a device; tune it, or import what was measured elsewhere");
-  wlm_report_close(&report);
+    wlmi_report_line(&report, "nothing was measured on such a device; tune it, or import what was measured elsewhere");
+  wlmi_report_close(&report);
 done:
-  wlm_models_release(&models);
-  wlm_session_close(&session);
-  return wlm_cli_finish(&report, status);
+  wlmi_models_release(&models);
+  wlmi_session_close(&session);
+  return wlmi_cli_finish(&report, status);
 }

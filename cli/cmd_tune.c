@@ -18,43 +18,43 @@
 
 /* All that is tuned by one command. */
 typedef struct errand {
-  const wlm_cli_options *options;
-  wlm_report report;
-  wlm_session session;
-  wlm_tuner *tuner;
-  wlm_progress progress;
+  const wlmi_cli_options *options;
+  wlmi_report report;
+  wlmi_session session;
+  wlmi_tuner *tuner;
+  wlmi_progress progress;
 } errand;
 
 /* To one matrix and width. */
 typedef struct listener {
-  wlm_tune_outcomes outcomes;
+  wlmi_tune_outcomes outcomes;
   double best;
-  wlm_progress *progress;
+  wlmi_progress *progress;
 } listener;
 
 static int on_progress(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
   listener *l = user;
   char note[128] = "compiling";
   if (last) {
-    wlm_tune_outcomes_keep(&l->outcomes, last);
+    wlmi_tune_outcomes_keep(&l->outcomes, last);
     if (!last->failed && (l->best == 0 || last->seconds < l->best)) l->best = last->seconds;
     if (last->failed)
       snprintf(note, sizeof note, "%s failed", last->variant);
     else
       snprintf(note, sizeof note, "%s %.2f us (best %.2f)", last->variant, last->seconds * 1e6, l->best * 1e6);
   }
-  wlm_progress_show(l->progress, done, total, note);
-  return wlm_interrupted();
+  wlmi_progress_show(l->progress, done, total, note);
+  return wlmi_interrupted();
 }
 
 /* What a run would be given from now on. */
-static wlm_status tell_choice(wlm_report *report, wlm_session *session, wlm_tune_outcomes *outcomes) {
+static wlm_status tell_choice(wlmi_report *report, wlmi_session *session, wlmi_tune_outcomes *outcomes) {
   wlm_plan *plan;
   wlm_status status = wlm_plan_create(session->context, session->matrix, &session->problem, &plan);
   if (status != WLM_OK) return status;
-  wlm_tune_outcomes_tell(outcomes, report, wlm_plan_variant(plan));
-  wlm_report_string(report, "choice", wlm_plan_variant(plan));
-  wlm_report_string(report, "step", wlm_step_name(plan->decision.step));
+  wlmi_tune_outcomes_tell(outcomes, report, wlm_plan_variant(plan));
+  wlmi_report_string(report, "choice", wlm_plan_variant(plan));
+  wlmi_report_string(report, "step", wlmi_step_name(plan->decision.step));
   wlm_plan_destroy(plan);
   return WLM_OK;
 }
@@ -62,9 +62,9 @@ static wlm_status tell_choice(wlm_report *report, wlm_session *session, wlm_tune
 /* One matrix and width. Cancelled is told after the table of what was measured. */
 static wlm_status tune_width(errand *e, const char *label, double budget) {
   char title[64];
-  wlm_session *session = &e->session;
+  wlmi_session *session = &e->session;
   listener l = {.progress = &e->progress};
-  wlm_tune_summary summary = {0};
+  wlmi_tune_summary summary = {0};
   wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;
   tune.matrix_name = label;
   tune.budget_seconds = budget;
@@ -73,77 +73,78 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   tune.progress = on_progress;
   tune.user = &l;
   snprintf(title, sizeof title, "tune %.32s n=%lld", label, (long long)session->problem.n);
-  wlm_report_object(&e->report, NULL);
-  wlm_report_integer(&e->report, "n", session->problem.n);
-  wlm_report_flush(&e->report);
-  wlm_progress_next(&e->progress, title);
+  wlmi_report_object(&e->report, NULL);
+  wlmi_report_integer(&e->report, "n", session->problem.n);
+  wlmi_report_flush(&e->report);
+  wlmi_progress_next(&e->progress, title);
   wlm_status status =
-      wlm_tuner_run(e->tuner, session->matrix, &session->problem, &tune, budget > 0 ? budget : INFINITY, &summary);
-  wlm_progress_end(&e->progress);
+      wlmi_tuner_run(e->tuner, session->matrix, &session->problem, &tune, budget > 0 ? budget : INFINITY, &summary);
+  wlmi_progress_end(&e->progress);
   if (l.outcomes.count && (status == WLM_OK || status == WLM_ERR_CANCELLED)) {
     wlm_status refreshed = wlm_context_refresh(session->context);
     if (status == WLM_OK) status = refreshed;
   }
   if (l.outcomes.failed)
-    status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
+    status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
   if (status == WLM_OK || status == WLM_ERR_CANCELLED) {
     wlm_status told = tell_choice(&e->report, session, &l.outcomes);
-    wlm_tune_summary_tell(&summary, &e->report);
+    wlmi_tune_summary_tell(&summary, &e->report);
     if (status == WLM_OK) status = told;
     if (status == WLM_ERR_CANCELLED)
-      wlm_fail(status, "interrupted: %lld measurements were made and are kept",
-               (long long)(summary.measured + summary.finalists));
+      wlmi_fail(status, "interrupted: %lld measurements were made and are kept",
+                (long long)(summary.measured + summary.finalists));
   }
-  wlm_report_close(&e->report);
-  wlm_tune_outcomes_release(&l.outcomes);
+  wlmi_report_close(&e->report);
+  wlmi_tune_outcomes_release(&l.outcomes);
   return status;
 }
 
 /* What each width is worth. One that the database has whole is told of in the end. */
-static wlm_status find_prospects(errand *e, const char *label, wlm_prospect *list) {
-  const wlm_cli_options *options = e->options;
-  wlm_session *session = &e->session;
-  const wlm_device_info *info = &wlm_context_device(session->context)->info;
-  const wlm_machine machine = {info->limits.target, info->limits.processors, info->l2_bytes};
-  wlm_place *places = NULL;
+static wlm_status find_prospects(errand *e, const char *label, wlmi_prospect *list) {
+  const wlmi_cli_options *options = e->options;
+  wlmi_session *session = &e->session;
+  const wlmi_device_info *info = &wlmi_context_device(session->context)->info;
+  const wlmi_machine machine = {info->limits.target, info->limits.processors, info->l2_bytes};
+  wlmi_place *places = NULL;
   int64_t place_count;
-  wlm_matrix_view view;
-  wlm_spec spec;
+  wlmi_matrix_view view;
+  wlmi_spec spec;
   wlm_status status;
-  WLM_TRY(wlm_matrix_see(session->matrix, &session->problem, &view));
+  WLM_TRY(wlmi_matrix_see(session->matrix, &session->problem, &view));
   for (int i = 0; i < options->n_count; i++) {
     int64_t candidates, left;
     session->problem.n = options->n[i];
-    WLM_TRY(wlm_context_spec(session->context, session->matrix, &session->problem, &spec));
-    WLM_TRY(wlm_tuner_left(e->tuner, label, &spec, &left, &candidates));
-    wlm_prospect_make(&machine, view.stats, 0, options->n[i], candidates, options->again ? candidates : left, &list[i]);
+    WLM_TRY(wlmi_context_spec(session->context, session->matrix, &session->problem, &spec));
+    WLM_TRY(wlmi_tuner_left(e->tuner, label, &spec, &left, &candidates));
+    wlmi_prospect_make(&machine, view.stats, 0, options->n[i], candidates, options->again ? candidates : left,
+                       &list[i]);
   }
-  WLM_TRY(wlm_context_known_places(session->context, &spec, &places, &place_count));
-  for (int64_t i = 0; i < place_count; i++) wlm_prospects_learn(list, options->n_count, &places[i]);
+  WLM_TRY(wlmi_context_known_places(session->context, &spec, &places, &place_count));
+  for (int64_t i = 0; i < place_count; i++) wlmi_prospects_learn(list, options->n_count, &places[i]);
 done:
-  wlm_free(places);
+  wlmi_free(places);
   return status;
 }
 
 /* All widths. With a budget in the order of their worth, each with its part of what is left until the deadline, but
  * enough for a candidate; without one as they were given. */
 static wlm_status tune_widths(errand *e, const char *label, double deadline) {
-  const wlm_cli_options *options = e->options;
-  wlm_prospect list[WLM_CLI_MAX_WIDTHS];
+  const wlmi_cli_options *options = e->options;
+  wlmi_prospect list[WLM_CLI_MAX_WIDTHS];
   int tuned[WLM_CLI_MAX_WIDTHS] = {0};
   wlm_status status;
   WLM_TRY(find_prospects(e, label, list));
   for (int count = 0; count < options->n_count && status == WLM_OK; count++) {
-    const double left = deadline - wlm_seconds();
-    int64_t i = isfinite(deadline) ? wlm_prospects_next(list, options->n_count, 0, INFINITY) : -1;
+    const double left = deadline - wlmi_seconds();
+    int64_t i = isfinite(deadline) ? wlmi_prospects_next(list, options->n_count, 0, INFINITY) : -1;
     for (int k = 0; i < 0; k++)
       if (!tuned[k]) i = k;
-    const double share = wlm_prospects_share(list, options->n_count, i, left);
+    const double share = wlmi_prospects_share(list, options->n_count, i, left);
     e->session.problem.n = options->n[i];
     status = tune_width(e, label, isfinite(deadline) ? fmax(share, 1e-3) : 0);
-    if (!wlm_report_flush(&e->report) && status == WLM_OK)
-      status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
-    wlm_prospects_learn(list, options->n_count, &list[i].place);
+    if (!wlmi_report_flush(&e->report) && status == WLM_OK)
+      status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
+    wlmi_prospects_learn(list, options->n_count, &list[i].place);
     list[i].state = WLM_PROSPECT_DONE;
     tuned[i] = 1;
   }
@@ -155,49 +156,49 @@ done:
 static wlm_status tune_input(errand *e, const char *input, double deadline) {
   wlm_status status;
   char label[256];
-  wlm_report_object(&e->report, NULL);
-  wlm_report_string(&e->report, "input", input);
-  WLM_TRY(wlm_session_load(&e->session, input));
-  wlm_report_stats(&e->report, wlm_matrix_stats(e->session.matrix));
-  wlm_report_array(&e->report, "tuned");
-  wlm_input_label(input, label, sizeof label);
+  wlmi_report_object(&e->report, NULL);
+  wlmi_report_string(&e->report, "input", input);
+  WLM_TRY(wlmi_session_load(&e->session, input));
+  wlmi_report_stats(&e->report, wlm_matrix_stats(e->session.matrix));
+  wlmi_report_array(&e->report, "tuned");
+  wlmi_input_label(input, label, sizeof label);
   status = tune_widths(e, label, deadline);
-  wlm_report_close(&e->report);
+  wlmi_report_close(&e->report);
 done:
-  wlm_report_close(&e->report);
+  wlmi_report_close(&e->report);
   return status;
 }
 
 static wlm_status tune_inputs(errand *e, double deadline) {
   const int count = e->options->argument_count;
   wlm_status status = WLM_OK;
-  wlm_progress_begin(&e->progress, (int64_t)count * e->options->n_count, e->options->budget_seconds);
+  wlmi_progress_begin(&e->progress, (int64_t)count * e->options->n_count, e->options->budget_seconds);
   for (int i = 0; i < count && status == WLM_OK; i++) {
-    const double now = wlm_seconds();
+    const double now = wlmi_seconds();
     status = tune_input(e, e->options->arguments[i], now + (deadline - now) / (count - i));
   }
   return status;
 }
 
-int wlm_cmd_tune(const wlm_cli_options *options) {
+int wlmi_cmd_tune(const wlmi_cli_options *options) {
   wlm_status status;
   errand e = {.options = options, .report.json = options->json};
-  const double deadline = options->budget_seconds > 0 ? wlm_seconds() + options->budget_seconds : INFINITY;
-  if (options->recorded) return wlm_tune_recorded(options);
-  if (!options->argument_count) return wlm_tune_design(options);
-  wlm_catch_interrupts();
-  WLM_TRY(wlm_session_open(options, &e.session));
-  WLM_TRY(wlm_tuner_create(e.session.context, options->again, &e.tuner));
-  wlm_report_object(&e.report, NULL);
-  wlm_report_device(&e.report, e.session.context);
-  wlm_report_string(&e.report, "database", wlm_context_database_path(e.session.context));
-  wlm_report_array(&e.report, "inputs");
+  const double deadline = options->budget_seconds > 0 ? wlmi_seconds() + options->budget_seconds : INFINITY;
+  if (options->recorded) return wlmi_tune_recorded(options);
+  if (!options->argument_count) return wlmi_tune_design(options);
+  wlmi_catch_interrupts();
+  WLM_TRY(wlmi_session_open(options, &e.session));
+  WLM_TRY(wlmi_tuner_create(e.session.context, options->again, &e.tuner));
+  wlmi_report_object(&e.report, NULL);
+  wlmi_report_device(&e.report, e.session.context);
+  wlmi_report_string(&e.report, "database", wlmi_context_database_path(e.session.context));
+  wlmi_report_array(&e.report, "inputs");
   status = tune_inputs(&e, deadline);
   if (status == WLM_OK) status = wlm_train(e.session.context);
-  wlm_report_close(&e.report);
-  wlm_report_close(&e.report);
+  wlmi_report_close(&e.report);
+  wlmi_report_close(&e.report);
 done:
-  wlm_tuner_destroy(e.tuner);
-  wlm_session_close(&e.session);
-  return wlm_cli_finish(&e.report, status);
+  wlmi_tuner_destroy(e.tuner);
+  wlmi_session_close(&e.session);
+  return wlmi_cli_finish(&e.report, status);
 }

@@ -6,24 +6,24 @@
 #include "cli/commands.h"
 #include "cli/db_actions.h"
 
-typedef struct wlm_command {
+typedef struct wlmi_command {
   const char *name, *action;    /* action: the first argument must be this; NULL = there is none */
   const char *arguments, *help; /* for people */
-  wlm_command_fn *run;
-  wlm_db_action *act;  /* in the place of run */
+  wlmi_command_fn *run;
+  wlmi_db_action *act; /* in the place of run */
   int takes, needs;    /* WLM_OPTION_... */
   int when;            /* the option that makes this row the one; 0 = none does */
   int least, most;     /* arguments, without the action */
   const char *missing; /* what to do where there are too few */
-} wlm_command;
+} wlmi_command;
 
 /* The row that the command line means; NULL after a message on stderr where there is none or where arguments and
  * options are not such as it takes. */
-const wlm_command *wlm_command_find(const char *name, const wlm_cli_options *options);
-int wlm_command_exists(const char *name);
+const wlmi_command *wlmi_command_find(const char *name, const wlmi_cli_options *options);
+int wlmi_command_exists(const char *name);
 
-void wlm_command_print_all(FILE *to);
+void wlmi_command_print_all(FILE *to);
 /* Of one command; of one action where `options` has one. */
-void wlm_command_print(const char *name, const wlm_cli_options *options);
+void wlmi_command_print(const char *name, const wlmi_cli_options *options);
 
 #endif

@@ -4,17 +4,17 @@
 
 #include "cli/options.h"
 
-typedef int wlm_command_fn(const wlm_cli_options *options);
+typedef int wlmi_command_fn(const wlmi_cli_options *options);
 
-wlm_command_fn wlm_cmd_info;
-wlm_command_fn wlm_cmd_stats;
-wlm_command_fn wlm_cmd_show;
-wlm_command_fn wlm_cmd_tune;
-wlm_command_fn wlm_cmd_train;
-wlm_command_fn wlm_cmd_run;
-wlm_command_fn wlm_cmd_explain;
-wlm_command_fn wlm_cmd_export;
-wlm_command_fn wlm_cmd_import;
-wlm_command_fn wlm_cmd_report;
+wlmi_command_fn wlmi_cmd_info;
+wlmi_command_fn wlmi_cmd_stats;
+wlmi_command_fn wlmi_cmd_show;
+wlmi_command_fn wlmi_cmd_tune;
+wlmi_command_fn wlmi_cmd_train;
+wlmi_command_fn wlmi_cmd_run;
+wlmi_command_fn wlmi_cmd_explain;
+wlmi_command_fn wlmi_cmd_export;
+wlmi_command_fn wlmi_cmd_import;
+wlmi_command_fn wlmi_cmd_report;
 
 #endif

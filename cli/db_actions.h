@@ -10,18 +10,19 @@
 
 enum { WLM_DB_ARGUMENTS = 32 };
 
-typedef wlm_status wlm_db_action(const wlm_cli_options *options, wlm_report *report);
+typedef wlm_status wlmi_db_action(const wlmi_cli_options *options, wlmi_report *report);
 
-wlm_db_action wlm_db_list; /* cli/db_list.c */
-wlm_db_action wlm_db_diff;
-wlm_db_action wlm_db_check; /* cli/db_files.c */
-wlm_db_action wlm_db_merge;
-wlm_db_action wlm_db_prune;
-wlm_db_action wlm_db_pin; /* cli/db_pin.c */
-wlm_db_action wlm_db_unpin;
+wlmi_db_action wlmi_db_list; /* cli/db_list.c */
+wlmi_db_action wlmi_db_diff;
+wlmi_db_action wlmi_db_check; /* cli/db_files.c */
+wlmi_db_action wlmi_db_merge;
+wlmi_db_action wlmi_db_prune;
+wlmi_db_action wlmi_db_pin; /* cli/db_pin.c */
+wlmi_db_action wlmi_db_unpin;
 
 /* The user database as the options say. `path` receives its name and *store the open store. */
-wlm_status wlm_cli_database_path(const wlm_cli_options *options, wlm_text *path);
-wlm_status wlm_cli_open_store(const wlm_cli_options *options, wlm_store_mode mode, wlm_text *path, wlm_store **store);
+wlm_status wlmi_cli_database_path(const wlmi_cli_options *options, wlmi_text *path);
+wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode mode, wlmi_text *path,
+                               wlm_store **store);
 
 #endif

@@ -12,12 +12,12 @@
 enum { MAX_SPECS = 3 };
 typedef struct target {
   char place[WLM_BUCKET_TEXT];
-  wlm_spec specs[MAX_SPECS];
+  wlmi_spec specs[MAX_SPECS];
   int spec_count;
 } target;
 
 /* Matrices of a bucket come without values, with such of B's type, and with f32 ones beside a B of 16 bits. */
-static wlm_status specs_of_bucket(const wlm_session *session, target *t) {
+static wlm_status specs_of_bucket(const wlmi_session *session, target *t) {
   const wlm_problem *problem = &session->problem;
   const int is_short = problem->dense_type == WLM_F16 || problem->dense_type == WLM_BF16;
   const struct {
@@ -30,72 +30,72 @@ static wlm_status specs_of_bucket(const wlm_session *session, target *t) {
     csr.colind_type = session->colind_type;
     csr.value_type = values[t->spec_count].type;
     csr.values = values[t->spec_count].has_values ? &csr : NULL; /* only whether there are any is asked */
-    wlm_status status = wlm_spec_make(problem, &csr, &t->specs[t->spec_count]);
+    wlm_status status = wlmi_spec_make(problem, &csr, &t->specs[t->spec_count]);
     if (status != WLM_OK) return status;
   }
   return WLM_OK;
 }
 
-static wlm_status find_place(wlm_session *session, const char *where, target *t) {
-  wlm_bucket bucket;
-  wlm_hash fingerprint;
-  if (wlm_bucket_parse(where, &bucket)) {
-    if (wlm_bucket_fault(&bucket))
-      return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s: %s; warploom stats INPUT shows the bucket of a matrix", where,
-                      wlm_bucket_fault(&bucket));
-    wlm_bucket_print(&bucket, t->place);
+static wlm_status find_place(wlmi_session *session, const char *where, target *t) {
+  wlmi_bucket bucket;
+  wlmi_hash fingerprint;
+  if (wlmi_bucket_parse(where, &bucket)) {
+    if (wlmi_bucket_fault(&bucket))
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: %s; warploom stats INPUT shows the bucket of a matrix", where,
+                       wlmi_bucket_fault(&bucket));
+    wlmi_bucket_print(&bucket, t->place);
     return WLM_OK;
   }
-  if (!wlm_hash_from_hex(where, &fingerprint)) {
-    wlm_status status = wlm_session_load(session, where);
+  if (!wlmi_hash_from_hex(where, &fingerprint)) {
+    wlm_status status = wlmi_session_load(session, where);
     if (status != WLM_OK) return status;
     const wlm_stats *stats = wlm_matrix_stats(session->matrix);
-    fingerprint = (wlm_hash){stats->fingerprint[0], stats->fingerprint[1]};
+    fingerprint = (wlmi_hash){stats->fingerprint[0], stats->fingerprint[1]};
   }
-  wlm_hash_to_hex(fingerprint, t->place);
+  wlmi_hash_to_hex(fingerprint, t->place);
   return WLM_OK;
 }
 
-static wlm_status make_specs(wlm_session *session, target *t) {
+static wlm_status make_specs(wlmi_session *session, target *t) {
   if (!session->matrix) return specs_of_bucket(session, t);
   t->spec_count = 1;
-  return wlm_context_spec(session->context, session->matrix, &session->problem, &t->specs[0]);
+  return wlmi_context_spec(session->context, session->matrix, &session->problem, &t->specs[0]);
 }
 
-static wlm_status check_variant(wlm_session *session, const char *variant, const wlm_spec *spec) {
-  wlm_text reason = {0};
-  wlm_status status = wlm_generator_refusal(wlm_context_generator(session->context), variant, spec,
-                                            &wlm_context_device(session->context)->info.limits, &reason);
+static wlm_status check_variant(wlmi_session *session, const char *variant, const wlmi_spec *spec) {
+  wlmi_text reason = {0};
+  wlm_status status = wlmi_generator_refusal(wlmi_context_generator(session->context), variant, spec,
+                                             &wlmi_context_device(session->context)->info.limits, &reason);
   if (status == WLM_OK && reason.size)
-    status = wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s is no candidate for n = %lld: %s", variant,
-                      (long long)spec->problem.n, reason.data);
-  wlm_text_release(&reason);
+    status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s is no candidate for n = %lld: %s", variant,
+                       (long long)spec->problem.n, reason.data);
+  wlmi_text_release(&reason);
   return status;
 }
 
 /* What is done with one spec. */
 typedef struct task {
-  wlm_session *session;
+  wlmi_session *session;
   wlm_store *store;
   const char *device_class, *variant; /* variant NULL = unpin */
   target target;
 } task;
 
-static wlm_status check(task *task, const wlm_spec *spec) {
+static wlm_status check(task *task, const wlmi_spec *spec) {
   return task->variant ? check_variant(task->session, task->variant, spec) : WLM_OK;
 }
 
-static wlm_status write_pin(task *task, const wlm_spec *spec) {
+static wlm_status write_pin(task *task, const wlmi_spec *spec) {
   char key[WLM_SPEC_KEY];
-  wlm_spec_key(spec, key);
+  wlmi_spec_key(spec, key);
   const char *variant = task->variant ? task->variant : "any";
-  const wlm_pin_record pin = {(char *)task->device_class, task->target.place, key, spec->problem.n, (char *)variant};
-  return task->variant ? wlm_store_pin(task->store, &pin) : wlm_store_unpin(task->store, &pin);
+  const wlmi_pin_record pin = {(char *)task->device_class, task->target.place, key, spec->problem.n, (char *)variant};
+  return task->variant ? wlmi_store_pin(task->store, &pin) : wlmi_store_unpin(task->store, &pin);
 }
 
 /* For every width; where nothing is found for some of several specs, the others will do. */
-static wlm_status each(task *task, const wlm_cli_options *options,
-                       wlm_status (*work)(struct task *, const wlm_spec *)) {
+static wlm_status each(task *task, const wlmi_cli_options *options,
+                       wlm_status (*work)(struct task *, const wlmi_spec *)) {
   target *t = &task->target;
   for (int i = 0; i < options->n_count; i++) {
     int missing = 0;
@@ -111,40 +111,41 @@ static wlm_status each(task *task, const wlm_cli_options *options,
 }
 
 /* Every width is checked before the first is written. */
-static wlm_status pin_or_unpin(const wlm_cli_options *options, wlm_report *report, const char *variant) {
-  wlm_session session = {0};
-  wlm_text path = {0}, device_class = {0}, widths = {0};
-  wlm_device_record device;
+static wlm_status pin_or_unpin(const wlmi_cli_options *options, wlmi_report *report, const char *variant) {
+  wlmi_session session = {0};
+  wlmi_text path = {0}, device_class = {0}, widths = {0};
+  wlmi_device_record device;
   wlm_status status;
   task task = {.session = &session, .variant = variant};
-  WLM_TRY(wlm_session_open(options, &session));
+  WLM_TRY(wlmi_session_open(options, &session));
   WLM_TRY(find_place(&session, options->arguments[1], &task.target));
   WLM_TRY(each(&task, options, check));
-  wlm_context_device_record(session.context, &device);
-  wlm_device_class(&device, &device_class);
-  for (int i = 0; i < options->n_count; i++) wlm_text_printf(&widths, "%s%lld", i ? "," : "", (long long)options->n[i]);
-  if (device_class.failed || widths.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
+  wlmi_context_device_record(session.context, &device);
+  wlmi_device_class(&device, &device_class);
+  for (int i = 0; i < options->n_count; i++)
+    wlmi_text_printf(&widths, "%s%lld", i ? "," : "", (long long)options->n[i]);
+  if (device_class.failed || widths.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
   task.device_class = device_class.data;
-  WLM_TRY(wlm_cli_open_store(options, WLM_STORE_WRITE, &path, &task.store));
+  WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_WRITE, &path, &task.store));
   WLM_TRY(each(&task, options, write_pin));
-  wlm_report_string(report, "database", path.data);
-  wlm_report_string(report, "device_class", device_class.data);
-  wlm_report_string(report, variant ? "pinned_for" : "unpinned_for", task.target.place);
-  wlm_report_string(report, "n", widths.data);
-  if (variant) wlm_report_string(report, "variant", variant);
+  wlmi_report_string(report, "database", path.data);
+  wlmi_report_string(report, "device_class", device_class.data);
+  wlmi_report_string(report, variant ? "pinned_for" : "unpinned_for", task.target.place);
+  wlmi_report_string(report, "n", widths.data);
+  if (variant) wlmi_report_string(report, "variant", variant);
 done:
-  wlm_store_close(task.store);
-  wlm_text_release(&path);
-  wlm_text_release(&device_class);
-  wlm_text_release(&widths);
-  wlm_session_close(&session);
+  wlmi_store_close(task.store);
+  wlmi_text_release(&path);
+  wlmi_text_release(&device_class);
+  wlmi_text_release(&widths);
+  wlmi_session_close(&session);
   return status;
 }
 
-wlm_status wlm_db_pin(const wlm_cli_options *options, wlm_report *report) {
+wlm_status wlmi_db_pin(const wlmi_cli_options *options, wlmi_report *report) {
   return pin_or_unpin(options, report, options->arguments[2]);
 }
 
-wlm_status wlm_db_unpin(const wlm_cli_options *options, wlm_report *report) {
+wlm_status wlmi_db_unpin(const wlmi_cli_options *options, wlmi_report *report) {
   return pin_or_unpin(options, report, NULL);
 }

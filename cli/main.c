@@ -7,7 +7,7 @@
 
 static void print_help(FILE *to) {
   fputs("warploom tunes and dispatches sparse-dense matrix multiplication, C = A B.\n\nusage:\n", to);
-  wlm_command_print_all(to);
+  wlmi_command_print_all(to);
   fputs(
       "\nINPUT is a Matrix Market file (.mtx, .mtx.gz), a seeded twin of a published graph (twin:reddit, proteins,\n"
       "products, arxiv, youtube, roadnet-ca, web-google; twin:arxiv,scale=0.1), uniform:rows=R,d=D or\n"
@@ -16,12 +16,12 @@ static void print_help(FILE *to) {
       to);
 }
 
-static int run_action(wlm_db_action *act, const wlm_cli_options *options) {
-  wlm_report report = {.json = options->json};
-  wlm_report_object(&report, NULL);
+static int run_action(wlmi_db_action *act, const wlmi_cli_options *options) {
+  wlmi_report report = {.json = options->json};
+  wlmi_report_object(&report, NULL);
   const wlm_status status = act(options, &report);
-  wlm_report_close(&report);
-  return wlm_cli_finish(&report, status);
+  wlmi_report_close(&report);
+  return wlmi_cli_finish(&report, status);
 }
 
 static void print_log(void *user, wlm_log_level level, const char *message) {
@@ -30,21 +30,21 @@ static void print_log(void *user, wlm_log_level level, const char *message) {
 }
 
 static int run(int argc, char **argv) {
-  wlm_cli_options options;
+  wlmi_cli_options options;
   const char *name = argc > 1 ? argv[1] : "";
   if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) return print_help(stdout), WLM_EXIT_OK;
   if (!strcmp(name, "--version")) return printf("warploom %s\n", wlm_version_string()), WLM_EXIT_OK;
   if (argc < 2) return print_help(stderr), WLM_EXIT_USAGE;
   wlm_set_log(print_log, NULL, WLM_LOG_WARNING);
-  if (!strcmp(name, "bench")) return wlm_bench_main(argc - 1, argv + 1);
+  if (!strcmp(name, "bench")) return wlmi_bench_main(argc - 1, argv + 1);
 
-  if (!wlm_command_exists(name)) {
+  if (!wlmi_command_exists(name)) {
     fprintf(stderr, "warploom: unknown command '%s'; warploom --help lists the commands\n", name);
     return WLM_EXIT_USAGE;
   }
-  if (!wlm_cli_parse(argc - 1, argv + 1, &options)) return WLM_EXIT_USAGE;
-  if (options.help) return wlm_command_print(name, &options), WLM_EXIT_OK;
-  const wlm_command *c = wlm_command_find(name, &options);
+  if (!wlmi_cli_parse(argc - 1, argv + 1, &options)) return WLM_EXIT_USAGE;
+  if (options.help) return wlmi_command_print(name, &options), WLM_EXIT_OK;
+  const wlmi_command *c = wlmi_command_find(name, &options);
   if (!c) return WLM_EXIT_USAGE;
   return c->act ? run_action(c->act, &options) : c->run(&options);
 }

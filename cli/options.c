@@ -10,7 +10,7 @@
 #include "common/spec.h"
 
 /* Reads the value of an option; 0 where it cannot be understood. */
-typedef int parse_fn(wlm_cli_options *o, const char *value);
+typedef int parse_fn(wlmi_cli_options *o, const char *value);
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -25,12 +25,12 @@ static int parse_integer(const char *text, char end, int64_t least, int64_t most
   return !*stop || **rest; /* a separator at the end separates nothing */
 }
 
-static int parse_device(wlm_cli_options *o, const char *value) {
+static int parse_device(wlmi_cli_options *o, const char *value) {
   o->device = value;
   return *value != 0;
 }
 
-static int parse_database(wlm_cli_options *o, const char *value) {
+static int parse_database(wlmi_cli_options *o, const char *value) {
   o->database = value;
   return 1; /* "" = none */
 }
@@ -41,7 +41,7 @@ static int parse_real(const char *text, double *value) {
   return stop != text && !*stop && isfinite(*value);
 }
 
-static int parse_widths(wlm_cli_options *o, const char *value) {
+static int parse_widths(wlmi_cli_options *o, const char *value) {
   o->n_count = 0;
   o->n_given = 1;
   do {
@@ -52,17 +52,17 @@ static int parse_widths(wlm_cli_options *o, const char *value) {
 }
 
 /* What is wrong with an expression is told by the detail text. */
-static int parse_custom(wlm_cli_options *o, const char *value) {
-  wlm_operator op;
-  if (wlm_operator_parse(value, &op) != WLM_OK) return 0;
-  wlm_operator_release(&op);
+static int parse_custom(wlmi_cli_options *o, const char *value) {
+  wlmi_operator op;
+  if (wlmi_operator_parse(value, &op) != WLM_OK) return 0;
+  wlmi_operator_release(&op);
   o->problem.message = WLM_MUL;
   o->problem.reduce = WLM_CUSTOM;
   o->problem.custom = value;
   return 1;
 }
 
-static int parse_op(wlm_cli_options *o, const char *value) {
+static int parse_op(wlmi_cli_options *o, const char *value) {
   if (strchr(value, '=')) return parse_custom(o, value);
   char message[32] = "mul";
   const char *dot = strchr(value, '.');
@@ -72,7 +72,7 @@ static int parse_op(wlm_cli_options *o, const char *value) {
     message[dot - value] = 0;
     value = dot + 1;
   }
-  int known_message = wlm_message_from_name(message), known_reduce = wlm_reduce_from_name(value);
+  int known_message = wlmi_message_from_name(message), known_reduce = wlmi_reduce_from_name(value);
   if (known_message < 0 || known_reduce < 0 || known_reduce == WLM_CUSTOM) return 0;
   o->problem.message = (wlm_message)known_message;
   o->problem.reduce = (wlm_reduce)known_reduce;
@@ -80,16 +80,16 @@ static int parse_op(wlm_cli_options *o, const char *value) {
   return 1;
 }
 
-static int parse_epilogue(wlm_cli_options *o, const char *value) {
-  wlm_expression activation;
-  if (wlm_activation_parse(value, &activation) != WLM_OK) return 0;
-  wlm_expression_release(&activation);
+static int parse_epilogue(wlmi_cli_options *o, const char *value) {
+  wlmi_expression activation;
+  if (wlmi_activation_parse(value, &activation) != WLM_OK) return 0;
+  wlmi_expression_release(&activation);
   o->problem.activation = value;
   return 1;
 }
 
-static int parse_type(wlm_cli_options *o, const char *value) {
-  int type = wlm_type_from_name(value);
+static int parse_type(wlmi_cli_options *o, const char *value) {
+  int type = wlmi_type_from_name(value);
   if (type < 0) return 0;
   o->problem.dense_type = (wlm_type)type;
   return 1;
@@ -104,14 +104,14 @@ static int parse_uint64(const char *text, uint64_t *value) {
 }
 
 /* STRATEGY:WIDTH[:NORM[:SEED]] */
-static int parse_sample(wlm_cli_options *o, const char *value) {
+static int parse_sample(wlmi_cli_options *o, const char *value) {
   char text[64], *save = NULL;
   if (strlen(value) >= sizeof text) return 0;
   strcpy(text, value);
   const char *strategy = strtok_r(text, ":", &save), *width = strtok_r(NULL, ":", &save);
   const char *norm = strtok_r(NULL, ":", &save), *seed = strtok_r(NULL, ":", &save), *rest;
-  int sample = strategy ? wlm_sample_from_name(strategy) : -1;
-  int sample_norm = norm ? wlm_sample_norm_from_name(norm) : WLM_NORM_NONE;
+  int sample = strategy ? wlmi_sample_from_name(strategy) : -1;
+  int sample_norm = norm ? wlmi_sample_norm_from_name(norm) : WLM_NORM_NONE;
   if (sample <= WLM_SAMPLE_NONE || sample_norm < 0 || !width || strtok_r(NULL, ":", &save)) return 0;
   o->problem.sample = (wlm_sample)sample;
   o->problem.sample_norm = (wlm_sample_norm)sample_norm;
@@ -124,15 +124,15 @@ static int parse_count(const char *value, int64_t most, int64_t *count) {
   return parse_integer(value, 0, 1, most, &rest, count);
 }
 
-static int parse_calls(wlm_cli_options *o, const char *value) {
+static int parse_calls(wlmi_cli_options *o, const char *value) {
   return parse_count(value, INT64_MAX, &o->problem.expected_calls);
 }
 
-static int parse_heads(wlm_cli_options *o, const char *value) {
+static int parse_heads(wlmi_cli_options *o, const char *value) {
   return parse_count(value, INT32_MAX, &o->problem.heads);
 }
 
-static int parse_seconds(wlm_cli_options *o, const char *value) {
+static int parse_seconds(wlmi_cli_options *o, const char *value) {
   static const struct {
     const char *unit;
     double seconds;
@@ -148,71 +148,71 @@ static int parse_seconds(wlm_cli_options *o, const char *value) {
   return 0;
 }
 
-static int parse_seed(wlm_cli_options *o, const char *value) { return parse_uint64(value, &o->seed); }
+static int parse_seed(wlmi_cli_options *o, const char *value) { return parse_uint64(value, &o->seed); }
 
-static int parse_target(wlm_cli_options *o, const char *value) {
+static int parse_target(wlmi_cli_options *o, const char *value) {
   o->target = value;
   return !strcmp(value, "cuda") || !strcmp(value, "host");
 }
 
-static int parse_variant(wlm_cli_options *o, const char *value) {
+static int parse_variant(wlmi_cli_options *o, const char *value) {
   o->variant = value;
   return *value != 0;
 }
 
-static int parse_output(wlm_cli_options *o, const char *value) {
+static int parse_output(wlmi_cli_options *o, const char *value) {
   o->output = value;
   return *value != 0;
 }
 
-static int parse_format(wlm_cli_options *o, const char *value) { return (void)o, !strcmp(value, "jsonl"); }
+static int parse_format(wlmi_cli_options *o, const char *value) { return (void)o, !strcmp(value, "jsonl"); }
 
-static int parse_operation(wlm_cli_options *o, const char *value) {
-  int operation = wlm_operation_from_name(value);
+static int parse_operation(wlmi_cli_options *o, const char *value) {
+  int operation = wlmi_operation_from_name(value);
   if (operation < 0) return 0;
   o->problem.operation = (wlm_operation)operation;
   return 1;
 }
 
-static int parse_empty(wlm_cli_options *o, const char *value) {
-  const int empty = wlm_empty_from_name(value);
+static int parse_empty(wlmi_cli_options *o, const char *value) {
+  const int empty = wlmi_empty_from_name(value);
   o->problem.empty = (wlm_empty)empty;
   return empty >= 0;
 }
 
 static int parse_index(const char *value, wlm_index *index) {
-  const int type = wlm_index_from_name(value);
+  const int type = wlmi_index_from_name(value);
   *index = (wlm_index)type;
   return type >= 0;
 }
 
-static int parse_rowptr(wlm_cli_options *o, const char *value) { return parse_index(value, &o->rowptr_type); }
-static int parse_colind(wlm_cli_options *o, const char *value) { return parse_index(value, &o->colind_type); }
-static int parse_alpha(wlm_cli_options *o, const char *value) { return parse_real(value, &o->problem.alpha); }
-static int parse_beta(wlm_cli_options *o, const char *value) { return parse_real(value, &o->problem.beta); }
+static int parse_rowptr(wlmi_cli_options *o, const char *value) { return parse_index(value, &o->rowptr_type); }
+static int parse_colind(wlmi_cli_options *o, const char *value) { return parse_index(value, &o->colind_type); }
+static int parse_alpha(wlmi_cli_options *o, const char *value) { return parse_real(value, &o->problem.alpha); }
+static int parse_beta(wlmi_cli_options *o, const char *value) { return parse_real(value, &o->problem.beta); }
 
-static int parse_ldb(wlm_cli_options *o, const char *value) { return parse_count(value, INT32_MAX, &o->problem.ldb); }
+static int parse_ldb(wlmi_cli_options *o, const char *value) { return parse_count(value, INT32_MAX, &o->problem.ldb); }
 
-static int parse_ldc(wlm_cli_options *o, const char *value) { return parse_count(value, INT32_MAX, &o->problem.ldc); }
+static int parse_ldc(wlmi_cli_options *o, const char *value) { return parse_count(value, INT32_MAX, &o->problem.ldc); }
 
-static int parse_arg(wlm_cli_options *o, const char *value) {
+static int parse_arg(wlmi_cli_options *o, const char *value) {
   return o->problem.want_arg = parse_index(value, &o->problem.arg_type);
 }
 
-static int set_json(wlm_cli_options *o, const char *value) { return (void)value, o->json = 1; }
-static int set_transpose(wlm_cli_options *o, const char *value) { return (void)value, o->problem.transpose = 1; }
-static int set_deterministic(wlm_cli_options *o, const char *value) {
+static int set_json(wlmi_cli_options *o, const char *value) { return (void)value, o->json = 1; }
+static int set_transpose(wlmi_cli_options *o, const char *value) { return (void)value, o->problem.transpose = 1; }
+static int set_deterministic(wlmi_cli_options *o, const char *value) {
   return (void)value, o->problem.deterministic = 1;
 }
-static int set_bias(wlm_cli_options *o, const char *value) { return (void)value, o->bias = 1; }
-static int set_help(wlm_cli_options *o, const char *value) { return (void)value, o->help = 1; }
-static int set_check(wlm_cli_options *o, const char *value) { return (void)value, o->check = 1; }
-static int parse_keep(wlm_cli_options *o, const char *value) { return parse_count(value, INT64_MAX, &o->keep); }
-static int set_repair(wlm_cli_options *o, const char *value) { return (void)value, o->repair = 1; }
-static int set_again(wlm_cli_options *o, const char *value) { return (void)value, o->again = 1; }
-static int set_recorded(wlm_cli_options *o, const char *value) { return (void)value, o->recorded = 1; }
-static int set_record(wlm_cli_options *o, const char *value) { return (void)value, o->record = 1; }
-static int set_list(wlm_cli_options *o, const char *value) { return (void)value, o->list = 1; }
+static int set_bias(wlmi_cli_options *o, const char *value) { return (void)value, o->bias = 1; }
+static int set_help(wlmi_cli_options *o, const char *value) { return (void)value, o->help = 1; }
+static int set_check(wlmi_cli_options *o, const char *value) { return (void)value, o->check = 1; }
+static int parse_keep(wlmi_cli_options *o, const char *value) { return parse_count(value, INT64_MAX, &o->keep); }
+static int set_repair(wlmi_cli_options *o, const char *value) { return (void)value, o->repair = 1; }
+static int set_again(wlmi_cli_options *o, const char *value) { return (void)value, o->again = 1; }
+static int set_recorded(wlmi_cli_options *o, const char *value) { return (void)value, o->recorded = 1; }
+static int set_record(wlmi_cli_options *o, const char *value) { return (void)value, o->record = 1; }
+static int set_list(wlmi_cli_options *o, const char *value) { return (void)value, o->list = 1; }
 
 /* ---- the table --------------------------------------------------------------------------------- */
 
@@ -288,7 +288,7 @@ static const struct {
 };
 enum { OPTIONS = sizeof table / sizeof *table };
 
-void wlm_cli_print_options(FILE *to, int takes) {
+void wlmi_cli_print_options(FILE *to, int takes) {
   for (int i = 0; i < OPTIONS; i++) {
     char left[64];
     if (!(table[i].group & (takes | WLM_OPTION_HELP))) continue;
@@ -303,11 +303,11 @@ static int complain(const char *command, const char *what, const char *which, co
   return 0;
 }
 
-int wlm_cli_parse(int argc, char **argv, wlm_cli_options *o) {
+int wlmi_cli_parse(int argc, char **argv, wlmi_cli_options *o) {
   struct option longs[OPTIONS + 1] = {{0}};
   char letters[2 * OPTIONS + 2] = ":", help[64], must_be[512];
   const wlm_problem problem = WLM_PROBLEM_INIT;
-  *o = (wlm_cli_options){.n = {32, 128}, .n_count = 2, .problem = problem, .seed = 1};
+  *o = (wlmi_cli_options){.n = {32, 128}, .n_count = 2, .problem = problem, .seed = 1};
   snprintf(help, sizeof help, "see warploom %s --help", argv[0]);
   for (int i = 0; i < OPTIONS; i++) {
     /* Values past any letter tell the options apart. */
@@ -323,7 +323,7 @@ int wlm_cli_parse(int argc, char **argv, wlm_cli_options *o) {
     if (found == ':') return complain(argv[0], "a value is missing after", argv[optind - 1], help);
     if (i < 0) return complain(argv[0], "unknown option", argv[optind - 1], help);
     o->given |= (uint64_t)1 << i;
-    wlm_clear_error();
+    wlmi_clear_error();
     if (table[i].parse(o, optarg)) continue;
     snprintf(must_be, sizeof must_be, "must be %s", table[i].must_be);
     if (*wlm_error_detail()) snprintf(must_be, sizeof must_be, "%s", wlm_error_detail());
@@ -336,15 +336,15 @@ int wlm_cli_parse(int argc, char **argv, wlm_cli_options *o) {
   return 1;
 }
 
-static int is_given(const wlm_cli_options *o, int i) { return o->given >> i & 1; }
+static int is_given(const wlmi_cli_options *o, int i) { return o->given >> i & 1; }
 
-int wlm_cli_has(const wlm_cli_options *o, int which) {
+int wlmi_cli_has(const wlmi_cli_options *o, int which) {
   for (int i = 0; i < OPTIONS; i++)
     if (is_given(o, i) && table[i].group & which) return 1;
   return 0;
 }
 
-int wlm_cli_check(const wlm_cli_options *o, const char *command, int takes, int needs) {
+int wlmi_cli_check(const wlmi_cli_options *o, const char *command, int takes, int needs) {
   for (int i = 0; i < OPTIONS; i++) {
     if (!is_given(o, i) || table[i].group & (takes | WLM_OPTION_HELP)) continue;
     fprintf(stderr, "warploom %s: takes no option '--%s'; see warploom %s --help\n", command, table[i].name, command);

@@ -10,7 +10,7 @@ enum { WLM_EXIT_OK = 0, WLM_EXIT_FAILED = 1, WLM_EXIT_USAGE = 2 };
 
 enum { WLM_CLI_MAX_WIDTHS = 16 };
 
-typedef struct wlm_cli_options {
+typedef struct wlmi_cli_options {
   const char *device, *database;
   int64_t n[WLM_CLI_MAX_WIDTHS];
   int n_count, n_given;               /* given: not the default */
@@ -30,7 +30,7 @@ typedef struct wlm_cli_options {
   char **arguments;     /* what is no option */
   int argument_count;
   uint64_t given; /* places in the table */
-} wlm_cli_options;
+} wlmi_cli_options;
 
 /* Options by who takes them: those that always go together are one. --help is everybody's. */
 enum {
@@ -58,11 +58,11 @@ enum {
 };
 
 /* argv[0] is the command. Reads whatever options there are; 0 after a message on stderr, else 1. */
-int wlm_cli_parse(int argc, char **argv, wlm_cli_options *options);
+int wlmi_cli_parse(int argc, char **argv, wlmi_cli_options *options);
 /* Whether one of them was given. */
-int wlm_cli_has(const wlm_cli_options *options, int which);
+int wlmi_cli_has(const wlmi_cli_options *options, int which);
 /* Whether only what `command` takes was given, and all that it needs; 0 after a message on stderr. */
-int wlm_cli_check(const wlm_cli_options *options, const char *command, int takes, int needs);
-void wlm_cli_print_options(FILE *to, int takes);
+int wlmi_cli_check(const wlmi_cli_options *options, const char *command, int takes, int needs);
+void wlmi_cli_print_options(FILE *to, int takes);
 
 #endif

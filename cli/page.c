@@ -14,28 +14,28 @@
 #include "cli/page_pictures.h"
 #include "generator/archive.h"
 
-extern const struct wlm_archive_file wlm_page_files[];
-extern const int wlm_page_files_count;
+extern const struct wlmi_archive_file wlmi_page_files[];
+extern const int wlmi_page_files_count;
 
 enum { MAX_PROBLEMS = 8, MAX_MAPS = 12, FIGURE_WIDTH = 440, FIGURE_HEIGHT = 370 };
 
 typedef struct state {
-  const wlm_page *page;
-  wlm_pictures pictures;
-  wlm_draw_families families;
+  const wlmi_page *page;
+  wlmi_pictures pictures;
+  wlmi_draw_families families;
 } state;
 
 /* ---- figures --------------------------------------------------------------------------------------------- */
 
 /* The caller draws into the script of the pictures. `what` is for those who do not see it. */
-static wlm_status put_figure(state *s, const char *what, const char *caption, wlm_text *out) {
-  wlm_text_printf(out, "<figure><img width=\"%d\" height=\"%d\" alt=\"%s\" src=\"", FIGURE_WIDTH, FIGURE_HEIGHT, what);
-  wlm_status status = wlm_pictures_open(&s->pictures, out, FIGURE_WIDTH, FIGURE_HEIGHT);
-  wlm_text_printf(out, "\"><figcaption>%s</figcaption></figure>\n", caption);
+static wlm_status put_figure(state *s, const char *what, const char *caption, wlmi_text *out) {
+  wlmi_text_printf(out, "<figure><img width=\"%d\" height=\"%d\" alt=\"%s\" src=\"", FIGURE_WIDTH, FIGURE_HEIGHT, what);
+  wlm_status status = wlmi_pictures_open(&s->pictures, out, FIGURE_WIDTH, FIGURE_HEIGHT);
+  wlmi_text_printf(out, "\"><figcaption>%s</figcaption></figure>\n", caption);
   return status;
 }
 
-static wlm_status put_maps(state *s, const wlm_survey_problem *problem, wlm_text *out) {
+static wlm_status put_maps(state *s, const wlmi_survey_problem *problem, wlmi_text *out) {
   int maps = 0;
   wlm_status status = WLM_OK;
   for (int64_t begin = 0, end; begin < problem->count && maps < MAX_MAPS && status == WLM_OK; begin = end, maps++) {
@@ -46,14 +46,14 @@ static wlm_status put_maps(state *s, const wlm_survey_problem *problem, wlm_text
              (long long)(end - begin), (long long)n);
     snprintf(caption, sizeof caption, "<strong>N = %lld</strong>: who wins where", (long long)n);
     status = put_figure(s, what, caption, out);
-    wlm_draw_map(s->page->survey, &s->families, problem->cases + begin, end - begin, &s->pictures.script);
+    wlmi_draw_map(s->page->survey, &s->families, problem->cases + begin, end - begin, &s->pictures.script);
   }
   return status;
 }
 
-static wlm_status put_distributions(state *s, const wlm_ratios ratios[WLM_WAYS], wlm_text *out) {
+static wlm_status put_distributions(state *s, const wlmi_ratios ratios[WLM_WAYS], wlmi_text *out) {
   static const struct {
-    wlm_way ways[3];
+    wlmi_way ways[3];
     int count;
     const char *what, *caption, *axis;
   } pictures[] = {{{WLM_WAY_GE_SPMM, WLM_WAY_FIXED},
@@ -67,19 +67,19 @@ static wlm_status put_distributions(state *s, const wlm_ratios ratios[WLM_WAYS],
                    "<strong>Regret</strong>: time of what would be chosen over the best",
                    "time over the best"}};
   for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
-    wlm_draw_curve curves[3];
+    wlmi_draw_curve curves[3];
     char titles[3][64];
     for (int k = 0; k < pictures[i].count; k++) {
-      const wlm_ratios *r = &ratios[pictures[i].ways[k]];
-      snprintf(titles[k], sizeof titles[k], "%s", wlm_way_names[pictures[i].ways[k]]);
+      const wlmi_ratios *r = &ratios[pictures[i].ways[k]];
+      snprintf(titles[k], sizeof titles[k], "%s", wlmi_way_names[pictures[i].ways[k]]);
       if (r->count < r->cases)
-        snprintf(titles[k], sizeof titles[k], "%s, %lld of %lld cases", wlm_way_names[pictures[i].ways[k]],
+        snprintf(titles[k], sizeof titles[k], "%s, %lld of %lld cases", wlmi_way_names[pictures[i].ways[k]],
                  (long long)r->count, (long long)r->cases);
-      curves[k] = (wlm_draw_curve){titles[k], r};
+      curves[k] = (wlmi_draw_curve){titles[k], r};
     }
     wlm_status status = put_figure(s, pictures[i].what, pictures[i].caption, out);
     if (status != WLM_OK) return status;
-    wlm_draw_curves(curves, pictures[i].count, pictures[i].axis, &s->pictures.script);
+    wlmi_draw_curves(curves, pictures[i].count, pictures[i].axis, &s->pictures.script);
   }
   return WLM_OK;
 }
@@ -90,67 +90,67 @@ static const char caveat[] =
     "measured, or pruned because others were quicker. Figures of a way over fewer than all cases are of those that "
     "know it, and flatter; so do <em>borrowed</em> and <em>predicted</em>, which choose among what is left.</p>\n";
 
-static void put_ways(const wlm_survey_problem *problem, const wlm_ratios ratios[WLM_WAYS], wlm_text *out) {
+static void put_ways(const wlmi_survey_problem *problem, const wlmi_ratios ratios[WLM_WAYS], wlmi_text *out) {
   int survivors = 0;
-  wlm_text_puts(out,
-                "<div class=\"scroll\"><table>\n<caption>Time over the best measured time</caption>\n<thead><tr>"
-                "<th scope=\"col\">way</th><th scope=\"col\" class=\"number\">cases</th><th scope=\"col\" "
-                "class=\"number\">geometric mean</th><th scope=\"col\" class=\"number\">median</th><th "
-                "scope=\"col\" class=\"number\">worst</th><th scope=\"col\">where</th></tr></thead>\n<tbody>\n");
+  wlmi_text_puts(out,
+                 "<div class=\"scroll\"><table>\n<caption>Time over the best measured time</caption>\n<thead><tr>"
+                 "<th scope=\"col\">way</th><th scope=\"col\" class=\"number\">cases</th><th scope=\"col\" "
+                 "class=\"number\">geometric mean</th><th scope=\"col\" class=\"number\">median</th><th "
+                 "scope=\"col\" class=\"number\">worst</th><th scope=\"col\">where</th></tr></thead>\n<tbody>\n");
   for (int way = 0; way < WLM_WAYS; way++) {
-    const wlm_ratios *r = &ratios[way];
+    const wlmi_ratios *r = &ratios[way];
     if (!r->count) continue;
-    wlm_text_printf(out, "<tr><td>%s", wlm_way_names[way]);
+    wlmi_text_printf(out, "<tr><td>%s", wlmi_way_names[way]);
     if (way == WLM_WAY_FIXED) {
-      wlm_text_puts(out, ": ");
-      wlm_page_put_escaped(out, problem->fixed);
+      wlmi_text_puts(out, ": ");
+      wlmi_page_put_escaped(out, problem->fixed);
     }
-    wlm_text_printf(out, "</td><td class=\"number\">%lld", (long long)r->count);
-    if (r->count < r->cases) wlm_text_printf(out, " of %lld", (long long)r->cases);
+    wlmi_text_printf(out, "</td><td class=\"number\">%lld", (long long)r->count);
+    if (r->count < r->cases) wlmi_text_printf(out, " of %lld", (long long)r->cases);
     survivors |= r->count < r->cases;
-    wlm_text_printf(out,
-                    "</td><td class=\"number\">%.3fx</td><td class=\"number\">%.3fx</td>"
-                    "<td class=\"number\">%.2fx</td><td>",
-                    r->mean, r->sorted[r->count / 2], r->sorted[r->count - 1]);
-    wlm_page_put_escaped(out, r->worst->choice->matrix);
-    wlm_text_printf(out, ", N = %lld</td></tr>\n", (long long)r->worst->choice->n);
+    wlmi_text_printf(out,
+                     "</td><td class=\"number\">%.3fx</td><td class=\"number\">%.3fx</td>"
+                     "<td class=\"number\">%.2fx</td><td>",
+                     r->mean, r->sorted[r->count / 2], r->sorted[r->count - 1]);
+    wlmi_page_put_escaped(out, r->worst->choice->matrix);
+    wlmi_text_printf(out, ", N = %lld</td></tr>\n", (long long)r->worst->choice->n);
   }
-  wlm_text_puts(out, "</tbody>\n</table></div>\n");
-  if (survivors) wlm_text_puts(out, caveat);
+  wlmi_text_puts(out, "</tbody>\n</table></div>\n");
+  if (survivors) wlmi_text_puts(out, caveat);
 }
 
-static wlm_status put_problem(state *s, const wlm_survey_problem *problem, int open, wlm_text *out) {
-  wlm_ratios ratios[WLM_WAYS] = {0};
+static wlm_status put_problem(state *s, const wlmi_survey_problem *problem, int open, wlmi_text *out) {
+  wlmi_ratios ratios[WLM_WAYS] = {0};
   wlm_status status;
-  for (int way = 0; way < WLM_WAYS; way++) WLM_TRY(wlm_ratios_make(problem, (wlm_way)way, &ratios[way]));
-  wlm_text_printf(out, "<details%s><summary>", open ? " open" : "");
-  wlm_page_put_escaped(out, problem->key);
-  wlm_text_printf(out, " <span>cases: %lld</span></summary>\n<div class=\"figures\">\n", (long long)problem->count);
+  for (int way = 0; way < WLM_WAYS; way++) WLM_TRY(wlmi_ratios_make(problem, (wlmi_way)way, &ratios[way]));
+  wlmi_text_printf(out, "<details%s><summary>", open ? " open" : "");
+  wlmi_page_put_escaped(out, problem->key);
+  wlmi_text_printf(out, " <span>cases: %lld</span></summary>\n<div class=\"figures\">\n", (long long)problem->count);
   WLM_TRY(put_maps(s, problem, out));
-  wlm_text_puts(out, "</div>\n<div class=\"figures\">\n");
+  wlmi_text_puts(out, "</div>\n<div class=\"figures\">\n");
   WLM_TRY(put_distributions(s, ratios, out));
-  wlm_text_puts(out, "</div>\n");
+  wlmi_text_puts(out, "</div>\n");
   put_ways(problem, ratios, out);
-  wlm_text_puts(out, "</details>\n");
+  wlmi_text_puts(out, "</details>\n");
 done:
-  for (int way = 0; way < WLM_WAYS; way++) wlm_ratios_release(&ratios[way]);
+  for (int way = 0; way < WLM_WAYS; way++) wlmi_ratios_release(&ratios[way]);
   return status;
 }
 
 /* ---- places ---------------------------------------------------------------------------------------------- */
 
-static wlm_status put_problems(state *s, wlm_text *out) {
-  const wlm_survey *survey = s->page->survey;
+static wlm_status put_problems(state *s, wlmi_text *out) {
+  const wlmi_survey *survey = s->page->survey;
   wlm_status status = WLM_OK;
   for (int64_t i = 0; i < survey->problem_count && i < MAX_PROBLEMS && status == WLM_OK; i++)
     status = put_problem(s, &survey->problems[i], i == 0, out);
   if (survey->problem_count > MAX_PROBLEMS)
-    wlm_text_printf(out, "<p>%lld more problems with fewer cases are not drawn; their candidates are below.</p>\n",
-                    (long long)(survey->problem_count - MAX_PROBLEMS));
+    wlmi_text_printf(out, "<p>%lld more problems with fewer cases are not drawn; their candidates are below.</p>\n",
+                     (long long)(survey->problem_count - MAX_PROBLEMS));
   return status;
 }
 
-static wlm_status put_coverage(state *s, wlm_text *out) {
+static wlm_status put_coverage(state *s, wlmi_text *out) {
   static const struct {
     const char *what, *caption;
   } planes[] = {{"Measured matrices by rows and non-zeros a row", "Rows and non-zeros a row"},
@@ -158,62 +158,62 @@ static wlm_status put_coverage(state *s, wlm_text *out) {
   wlm_status status = WLM_OK;
   for (int plane = 0; plane < 2 && status == WLM_OK; plane++) {
     status = put_figure(s, planes[plane].what, planes[plane].caption, out);
-    wlm_draw_coverage(s->page->survey, (wlm_draw_plane)plane, &s->pictures.script);
+    wlmi_draw_coverage(s->page->survey, (wlmi_draw_plane)plane, &s->pictures.script);
   }
   return status;
 }
 
-static wlm_status fill(state *s, const char *file, wlm_text *out);
+static wlm_status fill(state *s, const char *file, wlmi_text *out);
 
-static wlm_status put_title(state *s, wlm_text *out) {
-  wlm_text_puts(out, s->page->survey ? "warploom: what was measured on " : "warploom: nothing measured");
-  if (s->page->survey) wlm_page_put_escaped(out, s->page->survey->of->records->device.name);
+static wlm_status put_title(state *s, wlmi_text *out) {
+  wlmi_text_puts(out, s->page->survey ? "warploom: what was measured on " : "warploom: nothing measured");
+  if (s->page->survey) wlmi_page_put_escaped(out, s->page->survey->of->records->device.name);
   return WLM_OK;
 }
-static wlm_status put_facts(state *s, wlm_text *out) { return wlm_page_put_facts(s->page, out); }
-static wlm_status put_clocks(state *s, wlm_text *out) { return wlm_page_put_clocks(s->page->survey->of, out); }
-static wlm_status put_version(state *s, wlm_text *out) {
-  return (void)s, wlm_text_puts(out, wlm_version_string()), WLM_OK;
+static wlm_status put_facts(state *s, wlmi_text *out) { return wlmi_page_put_facts(s->page, out); }
+static wlm_status put_clocks(state *s, wlmi_text *out) { return wlmi_page_put_clocks(s->page->survey->of, out); }
+static wlm_status put_version(state *s, wlmi_text *out) {
+  return (void)s, wlmi_text_puts(out, wlm_version_string()), WLM_OK;
 }
-static wlm_status put_now(state *s, wlm_text *out) {
+static wlm_status put_now(state *s, wlmi_text *out) {
   char text[WLM_PAGE_DATE];
   (void)s;
-  wlm_text_puts(out, wlm_page_date((int64_t)time(NULL), text));
+  wlmi_text_puts(out, wlmi_page_date((int64_t)time(NULL), text));
   return WLM_OK;
 }
-static wlm_status put_data(state *s, wlm_text *out) { return wlm_page_json(s->page->survey, out); }
-static wlm_status put_content(state *s, wlm_text *out) {
+static wlm_status put_data(state *s, wlmi_text *out) { return wlmi_page_json(s->page->survey, out); }
+static wlm_status put_content(state *s, wlmi_text *out) {
   return fill(s, s->page->survey ? "sections.html" : "empty.html", out);
 }
 
 static const struct {
   const char *name;
-  wlm_status (*put)(state *s, wlm_text *out);
+  wlm_status (*put)(state *s, wlmi_text *out);
 } places[] = {{"title", put_title},       {"facts", put_facts},       {"content", put_content},
               {"problems", put_problems}, {"coverage", put_coverage}, {"clocks", put_clocks},
               {"data", put_data},         {"version", put_version},   {"now", put_now}};
 
-static wlm_status put_place(state *s, const char *name, wlm_text *out) {
+static wlm_status put_place(state *s, const char *name, wlmi_text *out) {
   for (size_t i = 0; i < sizeof places / sizeof *places; i++)
     if (!strcmp(places[i].name, name)) return places[i].put(s, out);
   return fill(s, name, out);
 }
 
-static const struct wlm_archive_file *find_file(const char *name) {
-  for (int i = 0; i < wlm_page_files_count; i++)
-    if (!strcmp(wlm_page_files[i].name, name)) return &wlm_page_files[i];
+static const struct wlmi_archive_file *find_file(const char *name) {
+  for (int i = 0; i < wlmi_page_files_count; i++)
+    if (!strcmp(wlmi_page_files[i].name, name)) return &wlmi_page_files[i];
   return NULL;
 }
 
-static wlm_status fill(state *s, const char *name, wlm_text *out) {
-  const struct wlm_archive_file *file = find_file(name);
+static wlm_status fill(state *s, const char *name, wlmi_text *out) {
+  const struct wlmi_archive_file *file = find_file(name);
   wlm_status status = WLM_OK;
-  if (!file) return wlm_fail(WLM_ERR_NOT_FOUND, "cli/page/%s: is not in the program", name);
+  if (!file) return wlmi_fail(WLM_ERR_NOT_FOUND, "cli/page/%s: is not in the program", name);
   for (const char *at = file->begin, *end; at < file->end && status == WLM_OK; at = end) {
     char place[64];
     const char *mark = memmem(at, (size_t)(file->end - at), "@{", 2);
     end = mark ? mark : file->end;
-    wlm_text_append(out, at, (size_t)(end - at));
+    wlmi_text_append(out, at, (size_t)(end - at));
     if (!mark) break;
     end = (const char *)memchr(mark, '}', (size_t)(file->end - mark)) + 1;
     snprintf(place, sizeof place, "%.*s", (int)(end - mark - 3), mark + 2);
@@ -222,15 +222,15 @@ static wlm_status fill(state *s, const char *name, wlm_text *out) {
   return status;
 }
 
-wlm_status wlm_page_make(const wlm_page *page, wlm_text *html) {
+wlm_status wlmi_page_make(const wlmi_page *page, wlmi_text *html) {
   state s = {.page = page};
-  wlm_text text = {0};
+  wlmi_text text = {0};
   wlm_status status;
-  if (page->survey) wlm_draw_find_families(page->survey, &s.families);
+  if (page->survey) wlmi_draw_find_families(page->survey, &s.families);
   WLM_TRY(fill(&s, "page.html", &text));
-  status = wlm_pictures_finish(&s.pictures, &text, html);
+  status = wlmi_pictures_finish(&s.pictures, &text, html);
 done:
-  wlm_pictures_release(&s.pictures);
-  wlm_text_release(&text);
+  wlmi_pictures_release(&s.pictures);
+  wlmi_text_release(&text);
   return status;
 }

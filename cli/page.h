@@ -4,17 +4,17 @@
 
 #include "cli/survey.h"
 
-typedef struct wlm_page {
+typedef struct wlmi_page {
   const char *database;
   int64_t database_bytes;
-  const wlm_class *classes; /* all of the database */
+  const wlmi_class *classes; /* all of the database */
   int64_t class_count;
-  const wlm_survey *survey; /* of the one that is shown; NULL = nothing was measured */
-  int64_t pin_count;        /* of that class */
-  int64_t trained_at;       /* its newest model; 0 = none */
-} wlm_page;
+  const wlmi_survey *survey; /* of the one that is shown; NULL = nothing was measured */
+  int64_t pin_count;         /* of that class */
+  int64_t trained_at;        /* its newest model; 0 = none */
+} wlmi_page;
 
 /* WLM_ERR_NOT_FOUND where there is no gnuplot to draw the pictures. */
-wlm_status wlm_page_make(const wlm_page *page, wlm_text *html);
+wlm_status wlmi_page_make(const wlmi_page *page, wlmi_text *html);
 
 #endif

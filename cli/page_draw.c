@@ -36,17 +36,17 @@ static void family_of(const char *variant, char name[WLM_DRAW_FAMILY]) {
 }
 
 /* The first place whose name is not before it. */
-static int place_of(const wlm_draw_families *families, const char *name) {
+static int place_of(const wlmi_draw_families *families, const char *name) {
   int i = 0;
   while (i < families->count && strcmp(families->names[i], name) < 0) i++;
   return i;
 }
 
-void wlm_draw_find_families(const wlm_survey *survey, wlm_draw_families *families) {
-  *families = (wlm_draw_families){0};
+void wlmi_draw_find_families(const wlmi_survey *survey, wlmi_draw_families *families) {
+  *families = (wlmi_draw_families){0};
   for (int64_t k = 0; k < survey->case_count; k++) {
     char name[WLM_DRAW_FAMILY];
-    const wlm_choice_candidate *winner = wlm_survey_winner(&survey->cases[k]);
+    const wlmi_choice_candidate *winner = wlmi_survey_winner(&survey->cases[k]);
     if (!winner) continue;
     family_of(winner->variant, name);
     const int i = place_of(families, name);
@@ -66,11 +66,11 @@ static void widen(range *r, double value) {
   if (!(value <= r->most)) r->most = value;
 }
 
-static double mean_of(const wlm_choice *c) { return (double)c->stats->nnz / (double)c->stats->rows; }
+static double mean_of(const wlmi_choice *c) { return (double)c->stats->nnz / (double)c->stats->rows; }
 /* A logarithmic axis has no place for matrices without non-zeros. */
-static int has_place(const wlm_choice *c) { return c->stats->rows > 0 && c->stats->nnz > 0; }
+static int has_place(const wlmi_choice *c) { return c->stats->rows > 0 && c->stats->nnz > 0; }
 
-static void put_map_axes(const wlm_survey *survey, wlm_text *script) {
+static void put_map_axes(const wlmi_survey *survey, wlmi_text *script) {
   range mean = {(double)NAN, (double)NAN}, cv = {0, 1};
   for (int64_t i = 0; i < survey->case_count; i++) {
     if (!has_place(survey->cases[i].choice)) continue;
@@ -78,35 +78,35 @@ static void put_map_axes(const wlm_survey *survey, wlm_text *script) {
     widen(&cv, survey->cases[i].choice->stats->cv);
   }
   if (isnan(mean.least)) mean = (range){1, 1};
-  wlm_text_printf(script,
-                  "set logscale x\n%sset xlabel 'non-zeros a row' offset 0,0.4\nset xtics (%s)\nset xrange [%g:%g]\n"
-                  "set yrange [-0.08:%g]\nset grid lc rgb '#dddddd'\nset key below maxrows 3 samplen 2 spacing 1.2\n",
-                  cv_axis, mean_ticks(mean.least, mean.most), mean.least / 1.6, mean.most * 1.6, cv.most * 1.2 + 0.1);
+  wlmi_text_printf(script,
+                   "set logscale x\n%sset xlabel 'non-zeros a row' offset 0,0.4\nset xtics (%s)\nset xrange [%g:%g]\n"
+                   "set yrange [-0.08:%g]\nset grid lc rgb '#dddddd'\nset key below maxrows 3 samplen 2 spacing 1.2\n",
+                   cv_axis, mean_ticks(mean.least, mean.most), mean.least / 1.6, mean.most * 1.6, cv.most * 1.2 + 0.1);
 }
 
-void wlm_draw_map(const wlm_survey *survey, const wlm_draw_families *families, const wlm_survey_case *cases,
-                  int64_t count, wlm_text *script) {
+void wlmi_draw_map(const wlmi_survey *survey, const wlmi_draw_families *families, const wlmi_survey_case *cases,
+                   int64_t count, wlmi_text *script) {
   int wins[WLM_DRAW_FAMILIES + 1] = {0}, drawn = 0;
   put_map_axes(survey, script);
-  wlm_text_puts(script, "$cases << END\n");
+  wlmi_text_puts(script, "$cases << END\n");
   for (int64_t i = 0; i < count; i++) {
     char name[WLM_DRAW_FAMILY];
-    const wlm_choice_candidate *winner = wlm_survey_winner(&cases[i]);
+    const wlmi_choice_candidate *winner = wlmi_survey_winner(&cases[i]);
     if (!winner || !has_place(cases[i].choice)) continue;
     family_of(winner->variant, name);
     const int family = place_of(families, name);
     wins[family]++;
-    wlm_text_printf(script, "%g %g %d\n", mean_of(cases[i].choice), cases[i].choice->stats->cv, family);
+    wlmi_text_printf(script, "%g %g %d\n", mean_of(cases[i].choice), cases[i].choice->stats->cv, family);
   }
-  wlm_text_puts(script, "END\nplot ");
+  wlmi_text_puts(script, "END\nplot ");
   for (int i = 0; i <= families->count; i++) {
     if (!wins[i]) continue;
-    wlm_text_printf(script,
-                    "%s$cases using ($3==%d?$1:NaN):2 with points pt %d ps 0.9 lw 1.5 lc rgb '%s' title '%s (%d)'",
-                    drawn++ ? ", " : "", i, marks[i % MARKS].shape, marks[i % MARKS].colour,
-                    i < families->count ? families->names[i] : "others", wins[i]);
+    wlmi_text_printf(script,
+                     "%s$cases using ($3==%d?$1:NaN):2 with points pt %d ps 0.9 lw 1.5 lc rgb '%s' title '%s (%d)'",
+                     drawn++ ? ", " : "", i, marks[i % MARKS].shape, marks[i % MARKS].colour,
+                     i < families->count ? families->names[i] : "others", wins[i]);
   }
-  wlm_text_puts(script, drawn ? "\n" : "NaN notitle\n");
+  wlmi_text_puts(script, drawn ? "\n" : "NaN notitle\n");
 }
 
 /* ---- distributions -------------------------------------------------------------------------------------- */
@@ -124,19 +124,19 @@ static const char *ratio_ticks(double most) {
   return scales[i].ticks;
 }
 
-void wlm_draw_curves(const wlm_draw_curve *curves, int count, const char *x_label, wlm_text *script) {
+void wlmi_draw_curves(const wlmi_draw_curve *curves, int count, const char *x_label, wlmi_text *script) {
   int drawn = 0;
   double most = 1.1;
   for (int i = 0; i < count; i++) {
-    const wlm_ratios *r = curves[i].ratios;
+    const wlmi_ratios *r = curves[i].ratios;
     if (!r->count) continue;
     most = fmax(most, r->sorted[r->count - 1]);
-    wlm_text_printf(script, "$curve%d << END\n1 0\n", i);
+    wlmi_text_printf(script, "$curve%d << END\n1 0\n", i);
     for (int64_t k = 0; k < r->count; k++)
-      wlm_text_printf(script, "%.4f %.4f\n", r->sorted[k], 100.0 * (double)(k + 1) / (double)r->count);
-    wlm_text_puts(script, "END\n");
+      wlmi_text_printf(script, "%.4f %.4f\n", r->sorted[k], 100.0 * (double)(k + 1) / (double)r->count);
+    wlmi_text_puts(script, "END\n");
   }
-  wlm_text_printf(
+  wlmi_text_printf(
       script,
       "set logscale x\nset xrange [1:%g]\nset yrange [0:102]\nset format y '%%g %%%%'\nset xlabel '%s' offset 0,0.4\n"
       "set ylabel 'of the cases are below'\nset xtics (%s)\nset grid lc rgb '#dddddd'\nset key below "
@@ -144,10 +144,10 @@ void wlm_draw_curves(const wlm_draw_curve *curves, int count, const char *x_labe
       most * 1.05, x_label, ratio_ticks(most));
   for (int i = 0; i < count; i++) {
     if (!curves[i].ratios->count) continue;
-    wlm_text_printf(script, "%s$curve%d using 1:2 with steps lw 2.5 dt %d lc rgb '%s' title '%s'", drawn++ ? ", " : "",
-                    i, i + 1, marks[i].colour, curves[i].title);
+    wlmi_text_printf(script, "%s$curve%d using 1:2 with steps lw 2.5 dt %d lc rgb '%s' title '%s'", drawn++ ? ", " : "",
+                     i, i + 1, marks[i].colour, curves[i].title);
   }
-  wlm_text_puts(script, drawn ? "\n" : "NaN notitle\n");
+  wlmi_text_puts(script, drawn ? "\n" : "NaN notitle\n");
 }
 
 /* ---- coverage ------------------------------------------------------------------------------------------- */
@@ -155,16 +155,16 @@ void wlm_draw_curves(const wlm_draw_curve *curves, int count, const char *x_labe
 typedef enum shade { NEAR, BORROWED, EMPTY } shade;
 
 /* Of a cell by the nearest measured bucket; what the plane does not show is the same on both sides. */
-static shade shade_of(const wlm_survey *survey, wlm_draw_plane plane, const wlm_bucket *cell) {
+static shade shade_of(const wlmi_survey *survey, wlmi_draw_plane plane, const wlmi_bucket *cell) {
   double nearest = INFINITY;
   for (int64_t i = 0; i < survey->case_count && nearest > 1; i++) {
-    const wlm_bucket *measured = &survey->cases[i].choice->bucket;
-    wlm_bucket like = *cell;
+    const wlmi_bucket *measured = &survey->cases[i].choice->bucket;
+    wlmi_bucket like = *cell;
     if (plane == WLM_DRAW_ROWS_MEAN)
       like.cv_class = measured->cv_class;
     else
       like.log2_rows = measured->log2_rows;
-    nearest = fmin(nearest, wlm_bucket_distance(measured, 1, &like, 1));
+    nearest = fmin(nearest, wlmi_bucket_distance(measured, 1, &like, 1));
   }
   return nearest <= 1 ? NEAR : nearest <= WLM_FAR ? BORROWED : EMPTY;
 }
@@ -173,7 +173,7 @@ enum { FIRST_ROWS = 3, LAST_ROWS = 26, FIRST_MEAN = -4, LAST_MEAN = 23, CV_CLASS
 static const double cv_edges[CV_CLASSES + 1] = {0, 0.5, 1.5, 4, 16, 64};
 
 /* Cells of one shade that follow each other along x are one box. */
-static void put_shade(const wlm_survey *survey, wlm_draw_plane plane, shade wanted, wlm_text *script) {
+static void put_shade(const wlmi_survey *survey, wlmi_draw_plane plane, shade wanted, wlmi_text *script) {
   const int by_rows = plane == WLM_DRAW_ROWS_MEAN;
   const int first_x = by_rows ? FIRST_ROWS : FIRST_MEAN, last_x = by_rows ? LAST_ROWS : LAST_MEAN;
   const int first_y = by_rows ? FIRST_MEAN : 0, last_y = by_rows ? LAST_MEAN : CV_CLASSES - 1;
@@ -181,52 +181,52 @@ static void put_shade(const wlm_survey *survey, wlm_draw_plane plane, shade want
   for (int y = first_y; y <= last_y; y++) {
     const double bottom = by_rows ? exp2(y / 2.0) : cv_edges[y], top = by_rows ? exp2((y + 1) / 2.0) : cv_edges[y + 1];
     for (int x = first_x, begin = x; x <= last_x + 1; x++) {
-      const wlm_bucket cell = {WLM_BUCKET_VERSION, by_rows ? x : 0, by_rows ? y : x, by_rows ? 0 : y};
+      const wlmi_bucket cell = {WLM_BUCKET_VERSION, by_rows ? x : 0, by_rows ? y : x, by_rows ? 0 : y};
       if (x <= last_x && shade_of(survey, plane, &cell) == wanted) continue;
-      if (x > begin) wlm_text_printf(script, "1 1 %g %g %g %g\n", exp2(begin * step), exp2(x * step), bottom, top);
+      if (x > begin) wlmi_text_printf(script, "1 1 %g %g %g %g\n", exp2(begin * step), exp2(x * step), bottom, top);
       begin = x + 1;
     }
   }
 }
 
-static void put_points(const wlm_survey *survey, wlm_draw_plane plane, wlm_text *script) {
+static void put_points(const wlmi_survey *survey, wlmi_draw_plane plane, wlmi_text *script) {
   for (int64_t i = 0; i < survey->case_count; i++) {
-    const wlm_choice *c = survey->cases[i].choice;
+    const wlmi_choice *c = survey->cases[i].choice;
     if (!has_place(c)) continue;
     if (plane == WLM_DRAW_ROWS_MEAN)
-      wlm_text_printf(script, "%lld %g\n", (long long)c->stats->rows, mean_of(c));
+      wlmi_text_printf(script, "%lld %g\n", (long long)c->stats->rows, mean_of(c));
     else
-      wlm_text_printf(script, "%g %g\n", mean_of(c), c->stats->cv);
+      wlmi_text_printf(script, "%g %g\n", mean_of(c), c->stats->cv);
   }
 }
 
-void wlm_draw_coverage(const wlm_survey *survey, wlm_draw_plane plane, wlm_text *script) {
+void wlmi_draw_coverage(const wlmi_survey *survey, wlmi_draw_plane plane, wlmi_text *script) {
   static const char *const names[] = {"near", "borrowed"}, *const colours[] = {"#7fb7d9", "#dcebf5"},
                            *const titles[] = {"near", "borrowed from"};
   for (int s = NEAR; s <= BORROWED; s++) {
-    wlm_text_printf(script, "$%s << END\n", names[s]);
+    wlmi_text_printf(script, "$%s << END\n", names[s]);
     put_shade(survey, plane, (shade)s, script);
-    wlm_text_puts(script, "1 1 NaN NaN NaN NaN\nEND\n"); /* a block is never empty */
+    wlmi_text_puts(script, "1 1 NaN NaN NaN NaN\nEND\n"); /* a block is never empty */
   }
-  wlm_text_puts(script, "$measured << END\n");
+  wlmi_text_puts(script, "$measured << END\n");
   put_points(survey, plane, script);
-  wlm_text_puts(script,
-                "NaN NaN\nEND\nset logscale x\nset style fill solid noborder\nset key below samplen 2 spacing 1.2\n"
-                "set tics front\n");
+  wlmi_text_puts(script,
+                 "NaN NaN\nEND\nset logscale x\nset style fill solid noborder\nset key below samplen 2 spacing 1.2\n"
+                 "set tics front\n");
   if (plane == WLM_DRAW_ROWS_MEAN)
-    wlm_text_printf(script,
-                    "set logscale y\nset xlabel 'rows' offset 0,0.4\nset ylabel 'non-zeros a row'\nset ytics (%s)\n"
-                    "set format x '1e%%T'\nset xrange [%g:%g]\nset yrange [%g:%g]\n",
-                    mean_ticks(1, INFINITY), exp2(FIRST_ROWS), exp2(LAST_ROWS + 1), exp2(FIRST_MEAN / 2.0),
-                    exp2((LAST_MEAN + 1) / 2.0));
+    wlmi_text_printf(script,
+                     "set logscale y\nset xlabel 'rows' offset 0,0.4\nset ylabel 'non-zeros a row'\nset ytics (%s)\n"
+                     "set format x '1e%%T'\nset xrange [%g:%g]\nset yrange [%g:%g]\n",
+                     mean_ticks(1, INFINITY), exp2(FIRST_ROWS), exp2(LAST_ROWS + 1), exp2(FIRST_MEAN / 2.0),
+                     exp2((LAST_MEAN + 1) / 2.0));
   else
-    wlm_text_printf(
+    wlmi_text_printf(
         script,
         "%sset xlabel 'non-zeros a row' offset 0,0.4\nset xtics (%s)\nset xrange [%g:%g]\nset yrange [-0.08:64]\n",
         cv_axis, mean_ticks(1, INFINITY), exp2(FIRST_MEAN / 2.0), exp2((LAST_MEAN + 1) / 2.0));
-  wlm_text_puts(script, "plot ");
+  wlmi_text_puts(script, "plot ");
   for (int s = NEAR; s <= BORROWED; s++)
-    wlm_text_printf(script, "$%s using 1:2:3:4:5:6 with boxxyerror lc rgb '%s' title '%s', ", names[s], colours[s],
-                    titles[s]);
-  wlm_text_puts(script, "$measured using 1:2 with points pt 7 ps 0.5 lc rgb '#000000' title 'measured'\n");
+    wlmi_text_printf(script, "$%s using 1:2:3:4:5:6 with boxxyerror lc rgb '%s' title '%s', ", names[s], colours[s],
+                     titles[s]);
+  wlmi_text_puts(script, "$measured using 1:2 with points pt 7 ps 0.5 lc rgb '#000000' title 'measured'\n");
 }

@@ -4,11 +4,11 @@
 
 #include "cli/page.h"
 
-wlm_status wlm_page_put_facts(const wlm_page *page, wlm_text *out); /* members of a list */
-wlm_status wlm_page_put_clocks(const wlm_class *of, wlm_text *out); /* rows of a table */
-void wlm_page_put_escaped(wlm_text *out, const char *text);         /* NULL is nothing */
+wlm_status wlmi_page_put_facts(const wlmi_page *page, wlmi_text *out); /* members of a list */
+wlm_status wlmi_page_put_clocks(const wlmi_class *of, wlmi_text *out); /* rows of a table */
+void wlmi_page_put_escaped(wlmi_text *out, const char *text);          /* NULL is nothing */
 
 enum { WLM_PAGE_DATE = 32 };
-const char *wlm_page_date(int64_t seconds, char text[WLM_PAGE_DATE]); /* since 1970 */
+const char *wlmi_page_date(int64_t seconds, char text[WLM_PAGE_DATE]); /* since 1970 */
 
 #endif

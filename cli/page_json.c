@@ -9,16 +9,16 @@
 enum { MOST_CANDIDATES = 60 };
 
 /* Nothing in a script element may look like its end. */
-static void put_string(wlm_text *out, const char *string) {
-  wlm_text json = {0};
-  wlm_text_json_string(&json, string ? string : "");
+static void put_string(wlmi_text *out, const char *string) {
+  wlmi_text json = {0};
+  wlmi_text_json_string(&json, string ? string : "");
   for (size_t i = 0; i < json.size; i++)
     if (json.data[i] == '<')
-      wlm_text_puts(out, "\\u003c");
+      wlmi_text_puts(out, "\\u003c");
     else
-      wlm_text_append(out, &json.data[i], 1);
+      wlmi_text_append(out, &json.data[i], 1);
   out->failed |= json.failed;
-  wlm_text_release(&json);
+  wlmi_text_release(&json);
 }
 
 /* ---- names of variants, each once ------------------------------------------------------------------------ */
@@ -32,10 +32,10 @@ static int compare_names(const void *left, const void *right) {
   return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-static wlm_status gather(const wlm_survey *survey, names *all) {
+static wlm_status gather(const wlmi_survey *survey, names *all) {
   int64_t capacity = 0, kept = 0;
   for (int64_t i = 0; i < survey->case_count; i++) capacity += survey->cases[i].choice->count;
-  wlm_status status = wlm_alloc_array(capacity, sizeof *all->sorted, "variants", (void **)&all->sorted);
+  wlm_status status = wlmi_alloc_array(capacity, sizeof *all->sorted, "variants", (void **)&all->sorted);
   if (status != WLM_OK) return status;
   for (int64_t i = 0; i < survey->case_count; i++)
     for (int64_t k = 0; k < survey->cases[i].choice->count; k++)
@@ -55,77 +55,77 @@ static int64_t index_of(const names *all, const char *name) {
 /* ---- cases -------------------------------------------------------------------------------------------------- */
 
 static int compare_costs(const void *left, const void *right) {
-  const wlm_choice_candidate *a = *(const wlm_choice_candidate *const *)left;
-  const wlm_choice_candidate *b = *(const wlm_choice_candidate *const *)right;
+  const wlmi_choice_candidate *a = *(const wlmi_choice_candidate *const *)left;
+  const wlmi_choice_candidate *b = *(const wlmi_choice_candidate *const *)right;
   return (a->cost > b->cost) - (a->cost < b->cost);
 }
 
-static void put_candidates(const names *all, const wlm_choice *choice, const wlm_choice_candidate **order,
-                           wlm_text *out) {
+static void put_candidates(const names *all, const wlmi_choice *choice, const wlmi_choice_candidate **order,
+                           wlmi_text *out) {
   for (int64_t i = 0; i < choice->count; i++) order[i] = &choice->candidates[i];
   qsort(order, (size_t)choice->count, sizeof *order, compare_costs);
   for (int64_t i = 0; i < choice->count && i < MOST_CANDIDATES; i++)
-    wlm_text_printf(out, "%s[%lld,%.6g,%.4g,%.6g,%lld,%d]", i ? "," : "", (long long)index_of(all, order[i]->variant),
-                    order[i]->cost * 1e-6, order[i]->spread * 1e-6, order[i]->prepare * 1e-6,
-                    (long long)order[i]->count, order[i]->precise);
+    wlmi_text_printf(out, "%s[%lld,%.6g,%.4g,%.6g,%lld,%d]", i ? "," : "", (long long)index_of(all, order[i]->variant),
+                     order[i]->cost * 1e-6, order[i]->spread * 1e-6, order[i]->prepare * 1e-6,
+                     (long long)order[i]->count, order[i]->precise);
 }
 
 /* Which way of choosing names which variant. */
-static void put_ways(const names *all, const wlm_survey_case *c, wlm_text *out) {
+static void put_ways(const names *all, const wlmi_survey_case *c, wlmi_text *out) {
   int put = 0;
   for (int way = 0; way < WLM_WAYS; way++)
     if (c->chosen[way])
-      wlm_text_printf(out, "%s[\"%s\",%lld]", put++ ? "," : "", wlm_way_names[way],
-                      (long long)index_of(all, c->chosen[way]->variant));
+      wlmi_text_printf(out, "%s[\"%s\",%lld]", put++ ? "," : "", wlmi_way_names[way],
+                       (long long)index_of(all, c->chosen[way]->variant));
 }
 
-static void put_case(int64_t problem, const names *all, const wlm_survey_case *of, const wlm_choice_candidate **order,
-                     wlm_text *out) {
-  const wlm_choice *c = of->choice;
+static void put_case(int64_t problem, const names *all, const wlmi_survey_case *of, const wlmi_choice_candidate **order,
+                     wlmi_text *out) {
+  const wlmi_choice *c = of->choice;
   char bucket[WLM_BUCKET_TEXT], id[WLM_HASH_HEX];
-  wlm_bucket_print(&c->bucket, bucket);
-  wlm_hash_to_hex((wlm_hash){c->stats->fingerprint[0], c->stats->fingerprint[1]}, id);
-  wlm_text_printf(out, "{\"problem\":%lld,\"id\":\"%s\",\"matrix\":", (long long)problem, id);
+  wlmi_bucket_print(&c->bucket, bucket);
+  wlmi_hash_to_hex((wlmi_hash){c->stats->fingerprint[0], c->stats->fingerprint[1]}, id);
+  wlmi_text_printf(out, "{\"problem\":%lld,\"id\":\"%s\",\"matrix\":", (long long)problem, id);
   put_string(out, c->matrix && *c->matrix ? c->matrix : "(unnamed)");
-  wlm_text_printf(out,
-                  ",\"n\":%lld,\"rows\":%lld,\"nnz\":%lld,\"cv\":%.6g,\"bucket\":\"%s\",\"failed\":%lld,\"more\":%lld,"
-                  "\"ways\":[",
-                  (long long)c->n, (long long)c->stats->rows, (long long)c->stats->nnz, c->stats->cv, bucket,
-                  (long long)c->failed, (long long)(c->count > MOST_CANDIDATES ? c->count - MOST_CANDIDATES : 0));
+  wlmi_text_printf(out,
+                   ",\"n\":%lld,\"rows\":%lld,\"nnz\":%lld,\"cv\":%.6g,\"bucket\":\"%s\",\"failed\":%lld,\"more\":%lld,"
+                   "\"ways\":[",
+                   (long long)c->n, (long long)c->stats->rows, (long long)c->stats->nnz, c->stats->cv, bucket,
+                   (long long)c->failed, (long long)(c->count > MOST_CANDIDATES ? c->count - MOST_CANDIDATES : 0));
   put_ways(all, of, out);
-  wlm_text_puts(out, "],\"candidates\":[");
+  wlmi_text_puts(out, "],\"candidates\":[");
   put_candidates(all, c, order, out);
-  wlm_text_puts(out, "]}");
+  wlmi_text_puts(out, "]}");
 }
 
-wlm_status wlm_page_json(const wlm_survey *survey, wlm_text *out) {
-  const wlm_choice_candidate **order = NULL;
+wlm_status wlmi_page_json(const wlmi_survey *survey, wlmi_text *out) {
+  const wlmi_choice_candidate **order = NULL;
   names all = {0};
   int64_t most = 1, put = 0;
   wlm_status status;
   for (int64_t i = 0; i < survey->case_count; i++)
     if (survey->cases[i].choice->count > most) most = survey->cases[i].choice->count;
-  WLM_TRY(wlm_alloc_array(most, sizeof *order, "candidates", (void **)&order));
+  WLM_TRY(wlmi_alloc_array(most, sizeof *order, "candidates", (void **)&order));
   WLM_TRY(gather(survey, &all));
-  wlm_text_puts(out, "{\"problems\":[");
+  wlmi_text_puts(out, "{\"problems\":[");
   for (int64_t i = 0; i < survey->problem_count; i++) {
-    wlm_text_puts(out, i ? "," : "");
+    wlmi_text_puts(out, i ? "," : "");
     put_string(out, survey->problems[i].key);
   }
-  wlm_text_puts(out, "],\n\"variants\":[");
+  wlmi_text_puts(out, "],\n\"variants\":[");
   for (int64_t i = 0; i < all.count; i++) {
-    wlm_text_puts(out, i ? "," : "");
+    wlmi_text_puts(out, i ? "," : "");
     put_string(out, all.sorted[i]);
   }
-  wlm_text_puts(out, "],\n\"cases\":[");
+  wlmi_text_puts(out, "],\n\"cases\":[");
   for (int64_t p = 0; p < survey->problem_count; p++)
     for (int64_t i = 0; i < survey->problems[p].count; i++) {
-      wlm_text_puts(out, put++ ? ",\n" : "");
+      wlmi_text_puts(out, put++ ? ",\n" : "");
       put_case(p, &all, &survey->problems[p].cases[i], order, out);
     }
-  wlm_text_puts(out, "]}");
+  wlmi_text_puts(out, "]}");
 done:
-  wlm_free(order);
-  wlm_free(all.sorted);
+  wlmi_free(order);
+  wlmi_free(all.sorted);
   return status;
 }

@@ -7,6 +7,6 @@
 /* {"problems":[KEY...],"variants":[NAME...],"cases":[{"problem":0,"id":FINGERPRINT,"matrix":NAME,"n":32,"rows":...,
  * "nnz":...,"cv":...,"bucket":...,"failed":0,"more":0,"ways":[[WAY,VARIANT]...],"candidates":[[VARIANT,us,spread,prepare,count,precise]...]}]}
  * Safe inside a script element: no "<" is in it. */
-wlm_status wlm_page_json(const wlm_survey *survey, wlm_text *out);
+wlm_status wlmi_page_json(const wlmi_survey *survey, wlmi_text *out);
 
 #endif

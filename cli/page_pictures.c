@@ -9,34 +9,34 @@
 #include "common/gnuplot.h"
 #include "common/memory.h"
 
-enum { FILE_PATH = sizeof((wlm_pictures *)0)->folder + 32 };
+enum { FILE_PATH = sizeof((wlmi_pictures *)0)->folder + 32 };
 
-static void file_of(const wlm_pictures *pictures, int64_t index, char path[FILE_PATH]) {
+static void file_of(const wlmi_pictures *pictures, int64_t index, char path[FILE_PATH]) {
   snprintf(path, FILE_PATH, "%s/%lld.svg", pictures->folder, (long long)index);
 }
 
-static wlm_status make_folder(wlm_pictures *pictures) {
+static wlm_status make_folder(wlmi_pictures *pictures) {
   const char *root = getenv("TMPDIR");
   if (!root || !*root) root = "/tmp";
   const int size = snprintf(pictures->folder, sizeof pictures->folder, "%s/warploom-XXXXXX", root);
   if (size > 0 && (size_t)size < sizeof pictures->folder && !strchr(root, '\n') && mkdtemp(pictures->folder))
     return WLM_OK;
   *pictures->folder = 0;
-  return wlm_fail(WLM_ERR_IO, "no temporary folder under %s: %s; set TMPDIR", root, strerror(errno));
+  return wlmi_fail(WLM_ERR_IO, "no temporary folder under %s: %s; set TMPDIR", root, strerror(errno));
 }
 
-wlm_status wlm_pictures_open(wlm_pictures *pictures, const wlm_text *page, int width, int height) {
+wlm_status wlmi_pictures_open(wlmi_pictures *pictures, const wlmi_text *page, int width, int height) {
   char path[FILE_PATH];
   wlm_status status;
   if (!*pictures->folder) WLM_TRY(make_folder(pictures));
-  WLM_TRY(
-      wlm_grow((void **)&pictures->places, pictures->count, &pictures->capacity, sizeof *pictures->places, "pictures"));
+  WLM_TRY(wlmi_grow((void **)&pictures->places, pictures->count, &pictures->capacity, sizeof *pictures->places,
+                    "pictures"));
   file_of(pictures, pictures->count, path);
-  wlm_text_printf(&pictures->script,
-                  "reset\nset terminal svg size %d,%d dynamic noenhanced font 'sans-serif,13'\nset output ", width,
-                  height);
-  wlm_gnuplot_quoted(&pictures->script, path, "");
-  wlm_text_puts(&pictures->script, "\n");
+  wlmi_text_printf(&pictures->script,
+                   "reset\nset terminal svg size %d,%d dynamic noenhanced font 'sans-serif,13'\nset output ", width,
+                   height);
+  wlmi_gnuplot_quoted(&pictures->script, path, "");
+  wlmi_text_puts(&pictures->script, "\n");
   pictures->places[pictures->count++] = page->size;
 done:
   return status;
@@ -44,7 +44,7 @@ done:
 
 /* ---- into the page ------------------------------------------------------------------------------------ */
 
-static void put_base64(wlm_text *out, const unsigned char *data, size_t size) {
+static void put_base64(wlmi_text *out, const unsigned char *data, size_t size) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t i = 0; i < size; i += 3) {
     const size_t left = size - i;
@@ -52,49 +52,49 @@ static void put_base64(wlm_text *out, const unsigned char *data, size_t size) {
         (unsigned)data[i] << 16 | (left > 1 ? (unsigned)data[i + 1] << 8 : 0) | (left > 2 ? (unsigned)data[i + 2] : 0);
     const char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], left > 1 ? digits[bits >> 6 & 63] : '=',
                           left > 2 ? digits[bits & 63] : '='};
-    wlm_text_append(out, four, sizeof four);
+    wlmi_text_append(out, four, sizeof four);
   }
 }
 
-static wlm_status put_picture(const wlm_pictures *pictures, int64_t index, wlm_text *out) {
+static wlm_status put_picture(const wlmi_pictures *pictures, int64_t index, wlmi_text *out) {
   char path[FILE_PATH], *svg;
   size_t size;
   file_of(pictures, index, path);
-  wlm_status status = wlm_file_read(path, &svg, &size);
+  wlm_status status = wlmi_file_read(path, &svg, &size);
   if (status != WLM_OK) return status;
-  wlm_text_puts(out, "data:image/svg+xml;base64,");
+  wlmi_text_puts(out, "data:image/svg+xml;base64,");
   put_base64(out, (const unsigned char *)svg, size);
-  wlm_free(svg);
+  wlmi_free(svg);
   return WLM_OK;
 }
 
-wlm_status wlm_pictures_finish(wlm_pictures *pictures, const wlm_text *page, wlm_text *out) {
+wlm_status wlmi_pictures_finish(wlmi_pictures *pictures, const wlmi_text *page, wlmi_text *out) {
   size_t done_to = 0;
   wlm_status status = WLM_OK;
-  if (page->failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a page");
+  if (page->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a page");
   if (pictures->count) {
-    wlm_text_puts(&pictures->script, "unset output\n");
-    WLM_TRY(wlm_gnuplot(&pictures->script));
+    wlmi_text_puts(&pictures->script, "unset output\n");
+    WLM_TRY(wlmi_gnuplot(&pictures->script));
   }
   for (int64_t i = 0; i < pictures->count; i++) {
-    wlm_text_append(out, page->data + done_to, pictures->places[i] - done_to);
+    wlmi_text_append(out, page->data + done_to, pictures->places[i] - done_to);
     done_to = pictures->places[i];
     WLM_TRY(put_picture(pictures, i, out));
   }
-  wlm_text_append(out, page->data + done_to, page->size - done_to);
-  if (out->failed) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a page");
+  wlmi_text_append(out, page->data + done_to, page->size - done_to);
+  if (out->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a page");
 done:
   return status;
 }
 
-void wlm_pictures_release(wlm_pictures *pictures) {
+void wlmi_pictures_release(wlmi_pictures *pictures) {
   char path[FILE_PATH];
   for (int64_t i = 0; i < pictures->count; i++) {
     file_of(pictures, i, path);
     unlink(path);
   }
   if (*pictures->folder) rmdir(pictures->folder);
-  wlm_text_release(&pictures->script);
-  wlm_free(pictures->places);
-  *pictures = (wlm_pictures){0};
+  wlmi_text_release(&pictures->script);
+  wlmi_free(pictures->places);
+  *pictures = (wlmi_pictures){0};
 }

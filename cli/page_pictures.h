@@ -7,18 +7,18 @@
 
 #include "common/text.h"
 
-typedef struct wlm_pictures {
-  wlm_text script;
+typedef struct wlmi_pictures {
+  wlmi_text script;
   size_t *places; /* in the page */
   int64_t count, capacity;
   char folder[512];
-} wlm_pictures;
+} wlmi_pictures;
 
 /* A picture that will stand at the end of what the page has by now: append gnuplot commands to the script. */
-wlm_status wlm_pictures_open(wlm_pictures *pictures, const wlm_text *page, int width, int height);
+wlm_status wlmi_pictures_open(wlmi_pictures *pictures, const wlmi_text *page, int width, int height);
 /* Draws them and copies the page with them into `out`, as data URLs. Without a picture gnuplot is not needed.
  * WLM_ERR_NOT_FOUND where there is none. */
-wlm_status wlm_pictures_finish(wlm_pictures *pictures, const wlm_text *page, wlm_text *out);
-void wlm_pictures_release(wlm_pictures *pictures); /* with all files; also of a zeroed one */
+wlm_status wlmi_pictures_finish(wlmi_pictures *pictures, const wlmi_text *page, wlmi_text *out);
+void wlmi_pictures_release(wlmi_pictures *pictures); /* with all files; also of a zeroed one */
 
 #endif

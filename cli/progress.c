@@ -17,38 +17,38 @@ static void on_interrupt(int signal_number) {
   interrupted = 1;
 }
 
-void wlm_catch_interrupts(void) {
+void wlmi_catch_interrupts(void) {
   struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
 }
 
-int wlm_interrupted(void) { return interrupted; }
+int wlmi_interrupted(void) { return interrupted; }
 
-void wlm_progress_begin(wlm_progress *progress, int64_t parts, double limit_seconds) {
+void wlmi_progress_begin(wlmi_progress *progress, int64_t parts, double limit_seconds) {
   const char *terminal = getenv("TERM");
-  *progress = (wlm_progress){
+  *progress = (wlmi_progress){
       .parts = parts > 0 ? parts : 1,
       .part = -1,
       .on_terminal = isatty(STDERR_FILENO) && !(terminal && !strcmp(terminal, "dumb")),
-      .started = wlm_seconds(),
+      .started = wlmi_seconds(),
       .limit = limit_seconds,
   };
 }
 
-void wlm_progress_next(wlm_progress *progress, const char *title) {
+void wlmi_progress_next(wlmi_progress *progress, const char *title) {
   if (progress->part + 1 < progress->parts) progress->part++;
   snprintf(progress->title, sizeof progress->title, "%s", title);
   progress->last_plain = -1;
 }
 
 /* From 0 to 1, of the whole job. */
-static double share_done(const wlm_progress *progress, int64_t done, int64_t total) {
+static double share_done(const wlmi_progress *progress, int64_t done, int64_t total) {
   const double part = total > 0 ? (double)done / (double)total : 0;
   return ((double)progress->part + part) / (double)progress->parts;
 }
 
-double wlm_progress_left(const wlm_progress *progress, double elapsed, int64_t done, int64_t total) {
+double wlmi_progress_left(const wlmi_progress *progress, double elapsed, int64_t done, int64_t total) {
   const double share = share_done(progress, done, total), most = progress->limit - elapsed;
   const double left = share > 0 ? elapsed * (1 - share) / share : -1;
   if (progress->limit <= 0 || (left >= 0 && left < most)) return left;
@@ -61,10 +61,10 @@ static void print_time(double seconds, char text[32]) {
   snprintf(text, 32, "%ld:%02ld", whole / 60, whole % 60);
 }
 
-void wlm_progress_line(const wlm_progress *progress, double elapsed, int64_t done, int64_t total, const char *note,
-                       char line[WLM_PROGRESS_LINE]) {
+void wlmi_progress_line(const wlmi_progress *progress, double elapsed, int64_t done, int64_t total, const char *note,
+                        char line[WLM_PROGRESS_LINE]) {
   char bar[BAR + 4] = "", part[64] = "", gone[32], left[48] = "", time[32];
-  const double seconds_left = wlm_progress_left(progress, elapsed, done, total);
+  const double seconds_left = wlmi_progress_left(progress, elapsed, done, total);
   if (progress->on_terminal) {
     const int filled = (int)(BAR * share_done(progress, done, total));
     memset(bar, '.', BAR + 2);
@@ -83,15 +83,15 @@ void wlm_progress_line(const wlm_progress *progress, double elapsed, int64_t don
            (long long)total, gone, left, progress->on_terminal ? 60 : 256, note);
 }
 
-void wlm_progress_show(wlm_progress *progress, int64_t done, int64_t total, const char *note) {
+void wlmi_progress_show(wlmi_progress *progress, int64_t done, int64_t total, const char *note) {
   char line[WLM_PROGRESS_LINE];
   if (!progress->on_terminal && done == progress->last_plain) return;
-  wlm_progress_line(progress, wlm_seconds() - progress->started, done, total, note, line);
+  wlmi_progress_line(progress, wlmi_seconds() - progress->started, done, total, note, line);
   progress->last_plain = done;
   fprintf(stderr, progress->on_terminal ? "\r\033[K%s" : "%s\n", line);
   fflush(stderr);
 }
 
-void wlm_progress_end(wlm_progress *progress) {
+void wlmi_progress_end(wlmi_progress *progress) {
   if (progress->on_terminal) fputs("\r\033[K", stderr);
 }

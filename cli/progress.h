@@ -8,33 +8,33 @@
 
 enum { WLM_PROGRESS_LINE = 512 };
 
-typedef struct wlm_progress {
+typedef struct wlmi_progress {
   char title[96];      /* of the part */
   int64_t parts, part; /* part: from 0 on; -1 before the first */
   int on_terminal;
   double started;     /* seconds */
   double limit;       /* the job ends after so many seconds at the latest; 0 = no limit */
   int64_t last_plain; /* count that the last plain line told */
-} wlm_progress;
+} wlmi_progress;
 
 /* A job of so many parts, which take about as long as each other. */
-void wlm_progress_begin(wlm_progress *progress, int64_t parts, double limit_seconds);
+void wlmi_progress_begin(wlmi_progress *progress, int64_t parts, double limit_seconds);
 /* The next part begins; the last one may begin again. */
-void wlm_progress_next(wlm_progress *progress, const char *title);
+void wlmi_progress_next(wlmi_progress *progress, const char *title);
 /* Of the part; `note` is what was done last. */
-void wlm_progress_show(wlm_progress *progress, int64_t done, int64_t total, const char *note);
-void wlm_progress_end(wlm_progress *progress);
+void wlmi_progress_show(wlmi_progress *progress, int64_t done, int64_t total, const char *note);
+void wlmi_progress_end(wlmi_progress *progress);
 
 /* ---- what is shown, after so many seconds ---- */
 
 /* Of the whole job, by what was done so far; negative where nobody knows yet. */
-double wlm_progress_left(const wlm_progress *progress, double elapsed, int64_t done, int64_t total);
+double wlmi_progress_left(const wlmi_progress *progress, double elapsed, int64_t done, int64_t total);
 /* "tune small n=16 (2 of 6) 3/15  0:12, 1:05 left  row_crc/cf=2 ...", on a terminal with a bar of the whole job. */
-void wlm_progress_line(const wlm_progress *progress, double elapsed, int64_t done, int64_t total, const char *note,
-                       char line[WLM_PROGRESS_LINE]);
+void wlmi_progress_line(const wlmi_progress *progress, double elapsed, int64_t done, int64_t total, const char *note,
+                        char line[WLM_PROGRESS_LINE]);
 
-/* The first Ctrl-C sets the flag that wlm_interrupted tells, the second ends the process as usual. */
-void wlm_catch_interrupts(void);
-int wlm_interrupted(void);
+/* The first Ctrl-C sets the flag that wlmi_interrupted tells, the second ends the process as usual. */
+void wlmi_catch_interrupts(void);
+int wlmi_interrupted(void);
 
 #endif

@@ -6,21 +6,21 @@
 
 #include "common/memory.h"
 
-const char *const wlm_way_names[WLM_WAYS] = {"GE-SpMM", "one fixed", "rules", "borrowed", "predicted"};
+const char *const wlmi_way_names[WLM_WAYS] = {"GE-SpMM", "one fixed", "rules", "borrowed", "predicted"};
 
-const wlm_choice_candidate *wlm_survey_find(const wlm_choice *choice, const char *variant) {
+const wlmi_choice_candidate *wlmi_survey_find(const wlmi_choice *choice, const char *variant) {
   for (int64_t i = 0; i < choice->count; i++)
     if (!(choice->candidates[i].prepare > 0) && !strcmp(choice->candidates[i].variant, variant))
       return &choice->candidates[i];
   return NULL;
 }
 
-const wlm_choice_candidate *wlm_survey_winner(const wlm_survey_case *c) {
+const wlmi_choice_candidate *wlmi_survey_winner(const wlmi_survey_case *c) {
   return isnan(c->best) ? NULL : &c->choice->candidates[0];
 }
 
 /* The winner may tie with one that is a little quicker. */
-static double best_of(const wlm_choice *choice) {
+static double best_of(const wlmi_choice *choice) {
   double best = INFINITY;
   for (int64_t i = 0; i < choice->count && !(choice->candidates[i].prepare > 0); i++)
     best = fmin(best, choice->candidates[i].cost);
@@ -59,69 +59,69 @@ static const char *best_fixed(entry *entries, int64_t count) {
   return best;
 }
 
-static wlm_status find_fixed(wlm_survey_problem *problem) {
+static wlm_status find_fixed(wlmi_survey_problem *problem) {
   entry *entries = NULL;
   int64_t capacity = 0, count = 0;
   wlm_status status;
   for (int64_t i = 0; i < problem->count; i++) capacity += problem->cases[i].choice->count;
-  WLM_TRY(wlm_alloc_array(capacity, sizeof *entries, "variants", (void **)&entries));
+  WLM_TRY(wlmi_alloc_array(capacity, sizeof *entries, "variants", (void **)&entries));
   for (int64_t i = 0; i < problem->count; i++) {
-    const wlm_survey_case *c = &problem->cases[i];
+    const wlmi_survey_case *c = &problem->cases[i];
     for (int64_t k = 0; k < c->choice->count; k++)
       if (!(c->choice->candidates[k].prepare > 0))
         entries[count++] = (entry){c->choice->candidates[k].variant, log(c->choice->candidates[k].cost / c->best)};
   }
   problem->fixed = best_fixed(entries, count);
   for (int64_t i = 0; i < problem->count && problem->fixed; i++)
-    problem->cases[i].chosen[WLM_WAY_FIXED] = wlm_survey_find(problem->cases[i].choice, problem->fixed);
+    problem->cases[i].chosen[WLM_WAY_FIXED] = wlmi_survey_find(problem->cases[i].choice, problem->fixed);
 done:
-  wlm_free(entries);
+  wlmi_free(entries);
   return status;
 }
 
 /* ---- all of it -------------------------------------------------------------------------------------- */
 
 static int compare_problems(const void *left, const void *right) {
-  const wlm_survey_problem *a = left, *b = right;
+  const wlmi_survey_problem *a = left, *b = right;
   if (a->count != b->count) return a->count < b->count ? 1 : -1;
   return strcmp(a->key, b->key);
 }
 
 /* The choices stand by problem already. */
-static void split_by_problem(wlm_survey *survey) {
+static void split_by_problem(wlmi_survey *survey) {
   for (int64_t i = 0; i < survey->case_count; i++) {
     const char *key = survey->cases[i].choice->problem;
     if (!i || strcmp(key, survey->cases[i - 1].choice->problem))
-      survey->problems[survey->problem_count++] = (wlm_survey_problem){.key = key, .cases = &survey->cases[i]};
+      survey->problems[survey->problem_count++] = (wlmi_survey_problem){.key = key, .cases = &survey->cases[i]};
     survey->problems[survey->problem_count - 1].count++;
   }
   qsort(survey->problems, (size_t)survey->problem_count, sizeof *survey->problems, compare_problems);
 }
 
-wlm_status wlm_survey_make(const wlm_class *of, int64_t l2_bytes, wlm_survey *survey) {
+wlm_status wlmi_survey_make(const wlmi_class *of, int64_t l2_bytes, wlmi_survey *survey) {
   const int64_t count = of->choices.matrix_count;
   wlm_status status;
-  *survey = (wlm_survey){.of = of, .case_count = count};
-  WLM_TRY(wlm_alloc_array(count, sizeof *survey->cases, "cases", (void **)&survey->cases));
-  WLM_TRY(wlm_alloc_array(count, sizeof *survey->problems, "problems", (void **)&survey->problems));
+  *survey = (wlmi_survey){.of = of, .case_count = count};
+  WLM_TRY(wlmi_alloc_array(count, sizeof *survey->cases, "cases", (void **)&survey->cases));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *survey->problems, "problems", (void **)&survey->problems));
   for (int64_t i = 0; i < count; i++) {
-    const wlm_choice *choice = &of->choices.matrices[i];
-    survey->cases[i] = (wlm_survey_case){.choice = choice, .best = best_of(choice)};
+    const wlmi_choice *choice = &of->choices.matrices[i];
+    survey->cases[i] = (wlmi_survey_case){.choice = choice, .best = best_of(choice)};
     survey->cases[i].chosen[WLM_WAY_GE_SPMM] =
-        wlm_survey_find(choice, choice->n >= 64 ? "row_crc/cf=2,rows=8" : "row_crc/cf=1,rows=4");
+        wlmi_survey_find(choice, choice->n >= 64 ? "row_crc/cf=2,rows=8" : "row_crc/cf=1,rows=4");
   }
   split_by_problem(survey);
   for (int64_t i = 0; i < survey->problem_count; i++) WLM_TRY(find_fixed(&survey->problems[i]));
-  status = wlm_survey_choose(survey, l2_bytes);
+  status = wlmi_survey_choose(survey, l2_bytes);
 done:
-  if (status != WLM_OK) wlm_survey_release(survey);
+  if (status != WLM_OK) wlmi_survey_release(survey);
   return status;
 }
 
-void wlm_survey_release(wlm_survey *survey) {
-  wlm_free(survey->cases);
-  wlm_free(survey->problems);
-  *survey = (wlm_survey){0};
+void wlmi_survey_release(wlmi_survey *survey) {
+  wlmi_free(survey->cases);
+  wlmi_free(survey->problems);
+  *survey = (wlmi_survey){0};
 }
 
 /* ---- ratios ------------------------------------------------------------------------------------------- */
@@ -131,12 +131,12 @@ static int compare_numbers(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-wlm_status wlm_ratios_make(const wlm_survey_problem *problem, wlm_way way, wlm_ratios *ratios) {
+wlm_status wlmi_ratios_make(const wlmi_survey_problem *problem, wlmi_way way, wlmi_ratios *ratios) {
   double logs = 0, most = 0;
-  *ratios = (wlm_ratios){.mean = (double)NAN};
-  wlm_status status = wlm_alloc_array(problem->count, sizeof *ratios->sorted, "ratios", (void **)&ratios->sorted);
+  *ratios = (wlmi_ratios){.mean = (double)NAN};
+  wlm_status status = wlmi_alloc_array(problem->count, sizeof *ratios->sorted, "ratios", (void **)&ratios->sorted);
   for (int64_t i = 0; i < problem->count && status == WLM_OK; i++) {
-    const wlm_survey_case *c = &problem->cases[i];
+    const wlmi_survey_case *c = &problem->cases[i];
     if (isnan(c->best)) continue;
     ratios->cases++;
     if (!c->chosen[way]) continue;
@@ -152,7 +152,7 @@ wlm_status wlm_ratios_make(const wlm_survey_problem *problem, wlm_way way, wlm_r
   return status;
 }
 
-void wlm_ratios_release(wlm_ratios *ratios) {
-  wlm_free(ratios->sorted);
-  *ratios = (wlm_ratios){0};
+void wlmi_ratios_release(wlmi_ratios *ratios) {
+  wlmi_free(ratios->sorted);
+  *ratios = (wlmi_ratios){0};
 }

@@ -7,58 +7,58 @@
 
 #include "db/classes.h"
 
-typedef enum wlm_way {
+typedef enum wlmi_way {
   WLM_WAY_GE_SPMM,   /* GE-SpMM's kernels by its own rule */
   WLM_WAY_FIXED,     /* one variant for all cases of the problem, the best such one */
   WLM_WAY_RULE,      /* the built-in table */
   WLM_WAY_BORROWED,  /* the nearest bucket, else the table, had this matrix never been measured */
   WLM_WAY_PREDICTED, /* the model, trained on other matrices */
   WLM_WAYS
-} wlm_way;
+} wlmi_way;
 
-extern const char *const wlm_way_names[WLM_WAYS];
+extern const char *const wlmi_way_names[WLM_WAYS];
 
-typedef struct wlm_survey_case {
-  const wlm_choice *choice;
-  double best;                                  /* picoseconds; not a number where nothing works unprepared */
-  const wlm_choice_candidate *chosen[WLM_WAYS]; /* NULL = what that way names was not measured here */
-} wlm_survey_case;
+typedef struct wlmi_survey_case {
+  const wlmi_choice *choice;
+  double best;                                   /* picoseconds; not a number where nothing works unprepared */
+  const wlmi_choice_candidate *chosen[WLM_WAYS]; /* NULL = what that way names was not measured here */
+} wlmi_survey_case;
 
-typedef struct wlm_survey_problem {
+typedef struct wlmi_survey_problem {
   const char *key;
-  wlm_survey_case *cases; /* by N, then matrix */
+  wlmi_survey_case *cases; /* by N, then matrix */
   int64_t count;
   const char *fixed; /* of WLM_WAY_FIXED; NULL = nothing works */
-} wlm_survey_problem;
+} wlmi_survey_problem;
 
-typedef struct wlm_survey {
-  const wlm_class *of;
-  wlm_survey_case *cases; /* those of all problems */
+typedef struct wlmi_survey {
+  const wlmi_class *of;
+  wlmi_survey_case *cases; /* those of all problems */
   int64_t case_count;
-  wlm_survey_problem *problems; /* the one with the most cases first */
+  wlmi_survey_problem *problems; /* the one with the most cases first */
   int64_t problem_count;
-} wlm_survey;
+} wlmi_survey;
 
 /* The class must outlive it. l2_bytes: of the device, for models to train; 0 = none is. */
-wlm_status wlm_survey_make(const wlm_class *of, int64_t l2_bytes, wlm_survey *survey);
-void wlm_survey_release(wlm_survey *survey); /* also of a zeroed one */
-/* Fills the ways behind WLM_WAY_FIXED; a step of wlm_survey_make. */
-wlm_status wlm_survey_choose(wlm_survey *survey, int64_t l2_bytes);
+wlm_status wlmi_survey_make(const wlmi_class *of, int64_t l2_bytes, wlmi_survey *survey);
+void wlmi_survey_release(wlmi_survey *survey); /* also of a zeroed one */
+/* Fills the ways behind WLM_WAY_FIXED; a step of wlmi_survey_make. */
+wlm_status wlmi_survey_choose(wlmi_survey *survey, int64_t l2_bytes);
 
 /* How often a way's time is the best time, over the cases of a problem that know it. */
-typedef struct wlm_ratios {
+typedef struct wlmi_ratios {
   double *sorted; /* rising, 1 or more */
   int64_t count;
   int64_t cases; /* in which anything works */
   double mean;   /* geometric; not a number where count is 0 */
-  const wlm_survey_case *worst;
-} wlm_ratios;
-wlm_status wlm_ratios_make(const wlm_survey_problem *problem, wlm_way way, wlm_ratios *ratios);
-void wlm_ratios_release(wlm_ratios *ratios);
+  const wlmi_survey_case *worst;
+} wlmi_ratios;
+wlm_status wlmi_ratios_make(const wlmi_survey_problem *problem, wlmi_way way, wlmi_ratios *ratios);
+void wlmi_ratios_release(wlmi_ratios *ratios);
 
 /* The measured candidate of that name that needs no preparing; NULL = none. */
-const wlm_choice_candidate *wlm_survey_find(const wlm_choice *choice, const char *variant);
+const wlmi_choice_candidate *wlmi_survey_find(const wlmi_choice *choice, const char *variant);
 /* The winner of a case that needs no preparing; NULL = none. */
-const wlm_choice_candidate *wlm_survey_winner(const wlm_survey_case *c);
+const wlmi_choice_candidate *wlmi_survey_winner(const wlmi_survey_case *c);
 
 #endif

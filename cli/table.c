@@ -7,21 +7,21 @@
 
 enum { WIDEST = 120 };
 
-struct wlm_table_cell {
+struct wlmi_table_cell {
   char *shown, *json;
   int is_number;
 };
 
-void wlm_table_begin(wlm_table *table, const wlm_table_column *columns, int column_count) {
-  *table = (wlm_table){.columns = columns, .column_count = column_count};
+void wlmi_table_begin(wlmi_table *table, const wlmi_table_column *columns, int column_count) {
+  *table = (wlmi_table){.columns = columns, .column_count = column_count};
 }
 
 /* Takes both texts. */
-static void add(wlm_table *table, wlm_text *shown, wlm_text *json, int is_number) {
-  struct wlm_table_cell cell = {.is_number = is_number};
+static void add(wlmi_table *table, wlmi_text *shown, wlmi_text *json, int is_number) {
+  struct wlmi_table_cell cell = {.is_number = is_number};
   if (table->count == table->capacity) {
     int64_t capacity = table->capacity ? 2 * table->capacity : 64;
-    struct wlm_table_cell *cells = wlm_realloc(table->cells, (size_t)capacity * sizeof *cells);
+    struct wlmi_table_cell *cells = wlmi_realloc(table->cells, (size_t)capacity * sizeof *cells);
     if (cells) {
       table->cells = cells;
       table->capacity = capacity;
@@ -29,55 +29,55 @@ static void add(wlm_table *table, wlm_text *shown, wlm_text *json, int is_number
       table->failed = 1;
     }
   }
-  if (wlm_text_take(shown, &cell.shown) != WLM_OK || wlm_text_take(json, &cell.json) != WLM_OK) table->failed = 1;
+  if (wlmi_text_take(shown, &cell.shown) != WLM_OK || wlmi_text_take(json, &cell.json) != WLM_OK) table->failed = 1;
   if (!table->failed) {
     table->cells[table->count++] = cell;
     return;
   }
-  wlm_free(cell.shown);
-  wlm_free(cell.json);
+  wlmi_free(cell.shown);
+  wlmi_free(cell.json);
 }
 
 /* People see the first line, and of that not more than a screen's width. */
-void wlm_table_text(wlm_table *table, const char *text) {
-  wlm_text shown = {0}, json = {0};
+void wlmi_table_text(wlmi_table *table, const char *text) {
+  wlmi_text shown = {0}, json = {0};
   size_t whole = text ? strlen(text) : 0, seen = text ? strcspn(text, "\n") : 0;
   if (seen > WIDEST) seen = WIDEST;
-  wlm_text_append(&shown, text ? text : "", seen);
-  if (seen < whole) wlm_text_puts(&shown, " ...");
-  wlm_text_json_string(&json, text);
+  wlmi_text_append(&shown, text ? text : "", seen);
+  if (seen < whole) wlmi_text_puts(&shown, " ...");
+  wlmi_text_json_string(&json, text);
   add(table, &shown, &json, 0);
 }
 
-void wlm_table_integer(wlm_table *table, int64_t value) {
-  wlm_text shown = {0}, json = {0};
-  wlm_text_printf(&shown, "%lld", (long long)value);
-  wlm_text_printf(&json, "%lld", (long long)value);
+void wlmi_table_integer(wlmi_table *table, int64_t value) {
+  wlmi_text shown = {0}, json = {0};
+  wlmi_text_printf(&shown, "%lld", (long long)value);
+  wlmi_text_printf(&json, "%lld", (long long)value);
   add(table, &shown, &json, 1);
 }
 
-void wlm_table_real(wlm_table *table, const char *format, double value) {
+void wlmi_table_real(wlmi_table *table, const char *format, double value) {
   char number[64];
-  wlm_text shown = {0}, json = {0};
+  wlmi_text shown = {0}, json = {0};
   snprintf(number, sizeof number, format, value);
-  wlm_text_puts(&shown, number);
-  wlm_json_real(&json, value);
+  wlmi_text_puts(&shown, number);
+  wlmi_json_real(&json, value);
   add(table, &shown, &json, 1);
 }
 
-void wlm_table_flag(wlm_table *table, int value) {
-  wlm_text shown = {0}, json = {0};
-  wlm_text_puts(&shown, value ? "yes" : "no");
-  wlm_text_puts(&json, value ? "true" : "false");
+void wlmi_table_flag(wlmi_table *table, int value) {
+  wlmi_text shown = {0}, json = {0};
+  wlmi_text_puts(&shown, value ? "yes" : "no");
+  wlmi_text_puts(&json, value ? "true" : "false");
   add(table, &shown, &json, 0);
 }
 
-static const struct wlm_table_cell *cell(const wlm_table *table, int64_t row, int column) {
+static const struct wlmi_table_cell *cell(const wlmi_table *table, int64_t row, int column) {
   return &table->cells[row * table->column_count + column];
 }
 
 /* What people see of a column: nothing where every cell is blank. */
-static int width_of(const wlm_table *table, int column, int *is_number) {
+static int width_of(const wlmi_table *table, int column, int *is_number) {
   const int64_t rows = table->count / table->column_count;
   int width = 0;
   *is_number = 1;
@@ -91,43 +91,43 @@ static int width_of(const wlm_table *table, int column, int *is_number) {
   return width && title > width ? title : width;
 }
 
-void wlm_table_print(const wlm_table *table, wlm_text *out) {
+void wlmi_table_print(const wlmi_table *table, wlmi_text *out) {
   int width[WLM_TABLE_COLUMNS], is_number[WLM_TABLE_COLUMNS];
   const int64_t rows = table->count / table->column_count;
   for (int c = 0; c < table->column_count; c++) width[c] = width_of(table, c, &is_number[c]);
   for (int64_t r = -1; r < rows; r++) {
     for (int c = 0; c < table->column_count; c++)
       if (width[c])
-        wlm_text_printf(out, is_number[c] ? "%*s  " : "%-*s  ", width[c],
-                        r < 0 ? table->columns[c].title : cell(table, r, c)->shown);
+        wlmi_text_printf(out, is_number[c] ? "%*s  " : "%-*s  ", width[c],
+                         r < 0 ? table->columns[c].title : cell(table, r, c)->shown);
     while (out->size && out->data[out->size - 1] == ' ') out->data[--out->size] = 0;
-    wlm_text_puts(out, "\n");
+    wlmi_text_puts(out, "\n");
   }
 }
 
-void wlm_table_json(const wlm_table *table, wlm_text *out) {
+void wlmi_table_json(const wlmi_table *table, wlmi_text *out) {
   const int64_t rows = table->count / table->column_count;
-  wlm_text_puts(out, "[");
+  wlmi_text_puts(out, "[");
   for (int64_t r = 0; r < rows; r++) {
     const char *comma = "";
-    wlm_text_puts(out, r ? ",{" : "{");
+    wlmi_text_puts(out, r ? ",{" : "{");
     for (int c = 0; c < table->column_count; c++) {
       if (!table->columns[c].key) continue;
-      wlm_text_puts(out, comma);
-      wlm_text_json_string(out, table->columns[c].key);
-      wlm_text_printf(out, ":%s", cell(table, r, c)->json);
+      wlmi_text_puts(out, comma);
+      wlmi_text_json_string(out, table->columns[c].key);
+      wlmi_text_printf(out, ":%s", cell(table, r, c)->json);
       comma = ",";
     }
-    wlm_text_puts(out, "}");
+    wlmi_text_puts(out, "}");
   }
-  wlm_text_puts(out, "]");
+  wlmi_text_puts(out, "]");
 }
 
-void wlm_table_release(wlm_table *table) {
+void wlmi_table_release(wlmi_table *table) {
   for (int64_t i = 0; i < table->count; i++) {
-    wlm_free(table->cells[i].shown);
-    wlm_free(table->cells[i].json);
+    wlmi_free(table->cells[i].shown);
+    wlmi_free(table->cells[i].json);
   }
-  wlm_free(table->cells);
-  *table = (wlm_table){0};
+  wlmi_free(table->cells);
+  *table = (wlmi_table){0};
 }

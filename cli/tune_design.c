@@ -24,40 +24,40 @@ static const int64_t default_widths[] = {4, 16, 32, 64, 128, 256};
 enum { DEFAULT_WIDTHS = sizeof default_widths / sizeof *default_widths };
 
 typedef struct campaign {
-  const wlm_cli_options *options;
-  wlm_session session;
-  wlm_tuner *tuner;
-  wlm_design_matrix *matrices;
-  wlm_design_cell *cells;
+  const wlmi_cli_options *options;
+  wlmi_session session;
+  wlmi_tuner *tuner;
+  wlmi_design_matrix *matrices;
+  wlmi_design_cell *cells;
   int64_t count, cell_count;
-  wlm_prospect *prospects; /* of each cell */
-  double expected, spent;  /* seconds of all cells that were tuned: by their prospects, and what it took */
-  int64_t known, tuned;    /* cells of which half of the candidates or more were known, are now */
+  wlmi_prospect *prospects; /* of each cell */
+  double expected, spent;   /* seconds of all cells that were tuned: by their prospects, and what it took */
+  int64_t known, tuned;     /* cells of which half of the candidates or more were known, are now */
   int64_t measurements;
   int64_t loaded; /* the matrix in the session; -1 = none */
   int reread;     /* the tuner knows what this command measured */
   double deadline;
-  wlm_progress progress;
-  wlm_table table;
+  wlmi_progress progress;
+  wlmi_table table;
   char best[WLM_VARIANT_NAME]; /* of the cell */
   double best_seconds;
 } campaign;
 
 static wlm_status make_design(campaign *c) {
-  const wlm_cli_options *o = c->options;
-  const int64_t on_device = wlm_context_device(c->session.context)->info.memory_bytes;
+  const wlmi_cli_options *o = c->options;
+  const int64_t on_device = wlmi_context_device(c->session.context)->info.memory_bytes;
   const int64_t on_host = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-  const wlm_design_limits limits = wlm_design_limits_of(on_device < on_host ? on_device : on_host);
+  const wlmi_design_limits limits = wlmi_design_limits_of(on_device < on_host ? on_device : on_host);
   wlm_status status;
-  WLM_TRY(wlm_design_make(o->seed, &limits, MATRICES, &c->matrices, &c->count));
-  WLM_TRY(wlm_design_cells(c->matrices, c->count, o->n_given ? o->n : default_widths,
-                           o->n_given ? o->n_count : DEFAULT_WIDTHS, &limits, &c->cells, &c->cell_count));
+  WLM_TRY(wlmi_design_make(o->seed, &limits, MATRICES, &c->matrices, &c->count));
+  WLM_TRY(wlmi_design_cells(c->matrices, c->count, o->n_given ? o->n : default_widths,
+                            o->n_given ? o->n_count : DEFAULT_WIDTHS, &limits, &c->cells, &c->cell_count));
 done:
   return status;
 }
 
-/* What tells the problem's key before there is a matrix: its types, as wlm_session_load makes them. */
-static wlm_status spec_of(const campaign *c, int64_t n, wlm_spec *spec) {
+/* What tells the problem's key before there is a matrix: its types, as wlmi_session_load makes them. */
+static wlm_status spec_of(const campaign *c, int64_t n, wlmi_spec *spec) {
   static const float some = 1;
   wlm_csr csr = WLM_CSR_INIT;
   wlm_problem problem = c->session.problem;
@@ -66,33 +66,33 @@ static wlm_status spec_of(const campaign *c, int64_t n, wlm_spec *spec) {
   csr.value_type = problem.dense_type;
   csr.rowptr_type = c->session.rowptr_type;
   csr.colind_type = c->session.colind_type;
-  return wlm_spec_make(&problem, &csr, spec);
+  return wlmi_spec_make(&problem, &csr, spec);
 }
 
 /* What of each cell the database has. */
 static wlm_status find_prospects(campaign *c) {
-  const wlm_device_info *info = &wlm_context_device(c->session.context)->info;
-  const wlm_machine machine = {info->limits.target, info->limits.processors, info->l2_bytes};
-  wlm_place *places = NULL;
+  const wlmi_device_info *info = &wlmi_context_device(c->session.context)->info;
+  const wlmi_machine machine = {info->limits.target, info->limits.processors, info->l2_bytes};
+  wlmi_place *places = NULL;
   int64_t place_count;
-  wlm_spec spec;
+  wlmi_spec spec;
   wlm_status status;
-  WLM_TRY(wlm_alloc_array(c->cell_count, sizeof *c->prospects, "cells of the design", (void **)&c->prospects));
+  WLM_TRY(wlmi_alloc_array(c->cell_count, sizeof *c->prospects, "cells of the design", (void **)&c->prospects));
   for (int64_t i = 0; i < c->cell_count; i++) {
-    const wlm_design_cell *cell = &c->cells[i];
+    const wlmi_design_cell *cell = &c->cells[i];
     wlm_stats stats;
     int64_t candidates, left;
     WLM_TRY(spec_of(c, cell->n, &spec));
-    WLM_TRY(wlm_tuner_left(c->tuner, c->matrices[cell->matrix].name, &spec, &left, &candidates));
-    wlm_design_stats(&c->matrices[cell->matrix], &stats);
-    wlm_prospect_make(&machine, &stats, cell->matrix, cell->n, candidates, left, &c->prospects[i]);
+    WLM_TRY(wlmi_tuner_left(c->tuner, c->matrices[cell->matrix].name, &spec, &left, &candidates));
+    wlmi_design_stats(&c->matrices[cell->matrix], &stats);
+    wlmi_prospect_make(&machine, &stats, cell->matrix, cell->n, candidates, left, &c->prospects[i]);
     c->known += c->prospects[i].state >= WLM_PROSPECT_LEAST;
   }
   if (!c->cell_count) goto done;
-  WLM_TRY(wlm_context_known_places(c->session.context, &spec, &places, &place_count));
-  for (int64_t i = 0; i < place_count; i++) wlm_prospects_learn(c->prospects, c->cell_count, &places[i]);
+  WLM_TRY(wlmi_context_known_places(c->session.context, &spec, &places, &place_count));
+  for (int64_t i = 0; i < place_count; i++) wlmi_prospects_learn(c->prospects, c->cell_count, &places[i]);
 done:
-  wlm_free(places);
+  wlmi_free(places);
   return status;
 }
 
@@ -106,9 +106,9 @@ static void show(campaign *c, const char *format, ...) {
   int64_t complete = 0;
   for (int64_t i = 0; i < c->cell_count; i++) complete += c->prospects[i].state == WLM_PROSPECT_DONE;
   if (c->reread) /* in the end, when all are tuned */
-    wlm_progress_show(&c->progress, complete, c->cell_count, note);
+    wlmi_progress_show(&c->progress, complete, c->cell_count, note);
   else
-    wlm_progress_show(&c->progress, c->tuned, c->cell_count - c->known, note);
+    wlmi_progress_show(&c->progress, c->tuned, c->cell_count - c->known, note);
 }
 
 static int on_progress(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
@@ -119,43 +119,43 @@ static int on_progress(void *user, int64_t done, int64_t total, const wlm_candid
     snprintf(c->best, sizeof c->best, "%s", last->variant);
   }
   if (c->progress.on_terminal) show(c, "%lld of %lld candidates", (long long)done, (long long)total);
-  return wlm_interrupted();
+  return wlmi_interrupted();
 }
 
-static void tell_cell(campaign *c, const wlm_design_cell *cell, const wlm_tune_summary *summary) {
+static void tell_cell(campaign *c, const wlmi_design_cell *cell, const wlmi_tune_summary *summary) {
   const char *name = c->matrices[cell->matrix].name;
   show(c, "%s n=%lld: %s %.2f us", name, (long long)cell->n, c->best, 1e6 * c->best_seconds);
-  wlm_table_text(&c->table, name);
-  wlm_table_integer(&c->table, cell->n);
-  wlm_table_text(&c->table, c->best);
-  wlm_table_real(&c->table, "%.2f", c->best_seconds ? 1e6 * c->best_seconds : NAN);
-  wlm_table_integer(&c->table, summary->measured);
-  wlm_table_integer(&c->table, summary->finalists);
-  wlm_table_real(&c->table, "%.2f", summary->total);
-  wlm_table_real(&c->table, "%.2f", summary->making);
-  wlm_table_real(&c->table, "%.2f", summary->compiling);
-  wlm_table_real(&c->table, "%.2f", summary->entering);
-  wlm_table_real(&c->table, "%.2f", summary->checking);
+  wlmi_table_text(&c->table, name);
+  wlmi_table_integer(&c->table, cell->n);
+  wlmi_table_text(&c->table, c->best);
+  wlmi_table_real(&c->table, "%.2f", c->best_seconds ? 1e6 * c->best_seconds : NAN);
+  wlmi_table_integer(&c->table, summary->measured);
+  wlmi_table_integer(&c->table, summary->finalists);
+  wlmi_table_real(&c->table, "%.2f", summary->total);
+  wlmi_table_real(&c->table, "%.2f", summary->making);
+  wlmi_table_real(&c->table, "%.2f", summary->compiling);
+  wlmi_table_real(&c->table, "%.2f", summary->entering);
+  wlmi_table_real(&c->table, "%.2f", summary->checking);
 }
 
 /* Those that the model takes for slow are measured where the cell's part of the time is enough, and in the end. */
-static double share_of(const campaign *c, const wlm_prospect *prospect) {
+static double share_of(const campaign *c, const wlmi_prospect *prospect) {
   if (prospect->state == WLM_PROSPECT_LEAST) return INFINITY;
-  return wlm_prospects_share(c->prospects, c->cell_count, prospect - c->prospects, c->deadline - wlm_seconds());
+  return wlmi_prospects_share(c->prospects, c->cell_count, prospect - c->prospects, c->deadline - wlmi_seconds());
 }
 
-static wlm_status tune_cell(campaign *c, const wlm_design_cell *cell, wlm_prospect *prospect) {
+static wlm_status tune_cell(campaign *c, const wlmi_design_cell *cell, wlmi_prospect *prospect) {
   wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
-  wlm_tune_summary summary = {0};
+  wlmi_tune_summary summary = {0};
   const char *name = c->matrices[cell->matrix].name;
   wlm_status status;
-  wlm_progress_next(&c->progress, prospect->state == WLM_PROSPECT_LEAST ? "tune: the rest" : "tune");
+  wlmi_progress_next(&c->progress, prospect->state == WLM_PROSPECT_LEAST ? "tune: the rest" : "tune");
   if (c->loaded != cell->matrix) {
     c->loaded = -1;
-    WLM_TRY(wlm_session_load(&c->session, name));
+    WLM_TRY(wlmi_session_load(&c->session, name));
     c->loaded = cell->matrix;
   }
-  if (prospect->state == WLM_PROSPECT_LEAST && !c->reread) WLM_TRY(wlm_tuner_reread(c->tuner));
+  if (prospect->state == WLM_PROSPECT_LEAST && !c->reread) WLM_TRY(wlmi_tuner_reread(c->tuner));
   c->reread |= prospect->state == WLM_PROSPECT_LEAST;
   *c->best = 0;
   c->best_seconds = 0;
@@ -163,25 +163,25 @@ static wlm_status tune_cell(campaign *c, const wlm_design_cell *cell, wlm_prospe
   options.matrix_name = name;
   options.seed = c->options->seed;
   options.again = c->options->again;
-  options.budget_seconds = fmax(c->deadline - wlm_seconds(), 1e-3); /* for one candidate at least */
+  options.budget_seconds = fmax(c->deadline - wlmi_seconds(), 1e-3); /* for one candidate at least */
   options.progress = on_progress;
   options.user = c;
-  status = wlm_tuner_run(c->tuner, c->session.matrix, &c->session.problem, &options, share_of(c, prospect), &summary);
+  status = wlmi_tuner_run(c->tuner, c->session.matrix, &c->session.problem, &options, share_of(c, prospect), &summary);
   c->measurements += summary.measured + summary.finalists;
   if (status != WLM_OK) goto done;
   const int had = prospect->state >= WLM_PROSPECT_LEAST;
-  wlm_prospect_update(prospect, summary.candidates, summary.candidates - summary.known - summary.measured);
+  wlmi_prospect_update(prospect, summary.candidates, summary.candidates - summary.known - summary.measured);
   c->tuned += !had && prospect->state >= WLM_PROSPECT_LEAST; /* the budget may have cut it */
   tell_cell(c, cell, &summary);
 done:
   if (status == WLM_ERR_CANCELLED)
-    return wlm_fail(status, "interrupted: %lld measurements were made and are kept", (long long)c->measurements);
-  return status == WLM_OK ? status : wlm_fail_in(status, "%s, n = %lld", name, (long long)cell->n);
+    return wlmi_fail(status, "interrupted: %lld measurements were made and are kept", (long long)c->measurements);
+  return status == WLM_OK ? status : wlmi_fail_in(status, "%s, n = %lld", name, (long long)cell->n);
 }
 
 /* How long what is left may take by its prospects, which are as wrong as they were so far. */
 static double seconds_left(const campaign *c) {
-  const double left = c->deadline - wlm_seconds();
+  const double left = c->deadline - wlmi_seconds();
   return c->spent > 0 ? left * c->expected / c->spent : left;
 }
 
@@ -189,22 +189,22 @@ static double seconds_left(const campaign *c) {
 static wlm_status tune_cells(campaign *c) {
   wlm_status status = WLM_OK;
   for (int64_t begun = 0; status == WLM_OK; begun = 1) {
-    if (begun && wlm_seconds() > c->deadline) break;
-    const int64_t i = wlm_prospects_next(c->prospects, c->cell_count, c->loaded, begun ? seconds_left(c) : INFINITY);
+    if (begun && wlmi_seconds() > c->deadline) break;
+    const int64_t i = wlmi_prospects_next(c->prospects, c->cell_count, c->loaded, begun ? seconds_left(c) : INFINITY);
     if (i < 0) break;
-    const double left = c->prospects[i].left, start = wlm_seconds();
-    const double expected = wlm_prospect_seconds(&c->prospects[i], c->loaded);
+    const double left = c->prospects[i].left, start = wlmi_seconds();
+    const double expected = wlmi_prospect_seconds(&c->prospects[i], c->loaded);
     status = tune_cell(c, &c->cells[i], &c->prospects[i]);
     if (status == WLM_OK) {
-      c->expected += expected - wlm_prospect_seconds(&c->prospects[i], c->loaded);
-      c->spent += wlm_seconds() - start;
-      wlm_prospects_learn(c->prospects, c->cell_count, &c->prospects[i].place);
+      c->expected += expected - wlmi_prospect_seconds(&c->prospects[i], c->loaded);
+      c->spent += wlmi_seconds() - start;
+      wlmi_prospects_learn(c->prospects, c->cell_count, &c->prospects[i].place);
       /* Where nothing is to be measured, or all is measured again, once is enough. */
       if (left == c->prospects[i].left || c->options->again) c->prospects[i].state = WLM_PROSPECT_DONE;
     } else if (status == WLM_ERR_OUT_OF_MEMORY) {
       c->prospects[i].state = WLM_PROSPECT_DONE;
       show(c, "%s", wlm_error_detail());
-      wlm_clear_error();
+      wlmi_clear_error();
       status = WLM_OK;
     }
   }
@@ -220,62 +220,62 @@ done:
   return status;
 }
 
-static void tell(wlm_report *report, campaign *c) {
+static void tell(wlmi_report *report, campaign *c) {
   const int64_t left = c->cell_count - c->known - c->tuned;
-  wlm_report_integer(report, "matrices", c->count);
-  wlm_report_integer(report, "cells", c->cell_count);
-  wlm_report_integer(report, "known", c->known);
-  wlm_report_integer(report, "tuned", c->tuned);
-  wlm_report_integer(report, "left", left);
-  wlm_report_integer(report, "measurements", c->measurements);
-  wlm_report_table(report, "results", &c->table);
+  wlmi_report_integer(report, "matrices", c->count);
+  wlmi_report_integer(report, "cells", c->cell_count);
+  wlmi_report_integer(report, "known", c->known);
+  wlmi_report_integer(report, "tuned", c->tuned);
+  wlmi_report_integer(report, "left", left);
+  wlmi_report_integer(report, "measurements", c->measurements);
+  wlmi_report_table(report, "results", &c->table);
   if (left && !report->json)
-    wlm_report_line(report, "\n%lld of %lld cells are left; the same command goes on", (long long)left,
-                    (long long)c->cell_count);
+    wlmi_report_line(report, "\n%lld of %lld cells are left; the same command goes on", (long long)left,
+                     (long long)c->cell_count);
 }
 
-static void begin_table(wlm_table *table) {
-  static const wlm_table_column columns[] = {{"matrix", "matrix"},     {"n", "n"},
-                                             {"variant", "variant"},   {"us", "us"},
-                                             {"measured", "measured"}, {"finalists", "finalists"},
-                                             {"seconds", "s"},         {"making", NULL},
-                                             {"compiling", NULL},      {"entering", NULL},
-                                             {"checking", NULL}};
-  wlm_table_begin(table, columns, sizeof columns / sizeof *columns);
+static void begin_table(wlmi_table *table) {
+  static const wlmi_table_column columns[] = {{"matrix", "matrix"},     {"n", "n"},
+                                              {"variant", "variant"},   {"us", "us"},
+                                              {"measured", "measured"}, {"finalists", "finalists"},
+                                              {"seconds", "s"},         {"making", NULL},
+                                              {"compiling", NULL},      {"entering", NULL},
+                                              {"checking", NULL}};
+  wlmi_table_begin(table, columns, sizeof columns / sizeof *columns);
 }
 
 static void release(campaign *c) {
-  wlm_tuner_destroy(c->tuner);
-  wlm_session_close(&c->session);
-  wlm_table_release(&c->table);
-  wlm_free(c->matrices);
-  wlm_free(c->cells);
-  wlm_free(c->prospects);
+  wlmi_tuner_destroy(c->tuner);
+  wlmi_session_close(&c->session);
+  wlmi_table_release(&c->table);
+  wlmi_free(c->matrices);
+  wlmi_free(c->cells);
+  wlmi_free(c->prospects);
 }
 
-int wlm_tune_design(const wlm_cli_options *options) {
+int wlmi_tune_design(const wlmi_cli_options *options) {
   campaign c = {.options = options, .loaded = -1};
-  wlm_report report = {.json = options->json};
+  wlmi_report report = {.json = options->json};
   const double budget = options->budget_seconds > 0 ? options->budget_seconds : default_budget_seconds;
   wlm_status status;
   begin_table(&c.table);
-  c.deadline = wlm_seconds() + budget;
-  wlm_catch_interrupts();
-  WLM_TRY(wlm_session_open(options, &c.session));
-  WLM_TRY(wlm_tuner_create(c.session.context, options->again, &c.tuner));
+  c.deadline = wlmi_seconds() + budget;
+  wlmi_catch_interrupts();
+  WLM_TRY(wlmi_session_open(options, &c.session));
+  WLM_TRY(wlmi_tuner_create(c.session.context, options->again, &c.tuner));
   WLM_TRY(make_design(&c));
   WLM_TRY(find_prospects(&c));
-  wlm_report_object(&report, NULL);
-  wlm_report_device(&report, c.session.context);
-  wlm_report_string(&report, "database", wlm_context_database_path(c.session.context));
-  wlm_report_flush(&report);
-  wlm_progress_begin(&c.progress, 1, budget);
+  wlmi_report_object(&report, NULL);
+  wlmi_report_device(&report, c.session.context);
+  wlmi_report_string(&report, "database", wlmi_context_database_path(c.session.context));
+  wlmi_report_flush(&report);
+  wlmi_progress_begin(&c.progress, 1, budget);
   status = tune_cells(&c);
-  wlm_progress_end(&c.progress);
+  wlmi_progress_end(&c.progress);
   if (status == WLM_OK) status = learn(&c);
   tell(&report, &c);
-  wlm_report_close(&report);
+  wlmi_report_close(&report);
 done:
   release(&c);
-  return wlm_cli_finish(&report, status);
+  return wlmi_cli_finish(&report, status);
 }

@@ -7,18 +7,18 @@
 
 #include "common/memory.h"
 
-typedef struct wlm_tune_outcome {
+typedef struct wlmi_tune_outcome {
   wlm_candidate_result result;
   char *variant, *reason; /* copies */
 } outcome;
 
 /* A finalist's better time takes the place of the first look. */
-static int replaced(wlm_tune_outcomes *o, const wlm_candidate_result *result) {
+static int replaced(wlmi_tune_outcomes *o, const wlm_candidate_result *result) {
   for (int64_t i = 0; i < o->count; i++) {
     outcome *old = &o->list[i];
     if (strcmp(old->result.variant, result->variant)) continue;
-    wlm_free(old->reason);
-    old->reason = wlm_strdup(result->reason);
+    wlmi_free(old->reason);
+    old->reason = wlmi_strdup(result->reason);
     old->result = *result;
     old->result.variant = old->variant ? old->variant : "";
     old->result.reason = old->reason;
@@ -27,11 +27,11 @@ static int replaced(wlm_tune_outcomes *o, const wlm_candidate_result *result) {
   return 0;
 }
 
-void wlm_tune_outcomes_keep(wlm_tune_outcomes *o, const wlm_candidate_result *result) {
+void wlmi_tune_outcomes_keep(wlmi_tune_outcomes *o, const wlm_candidate_result *result) {
   if (replaced(o, result)) return;
   if (o->count == o->capacity) {
     int64_t capacity = o->capacity ? 2 * o->capacity : 64;
-    outcome *list = wlm_realloc(o->list, (size_t)capacity * sizeof *list);
+    outcome *list = wlmi_realloc(o->list, (size_t)capacity * sizeof *list);
     if (!list) {
       o->failed = 1;
       return;
@@ -40,17 +40,17 @@ void wlm_tune_outcomes_keep(wlm_tune_outcomes *o, const wlm_candidate_result *re
     o->capacity = capacity;
   }
   outcome *new = &o->list[o->count++];
-  *new = (outcome){*result, wlm_strdup(result->variant), wlm_strdup(result->reason)};
+  *new = (outcome){*result, wlmi_strdup(result->variant), wlmi_strdup(result->reason)};
   new->result.variant = new->variant ? new->variant : "";
   new->result.reason = new->reason;
 }
 
-void wlm_tune_outcomes_release(wlm_tune_outcomes *o) {
+void wlmi_tune_outcomes_release(wlmi_tune_outcomes *o) {
   for (int64_t i = 0; i < o->count; i++) {
-    wlm_free(o->list[i].variant);
-    wlm_free(o->list[i].reason);
+    wlmi_free(o->list[i].variant);
+    wlmi_free(o->list[i].reason);
   }
-  wlm_free(o->list);
+  wlmi_free(o->list);
 }
 
 /* Those that were timed again first: of the others, some with a lucky look, none can win. */
@@ -63,59 +63,59 @@ static int by_time(const void *left, const void *right) {
   return strcmp(a->variant, b->variant);
 }
 
-void wlm_tune_outcomes_tell(wlm_tune_outcomes *o, wlm_report *report, const char *choice) {
-  static const wlm_table_column columns[] = {
+void wlmi_tune_outcomes_tell(wlmi_tune_outcomes *o, wlmi_report *report, const char *choice) {
+  static const wlmi_table_column columns[] = {
       {NULL, " "},      {"variant", "variant"},   {"us", "us"},           {"spread", NULL},
       {NULL, "spread"}, {"samples", "samples"},   {"cold_us", "cold us"}, {"prepare_us", "prepare us"},
       {"gbs", "GB/s"},  {"max_rel_err", "error"}, {"failed", NULL},       {"reason", "failed"}};
-  wlm_table table;
+  wlmi_table table;
   if (o->count) qsort(o->list, (size_t)o->count, sizeof *o->list, by_time);
-  wlm_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
   for (int64_t i = 0; i < o->count; i++) {
     const wlm_candidate_result *r = &o->list[i].result;
     char spread[32];
     snprintf(spread, sizeof spread, "%.1f%%", r->spread * 100);
-    wlm_table_text(&table, !strcmp(r->variant, choice) ? "*" : "");
-    wlm_table_text(&table, r->variant);
-    wlm_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->seconds * 1e6);
-    wlm_table_real(&table, "%g", r->failed ? NAN : r->spread);
-    wlm_table_text(&table, r->samples > 1 ? spread : "");
-    wlm_table_integer(&table, r->samples);
-    wlm_table_real(&table, r->cold_seconds > 0 ? "%.2f" : "", r->cold_seconds > 0 ? r->cold_seconds * 1e6 : NAN);
-    wlm_table_real(&table, r->prepare_seconds > 0 ? "%.2f" : "", r->failed ? NAN : r->prepare_seconds * 1e6);
-    wlm_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->gather_gbs);
-    wlm_table_real(&table, isnan(r->max_rel_err) ? "-" : "%.1e", r->max_rel_err);
-    wlm_table_flag(&table, r->failed);
-    wlm_table_text(&table, r->reason);
+    wlmi_table_text(&table, !strcmp(r->variant, choice) ? "*" : "");
+    wlmi_table_text(&table, r->variant);
+    wlmi_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->seconds * 1e6);
+    wlmi_table_real(&table, "%g", r->failed ? NAN : r->spread);
+    wlmi_table_text(&table, r->samples > 1 ? spread : "");
+    wlmi_table_integer(&table, r->samples);
+    wlmi_table_real(&table, r->cold_seconds > 0 ? "%.2f" : "", r->cold_seconds > 0 ? r->cold_seconds * 1e6 : NAN);
+    wlmi_table_real(&table, r->prepare_seconds > 0 ? "%.2f" : "", r->failed ? NAN : r->prepare_seconds * 1e6);
+    wlmi_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->gather_gbs);
+    wlmi_table_real(&table, isnan(r->max_rel_err) ? "-" : "%.1e", r->max_rel_err);
+    wlmi_table_flag(&table, r->failed);
+    wlmi_table_text(&table, r->reason);
   }
-  wlm_report_table(report, "candidates", &table);
-  wlm_table_release(&table);
+  wlmi_report_table(report, "candidates", &table);
+  wlmi_table_release(&table);
 }
 
 /* What was done, and where its time went. */
-void wlm_tune_summary_tell(const wlm_tune_summary *s, wlm_report *report) {
+void wlmi_tune_summary_tell(const wlmi_tune_summary *s, wlmi_report *report) {
   const int64_t left = s->candidates - s->known - s->measured;
-  wlm_report_integer(report, "measured", s->measured);
-  wlm_report_integer(report, "known", s->known);
-  wlm_report_integer(report, "finalists", s->finalists);
-  wlm_report_real(report, "seconds", "%.2f", s->total);
+  wlmi_report_integer(report, "measured", s->measured);
+  wlmi_report_integer(report, "known", s->known);
+  wlmi_report_integer(report, "finalists", s->finalists);
+  wlmi_report_real(report, "seconds", "%.2f", s->total);
   if (!report->json) {
     if (left > s->unlikely)
-      wlm_report_line(report, "%lld of %lld candidates are left; the same command goes on", (long long)left,
-                      (long long)s->candidates);
+      wlmi_report_line(report, "%lld of %lld candidates are left; the same command goes on", (long long)left,
+                       (long long)s->candidates);
     else if (left)
-      wlm_report_line(report,
-                      "%lld of %lld candidates are left, which the model takes for slow; the same command goes on",
-                      (long long)left, (long long)s->candidates);
+      wlmi_report_line(report,
+                       "%lld of %lld candidates are left, which the model takes for slow; the same command goes on",
+                       (long long)left, (long long)s->candidates);
     return;
   }
-  wlm_report_integer(report, "variants", s->candidates);
-  wlm_report_integer(report, "left", left);
-  wlm_report_integer(report, "unlikely", s->unlikely);
-  wlm_report_object(report, "split");
-  wlm_report_real(report, "making", "%.3f", s->making);
-  wlm_report_real(report, "compiling", "%.3f", s->compiling);
-  wlm_report_real(report, "entering", "%.3f", s->entering);
-  wlm_report_real(report, "checking", "%.3f", s->checking);
-  wlm_report_close(report);
+  wlmi_report_integer(report, "variants", s->candidates);
+  wlmi_report_integer(report, "left", left);
+  wlmi_report_integer(report, "unlikely", s->unlikely);
+  wlmi_report_object(report, "split");
+  wlmi_report_real(report, "making", "%.3f", s->making);
+  wlmi_report_real(report, "compiling", "%.3f", s->compiling);
+  wlmi_report_real(report, "entering", "%.3f", s->entering);
+  wlmi_report_real(report, "checking", "%.3f", s->checking);
+  wlmi_report_close(report);
 }

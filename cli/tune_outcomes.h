@@ -5,19 +5,19 @@
 #include "cli/report.h"
 #include "tuner/tuner.h"
 
-typedef struct wlm_tune_outcomes {
-  struct wlm_tune_outcome *list;
+typedef struct wlmi_tune_outcomes {
+  struct wlmi_tune_outcome *list;
   int64_t count, capacity;
   int failed; /* out of memory */
-} wlm_tune_outcomes;
+} wlmi_tune_outcomes;
 
 /* A copy; a finalist's takes the place of its first look. */
-void wlm_tune_outcomes_keep(wlm_tune_outcomes *outcomes, const wlm_candidate_result *result);
+void wlmi_tune_outcomes_keep(wlmi_tune_outcomes *outcomes, const wlm_candidate_result *result);
 /* The table "candidates", the best first, with a star at the choice. */
-void wlm_tune_outcomes_tell(wlm_tune_outcomes *outcomes, wlm_report *report, const char *choice);
-void wlm_tune_outcomes_release(wlm_tune_outcomes *outcomes);
+void wlmi_tune_outcomes_tell(wlmi_tune_outcomes *outcomes, wlmi_report *report, const char *choice);
+void wlmi_tune_outcomes_release(wlmi_tune_outcomes *outcomes);
 
 /* What was done and what is left, and where the time went. */
-void wlm_tune_summary_tell(const wlm_tune_summary *summary, wlm_report *report);
+void wlmi_tune_summary_tell(const wlmi_tune_summary *summary, wlmi_report *report);
 
 #endif

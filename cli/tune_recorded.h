@@ -4,6 +4,6 @@
 
 #include "cli/options.h"
 
-int wlm_tune_recorded(const wlm_cli_options *options);
+int wlmi_tune_recorded(const wlmi_cli_options *options);
 
 #endif

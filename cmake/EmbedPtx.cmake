@@ -1,4 +1,4 @@
-# Compiles a few general kernels to PTX while the library is built and puts them into it (runtime/cuda_builtin.h),
+# Compiles a few general kernels to PTX while the library is built and puts them into it (runtime/cuda/builtin.h),
 # so that it can multiply where there is a GPU and no NVRTC. The tool that does it is made of the library's own
 # objects; NVRTC needs no GPU. Without NVRTC on the building machine the table is empty.
 function(embed_ptx out)
@@ -12,8 +12,8 @@ function(embed_ptx out)
               $<TARGET_FILE:embed_ptx> ${table})
     message(STATUS "Built-in PTX: by ${WARPLOOM_BUILD_NVRTC}")
   else()
-    file(CONFIGURE OUTPUT ${table} @ONLY CONTENT "#include \"runtime/cuda_builtin.h\"\n
-const struct wlm_cuda_builtin wlm_cuda_builtins[1] = {{0}};\nconst int wlm_cuda_builtin_count = 0;\n")
+    file(CONFIGURE OUTPUT ${table} @ONLY CONTENT "#include \"runtime/cuda/builtin.h\"\n
+const struct wlmi_cuda_builtin wlmi_cuda_builtins[1] = {{0}};\nconst int wlmi_cuda_builtin_count = 0;\n")
     message(STATUS "Built-in PTX: none (no NVRTC found); running on a GPU will need NVRTC")
   endif()
   add_library(warploom_builtin OBJECT ${table})

@@ -6,20 +6,20 @@
 
 enum { WLM_BUCKET_VERSION = 1, WLM_BUCKET_NO_NNZ = -128 };
 
-typedef struct wlm_bucket {
+typedef struct wlmi_bucket {
   int version;
   int log2_rows;      /* floor(log2 rows); -1 where rows = 0 */
   int half_log2_mean; /* floor(2 log2(nnz / rows)), lower than any other (WLM_BUCKET_NO_NNZ) where nnz = 0 */
   int cv_class;       /* 0: cv < 0.5, 1: < 1.5, 2: < 4, 3: < 16, 4: more */
-} wlm_bucket;
+} wlmi_bucket;
 
-void wlm_bucket_of(const wlm_stats *stats, wlm_bucket *bucket);
+void wlmi_bucket_of(const wlm_stats *stats, wlmi_bucket *bucket);
 
 /* "v1 rows=14 mean=6 cv=0" and back; read with commas in the place of spaces too. 0 where the text is no bucket. */
 enum { WLM_BUCKET_TEXT = 64 };
-void wlm_bucket_print(const wlm_bucket *bucket, char text[WLM_BUCKET_TEXT]);
-int wlm_bucket_parse(const char *text, wlm_bucket *bucket);
+void wlmi_bucket_print(const wlmi_bucket *bucket, char text[WLM_BUCKET_TEXT]);
+int wlmi_bucket_parse(const char *text, wlmi_bucket *bucket);
 /* Why no matrix is in that bucket, in words; NULL = one may be. */
-const char *wlm_bucket_fault(const wlm_bucket *bucket);
+const char *wlmi_bucket_fault(const wlmi_bucket *bucket);
 
 #endif

@@ -38,7 +38,7 @@ static uint16_t narrow(half_format format, double value) {
   return (uint16_t)(sign | (bits < infinity ? bits : infinity));
 }
 
-double wlm_element_get(wlm_type type, const void *from, int64_t index) {
+double wlmi_element_get(wlm_type type, const void *from, int64_t index) {
   switch (type) {
     case WLM_F32: return (double)((const float *)from)[index];
     case WLM_F16: return widen(f16, ((const uint16_t *)from)[index]);
@@ -48,7 +48,7 @@ double wlm_element_get(wlm_type type, const void *from, int64_t index) {
   return ((const double *)from)[index];
 }
 
-void wlm_element_put(wlm_type type, void *to, int64_t index, double value) {
+void wlmi_element_put(wlm_type type, void *to, int64_t index, double value) {
   switch (type) {
     case WLM_F32: ((float *)to)[index] = (float)value; break;
     case WLM_F16: ((uint16_t *)to)[index] = narrow(f16, value); break;
@@ -57,26 +57,26 @@ void wlm_element_put(wlm_type type, void *to, int64_t index, double value) {
   }
 }
 
-void wlm_elements_read(wlm_type type, const void *from, int64_t index, int64_t count, double *to) {
+void wlmi_elements_read(wlm_type type, const void *from, int64_t index, int64_t count, double *to) {
   if (type == WLM_F32)
     for (int64_t i = 0; i < count; i++) to[i] = (double)((const float *)from)[index + i];
   else
-    for (int64_t i = 0; i < count; i++) to[i] = wlm_element_get(type, from, index + i);
+    for (int64_t i = 0; i < count; i++) to[i] = wlmi_element_get(type, from, index + i);
 }
 
-double wlm_element_round(wlm_type type, double value) {
+double wlmi_element_round(wlm_type type, double value) {
   double held = 0; /* of any type; the part that is not written stays 0 */
-  wlm_element_put(type, &held, 0, value);
-  return wlm_element_get(type, &held, 0);
+  wlmi_element_put(type, &held, 0, value);
+  return wlmi_element_get(type, &held, 0);
 }
 
-double wlm_element_unit(wlm_type type) {
+double wlmi_element_unit(wlm_type type) {
   static const double units[] = {[WLM_F32] = 0x1p-24, [WLM_F16] = 0x1p-11, [WLM_BF16] = 0x1p-8, [WLM_F64] = 0x1p-53};
   return units[type];
 }
 
-double wlm_element_least(wlm_type type) {
+double wlmi_element_least(wlm_type type) {
   return type == WLM_F16 ? 0x1p-14 : type == WLM_F64 ? DBL_MIN : (double)FLT_MIN; /* bf16 has the exponents of f32 */
 }
 
-wlm_type wlm_accumulator_type(wlm_type type) { return type == WLM_F64 ? WLM_F64 : WLM_F32; }
+wlm_type wlmi_accumulator_type(wlm_type type) { return type == WLM_F64 ? WLM_F64 : WLM_F32; }

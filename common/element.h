@@ -4,19 +4,19 @@
 
 #include "common/status.h"
 
-double wlm_element_get(wlm_type type, const void *from, int64_t index);
+double wlmi_element_get(wlm_type type, const void *from, int64_t index);
 /* Rounds to nearest, ties to even: infinity beyond the range, a quiet NaN for NaN. */
-void wlm_element_put(wlm_type type, void *to, int64_t index, double value);
+void wlmi_element_put(wlm_type type, void *to, int64_t index, double value);
 /* `count` neighbours, the first of them at `index`. */
-void wlm_elements_read(wlm_type type, const void *from, int64_t index, int64_t count, double *to);
+void wlmi_elements_read(wlm_type type, const void *from, int64_t index, int64_t count, double *to);
 /* What the type makes of a value. */
-double wlm_element_round(wlm_type type, double value);
+double wlmi_element_round(wlm_type type, double value);
 
 /* The largest relative error of rounding a value in the type's range, and where that range begins. */
-double wlm_element_unit(wlm_type type);
-double wlm_element_least(wlm_type type);
+double wlmi_element_unit(wlm_type type);
+double wlmi_element_least(wlm_type type);
 
 /* Half types are accumulated in f32, the others in themselves. */
-wlm_type wlm_accumulator_type(wlm_type type);
+wlm_type wlmi_accumulator_type(wlm_type type);
 
 #endif

@@ -23,7 +23,7 @@ static double leaky_relu(double x, double slope) { return x < 0 ? slope * x : x;
   { #name, #name, 2, 0, .two = name }
 #define THREE(name) \
   { #name, #name, 3, 0, .three = name }
-const wlm_function wlm_functions[] = {
+const wlmi_function wlmi_functions[] = {
     ONE(fabs),
     TWO(fmax),
     TWO(fmin),
@@ -63,11 +63,11 @@ const wlm_function wlm_functions[] = {
     TWO(copysign),
     THREE(fma),
 };
-_Static_assert(sizeof wlm_functions / sizeof *wlm_functions == WLM_FUNCTIONS, "one row a function");
+_Static_assert(sizeof wlmi_functions / sizeof *wlmi_functions == WLM_FUNCTIONS, "one row a function");
 
-const char *const wlm_operand_names[WLM_OPERANDS] = {"a", "b", "acc", "x", "degree"};
+const char *const wlmi_operand_names[WLM_OPERANDS] = {"a", "b", "acc", "x", "degree"};
 
-const wlm_operation_info wlm_operations[] = {
+const wlmi_operation_info wlmi_operations[] = {
     [WLM_NEGATE] = {"-", WLM_UNARY, 1, 0, 0},
     [WLM_NOT] = {"!", WLM_UNARY, 1, 1, 1},
     [WLM_MULTIPLY] = {"*", 7, 2, 0, 0},
@@ -84,7 +84,7 @@ const wlm_operation_info wlm_operations[] = {
     [WLM_OR] = {"||", 2, 2, 1, 1},
     [WLM_CHOOSE] = {"?", WLM_TERNARY, 3, 0, 1},
 };
-enum { OPERATIONS = sizeof wlm_operations / sizeof *wlm_operations };
+enum { OPERATIONS = sizeof wlmi_operations / sizeof *wlmi_operations };
 
 /* ---- tokens -------------------------------------------------------------------------------------- */
 
@@ -94,7 +94,7 @@ typedef struct parser {
   size_t end;
   unsigned int operands;
   int nesting, height;
-  wlm_expression *out;
+  wlmi_expression *out;
   wlm_status status; /* the first failure; then the token in hand is empty */
 } parser;
 
@@ -108,8 +108,8 @@ static void fail(parser *p, const char *format, ...) {
   va_end(arguments);
   size_t shown = 0; /* messages are one line */
   while (shown < p->size && !iscntrl((unsigned char)p->text[shown])) shown++;
-  p->status = wlm_fail(WLM_ERR_INVALID_ARGUMENT, "op:%s, column %zu of '%.*s': %s", p->part, p->at + 1, (int)shown,
-                       p->text, why);
+  p->status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op:%s, column %zu of '%.*s': %s", p->part, p->at + 1, (int)shown,
+                        p->text, why);
   p->at = p->end = p->size;
 }
 
@@ -178,15 +178,15 @@ static void expect(parser *p, const char *token, const char *why) {
 
 /* ---- nodes -------------------------------------------------------------------------------------- */
 
-static wlm_node *add(parser *p, wlm_node_kind kind, int which, int arity) {
-  static wlm_node nowhere;
-  wlm_expression *e = p->out;
+static wlmi_node *add(parser *p, wlmi_node_kind kind, int which, int arity) {
+  static wlmi_node nowhere;
+  wlmi_expression *e = p->out;
   if (p->status != WLM_OK) return &nowhere;
   if (e->count == e->capacity) {
     int capacity = e->capacity ? 2 * e->capacity : 16;
-    wlm_node *grown = wlm_realloc(e->nodes, (size_t)capacity * sizeof *grown);
+    wlmi_node *grown = wlmi_realloc(e->nodes, (size_t)capacity * sizeof *grown);
     if (!grown) {
-      p->status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "op:%s", p->part);
+      p->status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "op:%s", p->part);
       p->at = p->end = p->size;
       return &nowhere;
     }
@@ -195,7 +195,7 @@ static wlm_node *add(parser *p, wlm_node_kind kind, int which, int arity) {
   }
   int size = 1;
   for (int i = 0; i < arity; i++) size += e->nodes[e->count - size].size;
-  e->nodes[e->count] = (wlm_node){.kind = kind, .which = which, .arity = arity, .size = size};
+  e->nodes[e->count] = (wlmi_node){.kind = kind, .which = which, .arity = arity, .size = size};
   p->height += 1 - arity;
   if (p->height > e->depth) e->depth = p->height;
   if (p->height > WLM_EXPRESSION_DEPTH) fail(p, "this is nested too deeply");
@@ -214,14 +214,14 @@ static void parse_number(parser *p) {
   }
   memcpy(text, p->text + p->at, size);
   text[size] = 0;
-  const wlm_c_locale locale = wlm_c_locale_enter();
+  const wlmi_c_locale locale = wlmi_c_locale_enter();
   const double value = strtod(text, NULL);
   int precision = 6; /* 1000 and not 1e+03 */
   do snprintf(digits, sizeof digits, "%.*g", precision, value);
   while (strtod(digits, NULL) != value && ++precision <= 17);
-  wlm_c_locale_leave(locale);
+  wlmi_c_locale_leave(locale);
   if (isinf(value)) fail(p, "%s is beyond the range of double; infinity is written inf", text);
-  wlm_node *node = add(p, WLM_NODE_NUMBER, 0, 0);
+  wlmi_node *node = add(p, WLM_NODE_NUMBER, 0, 0);
   node->value = value;
   memcpy(node->digits, digits, sizeof digits);
   next(p);
@@ -233,7 +233,7 @@ static int find_function(const parser *p) {
   size_t size = p->end - p->at;
   for (int strip = 0; strip < 2 && (!strip || (size > 1 && name[size - 1] == 'f')); strip++)
     for (int i = 0; i < WLM_FUNCTIONS; i++) {
-      const wlm_function *f = &wlm_functions[i];
+      const wlmi_function *f = &wlmi_functions[i];
       if (strlen(f->name) == size - (size_t)strip && !strncmp(f->name, name, strlen(f->name)) &&
           (!strip || (f->name == f->means && !f->own)))
         return i;
@@ -242,18 +242,18 @@ static int find_function(const parser *p) {
 }
 
 static void fail_unknown(parser *p) {
-  wlm_text known = {0};
+  wlmi_text known = {0};
   for (int i = 0; i < WLM_OPERANDS; i++)
-    if (p->operands & 1u << i) wlm_text_printf(&known, "%s%s", known.size ? ", " : "", wlm_operand_names[i]);
+    if (p->operands & 1u << i) wlmi_text_printf(&known, "%s%s", known.size ? ", " : "", wlmi_operand_names[i]);
   fail(p,
        "'%.*s' is not known here; the operands of %s are: %s; functions are those of C's math.h (fmax, exp, tanh "
        "...), relu and leaky_relu",
        (int)(p->end - p->at > 40 ? 40 : p->end - p->at), p->text + p->at, p->part, known.data ? known.data : "none");
-  wlm_text_release(&known);
+  wlmi_text_release(&known);
 }
 
 static void parse_call(parser *p, int index) {
-  const wlm_function *f = &wlm_functions[index];
+  const wlmi_function *f = &wlmi_functions[index];
   const size_t name = p->at;
   int given = 0;
   next(p);
@@ -276,14 +276,14 @@ static void parse_call(parser *p, int index) {
 
 static void parse_name(parser *p) {
   if (is(p, "inf") || is(p, "INFINITY")) {
-    wlm_node *node = add(p, WLM_NODE_NUMBER, 0, 0);
+    wlmi_node *node = add(p, WLM_NODE_NUMBER, 0, 0);
     node->value = (double)INFINITY;
     memcpy(node->digits, "inf", 4);
     next(p);
     return;
   }
   for (int i = 0; i < WLM_OPERANDS; i++)
-    if (p->operands & 1u << i && is(p, wlm_operand_names[i])) {
+    if (p->operands & 1u << i && is(p, wlmi_operand_names[i])) {
       add(p, WLM_NODE_OPERAND, i, 0);
       next(p);
       return;
@@ -318,15 +318,15 @@ static void parse_unary(parser *p) {
 
 static int binary_in_hand(const parser *p) {
   for (int i = 0; i < OPERATIONS; i++)
-    if (wlm_operations[i].arity == 2 && is(p, wlm_operations[i].text)) return i;
+    if (wlmi_operations[i].arity == 2 && is(p, wlmi_operations[i].text)) return i;
   return -1;
 }
 
 static void parse_binary(parser *p, int least) {
   parse_unary(p);
-  for (int found; (found = binary_in_hand(p)) >= 0 && wlm_operations[found].precedence >= least;) {
+  for (int found; (found = binary_in_hand(p)) >= 0 && wlmi_operations[found].precedence >= least;) {
     next(p);
-    parse_binary(p, wlm_operations[found].precedence + 1);
+    parse_binary(p, wlmi_operations[found].precedence + 1);
     add(p, WLM_NODE_OPERATION, found, 2);
   }
 }
@@ -342,21 +342,21 @@ static void parse_ternary(parser *p) {
   p->nesting--;
 }
 
-wlm_status wlm_expression_parse(const char *part, const char *text, size_t size, unsigned int operands,
-                                wlm_expression *expression) {
+wlm_status wlmi_expression_parse(const char *part, const char *text, size_t size, unsigned int operands,
+                                 wlmi_expression *expression) {
   parser p = {.part = part, .text = text, .size = size, .operands = operands, .out = expression};
-  *expression = (wlm_expression){0};
+  *expression = (wlmi_expression){0};
   if (size > WLM_EXPRESSION_TEXT)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "op:%s has %zu characters, at most %d are allowed", part, size,
-                    WLM_EXPRESSION_TEXT);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op:%s has %zu characters, at most %d are allowed", part, size,
+                     WLM_EXPRESSION_TEXT);
   next(&p);
   parse_ternary(&p);
   if (p.at < p.end) fail(&p, "the expression should end here");
-  if (p.status != WLM_OK) wlm_expression_release(expression);
+  if (p.status != WLM_OK) wlmi_expression_release(expression);
   return p.status;
 }
 
-void wlm_expression_release(wlm_expression *expression) {
-  wlm_free(expression->nodes);
-  *expression = (wlm_expression){0};
+void wlmi_expression_release(wlmi_expression *expression) {
+  wlmi_free(expression->nodes);
+  *expression = (wlmi_expression){0};
 }

@@ -1,23 +1,23 @@
 /* An expression over named operands, in C's spelling: what user-defined operators and activations are made of.
  *
  * Allowed are numbers and inf, the operands of the part, + - * / and parentheses, comparisons, && || !, ?: and the
- * functions of wlm_functions. Nothing else gets through, so that what is inlined into a kernel can neither run
+ * functions of wlmi_functions. Nothing else gets through, so that what is inlined into a kernel can neither run
  * anything nor name anything but its operands, and cannot fail to compile. */
 #ifndef WLM_COMMON_EXPRESSION_H
 #define WLM_COMMON_EXPRESSION_H
 
 #include "common/text.h"
 
-typedef enum wlm_operand {
+typedef enum wlmi_operand {
   WLM_OPERAND_A,
   WLM_OPERAND_B,
   WLM_OPERAND_ACC,
   WLM_OPERAND_X,
   WLM_OPERAND_DEGREE,
   WLM_OPERANDS
-} wlm_operand;
+} wlmi_operand;
 
-typedef enum wlm_arithmetic {
+typedef enum wlmi_arithmetic {
   WLM_NEGATE,
   WLM_NOT,
   WLM_MULTIPLY,
@@ -33,21 +33,21 @@ typedef enum wlm_arithmetic {
   WLM_AND,
   WLM_OR,
   WLM_CHOOSE /* ?: */
-} wlm_arithmetic;
+} wlmi_arithmetic;
 
 enum { WLM_TERNARY = 1, WLM_UNARY = 8 };
-typedef struct wlm_operation_info {
+typedef struct wlmi_operation_info {
   const char *text;
   int precedence; /* WLM_TERNARY to WLM_UNARY */
   int arity;
   int is_truth, of_truths; /* its result; its operands, of ?: the first */
-} wlm_operation_info;
-extern const wlm_operation_info wlm_operations[]; /* by wlm_arithmetic */
-extern const char *const wlm_operand_names[WLM_OPERANDS];
+} wlmi_operation_info;
+extern const wlmi_operation_info wlmi_operations[]; /* by wlmi_arithmetic */
+extern const char *const wlmi_operand_names[WLM_OPERANDS];
 
 /* The functions of C's <math.h> that every device has, and ours. Written with or without the f of the float form: the
  * one of the accumulator's type is called. */
-typedef struct wlm_function {
+typedef struct wlmi_function {
   const char *name;  /* as it is written */
   const char *means; /* the name of which it is a short form; itself for most */
   int arity;
@@ -55,47 +55,47 @@ typedef struct wlm_function {
   double (*one)(double);
   double (*two)(double, double);
   double (*three)(double, double, double);
-} wlm_function;
+} wlmi_function;
 enum { WLM_FUNCTIONS = 38 };
-extern const wlm_function wlm_functions[];
+extern const wlmi_function wlmi_functions[];
 
-typedef enum wlm_node_kind { WLM_NODE_NUMBER, WLM_NODE_OPERAND, WLM_NODE_OPERATION, WLM_NODE_FUNCTION } wlm_node_kind;
+typedef enum wlmi_node_kind { WLM_NODE_NUMBER, WLM_NODE_OPERAND, WLM_NODE_OPERATION, WLM_NODE_FUNCTION } wlmi_node_kind;
 enum { WLM_NUMBER_DIGITS = 24, WLM_EXPRESSION_TEXT = 2048, WLM_EXPRESSION_DEPTH = 32 };
 
-typedef struct wlm_node {
-  wlm_node_kind kind;
-  int which; /* wlm_operand, wlm_arithmetic or an index of wlm_functions */
+typedef struct wlmi_node {
+  wlmi_node_kind kind;
+  int which; /* wlmi_operand, wlmi_arithmetic or an index of wlmi_functions */
   int arity;
   int size; /* nodes of the subtree that ends here */
   double value;
   char digits[WLM_NUMBER_DIGITS];
-} wlm_node;
+} wlmi_node;
 
 /* Postfix: what an operation takes stands before it. */
-typedef struct wlm_expression {
-  wlm_node *nodes;
+typedef struct wlmi_expression {
+  wlmi_node *nodes;
   int count, capacity; /* count 0 = there is none */
   int depth;           /* of the stack that an evaluation needs, at most WLM_EXPRESSION_DEPTH */
-} wlm_expression;
+} wlmi_expression;
 
-/* `part` names the expression in messages ("message"), `operands` is a union of 1 << wlm_operand. The text need not end
- * behind `size`. WLM_ERR_INVALID_ARGUMENT with the column and the mend. */
-wlm_status wlm_expression_parse(const char *part, const char *text, size_t size, unsigned int operands,
-                                wlm_expression *expression);
-void wlm_expression_release(wlm_expression *expression); /* also of a zeroed one */
+/* `part` names the expression in messages ("message"), `operands` is a union of 1 << wlmi_operand. The text need not
+ * end behind `size`. WLM_ERR_INVALID_ARGUMENT with the column and the mend. */
+wlm_status wlmi_expression_parse(const char *part, const char *text, size_t size, unsigned int operands,
+                                 wlmi_expression *expression);
+void wlmi_expression_release(wlmi_expression *expression); /* also of a zeroed one */
 
-typedef enum wlm_spelling {
+typedef enum wlmi_spelling {
   WLM_SPELL_NORMAL, /* without spaces and needless parentheses; parsing it gives the same text again */
   WLM_SPELL_FLOAT,  /* C over float operands */
   WLM_SPELL_DOUBLE  /* C over double operands */
-} wlm_spelling;
-void wlm_expression_print(const wlm_expression *expression, wlm_spelling spelling, wlm_text *text);
+} wlmi_spelling;
+void wlmi_expression_print(const wlmi_expression *expression, wlmi_spelling spelling, wlmi_text *text);
 
-int wlm_expression_uses(const wlm_expression *expression, wlm_operand operand);
-int wlm_expression_calls(const wlm_expression *expression, int function); /* an index of wlm_functions */
+int wlmi_expression_uses(const wlmi_expression *expression, wlmi_operand operand);
+int wlmi_expression_calls(const wlmi_expression *expression, int function); /* an index of wlmi_functions */
 /* Of the numbers in it but for inf; 0 where there is none. */
-double wlm_expression_largest(const wlm_expression *expression);
+double wlmi_expression_largest(const wlmi_expression *expression);
 /* Operations, a function as four because it is right to some units in the last place. */
-int wlm_expression_roundings(const wlm_expression *expression);
+int wlmi_expression_roundings(const wlmi_expression *expression);
 
 #endif

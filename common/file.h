@@ -6,8 +6,8 @@
 
 #include "common/status.h"
 
-/* All of it, with a NUL behind; wlm_free. WLM_ERR_IO names the path. */
-wlm_status wlm_file_read(const char *path, char **data, size_t *size);
-wlm_status wlm_file_write(const char *path, const char *text);
+/* All of it, with a NUL behind; wlmi_free. WLM_ERR_IO names the path. */
+wlm_status wlmi_file_read(const char *path, char **data, size_t *size);
+wlm_status wlmi_file_write(const char *path, const char *text);
 
 #endif

@@ -5,9 +5,9 @@
 #include "common/text.h"
 
 /* Runs gnuplot on a script that holds its data too. WLM_ERR_NOT_FOUND where there is no gnuplot. */
-wlm_status wlm_gnuplot(const wlm_text *script);
+wlm_status wlmi_gnuplot(const wlmi_text *script);
 /* Text and ending as one string in single quotes, in which nothing but the quote itself has a meaning to gnuplot; a
  * line end cannot be in there. */
-void wlm_gnuplot_quoted(wlm_text *script, const char *text, const char *ending);
+void wlmi_gnuplot_quoted(wlmi_text *script, const char *text, const char *ending);
 
 #endif

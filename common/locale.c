@@ -1,11 +1,11 @@
 #include "common/locale.h"
 
-wlm_c_locale wlm_c_locale_enter(void) {
+wlmi_c_locale wlmi_c_locale_enter(void) {
   locale_t own = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  return (wlm_c_locale){own, uselocale(own)}; /* with no memory for it the locale stays as it is */
+  return (wlmi_c_locale){own, uselocale(own)}; /* with no memory for it the locale stays as it is */
 }
 
-void wlm_c_locale_leave(wlm_c_locale locale) {
+void wlmi_c_locale_leave(wlmi_c_locale locale) {
   uselocale(locale.before);
   if (locale.own) freelocale(locale.own);
 }

@@ -5,11 +5,11 @@
 
 #include <locale.h>
 
-typedef struct wlm_c_locale {
+typedef struct wlmi_c_locale {
   locale_t own, before;
-} wlm_c_locale;
+} wlmi_c_locale;
 
-wlm_c_locale wlm_c_locale_enter(void);
-void wlm_c_locale_leave(wlm_c_locale locale);
+wlmi_c_locale wlmi_c_locale_enter(void);
+void wlmi_c_locale_leave(wlmi_c_locale locale);
 
 #endif

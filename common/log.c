@@ -12,7 +12,7 @@ void wlm_set_log(wlm_log_fn fn, void *user, wlm_log_level max_level) {
   sink_level = max_level;
 }
 
-void wlm_log(wlm_log_level level, const char *format, ...) {
+void wlmi_log(wlm_log_level level, const char *format, ...) {
   if (!sink || level > sink_level) return;
   char text[2048];
   va_list args;

@@ -3,6 +3,6 @@
 
 #include "warploom/warploom.h"
 
-void wlm_log(wlm_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void wlmi_log(wlm_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -23,46 +23,46 @@ static wlm_allocator hooks = {default_allocate, default_reallocate, default_rele
 
 void wlm_set_allocator(const wlm_allocator *allocator) { hooks = allocator ? *allocator : default_allocator; }
 
-void *wlm_alloc(size_t size) { return hooks.allocate(hooks.user, size ? size : 1); }
+void *wlmi_alloc(size_t size) { return hooks.allocate(hooks.user, size ? size : 1); }
 
-void *wlm_alloc_zero(size_t count, size_t size) {
+void *wlmi_alloc_zero(size_t count, size_t size) {
   size_t total;
   if (__builtin_mul_overflow(count, size, &total)) return NULL;
-  void *pointer = wlm_alloc(total);
+  void *pointer = wlmi_alloc(total);
   return pointer ? memset(pointer, 0, total) : NULL;
 }
 
-void *wlm_realloc(void *old, size_t size) { return hooks.reallocate(hooks.user, old, size ? size : 1); }
+void *wlmi_realloc(void *old, size_t size) { return hooks.reallocate(hooks.user, old, size ? size : 1); }
 
-void wlm_free(void *pointer) {
+void wlmi_free(void *pointer) {
   if (pointer) hooks.release(hooks.user, pointer);
 }
 
-void wlm_string_free(char *string) { wlm_free(string); }
+void wlm_string_free(char *string) { wlmi_free(string); }
 
-char *wlm_strdup(const char *text) {
+char *wlmi_strdup(const char *text) {
   if (!text) return NULL;
   size_t size = strlen(text) + 1;
-  char *copy = wlm_alloc(size);
+  char *copy = wlmi_alloc(size);
   return copy ? memcpy(copy, text, size) : NULL;
 }
 
-wlm_status wlm_alloc_array(int64_t count, size_t size, const char *what, void **out) {
+wlm_status wlmi_alloc_array(int64_t count, size_t size, const char *what, void **out) {
   size_t total;
   *out = NULL;
   if (count < 0 || __builtin_mul_overflow((size_t)count, size, &total))
-    return wlm_fail(WLM_ERR_OVERFLOW, "%s: %lld elements of %zu bytes do not fit in memory", what, (long long)count,
-                    size);
-  *out = wlm_alloc(total);
-  if (!*out) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%s: %zu bytes", what, total);
+    return wlmi_fail(WLM_ERR_OVERFLOW, "%s: %lld elements of %zu bytes do not fit in memory", what, (long long)count,
+                     size);
+  *out = wlmi_alloc(total);
+  if (!*out) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%s: %zu bytes", what, total);
   return WLM_OK;
 }
 
-wlm_status wlm_grow(void **array, int64_t count, int64_t *capacity, size_t size, const char *what) {
+wlm_status wlmi_grow(void **array, int64_t count, int64_t *capacity, size_t size, const char *what) {
   if (count < *capacity) return WLM_OK;
   int64_t larger = *capacity ? *capacity * 2 : 64;
-  void *moved = (uint64_t)larger > SIZE_MAX / size ? NULL : wlm_realloc(*array, (size_t)larger * size);
-  if (!moved) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%s: %lld", what, (long long)larger);
+  void *moved = (uint64_t)larger > SIZE_MAX / size ? NULL : wlmi_realloc(*array, (size_t)larger * size);
+  if (!moved) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%s: %lld", what, (long long)larger);
   *array = moved;
   *capacity = larger;
   return WLM_OK;

@@ -7,16 +7,16 @@
 
 #include "common/status.h"
 
-void *wlm_alloc(size_t size);                    /* NULL when out of memory; size 0 gives a valid pointer */
-void *wlm_alloc_zero(size_t count, size_t size); /* also NULL when count * size overflows */
-void *wlm_realloc(void *old, size_t size);
-void wlm_free(void *pointer);
-char *wlm_strdup(const char *text); /* NULL stays NULL */
+void *wlmi_alloc(size_t size);                    /* NULL when out of memory; size 0 gives a valid pointer */
+void *wlmi_alloc_zero(size_t count, size_t size); /* also NULL when count * size overflows */
+void *wlmi_realloc(void *old, size_t size);
+void wlmi_free(void *pointer);
+char *wlmi_strdup(const char *text); /* NULL stays NULL */
 
 /* count elements of `size` bytes into *out; WLM_ERR_OUT_OF_MEMORY or WLM_ERR_OVERFLOW with the size in the detail text.
  */
-wlm_status wlm_alloc_array(int64_t count, size_t size, const char *what, void **out);
+wlm_status wlmi_alloc_array(int64_t count, size_t size, const char *what, void **out);
 /* Room for one more element behind the first `count` of a growing array; same errors. */
-wlm_status wlm_grow(void **array, int64_t count, int64_t *capacity, size_t size, const char *what);
+wlm_status wlmi_grow(void **array, int64_t count, int64_t *capacity, size_t size, const char *what);
 
 #endif

@@ -13,25 +13,25 @@ typedef enum wlm_part {
   WLM_PART_FINISH,  /* over acc, degree: of a row that is not empty; absent: acc */
   WLM_PARTS
 } wlm_part;
-extern const char *const wlm_part_names[WLM_PARTS];
+extern const char *const wlmi_part_names[WLM_PARTS];
 
-typedef struct wlm_operator {
-  wlm_expression parts[WLM_PARTS]; /* count 0 where absent; of combine also where it is reduce */
-  int combine_is_reduce;           /* combine=reduce: reduce is right on partial results as well */
-  int any_order;                   /* order=any: the edges of a row may be folded in any order */
-} wlm_operator;
+typedef struct wlmi_operator {
+  wlmi_expression parts[WLM_PARTS]; /* count 0 where absent; of combine also where it is reduce */
+  int combine_is_reduce;            /* combine=reduce: reduce is right on partial results as well */
+  int any_order;                    /* order=any: the edges of a row may be folded in any order */
+} wlmi_operator;
 
 /* WLM_ERR_INVALID_ARGUMENT naming the part, the column and the mend. */
-wlm_status wlm_operator_parse(const char *text, wlm_operator *op);
+wlm_status wlmi_operator_parse(const char *text, wlmi_operator *op);
 /* Puts an expression in for a part that is absent. */
-wlm_status wlm_operator_parse_part(wlm_part part, const char *text, wlm_operator *op);
-void wlm_operator_release(wlm_operator *op); /* also of a zeroed one */
+wlm_status wlmi_operator_parse_part(wlm_part part, const char *text, wlmi_operator *op);
+void wlmi_operator_release(wlmi_operator *op); /* also of a zeroed one */
 /* All parts that are there in the order above, each in its normal spelling, joined by ';'. */
-void wlm_operator_print(const wlm_operator *op, wlm_text *text);
+void wlmi_operator_print(const wlmi_operator *op, wlmi_text *text);
 /* NULL where it is absent; of combine=reduce that of reduce. */
-const wlm_expression *wlm_operator_part(const wlm_operator *op, wlm_part part);
+const wlmi_expression *wlmi_operator_part(const wlmi_operator *op, wlm_part part);
 
 /* An expression over x, or the name of a function of one argument: "relu" is "relu(x)". */
-wlm_status wlm_activation_parse(const char *text, wlm_expression *expression);
+wlm_status wlmi_activation_parse(const char *text, wlmi_expression *expression);
 
 #endif

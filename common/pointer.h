@@ -9,14 +9,14 @@
 
 enum { WLM_WORK_ALIGNMENT = 16 }; /* of workspace and prepared memory: kernels move 16 bytes at once there */
 
-typedef struct wlm_pointer {
+typedef struct wlmi_pointer {
   const char *name;
   const void *address;
   size_t unit; /* bytes of an element, which the address is a multiple of */
   int needed;  /* may not be NULL */
-} wlm_pointer;
+} wlmi_pointer;
 
 /* WLM_ERR_INVALID_ARGUMENT naming the first of them that cannot be used; `call` is who asks, "wlm_plan_execute". */
-wlm_status wlm_check_pointers(const char *call, const wlm_pointer *pointers, int count);
+wlm_status wlmi_check_pointers(const char *call, const wlmi_pointer *pointers, int count);
 
 #endif

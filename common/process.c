@@ -16,7 +16,7 @@ static int prepare(posix_spawn_file_actions_t *actions, int input, const char *o
          posix_spawn_file_actions_adddup2(actions, 1, 2);
 }
 
-int wlm_process_run(char *const argv[], int input, const char *output) {
+int wlmi_process_run(char *const argv[], int input, const char *output) {
   posix_spawn_file_actions_t actions;
   pid_t child;
   int result = -1, state = 0;

@@ -5,6 +5,6 @@
 /* Runs argv[0], found in PATH, and waits for it: its exit status, 1 where a signal ended it, or -1 where it did not
  * start. It reads the open file `input` (-1 = nothing); what it says goes into the file `output` (NULL = to where
  * this program's own words go). */
-int wlm_process_run(char *const argv[], int input, const char *output);
+int wlmi_process_run(char *const argv[], int input, const char *output);
 
 #endif

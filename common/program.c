@@ -2,20 +2,20 @@
 
 #include "common/memory.h"
 
-void wlm_program_release(wlm_program *program) {
-  wlm_free(program->source);
+void wlmi_program_release(wlmi_program *program) {
+  wlmi_free(program->source);
   program->source = NULL;
 }
 
-const wlm_pass *wlm_program_first_execute(const wlm_program *program) {
-  const wlm_pass *pass = program->passes;
+const wlmi_pass *wlmi_program_first_execute(const wlmi_program *program) {
+  const wlmi_pass *pass = program->passes;
   while (pass->when != WLM_WHEN_EXECUTE) pass++;
   return pass;
 }
 
 static int64_t blocks_for(int64_t units, int64_t per_block) { return units / per_block + (units % per_block != 0); }
 
-static int64_t units_of(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t first_blocks) {
+static int64_t units_of(const wlmi_pass *pass, int64_t rows, int64_t nnz, int64_t first_blocks) {
   switch (pass->units) {
     case WLM_UNITS_ROWS: return rows;
     case WLM_UNITS_NNZ: return nnz;
@@ -25,29 +25,30 @@ static int64_t units_of(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t
   }
 }
 
-int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks) {
+int64_t wlmi_pass_unit_blocks(const wlmi_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks) {
   if (rows == 0) return 0;
   int64_t blocks = blocks_for(units_of(pass, rows, nnz, first_blocks), pass->units_per_block);
   if (!blocks) blocks = 1; /* rows without non-zeros must still be written */
   if (!pass->wave) return blocks;
-  const int64_t columns = wlm_pass_column_blocks(pass, n),
+  const int64_t columns = wlmi_pass_column_blocks(pass, n),
                 even = blocks_for(blocks, pass->processors) * pass->processors;
   const int64_t wave = columns < 2 ? pass->wave : columns < pass->wave ? pass->wave / columns : 1; /* of unit blocks */
   return even <= wave ? even : blocks_for(blocks, wave) * wave;
 }
 
-int64_t wlm_pass_units_each(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks) {
-  int64_t blocks = wlm_pass_unit_blocks(pass, rows, nnz, n, first_blocks);
+int64_t wlmi_pass_units_each(const wlmi_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks) {
+  int64_t blocks = wlmi_pass_unit_blocks(pass, rows, nnz, n, first_blocks);
   if (!pass->wave || !blocks) return pass->units_per_block;
   int64_t each = blocks_for(units_of(pass, rows, nnz, first_blocks), blocks);
   return each ? each : 1;
 }
 
-int64_t wlm_pass_column_blocks(const wlm_pass *pass, int64_t n) {
+int64_t wlmi_pass_column_blocks(const wlmi_pass *pass, int64_t n) {
   return pass->columns_per_block ? blocks_for(n, pass->columns_per_block) : n > 0;
 }
 
-wlm_status wlm_bytes_size(const wlm_bytes *bytes, int64_t rows, int64_t nnz, int64_t n, int64_t blocks, size_t *size) {
+wlm_status wlmi_bytes_size(const wlmi_bytes *bytes, int64_t rows, int64_t nnz, int64_t n, int64_t blocks,
+                           size_t *size) {
   int64_t total = bytes->one, rows_n, blocks_n;
   int overflow = __builtin_mul_overflow(rows, n, &rows_n) && bytes->rows_n;
   overflow |= __builtin_mul_overflow(blocks, n, &blocks_n) && bytes->blocks_n;
@@ -58,7 +59,7 @@ wlm_status wlm_bytes_size(const wlm_bytes *bytes, int64_t rows, int64_t nnz, int
     if (terms[i][0]) overflow |= __builtin_mul_overflow(terms[i][0], terms[i][1], &term);
     overflow |= __builtin_add_overflow(total, term, &total);
   }
-  if (overflow || total < 0) return wlm_fail(WLM_ERR_OVERFLOW, "a workspace size does not fit 64 bits");
+  if (overflow || total < 0) return wlmi_fail(WLM_ERR_OVERFLOW, "a workspace size does not fit 64 bits");
   *size = (size_t)total;
   return WLM_OK;
 }

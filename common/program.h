@@ -5,28 +5,34 @@
 
 #include "common/spec.h"
 
-typedef enum wlm_target { WLM_TARGET_CUDA, WLM_TARGET_HOST } wlm_target;
+typedef enum wlmi_target { WLM_TARGET_CUDA, WLM_TARGET_HOST } wlmi_target;
 
 /* What of a device decides which variants are valid. */
-typedef struct wlm_limits {
-  wlm_target target;
+typedef struct wlmi_limits {
+  wlmi_target target;
   int arch;              /* compute capability, 90 for sm_90; 0 on the host */
   int threads_per_block; /* 0 on the host */
   int64_t shared_bytes;  /* a block's dynamic shared memory after opt-in */
   int processors;        /* multiprocessors, or cores */
-} wlm_limits;
+} wlmi_limits;
 
 /* What the blocks of a pass share out; BLOCKS = the unit blocks of the program's first execute pass. */
-typedef enum wlm_units { WLM_UNITS_ONE, WLM_UNITS_ROWS, WLM_UNITS_NNZ, WLM_UNITS_ROWS_NNZ, WLM_UNITS_BLOCKS } wlm_units;
-typedef enum wlm_when { WLM_WHEN_EXECUTE, WLM_WHEN_PREPARE } wlm_when;
+typedef enum wlmi_units {
+  WLM_UNITS_ONE,
+  WLM_UNITS_ROWS,
+  WLM_UNITS_NNZ,
+  WLM_UNITS_ROWS_NNZ,
+  WLM_UNITS_BLOCKS
+} wlmi_units;
+typedef enum wlmi_when { WLM_WHEN_EXECUTE, WLM_WHEN_PREPARE } wlmi_when;
 /* Which axis of the grid moves fastest: blocks of units (rows, non-zeros) or blocks of columns. */
-typedef enum wlm_axis { WLM_AXIS_UNITS_FIRST, WLM_AXIS_COLUMNS_FIRST } wlm_axis;
+typedef enum wlmi_axis { WLM_AXIS_UNITS_FIRST, WLM_AXIS_COLUMNS_FIRST } wlmi_axis;
 
-typedef struct wlm_pass {
+typedef struct wlmi_pass {
   char kernel[64];
-  wlm_when when; /* a prepare pass reads rowptr and colind, writes `prepared` and knows neither B nor C */
-  wlm_units units;
-  wlm_axis axis;
+  wlmi_when when; /* a prepare pass reads rowptr and colind, writes `prepared` and knows neither B nor C */
+  wlmi_units units;
+  wlmi_axis axis;
   int64_t units_per_block;   /* >= 1; at least one block of units is launched where there is a row */
   int64_t columns_per_block; /* 0 = all columns in one block */
   /* Blocks that the whole device holds at once, and its multiprocessors; 0 = nobody asks. The number of unit blocks is
@@ -37,49 +43,49 @@ typedef struct wlm_pass {
   int threads;          /* of a CUDA block; 0 on the host, where a kernel runs its blocks under OpenMP */
   int64_t shared_bytes; /* dynamic */
   int dependent;        /* CUDA sm_90 on: may start while the pass before it drains; it waits by itself */
-} wlm_pass;
+} wlmi_pass;
 
 /* bytes = one + rows * R + nnz * Z + n * N + blocks * U + rows_n * R * N + blocks_n * U * N,
  * where U is the number of unit blocks of the program's first execute pass, whatever its prepare passes cover. */
-typedef struct wlm_bytes {
+typedef struct wlmi_bytes {
   int64_t one, rows, nnz, n, blocks, rows_n, blocks_n;
-} wlm_bytes;
+} wlmi_bytes;
 
 enum { WLM_MAX_PASSES = 4, WLM_VARIANT_NAME = 128 };
 
-typedef struct wlm_program {
+typedef struct wlmi_program {
   char variant[WLM_VARIANT_NAME]; /* canonical name */
   char *source;                   /* complete: prelude, operator block, kernels */
   int pass_count;
-  wlm_pass passes[WLM_MAX_PASSES];
-  wlm_bytes workspace, prepared; /* `prepared` is not all 0 exactly where there is a prepare pass */
-  int max_registers;             /* a test holds kernels to it; 0 on the host */
-  int deterministic;             /* gives the same bits every time */
-  int uses_b;                    /* reads B, which may be NULL otherwise */
-  char split[16];                /* how it splits a row: "none", "carry" or "atomic" */
-} wlm_program;
+  wlmi_pass passes[WLM_MAX_PASSES];
+  wlmi_bytes workspace, prepared; /* `prepared` is not all 0 exactly where there is a prepare pass */
+  int max_registers;              /* a test holds kernels to it; 0 on the host */
+  int deterministic;              /* gives the same bits every time */
+  int uses_b;                     /* reads B, which may be NULL otherwise */
+  char split[16];                 /* how it splits a row: "none", "carry" or "atomic" */
+} wlmi_program;
 
 /* A variant that is valid for a problem on a device, before any source text is made of it. */
-typedef struct wlm_candidate {
+typedef struct wlmi_candidate {
   char variant[WLM_VARIANT_NAME];
-  wlm_pass pass;  /* the first to execute */
+  wlmi_pass pass; /* the first to execute */
   int prepares;   /* must be prepared before it can run */
   int whole_rows; /* never splits a row: one group of threads walks it from end to end */
-} wlm_candidate;
+} wlmi_candidate;
 
-void wlm_program_release(wlm_program *program);
+void wlmi_program_release(wlmi_program *program);
 
 /* Every program has one. */
-const wlm_pass *wlm_program_first_execute(const wlm_program *program);
+const wlmi_pass *wlmi_program_first_execute(const wlmi_program *program);
 
 /* Blocks of one pass over a matrix, for each block of columns; 0 only where rows is 0. first_blocks: those of the first
  * execute pass. */
-int64_t wlm_pass_unit_blocks(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks);
+int64_t wlmi_pass_unit_blocks(const wlmi_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks);
 /* Units of each block of it, the last ones excepted: units_per_block, or fewer where the pass is dealt evenly. */
-int64_t wlm_pass_units_each(const wlm_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks);
+int64_t wlmi_pass_units_each(const wlmi_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks);
 /* 0 only where n is 0. */
-int64_t wlm_pass_column_blocks(const wlm_pass *pass, int64_t n);
+int64_t wlmi_pass_column_blocks(const wlmi_pass *pass, int64_t n);
 /* WLM_ERR_OVERFLOW where the size does not fit. */
-wlm_status wlm_bytes_size(const wlm_bytes *bytes, int64_t rows, int64_t nnz, int64_t n, int64_t blocks, size_t *size);
+wlm_status wlmi_bytes_size(const wlmi_bytes *bytes, int64_t rows, int64_t nnz, int64_t n, int64_t blocks, size_t *size);
 
 #endif

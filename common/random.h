@@ -7,26 +7,26 @@
 
 #define WLM_GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 
-typedef struct wlm_random {
+typedef struct wlmi_random {
   uint64_t state;
-} wlm_random;
+} wlmi_random;
 
-static inline uint64_t wlm_mix(uint64_t x) {
+static inline uint64_t wlmi_mix(uint64_t x) {
   x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
   x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
   return x ^ x >> 31;
 }
 
 /* `stream` tells the purposes within one seed apart. */
-static inline wlm_random wlm_random_for(uint64_t seed, uint64_t stream, uint64_t index) {
-  return (wlm_random){wlm_mix(wlm_mix(seed + stream * WLM_GOLDEN) + index * WLM_GOLDEN)};
+static inline wlmi_random wlmi_random_for(uint64_t seed, uint64_t stream, uint64_t index) {
+  return (wlmi_random){wlmi_mix(wlmi_mix(seed + stream * WLM_GOLDEN) + index * WLM_GOLDEN)};
 }
 
-static inline uint64_t wlm_random_next(wlm_random *r) { return wlm_mix(r->state += WLM_GOLDEN); }
+static inline uint64_t wlmi_random_next(wlmi_random *r) { return wlmi_mix(r->state += WLM_GOLDEN); }
 
 /* 0 .. n - 1 for n > 0; the bias is below n / 2^64. */
-static inline int64_t wlm_random_below(wlm_random *r, int64_t n) {
-  return (int64_t)((unsigned __int128)wlm_random_next(r) * (uint64_t)n >> 64);
+static inline int64_t wlmi_random_below(wlmi_random *r, int64_t n) {
+  return (int64_t)((unsigned __int128)wlmi_random_next(r) * (uint64_t)n >> 64);
 }
 
 #endif

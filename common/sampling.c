@@ -11,23 +11,23 @@ static int64_t gcd(int64_t a, int64_t b) {
   return a;
 }
 
-uint64_t wlm_sample_hash(uint64_t seed, int64_t row) { return wlm_mix(seed ^ ((uint64_t)row * WLM_GOLDEN)); }
+uint64_t wlmi_sample_hash(uint64_t seed, int64_t row) { return wlmi_mix(seed ^ ((uint64_t)row * WLM_GOLDEN)); }
 
-int64_t wlm_sample_kept(wlm_sample strategy, int64_t degree, int64_t width) {
+int64_t wlmi_sample_kept(wlm_sample strategy, int64_t degree, int64_t width) {
   return strategy != WLM_SAMPLE_NONE && degree > width ? width : degree;
 }
 
-int64_t wlm_sample_stride(wlm_sample strategy, int64_t degree) {
+int64_t wlmi_sample_stride(wlm_sample strategy, int64_t degree) {
   int64_t stride = strategy == WLM_SAMPLE_NONE || strategy == WLM_SAMPLE_BUCKET ? 1 : WLM_FASTRAND_STRIDE;
   if (strategy == WLM_SAMPLE_FASTRAND_COPRIME)
     while (degree > 1 && gcd(stride, degree) != 1) stride++;
   return stride;
 }
 
-int64_t wlm_sample_shift(uint64_t seed, int64_t row, int64_t degree) {
-  return seed && degree > 0 ? (int64_t)(wlm_sample_hash(seed, row) % (uint64_t)degree) : 0;
+int64_t wlmi_sample_shift(uint64_t seed, int64_t row, int64_t degree) {
+  return seed && degree > 0 ? (int64_t)(wlmi_sample_hash(seed, row) % (uint64_t)degree) : 0;
 }
 
-int64_t wlm_sample_position(wlm_sample strategy, int64_t degree, int64_t k, int64_t stride, int64_t shift) {
+int64_t wlmi_sample_position(wlm_sample strategy, int64_t degree, int64_t k, int64_t stride, int64_t shift) {
   return strategy == WLM_SAMPLE_NONE ? k : (k * stride + shift) % degree;
 }

@@ -19,11 +19,11 @@
 
 enum { WLM_FASTRAND_STRIDE = 577 };
 
-uint64_t wlm_sample_hash(uint64_t seed, int64_t row);
-int64_t wlm_sample_kept(wlm_sample strategy, int64_t degree, int64_t width); /* degree where nothing is sampled */
-int64_t wlm_sample_stride(wlm_sample strategy, int64_t degree);
-int64_t wlm_sample_shift(uint64_t seed, int64_t row, int64_t degree);
+uint64_t wlmi_sample_hash(uint64_t seed, int64_t row);
+int64_t wlmi_sample_kept(wlm_sample strategy, int64_t degree, int64_t width); /* degree where nothing is sampled */
+int64_t wlmi_sample_stride(wlm_sample strategy, int64_t degree);
+int64_t wlmi_sample_shift(uint64_t seed, int64_t row, int64_t degree);
 /* Of edge k of kept, for a row longer than the width; k where strategy is WLM_SAMPLE_NONE. */
-int64_t wlm_sample_position(wlm_sample strategy, int64_t degree, int64_t k, int64_t stride, int64_t shift);
+int64_t wlmi_sample_position(wlm_sample strategy, int64_t degree, int64_t k, int64_t stride, int64_t shift);
 
 #endif

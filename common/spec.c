@@ -36,63 +36,64 @@ static int value_of(const char *const *names, const char *name) {
   return -1;
 }
 
-const char *wlm_message_name(wlm_message message) { return name_of(message_names, (int)message); }
-const char *wlm_reduce_name(wlm_reduce reduce) { return name_of(reduce_names, (int)reduce); }
-const char *wlm_empty_name(wlm_empty empty) { return name_of(empty_names, (int)empty); }
-const char *wlm_type_name(wlm_type type) { return name_of(type_names, (int)type); }
-const char *wlm_index_name(wlm_index index) { return name_of(index_names, (int)index); }
-const char *wlm_sample_name(wlm_sample sample) { return name_of(sample_names, (int)sample); }
-const char *wlm_sample_norm_name(wlm_sample_norm norm) { return name_of(norm_names, (int)norm); }
-const char *wlm_operation_name(wlm_operation operation) { return name_of(operation_names, (int)operation); }
-int wlm_message_from_name(const char *name) { return value_of(message_names, name); }
-int wlm_reduce_from_name(const char *name) { return value_of(reduce_names, name); }
-int wlm_empty_from_name(const char *name) { return value_of(empty_names, name); }
-int wlm_type_from_name(const char *name) { return value_of(type_names, name); }
-int wlm_index_from_name(const char *name) { return value_of(index_names, name); }
-int wlm_operation_from_name(const char *name) { return value_of(operation_names, name); }
-int wlm_sample_from_name(const char *name) { return value_of(sample_names, name); }
-int wlm_sample_norm_from_name(const char *name) { return value_of(norm_names, name); }
+const char *wlmi_message_name(wlm_message message) { return name_of(message_names, (int)message); }
+const char *wlmi_reduce_name(wlm_reduce reduce) { return name_of(reduce_names, (int)reduce); }
+const char *wlmi_empty_name(wlm_empty empty) { return name_of(empty_names, (int)empty); }
+const char *wlmi_type_name(wlm_type type) { return name_of(type_names, (int)type); }
+const char *wlmi_index_name(wlm_index index) { return name_of(index_names, (int)index); }
+const char *wlmi_sample_name(wlm_sample sample) { return name_of(sample_names, (int)sample); }
+const char *wlmi_sample_norm_name(wlm_sample_norm norm) { return name_of(norm_names, (int)norm); }
+const char *wlmi_operation_name(wlm_operation operation) { return name_of(operation_names, (int)operation); }
+int wlmi_message_from_name(const char *name) { return value_of(message_names, name); }
+int wlmi_reduce_from_name(const char *name) { return value_of(reduce_names, name); }
+int wlmi_empty_from_name(const char *name) { return value_of(empty_names, name); }
+int wlmi_type_from_name(const char *name) { return value_of(type_names, name); }
+int wlmi_index_from_name(const char *name) { return value_of(index_names, name); }
+int wlmi_operation_from_name(const char *name) { return value_of(operation_names, name); }
+int wlmi_sample_from_name(const char *name) { return value_of(sample_names, name); }
+int wlmi_sample_norm_from_name(const char *name) { return value_of(norm_names, name); }
 
-size_t wlm_type_size(wlm_type type) { return type == WLM_F64 ? 8 : type == WLM_F32 ? 4 : 2; }
-size_t wlm_index_size(wlm_index index) { return index == WLM_I64 ? 8 : 4; }
+size_t wlmi_type_size(wlm_type type) { return type == WLM_F64 ? 8 : type == WLM_F32 ? 4 : 2; }
+size_t wlmi_index_size(wlm_index index) { return index == WLM_I64 ? 8 : 4; }
 
 static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
-  if (!wlm_message_name(p->message) || !wlm_reduce_name(p->reduce) || !wlm_empty_name(p->empty) ||
-      !wlm_type_name(p->dense_type) || !wlm_sample_name(p->sample) || !wlm_sample_norm_name(p->sample_norm) ||
-      !wlm_operation_name(p->operation) || !wlm_index_name(p->arg_type))
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: an enum field has a value that is not in its enum");
-  if (!wlm_index_name(csr->rowptr_type) || !wlm_index_name(csr->colind_type) || !wlm_type_name(csr->value_type))
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: a type field has a value that is not in its enum");
-  if (p->n < 0) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is %lld, must be >= 0", (long long)p->n);
+  if (!wlmi_message_name(p->message) || !wlmi_reduce_name(p->reduce) || !wlmi_empty_name(p->empty) ||
+      !wlmi_type_name(p->dense_type) || !wlmi_sample_name(p->sample) || !wlmi_sample_norm_name(p->sample_norm) ||
+      !wlmi_operation_name(p->operation) || !wlmi_index_name(p->arg_type))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: an enum field has a value that is not in its enum");
+  if (!wlmi_index_name(csr->rowptr_type) || !wlmi_index_name(csr->colind_type) || !wlmi_type_name(csr->value_type))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: a type field has a value that is not in its enum");
+  if (p->n < 0) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is %lld, must be >= 0", (long long)p->n);
   if (p->ldb && p->ldb < p->n)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.ldb is %lld, less than n = %lld", (long long)p->ldb,
-                    (long long)p->n);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.ldb is %lld, less than n = %lld", (long long)p->ldb,
+                     (long long)p->n);
   if (p->ldc && p->ldc < p->n)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.ldc is %lld, less than n = %lld", (long long)p->ldc,
-                    (long long)p->n);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.ldc is %lld, less than n = %lld", (long long)p->ldc,
+                     (long long)p->n);
   if (p->sample != WLM_SAMPLE_NONE && (p->sample_width < 8 || p->sample_width > 2304))
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sample_width is %lld, must be 8 to 2304",
-                    (long long)p->sample_width);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sample_width is %lld, must be 8 to 2304",
+                     (long long)p->sample_width);
   if (p->sample == WLM_SAMPLE_NONE && p->sample_norm != WLM_NORM_NONE)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sample_norm is %s, but nothing is sampled",
-                    wlm_sample_norm_name(p->sample_norm));
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sample_norm is %s, but nothing is sampled",
+                     wlmi_sample_norm_name(p->sample_norm));
   if (p->heads < 1 || p->n % p->heads)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
-                    "wlm_problem.heads is %lld, must be 1 or more and divide n = %lld: each head has n / heads columns",
-                    (long long)p->heads, (long long)p->n);
+    return wlmi_fail(
+        WLM_ERR_INVALID_ARGUMENT,
+        "wlm_problem.heads is %lld, must be 1 or more and divide n = %lld: each head has n / heads columns",
+        (long long)p->heads, (long long)p->n);
   if (p->expected_calls < 1)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.expected_calls is %lld, must be 1 or more",
-                    (long long)p->expected_calls);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.expected_calls is %lld, must be 1 or more",
+                     (long long)p->expected_calls);
   if ((p->reduce == WLM_CUSTOM) != (p->custom != NULL))
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
-                    p->custom ? "wlm_problem.custom is given, but reduce is not WLM_CUSTOM"
-                              : "wlm_problem.reduce is WLM_CUSTOM, but custom is NULL; give 'init=0;reduce=acc+x'");
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     p->custom ? "wlm_problem.custom is given, but reduce is not WLM_CUSTOM"
+                               : "wlm_problem.reduce is WLM_CUSTOM, but custom is NULL; give 'init=0;reduce=acc+x'");
   if (p->operation == WLM_SDDMM && p->n == 0)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is 0, and an sddmm sums over n columns");
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is 0, and an sddmm sums over n columns");
   if (!isfinite(p->alpha) || !isfinite(p->beta))
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.alpha and beta must be finite");
-  const wlm_pointer bias = {"bias", p->bias, wlm_type_size(p->dense_type), 0};
-  return wlm_check_pointers("wlm_problem", &bias, 1);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.alpha and beta must be finite");
+  const wlmi_pointer bias = {"bias", p->bias, wlmi_type_size(p->dense_type), 0};
+  return wlmi_check_pointers("wlm_problem", &bias, 1);
 }
 
 /* What no kernel serves, each with its reason: it is not built yet, or the two do not go together. */
@@ -133,78 +134,78 @@ static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
 }
 
 /* A number of an expression is one of the accumulator's type. */
-static wlm_status check_numbers(const char *part, const wlm_expression *expression, wlm_type type) {
-  const double largest = wlm_expression_largest(expression);
-  if (wlm_accumulator_type(type) == WLM_F64 || largest <= (double)FLT_MAX) return WLM_OK;
-  return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
-                  "op:%s: %g is beyond the range of float, in which %s is reckoned; infinity is written inf", part,
-                  largest, wlm_type_name(type));
+static wlm_status check_numbers(const char *part, const wlmi_expression *expression, wlm_type type) {
+  const double largest = wlmi_expression_largest(expression);
+  if (wlmi_accumulator_type(type) == WLM_F64 || largest <= (double)FLT_MAX) return WLM_OK;
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                   "op:%s: %g is beyond the range of float, in which %s is reckoned; infinity is written inf", part,
+                   largest, wlmi_type_name(type));
 }
 
 /* With its message, be it the problem's: an operator has one text. */
 static wlm_status normalise_custom(const wlm_problem *p, char normal[WLM_CUSTOM_TEXT]) {
-  wlm_operator op;
-  wlm_text text = {0};
+  wlmi_operator op;
+  wlmi_text text = {0};
   wlm_status status;
-  WLM_TRY(wlm_operator_parse(p->custom, &op));
-  if (!wlm_operator_part(&op, WLM_PART_MESSAGE)) {
+  WLM_TRY(wlmi_operator_parse(p->custom, &op));
+  if (!wlmi_operator_part(&op, WLM_PART_MESSAGE)) {
     const char *const message = message_texts[p->message];
-    WLM_TRY(wlm_operator_parse_part(WLM_PART_MESSAGE, message, &op));
+    WLM_TRY(wlmi_operator_parse_part(WLM_PART_MESSAGE, message, &op));
   }
-  for (int i = 0; i < WLM_PARTS; i++) WLM_TRY(check_numbers(wlm_part_names[i], &op.parts[i], p->dense_type));
-  wlm_operator_print(&op, &text);
+  for (int i = 0; i < WLM_PARTS; i++) WLM_TRY(check_numbers(wlmi_part_names[i], &op.parts[i], p->dense_type));
+  wlmi_operator_print(&op, &text);
   if (text.failed)
-    status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "wlm_problem.custom");
+    status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "wlm_problem.custom");
   else if (text.size >= WLM_CUSTOM_TEXT)
-    status = wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.custom has %zu characters, at most %d are allowed",
-                      text.size, WLM_CUSTOM_TEXT - 1);
+    status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.custom has %zu characters, at most %d are allowed",
+                       text.size, WLM_CUSTOM_TEXT - 1);
   else
     memcpy(normal, text.data, text.size + 1);
 done:
-  wlm_operator_release(&op);
-  wlm_text_release(&text);
+  wlmi_operator_release(&op);
+  wlmi_text_release(&text);
   return status;
 }
 
 static wlm_status check_activation(const wlm_problem *p) {
-  wlm_expression activation;
-  wlm_status status = wlm_activation_parse(p->activation, &activation);
+  wlmi_expression activation;
+  wlm_status status = wlmi_activation_parse(p->activation, &activation);
   if (status != WLM_OK) return status;
   status = check_numbers("activation", &activation, p->dense_type);
-  wlm_expression_release(&activation);
+  wlmi_expression_release(&activation);
   return status;
 }
 
 static wlm_status check_positions(const wlm_problem *p, const wlm_csr *csr) {
   if (!p->want_arg || p->arg_type == WLM_I64 || csr->nnz <= INT32_MAX) return WLM_OK;
-  return wlm_fail(WLM_ERR_OVERFLOW, "wlm_problem.arg_type is i32, and %lld non-zeros have more positions; use i64",
-                  (long long)csr->nnz);
+  return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.arg_type is i32, and %lld non-zeros have more positions; use i64",
+                   (long long)csr->nnz);
 }
 
 /* Kernels step from row to row of B and C by 32 bits of bytes. */
 static wlm_status check_strides(const wlm_problem *p) {
-  const int64_t most = UINT32_MAX / (int64_t)wlm_type_size(p->dense_type);
+  const int64_t most = UINT32_MAX / (int64_t)wlmi_type_size(p->dense_type);
   if (p->ldb <= most && p->ldc <= most) return WLM_OK;
-  return wlm_fail(WLM_ERR_OVERFLOW, "wlm_problem.%s is %lld: rows lie 4 GiB or more apart, at most %lld elements work",
-                  p->ldb > most ? "ldb" : "ldc", (long long)(p->ldb > most ? p->ldb : p->ldc), (long long)most);
+  return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.%s is %lld: rows lie 4 GiB or more apart, at most %lld elements work",
+                   p->ldb > most ? "ldb" : "ldc", (long long)(p->ldb > most ? p->ldb : p->ldc), (long long)most);
 }
 
-wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spec *spec) {
+wlm_status wlmi_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlmi_spec *spec) {
   if (problem->size != sizeof *problem || csr->size != sizeof *csr)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
-                    "wlm_problem.size is %zu (expected %zu), wlm_csr.size is %zu (expected %zu): initialise them with "
-                    "WLM_PROBLEM_INIT and WLM_CSR_INIT of this version",
-                    problem->size, sizeof *problem, csr->size, sizeof *csr);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "wlm_problem.size is %zu (expected %zu), wlm_csr.size is %zu (expected %zu): initialise them with "
+                     "WLM_PROBLEM_INIT and WLM_CSR_INIT of this version",
+                     problem->size, sizeof *problem, csr->size, sizeof *csr);
   wlm_status status = check_values(problem, csr);
   if (status != WLM_OK) return status;
   const char *why = refusal(problem, csr);
-  if (why) return wlm_fail(WLM_ERR_UNSUPPORTED, "%s", why);
-  *spec = (wlm_spec){*problem,
-                     csr->rowptr_type,
-                     csr->colind_type,
-                     csr->values ? csr->value_type : problem->dense_type,
-                     csr->values != NULL,
-                     ""};
+  if (why) return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s", why);
+  *spec = (wlmi_spec){*problem,
+                      csr->rowptr_type,
+                      csr->colind_type,
+                      csr->values ? csr->value_type : problem->dense_type,
+                      csr->values != NULL,
+                      ""};
   if (problem->custom) {
     spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row gives init in either case */
     status = normalise_custom(problem, spec->custom);
@@ -223,22 +224,22 @@ wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spe
   return check_strides(&spec->problem);
 }
 
-void wlm_spec_key(const wlm_spec *spec, char key[WLM_SPEC_KEY]) {
+void wlmi_spec_key(const wlmi_spec *spec, char key[WLM_SPEC_KEY]) {
   const wlm_problem *p = &spec->problem;
   const int own = *spec->custom != 0; /* which says its message itself */
   int used = snprintf(key, WLM_SPEC_KEY, "op=%s%s%s%s%s%s,dense=%s,rowptr=%s,colind=%s,values=%s,sample=%s",
-                      own ? "" : wlm_message_name(p->message), own ? "" : ".", wlm_reduce_name(p->reduce),
-                      own ? "{" : "", spec->custom, own ? "}" : "", wlm_type_name(p->dense_type),
-                      wlm_index_name(spec->rowptr_type), wlm_index_name(spec->colind_type),
-                      spec->has_values ? wlm_type_name(spec->value_type) : "none", wlm_sample_name(p->sample));
+                      own ? "" : wlmi_message_name(p->message), own ? "" : ".", wlmi_reduce_name(p->reduce),
+                      own ? "{" : "", spec->custom, own ? "}" : "", wlmi_type_name(p->dense_type),
+                      wlmi_index_name(spec->rowptr_type), wlmi_index_name(spec->colind_type),
+                      spec->has_values ? wlmi_type_name(spec->value_type) : "none", wlmi_sample_name(p->sample));
   if (p->sample != WLM_SAMPLE_NONE)
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ":%lld:%s", (long long)p->sample_width,
-                     wlm_sample_norm_name(p->sample_norm));
+                     wlmi_sample_norm_name(p->sample_norm));
   if (p->empty != WLM_EMPTY_ZERO)
-    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",empty=%s", wlm_empty_name(p->empty));
+    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",empty=%s", wlmi_empty_name(p->empty));
   if (p->operation != WLM_SPMM)
-    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",operation=%s", wlm_operation_name(p->operation));
-  if (p->want_arg) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",arg=%s", wlm_index_name(p->arg_type));
+    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",operation=%s", wlmi_operation_name(p->operation));
+  if (p->want_arg) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",arg=%s", wlmi_index_name(p->arg_type));
   if (p->transpose) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",transpose=1");
   if (p->heads > 1) snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",heads=%lld", (long long)p->heads);
 }

@@ -7,47 +7,47 @@
 
 enum { WLM_CUSTOM_TEXT = 512 };
 
-typedef struct wlm_spec {
+typedef struct wlmi_spec {
   wlm_problem problem; /* ldb and ldc filled in */
   wlm_index rowptr_type, colind_type;
   wlm_type value_type; /* the dense type where there are no values */
   int has_values;
   char custom[WLM_CUSTOM_TEXT]; /* the user-defined operator, normalised, with its message; "" = none */
-} wlm_spec;
+} wlmi_spec;
 
 enum { WLM_SPEC_KEY = WLM_CUSTOM_TEXT + 192 };
 
 /* Joins and checks: WLM_ERR_INVALID_ARGUMENT for what can never be right, WLM_ERR_UNSUPPORTED naming
  * the field for what is not built, WLM_ERR_OVERFLOW for rows of B or C that lie 4 GiB or more apart. */
-wlm_status wlm_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlm_spec *spec);
+wlm_status wlmi_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlmi_spec *spec);
 
 /* What tells problems apart in the store, N excepted: operator, types, sampling, heads. Values that never
  * change the choice of a kernel (alpha, beta, seed, leading dimensions) stay out, and so does the epilogue (bias and
  * activation), which makes another kernel of each variant but hardly another winner. Examples:
  *   op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none
  *   op=custom{message=a*b;init=0;reduce=acc+x;combine=reduce},dense=f32,... */
-void wlm_spec_key(const wlm_spec *spec, char key[WLM_SPEC_KEY]);
+void wlmi_spec_key(const wlmi_spec *spec, char key[WLM_SPEC_KEY]);
 
 /* Names as the command line, the store and the templates spell them; NULL for a value out of range. */
-const char *wlm_message_name(wlm_message message); /* "copy_b" */
-const char *wlm_reduce_name(wlm_reduce reduce);    /* "sum" */
-const char *wlm_empty_name(wlm_empty empty);       /* "zero" */
-const char *wlm_type_name(wlm_type type);          /* "f32" */
-const char *wlm_index_name(wlm_index index);       /* "i32" */
-const char *wlm_sample_name(wlm_sample sample);    /* "fastrand_coprime" */
-const char *wlm_sample_norm_name(wlm_sample_norm norm);
-const char *wlm_operation_name(wlm_operation operation); /* "sddmm" */
+const char *wlmi_message_name(wlm_message message); /* "copy_b" */
+const char *wlmi_reduce_name(wlm_reduce reduce);    /* "sum" */
+const char *wlmi_empty_name(wlm_empty empty);       /* "zero" */
+const char *wlmi_type_name(wlm_type type);          /* "f32" */
+const char *wlmi_index_name(wlm_index index);       /* "i32" */
+const char *wlmi_sample_name(wlm_sample sample);    /* "fastrand_coprime" */
+const char *wlmi_sample_norm_name(wlm_sample_norm norm);
+const char *wlmi_operation_name(wlm_operation operation); /* "sddmm" */
 /* The reverse; -1 for an unknown name. */
-int wlm_message_from_name(const char *name);
-int wlm_reduce_from_name(const char *name);
-int wlm_empty_from_name(const char *name);
-int wlm_type_from_name(const char *name);
-int wlm_index_from_name(const char *name);
-int wlm_operation_from_name(const char *name);
-int wlm_sample_from_name(const char *name);
-int wlm_sample_norm_from_name(const char *name);
+int wlmi_message_from_name(const char *name);
+int wlmi_reduce_from_name(const char *name);
+int wlmi_empty_from_name(const char *name);
+int wlmi_type_from_name(const char *name);
+int wlmi_index_from_name(const char *name);
+int wlmi_operation_from_name(const char *name);
+int wlmi_sample_from_name(const char *name);
+int wlmi_sample_norm_from_name(const char *name);
 
-size_t wlm_type_size(wlm_type type);
-size_t wlm_index_size(wlm_index index);
+size_t wlmi_type_size(wlm_type type);
+size_t wlmi_index_size(wlm_index index);
 
 #endif

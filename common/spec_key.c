@@ -19,7 +19,7 @@ static int read_operator(char *text, wlm_problem *problem) {
   }
   char *dot = strchr(text, '.'), *reduce = dot ? dot + 1 : text;
   if (dot) *dot = 0;
-  const int message_value = dot ? wlm_message_from_name(text) : WLM_MUL, reduce_value = wlm_reduce_from_name(reduce);
+  const int message_value = dot ? wlmi_message_from_name(text) : WLM_MUL, reduce_value = wlmi_reduce_from_name(reduce);
   problem->message = (wlm_message)message_value;
   problem->reduce = (wlm_reduce)reduce_value;
   return message_value >= 0 && reduce_value >= 0;
@@ -30,7 +30,7 @@ static int read_sampling(char *text, wlm_problem *problem) {
   char *width = strchr(text, ':'), *norm = width ? strchr(width + 1, ':') : NULL;
   if (width) *width = 0;
   if (norm) *norm = 0;
-  const int sample = wlm_sample_from_name(text), norm_value = norm ? wlm_sample_norm_from_name(norm + 1) : 0;
+  const int sample = wlmi_sample_from_name(text), norm_value = norm ? wlmi_sample_norm_from_name(norm + 1) : 0;
   problem->sample = (wlm_sample)sample;
   problem->sample_norm = (wlm_sample_norm)norm_value;
   problem->sample_width = width ? atoll(width + 1) : 0;
@@ -39,8 +39,8 @@ static int read_sampling(char *text, wlm_problem *problem) {
 
 /* What comes behind the operator. */
 static int read_part(const char *name, char *value, wlm_problem *problem, wlm_csr *csr) {
-  const int type = wlm_type_from_name(value);
-  const wlm_index index = wlm_index_from_name(value) == WLM_I64 ? WLM_I64 : WLM_I32;
+  const int type = wlmi_type_from_name(value);
+  const wlm_index index = wlmi_index_from_name(value) == WLM_I64 ? WLM_I64 : WLM_I32;
   if (!strcmp(name, "dense"))
     problem->dense_type = (wlm_type)type;
   else if (!strcmp(name, "rowptr"))
@@ -52,9 +52,9 @@ static int read_part(const char *name, char *value, wlm_problem *problem, wlm_cs
   else if (!strcmp(name, "sample"))
     return read_sampling(value, problem);
   else if (!strcmp(name, "empty"))
-    problem->empty = strcmp(value, wlm_empty_name(WLM_EMPTY_IDENTITY)) ? WLM_EMPTY_ZERO : WLM_EMPTY_IDENTITY;
+    problem->empty = strcmp(value, wlmi_empty_name(WLM_EMPTY_IDENTITY)) ? WLM_EMPTY_ZERO : WLM_EMPTY_IDENTITY;
   else if (!strcmp(name, "operation"))
-    problem->operation = strcmp(value, wlm_operation_name(WLM_SDDMM)) ? WLM_SPMM : WLM_SDDMM;
+    problem->operation = strcmp(value, wlmi_operation_name(WLM_SDDMM)) ? WLM_SPMM : WLM_SDDMM;
   else if (!strcmp(name, "arg"))
     problem->want_arg = 1, problem->arg_type = index;
   else if (!strcmp(name, "transpose"))
@@ -76,7 +76,7 @@ static int read_parts(const char *at, wlm_problem *problem, wlm_csr *csr) {
   return 1;
 }
 
-wlm_status wlm_spec_from_key(const char *key, int64_t n, wlm_spec *spec) {
+wlm_status wlmi_spec_from_key(const char *key, int64_t n, wlmi_spec *spec) {
   char operator_text[WLM_SPEC_KEY], again[WLM_SPEC_KEY];
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
@@ -86,12 +86,12 @@ wlm_status wlm_spec_from_key(const char *key, int64_t n, wlm_spec *spec) {
   if (fine) {
     snprintf(operator_text, sizeof operator_text, "%.*s", (int)(rest - key - 3), key + 3);
     fine = read_operator(operator_text, &problem) && read_parts(rest, &problem, &csr) &&
-           wlm_spec_make(&problem, &csr, spec) == WLM_OK;
+           wlmi_spec_make(&problem, &csr, spec) == WLM_OK;
   }
   if (fine) {
     spec->problem.custom = NULL; /* its text stands in the spec */
-    wlm_spec_key(spec, again);
+    wlmi_spec_key(spec, again);
     fine = !strcmp(key, again);
   }
-  return fine ? WLM_OK : wlm_fail(WLM_ERR_UNSUPPORTED, "the problem '%s' is of another version", key);
+  return fine ? WLM_OK : wlmi_fail(WLM_ERR_UNSUPPORTED, "the problem '%s' is of another version", key);
 }

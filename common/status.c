@@ -27,9 +27,9 @@ const char *wlm_status_message(wlm_status status) { return known(status) ? texts
 
 const char *wlm_error_detail(void) { return detail; }
 
-void wlm_clear_error(void) { detail[0] = 0; }
+void wlmi_clear_error(void) { detail[0] = 0; }
 
-wlm_status wlm_fail(wlm_status status, const char *format, ...) {
+wlm_status wlmi_fail(wlm_status status, const char *format, ...) {
   va_list args;
   va_start(args, format);
   vsnprintf(detail, sizeof detail, format, args);
@@ -37,7 +37,7 @@ wlm_status wlm_fail(wlm_status status, const char *format, ...) {
   return status;
 }
 
-wlm_status wlm_fail_in(wlm_status status, const char *format, ...) {
+wlm_status wlmi_fail_in(wlm_status status, const char *format, ...) {
   char prefix[512];
   va_list args;
   va_start(args, format);

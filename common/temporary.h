@@ -7,6 +7,6 @@
 enum { WLM_TEMPORARY_NAME = 512 };
 
 /* Makes a folder of our own under $TMPDIR, or /tmp. The caller empties and removes it. WLM_ERR_IO. */
-wlm_status wlm_temporary_folder(char folder[WLM_TEMPORARY_NAME]);
+wlm_status wlmi_temporary_folder(char folder[WLM_TEMPORARY_NAME]);
 
 #endif

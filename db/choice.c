@@ -44,7 +44,7 @@
 
 static int compare_texts(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : ""); }
 
-static int compare_matrices(const wlm_measurement_record *a, const wlm_measurement_record *b) {
+static int compare_matrices(const wlmi_measurement_record *a, const wlmi_measurement_record *b) {
   ORDER_BY(compare_texts(a->problem, b->problem));
   ORDER_BY(COMPARE(a->n, b->n));
   ORDER_BY(COMPARE(a->stats.fingerprint[0], b->stats.fingerprint[0]));
@@ -53,11 +53,11 @@ static int compare_matrices(const wlm_measurement_record *a, const wlm_measureme
 
 /* Newest first; of equally new ones the failed, then the greater source hash. */
 static int compare_records(const void *left, const void *right) {
-  const wlm_measurement_record *a = *(const wlm_measurement_record *const *)left;
-  const wlm_measurement_record *b = *(const wlm_measurement_record *const *)right;
+  const wlmi_measurement_record *a = *(const wlmi_measurement_record *const *)left;
+  const wlmi_measurement_record *b = *(const wlmi_measurement_record *const *)right;
   ORDER_BY(compare_matrices(a, b));
   ORDER_BY(compare_texts(a->variant, b->variant));
-  ORDER_BY(COMPARE(wlm_measurement_is_cold(a), wlm_measurement_is_cold(b)));
+  ORDER_BY(COMPARE(wlmi_measurement_is_cold(a), wlmi_measurement_is_cold(b)));
   ORDER_BY(COMPARE(b->made_at, a->made_at));
   ORDER_BY(COMPARE(!!b->failed, !!a->failed));
   ORDER_BY(compare_texts(b->source_hash, a->source_hash));
@@ -69,14 +69,14 @@ static int compare_records(const void *left, const void *right) {
 }
 
 static int compare_candidates(const void *left, const void *right) {
-  const wlm_choice_candidate *a = left, *b = right;
+  const wlmi_choice_candidate *a = left, *b = right;
   ORDER_BY(COMPARE(a->failed, b->failed));
   ORDER_BY(COMPARE(a->prepare > 0, b->prepare > 0));
   ORDER_BY(COMPARE(a->cost, b->cost));
   return compare_texts(a->variant, b->variant);
 }
 
-static int compare_buckets(const wlm_choice *a, const wlm_choice *b) {
+static int compare_buckets(const wlmi_choice *a, const wlmi_choice *b) {
   ORDER_BY(compare_texts(a->problem, b->problem));
   ORDER_BY(COMPARE(a->n, b->n));
   ORDER_BY(COMPARE(a->bucket.log2_rows, b->bucket.log2_rows));
@@ -86,7 +86,7 @@ static int compare_buckets(const wlm_choice *a, const wlm_choice *b) {
 
 /* Choices on matrices lie in one array in the order of fingerprints, so that the address decides the rest. */
 static int compare_choices(const void *left, const void *right) {
-  const wlm_choice *a = *(const wlm_choice *const *)left, *b = *(const wlm_choice *const *)right;
+  const wlmi_choice *a = *(const wlmi_choice *const *)left, *b = *(const wlmi_choice *const *)right;
   ORDER_BY(compare_buckets(a, b));
   return COMPARE(a, b);
 }
@@ -102,13 +102,13 @@ static int64_t median(int64_t *values, int64_t count) {
 }
 
 /* Keeps what was only looked at behind the best of its kind that was timed better. */
-static void humble_lucky_looks(wlm_choice_candidate *candidates, int64_t total) {
+static void humble_lucky_looks(wlmi_choice_candidate *candidates, int64_t total) {
   double best[2] = {INFINITY, INFINITY};
   for (int64_t i = 0; i < total; i++)
     if (candidates[i].precise && !candidates[i].failed)
       best[candidates[i].prepare > 0] = fmin(best[candidates[i].prepare > 0], candidates[i].cost);
   for (int64_t i = 0; i < total; i++) {
-    wlm_choice_candidate *c = &candidates[i];
+    wlmi_choice_candidate *c = &candidates[i];
     const double least = best[c->prepare > 0] * (1 + WLM_CHOICE_TIE);
     if (!c->precise && !c->failed && isfinite(least)) c->cost = fmax(c->cost, least);
   }
@@ -116,7 +116,7 @@ static void humble_lucky_looks(wlm_choice_candidate *candidates, int64_t total) 
 
 /* Sorts, counts and puts the winner first. Returns the cost of the fastest that needs no preparing, or of the fastest
  * where all do, 0 where none works. */
-static double rank(wlm_choice *choice, wlm_choice_candidate *candidates, int64_t total) {
+static double rank(wlmi_choice *choice, wlmi_choice_candidate *candidates, int64_t total) {
   humble_lucky_looks(candidates, total);
   qsort(candidates, (size_t)total, sizeof *candidates, compare_candidates);
   choice->candidates = candidates;
@@ -131,7 +131,7 @@ static double rank(wlm_choice *choice, wlm_choice_candidate *candidates, int64_t
     if (candidates[i].precise < candidates[0].precise) continue;
     if (compare_texts(candidates[i].variant, candidates[winner].variant) < 0) winner = i;
   }
-  wlm_choice_candidate first = candidates[winner];
+  wlmi_choice_candidate first = candidates[winner];
   memmove(candidates + 1, candidates, (size_t)winner * sizeof *candidates);
   candidates[0] = first;
   return fastest;
@@ -140,53 +140,54 @@ static double rank(wlm_choice *choice, wlm_choice_candidate *candidates, int64_t
 /* ---- matrices ---- */
 
 /* Of one variant's measurements on a matrix, newest first, the one that speaks for the current source and compiler. */
-static const wlm_measurement_record *head_of(const wlm_measurement_record **records, int64_t count) {
-  const wlm_measurement_record *newest = records[0], *head = newest;
+static const wlmi_measurement_record *head_of(const wlmi_measurement_record **records, int64_t count) {
+  const wlmi_measurement_record *newest = records[0], *head = newest;
   for (int64_t i = 1; i < count; i++)
     if (!compare_texts(records[i]->source_hash, newest->source_hash) &&
-        wlm_compiler_same(records[i]->compiler, newest->compiler) &&
-        wlm_compiler_compare(records[i]->compiler, head->compiler) > 0)
+        wlmi_compiler_same(records[i]->compiler, newest->compiler) &&
+        wlmi_compiler_compare(records[i]->compiler, head->compiler) > 0)
       head = records[i];
   return head;
 }
 
-static int is_current(const wlm_measurement_record *record, const wlm_measurement_record *head) {
+static int is_current(const wlmi_measurement_record *record, const wlmi_measurement_record *head) {
   return !record->failed && !compare_texts(record->source_hash, head->source_hash) &&
-         wlm_compiler_same(record->compiler, head->compiler) && !wlm_compiler_compare(record->compiler, head->compiler);
+         wlmi_compiler_same(record->compiler, head->compiler) &&
+         !wlmi_compiler_compare(record->compiler, head->compiler);
 }
 
-static int is_precise(const wlm_measurement_record *record) {
-  return record->samples >= WLM_PRECISE_SAMPLES && !wlm_measurement_is_online(record);
+static int is_precise(const wlmi_measurement_record *record) {
+  return record->samples >= WLM_PRECISE_SAMPLES && !wlmi_measurement_is_online(record);
 }
 
-static int any_precise(const wlm_measurement_record **records, int64_t count, const wlm_measurement_record *head) {
+static int any_precise(const wlmi_measurement_record **records, int64_t count, const wlmi_measurement_record *head) {
   for (int64_t i = 0; i < count; i++)
     if (is_current(records[i], head) && is_precise(records[i])) return 1;
   return 0;
 }
 
 /* Whether a measurement has a part in what is known of its variant; precise: one of them is. */
-static int counts(const wlm_measurement_record *record, const wlm_measurement_record *head, int precise) {
+static int counts(const wlmi_measurement_record *record, const wlmi_measurement_record *head, int precise) {
   if (head->failed) return record == head;
   return is_current(record, head) && (is_precise(record) || !precise);
 }
 
 /* One variant's measurements on a matrix, newest first. `times` has room for three numbers a record. */
-static wlm_choice_candidate candidate_of(const wlm_measurement_record **records, int64_t count, int64_t *times) {
-  const wlm_measurement_record *head = head_of(records, count);
-  wlm_choice_candidate candidate = {.variant = head->variant,
-                                    .source_hash = head->source_hash,
-                                    .compiler = head->compiler,
-                                    .driver = head->driver,
-                                    .reason = head->reason,
-                                    .count = count,
-                                    .failed = 1};
+static wlmi_choice_candidate candidate_of(const wlmi_measurement_record **records, int64_t count, int64_t *times) {
+  const wlmi_measurement_record *head = head_of(records, count);
+  wlmi_choice_candidate candidate = {.variant = head->variant,
+                                     .source_hash = head->source_hash,
+                                     .compiler = head->compiler,
+                                     .driver = head->driver,
+                                     .reason = head->reason,
+                                     .count = count,
+                                     .failed = 1};
   if (head->failed) return candidate;
   candidate.precise = any_precise(records, count, head);
   int64_t *spreads = times + count, *prepares = spreads + count, used = 0;
   for (int64_t i = 0; i < count; i++) {
     if (!counts(records[i], head, candidate.precise)) continue;
-    candidate.online = wlm_measurement_is_online(records[i]) && (!used || candidate.online);
+    candidate.online = wlmi_measurement_is_online(records[i]) && (!used || candidate.online);
     times[used] = records[i]->time_ps;
     spreads[used] = records[i]->spread_ps;
     prepares[used++] = records[i]->prepare_ps;
@@ -200,17 +201,17 @@ static wlm_choice_candidate candidate_of(const wlm_measurement_record **records,
 }
 
 /* The first record behind `begin` that is of another matrix, problem, N or variant. */
-static int64_t end_of_variant(const wlm_measurement_record **records, int64_t begin, int64_t count) {
+static int64_t end_of_variant(const wlmi_measurement_record **records, int64_t begin, int64_t count) {
   int64_t end = begin + 1;
   while (end < count && !compare_matrices(records[begin], records[end]) &&
          !compare_texts(records[begin]->variant, records[end]->variant) &&
-         wlm_measurement_is_cold(records[begin]) == wlm_measurement_is_cold(records[end]))
+         wlmi_measurement_is_cold(records[begin]) == wlmi_measurement_is_cold(records[end]))
     end++;
   return end;
 }
 
 /* The smallest, so that it does not depend on the order. */
-static const char *common_name(const wlm_measurement_record **records, int64_t count) {
+static const char *common_name(const wlmi_measurement_record **records, int64_t count) {
   const char *name = records[0]->matrix_name;
   for (int64_t i = 1; i < count; i++)
     if (compare_texts(records[i]->matrix_name, name) < 0) name = records[i]->matrix_name;
@@ -218,7 +219,7 @@ static const char *common_name(const wlm_measurement_record **records, int64_t c
 }
 
 /* Equal fingerprints may still come with statistics that were rounded differently; the smallest speak for all. */
-static const wlm_stats *common_stats(const wlm_measurement_record **records, int64_t count) {
+static const wlm_stats *common_stats(const wlmi_measurement_record **records, int64_t count) {
   const wlm_stats *chosen = &records[0]->stats;
   for (int64_t i = 1; i < count; i++) {
     const wlm_stats *other = &records[i]->stats;
@@ -229,23 +230,23 @@ static const wlm_stats *common_stats(const wlm_measurement_record **records, int
 }
 
 /* `best` receives of each matrix what rank gives. */
-static void choose_on_matrices(const wlm_measurement_record **records, int64_t count, int64_t *times, double *best,
-                               wlm_choices *out) {
-  wlm_choice_candidate *next = out->matrix_candidates;
+static void choose_on_matrices(const wlmi_measurement_record **records, int64_t count, int64_t *times, double *best,
+                               wlmi_choices *out) {
+  wlmi_choice_candidate *next = out->matrix_candidates;
   for (int64_t begin = 0, end; begin < count; begin = end) {
-    wlm_choice *choice = &out->matrices[out->matrix_count];
-    wlm_choice_candidate *first = next;
+    wlmi_choice *choice = &out->matrices[out->matrix_count];
+    wlmi_choice_candidate *first = next;
     for (end = begin; end < count && !compare_matrices(records[begin], records[end]);) {
       int64_t from = end;
       end = end_of_variant(records, from, count);
       *next++ = candidate_of(records + from, end - from, times);
     }
-    *choice = (wlm_choice){.problem = records[begin]->problem,
-                           .n = records[begin]->n,
-                           .stats = common_stats(records + begin, end - begin),
-                           .matrix = common_name(records + begin, end - begin),
-                           .matrices = 1};
-    wlm_bucket_of(choice->stats, &choice->bucket);
+    *choice = (wlmi_choice){.problem = records[begin]->problem,
+                            .n = records[begin]->n,
+                            .stats = common_stats(records + begin, end - begin),
+                            .matrix = common_name(records + begin, end - begin),
+                            .matrices = 1};
+    wlmi_bucket_of(choice->stats, &choice->bucket);
     best[out->matrix_count++] = rank(choice, first, next - first);
   }
 }
@@ -254,7 +255,7 @@ static void choose_on_matrices(const wlm_measurement_record **records, int64_t c
 
 /* A candidate on one matrix of the bucket. */
 typedef struct entry {
-  const wlm_choice_candidate *candidate;
+  const wlmi_choice_candidate *candidate;
   double best;
   int64_t matrix;
 } entry;
@@ -266,8 +267,8 @@ static int compare_entries(const void *left, const void *right) {
 }
 
 /* One variant's entries on `matrices` matrices. */
-static wlm_choice_candidate score(const entry *entries, int64_t count, int64_t matrices) {
-  wlm_choice_candidate total = {.variant = entries[0].candidate->variant, .count = count};
+static wlmi_choice_candidate score(const entry *entries, int64_t count, int64_t matrices) {
+  wlmi_choice_candidate total = {.variant = entries[0].candidate->variant, .count = count};
   double logs = (double)(matrices - count) * log(WLM_CHOICE_MISSING), spreads = 0, prepares = 0;
   for (int64_t i = 0; i < count; i++) {
     total.failed |= entries[i].candidate->failed;
@@ -284,14 +285,14 @@ static wlm_choice_candidate score(const entry *entries, int64_t count, int64_t m
   return total;
 }
 
-static void choose_in_buckets(const wlm_choice **order, const double *best, entry *entries, wlm_choices *out) {
-  wlm_choice_candidate *next = out->bucket_candidates;
+static void choose_in_buckets(const wlmi_choice **order, const double *best, entry *entries, wlmi_choices *out) {
+  wlmi_choice_candidate *next = out->bucket_candidates;
   for (int64_t begin = 0, end; begin < out->matrix_count; begin = end) {
-    wlm_choice *choice = &out->buckets[out->bucket_count++];
-    wlm_choice_candidate *first = next;
+    wlmi_choice *choice = &out->buckets[out->bucket_count++];
+    wlmi_choice_candidate *first = next;
     int64_t total = 0, matrices = 0;
     for (end = begin; end < out->matrix_count && !compare_buckets(order[begin], order[end]); end++) {
-      const wlm_choice *matrix = order[end];
+      const wlmi_choice *matrix = order[end];
       matrices += matrix->count > 0;
       for (int64_t i = 0; i < matrix->count + matrix->failed; i++)
         entries[total++] = (entry){&matrix->candidates[i], best[matrix - out->matrices], end};
@@ -302,72 +303,72 @@ static void choose_in_buckets(const wlm_choice **order, const double *best, entr
         to++;
       *next++ = score(entries + from, to - from, matrices);
     }
-    *choice = (wlm_choice){
+    *choice = (wlmi_choice){
         .problem = order[begin]->problem, .n = order[begin]->n, .bucket = order[begin]->bucket, .matrices = matrices};
     rank(choice, first, next - first);
   }
 }
 
-wlm_status wlm_choices_make(const wlm_measurement_record *records, int64_t count, wlm_choices *choices) {
-  const wlm_measurement_record **sorted = NULL;
-  const wlm_choice **order = NULL;
+wlm_status wlmi_choices_make(const wlmi_measurement_record *records, int64_t count, wlmi_choices *choices) {
+  const wlmi_measurement_record **sorted = NULL;
+  const wlmi_choice **order = NULL;
   int64_t *times = NULL;
   double *best = NULL;
   entry *entries = NULL;
-  wlm_choices out = {0};
+  wlmi_choices out = {0};
   wlm_status status;
   static const char what[] = "choosing among measurements";
-  WLM_TRY(wlm_alloc_array(count, sizeof *sorted, what, (void **)&sorted));
-  WLM_TRY(wlm_alloc_array(count, sizeof *order, what, (void **)&order));
-  WLM_TRY(wlm_alloc_array(count, 3 * sizeof *times, what, (void **)&times));
-  WLM_TRY(wlm_alloc_array(count, sizeof *best, what, (void **)&best));
-  WLM_TRY(wlm_alloc_array(count, sizeof *entries, what, (void **)&entries));
-  WLM_TRY(wlm_alloc_array(count, sizeof *out.matrices, what, (void **)&out.matrices));
-  WLM_TRY(wlm_alloc_array(count, sizeof *out.buckets, what, (void **)&out.buckets));
-  WLM_TRY(wlm_alloc_array(count, sizeof *out.matrix_candidates, what, (void **)&out.matrix_candidates));
-  WLM_TRY(wlm_alloc_array(count, sizeof *out.bucket_candidates, what, (void **)&out.bucket_candidates));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *sorted, what, (void **)&sorted));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *order, what, (void **)&order));
+  WLM_TRY(wlmi_alloc_array(count, 3 * sizeof *times, what, (void **)&times));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *best, what, (void **)&best));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *entries, what, (void **)&entries));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *out.matrices, what, (void **)&out.matrices));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *out.buckets, what, (void **)&out.buckets));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *out.matrix_candidates, what, (void **)&out.matrix_candidates));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *out.bucket_candidates, what, (void **)&out.bucket_candidates));
 
   int64_t hot = 0;
   for (int64_t i = 0; i < count; i++)
-    if (!wlm_measurement_is_cold(&records[i])) sorted[hot++] = &records[i];
+    if (!wlmi_measurement_is_cold(&records[i])) sorted[hot++] = &records[i];
   qsort(sorted, (size_t)hot, sizeof *sorted, compare_records);
   choose_on_matrices(sorted, hot, times, best, &out);
   for (int64_t i = 0; i < out.matrix_count; i++) order[i] = &out.matrices[i];
   qsort(order, (size_t)out.matrix_count, sizeof *order, compare_choices);
   choose_in_buckets(order, best, entries, &out);
   *choices = out;
-  out = (wlm_choices){0};
+  out = (wlmi_choices){0};
 done:
-  wlm_free(sorted);
-  wlm_free(order);
-  wlm_free(times);
-  wlm_free(best);
-  wlm_free(entries);
-  wlm_choices_release(&out);
-  if (status != WLM_OK) *choices = (wlm_choices){0};
+  wlmi_free(sorted);
+  wlmi_free(order);
+  wlmi_free(times);
+  wlmi_free(best);
+  wlmi_free(entries);
+  wlmi_choices_release(&out);
+  if (status != WLM_OK) *choices = (wlmi_choices){0};
   return status;
 }
 
-void wlm_choices_release(wlm_choices *choices) {
-  wlm_free(choices->matrices);
-  wlm_free(choices->buckets);
-  wlm_free(choices->matrix_candidates);
-  wlm_free(choices->bucket_candidates);
-  *choices = (wlm_choices){0};
+void wlmi_choices_release(wlmi_choices *choices) {
+  wlmi_free(choices->matrices);
+  wlmi_free(choices->buckets);
+  wlmi_free(choices->matrix_candidates);
+  wlmi_free(choices->bucket_candidates);
+  *choices = (wlmi_choices){0};
 }
 
-wlm_status wlm_choices_superseded(const wlm_measurement_record *records, int64_t count, char *superseded) {
-  const wlm_measurement_record **sorted;
-  wlm_status status = wlm_alloc_array(count, sizeof *sorted, "sorting measurements", (void **)&sorted);
+wlm_status wlmi_choices_superseded(const wlmi_measurement_record *records, int64_t count, char *superseded) {
+  const wlmi_measurement_record **sorted;
+  wlm_status status = wlmi_alloc_array(count, sizeof *sorted, "sorting measurements", (void **)&sorted);
   if (status != WLM_OK) return status;
   for (int64_t i = 0; i < count; i++) sorted[i] = &records[i];
   qsort(sorted, (size_t)count, sizeof *sorted, compare_records);
   for (int64_t begin = 0, end; begin < count; begin = end) {
     end = end_of_variant(sorted, begin, count);
-    const wlm_measurement_record *head = head_of(sorted + begin, end - begin);
+    const wlmi_measurement_record *head = head_of(sorted + begin, end - begin);
     const int precise = any_precise(sorted + begin, end - begin, head);
     for (int64_t i = begin; i < end; i++) superseded[sorted[i] - records] = !counts(sorted[i], head, precise);
   }
-  wlm_free(sorted);
+  wlmi_free(sorted);
   return WLM_OK;
 }

@@ -11,7 +11,7 @@
 /* Candidates this near to the fastest, and within its spread, tie; a noisier measurement widens nothing. */
 #define WLM_CHOICE_TIE 0.02
 
-typedef struct wlm_choice_candidate {
+typedef struct wlmi_choice_candidate {
   const char *variant;
   const char *source_hash; /* of the measurements that count; NULL in a bucket, like the next three */
   const char *compiler, *driver;
@@ -23,38 +23,38 @@ typedef struct wlm_choice_candidate {
   int failed;         /* its newest measurement failed, in a bucket on any matrix; cost and spread are 0 */
   int online;         /* all that count are times of real calls; 0 in a bucket */
   int precise; /* the cost is of WLM_PRECISE_SAMPLES samples or more, and not from online; in a bucket on any matrix */
-} wlm_choice_candidate;
+} wlmi_choice_candidate;
 
 /* The candidates for one problem on one matrix, or in one bucket. First those that need no preparing: their winner,
  * then the others by rising cost. Then those that are prepared, by rising cost too. Then `failed` more that may not be
  * chosen, by name. count may be 0. */
-typedef struct wlm_choice {
+typedef struct wlmi_choice {
   const char *problem;
   int64_t n;
-  wlm_bucket bucket;
+  wlmi_bucket bucket;
   const wlm_stats *stats; /* of the matrix; NULL for a bucket */
   const char *matrix;     /* one of the names that it was measured under; NULL for a bucket */
-  const wlm_choice_candidate *candidates;
+  const wlmi_choice_candidate *candidates;
   int64_t count, failed;
   int64_t matrices; /* in the bucket that have a candidate at all; 1 for a matrix */
-} wlm_choice;
+} wlmi_choice;
 
-typedef struct wlm_choices {
-  wlm_choice *matrices; /* by problem, n, fingerprint */
+typedef struct wlmi_choices {
+  wlmi_choice *matrices; /* by problem, n, fingerprint */
   int64_t matrix_count;
-  wlm_choice *buckets; /* by problem, n, bucket */
+  wlmi_choice *buckets; /* by problem, n, bucket */
   int64_t bucket_count;
-  wlm_choice_candidate *matrix_candidates, *bucket_candidates; /* what the above point into */
-} wlm_choices;
+  wlmi_choice_candidate *matrix_candidates, *bucket_candidates; /* what the above point into */
+} wlmi_choices;
 
 /* `records` are of one device class and must outlive the choices, whose strings and stats point into them. Cold ones
  * are passed over. Only problem, n, stats, variant, source_hash, compiler, clock, time_ps, spread_ps, prepare_ps,
  * samples, failed, reason and made_at are looked at. */
-wlm_status wlm_choices_make(const wlm_measurement_record *records, int64_t count, wlm_choices *choices);
-void wlm_choices_release(wlm_choices *choices);
+wlm_status wlmi_choices_make(const wlmi_measurement_record *records, int64_t count, wlmi_choices *choices);
+void wlmi_choices_release(wlmi_choices *choices);
 
 /* superseded[i] = 1 where the i-th record, all of one device class, has no part in any choice: its variant was measured
  * on the same matrix with a newer source or compiler, or better than at a first look. */
-wlm_status wlm_choices_superseded(const wlm_measurement_record *records, int64_t count, char *superseded);
+wlm_status wlmi_choices_superseded(const wlmi_measurement_record *records, int64_t count, char *superseded);
 
 #endif

@@ -4,15 +4,16 @@
 
 #include "db/choice.h"
 
-typedef struct wlm_class {
-  char *name; /* wlm_device_class */
-  const wlm_measurement_record *records;
+typedef struct wlmi_class {
+  char *name; /* wlmi_device_class */
+  const wlmi_measurement_record *records;
   int64_t count;
-  wlm_choices choices;
-} wlm_class;
+  wlmi_choices choices;
+} wlmi_class;
 
 /* Sorts the records by class; they must outlive the classes. */
-wlm_status wlm_classes_make(wlm_measurement_record *records, int64_t count, wlm_class **classes, int64_t *class_count);
-void wlm_classes_free(wlm_class *classes, int64_t class_count);
+wlm_status wlmi_classes_make(wlmi_measurement_record *records, int64_t count, wlmi_class **classes,
+                             int64_t *class_count);
+void wlmi_classes_free(wlmi_class *classes, int64_t class_count);
 
 #endif

@@ -5,7 +5,7 @@
 
 static const char digits[] = "0123456789";
 
-int wlm_compiler_same(const char *a, const char *b) {
+int wlmi_compiler_same(const char *a, const char *b) {
   size_t length = strcspn(a ? a : "", digits);
   return length == strcspn(b ? b : "", digits) && !strncmp(a ? a : "", b ? b : "", length);
 }
@@ -19,7 +19,7 @@ static long long next_number(const char **version) {
   return number;
 }
 
-int wlm_compiler_compare(const char *a, const char *b) {
+int wlmi_compiler_compare(const char *a, const char *b) {
   if (!a) a = "";
   if (!b) b = "";
   a += strcspn(a, digits);

@@ -3,8 +3,8 @@
 #define WLM_DB_COMPILER_H
 
 /* Whether both are versions of one program: what stands before the first digit is the same. NULL is "". */
-int wlm_compiler_same(const char *a, const char *b);
+int wlmi_compiler_same(const char *a, const char *b);
 /* By the numbers of the version alone, so that 12.10 is newer than 12.9: negative, 0 or positive. */
-int wlm_compiler_compare(const char *a, const char *b);
+int wlmi_compiler_compare(const char *a, const char *b);
 
 #endif

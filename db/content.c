@@ -7,128 +7,128 @@
 #include "common/memory.h"
 #include "db/store_state.h"
 
-wlm_status wlm_content_load(wlm_store *store, wlm_content *content) {
-  *content = (wlm_content){0};
-  wlm_status status = wlm_store_load(store, NULL, &content->records, &content->count);
-  if (status == WLM_OK) status = wlm_store_load_pins(store, NULL, &content->pins, &content->pin_count);
-  if (status == WLM_OK) status = wlm_store_load_recorded(store, NULL, &content->recorded, &content->recorded_count);
-  if (status != WLM_OK) wlm_content_release(content);
+wlm_status wlmi_content_load(wlm_store *store, wlmi_content *content) {
+  *content = (wlmi_content){0};
+  wlm_status status = wlmi_store_load(store, NULL, &content->records, &content->count);
+  if (status == WLM_OK) status = wlmi_store_load_pins(store, NULL, &content->pins, &content->pin_count);
+  if (status == WLM_OK) status = wlmi_store_load_recorded(store, NULL, &content->recorded, &content->recorded_count);
+  if (status != WLM_OK) wlmi_content_release(content);
   return status;
 }
 
-void wlm_content_release(wlm_content *content) {
-  wlm_measurements_free(content->records, content->count);
-  wlm_pins_free(content->pins, content->pin_count);
-  wlm_recorded_free(content->recorded, content->recorded_count);
-  *content = (wlm_content){0};
+void wlmi_content_release(wlmi_content *content) {
+  wlmi_measurements_free(content->records, content->count);
+  wlmi_pins_free(content->pins, content->pin_count);
+  wlmi_recorded_free(content->recorded, content->recorded_count);
+  *content = (wlmi_content){0};
 }
 
 /* ---- adding ---- */
 
-static const wlm_pin_record *find_pin(const wlm_pin_record *pins, int64_t count, const wlm_pin_record *like) {
+static const wlmi_pin_record *find_pin(const wlmi_pin_record *pins, int64_t count, const wlmi_pin_record *like) {
   for (int64_t i = 0; i < count; i++)
-    if (!wlm_pin_compare(&pins[i], like)) return &pins[i];
+    if (!wlmi_pin_compare(&pins[i], like)) return &pins[i];
   return NULL;
 }
 
 /* The pins that were there and those already added are asked first, so that of two the first one stays. */
-static wlm_status add_pins(wlm_store *store, const wlm_content *content, wlm_text *conflicts) {
-  wlm_pin_record *mine = NULL;
+static wlm_status add_pins(wlm_store *store, const wlmi_content *content, wlmi_text *conflicts) {
+  wlmi_pin_record *mine = NULL;
   int64_t count = 0;
   wlm_status status;
   if (!content->pin_count) return WLM_OK;
-  WLM_TRY(wlm_store_load_pins(store, NULL, &mine, &count));
+  WLM_TRY(wlmi_store_load_pins(store, NULL, &mine, &count));
   for (int64_t i = 0; i < content->pin_count; i++) {
-    const wlm_pin_record *pin = &content->pins[i], *other = find_pin(mine, count, pin);
+    const wlmi_pin_record *pin = &content->pins[i], *other = find_pin(mine, count, pin);
     if (!other) other = find_pin(content->pins, i, pin);
-    if (!other) WLM_TRY(wlm_store_pin(store, pin));
+    if (!other) WLM_TRY(wlmi_store_pin(store, pin));
     if (other && strcmp(other->variant, pin->variant) && conflicts)
-      wlm_text_printf(conflicts, "pin of %s, %s, n = %lld on %s: %s is kept, %s is not\n", pin->place, pin->problem,
-                      (long long)pin->n, pin->device_class, other->variant, pin->variant);
+      wlmi_text_printf(conflicts, "pin of %s, %s, n = %lld on %s: %s is kept, %s is not\n", pin->place, pin->problem,
+                       (long long)pin->n, pin->device_class, other->variant, pin->variant);
   }
-  if (conflicts && conflicts->failed) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "list of conflicts");
+  if (conflicts && conflicts->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "list of conflicts");
 done:
-  wlm_pins_free(mine, count);
+  wlmi_pins_free(mine, count);
   return status;
 }
 
 /* Within the caller's transaction. */
-static wlm_status add_one(wlm_store *store, const wlm_content *content, wlm_text *conflicts, int64_t *fresh) {
+static wlm_status add_one(wlm_store *store, const wlmi_content *content, wlmi_text *conflicts, int64_t *fresh) {
   wlm_status status = WLM_OK;
   for (int64_t i = 0; i < content->count && status == WLM_OK; i++)
-    status = wlm_store_put_one(store, &content->records[i], fresh);
+    status = wlmi_store_put_one(store, &content->records[i], fresh);
   if (status == WLM_OK) status = add_pins(store, content, conflicts);
   for (int64_t i = 0; i < content->recorded_count && status == WLM_OK; i++)
-    status = wlm_store_record_one(store, &content->recorded[i]);
+    status = wlmi_store_record_one(store, &content->recorded[i]);
   return status;
 }
 
 /* All contents in one transaction. */
-static wlm_status add_all(wlm_store *store, const wlm_content *contents, int64_t count, wlm_text *conflicts,
+static wlm_status add_all(wlm_store *store, const wlmi_content *contents, int64_t count, wlmi_text *conflicts,
                           int64_t *added) {
   int64_t fresh = 0;
   if (added) *added = 0;
-  wlm_status status = wlm_store_writable(store);
-  if (status == WLM_OK) status = wlm_sqlite_begin(store->db);
+  wlm_status status = wlmi_store_writable(store);
+  if (status == WLM_OK) status = wlmi_sqlite_begin(store->db);
   if (status != WLM_OK) return status;
   for (int64_t i = 0; i < count && status == WLM_OK; i++) status = add_one(store, &contents[i], conflicts, &fresh);
-  status = wlm_sqlite_end(store->db, status);
+  status = wlmi_sqlite_end(store->db, status);
   if (status == WLM_OK && added) *added = fresh;
   return status;
 }
 
-wlm_status wlm_store_add(wlm_store *store, const wlm_content *content, wlm_text *conflicts, int64_t *added) {
+wlm_status wlmi_store_add(wlm_store *store, const wlmi_content *content, wlmi_text *conflicts, int64_t *added) {
   return add_all(store, content, 1, conflicts, added);
 }
 
 /* ---- merging files ---- */
 
-static wlm_status load_file(const char *path, wlm_content *content) {
+static wlm_status load_file(const char *path, wlmi_content *content) {
   wlm_store *store;
-  wlm_status status = wlm_store_open(path, WLM_STORE_READ, &store);
-  if (status == WLM_OK) status = wlm_content_load(store, content);
-  wlm_store_close(store);
+  wlm_status status = wlmi_store_open(path, WLM_STORE_READ, &store);
+  if (status == WLM_OK) status = wlmi_content_load(store, content);
+  wlmi_store_close(store);
   return status;
 }
 
 /* Under a name of this process first: what has the name that was asked for is always whole. */
-static wlm_status write_new(const wlm_content *contents, int64_t count, const char *path, wlm_text *conflicts,
+static wlm_status write_new(const wlmi_content *contents, int64_t count, const char *path, wlmi_text *conflicts,
                             int64_t *measurements) {
-  wlm_text fresh = {0};
+  wlmi_text fresh = {0};
   wlm_store *store = NULL;
   wlm_status status;
-  wlm_text_printf(&fresh, "%s.tmp-%ld", path, (long)getpid());
-  if (fresh.failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path);
+  wlmi_text_printf(&fresh, "%s.tmp-%ld", path, (long)getpid());
+  if (fresh.failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path);
   unlink(fresh.data); /* of a process of that number which was killed */
-  WLM_TRY(wlm_store_open(fresh.data, WLM_STORE_WRITE, &store));
+  WLM_TRY(wlmi_store_open(fresh.data, WLM_STORE_WRITE, &store));
   WLM_TRY(add_all(store, contents, count, conflicts, measurements));
-  wlm_store_close(store);
+  wlmi_store_close(store);
   store = NULL;
-  status = wlm_path_place_new(fresh.data, path);
+  status = wlmi_path_place_new(fresh.data, path);
 done:
-  wlm_store_close(store);
+  wlmi_store_close(store);
   if (status != WLM_OK) {
     unlink(fresh.data);
-    wlm_fail_in(status, "%s: nothing was merged", path);
+    wlmi_fail_in(status, "%s: nothing was merged", path);
   }
-  wlm_text_release(&fresh);
+  wlmi_text_release(&fresh);
   return status;
 }
 
-wlm_status wlm_store_merge_files(const char *const *sources, int64_t source_count, const char *path,
-                                 wlm_text *conflicts, int64_t *measurements) {
-  wlm_content *contents = NULL;
+wlm_status wlmi_store_merge_files(const char *const *sources, int64_t source_count, const char *path,
+                                  wlmi_text *conflicts, int64_t *measurements) {
+  wlmi_content *contents = NULL;
   struct stat info;
   wlm_status status;
   *measurements = 0;
   if (!lstat(path, &info))
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s: exists already; name a new file to merge into", path);
-  WLM_TRY(wlm_alloc_array(source_count, sizeof *contents, "databases to merge", (void **)&contents));
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: exists already; name a new file to merge into", path);
+  WLM_TRY(wlmi_alloc_array(source_count, sizeof *contents, "databases to merge", (void **)&contents));
   memset(contents, 0, (size_t)source_count * sizeof *contents);
   for (int64_t i = 0; i < source_count; i++) WLM_TRY(load_file(sources[i], &contents[i]));
   status = write_new(contents, source_count, path, conflicts, measurements);
 done:
-  for (int64_t i = 0; contents && i < source_count; i++) wlm_content_release(&contents[i]);
-  wlm_free(contents);
+  for (int64_t i = 0; contents && i < source_count; i++) wlmi_content_release(&contents[i]);
+  wlmi_free(contents);
   return status;
 }

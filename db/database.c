@@ -14,7 +14,7 @@
 
 enum { HEADER_SIZE = 100, APPLICATION_ID_AT = 68 };
 
-static wlm_status check_owner(sqlite3 *db, const char *path, const wlm_schema *schema) {
+static wlm_status check_owner(sqlite3 *db, const char *path, const wlmi_schema *schema) {
   sqlite3_file *file = NULL;
   sqlite3_int64 size = 0;
   unsigned char header[HEADER_SIZE] = {0};
@@ -22,17 +22,17 @@ static wlm_status check_owner(sqlite3 *db, const char *path, const wlm_schema *s
   int code = file->pMethods->xFileSize(file, &size);
   if (code == SQLITE_OK && size == 0) return WLM_OK; /* new */
   if (code == SQLITE_OK) code = file->pMethods->xRead(file, header, HEADER_SIZE, 0);
-  if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ) return wlm_sqlite_error(db, code);
+  if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ) return wlmi_sqlite_error(db, code);
   if (memcmp(header, "SQLite format 3", 16))
-    return wlm_fail(WLM_ERR_DATABASE, "%s: is not %s, nor any SQLite database; move it away or name another file", path,
-                    schema->what);
+    return wlmi_fail(WLM_ERR_DATABASE, "%s: is not %s, nor any SQLite database; move it away or name another file",
+                     path, schema->what);
   const unsigned char *id = header + APPLICATION_ID_AT;
   unsigned found = (unsigned)id[0] << 24 | (unsigned)id[1] << 16 | (unsigned)id[2] << 8 | id[3];
   if (found != (unsigned)schema->application_id)
-    return wlm_fail(WLM_ERR_DATABASE,
-                    "%s: is a SQLite database but not %s (application id 0x%08x, expected 0x%08x) and is left alone; "
-                    "name another file",
-                    path, schema->what, found, (unsigned)schema->application_id);
+    return wlmi_fail(WLM_ERR_DATABASE,
+                     "%s: is a SQLite database but not %s (application id 0x%08x, expected 0x%08x) and is left alone; "
+                     "name another file",
+                     path, schema->what, found, (unsigned)schema->application_id);
   return WLM_OK;
 }
 
@@ -40,50 +40,50 @@ static wlm_status check_path(const char *path, int writable) {
   struct stat info;
   if (!stat(path, &info)) {
     if (S_ISREG(info.st_mode)) return WLM_OK;
-    return wlm_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
+    return wlmi_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
   }
-  if (errno != ENOENT) return wlm_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
-  if (writable) return wlm_path_make_parents(path);
-  return wlm_fail(WLM_ERR_NOT_FOUND, "%s: no such file; 'warploom tune' makes it", path);
+  if (errno != ENOENT) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  if (writable) return wlmi_path_make_parents(path);
+  return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such file; 'warploom tune' makes it", path);
 }
 
 /* Where a new file can't be made SQLite tries at last whether it can be read, and finds that there is none. */
 static int cause_of(sqlite3 *db, const char *path) {
   const int cause = sqlite3_system_errno(db);
   const char *slash = strrchr(path, '/');
-  wlm_text folder = {0};
-  wlm_text_printf(&folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+  wlmi_text folder = {0};
+  wlmi_text_printf(&folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
   const int refused = cause == ENOENT && !folder.failed && access(folder.data, W_OK);
   const int why = refused ? errno : cause;
-  wlm_text_release(&folder);
+  wlmi_text_release(&folder);
   return why;
 }
 
 /* Opens the file if it is ours or empty. */
-static wlm_status open_ours(const char *path, int writable, const wlm_schema *schema, sqlite3 **db) {
-  wlm_text literal = {0};
+static wlm_status open_ours(const char *path, int writable, const wlmi_schema *schema, sqlite3 **db) {
+  wlmi_text literal = {0};
   wlm_status status;
   *db = NULL;
-  if (!path || !*path) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the path of %s is empty", schema->what);
+  if (!path || !*path) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "the path of %s is empty", schema->what);
   WLM_TRY(check_path(path, writable));
   /* Names like :memory: mean something to SQLite, but not with a folder before them. */
-  wlm_text_printf(&literal, "%s%s", path[0] == '/' ? "" : "./", path);
-  if (literal.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path));
+  wlmi_text_printf(&literal, "%s%s", path[0] == '/' ? "" : "./", path);
+  if (literal.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path));
   /* Also a reader asks for write access, and goes on without if refused: it may have to roll back a write that
    * a killed process left half done. */
   int code = sqlite3_open_v2(literal.data, db, SQLITE_OPEN_READWRITE | (writable ? SQLITE_OPEN_CREATE : 0), NULL);
   if (code != SQLITE_OK) {
     const int cause = cause_of(*db, path);
-    status = wlm_fail(WLM_ERR_IO, "%s: cannot open: %s", path, cause ? strerror(cause) : sqlite3_errstr(code));
+    status = wlmi_fail(WLM_ERR_IO, "%s: cannot open: %s", path, cause ? strerror(cause) : sqlite3_errstr(code));
     goto done;
   }
   sqlite3_extended_result_codes(*db, 1);
   WLM_TRY(check_owner(*db, path, schema));
   if (writable && sqlite3_db_readonly(*db, "main") == 1)
-    WLM_TRY(wlm_fail(WLM_ERR_IO, "%s: is read-only; make it writable or name another file", path));
+    WLM_TRY(wlmi_fail(WLM_ERR_IO, "%s: is read-only; make it writable or name another file", path));
   sqlite3_busy_timeout(*db, schema->busy_ms);
 done:
-  wlm_text_release(&literal);
+  wlmi_text_release(&literal);
   if (status != WLM_OK) {
     sqlite3_close(*db);
     *db = NULL;
@@ -91,64 +91,64 @@ done:
   return status;
 }
 
-static wlm_status check_version(sqlite3 *db, const char *path, const wlm_schema *schema, int writable,
+static wlm_status check_version(sqlite3 *db, const char *path, const wlmi_schema *schema, int writable,
                                 int64_t *version) {
-  wlm_status status = wlm_sqlite_integer(db, "PRAGMA user_version", version);
+  wlm_status status = wlmi_sqlite_integer(db, "PRAGMA user_version", version);
   if (status != WLM_OK) return status;
   if (*version < 0 || *version > schema->version)
-    return wlm_fail(WLM_ERR_DATABASE_VERSION,
-                    "%s: found schema version %lld, expected %d; use the warploom that wrote it or name another file",
-                    path, (long long)*version, schema->version);
+    return wlmi_fail(WLM_ERR_DATABASE_VERSION,
+                     "%s: found schema version %lld, expected %d; use the warploom that wrote it or name another file",
+                     path, (long long)*version, schema->version);
   const int oldest = schema->oldest_read ? schema->oldest_read : schema->version;
   if (writable || *version >= oldest) return WLM_OK;
-  if (*version == 0) return wlm_fail(WLM_ERR_NOT_FOUND, "%s: is empty; 'warploom tune' fills it", path);
-  return wlm_fail(WLM_ERR_DATABASE_VERSION,
-                  "%s: found schema version %lld, expected %d; any command that writes to it brings it up to date",
-                  path, (long long)*version, schema->version);
+  if (*version == 0) return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: is empty; 'warploom tune' fills it", path);
+  return wlmi_fail(WLM_ERR_DATABASE_VERSION,
+                   "%s: found schema version %lld, expected %d; any command that writes to it brings it up to date",
+                   path, (long long)*version, schema->version);
 }
 
 /* The version is read again inside the transaction: another process may have migrated meanwhile. */
-static wlm_status migrate(sqlite3 *db, const char *path, const wlm_schema *schema) {
+static wlm_status migrate(sqlite3 *db, const char *path, const wlmi_schema *schema) {
   int64_t version;
-  wlm_status status = wlm_sqlite_begin(db);
+  wlm_status status = wlmi_sqlite_begin(db);
   if (status != WLM_OK) return status;
   status = check_version(db, path, schema, 1, &version);
-  for (; status == WLM_OK && version < schema->version; version++) status = wlm_sqlite_run(db, schema->steps[version]);
-  return wlm_sqlite_end(db, status);
+  for (; status == WLM_OK && version < schema->version; version++) status = wlmi_sqlite_run(db, schema->steps[version]);
+  return wlmi_sqlite_end(db, status);
 }
 
-wlm_status wlm_database_hopeless(const char *path) {
-  return wlm_fail(WLM_ERR_DATABASE,
-                  "%s: nothing of it can be read any more; move it away, and what tunes or imports makes a new one",
-                  path);
+wlm_status wlmi_database_hopeless(const char *path) {
+  return wlmi_fail(WLM_ERR_DATABASE,
+                   "%s: nothing of it can be read any more; move it away, and what tunes or imports makes a new one",
+                   path);
 }
 
-wlm_status wlm_database_open(const char *path, wlm_database_mode mode, const wlm_schema *schema, sqlite3 **db) {
+wlm_status wlmi_database_open(const char *path, wlmi_database_mode mode, const wlmi_schema *schema, sqlite3 **db) {
   int64_t version;
   const int writable = mode == WLM_DATABASE_WRITE;
   wlm_status status = open_ours(path, writable, schema, db);
   if (status != WLM_OK) return status;
   sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, mode != WLM_DATABASE_SALVAGE, NULL);
   /* With a schema that may be written to, which is not done, SQLite reads files that have fewer pages than they say. */
-  if (mode == WLM_DATABASE_SALVAGE) WLM_TRY(wlm_sqlite_run(*db, "PRAGMA writable_schema = ON"));
+  if (mode == WLM_DATABASE_SALVAGE) WLM_TRY(wlmi_sqlite_run(*db, "PRAGMA writable_schema = ON"));
   sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-  WLM_TRY(wlm_sqlite_run(*db, schema->settings));
-  if (!writable) WLM_TRY(wlm_sqlite_run(*db, "PRAGMA query_only = ON"));
+  WLM_TRY(wlmi_sqlite_run(*db, schema->settings));
+  if (!writable) WLM_TRY(wlmi_sqlite_run(*db, "PRAGMA query_only = ON"));
   WLM_TRY(check_version(*db, path, schema, writable, &version));
   if (writable && version < schema->version) WLM_TRY(migrate(*db, path, schema));
 done:
   if (status == WLM_OK) return status;
   sqlite3_close(*db);
   *db = NULL;
-  return status == WLM_ERR_DATABASE && mode == WLM_DATABASE_SALVAGE ? wlm_database_hopeless(path) : status;
+  return status == WLM_ERR_DATABASE && mode == WLM_DATABASE_SALVAGE ? wlmi_database_hopeless(path) : status;
 }
 
-wlm_status wlm_database_reset(const char *path, const wlm_schema *schema) {
+wlm_status wlmi_database_reset(const char *path, const wlmi_schema *schema) {
   sqlite3 *db;
   wlm_status status = open_ours(path, 1, schema, &db);
   if (status != WLM_OK) return status;
   sqlite3_db_config(db, SQLITE_DBCONFIG_RESET_DATABASE, 1, NULL);
-  status = wlm_sqlite_run(db, "VACUUM");
+  status = wlmi_sqlite_run(db, "VACUUM");
   sqlite3_db_config(db, SQLITE_DBCONFIG_RESET_DATABASE, 0, NULL);
   if (status == WLM_OK) status = migrate(db, path, schema);
   sqlite3_close(db);

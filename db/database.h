@@ -11,18 +11,18 @@
  * never written to, nothing is ever deleted. WLM_ERR_NOT_FOUND         not writable and there is no such file, or an
  * empty one WLM_ERR_DATABASE          not a database, one of others, or damaged WLM_ERR_DATABASE_VERSION  found and
  * expected version in the detail text WLM_ERR_IO                no permission, full, busy for too long */
-typedef enum wlm_database_mode {
+typedef enum wlmi_database_mode {
   WLM_DATABASE_READ,
   WLM_DATABASE_WRITE,
   WLM_DATABASE_SALVAGE /* a reader of whatever is left, also of a file that was cut off */
-} wlm_database_mode;
-wlm_status wlm_database_open(const char *path, wlm_database_mode mode, const wlm_schema *schema, sqlite3 **db);
+} wlmi_database_mode;
+wlm_status wlmi_database_open(const char *path, wlmi_database_mode mode, const wlmi_schema *schema, sqlite3 **db);
 
 /* What is to be said where not even WLM_DATABASE_SALVAGE finds anything. */
-wlm_status wlm_database_hopeless(const char *path);
+wlm_status wlmi_database_hopeless(const char *path);
 
 /* Empties a damaged file of this schema under SQLite's locks, so that others who have it open go on.
  * Fails without touching it where the file's header does not carry the schema's application id. */
-wlm_status wlm_database_reset(const char *path, const wlm_schema *schema);
+wlm_status wlmi_database_reset(const char *path, const wlmi_schema *schema);
 
 #endif

@@ -24,13 +24,13 @@ static int step(walk *w, int order) {
 
 static int both_left(const walk *w) { return w->i < w->count_a && w->j < w->count_b; }
 
-static wlm_status count_measurements(const wlm_content *a, const wlm_content *b, wlm_diff *diff) {
+static wlm_status count_measurements(const wlmi_content *a, const wlmi_content *b, wlmi_diff *diff) {
   walk w = {0, 0, a->count, b->count};
   char left[WLM_HASH_HEX], right[WLM_HASH_HEX];
   wlm_status status = WLM_OK;
   while (!is_over(&w)) {
-    if (w.i < a->count) WLM_TRY(wlm_measurement_id(&a->records[w.i], left));
-    if (w.j < b->count) WLM_TRY(wlm_measurement_id(&b->records[w.j], right));
+    if (w.i < a->count) WLM_TRY(wlmi_measurement_id(&a->records[w.i], left));
+    if (w.j < b->count) WLM_TRY(wlmi_measurement_id(&b->records[w.j], right));
     int sides = step(&w, both_left(&w) ? strcmp(left, right) : 0);
     diff->only_a += sides == 1;
     diff->only_b += sides == 2;
@@ -40,13 +40,13 @@ done:
   return status;
 }
 
-static wlm_status count_recorded(const wlm_content *a, const wlm_content *b, wlm_diff *diff) {
+static wlm_status count_recorded(const wlmi_content *a, const wlmi_content *b, wlmi_diff *diff) {
   walk w = {0, 0, a->recorded_count, b->recorded_count};
   char left[WLM_HASH_HEX], right[WLM_HASH_HEX];
   wlm_status status = WLM_OK;
   while (!is_over(&w)) {
-    if (w.i < a->recorded_count) WLM_TRY(wlm_recorded_id(&a->recorded[w.i], left));
-    if (w.j < b->recorded_count) WLM_TRY(wlm_recorded_id(&b->recorded[w.j], right));
+    if (w.i < a->recorded_count) WLM_TRY(wlmi_recorded_id(&a->recorded[w.i], left));
+    if (w.j < b->recorded_count) WLM_TRY(wlmi_recorded_id(&b->recorded[w.j], right));
     const int sides = step(&w, both_left(&w) ? strcmp(left, right) : 0);
     diff->recorded_only_a += sides == 1;
     diff->recorded_only_b += sides == 2;
@@ -55,22 +55,22 @@ done:
   return status;
 }
 
-static wlm_status compare_pins(const wlm_content *a, const wlm_content *b, wlm_diff *diff) {
+static wlm_status compare_pins(const wlmi_content *a, const wlmi_content *b, wlmi_diff *diff) {
   walk w = {0, 0, a->pin_count, b->pin_count};
   wlm_status status = WLM_OK;
   while (!is_over(&w)) {
-    const wlm_pin_record *left = a->pins + w.i, *right = b->pins + w.j;
-    int sides = step(&w, both_left(&w) ? wlm_pin_compare(left, right) : 0);
+    const wlmi_pin_record *left = a->pins + w.i, *right = b->pins + w.j;
+    int sides = step(&w, both_left(&w) ? wlmi_pin_compare(left, right) : 0);
     if (sides == 3 && !strcmp(left->variant, right->variant)) continue;
-    WLM_TRY(wlm_grow((void **)&diff->pins, diff->pin_count, &diff->pin_capacity, sizeof *diff->pins, "pins"));
-    diff->pins[diff->pin_count++] = (wlm_pin_difference){sides & 1 ? left : NULL, sides & 2 ? right : NULL};
+    WLM_TRY(wlmi_grow((void **)&diff->pins, diff->pin_count, &diff->pin_capacity, sizeof *diff->pins, "pins"));
+    diff->pins[diff->pin_count++] = (wlmi_pin_difference){sides & 1 ? left : NULL, sides & 2 ? right : NULL};
   }
 done:
   return status;
 }
 
-/* As wlm_choices sorts its matrices. */
-static int compare_matrices(const wlm_choice *a, const wlm_choice *b) {
+/* As wlmi_choices sorts its matrices. */
+static int compare_matrices(const wlmi_choice *a, const wlmi_choice *b) {
   const uint64_t *left = a->stats->fingerprint, *right = b->stats->fingerprint;
   int order = strcmp(a->problem, b->problem);
   if (!order) order = (a->n > b->n) - (a->n < b->n);
@@ -78,46 +78,46 @@ static int compare_matrices(const wlm_choice *a, const wlm_choice *b) {
   return order ? order : (left[1] > right[1]) - (left[1] < right[1]);
 }
 
-static const char *winner(const wlm_choice *choice) {
+static const char *winner(const wlmi_choice *choice) {
   return choice && choice->count ? choice->candidates[0].variant : "";
 }
 
-static wlm_status compare_choices(const char *name, const wlm_choices *a, const wlm_choices *b, wlm_diff *diff) {
+static wlm_status compare_choices(const char *name, const wlmi_choices *a, const wlmi_choices *b, wlmi_diff *diff) {
   walk w = {0, 0, a->matrix_count, b->matrix_count};
   wlm_status status = WLM_OK;
   while (!is_over(&w)) {
-    const wlm_choice *left = a->matrices + w.i, *right = b->matrices + w.j;
+    const wlmi_choice *left = a->matrices + w.i, *right = b->matrices + w.j;
     int sides = step(&w, both_left(&w) ? compare_matrices(left, right) : 0);
-    wlm_choice_difference difference = {name, sides & 1 ? left : NULL, sides & 2 ? right : NULL};
+    wlmi_choice_difference difference = {name, sides & 1 ? left : NULL, sides & 2 ? right : NULL};
     if (!strcmp(winner(difference.a), winner(difference.b))) continue;
-    WLM_TRY(wlm_grow((void **)&diff->choices, diff->choice_count, &diff->choice_capacity, sizeof *diff->choices,
-                     "choices"));
+    WLM_TRY(wlmi_grow((void **)&diff->choices, diff->choice_count, &diff->choice_capacity, sizeof *diff->choices,
+                      "choices"));
     diff->choices[diff->choice_count++] = difference;
   }
 done:
   return status;
 }
 
-static const wlm_choices *choices_of(const wlm_class *classes, int64_t count, const char *name) {
-  static const wlm_choices none;
+static const wlmi_choices *choices_of(const wlmi_class *classes, int64_t count, const char *name) {
+  static const wlmi_choices none;
   for (int64_t i = 0; i < count; i++)
     if (!strcmp(classes[i].name, name)) return &classes[i].choices;
   return &none;
 }
 
-static wlm_status compare_classes(wlm_content *contents[2], wlm_diff *diff) {
-  static const wlm_choices none;
+static wlm_status compare_classes(wlmi_content *contents[2], wlmi_diff *diff) {
+  static const wlmi_choices none;
   wlm_status status;
   for (int side = 0; side < 2; side++)
-    WLM_TRY(wlm_classes_make(contents[side]->records, contents[side]->count, &diff->classes[side],
-                             &diff->class_counts[side]));
+    WLM_TRY(wlmi_classes_make(contents[side]->records, contents[side]->count, &diff->classes[side],
+                              &diff->class_counts[side]));
   for (int64_t i = 0; i < diff->class_counts[0]; i++) {
-    const wlm_class *class = &diff->classes[0][i];
+    const wlmi_class *class = &diff->classes[0][i];
     WLM_TRY(compare_choices(class->name, &class->choices,
                             choices_of(diff->classes[1], diff->class_counts[1], class->name), diff));
   }
   for (int64_t i = 0; i < diff->class_counts[1]; i++) {
-    const wlm_class *class = &diff->classes[1][i];
+    const wlmi_class *class = &diff->classes[1][i];
     if (!choices_of(diff->classes[0], diff->class_counts[0], class->name)->matrix_count)
       WLM_TRY(compare_choices(class->name, &none, &class->choices, diff));
   }
@@ -125,22 +125,22 @@ done:
   return status;
 }
 
-wlm_status wlm_diff_make(wlm_content *a, wlm_content *b, wlm_diff *diff) {
-  wlm_content *contents[2] = {a, b};
+wlm_status wlmi_diff_make(wlmi_content *a, wlmi_content *b, wlmi_diff *diff) {
+  wlmi_content *contents[2] = {a, b};
   wlm_status status;
-  *diff = (wlm_diff){0};
+  *diff = (wlmi_diff){0};
   WLM_TRY(count_measurements(a, b, diff));
   WLM_TRY(count_recorded(a, b, diff));
   WLM_TRY(compare_pins(a, b, diff));
   status = compare_classes(contents, diff);
 done:
-  if (status != WLM_OK) wlm_diff_release(diff);
+  if (status != WLM_OK) wlmi_diff_release(diff);
   return status;
 }
 
-void wlm_diff_release(wlm_diff *diff) {
-  for (int side = 0; side < 2; side++) wlm_classes_free(diff->classes[side], diff->class_counts[side]);
-  wlm_free(diff->choices);
-  wlm_free(diff->pins);
-  *diff = (wlm_diff){0};
+void wlmi_diff_release(wlmi_diff *diff) {
+  for (int side = 0; side < 2; side++) wlmi_classes_free(diff->classes[side], diff->class_counts[side]);
+  wlmi_free(diff->choices);
+  wlmi_free(diff->pins);
+  *diff = (wlmi_diff){0};
 }

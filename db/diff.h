@@ -6,28 +6,28 @@
 #include "db/content.h"
 
 /* A matrix, problem and N whose winners differ, or that only one side knows a winner of. */
-typedef struct wlm_choice_difference {
+typedef struct wlmi_choice_difference {
   const char *device_class;
-  const wlm_choice *a, *b; /* NULL = that side has none */
-} wlm_choice_difference;
+  const wlmi_choice *a, *b; /* NULL = that side has none */
+} wlmi_choice_difference;
 
-typedef struct wlm_pin_difference {
-  const wlm_pin_record *a, *b; /* NULL = not pinned on that side */
-} wlm_pin_difference;
+typedef struct wlmi_pin_difference {
+  const wlmi_pin_record *a, *b; /* NULL = not pinned on that side */
+} wlmi_pin_difference;
 
-typedef struct wlm_diff {
+typedef struct wlmi_diff {
   int64_t only_a, only_b, both;             /* measurements */
   int64_t recorded_only_a, recorded_only_b; /* recorded problems */
-  wlm_choice_difference *choices;
+  wlmi_choice_difference *choices;
   int64_t choice_count, choice_capacity;
-  wlm_pin_difference *pins;
+  wlmi_pin_difference *pins;
   int64_t pin_count, pin_capacity;
-  wlm_class *classes[2]; /* of a and b; what the above point into */
+  wlmi_class *classes[2]; /* of a and b; what the above point into */
   int64_t class_counts[2];
-} wlm_diff;
+} wlmi_diff;
 
-/* The contents as wlm_content_load gave them, which must outlive the diff; their records are reordered. */
-wlm_status wlm_diff_make(wlm_content *a, wlm_content *b, wlm_diff *diff);
-void wlm_diff_release(wlm_diff *diff); /* also of a zeroed one */
+/* The contents as wlmi_content_load gave them, which must outlive the diff; their records are reordered. */
+wlm_status wlmi_diff_make(wlmi_content *a, wlmi_content *b, wlmi_diff *diff);
+void wlmi_diff_release(wlmi_diff *diff); /* also of a zeroed one */
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "common/locale.h"
 
-#define AT(member)  offsetof(wlm_measurement_record, member)
+#define AT(member)  offsetof(wlmi_measurement_record, member)
 #define ANY         INT64_MIN, INT64_MAX
 #define POSITIVE    1, INT64_MAX, "a positive integer"
 #define NOT_BELOW_0 0, INT64_MAX, "an integer of at least 0"
@@ -15,7 +15,7 @@
 #define LAST_SECOND 253402300799
 #define DIGITS      ANY, "32 lower-case hexadecimal digits"
 
-const wlm_field wlm_fields[WLM_FIELD_COUNT] = {
+const wlmi_field wlmi_fields[WLM_FIELD_COUNT] = {
     {"device_kind", WLM_TABLE_DEVICE, WLM_FIELD_TEXT, AT(device.kind), FILLED},
     {"device_arch", WLM_TABLE_DEVICE, WLM_FIELD_TEXT, AT(device.arch), TEXT},
     {"device_name", WLM_TABLE_DEVICE, WLM_FIELD_TEXT, AT(device.name), FILLED},
@@ -53,40 +53,40 @@ const wlm_field wlm_fields[WLM_FIELD_COUNT] = {
      "seconds since 1970, from 0 up to the year 9999"},
 };
 
-static void *place(const wlm_field *field, const wlm_measurement_record *record) {
+static void *place(const wlmi_field *field, const wlmi_measurement_record *record) {
   return (char *)record + field->offset;
 }
 
-const char *wlm_field_text(const wlm_field *field, const wlm_measurement_record *record) {
+const char *wlmi_field_text(const wlmi_field *field, const wlmi_measurement_record *record) {
   const char *text = *(char **)place(field, record);
   return text ? text : "";
 }
 
-static int is_wide(const wlm_field *field) {
+static int is_wide(const wlmi_field *field) {
   return field->type == WLM_FIELD_INT64 || field->type == WLM_FIELD_INT64_OR_NONE;
 }
 
-int64_t wlm_field_integer(const wlm_field *field, const wlm_measurement_record *record) {
+int64_t wlmi_field_integer(const wlmi_field *field, const wlmi_measurement_record *record) {
   if (is_wide(field)) return *(int64_t *)place(field, record);
   int value = *(int *)place(field, record);
   return field->type == WLM_FIELD_BOOL ? value != 0 : value;
 }
 
 /* Adding 0 turns -0, which SQLite does not keep, into 0. */
-double wlm_field_real(const wlm_field *field, const wlm_measurement_record *record) {
+double wlmi_field_real(const wlmi_field *field, const wlmi_measurement_record *record) {
   return *(double *)place(field, record) + 0.0;
 }
 
-wlm_hash wlm_field_hash(const wlm_field *field, const wlm_measurement_record *record) {
+wlmi_hash wlmi_field_hash(const wlmi_field *field, const wlmi_measurement_record *record) {
   const uint64_t *parts = place(field, record);
-  return (wlm_hash){parts[0], parts[1]};
+  return (wlmi_hash){parts[0], parts[1]};
 }
 
-void wlm_field_set_text(const wlm_field *field, wlm_measurement_record *record, char *text) {
+void wlmi_field_set_text(const wlmi_field *field, wlmi_measurement_record *record, char *text) {
   *(char **)place(field, record) = text;
 }
 
-int wlm_field_set_integer(const wlm_field *field, wlm_measurement_record *record, int64_t value) {
+int wlmi_field_set_integer(const wlmi_field *field, wlmi_measurement_record *record, int64_t value) {
   if (is_wide(field)) {
     *(int64_t *)place(field, record) = value;
     return 1;
@@ -95,37 +95,37 @@ int wlm_field_set_integer(const wlm_field *field, wlm_measurement_record *record
   return (int)value == value;
 }
 
-void wlm_field_set_real(const wlm_field *field, wlm_measurement_record *record, double value) {
+void wlmi_field_set_real(const wlmi_field *field, wlmi_measurement_record *record, double value) {
   *(double *)place(field, record) = value;
 }
 
-int wlm_field_set_hash(const wlm_field *field, wlm_measurement_record *record, const char *hex) {
-  wlm_hash hash;
-  if (!wlm_hash_from_hex(hex, &hash)) return 0;
+int wlmi_field_set_hash(const wlmi_field *field, wlmi_measurement_record *record, const char *hex) {
+  wlmi_hash hash;
+  if (!wlmi_hash_from_hex(hex, &hash)) return 0;
   uint64_t *parts = place(field, record);
   parts[0] = hash.high;
   parts[1] = hash.low;
   return 1;
 }
 
-void wlm_fields_derive(wlm_measurement_record *record) {
+void wlmi_fields_derive(wlmi_measurement_record *record) {
   wlm_stats *stats = &record->stats;
   stats->size = sizeof *stats;
   stats->mean = stats->rows ? (double)stats->nnz / (double)stats->rows : 0;
 }
 
-void wlm_real_print(double value, char text[32]) {
-  const wlm_c_locale locale = wlm_c_locale_enter();
+void wlmi_real_print(double value, char text[32]) {
+  const wlmi_c_locale locale = wlmi_c_locale_enter();
   for (int digits = 15; digits <= 17; digits++) {
     snprintf(text, 32, "%.*g", digits, value);
     if (strtod(text, NULL) == value) break;
   }
-  wlm_c_locale_leave(locale);
+  wlmi_c_locale_leave(locale);
 }
 
-double wlm_real_parse(const char *text) {
-  const wlm_c_locale locale = wlm_c_locale_enter();
+double wlmi_real_parse(const char *text) {
+  const wlmi_c_locale locale = wlmi_c_locale_enter();
   double value = strtod(text, NULL);
-  wlm_c_locale_leave(locale);
+  wlmi_c_locale_leave(locale);
   return value;
 }

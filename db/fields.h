@@ -7,15 +7,15 @@
 #include "db/record.h"
 
 /* The store's tables. Fields of a table follow each other, tables in this order. */
-typedef enum wlm_field_table {
+typedef enum wlmi_field_table {
   WLM_TABLE_DEVICE,
   WLM_TABLE_MATRIX,
   WLM_TABLE_VARIANT,
   WLM_TABLE_MEASUREMENT,
   WLM_TABLE_COUNT
-} wlm_field_table;
+} wlmi_field_table;
 
-typedef enum wlm_field_type {
+typedef enum wlmi_field_type {
   WLM_FIELD_TEXT,          /* char * */
   WLM_FIELD_INT,           /* int */
   WLM_FIELD_INT64,         /* int64_t */
@@ -24,40 +24,40 @@ typedef enum wlm_field_type {
   WLM_FIELD_REAL_OR_NULL,  /* double; null stands for not a number */
   WLM_FIELD_BOOL,          /* int, false or true */
   WLM_FIELD_HASH           /* uint64_t[2], as 32 hexadecimal digits */
-} wlm_field_type;
+} wlmi_field_type;
 
-typedef struct wlm_field {
+typedef struct wlmi_field {
   const char *key; /* in JSON */
-  wlm_field_table table;
-  wlm_field_type type;
-  size_t offset;       /* in wlm_measurement_record */
+  wlmi_field_table table;
+  wlmi_field_type type;
+  size_t offset;       /* in wlmi_measurement_record */
   int64_t least, most; /* of a number; of a text's length */
   const char *must_be; /* the rule in words */
-} wlm_field;
+} wlmi_field;
 
 enum { WLM_FIELD_COUNT = 32 };
-extern const wlm_field wlm_fields[WLM_FIELD_COUNT];
+extern const wlmi_field wlmi_fields[WLM_FIELD_COUNT];
 
 /* Values by field. The caller knows the type; integers cover int, int64 and bool. */
-const char *wlm_field_text(const wlm_field *field, const wlm_measurement_record *record); /* never NULL */
-int64_t wlm_field_integer(const wlm_field *field, const wlm_measurement_record *record);
-double wlm_field_real(const wlm_field *field, const wlm_measurement_record *record);
-wlm_hash wlm_field_hash(const wlm_field *field, const wlm_measurement_record *record);
+const char *wlmi_field_text(const wlmi_field *field, const wlmi_measurement_record *record); /* never NULL */
+int64_t wlmi_field_integer(const wlmi_field *field, const wlmi_measurement_record *record);
+double wlmi_field_real(const wlmi_field *field, const wlmi_measurement_record *record);
+wlmi_hash wlmi_field_hash(const wlmi_field *field, const wlmi_measurement_record *record);
 /* Setters. An integer that does not fit, or text that is no hash, is answered with 0, else 1. */
-void wlm_field_set_text(const wlm_field *field, wlm_measurement_record *record, char *text); /* keeps the pointer */
-int wlm_field_set_integer(const wlm_field *field, wlm_measurement_record *record, int64_t value);
-void wlm_field_set_real(const wlm_field *field, wlm_measurement_record *record, double value);
-int wlm_field_set_hash(const wlm_field *field, wlm_measurement_record *record, const char *hex);
+void wlmi_field_set_text(const wlmi_field *field, wlmi_measurement_record *record, char *text); /* keeps the pointer */
+int wlmi_field_set_integer(const wlmi_field *field, wlmi_measurement_record *record, int64_t value);
+void wlmi_field_set_real(const wlmi_field *field, wlmi_measurement_record *record, double value);
+int wlmi_field_set_hash(const wlmi_field *field, wlmi_measurement_record *record, const char *hex);
 
 /* Whether the value, seen by itself, can be. */
-int wlm_field_is_possible(const wlm_field *field, const wlm_measurement_record *record);
-void wlm_field_json(const wlm_field *field, const wlm_measurement_record *record, wlm_text *out); /* ,"key":value */
+int wlmi_field_is_possible(const wlmi_field *field, const wlmi_measurement_record *record);
+void wlmi_field_json(const wlmi_field *field, const wlmi_measurement_record *record, wlmi_text *out); /* ,"key":value */
 
 /* Fills what follows from other fields (stats.size, stats.mean) once all are set. */
-void wlm_fields_derive(wlm_measurement_record *record);
+void wlmi_fields_derive(wlmi_measurement_record *record);
 
 /* Decimal text of a finite double and back, whatever the program's locale is. */
-void wlm_real_print(double value, char text[32]);
-double wlm_real_parse(const char *text);
+void wlmi_real_print(double value, char text[32]);
+double wlmi_real_parse(const char *text);
 
 #endif

@@ -9,14 +9,14 @@
 
 #include "db/store.h"
 
-wlm_status wlm_store_export(wlm_store *store, wlm_text *out);
-wlm_status wlm_store_export_file(wlm_store *store, FILE *file, const char *name);
-wlm_status wlm_store_export_path(wlm_store *store, const char *path); /* replaces the file at once, see path.h */
+wlm_status wlmi_store_export(wlm_store *store, wlmi_text *out);
+wlm_status wlmi_store_export_file(wlm_store *store, FILE *file, const char *name);
+wlm_status wlmi_store_export_path(wlm_store *store, const char *path); /* replaces the file at once, see path.h */
 
 /* `name` is for messages. *added (may be NULL) counts the measurements that were not there before. Where a pin differs
  * from the one that the store has, the store keeps its own and that is logged as a warning. */
-wlm_status wlm_store_import_file(wlm_store *store, FILE *file, const char *name, int64_t *added);
-wlm_status wlm_store_import_string(wlm_store *store, const char *text, const char *name, int64_t *added);
-wlm_status wlm_store_import_path(wlm_store *store, const char *path, int64_t *added);
+wlm_status wlmi_store_import_file(wlm_store *store, FILE *file, const char *name, int64_t *added);
+wlm_status wlmi_store_import_string(wlm_store *store, const char *text, const char *name, int64_t *added);
+wlm_status wlmi_store_import_path(wlm_store *store, const char *path, int64_t *added);
 
 #endif

@@ -9,21 +9,21 @@
 
 enum { WLM_INTERCHANGE_VERSION = 1 };
 
-typedef struct wlm_json_reader wlm_json_reader;
-wlm_status wlm_json_reader_open(wlm_json_reader **reader);
-void wlm_json_reader_close(wlm_json_reader *reader); /* NULL is allowed */
+typedef struct wlmi_json_reader wlmi_json_reader;
+wlm_status wlmi_json_reader_open(wlmi_json_reader **reader);
+void wlmi_json_reader_close(wlmi_json_reader *reader); /* NULL is allowed */
 
 /* The first line, {"warploom":"tuned","version":1}. WLM_ERR_PARSE says what is wrong, without file and line. */
-wlm_status wlm_json_read_header(wlm_json_reader *reader, const char *line);
+wlm_status wlmi_json_read_header(wlmi_json_reader *reader, const char *line);
 /* A record that owns its strings. WLM_ERR_PARSE as above. */
-wlm_status wlm_json_read_measurement(wlm_json_reader *reader, const char *line, wlm_measurement_record *record);
+wlm_status wlmi_json_read_measurement(wlmi_json_reader *reader, const char *line, wlmi_measurement_record *record);
 
 /* By the members "pin" and "recorded"; what has neither is taken for a measurement. */
-typedef enum wlm_line_kind { WLM_LINE_MEASUREMENT, WLM_LINE_PIN, WLM_LINE_RECORDED } wlm_line_kind;
-wlm_line_kind wlm_json_kind(wlm_json_reader *reader, const char *line);
+typedef enum wlmi_line_kind { WLM_LINE_MEASUREMENT, WLM_LINE_PIN, WLM_LINE_RECORDED } wlmi_line_kind;
+wlmi_line_kind wlmi_json_kind(wlmi_json_reader *reader, const char *line);
 /* A pin that owns its strings; just as strict. */
-wlm_status wlm_json_read_pin(wlm_json_reader *reader, const char *line, wlm_pin_record *pin);
+wlm_status wlmi_json_read_pin(wlmi_json_reader *reader, const char *line, wlmi_pin_record *pin);
 /* A recorded problem that owns its strings; just as strict. */
-wlm_status wlm_json_read_recorded(wlm_json_reader *reader, const char *line, wlm_recorded *recorded);
+wlm_status wlmi_json_read_recorded(wlmi_json_reader *reader, const char *line, wlmi_recorded *recorded);
 
 #endif

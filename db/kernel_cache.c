@@ -26,7 +26,7 @@ static const int64_t touch_after = 3600 * (int64_t)1000000; /* microseconds */
 enum { GET, PUT, TOUCH, USED_BYTES, EVICT, STATEMENT_COUNT };
 static const char *const sql[STATEMENT_COUNT] = {get_sql, put_sql, touch_sql, used_bytes_sql, evict_sql};
 
-struct wlm_kernel_cache {
+struct wlmi_kernel_cache {
   pthread_mutex_t lock; /* over all that follows */
   sqlite3 *db;          /* NULL after a repair that failed */
   sqlite3_stmt *statements[STATEMENT_COUNT];
@@ -34,7 +34,7 @@ struct wlm_kernel_cache {
   char *path;
 };
 
-static void disconnect(wlm_kernel_cache *cache) {
+static void disconnect(wlmi_kernel_cache *cache) {
   for (int i = 0; i < STATEMENT_COUNT; i++) {
     sqlite3_finalize(cache->statements[i]);
     cache->statements[i] = NULL;
@@ -43,48 +43,48 @@ static void disconnect(wlm_kernel_cache *cache) {
   cache->db = NULL;
 }
 
-static wlm_status try_connect(wlm_kernel_cache *cache) {
+static wlm_status try_connect(wlmi_kernel_cache *cache) {
   wlm_status status;
-  WLM_TRY(wlm_database_open(cache->path, 1, &wlm_schema_kernels, &cache->db));
-  for (int i = 0; i < STATEMENT_COUNT; i++) WLM_TRY(wlm_sqlite_prepare(cache->db, sql[i], &cache->statements[i]));
+  WLM_TRY(wlmi_database_open(cache->path, 1, &wlmi_schema_kernels, &cache->db));
+  for (int i = 0; i < STATEMENT_COUNT; i++) WLM_TRY(wlmi_sqlite_prepare(cache->db, sql[i], &cache->statements[i]));
 done:
   if (status != WLM_OK) disconnect(cache);
   return status;
 }
 
 /* Empties the damaged file, which refuses files that are not ours, and opens it afresh. */
-static wlm_status repair(wlm_kernel_cache *cache) {
+static wlm_status repair(wlmi_kernel_cache *cache) {
   disconnect(cache);
-  wlm_log(WLM_LOG_WARNING, "kernel cache: %s; it is emptied", wlm_error_detail());
-  wlm_status status = wlm_database_reset(cache->path, &wlm_schema_kernels);
+  wlmi_log(WLM_LOG_WARNING, "kernel cache: %s; it is emptied", wlm_error_detail());
+  wlm_status status = wlmi_database_reset(cache->path, &wlmi_schema_kernels);
   return status == WLM_OK ? try_connect(cache) : status;
 }
 
-wlm_status wlm_kernel_cache_open(const char *path, wlm_kernel_cache **out) {
+wlm_status wlmi_kernel_cache_open(const char *path, wlmi_kernel_cache **out) {
   wlm_status status;
-  wlm_kernel_cache *cache = wlm_alloc_zero(1, sizeof *cache);
+  wlmi_kernel_cache *cache = wlmi_alloc_zero(1, sizeof *cache);
   *out = NULL;
-  if (!cache) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a kernel cache");
+  if (!cache) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a kernel cache");
   pthread_mutex_init(&cache->lock, NULL);
   cache->limit = WLM_KERNEL_CACHE_BYTES;
-  cache->path = wlm_strdup(path ? path : "");
-  if (!cache->path) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a kernel cache"));
+  cache->path = wlmi_strdup(path ? path : "");
+  if (!cache->path) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a kernel cache"));
   status = try_connect(cache);
   if (status == WLM_ERR_DATABASE) status = repair(cache);
   WLM_TRY(status);
   *out = cache;
   return WLM_OK;
 done:
-  wlm_kernel_cache_close(cache);
+  wlmi_kernel_cache_close(cache);
   return status;
 }
 
-void wlm_kernel_cache_close(wlm_kernel_cache *cache) {
+void wlmi_kernel_cache_close(wlmi_kernel_cache *cache) {
   if (!cache) return;
   disconnect(cache);
   pthread_mutex_destroy(&cache->lock);
-  wlm_free(cache->path);
-  wlm_free(cache);
+  wlmi_free(cache->path);
+  wlmi_free(cache);
 }
 
 /* Copies the row's blob if it has the row's hash. */
@@ -93,10 +93,10 @@ static wlm_status copy_blob(sqlite3_stmt *row, const char *key, void **blob, siz
   const char *stated = (const char *)sqlite3_column_text(row, 0);
   size_t bytes = (size_t)sqlite3_column_bytes(row, 1);
   char hash[WLM_HASH_HEX];
-  wlm_hash_to_hex(wlm_hash_bytes(data, bytes), hash);
-  if (!stated || strcmp(stated, hash)) return wlm_fail(WLM_ERR_NOT_FOUND, "kernel %s is damaged in the cache", key);
-  *blob = wlm_alloc(bytes);
-  if (!*blob) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "kernel of %zu bytes", bytes);
+  wlmi_hash_to_hex(wlmi_hash_bytes(data, bytes), hash);
+  if (!stated || strcmp(stated, hash)) return wlmi_fail(WLM_ERR_NOT_FOUND, "kernel %s is damaged in the cache", key);
+  *blob = wlmi_alloc(bytes);
+  if (!*blob) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "kernel of %zu bytes", bytes);
   if (bytes) memcpy(*blob, data, bytes);
   *size = bytes;
   return WLM_OK;
@@ -109,20 +109,20 @@ static int64_t now(void) {
 }
 
 /* A cache that can't note the use of a kernel still gives it. */
-static void touch(wlm_kernel_cache *cache, const char *key) {
+static void touch(wlmi_kernel_cache *cache, const char *key) {
   sqlite3_stmt *statement = cache->statements[TOUCH];
-  wlm_sqlite_bind_text(statement, 1, key);
+  wlmi_sqlite_bind_text(statement, 1, key);
   sqlite3_bind_int64(statement, 2, now());
-  if (wlm_sqlite_execute(statement) != WLM_OK) wlm_log(WLM_LOG_DEBUG, "kernel cache: %s", wlm_error_detail());
+  if (wlmi_sqlite_execute(statement) != WLM_OK) wlmi_log(WLM_LOG_DEBUG, "kernel cache: %s", wlm_error_detail());
 }
 
-static wlm_status get(wlm_kernel_cache *cache, const char *key, void **blob, size_t *size) {
+static wlm_status get(wlmi_kernel_cache *cache, const char *key, void **blob, size_t *size) {
   sqlite3_stmt *statement = cache->statements[GET];
   int row, is_old = 0;
-  wlm_sqlite_bind_text(statement, 1, key);
-  wlm_status status = wlm_sqlite_step(statement, &row);
+  wlmi_sqlite_bind_text(statement, 1, key);
+  wlm_status status = wlmi_sqlite_step(statement, &row);
   if (status == WLM_OK)
-    status = row ? copy_blob(statement, key, blob, size) : wlm_fail(WLM_ERR_NOT_FOUND, "kernel %s is not cached", key);
+    status = row ? copy_blob(statement, key, blob, size) : wlmi_fail(WLM_ERR_NOT_FOUND, "kernel %s is not cached", key);
   if (status == WLM_OK) is_old = sqlite3_column_int64(statement, 2) < now() - touch_after;
   sqlite3_reset(statement);
   sqlite3_clear_bindings(statement);
@@ -131,38 +131,38 @@ static wlm_status get(wlm_kernel_cache *cache, const char *key, void **blob, siz
 }
 
 /* What can't be evicted now is evicted by a later put. */
-static void evict(wlm_kernel_cache *cache) {
+static void evict(wlmi_kernel_cache *cache) {
   int row;
   int64_t bytes = 0;
   sqlite3_stmt *used = cache->statements[USED_BYTES], *statement = cache->statements[EVICT];
-  wlm_status status = wlm_sqlite_step(used, &row);
+  wlm_status status = wlmi_sqlite_step(used, &row);
   if (status == WLM_OK && row) bytes = sqlite3_column_int64(used, 0);
   sqlite3_reset(used);
   if (bytes <= cache->limit) return;
   sqlite3_bind_int64(statement, 1, cache->limit / 4 * 3);
-  if (wlm_sqlite_execute(statement) != WLM_OK) wlm_log(WLM_LOG_DEBUG, "kernel cache: %s", wlm_error_detail());
+  if (wlmi_sqlite_execute(statement) != WLM_OK) wlmi_log(WLM_LOG_DEBUG, "kernel cache: %s", wlm_error_detail());
 }
 
-static wlm_status put(wlm_kernel_cache *cache, const char *key, const void *blob, size_t size) {
+static wlm_status put(wlmi_kernel_cache *cache, const char *key, const void *blob, size_t size) {
   sqlite3_stmt *statement = cache->statements[PUT];
   char hash[WLM_HASH_HEX];
-  wlm_hash_to_hex(wlm_hash_bytes(blob, size), hash);
-  wlm_sqlite_bind_text(statement, 1, key);
-  wlm_sqlite_bind_text(statement, 2, hash);
+  wlmi_hash_to_hex(wlmi_hash_bytes(blob, size), hash);
+  wlmi_sqlite_bind_text(statement, 1, key);
+  wlmi_sqlite_bind_text(statement, 2, hash);
   sqlite3_bind_blob64(statement, 3, size ? blob : "", size, SQLITE_STATIC);
   sqlite3_bind_int64(statement, 4, now());
-  wlm_status status = wlm_sqlite_execute(statement);
+  wlm_status status = wlmi_sqlite_execute(statement);
   if (status == WLM_OK) evict(cache);
   return status;
 }
 
-void wlm_kernel_cache_limit(wlm_kernel_cache *cache, int64_t bytes) {
+void wlmi_kernel_cache_limit(wlmi_kernel_cache *cache, int64_t bytes) {
   pthread_mutex_lock(&cache->lock);
   cache->limit = bytes;
   pthread_mutex_unlock(&cache->lock);
 }
 
-wlm_status wlm_kernel_cache_get(wlm_kernel_cache *cache, const char *key_hex, void **blob, size_t *size) {
+wlm_status wlmi_kernel_cache_get(wlmi_kernel_cache *cache, const char *key_hex, void **blob, size_t *size) {
   *blob = NULL;
   *size = 0;
   pthread_mutex_lock(&cache->lock);
@@ -170,16 +170,16 @@ wlm_status wlm_kernel_cache_get(wlm_kernel_cache *cache, const char *key_hex, vo
   if (cache->db && status == WLM_ERR_DATABASE) status = repair(cache);
   /* After a repair, or without a file, there is nothing to be found. */
   if (!*blob && (status == WLM_OK || status == WLM_ERR_DATABASE))
-    status = wlm_fail(WLM_ERR_NOT_FOUND, "kernel %s is not cached", key_hex);
+    status = wlmi_fail(WLM_ERR_NOT_FOUND, "kernel %s is not cached", key_hex);
   pthread_mutex_unlock(&cache->lock);
   return status;
 }
 
-wlm_status wlm_kernel_cache_put(wlm_kernel_cache *cache, const char *key_hex, const void *blob, size_t size) {
+wlm_status wlmi_kernel_cache_put(wlmi_kernel_cache *cache, const char *key_hex, const void *blob, size_t size) {
   pthread_mutex_lock(&cache->lock);
-  wlm_status status =
-      cache->db ? put(cache, key_hex, blob, size)
-                : wlm_fail(WLM_ERR_DATABASE, "%s: the kernel cache was damaged and could not be repaired", cache->path);
+  wlm_status status = cache->db ? put(cache, key_hex, blob, size)
+                                : wlmi_fail(WLM_ERR_DATABASE,
+                                            "%s: the kernel cache was damaged and could not be repaired", cache->path);
   if (cache->db && status == WLM_ERR_DATABASE) {
     status = repair(cache);
     if (status == WLM_OK) status = put(cache, key_hex, blob, size);

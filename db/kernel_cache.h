@@ -10,19 +10,19 @@
 
 enum { WLM_KERNEL_CACHE_BYTES = 256 << 20 };
 
-typedef struct wlm_kernel_cache wlm_kernel_cache;
+typedef struct wlmi_kernel_cache wlmi_kernel_cache;
 
 /* Makes the file and its folders where missing. A damaged file is emptied, but only if its header says that it is
  * a kernel cache: a file of others, a newer version's or one that is no database at all is refused and left
  * as it is. Errors as in db/database.h; none of them should keep a program from running without a cache. */
-wlm_status wlm_kernel_cache_open(const char *path, wlm_kernel_cache **cache);
-void wlm_kernel_cache_close(wlm_kernel_cache *cache); /* NULL is allowed */
+wlm_status wlmi_kernel_cache_open(const char *path, wlmi_kernel_cache **cache);
+void wlmi_kernel_cache_close(wlmi_kernel_cache *cache); /* NULL is allowed */
 
-/* A copy of the blob (wlm_free); WLM_ERR_NOT_FOUND where there is none that is whole. */
-wlm_status wlm_kernel_cache_get(wlm_kernel_cache *cache, const char *key_hex, void **blob, size_t *size);
+/* A copy of the blob (wlmi_free); WLM_ERR_NOT_FOUND where there is none that is whole. */
+wlm_status wlmi_kernel_cache_get(wlmi_kernel_cache *cache, const char *key_hex, void **blob, size_t *size);
 /* Replaces what the key had. */
-wlm_status wlm_kernel_cache_put(wlm_kernel_cache *cache, const char *key_hex, const void *blob, size_t size);
+wlm_status wlmi_kernel_cache_put(wlmi_kernel_cache *cache, const char *key_hex, const void *blob, size_t size);
 /* Another limit than WLM_KERNEL_CACHE_BYTES, for the puts of this handle from now on. */
-void wlm_kernel_cache_limit(wlm_kernel_cache *cache, int64_t bytes);
+void wlmi_kernel_cache_limit(wlmi_kernel_cache *cache, int64_t bytes);
 
 #endif

@@ -5,17 +5,17 @@
 
 #include "db/store.h"
 
-typedef struct wlm_model_record {
+typedef struct wlmi_model_record {
   char *name;
   int64_t made_at; /* seconds since 1970 */
   void *data;
   size_t size;
-} wlm_model_record;
+} wlmi_model_record;
 
-wlm_status wlm_store_put_model(wlm_store *store, const char *device_class, const wlm_model_record *record);
-/* Those of a class, by name: wlm_model_records_free. */
-wlm_status wlm_store_load_models(wlm_store *store, const char *device_class, wlm_model_record **records,
-                                 int64_t *count);
-void wlm_model_records_free(wlm_model_record *records, int64_t count);
+wlm_status wlmi_store_put_model(wlm_store *store, const char *device_class, const wlmi_model_record *record);
+/* Those of a class, by name: wlmi_model_records_free. */
+wlm_status wlmi_store_load_models(wlm_store *store, const char *device_class, wlmi_model_record **records,
+                                  int64_t *count);
+void wlmi_model_records_free(wlmi_model_record *records, int64_t count);
 
 #endif

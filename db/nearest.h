@@ -7,6 +7,6 @@
 /* Of the store's other device classes with measurements the nearest one, "" where none is near: the same chip (kind and
  * arch) with up to twice or half the processors; the same name before another, then the nearest number of processors.
  */
-wlm_status wlm_store_nearest_class(wlm_store *store, const wlm_device_record *device, wlm_text *device_class);
+wlm_status wlmi_store_nearest_class(wlm_store *store, const wlmi_device_record *device, wlmi_text *device_class);
 
 #endif

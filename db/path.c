@@ -11,29 +11,29 @@
 
 #include "common/memory.h"
 
-static wlm_status default_path(const char *variable, const char *below_home, const char *file, wlm_text *out) {
+static wlm_status default_path(const char *variable, const char *below_home, const char *file, wlmi_text *out) {
   const char *base = getenv(variable), *home = getenv("HOME");
   if (base && base[0] == '/') /* the XDG rules: a relative path is to be ignored */
-    wlm_text_printf(out, "%s/warploom/%s", base, file);
+    wlmi_text_printf(out, "%s/warploom/%s", base, file);
   else if (home && home[0] == '/')
-    wlm_text_printf(out, "%s/%s/warploom/%s", home, below_home, file);
+    wlmi_text_printf(out, "%s/%s/warploom/%s", home, below_home, file);
   else
-    return wlm_fail(WLM_ERR_NOT_FOUND, "no folder for %s: set %s or HOME to an absolute path, or name a file", file,
-                    variable);
-  return out->failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", file) : WLM_OK;
+    return wlmi_fail(WLM_ERR_NOT_FOUND, "no folder for %s: set %s or HOME to an absolute path, or name a file", file,
+                     variable);
+  return out->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", file) : WLM_OK;
 }
 
-wlm_status wlm_store_default_path(wlm_text *out) {
+wlm_status wlmi_store_default_path(wlmi_text *out) {
   return default_path("XDG_DATA_HOME", ".local/share", "tuned.db", out);
 }
 
-wlm_status wlm_kernel_cache_default_path(wlm_text *out) {
+wlm_status wlmi_kernel_cache_default_path(wlmi_text *out) {
   return default_path("XDG_CACHE_HOME", ".cache", "kernels.db", out);
 }
 
-wlm_status wlm_path_make_parents(const char *path) {
-  char *folder = wlm_strdup(path);
-  if (!folder) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path %s", path);
+wlm_status wlmi_path_make_parents(const char *path) {
+  char *folder = wlmi_strdup(path);
+  if (!folder) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path %s", path);
   wlm_status status = WLM_OK;
   for (char *slash = strchr(folder + 1, '/'); slash && status == WLM_OK; slash = strchr(slash + 1, '/')) {
     *slash = 0;
@@ -41,11 +41,11 @@ wlm_status wlm_path_make_parents(const char *path) {
       int cause = errno; /* "/" of a read-only system and the like exist all the same */
       struct stat info;
       if (stat(folder, &info) || !S_ISDIR(info.st_mode))
-        status = wlm_fail(WLM_ERR_IO, "%s: cannot make this folder: %s", folder, strerror(cause));
+        status = wlmi_fail(WLM_ERR_IO, "%s: cannot make this folder: %s", folder, strerror(cause));
     }
     *slash = '/';
   }
-  wlm_free(folder);
+  wlmi_free(folder);
   return status;
 }
 
@@ -62,83 +62,83 @@ static int write_all(int fd, const char *data, size_t size) {
 
 /* The name becomes durable with its folder. Some file systems can't sync a folder, so the result is not asked. */
 static void sync_folder_of(const char *path) {
-  wlm_text folder = {0};
+  wlmi_text folder = {0};
   const char *slash = strrchr(path, '/');
-  wlm_text_append(&folder, path, slash ? (size_t)(slash - path) + 1 : 0);
+  wlmi_text_append(&folder, path, slash ? (size_t)(slash - path) + 1 : 0);
   int fd = folder.failed ? -1 : open(slash ? folder.data : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd >= 0) {
     fsync(fd);
     close(fd);
   }
-  wlm_text_release(&folder);
+  wlmi_text_release(&folder);
 }
 
 /* `name` is the one that was asked for. */
 static wlm_status write_to(const char *path, const char *name, int flags, int durable, const char *data, size_t size) {
   int fd = open(path, flags | O_WRONLY | O_CLOEXEC, 0666);
-  if (fd < 0) return wlm_fail(WLM_ERR_IO, "%s: cannot open for writing: %s", name, strerror(errno));
+  if (fd < 0) return wlmi_fail(WLM_ERR_IO, "%s: cannot open for writing: %s", name, strerror(errno));
   wlm_status status = WLM_OK;
   if (!write_all(fd, data, size) || (durable && fsync(fd)))
-    status = wlm_fail(WLM_ERR_IO, "%s: cannot write: %s", name, strerror(errno));
-  if (close(fd) && status == WLM_OK) status = wlm_fail(WLM_ERR_IO, "%s: cannot write: %s", name, strerror(errno));
+    status = wlmi_fail(WLM_ERR_IO, "%s: cannot write: %s", name, strerror(errno));
+  if (close(fd) && status == WLM_OK) status = wlmi_fail(WLM_ERR_IO, "%s: cannot write: %s", name, strerror(errno));
   return status;
 }
 
-wlm_status wlm_path_write(const char *path, const char *data, size_t size) {
+wlm_status wlmi_path_write(const char *path, const char *data, size_t size) {
   char real[PATH_MAX]; /* a symbolic link stays one: its target is replaced */
   struct stat info;
   const char *target = realpath(path, real) ? real : path;
   if (!stat(target, &info) && !S_ISREG(info.st_mode)) return write_to(target, path, 0, 0, data, size);
 
   static atomic_uint serial; /* threads and processes each write a file of their own */
-  wlm_text fresh = {0};
+  wlmi_text fresh = {0};
   wlm_status status;
-  wlm_text_printf(&fresh, "%s.tmp-%ld-%u", target, (long)getpid(), atomic_fetch_add(&serial, 1));
-  if (fresh.failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", target);
+  wlmi_text_printf(&fresh, "%s.tmp-%ld-%u", target, (long)getpid(), atomic_fetch_add(&serial, 1));
+  if (fresh.failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", target);
   WLM_TRY(write_to(fresh.data, path, O_CREAT | O_TRUNC, 1, data, size));
   if (rename(fresh.data, target))
-    status = wlm_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s", path, fresh.data, strerror(errno));
+    status = wlmi_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s", path, fresh.data, strerror(errno));
   else
     sync_folder_of(target);
 done:
   if (status != WLM_OK) unlink(fresh.data);
-  wlm_text_release(&fresh);
+  wlmi_text_release(&fresh);
   return status;
 }
 
 /* link() takes no name that is taken. Where the file system has no hard links, rename() would, so that is looked at
  * right before. */
-wlm_status wlm_path_place_new(const char *fresh, const char *path) {
+wlm_status wlmi_path_place_new(const char *fresh, const char *path) {
   struct stat info;
   if (!link(fresh, path))
     unlink(fresh);
   else if (errno == EEXIST || !lstat(path, &info))
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s: exists already; name a new file", path);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: exists already; name a new file", path);
   else if (rename(fresh, path))
-    return wlm_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s", path, fresh, strerror(errno));
+    return wlmi_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s", path, fresh, strerror(errno));
   sync_folder_of(path);
   return WLM_OK;
 }
 
 /* A second name for the old file first, so that at no moment there is neither. Where the file system has no hard links
  * the old one is renamed, and a crash right then leaves both beside the empty place. */
-wlm_status wlm_path_replace_damaged(const char *fresh, const char *path, wlm_text *kept_as) {
+wlm_status wlmi_path_replace_damaged(const char *fresh, const char *path, wlmi_text *kept_as) {
   const size_t start = kept_as->size;
   struct stat info;
   int taken = 1;
   for (int i = 1; taken; i++) {
     if (kept_as->data) kept_as->data[kept_as->size = start] = 0;
-    wlm_text_printf(kept_as, "%s.damaged", path);
-    if (i > 1) wlm_text_printf(kept_as, "-%d", i);
-    if (kept_as->failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path);
+    wlmi_text_printf(kept_as, "%s.damaged", path);
+    if (i > 1) wlmi_text_printf(kept_as, "-%d", i);
+    if (kept_as->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path);
     taken = !lstat(kept_as->data + start, &info);
   }
   const char *kept = kept_as->data + start;
   if (link(path, kept) && rename(path, kept))
-    return wlm_fail(WLM_ERR_IO, "%s: cannot keep it as %s: %s", path, kept, strerror(errno));
+    return wlmi_fail(WLM_ERR_IO, "%s: cannot keep it as %s: %s", path, kept, strerror(errno));
   if (rename(fresh, path))
-    return wlm_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s; the old file is %s", path, fresh, strerror(errno),
-                    kept);
+    return wlmi_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s; the old file is %s", path, fresh, strerror(errno),
+                     kept);
   sync_folder_of(path);
   return WLM_OK;
 }

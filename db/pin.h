@@ -5,30 +5,30 @@
 
 #include "db/store.h"
 
-typedef struct wlm_pin_record {
+typedef struct wlmi_pin_record {
   char *device_class;
-  char *place; /* a bucket as wlm_bucket_print writes it, or a fingerprint as 32 hexadecimal digits */
+  char *place; /* a bucket as wlmi_bucket_print writes it, or a fingerprint as 32 hexadecimal digits */
   char *problem;
   int64_t n;
   char *variant;
-} wlm_pin_record;
+} wlmi_pin_record;
 
 /* WLM_ERR_INVALID_ARGUMENT naming what can't be. */
-wlm_status wlm_pin_check(const wlm_pin_record *pin);
+wlm_status wlmi_pin_check(const wlmi_pin_record *pin);
 /* {"pin":PLACE,"class":...,"problem":...,"n":32,"variant":...} without a line end. */
-void wlm_pin_json(const wlm_pin_record *pin, wlm_text *out);
+void wlmi_pin_json(const wlmi_pin_record *pin, wlmi_text *out);
 /* By class, place, problem and n; 0 where they are for the same. */
-int wlm_pin_compare(const wlm_pin_record *a, const wlm_pin_record *b);
-wlm_status wlm_pin_copy(const wlm_pin_record *pin, wlm_pin_record *copy); /* owns its strings */
-void wlm_pins_free(wlm_pin_record *pins, int64_t count);
+int wlmi_pin_compare(const wlmi_pin_record *a, const wlmi_pin_record *b);
+wlm_status wlmi_pin_copy(const wlmi_pin_record *pin, wlmi_pin_record *copy); /* owns its strings */
+void wlmi_pins_free(wlmi_pin_record *pins, int64_t count);
 
 /* Replaces a pin for the same. */
-wlm_status wlm_store_pin(wlm_store *store, const wlm_pin_record *pin);
+wlm_status wlmi_store_pin(wlm_store *store, const wlmi_pin_record *pin);
 /* Takes the pin for the same away, whatever its variant; WLM_ERR_NOT_FOUND where there is none. */
-wlm_status wlm_store_unpin(wlm_store *store, const wlm_pin_record *pin);
-/* The pins of a class, or of all where that is NULL, in the order of wlm_pin_compare: wlm_pins_free. */
-wlm_status wlm_store_load_pins(wlm_store *store, const char *device_class, wlm_pin_record **pins, int64_t *count);
+wlm_status wlmi_store_unpin(wlm_store *store, const wlmi_pin_record *pin);
+/* The pins of a class, or of all where that is NULL, in the order of wlmi_pin_compare: wlmi_pins_free. */
+wlm_status wlmi_store_load_pins(wlm_store *store, const char *device_class, wlmi_pin_record **pins, int64_t *count);
 /* All that are whole, in a store that is damaged. */
-wlm_status wlm_store_salvage_pins(wlm_store *store, wlm_pin_record **pins, int64_t *count);
+wlm_status wlmi_store_salvage_pins(wlm_store *store, wlmi_pin_record **pins, int64_t *count);
 
 #endif

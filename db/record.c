@@ -6,17 +6,17 @@
 #include "common/memory.h"
 #include "db/fields.h"
 
-void wlm_device_class(const wlm_device_record *device, wlm_text *out) {
-  wlm_text_printf(out, "%s/%s/%s/%d", device->kind ? device->kind : "", device->arch ? device->arch : "",
-                  device->name ? device->name : "", device->processors);
+void wlmi_device_class(const wlmi_device_record *device, wlmi_text *out) {
+  wlmi_text_printf(out, "%s/%s/%s/%d", device->kind ? device->kind : "", device->arch ? device->arch : "",
+                   device->name ? device->name : "", device->processors);
 }
 
-static int has_clock(const wlm_measurement_record *record, const char *clock) {
+static int has_clock(const wlmi_measurement_record *record, const char *clock) {
   return record->clock && !strcmp(record->clock, clock);
 }
 
-int wlm_measurement_is_cold(const wlm_measurement_record *record) { return has_clock(record, WLM_CLOCK_COLD); }
-int wlm_measurement_is_online(const wlm_measurement_record *record) { return has_clock(record, WLM_CLOCK_ONLINE); }
+int wlmi_measurement_is_cold(const wlmi_measurement_record *record) { return has_clock(record, WLM_CLOCK_COLD); }
+int wlmi_measurement_is_online(const wlmi_measurement_record *record) { return has_clock(record, WLM_CLOCK_ONLINE); }
 
 /* ---- checks ---- */
 
@@ -32,7 +32,7 @@ static int utf8_length(const unsigned char *s) {
   return length;
 }
 
-int wlm_is_utf8(const char *text) {
+int wlmi_is_utf8(const char *text) {
   for (const unsigned char *s = (const unsigned char *)text; *s;) {
     int length = utf8_length(s);
     if (!length) return 0;
@@ -41,22 +41,22 @@ int wlm_is_utf8(const char *text) {
   return 1;
 }
 
-int wlm_field_is_possible(const wlm_field *field, const wlm_measurement_record *record) {
+int wlmi_field_is_possible(const wlmi_field *field, const wlmi_measurement_record *record) {
   switch (field->type) {
     case WLM_FIELD_TEXT: {
-      const char *text = wlm_field_text(field, record);
-      return (int64_t)strlen(text) >= field->least && wlm_is_utf8(text);
+      const char *text = wlmi_field_text(field, record);
+      return (int64_t)strlen(text) >= field->least && wlmi_is_utf8(text);
     }
     case WLM_FIELD_INT:
     case WLM_FIELD_INT64:
     case WLM_FIELD_INT64_OR_NONE:
     case WLM_FIELD_BOOL: {
-      int64_t value = wlm_field_integer(field, record);
+      int64_t value = wlmi_field_integer(field, record);
       return value >= field->least && value <= field->most;
     }
     case WLM_FIELD_REAL:
     case WLM_FIELD_REAL_OR_NULL: {
-      double value = wlm_field_real(field, record);
+      double value = wlmi_field_real(field, record);
       if (!isfinite(value)) return field->type == WLM_FIELD_REAL_OR_NULL && record->failed;
       return value >= (double)field->least && value <= (double)field->most;
     }
@@ -65,7 +65,7 @@ int wlm_field_is_possible(const wlm_field *field, const wlm_measurement_record *
   return 0;
 }
 
-const char *wlm_stats_fault(const wlm_stats *s) {
+const char *wlmi_stats_fault(const wlm_stats *s) {
   if (s->longest > s->nnz) return "longest must not be greater than nnz";
   if (s->empty_rows > s->rows_le_4 || s->rows_le_4 > s->rows_le_16 || s->rows_le_16 > s->rows)
     return "empty_rows <= rows_le_4 <= rows_le_16 <= rows must hold";
@@ -79,14 +79,14 @@ static int is_known_clock(const char *clock) {
 }
 
 /* Rules between fields: what must hold, in words. */
-static const char *broken_rule(const wlm_measurement_record *r) {
-  wlm_hash hash;
+static const char *broken_rule(const wlmi_measurement_record *r) {
+  wlmi_hash hash;
   if (!is_known_clock(r->clock))
     return "clock must be " WLM_CLOCK_HOT ", " WLM_CLOCK_COLD ", " WLM_CLOCK_ONLINE
            " or empty, which is " WLM_CLOCK_HOT;
-  if (r->source_hash && *r->source_hash && !wlm_hash_from_hex(r->source_hash, &hash))
+  if (r->source_hash && *r->source_hash && !wlmi_hash_from_hex(r->source_hash, &hash))
     return "source_hash must be 32 lower-case hexadecimal digits";
-  if (wlm_stats_fault(&r->stats)) return wlm_stats_fault(&r->stats);
+  if (wlmi_stats_fault(&r->stats)) return wlmi_stats_fault(&r->stats);
   if (r->failed) {
     if (r->time_ps || r->spread_ps || r->prepare_ps)
       return "time_ps, spread_ps and prepare_ps must be 0 where failed is true";
@@ -99,114 +99,114 @@ static const char *broken_rule(const wlm_measurement_record *r) {
   return r->reason && *r->reason ? "reason must be empty where failed is false" : NULL;
 }
 
-wlm_status wlm_measurement_check(const wlm_measurement_record *record) {
+wlm_status wlmi_measurement_check(const wlmi_measurement_record *record) {
   for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (!wlm_field_is_possible(&wlm_fields[i], record))
-      return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s must be %s%s", wlm_fields[i].key, wlm_fields[i].must_be,
-                      wlm_fields[i].type == WLM_FIELD_TEXT ? " of valid UTF-8" : "");
+    if (!wlmi_field_is_possible(&wlmi_fields[i], record))
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s must be %s%s", wlmi_fields[i].key, wlmi_fields[i].must_be,
+                       wlmi_fields[i].type == WLM_FIELD_TEXT ? " of valid UTF-8" : "");
   const char *rule = broken_rule(record);
-  return rule ? wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s", rule) : WLM_OK;
+  return rule ? wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s", rule) : WLM_OK;
 }
 
 /* ---- canonical JSON and ids ---- */
 
-void wlm_field_json(const wlm_field *field, const wlm_measurement_record *record, wlm_text *out) {
+void wlmi_field_json(const wlmi_field *field, const wlmi_measurement_record *record, wlmi_text *out) {
   char digits[WLM_HASH_HEX];
-  wlm_text_printf(out, ",\"%s\":", field->key);
+  wlmi_text_printf(out, ",\"%s\":", field->key);
   switch (field->type) {
-    case WLM_FIELD_TEXT: wlm_text_json_string(out, wlm_field_text(field, record)); break;
+    case WLM_FIELD_TEXT: wlmi_text_json_string(out, wlmi_field_text(field, record)); break;
     case WLM_FIELD_INT:
     case WLM_FIELD_INT64:
-    case WLM_FIELD_INT64_OR_NONE: wlm_text_printf(out, "%lld", (long long)wlm_field_integer(field, record)); break;
-    case WLM_FIELD_BOOL: wlm_text_puts(out, wlm_field_integer(field, record) ? "true" : "false"); break;
+    case WLM_FIELD_INT64_OR_NONE: wlmi_text_printf(out, "%lld", (long long)wlmi_field_integer(field, record)); break;
+    case WLM_FIELD_BOOL: wlmi_text_puts(out, wlmi_field_integer(field, record) ? "true" : "false"); break;
     case WLM_FIELD_REAL:
     case WLM_FIELD_REAL_OR_NULL: {
-      double value = wlm_field_real(field, record);
-      if (isfinite(value)) wlm_real_print(value, digits);
-      wlm_text_puts(out, isfinite(value) ? digits : "null");
+      double value = wlmi_field_real(field, record);
+      if (isfinite(value)) wlmi_real_print(value, digits);
+      wlmi_text_puts(out, isfinite(value) ? digits : "null");
       break;
     }
     case WLM_FIELD_HASH:
-      wlm_hash_to_hex(wlm_field_hash(field, record), digits);
-      wlm_text_json_string(out, digits);
+      wlmi_hash_to_hex(wlmi_field_hash(field, record), digits);
+      wlmi_text_json_string(out, digits);
       break;
   }
 }
 
 /* The members of one table, or of all, each after a comma. */
-static void put_members(const wlm_measurement_record *record, wlm_field_table table, wlm_text *out) {
+static void put_members(const wlmi_measurement_record *record, wlmi_field_table table, wlmi_text *out) {
   for (int i = 0; i < WLM_FIELD_COUNT; i++) {
-    const wlm_field *field = &wlm_fields[i];
+    const wlmi_field *field = &wlmi_fields[i];
     if (table != WLM_TABLE_COUNT && field->table != table) continue;
-    if (field->type == WLM_FIELD_INT64_OR_NONE && !wlm_field_integer(field, record)) continue;
-    wlm_field_json(field, record, out);
+    if (field->type == WLM_FIELD_INT64_OR_NONE && !wlmi_field_integer(field, record)) continue;
+    wlmi_field_json(field, record, out);
   }
 }
 
-void wlm_measurement_json(const wlm_measurement_record *record, const char *id, wlm_text *out) {
+void wlmi_measurement_json(const wlmi_measurement_record *record, const char *id, wlmi_text *out) {
   size_t start = out->size;
-  if (id) wlm_text_printf(out, "{\"id\":\"%s\"", id);
+  if (id) wlmi_text_printf(out, "{\"id\":\"%s\"", id);
   put_members(record, WLM_TABLE_COUNT, out);
   if (!id && !out->failed) out->data[start] = '{'; /* in the place of the first comma */
-  wlm_text_puts(out, "}");
+  wlmi_text_puts(out, "}");
 }
 
 /* Hash of a part of the line: its members as an object of their own. */
-static wlm_status part_id(const wlm_measurement_record *record, wlm_field_table table, wlm_text *scratch,
+static wlm_status part_id(const wlmi_measurement_record *record, wlmi_field_table table, wlmi_text *scratch,
                           char id[WLM_HASH_HEX]) {
   scratch->size = 0;
   put_members(record, table, scratch);
-  wlm_text_puts(scratch, "}");
-  if (scratch->failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "canonical line of a measurement");
+  wlmi_text_puts(scratch, "}");
+  if (scratch->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "canonical line of a measurement");
   scratch->data[0] = '{';
-  wlm_hash_to_hex(wlm_hash_bytes(scratch->data, scratch->size), id);
+  wlmi_hash_to_hex(wlmi_hash_bytes(scratch->data, scratch->size), id);
   return WLM_OK;
 }
 
-wlm_status wlm_measurement_id(const wlm_measurement_record *record, char id[WLM_HASH_HEX]) {
-  wlm_text line = {0};
+wlm_status wlmi_measurement_id(const wlmi_measurement_record *record, char id[WLM_HASH_HEX]) {
+  wlmi_text line = {0};
   wlm_status status = part_id(record, WLM_TABLE_COUNT, &line, id);
-  wlm_text_release(&line);
+  wlmi_text_release(&line);
   return status;
 }
 
-wlm_status wlm_measurement_ids(const wlm_measurement_record *record, wlm_record_ids *ids) {
-  wlm_text line = {0};
+wlm_status wlmi_measurement_ids(const wlmi_measurement_record *record, wlmi_record_ids *ids) {
+  wlmi_text line = {0};
   wlm_status status = part_id(record, WLM_TABLE_DEVICE, &line, ids->device);
   if (status == WLM_OK) status = part_id(record, WLM_TABLE_MATRIX, &line, ids->matrix);
   if (status == WLM_OK) status = part_id(record, WLM_TABLE_VARIANT, &line, ids->variant);
   if (status == WLM_OK) status = part_id(record, WLM_TABLE_COUNT, &line, ids->measurement);
-  wlm_text_release(&line);
+  wlmi_text_release(&line);
   return status;
 }
 
 /* ---- copies ---- */
 
-wlm_status wlm_measurement_copy(const wlm_measurement_record *record, wlm_measurement_record *copy) {
+wlm_status wlmi_measurement_copy(const wlmi_measurement_record *record, wlmi_measurement_record *copy) {
   *copy = *record;
   int failed = 0;
   for (int i = 0; i < WLM_FIELD_COUNT; i++) {
-    if (wlm_fields[i].type != WLM_FIELD_TEXT) continue;
-    char *text = wlm_strdup(wlm_field_text(&wlm_fields[i], record));
+    if (wlmi_fields[i].type != WLM_FIELD_TEXT) continue;
+    char *text = wlmi_strdup(wlmi_field_text(&wlmi_fields[i], record));
     failed |= !text;
-    wlm_field_set_text(&wlm_fields[i], copy, text);
+    wlmi_field_set_text(&wlmi_fields[i], copy, text);
   }
   if (!failed) return WLM_OK;
-  wlm_measurement_release(copy);
-  return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "copy of a measurement");
+  wlmi_measurement_release(copy);
+  return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "copy of a measurement");
 }
 
-void wlm_measurement_release(wlm_measurement_record *record) {
+void wlmi_measurement_release(wlmi_measurement_record *record) {
   for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (wlm_fields[i].type == WLM_FIELD_TEXT) wlm_free(*(char **)((char *)record + wlm_fields[i].offset));
-  *record = (wlm_measurement_record){0};
+    if (wlmi_fields[i].type == WLM_FIELD_TEXT) wlmi_free(*(char **)((char *)record + wlmi_fields[i].offset));
+  *record = (wlmi_measurement_record){0};
 }
 
-wlm_status wlm_measurements_reserve(wlm_measurement_record **records, int64_t count, int64_t *capacity) {
-  return wlm_grow((void **)records, count, capacity, sizeof **records, "measurements");
+wlm_status wlmi_measurements_reserve(wlmi_measurement_record **records, int64_t count, int64_t *capacity) {
+  return wlmi_grow((void **)records, count, capacity, sizeof **records, "measurements");
 }
 
-void wlm_measurements_free(wlm_measurement_record *records, int64_t count) {
-  for (int64_t i = 0; i < count; i++) wlm_measurement_release(&records[i]);
-  wlm_free(records);
+void wlmi_measurements_free(wlmi_measurement_record *records, int64_t count) {
+  for (int64_t i = 0; i < count; i++) wlmi_measurement_release(&records[i]);
+  wlmi_free(records);
 }

@@ -14,21 +14,21 @@
 #include "common/hash.h"
 #include "common/text.h"
 
-typedef struct wlm_device_record {
+typedef struct wlmi_device_record {
   char *name; /* "NVIDIA H200", or the CPU's model */
   char *kind; /* "cuda" or "host" */
   char *arch; /* "sm_90", or what the host compiler was told of the CPU */
   int processors;
   int64_t memory_bytes;
-} wlm_device_record;
+} wlmi_device_record;
 
-typedef struct wlm_measurement_record {
-  wlm_device_record device;
+typedef struct wlmi_measurement_record {
+  wlmi_device_record device;
   char *matrix_name;
   wlm_stats stats; /* mean is not stored: it is nnz / rows */
   char *variant;
   char *source_hash; /* 32 hexadecimal digits; "" only where it failed before there was a source */
-  char *problem;     /* wlm_spec_key */
+  char *problem;     /* wlmi_spec_key */
   int64_t n;
   char *compiler; /* "nvrtc 13.0", "cc 12.2.0" */
   char *driver;
@@ -41,7 +41,7 @@ typedef struct wlm_measurement_record {
   int failed;
   char *reason;    /* why it failed */
   int64_t made_at; /* seconds since 1970, up to the year 9999 */
-} wlm_measurement_record;
+} wlmi_measurement_record;
 
 /* The clock of most measurements: one call after the other. */
 #define WLM_CLOCK_HOT "hot"
@@ -50,34 +50,34 @@ typedef struct wlm_measurement_record {
 #define WLM_CLOCK_COLD "cold"
 /* A time of fewer samples is a first look: good for ranking, not for winning where others were timed better. */
 #define WLM_PRECISE_SAMPLES 3
-int wlm_measurement_is_cold(const wlm_measurement_record *record);
+int wlmi_measurement_is_cold(const wlmi_measurement_record *record);
 /* The clock of calls that a program made anyhow, among whatever else it did: a first look, however many samples. */
 #define WLM_CLOCK_ONLINE "online"
-int wlm_measurement_is_online(const wlm_measurement_record *record);
+int wlmi_measurement_is_online(const wlmi_measurement_record *record);
 
-typedef struct wlm_record_ids {
+typedef struct wlmi_record_ids {
   char device[WLM_HASH_HEX], matrix[WLM_HASH_HEX], variant[WLM_HASH_HEX], measurement[WLM_HASH_HEX];
-} wlm_record_ids;
+} wlmi_record_ids;
 
 /* Devices of one class may use each other's measurements: "cuda/sm_90/NVIDIA H200/132". */
-void wlm_device_class(const wlm_device_record *device, wlm_text *out);
+void wlmi_device_class(const wlmi_device_record *device, wlmi_text *out);
 
-int wlm_is_utf8(const char *text);
+int wlmi_is_utf8(const char *text);
 /* What cannot be true of a matrix, in words; NULL = nothing. */
-const char *wlm_stats_fault(const wlm_stats *stats);
+const char *wlmi_stats_fault(const wlm_stats *stats);
 /* WLM_ERR_INVALID_ARGUMENT naming the first field that can't be true. */
-wlm_status wlm_measurement_check(const wlm_measurement_record *record);
+wlm_status wlmi_measurement_check(const wlmi_measurement_record *record);
 /* The canonical line, without a line end; with `id` that comes first as the key "id". */
-void wlm_measurement_json(const wlm_measurement_record *record, const char *id, wlm_text *out);
-wlm_status wlm_measurement_id(const wlm_measurement_record *record, char id[WLM_HASH_HEX]);
-wlm_status wlm_measurement_ids(const wlm_measurement_record *record, wlm_record_ids *ids);
+void wlmi_measurement_json(const wlmi_measurement_record *record, const char *id, wlmi_text *out);
+wlm_status wlmi_measurement_id(const wlmi_measurement_record *record, char id[WLM_HASH_HEX]);
+wlm_status wlmi_measurement_ids(const wlmi_measurement_record *record, wlmi_record_ids *ids);
 
 /* A copy that owns its strings; release it. Releasing a zeroed record does nothing. */
-wlm_status wlm_measurement_copy(const wlm_measurement_record *record, wlm_measurement_record *copy);
-void wlm_measurement_release(wlm_measurement_record *record);
+wlm_status wlmi_measurement_copy(const wlmi_measurement_record *record, wlmi_measurement_record *copy);
+void wlmi_measurement_release(wlmi_measurement_record *record);
 /* An array that grows: room for one more record after the first `count`. */
-wlm_status wlm_measurements_reserve(wlm_measurement_record **records, int64_t count, int64_t *capacity);
+wlm_status wlmi_measurements_reserve(wlmi_measurement_record **records, int64_t count, int64_t *capacity);
 /* Releases each record and the array. */
-void wlm_measurements_free(wlm_measurement_record *records, int64_t count);
+void wlmi_measurements_free(wlmi_measurement_record *records, int64_t count);
 
 #endif

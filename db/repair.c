@@ -1,7 +1,7 @@
 /* Salvage: the ids of the measurements are walked from the smallest up to where the file can't be read, then from the
  * greatest down, so that one bad page hides no more than what lies on it; then each measurement is fetched by itself,
  * so that a bad page among the devices, matrices or variants costs only those that refer to it. Whole is what passes
- * the checks of wlm_store_check. */
+ * the checks of wlmi_store_check. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,23 +16,23 @@ typedef struct salvage {
   wlm_store *from, *to;
   sqlite3_stmt *one;
   char last[WLM_HASH_HEX]; /* the greatest id of the way up */
-  wlm_store_repair_result *result;
+  wlmi_store_repair_result *result;
 } salvage;
 
-static int is_whole(sqlite3_stmt *row, wlm_measurement_record *record) {
+static int is_whole(sqlite3_stmt *row, wlmi_measurement_record *record) {
   char id[WLM_HASH_HEX];
-  return wlm_store_read_row(row, record) && wlm_measurement_check(record) == WLM_OK &&
-         wlm_measurement_id(record, id) == WLM_OK && !strcmp(id, wlm_sqlite_text(row, WLM_COLUMN_ID));
+  return wlmi_store_read_row(row, record) && wlmi_measurement_check(record) == WLM_OK &&
+         wlmi_measurement_id(record, id) == WLM_OK && !strcmp(id, wlmi_sqlite_text(row, WLM_COLUMN_ID));
 }
 
 static wlm_status salvage_one(salvage *s, const char *id) {
-  wlm_measurement_record record;
+  wlmi_measurement_record record;
   int found;
   int64_t before = s->result->kept;
-  wlm_sqlite_bind_text(s->one, 1, id);
-  wlm_status status = wlm_sqlite_step(s->one, &found);
+  wlmi_sqlite_bind_text(s->one, 1, id);
+  wlm_status status = wlmi_sqlite_step(s->one, &found);
   if (status == WLM_OK && found && is_whole(s->one, &record))
-    status = wlm_store_put_one(s->to, &record, &s->result->kept);
+    status = wlmi_store_put_one(s->to, &record, &s->result->kept);
   s->result->lost += s->result->kept == before;
   sqlite3_reset(s->one);
   sqlite3_clear_bindings(s->one);
@@ -44,10 +44,10 @@ static wlm_status walk(salvage *s, const char *sql, int up) {
   sqlite3_stmt *ids = NULL;
   wlm_status status;
   int more;
-  WLM_TRY(wlm_sqlite_prepare(s->from->db, sql, &ids));
+  WLM_TRY(wlmi_sqlite_prepare(s->from->db, sql, &ids));
   for (;;) {
-    WLM_TRY(wlm_sqlite_step(ids, &more));
-    const char *id = more ? wlm_sqlite_text(ids, 0) : "";
+    WLM_TRY(wlmi_sqlite_step(ids, &more));
+    const char *id = more ? wlmi_sqlite_text(ids, 0) : "";
     if (!more || (!up && strcmp(id, s->last) <= 0)) break;
     if (up) snprintf(s->last, sizeof s->last, "%s", id);
     WLM_TRY(salvage_one(s, id));
@@ -62,14 +62,14 @@ static wlm_status salvage_models(salvage *s) {
   sqlite3_stmt *row = NULL;
   wlm_status status;
   int more;
-  WLM_TRY(wlm_sqlite_prepare(s->from->db, "SELECT class, name, made_at, data FROM model ORDER BY class, name", &row));
+  WLM_TRY(wlmi_sqlite_prepare(s->from->db, "SELECT class, name, made_at, data FROM model ORDER BY class, name", &row));
   for (;;) {
-    WLM_TRY(wlm_sqlite_step(row, &more));
+    WLM_TRY(wlmi_sqlite_step(row, &more));
     if (!more) break;
-    const wlm_model_record model = {(char *)wlm_sqlite_text(row, 1), sqlite3_column_int64(row, 2),
-                                    (void *)sqlite3_column_blob(row, 3), (size_t)sqlite3_column_bytes(row, 3)};
+    const wlmi_model_record model = {(char *)wlmi_sqlite_text(row, 1), sqlite3_column_int64(row, 2),
+                                     (void *)sqlite3_column_blob(row, 3), (size_t)sqlite3_column_bytes(row, 3)};
     if (!model.data) continue;
-    WLM_TRY(wlm_store_put_model(s->to, wlm_sqlite_text(row, 0), &model));
+    WLM_TRY(wlmi_store_put_model(s->to, wlmi_sqlite_text(row, 0), &model));
     s->result->models++;
   }
 done:
@@ -77,60 +77,61 @@ done:
   return status == WLM_ERR_DATABASE ? WLM_OK : status;
 }
 
-static wlm_status salvage_into(wlm_store *from, wlm_store *to, wlm_store_repair_result *result) {
+static wlm_status salvage_into(wlm_store *from, wlm_store *to, wlmi_store_repair_result *result) {
   salvage s = {.from = from, .to = to, .result = result};
-  wlm_pin_record *pins = NULL;
-  wlm_recorded *recorded = NULL;
+  wlmi_pin_record *pins = NULL;
+  wlmi_recorded *recorded = NULL;
   int64_t pin_count = 0, recorded_count = 0;
   wlm_status status;
-  WLM_TRY(wlm_store_prepare_one(from, &s.one));
-  WLM_TRY(wlm_sqlite_begin(to->db));
+  WLM_TRY(wlmi_store_prepare_one(from, &s.one));
+  WLM_TRY(wlmi_sqlite_begin(to->db));
   status = walk(&s, "SELECT id FROM measurement ORDER BY id", 1);
   if (status == WLM_OK) status = walk(&s, "SELECT id FROM measurement ORDER BY id DESC", 0);
-  if (status == WLM_OK) status = wlm_store_salvage_pins(from, &pins, &pin_count);
-  for (int64_t i = 0; i < pin_count && status == WLM_OK; i++) status = wlm_store_pin(to, &pins[i]);
-  if (status == WLM_OK) status = wlm_store_salvage_recorded(from, &recorded, &recorded_count);
-  for (int64_t i = 0; i < recorded_count && status == WLM_OK; i++) status = wlm_store_record_one(to, &recorded[i]);
+  if (status == WLM_OK) status = wlmi_store_salvage_pins(from, &pins, &pin_count);
+  for (int64_t i = 0; i < pin_count && status == WLM_OK; i++) status = wlmi_store_pin(to, &pins[i]);
+  if (status == WLM_OK) status = wlmi_store_salvage_recorded(from, &recorded, &recorded_count);
+  for (int64_t i = 0; i < recorded_count && status == WLM_OK; i++) status = wlmi_store_record_one(to, &recorded[i]);
   if (status == WLM_OK) status = salvage_models(&s);
-  status = wlm_sqlite_end(to->db, status);
+  status = wlmi_sqlite_end(to->db, status);
 done:
   sqlite3_finalize(s.one);
-  wlm_pins_free(pins, pin_count);
-  wlm_recorded_free(recorded, recorded_count);
+  wlmi_pins_free(pins, pin_count);
+  wlmi_recorded_free(recorded, recorded_count);
   return status;
 }
 
 /* Keeps other processes from writing while the file is read and replaced; a damaged file may refuse even that. */
 static wlm_status lock(wlm_store *store) {
-  wlm_status status = wlm_sqlite_run(store->db, "PRAGMA query_only = OFF");
-  if (status == WLM_OK) status = wlm_sqlite_begin(store->db);
+  wlm_status status = wlmi_sqlite_run(store->db, "PRAGMA query_only = OFF");
+  if (status == WLM_OK) status = wlmi_sqlite_begin(store->db);
   return status == WLM_ERR_DATABASE ? WLM_OK : status;
 }
 
-wlm_status wlm_store_repair(const char *path, wlm_text *report, wlm_text *kept_as, wlm_store_repair_result *result) {
+wlm_status wlmi_store_repair(const char *path, wlmi_text *report, wlmi_text *kept_as,
+                             wlmi_store_repair_result *result) {
   wlm_store *damaged = NULL, *fresh = NULL;
-  wlm_text fresh_path = {0};
+  wlmi_text fresh_path = {0};
   wlm_status status;
   int made = 0;
-  *result = (wlm_store_repair_result){0};
-  wlm_text_puts(kept_as, "");
-  WLM_TRY(wlm_store_open_damaged(path, &damaged));
-  status = wlm_store_check(damaged, report);
+  *result = (wlmi_store_repair_result){0};
+  wlmi_text_puts(kept_as, "");
+  WLM_TRY(wlmi_store_open_damaged(path, &damaged));
+  status = wlmi_store_check(damaged, report);
   if (status != WLM_ERR_DATABASE) goto done; /* whole, or a failure that is none of the file's */
   WLM_TRY(lock(damaged));
-  wlm_text_printf(&fresh_path, "%s.repaired-%ld", path, (long)getpid());
-  if (fresh_path.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path));
+  wlmi_text_printf(&fresh_path, "%s.repaired-%ld", path, (long)getpid());
+  if (fresh_path.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path));
   made = 1;
-  WLM_TRY(wlm_store_open(fresh_path.data, WLM_STORE_WRITE, &fresh));
+  WLM_TRY(wlmi_store_open(fresh_path.data, WLM_STORE_WRITE, &fresh));
   WLM_TRY(salvage_into(damaged, fresh, result));
-  wlm_store_close(fresh);
+  wlmi_store_close(fresh);
   fresh = NULL;
-  WLM_TRY(wlm_path_replace_damaged(fresh_path.data, path, kept_as));
+  WLM_TRY(wlmi_path_replace_damaged(fresh_path.data, path, kept_as));
   made = 0;
 done:
-  wlm_store_close(fresh);
-  wlm_store_close(damaged);
+  wlmi_store_close(fresh);
+  wlmi_store_close(damaged);
   if (made) unlink(fresh_path.data);
-  wlm_text_release(&fresh_path);
+  wlmi_text_release(&fresh_path);
   return status;
 }

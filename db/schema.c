@@ -129,7 +129,7 @@ static const char *const tuned_steps[] = {tuned_1, tuned_2, tuned_3};
 static const char *const kernels_steps[] = {kernels_1, kernels_2};
 
 #define STEP_COUNT(steps) (int)(sizeof(steps) / sizeof *(steps))
-const wlm_schema wlm_schema_tuned = {
+const wlmi_schema wlmi_schema_tuned = {
     "a tuning database",
     0x574c4d74,
     STEP_COUNT(tuned_steps),
@@ -137,10 +137,10 @@ const wlm_schema wlm_schema_tuned = {
     "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON;",
     60000,
     2};
-const wlm_schema wlm_schema_kernels = {"a kernel cache",
-                                       0x574c4d6b,
-                                       STEP_COUNT(kernels_steps),
-                                       kernels_steps,
-                                       "PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON;",
-                                       5000,
-                                       0};
+const wlmi_schema wlmi_schema_kernels = {"a kernel cache",
+                                         0x574c4d6b,
+                                         STEP_COUNT(kernels_steps),
+                                         kernels_steps,
+                                         "PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON;",
+                                         5000,
+                                         0};

@@ -2,7 +2,7 @@
 #ifndef WLM_DB_SCHEMA_H
 #define WLM_DB_SCHEMA_H
 
-typedef struct wlm_schema {
+typedef struct wlmi_schema {
   const char *what;         /* for messages: "a tuning database" */
   int application_id;       /* in bytes 68 to 71 of the file: whose it is */
   int version;              /* PRAGMA user_version after the last step */
@@ -10,9 +10,9 @@ typedef struct wlm_schema {
   const char *settings;     /* of each connection */
   int busy_ms;              /* how long to wait for other processes */
   int oldest_read;          /* a reader takes files from this version on; 0 = of the last version alone */
-} wlm_schema;
+} wlmi_schema;
 
-extern const wlm_schema wlm_schema_tuned;   /* measurements: precious */
-extern const wlm_schema wlm_schema_kernels; /* compiled kernels: may be deleted at any time */
+extern const wlmi_schema wlmi_schema_tuned;   /* measurements: precious */
+extern const wlmi_schema wlmi_schema_kernels; /* compiled kernels: may be deleted at any time */
 
 #endif

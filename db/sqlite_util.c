@@ -19,7 +19,7 @@ static const struct {
     {SQLITE_NOMEM, WLM_ERR_OUT_OF_MEMORY, "free some memory and try again"},
 };
 
-wlm_status wlm_sqlite_error(sqlite3 *db, int code) {
+wlm_status wlmi_sqlite_error(sqlite3 *db, int code) {
   const char *path = db ? sqlite3_db_filename(db, "main") : NULL;
   const char *said = db ? sqlite3_errmsg(db) : sqlite3_errstr(code);
   wlm_status status = WLM_ERR_DATABASE;
@@ -29,63 +29,63 @@ wlm_status wlm_sqlite_error(sqlite3 *db, int code) {
       status = mends[i].status;
       mend = mends[i].mend;
     }
-  return wlm_fail(status, "%s: %s (SQLite code %d); %s", path && *path ? path : "database", said, code, mend);
+  return wlmi_fail(status, "%s: %s (SQLite code %d); %s", path && *path ? path : "database", said, code, mend);
 }
 
-wlm_status wlm_sqlite_run(sqlite3 *db, const char *sql) {
+wlm_status wlmi_sqlite_run(sqlite3 *db, const char *sql) {
   int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
-  return code == SQLITE_OK ? WLM_OK : wlm_sqlite_error(db, sqlite3_extended_errcode(db));
+  return code == SQLITE_OK ? WLM_OK : wlmi_sqlite_error(db, sqlite3_extended_errcode(db));
 }
 
-wlm_status wlm_sqlite_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement) {
+wlm_status wlmi_sqlite_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement) {
   int code = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
-  return code == SQLITE_OK ? WLM_OK : wlm_sqlite_error(db, sqlite3_extended_errcode(db));
+  return code == SQLITE_OK ? WLM_OK : wlmi_sqlite_error(db, sqlite3_extended_errcode(db));
 }
 
-wlm_status wlm_sqlite_step(sqlite3_stmt *statement, int *row) {
+wlm_status wlmi_sqlite_step(sqlite3_stmt *statement, int *row) {
   sqlite3 *db = sqlite3_db_handle(statement);
   int code = sqlite3_step(statement);
   *row = code == SQLITE_ROW;
   if (*row) return WLM_OK;
-  wlm_status status = code == SQLITE_DONE ? WLM_OK : wlm_sqlite_error(db, sqlite3_extended_errcode(db));
+  wlm_status status = code == SQLITE_DONE ? WLM_OK : wlmi_sqlite_error(db, sqlite3_extended_errcode(db));
   sqlite3_reset(statement);
   return status;
 }
 
-wlm_status wlm_sqlite_execute(sqlite3_stmt *statement) {
+wlm_status wlmi_sqlite_execute(sqlite3_stmt *statement) {
   int row;
-  wlm_status status = wlm_sqlite_step(statement, &row);
+  wlm_status status = wlmi_sqlite_step(statement, &row);
   sqlite3_reset(statement);
   sqlite3_clear_bindings(statement);
   return status;
 }
 
-wlm_status wlm_sqlite_integer(sqlite3 *db, const char *sql, int64_t *value) {
+wlm_status wlmi_sqlite_integer(sqlite3 *db, const char *sql, int64_t *value) {
   sqlite3_stmt *statement = NULL;
   int row = 0;
   wlm_status status;
   *value = 0;
-  WLM_TRY(wlm_sqlite_prepare(db, sql, &statement));
-  WLM_TRY(wlm_sqlite_step(statement, &row));
+  WLM_TRY(wlmi_sqlite_prepare(db, sql, &statement));
+  WLM_TRY(wlmi_sqlite_step(statement, &row));
   if (row) *value = sqlite3_column_int64(statement, 0);
 done:
   sqlite3_finalize(statement);
   return status;
 }
 
-const char *wlm_sqlite_text(sqlite3_stmt *row, int column) {
+const char *wlmi_sqlite_text(sqlite3_stmt *row, int column) {
   const char *text = (const char *)sqlite3_column_text(row, column);
   return text ? text : "";
 }
 
-void wlm_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text) {
+void wlmi_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text) {
   sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
 }
 
-wlm_status wlm_sqlite_begin(sqlite3 *db) { return wlm_sqlite_run(db, "BEGIN IMMEDIATE"); }
+wlm_status wlmi_sqlite_begin(sqlite3 *db) { return wlmi_sqlite_run(db, "BEGIN IMMEDIATE"); }
 
-wlm_status wlm_sqlite_end(sqlite3 *db, wlm_status status) {
-  if (status == WLM_OK) status = wlm_sqlite_run(db, "COMMIT");
+wlm_status wlmi_sqlite_end(sqlite3 *db, wlm_status status) {
+  if (status == WLM_OK) status = wlmi_sqlite_run(db, "COMMIT");
   /* Some errors have rolled back already. The rollback's own result adds nothing to the first error. */
   if (!sqlite3_get_autocommit(db)) sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
   return status;

@@ -9,23 +9,23 @@
 
 /* WLM_ERR_DATABASE where the content is at fault (damaged, no database, another schema), WLM_ERR_IO where
  * the surroundings are (full disk, no permission, busy), WLM_ERR_OUT_OF_MEMORY. */
-wlm_status wlm_sqlite_error(sqlite3 *db, int code);
-wlm_status wlm_sqlite_run(sqlite3 *db, const char *sql); /* one or more statements without parameters */
-wlm_status wlm_sqlite_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement);
+wlm_status wlmi_sqlite_error(sqlite3 *db, int code);
+wlm_status wlmi_sqlite_run(sqlite3 *db, const char *sql); /* one or more statements without parameters */
+wlm_status wlmi_sqlite_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement);
 /* *row = 1 on a row, 0 at the end. The statement is reset at the end and after an error. */
-wlm_status wlm_sqlite_step(sqlite3_stmt *statement, int *row);
+wlm_status wlmi_sqlite_step(sqlite3_stmt *statement, int *row);
 /* Runs a statement that gives no rows, and lets go of its bindings. */
-wlm_status wlm_sqlite_execute(sqlite3_stmt *statement);
-wlm_status wlm_sqlite_integer(sqlite3 *db, const char *sql, int64_t *value); /* of a query that gives one */
+wlm_status wlmi_sqlite_execute(sqlite3_stmt *statement);
+wlm_status wlmi_sqlite_integer(sqlite3 *db, const char *sql, int64_t *value); /* of a query that gives one */
 
 /* A column of the current row; "" where it is NULL. It lives until the next step. */
-const char *wlm_sqlite_text(sqlite3_stmt *row, int column);
+const char *wlmi_sqlite_text(sqlite3_stmt *row, int column);
 /* The bound text must live until the statement is done. */
-void wlm_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text);
+void wlmi_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text);
 
 /* A transaction that takes the write lock at once, so that it can't fail half-way for a competitor's sake. */
-wlm_status wlm_sqlite_begin(sqlite3 *db);
+wlm_status wlmi_sqlite_begin(sqlite3 *db);
 /* Commits if `status` is WLM_OK, otherwise rolls back; returns `status` or what went wrong with the commit. */
-wlm_status wlm_sqlite_end(sqlite3 *db, wlm_status status);
+wlm_status wlmi_sqlite_end(sqlite3 *db, wlm_status status);
 
 #endif

@@ -8,7 +8,7 @@
 #include "db/fields.h"
 #include "db/store_state.h"
 
-/* ?1 is the row's id, then the table's fields in the order of wlm_fields, then what else the table holds. */
+/* ?1 is the row's id, then the table's fields in the order of wlmi_fields, then what else the table holds. */
 static const char *const insert_sql[WLM_TABLE_COUNT] = {
     "INSERT INTO device (id, kind, arch, name, processors, memory_bytes, class)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
@@ -20,7 +20,7 @@ static const char *const insert_sql[WLM_TABLE_COUNT] = {
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)"
     " ON CONFLICT (id) DO NOTHING"};
 
-/* All fields in the order of wlm_fields, then the ids and the class. Left joins, so that a row that refers to nothing
+/* All fields in the order of wlmi_fields, then the ids and the class. Left joins, so that a row that refers to nothing
  * shows as damaged instead of not at all. */
 #define SELECT_ROWS                                                                                          \
   "SELECT d.kind, d.arch, d.name, d.processors, d.memory_bytes,"                                             \
@@ -34,54 +34,54 @@ static const char *const insert_sql[WLM_TABLE_COUNT] = {
 static const char select_sql[] = SELECT_ROWS " WHERE ?1 IS NULL OR d.class = ?1 ORDER BY m.id";
 static const char select_one_sql[] = SELECT_ROWS " WHERE m.id = ?1";
 
-static wlm_status open_in(wlm_database_mode mode, const char *path, wlm_store **out) {
+static wlm_status open_in(wlmi_database_mode mode, const char *path, wlm_store **out) {
   wlm_status status;
-  wlm_store *store = wlm_alloc_zero(1, sizeof *store);
+  wlm_store *store = wlmi_alloc_zero(1, sizeof *store);
   *out = NULL;
-  if (!store) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a store");
-  WLM_TRY(wlm_database_open(path, mode, &wlm_schema_tuned, &store->db));
-  status = wlm_sqlite_prepare(store->db, select_sql, &store->select);
-  if (status == WLM_ERR_DATABASE && mode == WLM_DATABASE_SALVAGE) status = wlm_database_hopeless(path); /* no tables */
+  if (!store) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a store");
+  WLM_TRY(wlmi_database_open(path, mode, &wlmi_schema_tuned, &store->db));
+  status = wlmi_sqlite_prepare(store->db, select_sql, &store->select);
+  if (status == WLM_ERR_DATABASE && mode == WLM_DATABASE_SALVAGE) status = wlmi_database_hopeless(path); /* no tables */
   if (status != WLM_OK) goto done;
   for (int t = 0; mode == WLM_DATABASE_WRITE && t < WLM_TABLE_COUNT; t++)
-    WLM_TRY(wlm_sqlite_prepare(store->db, insert_sql[t], &store->insert[t]));
+    WLM_TRY(wlmi_sqlite_prepare(store->db, insert_sql[t], &store->insert[t]));
   *out = store;
   return WLM_OK;
 done:
-  wlm_store_close(store);
+  wlmi_store_close(store);
   return status;
 }
 
-wlm_status wlm_store_open(const char *path, wlm_store_mode mode, wlm_store **store) {
+wlm_status wlmi_store_open(const char *path, wlmi_store_mode mode, wlm_store **store) {
   return open_in(mode == WLM_STORE_WRITE ? WLM_DATABASE_WRITE : WLM_DATABASE_READ, path, store);
 }
 
-wlm_status wlm_store_open_damaged(const char *path, wlm_store **store) {
+wlm_status wlmi_store_open_damaged(const char *path, wlm_store **store) {
   return open_in(WLM_DATABASE_SALVAGE, path, store);
 }
 
-void wlm_store_close(wlm_store *store) {
+void wlmi_store_close(wlm_store *store) {
   if (!store) return;
   for (int t = 0; t < WLM_TABLE_COUNT; t++) sqlite3_finalize(store->insert[t]);
   sqlite3_finalize(store->select);
   sqlite3_close(store->db);
-  wlm_free(store);
+  wlmi_free(store);
 }
 
-wlm_status wlm_store_read_rows(const wlm_store *store, const wlm_row_reader *reader, const char *device_class,
-                               int whole_only, void **list, int64_t *count) {
+wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *reader, const char *device_class,
+                                int whole_only, void **list, int64_t *count) {
   sqlite3_stmt *row = NULL;
   wlm_status status;
   int more;
   int64_t capacity = 0;
   *list = NULL;
   *count = 0;
-  WLM_TRY(wlm_sqlite_prepare(store->db, reader->select, &row));
-  wlm_sqlite_bind_text(row, 1, device_class);
+  WLM_TRY(wlmi_sqlite_prepare(store->db, reader->select, &row));
+  wlmi_sqlite_bind_text(row, 1, device_class);
   for (;;) {
-    WLM_TRY(wlm_sqlite_step(row, &more));
+    WLM_TRY(wlmi_sqlite_step(row, &more));
     if (!more) break;
-    WLM_TRY(wlm_grow(list, *count, &capacity, reader->size, reader->what));
+    WLM_TRY(wlmi_grow(list, *count, &capacity, reader->size, reader->what));
     status = reader->read(store, row, (char *)*list + (size_t)*count * reader->size);
     if (whole_only && status == WLM_ERR_DATABASE) continue;
     WLM_TRY(status);
@@ -92,125 +92,125 @@ done:
   return whole_only && status == WLM_ERR_DATABASE ? WLM_OK : status;
 }
 
-const char *wlm_store_path(const wlm_store *store) { return sqlite3_db_filename(store->db, "main"); }
+const char *wlmi_store_path(const wlm_store *store) { return sqlite3_db_filename(store->db, "main"); }
 
 /* ---- writing ---- */
 
-wlm_status wlm_store_writable(const wlm_store *store) {
+wlm_status wlmi_store_writable(const wlm_store *store) {
   if (store->insert[0]) return WLM_OK;
-  return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "%s: was opened for reading only", wlm_store_path(store));
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: was opened for reading only", wlmi_store_path(store));
 }
 
-void wlm_store_bind_field(sqlite3_stmt *statement, int index, const wlm_field *field,
-                          const wlm_measurement_record *record) {
+void wlmi_store_bind_field(sqlite3_stmt *statement, int index, const wlmi_field *field,
+                           const wlmi_measurement_record *record) {
   char digits[WLM_HASH_HEX];
   switch (field->type) {
-    case WLM_FIELD_TEXT: wlm_sqlite_bind_text(statement, index, wlm_field_text(field, record)); break;
+    case WLM_FIELD_TEXT: wlmi_sqlite_bind_text(statement, index, wlmi_field_text(field, record)); break;
     case WLM_FIELD_INT:
     case WLM_FIELD_INT64:
     case WLM_FIELD_INT64_OR_NONE:
-    case WLM_FIELD_BOOL: sqlite3_bind_int64(statement, index, wlm_field_integer(field, record)); break;
+    case WLM_FIELD_BOOL: sqlite3_bind_int64(statement, index, wlmi_field_integer(field, record)); break;
     case WLM_FIELD_REAL:
     case WLM_FIELD_REAL_OR_NULL:
-      if (isfinite(wlm_field_real(field, record)))
-        sqlite3_bind_double(statement, index, wlm_field_real(field, record));
+      if (isfinite(wlmi_field_real(field, record)))
+        sqlite3_bind_double(statement, index, wlmi_field_real(field, record));
       else
         sqlite3_bind_null(statement, index);
       break;
     case WLM_FIELD_HASH:
-      wlm_hash_to_hex(wlm_field_hash(field, record), digits);
+      wlmi_hash_to_hex(wlmi_field_hash(field, record), digits);
       sqlite3_bind_text(statement, index, digits, -1, SQLITE_TRANSIENT);
       break;
   }
 }
 
-static wlm_status insert_row(sqlite3_stmt *statement, wlm_field_table table, const char *id,
-                             const wlm_measurement_record *record, const char *const *others) {
+static wlm_status insert_row(sqlite3_stmt *statement, wlmi_field_table table, const char *id,
+                             const wlmi_measurement_record *record, const char *const *others) {
   int index = 1;
-  wlm_sqlite_bind_text(statement, index++, id);
+  wlmi_sqlite_bind_text(statement, index++, id);
   for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (wlm_fields[i].table == table) wlm_store_bind_field(statement, index++, &wlm_fields[i], record);
-  for (; *others; others++) wlm_sqlite_bind_text(statement, index++, *others);
-  return wlm_sqlite_execute(statement);
+    if (wlmi_fields[i].table == table) wlmi_store_bind_field(statement, index++, &wlmi_fields[i], record);
+  for (; *others; others++) wlmi_sqlite_bind_text(statement, index++, *others);
+  return wlmi_sqlite_execute(statement);
 }
 
-wlm_status wlm_store_put_one(wlm_store *store, const wlm_measurement_record *record, int64_t *added) {
-  wlm_record_ids ids;
-  wlm_text class = {0};
+wlm_status wlmi_store_put_one(wlm_store *store, const wlmi_measurement_record *record, int64_t *added) {
+  wlmi_record_ids ids;
+  wlmi_text class = {0};
   wlm_status status;
-  WLM_TRY(wlm_measurement_check(record));
-  WLM_TRY(wlm_measurement_ids(record, &ids));
-  wlm_device_class(&record->device, &class);
-  if (class.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
+  WLM_TRY(wlmi_measurement_check(record));
+  WLM_TRY(wlmi_measurement_ids(record, &ids));
+  wlmi_device_class(&record->device, &class);
+  if (class.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
   const char *const row_ids[WLM_TABLE_COUNT] = {ids.device, ids.matrix, ids.variant, ids.measurement};
   const char *const others[WLM_TABLE_COUNT][4] = {
       {class.data, NULL}, {NULL}, {NULL}, {ids.device, ids.matrix, ids.variant, NULL}};
   for (int t = 0; t < WLM_TABLE_COUNT; t++)
-    WLM_TRY(insert_row(store->insert[t], (wlm_field_table)t, row_ids[t], record, others[t]));
+    WLM_TRY(insert_row(store->insert[t], (wlmi_field_table)t, row_ids[t], record, others[t]));
   *added += sqlite3_changes(store->db); /* of the last insert, the measurement's */
 done:
-  wlm_text_release(&class);
+  wlmi_text_release(&class);
   return status;
 }
 
-wlm_status wlm_store_merge(wlm_store *store, const wlm_measurement_record *records, int64_t count, int64_t *added) {
-  const wlm_content content = {.records = (wlm_measurement_record *)records, .count = count};
-  return wlm_store_add(store, &content, NULL, added);
+wlm_status wlmi_store_merge(wlm_store *store, const wlmi_measurement_record *records, int64_t count, int64_t *added) {
+  const wlmi_content content = {.records = (wlmi_measurement_record *)records, .count = count};
+  return wlmi_store_add(store, &content, NULL, added);
 }
 
-wlm_status wlm_store_put(wlm_store *store, const wlm_measurement_record *records, int64_t count) {
-  return wlm_store_merge(store, records, count, NULL);
+wlm_status wlmi_store_put(wlm_store *store, const wlmi_measurement_record *records, int64_t count) {
+  return wlmi_store_merge(store, records, count, NULL);
 }
 
 /* ---- reading ---- */
 
-wlm_status wlm_store_prepare_one(const wlm_store *store, sqlite3_stmt **statement) {
-  return wlm_sqlite_prepare(store->db, select_one_sql, statement);
+wlm_status wlmi_store_prepare_one(const wlm_store *store, sqlite3_stmt **statement) {
+  return wlmi_sqlite_prepare(store->db, select_one_sql, statement);
 }
 
-int wlm_store_read_field(sqlite3_stmt *row, int column, const wlm_field *field, wlm_measurement_record *record) {
+int wlmi_store_read_field(sqlite3_stmt *row, int column, const wlmi_field *field, wlmi_measurement_record *record) {
   switch (field->type) {
-    case WLM_FIELD_TEXT: wlm_field_set_text(field, record, (char *)wlm_sqlite_text(row, column)); break;
+    case WLM_FIELD_TEXT: wlmi_field_set_text(field, record, (char *)wlmi_sqlite_text(row, column)); break;
     case WLM_FIELD_INT:
     case WLM_FIELD_INT64:
     case WLM_FIELD_INT64_OR_NONE:
-    case WLM_FIELD_BOOL: return wlm_field_set_integer(field, record, sqlite3_column_int64(row, column));
+    case WLM_FIELD_BOOL: return wlmi_field_set_integer(field, record, sqlite3_column_int64(row, column));
     case WLM_FIELD_REAL:
     case WLM_FIELD_REAL_OR_NULL: {
       int null = sqlite3_column_type(row, column) == SQLITE_NULL;
-      wlm_field_set_real(field, record, null ? (double)NAN : sqlite3_column_double(row, column));
+      wlmi_field_set_real(field, record, null ? (double)NAN : sqlite3_column_double(row, column));
       break;
     }
-    case WLM_FIELD_HASH: return wlm_field_set_hash(field, record, wlm_sqlite_text(row, column));
+    case WLM_FIELD_HASH: return wlmi_field_set_hash(field, record, wlmi_sqlite_text(row, column));
   }
   return 1;
 }
 
-int wlm_store_read_row(sqlite3_stmt *row, wlm_measurement_record *record) {
+int wlmi_store_read_row(sqlite3_stmt *row, wlmi_measurement_record *record) {
   int fits = 1;
-  *record = (wlm_measurement_record){0};
-  for (int i = 0; i < WLM_FIELD_COUNT; i++) fits &= wlm_store_read_field(row, i, &wlm_fields[i], record);
-  wlm_fields_derive(record);
+  *record = (wlmi_measurement_record){0};
+  for (int i = 0; i < WLM_FIELD_COUNT; i++) fits &= wlmi_store_read_field(row, i, &wlmi_fields[i], record);
+  wlmi_fields_derive(record);
   return fits;
 }
 
-wlm_status wlm_store_each(wlm_store *store, const char *device_class, wlm_store_each_fn each, void *user) {
+wlm_status wlmi_store_each(wlm_store *store, const char *device_class, wlmi_store_each_fn each, void *user) {
   sqlite3_stmt *row = store->select;
   wlm_status status;
   int more;
-  wlm_sqlite_bind_text(row, 1, device_class); /* NULL binds NULL */
+  wlmi_sqlite_bind_text(row, 1, device_class); /* NULL binds NULL */
   for (;;) {
-    wlm_measurement_record record;
+    wlmi_measurement_record record;
     char id[WLM_HASH_HEX];
-    WLM_TRY(wlm_sqlite_step(row, &more));
+    WLM_TRY(wlmi_sqlite_step(row, &more));
     if (!more) break;
-    int fits = wlm_store_read_row(row, &record);
-    WLM_TRY(wlm_measurement_id(&record, id));
-    if (!fits || strcmp(id, wlm_sqlite_text(row, WLM_COLUMN_ID)))
-      WLM_TRY(wlm_fail(WLM_ERR_DATABASE,
-                       "%s: measurement %s is damaged (its content has another id); run 'warploom db check' on the "
-                       "file, or move it away",
-                       wlm_store_path(store), wlm_sqlite_text(row, WLM_COLUMN_ID)));
+    int fits = wlmi_store_read_row(row, &record);
+    WLM_TRY(wlmi_measurement_id(&record, id));
+    if (!fits || strcmp(id, wlmi_sqlite_text(row, WLM_COLUMN_ID)))
+      WLM_TRY(wlmi_fail(WLM_ERR_DATABASE,
+                        "%s: measurement %s is damaged (its content has another id); run 'warploom db check' on the "
+                        "file, or move it away",
+                        wlmi_store_path(store), wlmi_sqlite_text(row, WLM_COLUMN_ID)));
     WLM_TRY(each(user, id, &record));
   }
 done:
@@ -220,25 +220,25 @@ done:
 }
 
 typedef struct loading {
-  wlm_measurement_record *records;
+  wlmi_measurement_record *records;
   int64_t count, capacity;
 } loading;
 
-static wlm_status load_one(void *user, const char *id, const wlm_measurement_record *record) {
+static wlm_status load_one(void *user, const char *id, const wlmi_measurement_record *record) {
   (void)id;
   loading *all = user;
-  wlm_status status = wlm_measurements_reserve(&all->records, all->count, &all->capacity);
-  if (status == WLM_OK) status = wlm_measurement_copy(record, &all->records[all->count]);
+  wlm_status status = wlmi_measurements_reserve(&all->records, all->count, &all->capacity);
+  if (status == WLM_OK) status = wlmi_measurement_copy(record, &all->records[all->count]);
   if (status == WLM_OK) all->count++;
   return status;
 }
 
-wlm_status wlm_store_load(wlm_store *store, const char *device_class, wlm_measurement_record **records,
-                          int64_t *count) {
+wlm_status wlmi_store_load(wlm_store *store, const char *device_class, wlmi_measurement_record **records,
+                           int64_t *count) {
   loading all = {0};
-  wlm_status status = wlm_store_each(store, device_class, load_one, &all);
+  wlm_status status = wlmi_store_each(store, device_class, load_one, &all);
   if (status != WLM_OK) {
-    wlm_measurements_free(all.records, all.count);
+    wlmi_measurements_free(all.records, all.count);
     all = (loading){0};
   }
   *records = all.records;
@@ -246,7 +246,7 @@ wlm_status wlm_store_load(wlm_store *store, const char *device_class, wlm_measur
   return status;
 }
 
-wlm_status wlm_store_count(wlm_store *store, wlm_store_counts *counts) {
+wlm_status wlmi_store_count(wlm_store *store, wlmi_store_counts *counts) {
   const struct {
     const char *sql;
     int64_t *value;
@@ -257,6 +257,6 @@ wlm_status wlm_store_count(wlm_store *store, wlm_store_counts *counts) {
                  {"SELECT count(*) FROM measurement WHERE failed", &counts->failed}};
   wlm_status status = WLM_OK;
   for (size_t i = 0; i < sizeof queries / sizeof *queries && status == WLM_OK; i++)
-    status = wlm_sqlite_integer(store->db, queries[i].sql, queries[i].value);
+    status = wlmi_sqlite_integer(store->db, queries[i].sql, queries[i].value);
   return status;
 }

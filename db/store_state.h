@@ -13,34 +13,34 @@ struct wlm_store {
 };
 
 /* For reading what is left of it; WLM_ERR_DATABASE where that is nothing. */
-wlm_status wlm_store_open_damaged(const char *path, wlm_store **store);
+wlm_status wlmi_store_open_damaged(const char *path, wlm_store **store);
 
-/* Columns of a selected row, behind all fields in the order of wlm_fields. */
+/* Columns of a selected row, behind all fields in the order of wlmi_fields. */
 enum { WLM_COLUMN_ID = WLM_FIELD_COUNT, WLM_COLUMN_DEVICE, WLM_COLUMN_MATRIX, WLM_COLUMN_VARIANT, WLM_COLUMN_CLASS };
 /* The strings point into the statement's row. 0 where a value does not fit its field. */
-int wlm_store_read_row(sqlite3_stmt *row, wlm_measurement_record *record);
+int wlmi_store_read_row(sqlite3_stmt *row, wlmi_measurement_record *record);
 /* One field as the parameter or the column of that number. */
-void wlm_store_bind_field(sqlite3_stmt *statement, int index, const wlm_field *field,
-                          const wlm_measurement_record *record);
-int wlm_store_read_field(sqlite3_stmt *row, int column, const wlm_field *field, wlm_measurement_record *record);
+void wlmi_store_bind_field(sqlite3_stmt *statement, int index, const wlmi_field *field,
+                           const wlmi_measurement_record *record);
+int wlmi_store_read_field(sqlite3_stmt *row, int column, const wlmi_field *field, wlmi_measurement_record *record);
 /* The statement that selects the measurement with the id ?1. */
-wlm_status wlm_store_prepare_one(const wlm_store *store, sqlite3_stmt **statement);
+wlm_status wlmi_store_prepare_one(const wlm_store *store, sqlite3_stmt **statement);
 /* One record within the caller's transaction. *added grows by 1 if it was not there before. */
-wlm_status wlm_store_put_one(wlm_store *store, const wlm_measurement_record *record, int64_t *added);
+wlm_status wlmi_store_put_one(wlm_store *store, const wlmi_measurement_record *record, int64_t *added);
 /* WLM_ERR_INVALID_ARGUMENT for a store that was opened for reading. */
-wlm_status wlm_store_writable(const wlm_store *store);
-const char *wlm_store_path(const wlm_store *store);
+wlm_status wlmi_store_writable(const wlm_store *store);
+const char *wlmi_store_path(const wlm_store *store);
 
 /* How the rows of a statement, whose ?1 is a device class or NULL, become a list. */
-typedef struct wlm_row_reader {
+typedef struct wlmi_row_reader {
   const char *select, *what; /* what: for messages */
   size_t size;               /* of an element */
   /* WLM_ERR_DATABASE where the row is damaged. */
   wlm_status (*read)(const wlm_store *store, sqlite3_stmt *row, void *element);
-} wlm_row_reader;
+} wlmi_row_reader;
 /* whole_only passes over what is damaged and is content with what can be read at all. The list is the caller's also
  * where it ends with an error. */
-wlm_status wlm_store_read_rows(const wlm_store *store, const wlm_row_reader *reader, const char *device_class,
-                               int whole_only, void **list, int64_t *count);
+wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *reader, const char *device_class,
+                                int whole_only, void **list, int64_t *count);
 
 #endif

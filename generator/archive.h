@@ -2,11 +2,11 @@
 #ifndef WLM_GENERATOR_ARCHIVE_H
 #define WLM_GENERATOR_ARCHIVE_H
 
-struct wlm_archive_file {
+struct wlmi_archive_file {
   const char *name; /* "row_crc/kernel.cu.in", "engine.lua" */
   const char *begin, *end;
 };
-extern const struct wlm_archive_file wlm_archive[];
-extern const int wlm_archive_count;
+extern const struct wlmi_archive_file wlmi_archive[];
+extern const int wlmi_archive_count;
 
 #endif

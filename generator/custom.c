@@ -2,71 +2,71 @@
 
 #include <string.h>
 
-static void add(wlm_custom_source *source, int part, const wlm_expression *e, wlm_spelling spelling) {
-  wlm_expression_print(e, spelling, &source->parts[part]);
-  for (int i = 0; i < WLM_FUNCTIONS; i++) source->calls[i] |= (unsigned char)wlm_expression_calls(e, i);
+static void add(wlmi_custom_source *source, int part, const wlmi_expression *e, wlmi_spelling spelling) {
+  wlmi_expression_print(e, spelling, &source->parts[part]);
+  for (int i = 0; i < WLM_FUNCTIONS; i++) source->calls[i] |= (unsigned char)wlmi_expression_calls(e, i);
 }
 
-wlm_status wlm_custom_source_make(const wlm_spec *spec, wlm_custom_source *source) {
-  const wlm_spelling spelling = spec->problem.dense_type == WLM_F64 ? WLM_SPELL_DOUBLE : WLM_SPELL_FLOAT;
-  wlm_operator op = {0};
-  wlm_expression activation = {0};
+wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *source) {
+  const wlmi_spelling spelling = spec->problem.dense_type == WLM_F64 ? WLM_SPELL_DOUBLE : WLM_SPELL_FLOAT;
+  wlmi_operator op = {0};
+  wlmi_expression activation = {0};
   wlm_status status = WLM_OK;
-  *source = (wlm_custom_source){.is_custom = *spec->custom != 0};
-  if (source->is_custom) WLM_TRY(wlm_operator_parse(spec->custom, &op));
-  if (spec->problem.activation) WLM_TRY(wlm_activation_parse(spec->problem.activation, &activation));
+  *source = (wlmi_custom_source){.is_custom = *spec->custom != 0};
+  if (source->is_custom) WLM_TRY(wlmi_operator_parse(spec->custom, &op));
+  if (spec->problem.activation) WLM_TRY(wlmi_activation_parse(spec->problem.activation, &activation));
   for (int part = 0; part < WLM_PARTS; part++) {
-    const wlm_expression *e = wlm_operator_part(&op, (wlm_part)part);
+    const wlmi_expression *e = wlmi_operator_part(&op, (wlm_part)part);
     if (e) add(source, part, e, spelling);
   }
   if (activation.count) add(source, WLM_PARTS, &activation, spelling);
   source->any_order = op.any_order;
-  source->message_uses_a = wlm_expression_uses(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_A);
-  source->message_uses_b = wlm_expression_uses(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_B);
+  source->message_uses_a = wlmi_expression_uses(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_A);
+  source->message_uses_b = wlmi_expression_uses(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_B);
   for (int part = 0; part < WLM_SOURCE_PARTS; part++)
-    if (source->parts[part].failed) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the text of an operator");
+    if (source->parts[part].failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of an operator");
 done:
-  wlm_operator_release(&op);
-  wlm_expression_release(&activation);
-  if (status != WLM_OK) wlm_custom_source_release(source);
+  wlmi_operator_release(&op);
+  wlmi_expression_release(&activation);
+  if (status != WLM_OK) wlmi_custom_source_release(source);
   return status;
 }
 
-void wlm_custom_source_release(wlm_custom_source *source) {
-  for (int part = 0; part < WLM_SOURCE_PARTS; part++) wlm_text_release(&source->parts[part]);
+void wlmi_custom_source_release(wlmi_custom_source *source) {
+  for (int part = 0; part < WLM_SOURCE_PARTS; part++) wlmi_text_release(&source->parts[part]);
 }
 
-static void push_part(lua_State *lua, const wlm_text *text, const char *name) {
+static void push_part(lua_State *lua, const wlmi_text *text, const char *name) {
   if (!text->size) return;
   lua_pushlstring(lua, text->data, text->size);
   lua_setfield(lua, -2, name);
 }
 
 /* Of max and fmax, which are one function, the first. */
-static int is_first(const wlm_custom_source *source, int index) {
+static int is_first(const wlmi_custom_source *source, int index) {
   for (int i = 0; i < index; i++)
-    if (source->calls[i] && !strcmp(wlm_functions[i].means, wlm_functions[index].means)) return 0;
+    if (source->calls[i] && !strcmp(wlmi_functions[i].means, wlmi_functions[index].means)) return 0;
   return 1;
 }
 
-static void push_functions(lua_State *lua, const wlm_custom_source *source) {
+static void push_functions(lua_State *lua, const wlmi_custom_source *source) {
   lua_newtable(lua);
   for (int i = 0, count = 0; i < WLM_FUNCTIONS; i++) {
     if (!source->calls[i] || !is_first(source, i)) continue;
     lua_newtable(lua);
-    lua_pushstring(lua, wlm_functions[i].means);
-    lua_setfield(lua, -2, wlm_functions[i].own ? "own" : "name");
-    lua_pushinteger(lua, wlm_functions[i].arity);
+    lua_pushstring(lua, wlmi_functions[i].means);
+    lua_setfield(lua, -2, wlmi_functions[i].own ? "own" : "name");
+    lua_pushinteger(lua, wlmi_functions[i].arity);
     lua_setfield(lua, -2, "arity");
     lua_seti(lua, -2, ++count);
   }
   lua_setfield(lua, -2, "functions");
 }
 
-void wlm_custom_source_push(lua_State *lua, const wlm_custom_source *source) {
+void wlmi_custom_source_push(lua_State *lua, const wlmi_custom_source *source) {
   if (source->is_custom) {
     lua_newtable(lua);
-    for (int part = 0; part < WLM_PARTS; part++) push_part(lua, &source->parts[part], wlm_part_names[part]);
+    for (int part = 0; part < WLM_PARTS; part++) push_part(lua, &source->parts[part], wlmi_part_names[part]);
     lua_pushboolean(lua, source->message_uses_a);
     lua_setfield(lua, -2, "uses_a");
     lua_pushboolean(lua, source->message_uses_b);

@@ -10,17 +10,17 @@
 enum { WLM_SOURCE_PARTS = WLM_PARTS + 1 }; /* and the activation */
 
 /* Made before Lua is entered, which may leave by a long jump whenever it runs out of memory. */
-typedef struct wlm_custom_source {
-  wlm_text parts[WLM_SOURCE_PARTS]; /* empty where absent */
+typedef struct wlmi_custom_source {
+  wlmi_text parts[WLM_SOURCE_PARTS]; /* empty where absent */
   int is_custom, any_order, message_uses_a, message_uses_b;
-  unsigned char calls[WLM_FUNCTIONS]; /* by index of wlm_functions */
-} wlm_custom_source;
+  unsigned char calls[WLM_FUNCTIONS]; /* by index of wlmi_functions */
+} wlmi_custom_source;
 
-wlm_status wlm_custom_source_make(const wlm_spec *spec, wlm_custom_source *source);
-void wlm_custom_source_release(wlm_custom_source *source);
+wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *source);
+void wlmi_custom_source_release(wlmi_custom_source *source);
 
 /* Sets in the table on top of the stack: custom (nil, or a table of the parts that are there, with uses_a, uses_b
  * and any_order), activation (nil or text), functions (a list of {name, arity} or {own = name}). */
-void wlm_custom_source_push(lua_State *lua, const wlm_custom_source *source);
+void wlmi_custom_source_push(lua_State *lua, const wlmi_custom_source *source);
 
 #endif

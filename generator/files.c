@@ -11,11 +11,11 @@
 #include "common/text.h"
 #include "generator/archive.h"
 
-const char *wlm_archive_find(const char *name, size_t *size) {
-  for (int i = 0; i < wlm_archive_count; i++) {
-    if (strcmp(wlm_archive[i].name, name)) continue;
-    *size = (size_t)(wlm_archive[i].end - wlm_archive[i].begin);
-    return wlm_archive[i].begin;
+const char *wlmi_archive_find(const char *name, size_t *size) {
+  for (int i = 0; i < wlmi_archive_count; i++) {
+    if (strcmp(wlmi_archive[i].name, name)) continue;
+    *size = (size_t)(wlmi_archive[i].end - wlmi_archive[i].begin);
+    return wlmi_archive[i].begin;
   }
   return NULL;
 }
@@ -29,23 +29,23 @@ static int is_family_file(const char *name) {
 
 static int is_folder(const struct dirent *entry) { return entry->d_name[0] != '.'; }
 
-wlm_status wlm_template_names(const char *folder, void (*found)(void *user, const char *name), void *user) {
+wlm_status wlmi_template_names(const char *folder, void (*found)(void *user, const char *name), void *user) {
   if (!folder) {
-    for (int i = 0; i < wlm_archive_count; i++)
-      if (is_family_file(wlm_archive[i].name)) found(user, wlm_archive[i].name);
+    for (int i = 0; i < wlmi_archive_count; i++)
+      if (is_family_file(wlmi_archive[i].name)) found(user, wlmi_archive[i].name);
     return WLM_OK;
   }
   struct dirent **entries;
   int count = scandir(folder, &entries, is_folder, alphasort);
   if (count < 0)
-    return wlm_fail(WLM_ERR_IO, "templates folder %s: %s; set WARPLOOM_TEMPLATES to a folder laid out as templates/",
-                    folder, strerror(errno));
-  wlm_text path = {0};
+    return wlmi_fail(WLM_ERR_IO, "templates folder %s: %s; set WARPLOOM_TEMPLATES to a folder laid out as templates/",
+                     folder, strerror(errno));
+  wlmi_text path = {0};
   int families = 0;
   for (int i = 0; i < count; i++) {
     struct stat info;
     path.size = 0;
-    wlm_text_printf(&path, "%s/%s%s", folder, entries[i]->d_name, family_file);
+    wlmi_text_printf(&path, "%s/%s%s", folder, entries[i]->d_name, family_file);
     if (!path.failed && stat(path.data, &info) == 0) {
       found(user, path.data + strlen(folder) + 1);
       families++;
@@ -54,24 +54,24 @@ wlm_status wlm_template_names(const char *folder, void (*found)(void *user, cons
   }
   free(entries);
   int failed = path.failed;
-  wlm_text_release(&path);
-  if (failed) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of a family");
-  return families ? WLM_OK : wlm_fail(WLM_ERR_NOT_FOUND, "templates folder %s: holds no NAME%s", folder, family_file);
+  wlmi_text_release(&path);
+  if (failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of a family");
+  return families ? WLM_OK : wlmi_fail(WLM_ERR_NOT_FOUND, "templates folder %s: holds no NAME%s", folder, family_file);
 }
 
-wlm_status wlm_template_read(const char *folder, const char *name, char **text, size_t *size) {
+wlm_status wlmi_template_read(const char *folder, const char *name, char **text, size_t *size) {
   if (folder) {
-    wlm_text path = {0};
-    wlm_text_printf(&path, "%s/%s", folder, name);
+    wlmi_text path = {0};
+    wlmi_text_printf(&path, "%s/%s", folder, name);
     wlm_status status =
-        path.failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", name) : wlm_file_read(path.data, text, size);
-    wlm_text_release(&path);
+        path.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", name) : wlmi_file_read(path.data, text, size);
+    wlmi_text_release(&path);
     if (status != WLM_ERR_IO || strncmp(name, "prelude/", 8)) return status;
   }
-  const char *found = wlm_archive_find(name, size);
-  if (!found) return wlm_fail(WLM_ERR_NOT_FOUND, "%s: no such template in the library", name);
-  *text = wlm_alloc(*size + 1);
-  if (!*text) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "%s", name);
+  const char *found = wlmi_archive_find(name, size);
+  if (!found) return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such template in the library", name);
+  *text = wlmi_alloc(*size + 1);
+  if (!*text) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%s", name);
   memcpy(*text, found, *size);
   (*text)[*size] = 0;
   return WLM_OK;

@@ -15,7 +15,7 @@
 #include "generator/custom.h"
 #include "generator/files.h"
 
-struct wlm_generator {
+struct wlmi_generator {
   lua_State *lua;
   pthread_mutex_t lock;
 };
@@ -23,8 +23,8 @@ struct wlm_generator {
 static void *lua_memory(void *user, void *old, size_t old_size, size_t size) {
   (void)user;
   (void)old_size;
-  if (size) return wlm_realloc(old, size);
-  wlm_free(old);
+  if (size) return wlmi_realloc(old, size);
+  wlmi_free(old);
   return NULL;
 }
 
@@ -45,36 +45,36 @@ static void set_boolean(lua_State *lua, const char *key, int value) {
   lua_setfield(lua, -2, key);
 }
 
-static void push_problem(lua_State *lua, const wlm_spec *spec, const wlm_custom_source *custom) {
+static void push_problem(lua_State *lua, const wlmi_spec *spec, const wlmi_custom_source *custom) {
   const wlm_problem *p = &spec->problem;
   lua_newtable(lua);
   set_integer(lua, "n", p->n);
-  set_string(lua, "message", wlm_message_name(p->message));
-  set_string(lua, "reduce", wlm_reduce_name(p->reduce));
-  set_string(lua, "empty", wlm_empty_name(p->empty));
-  set_string(lua, "dense_type", wlm_type_name(p->dense_type));
-  set_string(lua, "value_type", wlm_type_name(spec->value_type));
-  set_string(lua, "rowptr_type", wlm_index_name(spec->rowptr_type));
-  set_string(lua, "colind_type", wlm_index_name(spec->colind_type));
+  set_string(lua, "message", wlmi_message_name(p->message));
+  set_string(lua, "reduce", wlmi_reduce_name(p->reduce));
+  set_string(lua, "empty", wlmi_empty_name(p->empty));
+  set_string(lua, "dense_type", wlmi_type_name(p->dense_type));
+  set_string(lua, "value_type", wlmi_type_name(spec->value_type));
+  set_string(lua, "rowptr_type", wlmi_index_name(spec->rowptr_type));
+  set_string(lua, "colind_type", wlmi_index_name(spec->colind_type));
   set_boolean(lua, "has_values", spec->has_values);
-  set_string(lua, "sample", wlm_sample_name(p->sample));
-  set_string(lua, "sample_norm", wlm_sample_norm_name(p->sample_norm));
+  set_string(lua, "sample", wlmi_sample_name(p->sample));
+  set_string(lua, "sample_norm", wlmi_sample_norm_name(p->sample_norm));
   set_integer(lua, "sample_width", p->sample_width);
   set_boolean(lua, "deterministic", p->deterministic);
-  set_integer(lua, "dense_bytes", (int64_t)wlm_type_size(p->dense_type));
-  set_integer(lua, "acc_bytes", (int64_t)wlm_type_size(wlm_accumulator_type(p->dense_type)));
-  set_integer(lua, "colind_bytes", (int64_t)wlm_index_size(spec->colind_type));
+  set_integer(lua, "dense_bytes", (int64_t)wlmi_type_size(p->dense_type));
+  set_integer(lua, "acc_bytes", (int64_t)wlmi_type_size(wlmi_accumulator_type(p->dense_type)));
+  set_integer(lua, "colind_bytes", (int64_t)wlmi_index_size(spec->colind_type));
   set_boolean(lua, "bias", p->bias != NULL);
-  set_string(lua, "operation", wlm_operation_name(p->operation));
+  set_string(lua, "operation", wlmi_operation_name(p->operation));
   set_boolean(lua, "transpose", p->transpose);
-  set_string(lua, "arg", p->want_arg ? wlm_index_name(p->arg_type) : "none");
-  set_integer(lua, "arg_bytes", p->want_arg ? (int64_t)wlm_index_size(p->arg_type) : 0);
+  set_string(lua, "arg", p->want_arg ? wlmi_index_name(p->arg_type) : "none");
+  set_integer(lua, "arg_bytes", p->want_arg ? (int64_t)wlmi_index_size(p->arg_type) : 0);
   set_string(lua, "heads", p->heads > 1 ? "many" : "one");
   set_integer(lua, "head_width", p->n / p->heads);
-  wlm_custom_source_push(lua, custom);
+  wlmi_custom_source_push(lua, custom);
 }
 
-static void push_limits(lua_State *lua, const wlm_limits *limits) {
+static void push_limits(lua_State *lua, const wlmi_limits *limits) {
   lua_newtable(lua);
   set_string(lua, "target", limits->target == WLM_TARGET_CUDA ? "cuda" : "host");
   set_integer(lua, "arch", limits->arch);
@@ -122,22 +122,22 @@ static int get_boolean(lua_State *lua, const char *key) {
   return value;
 }
 
-static void get_bytes(lua_State *lua, const char *key, wlm_bytes *bytes) {
+static void get_bytes(lua_State *lua, const char *key, wlmi_bytes *bytes) {
   lua_getfield(lua, -1, key);
-  *bytes = (wlm_bytes){get_integer(lua, "one", 0),     get_integer(lua, "rows", 0),   get_integer(lua, "nnz", 0),
-                       get_integer(lua, "n", 0),       get_integer(lua, "blocks", 0), get_integer(lua, "rows_n", 0),
-                       get_integer(lua, "blocks_n", 0)};
+  *bytes = (wlmi_bytes){get_integer(lua, "one", 0),     get_integer(lua, "rows", 0),   get_integer(lua, "nnz", 0),
+                        get_integer(lua, "n", 0),       get_integer(lua, "blocks", 0), get_integer(lua, "rows_n", 0),
+                        get_integer(lua, "blocks_n", 0)};
   lua_pop(lua, 1);
 }
 
-static void get_pass(lua_State *lua, wlm_pass *pass) {
+static void get_pass(lua_State *lua, wlmi_pass *pass) {
   static const char *const when[] = {"execute", "prepare", NULL};
   static const char *const units[] = {"one", "rows", "nnz", "rows+nnz", "blocks", NULL};
   static const char *const axis[] = {"units", "columns", NULL};
   get_string(lua, "kernel", pass->kernel, sizeof pass->kernel);
-  pass->when = (wlm_when)get_choice(lua, "when", when);
-  pass->units = (wlm_units)get_choice(lua, "units", units);
-  pass->axis = (wlm_axis)get_choice(lua, "axis", axis);
+  pass->when = (wlmi_when)get_choice(lua, "when", when);
+  pass->units = (wlmi_units)get_choice(lua, "units", units);
+  pass->axis = (wlmi_axis)get_choice(lua, "axis", axis);
   pass->units_per_block = get_integer(lua, "units_per_block", 1);
   pass->columns_per_block = get_integer(lua, "columns_per_block", 0);
   pass->wave = get_integer(lua, "wave", 0);
@@ -149,8 +149,8 @@ static void get_pass(lua_State *lua, wlm_pass *pass) {
 }
 
 /* A plan counts on both: something to execute, and preparing exactly where there is memory for what it makes. */
-static void check_passes(lua_State *lua, const wlm_program *program) {
-  static const wlm_bytes none;
+static void check_passes(lua_State *lua, const wlmi_program *program) {
+  static const wlmi_bytes none;
   int passes[] = {[WLM_WHEN_EXECUTE] = 0, [WLM_WHEN_PREPARE] = 0};
   for (int i = 0; i < program->pass_count; i++) passes[program->passes[i].when]++;
   if (!passes[WLM_WHEN_EXECUTE]) luaL_error(lua, "%s: 'passes' has no pass to execute", program->variant);
@@ -158,7 +158,7 @@ static void check_passes(lua_State *lua, const wlm_program *program) {
     luaL_error(lua, "%s: a pass with when = \"prepare\" and bytes in 'prepared' go together", program->variant);
 }
 
-static void get_program(lua_State *lua, wlm_program *program) {
+static void get_program(lua_State *lua, wlmi_program *program) {
   get_string(lua, "variant", program->variant, sizeof program->variant);
   get_string(lua, "split", program->split, sizeof program->split);
   get_bytes(lua, "workspace", &program->workspace);
@@ -178,7 +178,7 @@ static void get_program(lua_State *lua, wlm_program *program) {
   check_passes(lua, program);
   lua_pop(lua, 1);
   lua_getfield(lua, -1, "source");
-  program->source = wlm_strdup(luaL_checkstring(lua, -1));
+  program->source = wlmi_strdup(luaL_checkstring(lua, -1));
   if (!program->source) luaL_error(lua, "out of memory");
   lua_pop(lua, 1);
 }
@@ -190,7 +190,7 @@ static int search_module(lua_State *lua) {
   const char *module = luaL_checkstring(lua, 1);
   const char *name = lua_pushfstring(lua, "%s.lua", module);
   size_t size;
-  const char *text = wlm_archive_find(name, &size);
+  const char *text = wlmi_archive_find(name, &size);
   if (!text) {
     lua_pushfstring(lua, "no module '%s' in the library", module);
     return 1;
@@ -219,10 +219,10 @@ static int read_template(lua_State *lua) {
   lua_settop(lua, 1);
   lua_pushcfunction(lua, push_text);
   lua_pushlightuserdata(lua, &file);
-  if (wlm_template_read(folder, name, &file.text, &file.size) != WLM_OK)
+  if (wlmi_template_read(folder, name, &file.text, &file.size) != WLM_OK)
     return luaL_error(lua, "%s", wlm_error_detail());
   int result = lua_pcall(lua, 1, 1, 0);
-  wlm_free(file.text);
+  wlmi_free(file.text);
   return result == LUA_OK ? 1 : lua_error(lua);
 }
 
@@ -236,14 +236,14 @@ static void push_name(void *user, const char *name) {
 
 typedef struct call {
   const char *folder, *variant;
-  const wlm_spec *spec;
-  wlm_custom_source custom; /* of the spec */
-  const wlm_limits *limits;
-  wlm_text *text;
-  wlm_names *names;
-  wlm_candidate *candidates; /* wlm_free */
+  const wlmi_spec *spec;
+  wlmi_custom_source custom; /* of the spec */
+  const wlmi_limits *limits;
+  wlmi_text *text;
+  wlmi_names *names;
+  wlmi_candidate *candidates; /* wlmi_free */
   int64_t candidate_count;
-  wlm_program *program;
+  wlmi_program *program;
   int prepares;
   int misunderstood; /* the error is in the variant's name, not in a template */
 } call;
@@ -276,7 +276,7 @@ static int do_load(lua_State *lua) {
   lua_setglobal(lua, "variants");
   push_function(lua, "load");
   lua_newtable(lua);
-  if (wlm_template_names(c->folder, push_name, lua) != WLM_OK) return luaL_error(lua, "%s", wlm_error_detail());
+  if (wlmi_template_names(c->folder, push_name, lua) != WLM_OK) return luaL_error(lua, "%s", wlm_error_detail());
   lua_pushstring(lua, c->folder);
   lua_pushcclosure(lua, read_template, 1);
   lua_call(lua, 2, 0);
@@ -286,7 +286,7 @@ static int do_load(lua_State *lua) {
 static int do_list(lua_State *lua) {
   push_function(lua, "list");
   lua_call(lua, 0, 1);
-  wlm_text_puts(pushed_call(lua)->text, luaL_checkstring(lua, -1));
+  wlmi_text_puts(pushed_call(lua)->text, luaL_checkstring(lua, -1));
   return 0;
 }
 
@@ -297,11 +297,11 @@ static int do_candidates(lua_State *lua) {
   push_limits(lua, c->limits);
   lua_call(lua, 2, 1);
   int64_t count = luaL_len(lua, -1);
-  c->names->names = wlm_alloc_zero((size_t)count + 1, sizeof(char *));
+  c->names->names = wlmi_alloc_zero((size_t)count + 1, sizeof(char *));
   if (!c->names->names) return luaL_error(lua, "out of memory");
   for (int64_t i = 0; i < count; i++) {
     lua_geti(lua, -1, i + 1);
-    c->names->names[i] = wlm_strdup(luaL_checkstring(lua, -1));
+    c->names->names[i] = wlmi_strdup(luaL_checkstring(lua, -1));
     if (!c->names->names[i]) return luaL_error(lua, "out of memory");
     c->names->count = i + 1;
     lua_pop(lua, 1);
@@ -310,12 +310,12 @@ static int do_candidates(lua_State *lua) {
 }
 
 /* The table on top of the stack. */
-static void get_candidate(lua_State *lua, wlm_candidate *candidate) {
+static void get_candidate(lua_State *lua, wlmi_candidate *candidate) {
   get_string(lua, "variant", candidate->variant, sizeof candidate->variant);
   candidate->whole_rows = get_boolean(lua, "whole_rows");
   lua_getfield(lua, -1, "passes");
   for (lua_Integer i = luaL_len(lua, -1); i >= 1; i--) {
-    wlm_pass pass;
+    wlmi_pass pass;
     lua_geti(lua, -1, i);
     get_pass(lua, &pass);
     lua_pop(lua, 1);
@@ -334,7 +334,7 @@ static int do_describe(lua_State *lua) {
   push_limits(lua, c->limits);
   lua_call(lua, 2, 1);
   c->candidate_count = luaL_len(lua, -1);
-  c->candidates = wlm_alloc_zero((size_t)c->candidate_count + 1, sizeof *c->candidates);
+  c->candidates = wlmi_alloc_zero((size_t)c->candidate_count + 1, sizeof *c->candidates);
   if (!c->candidates) return luaL_error(lua, "out of memory");
   for (int64_t i = 0; i < c->candidate_count; i++) {
     lua_geti(lua, -1, i + 1);
@@ -355,7 +355,7 @@ static int do_refusal(lua_State *lua) {
     c->misunderstood = 1;
     return lua_error(lua);
   }
-  wlm_text_puts(c->text, luaL_checkstring(lua, -2));
+  wlmi_text_puts(c->text, luaL_checkstring(lua, -2));
   return 0;
 }
 
@@ -400,8 +400,8 @@ static int do_transpose(lua_State *lua) {
   return 0;
 }
 
-static wlm_status enter(wlm_generator *generator, lua_CFunction function, call *c) {
-  wlm_status status = c->spec ? wlm_custom_source_make(c->spec, &c->custom) : WLM_OK;
+static wlm_status enter(wlmi_generator *generator, lua_CFunction function, call *c) {
+  wlm_status status = c->spec ? wlmi_custom_source_make(c->spec, &c->custom) : WLM_OK;
   if (status != WLM_OK) return status;
   pthread_mutex_lock(&generator->lock);
   lua_State *lua = generator->lua;
@@ -410,62 +410,62 @@ static wlm_status enter(wlm_generator *generator, lua_CFunction function, call *
   lua_pushlightuserdata(lua, c);
   int result = lua_pcall(lua, 1, 0, 0);
   if (result == LUA_ERRMEM)
-    status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "the generator ran out of memory");
+    status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the generator ran out of memory");
   else if (result != LUA_OK)
-    status = wlm_fail(c->misunderstood ? WLM_ERR_INVALID_ARGUMENT : WLM_ERR_TEMPLATE, "%s",
-                      lua_type(lua, -1) == LUA_TSTRING ? lua_tostring(lua, -1) : "a family raised what is no text");
+    status = wlmi_fail(c->misunderstood ? WLM_ERR_INVALID_ARGUMENT : WLM_ERR_TEMPLATE, "%s",
+                       lua_type(lua, -1) == LUA_TSTRING ? lua_tostring(lua, -1) : "a family raised what is no text");
   lua_settop(lua, 0);
   pthread_mutex_unlock(&generator->lock);
-  wlm_custom_source_release(&c->custom);
+  wlmi_custom_source_release(&c->custom);
   return status;
 }
 
-wlm_status wlm_generator_create(const char *folder, wlm_generator **out) {
+wlm_status wlmi_generator_create(const char *folder, wlmi_generator **out) {
   *out = NULL;
-  wlm_generator *generator = wlm_alloc_zero(1, sizeof *generator);
-  if (!generator) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "generator");
+  wlmi_generator *generator = wlmi_alloc_zero(1, sizeof *generator);
+  if (!generator) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "generator");
   pthread_mutex_init(&generator->lock, NULL);
   generator->lua = lua_newstate(lua_memory, NULL);
   wlm_status status = generator->lua ? enter(generator, do_load, &(call){.folder = folder})
-                                     : wlm_fail(WLM_ERR_OUT_OF_MEMORY, "generator");
+                                     : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "generator");
   if (status == WLM_OK)
     *out = generator;
   else
-    wlm_generator_destroy(generator);
+    wlmi_generator_destroy(generator);
   return status;
 }
 
-void wlm_generator_destroy(wlm_generator *generator) {
+void wlmi_generator_destroy(wlmi_generator *generator) {
   if (!generator) return;
   if (generator->lua) lua_close(generator->lua);
   pthread_mutex_destroy(&generator->lock);
-  wlm_free(generator);
+  wlmi_free(generator);
 }
 
-wlm_status wlm_generator_list(wlm_generator *generator, wlm_text *text) {
+wlm_status wlmi_generator_list(wlmi_generator *generator, wlmi_text *text) {
   return enter(generator, do_list, &(call){.text = text});
 }
 
-void wlm_names_release(wlm_names *names) {
-  for (int64_t i = 0; i < names->count; i++) wlm_free(names->names[i]);
-  wlm_free(names->names);
-  *names = (wlm_names){0};
+void wlmi_names_release(wlmi_names *names) {
+  for (int64_t i = 0; i < names->count; i++) wlmi_free(names->names[i]);
+  wlmi_free(names->names);
+  *names = (wlmi_names){0};
 }
 
-wlm_status wlm_generator_candidates(wlm_generator *generator, const wlm_spec *spec, const wlm_limits *limits,
-                                    wlm_names *candidates) {
-  *candidates = (wlm_names){0};
+wlm_status wlmi_generator_candidates(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
+                                     wlmi_names *candidates) {
+  *candidates = (wlmi_names){0};
   wlm_status status = enter(generator, do_candidates, &(call){.spec = spec, .limits = limits, .names = candidates});
-  if (status != WLM_OK) wlm_names_release(candidates);
+  if (status != WLM_OK) wlmi_names_release(candidates);
   return status;
 }
 
-wlm_status wlm_generator_describe(wlm_generator *generator, const wlm_spec *spec, const wlm_limits *limits,
-                                  wlm_candidate **candidates, int64_t *count) {
+wlm_status wlmi_generator_describe(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
+                                   wlmi_candidate **candidates, int64_t *count) {
   call c = {.spec = spec, .limits = limits};
   wlm_status status = enter(generator, do_describe, &c);
   if (status != WLM_OK) {
-    wlm_free(c.candidates);
+    wlmi_free(c.candidates);
     c = (call){0};
   }
   *candidates = c.candidates;
@@ -473,44 +473,44 @@ wlm_status wlm_generator_describe(wlm_generator *generator, const wlm_spec *spec
   return status;
 }
 
-wlm_status wlm_generator_refusal(wlm_generator *generator, const char *variant, const wlm_spec *spec,
-                                 const wlm_limits *limits, wlm_text *reason) {
+wlm_status wlmi_generator_refusal(wlmi_generator *generator, const char *variant, const wlmi_spec *spec,
+                                  const wlmi_limits *limits, wlmi_text *reason) {
   return enter(generator, do_refusal, &(call){.variant = variant, .spec = spec, .limits = limits, .text = reason});
 }
 
-wlm_status wlm_generator_prepares(wlm_generator *generator, const char *variant, const wlm_spec *spec,
-                                  const wlm_limits *limits, int *prepares) {
+wlm_status wlmi_generator_prepares(wlmi_generator *generator, const char *variant, const wlmi_spec *spec,
+                                   const wlmi_limits *limits, int *prepares) {
   call c = {.variant = variant, .spec = spec, .limits = limits};
   wlm_status status = enter(generator, do_prepares, &c);
   *prepares = c.prepares;
   return status;
 }
 
-wlm_status wlm_generator_transpose(wlm_generator *generator, const wlm_spec *spec, wlm_program *program) {
+wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program) {
   memset(program, 0, sizeof *program);
   wlm_status status = enter(generator, do_transpose, &(call){.spec = spec, .program = program});
-  if (status != WLM_OK) wlm_program_release(program);
+  if (status != WLM_OK) wlmi_program_release(program);
   return status;
 }
 
-wlm_status wlm_generator_arg_backward(wlm_generator *generator, const wlm_spec *spec, const wlm_limits *limits,
-                                      wlm_program *program) {
+wlm_status wlmi_generator_arg_backward(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
+                                       wlmi_program *program) {
   memset(program, 0, sizeof *program);
   wlm_status status = enter(generator, do_arg_backward, &(call){.spec = spec, .limits = limits, .program = program});
-  if (status != WLM_OK) wlm_program_release(program);
+  if (status != WLM_OK) wlmi_program_release(program);
   return status;
 }
 
-wlm_status wlm_generator_emit(wlm_generator *generator, const char *variant, const wlm_spec *spec,
-                              const wlm_limits *limits, wlm_program *program) {
+wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *variant, const wlmi_spec *spec,
+                               const wlmi_limits *limits, wlmi_program *program) {
   memset(program, 0, sizeof *program);
-  wlm_text reason = {0};
-  wlm_status status = wlm_generator_refusal(generator, variant, spec, limits, &reason);
+  wlmi_text reason = {0};
+  wlm_status status = wlmi_generator_refusal(generator, variant, spec, limits, &reason);
   if (status == WLM_OK && reason.size)
-    status = wlm_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' is no candidate here: it %s", variant, reason.data);
-  wlm_text_release(&reason);
+    status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' is no candidate here: it %s", variant, reason.data);
+  wlmi_text_release(&reason);
   if (status == WLM_OK)
     status = enter(generator, do_emit, &(call){.variant = variant, .spec = spec, .limits = limits, .program = program});
-  if (status != WLM_OK) wlm_program_release(program);
+  if (status != WLM_OK) wlmi_program_release(program);
   return status;
 }

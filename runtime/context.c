@@ -16,26 +16,26 @@ static const char *environment(const char *name) {
 }
 
 /* The given path, or the default one; "" means none. A default that cannot be named is logged and none. */
-static wlm_status resolve_path(const char *given, wlm_status (*find_default)(wlm_text *), const char *what,
+static wlm_status resolve_path(const char *given, wlm_status (*find_default)(wlmi_text *), const char *what,
                                char **path) {
-  wlm_text text = {0};
+  wlmi_text text = {0};
   if (given) {
-    wlm_text_puts(&text, given);
+    wlmi_text_puts(&text, given);
   } else if (find_default(&text) != WLM_OK) {
-    wlm_log(WLM_LOG_WARNING, "no %s: %s", what, wlm_error_detail());
-    wlm_text_release(&text);
+    wlmi_log(WLM_LOG_WARNING, "no %s: %s", what, wlm_error_detail());
+    wlmi_text_release(&text);
   }
-  return wlm_text_take(&text, path);
+  return wlmi_text_take(&text, path);
 }
 
-static wlm_status default_system_database(wlm_text *text) {
-  wlm_system_database_path(text);
+static wlm_status default_system_database(wlmi_text *text) {
+  wlmi_system_database_path(text);
   return WLM_OK;
 }
 
 static void open_cache(wlm_context *context, const char *path) {
-  if (*path && wlm_kernel_cache_open(path, &context->cache) != WLM_OK)
-    wlm_log(WLM_LOG_WARNING, "going on without a kernel cache: %s", wlm_error_detail());
+  if (*path && wlmi_kernel_cache_open(path, &context->cache) != WLM_OK)
+    wlmi_log(WLM_LOG_WARNING, "going on without a kernel cache: %s", wlm_error_detail());
 }
 
 wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **out) {
@@ -45,50 +45,50 @@ wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **
   *out = NULL;
   if (!options) options = &defaults;
   if (options->size != sizeof *options)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_context_options.size is %zu, expected %zu: use the initialiser",
-                    options->size, sizeof *options);
-  wlm_context *context = wlm_alloc_zero(1, sizeof *context);
-  if (!context) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "context");
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_context_options.size is %zu, expected %zu: use the initialiser",
+                     options->size, sizeof *options);
+  wlm_context *context = wlmi_alloc_zero(1, sizeof *context);
+  if (!context) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "context");
   pthread_rwlock_init(&context->snapshot_lock, NULL);
   pthread_mutex_init(&context->kernel_lock, NULL);
   pthread_mutex_init(&context->notes.lock, NULL);
-  WLM_TRY(wlm_device_open(options->device, &context->device));
-  WLM_TRY(wlm_generator_create(options->templates ? options->templates : environment("WARPLOOM_TEMPLATES"),
-                               &context->generator));
-  WLM_TRY(resolve_path(options->database, wlm_store_default_path, "user database", &context->database));
+  WLM_TRY(wlmi_device_open(options->device, &context->device));
+  WLM_TRY(wlmi_generator_create(options->templates ? options->templates : environment("WARPLOOM_TEMPLATES"),
+                                &context->generator));
+  WLM_TRY(resolve_path(options->database, wlmi_store_default_path, "user database", &context->database));
   WLM_TRY(
       resolve_path(options->system_database, default_system_database, "system database", &context->system_database));
-  WLM_TRY(resolve_path(options->kernel_cache, wlm_kernel_cache_default_path, "kernel cache", &cache_path));
+  WLM_TRY(resolve_path(options->kernel_cache, wlmi_kernel_cache_default_path, "kernel cache", &cache_path));
   open_cache(context, cache_path);
-  wlm_context_load_learned(context, &context->snapshot);
+  wlmi_context_load_learned(context, &context->snapshot);
   context->notes.wanted = options->record && *context->database;
   if (options->record && !*context->database)
-    wlm_log(WLM_LOG_WARNING, "nothing is recorded: the context has no user database");
+    wlmi_log(WLM_LOG_WARNING, "nothing is recorded: the context has no user database");
   *out = context;
 done:
-  wlm_free(cache_path);
+  wlmi_free(cache_path);
   if (status != WLM_OK) wlm_context_destroy(context);
   return status;
 }
 
 void wlm_context_destroy(wlm_context *context) {
   if (!context) return;
-  if (wlm_context_write_notes(context) != WLM_OK)
-    wlm_log(WLM_LOG_WARNING, "what was recorded is lost: %s", wlm_error_detail());
-  wlm_context_release_notes(context);
+  if (wlmi_context_write_notes(context) != WLM_OK)
+    wlmi_log(WLM_LOG_WARNING, "what was recorded is lost: %s", wlm_error_detail());
+  wlmi_context_release_notes(context);
   if (context->device) {
-    wlm_context_release_kernels(context);
+    wlmi_context_release_kernels(context);
     context->device->ops->close(context->device);
   }
-  wlm_generator_destroy(context->generator);
-  wlm_kernel_cache_close(context->cache);
-  wlm_snapshot_release(&context->snapshot);
-  wlm_free(context->database);
-  wlm_free(context->system_database);
+  wlmi_generator_destroy(context->generator);
+  wlmi_kernel_cache_close(context->cache);
+  wlmi_snapshot_release(&context->snapshot);
+  wlmi_free(context->database);
+  wlmi_free(context->system_database);
   pthread_rwlock_destroy(&context->snapshot_lock);
   pthread_mutex_destroy(&context->kernel_lock);
   pthread_mutex_destroy(&context->notes.lock);
-  wlm_free(context);
+  wlmi_free(context);
 }
 
 const char *wlm_context_device_name(const wlm_context *context) { return context->device->info.name; }
@@ -96,26 +96,26 @@ const char *wlm_context_device_name(const wlm_context *context) { return context
 const char *wlm_context_device_kind(const wlm_context *context) { return context->device->info.kind; }
 
 wlm_status wlm_context_refresh(wlm_context *context) {
-  wlm_snapshot fresh = {0};
-  wlm_context_load_learned(context, &fresh);
+  wlmi_snapshot fresh = {0};
+  wlmi_context_load_learned(context, &fresh);
   pthread_rwlock_wrlock(&context->snapshot_lock);
-  wlm_snapshot old = context->snapshot;
+  wlmi_snapshot old = context->snapshot;
   context->snapshot = fresh;
   pthread_rwlock_unlock(&context->snapshot_lock);
-  wlm_snapshot_release(&old);
+  wlmi_snapshot_release(&old);
   return WLM_OK;
 }
 
-wlm_device *wlm_context_device(const wlm_context *context) { return context->device; }
+wlmi_device *wlmi_context_device(const wlm_context *context) { return context->device; }
 
-wlm_generator *wlm_context_generator(const wlm_context *context) { return context->generator; }
+wlmi_generator *wlmi_context_generator(const wlm_context *context) { return context->generator; }
 
-const char *wlm_context_database_path(const wlm_context *context) { return context->database; }
+const char *wlmi_context_database_path(const wlm_context *context) { return context->database; }
 
-const wlm_csr *wlm_matrix_csr(const wlm_matrix *matrix) { return &matrix->csr; }
+const wlm_csr *wlmi_matrix_csr(const wlm_matrix *matrix) { return &matrix->csr; }
 
-wlm_status wlm_context_spec(const wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                            wlm_spec *spec) {
+wlm_status wlmi_context_spec(const wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                             wlmi_spec *spec) {
   (void)context;
-  return wlm_spec_make(problem, &matrix->csr, spec);
+  return wlmi_spec_make(problem, &matrix->csr, spec);
 }

@@ -7,43 +7,43 @@
 #include "runtime/dispatch/choose.h"
 #include "runtime/dispatch/device.h"
 
-wlm_device *wlm_context_device(const wlm_context *context);
-wlm_generator *wlm_context_generator(const wlm_context *context);
+wlmi_device *wlmi_context_device(const wlm_context *context);
+wlmi_generator *wlmi_context_generator(const wlm_context *context);
 /* "" where the context has no user database. */
-const char *wlm_context_database_path(const wlm_context *context);
+const char *wlmi_context_database_path(const wlm_context *context);
 /* Appends the path of the database that is shipped with what this is linked into; nothing where there is none. */
-void wlm_system_database_path(wlm_text *path);
+void wlmi_system_database_path(wlmi_text *path);
 
 /* How the store knows this device; the strings are the context's. */
-void wlm_context_device_record(const wlm_context *context, wlm_device_record *record);
+void wlmi_context_device_record(const wlm_context *context, wlmi_device_record *record);
 
 /* The problem joined with the matrix's types, checked. */
-wlm_status wlm_context_spec(const wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                            wlm_spec *spec);
-const wlm_csr *wlm_matrix_csr(const wlm_matrix *matrix);
+wlm_status wlmi_context_spec(const wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                             wlmi_spec *spec);
+const wlm_csr *wlmi_matrix_csr(const wlm_matrix *matrix);
 
 /* op(A) as kernels see it: A, or its transpose. */
-typedef struct wlm_matrix_view {
+typedef struct wlmi_matrix_view {
   wlm_csr csr; /* its values are those of A in A's order */
   const wlm_stats *stats;
   const void *order; /* where the value of each entry is, of rowptr's type; NULL = at its own position */
   /* What making the transpose took, and the memory that it keeps; 0 for A itself. */
   double made_seconds;
   size_t made_bytes;
-} wlm_matrix_view;
+} wlmi_matrix_view;
 /* Makes the transpose where that was not done before: blocking. All of it stays good as long as the matrix. */
-wlm_status wlm_matrix_see(const wlm_matrix *matrix, const wlm_problem *problem, wlm_matrix_view *view);
+wlm_status wlmi_matrix_see(const wlm_matrix *matrix, const wlm_problem *problem, wlmi_matrix_view *view);
 
 /* What a plan would be made of, without compiling or loading anything. The matrix may be another context's, if that is
  * of the same device. */
-wlm_status wlm_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                              wlm_decision *decision);
+wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                               wlmi_decision *decision);
 
 /* Writes what was noted since the last time to the user database; nothing to do where record is off. Any thread. */
-wlm_status wlm_context_write_notes(wlm_context *context);
+wlm_status wlmi_context_write_notes(wlm_context *context);
 
 /* Compiles the program into the kernel cache (or finds it there), so that a plan made later loads it at
  * once. Any thread, several at once. */
-wlm_status wlm_context_compile(wlm_context *context, const wlm_program *program);
+wlm_status wlmi_context_compile(wlm_context *context, const wlmi_program *program);
 
 #endif

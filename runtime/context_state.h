@@ -11,59 +11,59 @@
 #include "runtime/transpose.h"
 
 /* A compiled program; lives as long as the context, so that plans may share it. */
-typedef struct wlm_kernel_entry {
+typedef struct wlmi_kernel_entry {
   char key[33];
   void *image;
   size_t size;
   int loaded;
-  wlm_module *module;
+  wlmi_module *module;
   void *kernels[WLM_MAX_PASSES];
-  wlm_program builtin; /* where the library carries it: what was loaded; its source is NULL */
-  struct wlm_kernel_entry *next;
-} wlm_kernel_entry;
+  wlmi_program builtin; /* where the library carries it: what was loaded; its source is NULL */
+  struct wlmi_kernel_entry *next;
+} wlmi_kernel_entry;
 
 /* What nothing near was tuned for, on its way to the user database. */
-typedef struct wlm_notes {
+typedef struct wlmi_notes {
   int wanted;
   pthread_mutex_t lock;
-  wlm_recorded *list;
+  wlmi_recorded *list;
   int64_t count, capacity;
   int64_t written; /* of them, from the first on */
-} wlm_notes;
+} wlmi_notes;
 
 struct wlm_context {
-  wlm_device *device;
-  wlm_generator *generator;
-  wlm_kernel_cache *cache; /* NULL = none */
+  wlmi_device *device;
+  wlmi_generator *generator;
+  wlmi_kernel_cache *cache; /* NULL = none */
   char *database, *system_database;
   pthread_rwlock_t snapshot_lock;
-  wlm_snapshot snapshot;
+  wlmi_snapshot snapshot;
   pthread_mutex_t kernel_lock;
-  wlm_kernel_entry *kernels;
-  wlm_notes notes;
+  wlmi_kernel_entry *kernels;
+  wlmi_notes notes;
 };
 
 struct wlm_matrix {
   wlm_csr csr;
   wlm_stats stats;
-  wlm_transpose *transpose; /* made when it is first asked for */
+  wlmi_transpose *transpose; /* made when it is first asked for */
 };
 
 /* matrix.c: from device memory. */
-wlm_status wlm_matrix_make_stats(wlm_device *device, const wlm_csr *csr, wlm_stats *stats);
+wlm_status wlmi_matrix_make_stats(wlmi_device *device, const wlm_csr *csr, wlm_stats *stats);
 
 /* kernels.c: from a program to loaded kernels; compiles, or finds it in memory or in the cache. */
-wlm_status wlm_context_load(wlm_context *context, const wlm_program *program, void *kernels[WLM_MAX_PASSES]);
+wlm_status wlmi_context_load(wlm_context *context, const wlmi_program *program, void *kernels[WLM_MAX_PASSES]);
 /* What works without a compiler; fills the program too. */
-wlm_status wlm_context_load_builtin(wlm_context *context, const wlm_spec *spec, wlm_program *program,
-                                    void *kernels[WLM_MAX_PASSES]);
-void wlm_context_release_kernels(wlm_context *context);
+wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
+                                     void *kernels[WLM_MAX_PASSES]);
+void wlmi_context_release_kernels(wlm_context *context);
 
 /* notes.c: of a problem that was just chosen for. Failing to is logged. */
-void wlm_context_note(wlm_context *context, const wlm_plan *plan, int64_t n);
-void wlm_context_release_notes(wlm_context *context);
+void wlmi_context_note(wlm_context *context, const wlm_plan *plan, int64_t n);
+void wlmi_context_release_notes(wlm_context *context);
 
 /* learned.c: the system and the user database into a snapshot. What is broken is logged and left out. */
-void wlm_context_load_learned(const wlm_context *context, wlm_snapshot *snapshot);
+void wlmi_context_load_learned(const wlm_context *context, wlmi_snapshot *snapshot);
 
 #endif

@@ -2,37 +2,37 @@
 #include "db/interchange.h"
 #include "runtime/context_state.h"
 
-static wlm_status open_user(const wlm_context *context, wlm_store_mode mode, wlm_store **store) {
+static wlm_status open_user(const wlm_context *context, wlmi_store_mode mode, wlm_store **store) {
   if (!*context->database)
-    return wlm_fail(WLM_ERR_NOT_FOUND, "this context has no user database; give wlm_context_options.database");
-  return wlm_store_open(context->database, mode, store);
+    return wlmi_fail(WLM_ERR_NOT_FOUND, "this context has no user database; give wlm_context_options.database");
+  return wlmi_store_open(context->database, mode, store);
 }
 
 wlm_status wlm_export_string(wlm_context *context, char **text) {
   wlm_store *store = NULL;
-  wlm_text out = {0};
+  wlmi_text out = {0};
   *text = NULL;
   wlm_status status = open_user(context, WLM_STORE_READ, &store);
-  if (status == WLM_OK) status = wlm_store_export(store, &out);
-  if (status == WLM_OK) status = wlm_text_take(&out, text);
-  wlm_text_release(&out);
-  wlm_store_close(store);
+  if (status == WLM_OK) status = wlmi_store_export(store, &out);
+  if (status == WLM_OK) status = wlmi_text_take(&out, text);
+  wlmi_text_release(&out);
+  wlmi_store_close(store);
   return status;
 }
 
 wlm_status wlm_export_file(wlm_context *context, FILE *file) {
   wlm_store *store = NULL;
   wlm_status status = open_user(context, WLM_STORE_READ, &store);
-  if (status == WLM_OK) status = wlm_store_export_file(store, file, "the given file");
-  wlm_store_close(store);
+  if (status == WLM_OK) status = wlmi_store_export_file(store, file, "the given file");
+  wlmi_store_close(store);
   return status;
 }
 
 wlm_status wlm_export_path(wlm_context *context, const char *path) {
   wlm_store *store = NULL;
   wlm_status status = open_user(context, WLM_STORE_READ, &store);
-  if (status == WLM_OK) status = wlm_store_export_path(store, path);
-  wlm_store_close(store);
+  if (status == WLM_OK) status = wlmi_store_export_path(store, path);
+  wlmi_store_close(store);
   return status;
 }
 
@@ -41,10 +41,10 @@ static wlm_status import_from(wlm_context *context, const char *path, FILE *file
   wlm_store *store = NULL;
   wlm_status status = open_user(context, WLM_STORE_WRITE, &store);
   if (status == WLM_OK)
-    status = path   ? wlm_store_import_path(store, path, NULL)
-             : file ? wlm_store_import_file(store, file, "the given file", NULL)
-                    : wlm_store_import_string(store, text, "the given text", NULL);
-  wlm_store_close(store);
+    status = path   ? wlmi_store_import_path(store, path, NULL)
+             : file ? wlmi_store_import_file(store, file, "the given file", NULL)
+                    : wlmi_store_import_string(store, text, "the given text", NULL);
+  wlmi_store_close(store);
   return status == WLM_OK ? wlm_context_refresh(context) : status;
 }
 

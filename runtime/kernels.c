@@ -8,48 +8,48 @@
 #include "common/memory.h"
 #include "runtime/context_state.h"
 
-static void kernel_key(const wlm_context *context, const wlm_program *program, char hex[33]) {
-  const wlm_device_info *info = &context->device->info;
+static void kernel_key(const wlm_context *context, const wlmi_program *program, char hex[33]) {
+  const wlmi_device_info *info = &context->device->info;
   const char *parts[] = {program->source, info->kind, info->arch, info->compiler};
-  wlm_hash pieces[4]; /* of each part, so that no two lists of parts join to the same text */
-  for (int i = 0; i < 4; i++) pieces[i] = wlm_hash_bytes(parts[i], strlen(parts[i]));
-  wlm_hash_to_hex(wlm_hash_bytes(pieces, sizeof pieces), hex);
+  wlmi_hash pieces[4]; /* of each part, so that no two lists of parts join to the same text */
+  for (int i = 0; i < 4; i++) pieces[i] = wlmi_hash_bytes(parts[i], strlen(parts[i]));
+  wlmi_hash_to_hex(wlmi_hash_bytes(pieces, sizeof pieces), hex);
 }
 
-static wlm_kernel_entry *find_entry(const wlm_context *context, const char *key) {
-  for (wlm_kernel_entry *e = context->kernels; e; e = e->next)
+static wlmi_kernel_entry *find_entry(const wlm_context *context, const char *key) {
+  for (wlmi_kernel_entry *e = context->kernels; e; e = e->next)
     if (!strcmp(e->key, key)) return e;
   return NULL;
 }
 
-static wlm_status add_entry(wlm_context *context, const char *key, wlm_kernel_entry **out) {
-  wlm_kernel_entry *entry = wlm_alloc_zero(1, sizeof *entry);
-  if (!entry) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "kernel entry");
+static wlm_status add_entry(wlm_context *context, const char *key, wlmi_kernel_entry **out) {
+  wlmi_kernel_entry *entry = wlmi_alloc_zero(1, sizeof *entry);
+  if (!entry) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "kernel entry");
   snprintf(entry->key, sizeof entry->key, "%s", key);
   entry->next = context->kernels;
   *out = context->kernels = entry;
   return WLM_OK;
 }
 
-static wlm_status compile_or_fetch(wlm_context *context, const wlm_program *program, const char *key, void **image,
+static wlm_status compile_or_fetch(wlm_context *context, const wlmi_program *program, const char *key, void **image,
                                    size_t *size) {
-  if (context->cache && wlm_kernel_cache_get(context->cache, key, image, size) == WLM_OK) return WLM_OK;
-  wlm_clear_error(); /* a miss is no failure of the caller's call */
+  if (context->cache && wlmi_kernel_cache_get(context->cache, key, image, size) == WLM_OK) return WLM_OK;
+  wlmi_clear_error(); /* a miss is no failure of the caller's call */
   wlm_status status = context->device->ops->compile(context->device, program, image, size);
-  if (status != WLM_OK) return wlm_fail_in(status, "%s", program->variant);
-  if (context->cache && wlm_kernel_cache_put(context->cache, key, *image, *size) != WLM_OK)
-    wlm_log(WLM_LOG_WARNING, "a kernel was compiled but not kept: %s", wlm_error_detail());
+  if (status != WLM_OK) return wlmi_fail_in(status, "%s", program->variant);
+  if (context->cache && wlmi_kernel_cache_put(context->cache, key, *image, *size) != WLM_OK)
+    wlmi_log(WLM_LOG_WARNING, "a kernel was compiled but not kept: %s", wlm_error_detail());
   return WLM_OK;
 }
 
 /* The lock is not held while compiling, so two threads may compile one program; the first to end is kept. */
-wlm_status wlm_context_compile(wlm_context *context, const wlm_program *program) {
+wlm_status wlmi_context_compile(wlm_context *context, const wlmi_program *program) {
   char key[33];
   void *image = NULL;
   size_t size = 0;
   kernel_key(context, program, key);
   pthread_mutex_lock(&context->kernel_lock);
-  wlm_kernel_entry *entry = find_entry(context, key);
+  wlmi_kernel_entry *entry = find_entry(context, key);
   pthread_mutex_unlock(&context->kernel_lock);
   if (entry) return WLM_OK;
   wlm_status status = compile_or_fetch(context, program, key, &image, &size);
@@ -64,23 +64,23 @@ wlm_status wlm_context_compile(wlm_context *context, const wlm_program *program)
     }
   }
   pthread_mutex_unlock(&context->kernel_lock);
-  wlm_free(image);
+  wlmi_free(image);
   return status;
 }
 
-wlm_status wlm_context_load(wlm_context *context, const wlm_program *program, void *kernels[WLM_MAX_PASSES]) {
+wlm_status wlmi_context_load(wlm_context *context, const wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
   char key[33];
-  wlm_status status = wlm_context_compile(context, program);
+  wlm_status status = wlmi_context_compile(context, program);
   if (status != WLM_OK) return status;
   kernel_key(context, program, key);
   pthread_mutex_lock(&context->kernel_lock);
-  wlm_kernel_entry *entry = find_entry(context, key);
+  wlmi_kernel_entry *entry = find_entry(context, key);
   if (!entry->loaded) {
     status =
         context->device->ops->load(context->device, program, entry->image, entry->size, entry->kernels, &entry->module);
     entry->loaded = status == WLM_OK;
     if (entry->loaded) {
-      wlm_free(entry->image);
+      wlmi_free(entry->image);
       entry->image = NULL;
     }
   }
@@ -89,25 +89,25 @@ wlm_status wlm_context_load(wlm_context *context, const wlm_program *program, vo
   return status;
 }
 
-wlm_status wlm_context_load_builtin(wlm_context *context, const wlm_spec *spec, wlm_program *program,
-                                    void *kernels[WLM_MAX_PASSES]) {
-  const wlm_device_ops *ops = context->device->ops;
-  wlm_module *module = NULL;
+wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
+                                     void *kernels[WLM_MAX_PASSES]) {
+  const wlmi_device_ops *ops = context->device->ops;
+  wlmi_module *module = NULL;
   char text[sizeof "builtin " + WLM_SPEC_KEY] = "builtin ", key[33];
   wlm_status status = WLM_OK;
   if (spec->problem.operation != WLM_SPMM || (spec->problem.transpose && spec->has_values))
-    return wlm_fail(WLM_ERR_NO_COMPILER, "without a compiler there is no %s",
-                    spec->problem.transpose ? "transpose of a matrix with values" : "sddmm");
+    return wlmi_fail(WLM_ERR_NO_COMPILER, "without a compiler there is no %s",
+                     spec->problem.transpose ? "transpose of a matrix with values" : "sddmm");
   if (spec->problem.heads > 1)
-    return wlm_fail(WLM_ERR_NO_COMPILER, "without a compiler there are no heads: an edge has one value");
+    return wlmi_fail(WLM_ERR_NO_COMPILER, "without a compiler there are no heads: an edge has one value");
   if (spec->problem.bias || spec->problem.activation)
-    return wlm_fail(WLM_ERR_NO_COMPILER, "without a compiler there is no epilogue: a bias or an activation needs one");
-  wlm_spec_key(spec, text + strlen(text));
-  wlm_hash_to_hex(wlm_hash_bytes(text, strlen(text)), key);
+    return wlmi_fail(WLM_ERR_NO_COMPILER, "without a compiler there is no epilogue: a bias or an activation needs one");
+  wlmi_spec_key(spec, text + strlen(text));
+  wlmi_hash_to_hex(wlmi_hash_bytes(text, strlen(text)), key);
   pthread_mutex_lock(&context->kernel_lock);
-  wlm_kernel_entry *entry = find_entry(context, key);
+  wlmi_kernel_entry *entry = find_entry(context, key);
   if (!entry) {
-    wlm_program loaded = {0};
+    wlmi_program loaded = {0};
     void *found[WLM_MAX_PASSES] = {0};
     WLM_TRY(ops->load_builtin(context->device, spec, &loaded, found, &module));
     WLM_TRY(add_entry(context, key, &entry));
@@ -125,12 +125,12 @@ done:
   return status;
 }
 
-void wlm_context_release_kernels(wlm_context *context) {
+void wlmi_context_release_kernels(wlm_context *context) {
   while (context->kernels) {
-    wlm_kernel_entry *entry = context->kernels;
+    wlmi_kernel_entry *entry = context->kernels;
     context->kernels = entry->next;
     if (entry->loaded && entry->module) context->device->ops->unload(context->device, entry->module);
-    wlm_free(entry->image);
-    wlm_free(entry);
+    wlmi_free(entry->image);
+    wlmi_free(entry);
   }
 }

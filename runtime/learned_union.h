@@ -4,16 +4,16 @@
 
 #include "db/store.h"
 
-typedef struct wlm_learned_union {
-  wlm_measurement_record *records;
+typedef struct wlmi_learned_union {
+  wlmi_measurement_record *records;
   int64_t count, capacity;
   char (*ids)[WLM_HASH_HEX]; /* of the records */
   int64_t id_capacity;
-} wlm_learned_union;
+} wlmi_learned_union;
 
 /* For each of the two: all that the store has of the class and the union has not, or nothing where it cannot be read.
  */
-wlm_status wlm_learned_union_add(wlm_learned_union *all, wlm_store *store, const char *device_class);
-void wlm_learned_union_release(wlm_learned_union *all);
+wlm_status wlmi_learned_union_add(wlmi_learned_union *all, wlm_store *store, const char *device_class);
+void wlmi_learned_union_release(wlmi_learned_union *all);
 
 #endif

@@ -11,7 +11,7 @@ enum { MOST = 4096 };
 static const double near = 1; /* in stats space: about where kernels begin to differ */
 
 /* Whether tuning would tell more than what was known. What someone named or pinned is decided. */
-static int is_untuned(const wlm_decision *decision) {
+static int is_untuned(const wlmi_decision *decision) {
   switch (decision->step) {
     case WLM_STEP_RULE: return 1;
     case WLM_STEP_BUCKET: return decision->distance >= near;
@@ -20,9 +20,9 @@ static int is_untuned(const wlm_decision *decision) {
   }
 }
 
-static int is_noted(const wlm_notes *notes, const wlm_recorded *like) {
+static int is_noted(const wlmi_notes *notes, const wlmi_recorded *like) {
   for (int64_t i = 0; i < notes->count; i++) {
-    const wlm_recorded *old = &notes->list[i];
+    const wlmi_recorded *old = &notes->list[i];
     if (old->n == like->n && !memcmp(old->stats.fingerprint, like->stats.fingerprint, sizeof like->stats.fingerprint) &&
         !strcmp(old->problem, like->problem))
       return 1;
@@ -30,50 +30,50 @@ static int is_noted(const wlm_notes *notes, const wlm_recorded *like) {
   return 0;
 }
 
-static wlm_status add(wlm_notes *notes, const wlm_recorded *note) {
+static wlm_status add(wlmi_notes *notes, const wlmi_recorded *note) {
   wlm_status status;
   if (notes->count == MOST || is_noted(notes, note)) return WLM_OK;
-  WLM_TRY(wlm_grow((void **)&notes->list, notes->count, &notes->capacity, sizeof *notes->list, "recorded problems"));
-  WLM_TRY(wlm_recorded_copy(note, &notes->list[notes->count]));
+  WLM_TRY(wlmi_grow((void **)&notes->list, notes->count, &notes->capacity, sizeof *notes->list, "recorded problems"));
+  WLM_TRY(wlmi_recorded_copy(note, &notes->list[notes->count]));
   notes->count++;
 done:
   return status;
 }
 
-void wlm_context_note(wlm_context *context, const wlm_plan *plan, int64_t n) {
-  wlm_notes *notes = &context->notes;
-  wlm_device_record device;
-  wlm_text device_class = {0};
+void wlmi_context_note(wlm_context *context, const wlm_plan *plan, int64_t n) {
+  wlmi_notes *notes = &context->notes;
+  wlmi_device_record device;
+  wlmi_text device_class = {0};
   if (!notes->wanted || !plan->stats.nnz || !n || !is_untuned(&plan->decision)) return;
-  wlm_context_device_record(context, &device);
-  wlm_device_class(&device, &device_class);
-  const wlm_recorded note = {device_class.data, plan->stats, (char *)plan->problem_key, n};
+  wlmi_context_device_record(context, &device);
+  wlmi_device_class(&device, &device_class);
+  const wlmi_recorded note = {device_class.data, plan->stats, (char *)plan->problem_key, n};
   pthread_mutex_lock(&notes->lock);
   const wlm_status status =
-      device_class.failed ? wlm_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device") : add(notes, &note);
+      device_class.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device") : add(notes, &note);
   pthread_mutex_unlock(&notes->lock);
-  wlm_text_release(&device_class);
-  if (status != WLM_OK) wlm_log(WLM_LOG_WARNING, "a problem is not recorded: %s", wlm_error_detail());
+  wlmi_text_release(&device_class);
+  if (status != WLM_OK) wlmi_log(WLM_LOG_WARNING, "a problem is not recorded: %s", wlm_error_detail());
 }
 
 /* What was written stays noted, so that it is not noted again, but is not written again. */
-wlm_status wlm_context_write_notes(wlm_context *context) {
-  wlm_notes *notes = &context->notes;
+wlm_status wlmi_context_write_notes(wlm_context *context) {
+  wlmi_notes *notes = &context->notes;
   wlm_store *store = NULL;
   wlm_status status = WLM_OK;
   pthread_mutex_lock(&notes->lock);
   if (notes->count == notes->written) goto done;
-  WLM_TRY(wlm_store_open(context->database, WLM_STORE_WRITE, &store));
-  WLM_TRY(wlm_store_record(store, notes->list + notes->written, notes->count - notes->written));
+  WLM_TRY(wlmi_store_open(context->database, WLM_STORE_WRITE, &store));
+  WLM_TRY(wlmi_store_record(store, notes->list + notes->written, notes->count - notes->written));
   notes->written = notes->count;
 done:
   pthread_mutex_unlock(&notes->lock);
-  wlm_store_close(store);
+  wlmi_store_close(store);
   return status;
 }
 
-void wlm_context_release_notes(wlm_context *context) {
-  wlm_recorded_free(context->notes.list, context->notes.count);
+void wlmi_context_release_notes(wlm_context *context) {
+  wlmi_recorded_free(context->notes.list, context->notes.count);
   context->notes.list = NULL;
   context->notes.count = context->notes.capacity = context->notes.written = 0;
 }

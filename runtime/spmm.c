@@ -3,14 +3,14 @@
 
 wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem, const void *b, void *c,
                     void *stream) {
-  wlm_device *device = wlm_context_device(context);
+  wlmi_device *device = wlmi_context_device(context);
   wlm_matrix *matrix = NULL;
   wlm_plan *plan = NULL;
-  wlm_spec spec;
+  wlmi_spec spec;
   void *workspace = NULL;
   wlm_status status;
   WLM_TRY(wlm_matrix_create(context, csr, NULL, &matrix));
-  WLM_TRY(wlm_context_spec(context, matrix, problem, &spec));
+  WLM_TRY(wlmi_context_spec(context, matrix, problem, &spec));
   spec.problem.expected_calls = 1;
   WLM_TRY(wlm_plan_create(context, matrix, &spec.problem, &plan));
   if (wlm_plan_workspace_size(plan)) WLM_TRY(device->ops->allocate(device, wlm_plan_workspace_size(plan), &workspace));

@@ -8,29 +8,29 @@
 #include <time.h>
 
 #include "common/memory.h"
-#include "matrix/transpose.h"
+#include "csr/transpose.h"
 #include "runtime/context_state.h"
 #include "runtime/transpose_device.h"
 
-struct wlm_transpose {
+struct wlmi_transpose {
   wlm_context *context;
   pthread_mutex_t lock;
   int made;
-  wlm_matrix_view view;
+  wlmi_matrix_view view;
   wlm_stats stats;
   void *rowptr, *colind, *order; /* on the device */
 };
 
-wlm_status wlm_transpose_create(wlm_context *context, wlm_transpose **out) {
-  wlm_transpose *transpose = *out = wlm_alloc_zero(1, sizeof *transpose);
-  if (!transpose) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "matrix");
+wlm_status wlmi_transpose_create(wlm_context *context, wlmi_transpose **out) {
+  wlmi_transpose *transpose = *out = wlmi_alloc_zero(1, sizeof *transpose);
+  if (!transpose) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "matrix");
   transpose->context = context;
   pthread_mutex_init(&transpose->lock, NULL);
   return WLM_OK;
 }
 
-static void release_arrays(wlm_transpose *t) {
-  wlm_device *device = t->context->device;
+static void release_arrays(wlmi_transpose *t) {
+  wlmi_device *device = t->context->device;
   void **const arrays[] = {&t->rowptr, &t->colind, &t->order};
   for (int i = 0; i < 3; i++) {
     if (*arrays[i]) device->ops->release(device, *arrays[i]);
@@ -38,11 +38,11 @@ static void release_arrays(wlm_transpose *t) {
   }
 }
 
-void wlm_transpose_destroy(wlm_transpose *transpose) {
+void wlmi_transpose_destroy(wlmi_transpose *transpose) {
   if (!transpose) return;
   release_arrays(transpose);
   pthread_mutex_destroy(&transpose->lock);
-  wlm_free(transpose);
+  wlmi_free(transpose);
 }
 
 /* ---- making it ------------------------------------------------------------------------------------------ */
@@ -51,58 +51,58 @@ typedef struct host_arrays {
   void *rowptr, *colind, *t_rowptr, *t_colind, *order;
 } host_arrays;
 
-static size_t offsets(const wlm_csr *csr, int64_t count) { return (size_t)count * wlm_index_size(csr->rowptr_type); }
-static size_t indices(const wlm_csr *csr) { return (size_t)csr->nnz * wlm_index_size(csr->colind_type); }
+static size_t offsets(const wlm_csr *csr, int64_t count) { return (size_t)count * wlmi_index_size(csr->rowptr_type); }
+static size_t indices(const wlm_csr *csr) { return (size_t)csr->nnz * wlmi_index_size(csr->colind_type); }
 
 /* On the host device, and where nothing can be compiled; with copies of the pattern there and back. */
-static wlm_status make_on_host(wlm_transpose *t, const wlm_csr *csr) {
-  wlm_device *device = t->context->device;
-  const size_t offset = wlm_index_size(csr->rowptr_type), index = wlm_index_size(csr->colind_type);
+static wlm_status make_on_host(wlmi_transpose *t, const wlm_csr *csr) {
+  wlmi_device *device = t->context->device;
+  const size_t offset = wlmi_index_size(csr->rowptr_type), index = wlmi_index_size(csr->colind_type);
   host_arrays h = {0};
   wlm_csr on_host = *csr;
   wlm_status status;
-  WLM_TRY(wlm_alloc_array(csr->rows + 1, offset, "rowptr", &h.rowptr));
-  WLM_TRY(wlm_alloc_array(csr->nnz, index, "colind", &h.colind));
-  WLM_TRY(wlm_alloc_array(csr->cols + 1, offset, "rowptr of the transpose", &h.t_rowptr));
-  WLM_TRY(wlm_alloc_array(csr->nnz, index, "colind of the transpose", &h.t_colind));
-  WLM_TRY(wlm_alloc_array(csr->nnz, offset, "order of the transpose", &h.order));
+  WLM_TRY(wlmi_alloc_array(csr->rows + 1, offset, "rowptr", &h.rowptr));
+  WLM_TRY(wlmi_alloc_array(csr->nnz, index, "colind", &h.colind));
+  WLM_TRY(wlmi_alloc_array(csr->cols + 1, offset, "rowptr of the transpose", &h.t_rowptr));
+  WLM_TRY(wlmi_alloc_array(csr->nnz, index, "colind of the transpose", &h.t_colind));
+  WLM_TRY(wlmi_alloc_array(csr->nnz, offset, "order of the transpose", &h.order));
   WLM_TRY(device->ops->copy_out(device, h.rowptr, csr->rowptr, offsets(csr, csr->rows + 1)));
   if (csr->nnz) WLM_TRY(device->ops->copy_out(device, h.colind, csr->colind, indices(csr)));
   on_host.rowptr = h.rowptr;
   on_host.colind = h.colind;
-  WLM_TRY(wlm_transpose_pattern(&on_host, h.t_rowptr, h.t_colind, h.order));
+  WLM_TRY(wlmi_transpose_pattern(&on_host, h.t_rowptr, h.t_colind, h.order));
   WLM_TRY(device->ops->copy_in(device, t->rowptr, h.t_rowptr, offsets(csr, csr->cols + 1)));
   if (csr->nnz) WLM_TRY(device->ops->copy_in(device, t->colind, h.t_colind, indices(csr)));
   if (csr->nnz) WLM_TRY(device->ops->copy_in(device, t->order, h.order, offsets(csr, csr->nnz)));
 done:
-  wlm_free(h.rowptr);
-  wlm_free(h.colind);
-  wlm_free(h.t_rowptr);
-  wlm_free(h.t_colind);
-  wlm_free(h.order);
+  wlmi_free(h.rowptr);
+  wlmi_free(h.colind);
+  wlmi_free(h.t_rowptr);
+  wlmi_free(h.t_colind);
+  wlmi_free(h.order);
   return status;
 }
 
 /* On the device, where kernels for it can be had. */
-static wlm_status make_there(wlm_transpose *t, const wlm_csr *csr) {
+static wlm_status make_there(wlmi_transpose *t, const wlm_csr *csr) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr pattern = *csr;
-  wlm_program program = {0};
+  wlmi_program program = {0};
   void *kernels[WLM_MAX_PASSES] = {0};
-  wlm_spec spec;
+  wlmi_spec spec;
   wlm_status status;
   problem.n = 1;
   pattern.values = NULL;
-  WLM_TRY(wlm_spec_make(&problem, &pattern, &spec));
-  WLM_TRY(wlm_generator_transpose(t->context->generator, &spec, &program));
-  WLM_TRY(wlm_context_load(t->context, &program, kernels));
-  WLM_TRY(wlm_transpose_on_device(t->context->device, kernels, csr, t->rowptr, t->colind, t->order));
+  WLM_TRY(wlmi_spec_make(&problem, &pattern, &spec));
+  WLM_TRY(wlmi_generator_transpose(t->context->generator, &spec, &program));
+  WLM_TRY(wlmi_context_load(t->context, &program, kernels));
+  WLM_TRY(wlmi_transpose_on_device(t->context->device, kernels, csr, t->rowptr, t->colind, t->order));
 done:
-  wlm_program_release(&program);
+  wlmi_program_release(&program);
   return status;
 }
 
-static wlm_status make_arrays(wlm_transpose *t, const wlm_csr *csr) {
+static wlm_status make_arrays(wlmi_transpose *t, const wlm_csr *csr) {
   const wlm_status status =
       t->context->device->info.limits.target == WLM_TARGET_CUDA ? make_there(t, csr) : WLM_ERR_NO_COMPILER;
   return status == WLM_ERR_NO_COMPILER ? make_on_host(t, csr) : status;
@@ -116,12 +116,12 @@ static double now(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static wlm_status make(wlm_transpose *t, const wlm_csr *csr) {
-  wlm_device *device = t->context->device;
+static wlm_status make(wlmi_transpose *t, const wlm_csr *csr) {
+  wlmi_device *device = t->context->device;
   const double begin = now();
-  wlm_matrix_view *view = &t->view;
+  wlmi_matrix_view *view = &t->view;
   wlm_status status;
-  WLM_TRY(wlm_transpose_fits(csr));
+  WLM_TRY(wlmi_transpose_fits(csr));
   WLM_TRY(device->ops->allocate(device, offsets(csr, csr->cols + 1), &t->rowptr));
   WLM_TRY(device->ops->allocate(device, at_least_one(indices(csr)), &t->colind));
   WLM_TRY(device->ops->allocate(device, at_least_one(offsets(csr, csr->nnz)), &t->order));
@@ -133,7 +133,7 @@ static wlm_status make(wlm_transpose *t, const wlm_csr *csr) {
   view->csr.colind = t->colind;
   view->order = t->order;
   view->made_bytes = offsets(csr, csr->cols + 1 + csr->nnz) + indices(csr);
-  WLM_TRY(wlm_matrix_make_stats(device, &view->csr, &t->stats));
+  WLM_TRY(wlmi_matrix_make_stats(device, &view->csr, &t->stats));
   view->stats = &t->stats;
   view->made_seconds = now() - begin;
 done:
@@ -141,7 +141,7 @@ done:
   return status;
 }
 
-wlm_status wlm_transpose_get(wlm_transpose *transpose, const wlm_csr *csr, wlm_matrix_view *view) {
+wlm_status wlmi_transpose_get(wlmi_transpose *transpose, const wlm_csr *csr, wlmi_matrix_view *view) {
   wlm_status status = WLM_OK;
   pthread_mutex_lock(&transpose->lock);
   if (!transpose->made) {
@@ -150,5 +150,5 @@ wlm_status wlm_transpose_get(wlm_transpose *transpose, const wlm_csr *csr, wlm_m
   }
   if (status == WLM_OK) *view = transpose->view;
   pthread_mutex_unlock(&transpose->lock);
-  return status == WLM_OK ? status : wlm_fail_in(status, "the transpose of the matrix");
+  return status == WLM_OK ? status : wlmi_fail_in(status, "the transpose of the matrix");
 }

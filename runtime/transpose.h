@@ -4,12 +4,12 @@
 
 #include "runtime/context.h"
 
-typedef struct wlm_transpose wlm_transpose;
+typedef struct wlmi_transpose wlmi_transpose;
 
-wlm_status wlm_transpose_create(wlm_context *context, wlm_transpose **transpose);
-void wlm_transpose_destroy(wlm_transpose *transpose); /* NULL is fine */
+wlm_status wlmi_transpose_create(wlm_context *context, wlmi_transpose **transpose);
+void wlmi_transpose_destroy(wlmi_transpose *transpose); /* NULL is fine */
 
 /* Makes it at the first call, which blocks; any thread. `view` stays good as long as the transpose. */
-wlm_status wlm_transpose_get(wlm_transpose *transpose, const wlm_csr *csr, wlm_matrix_view *view);
+wlm_status wlmi_transpose_get(wlmi_transpose *transpose, const wlm_csr *csr, wlmi_matrix_view *view);
 
 #endif

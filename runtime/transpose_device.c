@@ -13,17 +13,17 @@ static int rounds_for(int64_t cols) {
   return rounds;
 }
 
-static wlm_status launch(const wlm_device *device, void *kernel, int64_t blocks, unsigned int threads,
+static wlm_status launch(const wlmi_device *device, void *kernel, int64_t blocks, unsigned int threads,
                          const struct wlm_args *args) {
-  if (blocks > INT32_MAX) return wlm_fail(WLM_ERR_OVERFLOW, "%lld blocks", (long long)blocks);
-  const wlm_launch one = {.kernel = kernel, .grid = {(unsigned int)blocks, 1, 1}, .threads = threads};
+  if (blocks > INT32_MAX) return wlmi_fail(WLM_ERR_OVERFLOW, "%lld blocks", (long long)blocks);
+  const wlmi_launch one = {.kernel = kernel, .grid = {(unsigned int)blocks, 1, 1}, .threads = threads};
   return device->ops->launch(device, &one, args, NULL);
 }
 
-wlm_status wlm_transpose_on_device(wlm_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr,
-                                   void *rowptr, void *colind, void *order) {
-  const size_t index = (size_t)csr->nnz * wlm_index_size(csr->colind_type);
-  const size_t offset = (size_t)csr->nnz * wlm_index_size(csr->rowptr_type);
+wlm_status wlmi_transpose_on_device(wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr,
+                                    void *rowptr, void *colind, void *order) {
+  const size_t index = (size_t)csr->nnz * wlmi_index_size(csr->colind_type);
+  const size_t offset = (size_t)csr->nnz * wlmi_index_size(csr->rowptr_type);
   const int rounds = rounds_for(csr->cols);
   void *spare_columns = NULL, *spare_order = NULL;
   wlm_status status;

@@ -4,9 +4,9 @@
 
 #include "runtime/dispatch/device.h"
 
-/* What wlm_transpose_pattern makes, in device memory; `kernels` are those of the program that wlm_generator_transpose
+/* What wlmi_transpose_pattern makes, in device memory; `kernels` are those of the program that wlmi_generator_transpose
  * emits. Blocking; needs as much memory again while it works. */
-wlm_status wlm_transpose_on_device(wlm_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr,
-                                   void *rowptr, void *colind, void *order);
+wlm_status wlmi_transpose_on_device(wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr,
+                                    void *rowptr, void *colind, void *order);
 
 #endif

@@ -19,9 +19,9 @@ typedef struct cell {
 } cell;
 
 typedef struct learner {
-  const wlm_boost_sample *samples;
+  const wlmi_boost_sample *samples;
   int64_t count;
-  const wlm_boost_options *options;
+  const wlmi_boost_options *options;
   int edge_count[WLM_FEATURES];
   float edges[WLM_FEATURES][BINS]; /* a value's bin is the number of edges below it */
   unsigned char *bins;             /* of each sample, feature after feature */
@@ -70,7 +70,7 @@ static void add(cell *to, const cell *from) {
 
 /* The split of one node that explains most; left as it is where none explains anything. */
 static void split(const learner *l, cell (*node)[BINS], unsigned char *feature, float *threshold) {
-  const wlm_boost_options *o = l->options;
+  const wlmi_boost_options *o = l->options;
   double best = 1e-12;
   cell total = {0, 0, 0};
   for (int bin = 0; bin < BINS; bin++) add(&total, &node[0][bin]);
@@ -104,7 +104,7 @@ static void add_up_level(learner *l, int first) {
   }
 }
 
-static void fill_leaves(learner *l, wlm_tree *tree) {
+static void fill_leaves(learner *l, wlmi_tree *tree) {
   cell leaves[WLM_TREE_LEAVES] = {{0, 0, 0}};
   for (int64_t i = 0; i < l->count; i++) {
     cell *leaf = &leaves[l->nodes[i] - WLM_TREE_NODES];
@@ -116,7 +116,7 @@ static void fill_leaves(learner *l, wlm_tree *tree) {
   for (int64_t i = 0; i < l->count; i++) l->residuals[i] -= (double)tree->leaf[l->nodes[i] - WLM_TREE_NODES];
 }
 
-static void grow(learner *l, wlm_tree *tree) {
+static void grow(learner *l, wlmi_tree *tree) {
   for (int64_t i = 0; i < l->count; i++) l->nodes[i] = 0;
   for (int first = 0; first < WLM_TREE_NODES; first = 2 * first + 1) {
     add_up_level(l, first);
@@ -133,21 +133,21 @@ static void grow(learner *l, wlm_tree *tree) {
   fill_leaves(l, tree);
 }
 
-wlm_status wlm_boost(const wlm_boost_sample *samples, int64_t count, const wlm_boost_options *options, double *base,
-                     wlm_tree *trees) {
+wlm_status wlmi_boost(const wlmi_boost_sample *samples, int64_t count, const wlmi_boost_options *options, double *base,
+                      wlmi_tree *trees) {
   static const char what[] = "training a model";
   wlm_status status;
   float *values = NULL;
-  if (count < 1) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "a model cannot be trained on nothing");
-  learner *l = wlm_alloc_zero(1, sizeof *l);
-  if (!l) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, what);
+  if (count < 1) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "a model cannot be trained on nothing");
+  learner *l = wlmi_alloc_zero(1, sizeof *l);
+  if (!l) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, what);
   l->samples = samples;
   l->count = count;
   l->options = options;
-  WLM_TRY(wlm_alloc_array(count, sizeof *values, what, (void **)&values));
-  WLM_TRY(wlm_alloc_array(count, WLM_FEATURES, what, (void **)&l->bins));
-  WLM_TRY(wlm_alloc_array(count, sizeof *l->residuals, what, (void **)&l->residuals));
-  WLM_TRY(wlm_alloc_array(count, sizeof *l->nodes, what, (void **)&l->nodes));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *values, what, (void **)&values));
+  WLM_TRY(wlmi_alloc_array(count, WLM_FEATURES, what, (void **)&l->bins));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *l->residuals, what, (void **)&l->residuals));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *l->nodes, what, (void **)&l->nodes));
   for (int f = 0; f < WLM_FEATURES; f++) find_edges(l, f, values);
   sort_into_bins(l);
   double sum = 0, weights = 0;
@@ -159,10 +159,10 @@ wlm_status wlm_boost(const wlm_boost_sample *samples, int64_t count, const wlm_b
   for (int64_t i = 0; i < count; i++) l->residuals[i] = (double)samples[i].target - *base;
   for (int i = 0; i < options->trees; i++) grow(l, &trees[i]);
 done:
-  wlm_free(values);
-  wlm_free(l->bins);
-  wlm_free(l->residuals);
-  wlm_free(l->nodes);
-  wlm_free(l);
+  wlmi_free(values);
+  wlmi_free(l->bins);
+  wlmi_free(l->residuals);
+  wlmi_free(l->nodes);
+  wlmi_free(l);
   return status;
 }

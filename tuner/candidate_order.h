@@ -5,26 +5,26 @@
 #include <stdint.h>
 
 /* What is thought of a candidate before it is measured. */
-typedef struct wlm_expectation {
+typedef struct wlmi_expectation {
   int present, rule; /* it would be chosen now; it would be if nothing had ever been tuned */
   int prepares;
   int doubtful;   /* hardly the best: comes last, and not at all where time is short */
   double seconds; /* that a model predicts; 0 = nobody can tell */
-} wlm_expectation;
+} wlmi_expectation;
 
 /* What a model that is trusted predicts. */
-typedef struct wlm_doubt {
+typedef struct wlmi_doubt {
   double plain, best; /* seconds of the best that needs no preparing, and of the best of all */
   double spread;      /* of log(time) around them */
-} wlm_doubt;
+} wlmi_doubt;
 
 /* Marks those that are predicted to take twice the best of their kind, with two spreads between; the slowest `most` at
  * most, and neither the present choice nor the rule's. Returns how many. */
-int64_t wlm_candidates_doubt(wlm_expectation *expected, int64_t count, const wlm_doubt *doubt, int64_t most);
+int64_t wlmi_candidates_doubt(wlmi_expectation *expected, int64_t count, const wlmi_doubt *doubt, int64_t most);
 
 /* order[k] is the candidate that is measured as the k-th. The first are the present choice and the rule's, which a
  * model is held against; then those that a model knows, the quickest first; then the others, shuffled by the seed; then
  * the doubtful. */
-void wlm_candidate_order(const wlm_expectation *expected, int64_t count, uint64_t seed, int64_t *order);
+void wlmi_candidate_order(const wlmi_expectation *expected, int64_t count, uint64_t seed, int64_t *order);
 
 #endif

@@ -20,7 +20,7 @@
 #include "common/memory.h"
 #include "common/sampling.h"
 
-struct wlm_column_check {
+struct wlmi_column_check {
   int64_t n;
   wlm_type type; /* of C */
   uint64_t seed;
@@ -45,16 +45,16 @@ static int linear_form(wlm_message message, double a, double *slope, double *off
   return 0;
 }
 
-static double sign_of(uint64_t seed, int64_t row) { return wlm_sample_hash(~seed, row) >> 63 ? -1.0 : 1.0; }
+static double sign_of(uint64_t seed, int64_t row) { return wlmi_sample_hash(~seed, row) >> 63 ? -1.0 : 1.0; }
 
 /* The edges of one row into the weights of the rows of B; gives the row's offset and its S. */
-static void add_row(const wlm_operands *operands, int64_t row, double sign, double *weights, double *offsets,
+static void add_row(const wlmi_operands *operands, int64_t row, double sign, double *weights, double *offsets,
                     double *scale) {
-  const wlm_csr_host *a = &operands->a;
+  const wlmi_csr_host *a = &operands->a;
   const wlm_problem *p = &operands->spec.problem;
   const int64_t begin = a->rowptr[row], degree = a->rowptr[row + 1] - begin;
-  const int64_t kept = wlm_sample_kept(p->sample, degree, p->sample_width);
-  const int64_t stride = wlm_sample_stride(p->sample, degree), shift = wlm_sample_shift(p->seed, row, degree);
+  const int64_t kept = wlmi_sample_kept(p->sample, degree, p->sample_width);
+  const int64_t stride = wlmi_sample_stride(p->sample, degree), shift = wlmi_sample_shift(p->seed, row, degree);
   double factor = p->alpha;
   if (p->reduce == WLM_MEAN && kept) factor /= (double)kept;
   if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_KEPT && kept) factor /= (double)kept;
@@ -62,9 +62,9 @@ static void add_row(const wlm_operands *operands, int64_t row, double sign, doub
     factor *= (double)degree / (double)kept;
   *offsets = *scale = 0;
   for (int64_t k = 0; k < kept; k++) {
-    const int64_t at = begin + (kept < degree ? wlm_sample_position(p->sample, degree, k, stride, shift) : k);
+    const int64_t at = begin + (kept < degree ? wlmi_sample_position(p->sample, degree, k, stride, shift) : k);
     double slope, offset;
-    linear_form(p->message, wlm_csr_value(a, at), &slope, &offset);
+    linear_form(p->message, wlmi_csr_value(a, at), &slope, &offset);
     *offsets += sign * factor * offset;
     *scale += fabs(factor) * (fabs(slope) + fabs(offset));
 #pragma omp atomic
@@ -77,32 +77,32 @@ static void add_rows(double *to, int64_t n, const double *weights, uint64_t seed
                      int64_t rows, wlm_type type, const void *x, int64_t ld) {
 #pragma omp parallel
   {
-    double *own = wlm_alloc_zero(2 * (size_t)n, sizeof *own), *read = own + n;
+    double *own = wlmi_alloc_zero(2 * (size_t)n, sizeof *own), *read = own + n;
     const int64_t width = own ? n : 0;
 #pragma omp for schedule(static)
     for (int64_t row = 0; row < rows; row++) {
       const double weight = weights ? weights[row] : scale * sign_of(seed, first_row + row);
-      if (own) wlm_elements_read(type, x, row * ld, n, read);
+      if (own) wlmi_elements_read(type, x, row * ld, n, read);
       for (int64_t j = 0; j < width; j++) own[j] += weight * read[j];
     }
 #pragma omp critical
     for (int64_t j = 0; j < n; j++) to[j] += own ? own[j] : NAN; /* a check that ran out of memory must not pass */
-    wlm_free(own);
+    wlmi_free(own);
   }
 }
 
-static wlm_status expect(wlm_column_check *check, const wlm_operands *operands,
+static wlm_status expect(wlmi_column_check *check, const wlmi_operands *operands,
                          double (*row_tolerance)(const wlm_problem *problem, int64_t edges)) {
-  const wlm_csr_host *a = &operands->a;
+  const wlmi_csr_host *a = &operands->a;
   const wlm_problem *p = &operands->spec.problem;
   double offset = 0, squares = 0;
-  double *weights = wlm_alloc_zero((size_t)(a->cols ? a->cols : 1), sizeof *weights);
-  if (!weights) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "weights of %lld rows of B", (long long)a->cols);
+  double *weights = wlmi_alloc_zero((size_t)(a->cols ? a->cols : 1), sizeof *weights);
+  if (!weights) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "weights of %lld rows of B", (long long)a->cols);
 #pragma omp parallel for schedule(dynamic, 1024) reduction(+ : offset, squares)
   for (int64_t row = 0; row < a->rows; row++) {
     double row_offset, row_scale;
     add_row(operands, row, sign_of(check->seed, row), weights, &row_offset, &row_scale);
-    const int64_t edges = wlm_sample_kept(p->sample, a->rowptr[row + 1] - a->rowptr[row], p->sample_width);
+    const int64_t edges = wlmi_sample_kept(p->sample, a->rowptr[row + 1] - a->rowptr[row], p->sample_width);
     const double error = row_tolerance(p, edges) * (row_scale + fabs(p->beta));
     offset += row_offset;
     squares += error * error;
@@ -112,47 +112,49 @@ static wlm_status expect(wlm_column_check *check, const wlm_operands *operands,
   if (operands->c_old)
     add_rows(check->expected, check->n, NULL, check->seed, p->beta, 0, a->rows, check->type, operands->c_old, p->ldc);
   check->tolerance = sqrt(squares);
-  wlm_free(weights);
+  wlmi_free(weights);
   return WLM_OK;
 }
 
-wlm_status wlm_column_check_create(const wlm_operands *operands, uint64_t seed,
-                                   double (*row_tolerance)(const wlm_problem *problem, int64_t edges),
-                                   wlm_column_check **out) {
+wlm_status wlmi_column_check_create(const wlmi_operands *operands, uint64_t seed,
+                                    double (*row_tolerance)(const wlm_problem *problem, int64_t edges),
+                                    wlmi_column_check **out) {
   const wlm_problem *p = &operands->spec.problem;
   double slope, offset;
   wlm_status status;
-  wlm_column_check *check = NULL;
+  wlmi_column_check *check = NULL;
   *out = NULL;
   if (p->bias || p->activation || p->operation != WLM_SPMM || p->heads > 1) return WLM_OK;
   if ((p->reduce != WLM_SUM && p->reduce != WLM_MEAN) || !linear_form(p->message, 1, &slope, &offset)) return WLM_OK;
-  check = wlm_alloc_zero(1, sizeof *check);
-  if (!check) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a column check");
-  *check = (wlm_column_check){.n = p->n, .type = p->dense_type, .seed = seed};
-  WLM_TRY(wlm_alloc_array(p->n, sizeof *check->expected, "column sums", (void **)&check->expected));
-  WLM_TRY(wlm_alloc_array(p->n, sizeof *check->sums, "column sums", (void **)&check->sums));
+  check = wlmi_alloc_zero(1, sizeof *check);
+  if (!check) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a column check");
+  *check = (wlmi_column_check){.n = p->n, .type = p->dense_type, .seed = seed};
+  WLM_TRY(wlmi_alloc_array(p->n, sizeof *check->expected, "column sums", (void **)&check->expected));
+  WLM_TRY(wlmi_alloc_array(p->n, sizeof *check->sums, "column sums", (void **)&check->sums));
   WLM_TRY(expect(check, operands, row_tolerance));
   *out = check;
   check = NULL;
 done:
-  wlm_column_check_destroy(check);
+  wlmi_column_check_destroy(check);
   return status;
 }
 
-void wlm_column_check_destroy(wlm_column_check *check) {
+void wlmi_column_check_destroy(wlmi_column_check *check) {
   if (!check) return;
-  wlm_free(check->expected);
-  wlm_free(check->sums);
-  wlm_free(check);
+  wlmi_free(check->expected);
+  wlmi_free(check->sums);
+  wlmi_free(check);
 }
 
-void wlm_column_check_begin(wlm_column_check *check) { memset(check->sums, 0, (size_t)check->n * sizeof *check->sums); }
+void wlmi_column_check_begin(wlmi_column_check *check) {
+  memset(check->sums, 0, (size_t)check->n * sizeof *check->sums);
+}
 
-void wlm_column_check_add(wlm_column_check *check, int64_t first_row, int64_t rows, const void *c, int64_t ldc) {
+void wlmi_column_check_add(wlmi_column_check *check, int64_t first_row, int64_t rows, const void *c, int64_t ldc) {
   add_rows(check->sums, check->n, NULL, check->seed, 1, first_row, rows, check->type, c, ldc);
 }
 
-wlm_status wlm_column_check_finish(const wlm_column_check *check, double leeway) {
+wlm_status wlmi_column_check_finish(const wlmi_column_check *check, double leeway) {
   const double allowed = leeway * check->tolerance;
   double worst = 0;
   int64_t column = -1, wrong = 0;
@@ -166,8 +168,8 @@ wlm_status wlm_column_check_finish(const wlm_column_check *check, double leeway)
     column = j;
   }
   if (!wrong) return WLM_OK;
-  return wlm_fail(WLM_ERR_MISMATCH,
-                  "the sum over all rows (with random signs) of column %lld differs from float64 by %.3g, where %.3g "
-                  "is allowed; %lld of %lld columns are wrong",
-                  (long long)column, worst, allowed, (long long)wrong, (long long)check->n);
+  return wlmi_fail(WLM_ERR_MISMATCH,
+                   "the sum over all rows (with random signs) of column %lld differs from float64 by %.3g, where %.3g "
+                   "is allowed; %lld of %lld columns are wrong",
+                   (long long)column, worst, allowed, (long long)wrong, (long long)check->n);
 }

@@ -5,20 +5,20 @@
 
 #include "tuner/operands.h"
 
-typedef struct wlm_column_check wlm_column_check;
+typedef struct wlmi_column_check wlmi_column_check;
 
 /* What the columns must come to, once for many results. `row_tolerance` is the error that a row of so many edges may
  * have, relative to sum |a b|. *check stays NULL where the problem has no such number: what is not linear in B
  * (max, min, prod, a / b), a bias, an sddmm, several heads. */
-wlm_status wlm_column_check_create(const wlm_operands *operands, uint64_t seed,
-                                   double (*row_tolerance)(const wlm_problem *problem, int64_t edges),
-                                   wlm_column_check **check);
-void wlm_column_check_destroy(wlm_column_check *check); /* NULL is fine */
+wlm_status wlmi_column_check_create(const wlmi_operands *operands, uint64_t seed,
+                                    double (*row_tolerance)(const wlm_problem *problem, int64_t edges),
+                                    wlmi_column_check **check);
+void wlmi_column_check_destroy(wlmi_column_check *check); /* NULL is fine */
 
 /* Rows of one result, all of them once, in pieces, whole rows with leading dimension ldc. */
-void wlm_column_check_begin(wlm_column_check *check);
-void wlm_column_check_add(wlm_column_check *check, int64_t first_row, int64_t rows, const void *c, int64_t ldc);
+void wlmi_column_check_begin(wlmi_column_check *check);
+void wlmi_column_check_add(wlmi_column_check *check, int64_t first_row, int64_t rows, const void *c, int64_t ldc);
 /* WLM_ERR_MISMATCH names the worst column that is beyond `leeway` times the tolerance. */
-wlm_status wlm_column_check_finish(const wlm_column_check *check, double leeway);
+wlm_status wlmi_column_check_finish(const wlmi_column_check *check, double leeway);
 
 #endif

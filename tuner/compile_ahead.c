@@ -12,10 +12,10 @@
 
 enum { MIN_THREADS = 2, MAX_THREADS = 16, TICK_NANOSECONDS = 100 * 1000 * 1000 };
 
-struct wlm_compiling {
+struct wlmi_compiling {
   wlm_context *context;
-  const wlm_spec *spec;
-  wlm_compile_job *jobs;
+  const wlmi_spec *spec;
+  wlmi_compile_job *jobs;
   char *done; /* of each job; guarded by the lock, as `working` is */
   int64_t count;
   atomic_llong next;
@@ -26,32 +26,32 @@ struct wlm_compiling {
   int started, working;
 };
 
-int wlm_compile_threads(void) {
+int wlmi_compile_threads(void) {
   long online = sysconf(_SC_NPROCESSORS_ONLN);
   online--; /* the calling thread may be measuring meanwhile */
   return online < MIN_THREADS ? MIN_THREADS : online > MAX_THREADS ? MAX_THREADS : (int)online;
 }
 
-static wlm_status compile(wlm_compiling *c, wlm_compile_job *job) {
-  wlm_device *device = wlm_context_device(c->context);
-  const wlm_spec *spec = job->spec ? job->spec : c->spec;
-  wlm_program program = {0};
+static wlm_status compile(wlmi_compiling *c, wlmi_compile_job *job) {
+  wlmi_device *device = wlmi_context_device(c->context);
+  const wlmi_spec *spec = job->spec ? job->spec : c->spec;
+  wlmi_program program = {0};
   wlm_status status =
-      wlm_generator_emit(wlm_context_generator(c->context), job->variant, spec, &device->info.limits, &program);
+      wlmi_generator_emit(wlmi_context_generator(c->context), job->variant, spec, &device->info.limits, &program);
   if (status == WLM_OK) {
-    wlm_hash_to_hex(wlm_hash_bytes(program.source, strlen(program.source)), job->source_hash);
-    status = wlm_context_compile(c->context, &program);
+    wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), job->source_hash);
+    status = wlmi_context_compile(c->context, &program);
   }
-  wlm_program_release(&program);
+  wlmi_program_release(&program);
   return status;
 }
 
 static void *work(void *user) {
-  wlm_compiling *c = user;
+  wlmi_compiling *c = user;
   for (int64_t i; (i = atomic_fetch_add(&c->next, 1)) < c->count && !atomic_load(&c->cancelled);) {
-    wlm_compile_job *job = &c->jobs[i];
+    wlmi_compile_job *job = &c->jobs[i];
     job->status = compile(c, job);
-    if (job->status != WLM_OK) job->detail = wlm_strdup(wlm_error_detail());
+    if (job->status != WLM_OK) job->detail = wlmi_strdup(wlm_error_detail());
     pthread_mutex_lock(&c->lock);
     c->done[i] = 1;
     pthread_cond_signal(&c->progress); /* one thread waits */
@@ -73,22 +73,22 @@ static struct timespec next_tick(void) {
   return time;
 }
 
-wlm_status wlm_compile_begin(wlm_context *context, const wlm_spec *spec, wlm_compile_job *jobs, int64_t count,
-                             wlm_compiling **compiling) {
-  wlm_compiling *c = wlm_alloc_zero(1, sizeof *c);
-  char *done = wlm_alloc_zero((size_t)count, 1);
+wlm_status wlmi_compile_begin(wlm_context *context, const wlmi_spec *spec, wlmi_compile_job *jobs, int64_t count,
+                              wlmi_compiling **compiling) {
+  wlmi_compiling *c = wlmi_alloc_zero(1, sizeof *c);
+  char *done = wlmi_alloc_zero((size_t)count, 1);
   *compiling = c;
   if (!c || !done) {
-    wlm_free(c);
-    wlm_free(done);
+    wlmi_free(c);
+    wlmi_free(done);
     *compiling = NULL;
-    return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "compilations");
+    return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "compilations");
   }
-  *c = (wlm_compiling){.context = context, .spec = spec, .jobs = jobs, .done = done, .count = count};
+  *c = (wlmi_compiling){.context = context, .spec = spec, .jobs = jobs, .done = done, .count = count};
   pthread_mutex_init(&c->lock, NULL);
   pthread_cond_init(&c->progress, NULL);
   for (int64_t i = 0; i < count; i++) jobs[i].status = WLM_ERR_CANCELLED;
-  const int wanted = wlm_compile_threads();
+  const int wanted = wlmi_compile_threads();
   c->working = wanted;
   while (c->started < wanted && !pthread_create(&c->threads[c->started], NULL, work, c)) c->started++;
   pthread_mutex_lock(&c->lock);
@@ -101,7 +101,7 @@ wlm_status wlm_compile_begin(wlm_context *context, const wlm_spec *spec, wlm_com
   return WLM_OK;
 }
 
-void wlm_compile_wait(wlm_compiling *c, int64_t i, int (*tick)(void *user), void *user) {
+void wlmi_compile_wait(wlmi_compiling *c, int64_t i, int (*tick)(void *user), void *user) {
   struct timespec until = next_tick();
   pthread_mutex_lock(&c->lock);
   while (c->working && !c->done[i]) {
@@ -114,21 +114,21 @@ void wlm_compile_wait(wlm_compiling *c, int64_t i, int (*tick)(void *user), void
   pthread_mutex_unlock(&c->lock);
 }
 
-void wlm_compile_end(wlm_compiling *c) {
+void wlmi_compile_end(wlmi_compiling *c) {
   if (!c) return;
   atomic_store(&c->cancelled, 1);
   for (int i = 0; i < c->started; i++) pthread_join(c->threads[i], NULL);
   pthread_mutex_destroy(&c->lock);
   pthread_cond_destroy(&c->progress);
-  wlm_free(c->done);
-  wlm_free(c);
+  wlmi_free(c->done);
+  wlmi_free(c);
 }
 
-wlm_status wlm_compile_ahead(wlm_context *context, const wlm_spec *spec, wlm_compile_job *jobs, int64_t count,
-                             int (*tick)(void *user), void *user) {
-  wlm_compiling *compiling;
-  wlm_status status = wlm_compile_begin(context, spec, jobs, count, &compiling);
-  for (int64_t i = 0; status == WLM_OK && i < count; i++) wlm_compile_wait(compiling, i, tick, user);
-  if (status == WLM_OK) wlm_compile_end(compiling);
+wlm_status wlmi_compile_ahead(wlm_context *context, const wlmi_spec *spec, wlmi_compile_job *jobs, int64_t count,
+                              int (*tick)(void *user), void *user) {
+  wlmi_compiling *compiling;
+  wlm_status status = wlmi_compile_begin(context, spec, jobs, count, &compiling);
+  for (int64_t i = 0; status == WLM_OK && i < count; i++) wlmi_compile_wait(compiling, i, tick, user);
+  if (status == WLM_OK) wlmi_compile_end(compiling);
   return status;
 }

@@ -5,30 +5,30 @@
 #include "common/hash.h"
 #include "runtime/context.h"
 
-typedef struct wlm_compile_job {
+typedef struct wlmi_compile_job {
   const char *variant;
-  const wlm_spec *spec;           /* NULL = the one of all */
+  const wlmi_spec *spec;          /* NULL = the one of all */
   char source_hash[WLM_HASH_HEX]; /* "" where nothing was emitted */
   wlm_status status;
   char *detail; /* why it failed, else NULL */
-} wlm_compile_job;
+} wlmi_compile_job;
 
-int wlm_compile_threads(void); /* one a processor but one, 2 to 16 */
+int wlmi_compile_threads(void); /* one a processor but one, 2 to 16 */
 
 /* Jobs are begun in their order. One that was not begun before the end has WLM_ERR_CANCELLED; a job's failure is the
- * job's own; release each detail with wlm_free. Context, specs and jobs outlive the compiling. `spec` may be NULL where
- * each job has its own. */
-typedef struct wlm_compiling wlm_compiling;
-wlm_status wlm_compile_begin(wlm_context *context, const wlm_spec *spec, wlm_compile_job *jobs, int64_t count,
-                             wlm_compiling **compiling);
+ * job's own; release each detail with wlmi_free. Context, specs and jobs outlive the compiling. `spec` may be NULL
+ * where each job has its own. */
+typedef struct wlmi_compiling wlmi_compiling;
+wlm_status wlmi_compile_begin(wlm_context *context, const wlmi_spec *spec, wlmi_compile_job *jobs, int64_t count,
+                              wlmi_compiling **compiling);
 /* Until job i is done. The calling thread calls tick(user) ten times a second; when that gives non-zero, no further
  * job is begun. */
-void wlm_compile_wait(wlm_compiling *compiling, int64_t i, int (*tick)(void *user), void *user);
+void wlmi_compile_wait(wlmi_compiling *compiling, int64_t i, int (*tick)(void *user), void *user);
 /* Begins no further job and waits for those that were. */
-void wlm_compile_end(wlm_compiling *compiling); /* NULL is fine */
+void wlmi_compile_end(wlmi_compiling *compiling); /* NULL is fine */
 
 /* All of these in one: blocking. */
-wlm_status wlm_compile_ahead(wlm_context *context, const wlm_spec *spec, wlm_compile_job *jobs, int64_t count,
-                             int (*tick)(void *user), void *user);
+wlm_status wlmi_compile_ahead(wlm_context *context, const wlmi_spec *spec, wlmi_compile_job *jobs, int64_t count,
+                              int (*tick)(void *user), void *user);
 
 #endif

@@ -33,12 +33,14 @@ typedef struct point {
   double distance; /* from the nearest that was taken */
 } point;
 
-wlm_design_limits wlm_design_limits_of(int64_t memory_bytes) { return (wlm_design_limits){max_nnz, memory_bytes / 3}; }
+wlmi_design_limits wlmi_design_limits_of(int64_t memory_bytes) {
+  return (wlmi_design_limits){max_nnz, memory_bytes / 3};
+}
 
 static double matrix_bytes(double rows, double nnz) { return 4 * rows + 8 * nnz; }
 
 /* Twice the longest row that the CV needs must find columns, and the rows must be enough to be that uneven. */
-static int is_possible(const point *p, const wlm_design_limits *limits) {
+static int is_possible(const point *p, const wlmi_design_limits *limits) {
   const double rows = rows_levels[p->rows], mean = mean_levels[p->mean], cv = cv_levels[p->cv];
   const double cols = rows * cols_levels[p->cols], nnz = rows * mean;
   if (p->local && (p->cols || p->rows < 2)) return 0;
@@ -56,7 +58,7 @@ static double distance(const point *a, const point *b) {
               square(0.15 * (a->local != b->local)));
 }
 
-static int64_t make_grid(const wlm_design_limits *limits, point *points) {
+static int64_t make_grid(const wlmi_design_limits *limits, point *points) {
   int64_t count = 0;
   for (int rows = 0; rows < COUNT(rows_levels); rows++)
     for (int mean = 0; mean < COUNT(mean_levels); mean++)
@@ -70,9 +72,9 @@ static int64_t make_grid(const wlm_design_limits *limits, point *points) {
 }
 
 static void shuffle(point *points, int64_t count, uint64_t seed) {
-  wlm_random random = wlm_random_for(seed, STREAM_ORDER, 0);
+  wlmi_random random = wlmi_random_for(seed, STREAM_ORDER, 0);
   for (int64_t i = count - 1; i > 0; i--) {
-    const int64_t other = wlm_random_below(&random, i + 1);
+    const int64_t other = wlmi_random_below(&random, i + 1);
     const point moved = points[i];
     points[i] = points[other];
     points[other] = moved;
@@ -80,8 +82,8 @@ static void shuffle(point *points, int64_t count, uint64_t seed) {
 }
 
 /* A factor between 1 / range and range. */
-static double shift(wlm_random *random, double range) {
-  return pow(range, 2 * ((double)(wlm_random_next(random) >> 11) * 0x1p-53) - 1);
+static double shift(wlmi_random *random, double range) {
+  return pow(range, 2 * ((double)(wlmi_random_next(random) >> 11) * 0x1p-53) - 1);
 }
 
 static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
@@ -89,8 +91,8 @@ static double clamp(double x, double low, double high) { return x < low ? low : 
 /* To two digits behind the point, which is what the name says. */
 static int64_t hundredths(double x) { return (int64_t)(100 * x + 0.5); }
 
-static void describe(const point *p, uint64_t seed, wlm_design_matrix *out) {
-  wlm_random random = wlm_random_for(
+static void describe(const point *p, uint64_t seed, wlmi_design_matrix *out) {
+  wlmi_random random = wlmi_random_for(
       seed, STREAM_SHIFT, (uint64_t)((((p->rows * 16 + p->mean) * 16 + p->cv) * 4 + p->cols) * 2 + p->local));
   const int64_t rows = (int64_t)clamp(rows_levels[p->rows] * shift(&random, 1.5), 100, 1e7);
   const int64_t mean = hundredths(clamp(mean_levels[p->mean] * shift(&random, 1.25), 1, 1000));
@@ -98,26 +100,26 @@ static void describe(const point *p, uint64_t seed, wlm_design_matrix *out) {
   const int64_t cols = p->cols ? (int64_t)((double)rows * cols_levels[p->cols]) : rows;
   char local[48] = "";
   if (p->local) snprintf(local, sizeof local, ",communities=%lld,local=0.9", (long long)(rows / 512 + 1));
-  *out = (wlm_design_matrix){
+  *out = (wlmi_design_matrix){
       .rows = rows, .cols = cols, .mean = (double)mean / 100, .cv = (double)cv / 100, .local = p->local};
   snprintf(out->name, sizeof out->name, "synth:rows=%lld,cols=%lld,d=%lld.%02lld,cv=%lld.%02lld%s,seed=%llu",
            (long long)rows, (long long)cols, (long long)(mean / 100), (long long)(mean % 100), (long long)(cv / 100),
            (long long)(cv % 100), local, (unsigned long long)(seed & INT64_MAX));
 }
 
-wlm_status wlm_design_make(uint64_t seed, const wlm_design_limits *limits, int64_t count, wlm_design_matrix **matrices,
-                           int64_t *made) {
+wlm_status wlmi_design_make(uint64_t seed, const wlmi_design_limits *limits, int64_t count,
+                            wlmi_design_matrix **matrices, int64_t *made) {
   enum { MOST = 6 * 7 * 5 * 3 * LOCAL };
   /* Shifted to larger rows and means a matrix must still fit. */
-  const wlm_design_limits room = {limits->nnz / 2, limits->bytes / 2};
+  const wlmi_design_limits room = {limits->nnz / 2, limits->bytes / 2};
   wlm_status status;
   point *points = NULL;
   *matrices = NULL;
   *made = 0;
-  WLM_TRY(wlm_alloc_array(MOST, sizeof *points, "points of the design", (void **)&points));
+  WLM_TRY(wlmi_alloc_array(MOST, sizeof *points, "points of the design", (void **)&points));
   const int64_t possible = make_grid(&room, points);
   if (count > possible) count = possible;
-  WLM_TRY(wlm_alloc_array(count, sizeof **matrices, "matrices of the design", (void **)matrices));
+  WLM_TRY(wlmi_alloc_array(count, sizeof **matrices, "matrices of the design", (void **)matrices));
   shuffle(points, possible, seed); /* of equally far ones any may be next */
   int64_t next = 0;
   while (*made < count) {
@@ -129,11 +131,11 @@ wlm_status wlm_design_make(uint64_t seed, const wlm_design_limits *limits, int64
     }
   }
 done:
-  wlm_free(points);
+  wlmi_free(points);
   return status;
 }
 
-void wlm_design_stats(const wlm_design_matrix *m, wlm_stats *stats) {
+void wlmi_design_stats(const wlmi_design_matrix *m, wlm_stats *stats) {
   const wlm_stats none = WLM_STATS_INIT;
   *stats = none;
   stats->rows = m->rows;
@@ -143,17 +145,17 @@ void wlm_design_stats(const wlm_design_matrix *m, wlm_stats *stats) {
   stats->cv = m->cv;
 }
 
-wlm_status wlm_design_cells(const wlm_design_matrix *matrices, int64_t count, const int64_t *widths, int width_count,
-                            const wlm_design_limits *limits, wlm_design_cell **cells, int64_t *cell_count) {
+wlm_status wlmi_design_cells(const wlmi_design_matrix *matrices, int64_t count, const int64_t *widths, int width_count,
+                             const wlmi_design_limits *limits, wlmi_design_cell **cells, int64_t *cell_count) {
   *cell_count = 0;
-  wlm_status status = wlm_alloc_array(count * width_count, sizeof **cells, "cells of the design", (void **)cells);
+  wlm_status status = wlmi_alloc_array(count * width_count, sizeof **cells, "cells of the design", (void **)cells);
   if (status != WLM_OK) return status;
   for (int64_t i = 0; i < count; i++)
     for (int w = 0; w < width_count; w++) {
-      const wlm_design_matrix *m = &matrices[i];
+      const wlmi_design_matrix *m = &matrices[i];
       const double nnz = (double)m->rows * m->mean, dense = 4 * (double)widths[w] * (double)(m->rows + m->cols);
       if (matrix_bytes((double)m->rows, nnz) + dense <= (double)limits->bytes)
-        (*cells)[(*cell_count)++] = (wlm_design_cell){i, widths[w]};
+        (*cells)[(*cell_count)++] = (wlmi_design_cell){i, widths[w]};
     }
   return WLM_OK;
 }

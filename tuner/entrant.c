@@ -11,15 +11,15 @@ static const double long_seconds = 20e-3;
 static const double rival_leeway = 16; /* cuSPARSE's half types were seen at 1.8 tolerances where no row was long */
 
 struct variant {
-  wlm_device *device;
+  wlmi_device *device;
   wlm_plan *plan;
   void *workspace, *prepared;
-  const wlm_operands *operands;
+  const wlmi_operands *operands;
 };
 
 static wlm_status enqueue_variant(void *user, void *stream) {
   const struct variant *variant = user;
-  return wlm_operands_call(variant->operands, variant->plan, variant->workspace, stream);
+  return wlmi_operands_call(variant->operands, variant->plan, variant->workspace, stream);
 }
 
 static void destroy_variant(void *user) {
@@ -27,18 +27,18 @@ static void destroy_variant(void *user) {
   wlm_plan_destroy(variant->plan);
   variant->device->ops->release(variant->device, variant->workspace);
   variant->device->ops->release(variant->device, variant->prepared);
-  wlm_free(variant);
+  wlmi_free(variant);
 }
 
-static void fail(wlm_entrant *entrant, wlm_status status, const char *reason) {
+static void fail(wlmi_entrant *entrant, wlm_status status, const char *reason) {
   if (entrant->failure) return;
-  entrant->failure = wlm_strdup(reason);
+  entrant->failure = wlmi_strdup(reason);
   entrant->status = status;
 }
 
-void wlm_entrant_fail(wlm_entrant *entrant, const char *reason) { fail(entrant, WLM_ERR_DEVICE, reason); }
+void wlmi_entrant_fail(wlmi_entrant *entrant, const char *reason) { fail(entrant, WLM_ERR_DEVICE, reason); }
 
-void wlm_entrant_give_up(wlm_entrant *entrant, wlm_status status) { fail(entrant, status, wlm_error_detail()); }
+void wlmi_entrant_give_up(wlmi_entrant *entrant, wlm_status status) { fail(entrant, status, wlm_error_detail()); }
 
 /* ---- setting up -------------------------------------------------------------------------------------- */
 
@@ -47,12 +47,12 @@ static wlm_status prepare(const struct variant *variant) {
   WLM_TRY(wlm_plan_prepare(variant->plan, variant->prepared, NULL));
   status = variant->device->ops->synchronize(variant->device, NULL);
 done:
-  return status == WLM_OK ? status : wlm_fail_in(status, "preparing");
+  return status == WLM_OK ? status : wlmi_fail_in(status, "preparing");
 }
 
-static wlm_status set_up_variant(wlm_context *context, const wlm_operands *operands, const char *name,
+static wlm_status set_up_variant(wlm_context *context, const wlmi_operands *operands, const char *name,
                                  struct variant *variant) {
-  wlm_device *device = variant->device;
+  wlmi_device *device = variant->device;
   wlm_status status;
   WLM_TRY(name ? wlm_plan_create_variant(context, operands->matrix, &operands->spec.problem, name, &variant->plan)
                : wlm_plan_create(context, operands->matrix, &operands->spec.problem, &variant->plan));
@@ -67,10 +67,11 @@ done:
   return status;
 }
 
-void wlm_entrant_variant(wlm_context *context, const wlm_operands *operands, const char *name, wlm_entrant *entrant) {
-  *entrant = (wlm_entrant){.enqueue = enqueue_variant, .destroy = destroy_variant, .max_rel_err = NAN};
+void wlmi_entrant_variant(wlm_context *context, const wlmi_operands *operands, const char *name,
+                          wlmi_entrant *entrant) {
+  *entrant = (wlmi_entrant){.enqueue = enqueue_variant, .destroy = destroy_variant, .max_rel_err = NAN};
   snprintf(entrant->name, sizeof entrant->name, "%s", name ? name : "(chosen)");
-  struct variant *variant = wlm_alloc_zero(1, sizeof *variant);
+  struct variant *variant = wlmi_alloc_zero(1, sizeof *variant);
   entrant->user = variant;
   if (!variant) {
     fail(entrant, WLM_ERR_OUT_OF_MEMORY, "out of memory");
@@ -78,24 +79,24 @@ void wlm_entrant_variant(wlm_context *context, const wlm_operands *operands, con
   }
   *variant = (struct variant){.device = operands->device, .operands = operands};
   const wlm_status status = set_up_variant(context, operands, name, variant);
-  if (status != WLM_OK) wlm_entrant_give_up(entrant, status);
+  if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
   entrant->plan = variant->plan;
   entrant->prepared = variant->plan && wlm_plan_prepared_size(variant->plan);
   if (variant->plan) snprintf(entrant->name, sizeof entrant->name, "%s", wlm_plan_variant(variant->plan));
 }
 
-void wlm_entrant_release(wlm_entrant *entrant) {
+void wlmi_entrant_release(wlmi_entrant *entrant) {
   if (entrant->user) entrant->destroy(entrant->user);
-  wlm_free(entrant->failure);
-  *entrant = (wlm_entrant){0};
+  wlmi_free(entrant->failure);
+  *entrant = (wlmi_entrant){0};
 }
 
-void *wlm_entrant_workspace(const wlm_entrant *entrant) { return ((const struct variant *)entrant->user)->workspace; }
+void *wlmi_entrant_workspace(const wlmi_entrant *entrant) { return ((const struct variant *)entrant->user)->workspace; }
 
 /* ---- checking ---------------------------------------------------------------------------------------- */
 
-static wlm_status poison(const wlm_entrant *entrant, wlm_operands *operands) {
-  wlm_device *device = operands->device;
+static wlm_status poison(const wlmi_entrant *entrant, wlmi_operands *operands) {
+  wlmi_device *device = operands->device;
   const struct variant *ours = entrant->plan ? entrant->user : NULL;
   wlm_status status;
   if (!ours) {
@@ -104,73 +105,73 @@ static wlm_status poison(const wlm_entrant *entrant, wlm_operands *operands) {
     goto done;
   }
   if (ours->workspace) WLM_TRY(device->ops->fill(device, ours->workspace, 0xFF, wlm_plan_workspace_size(ours->plan)));
-  status = wlm_operands_poison(operands);
+  status = wlmi_operands_poison(operands);
 done:
   return status;
 }
 
-static wlm_status call_once(wlm_device *device, const wlm_entrant *entrant, double *seconds) {
-  const double start = wlm_seconds();
+static wlm_status call_once(wlmi_device *device, const wlmi_entrant *entrant, double *seconds) {
+  const double start = wlmi_seconds();
   wlm_status status = entrant->enqueue(entrant->user, NULL);
   if (status == WLM_OK) status = device->ops->synchronize(device, NULL);
-  *seconds = wlm_seconds() - start;
+  *seconds = wlmi_seconds() - start;
   return status;
 }
 
-static void check(wlm_entrant *entrant, wlm_operands *operands, wlm_verifier *verifier,
-                  wlm_status (*verify)(wlm_verifier *, double *), double *seconds) {
+static void check(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier *verifier,
+                  wlm_status (*verify)(wlmi_verifier *, double *), double *seconds) {
   wlm_status status;
   if (entrant->failure) return;
   entrant->max_rel_err = NAN;
-  wlm_verifier_set_leeway(verifier, entrant->plan ? 1 : rival_leeway);
+  wlmi_verifier_set_leeway(verifier, entrant->plan ? 1 : rival_leeway);
   WLM_TRY(poison(entrant, operands));
   WLM_TRY(call_once(operands->device, entrant, seconds));
   status = verify(verifier, &entrant->max_rel_err);
 done:
-  if (status != WLM_OK) wlm_entrant_give_up(entrant, status);
+  if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
 }
 
-void wlm_entrant_verify(wlm_entrant *entrant, wlm_operands *operands, wlm_verifier *verifier) {
+void wlmi_entrant_verify(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier *verifier) {
   double seconds;
-  check(entrant, operands, verifier, wlm_verify_result, &seconds);
+  check(entrant, operands, verifier, wlmi_verify_result, &seconds);
 }
 
-void wlm_entrant_glance(wlm_entrant *entrant, wlm_operands *operands, wlm_verifier *verifier, double *seconds) {
-  check(entrant, operands, verifier, wlm_verify_spots, seconds);
+void wlmi_entrant_glance(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier *verifier, double *seconds) {
+  check(entrant, operands, verifier, wlmi_verify_spots, seconds);
 }
 
 /* ---- timing ------------------------------------------------------------------------------------------ */
 
-wlm_status wlm_entrant_time_prepare(const wlm_entrant *entrant, int samples, double *seconds) {
+wlm_status wlmi_entrant_time_prepare(const wlmi_entrant *entrant, int samples, double *seconds) {
   const struct variant *variant = entrant->user;
   wlm_status status = WLM_OK;
   double *all = NULL, spread;
   *seconds = 0;
   if (!entrant->prepared) return WLM_OK;
-  WLM_TRY(wlm_alloc_array(samples + 1, sizeof *all, "samples", (void **)&all));
+  WLM_TRY(wlmi_alloc_array(samples + 1, sizeof *all, "samples", (void **)&all));
   for (int i = 0; i <= samples; i++) {
-    const double start = wlm_seconds();
+    const double start = wlmi_seconds();
     WLM_TRY(prepare(variant));
-    all[i] = wlm_seconds() - start;
+    all[i] = wlmi_seconds() - start;
   }
-  wlm_timing_summarise(all + 1, samples, seconds, &spread);
+  wlmi_timing_summarise(all + 1, samples, seconds, &spread);
 done:
-  wlm_free(all);
+  wlmi_free(all);
   return status;
 }
 
-int64_t wlm_calls_for(double target, double seconds) {
+int64_t wlmi_calls_for(double target, double seconds) {
   double calls = seconds > 0 ? ceil(target / seconds) : MAX_CALLS;
   return calls < 1 ? 1 : calls > MAX_CALLS ? MAX_CALLS : (int64_t)calls;
 }
 
-wlm_status wlm_entrant_sample(wlm_device *device, const wlm_entrant *entrant, int64_t calls, int steady,
-                              double *seconds) {
-  wlm_timer *timer = NULL;
+wlm_status wlmi_entrant_sample(wlmi_device *device, const wlmi_entrant *entrant, int64_t calls, int steady,
+                               double *seconds) {
+  wlmi_timer *timer = NULL;
   double quickest;
   wlm_status status;
   WLM_TRY(device->ops->timer_create(device, entrant->enqueue, entrant->user, calls, &timer));
-  if (steady) WLM_TRY(wlm_timing_warm_up(device, timer, &quickest));
+  if (steady) WLM_TRY(wlmi_timing_warm_up(device, timer, &quickest));
   WLM_TRY(device->ops->timer_sample(timer, seconds));
   *seconds /= (double)calls;
 done:
@@ -178,57 +179,57 @@ done:
   return status;
 }
 
-static int64_t calls_of(const wlm_entrant *entrant, int64_t calls) {
+static int64_t calls_of(const wlmi_entrant *entrant, int64_t calls) {
   if (!(entrant->seconds * (double)calls > long_seconds)) return calls;
   return entrant->seconds < long_seconds ? (int64_t)ceil(long_seconds / entrant->seconds) : 1;
 }
 
-wlm_status wlm_entrants_time(wlm_device *device, wlm_entrant *entrants, int count, int64_t calls, int samples) {
+wlm_status wlmi_entrants_time(wlmi_device *device, wlmi_entrant *entrants, int count, int64_t calls, int samples) {
   wlm_status status;
-  wlm_timer **timers = NULL;
+  wlmi_timer **timers = NULL;
   double *seconds = NULL; /* count x samples, of one call */
-  WLM_TRY(wlm_alloc_array((int64_t)count * samples, sizeof *seconds, "samples", (void **)&seconds));
-  timers = wlm_alloc_zero((size_t)count, sizeof *timers);
-  if (!timers) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "timers"));
+  WLM_TRY(wlmi_alloc_array((int64_t)count * samples, sizeof *seconds, "samples", (void **)&seconds));
+  timers = wlmi_alloc_zero((size_t)count, sizeof *timers);
+  if (!timers) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "timers"));
   for (int i = 0; i < count; i++) {
-    wlm_entrant *entrant = &entrants[i];
+    wlmi_entrant *entrant = &entrants[i];
     entrant->calls = calls_of(entrant, calls);
     entrant->samples = samples;
     if (entrant->failure) continue;
     status = device->ops->timer_create(device, entrant->enqueue, entrant->user, entrant->calls, &timers[i]);
-    if (status != WLM_OK) wlm_entrant_give_up(entrant, status);
+    if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
   }
   for (int round = 0; round < samples; round++)
     for (int i = 0; i < count; i++) {
       double *sample = &seconds[i * samples + round];
       if (entrants[i].failure) continue;
       status = device->ops->timer_sample(timers[i], sample);
-      if (status != WLM_OK) wlm_entrant_give_up(&entrants[i], status);
+      if (status != WLM_OK) wlmi_entrant_give_up(&entrants[i], status);
       *sample /= (double)entrants[i].calls;
     }
   for (int i = 0; i < count; i++)
     if (!entrants[i].failure)
-      wlm_timing_summarise(&seconds[i * samples], samples, &entrants[i].seconds, &entrants[i].spread);
+      wlmi_timing_summarise(&seconds[i * samples], samples, &entrants[i].seconds, &entrants[i].spread);
   status = WLM_OK;
 done:
   for (int i = 0; timers && i < count; i++)
     if (timers[i]) device->ops->timer_destroy(timers[i]);
-  wlm_free(timers);
-  wlm_free(seconds);
+  wlmi_free(timers);
+  wlmi_free(seconds);
   return status;
 }
 
-wlm_status wlm_entrant_time_cold(wlm_device *device, const wlm_entrant *entrant, const wlm_buffer *flush, int samples,
-                                 double *seconds, double *spread) {
-  wlm_timer *timer = NULL;
+wlm_status wlmi_entrant_time_cold(wlmi_device *device, const wlmi_entrant *entrant, const wlmi_buffer *flush,
+                                  int samples, double *seconds, double *spread) {
+  wlmi_timer *timer = NULL;
   double *all = NULL;
   wlm_status status;
-  WLM_TRY(wlm_alloc_array(samples, sizeof *all, "samples", (void **)&all));
+  WLM_TRY(wlmi_alloc_array(samples, sizeof *all, "samples", (void **)&all));
   WLM_TRY(device->ops->timer_create(device, entrant->enqueue, entrant->user, 1, &timer));
   for (int i = 0; i < samples; i++) WLM_TRY(device->ops->timer_sample_cold(timer, flush->memory, flush->size, &all[i]));
-  wlm_timing_summarise(all, samples, seconds, spread);
+  wlmi_timing_summarise(all, samples, seconds, spread);
 done:
   if (timer) device->ops->timer_destroy(timer);
-  wlm_free(all);
+  wlmi_free(all);
   return status;
 }

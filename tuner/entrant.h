@@ -4,7 +4,7 @@
 
 #include "tuner/verify.h"
 
-typedef struct wlm_entrant {
+typedef struct wlmi_entrant {
   char name[WLM_VARIANT_NAME];
   wlm_status (*enqueue)(void *user, void *stream);
   void (*destroy)(void *user);
@@ -17,47 +17,48 @@ typedef struct wlm_entrant {
   double seconds, spread; /* of one call, once timed */
   int samples;            /* that seconds and spread are made of */
   int64_t calls;          /* in a sample */
-} wlm_entrant;
+} wlmi_entrant;
 
 /* A variant over the operands' memory, with a workspace and prepared memory of its own, and prepared; NULL = the one
  * the dispatcher chooses, whose name is then found in the entrant. An entrant that cannot be set up is no error: it has
  * a failure. */
-void wlm_entrant_variant(wlm_context *context, const wlm_operands *operands, const char *variant, wlm_entrant *entrant);
-void wlm_entrant_release(wlm_entrant *entrant);          /* also of a zeroed one */
-void *wlm_entrant_workspace(const wlm_entrant *entrant); /* of a variant */
+void wlmi_entrant_variant(wlm_context *context, const wlmi_operands *operands, const char *variant,
+                          wlmi_entrant *entrant);
+void wlmi_entrant_release(wlmi_entrant *entrant);          /* also of a zeroed one */
+void *wlmi_entrant_workspace(const wlmi_entrant *entrant); /* of a variant */
 
 /* Gives the entrant a failure, unless it has one. */
-void wlm_entrant_fail(wlm_entrant *entrant, const char *reason);
+void wlmi_entrant_fail(wlmi_entrant *entrant, const char *reason);
 /* The same, with the status and the detail text of the call that just failed. */
-void wlm_entrant_give_up(wlm_entrant *entrant, wlm_status status);
+void wlmi_entrant_give_up(wlmi_entrant *entrant, wlm_status status);
 
 /* Runs it once, a variant of ours over NaN in C and in its workspace, and compares C with float64. A rival's C is full
  * of large finite numbers before, so that one which multiplies the old C by 0 is not called wrong, and it has a leeway:
  * cuSPARSE rounds the partial sums of half types. An entrant that is wrong has a failure. */
-void wlm_entrant_verify(wlm_entrant *entrant, wlm_operands *operands, wlm_verifier *verifier);
-/* The same with a few rows only (wlm_verify_spots); tells what that one call took on the host's clock. */
-void wlm_entrant_glance(wlm_entrant *entrant, wlm_operands *operands, wlm_verifier *verifier, double *seconds);
+void wlmi_entrant_verify(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier *verifier);
+/* The same with a few rows only (wlmi_verify_spots); tells what that one call took on the host's clock. */
+void wlmi_entrant_glance(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier *verifier, double *seconds);
 
 /* Seconds that wlm_plan_prepare takes until the device is done: the median of several after one that warms up, on the
  * host's clock as cuSPARSE's preprocess is timed. 0 where nothing is prepared. */
-wlm_status wlm_entrant_time_prepare(const wlm_entrant *entrant, int samples, double *seconds);
+wlm_status wlmi_entrant_time_prepare(const wlmi_entrant *entrant, int samples, double *seconds);
 
 /* Seconds of one call out of one sample of `calls` calls; warmed up before where `steady` says so. */
-wlm_status wlm_entrant_sample(wlm_device *device, const wlm_entrant *entrant, int64_t calls, int steady,
-                              double *seconds);
+wlm_status wlmi_entrant_sample(wlmi_device *device, const wlmi_entrant *entrant, int64_t calls, int steady,
+                               double *seconds);
 
 /* As many as fill the target, 1 to 4096. */
-int64_t wlm_calls_for(double target, double seconds);
+int64_t wlmi_calls_for(double target, double seconds);
 
 /* Times those without a failure, interleaved: the first sample of all, the second of all, ... so that a drift of the
  * clock meets all alike. A sample is `calls` calls; seconds and spread are over `samples` samples. One that is known
  * from before (seconds) to need more than 20 ms for so many calls gets as many as fill 20 ms: what a launch costs is
  * long nothing there, and a rival a hundred times slower would take a minute. An entrant that fails on the way is
  * marked so and left out. */
-wlm_status wlm_entrants_time(wlm_device *device, wlm_entrant *entrants, int count, int64_t calls, int samples);
+wlm_status wlmi_entrants_time(wlmi_device *device, wlmi_entrant *entrants, int count, int64_t calls, int samples);
 
 /* Of one call that finds nothing of its operands in cache: the flush buffer is overwritten before each sample. */
-wlm_status wlm_entrant_time_cold(wlm_device *device, const wlm_entrant *entrant, const wlm_buffer *flush, int samples,
-                                 double *seconds, double *spread);
+wlm_status wlmi_entrant_time_cold(wlmi_device *device, const wlmi_entrant *entrant, const wlmi_buffer *flush,
+                                  int samples, double *seconds, double *spread);
 
 #endif

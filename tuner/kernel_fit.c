@@ -3,14 +3,14 @@
 /* Of each thread. A few values cost little, since they stay in L1; 64 words are a row's worth of accumulators. */
 static const int64_t most_local_bytes = 256;
 
-int wlm_kernel_spills(const wlm_kernel_facts *facts) { return facts->local_bytes > most_local_bytes; }
+int wlmi_kernel_spills(const wlmi_kernel_facts *facts) { return facts->local_bytes > most_local_bytes; }
 
-void wlm_kernel_refusal(const wlm_kernel_facts *facts, unsigned int threads, int spared, wlm_text *reason) {
+void wlmi_kernel_refusal(const wlmi_kernel_facts *facts, unsigned int threads, int spared, wlmi_text *reason) {
   if (!facts->blocks)
-    wlm_text_printf(reason,
-                    "no block of it fits a multiprocessor: %u threads of %d registers, %lld bytes of shared memory",
-                    threads, facts->registers, (long long)facts->shared_bytes);
-  else if (spared && wlm_kernel_spills(facts))
-    wlm_text_printf(reason, "not timed: each thread keeps %lld bytes in memory that do not fit its %d registers",
-                    (long long)facts->local_bytes, facts->registers);
+    wlmi_text_printf(reason,
+                     "no block of it fits a multiprocessor: %u threads of %d registers, %lld bytes of shared memory",
+                     threads, facts->registers, (long long)facts->shared_bytes);
+  else if (spared && wlmi_kernel_spills(facts))
+    wlmi_text_printf(reason, "not timed: each thread keeps %lld bytes in memory that do not fit its %d registers",
+                     (long long)facts->local_bytes, facts->registers);
 }

@@ -7,8 +7,8 @@
 
 /* Appends why it is not, nothing where it is: no block fits, or, where others are `spared` of that, its threads keep
  * so much in memory for want of registers that it cannot be among the best. */
-void wlm_kernel_refusal(const wlm_kernel_facts *facts, unsigned int threads, int spared, wlm_text *reason);
+void wlmi_kernel_refusal(const wlmi_kernel_facts *facts, unsigned int threads, int spared, wlmi_text *reason);
 /* Whether threads keep that much in memory. */
-int wlm_kernel_spills(const wlm_kernel_facts *facts);
+int wlmi_kernel_spills(const wlmi_kernel_facts *facts);
 
 #endif

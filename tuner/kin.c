@@ -20,7 +20,7 @@ static int of_shape(const char *piece, struct shape *shape) {
   return takes(piece, "lanes=", &shape->lanes) || takes(piece, "vector=", &shape->vector);
 }
 
-int wlm_variants_are_kin(const char *a, const char *b) {
+int wlmi_variants_are_kin(const char *a, const char *b) {
   struct shape x = {0, 0}, y = {0, 0};
   for (;;) {
     const size_t size = piece_size(a), other = piece_size(b);
@@ -34,7 +34,7 @@ int wlm_variants_are_kin(const char *a, const char *b) {
   return !*a && !*b && (x.lanes == y.lanes || x.lanes * x.vector == y.lanes * y.vector);
 }
 
-int wlm_same_family(const char *a, const char *b) {
+int wlmi_same_family(const char *a, const char *b) {
   const size_t size = strcspn(a, "/");
   return size == strcspn(b, "/") && !memcmp(a, b, size);
 }

@@ -5,8 +5,8 @@
 /* The same family and parameters, where vectors of more or fewer elements go with as many lanes, or with as many
  * columns under all lanes: row_vec/lanes=8,vector=4,batch=4 of f32 has the kin lanes=8,vector=8 and lanes=4,vector=8 of
  * f16. For types of one size a variant's only kin is itself. */
-int wlm_variants_are_kin(const char *a, const char *b);
+int wlmi_variants_are_kin(const char *a, const char *b);
 
-int wlm_same_family(const char *a, const char *b); /* of two variants */
+int wlmi_same_family(const char *a, const char *b); /* of two variants */
 
 #endif

@@ -8,37 +8,37 @@
 #include "common/memory.h"
 
 typedef struct entry {
-  wlm_hash key;
-  wlm_known_time time;
+  wlmi_hash key;
+  wlmi_known_time time;
 } entry;
 
-struct wlm_known {
+struct wlmi_known {
   const char *compiler, *driver; /* while loading */
   entry *entries;
   int64_t count, capacity;
 };
 
-static wlm_hash hash_text(const char *text) { return wlm_hash_bytes(text ? text : "", text ? strlen(text) : 0); }
+static wlmi_hash hash_text(const char *text) { return wlmi_hash_bytes(text ? text : "", text ? strlen(text) : 0); }
 
-static wlm_hash place_of(wlm_hash matrix, const char *problem, int64_t n) {
-  const wlm_hash parts[3] = {matrix, hash_text(problem), {(uint64_t)n, 0}};
-  return wlm_hash_bytes(parts, sizeof parts);
+static wlmi_hash place_of(wlmi_hash matrix, const char *problem, int64_t n) {
+  const wlmi_hash parts[3] = {matrix, hash_text(problem), {(uint64_t)n, 0}};
+  return wlmi_hash_bytes(parts, sizeof parts);
 }
 
-wlm_hash wlm_known_place(const uint64_t fingerprint[2], const char *problem, int64_t n) {
-  return place_of((wlm_hash){fingerprint[0], fingerprint[1]}, problem, n);
+wlmi_hash wlmi_known_place(const uint64_t fingerprint[2], const char *problem, int64_t n) {
+  return place_of((wlmi_hash){fingerprint[0], fingerprint[1]}, problem, n);
 }
 
-wlm_hash wlm_known_named_place(const char *matrix_name, const char *problem, int64_t n) {
+wlmi_hash wlmi_known_named_place(const char *matrix_name, const char *problem, int64_t n) {
   return place_of(hash_text(matrix_name), problem, n);
 }
 
-static wlm_hash key_of(wlm_hash place, const char *variant, const char *source_hash) {
-  const wlm_hash parts[3] = {place, hash_text(variant), hash_text(source_hash)};
-  return wlm_hash_bytes(parts, sizeof parts);
+static wlmi_hash key_of(wlmi_hash place, const char *variant, const char *source_hash) {
+  const wlmi_hash parts[3] = {place, hash_text(variant), hash_text(source_hash)};
+  return wlmi_hash_bytes(parts, sizeof parts);
 }
 
-static int compare_keys(wlm_hash a, wlm_hash b) {
+static int compare_keys(wlmi_hash a, wlmi_hash b) {
   if (a.high != b.high) return a.high < b.high ? -1 : 1;
   return (a.low > b.low) - (a.low < b.low);
 }
@@ -52,26 +52,26 @@ static int compare(const void *left, const void *right) {
   return (a->time.seconds > b->time.seconds) - (a->time.seconds < b->time.seconds);
 }
 
-static int is_stale(const wlm_known *known, const wlm_measurement_record *record) {
+static int is_stale(const wlmi_known *known, const wlmi_measurement_record *record) {
   return strcmp(record->compiler ? record->compiler : "", known->compiler) ||
          strcmp(record->driver ? record->driver : "", known->driver);
 }
 
-static wlm_status add(void *user, const char *id, const wlm_measurement_record *record) {
+static wlm_status add(void *user, const char *id, const wlmi_measurement_record *record) {
   (void)id;
-  wlm_known *known = user;
-  if (wlm_measurement_is_cold(record) || wlm_measurement_is_online(record) || is_stale(known, record)) return WLM_OK;
+  wlmi_known *known = user;
+  if (wlmi_measurement_is_cold(record) || wlmi_measurement_is_online(record) || is_stale(known, record)) return WLM_OK;
   if (known->count + 4 > known->capacity) {
     const int64_t capacity = known->capacity ? 2 * known->capacity : 1024;
-    entry *entries = wlm_realloc(known->entries, (size_t)capacity * sizeof *entries);
-    if (!entries) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "what was measured before");
+    entry *entries = wlmi_realloc(known->entries, (size_t)capacity * sizeof *entries);
+    if (!entries) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "what was measured before");
     known->entries = entries;
     known->capacity = capacity;
   }
-  const wlm_hash places[2] = {wlm_known_place(record->stats.fingerprint, record->problem, record->n),
-                              wlm_known_named_place(record->matrix_name, record->problem, record->n)};
-  const wlm_known_time time = {record->failed ? INFINITY : (double)record->time_ps * 1e-12,
-                               record->failed ? 0 : record->samples, record->prepare_ps > 0};
+  const wlmi_hash places[2] = {wlmi_known_place(record->stats.fingerprint, record->problem, record->n),
+                               wlmi_known_named_place(record->matrix_name, record->problem, record->n)};
+  const wlmi_known_time time = {record->failed ? INFINITY : (double)record->time_ps * 1e-12,
+                                record->failed ? 0 : record->samples, record->prepare_ps > 0};
   for (int i = 0; i < 2; i++) {
     known->entries[known->count++] = (entry){key_of(places[i], record->variant, record->source_hash), time};
     known->entries[known->count++] = (entry){.key = places[i]};
@@ -79,17 +79,17 @@ static wlm_status add(void *user, const char *id, const wlm_measurement_record *
   return WLM_OK;
 }
 
-wlm_status wlm_known_load(wlm_store *store, const char *device_class, const char *compiler, const char *driver,
-                          wlm_known **out) {
-  wlm_known *known = wlm_alloc_zero(1, sizeof *known);
+wlm_status wlmi_known_load(wlm_store *store, const char *device_class, const char *compiler, const char *driver,
+                           wlmi_known **out) {
+  wlmi_known *known = wlmi_alloc_zero(1, sizeof *known);
   *out = NULL;
-  if (!known) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "what was measured before");
+  if (!known) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "what was measured before");
   known->compiler = compiler;
   known->driver = driver;
-  wlm_status status = wlm_store_each(store, device_class, add, known);
+  wlm_status status = wlmi_store_each(store, device_class, add, known);
   known->compiler = known->driver = NULL;
   if (status != WLM_OK) {
-    wlm_known_destroy(known);
+    wlmi_known_destroy(known);
     return status;
   }
   if (known->count) qsort(known->entries, (size_t)known->count, sizeof *known->entries, compare);
@@ -97,13 +97,13 @@ wlm_status wlm_known_load(wlm_store *store, const char *device_class, const char
   return WLM_OK;
 }
 
-void wlm_known_destroy(wlm_known *known) {
+void wlmi_known_destroy(wlmi_known *known) {
   if (!known) return;
-  wlm_free(known->entries);
-  wlm_free(known);
+  wlmi_free(known->entries);
+  wlmi_free(known);
 }
 
-static const entry *find(const wlm_known *known, wlm_hash key) {
+static const entry *find(const wlmi_known *known, wlmi_hash key) {
   int64_t low = 0, high = known ? known->count : 0;
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
@@ -115,10 +115,10 @@ static const entry *find(const wlm_known *known, wlm_hash key) {
   return known && low < known->count && !compare_keys(known->entries[low].key, key) ? &known->entries[low] : NULL;
 }
 
-int wlm_known_anything(const wlm_known *known, wlm_hash place) { return find(known, place) != NULL; }
+int wlmi_known_anything(const wlmi_known *known, wlmi_hash place) { return find(known, place) != NULL; }
 
-int wlm_known_find(const wlm_known *known, wlm_hash place, const char *variant, const char *source_hash,
-                   wlm_known_time *time) {
+int wlmi_known_find(const wlmi_known *known, wlmi_hash place, const char *variant, const char *source_hash,
+                    wlmi_known_time *time) {
   const entry *found = find(known, key_of(place, variant, source_hash));
   if (found) *time = found->time;
   return found != NULL;

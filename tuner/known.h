@@ -4,28 +4,28 @@
 
 #include "db/store.h"
 
-typedef struct wlm_known wlm_known;
+typedef struct wlmi_known wlmi_known;
 
 /* All measurements of a device class at once, except the stale ones, which another compiler or driver was there for;
  * what is stored later is not in it. */
-wlm_status wlm_known_load(wlm_store *store, const char *device_class, const char *compiler, const char *driver,
-                          wlm_known **known);
-void wlm_known_destroy(wlm_known *known); /* NULL is fine */
+wlm_status wlmi_known_load(wlm_store *store, const char *device_class, const char *compiler, const char *driver,
+                           wlmi_known **known);
+void wlmi_known_destroy(wlmi_known *known); /* NULL is fine */
 
 /* One matrix, problem and width: the matrix by its fingerprint, or by its name where it has not been made. */
-wlm_hash wlm_known_place(const uint64_t fingerprint[2], const char *problem, int64_t n);
-wlm_hash wlm_known_named_place(const char *matrix_name, const char *problem, int64_t n);
+wlmi_hash wlmi_known_place(const uint64_t fingerprint[2], const char *problem, int64_t n);
+wlmi_hash wlmi_known_named_place(const char *matrix_name, const char *problem, int64_t n);
 
 /* Whether anything was measured there. NULL knows nothing. */
-int wlm_known_anything(const wlm_known *known, wlm_hash place);
+int wlmi_known_anything(const wlmi_known *known, wlmi_hash place);
 
-typedef struct wlm_known_time {
+typedef struct wlmi_known_time {
   double seconds; /* of the measurement of most samples; infinite where each failed */
   int samples;
   int prepared;
-} wlm_known_time;
+} wlmi_known_time;
 /* 1 where the variant was measured there with this very source. NULL knows nothing. */
-int wlm_known_find(const wlm_known *known, wlm_hash place, const char *variant, const char *source_hash,
-                   wlm_known_time *time);
+int wlmi_known_find(const wlmi_known *known, wlmi_hash place, const char *variant, const char *source_hash,
+                    wlmi_known_time *time);
 
 #endif

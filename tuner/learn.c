@@ -6,60 +6,61 @@
 #include "common/memory.h"
 #include "db/model_record.h"
 
-static wlm_status keep(wlm_store *store, const char *device_class, const wlm_model *model) {
-  wlm_model_record record = {.name = (char *)model->problems, .made_at = model->made_at};
-  wlm_status status = wlm_model_write(model, &record.data, &record.size);
-  if (status == WLM_OK) status = wlm_store_put_model(store, device_class, &record);
-  wlm_free(record.data);
+static wlm_status keep(wlm_store *store, const char *device_class, const wlmi_model *model) {
+  wlmi_model_record record = {.name = (char *)model->problems, .made_at = model->made_at};
+  wlm_status status = wlmi_model_write(model, &record.data, &record.size);
+  if (status == WLM_OK) status = wlmi_store_put_model(store, device_class, &record);
+  wlmi_free(record.data);
   return status;
 }
 
 /* Puts what was timed among a program's own calls behind the rest: too much else is in such a time to learn from it.
  * Gives the count of the rest. */
-static int64_t sort_out_online(wlm_measurement_record *records, int64_t count) {
+static int64_t sort_out_online(wlmi_measurement_record *records, int64_t count) {
   int64_t rest = 0;
   for (int64_t i = 0; i < count; i++) {
-    if (wlm_measurement_is_online(&records[i])) continue;
-    const wlm_measurement_record record = records[i];
+    if (wlmi_measurement_is_online(&records[i])) continue;
+    const wlmi_measurement_record record = records[i];
     records[i] = records[rest];
     records[rest++] = record;
   }
   return rest;
 }
 
-wlm_status wlm_learn(wlm_context *context, wlm_models *models) {
-  const char *path = wlm_context_database_path(context);
-  const wlm_device_info *info = &wlm_context_device(context)->info;
+wlm_status wlmi_learn(wlm_context *context, wlmi_models *models) {
+  const char *path = wlmi_context_database_path(context);
+  const wlmi_device_info *info = &wlmi_context_device(context)->info;
   wlm_store *store = NULL;
-  wlm_text device_class = {0};
-  wlm_measurement_record *records = NULL;
-  wlm_device_record device;
+  wlmi_text device_class = {0};
+  wlmi_measurement_record *records = NULL;
+  wlmi_device_record device;
   int64_t count = 0;
   wlm_status status;
-  *models = (wlm_models){0};
+  *models = (wlmi_models){0};
   if (!*path)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "training reads what was measured, and the context has no user database");
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "training reads what was measured, and the context has no user database");
   if (access(path, F_OK)) return WLM_OK;
-  wlm_context_device_record(context, &device);
-  wlm_device_class(&device, &device_class);
-  if (device_class.failed) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
-  WLM_TRY(wlm_store_open(path, WLM_STORE_WRITE, &store));
-  WLM_TRY(wlm_store_load(store, device_class.data, &records, &count));
-  WLM_TRY(wlm_models_train(wlm_context_generator(context), &info->limits, info->l2_bytes, records,
-                           sort_out_online(records, count), models));
+  wlmi_context_device_record(context, &device);
+  wlmi_device_class(&device, &device_class);
+  if (device_class.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
+  WLM_TRY(wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  WLM_TRY(wlmi_store_load(store, device_class.data, &records, &count));
+  WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, info->l2_bytes, records,
+                            sort_out_online(records, count), models));
   for (int64_t i = 0; i < models->count; i++) WLM_TRY(keep(store, device_class.data, &models->models[i]));
   status = wlm_context_refresh(context);
 done:
-  if (status != WLM_OK) wlm_models_release(models);
-  wlm_measurements_free(records, count);
-  wlm_text_release(&device_class);
-  wlm_store_close(store);
+  if (status != WLM_OK) wlmi_models_release(models);
+  wlmi_measurements_free(records, count);
+  wlmi_text_release(&device_class);
+  wlmi_store_close(store);
   return status;
 }
 
 wlm_status wlm_train(wlm_context *context) {
-  wlm_models models;
-  const wlm_status status = wlm_learn(context, &models);
-  wlm_models_release(&models);
+  wlmi_models models;
+  const wlm_status status = wlmi_learn(context, &models);
+  wlmi_models_release(&models);
   return status;
 }

@@ -19,7 +19,7 @@ enum { LOOKS = 3, SEED = 1 };
 /* ---- names ------------------------------------------------------------------------------------------- */
 
 typedef struct shortlist {
-  const wlm_candidate *candidates; /* all there are */
+  const wlmi_candidate *candidates; /* all there are */
   int64_t candidate_count;
   int may_prepare;
   const char *names[WLM_ONLINE_CONTENDERS]; /* those chosen, the first contender at the head */
@@ -31,14 +31,14 @@ static void consider(shortlist *s, const char *variant) {
   for (int i = 0; i < s->count; i++)
     if (!strcmp(s->names[i], variant)) return;
   for (int64_t i = 0; i < s->candidate_count && s->count < s->most; i++) {
-    const wlm_candidate *candidate = &s->candidates[i];
+    const wlmi_candidate *candidate = &s->candidates[i];
     if (strcmp(candidate->variant, variant) || (candidate->prepares && !s->may_prepare)) continue;
     s->names[s->count++] = candidate->variant;
     return;
   }
 }
 
-static void fill(shortlist *s, const wlm_decision *decision) {
+static void fill(shortlist *s, const wlmi_decision *decision) {
   consider(s, decision->variant); /* the first one may have been named by the caller */
   for (int i = 0; i < decision->runner_count; i++) consider(s, decision->runners[i].variant);
   consider(s, decision->other.variant);
@@ -51,50 +51,50 @@ static void fill(shortlist *s, const wlm_decision *decision) {
 static int go_on(void *user) { return (void)user, 0; }
 
 static wlm_status add_first(wlm_learner *l) {
-  wlm_entrant *entrant = &l->contenders[0].entrant;
-  wlm_entrant_variant(l->context, &l->operands, l->options.first, entrant);
-  if (entrant->failure) return wlm_fail(entrant->status, "%s", entrant->failure);
+  wlmi_entrant *entrant = &l->contenders[0].entrant;
+  wlmi_entrant_variant(l->context, &l->operands, l->options.first, entrant);
+  if (entrant->failure) return wlmi_fail(entrant->status, "%s", entrant->failure);
   l->count = 1;
   return WLM_OK;
 }
 
 /* Compiles the names, the first one's too for the sake of its source; adds contenders for those that could be. */
 static wlm_status add_challengers(wlm_learner *l, const shortlist *s) {
-  wlm_compile_job jobs[WLM_ONLINE_CONTENDERS] = {{0}};
-  for (int i = 0; i < s->count; i++) jobs[i] = (wlm_compile_job){.variant = s->names[i]};
-  wlm_status status = wlm_compile_ahead(l->context, &l->operands.spec, jobs, s->count, go_on, NULL);
+  wlmi_compile_job jobs[WLM_ONLINE_CONTENDERS] = {{0}};
+  for (int i = 0; i < s->count; i++) jobs[i] = (wlmi_compile_job){.variant = s->names[i]};
+  wlm_status status = wlmi_compile_ahead(l->context, &l->operands.spec, jobs, s->count, go_on, NULL);
   for (int i = 0; i < s->count && status == WLM_OK; i++) {
-    wlm_contender *contender = &l->contenders[i ? l->count : 0];
+    wlmi_contender *contender = &l->contenders[i ? l->count : 0];
     memcpy(contender->source_hash, jobs[i].source_hash, sizeof contender->source_hash);
     if (!i || jobs[i].status != WLM_OK) continue;
-    wlm_entrant_variant(l->context, &l->operands, s->names[i], &contender->entrant);
+    wlmi_entrant_variant(l->context, &l->operands, s->names[i], &contender->entrant);
     if (contender->entrant.failure)
-      wlm_entrant_release(&contender->entrant);
+      wlmi_entrant_release(&contender->entrant);
     else
       l->count++;
   }
-  for (int i = 0; i < s->count; i++) wlm_free(jobs[i].detail);
+  for (int i = 0; i < s->count; i++) wlmi_free(jobs[i].detail);
   return status;
 }
 
 /* ---- checking and looking ---------------------------------------------------------------------------- */
 
-static wlm_status hash_result(wlm_learner *l, wlm_hash *hash) {
-  const wlm_operands *o = &l->operands;
-  const size_t size = (size_t)(o->result_rows * o->result_ld) * wlm_type_size(o->spec.problem.dense_type);
+static wlm_status hash_result(wlm_learner *l, wlmi_hash *hash) {
+  const wlmi_operands *o = &l->operands;
+  const size_t size = (size_t)(o->result_rows * o->result_ld) * wlmi_type_size(o->spec.problem.dense_type);
   void *result = NULL;
   wlm_status status;
-  WLM_TRY(wlm_alloc_array((int64_t)size, 1, "a result", &result));
+  WLM_TRY(wlmi_alloc_array((int64_t)size, 1, "a result", &result));
   WLM_TRY(l->device->ops->copy_out(l->device, result, o->c.memory, size));
-  *hash = wlm_hash_bytes(result, size);
+  *hash = wlmi_hash_bytes(result, size);
 done:
-  wlm_free(result);
+  wlmi_free(result);
   return status;
 }
 
-static wlm_status watched_call(wlm_learner *l, const wlm_entrant *entrant, double *seconds) {
-  const wlm_device_ops *ops = l->device->ops;
-  wlm_watch *watch = l->watches[0];
+static wlm_status watched_call(wlm_learner *l, const wlmi_entrant *entrant, double *seconds) {
+  const wlmi_device_ops *ops = l->device->ops;
+  wlmi_watch *watch = l->watches[0];
   int done = 0;
   wlm_status status;
   WLM_TRY(ops->watch_start(watch, NULL));
@@ -102,13 +102,13 @@ static wlm_status watched_call(wlm_learner *l, const wlm_entrant *entrant, doubl
   WLM_TRY(ops->watch_stop(watch, NULL));
   WLM_TRY(ops->synchronize(l->device, NULL));
   status = ops->watch_poll(watch, &done, seconds);
-  if (status == WLM_OK && !done) status = wlm_fail(WLM_ERR_DEVICE, "a call that has ended was not timed");
+  if (status == WLM_OK && !done) status = wlmi_fail(WLM_ERR_DEVICE, "a call that has ended was not timed");
 done:
   return status;
 }
 
 /* The least of a few: a first one may pay for what is loaded late. */
-static wlm_status look(wlm_learner *l, wlm_contender *contender) {
+static wlm_status look(wlm_learner *l, wlmi_contender *contender) {
   wlm_status status = WLM_OK;
   contender->look = INFINITY;
   for (int i = 0; i < LOOKS && status == WLM_OK; i++) {
@@ -120,34 +120,34 @@ static wlm_status look(wlm_learner *l, wlm_contender *contender) {
 }
 
 /* *bits stays 0 where nobody asks for the same ones. */
-static wlm_status inspect(wlm_learner *l, wlm_contender *contender, wlm_verifier *verifier, wlm_hash *bits) {
+static wlm_status inspect(wlm_learner *l, wlmi_contender *contender, wlmi_verifier *verifier, wlmi_hash *bits) {
   wlm_status status;
-  *bits = (wlm_hash){0, 0};
-  wlm_entrant_verify(&contender->entrant, &l->operands, verifier);
+  *bits = (wlmi_hash){0, 0};
+  wlmi_entrant_verify(&contender->entrant, &l->operands, verifier);
   if (contender->entrant.failure)
-    return wlm_fail(contender->entrant.status, "%s: %s", contender->entrant.name, contender->entrant.failure);
+    return wlmi_fail(contender->entrant.status, "%s: %s", contender->entrant.name, contender->entrant.failure);
   if (l->operands.spec.problem.deterministic) WLM_TRY(hash_result(l, bits));
   WLM_TRY(look(l, contender));
-  status = wlm_entrant_time_prepare(&contender->entrant, 1, &contender->prepare_seconds);
+  status = wlmi_entrant_time_prepare(&contender->entrant, 1, &contender->prepare_seconds);
 done:
   return status;
 }
 
 /* The first must be right; of the others those stay that are. */
-static wlm_status inspect_all(wlm_learner *l, wlm_verifier *verifier) {
-  wlm_hash first, bits;
+static wlm_status inspect_all(wlm_learner *l, wlmi_verifier *verifier) {
+  wlmi_hash first, bits;
   int kept = 1;
   wlm_status status = inspect(l, &l->contenders[0], verifier, &first);
   for (int i = 1; i < l->count && status == WLM_OK; i++) {
-    wlm_contender *contender = &l->contenders[i];
+    wlmi_contender *contender = &l->contenders[i];
     const wlm_status its = inspect(l, contender, verifier, &bits);
-    if (its != WLM_OK) wlm_log(WLM_LOG_WARNING, "not tried: %s", wlm_error_detail());
+    if (its != WLM_OK) wlmi_log(WLM_LOG_WARNING, "not tried: %s", wlm_error_detail());
     if (its == WLM_OK && bits.high == first.high && bits.low == first.low) {
-      const wlm_contender stays = *contender;
-      *contender = (wlm_contender){.look = 0};
+      const wlmi_contender stays = *contender;
+      *contender = (wlmi_contender){.look = 0};
       l->contenders[kept++] = stays;
     } else {
-      wlm_entrant_release(&contender->entrant);
+      wlmi_entrant_release(&contender->entrant);
     }
   }
   if (status == WLM_OK) l->count = kept;
@@ -158,45 +158,45 @@ static wlm_status inspect_all(wlm_learner *l, wlm_verifier *verifier) {
 
 /* What goes wrong here costs the challengers and not the learner, unless the first kernel is to blame. */
 static wlm_status challenge(wlm_learner *l, const wlm_matrix *matrix, const wlm_problem *problem, const shortlist *s) {
-  wlm_verifier *verifier = NULL;
+  wlmi_verifier *verifier = NULL;
   wlm_status status;
-  WLM_TRY(wlm_operands_create(l->context, matrix, problem, SEED, &l->operands));
+  WLM_TRY(wlmi_operands_create(l->context, matrix, problem, SEED, &l->operands));
   WLM_TRY(add_challengers(l, s));
   if (l->count == 1) goto done;
-  WLM_TRY(wlm_verifier_create(&l->operands, SEED, &verifier));
+  WLM_TRY(wlmi_verifier_create(&l->operands, SEED, &verifier));
   status = inspect_all(l, verifier);
 done:
-  wlm_verifier_destroy(verifier);
-  wlm_operands_release(&l->operands);
+  wlmi_verifier_destroy(verifier);
+  wlmi_operands_release(&l->operands);
   if (status == WLM_OK || status == WLM_ERR_MISMATCH) return status;
-  wlm_log(WLM_LOG_WARNING, "nothing will be learned: %s", wlm_error_detail());
-  while (l->count > 1) wlm_entrant_release(&l->contenders[--l->count].entrant);
+  wlmi_log(WLM_LOG_WARNING, "nothing will be learned: %s", wlm_error_detail());
+  while (l->count > 1) wlmi_entrant_release(&l->contenders[--l->count].entrant);
   return WLM_OK;
 }
 
-wlm_status wlm_learner_gather(wlm_learner *l, const wlm_matrix *matrix, const wlm_problem *problem) {
-  const wlm_limits *limits = &l->device->info.limits;
-  wlm_candidate *candidates = NULL;
-  wlm_decision named, *decision;
+wlm_status wlmi_learner_gather(wlm_learner *l, const wlm_matrix *matrix, const wlm_problem *problem) {
+  const wlmi_limits *limits = &l->device->info.limits;
+  wlmi_candidate *candidates = NULL;
+  wlmi_decision named, *decision;
   shortlist s = {.most = 1 + l->options.challengers};
   wlm_status status;
-  l->operands = (wlm_operands){.device = l->device, .matrix = matrix};
-  WLM_TRY(wlm_context_spec(l->context, matrix, problem, &l->operands.spec));
-  wlm_spec_key(&l->operands.spec, l->problem);
+  l->operands = (wlmi_operands){.device = l->device, .matrix = matrix};
+  WLM_TRY(wlmi_context_spec(l->context, matrix, problem, &l->operands.spec));
+  wlmi_spec_key(&l->operands.spec, l->problem);
   l->n = problem->n;
   s.may_prepare = problem->expected_calls > 1;
   WLM_TRY(add_first(l));
   const wlm_plan *plan = l->contenders[0].entrant.plan;
   if (plan->empty || plan->decision.step == WLM_STEP_BUILTIN || !l->options.challengers) goto done;
   decision = &l->contenders[0].entrant.plan->decision;
-  if (l->options.first && wlm_context_choose(l->context, matrix, problem, &named) == WLM_OK) decision = &named;
+  if (l->options.first && wlmi_context_choose(l->context, matrix, problem, &named) == WLM_OK) decision = &named;
   s.names[s.count++] = l->contenders[0].entrant.name;
-  WLM_TRY(wlm_generator_describe(wlm_context_generator(l->context), &l->operands.spec, limits, &candidates,
-                                 &s.candidate_count));
+  WLM_TRY(wlmi_generator_describe(wlmi_context_generator(l->context), &l->operands.spec, limits, &candidates,
+                                  &s.candidate_count));
   s.candidates = candidates;
   fill(&s, decision);
   status = challenge(l, matrix, problem, &s);
 done:
-  wlm_free(candidates);
+  wlmi_free(candidates);
   return status;
 }

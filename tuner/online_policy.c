@@ -18,84 +18,84 @@
 enum { WARM_UPS = 2, BASE_SAMPLES = 3 }; /* of the incumbent, before the first trial */
 static const double margin = 0.02;       /* by which a challenger must be quicker in the median */
 
-void wlm_online_begin(wlm_online *o, const wlm_online_rules *rules, const double *expected, int count) {
-  *o = (wlm_online){.rules = *rules, .count = count, .challenger = 1};
+void wlmi_online_begin(wlmi_online *o, const wlmi_online_rules *rules, const double *expected, int count) {
+  *o = (wlmi_online){.rules = *rules, .count = count, .challenger = 1};
   o->period = (int64_t)ceil(1 / rules->share);
   if (o->period < 2) o->period = 2;
   for (int i = 0; i < count; i++) o->contenders[i].expected = i ? expected[i] : 1;
 }
 
-int wlm_online_is_over(const wlm_online *o) { return o->challenger >= o->count; }
+int wlmi_online_is_over(const wlmi_online *o) { return o->challenger >= o->count; }
 
 /* ---- what is known of a contender ------------------------------------------------------------------------ */
 
-static int kept(const wlm_online_contender *c) {
+static int kept(const wlmi_online_contender *c) {
   return c->timed < WLM_ONLINE_SAMPLES ? (int)c->timed : WLM_ONLINE_SAMPLES;
 }
 
-wlm_online_summary wlm_online_summarise(const wlm_online_contender *c) {
+wlmi_online_summary wlmi_online_summarise(const wlmi_online_contender *c) {
   double seconds[WLM_ONLINE_SAMPLES];
-  wlm_online_summary summary = {.samples = kept(c)};
+  wlmi_online_summary summary = {.samples = kept(c)};
   if (!summary.samples) return summary;
   memcpy(seconds, c->seconds, (size_t)summary.samples * sizeof *seconds);
-  wlm_timing_summarise(seconds, summary.samples, &summary.median, &summary.spread);
+  wlmi_timing_summarise(seconds, summary.samples, &summary.median, &summary.spread);
   return summary;
 }
 
-static void keep(wlm_online_contender *c, double seconds) { c->seconds[c->timed++ % WLM_ONLINE_SAMPLES] = seconds; }
+static void keep(wlmi_online_contender *c, double seconds) { c->seconds[c->timed++ % WLM_ONLINE_SAMPLES] = seconds; }
 
-static double incumbent_seconds(const wlm_online *o) {
-  return wlm_online_summarise(&o->contenders[o->incumbent]).median;
+static double incumbent_seconds(const wlmi_online *o) {
+  return wlmi_online_summarise(&o->contenders[o->incumbent]).median;
 }
 
-static double expected_seconds(const wlm_online *o, const wlm_online_contender *c) {
-  return c->timed ? wlm_online_summarise(c).median : c->expected * o->first_seconds;
+static double expected_seconds(const wlmi_online *o, const wlmi_online_contender *c) {
+  return c->timed ? wlmi_online_summarise(c).median : c->expected * o->first_seconds;
 }
 
-static double expected_loss(const wlm_online *o) {
+static double expected_loss(const wlmi_online *o) {
   return fmax(0, expected_seconds(o, &o->contenders[o->challenger]) - incumbent_seconds(o));
 }
 
 /* ---- the next call --------------------------------------------------------------------------------------- */
 
-static int is_affordable(const wlm_online *o) {
+static int is_affordable(const wlmi_online *o) {
   return o->lost + expected_loss(o) <= o->rules.slowdown * (double)o->calls * incumbent_seconds(o);
 }
 
 /* The next that is worth a trial; those that are not are passed over for good. */
-static void find_challenger(wlm_online *o) {
+static void find_challenger(wlmi_online *o) {
   const double limit = o->rules.abandon * incumbent_seconds(o);
   for (; o->challenger < o->count; o->challenger++) {
-    wlm_online_contender *c = &o->contenders[o->challenger];
+    wlmi_online_contender *c = &o->contenders[o->challenger];
     if (o->challenger == o->incumbent || c->fate != WLM_ONLINE_WAITING) continue;
     if (expected_seconds(o, c) < limit) return;
     c->fate = WLM_ONLINE_ABANDONED;
   }
 }
 
-static wlm_online_turn timed(wlm_online *o, int contender) {
+static wlmi_online_turn timed(wlmi_online *o, int contender) {
   o->in_flight++;
-  return (wlm_online_turn){contender, 1};
+  return (wlmi_online_turn){contender, 1};
 }
 
 /* Half a pair: the challenger comes first in every other one. */
-static wlm_online_turn half_of_pair(wlm_online *o, int second) {
+static wlmi_online_turn half_of_pair(wlmi_online *o, int second) {
   const int challenger_first = o->contenders[o->challenger].pairs % 2;
   o->second_half = !second;
   return timed(o, challenger_first != second ? o->challenger : o->incumbent);
 }
 
-wlm_online_turn wlm_online_next(wlm_online *o) {
-  const wlm_online_turn plain = {o->incumbent, 0};
+wlmi_online_turn wlmi_online_next(wlmi_online *o) {
+  const wlmi_online_turn plain = {o->incumbent, 0};
   const int64_t call = o->calls++;
-  if (wlm_online_is_over(o)) return plain;
+  if (wlmi_online_is_over(o)) return plain;
   if (o->second_half) return half_of_pair(o, 1);
   if (o->in_flight || call < WARM_UPS) return plain;
   if (o->contenders[o->incumbent].timed < BASE_SAMPLES) return timed(o, o->incumbent);
   if (!o->first_seconds) o->first_seconds = incumbent_seconds(o);
   if (call % o->period) return plain;
   find_challenger(o);
-  if (wlm_online_is_over(o) || !is_affordable(o)) return plain;
+  if (wlmi_online_is_over(o) || !is_affordable(o)) return plain;
   o->trials++;
   o->in_pair = 1;
   return half_of_pair(o, 0);
@@ -103,30 +103,30 @@ wlm_online_turn wlm_online_next(wlm_online *o) {
 
 /* ---- what came out --------------------------------------------------------------------------------------- */
 
-static void replace_incumbent(wlm_online *o) {
+static void replace_incumbent(wlmi_online *o) {
   o->contenders[o->incumbent].fate = WLM_ONLINE_BEATEN;
   o->incumbent = o->challenger++;
   o->replacements++;
 }
 
-static void dismiss(wlm_online *o, wlm_online_fate fate) { o->contenders[o->challenger++].fate = fate; }
+static void dismiss(wlmi_online *o, wlmi_online_fate fate) { o->contenders[o->challenger++].fate = fate; }
 
 static double quantile(const double *sorted, int count, double q) { return sorted[(int)(q * (count - 1) + 0.5)]; }
 
-static void decide(wlm_online *o) {
-  const wlm_online_contender *c = &o->contenders[o->challenger];
+static void decide(wlmi_online *o) {
+  const wlmi_online_contender *c = &o->contenders[o->challenger];
   double ratios[WLM_ONLINE_SAMPLES], median, spread;
   memcpy(ratios, c->ratios, (size_t)c->pairs * sizeof *ratios);
-  wlm_timing_summarise(ratios, c->pairs, &median, &spread); /* sorts */
+  wlmi_timing_summarise(ratios, c->pairs, &median, &spread); /* sorts */
   if (ratios[0] >= o->rules.abandon) return dismiss(o, WLM_ONLINE_ABANDONED);
   if (c->pairs < WLM_ONLINE_LEAST) return;
   if (median <= 1 - margin && quantile(ratios, c->pairs, 0.75) < 1) return replace_incumbent(o);
   if (quantile(ratios, c->pairs, 0.25) > 1 || c->pairs == WLM_ONLINE_SAMPLES) dismiss(o, WLM_ONLINE_REJECTED);
 }
 
-static void end_pair(wlm_online *o) {
+static void end_pair(wlmi_online *o) {
   const double own = o->half[0], other = o->half[1];
-  wlm_online_contender *c = &o->contenders[o->challenger];
+  wlmi_online_contender *c = &o->contenders[o->challenger];
   keep(&o->contenders[o->incumbent], own);
   keep(c, other);
   c->ratios[c->pairs++] = other / own;
@@ -136,23 +136,23 @@ static void end_pair(wlm_online *o) {
   decide(o);
 }
 
-void wlm_online_tell(wlm_online *o, int contender, double seconds) {
+void wlmi_online_tell(wlmi_online *o, int contender, double seconds) {
   if (!o->in_flight) return;
-  if (!(seconds > 0)) return wlm_online_withdraw(o); /* shorter than the clock's grain: tells nothing */
+  if (!(seconds > 0)) return wlmi_online_withdraw(o); /* shorter than the clock's grain: tells nothing */
   o->in_flight--;
   if (!o->in_pair) return keep(&o->contenders[o->incumbent], seconds);
   o->half[contender != o->incumbent] = seconds;
   if (!o->in_flight && !o->second_half) end_pair(o);
 }
 
-void wlm_online_withdraw(wlm_online *o) {
+void wlmi_online_withdraw(wlmi_online *o) {
   if (o->in_pair) o->lost += o->half[1] > 0 ? fmax(0, o->half[1] - incumbent_seconds(o)) : expected_loss(o);
   o->in_flight = o->second_half = o->in_pair = 0;
   o->half[0] = o->half[1] = 0;
 }
 
-void wlm_online_exclude(wlm_online *o, int contender) {
-  wlm_online_withdraw(o);
+void wlmi_online_exclude(wlmi_online *o, int contender) {
+  wlmi_online_withdraw(o);
   if (contender == o->challenger)
     dismiss(o, WLM_ONLINE_ABANDONED);
   else if (contender != o->incumbent)

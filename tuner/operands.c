@@ -8,82 +8,82 @@
 
 /* Uniform in [-1, 1): multiples of 2^-23, exact in float. */
 static float uniform(uint64_t seed, int64_t i) {
-  return (float)(int32_t)(wlm_sample_hash(seed, i) >> 40) * 0x1p-23f - 1.0f;
+  return (float)(int32_t)(wlmi_sample_hash(seed, i) >> 40) * 0x1p-23f - 1.0f;
 }
 
 static void fill_uniform(wlm_type type, void *to, int64_t count, uint64_t seed) {
 #pragma omp parallel for
-  for (int64_t i = 0; i < count; i++) wlm_element_put(type, to, i, (double)uniform(seed, i));
+  for (int64_t i = 0; i < count; i++) wlmi_element_put(type, to, i, (double)uniform(seed, i));
 }
 
 /* Grows only: the contents are lost. */
-static wlm_status buffer_reserve(wlm_device *device, wlm_buffer *buffer, size_t size) {
+static wlm_status buffer_reserve(wlmi_device *device, wlmi_buffer *buffer, size_t size) {
   if (size <= buffer->size) return WLM_OK;
   device->ops->release(device, buffer->memory);
-  *buffer = (wlm_buffer){0};
+  *buffer = (wlmi_buffer){0};
   wlm_status status = device->ops->allocate(device, size, &buffer->memory);
   if (status == WLM_OK) buffer->size = size;
   return status;
 }
 
-static wlm_status read_back(wlm_device *device, const void *from, int64_t count, size_t size, const char *what,
+static wlm_status read_back(wlmi_device *device, const void *from, int64_t count, size_t size, const char *what,
                             void **to) {
-  wlm_status status = wlm_alloc_array(count, size, what, to);
+  wlm_status status = wlmi_alloc_array(count, size, what, to);
   if (status != WLM_OK || !count) return status;
   return device->ops->copy_out(device, *to, from, (size_t)count * size);
 }
 
-static wlm_status read_back_rowptr(wlm_device *device, const wlm_csr *csr, int64_t **rowptr) {
+static wlm_status read_back_rowptr(wlmi_device *device, const wlm_csr *csr, int64_t **rowptr) {
   if (csr->rowptr_type == WLM_I64)
     return read_back(device, csr->rowptr, csr->rows + 1, sizeof **rowptr, "rowptr", (void **)rowptr);
   int32_t *narrow = NULL;
   wlm_status status;
   WLM_TRY(read_back(device, csr->rowptr, csr->rows + 1, sizeof *narrow, "rowptr", (void **)&narrow));
-  WLM_TRY(wlm_alloc_array(csr->rows + 1, sizeof **rowptr, "rowptr", (void **)rowptr));
+  WLM_TRY(wlmi_alloc_array(csr->rows + 1, sizeof **rowptr, "rowptr", (void **)rowptr));
   for (int64_t row = 0; row <= csr->rows; row++) (*rowptr)[row] = narrow[row];
 done:
-  wlm_free(narrow);
+  wlmi_free(narrow);
   return status;
 }
 
 /* The reference counts columns in 32 bits. */
-static wlm_status read_back_colind(wlm_device *device, const wlm_csr *csr, int32_t **colind) {
+static wlm_status read_back_colind(wlmi_device *device, const wlm_csr *csr, int32_t **colind) {
   if (csr->colind_type == WLM_I32)
     return read_back(device, csr->colind, csr->nnz, sizeof **colind, "colind", (void **)colind);
   int64_t *wide = NULL;
   wlm_status status;
   if (csr->cols > (int64_t)INT32_MAX + 1)
-    return wlm_fail(WLM_ERR_OVERFLOW, "a matrix of %lld columns cannot be checked: at most 2^31 can",
-                    (long long)csr->cols);
+    return wlmi_fail(WLM_ERR_OVERFLOW, "a matrix of %lld columns cannot be checked: at most 2^31 can",
+                     (long long)csr->cols);
   WLM_TRY(read_back(device, csr->colind, csr->nnz, sizeof *wide, "colind", (void **)&wide));
-  WLM_TRY(wlm_alloc_array(csr->nnz, sizeof **colind, "colind", (void **)colind));
+  WLM_TRY(wlmi_alloc_array(csr->nnz, sizeof **colind, "colind", (void **)colind));
   for (int64_t p = 0; p < csr->nnz; p++) (*colind)[p] = (int32_t)wide[p];
 done:
-  wlm_free(wide);
+  wlmi_free(wide);
   return status;
 }
 
 /* To floats, or to doubles as they are. */
-static wlm_status read_back_values(wlm_device *device, const wlm_csr *csr, int64_t heads, wlm_csr_host *a) {
-  const size_t size = wlm_type_size(csr->value_type);
+static wlm_status read_back_values(wlmi_device *device, const wlm_csr *csr, int64_t heads, wlmi_csr_host *a) {
+  const size_t size = wlmi_type_size(csr->value_type);
   int64_t count;
   void *narrow = NULL;
   wlm_status status;
   if (__builtin_mul_overflow(csr->nnz, heads, &count))
-    return wlm_fail(WLM_ERR_OVERFLOW, "values of %lld edges and %lld heads", (long long)csr->nnz, (long long)heads);
+    return wlmi_fail(WLM_ERR_OVERFLOW, "values of %lld edges and %lld heads", (long long)csr->nnz, (long long)heads);
   if (csr->value_type == WLM_F64) return read_back(device, csr->values, count, size, "values", (void **)&a->wide);
   if (csr->value_type == WLM_F32) return read_back(device, csr->values, count, size, "values", (void **)&a->values);
   WLM_TRY(read_back(device, csr->values, count, size, "values", &narrow));
-  WLM_TRY(wlm_alloc_array(count, sizeof *a->values, "values", (void **)&a->values));
-  for (int64_t p = 0; p < count; p++) a->values[p] = (float)wlm_element_get(csr->value_type, narrow, p);
+  WLM_TRY(wlmi_alloc_array(count, sizeof *a->values, "values", (void **)&a->values));
+  for (int64_t p = 0; p < count; p++) a->values[p] = (float)wlmi_element_get(csr->value_type, narrow, p);
 done:
-  wlm_free(narrow);
+  wlmi_free(narrow);
   return status;
 }
 
-static wlm_status read_back_matrix(wlm_device *device, const wlm_csr *csr, int64_t heads, wlm_csr_host *a) {
+static wlm_status read_back_matrix(wlmi_device *device, const wlm_csr *csr, int64_t heads, wlmi_csr_host *a) {
   wlm_status status;
-  *a = (wlm_csr_host){.rows = csr->rows, .cols = csr->cols, .nnz = csr->nnz};
+  *a = (wlmi_csr_host){.rows = csr->rows, .cols = csr->cols, .nnz = csr->nnz};
   WLM_TRY(read_back_rowptr(device, csr, &a->rowptr));
   WLM_TRY(read_back_colind(device, csr, &a->colind));
   if (csr->values) WLM_TRY(read_back_values(device, csr, heads, a));
@@ -92,65 +92,65 @@ done:
 }
 
 /* `rows` rows of `ld` elements of a size, on the device and, where wanted, on the host. */
-static wlm_status dense(wlm_device *device, size_t size, int64_t rows, int64_t ld, const char *what, void **host,
-                        wlm_buffer *buffer) {
+static wlm_status dense(wlmi_device *device, size_t size, int64_t rows, int64_t ld, const char *what, void **host,
+                        wlmi_buffer *buffer) {
   int64_t count;
   if (__builtin_mul_overflow(rows, ld, &count) || count > INT64_MAX / (int64_t)size)
-    return wlm_fail(WLM_ERR_OVERFLOW, "%s of %lld x %lld elements", what, (long long)rows, (long long)ld);
+    return wlmi_fail(WLM_ERR_OVERFLOW, "%s of %lld x %lld elements", what, (long long)rows, (long long)ld);
   if (host) {
-    wlm_status status = wlm_alloc_array(count, size, what, host);
+    wlm_status status = wlmi_alloc_array(count, size, what, host);
     if (status != WLM_OK) return status;
   }
   wlm_status status = buffer_reserve(device, buffer, count ? (size_t)count * size : 1);
   return status == WLM_OK ? status
-                          : wlm_fail_in(status, "%s of %lld x %lld elements", what, (long long)rows, (long long)ld);
+                          : wlmi_fail_in(status, "%s of %lld x %lld elements", what, (long long)rows, (long long)ld);
 }
 
-static wlm_status read_back_order(wlm_device *device, const wlm_matrix_view *view, int64_t **order) {
+static wlm_status read_back_order(wlmi_device *device, const wlmi_matrix_view *view, int64_t **order) {
   const wlm_csr *csr = &view->csr;
-  const size_t offset = wlm_index_size(csr->rowptr_type);
+  const size_t offset = wlmi_index_size(csr->rowptr_type);
   void *read = NULL;
   wlm_status status = WLM_OK;
   if (!view->order) return status;
   WLM_TRY(read_back(device, view->order, csr->nnz, offset, "order of the transpose", &read));
-  WLM_TRY(wlm_alloc_array(csr->nnz, sizeof **order, "order of the transpose", (void **)order));
+  WLM_TRY(wlmi_alloc_array(csr->nnz, sizeof **order, "order of the transpose", (void **)order));
   for (int64_t q = 0; q < csr->nnz; q++)
     (*order)[q] = offset == sizeof(int64_t) ? ((const int64_t *)read)[q] : ((const int32_t *)read)[q];
 done:
-  wlm_free(read);
+  wlmi_free(read);
   return status;
 }
 
 /* The values of a transpose, which are read back in A's order. */
-static wlm_status take_order(const int64_t *order, int64_t heads, wlm_csr_host *a) {
+static wlm_status take_order(const int64_t *order, int64_t heads, wlmi_csr_host *a) {
   const char *from = a->wide ? (const char *)a->wide : (const char *)a->values;
   const size_t size = (size_t)heads * (a->wide ? sizeof *a->wide : sizeof *a->values); /* of an edge */
   char *values = NULL;
   if (!order || !from) return WLM_OK;
-  wlm_status status = wlm_alloc_array(a->nnz, size, "values", (void **)&values);
+  wlm_status status = wlmi_alloc_array(a->nnz, size, "values", (void **)&values);
   if (status != WLM_OK) return status;
   for (int64_t q = 0; q < a->nnz; q++) memcpy(values + (size_t)q * size, from + (size_t)order[q] * size, size);
   memcpy(a->wide ? (void *)a->wide : (void *)a->values, values, (size_t)a->nnz * size);
-  wlm_free(values);
+  wlmi_free(values);
   return WLM_OK;
 }
 
-static int64_t edges_used(const wlm_csr_host *a, const wlm_problem *problem) {
+static int64_t edges_used(const wlmi_csr_host *a, const wlm_problem *problem) {
   int64_t edges = 0;
   for (int64_t row = 0; row < a->rows; row++)
-    edges += wlm_sample_kept(problem->sample, a->rowptr[row + 1] - a->rowptr[row], problem->sample_width);
+    edges += wlmi_sample_kept(problem->sample, a->rowptr[row + 1] - a->rowptr[row], problem->sample_width);
   return edges;
 }
 
-wlm_status wlm_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                               uint64_t seed, wlm_operands *operands) {
+wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                                uint64_t seed, wlmi_operands *operands) {
   wlm_status status;
-  wlm_device *device = wlm_context_device(context);
-  wlm_matrix_view view;
-  *operands = (wlm_operands){.device = device, .matrix = matrix};
-  WLM_TRY(wlm_context_spec(context, matrix, problem, &operands->spec));
+  wlmi_device *device = wlmi_context_device(context);
+  wlmi_matrix_view view;
+  *operands = (wlmi_operands){.device = device, .matrix = matrix};
+  WLM_TRY(wlmi_context_spec(context, matrix, problem, &operands->spec));
   const wlm_problem *p = &operands->spec.problem;
-  WLM_TRY(wlm_matrix_see(matrix, p, &view));
+  WLM_TRY(wlmi_matrix_see(matrix, p, &view));
   const wlm_csr *csr = &view.csr;
   const int is_sddmm = p->operation == WLM_SDDMM;
   operands->result_rows = is_sddmm ? csr->nnz * p->heads : csr->rows;
@@ -161,13 +161,13 @@ wlm_status wlm_operands_create(wlm_context *context, const wlm_matrix *matrix, c
   WLM_TRY(take_order(operands->order, p->heads, &operands->a));
   operands->edges = edges_used(&operands->a, p);
   const wlm_type type = p->dense_type;
-  const size_t size = wlm_type_size(type);
+  const size_t size = wlmi_type_size(type);
   if (p->bias) WLM_TRY(read_back(device, p->bias, p->n, size, "bias", &operands->bias_host));
   WLM_TRY(dense(device, size, csr->cols, p->ldb, "B", &operands->b_host, &operands->b));
   WLM_TRY(dense(device, size, operands->result_rows, operands->result_ld, is_sddmm ? "values" : "C",
                 p->beta != 0 ? &operands->c_old : NULL, &operands->c));
   if (p->want_arg)
-    WLM_TRY(dense(device, wlm_index_size(p->arg_type), csr->rows, p->ldc, "positions", NULL, &operands->arg));
+    WLM_TRY(dense(device, wlmi_index_size(p->arg_type), csr->rows, p->ldc, "positions", NULL, &operands->arg));
   fill_uniform(type, operands->b_host, csr->cols * p->ldb, seed);
   if (operands->c_old) fill_uniform(type, operands->c_old, operands->result_rows * operands->result_ld, ~seed);
   if (is_sddmm) {
@@ -177,7 +177,7 @@ wlm_status wlm_operands_create(wlm_context *context, const wlm_matrix *matrix, c
   }
   WLM_TRY(device->ops->copy_in(device, operands->b.memory, operands->b_host, (size_t)(csr->cols * p->ldb) * size));
 done:
-  if (status != WLM_OK) wlm_operands_release(operands);
+  if (status != WLM_OK) wlmi_operands_release(operands);
   return status;
 }
 
@@ -191,31 +191,31 @@ static int are_alike(const wlm_problem *p, const wlm_problem *q) {
          p->ldc == q->ldc && p->transpose == q->transpose && p->heads == q->heads;
 }
 
-wlm_status wlm_operands_create_beside(const wlm_operands *lender, wlm_context *context, const wlm_matrix *matrix,
-                                      const wlm_problem *problem, uint64_t seed, wlm_operands *operands) {
-  wlm_spec spec;
-  wlm_status status = wlm_context_spec(context, matrix, problem, &spec);
+wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context *context, const wlm_matrix *matrix,
+                                       const wlm_problem *problem, uint64_t seed, wlmi_operands *operands) {
+  wlmi_spec spec;
+  wlm_status status = wlmi_context_spec(context, matrix, problem, &spec);
   if (status != WLM_OK || lender->matrix != matrix || !are_alike(&spec.problem, &lender->spec.problem))
-    return wlm_operands_create(context, matrix, problem, seed, operands);
-  *operands = (wlm_operands){.device = lender->device,
-                             .matrix = matrix,
-                             .a = lender->a,
-                             .b_host = lender->b_host,
-                             .b = lender->b,
-                             .c = lender->c,
-                             .result_rows = lender->result_rows,
-                             .result_columns = lender->result_columns,
-                             .result_ld = lender->result_ld,
-                             .borrowed = 1};
+    return wlmi_operands_create(context, matrix, problem, seed, operands);
+  *operands = (wlmi_operands){.device = lender->device,
+                              .matrix = matrix,
+                              .a = lender->a,
+                              .b_host = lender->b_host,
+                              .b = lender->b,
+                              .c = lender->c,
+                              .result_rows = lender->result_rows,
+                              .result_columns = lender->result_columns,
+                              .result_ld = lender->result_ld,
+                              .borrowed = 1};
   operands->edges = edges_used(&operands->a, &spec.problem);
-  return wlm_context_spec(context, matrix, problem, &operands->spec); /* which points into itself */
+  return wlmi_context_spec(context, matrix, problem, &operands->spec); /* which points into itself */
 }
 
-void wlm_operands_release(wlm_operands *operands) {
-  wlm_device *device = operands->device;
+void wlmi_operands_release(wlmi_operands *operands) {
+  wlmi_device *device = operands->device;
   if (!device) return;
   if (operands->borrowed) {
-    operands->a = (wlm_csr_host){0};
+    operands->a = (wlmi_csr_host){0};
     operands->b_host = operands->b.memory = operands->c.memory = NULL;
   }
   device->ops->release(device, operands->b.memory);
@@ -224,41 +224,41 @@ void wlm_operands_release(wlm_operands *operands) {
   device->ops->release(device, operands->x.memory);
   device->ops->release(device, operands->workspace.memory);
   device->ops->release(device, operands->prepared.memory);
-  wlm_csr_host_release(&operands->a);
-  wlm_free(operands->order);
-  wlm_free(operands->b_host);
-  wlm_free(operands->c_old);
-  wlm_free(operands->x_host);
-  wlm_free(operands->bias_host);
-  *operands = (wlm_operands){0};
+  wlmi_csr_host_release(&operands->a);
+  wlmi_free(operands->order);
+  wlmi_free(operands->b_host);
+  wlmi_free(operands->c_old);
+  wlmi_free(operands->x_host);
+  wlmi_free(operands->bias_host);
+  *operands = (wlmi_operands){0};
 }
 
-wlm_status wlm_operands_prepare(const wlm_operands *operands, wlm_plan *plan, void *stream) {
+wlm_status wlmi_operands_prepare(const wlmi_operands *operands, wlm_plan *plan, void *stream) {
   return wlm_plan_prepare(plan, operands->prepared.memory, stream);
 }
 
-wlm_status wlm_operands_bind(wlm_operands *operands, wlm_plan *plan) {
+wlm_status wlmi_operands_bind(wlmi_operands *operands, wlm_plan *plan) {
   wlm_status status;
-  wlm_device *device = operands->device;
+  wlmi_device *device = operands->device;
   const size_t prepared = wlm_plan_prepared_size(plan);
   WLM_TRY(buffer_reserve(device, &operands->workspace, wlm_plan_workspace_size(plan)));
   WLM_TRY(buffer_reserve(device, &operands->prepared, prepared));
   if (!prepared) goto done;
   WLM_TRY(device->ops->fill(device, operands->prepared.memory, 0xFF, prepared));
   WLM_TRY(device->ops->synchronize(device, NULL));
-  status = wlm_operands_prepare(operands, plan, NULL);
+  status = wlmi_operands_prepare(operands, plan, NULL);
   if (status == WLM_OK) status = device->ops->synchronize(device, NULL);
-  if (status != WLM_OK) wlm_fail_in(status, "preparing");
+  if (status != WLM_OK) wlmi_fail_in(status, "preparing");
 done:
   return status;
 }
 
-wlm_status wlm_operands_poison(wlm_operands *operands) {
+wlm_status wlmi_operands_poison(wlmi_operands *operands) {
   wlm_status status;
-  wlm_device *device = operands->device;
-  const wlm_buffer *c = &operands->c, *workspace = &operands->workspace;
+  wlmi_device *device = operands->device;
+  const wlmi_buffer *c = &operands->c, *workspace = &operands->workspace;
   const wlm_problem *p = &operands->spec.problem;
-  size_t used = (size_t)(operands->result_rows * operands->result_ld) * wlm_type_size(p->dense_type);
+  size_t used = (size_t)(operands->result_rows * operands->result_ld) * wlmi_type_size(p->dense_type);
   if (operands->c_old)
     WLM_TRY(device->ops->copy_in(device, c->memory, operands->c_old, used));
   else
@@ -270,7 +270,7 @@ done:
   return status;
 }
 
-wlm_status wlm_operands_call(const wlm_operands *operands, const wlm_plan *plan, void *workspace, void *stream) {
+wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *plan, void *workspace, void *stream) {
   void *const b = operands->b.memory, *const c = operands->c.memory;
   if (operands->spec.problem.operation == WLM_SDDMM)
     return wlm_plan_execute_sddmm(plan, operands->x.memory, b, c, workspace, stream);
@@ -278,6 +278,6 @@ wlm_status wlm_operands_call(const wlm_operands *operands, const wlm_plan *plan,
   return wlm_plan_execute(plan, b, c, workspace, stream);
 }
 
-wlm_status wlm_operands_execute(const wlm_operands *operands, const wlm_plan *plan, void *stream) {
-  return wlm_operands_call(operands, plan, operands->workspace.memory, stream);
+wlm_status wlmi_operands_execute(const wlmi_operands *operands, const wlm_plan *plan, void *stream) {
+  return wlmi_operands_call(operands, plan, operands->workspace.memory, stream);
 }

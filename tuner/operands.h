@@ -6,49 +6,49 @@
 #ifndef WLM_TUNER_OPERANDS_H
 #define WLM_TUNER_OPERANDS_H
 
-#include "matrix/csr.h"
+#include "csr/csr.h"
 #include "runtime/context.h"
 
-typedef struct wlm_buffer {
+typedef struct wlmi_buffer {
   void *memory; /* on the device */
   size_t size;
-} wlm_buffer;
+} wlmi_buffer;
 
-typedef struct wlm_operands {
-  wlm_device *device;
+typedef struct wlmi_operands {
+  wlmi_device *device;
   const wlm_matrix *matrix;
-  wlm_spec spec;
-  wlm_csr_host a; /* op(A), read back from the device */
-  int64_t edges;  /* that the problem uses: nnz, or fewer where it samples */
+  wlmi_spec spec;
+  wlmi_csr_host a; /* op(A), read back from the device */
+  int64_t edges;   /* that the problem uses: nnz, or fewer where it samples */
   /* Of the dense type. */
   void *b_host;    /* cols x ldb */
   void *c_old;     /* rows x ldc; NULL where beta is 0 */
   void *bias_host; /* n; NULL where there is no bias */
   void *x_host;    /* of an sddmm dC, rows x ldc */
   int64_t *order;  /* with transpose, where in A each entry of op(A) is; NULL = at its own position */
-  wlm_buffer b, c, arg, x, workspace, prepared;
+  wlmi_buffer b, c, arg, x, workspace, prepared;
   /* What a call writes into c, of rows that lie `result_ld` elements apart: C, or an sddmm's nnz values. */
   int64_t result_rows, result_columns, result_ld;
   int borrowed; /* a, b_host, b and c are others' */
-} wlm_operands;
+} wlmi_operands;
 
-wlm_status wlm_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                               uint64_t seed, wlm_operands *operands);
+wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                                uint64_t seed, wlmi_operands *operands);
 /* Of another operator beside others of this context and seed, which are released later: A, B and C are theirs where
  * they would be the same, so that one call at a time writes C. Otherwise as above. */
-wlm_status wlm_operands_create_beside(const wlm_operands *lender, wlm_context *context, const wlm_matrix *matrix,
-                                      const wlm_problem *problem, uint64_t seed, wlm_operands *operands);
-void wlm_operands_release(wlm_operands *operands); /* also of a zeroed one */
+wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context *context, const wlm_matrix *matrix,
+                                       const wlm_problem *problem, uint64_t seed, wlmi_operands *operands);
+void wlmi_operands_release(wlmi_operands *operands); /* also of a zeroed one */
 
 /* Workspace and prepared memory for this plan, which is prepared as well, over NaN. Holds until the next bind. */
-wlm_status wlm_operands_bind(wlm_operands *operands, wlm_plan *plan);
+wlm_status wlmi_operands_bind(wlmi_operands *operands, wlm_plan *plan);
 /* Enqueues the preparing of the plan that was bound. */
-wlm_status wlm_operands_prepare(const wlm_operands *operands, wlm_plan *plan, void *stream);
+wlm_status wlmi_operands_prepare(const wlmi_operands *operands, wlm_plan *plan, void *stream);
 /* NaN, or what the problem reads, into C, NaN into the workspace and no position into arg: a result that is right then
  * was written. */
-wlm_status wlm_operands_poison(wlm_operands *operands);
+wlm_status wlmi_operands_poison(wlmi_operands *operands);
 /* Enqueues one call of a plan with a workspace of the caller's, or of the plan that was bound. */
-wlm_status wlm_operands_call(const wlm_operands *operands, const wlm_plan *plan, void *workspace, void *stream);
-wlm_status wlm_operands_execute(const wlm_operands *operands, const wlm_plan *plan, void *stream);
+wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *plan, void *workspace, void *stream);
+wlm_status wlmi_operands_execute(const wlmi_operands *operands, const wlm_plan *plan, void *stream);
 
 #endif

@@ -18,20 +18,20 @@ static const struct {
 /* What a place that is known already teaches: locality and the other side of the matrix are not in it. */
 static const double least_worth = 0.25;
 
-void wlm_prospect_make(const wlm_machine *machine, const wlm_stats *stats, int64_t matrix, int64_t n,
-                       int64_t candidates, int64_t left, wlm_prospect *prospect) {
+void wlmi_prospect_make(const wlmi_machine *machine, const wlm_stats *stats, int64_t matrix, int64_t n,
+                        int64_t candidates, int64_t left, wlmi_prospect *prospect) {
   const double dense = (double)n * ((double)stats->rows + (double)stats->cols);
   const double candidate = candidate_takes[machine->target].seconds +
-                           candidate_takes[machine->target].calls * wlm_simple_seconds(machine, stats, n);
-  *prospect = (wlm_prospect){.place = wlm_place_of(stats, n),
-                             .matrix = matrix,
-                             .making = entry_seconds * (double)stats->nnz,
-                             .measuring = element_seconds * dense + candidate * (double)candidates,
-                             .distance = WLM_MODEL_FAR};
-  wlm_prospect_update(prospect, candidates, left);
+                           candidate_takes[machine->target].calls * wlmi_simple_seconds(machine, stats, n);
+  *prospect = (wlmi_prospect){.place = wlmi_place_of(stats, n),
+                              .matrix = matrix,
+                              .making = entry_seconds * (double)stats->nnz,
+                              .measuring = element_seconds * dense + candidate * (double)candidates,
+                              .distance = WLM_MODEL_FAR};
+  wlmi_prospect_update(prospect, candidates, left);
 }
 
-void wlm_prospect_update(wlm_prospect *prospect, int64_t candidates, int64_t left) {
+void wlmi_prospect_update(wlmi_prospect *prospect, int64_t candidates, int64_t left) {
   prospect->left = candidates ? (double)left / (double)candidates : 0;
   prospect->state = !left                   ? WLM_PROSPECT_DONE
                     : left == candidates    ? WLM_PROSPECT_OPEN
@@ -39,28 +39,28 @@ void wlm_prospect_update(wlm_prospect *prospect, int64_t candidates, int64_t lef
                                             : WLM_PROSPECT_LEAST;
 }
 
-void wlm_prospects_learn(wlm_prospect *list, int64_t count, const wlm_place *place) {
+void wlmi_prospects_learn(wlmi_prospect *list, int64_t count, const wlmi_place *place) {
   for (int64_t i = 0; i < count; i++)
-    list[i].distance = fmin(list[i].distance, wlm_place_distance(&list[i].place, place));
+    list[i].distance = fmin(list[i].distance, wlmi_place_distance(&list[i].place, place));
 }
 
-double wlm_prospect_seconds(const wlm_prospect *p, int64_t at_hand) {
+double wlmi_prospect_seconds(const wlmi_prospect *p, int64_t at_hand) {
   return (p->matrix == at_hand ? 0 : p->making) + p->left * p->measuring;
 }
 
-static double worth(const wlm_prospect *list, int64_t count, int64_t i) {
+static double worth(const wlmi_prospect *list, int64_t count, int64_t i) {
   double sum = least_worth;
   for (int64_t k = 0; k < count; k++)
-    sum += fmax(0, list[k].distance - wlm_place_distance(&list[i].place, &list[k].place));
+    sum += fmax(0, list[k].distance - wlmi_place_distance(&list[i].place, &list[k].place));
   return sum;
 }
 
-int64_t wlm_prospects_next(const wlm_prospect *list, int64_t count, int64_t at_hand, double seconds_left) {
+int64_t wlmi_prospects_next(const wlmi_prospect *list, int64_t count, int64_t at_hand, double seconds_left) {
   int64_t best = -1;
   double most = 0;
   for (int64_t i = 0; i < count; i++) {
-    const wlm_prospect *p = &list[i];
-    const double seconds = wlm_prospect_seconds(p, at_hand);
+    const wlmi_prospect *p = &list[i];
+    const double seconds = wlmi_prospect_seconds(p, at_hand);
     if (p->state == WLM_PROSPECT_DONE || (best >= 0 && p->state > list[best].state)) continue;
     if (p->state != WLM_PROSPECT_BEGUN && seconds > seconds_left) continue;
     const double rate = worth(list, count, i) / seconds;
@@ -71,7 +71,7 @@ int64_t wlm_prospects_next(const wlm_prospect *list, int64_t count, int64_t at_h
   return best;
 }
 
-double wlm_prospects_share(const wlm_prospect *list, int64_t count, int64_t i, double seconds_left) {
+double wlmi_prospects_share(const wlmi_prospect *list, int64_t count, int64_t i, double seconds_left) {
   double sum = 0;
   for (int64_t k = 0; k < count; k++)
     if (list[k].state != WLM_PROSPECT_DONE || k == i) sum += least_worth + list[k].distance;

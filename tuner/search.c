@@ -28,8 +28,8 @@ static const double long_seconds = 1e-3;    /* a call for which a launch is noth
 enum { LEAST_FINAL_SAMPLES = 3, SHORT_CALLS = 3 };
 
 typedef struct search {
-  const wlm_search_field *field;
-  const wlm_search_rules *rules;
+  const wlmi_search_field *field;
+  const wlmi_search_rules *rules;
   double best[WLM_KINDS];
   int warm;
 } search;
@@ -40,7 +40,7 @@ static double best_for(const double best[WLM_KINDS], int kind) {
 
 /* ---- screening ---------------------------------------------------------------------------------------- */
 
-static wlm_status call_once(const wlm_search_field *field, const wlm_entrant *entrant, double *seconds) {
+static wlm_status call_once(const wlmi_search_field *field, const wlmi_entrant *entrant, double *seconds) {
   const double start = field->clock();
   wlm_status status = entrant->enqueue(entrant->user, NULL);
   if (status == WLM_OK) status = field->device->ops->synchronize(field->device, NULL);
@@ -48,8 +48,8 @@ static wlm_status call_once(const wlm_search_field *field, const wlm_entrant *en
   return status;
 }
 
-static wlm_status screen(search *s, wlm_entrant *entrant, double best, double first_call) {
-  const wlm_search_field *field = s->field;
+static wlm_status screen(search *s, wlmi_entrant *entrant, double best, double first_call) {
+  const wlmi_search_field *field = s->field;
   const double limit = s->rules->abandon * best + launch_seconds;
   wlm_status status;
   entrant->samples = 1;
@@ -64,33 +64,33 @@ static wlm_status screen(search *s, wlm_entrant *entrant, double best, double fi
     if (entrant->seconds > long_seconds) break;
   }
   if (entrant->seconds > limit || entrant->seconds > long_seconds) return WLM_OK;
-  entrant->calls = wlm_calls_for(s->rules->screening_seconds, fmin(best, entrant->seconds));
-  status = wlm_entrant_sample(field->device, entrant, entrant->calls, !s->warm, &entrant->seconds);
+  entrant->calls = wlmi_calls_for(s->rules->screening_seconds, fmin(best, entrant->seconds));
+  status = wlmi_entrant_sample(field->device, entrant, entrant->calls, !s->warm, &entrant->seconds);
   s->warm = 1;
   return status;
 }
 
 static wlm_status screen_one(search *s, int64_t i) {
-  const wlm_search_field *field = s->field;
-  wlm_screened *screened = &field->screened[i];
-  wlm_entrant entrant;
+  const wlmi_search_field *field = s->field;
+  wlmi_screened *screened = &field->screened[i];
+  wlmi_entrant entrant;
   double first_call = 0;
   field->enter(field->user, i, &entrant);
   screened->kind = entrant.prepared ? WLM_PREPARED : WLM_PLAIN;
   if (!entrant.failure) field->glance(field->user, &entrant, &first_call);
   if (!entrant.failure) {
     wlm_status status = screen(s, &entrant, best_for(s->best, screened->kind), first_call);
-    if (status != WLM_OK) wlm_entrant_give_up(&entrant, status);
+    if (status != WLM_OK) wlmi_entrant_give_up(&entrant, status);
   }
   screened->seconds = entrant.failure ? INFINITY : fmax(entrant.seconds, 1e-12);
   s->best[screened->kind] = fmin(s->best[screened->kind], screened->seconds);
   wlm_status status = field->tell(field->user, i, &entrant);
-  wlm_entrant_release(&entrant);
+  wlmi_entrant_release(&entrant);
   return status;
 }
 
 static wlm_status screen_all(search *s) {
-  const wlm_search_field *field = s->field;
+  const wlmi_search_field *field = s->field;
   for (int64_t i = 0, begun = 0; i < field->count; i++) {
     if (field->screened[i].seconds > 0) continue;
     if (begun && field->out_of_time(field->user)) break;
@@ -115,9 +115,9 @@ static int by_seconds(const void *left, const void *right) {
 }
 
 /* Those with a time, the quickest first. */
-static wlm_status sort_screened(const wlm_search_field *field, place **places, int64_t *count) {
+static wlm_status sort_screened(const wlmi_search_field *field, place **places, int64_t *count) {
   *count = 0;
-  wlm_status status = wlm_alloc_array(field->count, sizeof **places, "candidates", (void **)places);
+  wlm_status status = wlmi_alloc_array(field->count, sizeof **places, "candidates", (void **)places);
   if (status != WLM_OK) return status;
   for (int64_t i = 0; i < field->count; i++)
     if (field->screened[i].seconds > 0 && isfinite(field->screened[i].seconds))
@@ -127,15 +127,15 @@ static wlm_status sort_screened(const wlm_search_field *field, place **places, i
 }
 
 static int finalists_by_seconds(const void *left, const void *right) {
-  const wlm_finalist *a = left, *b = right;
+  const wlmi_finalist *a = left, *b = right;
   if (!a->entrant.failure != !b->entrant.failure) return a->entrant.failure ? 1 : -1;
   if (a->entrant.seconds != b->entrant.seconds) return a->entrant.seconds < b->entrant.seconds ? -1 : 1;
   return (a->i > b->i) - (a->i < b->i);
 }
 
-static int kind_of(const wlm_finalist *finalist) { return finalist->entrant.prepared ? WLM_PREPARED : WLM_PLAIN; }
+static int kind_of(const wlmi_finalist *finalist) { return finalist->entrant.prepared ? WLM_PREPARED : WLM_PLAIN; }
 
-static void find_best(const wlm_finals *finals, double best[WLM_KINDS]) {
+static void find_best(const wlmi_finals *finals, double best[WLM_KINDS]) {
   best[WLM_PLAIN] = best[WLM_PREPARED] = INFINITY;
   for (int i = 0; i < finals->count; i++)
     if (!finals->list[i].entrant.failure)
@@ -143,13 +143,13 @@ static void find_best(const wlm_finals *finals, double best[WLM_KINDS]) {
 }
 
 /* `better` of the same kind are in the round already. A look that was lucky must not keep all others out. */
-static int has_place(const wlm_search_round *round, int better, double seconds, double best) {
+static int has_place(const wlmi_search_round *round, int better, double seconds, double best) {
   return better < round->least || (better < round->most && seconds <= round->within * best);
 }
 
 /* The best of the screened, set up again. */
-static wlm_status enter_first(search *s, const wlm_search_round *round, wlm_finals *finals) {
-  const wlm_search_field *field = s->field;
+static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_finals *finals) {
+  const wlmi_search_field *field = s->field;
   int entered[WLM_KINDS] = {0};
   place *places;
   int64_t count;
@@ -160,24 +160,24 @@ static wlm_status enter_first(search *s, const wlm_search_round *round, wlm_fina
   for (int64_t p = 0; p < count; p++) {
     const int kind = field->screened[places[p].i].kind;
     if (!has_place(round, entered[kind], places[p].seconds, best_for(s->best, kind))) continue;
-    wlm_finalist *finalist = &finals->list[finals->count++];
-    *finalist = (wlm_finalist){.i = places[p].i};
+    wlmi_finalist *finalist = &finals->list[finals->count++];
+    *finalist = (wlmi_finalist){.i = places[p].i};
     field->enter(field->user, finalist->i, &finalist->entrant);
     finalist->entrant.seconds = places[p].seconds;
     entered[kind] += !finalist->entrant.failure;
   }
-  wlm_free(places);
+  wlmi_free(places);
   return WLM_OK;
 }
 
 /* The list is sorted; those that go are released, those that fail stay at its end to be told of. */
-static void keep_best(const search *s, const wlm_search_round *round, int last, wlm_finals *finals) {
-  const wlm_search_field *field = s->field;
+static void keep_best(const search *s, const wlmi_search_round *round, int last, wlmi_finals *finals) {
+  const wlmi_search_field *field = s->field;
   double best[WLM_KINDS];
   int kept[WLM_KINDS] = {0}, count = 0;
   find_best(finals, best);
   for (int i = 0; i < finals->count; i++) {
-    wlm_finalist *finalist = &finals->list[i];
+    wlmi_finalist *finalist = &finals->list[i];
     const int kind = kind_of(finalist);
     const int stays =
         finalist->entrant.failure || has_place(round, kept[kind], finalist->entrant.seconds, best_for(best, kind));
@@ -186,13 +186,13 @@ static void keep_best(const search *s, const wlm_search_round *round, int last, 
     if (stays)
       finals->list[count++] = *finalist;
     else
-      wlm_entrant_release(&finalist->entrant);
+      wlmi_entrant_release(&finalist->entrant);
   }
   finals->count = count;
 }
 
 /* Samples that the round has time for: a replay warms up before each. */
-static int samples_for(const search *s, const wlm_search_round *round, int last, const wlm_finals *finals,
+static int samples_for(const search *s, const wlmi_search_round *round, int last, const wlmi_finals *finals,
                        int64_t calls) {
   double each = 0;
   for (int i = 0; i < finals->count; i++)
@@ -202,22 +202,22 @@ static int samples_for(const search *s, const wlm_search_round *round, int last,
   return fit < least ? least : fit > round->samples ? round->samples : (int)fit;
 }
 
-static wlm_status play(const search *s, const wlm_search_round *round, int last, wlm_finals *finals) {
-  wlm_entrant entrants[WLM_KINDS * WLM_SEARCH_ENTRANTS];
+static wlm_status play(const search *s, const wlmi_search_round *round, int last, wlmi_finals *finals) {
+  wlmi_entrant entrants[WLM_KINDS * WLM_SEARCH_ENTRANTS];
   double best[WLM_KINDS];
   find_best(finals, best);
   const double quickest = fmin(best[WLM_PLAIN], best[WLM_PREPARED]);
   if (!isfinite(quickest)) return WLM_OK;
-  const int64_t calls = wlm_calls_for(round->sample_seconds, quickest);
+  const int64_t calls = wlmi_calls_for(round->sample_seconds, quickest);
   const int samples = samples_for(s, round, last, finals, calls);
   for (int i = 0; i < finals->count; i++) entrants[i] = finals->list[i].entrant;
-  wlm_status status = wlm_entrants_time(s->field->device, entrants, finals->count, calls, samples);
+  wlm_status status = wlmi_entrants_time(s->field->device, entrants, finals->count, calls, samples);
   for (int i = 0; i < finals->count; i++) finals->list[i].entrant = entrants[i];
   qsort(finals->list, (size_t)finals->count, sizeof *finals->list, finalists_by_seconds);
   return status;
 }
 
-wlm_status wlm_search(const wlm_search_field *field, const wlm_search_rules *rules, wlm_finals *finals) {
+wlm_status wlmi_search(const wlmi_search_field *field, const wlmi_search_rules *rules, wlmi_finals *finals) {
   search s = {.field = field, .rules = rules, .best = {INFINITY, INFINITY}};
   wlm_status status;
   if (finals) finals->count = 0;
@@ -236,14 +236,14 @@ done:
   return status;
 }
 
-void wlm_finals_release(wlm_finals *finals) {
-  for (int i = 0; i < finals->count; i++) wlm_entrant_release(&finals->list[i].entrant);
+void wlmi_finals_release(wlmi_finals *finals) {
+  for (int i = 0; i < finals->count; i++) wlmi_entrant_release(&finals->list[i].entrant);
   finals->count = 0;
 }
 
-wlm_finalist *wlm_finals_best(wlm_finals *finals, int kind) {
+wlmi_finalist *wlmi_finals_best(wlmi_finals *finals, int kind) {
   for (int i = 0; i < finals->count; i++) {
-    wlm_finalist *finalist = &finals->list[i];
+    wlmi_finalist *finalist = &finals->list[i];
     if (!finalist->entrant.failure && (kind != WLM_PLAIN || !finalist->entrant.prepared)) return finalist;
   }
   return NULL;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "common/memory.h"
-#include "matrix/input.h"
-#include "matrix/transpose.h"
+#include "csr/transpose.h"
+#include "synth/input.h"
 
 enum { BILLION = 1000000000 };
 static const double max_cv = 1000;
@@ -13,7 +13,7 @@ static const double max_cv = 1000;
 static int64_t at_most(int64_t value, int64_t limit) { return value < limit ? value : limit; }
 
 /* A generated row has distinct columns, and half of them at most on average; what is denser is made uniform. */
-void wlm_stand_in_name(const wlm_stats *s, char name[WLM_STAND_IN_NAME]) {
+void wlmi_stand_in_name(const wlm_stats *s, char name[WLM_STAND_IN_NAME]) {
   const int64_t rows = s->rows > 0 ? s->rows : 1, longest = at_most(s->longest, s->cols);
   const int64_t ceiling = (s->nnz + rows - 1) / rows;
   if (2 * ceiling > s->cols || (double)s->nnz > (double)rows * (double)longest) {
@@ -30,9 +30,9 @@ void wlm_stand_in_name(const wlm_stats *s, char name[WLM_STAND_IN_NAME]) {
 }
 
 /* Values stay where they are: they are any. */
-static wlm_status transpose(wlm_csr_host *csr) {
+static wlm_status transpose(wlmi_csr_host *csr) {
   wlm_csr pattern = WLM_CSR_INIT;
-  wlm_csr_host out = {.rows = csr->cols, .cols = csr->rows, .nnz = csr->nnz};
+  wlmi_csr_host out = {.rows = csr->cols, .cols = csr->rows, .nnz = csr->nnz};
   int64_t *order = NULL;
   wlm_status status;
   pattern.rows = csr->rows;
@@ -41,36 +41,37 @@ static wlm_status transpose(wlm_csr_host *csr) {
   pattern.rowptr = csr->rowptr;
   pattern.colind = csr->colind;
   pattern.rowptr_type = WLM_I64;
-  WLM_TRY(wlm_alloc_array(out.rows + 1, sizeof *out.rowptr, "rowptr", (void **)&out.rowptr));
-  WLM_TRY(wlm_alloc_array(out.nnz, sizeof *out.colind, "colind", (void **)&out.colind));
-  WLM_TRY(wlm_alloc_array(out.nnz, sizeof *order, "order of the transpose", (void **)&order));
-  WLM_TRY(wlm_transpose_pattern(&pattern, out.rowptr, out.colind, order));
+  WLM_TRY(wlmi_alloc_array(out.rows + 1, sizeof *out.rowptr, "rowptr", (void **)&out.rowptr));
+  WLM_TRY(wlmi_alloc_array(out.nnz, sizeof *out.colind, "colind", (void **)&out.colind));
+  WLM_TRY(wlmi_alloc_array(out.nnz, sizeof *order, "order of the transpose", (void **)&order));
+  WLM_TRY(wlmi_transpose_pattern(&pattern, out.rowptr, out.colind, order));
   out.values = csr->values;
   csr->values = NULL;
-  wlm_csr_host_release(csr);
+  wlmi_csr_host_release(csr);
   *csr = out;
-  out = (wlm_csr_host){0};
+  out = (wlmi_csr_host){0};
 done:
-  wlm_free(order);
-  wlm_csr_host_release(&out);
+  wlmi_free(order);
+  wlmi_csr_host_release(&out);
   return status;
 }
 
-wlm_status wlm_stand_in_make(wlm_context *context, const wlm_stats *stats, const wlm_spec *spec, wlm_upload *upload) {
+wlm_status wlmi_stand_in_make(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
+                              wlmi_upload *upload) {
   char name[WLM_STAND_IN_NAME];
-  wlm_csr_host csr = {0};
+  wlmi_csr_host csr = {0};
   wlm_status status;
-  *upload = (wlm_upload){.device = NULL};
-  wlm_stand_in_name(stats, name);
-  WLM_TRY(wlm_input_read(name, &csr));
+  *upload = (wlmi_upload){.device = NULL};
+  wlmi_stand_in_name(stats, name);
+  WLM_TRY(wlmi_input_read(name, &csr));
   if (!spec->has_values) {
-    wlm_free(csr.values);
+    wlmi_free(csr.values);
     csr.values = NULL;
   }
   if (spec->problem.transpose) WLM_TRY(transpose(&csr));
-  status = wlm_upload_create_typed(context, &csr, spec->rowptr_type, spec->colind_type, spec->value_type,
-                                   spec->problem.heads, upload);
+  status = wlmi_upload_create_typed(context, &csr, spec->rowptr_type, spec->colind_type, spec->value_type,
+                                    spec->problem.heads, upload);
 done:
-  wlm_csr_host_release(&csr);
+  wlmi_csr_host_release(&csr);
   return status;
 }

@@ -7,13 +7,13 @@
 
 enum { WLM_STAND_IN_NAME = 192 };
 
-/* The name, as wlm_input_read takes it, of a matrix with the rows, columns, non-zeros and longest row of the
+/* The name, as wlmi_input_read takes it, of a matrix with the rows, columns, non-zeros and longest row of the
  * statistics, and their CV as far as a generated matrix may have it. Columns are scattered: statistics know nothing of
  * them. */
-void wlm_stand_in_name(const wlm_stats *stats, char name[WLM_STAND_IN_NAME]);
+void wlmi_stand_in_name(const wlm_stats *stats, char name[WLM_STAND_IN_NAME]);
 
 /* Such a matrix with the types of the spec on the context's device. Where the spec's problem is transposed, the
  * statistics are those of the transpose, and the matrix is the one that has it. */
-wlm_status wlm_stand_in_make(wlm_context *context, const wlm_stats *stats, const wlm_spec *spec, wlm_upload *upload);
+wlm_status wlmi_stand_in_make(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec, wlmi_upload *upload);
 
 #endif

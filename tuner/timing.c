@@ -28,7 +28,7 @@ static double quantile(const double *sorted, int count, double q) {
   return sorted[low] + (place - low) * (sorted[high] - sorted[low]);
 }
 
-void wlm_timing_summarise(double *seconds, int count, double *median, double *spread) {
+void wlmi_timing_summarise(double *seconds, int count, double *median, double *spread) {
   qsort(seconds, (size_t)count, sizeof *seconds, compare);
   *median = quantile(seconds, count, 0.5);
   *spread = *median > 0 ? (quantile(seconds, count, 0.75) - quantile(seconds, count, 0.25)) / *median : 0;
@@ -36,9 +36,9 @@ void wlm_timing_summarise(double *seconds, int count, double *median, double *sp
 
 /* Calls that make a sample long enough, from replays of a single call: the first pays for what is loaded and
  * touched for the first time, so the quickest of three counts (a slow call is not repeated for that). */
-static wlm_status calibrate(wlm_device *device, wlm_status (*enqueue)(void *, void *), void *user, double least,
+static wlm_status calibrate(wlmi_device *device, wlm_status (*enqueue)(void *, void *), void *user, double least,
                             int64_t *calls) {
-  wlm_timer *timer;
+  wlmi_timer *timer;
   double best = INFINITY;
   wlm_status status = device->ops->timer_create(device, enqueue, user, 1, &timer);
   if (status != WLM_OK) return status;
@@ -55,7 +55,7 @@ static wlm_status calibrate(wlm_device *device, wlm_status (*enqueue)(void *, vo
 }
 
 /* *quickest is that of the replays, in seconds. */
-wlm_status wlm_timing_warm_up(wlm_device *device, wlm_timer *timer, double *quickest) {
+wlm_status wlmi_timing_warm_up(wlmi_device *device, wlmi_timer *timer, double *quickest) {
   double last = INFINITY, total = 0;
   *quickest = INFINITY;
   for (int i = 0; i < MAX_WARM_UPS && total < max_warm_up_seconds; i++) {
@@ -70,16 +70,16 @@ wlm_status wlm_timing_warm_up(wlm_device *device, wlm_timer *timer, double *quic
   return WLM_OK;
 }
 
-wlm_status wlm_time_calls(wlm_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
-                          const wlm_timing_options *options, wlm_timing *timing) {
+wlm_status wlmi_time_calls(wlmi_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
+                           const wlmi_timing_options *options, wlmi_timing *timing) {
   wlm_status status;
-  wlm_timer *timer = NULL;
+  wlmi_timer *timer = NULL;
   double *seconds = NULL, quickest;
-  *timing = (wlm_timing){0};
-  WLM_TRY(wlm_alloc_array(options->samples, sizeof *seconds, "samples", (void **)&seconds));
+  *timing = (wlmi_timing){0};
+  WLM_TRY(wlmi_alloc_array(options->samples, sizeof *seconds, "samples", (void **)&seconds));
   WLM_TRY(calibrate(device, enqueue, user, options->min_sample_seconds, &timing->calls));
   WLM_TRY(device->ops->timer_create(device, enqueue, user, timing->calls, &timer));
-  WLM_TRY(wlm_timing_warm_up(device, timer, &quickest));
+  WLM_TRY(wlmi_timing_warm_up(device, timer, &quickest));
   quickest /= (double)timing->calls;
   while (timing->samples < options->samples) {
     double *sample = &seconds[timing->samples++];
@@ -88,55 +88,55 @@ wlm_status wlm_time_calls(wlm_device *device, wlm_status (*enqueue)(void *user, 
     if (timing->samples == 1 && options->abandon_seconds > 0 && fmin(quickest, *sample) > options->abandon_seconds)
       break;
   }
-  wlm_timing_summarise(seconds, timing->samples, &timing->median, &timing->spread);
+  wlmi_timing_summarise(seconds, timing->samples, &timing->median, &timing->spread);
 done:
   if (timer) device->ops->timer_destroy(timer);
-  wlm_free(seconds);
+  wlmi_free(seconds);
   return status;
 }
 
 typedef struct bound_plan {
-  const wlm_operands *operands;
+  const wlmi_operands *operands;
   const wlm_plan *plan;
 } bound_plan;
 
 static wlm_status enqueue_plan(void *user, void *stream) {
   const bound_plan *bound = user;
-  return wlm_operands_execute(bound->operands, bound->plan, stream);
+  return wlmi_operands_execute(bound->operands, bound->plan, stream);
 }
 
-wlm_status wlm_time_plan(const wlm_operands *operands, const wlm_plan *plan, const wlm_timing_options *options,
-                         wlm_timing *timing) {
-  return wlm_time_calls(operands->device, enqueue_plan, &(bound_plan){operands, plan}, options, timing);
+wlm_status wlmi_time_plan(const wlmi_operands *operands, const wlm_plan *plan, const wlmi_timing_options *options,
+                          wlmi_timing *timing) {
+  return wlmi_time_calls(operands->device, enqueue_plan, &(bound_plan){operands, plan}, options, timing);
 }
 
 typedef struct unprepared_plan {
-  const wlm_operands *operands;
+  const wlmi_operands *operands;
   wlm_plan *plan;
 } unprepared_plan;
 
 static wlm_status enqueue_preparing(void *user, void *stream) {
   const unprepared_plan *bound = user;
-  return wlm_operands_prepare(bound->operands, bound->plan, stream);
+  return wlmi_operands_prepare(bound->operands, bound->plan, stream);
 }
 
-wlm_status wlm_time_prepare(const wlm_operands *operands, wlm_plan *plan, double min_sample_seconds,
-                            wlm_timing *timing) {
-  const wlm_timing_options options = {.min_sample_seconds = min_sample_seconds, .samples = PREPARE_SAMPLES};
-  *timing = (wlm_timing){0};
+wlm_status wlmi_time_prepare(const wlmi_operands *operands, wlm_plan *plan, double min_sample_seconds,
+                             wlmi_timing *timing) {
+  const wlmi_timing_options options = {.min_sample_seconds = min_sample_seconds, .samples = PREPARE_SAMPLES};
+  *timing = (wlmi_timing){0};
   if (!wlm_plan_prepared_size(plan)) return WLM_OK;
-  return wlm_time_calls(operands->device, enqueue_preparing, &(unprepared_plan){operands, plan}, &options, timing);
+  return wlmi_time_calls(operands->device, enqueue_preparing, &(unprepared_plan){operands, plan}, &options, timing);
 }
 
-double wlm_gather_gbs(const wlm_spec *spec, int64_t rows, int64_t edges, double seconds) {
-  double dense = (double)wlm_type_size(spec->problem.dense_type) * (double)spec->problem.n;
-  double edge = (double)wlm_index_size(spec->colind_type);
-  if (spec->has_values) edge += (double)wlm_type_size(spec->value_type) * (double)spec->problem.heads;
-  double bytes = (double)edges * (dense + edge) + (double)rows * (dense + (double)wlm_index_size(spec->rowptr_type));
+double wlmi_gather_gbs(const wlmi_spec *spec, int64_t rows, int64_t edges, double seconds) {
+  double dense = (double)wlmi_type_size(spec->problem.dense_type) * (double)spec->problem.n;
+  double edge = (double)wlmi_index_size(spec->colind_type);
+  if (spec->has_values) edge += (double)wlmi_type_size(spec->value_type) * (double)spec->problem.heads;
+  double bytes = (double)edges * (dense + edge) + (double)rows * (dense + (double)wlmi_index_size(spec->rowptr_type));
   return seconds > 0 ? bytes / seconds / 1e9 : 0;
 }
 
-double wlm_seconds(void) {
+double wlmi_seconds(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;

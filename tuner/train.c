@@ -21,8 +21,9 @@
 enum { FOLDS = 4 };
 static const double hopeless = 4, worth_choosing = 1.5; /* times the best of the case */
 static const double emphasis = 1.5; /* a candidate's weight is the best time over its own, to this power */
-static const wlm_boost_options boosting = {.trees = 250, .rate = 0.1, .ridge = 1, .least = 20};
-static const wlm_boost_options rough = {.trees = 80, .rate = 0.25, .ridge = 1, .least = 20}; /* to ask for the spread */
+static const wlmi_boost_options boosting = {.trees = 250, .rate = 0.1, .ridge = 1, .least = 20};
+static const wlmi_boost_options rough = {
+    .trees = 80, .rate = 0.25, .ridge = 1, .least = 20}; /* to ask for the spread */
 
 /* One sample with what is needed to judge it. */
 typedef struct example {
@@ -31,32 +32,32 @@ typedef struct example {
 } example;
 
 typedef struct lesson {
-  wlm_model model;
-  wlm_boost_sample *samples;
+  wlmi_model model;
+  wlmi_boost_sample *samples;
   example *examples; /* beside the samples */
   int64_t count, sample_capacity, example_capacity, place_capacity;
   int64_t measured[WLM_MODEL_FAMILIES]; /* preparings behind model.prepare */
 } lesson;
 
 static int family_of(lesson *l, const char *variant) {
-  wlm_model *m = &l->model;
-  const size_t length = wlm_family_length(variant);
-  const int known = wlm_model_family(m, variant);
+  wlmi_model *m = &l->model;
+  const size_t length = wlmi_family_length(variant);
+  const int known = wlmi_model_family(m, variant);
   if (known >= 0 || m->family_count == WLM_MODEL_FAMILIES || length >= WLM_FAMILY_NAME) return known;
   memcpy(m->families[m->family_count], variant, length);
   return m->family_count++;
 }
 
-static const wlm_candidate *find(const wlm_candidate *candidates, int64_t count, const char *variant) {
+static const wlmi_candidate *find(const wlmi_candidate *candidates, int64_t count, const char *variant) {
   for (int64_t i = 0; i < count; i++)
     if (!strcmp(candidates[i].variant, variant)) return &candidates[i];
   return NULL;
 }
 
-static wlm_status add_example(lesson *l, const wlm_choice *c, const wlm_choice_candidate *timed, double best,
-                              const wlm_candidate *candidate) {
+static wlm_status add_example(lesson *l, const wlmi_choice *c, const wlmi_choice_candidate *timed, double best,
+                              const wlmi_candidate *candidate) {
   static const char what[] = "samples of a model";
-  wlm_model *m = &l->model;
+  wlmi_model *m = &l->model;
   wlm_status status;
   const int family = family_of(l, timed->variant);
   if (family < 0) return WLM_OK;
@@ -65,12 +66,12 @@ static wlm_status add_example(lesson *l, const wlm_choice *c, const wlm_choice_c
     m->prepare[family] += timed->prepare / timed->cost;
     l->measured[family]++;
   }
-  WLM_TRY(wlm_grow((void **)&l->samples, l->count, &l->sample_capacity, sizeof *l->samples, what));
-  WLM_TRY(wlm_grow((void **)&l->examples, l->count, &l->example_capacity, sizeof *l->examples, what));
-  wlm_boost_sample *sample = &l->samples[l->count];
-  wlm_features_of_case(&m->machine, c->stats, c->n, wlm_problem_has_values(c->problem), sample->features);
-  wlm_features_of_candidate(&m->machine, c->stats, c->n, candidate, family, sample->features);
-  sample->target = (float)log(fmin(seconds, hopeless * best) / wlm_simple_seconds(&m->machine, c->stats, c->n));
+  WLM_TRY(wlmi_grow((void **)&l->samples, l->count, &l->sample_capacity, sizeof *l->samples, what));
+  WLM_TRY(wlmi_grow((void **)&l->examples, l->count, &l->example_capacity, sizeof *l->examples, what));
+  wlmi_boost_sample *sample = &l->samples[l->count];
+  wlmi_features_of_case(&m->machine, c->stats, c->n, wlmi_problem_has_values(c->problem), sample->features);
+  wlmi_features_of_candidate(&m->machine, c->stats, c->n, candidate, family, sample->features);
+  sample->target = (float)log(fmin(seconds, hopeless * best) / wlmi_simple_seconds(&m->machine, c->stats, c->n));
   sample->weight = (float)pow(fmin(1, best / seconds), emphasis);
   l->examples[l->count++] = (example){seconds / best, (int)(c->stats->fingerprint[1] % FOLDS)};
   m->measurements += timed->count;
@@ -78,39 +79,39 @@ done:
   return status;
 }
 
-static wlm_status add_case(lesson *l, wlm_generator *generator, const wlm_limits *limits, const wlm_choice *c) {
-  wlm_model *m = &l->model;
-  wlm_candidate *candidates = NULL;
+static wlm_status add_case(lesson *l, wlmi_generator *generator, const wlmi_limits *limits, const wlmi_choice *c) {
+  wlmi_model *m = &l->model;
+  wlmi_candidate *candidates = NULL;
   int64_t count = 0;
-  wlm_spec spec;
+  wlmi_spec spec;
   wlm_status status;
-  WLM_TRY(wlm_spec_from_key(c->problem, c->n, &spec));
-  WLM_TRY(wlm_generator_describe(generator, &spec, limits, &candidates, &count));
-  WLM_TRY(wlm_grow((void **)&m->places, m->place_count, &l->place_capacity, sizeof *m->places, "places of a model"));
-  m->places[m->place_count++] = wlm_place_of(c->stats, c->n);
+  WLM_TRY(wlmi_spec_from_key(c->problem, c->n, &spec));
+  WLM_TRY(wlmi_generator_describe(generator, &spec, limits, &candidates, &count));
+  WLM_TRY(wlmi_grow((void **)&m->places, m->place_count, &l->place_capacity, sizeof *m->places, "places of a model"));
+  m->places[m->place_count++] = wlmi_place_of(c->stats, c->n);
   for (int64_t i = 0; i < c->count; i++) {
-    const wlm_candidate *candidate = find(candidates, count, c->candidates[i].variant);
+    const wlmi_candidate *candidate = find(candidates, count, c->candidates[i].variant);
     if (candidate) WLM_TRY(add_example(l, c, &c->candidates[i], c->candidates[0].cost * 1e-12, candidate));
   }
 done:
-  wlm_free(candidates);
+  wlmi_free(candidates);
   return status;
 }
 
 /* ---- learning ------------------------------------------------------------------------------------- */
 
 /* Trains without one fold and adds up how far that is off on the fold. */
-static wlm_status ask_fold(const lesson *l, int fold, wlm_boost_sample *rest, wlm_tree *trees, double *squares,
+static wlm_status ask_fold(const lesson *l, int fold, wlmi_boost_sample *rest, wlmi_tree *trees, double *squares,
                            int64_t *asked) {
   int64_t count = 0;
   double base;
   for (int64_t i = 0; i < l->count; i++)
     if (l->examples[i].fold != fold) rest[count++] = l->samples[i];
   if (!count || count == l->count) return WLM_OK;
-  wlm_status status = wlm_boost(rest, count, &rough, &base, trees);
+  wlm_status status = wlmi_boost(rest, count, &rough, &base, trees);
   for (int64_t i = 0; i < l->count && status == WLM_OK; i++) {
     if (l->examples[i].fold != fold || l->examples[i].over_best > worth_choosing) continue;
-    const double off = (double)l->samples[i].target - base - wlm_trees_sum(trees, rough.trees, l->samples[i].features);
+    const double off = (double)l->samples[i].target - base - wlmi_trees_sum(trees, rough.trees, l->samples[i].features);
     *squares += off * off;
     ++*asked;
   }
@@ -118,29 +119,29 @@ static wlm_status ask_fold(const lesson *l, int fold, wlm_boost_sample *rest, wl
 }
 
 static wlm_status ask_spread(lesson *l) {
-  wlm_boost_sample *rest = NULL;
-  wlm_tree *trees = NULL;
+  wlmi_boost_sample *rest = NULL;
+  wlmi_tree *trees = NULL;
   double squares = 0;
   int64_t asked = 0;
   wlm_status status;
-  WLM_TRY(wlm_alloc_array(l->count, sizeof *rest, "samples of a model", (void **)&rest));
-  WLM_TRY(wlm_alloc_array(rough.trees, sizeof *trees, "trees of a model", (void **)&trees));
+  WLM_TRY(wlmi_alloc_array(l->count, sizeof *rest, "samples of a model", (void **)&rest));
+  WLM_TRY(wlmi_alloc_array(rough.trees, sizeof *trees, "trees of a model", (void **)&trees));
   for (int fold = 0; fold < FOLDS; fold++) WLM_TRY(ask_fold(l, fold, rest, trees, &squares, &asked));
   l->model.spread = asked ? sqrt(squares / (double)asked) : 1;
 done:
-  wlm_free(rest);
-  wlm_free(trees);
+  wlmi_free(rest);
+  wlmi_free(trees);
   return status;
 }
 
 static wlm_status learn(lesson *l) {
-  wlm_model *m = &l->model;
+  wlmi_model *m = &l->model;
   wlm_status status;
   for (int i = 0; i < m->family_count; i++)
     if (l->measured[i]) m->prepare[i] /= (double)l->measured[i];
   m->tree_count = boosting.trees;
-  WLM_TRY(wlm_alloc_array(m->tree_count, sizeof *m->trees, "trees of a model", (void **)&m->trees));
-  WLM_TRY(wlm_boost(l->samples, l->count, &boosting, &m->base, m->trees));
+  WLM_TRY(wlmi_alloc_array(m->tree_count, sizeof *m->trees, "trees of a model", (void **)&m->trees));
+  WLM_TRY(wlmi_boost(l->samples, l->count, &boosting, &m->base, m->trees));
   status = ask_spread(l);
 done:
   return status;
@@ -149,25 +150,25 @@ done:
 /* ---- class by class of problems ---------------------------------------------------------------------- */
 
 static void release(lesson *l) {
-  wlm_model_release(&l->model);
-  wlm_free(l->samples);
-  wlm_free(l->examples);
+  wlmi_model_release(&l->model);
+  wlmi_free(l->samples);
+  wlmi_free(l->examples);
 }
 
-static int is_of_class(const wlm_choice *c, const char *problems) {
+static int is_of_class(const wlmi_choice *c, const char *problems) {
   char its[WLM_PROBLEM_CLASS];
-  wlm_problem_class(c->problem, its);
+  wlmi_problem_class(c->problem, its);
   return c->count > 0 && !strcmp(its, problems);
 }
 
 /* Distinct matrices among the cases of a class. */
-static void count_matrices(const wlm_choices *choices, wlm_taught *taught) {
+static void count_matrices(const wlmi_choices *choices, wlmi_taught *taught) {
   for (int64_t i = 0; i < choices->matrix_count; i++) {
-    const wlm_choice *a = &choices->matrices[i];
+    const wlmi_choice *a = &choices->matrices[i];
     int seen = 0;
     if (!is_of_class(a, taught->problems)) continue;
     for (int64_t j = 0; j < i && !seen; j++) {
-      const wlm_choice *b = &choices->matrices[j];
+      const wlmi_choice *b = &choices->matrices[j];
       seen = !memcmp(a->stats->fingerprint, b->stats->fingerprint, sizeof a->stats->fingerprint) &&
              is_of_class(b, taught->problems);
     }
@@ -176,8 +177,8 @@ static void count_matrices(const wlm_choices *choices, wlm_taught *taught) {
   }
 }
 
-static wlm_status train_class(wlm_generator *generator, const wlm_machine *machine, const wlm_limits *limits,
-                              const wlm_choices *choices, const char *problems, wlm_models *models) {
+static wlm_status train_class(wlmi_generator *generator, const wlmi_machine *machine, const wlmi_limits *limits,
+                              const wlmi_choices *choices, const char *problems, wlmi_models *models) {
   lesson l = {.model = {.machine = *machine, .made_at = (int64_t)time(NULL)}};
   wlm_status status = WLM_OK;
   snprintf(l.model.problems, sizeof l.model.problems, "%s", problems);
@@ -191,30 +192,30 @@ static wlm_status train_class(wlm_generator *generator, const wlm_machine *machi
   WLM_TRY(learn(&l));
   models->classes[models->class_count - 1].model = models->count;
   models->models[models->count++] = l.model;
-  l.model = (wlm_model){0};
+  l.model = (wlmi_model){0};
 done:
   release(&l);
   return status;
 }
 
-static int is_listed(const wlm_models *models, const char *problems) {
+static int is_listed(const wlmi_models *models, const char *problems) {
   for (int64_t i = 0; i < models->class_count; i++)
     if (!strcmp(models->classes[i].problems, problems)) return 1;
   return 0;
 }
 
-wlm_status wlm_models_train(wlm_generator *generator, const wlm_limits *limits, int64_t l2_bytes,
-                            const wlm_measurement_record *records, int64_t count, wlm_models *models) {
-  const wlm_machine machine = {limits->target, limits->processors, l2_bytes};
-  wlm_choices choices = {0};
+wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limits, int64_t l2_bytes,
+                             const wlmi_measurement_record *records, int64_t count, wlmi_models *models) {
+  const wlmi_machine machine = {limits->target, limits->processors, l2_bytes};
+  wlmi_choices choices = {0};
   wlm_status status;
-  *models = (wlm_models){0};
-  WLM_TRY(wlm_choices_make(records, count, &choices));
-  WLM_TRY(wlm_alloc_array(choices.matrix_count, sizeof *models->models, "models", (void **)&models->models));
-  WLM_TRY(wlm_alloc_array(choices.matrix_count, sizeof *models->classes, "classes", (void **)&models->classes));
+  *models = (wlmi_models){0};
+  WLM_TRY(wlmi_choices_make(records, count, &choices));
+  WLM_TRY(wlmi_alloc_array(choices.matrix_count, sizeof *models->models, "models", (void **)&models->models));
+  WLM_TRY(wlmi_alloc_array(choices.matrix_count, sizeof *models->classes, "classes", (void **)&models->classes));
   for (int64_t i = 0; i < choices.matrix_count; i++) {
-    wlm_taught taught = {.model = -1};
-    wlm_problem_class(choices.matrices[i].problem, taught.problems);
+    wlmi_taught taught = {.model = -1};
+    wlmi_problem_class(choices.matrices[i].problem, taught.problems);
     const int is_first = !i || strcmp(choices.matrices[i].problem, choices.matrices[i - 1].problem);
     if (!is_first || is_listed(models, taught.problems)) continue;
     count_matrices(&choices, &taught);
@@ -223,14 +224,14 @@ wlm_status wlm_models_train(wlm_generator *generator, const wlm_limits *limits, 
       WLM_TRY(train_class(generator, &machine, limits, &choices, taught.problems, models));
   }
 done:
-  wlm_choices_release(&choices);
-  if (status != WLM_OK) wlm_models_release(models);
+  wlmi_choices_release(&choices);
+  if (status != WLM_OK) wlmi_models_release(models);
   return status;
 }
 
-void wlm_models_release(wlm_models *models) {
-  for (int64_t i = 0; i < models->count; i++) wlm_model_release(&models->models[i]);
-  wlm_free(models->models);
-  wlm_free(models->classes);
-  *models = (wlm_models){0};
+void wlmi_models_release(wlmi_models *models) {
+  for (int64_t i = 0; i < models->count; i++) wlmi_model_release(&models->models[i]);
+  wlmi_free(models->models);
+  wlmi_free(models->classes);
+  *models = (wlmi_models){0};
 }

@@ -10,23 +10,23 @@
 enum { WLM_TRAIN_MATRICES = 8 };
 
 /* A class of problems of which something was measured. */
-typedef struct wlm_taught {
+typedef struct wlmi_taught {
   char problems[WLM_PROBLEM_CLASS];
   int64_t matrices, cases; /* matrices, and those with their operators and widths */
   int64_t model;           /* index; -1 = too few matrices */
-} wlm_taught;
+} wlmi_taught;
 
-typedef struct wlm_models {
-  wlm_model *models; /* one for each class of problems that has enough matrices */
+typedef struct wlmi_models {
+  wlmi_model *models; /* one for each class of problems that has enough matrices */
   int64_t count;
-  wlm_taught *classes; /* all of them */
+  wlmi_taught *classes; /* all of them */
   int64_t class_count;
-} wlm_models;
+} wlmi_models;
 
 /* `records` are of one device class, which `limits` and `l2_bytes` describe. What was measured of variants that the
  * templates do not make any more teaches nothing. The same records give the same models, made_at excepted. */
-wlm_status wlm_models_train(wlm_generator *generator, const wlm_limits *limits, int64_t l2_bytes,
-                            const wlm_measurement_record *records, int64_t count, wlm_models *models);
-void wlm_models_release(wlm_models *models);
+wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limits, int64_t l2_bytes,
+                             const wlmi_measurement_record *records, int64_t count, wlmi_models *models);
+void wlmi_models_release(wlmi_models *models);
 
 #endif

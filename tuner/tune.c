@@ -16,110 +16,110 @@ static const double max_min_sample_seconds = 60;
 
 static wlm_status check_options(const wlm_tune_options *o) {
   if (o->size != sizeof *o)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
-                    "wlm_tune_options.size is %zu (expected %zu): initialise it with "
-                    "WLM_TUNE_OPTIONS_INIT of this version",
-                    o->size, sizeof *o);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "wlm_tune_options.size is %zu (expected %zu): initialise it with "
+                     "WLM_TUNE_OPTIONS_INIT of this version",
+                     o->size, sizeof *o);
   if (!isfinite(o->budget_seconds) || o->budget_seconds < 0)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT,
-                    "wlm_tune_options.budget_seconds is %g, must be a number of seconds, "
-                    "0 = no limit",
-                    o->budget_seconds);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "wlm_tune_options.budget_seconds is %g, must be a number of seconds, "
+                     "0 = no limit",
+                     o->budget_seconds);
   if (!(o->min_sample_seconds >= 0 && o->min_sample_seconds <= max_min_sample_seconds))
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_tune_options.min_sample_seconds is %g, must be 0 to %g",
-                    o->min_sample_seconds, max_min_sample_seconds);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_tune_options.min_sample_seconds is %g, must be 0 to %g",
+                     o->min_sample_seconds, max_min_sample_seconds);
   if (o->samples < 1 || o->samples > MAX_SAMPLES)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_tune_options.samples is %d, must be 1 to %d", o->samples,
-                    MAX_SAMPLES);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_tune_options.samples is %d, must be 1 to %d", o->samples,
+                     MAX_SAMPLES);
   return WLM_OK;
 }
 
 /* ---- looks ------------------------------------------------------------------------------------------------- */
 
-int wlm_tuning_out_of_budget(const wlm_tuning *t) {
-  return t->options->budget_seconds > 0 && wlm_seconds() - t->started > t->options->budget_seconds;
+int wlmi_tuning_out_of_budget(const wlmi_tuning *t) {
+  return t->options->budget_seconds > 0 && wlmi_seconds() - t->started > t->options->budget_seconds;
 }
 
 /* A kernel that wrote out of bounds may have taken the device with it: then nothing after it can be measured. */
-static wlm_status survived(wlm_tuning *t, const wlm_entrant *entrant, const char *variant) {
+static wlm_status survived(wlmi_tuning *t, const wlmi_entrant *entrant, const char *variant) {
   if (!entrant->failure || t->device->ops->synchronize(t->device, NULL) == WLM_OK) return WLM_OK;
-  return wlm_fail_in(WLM_ERR_DEVICE, "%s left the device unusable", variant);
+  return wlmi_fail_in(WLM_ERR_DEVICE, "%s left the device unusable", variant);
 }
 
-static wlm_status looked_at(void *user, int64_t i, const wlm_entrant *looked) {
-  wlm_tuning *t = user;
+static wlm_status looked_at(void *user, int64_t i, const wlmi_entrant *looked) {
+  wlmi_tuning *t = user;
   wlm_status status;
   double prepare_seconds = 0;
   if (looked->status == WLM_ERR_CANCELLED || t->cancelled)
-    return wlm_tuning_report(t, NULL); /* it never was compiled */
-  wlm_entrant entrant = *looked;       /* shares everything but a failure, which `put` reads only */
+    return wlmi_tuning_report(t, NULL); /* it never was compiled */
+  wlmi_entrant entrant = *looked;       /* shares everything but a failure, which `put` reads only */
   if (!entrant.failure) {
-    status = wlm_entrant_time_prepare(&entrant, 1, &prepare_seconds);
-    if (status != WLM_OK) wlm_entrant_give_up(&entrant, status);
+    status = wlmi_entrant_time_prepare(&entrant, 1, &prepare_seconds);
+    if (status != WLM_OK) wlmi_entrant_give_up(&entrant, status);
   }
   t->summary.measured++;
   t->summary.failed += entrant.failure != NULL;
   t->spared |= !entrant.failure && !t->last_spills;
-  WLM_TRY(wlm_tuning_put(t, i, &entrant, prepare_seconds, NULL));
+  WLM_TRY(wlmi_tuning_put(t, i, &entrant, prepare_seconds, NULL));
   WLM_TRY(survived(t, &entrant, t->candidates[i].variant));
-  status = wlm_ledger_flush_in_time(&t->ledger);
+  status = wlmi_ledger_flush_in_time(&t->ledger);
 done:
-  if (entrant.failure != looked->failure) wlm_free(entrant.failure);
+  if (entrant.failure != looked->failure) wlmi_free(entrant.failure);
   return status;
 }
 
 /* ---- the finals ---------------------------------------------------------------------------------------- */
 
 /* One that found no room beside the others keeps the time of its first look. */
-static int has_nothing_to_tell(const wlm_finalist *finalist) {
+static int has_nothing_to_tell(const wlmi_finalist *finalist) {
   return finalist->entrant.failure && finalist->entrant.status == WLM_ERR_OUT_OF_MEMORY;
 }
 
-static wlm_status keep_finalist(wlm_tuning *t, wlm_finalist *finalist) {
-  wlm_entrant *entrant = &finalist->entrant;
-  const wlm_buffer *flush = wlm_tuning_out_of_budget(t) ? NULL : wlm_tuner_flush_buffer(t->tuner);
+static wlm_status keep_finalist(wlmi_tuning *t, wlmi_finalist *finalist) {
+  wlmi_entrant *entrant = &finalist->entrant;
+  const wlmi_buffer *flush = wlmi_tuning_out_of_budget(t) ? NULL : wlmi_tuner_flush_buffer(t->tuner);
   double prepare_seconds = 0;
-  wlm_timing cold = {0};
+  wlmi_timing cold = {0};
   if (has_nothing_to_tell(finalist)) return WLM_OK;
   if (!entrant->failure) {
-    wlm_status status = wlm_entrant_time_prepare(entrant, PREPARE_SAMPLES, &prepare_seconds);
+    wlm_status status = wlmi_entrant_time_prepare(entrant, PREPARE_SAMPLES, &prepare_seconds);
     if (status == WLM_OK && flush && flush->size) {
-      status = wlm_entrant_time_cold(t->device, entrant, flush, COLD_SAMPLES, &cold.median, &cold.spread);
+      status = wlmi_entrant_time_cold(t->device, entrant, flush, COLD_SAMPLES, &cold.median, &cold.spread);
       cold.samples = status == WLM_OK ? COLD_SAMPLES : 0;
     }
-    if (status != WLM_OK) wlm_entrant_give_up(entrant, status);
+    if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
   }
   t->summary.finalists += !entrant->failure;
-  wlm_status status = wlm_tuning_put(t, finalist->i, entrant, prepare_seconds, &cold);
+  wlm_status status = wlmi_tuning_put(t, finalist->i, entrant, prepare_seconds, &cold);
   return status == WLM_OK ? survived(t, entrant, t->candidates[finalist->i].variant) : status;
 }
 
-static wlm_status search(wlm_tuning *t) {
+static wlm_status search(wlmi_tuning *t) {
   const double long_look = t->options->min_sample_seconds, look = fmin(long_look, 0.5e-3);
   const int samples = t->options->samples < WLM_PRECISE_SAMPLES ? WLM_PRECISE_SAMPLES : t->options->samples;
-  const wlm_search_rules rules = {
+  const wlmi_search_rules rules = {
       .abandon = 2,
       .screening_seconds = fmin(long_look, 0.2e-3),
       .round_seconds = 0.3,
       .round_count = 3,
       .rounds = {{6, 16, 2, 1.3, look}, {4, 8, 3, 1.15, look}, {2, 4, samples, 1.1, long_look}},
   };
-  wlm_search_field field = wlm_tuning_field(t);
-  wlm_finals finals = {.count = 0};
+  wlmi_search_field field = wlmi_tuning_field(t);
+  wlmi_finals finals = {.count = 0};
   field.tell = looked_at;
-  wlm_status status = wlm_search(&field, &rules, &finals);
+  wlm_status status = wlmi_search(&field, &rules, &finals);
   for (int i = 0; i < finals.count && status == WLM_OK; i++) status = keep_finalist(t, &finals.list[i]);
-  wlm_finals_release(&finals);
+  wlmi_finals_release(&finals);
   return status;
 }
 
 /* ---- beginning and end --------------------------------------------------------------------------------- */
 
 /* The fresh to the front. Gives how many of the known were finalists. */
-static int64_t sort_out_known(wlm_tuning *t) {
+static int64_t sort_out_known(wlmi_tuning *t) {
   int64_t precise = 0;
   for (int64_t i = 0; i < t->count; i++) {
-    const wlm_tuner_candidate candidate = t->candidates[i];
+    const wlmi_tuner_candidate candidate = t->candidates[i];
     precise += candidate.samples >= WLM_PRECISE_SAMPLES;
     if (candidate.known) continue;
     t->candidates[i] = t->candidates[t->fresh];
@@ -130,94 +130,95 @@ static int64_t sort_out_known(wlm_tuning *t) {
   return precise;
 }
 
-static wlm_status begin_search(wlm_tuning *t) {
+static wlm_status begin_search(wlmi_tuning *t) {
   wlm_status status;
-  WLM_TRY(wlm_tuning_order(t));
-  WLM_TRY(wlm_verifier_create(&t->operands, t->options->seed, &t->verifier));
-  t->jobs = wlm_alloc_zero((size_t)t->fresh, sizeof *t->jobs);
-  t->screened = wlm_alloc_zero((size_t)t->count, sizeof *t->screened);
-  if (!t->jobs || !t->screened) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
-  for (int64_t i = 0; i < t->fresh; i++) t->jobs[i] = (wlm_compile_job){.variant = t->candidates[i].variant};
+  WLM_TRY(wlmi_tuning_order(t));
+  WLM_TRY(wlmi_verifier_create(&t->operands, t->options->seed, &t->verifier));
+  t->jobs = wlmi_alloc_zero((size_t)t->fresh, sizeof *t->jobs);
+  t->screened = wlmi_alloc_zero((size_t)t->count, sizeof *t->screened);
+  if (!t->jobs || !t->screened) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
+  for (int64_t i = 0; i < t->fresh; i++) t->jobs[i] = (wlmi_compile_job){.variant = t->candidates[i].variant};
   for (int64_t i = t->fresh; i < t->count; i++)
-    t->screened[i] = (wlm_screened){t->candidates[i].seconds, t->candidates[i].prepared ? WLM_PREPARED : WLM_PLAIN};
-  t->summary.making = wlm_seconds() - t->started;
+    t->screened[i] = (wlmi_screened){t->candidates[i].seconds, t->candidates[i].prepared ? WLM_PREPARED : WLM_PLAIN};
+  t->summary.making = wlmi_seconds() - t->started;
   if (t->device->info.limits.target == WLM_TARGET_CUDA)
-    status = wlm_compile_begin(t->context, &t->operands.spec, t->jobs, t->fresh, &t->compiling);
+    status = wlmi_compile_begin(t->context, &t->operands.spec, t->jobs, t->fresh, &t->compiling);
 done:
   return status;
 }
 
-static wlm_status tune(wlm_tuning *t) {
+static wlm_status tune(wlmi_tuning *t) {
   char key[WLM_SPEC_KEY];
-  wlm_spec spec;
-  wlm_matrix_view view;
+  wlmi_spec spec;
+  wlmi_matrix_view view;
   wlm_status status;
-  WLM_TRY(wlm_context_spec(t->context, t->matrix, t->problem, &spec));
-  WLM_TRY(wlm_matrix_see(t->matrix, &spec.problem, &view));
+  WLM_TRY(wlmi_context_spec(t->context, t->matrix, t->problem, &spec));
+  WLM_TRY(wlmi_matrix_see(t->matrix, &spec.problem, &view));
   t->stats = view.stats;
-  wlm_spec_key(&spec, key);
-  const wlm_hash place = wlm_known_place(t->stats->fingerprint, key, t->problem->n);
-  WLM_TRY(wlm_tuner_candidates(t->tuner, &spec, place, &t->candidates, &t->count));
+  wlmi_spec_key(&spec, key);
+  const wlmi_hash place = wlmi_known_place(t->stats->fingerprint, key, t->problem->n);
+  WLM_TRY(wlmi_tuner_candidates(t->tuner, &spec, place, &t->candidates, &t->count));
   const int64_t precise = sort_out_known(t);
   if (!t->stats->rows || !t->problem->n) goto done; /* nothing to tell apart */
   if (!t->fresh && precise) goto done;
-  WLM_TRY(wlm_operands_create(t->context, t->matrix, t->problem, t->options->seed, &t->operands));
+  WLM_TRY(wlmi_operands_create(t->context, t->matrix, t->problem, t->options->seed, &t->operands));
   WLM_TRY(begin_search(t));
   status = search(t);
 done:
   return status;
 }
 
-static void release(wlm_tuning *t) {
-  wlm_compile_end(t->compiling);
-  for (int64_t i = 0; t->jobs && i < t->fresh; i++) wlm_free(t->jobs[i].detail);
-  wlm_free(t->jobs);
-  wlm_free(t->screened);
-  wlm_free(t->candidates);
-  wlm_ledger_release(&t->ledger);
-  wlm_verifier_destroy(t->verifier);
-  wlm_operands_release(&t->operands);
+static void release(wlmi_tuning *t) {
+  wlmi_compile_end(t->compiling);
+  for (int64_t i = 0; t->jobs && i < t->fresh; i++) wlmi_free(t->jobs[i].detail);
+  wlmi_free(t->jobs);
+  wlmi_free(t->screened);
+  wlmi_free(t->candidates);
+  wlmi_ledger_release(&t->ledger);
+  wlmi_verifier_destroy(t->verifier);
+  wlmi_operands_release(&t->operands);
 }
 
 /* Does something that must not hide a failure from before. */
 static wlm_status afterwards(wlm_status status, wlm_status (*then)(void *), void *user) {
   if (status == WLM_OK) return then(user);
-  wlm_text failure = {0};
-  wlm_text_puts(&failure, wlm_error_detail());
+  wlmi_text failure = {0};
+  wlmi_text_puts(&failure, wlm_error_detail());
   then(user);
-  wlm_fail(status, "%s", failure.data ? failure.data : "");
-  wlm_text_release(&failure);
+  wlmi_fail(status, "%s", failure.data ? failure.data : "");
+  wlmi_text_release(&failure);
   return status;
 }
 
-static wlm_status flush(void *ledger) { return wlm_ledger_flush(ledger); }
+static wlm_status flush(void *ledger) { return wlmi_ledger_flush(ledger); }
 static wlm_status refresh(void *context) { return wlm_context_refresh(context); }
 
-wlm_status wlm_tuner_run(wlm_tuner *tuner, const wlm_matrix *matrix, const wlm_problem *problem,
-                         const wlm_tune_options *options, double share_seconds, wlm_tune_summary *summary) {
+wlm_status wlmi_tuner_run(wlmi_tuner *tuner, const wlm_matrix *matrix, const wlm_problem *problem,
+                          const wlm_tune_options *options, double share_seconds, wlmi_tune_summary *summary) {
   static const wlm_tune_options defaults = WLM_TUNE_OPTIONS_INIT;
-  wlm_context *context = wlm_tuner_context(tuner);
-  wlm_tuning t = {.tuner = tuner,
-                  .context = context,
-                  .matrix = matrix,
-                  .problem = problem,
-                  .options = options ? options : &defaults,
-                  .device = wlm_context_device(context),
-                  .share = share_seconds,
-                  .started = wlm_seconds()};
-  t.ledger = (wlm_ledger){.store = wlm_tuner_store(tuner), .tell = wlm_tuning_tell, .user = &t};
+  wlm_context *context = wlmi_tuner_context(tuner);
+  wlmi_tuning t = {.tuner = tuner,
+                   .context = context,
+                   .matrix = matrix,
+                   .problem = problem,
+                   .options = options ? options : &defaults,
+                   .device = wlmi_context_device(context),
+                   .share = share_seconds,
+                   .started = wlmi_seconds()};
+  t.ledger = (wlmi_ledger){.store = wlmi_tuner_store(tuner), .tell = wlmi_tuning_tell, .user = &t};
   wlm_status status = check_options(t.options);
   if (status == WLM_OK) status = tune(&t);
   status = afterwards(status, flush, &t.ledger);
-  t.summary.total = wlm_seconds() - t.started;
+  t.summary.total = wlmi_seconds() - t.started;
   t.summary.unlikely = t.fresh - t.summary.measured < t.doubtful ? t.fresh - t.summary.measured : t.doubtful;
-  const wlm_tune_summary *sum = &t.summary;
-  wlm_log(WLM_LOG_INFO,
-          "tuned n = %lld on %s in %.2f s: making %.2f, compiling %.2f, entering %.2f, checking %.2f, the rest timing; "
-          "%lld of %lld candidates measured, %lld finalists",
-          (long long)problem->n, t.options->matrix_name ? t.options->matrix_name : "a matrix", sum->total, sum->making,
-          sum->compiling, sum->entering, sum->checking, (long long)sum->measured, (long long)sum->candidates,
-          (long long)sum->finalists);
+  const wlmi_tune_summary *sum = &t.summary;
+  wlmi_log(
+      WLM_LOG_INFO,
+      "tuned n = %lld on %s in %.2f s: making %.2f, compiling %.2f, entering %.2f, checking %.2f, the rest timing; "
+      "%lld of %lld candidates measured, %lld finalists",
+      (long long)problem->n, t.options->matrix_name ? t.options->matrix_name : "a matrix", sum->total, sum->making,
+      sum->compiling, sum->entering, sum->checking, (long long)sum->measured, (long long)sum->candidates,
+      (long long)sum->finalists);
   if (summary) *summary = t.summary;
   release(&t);
   return status;
@@ -225,14 +226,14 @@ wlm_status wlm_tuner_run(wlm_tuner *tuner, const wlm_matrix *matrix, const wlm_p
 
 wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                     const wlm_tune_options *options) {
-  wlm_tuner *tuner;
-  wlm_tune_summary summary = {0};
+  wlmi_tuner *tuner;
+  wlmi_tune_summary summary = {0};
   wlm_status status;
   if (options && (status = check_options(options)) != WLM_OK) return status;
-  status = wlm_tuner_create(context, options && options->again, &tuner);
+  status = wlmi_tuner_create(context, options && options->again, &tuner);
   if (status != WLM_OK) return status;
-  status = wlm_tuner_run(tuner, matrix, problem, options,
-                         options && options->budget_seconds > 0 ? options->budget_seconds : INFINITY, &summary);
-  wlm_tuner_destroy(tuner);
+  status = wlmi_tuner_run(tuner, matrix, problem, options,
+                          options && options->budget_seconds > 0 ? options->budget_seconds : INFINITY, &summary);
+  wlmi_tuner_destroy(tuner);
   return summary.measured || summary.finalists ? afterwards(status, refresh, context) : status;
 }

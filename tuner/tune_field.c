@@ -10,95 +10,95 @@
 enum { BATCH_PER_THREAD = 8, BATCH_IN_BUDGET = 1 };
 
 static int compile_tick(void *user) {
-  wlm_tuning *t = user;
-  return wlm_tuning_report(t, NULL) != WLM_OK || (t->summary.measured && wlm_tuning_out_of_budget(t));
+  wlmi_tuning *t = user;
+  return wlmi_tuning_report(t, NULL) != WLM_OK || (t->summary.measured && wlmi_tuning_out_of_budget(t));
 }
 
 /* On a GPU waits for the job; on the host compiles the batch that it is in. */
-static void compile(wlm_tuning *t, int64_t i) {
-  const double start = wlm_seconds();
-  if (t->compiling) wlm_compile_wait(t->compiling, i, compile_tick, t);
+static void compile(wlmi_tuning *t, int64_t i) {
+  const double start = wlmi_seconds();
+  if (t->compiling) wlmi_compile_wait(t->compiling, i, compile_tick, t);
   while (!t->compiling && t->compiled <= i) {
     const int64_t each = t->options->budget_seconds > 0 ? BATCH_IN_BUDGET : BATCH_PER_THREAD;
-    const int64_t batch = each * wlm_compile_threads(), left = t->fresh - t->compiled;
+    const int64_t batch = each * wlmi_compile_threads(), left = t->fresh - t->compiled;
     const int64_t count = left < batch ? left : batch;
-    wlm_compile_ahead(t->context, &t->operands.spec, t->jobs + t->compiled, count, compile_tick, t);
+    wlmi_compile_ahead(t->context, &t->operands.spec, t->jobs + t->compiled, count, compile_tick, t);
     t->compiled += count;
-    wlm_tuning_report(t, NULL); /* before an interrupted compiler is taken for a failed one */
+    wlmi_tuning_report(t, NULL); /* before an interrupted compiler is taken for a failed one */
   }
-  t->summary.compiling += wlm_seconds() - start;
+  t->summary.compiling += wlmi_seconds() - start;
 }
 
 /* Before it is run. */
-static wlm_status check_fit(wlm_tuning *t, const wlm_plan *plan) {
-  wlm_text reason = {0};
+static wlm_status check_fit(wlmi_tuning *t, const wlm_plan *plan) {
+  wlmi_text reason = {0};
   wlm_status status = WLM_OK;
   int spills = 0;
   if (!t->device->ops->kernel_facts) return WLM_OK;
   for (int i = 0; i < plan->pass_count && status == WLM_OK && !reason.size; i++) {
-    wlm_kernel_facts facts;
+    wlmi_kernel_facts facts;
     status = t->device->ops->kernel_facts(t->device, &plan->launches[i], &facts);
     if (status != WLM_OK) break;
-    wlm_kernel_refusal(&facts, plan->launches[i].threads, t->spared, &reason);
-    spills |= wlm_kernel_spills(&facts);
+    wlmi_kernel_refusal(&facts, plan->launches[i].threads, t->spared, &reason);
+    spills |= wlmi_kernel_spills(&facts);
   }
-  if (reason.size) status = wlm_fail(WLM_ERR_UNSUPPORTED, "%s", reason.data);
-  wlm_text_release(&reason);
+  if (reason.size) status = wlmi_fail(WLM_ERR_UNSUPPORTED, "%s", reason.data);
+  wlmi_text_release(&reason);
   t->last_spills = spills;
   return status;
 }
 
-static void enter(void *user, int64_t i, wlm_entrant *entrant) {
-  wlm_tuning *t = user;
-  *entrant = (wlm_entrant){.max_rel_err = NAN};
+static void enter(void *user, int64_t i, wlmi_entrant *entrant) {
+  wlmi_tuning *t = user;
+  *entrant = (wlmi_entrant){.max_rel_err = NAN};
   if (i < t->fresh) compile(t, i);
-  const double start = wlm_seconds();
-  const wlm_compile_job *job = i < t->fresh ? &t->jobs[i] : NULL;
+  const double start = wlmi_seconds();
+  const wlmi_compile_job *job = i < t->fresh ? &t->jobs[i] : NULL;
   if (job && job->status != WLM_OK) {
-    wlm_fail(job->status, "%s", job->detail ? job->detail : "");
-    wlm_entrant_give_up(entrant, job->status);
+    wlmi_fail(job->status, "%s", job->detail ? job->detail : "");
+    wlmi_entrant_give_up(entrant, job->status);
   } else {
-    wlm_entrant_variant(t->context, &t->operands, t->candidates[i].variant, entrant);
+    wlmi_entrant_variant(t->context, &t->operands, t->candidates[i].variant, entrant);
     const int first_look = !(t->screened[i].seconds > 0);
     const wlm_status status = first_look && !entrant->failure ? check_fit(t, entrant->plan) : WLM_OK;
-    if (status != WLM_OK) wlm_entrant_give_up(entrant, status);
+    if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
   }
-  t->summary.entering += wlm_seconds() - start;
+  t->summary.entering += wlmi_seconds() - start;
 }
 
-static void glance(void *user, wlm_entrant *entrant, double *seconds) {
-  wlm_tuning *t = user;
-  const double start = wlm_seconds();
-  wlm_entrant_glance(entrant, &t->operands, t->verifier, seconds);
-  t->summary.checking += wlm_seconds() - start;
+static void glance(void *user, wlmi_entrant *entrant, double *seconds) {
+  wlmi_tuning *t = user;
+  const double start = wlmi_seconds();
+  wlmi_entrant_glance(entrant, &t->operands, t->verifier, seconds);
+  t->summary.checking += wlmi_seconds() - start;
 }
 
-static void verify(void *user, wlm_entrant *entrant) {
-  wlm_tuning *t = user;
-  const double start = wlm_seconds();
-  wlm_entrant_verify(entrant, &t->operands, t->verifier);
-  t->summary.checking += wlm_seconds() - start;
+static void verify(void *user, wlmi_entrant *entrant) {
+  wlmi_tuning *t = user;
+  const double start = wlmi_seconds();
+  wlmi_entrant_verify(entrant, &t->operands, t->verifier);
+  t->summary.checking += wlmi_seconds() - start;
 }
 
 /* All that is left is expected to be slow, and would take longer than there is time, going by what was measured. */
-static int is_not_worth_it(const wlm_tuning *t) {
+static int is_not_worth_it(const wlmi_tuning *t) {
   const int64_t left = t->fresh - t->summary.measured;
   if (left > t->doubtful || !t->summary.measured) return 0;
-  const double elapsed = wlm_seconds() - t->started;
+  const double elapsed = wlmi_seconds() - t->started;
   return elapsed + (elapsed - t->summary.making) / (double)t->summary.measured * (double)left > t->share;
 }
 
-static int out_of_time(void *user) { return wlm_tuning_out_of_budget(user) || is_not_worth_it(user); }
+static int out_of_time(void *user) { return wlmi_tuning_out_of_budget(user) || is_not_worth_it(user); }
 
-static int in_a_hurry(void *user) { return wlm_tuning_out_of_budget(user); }
+static int in_a_hurry(void *user) { return wlmi_tuning_out_of_budget(user); }
 
-wlm_search_field wlm_tuning_field(wlm_tuning *t) {
-  return (wlm_search_field){
+wlmi_search_field wlmi_tuning_field(wlmi_tuning *t) {
+  return (wlmi_search_field){
       .device = t->device,
       .count = t->count,
       .screened = t->screened,
       .user = t,
-      .clock = wlm_seconds,
+      .clock = wlmi_seconds,
       .enter = enter,
       .glance = glance,
       .verify = verify,

@@ -4,17 +4,17 @@
 #include "tuner/measured.h"
 #include "tuner/tuning.h"
 
-wlm_status wlm_tuning_report(wlm_tuning *t, const wlm_candidate_result *last) {
+wlm_status wlmi_tuning_report(wlmi_tuning *t, const wlm_candidate_result *last) {
   const wlm_tune_options *o = t->options;
   const int64_t looks = t->told < t->summary.measured ? t->told : t->summary.measured; /* the others are finalists */
   if (o->progress && !t->cancelled) t->cancelled = o->progress(o->user, looks, t->fresh, last) != 0;
   if (!t->cancelled) return WLM_OK;
-  return wlm_fail(WLM_ERR_CANCELLED, "stopped after %lld of %lld candidates; what was measured is kept",
-                  (long long)t->summary.measured, (long long)t->fresh);
+  return wlmi_fail(WLM_ERR_CANCELLED, "stopped after %lld of %lld candidates; what was measured is kept",
+                   (long long)t->summary.measured, (long long)t->fresh);
 }
 
-wlm_status wlm_tuning_tell(void *user, const wlm_measurement_record *record, double cold_seconds) {
-  wlm_tuning *t = user;
+wlm_status wlmi_tuning_tell(void *user, const wlmi_measurement_record *record, double cold_seconds) {
+  wlmi_tuning *t = user;
   const double seconds = (double)record->time_ps * 1e-12;
   const wlm_candidate_result result = {
       .variant = record->variant,
@@ -22,48 +22,48 @@ wlm_status wlm_tuning_tell(void *user, const wlm_measurement_record *record, dou
       .reason = record->failed ? record->reason : NULL,
       .seconds = seconds,
       .spread = record->failed ? 0 : (double)record->spread_ps / (double)record->time_ps,
-      .gather_gbs = wlm_gather_gbs(&t->operands.spec, t->operands.a.rows, t->operands.edges, seconds),
+      .gather_gbs = wlmi_gather_gbs(&t->operands.spec, t->operands.a.rows, t->operands.edges, seconds),
       .max_rel_err = record->max_rel_err,
       .prepare_seconds = (double)record->prepare_ps * 1e-12,
       .samples = record->samples,
       .cold_seconds = cold_seconds,
   };
   t->told++;
-  return wlm_tuning_report(t, &result);
+  return wlmi_tuning_report(t, &result);
 }
 
-static const char *source_hash_of(const wlm_tuning *t, int64_t i, char hash[WLM_HASH_HEX]) {
+static const char *source_hash_of(const wlmi_tuning *t, int64_t i, char hash[WLM_HASH_HEX]) {
   if (i < t->fresh) return t->jobs[i].source_hash;
-  wlm_tuner_source_hash(t->tuner, &t->operands.spec, t->candidates[i].variant, hash);
+  wlmi_tuner_source_hash(t->tuner, &t->operands.spec, t->candidates[i].variant, hash);
   return hash;
 }
 
-wlm_status wlm_tuning_put(wlm_tuning *t, int64_t i, const wlm_entrant *entrant, double prepare_seconds,
-                          const wlm_timing *cold) {
+wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_entrant *entrant, double prepare_seconds,
+                           const wlmi_timing *cold) {
   char problem_key[WLM_SPEC_KEY], hash[WLM_HASH_HEX];
-  wlm_measurement_record record;
-  wlm_text reason = {0};
+  wlmi_measurement_record record;
+  wlmi_text reason = {0};
   wlm_status status;
-  wlm_spec_key(&t->operands.spec, problem_key);
-  wlm_measured_begin(t->context, t->options->matrix_name, t->stats, problem_key, t->problem->n, &record);
+  wlmi_spec_key(&t->operands.spec, problem_key);
+  wlmi_measured_begin(t->context, t->options->matrix_name, t->stats, problem_key, t->problem->n, &record);
   record.variant = (char *)t->candidates[i].variant;
   record.source_hash = (char *)source_hash_of(t, i, hash);
   record.clock = WLM_CLOCK_HOT;
   record.max_rel_err = entrant->max_rel_err;
   record.failed = entrant->failure != NULL;
   if (record.failed) {
-    wlm_text_printf(&reason, "%s: %s", wlm_status_message(entrant->status), entrant->failure);
+    wlmi_text_printf(&reason, "%s: %s", wlm_status_message(entrant->status), entrant->failure);
     record.reason = reason.data;
   } else {
-    wlm_measured_time(&record, entrant->seconds, entrant->spread, entrant->samples, entrant->calls);
-    record.prepare_ps = entrant->prepared ? wlm_picoseconds(prepare_seconds) : 0;
+    wlmi_measured_time(&record, entrant->seconds, entrant->spread, entrant->samples, entrant->calls);
+    record.prepare_ps = entrant->prepared ? wlmi_picoseconds(prepare_seconds) : 0;
   }
-  WLM_TRY(wlm_ledger_add(&t->ledger, &record));
+  WLM_TRY(wlmi_ledger_add(&t->ledger, &record));
   if (record.failed || !cold || !cold->samples) goto done;
   record.clock = WLM_CLOCK_COLD;
-  wlm_measured_time(&record, cold->median, cold->spread, cold->samples, 1);
-  status = wlm_ledger_add(&t->ledger, &record);
+  wlmi_measured_time(&record, cold->median, cold->spread, cold->samples, 1);
+  status = wlmi_ledger_add(&t->ledger, &record);
 done:
-  wlm_text_release(&reason);
+  wlmi_text_release(&reason);
   return status;
 }

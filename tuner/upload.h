@@ -2,28 +2,29 @@
 #ifndef WLM_TUNER_UPLOAD_H
 #define WLM_TUNER_UPLOAD_H
 
-#include "matrix/csr.h"
+#include "csr/csr.h"
 #include "runtime/context.h"
 
-typedef struct wlm_upload {
-  wlm_device *device;
+typedef struct wlmi_upload {
+  wlmi_device *device;
   void *rowptr, *colind, *values;
   wlm_matrix *matrix;
-} wlm_upload;
+} wlmi_upload;
 
 /* I32 where the offsets fit, as users have it. */
-wlm_index wlm_upload_rowptr_type(const wlm_csr_host *csr);
+wlm_index wlmi_upload_rowptr_type(const wlmi_csr_host *csr);
 /* WLM_ERR_OVERFLOW where nnz does not fit the type. The context must outlive the upload. Values are f32, or rounded to
  * another type; an edge with the value v has v (h + 1) / heads for each head h. */
-wlm_status wlm_upload_create_typed(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type,
-                                   wlm_index colind_type, wlm_type value_type, int64_t heads, wlm_upload *upload);
+wlm_status wlmi_upload_create_typed(wlm_context *context, const wlmi_csr_host *csr, wlm_index rowptr_type,
+                                    wlm_index colind_type, wlm_type value_type, int64_t heads, wlmi_upload *upload);
 /* The same with 32-bit columns and one value an edge, and with values of f32 too. */
-wlm_status wlm_upload_create_as(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type,
-                                wlm_type value_type, wlm_upload *upload);
-wlm_status wlm_upload_create(wlm_context *context, const wlm_csr_host *csr, wlm_index rowptr_type, wlm_upload *upload);
+wlm_status wlmi_upload_create_as(wlm_context *context, const wlmi_csr_host *csr, wlm_index rowptr_type,
+                                 wlm_type value_type, wlmi_upload *upload);
+wlm_status wlmi_upload_create(wlm_context *context, const wlmi_csr_host *csr, wlm_index rowptr_type,
+                              wlmi_upload *upload);
 /* Other values over the pattern of an upload, which is released later. */
-wlm_status wlm_upload_create_values(wlm_context *context, const wlm_upload *pattern, const wlm_csr_host *csr,
-                                    wlm_type value_type, wlm_upload *upload);
-void wlm_upload_release(wlm_upload *upload); /* also of a zeroed one */
+wlm_status wlmi_upload_create_values(wlm_context *context, const wlmi_upload *pattern, const wlmi_csr_host *csr,
+                                     wlm_type value_type, wlmi_upload *upload);
+void wlmi_upload_release(wlmi_upload *upload); /* also of a zeroed one */
 
 #endif

@@ -1,6 +1,6 @@
 /* What counts as right.
  *
- * Positions of max and min must be the very ones (matrix/reference.h says why they can be). Of numbers:
+ * Positions of max and min must be the very ones (verify/reference.h says why they can be). Of numbers:
  *
  * Rows are compared with float64, all of them where that is cheap. Where it is not, the rows that are compared are
  * joined by a check of all columns that depends on every row (tuner/column_check.h). C is then read in pieces.
@@ -25,40 +25,40 @@
 #include "common/element.h"
 #include "common/memory.h"
 #include "common/sampling.h"
-#include "matrix/gradient.h"
-#include "matrix/reference.h"
 #include "tuner/column_check.h"
+#include "verify/gradient.h"
+#include "verify/reference.h"
 
 enum { RANDOM_ROWS = 4096, RANDOM_EDGES = 1 << 16, NAMED_ROWS = 4, SPOTS = 32, PIECE = 1 << 24 }; /* elements */
 static const double max_products = 1e8;  /* beyond, only some rows are compared */
 static const double max_elements = 32e6; /* 20 bytes each */
 
-struct wlm_verifier {
-  wlm_operands *operands;
+struct wlmi_verifier {
+  wlmi_operands *operands;
   int64_t *rows; /* of the result, so the edges (x heads) of an sddmm; ascending and distinct */
   int64_t count;
-  double *reference, *scale; /* count x columns of the result */
-  char *result;              /* of the dense type, as the piece */
-  double *errors;            /* of each row */
-  double *tolerances;        /* the same */
-  int64_t *positions;        /* count x columns; NULL where the problem wants none */
-  char *arg;                 /* of their type, as the result */
-  wlm_column_check *columns; /* NULL where every row is compared, or the operator has none */
-  char *piece;               /* of C, with it */
-  wlm_verifier *spots;       /* a few of the rows; NULL where all are few */
-  double leeway;             /* how many tolerances pass */
+  double *reference, *scale;  /* count x columns of the result */
+  char *result;               /* of the dense type, as the piece */
+  double *errors;             /* of each row */
+  double *tolerances;         /* the same */
+  int64_t *positions;         /* count x columns; NULL where the problem wants none */
+  char *arg;                  /* of their type, as the result */
+  wlmi_column_check *columns; /* NULL where every row is compared, or the operator has none */
+  char *piece;                /* of C, with it */
+  wlmi_verifier *spots;       /* a few of the rows; NULL where all are few */
+  double leeway;              /* how many tolerances pass */
 };
 
 /* u, of both sides. */
 static double unit_of(const wlm_problem *problem) {
-  const wlm_type accumulator = wlm_accumulator_type(problem->dense_type);
-  return wlm_element_unit(accumulator) * (accumulator == WLM_F64 ? 2 : 1);
+  const wlm_type accumulator = wlmi_accumulator_type(problem->dense_type);
+  return wlmi_element_unit(accumulator) * (accumulator == WLM_F64 ? 2 : 1);
 }
 
-double wlm_tolerance(const wlm_problem *problem, int64_t edges) {
+double wlmi_tolerance(const wlm_problem *problem, int64_t edges) {
   const double d = (double)edges;
-  const int is_half = wlm_accumulator_type(problem->dense_type) != problem->dense_type;
-  const double rounded = is_half ? wlm_element_unit(problem->dense_type) : 0;
+  const int is_half = wlmi_accumulator_type(problem->dense_type) != problem->dense_type;
+  const double rounded = is_half ? wlmi_element_unit(problem->dense_type) : 0;
   const int equal_terms = problem->message == WLM_COPY_A || problem->sample == WLM_SAMPLE_FASTRAND;
   return rounded + unit_of(problem) * (8 + (equal_terms ? d : 2 * sqrt(d)));
 }
@@ -68,25 +68,25 @@ static int compare(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-static int64_t degree(const wlm_csr_host *a, int64_t row) { return a->rowptr[row + 1] - a->rowptr[row]; }
+static int64_t degree(const wlmi_csr_host *a, int64_t row) { return a->rowptr[row + 1] - a->rowptr[row]; }
 
-static int is_sddmm(const wlm_verifier *verifier) { return verifier->operands->spec.problem.operation == WLM_SDDMM; }
+static int is_sddmm(const wlmi_verifier *verifier) { return verifier->operands->spec.problem.operation == WLM_SDDMM; }
 
 /* How many terms an element of this row of the result is the sum of. */
-static int64_t terms(const wlm_verifier *verifier, int64_t row) {
+static int64_t terms(const wlmi_verifier *verifier, int64_t row) {
   const wlm_problem *p = &verifier->operands->spec.problem;
   if (is_sddmm(verifier)) return p->n / p->heads;
-  return wlm_sample_kept(p->sample, degree(&verifier->operands->a, row), p->sample_width);
+  return wlmi_sample_kept(p->sample, degree(&verifier->operands->a, row), p->sample_width);
 }
 
-static wlm_status choose_rows(wlm_verifier *verifier, uint64_t seed) {
-  const wlm_csr_host *a = &verifier->operands->a;
+static wlm_status choose_rows(wlmi_verifier *verifier, uint64_t seed) {
+  const wlmi_csr_host *a = &verifier->operands->a;
   double n = (double)verifier->operands->spec.problem.n;
   const int64_t total = verifier->operands->result_rows, columns = verifier->operands->result_columns;
   const int64_t some = (is_sddmm(verifier) ? RANDOM_EDGES : RANDOM_ROWS) + NAMED_ROWS;
   int all = (double)a->nnz * n <= max_products && (double)total * (double)columns <= max_elements;
   int64_t wanted = all || total <= some ? total : some;
-  wlm_status status = wlm_alloc_array(wanted, sizeof *verifier->rows, "rows to check", (void **)&verifier->rows);
+  wlm_status status = wlmi_alloc_array(wanted, sizeof *verifier->rows, "rows to check", (void **)&verifier->rows);
   if (status != WLM_OK) return status;
   verifier->count = wanted;
   if (wanted == total) {
@@ -102,7 +102,7 @@ static wlm_status choose_rows(wlm_verifier *verifier, uint64_t seed) {
   /* The first edge of the longest row. */
   if (is_sddmm(verifier)) named[2] = named[3] = a->rowptr[longest] * verifier->operands->spec.problem.heads;
   for (int64_t i = 0; i < wanted; i++)
-    verifier->rows[i] = i < NAMED_ROWS ? named[i] : (int64_t)(wlm_sample_hash(seed, i) % (uint64_t)total);
+    verifier->rows[i] = i < NAMED_ROWS ? named[i] : (int64_t)(wlmi_sample_hash(seed, i) % (uint64_t)total);
   qsort(verifier->rows, (size_t)wanted, sizeof *verifier->rows, compare);
   verifier->count = 0;
   for (int64_t i = 0; i < wanted; i++)
@@ -110,43 +110,44 @@ static wlm_status choose_rows(wlm_verifier *verifier, uint64_t seed) {
   return WLM_OK;
 }
 
-static size_t element_size(const wlm_verifier *verifier) {
-  return wlm_type_size(verifier->operands->spec.problem.dense_type);
+static size_t element_size(const wlmi_verifier *verifier) {
+  return wlmi_type_size(verifier->operands->spec.problem.dense_type);
 }
 
-static size_t arg_size(const wlm_verifier *verifier) {
-  return wlm_index_size(verifier->operands->spec.problem.arg_type);
+static size_t arg_size(const wlmi_verifier *verifier) {
+  return wlmi_index_size(verifier->operands->spec.problem.arg_type);
 }
 
 static int64_t rows_of_piece(int64_t ld) { return ld < PIECE ? PIECE / (ld ? ld : 1) : 1; }
 
-static wlm_status allocate(wlm_verifier *verifier) {
+static wlm_status allocate(wlmi_verifier *verifier) {
   const int64_t elements = verifier->count * verifier->operands->result_columns; /* bounded above */
   wlm_status status;
-  WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->reference, "reference", (void **)&verifier->reference));
-  WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->scale, "scale of the reference", (void **)&verifier->scale));
-  WLM_TRY(wlm_alloc_array(elements, element_size(verifier), "result", (void **)&verifier->result));
-  WLM_TRY(wlm_alloc_array(verifier->count, sizeof *verifier->errors, "errors", (void **)&verifier->errors));
-  WLM_TRY(wlm_alloc_array(verifier->count, sizeof *verifier->tolerances, "tolerances", (void **)&verifier->tolerances));
+  WLM_TRY(wlmi_alloc_array(elements, sizeof *verifier->reference, "reference", (void **)&verifier->reference));
+  WLM_TRY(wlmi_alloc_array(elements, sizeof *verifier->scale, "scale of the reference", (void **)&verifier->scale));
+  WLM_TRY(wlmi_alloc_array(elements, element_size(verifier), "result", (void **)&verifier->result));
+  WLM_TRY(wlmi_alloc_array(verifier->count, sizeof *verifier->errors, "errors", (void **)&verifier->errors));
+  WLM_TRY(
+      wlmi_alloc_array(verifier->count, sizeof *verifier->tolerances, "tolerances", (void **)&verifier->tolerances));
   if (!verifier->operands->spec.problem.want_arg) goto done;
-  WLM_TRY(wlm_alloc_array(elements, sizeof *verifier->positions, "positions", (void **)&verifier->positions));
-  WLM_TRY(wlm_alloc_array(elements, arg_size(verifier), "positions", (void **)&verifier->arg));
+  WLM_TRY(wlmi_alloc_array(elements, sizeof *verifier->positions, "positions", (void **)&verifier->positions));
+  WLM_TRY(wlmi_alloc_array(elements, arg_size(verifier), "positions", (void **)&verifier->arg));
 done:
   return status;
 }
 
 /* Evenly spread over the rows that are compared, the first and the last included, and the longest of them. */
-static wlm_status make_spots(wlm_verifier *verifier) {
+static wlm_status make_spots(wlmi_verifier *verifier) {
   const size_t n = (size_t)verifier->operands->result_columns;
   int64_t longest = 0;
   wlm_status status;
   if (verifier->count <= 2 * SPOTS) return WLM_OK;
-  wlm_verifier *spots = verifier->spots = wlm_alloc_zero(1, sizeof *spots);
-  if (!spots) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a verifier");
+  wlmi_verifier *spots = verifier->spots = wlmi_alloc_zero(1, sizeof *spots);
+  if (!spots) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a verifier");
   spots->operands = verifier->operands;
   spots->leeway = 1;
   spots->count = SPOTS + 1;
-  WLM_TRY(wlm_alloc_array(spots->count, sizeof *spots->rows, "rows to check", (void **)&spots->rows));
+  WLM_TRY(wlmi_alloc_array(spots->count, sizeof *spots->rows, "rows to check", (void **)&spots->rows));
   WLM_TRY(allocate(spots));
   for (int64_t i = 1; i < verifier->count; i++)
     if (terms(verifier, verifier->rows[i]) > terms(verifier, verifier->rows[longest])) longest = i;
@@ -169,7 +170,7 @@ static int compare_columns(const void *left, const void *right) {
 }
 
 /* Edges of the row at a place that one before them has. */
-static int64_t repeats(const wlm_csr_host *a, int64_t row, int32_t *columns) {
+static int64_t repeats(const wlmi_csr_host *a, int64_t row, int32_t *columns) {
   const int64_t d = degree(a, row);
   int ascending = 1;
   int64_t count = 0;
@@ -180,50 +181,50 @@ static int64_t repeats(const wlm_csr_host *a, int64_t row, int32_t *columns) {
   return count;
 }
 
-static wlm_status make_tolerances(wlm_verifier *v) {
-  const wlm_csr_host *a = &v->operands->a;
+static wlm_status make_tolerances(wlmi_verifier *v) {
+  const wlmi_csr_host *a = &v->operands->a;
   const wlm_problem *p = &v->operands->spec.problem;
   int64_t longest = 0;
   int32_t *columns = NULL;
   wlm_status status = WLM_OK;
   for (int64_t i = 0; i < v->count && !is_sddmm(v); i++)
     if (degree(a, v->rows[i]) > longest) longest = degree(a, v->rows[i]);
-  WLM_TRY(wlm_alloc_array(longest, sizeof *columns, "columns of a row", (void **)&columns));
+  WLM_TRY(wlmi_alloc_array(longest, sizeof *columns, "columns of a row", (void **)&columns));
   for (int64_t i = 0; i < v->count; i++) {
-    v->tolerances[i] = wlm_tolerance(p, terms(v, v->rows[i]));
+    v->tolerances[i] = wlmi_tolerance(p, terms(v, v->rows[i]));
     if (longest && !is_sddmm(v)) v->tolerances[i] += unit_of(p) * (double)repeats(a, v->rows[i], columns);
   }
 done:
-  wlm_free(columns);
+  wlmi_free(columns);
   return status;
 }
 
-static wlm_status make_reference(const wlm_verifier *v) {
-  const wlm_operands *o = v->operands;
+static wlm_status make_reference(const wlmi_verifier *v) {
+  const wlmi_operands *o = v->operands;
   wlm_problem on_host = o->spec.problem;
   on_host.bias = o->bias_host;
   on_host.transpose = 0; /* a is op(A) */
   if (is_sddmm(v))
-    return wlm_reference_edges(&o->a, &on_host, o->x_host, o->b_host, o->c_old, v->rows, v->count, v->reference,
-                               v->scale);
-  return wlm_reference_rows(&o->a, &on_host, o->b_host, o->c_old, v->rows, v->count, v->reference, v->scale);
+    return wlmi_reference_edges(&o->a, &on_host, o->x_host, o->b_host, o->c_old, v->rows, v->count, v->reference,
+                                v->scale);
+  return wlmi_reference_rows(&o->a, &on_host, o->b_host, o->c_old, v->rows, v->count, v->reference, v->scale);
 }
 
 /* With transpose those of A itself. */
-static wlm_status make_positions(const wlm_verifier *v) {
-  const wlm_operands *o = v->operands;
+static wlm_status make_positions(const wlmi_verifier *v) {
+  const wlmi_operands *o = v->operands;
   if (!v->positions) return WLM_OK;
-  wlm_status status = wlm_reference_positions(&o->a, &o->spec.problem, o->b_host, v->rows, v->count, v->positions);
+  wlm_status status = wlmi_reference_positions(&o->a, &o->spec.problem, o->b_host, v->rows, v->count, v->positions);
   for (int64_t i = 0; o->order && i < v->count * o->result_columns; i++)
     if (v->positions[i] >= 0) v->positions[i] = o->order[v->positions[i]];
   return status;
 }
 
-wlm_status wlm_verifier_create(wlm_operands *operands, uint64_t seed, wlm_verifier **out) {
+wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_verifier **out) {
   wlm_status status;
   *out = NULL;
-  wlm_verifier *verifier = wlm_alloc_zero(1, sizeof *verifier);
-  if (!verifier) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a verifier");
+  wlmi_verifier *verifier = wlmi_alloc_zero(1, sizeof *verifier);
+  if (!verifier) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a verifier");
   verifier->operands = operands;
   verifier->leeway = 1;
   WLM_TRY(choose_rows(verifier, seed));
@@ -232,44 +233,44 @@ wlm_status wlm_verifier_create(wlm_operands *operands, uint64_t seed, wlm_verifi
   WLM_TRY(make_reference(verifier));
   WLM_TRY(make_positions(verifier));
   if (verifier->count < operands->result_rows)
-    WLM_TRY(wlm_column_check_create(operands, seed, wlm_tolerance, &verifier->columns));
+    WLM_TRY(wlmi_column_check_create(operands, seed, wlmi_tolerance, &verifier->columns));
   if (verifier->columns)
-    WLM_TRY(wlm_alloc_array(rows_of_piece(operands->result_ld) * operands->result_ld, element_size(verifier), "C",
-                            (void **)&verifier->piece));
+    WLM_TRY(wlmi_alloc_array(rows_of_piece(operands->result_ld) * operands->result_ld, element_size(verifier), "C",
+                             (void **)&verifier->piece));
   WLM_TRY(make_spots(verifier));
   *out = verifier;
   verifier = NULL;
 done:
-  wlm_verifier_destroy(verifier);
+  wlmi_verifier_destroy(verifier);
   return status;
 }
 
-void wlm_verifier_destroy(wlm_verifier *verifier) {
+void wlmi_verifier_destroy(wlmi_verifier *verifier) {
   if (!verifier) return;
-  wlm_verifier_destroy(verifier->spots);
-  wlm_free(verifier->rows);
-  wlm_free(verifier->reference);
-  wlm_free(verifier->scale);
-  wlm_free(verifier->result);
-  wlm_free(verifier->errors);
-  wlm_free(verifier->tolerances);
-  wlm_free(verifier->positions);
-  wlm_free(verifier->arg);
-  wlm_free(verifier->piece);
-  wlm_column_check_destroy(verifier->columns);
-  wlm_free(verifier);
+  wlmi_verifier_destroy(verifier->spots);
+  wlmi_free(verifier->rows);
+  wlmi_free(verifier->reference);
+  wlmi_free(verifier->scale);
+  wlmi_free(verifier->result);
+  wlmi_free(verifier->errors);
+  wlmi_free(verifier->tolerances);
+  wlmi_free(verifier->positions);
+  wlmi_free(verifier->arg);
+  wlmi_free(verifier->piece);
+  wlmi_column_check_destroy(verifier->columns);
+  wlmi_free(verifier);
 }
 
-void wlm_verifier_set_leeway(wlm_verifier *verifier, double leeway) {
+void wlmi_verifier_set_leeway(wlmi_verifier *verifier, double leeway) {
   verifier->leeway = leeway;
   if (verifier->spots) verifier->spots->leeway = leeway;
 }
 
-int64_t wlm_verifier_rows(const wlm_verifier *verifier) { return verifier->count; }
+int64_t wlmi_verifier_rows(const wlmi_verifier *verifier) { return verifier->count; }
 
 /* The rows to compare of what lies as C does. Those that follow each other without padding are copied in one piece. */
-static wlm_status copy_rows(const wlm_verifier *verifier, const char *c, int64_t size, char *to) {
-  const wlm_operands *operands = verifier->operands;
+static wlm_status copy_rows(const wlmi_verifier *verifier, const char *c, int64_t size, char *to) {
+  const wlmi_operands *operands = verifier->operands;
   const int64_t n = operands->result_columns, ld = operands->result_ld;
   for (int64_t i = 0, run; i < verifier->count && n; i += run) {
     run = 1;
@@ -282,19 +283,19 @@ static wlm_status copy_rows(const wlm_verifier *verifier, const char *c, int64_t
 }
 
 /* All of C, for the column sums, and out of it the rows that are compared. */
-static wlm_status read_all(const wlm_verifier *verifier) {
-  const wlm_operands *operands = verifier->operands;
+static wlm_status read_all(const wlmi_verifier *verifier) {
+  const wlmi_operands *operands = verifier->operands;
   const wlm_problem *p = &operands->spec.problem;
   const char *c = operands->c.memory;
   const int64_t size = (int64_t)element_size(verifier);
   const int64_t step = rows_of_piece(p->ldc);
-  wlm_column_check_begin(verifier->columns);
+  wlmi_column_check_begin(verifier->columns);
   for (int64_t first = 0, i = 0; first < operands->a.rows && p->n; first += step) {
     const int64_t rows = first + step < operands->a.rows ? step : operands->a.rows - first;
     wlm_status status = operands->device->ops->copy_out(operands->device, verifier->piece, c + first * p->ldc * size,
                                                         (size_t)(((rows - 1) * p->ldc + p->n) * size));
     if (status != WLM_OK) return status;
-    wlm_column_check_add(verifier->columns, first, rows, verifier->piece, p->ldc);
+    wlmi_column_check_add(verifier->columns, first, rows, verifier->piece, p->ldc);
     for (; i < verifier->count && verifier->rows[i] < first + rows; i++)
       memcpy(verifier->result + i * p->n * size, verifier->piece + (verifier->rows[i] - first) * p->ldc * size,
              (size_t)(p->n * size));
@@ -302,16 +303,16 @@ static wlm_status read_all(const wlm_verifier *verifier) {
   return WLM_OK;
 }
 
-static void find_errors(const wlm_verifier *verifier) {
+static void find_errors(const wlmi_verifier *verifier) {
   const wlm_problem *p = &verifier->operands->spec.problem;
   const int64_t n = verifier->operands->result_columns, row = n * (int64_t)element_size(verifier);
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < verifier->count; i++)
-    verifier->errors[i] = wlm_reference_error(p->dense_type, verifier->result + i * row, n, NULL, 1, n,
-                                              verifier->reference + i * n, verifier->scale + i * n);
+    verifier->errors[i] = wlmi_reference_error(p->dense_type, verifier->result + i * row, n, NULL, 1, n,
+                                               verifier->reference + i * n, verifier->scale + i * n);
 }
 
-static wlm_status compare_rows(const wlm_verifier *verifier, double *max_rel_err) {
+static wlm_status compare_rows(const wlmi_verifier *verifier, double *max_rel_err) {
   double worst = 0, worst_error = 0;
   int64_t worst_row = -1, wrong = 0;
   *max_rel_err = 0;
@@ -328,18 +329,18 @@ static wlm_status compare_rows(const wlm_verifier *verifier, double *max_rel_err
   }
   if (!wrong) return WLM_OK;
   const char *const line = is_sddmm(verifier) ? "edge" : "row";
-  return wlm_fail(WLM_ERR_MISMATCH,
-                  "%s %lld differs from float64 by %.3g of sum |a b|, %.3g times the tolerance; "
-                  "%lld of %lld %ss are wrong",
-                  line, (long long)worst_row, worst_error, worst, (long long)wrong, (long long)verifier->count, line);
+  return wlmi_fail(WLM_ERR_MISMATCH,
+                   "%s %lld differs from float64 by %.3g of sum |a b|, %.3g times the tolerance; "
+                   "%lld of %lld %ss are wrong",
+                   line, (long long)worst_row, worst_error, worst, (long long)wrong, (long long)verifier->count, line);
 }
 
-static int64_t position(const wlm_verifier *verifier, int64_t i) {
+static int64_t position(const wlmi_verifier *verifier, int64_t i) {
   return arg_size(verifier) == sizeof(int64_t) ? ((const int64_t *)verifier->arg)[i]
                                                : ((const int32_t *)verifier->arg)[i];
 }
 
-static wlm_status compare_positions(const wlm_verifier *verifier) {
+static wlm_status compare_positions(const wlmi_verifier *verifier) {
   const int64_t n = verifier->operands->result_columns;
   int64_t wrong = 0, first = 0;
   if (!verifier->positions) return WLM_OK;
@@ -348,12 +349,12 @@ static wlm_status compare_positions(const wlm_verifier *verifier) {
   for (int64_t i = verifier->count * n - 1; i >= 0; i--)
     if (position(verifier, i) != verifier->positions[i]) wrong++, first = i;
   if (!wrong) return WLM_OK;
-  return wlm_fail(WLM_ERR_MISMATCH, "arg[%lld,%lld] is %lld instead of %lld; %lld of %lld positions are wrong",
-                  (long long)verifier->rows[first / n], (long long)(first % n), (long long)position(verifier, first),
-                  (long long)verifier->positions[first], (long long)wrong, (long long)(verifier->count * n));
+  return wlmi_fail(WLM_ERR_MISMATCH, "arg[%lld,%lld] is %lld instead of %lld; %lld of %lld positions are wrong",
+                   (long long)verifier->rows[first / n], (long long)(first % n), (long long)position(verifier, first),
+                   (long long)verifier->positions[first], (long long)wrong, (long long)(verifier->count * n));
 }
 
-wlm_status wlm_verify_result(wlm_verifier *verifier, double *max_rel_err) {
+wlm_status wlmi_verify_result(wlmi_verifier *verifier, double *max_rel_err) {
   wlm_status status;
   WLM_TRY(verifier->columns
               ? read_all(verifier)
@@ -361,22 +362,22 @@ wlm_status wlm_verify_result(wlm_verifier *verifier, double *max_rel_err) {
   find_errors(verifier);
   WLM_TRY(compare_rows(verifier, max_rel_err));
   WLM_TRY(compare_positions(verifier));
-  if (verifier->columns) status = wlm_column_check_finish(verifier->columns, verifier->leeway);
+  if (verifier->columns) status = wlmi_column_check_finish(verifier->columns, verifier->leeway);
 done:
   return status;
 }
 
-wlm_status wlm_verify_spots(wlm_verifier *verifier, double *max_rel_err) {
-  return wlm_verify_result(verifier->spots ? verifier->spots : verifier, max_rel_err);
+wlm_status wlmi_verify_spots(wlmi_verifier *verifier, double *max_rel_err) {
+  return wlmi_verify_result(verifier->spots ? verifier->spots : verifier, max_rel_err);
 }
 
-wlm_status wlm_verify(wlm_verifier *verifier, const wlm_plan *plan, double *max_rel_err) {
+wlm_status wlmi_verify(wlmi_verifier *verifier, const wlm_plan *plan, double *max_rel_err) {
   wlm_status status;
-  wlm_operands *operands = verifier->operands;
-  WLM_TRY(wlm_operands_poison(operands));
-  WLM_TRY(wlm_operands_execute(operands, plan, NULL));
+  wlmi_operands *operands = verifier->operands;
+  WLM_TRY(wlmi_operands_poison(operands));
+  WLM_TRY(wlmi_operands_execute(operands, plan, NULL));
   WLM_TRY(operands->device->ops->synchronize(operands->device, NULL));
-  status = wlm_verify_result(verifier, max_rel_err);
+  status = wlmi_verify_result(verifier, max_rel_err);
 done:
   return status;
 }

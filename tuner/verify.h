@@ -4,32 +4,32 @@
 
 #include "tuner/operands.h"
 
-typedef struct wlm_verifier wlm_verifier;
+typedef struct wlmi_verifier wlmi_verifier;
 
 /* Computes the reference once for many plans: of all rows where that is cheap, otherwise of the longest, the first,
  * the last, an empty one and 4,096 seeded others, and a check of the columns over all rows for operators that have one
  * (tuner/column_check.h). The operands must outlive the verifier. */
-wlm_status wlm_verifier_create(wlm_operands *operands, uint64_t seed, wlm_verifier **verifier);
-void wlm_verifier_destroy(wlm_verifier *verifier);
-int64_t wlm_verifier_rows(const wlm_verifier *verifier); /* how many are compared */
+wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_verifier **verifier);
+void wlmi_verifier_destroy(wlmi_verifier *verifier);
+int64_t wlmi_verifier_rows(const wlmi_verifier *verifier); /* how many are compared */
 
 /* Runs the plan, which must be bound to the operands. *max_rel_err (relative to sum |a b|; may be infinite) is set
  * whenever the plan ran; WLM_ERR_MISMATCH with the worst row or column in the detail text where one is beyond its
  * tolerance. */
-wlm_status wlm_verify(wlm_verifier *verifier, const wlm_plan *plan, double *max_rel_err);
+wlm_status wlmi_verify(wlmi_verifier *verifier, const wlm_plan *plan, double *max_rel_err);
 
 /* The same of what the operands' C holds now, whoever wrote it. */
-wlm_status wlm_verify_result(wlm_verifier *verifier, double *max_rel_err);
+wlm_status wlmi_verify_result(wlmi_verifier *verifier, double *max_rel_err);
 
 /* A look at a few of the rows only, evenly spread, the longest among them: what has no chance of winning need not be
  * compared whole. */
-wlm_status wlm_verify_spots(wlm_verifier *verifier, double *max_rel_err);
+wlm_status wlmi_verify_spots(wlmi_verifier *verifier, double *max_rel_err);
 
 /* From now on an error of `leeway` times the tolerance passes; 1 at first. For results of other libraries, which may
  * round oftener than we do and are right all the same. */
-void wlm_verifier_set_leeway(wlm_verifier *verifier, double leeway);
+void wlmi_verifier_set_leeway(wlmi_verifier *verifier, double leeway);
 
 /* The largest error that a row of so many edges may have. */
-double wlm_tolerance(const wlm_problem *problem, int64_t edges);
+double wlmi_tolerance(const wlm_problem *problem, int64_t edges);
 
 #endif

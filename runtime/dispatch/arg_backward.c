@@ -4,10 +4,10 @@
 #include "common/pointer.h"
 #include "runtime/dispatch/plan.h"
 
-wlm_status wlm_plan_fill_backward(wlm_plan *plan, const wlm_program *program, void *const kernels[WLM_MAX_PASSES],
-                                  const wlm_csr *csr, const wlm_spec *spec) {
+wlm_status wlmi_plan_fill_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
+                                   const wlm_csr *csr, const wlmi_spec *spec) {
   wlm_status status = WLM_OK;
-  const wlm_target target = plan->device->info.limits.target;
+  const wlmi_target target = plan->device->info.limits.target;
   const int64_t rows[WLM_BACKWARD_PASSES] = {plan->args.cols, plan->args.rows}; /* of dB, of dC */
   plan->backward_uses_b = program->uses_b;
   plan->backward_args = plan->args;
@@ -18,9 +18,9 @@ wlm_status wlm_plan_fill_backward(wlm_plan *plan, const wlm_program *program, vo
                           ? "deterministic: on a GPU terms are added atomically, in any order"
                           : NULL;
   for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
-    const int64_t units = wlm_pass_unit_blocks(&program->passes[i], rows[i], csr->nnz, spec->problem.n, 0);
-    WLM_TRY(wlm_launch_make(&program->passes[i], target, units ? units : 1, spec->problem.n, kernels[i],
-                            &plan->backward[i]));
+    const int64_t units = wlmi_pass_unit_blocks(&program->passes[i], rows[i], csr->nnz, spec->problem.n, 0);
+    WLM_TRY(wlmi_launch_make(&program->passes[i], target, units ? units : 1, spec->problem.n, kernels[i],
+                             &plan->backward[i]));
   }
 done:
   return status;
@@ -29,16 +29,16 @@ done:
 wlm_status wlm_plan_execute_arg_backward(const wlm_plan *plan, const void *dc, const void *arg, const void *b, void *db,
                                          void *dvalues, void *stream) {
   if (!plan->wants_arg)
-    return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "the plan gives no positions: make it with want_arg = 1");
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "the plan gives no positions: make it with want_arg = 1");
   if (plan->no_backward)
-    return wlm_fail(WLM_ERR_UNSUPPORTED, "no gradients by arg of a plan with %s", plan->no_backward);
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "no gradients by arg of a plan with %s", plan->no_backward);
   if (!plan->args.n || (!db && !dvalues)) return WLM_OK;
-  const wlm_pointer given[] = {{"dc", dc, plan->dense_size, !plan->empty},
-                               {"arg", arg, plan->arg_size, !plan->empty},
-                               {"b", b, plan->dense_size, plan->backward_uses_b && !plan->empty && plan->args.nnz},
-                               {"db", db, plan->sum_size, 0},
-                               {"dvalues", dvalues, plan->sum_size, 0}};
-  wlm_status status = wlm_check_pointers("wlm_plan_execute_arg_backward", given, 5);
+  const wlmi_pointer given[] = {{"dc", dc, plan->dense_size, !plan->empty},
+                                {"arg", arg, plan->arg_size, !plan->empty},
+                                {"b", b, plan->dense_size, plan->backward_uses_b && !plan->empty && plan->args.nnz},
+                                {"db", db, plan->sum_size, 0},
+                                {"dvalues", dvalues, plan->sum_size, 0}};
+  wlm_status status = wlmi_check_pointers("wlm_plan_execute_arg_backward", given, 5);
   if (status != WLM_OK) return status;
   struct wlm_args args = plan->backward_args;
   args.x = dc;

@@ -16,7 +16,7 @@ typedef enum wlm_step {
   WLM_STEP_MODEL        /* what was learned from tuned matrices that are not far predicts it */
 } wlm_step;
 
-const char *wlm_step_name(wlm_step step);
+const char *wlmi_step_name(wlm_step step);
 
 enum {
   WLM_RUNNERS_UP = 8,
@@ -31,7 +31,7 @@ enum {
 };
 
 /* A candidate as explain tells of it. Seconds are measured, 0 where they were not on this matrix. */
-typedef struct wlm_runner_up {
+typedef struct wlmi_runner_up {
   char variant[WLM_VARIANT_NAME];
   double seconds, prepare_seconds;
   double predicted;  /* seconds that the model expects; 0 where it has no opinion */
@@ -41,38 +41,38 @@ typedef struct wlm_runner_up {
                       * needs none itself, or there is no such one */
   double spread;     /* of the measured seconds, relative to them; 0 = not known */
   int stale;         /* measured with another compiler or driver */
-} wlm_runner_up;
+} wlmi_runner_up;
 
 /* A tuned case near the one that is asked for. */
-typedef struct wlm_neighbour {
+typedef struct wlmi_neighbour {
   char matrix[WLM_MATRIX_NAME], variant[WLM_VARIANT_NAME]; /* its name, "" = unnamed; what won there */
   int64_t rows, nnz, n;
   double distance, seconds;
-  int stale; /* as in wlm_runner_up */
-} wlm_neighbour;
+  int stale; /* as in wlmi_runner_up */
+} wlmi_neighbour;
 
 /* Better ranked than what was chosen, and why it is not. */
-typedef struct wlm_refusal {
+typedef struct wlmi_refusal {
   char variant[WLM_VARIANT_NAME], reason[WLM_REASON];
-} wlm_refusal;
+} wlmi_refusal;
 
 /* A copy of all that explain tells: it outlives the snapshot. */
-typedef struct wlm_decision {
+typedef struct wlmi_decision {
   wlm_step step;
   char variant[WLM_VARIANT_NAME];
-  double distance;   /* in stats space; 0 for the same matrix or the same bucket and N; not a number where nothing that
-                      * was tuned decided */
-  int64_t tuned_n;   /* N of the case that decided */
-  wlm_bucket bucket; /* of the case that decided */
-  int64_t matrices;  /* behind the case that decided */
-  const char *rule;  /* the rule that decided, where one did; static */
-  int64_t calls;     /* that the caller expects */
-  int runner_count;  /* best first, the choice included */
-  wlm_runner_up runners[WLM_RUNNERS_UP];
-  wlm_runner_up other; /* the best that needs no preparing where the choice does; otherwise the one whose preparing pays
-                        * soonest; its name is empty where there is none */
-  char borrowed[WLM_DEVICE_CLASS], stale[WLM_STALE]; /* as in wlm_case and wlm_ranked; "" = neither. In a bucket of any
-                                                      * of its matrices, of a model of what it learned from */
+  double distance;    /* in stats space; 0 for the same matrix or the same bucket and N; not a number where nothing that
+                       * was tuned decided */
+  int64_t tuned_n;    /* N of the case that decided */
+  wlmi_bucket bucket; /* of the case that decided */
+  int64_t matrices;   /* behind the case that decided */
+  const char *rule;   /* the rule that decided, where one did; static */
+  int64_t calls;      /* that the caller expects */
+  int runner_count;   /* best first, the choice included */
+  wlmi_runner_up runners[WLM_RUNNERS_UP];
+  wlmi_runner_up other; /* the best that needs no preparing where the choice does; otherwise the one whose preparing
+                         * pays soonest; its name is empty where there is none */
+  char borrowed[WLM_DEVICE_CLASS], stale[WLM_STALE]; /* as in wlmi_case and wlmi_ranked; "" = neither. In a bucket of
+                                                      * any of its matrices, of a model of what it learned from */
   /* A pin that fits: its variant, or "", whether it is for this very matrix, and what would be chosen without it ("" =
    * nothing). Where the step is another one, the pinned variant is not allowed: why. All other fields tell of the
    * choice without the pin. */
@@ -80,7 +80,7 @@ typedef struct wlm_decision {
   int pin_exact;
   int online;  /* the case that decided knows times of real calls alone */
   int refused; /* better ranked candidates, or rules above, that are not allowed; the first of them: */
-  wlm_refusal refusals[WLM_REFUSALS];
+  wlmi_refusal refusals[WLM_REFUSALS];
   int refused_failed; /* of the refused, those that failed on this very matrix */
   int unprepared;     /* candidates left out since they must be prepared and one call is expected */
   /* Where the nearest tuned case was passed over, since it knows too few of the candidates and not the one that was
@@ -91,39 +91,40 @@ typedef struct wlm_decision {
   char thin_variant[WLM_VARIANT_NAME];
   char like[WLM_LIKE]; /* ", with one head": the case that decided is of a simpler problem; "" = of this one */
   int failed;          /* candidates that failed on this very matrix when it was tuned; the first of them: */
-  wlm_refusal failures[WLM_REFUSALS];
+  wlmi_refusal failures[WLM_REFUSALS];
   int neighbour_count; /* tuned cases of such problems, the nearest first, whatever the step */
-  wlm_neighbour neighbours[WLM_NEIGHBOURS];
+  wlmi_neighbour neighbours[WLM_NEIGHBOURS];
   /* The model, where there is one: what it predicts for the variant, in seconds (0 = nothing) and the spread of
    * log(time) around that; when and on how much it was trained; candidates that it knows nothing of. */
   double predicted, spread;
   int64_t trained_at, trained_on;
   int untrained;
-} wlm_decision;
+} wlmi_decision;
 
 /* Distance of two buckets and Ns: each axis counts about 1 where kernels begin to differ (a factor of 2 in
  * nnz/row or N, a class of CV, a factor of 4 in rows). Beyond WLM_FAR nothing is borrowed. */
-double wlm_bucket_distance(const wlm_bucket *a, int64_t a_n, const wlm_bucket *b, int64_t b_n);
+double wlmi_bucket_distance(const wlmi_bucket *a, int64_t a_n, const wlmi_bucket *b, int64_t b_n);
 
 /* Whether the variant is a candidate for the problem at hand, and one that needs no preparing unless it may. */
-typedef int (*wlm_usable_fn)(void *user, const char *variant, int may_prepare);
+typedef int (*wlmi_usable_fn)(void *user, const char *variant, int may_prepare);
 
 /* Who knows the variants. */
-typedef struct wlm_judge {
-  wlm_usable_fn usable;
+typedef struct wlmi_judge {
+  wlmi_usable_fn usable;
   /* Appends why usable() said no. May be NULL. */
-  void (*why)(void *user, const char *variant, int may_prepare, wlm_text *reason);
+  void (*why)(void *user, const char *variant, int may_prepare, wlmi_text *reason);
   /* All candidates for the problem; the list stays the judge's. NULL, or nothing where it fails: no model is asked. */
-  int64_t (*describe)(void *user, const wlm_candidate **candidates);
+  int64_t (*describe)(void *user, const wlmi_candidate **candidates);
   void *user;
-} wlm_judge;
+} wlmi_judge;
 
 /* A pin, then exact fingerprint (for this problem, or for a simpler one: without A^T, positions and heads, or with a
  * sum of products in the operator's place), then the model, then the nearest bucket, then both of a simpler problem,
  * then the rules; the first candidate that usable() accepts and that did not fail on this very matrix, ranked by its
  * time + preparing / expected_calls. What must be prepared is never chosen for 1 call. WLM_ERR_NOT_FOUND where nothing
  * is usable. */
-wlm_status wlm_choose(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
-                      const wlm_spec *spec, const wlm_limits *limits, const wlm_judge *judge, wlm_decision *choice);
+wlm_status wlmi_choose(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
+                       const wlmi_spec *spec, const wlmi_limits *limits, const wlmi_judge *judge,
+                       wlmi_decision *choice);
 
 #endif

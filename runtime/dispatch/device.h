@@ -1,99 +1,99 @@
-/* A device behind one small table of functions. runtime/host_device.c and runtime/cuda_device.c fill the
- * table; everything above speaks to wlm_device only. */
+/* A device behind one small table of functions. runtime/host/device.c and runtime/cuda/device.c fill the
+ * table; everything above speaks to wlmi_device only. */
 #ifndef WLM_RUNTIME_DISPATCH_DEVICE_H
 #define WLM_RUNTIME_DISPATCH_DEVICE_H
 
 #include "common/program.h"
 #include "templates/prelude/args.h"
 
-typedef struct wlm_device wlm_device;
-typedef struct wlm_module wlm_module; /* loaded code, of the device's own shape */
-typedef struct wlm_timer wlm_timer;
-typedef struct wlm_watch wlm_watch;
+typedef struct wlmi_device wlmi_device;
+typedef struct wlmi_module wlmi_module; /* loaded code, of the device's own shape */
+typedef struct wlmi_timer wlmi_timer;
+typedef struct wlmi_watch wlmi_watch;
 
-typedef struct wlm_device_info {
+typedef struct wlmi_device_info {
   const char *kind;  /* "host", "cuda" */
   char name[128];    /* "NVIDIA H200", the CPU's model name */
   char arch[64];     /* "sm_90", "x86_64" */
   char driver[64];   /* of the device; "" on the host */
   char compiler[96]; /* with version and flags, "nvrtc 13.0 --std=c++17"; "" = there is none */
-  wlm_limits limits;
+  wlmi_limits limits;
   int64_t memory_bytes;
   int64_t l2_bytes; /* last-level cache */
-} wlm_device_info;
+} wlmi_device_info;
 
 /* One kernel launch, all of it known when the plan is made. */
-typedef struct wlm_launch {
+typedef struct wlmi_launch {
   void *kernel;         /* CUfunction, or a host function pointer */
   unsigned int grid[3]; /* cuda: x = fast axis, y and z = slow axis folded */
   int64_t unit_blocks;  /* host: handed to the kernel */
   unsigned int threads;
   unsigned int shared_bytes;
   int dependent;
-} wlm_launch;
+} wlmi_launch;
 
 /* What a launch takes of a multiprocessor. */
-typedef struct wlm_kernel_facts {
+typedef struct wlmi_kernel_facts {
   int registers;        /* of a thread */
   int64_t local_bytes;  /* of a thread, in memory: what did not fit its registers */
   int64_t shared_bytes; /* of a block, what it asks for when launched included */
   int blocks;           /* that fit at once; 0 = the kernel cannot run so */
-} wlm_kernel_facts;
+} wlmi_kernel_facts;
 
-typedef struct wlm_device_ops {
-  void (*close)(wlm_device *device);
+typedef struct wlmi_device_ops {
+  void (*close)(wlmi_device *device);
 
-  /* Source to a binary that `load` takes. Any thread, several at once. *image is the caller's (wlm_free).
+  /* Source to a binary that `load` takes. Any thread, several at once. *image is the caller's (wlmi_free).
    * WLM_ERR_NO_COMPILER; WLM_ERR_COMPILE with the compiler's message as detail. */
-  wlm_status (*compile)(wlm_device *device, const wlm_program *program, void **image, size_t *size);
+  wlm_status (*compile)(wlmi_device *device, const wlmi_program *program, void **image, size_t *size);
   /* kernels[i] is the kernel of program->passes[i], ready for the pass's shared bytes. */
-  wlm_status (*load)(wlm_device *device, const wlm_program *program, const void *image, size_t size,
-                     void *kernels[WLM_MAX_PASSES], wlm_module **module);
+  wlm_status (*load)(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
+                     void *kernels[WLM_MAX_PASSES], wlmi_module **module);
   /* What works without any compiler: fills the program's passes and loads the code that the library carries.
    * WLM_ERR_NO_COMPILER where the problem needs a compiler. program->source stays NULL. */
-  wlm_status (*load_builtin)(wlm_device *device, const wlm_spec *spec, wlm_program *program,
-                             void *kernels[WLM_MAX_PASSES], wlm_module **module);
-  void (*unload)(wlm_device *device, wlm_module *module);
+  wlm_status (*load_builtin)(wlmi_device *device, const wlmi_spec *spec, wlmi_program *program,
+                             void *kernels[WLM_MAX_PASSES], wlmi_module **module);
+  void (*unload)(wlmi_device *device, wlmi_module *module);
 
-  wlm_status (*launch)(const wlm_device *device, const wlm_launch *launch, const struct wlm_args *args, void *stream);
+  wlm_status (*launch)(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args, void *stream);
 
   /* NULL where a device has no such limits. */
-  wlm_status (*kernel_facts)(const wlm_device *device, const wlm_launch *launch, wlm_kernel_facts *facts);
+  wlm_status (*kernel_facts)(const wlmi_device *device, const wlmi_launch *launch, wlmi_kernel_facts *facts);
 
-  wlm_status (*allocate)(wlm_device *device, size_t size, void **memory); /* 256-byte aligned */
-  void (*release)(wlm_device *device, void *memory);
+  wlm_status (*allocate)(wlmi_device *device, size_t size, void **memory); /* 256-byte aligned */
+  void (*release)(wlmi_device *device, void *memory);
   /* Blocking. */
-  wlm_status (*copy_in)(wlm_device *device, void *to, const void *from_host, size_t size);
-  wlm_status (*copy_out)(wlm_device *device, void *to_host, const void *from, size_t size);
-  wlm_status (*fill)(wlm_device *device, void *to, int byte, size_t size);
-  wlm_status (*synchronize)(wlm_device *device, void *stream); /* NULL = everything */
+  wlm_status (*copy_in)(wlmi_device *device, void *to, const void *from_host, size_t size);
+  wlm_status (*copy_out)(wlmi_device *device, void *to_host, const void *from, size_t size);
+  wlm_status (*fill)(wlmi_device *device, void *to, int byte, size_t size);
+  wlm_status (*synchronize)(wlmi_device *device, void *stream); /* NULL = everything */
 
   /* A timer replays `calls` consecutive calls of enqueue(user, stream): one captured CUDA graph on a GPU,
    * a plain loop on the host. `sample` gives the seconds that one replay took, all calls together. */
-  wlm_status (*timer_create)(wlm_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
-                             int64_t calls, wlm_timer **timer);
-  wlm_status (*timer_sample)(wlm_timer *timer, double *seconds);
+  wlm_status (*timer_create)(wlmi_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
+                             int64_t calls, wlmi_timer **timer);
+  wlm_status (*timer_sample)(wlmi_timer *timer, double *seconds);
   /* The same of a replay that finds no operand in cache: `size` bytes at `flush`, which belong to nobody, are
    * overwritten right before it. */
-  wlm_status (*timer_sample_cold)(wlm_timer *timer, void *flush, size_t size, double *seconds);
-  void (*timer_destroy)(wlm_timer *timer);
+  wlm_status (*timer_sample_cold)(wlmi_timer *timer, void *flush, size_t size, double *seconds);
+  void (*timer_destroy)(wlmi_timer *timer);
 
   /* A watch times what is enqueued on a stream between start and stop, and nobody waits for it: poll tells whether the
    * device has come that far, and then the seconds. Starting it again forgets what it timed before. Neither start nor
    * stop nor poll allocates. Not on a stream that is being captured. */
-  wlm_status (*watch_create)(wlm_device *device, wlm_watch **watch);
-  wlm_status (*watch_start)(wlm_watch *watch, void *stream);
-  wlm_status (*watch_stop)(wlm_watch *watch, void *stream);
-  wlm_status (*watch_poll)(wlm_watch *watch, int *done, double *seconds);
-  void (*watch_destroy)(wlm_watch *watch);
+  wlm_status (*watch_create)(wlmi_device *device, wlmi_watch **watch);
+  wlm_status (*watch_start)(wlmi_watch *watch, void *stream);
+  wlm_status (*watch_stop)(wlmi_watch *watch, void *stream);
+  wlm_status (*watch_poll)(wlmi_watch *watch, int *done, double *seconds);
+  void (*watch_destroy)(wlmi_watch *watch);
   /* Whether what is enqueued on the stream becomes part of a graph. Also where nobody can tell. */
-  int (*is_captured)(wlm_device *device, void *stream);
-} wlm_device_ops;
+  int (*is_captured)(wlmi_device *device, void *stream);
+} wlmi_device_ops;
 
 /* The first member of every device. */
-struct wlm_device {
-  const wlm_device_ops *ops;
-  wlm_device_info info;
+struct wlmi_device {
+  const wlmi_device_ops *ops;
+  wlmi_device_info info;
 };
 
 #endif

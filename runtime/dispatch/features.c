@@ -21,10 +21,10 @@ static double mean_of(const wlm_stats *s) { return s->rows > 0 ? (double)s->nnz 
 
 static double work_of(const wlm_stats *s) { return (double)s->rows + (double)s->nnz; }
 
-static double processors_of(const wlm_machine *machine) { return machine->processors > 0 ? machine->processors : 1; }
+static double processors_of(const wlmi_machine *machine) { return machine->processors > 0 ? machine->processors : 1; }
 
-void wlm_features_of_case(const wlm_machine *machine, const wlm_stats *s, int64_t n, int has_values,
-                          float features[WLM_FEATURES]) {
+void wlmi_features_of_case(const wlmi_machine *machine, const wlm_stats *s, int64_t n, int has_values,
+                           float features[WLM_FEATURES]) {
   const double l2 = machine->l2_bytes > 0 ? (double)machine->l2_bytes : 1 << 20;
   const double nnz = (double)s->nnz, width = (double)n;
   const double share = nnz / processors_of(machine);
@@ -48,31 +48,31 @@ static int parameter(const char *variant, const char *name) {
 }
 
 /* Blocks that a multiprocessor holds at once. */
-static double resident_of(const wlm_pass *pass, double threads) {
+static double resident_of(const wlmi_pass *pass, double threads) {
   if (pass->wave && pass->processors) return (double)pass->wave / (double)pass->processors;
   return pass->threads ? fmax(1, THREADS_PER_PROCESSOR / threads) : 1;
 }
 
 /* rows + non-zeros of the block that has most. Only blocks of whole rows can come out uneven. */
-static double largest_share(const wlm_pass *pass, const wlm_stats *s, double share) {
+static double largest_share(const wlmi_pass *pass, const wlm_stats *s, double share) {
   if (pass->units != WLM_UNITS_ROWS) return share;
   return fmax(share, fmin(work_of(s), (double)s->longest + (double)pass->units_per_block));
 }
 
 /* Where rows are kept whole the longest one decides; otherwise the groups of a block share what it has. */
-static double longest_walk(const wlm_candidate *candidate, const wlm_stats *s, double largest, double threads) {
+static double longest_walk(const wlmi_candidate *candidate, const wlm_stats *s, double largest, double threads) {
   const int lanes = parameter(candidate->variant, "lanes");
   if (candidate->whole_rows) return 1 + (double)s->longest;
   return fmax(1, lanes > 0 ? largest * lanes / threads : largest);
 }
 
-void wlm_features_of_candidate(const wlm_machine *machine, const wlm_stats *s, int64_t n,
-                               const wlm_candidate *candidate, int family, float features[WLM_FEATURES]) {
-  const wlm_pass *pass = &candidate->pass;
+void wlmi_features_of_candidate(const wlmi_machine *machine, const wlm_stats *s, int64_t n,
+                                const wlmi_candidate *candidate, int family, float features[WLM_FEATURES]) {
+  const wlmi_pass *pass = &candidate->pass;
   const double columns = n > 0 ? (double)n : 1, threads = pass->threads > 0 ? pass->threads : 1;
   const double width = pass->columns_per_block ? fmin((double)pass->columns_per_block, 2 * columns) : columns;
-  const double walks = fmax(1, (double)wlm_pass_column_blocks(pass, n));
-  const double unit_blocks = fmax(1, (double)wlm_pass_unit_blocks(pass, s->rows, s->nnz, n, 1));
+  const double walks = fmax(1, (double)wlmi_pass_column_blocks(pass, n));
+  const double unit_blocks = fmax(1, (double)wlmi_pass_unit_blocks(pass, s->rows, s->nnz, n, 1));
   const double blocks = unit_blocks * walks / processors_of(machine);
   const double share = fmax(1, work_of(s)) / unit_blocks, largest = fmax(share, largest_share(pass, s, share));
   features[WLM_FEATURE_FAMILY] = (float)family;
@@ -97,7 +97,7 @@ void wlm_features_of_candidate(const wlm_machine *machine, const wlm_stats *s, i
 
 /* Rough on purpose: it only takes the scale out of the times. Seconds to begin, and bytes a second moved once and
  * gathered. */
-double wlm_simple_seconds(const wlm_machine *machine, const wlm_stats *s, int64_t n) {
+double wlmi_simple_seconds(const wlmi_machine *machine, const wlm_stats *s, int64_t n) {
   static const struct {
     double begin, moved, gathered;
   } rates[] = {[WLM_TARGET_CUDA] = {2e-6, 4e12, 15e12}, [WLM_TARGET_HOST] = {5e-6, 10e9, 20e9}};
@@ -107,25 +107,25 @@ double wlm_simple_seconds(const wlm_machine *machine, const wlm_stats *s, int64_
          nnz * columns * element / rates[machine->target].gathered;
 }
 
-wlm_place wlm_place_of(const wlm_stats *s, int64_t n) {
+wlmi_place wlmi_place_of(const wlm_stats *s, int64_t n) {
   static const double cv_class = 1.6; /* octaves */
-  return (wlm_place){{(float)(log2_above((double)s->rows, 1) / 2), (float)log2_above(mean_of(s), 1.0 / 16),
-                      (float)(log2(clean(s->cv) + 0.25) / cv_class), (float)log2_above((double)n, 1)}};
+  return (wlmi_place){{(float)(log2_above((double)s->rows, 1) / 2), (float)log2_above(mean_of(s), 1.0 / 16),
+                       (float)(log2(clean(s->cv) + 0.25) / cv_class), (float)log2_above((double)n, 1)}};
 }
 
-double wlm_place_distance(const wlm_place *a, const wlm_place *b) {
+double wlmi_place_distance(const wlmi_place *a, const wlmi_place *b) {
   double sum = 0;
   for (int i = 0; i < WLM_PLACE_AXES; i++) sum += (double)((a->at[i] - b->at[i]) * (a->at[i] - b->at[i]));
   return sqrt(sum);
 }
 
-void wlm_problem_class(const char *key, char out[WLM_PROBLEM_CLASS]) {
+void wlmi_problem_class(const char *key, char out[WLM_PROBLEM_CLASS]) {
   const char *types = strstr(key, ",dense="), *values = types ? strstr(types, ",values=") : NULL;
   const char *rest = values ? strchr(values + 1, ',') : NULL;
   *out = 0;
   if (rest) snprintf(out, WLM_PROBLEM_CLASS, "%.*s%s", (int)(values - types - 1), types + 1, rest);
 }
 
-int wlm_problem_has_values(const char *key) { return !strstr(key, ",values=none"); }
+int wlmi_problem_has_values(const char *key) { return !strstr(key, ",values=none"); }
 
-size_t wlm_family_length(const char *variant) { return strcspn(variant, "/"); }
+size_t wlmi_family_length(const char *variant) { return strcspn(variant, "/"); }

@@ -4,7 +4,7 @@
 
 #include "common/program.h"
 
-enum wlm_feature {
+enum wlmi_feature {
   /* of the matrix and N */
   WLM_FEATURE_WORK,      /* log2 of rows + non-zeros */
   WLM_FEATURE_MEAN,      /* log2 of non-zeros a row */
@@ -38,20 +38,20 @@ enum wlm_feature {
 };
 
 /* The device, as far as features need it. */
-typedef struct wlm_machine {
-  wlm_target target;
+typedef struct wlmi_machine {
+  wlmi_target target;
   int processors;
   int64_t l2_bytes;
-} wlm_machine;
+} wlmi_machine;
 
 /* Fill their part of `features`. None is ever infinite or no number, whatever the statistics. */
-void wlm_features_of_case(const wlm_machine *machine, const wlm_stats *stats, int64_t n, int has_values,
-                          float features[WLM_FEATURES]);
-void wlm_features_of_candidate(const wlm_machine *machine, const wlm_stats *stats, int64_t n,
-                               const wlm_candidate *candidate, int family, float features[WLM_FEATURES]);
+void wlmi_features_of_case(const wlmi_machine *machine, const wlm_stats *stats, int64_t n, int has_values,
+                           float features[WLM_FEATURES]);
+void wlmi_features_of_candidate(const wlmi_machine *machine, const wlm_stats *stats, int64_t n,
+                                const wlmi_candidate *candidate, int family, float features[WLM_FEATURES]);
 
 /* What a call would take if only launching and moving bytes counted; the model predicts the time over this. */
-double wlm_simple_seconds(const wlm_machine *machine, const wlm_stats *stats, int64_t n);
+double wlmi_simple_seconds(const wlmi_machine *machine, const wlm_stats *stats, int64_t n);
 
 /* Where a case lies among others; each axis counts 1 where kernels begin to differ: a factor of 4 in rows, of 2 in
  * nnz/row or N, a class of CV. Beyond WLM_FAR nothing is borrowed from a bucket; the model, which knows why kernels are
@@ -59,20 +59,20 @@ double wlm_simple_seconds(const wlm_machine *machine, const wlm_stats *stats, in
 #define WLM_FAR       3.0
 #define WLM_MODEL_FAR 8.0
 enum { WLM_PLACE_AXES = 4 };
-typedef struct wlm_place {
+typedef struct wlmi_place {
   float at[WLM_PLACE_AXES];
-} wlm_place;
-wlm_place wlm_place_of(const wlm_stats *stats, int64_t n);
-double wlm_place_distance(const wlm_place *a, const wlm_place *b);
+} wlmi_place;
+wlmi_place wlmi_place_of(const wlm_stats *stats, int64_t n);
+double wlmi_place_distance(const wlmi_place *a, const wlmi_place *b);
 
 /* Problems of one class have the same types and sampling, so their kernels move the same bytes and rank alike, whatever
  * the operator: they teach one model. "dense=f32,rowptr=i32,colind=i32,sample=none" for a key; whether there are values
  * is a feature. "" for a key that is none. */
 enum { WLM_PROBLEM_CLASS = 160 };
-void wlm_problem_class(const char *problem_key, char out[WLM_PROBLEM_CLASS]);
-int wlm_problem_has_values(const char *problem_key);
+void wlmi_problem_class(const char *problem_key, char out[WLM_PROBLEM_CLASS]);
+int wlmi_problem_has_values(const char *problem_key);
 
 /* "row_crc" of "row_crc/cf=2,rows=4". */
-size_t wlm_family_length(const char *variant);
+size_t wlmi_family_length(const char *variant);
 
 #endif

@@ -1,7 +1,7 @@
 /* The learned model: how long a candidate will take on a matrix that was never seen, for one class of problems and
  * of devices. It is data: the tuner trains it (tuner/train.h), the database keeps it as a blob, dispatch evaluates it.
  *
- * Its prediction is wlm_simple_seconds * exp(base + the leaves of all trees). A tree is complete: a node compares one
+ * Its prediction is wlmi_simple_seconds * exp(base + the leaves of all trees). A tree is complete: a node compares one
  * feature with a threshold and goes left where it is not above; a node with nothing to tell apart has an
  * infinite threshold. */
 #ifndef WLM_RUNTIME_DISPATCH_MODEL_H
@@ -17,15 +17,15 @@ enum {
   WLM_FAMILY_NAME = 32
 };
 
-typedef struct wlm_tree {
+typedef struct wlmi_tree {
   unsigned char feature[WLM_TREE_NODES];
   float threshold[WLM_TREE_NODES];
   float leaf[WLM_TREE_LEAVES];
-} wlm_tree;
+} wlmi_tree;
 
-typedef struct wlm_model {
+typedef struct wlmi_model {
   char problems[WLM_PROBLEM_CLASS]; /* the class of problems that it was trained on */
-  wlm_machine machine;
+  wlmi_machine machine;
   int64_t made_at; /* seconds since 1970 */
   int64_t measurements;
   double base;
@@ -33,38 +33,38 @@ typedef struct wlm_model {
   int family_count;
   char families[WLM_MODEL_FAMILIES][WLM_FAMILY_NAME];
   double prepare[WLM_MODEL_FAMILIES]; /* preparing once takes so many calls; 0 = it needs none, or nobody measured it */
-  const char *borrowed, *stale;       /* as in wlm_case and wlm_ranked; the blob does not know */
+  const char *borrowed, *stale;       /* as in wlmi_case and wlmi_ranked; the blob does not know */
   int64_t tree_count, place_count;
-  wlm_tree *trees;
-  wlm_place *places; /* of the cases that it was trained on */
-} wlm_model;
+  wlmi_tree *trees;
+  wlmi_place *places; /* of the cases that it was trained on */
+} wlmi_model;
 
 /* What is asked, prepared once for all candidates. */
-typedef struct wlm_model_case {
-  const wlm_model *model;
+typedef struct wlmi_model_case {
+  const wlmi_model *model;
   const wlm_stats *stats;
   int64_t n;
-  double seconds;  /* wlm_simple_seconds */
+  double seconds;  /* wlmi_simple_seconds */
   double distance; /* to the nearest case of the training */
   float features[WLM_FEATURES];
-} wlm_model_case;
+} wlmi_model_case;
 
-void wlm_model_ask(const wlm_model *model, const wlm_stats *stats, const char *problem_key, int64_t n,
-                   wlm_model_case *asked);
+void wlmi_model_ask(const wlmi_model *model, const wlm_stats *stats, const char *problem_key, int64_t n,
+                    wlmi_model_case *asked);
 /* Predicted seconds; 0 where the candidate's family was not part of the training. Allocates nothing. */
-double wlm_model_seconds(wlm_model_case *asked, const wlm_candidate *candidate);
+double wlmi_model_seconds(wlmi_model_case *asked, const wlmi_candidate *candidate);
 /* Of log(time): grows with the distance from what was trained on. */
-double wlm_model_spread(const wlm_model_case *asked);
+double wlmi_model_spread(const wlmi_model_case *asked);
 
 /* Index of a variant's family in the list; -1 = not there. */
-int wlm_model_family(const wlm_model *model, const char *variant);
+int wlmi_model_family(const wlmi_model *model, const char *variant);
 /* base + leaves. */
-double wlm_trees_sum(const wlm_tree *trees, int64_t count, const float features[WLM_FEATURES]);
+double wlmi_trees_sum(const wlmi_tree *trees, int64_t count, const float features[WLM_FEATURES]);
 
 /* Little-endian, with a version and a checksum. What is read is checked so that evaluating it can never go astray:
  * WLM_ERR_DATABASE where it is damaged, WLM_ERR_DATABASE_VERSION where another version wrote it. */
-wlm_status wlm_model_write(const wlm_model *model, void **blob, size_t *size); /* wlm_free */
-wlm_status wlm_model_read(const void *blob, size_t size, wlm_model *model);
-void wlm_model_release(wlm_model *model); /* also of a zeroed one */
+wlm_status wlmi_model_write(const wlmi_model *model, void **blob, size_t *size); /* wlmi_free */
+wlm_status wlmi_model_read(const void *blob, size_t size, wlmi_model *model);
+void wlmi_model_release(wlmi_model *model); /* also of a zeroed one */
 
 #endif

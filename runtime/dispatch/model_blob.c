@@ -79,7 +79,7 @@ static void text(stream *s, char *value, size_t capacity) {
   if (s->reading && !s->bad && !memchr(value, 0, capacity)) s->bad = 1;
 }
 
-static void tree(stream *s, wlm_tree *t) {
+static void tree(stream *s, wlmi_tree *t) {
   bytes(s, t->feature, sizeof t->feature);
   for (int i = 0; i < WLM_TREE_NODES; i++) {
     s->bad |= t->feature[i] >= WLM_FEATURES;
@@ -88,12 +88,12 @@ static void tree(stream *s, wlm_tree *t) {
   for (int i = 0; i < WLM_TREE_LEAVES; i++) single(s, &t->leaf[i], 0);
 }
 
-static wlm_status fields(stream *s, wlm_model *m) {
+static wlm_status fields(stream *s, wlmi_model *m) {
   wlm_status status = WLM_OK;
   int target = m->machine.target;
   text(s, m->problems, sizeof m->problems);
   small(s, &target, WLM_TARGET_CUDA, WLM_TARGET_HOST);
-  m->machine.target = (wlm_target)target;
+  m->machine.target = (wlmi_target)target;
   small(s, &m->machine.processors, 1, 1 << 20);
   integer(s, &m->machine.l2_bytes);
   integer(s, &m->made_at);
@@ -104,8 +104,8 @@ static wlm_status fields(stream *s, wlm_model *m) {
   count(s, &m->tree_count, MOST_TREES);
   count(s, &m->place_count, MOST_PLACES);
   if (s->reading && !s->bad) {
-    WLM_TRY(wlm_alloc_array(m->tree_count, sizeof *m->trees, "trees of a model", (void **)&m->trees));
-    WLM_TRY(wlm_alloc_array(m->place_count, sizeof *m->places, "places of a model", (void **)&m->places));
+    WLM_TRY(wlmi_alloc_array(m->tree_count, sizeof *m->trees, "trees of a model", (void **)&m->trees));
+    WLM_TRY(wlmi_alloc_array(m->place_count, sizeof *m->places, "places of a model", (void **)&m->places));
   }
   for (int i = 0; i < m->family_count && !s->bad; i++) {
     text(s, m->families[i], sizeof m->families[i]);
@@ -128,25 +128,25 @@ static void preamble(stream *s, int64_t *version) {
 }
 
 static void seal(const unsigned char *data, size_t size, unsigned char out[HASH_BYTES]) {
-  const wlm_hash hash = wlm_hash_bytes(data, size);
+  const wlmi_hash hash = wlmi_hash_bytes(data, size);
   for (int i = 0; i < 8; i++) {
     out[i] = (unsigned char)(hash.high >> 8 * i);
     out[8 + i] = (unsigned char)(hash.low >> 8 * i);
   }
 }
 
-wlm_status wlm_model_write(const wlm_model *model, void **blob, size_t *size) {
-  wlm_model copy = *model; /* the walk does not change what it writes, but its fields are not const */
+wlm_status wlmi_model_write(const wlmi_model *model, void **blob, size_t *size) {
+  wlmi_model copy = *model; /* the walk does not change what it writes, but its fields are not const */
   int64_t version = VERSION;
   stream s = {0};
   *blob = NULL;
   preamble(&s, &version);
   wlm_status status = fields(&s, &copy);
-  if (s.bad) return wlm_fail(WLM_ERR_INVALID_ARGUMENT, "a model with a number that cannot be");
+  if (s.bad) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "a model with a number that cannot be");
   if (status != WLM_OK) return status;
   *size = s.at + HASH_BYTES;
-  s = (stream){.data = wlm_alloc(*size), .size = s.at};
-  if (!s.data) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a model");
+  s = (stream){.data = wlmi_alloc(*size), .size = s.at};
+  if (!s.data) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a model");
   preamble(&s, &version);
   fields(&s, &copy);
   seal(s.data, s.size, s.data + s.size);
@@ -154,21 +154,21 @@ wlm_status wlm_model_write(const wlm_model *model, void **blob, size_t *size) {
   return WLM_OK;
 }
 
-wlm_status wlm_model_read(const void *blob, size_t size, wlm_model *model) {
+wlm_status wlmi_model_read(const void *blob, size_t size, wlmi_model *model) {
   unsigned char expected[HASH_BYTES];
   int64_t version = 0;
-  *model = (wlm_model){0};
-  if (size < HASH_BYTES) return wlm_fail(WLM_ERR_DATABASE, "a model of %zu bytes is damaged; train again", size);
+  *model = (wlmi_model){0};
+  if (size < HASH_BYTES) return wlmi_fail(WLM_ERR_DATABASE, "a model of %zu bytes is damaged; train again", size);
   stream s = {.data = (unsigned char *)blob, .size = size - HASH_BYTES, .reading = 1};
   preamble(&s, &version);
   if (!s.bad && version != VERSION)
-    return wlm_fail(WLM_ERR_DATABASE_VERSION, "a model of version %lld, expected %d; train again", (long long)version,
-                    VERSION);
+    return wlmi_fail(WLM_ERR_DATABASE_VERSION, "a model of version %lld, expected %d; train again", (long long)version,
+                     VERSION);
   seal(s.data, s.size, expected);
   s.bad |= memcmp(expected, s.data + s.size, HASH_BYTES) != 0;
   wlm_status status = s.bad ? WLM_OK : fields(&s, model);
   if (status == WLM_OK && (s.bad || s.at != s.size))
-    status = wlm_fail(WLM_ERR_DATABASE, "a model of %zu bytes is damaged; train again", size);
-  if (status != WLM_OK) wlm_model_release(model);
+    status = wlmi_fail(WLM_ERR_DATABASE, "a model of %zu bytes is damaged; train again", size);
+  if (status != WLM_OK) wlmi_model_release(model);
   return status;
 }

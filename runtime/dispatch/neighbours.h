@@ -5,7 +5,7 @@
 #include "runtime/dispatch/choose.h"
 
 /* Of the same class of problems, the nearest first; returns how many. */
-int wlm_neighbours_find(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key, int64_t n,
-                        wlm_neighbour neighbours[WLM_NEIGHBOURS]);
+int wlmi_neighbours_find(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem_key, int64_t n,
+                         wlmi_neighbour neighbours[WLM_NEIGHBOURS]);
 
 #endif

@@ -2,18 +2,18 @@
 
 #include <string.h>
 
-static int fits(const wlm_pin *pin, const wlm_stats *stats, const wlm_bucket *here) {
+static int fits(const wlmi_pin *pin, const wlm_stats *stats, const wlmi_bucket *here) {
   if (pin->exact) return !memcmp(pin->fingerprint, stats->fingerprint, sizeof pin->fingerprint);
   return pin->bucket.version == here->version && pin->bucket.log2_rows == here->log2_rows &&
          pin->bucket.half_log2_mean == here->half_log2_mean && pin->bucket.cv_class == here->cv_class;
 }
 
-const wlm_pin *wlm_pin_find(const wlm_snapshot *s, const wlm_stats *stats, const char *problem_key, int64_t n) {
-  const wlm_pin *found = NULL;
-  wlm_bucket here;
-  wlm_bucket_of(stats, &here);
+const wlmi_pin *wlmi_pin_find(const wlmi_snapshot *s, const wlm_stats *stats, const char *problem_key, int64_t n) {
+  const wlmi_pin *found = NULL;
+  wlmi_bucket here;
+  wlmi_bucket_of(stats, &here);
   for (int64_t i = 0; i < s->pin_count; i++) {
-    const wlm_pin *pin = &s->pins[i];
+    const wlmi_pin *pin = &s->pins[i];
     if (pin->n != n || (found && (found->exact || !pin->exact)) || strcmp(pin->problem, problem_key) ||
         !fits(pin, stats, &here))
       continue;

@@ -5,6 +5,7 @@
 #include "runtime/dispatch/snapshot.h"
 
 /* The pin for this matrix, or else for its bucket; NULL where there is none. */
-const wlm_pin *wlm_pin_find(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem_key, int64_t n);
+const wlmi_pin *wlmi_pin_find(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem_key,
+                              int64_t n);
 
 #endif

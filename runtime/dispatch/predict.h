@@ -4,22 +4,22 @@
 
 #include "runtime/dispatch/model.h"
 
-typedef struct wlm_prediction {
-  const wlm_candidate *candidate;
+typedef struct wlmi_prediction {
+  const wlmi_candidate *candidate;
   double seconds, prepare; /* of one call; of preparing once */
   double price;            /* seconds + prepare / calls */
-} wlm_prediction;
+} wlmi_prediction;
 
 /* The `most` with the least price, the best first; equal ones keep the order of the list. What must be prepared is
  * left out for a single call, and so is what the model knows nothing of, which *untrained counts. Returns how many. */
-int wlm_predict(wlm_model_case *asked, const wlm_candidate *candidates, int64_t count, int64_t calls,
-                wlm_prediction *best, int most, int *untrained);
+int wlmi_predict(wlmi_model_case *asked, const wlmi_candidate *candidates, int64_t count, int64_t calls,
+                 wlmi_prediction *best, int most, int *untrained);
 
 /* The fewest calls from which a candidate that must be prepared beats one that need not be: 0 where it needs no
  * preparing or there is no other, infinite where it never does, and never 1, for which nothing is prepared. */
-double wlm_break_even(double seconds, double prepare, double plain);
+double wlmi_break_even(double seconds, double prepare, double plain);
 /* The one whose preparing pays after the fewest calls; 0 where there is none. Its price is that of so many calls. */
-int wlm_predict_soonest(wlm_model_case *asked, const wlm_candidate *candidates, int64_t count, int64_t calls,
-                        double plain, wlm_prediction *soonest);
+int wlmi_predict_soonest(wlmi_model_case *asked, const wlmi_candidate *candidates, int64_t count, int64_t calls,
+                         double plain, wlmi_prediction *soonest);
 
 #endif

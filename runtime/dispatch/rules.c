@@ -27,7 +27,7 @@
 #define HOST_EVEN     "even rows: a thread takes whole rows"
 
 // clang-format off
-const wlm_rule wlm_rules[] = {
+const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, 4, 0, 20000, 1, "row_fold/lanes=32,vector=@,batch=4", NARROW},
     {WLM_TARGET_CUDA, 0, 16, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=16/@,vector=@,batch=4", TINY},
     {WLM_TARGET_CUDA, 0, 32, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=32/@,vector=@,batch=4", TINY},
@@ -88,7 +88,7 @@ const wlm_rule wlm_rules[] = {
 };
 // clang-format on
 
-wlm_rule_kind wlm_rule_kind_of(const wlm_problem *problem) {
+wlmi_rule_kind wlmi_rule_kind_of(const wlm_problem *problem) {
   if (problem->operation == WLM_SDDMM) return WLM_RULE_SDDMM;
   return problem->sample != WLM_SAMPLE_NONE ? WLM_RULE_SAMPLED : WLM_RULE_PLAIN;
 }
@@ -102,7 +102,7 @@ static long lanes_for(long columns, int64_t n, int vector) {
   return lanes < LEAST_LANES ? LEAST_LANES : lanes > MOST_LANES ? MOST_LANES : lanes;
 }
 
-int wlm_rule_spell(const wlm_rule *rule, int64_t n, int number, char variant[WLM_VARIANT_NAME]) {
+int wlmi_rule_spell(const wlmi_rule *rule, int64_t n, int number, char variant[WLM_VARIANT_NAME]) {
   static const int vectors[] = {8, 4, 2, 1};
   const int spellings = strchr(rule->variant, '@') ? (int)(sizeof vectors / sizeof *vectors) : 1;
   size_t size = 0;
@@ -124,4 +124,4 @@ int wlm_rule_spell(const wlm_rule *rule, int64_t n, int number, char variant[WLM
   return 1;
 }
 
-const int wlm_rule_count = sizeof wlm_rules / sizeof *wlm_rules;
+const int wlmi_rule_count = sizeof wlmi_rules / sizeof *wlmi_rules;

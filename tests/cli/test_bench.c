@@ -144,7 +144,7 @@ static void write_families(test_folder *templates, int plain_repeats, int prepar
       templates, "test_prepared", "family.lua",
       "return { target = 'host', summary = 'reads a copy', split = 'none', parameters = { { 'p', { 1 } } },\n"
       "  prepared = function() return { one = 8, rows = 8 } end,\n"
-      "  passes = function() return { { kernel = 'wlm_copy', when = 'prepare', units = 'one', units_per_block = 1 },\n"
+      "  passes = function() return { { kernel = 'wlmi_copy', when = 'prepare', units = 'one', units_per_block = 1 },\n"
       "    { kernel = 'wlm_prepared', units = 'rows', units_per_block = 64 } } end }\n");
   static const char body[] =
       "WLM_KERNEL(%s) {\n  (void)unit_blocks;\n%s"
@@ -160,7 +160,7 @@ static void write_families(test_folder *templates, int plain_repeats, int prepar
   snprintf(kernel + size, sizeof kernel - (size_t)size, body, "wlm_plain", "", plain_repeats);
   emit_write(templates, "test_plain", "kernel.c.in", kernel);
   size = snprintf(kernel, sizeof kernel,
-                  "#define BEGIN(row) kept[row]\nWLM_KERNEL(wlm_copy) {\n  (void)unit_blocks;\n"
+                  "#define BEGIN(row) kept[row]\nWLM_KERNEL(wlmi_copy) {\n  (void)unit_blocks;\n"
                   "  for (long long row = 0; row <= args->rows; row++)\n"
                   "    ((long long *)args->prepared)[row] = wlm_begin(args, row);\n}\n");
   snprintf(kernel + size, sizeof kernel - (size_t)size, body, "wlm_prepared",

@@ -81,8 +81,8 @@ static void hides_its_symbols(void **state) {
   (void)state;
   char *out = shell("nm -D --defined-only \"$(find prefix -name 'libwarploom.so')\" | sed 's/.* //'");
   assert_contains(out, "wlm_spmm");
-  assert_null(strstr(out, "wlm_generator_create"));
-  assert_null(strstr(out, "wlm_alloc\n"));
+  assert_null(strstr(out, "wlmi_generator_create"));
+  assert_null(strstr(out, "wlmi_alloc\n"));
   free(out);
 }
 

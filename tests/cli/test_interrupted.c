@@ -24,18 +24,18 @@ static void pause_ms(int milliseconds) {
 /* First looks in the database, which must be whole; only these are told by lines of their own. */
 static int64_t stored(const char *database) {
   wlm_store *store;
-  wlm_measurement_record *records;
+  wlmi_measurement_record *records;
   int64_t count, looks = 0;
-  wlm_text report = {0};
-  wlm_status status = wlm_store_open(database, WLM_STORE_READ, &store);
+  wlmi_text report = {0};
+  wlm_status status = wlmi_store_open(database, WLM_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0; /* killed before it was made */
   assert_status(WLM_OK, status);
-  if (wlm_store_check(store, &report) != WLM_OK) fail_msg("%s", report.data);
-  assert_status(WLM_OK, wlm_store_load(store, NULL, &records, &count));
+  if (wlmi_store_check(store, &report) != WLM_OK) fail_msg("%s", report.data);
+  assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   for (int64_t i = 0; i < count; i++) looks += records[i].samples < WLM_PRECISE_SAMPLES;
-  wlm_measurements_free(records, count);
-  wlm_text_release(&report);
-  wlm_store_close(store);
+  wlmi_measurements_free(records, count);
+  wlmi_text_release(&report);
+  wlmi_store_close(store);
   return looks;
 }
 
@@ -116,14 +116,14 @@ static void killed(void **state) {
 /* What is in it, which must be whole. */
 static int64_t measurements(const char *database) {
   wlm_store *store;
-  wlm_store_counts counts;
-  wlm_text report = {0};
-  wlm_status status = wlm_store_open(database, WLM_STORE_READ, &store);
+  wlmi_store_counts counts;
+  wlmi_text report = {0};
+  wlm_status status = wlmi_store_open(database, WLM_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
-  if (wlm_store_check(store, &report) != WLM_OK) fail_msg("%s", report.data);
-  assert_status(WLM_OK, wlm_store_count(store, &counts));
-  wlm_store_close(store);
+  if (wlmi_store_check(store, &report) != WLM_OK) fail_msg("%s", report.data);
+  assert_status(WLM_OK, wlmi_store_count(store, &counts));
+  wlmi_store_close(store);
   return counts.measurements;
 }
 
@@ -181,14 +181,14 @@ static void all_or_nothing(void **state) {
   kill_changing("import", lines, NULL, MORE);
   kill_changing("import", lines, database, MORE);
 
-  assert_status(WLM_OK, wlm_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
   for (int64_t i = 0; i < 40; i++) { /* measured again with a newer source */
-    wlm_measurement_record record = sample_measurement(i);
+    wlmi_measurement_record record = sample_measurement(i);
     record.source_hash = "0123456789abcdef0123456789abcdef";
     record.made_at += SAMPLES;
-    assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   }
-  wlm_store_close(store);
+  wlmi_store_close(store);
   copy_file(database, more);
   command_expect(&c, &folder, 0, "db", "prune", "--db", more);
   command_release(&c);

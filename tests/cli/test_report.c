@@ -23,36 +23,36 @@
 
 static const char problem_key[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none";
 
-static wlm_measurement_record measured(const char *matrix, int64_t id, const char *variant, double us) {
-  return (wlm_measurement_record){.device = {"A <b>processor</b>", "host", "x86_64", 2, 1 << 30},
-                                  .matrix_name = (char *)matrix,
-                                  .stats = {.size = sizeof(wlm_stats),
-                                            .rows = 1000,
-                                            .cols = 1000,
-                                            .nnz = 7000,
-                                            .longest = 9,
-                                            .rows_le_16 = 1000,
-                                            .cv = 0.2,
-                                            .fingerprint = {(uint64_t)id, 5}},
-                                  .variant = (char *)variant,
-                                  .source_hash = "0123456789abcdef0123456789abcdef",
-                                  .problem = (char *)problem_key,
-                                  .n = 32,
-                                  .compiler = "cc 12.2.0 <x>",
-                                  .clock = "hot",
-                                  .time_ps = (int64_t)(us * 1e6),
-                                  .spread_ps = 100000,
-                                  .samples = 9,
-                                  .calls_per_sample = 2,
-                                  .max_rel_err = 1e-7,
-                                  .made_at = 1700000000 + id};
+static wlmi_measurement_record measured(const char *matrix, int64_t id, const char *variant, double us) {
+  return (wlmi_measurement_record){.device = {"A <b>processor</b>", "host", "x86_64", 2, 1 << 30},
+                                   .matrix_name = (char *)matrix,
+                                   .stats = {.size = sizeof(wlm_stats),
+                                             .rows = 1000,
+                                             .cols = 1000,
+                                             .nnz = 7000,
+                                             .longest = 9,
+                                             .rows_le_16 = 1000,
+                                             .cv = 0.2,
+                                             .fingerprint = {(uint64_t)id, 5}},
+                                   .variant = (char *)variant,
+                                   .source_hash = "0123456789abcdef0123456789abcdef",
+                                   .problem = (char *)problem_key,
+                                   .n = 32,
+                                   .compiler = "cc 12.2.0 <x>",
+                                   .clock = "hot",
+                                   .time_ps = (int64_t)(us * 1e6),
+                                   .spread_ps = 100000,
+                                   .samples = 9,
+                                   .calls_per_sample = 2,
+                                   .max_rel_err = 1e-7,
+                                   .made_at = 1700000000 + id};
 }
 
-static void put(const char *database, const wlm_measurement_record *records, int64_t count) {
+static void put(const char *database, const wlmi_measurement_record *records, int64_t count) {
   wlm_store *store;
-  assert_status(WLM_OK, wlm_store_open(database, WLM_STORE_WRITE, &store));
-  assert_status(WLM_OK, wlm_store_put(store, records, count));
-  wlm_store_close(store);
+  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_put(store, records, count));
+  wlmi_store_close(store);
 }
 
 /* Two matrices of one bucket and one far away; the best takes 10 us on each. */
@@ -64,7 +64,7 @@ static void fill(const char *database) {
       {EVIL, ROW128, 20}, {EVIL, ROW16, 10}, {EVIL, NNZ, 40},  {"b", ROW128, 30}, {"b", ROW16, 20},
       {"b", NNZ, 10},     {"c", ROW128, 10}, {"c", ROW16, 20}, {"c", NNZ, 40},    {"c", "own" EVIL "/x=1", 50}};
   enum { COUNT = sizeof times / sizeof *times };
-  wlm_measurement_record records[COUNT];
+  wlmi_measurement_record records[COUNT];
   for (int i = 0; i < COUNT; i++) {
     const int id = *times[i].matrix == 'c' ? 3 : *times[i].matrix == 'b' ? 2 : 1;
     records[i] = measured(times[i].matrix, id, times[i].variant, times[i].us);
@@ -245,8 +245,8 @@ static void what_counts_is_of_one_class(void **state) {
   stand_in();
   set_paths("classes");
   fill(database);
-  wlm_measurement_record other = measured("far", 9, "row_crc/cf=1,rows=4", 3), prepared, failed, cold;
-  other.device = (wlm_device_record){"NVIDIA H200", "cuda", "sm_90", 132, 1 << 30};
+  wlmi_measurement_record other = measured("far", 9, "row_crc/cf=1,rows=4", 3), prepared, failed, cold;
+  other.device = (wlmi_device_record){"NVIDIA H200", "cuda", "sm_90", 132, 1 << 30};
   prepared = failed = cold = other;
   prepared.variant = "merge_path/prepared=1"; /* is told, but never the best */
   prepared.time_ps /= 2;
@@ -256,7 +256,7 @@ static void what_counts_is_of_one_class(void **state) {
   failed.time_ps = failed.spread_ps = 0;
   failed.reason = "too <much>";
   cold.clock = WLM_CLOCK_COLD;
-  put(database, (wlm_measurement_record[]){other, prepared, failed, cold}, 4);
+  put(database, (wlmi_measurement_record[]){other, prepared, failed, cold}, 4);
 
   char *page = make_page(); /* of the class with the most measurements */
   assert_contains(page, "host/x86_64/");
@@ -280,25 +280,25 @@ static void what_counts_is_of_one_class(void **state) {
 }
 
 /* Any model of the class: that there is one is what counts. */
-static void put_model(const wlm_measurement_record *records, int64_t count) {
-  const wlm_limits limits = {.target = WLM_TARGET_HOST, .processors = 2};
-  wlm_generator *generator;
-  wlm_models models;
-  wlm_text device_class = {0};
+static void put_model(const wlmi_measurement_record *records, int64_t count) {
+  const wlmi_limits limits = {.target = WLM_TARGET_HOST, .processors = 2};
+  wlmi_generator *generator;
+  wlmi_models models;
+  wlmi_text device_class = {0};
   wlm_store *store;
-  wlm_device_class(&records->device, &device_class);
-  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlm_models_train(generator, &limits, 1 << 20, records, count, &models));
+  wlmi_device_class(&records->device, &device_class);
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_models_train(generator, &limits, 1 << 20, records, count, &models));
   assert_int_equal(models.count, 1);
-  wlm_model_record record = {.name = models.models[0].problems, .made_at = 1700000000};
-  assert_status(WLM_OK, wlm_model_write(&models.models[0], &record.data, &record.size));
-  assert_status(WLM_OK, wlm_store_open(database, WLM_STORE_WRITE, &store));
-  assert_status(WLM_OK, wlm_store_put_model(store, device_class.data, &record));
-  wlm_store_close(store);
-  wlm_free(record.data);
-  wlm_models_release(&models);
-  wlm_generator_destroy(generator);
-  wlm_text_release(&device_class);
+  wlmi_model_record record = {.name = models.models[0].problems, .made_at = 1700000000};
+  assert_status(WLM_OK, wlmi_model_write(&models.models[0], &record.data, &record.size));
+  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_put_model(store, device_class.data, &record));
+  wlmi_store_close(store);
+  wlmi_free(record.data);
+  wlmi_models_release(&models);
+  wlmi_generator_destroy(generator);
+  wlmi_text_release(&device_class);
 }
 
 /* Small pieces win everywhere, which the rules do not know and a model of any forty-eight matrices does. */
@@ -306,7 +306,7 @@ static void models_are_trained_without_what_they_are_asked(void **state) {
   (void)state;
   enum { MATRICES = 64, VARIANTS = 3 };
   static const char *const variants[VARIANTS] = {ROW16, ROW128, NNZ};
-  wlm_measurement_record records[MATRICES * VARIANTS];
+  wlmi_measurement_record records[MATRICES * VARIANTS];
   command c;
   for (int i = 0; i < MATRICES * VARIANTS; i++) {
     const int id = i / VARIANTS + 10;
@@ -421,7 +421,7 @@ static void gnuplot_draws(void **state) {
 static void odd_measurements_are_drawn(void **state) {
   (void)state;
   needs_gnuplot();
-  wlm_measurement_record odd[7];
+  wlmi_measurement_record odd[7];
   enum { ODD = sizeof odd / sizeof *odd };
   for (int i = 0; i < ODD; i++) odd[i] = measured("odd", i, ROW128, 10);
   odd[0].stats.nnz = odd[0].stats.longest = 0;

@@ -19,14 +19,14 @@ static int64_t integer_after(const char *json, const char *key) {
 /* Matrices that were measured, by their names. */
 static int count_named(const char *database, const char *name) {
   wlm_store *store;
-  wlm_measurement_record *records;
+  wlmi_measurement_record *records;
   int64_t count;
   int found = 0;
-  assert_status(WLM_OK, wlm_store_open(database, WLM_STORE_READ, &store));
-  assert_status(WLM_OK, wlm_store_load(store, NULL, &records, &count));
+  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   for (int64_t i = 0; i < count; i++) found += !strcmp(records[i].matrix_name, name);
-  wlm_measurements_free(records, count);
-  wlm_store_close(store);
+  wlmi_measurements_free(records, count);
+  wlmi_store_close(store);
   return found;
 }
 

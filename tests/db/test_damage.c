@@ -33,22 +33,22 @@ static int teardown(void **state) {
 /* Reads the file in whatever state it is. Returns 1 when a fault was noticed, by the check or by reading. */
 static int fault_noticed(const char *path) {
   wlm_store *store;
-  wlm_text faults = {0};
+  wlmi_text faults = {0};
   int64_t count = 0;
-  wlm_status status = wlm_store_open(path, WLM_STORE_READ, &store);
+  wlm_status status = wlmi_store_open(path, WLM_STORE_READ, &store);
   if (status != WLM_OK) {
     assert_true(status == WLM_ERR_DATABASE || status == WLM_ERR_DATABASE_VERSION || status == WLM_ERR_NOT_FOUND ||
                 status == WLM_ERR_IO);
     assert_contains(wlm_error_detail(), folder.path);
     return 1;
   }
-  wlm_status read = wlm_store_each(store, NULL, must_be_sample, &count);
-  wlm_status check = wlm_store_check(store, &faults);
-  wlm_store_close(store);
+  wlm_status read = wlmi_store_each(store, NULL, must_be_sample, &count);
+  wlm_status check = wlmi_store_check(store, &faults);
+  wlmi_store_close(store);
   if (check == WLM_OK && (read != WLM_OK || count != ROWS))
     fail_msg("the check found nothing, but reading gave %lld rows and %s", (long long)count, wlm_status_name(read));
   if (check != WLM_OK) assert_true(faults.size > 0);
-  wlm_text_release(&faults);
+  wlmi_text_release(&faults);
   return check != WLM_OK;
 }
 
@@ -128,7 +128,7 @@ static void garbage_is_refused_and_kept(void **state) {
     write_whole(path, garbage, size);
     for (int mode = WLM_STORE_READ; mode <= WLM_STORE_WRITE; mode++) {
       wlm_store *store;
-      wlm_status status = wlm_store_open(path, (wlm_store_mode)mode, &store);
+      wlm_status status = wlmi_store_open(path, (wlmi_store_mode)mode, &store);
       if (status != WLM_ERR_DATABASE) fail_msg("%zu bytes: %s", size, wlm_status_name(status));
       assert_contains(wlm_error_detail(), path);
       assert_contains(wlm_error_detail(), "move it away");

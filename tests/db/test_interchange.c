@@ -16,7 +16,7 @@ static wlm_store *store, *other;
 
 static wlm_store *open_new(const char *name) {
   wlm_store *opened;
-  assert_status(WLM_OK, wlm_store_open(folder_file(&folder, name), WLM_STORE_WRITE, &opened));
+  assert_status(WLM_OK, wlmi_store_open(folder_file(&folder, name), WLM_STORE_WRITE, &opened));
   return opened;
 }
 
@@ -29,30 +29,30 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
   (void)state;
-  wlm_store_close(store);
-  wlm_store_close(other);
+  wlmi_store_close(store);
+  wlmi_store_close(other);
   folder_remove(&folder);
   return 0;
 }
 
 static void fill(wlm_store *into, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) {
-    wlm_measurement_record record = sample_measurement(i);
-    assert_status(WLM_OK, wlm_store_put(into, &record, 1));
+    wlmi_measurement_record record = sample_measurement(i);
+    assert_status(WLM_OK, wlmi_store_put(into, &record, 1));
   }
 }
 
 static char *export_of(wlm_store *from) {
-  wlm_text text = {0};
+  wlmi_text text = {0};
   char *string;
-  assert_status(WLM_OK, wlm_store_export(from, &text));
-  assert_status(WLM_OK, wlm_text_take(&text, &string));
+  assert_status(WLM_OK, wlmi_store_export(from, &text));
+  assert_status(WLM_OK, wlmi_text_take(&text, &string));
   return string;
 }
 
 static int64_t measurements_in(wlm_store *in) {
-  wlm_store_counts counts;
-  assert_status(WLM_OK, wlm_store_count(in, &counts));
+  wlmi_store_counts counts;
+  assert_status(WLM_OK, wlmi_store_count(in, &counts));
   return counts.measurements;
 }
 
@@ -61,14 +61,14 @@ static void export_of_import_is_the_export(void **state) {
   fill(store, 0, 70);
   char *first = export_of(store);
   int64_t added;
-  assert_status(WLM_OK, wlm_store_import_string(other, first, "string", &added));
+  assert_status(WLM_OK, wlmi_store_import_string(other, first, "string", &added));
   assert_int_equal(added, 70);
   char *second = export_of(other);
   assert_string_equal(first, second);
-  assert_status(WLM_OK, wlm_store_import_string(other, second, "string", &added));
+  assert_status(WLM_OK, wlmi_store_import_string(other, second, "string", &added));
   assert_int_equal(added, 0);
-  wlm_text faults = {0};
-  assert_status(WLM_OK, wlm_store_check(other, &faults));
+  wlmi_text faults = {0};
+  assert_status(WLM_OK, wlmi_store_check(other, &faults));
   wlm_string_free(first);
   wlm_string_free(second);
 }
@@ -95,9 +95,9 @@ static void merging_commutes(void **state) {
   fill(other, 20, 50);
   char *a = export_of(store), *b = export_of(other);
   int64_t added;
-  assert_status(WLM_OK, wlm_store_import_string(store, b, "b", &added));
+  assert_status(WLM_OK, wlmi_store_import_string(store, b, "b", &added));
   assert_int_equal(added, 20);
-  assert_status(WLM_OK, wlm_store_import_string(other, a, "a", &added));
+  assert_status(WLM_OK, wlmi_store_import_string(other, a, "a", &added));
   assert_int_equal(added, 20);
   char *ab = export_of(store), *ba = export_of(other);
   assert_string_equal(ab, ba);
@@ -115,26 +115,26 @@ static void files_and_paths(void **state) {
   size_t size;
   write_whole(path, "old content", 11);
   chmod(path, 0644);
-  assert_status(WLM_OK, wlm_store_export_path(store, path));
+  assert_status(WLM_OK, wlmi_store_export_path(store, path));
   char *written = (char *)read_whole(path, &size);
   assert_string_equal(written, text);
   int64_t added;
-  assert_status(WLM_OK, wlm_store_import_path(other, path, &added));
+  assert_status(WLM_OK, wlmi_store_import_path(other, path, &added));
   assert_int_equal(added, 10);
 
   FILE *file = tmpfile();
-  assert_status(WLM_OK, wlm_store_export_file(other, file, "temporary"));
+  assert_status(WLM_OK, wlmi_store_export_file(other, file, "temporary"));
   rewind(file);
-  assert_status(WLM_OK, wlm_store_import_file(other, file, "temporary", &added));
+  assert_status(WLM_OK, wlmi_store_import_file(other, file, "temporary", &added));
   assert_int_equal(added, 0);
   fclose(file);
 
-  assert_status(WLM_ERR_NOT_FOUND, wlm_store_import_path(other, folder_file(&folder, "none"), &added));
+  assert_status(WLM_ERR_NOT_FOUND, wlmi_store_import_path(other, folder_file(&folder, "none"), &added));
   assert_contains(wlm_error_detail(), folder.file);
-  assert_status(WLM_ERR_IO, wlm_store_import_path(other, folder.path, &added)); /* a folder */
-  assert_status(WLM_ERR_IO, wlm_store_export_path(store, folder_file(&folder, "no/such/folder.jsonl")));
+  assert_status(WLM_ERR_IO, wlmi_store_import_path(other, folder.path, &added)); /* a folder */
+  assert_status(WLM_ERR_IO, wlmi_store_export_path(store, folder_file(&folder, "no/such/folder.jsonl")));
   assert_contains(wlm_error_detail(), "no/such/folder.jsonl: cannot open for writing"); /* the name that was given */
-  assert_status(WLM_OK, wlm_store_export_path(store, "/dev/null"));                     /* must stay a device */
+  assert_status(WLM_OK, wlmi_store_export_path(store, "/dev/null"));                    /* must stay a device */
   struct stat info;
   assert_int_equal(0, stat("/dev/null", &info));
   assert_true(S_ISCHR(info.st_mode));
@@ -148,7 +148,7 @@ static void a_symbolic_link_stays_one(void **state) {
   snprintf(target, sizeof target, "%s/target.jsonl", folder.path);
   write_whole(target, "old", 3);
   assert_int_equal(0, symlink("target.jsonl", folder_file(&folder, "link.jsonl")));
-  assert_status(WLM_OK, wlm_store_export_path(store, folder.file));
+  assert_status(WLM_OK, wlmi_store_export_path(store, folder.file));
   struct stat info;
   assert_int_equal(0, lstat(folder.file, &info));
   assert_true(S_ISLNK(info.st_mode));
@@ -163,7 +163,7 @@ static void a_failed_export_leaves_the_old_file(void **state) {
   FILE *full = fopen("/dev/full", "w");
   if (!full) skip();
   fill(store, 0, 10);
-  assert_status(WLM_ERR_IO, wlm_store_export_file(store, full, "the full disk"));
+  assert_status(WLM_ERR_IO, wlmi_store_export_file(store, full, "the full disk"));
   assert_contains(wlm_error_detail(), "the full disk: cannot write");
   fclose(full);
 }
@@ -231,28 +231,28 @@ static void malformed_lines_are_named(void **state) {
       {"{", "[", "not a JSON object"},
       {"{", "", "not a JSON object"},
   };
-  wlm_measurement_record record = sample_measurement(0);
+  wlmi_measurement_record record = sample_measurement(0);
   char id[WLM_HASH_HEX];
-  wlm_text line = {0};
-  assert_status(WLM_OK, wlm_measurement_id(&record, id));
-  wlm_measurement_json(&record, id, &line);
+  wlmi_text line = {0};
+  assert_status(WLM_OK, wlmi_measurement_id(&record, id));
+  wlmi_measurement_json(&record, id, &line);
   fill(other, 1, 12);
   char *good = export_of(other);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char *bad = replaced(line.data, cases[i].from, cases[i].to);
-    wlm_text text = {0};
-    wlm_text_printf(&text, "%s%s\n%s\n", good, bad, line.data); /* header and 11 lines, the bad one, a good one */
+    wlmi_text text = {0};
+    wlmi_text_printf(&text, "%s%s\n%s\n", good, bad, line.data); /* header and 11 lines, the bad one, a good one */
     int64_t added = 5;
-    wlm_status status = wlm_store_import_string(store, text.data, "set.jsonl", &added);
+    wlm_status status = wlmi_store_import_string(store, text.data, "set.jsonl", &added);
     if (status != WLM_ERR_PARSE || !strstr(wlm_error_detail(), cases[i].message) ||
         strncmp(wlm_error_detail(), "set.jsonl:13: ", 14))
       fail_msg("%s -> %s: %s, \"%s\"", cases[i].from, cases[i].to, wlm_status_name(status), wlm_error_detail());
     assert_int_equal(measurements_in(store), 0);
-    wlm_text_release(&text);
+    wlmi_text_release(&text);
     free(bad);
   }
   wlm_string_free(good);
-  wlm_text_release(&line);
+  wlmi_text_release(&line);
 }
 
 static void malformed_files_are_named(void **state) {
@@ -274,14 +274,14 @@ static void malformed_files_are_named(void **state) {
        "x:2: device_kind is missing"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    assert_status(WLM_ERR_PARSE, wlm_store_import_string(store, cases[i].text, "x", NULL));
+    assert_status(WLM_ERR_PARSE, wlmi_store_import_string(store, cases[i].text, "x", NULL));
     assert_contains(wlm_error_detail(), cases[i].message);
   }
   const char *path = folder_file(&folder, "nul.jsonl");
   write_whole(path, "{\"warploom\":\"tuned\",\"version\":1}\n{\0}\n", 37);
-  assert_status(WLM_ERR_PARSE, wlm_store_import_path(store, path, NULL));
+  assert_status(WLM_ERR_PARSE, wlmi_store_import_path(store, path, NULL));
   assert_contains(wlm_error_detail(), "nul.jsonl:2: holds a NUL byte");
-  assert_status(WLM_OK, wlm_store_import_string(store, "{\"warploom\":\"tuned\",\"version\":1}", "x", NULL));
+  assert_status(WLM_OK, wlmi_store_import_string(store, "{\"warploom\":\"tuned\",\"version\":1}", "x", NULL));
 }
 
 /* Exports from before there was a prepare_ps have none; whoever writes the 0 says the same. */
@@ -299,21 +299,21 @@ static void lines_without_preparing_are_read_as_0(void **state) {
       "\"compiler\":\"nvrtc 13.0\",\"driver\":\"580.65\",\"clock\":\"hot\",\"time_ps\":1000000,\"spread_ps\":1000,"
       "\"samples\":9,\"calls_per_sample\":100,\"max_rel_err\":1.2345678901234566e-07,\"failed\":false,\"reason\":\"\","
       "\"made_at\":1700000000}\n";
-  wlm_measurement_record *records;
+  wlmi_measurement_record *records;
   int64_t count, added;
-  assert_status(WLM_OK, wlm_store_import_string(store, old, "old.jsonl", &added));
+  assert_status(WLM_OK, wlmi_store_import_string(store, old, "old.jsonl", &added));
   assert_int_equal(added, 1);
-  assert_status(WLM_OK, wlm_store_load(store, NULL, &records, &count));
+  assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   assert_int_equal(count, 1);
   assert_int_equal(records->prepare_ps, 0);
-  wlm_measurements_free(records, count);
+  wlmi_measurements_free(records, count);
   char *again = export_of(store);
   assert_string_equal(again, old);
   char *spelled = replaced(old, "\"samples\":9", "\"prepare_ps\":0,\"samples\":9");
-  assert_status(WLM_OK, wlm_store_import_string(store, spelled, "x", &added));
+  assert_status(WLM_OK, wlmi_store_import_string(store, spelled, "x", &added));
   assert_int_equal(added, 0);
   char *changed = replaced(old, "\"samples\":9", "\"prepare_ps\":5,\"samples\":9");
-  assert_status(WLM_ERR_PARSE, wlm_store_import_string(store, changed, "x", &added));
+  assert_status(WLM_ERR_PARSE, wlmi_store_import_string(store, changed, "x", &added));
   assert_contains(wlm_error_detail(), "changed after its export");
   free(spelled);
   free(changed);
@@ -334,7 +334,7 @@ static void other_spellings_are_the_same_content(void **state) {
     text = next;
   }
   char *file = replaced(good, strchr(good, '\n') + 1, text);
-  assert_status(WLM_OK, wlm_store_import_string(other, file, "x", NULL));
+  assert_status(WLM_OK, wlmi_store_import_string(other, file, "x", NULL));
   char *again = export_of(other);
   assert_string_equal(again, good);
   free(text);
@@ -353,7 +353,7 @@ static void damaged_exports_never_get_in(void **state) {
   for (int round = 0; round < 1500; round++) {
     memcpy(copy, good, size);
     for (int flips = 0; flips <= round % 3; flips++) copy[draw(&seed) % size] = (char)(1 + draw(&seed) % 255);
-    if (wlm_store_import_string(store, copy, "x", NULL) == WLM_OK) continue;
+    if (wlmi_store_import_string(store, copy, "x", NULL) == WLM_OK) continue;
     assert_int_equal(0, strncmp(wlm_error_detail(), "x:", 2));
   }
   char *got = export_of(store);

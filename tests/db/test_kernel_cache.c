@@ -29,48 +29,48 @@ static size_t kernel(int i, unsigned char *data, char key[WLM_HASH_HEX]) {
   uint64_t seed = (uint64_t)i;
   size_t size = i ? draw(&seed) % MOST_BYTES : 0;
   for (size_t k = 0; k < size; k++) data[k] = (unsigned char)draw(&seed);
-  wlm_hash_to_hex(wlm_hash_bytes(&i, sizeof i), key);
+  wlmi_hash_to_hex(wlmi_hash_bytes(&i, sizeof i), key);
   return size;
 }
 
-static wlm_status put_kernel(wlm_kernel_cache *cache, int i) {
+static wlm_status put_kernel(wlmi_kernel_cache *cache, int i) {
   unsigned char data[MOST_BYTES];
   char key[WLM_HASH_HEX];
   size_t size = kernel(i, data, key);
-  return wlm_kernel_cache_put(cache, key, data, size);
+  return wlmi_kernel_cache_put(cache, key, data, size);
 }
 
 /* 1 when found and right, 0 when absent, -1 for anything else. */
-static int get_kernel(wlm_kernel_cache *cache, int i) {
+static int get_kernel(wlmi_kernel_cache *cache, int i) {
   unsigned char data[MOST_BYTES];
   char key[WLM_HASH_HEX];
   void *blob;
   size_t expected = kernel(i, data, key), size;
-  wlm_status status = wlm_kernel_cache_get(cache, key, &blob, &size);
+  wlm_status status = wlmi_kernel_cache_get(cache, key, &blob, &size);
   if (status == WLM_ERR_NOT_FOUND) return blob || size ? -1 : 0;
   int right = status == WLM_OK && size == expected && !memcmp(blob, data, size);
-  wlm_free(blob);
+  wlmi_free(blob);
   return right ? 1 : -1;
 }
 
-static wlm_kernel_cache *open_cache(void) {
-  wlm_kernel_cache *cache;
-  assert_status(WLM_OK, wlm_kernel_cache_open(folder.file, &cache));
+static wlmi_kernel_cache *open_cache(void) {
+  wlmi_kernel_cache *cache;
+  assert_status(WLM_OK, wlmi_kernel_cache_open(folder.file, &cache));
   return cache;
 }
 
-static wlm_kernel_cache *filled_cache(void) {
-  wlm_kernel_cache *cache = open_cache();
+static wlmi_kernel_cache *filled_cache(void) {
+  wlmi_kernel_cache *cache = open_cache();
   for (int i = 0; i < KERNELS; i++) assert_status(WLM_OK, put_kernel(cache, i));
   return cache;
 }
 
 static void what_is_put_is_got(void **state) {
   (void)state;
-  wlm_kernel_cache *cache = filled_cache();
+  wlmi_kernel_cache *cache = filled_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
   assert_int_equal(0, get_kernel(cache, KERNELS));
-  wlm_kernel_cache_close(cache);
+  wlmi_kernel_cache_close(cache);
   cache = open_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
   char key[WLM_HASH_HEX];
@@ -78,33 +78,33 @@ static void what_is_put_is_got(void **state) {
   void *blob;
   size_t size;
   kernel(3, data, key);
-  assert_status(WLM_OK, wlm_kernel_cache_put(cache, key, "new", 4)); /* replaces */
-  assert_status(WLM_OK, wlm_kernel_cache_get(cache, key, &blob, &size));
+  assert_status(WLM_OK, wlmi_kernel_cache_put(cache, key, "new", 4)); /* replaces */
+  assert_status(WLM_OK, wlmi_kernel_cache_get(cache, key, &blob, &size));
   assert_int_equal(size, 4);
   assert_string_equal(blob, "new");
-  wlm_free(blob);
-  wlm_kernel_cache_close(cache);
+  wlmi_free(blob);
+  wlmi_kernel_cache_close(cache);
 }
 
 static void a_damaged_blob_is_absent_and_replaced(void **state) {
   (void)state;
-  wlm_kernel_cache_close(filled_cache());
+  wlmi_kernel_cache_close(filled_cache());
   sqlite3 *db;
   assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &db));
   assert_int_equal(SQLITE_OK,
                    sqlite3_exec(db, "UPDATE kernel SET data = zeroblob(length(data) + 1)", NULL, NULL, NULL));
   sqlite3_close(db);
-  wlm_kernel_cache *cache = open_cache();
+  wlmi_kernel_cache *cache = open_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(0, get_kernel(cache, i));
   assert_status(WLM_OK, put_kernel(cache, 5));
   assert_int_equal(1, get_kernel(cache, 5));
-  wlm_kernel_cache_close(cache);
+  wlmi_kernel_cache_close(cache);
 }
 
 /* Behind our own header anything may be wrong: the cache still opens, gives only what is right and takes new ones. */
 static void a_damaged_cache_mends_itself(void **state) {
   (void)state;
-  wlm_kernel_cache_close(filled_cache());
+  wlmi_kernel_cache_close(filled_cache());
   size_t size;
   unsigned char *whole = read_whole(folder.file, &size), *copy = malloc(size);
   uint64_t seed = 21;
@@ -116,7 +116,7 @@ static void a_damaged_cache_mends_itself(void **state) {
       copy[100 + draw(&seed) % (size - 100)] = (unsigned char)draw(&seed);
     if (round % 5 == 0) memset(copy + 100, 0xa5, 4000); /* the schema itself */
     write_whole(folder.file, copy, kept);
-    wlm_kernel_cache *cache = open_cache();
+    wlmi_kernel_cache *cache = open_cache();
     for (int i = 0; i < KERNELS; i++) {
       int found = get_kernel(cache, i);
       assert_true(found >= 0);
@@ -124,7 +124,7 @@ static void a_damaged_cache_mends_itself(void **state) {
     }
     for (int i = 0; i < KERNELS; i++) assert_status(WLM_OK, put_kernel(cache, i));
     for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
-    wlm_kernel_cache_close(cache);
+    wlmi_kernel_cache_close(cache);
   }
   print_message("%d of %d kernels were lost to damage\n", lost, 120 * KERNELS);
   assert_true(lost > 1000);
@@ -134,9 +134,9 @@ static void a_damaged_cache_mends_itself(void **state) {
 
 static void assert_refused(wlm_status expected) {
   size_t before_size, after_size;
-  wlm_kernel_cache *cache;
+  wlmi_kernel_cache *cache;
   unsigned char *before = read_whole(folder.file, &before_size);
-  assert_status(expected, wlm_kernel_cache_open(folder.file, &cache));
+  assert_status(expected, wlmi_kernel_cache_open(folder.file, &cache));
   assert_null(cache);
   assert_contains(wlm_error_detail(), folder.file);
   unsigned char *after = read_whole(folder.file, &after_size);
@@ -148,13 +148,13 @@ static void assert_refused(wlm_status expected) {
 
 static void files_of_others_are_left_alone(void **state) {
   (void)state;
-  wlm_kernel_cache_close(filled_cache()); /* makes the folder */
+  wlmi_kernel_cache_close(filled_cache()); /* makes the folder */
   write_whole(folder.file, "my thesis", 9);
   assert_refused(WLM_ERR_DATABASE);
   unlink(folder.file);
   wlm_store *store; /* a mistaken path: the measurements must survive */
-  assert_status(WLM_OK, wlm_store_open(folder.file, WLM_STORE_WRITE, &store));
-  wlm_store_close(store);
+  assert_status(WLM_OK, wlmi_store_open(folder.file, WLM_STORE_WRITE, &store));
+  wlmi_store_close(store);
   assert_refused(WLM_ERR_DATABASE);
   size_t size; /* even when they are damaged */
   unsigned char *data = read_whole(folder.file, &size);
@@ -166,7 +166,7 @@ static void files_of_others_are_left_alone(void **state) {
 
 static void a_newer_version_is_left_alone(void **state) {
   (void)state;
-  wlm_kernel_cache_close(filled_cache());
+  wlmi_kernel_cache_close(filled_cache());
   sqlite3 *db;
   assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &db));
   assert_int_equal(SQLITE_OK, sqlite3_exec(db, "PRAGMA user_version = 9", NULL, NULL, NULL));
@@ -176,14 +176,14 @@ static void a_newer_version_is_left_alone(void **state) {
 
 static void deletion_under_an_open_cache_is_survived(void **state) {
   (void)state;
-  wlm_kernel_cache *cache = filled_cache();
+  wlmi_kernel_cache *cache = filled_cache();
   unlink(folder.file);
   for (int i = 0; i < KERNELS; i++) assert_true(get_kernel(cache, i) >= 0);
   put_kernel(cache, 1); /* may or may not succeed */
-  wlm_kernel_cache_close(cache);
+  wlmi_kernel_cache_close(cache);
   cache = filled_cache();
   assert_int_equal(1, get_kernel(cache, 1));
-  wlm_kernel_cache_close(cache);
+  wlmi_kernel_cache_close(cache);
 }
 
 static void run_sql(const char *statement) {
@@ -210,10 +210,10 @@ static void what_was_used_longest_ago_goes_first(void **state) {
   (void)state;
   enum { LIMIT = 250000, ROUNDS = 400, USED = 7 };
   struct stat info;
-  wlm_kernel_cache *cache = filled_cache();
+  wlmi_kernel_cache *cache = filled_cache();
   run_sql("UPDATE kernel SET used_at = used_at - 86400000000");
   for (int i = 0; i < USED; i++) assert_int_equal(1, get_kernel(cache, i));
-  wlm_kernel_cache_limit(cache, LIMIT);
+  wlmi_kernel_cache_limit(cache, LIMIT);
   int last = KERNELS;
   for (int64_t before = 0; count_rows() > before; last++) { /* until something goes */
     before = count_rows();
@@ -231,20 +231,20 @@ static void what_was_used_longest_ago_goes_first(void **state) {
     assert_int_equal(0, stat(folder.file, &info));
     assert_true(info.st_size <= LIMIT + 4 * MOST_BYTES);
   }
-  wlm_kernel_cache_close(cache);
+  wlmi_kernel_cache_close(cache);
 }
 
 static void a_cache_of_version_1_is_brought_up_to_date(void **state) {
   (void)state;
-  wlm_kernel_cache_close(filled_cache());
+  wlmi_kernel_cache_close(filled_cache());
   run_sql("ALTER TABLE kernel DROP COLUMN used_at; PRAGMA user_version = 1");
-  wlm_kernel_cache *cache = open_cache();
+  wlmi_kernel_cache *cache = open_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
-  wlm_kernel_cache_close(cache);
+  wlmi_kernel_cache_close(cache);
 }
 
 static void *use_from_thread(void *argument) {
-  wlm_kernel_cache *cache = argument;
+  wlmi_kernel_cache *cache = argument;
   for (int round = 0; round < 3; round++)
     for (int i = 0; i < KERNELS; i++)
       if (get_kernel(cache, i) < 0 || put_kernel(cache, i) != WLM_OK || get_kernel(cache, i) != 1) return cache;
@@ -257,9 +257,9 @@ static void threads_and_processes_share_it(void **state) {
   pid_t children[PROCESSES];
   for (int p = 0; p < PROCESSES; p++) {
     if ((children[p] = fork()) == 0) {
-      wlm_kernel_cache *cache;
+      wlmi_kernel_cache *cache;
       pthread_t threads[THREADS];
-      int failed = wlm_kernel_cache_open(folder.file, &cache) != WLM_OK;
+      int failed = wlmi_kernel_cache_open(folder.file, &cache) != WLM_OK;
       for (int t = 0; !failed && t < THREADS; t++) pthread_create(&threads[t], NULL, use_from_thread, cache);
       for (int t = 0; !failed && t < THREADS; t++) {
         void *result;

@@ -19,35 +19,35 @@ static const char *store_of(test_folder *where, const char *name, int64_t begin,
   wlm_store *store;
   *where = folder;
   const char *path = folder_file(where, name);
-  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
   for (int64_t i = begin; i < end; i++) {
-    wlm_measurement_record record = sample_measurement(i);
-    assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+    wlmi_measurement_record record = sample_measurement(i);
+    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   }
-  wlm_store_close(store);
+  wlmi_store_close(store);
   return path;
 }
 
-static wlm_pin_record pin_of(const char *place, int64_t n, const char *variant) {
-  return (wlm_pin_record){"cuda/sm_90/NVIDIA H200/132", (char *)place, "p", n, (char *)variant};
+static wlmi_pin_record pin_of(const char *place, int64_t n, const char *variant) {
+  return (wlmi_pin_record){"cuda/sm_90/NVIDIA H200/132", (char *)place, "p", n, (char *)variant};
 }
 
 static void pin_in(const char *path, const char *place, int64_t n, const char *variant) {
   wlm_store *store;
-  const wlm_pin_record pin = pin_of(place, n, variant);
-  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_WRITE, &store));
-  assert_status(WLM_OK, wlm_store_pin(store, &pin));
-  wlm_store_close(store);
+  const wlmi_pin_record pin = pin_of(place, n, variant);
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_pin(store, &pin));
+  wlmi_store_close(store);
 }
 
 static char *export_of(const char *path) {
   wlm_store *store;
-  wlm_text out = {0};
+  wlmi_text out = {0};
   char *text;
-  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_READ, &store));
-  assert_status(WLM_OK, wlm_store_export(store, &out));
-  assert_status(WLM_OK, wlm_text_take(&out, &text));
-  wlm_store_close(store);
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_export(store, &out));
+  assert_status(WLM_OK, wlmi_text_take(&out, &text));
+  wlmi_store_close(store);
   return text;
 }
 
@@ -60,15 +60,15 @@ static void merging_is_a_union_and_lists_conflicts(void **state) {
   const char *both = store_of(&fboth, "both.db", 0, 50);
   fab = fba = folder;
   const char *ab = folder_file(&fab, "ab.db"), *ba = folder_file(&fba, "ba.db");
-  wlm_text conflicts = {0};
+  wlmi_text conflicts = {0};
   int64_t measurements;
   pin_in(a, bucket, 32, "x");
   pin_in(b, bucket, 32, "x"); /* the same is no conflict */
   pin_in(both, bucket, 32, "x");
-  assert_status(WLM_OK, wlm_store_merge_files((const char *[]){a, b}, 2, ab, &conflicts, &measurements));
+  assert_status(WLM_OK, wlmi_store_merge_files((const char *[]){a, b}, 2, ab, &conflicts, &measurements));
   assert_int_equal(measurements, 50);
   assert_int_equal(conflicts.size, 0);
-  assert_status(WLM_OK, wlm_store_merge_files((const char *[]){b, a}, 2, ba, &conflicts, &measurements));
+  assert_status(WLM_OK, wlmi_store_merge_files((const char *[]){b, a}, 2, ba, &conflicts, &measurements));
   char *left = export_of(ab), *right = export_of(ba), *expected = export_of(both);
   assert_string_equal(left, expected);
   assert_string_equal(right, expected);
@@ -80,23 +80,23 @@ static void merging_is_a_union_and_lists_conflicts(void **state) {
   pin_in(a, bucket, 64, "x");
   pin_in(b, bucket, 64, "y");
   assert_status(WLM_ERR_INVALID_ARGUMENT,
-                wlm_store_merge_files((const char *[]){b, a}, 2, ba, &conflicts, &measurements));
+                wlmi_store_merge_files((const char *[]){b, a}, 2, ba, &conflicts, &measurements));
   unlink(ba);
-  assert_status(WLM_OK, wlm_store_merge_files((const char *[]){b, a}, 2, ba, &conflicts, &measurements));
+  assert_status(WLM_OK, wlmi_store_merge_files((const char *[]){b, a}, 2, ba, &conflicts, &measurements));
   assert_string_equal(conflicts.data,
                       "pin of v1 rows=9 mean=6 cv=1, p, n = 64 on cuda/sm_90/NVIDIA H200/132: y is "
                       "kept, x is not\n");
-  wlm_text_release(&conflicts);
+  wlmi_text_release(&conflicts);
 }
 
 static void nothing_is_made_of_what_cannot_be_read(void **state) {
   (void)state;
   test_folder fa, fc = folder, fm = folder;
-  wlm_text conflicts = {0};
+  wlmi_text conflicts = {0};
   int64_t measurements;
   const char *a = store_of(&fa, "a.db", 0, 3), *c = folder_file(&fc, "c.db"), *missing = folder_file(&fm, "missing.db");
   assert_status(WLM_ERR_NOT_FOUND,
-                wlm_store_merge_files((const char *[]){a, missing}, 2, c, &conflicts, &measurements));
+                wlmi_store_merge_files((const char *[]){a, missing}, 2, c, &conflicts, &measurements));
   assert_int_not_equal(access(c, F_OK), 0);
 }
 
@@ -110,10 +110,10 @@ static void pins_travel_byte_for_byte(void **state) {
   char *first = export_of(a);
   wlm_store *store;
   int64_t added;
-  assert_status(WLM_OK, wlm_store_open(b, WLM_STORE_WRITE, &store));
-  assert_status(WLM_OK, wlm_store_import_string(store, first, "first", &added));
+  assert_status(WLM_OK, wlmi_store_open(b, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_import_string(store, first, "first", &added));
   assert_int_equal(added, 9);
-  wlm_store_close(store);
+  wlmi_store_close(store);
   char *second = export_of(b);
   assert_string_equal(first, second);
   wlm_string_free(first);
@@ -135,53 +135,53 @@ static void wrong_pin_lines_are_refused(void **state) {
   };
   test_folder fa;
   wlm_store *store;
-  assert_status(WLM_OK, wlm_store_open(store_of(&fa, "a.db", 0, 0), WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLM_STORE_WRITE, &store));
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     char text[512];
     snprintf(text, sizeof text, "{\"warploom\":\"tuned\",\"version\":1}\n%s\n", lines[i]);
-    if (wlm_store_import_string(store, text, "pins", NULL) != WLM_ERR_PARSE) fail_msg("taken: %s", lines[i]);
+    if (wlmi_store_import_string(store, text, "pins", NULL) != WLM_ERR_PARSE) fail_msg("taken: %s", lines[i]);
     assert_contains(wlm_error_detail(), "pins:2: ");
   }
-  wlm_store_close(store);
+  wlmi_store_close(store);
 }
 
-static void load_content(const char *path, wlm_content *content) {
+static void load_content(const char *path, wlmi_content *content) {
   wlm_store *store;
-  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_READ, &store));
-  assert_status(WLM_OK, wlm_content_load(store, content));
-  wlm_store_close(store);
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_content_load(store, content));
+  wlmi_store_close(store);
 }
 
 static void differences_are_told(void **state) {
   (void)state;
   test_folder fa, fb;
   const char *a = store_of(&fa, "a.db", 0, 30), *b = store_of(&fb, "b.db", 0, 30);
-  wlm_content left, right;
-  wlm_diff diff;
+  wlmi_content left, right;
+  wlmi_diff diff;
   load_content(a, &left);
   load_content(b, &right);
-  assert_status(WLM_OK, wlm_diff_make(&left, &right, &diff));
+  assert_status(WLM_OK, wlmi_diff_make(&left, &right, &diff));
   assert_int_equal(diff.both, 30);
   assert_int_equal(diff.only_a + diff.only_b + diff.choice_count + diff.pin_count, 0);
-  wlm_diff_release(&diff);
-  wlm_content_release(&left);
-  wlm_content_release(&right);
+  wlmi_diff_release(&diff);
+  wlmi_content_release(&left);
+  wlmi_content_release(&right);
 
   wlm_store *store;
-  wlm_measurement_record faster = sample_measurement(2), elsewhere = sample_measurement(3);
+  wlmi_measurement_record faster = sample_measurement(2), elsewhere = sample_measurement(3);
   faster.variant = "row_best";
   faster.time_ps = 1000;
   elsewhere.device.name = "NVIDIA H100";
-  assert_status(WLM_OK, wlm_store_open(b, WLM_STORE_WRITE, &store));
-  assert_status(WLM_OK, wlm_store_put(store, &faster, 1));
-  assert_status(WLM_OK, wlm_store_put(store, &elsewhere, 1));
-  wlm_store_close(store);
+  assert_status(WLM_OK, wlmi_store_open(b, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_put(store, &faster, 1));
+  assert_status(WLM_OK, wlmi_store_put(store, &elsewhere, 1));
+  wlmi_store_close(store);
   pin_in(a, bucket, 32, "x");
   pin_in(b, bucket, 32, "y");
   pin_in(b, bucket, 64, "y");
   load_content(a, &left);
   load_content(b, &right);
-  assert_status(WLM_OK, wlm_diff_make(&left, &right, &diff));
+  assert_status(WLM_OK, wlmi_diff_make(&left, &right, &diff));
   assert_int_equal(diff.only_a, 0);
   assert_int_equal(diff.only_b, 2);
   assert_int_equal(diff.choice_count, 2);
@@ -191,9 +191,9 @@ static void differences_are_told(void **state) {
   assert_null(diff.choices[1].a);
   assert_int_equal(diff.pin_count, 2);
   assert_null(diff.pins[1].a);
-  wlm_diff_release(&diff);
-  wlm_content_release(&left);
-  wlm_content_release(&right);
+  wlmi_diff_release(&diff);
+  wlmi_content_release(&left);
+  wlmi_content_release(&right);
 }
 
 /* Every sample again with a new source, except those of one variant. */
@@ -202,35 +202,35 @@ static void pruning_keeps_every_choice(void **state) {
   test_folder fa;
   const char *a = store_of(&fa, "a.db", 0, 60);
   wlm_store *store;
-  wlm_store_counts counts;
-  wlm_content before, after;
-  wlm_diff diff;
+  wlmi_store_counts counts;
+  wlmi_content before, after;
+  wlmi_diff diff;
   int64_t removed;
-  assert_status(WLM_OK, wlm_store_open(a, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(a, WLM_STORE_WRITE, &store));
   for (int64_t i = 0; i < 40; i++) {
-    wlm_measurement_record record = sample_measurement(i);
+    wlmi_measurement_record record = sample_measurement(i);
     record.source_hash = "0123456789abcdef0123456789abcdef";
     record.made_at += 1000;
-    assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   }
-  assert_status(WLM_OK, wlm_content_load(store, &before));
+  assert_status(WLM_OK, wlmi_content_load(store, &before));
   assert_int_equal(before.count, 100);
-  assert_status(WLM_OK, wlm_store_prune(store, 0, &removed));
+  assert_status(WLM_OK, wlmi_store_prune(store, 0, &removed));
   assert_int_equal(removed, 40);
-  assert_status(WLM_OK, wlm_content_load(store, &after));
-  assert_status(WLM_OK, wlm_diff_make(&before, &after, &diff));
+  assert_status(WLM_OK, wlmi_content_load(store, &after));
+  assert_status(WLM_OK, wlmi_diff_make(&before, &after, &diff));
   assert_int_equal(diff.only_a, 40);
   assert_int_equal(diff.choice_count, 0);
-  assert_status(WLM_OK, wlm_store_count(store, &counts));
+  assert_status(WLM_OK, wlmi_store_count(store, &counts));
   assert_int_equal(counts.measurements, 60);
-  assert_status(WLM_OK, wlm_store_prune(store, 0, &removed));
+  assert_status(WLM_OK, wlmi_store_prune(store, 0, &removed));
   assert_int_equal(removed, 0);
-  wlm_text faults = {0};
-  assert_status(WLM_OK, wlm_store_check(store, &faults));
-  wlm_store_close(store);
-  wlm_diff_release(&diff);
-  wlm_content_release(&before);
-  wlm_content_release(&after);
+  wlmi_text faults = {0};
+  assert_status(WLM_OK, wlmi_store_check(store, &faults));
+  wlmi_store_close(store);
+  wlmi_diff_release(&diff);
+  wlmi_content_release(&before);
+  wlmi_content_release(&after);
 }
 
 /* Ten candidates of one case, the even ones prepared, of which one failed: three of either kind stay. */
@@ -241,11 +241,11 @@ static void pruning_keeps_the_quickest(void **state) {
   const char *a = store_of(&fa, "a.db", 0, 0);
   char names[CANDIDATES][32];
   wlm_store *store;
-  wlm_content content;
+  wlmi_content content;
   int64_t removed;
-  assert_status(WLM_OK, wlm_store_open(a, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(a, WLM_STORE_WRITE, &store));
   for (int i = 0; i < CANDIDATES; i++) {
-    wlm_measurement_record record = sample_measurement(1);
+    wlmi_measurement_record record = sample_measurement(1);
     snprintf(names[i], sizeof names[i], "row_crc/cf=%d,rows=4", i + 1);
     record.variant = names[i];
     record.time_ps = 1000000 + 100000 * i;
@@ -256,29 +256,29 @@ static void pruning_keeps_the_quickest(void **state) {
       record.reason = "does not run";
       record.time_ps = record.prepare_ps = 0;
     }
-    assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   }
-  assert_status(WLM_OK, wlm_store_prune(store, KEEP, &removed));
-  assert_status(WLM_OK, wlm_content_load(store, &content));
+  assert_status(WLM_OK, wlmi_store_prune(store, KEEP, &removed));
+  assert_status(WLM_OK, wlmi_content_load(store, &content));
   assert_int_equal(removed, CANDIDATES - 2 * KEEP);
   assert_int_equal(content.count, 2 * KEEP);
   for (int64_t i = 0; i < content.count; i++) {
-    const wlm_measurement_record *r = &content.records[i];
+    const wlmi_measurement_record *r = &content.records[i];
     assert_false(r->failed);
     assert_true(r->time_ps <= (r->prepare_ps ? 1600000 : 1500000)); /* prepared 0, 2, 6; plain 1, 3, 5 */
   }
-  wlm_content_release(&content);
-  assert_status(WLM_OK, wlm_store_prune(store, KEEP, &removed));
+  wlmi_content_release(&content);
+  assert_status(WLM_OK, wlmi_store_prune(store, KEEP, &removed));
   assert_int_equal(removed, 0);
-  wlm_store_close(store);
+  wlmi_store_close(store);
 }
 
 static void assert_nearest(wlm_store *store, const char *arch, const char *name, int processors, const char *expected) {
-  const wlm_device_record device = {(char *)name, "cuda", (char *)arch, processors, 0};
-  wlm_text nearest = {0};
-  assert_status(WLM_OK, wlm_store_nearest_class(store, &device, &nearest));
+  const wlmi_device_record device = {(char *)name, "cuda", (char *)arch, processors, 0};
+  wlmi_text nearest = {0};
+  assert_status(WLM_OK, wlmi_store_nearest_class(store, &device, &nearest));
   assert_string_equal(nearest.data, expected);
-  wlm_text_release(&nearest);
+  wlmi_text_release(&nearest);
 }
 
 static void the_nearest_class_is_of_the_same_chip(void **state) {
@@ -289,14 +289,14 @@ static void the_nearest_class_is_of_the_same_chip(void **state) {
   } devices[] = {{"NVIDIA H200", "sm_90", 132}, {"NVIDIA H100 PCIe", "sm_90", 114}, {"NVIDIA A100", "sm_80", 108}};
   test_folder fa;
   wlm_store *store;
-  assert_status(WLM_OK, wlm_store_open(store_of(&fa, "a.db", 0, 0), WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLM_STORE_WRITE, &store));
   assert_nearest(store, "sm_90", "NVIDIA H200", 132, "");
   for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
-    wlm_measurement_record record = sample_measurement((int64_t)i);
+    wlmi_measurement_record record = sample_measurement((int64_t)i);
     record.device.name = devices[i].name;
     record.device.arch = devices[i].arch;
     record.device.processors = devices[i].processors;
-    assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   }
   assert_nearest(store, "sm_90", "NVIDIA H200", 132, "cuda/sm_90/NVIDIA H100 PCIe/114"); /* never itself */
   assert_nearest(store, "sm_90", "NVIDIA GH200", 132, "cuda/sm_90/NVIDIA H200/132");
@@ -305,7 +305,7 @@ static void the_nearest_class_is_of_the_same_chip(void **state) {
   assert_nearest(store, "sm_90", "NVIDIA H200", 60, "cuda/sm_90/NVIDIA H100 PCIe/114");
   assert_nearest(store, "sm_90", "NVIDIA H200", 16, "");
   assert_nearest(store, "sm_100", "NVIDIA B200", 148, "");
-  wlm_store_close(store);
+  wlmi_store_close(store);
 }
 
 int main(void) {

@@ -25,13 +25,13 @@ static int setup(void **state) {
   for (int i = 0; i < 2; i++) {
     wlm_store *store;
     snprintf(parts[i], sizeof parts[i], "%s/part-%d.db", folder.path, i);
-    assert_status(WLM_OK, wlm_store_open(parts[i], WLM_STORE_WRITE, &store));
+    assert_status(WLM_OK, wlmi_store_open(parts[i], WLM_STORE_WRITE, &store));
     for (int64_t k = 0; k < EACH; k += 20) {
-      wlm_measurement_record records[20];
+      wlmi_measurement_record records[20];
       for (int64_t j = 0; j < 20; j++) records[j] = sample_measurement(i * EACH + k + j);
-      assert_status(WLM_OK, wlm_store_put(store, records, 20));
+      assert_status(WLM_OK, wlmi_store_put(store, records, 20));
     }
-    wlm_store_close(store);
+    wlmi_store_close(store);
   }
   snprintf(merged, sizeof merged, "%s/merged.db", folder.path);
   return 0;
@@ -39,20 +39,20 @@ static int setup(void **state) {
 
 static wlm_status merge(void) {
   int64_t measurements;
-  return wlm_store_merge_files((const char *[]){parts[0], parts[1]}, 2, merged, NULL, &measurements);
+  return wlmi_store_merge_files((const char *[]){parts[0], parts[1]}, 2, merged, NULL, &measurements);
 }
 
 /* There is nothing by that name, or all of it. */
 static int is_there(void) {
   wlm_store *store;
-  wlm_text faults = {0};
+  wlmi_text faults = {0};
   int64_t count = 0;
   if (access(merged, F_OK)) return 0;
-  assert_status(WLM_OK, wlm_store_open(merged, WLM_STORE_READ, &store));
-  assert_status(WLM_OK, wlm_store_each(store, NULL, must_be_sample, &count));
+  assert_status(WLM_OK, wlmi_store_open(merged, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_each(store, NULL, must_be_sample, &count));
   assert_int_equal(count, 2 * EACH);
-  assert_status(WLM_OK, wlm_store_check(store, &faults));
-  wlm_store_close(store);
+  assert_status(WLM_OK, wlmi_store_check(store, &faults));
+  wlmi_store_close(store);
   return 1;
 }
 

@@ -33,8 +33,8 @@ static int setup_in_memory(void **state) {
 }
 
 static int put_number(wlm_store *store, int64_t i) {
-  wlm_measurement_record record = sample_measurement(i);
-  wlm_status status = wlm_store_put(store, &record, 1);
+  wlmi_measurement_record record = sample_measurement(i);
+  wlm_status status = wlmi_store_put(store, &record, 1);
   if (status != WLM_OK) fprintf(stderr, "put %lld: %s\n", (long long)i, wlm_error_detail());
   return status == WLM_OK;
 }
@@ -44,7 +44,7 @@ typedef struct marks {
   int64_t size, count;
 } marks;
 
-static wlm_status mark(void *user, const char *id, const wlm_measurement_record *record) {
+static wlm_status mark(void *user, const char *id, const wlmi_measurement_record *record) {
   marks *all = user;
   int64_t number = record->made_at - 1700000000;
   (void)id;
@@ -57,12 +57,12 @@ static wlm_status mark(void *user, const char *id, const wlm_measurement_record 
 /* Opens, checks and lists what is there. */
 static marks marks_of(const char *path, int64_t size) {
   wlm_store *store;
-  wlm_text faults = {0};
+  wlmi_text faults = {0};
   marks all = {calloc((size_t)size, 1), size, 0};
-  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_READ, &store));
-  assert_status(WLM_OK, wlm_store_each(store, NULL, mark, &all));
-  assert_status(WLM_OK, wlm_store_check(store, &faults));
-  wlm_store_close(store);
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_each(store, NULL, mark, &all));
+  assert_status(WLM_OK, wlmi_store_check(store, &faults));
+  wlmi_store_close(store);
   return all;
 }
 
@@ -73,7 +73,7 @@ static void write_as_child(int gate, int which) {
   wlm_store *store;
   char byte;
   if (read(gate, &byte, 1) != 0) _exit(1);
-  if (wlm_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) {
+  if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) {
     fprintf(stderr, "open: %s\n", wlm_error_detail());
     _exit(2);
   }
@@ -81,7 +81,7 @@ static void write_as_child(int gate, int which) {
     if (!put_number(store, SHARED + which * EACH + i)) _exit(3);
   for (int64_t i = 0; i < SHARED; i++)
     if (!put_number(store, i)) _exit(4);
-  wlm_store_close(store);
+  wlmi_store_close(store);
   _exit(0);
 }
 
@@ -105,12 +105,12 @@ static void eight_processes_lose_nothing(void **state) {
       assert_int_equal(WEXITSTATUS(result), 0);
     }
     wlm_store *store; /* a reader among them */
-    wlm_store_counts counts;
-    wlm_status status = wlm_store_open(folder.file, WLM_STORE_READ, &store);
+    wlmi_store_counts counts;
+    wlm_status status = wlmi_store_open(folder.file, WLM_STORE_READ, &store);
     if (status == WLM_ERR_NOT_FOUND) continue;
     if (status != WLM_OK) fail_msg("%s", wlm_error_detail());
-    assert_status(WLM_OK, wlm_store_count(store, &counts));
-    wlm_store_close(store);
+    assert_status(WLM_OK, wlmi_store_count(store, &counts));
+    wlmi_store_close(store);
   }
   marks all = marks_of(folder.file, SHARED + WRITERS * EACH);
   assert_int_equal(all.count, SHARED + WRITERS * EACH);
@@ -120,7 +120,7 @@ static void eight_processes_lose_nothing(void **state) {
 /* Puts number after number and tells each through the pipe once it was acknowledged. */
 static void put_until_killed(int out, int64_t first) {
   wlm_store *store;
-  if (wlm_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) {
+  if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) {
     fprintf(stderr, "open: %s\n", wlm_error_detail());
     _exit(2);
   }
@@ -209,19 +209,19 @@ static void a_killed_writer_loses_nothing_acknowledged(void **state) {
 static int fill_up(const char *path) {
   wlm_store *store;
   int64_t i = 0;
-  wlm_status status = wlm_store_open(path, WLM_STORE_WRITE, &store);
+  wlm_status status = wlmi_store_open(path, WLM_STORE_WRITE, &store);
   if (status != WLM_OK) return 10;
   while (status == WLM_OK && i < 100000) {
-    wlm_measurement_record records[64];
+    wlmi_measurement_record records[64];
     for (int k = 0; k < 64; k++) records[k] = sample_measurement(i + k);
-    status = wlm_store_put(store, records, 64);
+    status = wlmi_store_put(store, records, 64);
     if (status == WLM_OK) i += 64;
   }
   if (status != WLM_ERR_IO || !strstr(wlm_error_detail(), path) || !strstr(wlm_error_detail(), "nothing of this write"))
     return 11;
-  wlm_store_counts counts;
-  if (wlm_store_count(store, &counts) != WLM_OK || counts.measurements != i || i == 0) return 12;
-  wlm_store_close(store);
+  wlmi_store_counts counts;
+  if (wlmi_store_count(store, &counts) != WLM_OK || counts.measurements != i || i == 0) return 12;
+  wlmi_store_close(store);
   marks all = marks_of(path, i);
   return all.count == i ? 0 : 13;
 }
@@ -252,9 +252,9 @@ static void a_file_that_may_not_grow(void **state) {
   (void)state;
   assert_int_equal(0, in_a_child(with_a_file_size_limit));
   wlm_store *store; /* and without the limit it goes on */
-  assert_status(WLM_OK, wlm_store_open(folder.file, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(folder.file, WLM_STORE_WRITE, &store));
   assert_true(put_number(store, 999999));
-  wlm_store_close(store);
+  wlmi_store_close(store);
 }
 
 static void a_full_disk(void **state) {
@@ -273,18 +273,18 @@ static int on_a_read_only_medium(void) {
   if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
       mount("none", folder.path, "tmpfs", 0, "size=1m"))
     return 99;
-  if (wlm_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) return 10;
+  if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) return 10;
   for (int64_t i = 0; i < 5; i++)
     if (!put_number(store, i)) return 11;
-  wlm_store_close(store);
+  wlmi_store_close(store);
   if (mount("none", folder.path, "tmpfs", MS_REMOUNT | MS_RDONLY, NULL)) return 98;
   marks all = marks_of(folder.file, 5);
   if (all.count != 5) return 12;
   free(all.seen);
-  if (wlm_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 13;
+  if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 13;
   if (!strstr(wlm_error_detail(), "is read-only")) return 14;
   test_folder where = folder;
-  if (wlm_store_open(folder_file(&where, "sub/new.db"), WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 15;
+  if (wlmi_store_open(folder_file(&where, "sub/new.db"), WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 15;
   return strstr(wlm_error_detail(), "new.db: cannot open: Read-only file system") ? 0 : 16;
 }
 
@@ -306,16 +306,16 @@ static void settings_are_the_documented_ones(void **state) {
     const char *pragma, *value;
   } settings[] = {{"PRAGMA journal_mode", "delete"}, {"PRAGMA synchronous", "2"}, {"PRAGMA locking_mode", "normal"}};
   wlm_store *store;
-  assert_status(WLM_OK, wlm_store_open(folder.file, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(folder.file, WLM_STORE_WRITE, &store));
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
     sqlite3_stmt *row;
     int found;
-    assert_status(WLM_OK, wlm_sqlite_prepare(store->db, settings[i].pragma, &row));
-    assert_status(WLM_OK, wlm_sqlite_step(row, &found));
-    assert_string_equal(wlm_sqlite_text(row, 0), settings[i].value);
+    assert_status(WLM_OK, wlmi_sqlite_prepare(store->db, settings[i].pragma, &row));
+    assert_status(WLM_OK, wlmi_sqlite_step(row, &found));
+    assert_string_equal(wlmi_sqlite_text(row, 0), settings[i].value);
     sqlite3_finalize(row);
   }
-  wlm_store_close(store);
+  wlmi_store_close(store);
 }
 
 int main(void) {

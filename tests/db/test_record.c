@@ -13,10 +13,10 @@
 
 static void the_canonical_line_is_pinned(void **state) {
   (void)state;
-  wlm_measurement_record record = sample_measurement(0);
-  wlm_text line = {0};
+  wlmi_measurement_record record = sample_measurement(0);
+  wlmi_text line = {0};
   char id[WLM_HASH_HEX];
-  wlm_measurement_json(&record, NULL, &line);
+  wlmi_measurement_json(&record, NULL, &line);
   assert_string_equal(
       line.data,
       "{\"device_kind\":\"cuda\",\"device_arch\":\"sm_90\",\"device_name\":\"NVIDIA H200\",\"device_processors\":132,"
@@ -28,59 +28,59 @@ static void the_canonical_line_is_pinned(void **state) {
       "\"compiler\":\"nvrtc 13.0\",\"driver\":\"580.65\",\"clock\":\"hot\",\"time_ps\":1000000,\"spread_ps\":1000,"
       "\"samples\":9,\"calls_per_sample\":100,\"max_rel_err\":1.2345678901234566e-07,\"failed\":false,\"reason\":\"\","
       "\"made_at\":1700000000}");
-  assert_status(WLM_OK, wlm_measurement_id(&record, id));
+  assert_status(WLM_OK, wlmi_measurement_id(&record, id));
   char hex[WLM_HASH_HEX];
-  wlm_hash_to_hex(wlm_hash_bytes(line.data, line.size), hex);
+  wlmi_hash_to_hex(wlmi_hash_bytes(line.data, line.size), hex);
   assert_string_equal(id, hex);
   assert_string_equal(id, "08229801440761ae5c3df0becffe6ab0");
-  wlm_text_release(&line);
+  wlmi_text_release(&line);
 }
 
 /* What needs no preparing has the line, and so the id, that it had before there was any. */
 static void preparing_stands_in_the_line_where_there_is_any(void **state) {
   (void)state;
-  wlm_measurement_record record = sample_measurement(0);
-  wlm_text line = {0};
+  wlmi_measurement_record record = sample_measurement(0);
+  wlmi_text line = {0};
   record.prepare_ps = 2500;
-  wlm_measurement_json(&record, NULL, &line);
+  wlmi_measurement_json(&record, NULL, &line);
   assert_contains(line.data, "\"spread_ps\":1000,\"prepare_ps\":2500,\"samples\":9,");
-  wlm_text_release(&line);
+  wlmi_text_release(&line);
 }
 
 static void every_field_is_part_of_the_id(void **state) {
   (void)state;
-  wlm_measurement_record record = sample_measurement(0);
+  wlmi_measurement_record record = sample_measurement(0);
   char before[WLM_HASH_HEX], after[WLM_HASH_HEX];
-  assert_status(WLM_OK, wlm_measurement_id(&record, before));
+  assert_status(WLM_OK, wlmi_measurement_id(&record, before));
   for (int i = 0; i < WLM_FIELD_COUNT; i++) {
-    wlm_measurement_record changed = record;
-    const wlm_field *field = &wlm_fields[i];
+    wlmi_measurement_record changed = record;
+    const wlmi_field *field = &wlmi_fields[i];
     switch (field->type) {
-      case WLM_FIELD_TEXT: wlm_field_set_text(field, &changed, "another"); break;
+      case WLM_FIELD_TEXT: wlmi_field_set_text(field, &changed, "another"); break;
       case WLM_FIELD_REAL:
       case WLM_FIELD_REAL_OR_NULL:
-        wlm_field_set_real(field, &changed, nextafter(wlm_field_real(field, &record), 1));
+        wlmi_field_set_real(field, &changed, nextafter(wlmi_field_real(field, &record), 1));
         break;
-      case WLM_FIELD_HASH: assert_int_equal(1, wlm_field_set_hash(field, &changed, before)); break;
-      default: wlm_field_set_integer(field, &changed, wlm_field_integer(field, &record) + 1);
+      case WLM_FIELD_HASH: assert_int_equal(1, wlmi_field_set_hash(field, &changed, before)); break;
+      default: wlmi_field_set_integer(field, &changed, wlmi_field_integer(field, &record) + 1);
     }
-    assert_status(WLM_OK, wlm_measurement_id(&changed, after));
+    assert_status(WLM_OK, wlmi_measurement_id(&changed, after));
     if (!strcmp(before, after)) fail_msg("%s does not change the id", field->key);
   }
 }
 
 static void missing_text_equals_empty_text(void **state) {
   (void)state;
-  wlm_measurement_record record = sample_measurement(0), other = record;
+  wlmi_measurement_record record = sample_measurement(0), other = record;
   char a[WLM_HASH_HEX], b[WLM_HASH_HEX];
   record.driver = NULL;
   other.driver = "";
-  assert_status(WLM_OK, wlm_measurement_id(&record, a));
-  assert_status(WLM_OK, wlm_measurement_id(&other, b));
+  assert_status(WLM_OK, wlmi_measurement_id(&record, a));
+  assert_status(WLM_OK, wlmi_measurement_id(&other, b));
   assert_string_equal(a, b);
   other.stats.mean = 99; /* not part of it: derived */
   other.failed = 0;
-  assert_status(WLM_OK, wlm_measurement_id(&other, b));
+  assert_status(WLM_OK, wlmi_measurement_id(&other, b));
   assert_string_equal(a, b);
 }
 
@@ -96,37 +96,37 @@ static void reals_survive_print_and_parse(void **state) {
     char text[32];
     memcpy(&value, &bits, sizeof value);
     if (!isfinite(value)) continue;
-    wlm_real_print(value, text);
+    wlmi_real_print(value, text);
     assert_null(strchr(text, ','));
-    assert_true(wlm_real_parse(text) == value);
+    assert_true(wlmi_real_parse(text) == value);
   }
   setlocale(LC_ALL, "C");
 }
 
 static void copies_own_their_strings(void **state) {
   (void)state;
-  wlm_measurement_record record = sample_measurement(6), copy;
+  wlmi_measurement_record record = sample_measurement(6), copy;
   char a[WLM_HASH_HEX], b[WLM_HASH_HEX];
   record.driver = NULL;
-  assert_status(WLM_OK, wlm_measurement_copy(&record, &copy));
+  assert_status(WLM_OK, wlmi_measurement_copy(&record, &copy));
   assert_true(copy.variant != record.variant);
   assert_string_equal(copy.driver, "");
-  assert_status(WLM_OK, wlm_measurement_id(&record, a));
-  assert_status(WLM_OK, wlm_measurement_id(&copy, b));
+  assert_status(WLM_OK, wlmi_measurement_id(&record, a));
+  assert_status(WLM_OK, wlmi_measurement_id(&copy, b));
   assert_string_equal(a, b);
-  wlm_measurement_release(&copy);
-  wlm_measurement_release(&copy); /* of a zeroed one: nothing */
+  wlmi_measurement_release(&copy);
+  wlmi_measurement_release(&copy); /* of a zeroed one: nothing */
 }
 
 static void impossible_records_are_named(void **state) {
   (void)state;
   enum { SUCCESS = 0, FAILURE = 6 };
-#define CASE(base, change, message)                                     \
-  {                                                                     \
-    wlm_measurement_record r = sample_measurement(base);                \
-    change;                                                             \
-    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_measurement_check(&r)); \
-    assert_contains(wlm_error_detail(), message);                       \
+#define CASE(base, change, message)                                      \
+  {                                                                      \
+    wlmi_measurement_record r = sample_measurement(base);                \
+    change;                                                              \
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_measurement_check(&r)); \
+    assert_contains(wlm_error_detail(), message);                        \
   }
   CASE(SUCCESS, r.time_ps = 0, "time_ps must be a positive integer");
   CASE(SUCCESS, r.time_ps = -5, "time_ps must be a positive integer");
@@ -162,15 +162,15 @@ static void impossible_records_are_named(void **state) {
   CASE(FAILURE, r.time_ps = 5, "must be 0 where failed is true");
   CASE(FAILURE, r.reason = NULL, "reason must be a string that is not empty where failed is true");
 #undef CASE
-  wlm_measurement_record good = sample_measurement(SUCCESS), bad = sample_measurement(FAILURE);
-  assert_status(WLM_OK, wlm_measurement_check(&good));
-  assert_status(WLM_OK, wlm_measurement_check(&bad));
+  wlmi_measurement_record good = sample_measurement(SUCCESS), bad = sample_measurement(FAILURE);
+  assert_status(WLM_OK, wlmi_measurement_check(&good));
+  assert_status(WLM_OK, wlmi_measurement_check(&bad));
   bad.source_hash = bad.clock = NULL;
   good.clock = WLM_CLOCK_ONLINE;
   good.made_at = 253402300799;
   good.matrix_name = "\xf0\x9f\x98\x80 \u00e9"; /* outside the basic plane */
-  assert_status(WLM_OK, wlm_measurement_check(&good));
-  assert_status(WLM_OK, wlm_measurement_check(&bad));
+  assert_status(WLM_OK, wlmi_measurement_check(&good));
+  assert_status(WLM_OK, wlmi_measurement_check(&bad));
 }
 
 int main(void) {

@@ -18,43 +18,43 @@
 #include "support/db_fixture.h"
 
 /* The i-th, no two with equal content, over three classes. */
-static wlm_recorded sample(int64_t i) {
+static wlmi_recorded sample(int64_t i) {
   static char classes[3][16], problems[3][48];
   const int64_t k = i % 3;
-  const wlm_measurement_record record = sample_measurement(i);
+  const wlmi_measurement_record record = sample_measurement(i);
   snprintf(classes[k], sizeof classes[k], "class '%lld'", (long long)k);
   snprintf(problems[k], sizeof problems[k], "op=\"%lld\"; DROP TABLE recorded", (long long)k);
-  return (wlm_recorded){classes[k], record.stats, problems[k], i};
+  return (wlmi_recorded){classes[k], record.stats, problems[k], i};
 }
 
-static wlm_store *open_store(const char *name, wlm_store_mode mode) {
+static wlm_store *open_store(const char *name, wlmi_store_mode mode) {
   wlm_store *store;
-  assert_status(WLM_OK, wlm_store_open(folder_file(&folder, name), mode, &store));
+  assert_status(WLM_OK, wlmi_store_open(folder_file(&folder, name), mode, &store));
   return store;
 }
 
 static wlm_store *store_of(const char *name, int64_t begin, int64_t end) {
   wlm_store *store = open_store(name, WLM_STORE_WRITE);
   for (int64_t i = begin; i < end; i++) {
-    const wlm_recorded recorded = sample(i);
-    assert_status(WLM_OK, wlm_store_record(store, &recorded, 1));
+    const wlmi_recorded recorded = sample(i);
+    assert_status(WLM_OK, wlmi_store_record(store, &recorded, 1));
   }
   return store;
 }
 
 static int64_t count_of(wlm_store *store, const char *device_class) {
-  wlm_recorded *list;
+  wlmi_recorded *list;
   int64_t count;
-  assert_status(WLM_OK, wlm_store_load_recorded(store, device_class, &list, &count));
-  wlm_recorded_free(list, count);
+  assert_status(WLM_OK, wlmi_store_load_recorded(store, device_class, &list, &count));
+  wlmi_recorded_free(list, count);
   return count;
 }
 
 static char *export_of(wlm_store *store) {
-  wlm_text out = {0};
+  wlmi_text out = {0};
   char *text;
-  assert_status(WLM_OK, wlm_store_export(store, &out));
-  assert_status(WLM_OK, wlm_text_take(&out, &text));
+  assert_status(WLM_OK, wlmi_store_export(store, &out));
+  assert_status(WLM_OK, wlmi_text_take(&out, &text));
   return text;
 }
 
@@ -68,35 +68,35 @@ static void run_sql(const char *name, const char *sql) {
 static void kept_once_and_forgotten(void **state) {
   (void)state;
   wlm_store *store = store_of("a.db", 0, 20);
-  wlm_recorded *list;
+  wlmi_recorded *list;
   int64_t count;
-  wlm_store_close(store_of("a.db", 10, 20)); /* again */
+  wlmi_store_close(store_of("a.db", 10, 20)); /* again */
   assert_int_equal(count_of(store, NULL), 20);
   assert_int_equal(count_of(store, "class '1'"), 7);
   assert_int_equal(count_of(store, "another"), 0);
-  assert_status(WLM_OK, wlm_store_load_recorded(store, NULL, &list, &count));
+  assert_status(WLM_OK, wlmi_store_load_recorded(store, NULL, &list, &count));
   char last[WLM_HASH_HEX] = "", id[WLM_HASH_HEX];
   for (int64_t i = 0; i < count; i++) {
-    const wlm_recorded expected = sample(list[i].n);
+    const wlmi_recorded expected = sample(list[i].n);
     assert_string_equal(list[i].device_class, expected.device_class);
     assert_string_equal(list[i].problem, expected.problem);
     assert_memory_equal(&list[i].stats, &expected.stats, sizeof expected.stats);
-    assert_status(WLM_OK, wlm_recorded_id(&list[i], id));
+    assert_status(WLM_OK, wlmi_recorded_id(&list[i], id));
     assert_true(strcmp(last, id) < 0);
     strcpy(last, id);
   }
-  assert_status(WLM_OK, wlm_store_forget(store, &list[3]));
-  assert_status(WLM_OK, wlm_store_forget(store, &list[3]));
+  assert_status(WLM_OK, wlmi_store_forget(store, &list[3]));
+  assert_status(WLM_OK, wlmi_store_forget(store, &list[3]));
   assert_int_equal(count_of(store, NULL), 19);
-  wlm_recorded_free(list, count);
-  wlm_store_close(store);
+  wlmi_recorded_free(list, count);
+  wlmi_store_close(store);
 
-  const wlm_recorded one = sample(50);
+  const wlmi_recorded one = sample(50);
   store = open_store("a.db", WLM_STORE_READ);
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_store_record(store, &one, 1));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_record(store, &one, 1));
   assert_contains(wlm_error_detail(), "opened for reading only");
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_store_forget(store, &one));
-  wlm_store_close(store);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_forget(store, &one));
+  wlmi_store_close(store);
 }
 
 /* All or none, and nothing that cannot be. */
@@ -105,34 +105,34 @@ static void impossible_ones_are_refused(void **state) {
   wlm_store *store = store_of("a.db", 0, 0);
   static const char *const says[] = {"recorded must", "problem must", "n must", "rows must", "longest must", "cv must"};
   for (int i = 0; i < 6; i++) {
-    wlm_recorded two[2] = {sample(1), sample(2)};
+    wlmi_recorded two[2] = {sample(1), sample(2)};
     if (i == 0) two[1].device_class = "";
     if (i == 1) two[1].problem = NULL;
     if (i == 2) two[1].n = -1;
     if (i == 3) two[1].stats.rows = -1;
     if (i == 4) two[1].stats.longest = two[1].stats.nnz + 1;
     if (i == 5) two[1].stats.cv = -0.5;
-    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_store_record(store, two, 2));
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_record(store, two, 2));
     assert_contains(wlm_error_detail(), says[i]);
   }
   assert_int_equal(count_of(store, NULL), 0);
-  wlm_store_close(store);
+  wlmi_store_close(store);
 }
 
 static void lines_carry_them(void **state) {
   (void)state;
   wlm_store *a = store_of("a.db", 0, 30), *b = store_of("b.db", 20, 50), *c = store_of("c.db", 0, 0);
-  const wlm_measurement_record record = sample_measurement(3);
+  const wlmi_measurement_record record = sample_measurement(3);
   int64_t added;
-  assert_status(WLM_OK, wlm_store_put(a, &record, 1));
+  assert_status(WLM_OK, wlmi_store_put(a, &record, 1));
   char *text_a = export_of(a), *text_b = export_of(b);
   assert_contains(text_a, "\n{\"recorded\":\"class '1'\",\"fingerprint\":\"");
-  assert_status(WLM_OK, wlm_store_import_string(c, text_a, "a", &added));
+  assert_status(WLM_OK, wlmi_store_import_string(c, text_a, "a", &added));
   char *text_c = export_of(c);
   assert_string_equal(text_a, text_c);
   assert_int_equal(added, 1);
-  assert_status(WLM_OK, wlm_store_import_string(a, text_b, "b", &added));
-  assert_status(WLM_OK, wlm_store_import_string(b, text_a, "a", &added));
+  assert_status(WLM_OK, wlmi_store_import_string(a, text_b, "b", &added));
+  assert_status(WLM_OK, wlmi_store_import_string(b, text_a, "a", &added));
   char *ab = export_of(a), *ba = export_of(b);
   assert_string_equal(ab, ba);
   assert_int_equal(count_of(a, NULL), 50);
@@ -141,9 +141,9 @@ static void lines_carry_them(void **state) {
   wlm_string_free(text_c);
   wlm_string_free(ab);
   wlm_string_free(ba);
-  wlm_store_close(a);
-  wlm_store_close(b);
-  wlm_store_close(c);
+  wlmi_store_close(a);
+  wlmi_store_close(b);
+  wlmi_store_close(c);
 }
 
 static void malformed_lines_are_named(void **state) {
@@ -166,44 +166,44 @@ static void malformed_lines_are_named(void **state) {
     const char *at = strstr(text, cases[i].from);
     if (!at) fail_msg("no %s in %s", cases[i].from, text);
     snprintf(wrong, sizeof wrong, "%.*s%s%s", (int)(at - text), text, cases[i].to, at + strlen(cases[i].from));
-    assert_status(WLM_ERR_PARSE, wlm_store_import_string(other, wrong, "set", &added));
+    assert_status(WLM_ERR_PARSE, wlmi_store_import_string(other, wrong, "set", &added));
     assert_contains(wlm_error_detail(), "set:2: ");
     assert_contains(wlm_error_detail(), cases[i].says);
   }
   assert_int_equal(count_of(other, NULL), 0);
   wlm_string_free(text);
-  wlm_store_close(store);
-  wlm_store_close(other);
+  wlmi_store_close(store);
+  wlmi_store_close(other);
 }
 
 static void files_merge_and_differ(void **state) {
   (void)state;
   char a[320], b[320], out[320];
-  wlm_content contents[2];
-  wlm_diff diff;
+  wlmi_content contents[2];
+  wlmi_diff diff;
   int64_t measurements;
-  wlm_store_close(store_of("a.db", 0, 30));
-  wlm_store_close(store_of("b.db", 20, 45));
+  wlmi_store_close(store_of("a.db", 0, 30));
+  wlmi_store_close(store_of("b.db", 20, 45));
   snprintf(a, sizeof a, "%s", folder_file(&folder, "a.db"));
   snprintf(b, sizeof b, "%s", folder_file(&folder, "b.db"));
   snprintf(out, sizeof out, "%s", folder_file(&folder, "out.db"));
-  assert_status(WLM_OK, wlm_store_merge_files((const char *const[]){a, b}, 2, out, NULL, &measurements));
+  assert_status(WLM_OK, wlmi_store_merge_files((const char *const[]){a, b}, 2, out, NULL, &measurements));
   wlm_store *store = open_store("out.db", WLM_STORE_WRITE);
   assert_int_equal(count_of(store, NULL), 45);
   int64_t removed;
-  assert_status(WLM_OK, wlm_store_prune(store, 0, &removed)); /* leaves them */
+  assert_status(WLM_OK, wlmi_store_prune(store, 0, &removed)); /* leaves them */
   assert_int_equal(count_of(store, NULL), 45);
-  wlm_store_close(store);
+  wlmi_store_close(store);
   for (int i = 0; i < 2; i++) {
     store = open_store(i ? "b.db" : "a.db", WLM_STORE_READ);
-    assert_status(WLM_OK, wlm_content_load(store, &contents[i]));
-    wlm_store_close(store);
+    assert_status(WLM_OK, wlmi_content_load(store, &contents[i]));
+    wlmi_store_close(store);
   }
-  assert_status(WLM_OK, wlm_diff_make(&contents[0], &contents[1], &diff));
+  assert_status(WLM_OK, wlmi_diff_make(&contents[0], &contents[1], &diff));
   assert_int_equal(diff.recorded_only_a, 20);
   assert_int_equal(diff.recorded_only_b, 15);
-  wlm_diff_release(&diff);
-  for (int i = 0; i < 2; i++) wlm_content_release(&contents[i]);
+  wlmi_diff_release(&diff);
+  for (int i = 0; i < 2; i++) wlmi_content_release(&contents[i]);
 }
 
 static void damage_is_found_and_repaired(void **state) {
@@ -213,26 +213,26 @@ static void damage_is_found_and_repaired(void **state) {
                                         "UPDATE recorded SET cv = cv * 1.0000000000000004 + 1e-9 WHERE n = 5"};
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     char name[32];
-    wlm_recorded *list;
+    wlmi_recorded *list;
     int64_t count;
-    wlm_text faults = {0}, kept_as = {0};
-    wlm_store_repair_result result;
+    wlmi_text faults = {0}, kept_as = {0};
+    wlmi_store_repair_result result;
     snprintf(name, sizeof name, "%d.db", (int)i);
-    wlm_store_close(store_of(name, 0, 20));
+    wlmi_store_close(store_of(name, 0, 20));
     run_sql(name, changes[i]);
     wlm_store *store = open_store(name, WLM_STORE_READ);
-    assert_status(WLM_ERR_DATABASE, wlm_store_load_recorded(store, NULL, &list, &count));
+    assert_status(WLM_ERR_DATABASE, wlmi_store_load_recorded(store, NULL, &list, &count));
     assert_contains(wlm_error_detail(), "is damaged");
     assert_null(list);
-    assert_status(WLM_ERR_DATABASE, wlm_store_check(store, &faults));
-    wlm_store_close(store);
-    wlm_text_release(&faults);
-    assert_status(WLM_OK, wlm_store_repair(folder_file(&folder, name), &faults, &kept_as, &result));
+    assert_status(WLM_ERR_DATABASE, wlmi_store_check(store, &faults));
+    wlmi_store_close(store);
+    wlmi_text_release(&faults);
+    assert_status(WLM_OK, wlmi_store_repair(folder_file(&folder, name), &faults, &kept_as, &result));
     store = open_store(name, WLM_STORE_READ);
     assert_int_equal(count_of(store, NULL), 19);
-    wlm_store_close(store);
-    wlm_text_release(&faults);
-    wlm_text_release(&kept_as);
+    wlmi_store_close(store);
+    wlmi_text_release(&faults);
+    wlmi_text_release(&kept_as);
   }
 }
 
@@ -240,46 +240,46 @@ static void damage_is_found_and_repaired(void **state) {
  * table. */
 static void files_from_before_are_read(void **state) {
   (void)state;
-  wlm_schema second = wlm_schema_tuned;
+  wlmi_schema second = wlmi_schema_tuned;
   sqlite3 *db;
   wlm_store *store;
   int64_t version;
-  const wlm_measurement_record record = sample_measurement(1);
+  const wlmi_measurement_record record = sample_measurement(1);
   store = open_store("now.db", WLM_STORE_WRITE);
-  assert_status(WLM_OK, wlm_store_put(store, &record, 1));
-  wlm_store_close(store);
+  assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
+  wlmi_store_close(store);
   second.version = 2;
   run_sql("now.db", "DROP TABLE recorded; PRAGMA user_version = 2");
-  assert_status(WLM_OK, wlm_database_open(folder_file(&folder, "now.db"), 0, &second, &db));
+  assert_status(WLM_OK, wlmi_database_open(folder_file(&folder, "now.db"), 0, &second, &db));
   sqlite3_close(db);
 
-  wlm_text faults = {0};
+  wlmi_text faults = {0};
   store = open_store("now.db", WLM_STORE_READ);
-  wlm_store_counts counts;
-  assert_status(WLM_OK, wlm_store_count(store, &counts));
+  wlmi_store_counts counts;
+  assert_status(WLM_OK, wlmi_store_count(store, &counts));
   assert_int_equal(counts.measurements, 1);
   assert_int_equal(count_of(store, NULL), 0);
-  assert_status(WLM_OK, wlm_store_check(store, &faults));
-  wlm_store_close(store);
-  assert_status(WLM_OK, wlm_database_open(folder_file(&folder, "now.db"), 0, &wlm_schema_tuned, &db));
-  assert_status(WLM_OK, wlm_sqlite_integer(db, "PRAGMA user_version", &version));
+  assert_status(WLM_OK, wlmi_store_check(store, &faults));
+  wlmi_store_close(store);
+  assert_status(WLM_OK, wlmi_database_open(folder_file(&folder, "now.db"), 0, &wlmi_schema_tuned, &db));
+  assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA user_version", &version));
   assert_int_equal(version, 2); /* reading changed nothing */
   sqlite3_close(db);
 
   store = store_of("now.db", 0, 2);
   assert_int_equal(count_of(store, NULL), 2);
-  wlm_store_close(store);
-  assert_status(WLM_ERR_DATABASE_VERSION, wlm_database_open(folder_file(&folder, "now.db"), 0, &second, &db));
+  wlmi_store_close(store);
+  assert_status(WLM_ERR_DATABASE_VERSION, wlmi_database_open(folder_file(&folder, "now.db"), 0, &second, &db));
   assert_contains(wlm_error_detail(), "found schema version 3, expected 2");
   run_sql("now.db", "PRAGMA user_version = 1"); /* before what was prepared was told apart */
-  assert_status(WLM_ERR_DATABASE_VERSION, wlm_store_open(folder_file(&folder, "now.db"), WLM_STORE_READ, &store));
+  assert_status(WLM_ERR_DATABASE_VERSION, wlmi_store_open(folder_file(&folder, "now.db"), WLM_STORE_READ, &store));
 }
 
 /* A process that records tens at once is killed at any moment: there are whole tens, and the file is whole. */
 static void killed_at_any_moment(void **state) {
   (void)state;
   enum { KILLS = 25, TENS = 40 };
-  wlm_text faults = {0};
+  wlmi_text faults = {0};
   int64_t most = 0;
   for (int i = 0; i < KILLS; i++) {
     int how;
@@ -287,12 +287,12 @@ static void killed_at_any_moment(void **state) {
     const pid_t child = fork();
     if (!child) {
       for (int64_t ten = 0; ten < TENS; ten++) {
-        wlm_recorded list[10];
+        wlmi_recorded list[10];
         wlm_store *store;
         for (int64_t k = 0; k < 10; k++) list[k] = sample((i * TENS + ten) * 10 + k);
-        if (wlm_store_open(folder_file(&folder, "killed.db"), WLM_STORE_WRITE, &store) != WLM_OK) _exit(1);
-        if (wlm_store_record(store, list, 10) != WLM_OK) _exit(2);
-        wlm_store_close(store);
+        if (wlmi_store_open(folder_file(&folder, "killed.db"), WLM_STORE_WRITE, &store) != WLM_OK) _exit(1);
+        if (wlmi_store_record(store, list, 10) != WLM_OK) _exit(2);
+        wlmi_store_close(store);
       }
       pause();
     }
@@ -306,11 +306,11 @@ static void killed_at_any_moment(void **state) {
     assert_int_equal(count % 10, 0);
     assert_true(count >= most);
     most = count;
-    assert_status(WLM_OK, wlm_store_check(store, &faults));
-    wlm_store_close(store);
+    assert_status(WLM_OK, wlmi_store_check(store, &faults));
+    wlmi_store_close(store);
   }
   print_message("%lld were recorded in spite of %d kills\n", (long long)most, KILLS);
-  wlm_text_release(&faults);
+  wlmi_text_release(&faults);
 }
 
 int main(void) {

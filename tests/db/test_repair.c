@@ -20,18 +20,18 @@ enum { ROWS = 360, PAGE = 4096 };
 static unsigned char *whole; /* a good database's bytes */
 static size_t whole_size;
 
-static const wlm_pin_record pin = {"c", "v1 rows=9 mean=6 cv=1", "p", 32, "x"};
-static const wlm_model_record model = {"m", 5, "what was learned", 16};
+static const wlmi_pin_record pin = {"c", "v1 rows=9 mean=6 cv=1", "p", 32, "x"};
+static const wlmi_model_record model = {"m", 5, "what was learned", 16};
 
 static int setup(void **state) {
   folder_begin(state);
   const char *path = folder_file(&folder, "tuned.db");
   wlm_store *store;
   put_samples(path, ROWS);
-  if (wlm_store_open(path, WLM_STORE_WRITE, &store) != WLM_OK) return -1;
-  if (wlm_store_pin(store, &pin) != WLM_OK) return -1;
-  if (wlm_store_put_model(store, "c", &model) != WLM_OK) return -1;
-  wlm_store_close(store);
+  if (wlmi_store_open(path, WLM_STORE_WRITE, &store) != WLM_OK) return -1;
+  if (wlmi_store_pin(store, &pin) != WLM_OK) return -1;
+  if (wlmi_store_put_model(store, "c", &model) != WLM_OK) return -1;
+  wlmi_store_close(store);
   whole = read_whole(path, &whole_size);
   return 0;
 }
@@ -44,13 +44,13 @@ static int teardown(void **state) {
 /* Opens, checks and counts what is there. */
 static int64_t count_right(const char *path) {
   wlm_store *store;
-  wlm_text faults = {0};
+  wlmi_text faults = {0};
   int64_t count = 0;
-  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_READ, &store));
-  assert_status(WLM_OK, wlm_store_each(store, NULL, must_be_sample, &count));
-  assert_status(WLM_OK, wlm_store_check(store, &faults));
-  wlm_store_close(store);
-  wlm_text_release(&faults);
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_each(store, NULL, must_be_sample, &count));
+  assert_status(WLM_OK, wlmi_store_check(store, &faults));
+  wlmi_store_close(store);
+  wlmi_text_release(&faults);
   return count;
 }
 
@@ -64,10 +64,10 @@ static void assert_bytes(const char *path, const unsigned char *expected, size_t
 
 /* Repairs and looks at all that is promised. -1 = nothing could be read, and the file is as it was. */
 static int64_t repair(const char *path, const unsigned char *before, size_t size) {
-  wlm_text faults = {0}, kept_as = {0};
-  wlm_store_repair_result result;
+  wlmi_text faults = {0}, kept_as = {0};
+  wlmi_store_repair_result result;
   int64_t kept = -1;
-  wlm_status status = wlm_store_repair(path, &faults, &kept_as, &result);
+  wlm_status status = wlmi_store_repair(path, &faults, &kept_as, &result);
   if (status != WLM_OK) {
     assert_true(status == WLM_ERR_DATABASE || status == WLM_ERR_DATABASE_VERSION || status == WLM_ERR_NOT_FOUND);
     assert_bytes(path, before, size);
@@ -81,8 +81,8 @@ static int64_t repair(const char *path, const unsigned char *before, size_t size
       assert_int_equal(kept, ROWS);
     }
   }
-  wlm_text_release(&faults);
-  wlm_text_release(&kept_as);
+  wlmi_text_release(&faults);
+  wlmi_text_release(&kept_as);
   return kept;
 }
 
@@ -157,8 +157,8 @@ static void changed_values_are_left_out_and_opinions_kept(void **state) {
     const char *path = folder_file(&folder, "changed.db");
     sqlite3 *db;
     wlm_store *store;
-    wlm_pin_record *pins;
-    wlm_model_record *models;
+    wlmi_pin_record *pins;
+    wlmi_model_record *models;
     int64_t count;
     size_t size;
     write_whole(path, whole, whole_size);
@@ -169,17 +169,17 @@ static void changed_values_are_left_out_and_opinions_kept(void **state) {
     count = repair(path, bytes, size);
     free(bytes);
     assert_in_range(count, least[i], i == 3 ? ROWS : ROWS - 1);
-    assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_READ, &store));
-    assert_status(WLM_OK, wlm_store_load_pins(store, NULL, &pins, &count));
+    assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+    assert_status(WLM_OK, wlmi_store_load_pins(store, NULL, &pins, &count));
     assert_int_equal(count, 1);
     assert_string_equal(pins[0].variant, pin.variant);
-    wlm_pins_free(pins, count);
-    assert_status(WLM_OK, wlm_store_load_models(store, "c", &models, &count));
+    wlmi_pins_free(pins, count);
+    assert_status(WLM_OK, wlmi_store_load_models(store, "c", &models, &count));
     assert_int_equal(count, 1);
     assert_true(models->made_at == model.made_at && models->size == model.size);
     assert_memory_equal(models->data, model.data, model.size);
-    wlm_model_records_free(models, count);
-    wlm_store_close(store);
+    wlmi_model_records_free(models, count);
+    wlmi_store_close(store);
   }
 }
 
@@ -189,19 +189,19 @@ static void no_damaged_file_is_overwritten(void **state) {
   const char *path = folder_file(&folder, "again.db");
   for (int i = 0; i < 3; i++) {
     test_folder beside = folder;
-    wlm_text faults = {0}, kept_as = {0};
-    wlm_store_repair_result result;
+    wlmi_text faults = {0}, kept_as = {0};
+    wlmi_store_repair_result result;
     static const char *const names[] = {"again.db.damaged", "again.db.damaged-2", "again.db.damaged-3"};
     unsigned char *bytes = malloc(whole_size);
     memcpy(bytes, whole, whole_size);
     memset(bytes + (size_t)(20 + i) * PAGE, 0xee, PAGE);
     write_whole(path, bytes, whole_size);
-    assert_status(WLM_OK, wlm_store_repair(path, &faults, &kept_as, &result));
+    assert_status(WLM_OK, wlmi_store_repair(path, &faults, &kept_as, &result));
     assert_string_equal(kept_as.data, folder_file(&beside, names[i]));
     assert_bytes(kept_as.data, bytes, whole_size);
     free(bytes);
-    wlm_text_release(&faults);
-    wlm_text_release(&kept_as);
+    wlmi_text_release(&faults);
+    wlmi_text_release(&kept_as);
   }
 }
 
@@ -209,13 +209,13 @@ static void others_files_are_not_repaired(void **state) {
   (void)state;
   static const char garbage[] = "this is no database at all, and it has to stay as it is";
   const char *path = folder_file(&folder, "notes.txt");
-  wlm_text faults = {0}, kept_as = {0};
-  wlm_store_repair_result result;
+  wlmi_text faults = {0}, kept_as = {0};
+  wlmi_store_repair_result result;
   write_whole(path, garbage, sizeof garbage);
-  assert_status(WLM_ERR_DATABASE, wlm_store_repair(path, &faults, &kept_as, &result));
+  assert_status(WLM_ERR_DATABASE, wlmi_store_repair(path, &faults, &kept_as, &result));
   assert_bytes(path, (const unsigned char *)garbage, sizeof garbage);
   assert_int_equal(kept_as.size, 0);
-  wlm_text_release(&kept_as);
+  wlmi_text_release(&kept_as);
 }
 
 /* At any moment there is the damaged file or the mended one, and another repair gives what the first would have. */
@@ -231,21 +231,21 @@ static void a_killed_repair_loses_nothing(void **state) {
   const int64_t expected = repair(path, bytes, whole_size);
   int finished = 0;
   for (int i = 0; i < KILLS; i++) {
-    wlm_text faults = {0}, kept_as = {0};
-    wlm_store_repair_result result;
+    wlmi_text faults = {0}, kept_as = {0};
+    wlmi_store_repair_result result;
     struct timespec wait = {0, (long)(draw(&seed) % 150000000)};
     write_whole(path, bytes, whole_size);
     pid_t child = fork();
-    if (child == 0) _exit(wlm_store_repair(path, &faults, &kept_as, &result) != WLM_OK);
+    if (child == 0) _exit(wlmi_store_repair(path, &faults, &kept_as, &result) != WLM_OK);
     nanosleep(&wait, NULL);
     kill(child, SIGKILL);
     int ended;
     assert_int_equal(child, waitpid(child, &ended, 0));
     finished += WIFEXITED(ended);
-    assert_status(WLM_OK, wlm_store_repair(path, &faults, &kept_as, &result));
+    assert_status(WLM_OK, wlmi_store_repair(path, &faults, &kept_as, &result));
     assert_int_equal(count_right(path), expected);
-    wlm_text_release(&faults);
-    wlm_text_release(&kept_as);
+    wlmi_text_release(&faults);
+    wlmi_text_release(&kept_as);
   }
   print_message("%d of %d repairs were killed\n", KILLS - finished, KILLS);
   free(bytes);

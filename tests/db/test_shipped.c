@@ -18,65 +18,65 @@
 
 static const char path[] = WLM_SOURCE_DIR "/share/warploom/system.db";
 static const char device[] = "cuda/sm_90/NVIDIA H200/132";
-static const wlm_limits limits = {
+static const wlmi_limits limits = {
     .target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132};
 
 static wlm_store *open_store(void) {
   wlm_store *store;
-  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
   return store;
 }
 
 static void is_small_and_whole(void **state) {
   (void)state;
   struct stat file;
-  wlm_text faults = {0};
+  wlmi_text faults = {0};
   assert_int_equal(stat(path, &file), 0);
   assert_true(file.st_size <= 2 << 20);
   wlm_store *store = open_store();
-  assert_status(WLM_OK, wlm_store_check(store, &faults));
-  wlm_store_close(store);
-  wlm_text_release(&faults);
+  assert_status(WLM_OK, wlmi_store_check(store, &faults));
+  wlmi_store_close(store);
+  wlmi_text_release(&faults);
 }
 
 /* Of every case the winner, the only one that is sure to be asked for. */
 static void its_choices_are_candidates(void **state) {
   (void)state;
-  wlm_measurement_record *records;
-  wlm_choices choices;
+  wlmi_measurement_record *records;
+  wlmi_choices choices;
   int64_t count;
   wlm_store *store = open_store();
-  assert_status(WLM_OK, wlm_store_load(store, device, &records, &count));
-  assert_status(WLM_OK, wlm_choices_make(records, count, &choices));
+  assert_status(WLM_OK, wlmi_store_load(store, device, &records, &count));
+  assert_status(WLM_OK, wlmi_choices_make(records, count, &choices));
   assert_true(choices.matrix_count > 400);
   for (int64_t i = 0; i < choices.matrix_count; i++) {
-    const wlm_choice *c = &choices.matrices[i];
-    wlm_text reason = {0};
-    wlm_spec spec;
+    const wlmi_choice *c = &choices.matrices[i];
+    wlmi_text reason = {0};
+    wlmi_spec spec;
     assert_true(c->count > 0);
-    assert_status(WLM_OK, wlm_spec_from_key(c->problem, c->n, &spec));
-    assert_status(WLM_OK, wlm_generator_refusal(emit_generator, c->candidates[0].variant, &spec, &limits, &reason));
+    assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &spec));
+    assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, c->candidates[0].variant, &spec, &limits, &reason));
     if (reason.size) fail_msg("%s, n = %lld: %s %s", c->matrix, (long long)c->n, c->candidates[0].variant, reason.data);
-    wlm_text_release(&reason);
+    wlmi_text_release(&reason);
   }
-  wlm_choices_release(&choices);
-  wlm_measurements_free(records, count);
-  wlm_store_close(store);
+  wlmi_choices_release(&choices);
+  wlmi_measurements_free(records, count);
+  wlmi_store_close(store);
 }
 
 static void its_model_can_be_asked(void **state) {
   (void)state;
-  wlm_model_record *records;
-  wlm_model model;
+  wlmi_model_record *records;
+  wlmi_model model;
   int64_t count;
   wlm_store *store = open_store();
-  assert_status(WLM_OK, wlm_store_load_models(store, device, &records, &count));
+  assert_status(WLM_OK, wlmi_store_load_models(store, device, &records, &count));
   assert_int_equal(count, 1);
-  assert_status(WLM_OK, wlm_model_read(records[0].data, records[0].size, &model));
+  assert_status(WLM_OK, wlmi_model_read(records[0].data, records[0].size, &model));
   assert_true(model.measurements > 40000 && model.tree_count > 0 && model.spread > 0 && model.spread < 0.5);
-  wlm_model_release(&model);
-  wlm_model_records_free(records, count);
-  wlm_store_close(store);
+  wlmi_model_release(&model);
+  wlmi_model_records_free(records, count);
+  wlmi_store_close(store);
 }
 
 int main(void) {

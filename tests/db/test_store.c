@@ -16,10 +16,10 @@
 
 static wlm_store *store_with(const char *path, int64_t count) {
   wlm_store *store;
-  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
   for (int64_t i = 0; i < count; i++) {
-    wlm_measurement_record record = sample_measurement(i);
-    assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+    wlmi_measurement_record record = sample_measurement(i);
+    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   }
   return store;
 }
@@ -36,11 +36,11 @@ typedef struct seen {
   char last[WLM_HASH_HEX];
 } seen;
 
-static wlm_status compare_with_sample(void *user, const char *id, const wlm_measurement_record *record) {
+static wlm_status compare_with_sample(void *user, const char *id, const wlmi_measurement_record *record) {
   seen *so_far = user;
   char expected[WLM_HASH_HEX];
-  wlm_measurement_record sample = sample_measurement(record->made_at - 1700000000);
-  assert_status(WLM_OK, wlm_measurement_id(&sample, expected));
+  wlmi_measurement_record sample = sample_measurement(record->made_at - 1700000000);
+  assert_status(WLM_OK, wlmi_measurement_id(&sample, expected));
   assert_string_equal(id, expected);
   assert_true(strcmp(so_far->last, id) < 0);
   assert_true(record->stats.cv == sample.stats.cv);
@@ -61,64 +61,64 @@ static void what_is_put_is_read_back(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "new/folders/on the way/tuned.db");
   wlm_store *store = store_with(path, 50);
-  wlm_store_counts counts;
+  wlmi_store_counts counts;
   seen all = {0};
-  wlm_text faults = {0};
-  assert_status(WLM_OK, wlm_store_each(store, NULL, compare_with_sample, &all));
+  wlmi_text faults = {0};
+  assert_status(WLM_OK, wlmi_store_each(store, NULL, compare_with_sample, &all));
   assert_int_equal(all.count, 50);
-  wlm_store_close(store);
+  wlmi_store_close(store);
 
-  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
   all = (seen){0};
-  assert_status(WLM_OK, wlm_store_each(store, "cuda/sm_90/NVIDIA H200/132", compare_with_sample, &all));
+  assert_status(WLM_OK, wlmi_store_each(store, "cuda/sm_90/NVIDIA H200/132", compare_with_sample, &all));
   assert_int_equal(all.count, 50);
   all = (seen){0};
-  assert_status(WLM_OK, wlm_store_each(store, "cuda/sm_90/NVIDIA H200/131", compare_with_sample, &all));
+  assert_status(WLM_OK, wlmi_store_each(store, "cuda/sm_90/NVIDIA H200/131", compare_with_sample, &all));
   assert_int_equal(all.count, 0);
-  assert_status(WLM_OK, wlm_store_count(store, &counts));
+  assert_status(WLM_OK, wlmi_store_count(store, &counts));
   assert_int_equal(counts.devices, 1);
   assert_int_equal(counts.matrices, 5);
   assert_int_equal(counts.variants, 20);
   assert_int_equal(counts.measurements, 50);
   assert_int_equal(counts.failed, 7);
-  assert_status(WLM_OK, wlm_store_check(store, &faults));
+  assert_status(WLM_OK, wlmi_store_check(store, &faults));
   assert_int_equal(faults.size, 0);
-  wlm_text_release(&faults);
-  wlm_store_close(store);
+  wlmi_text_release(&faults);
+  wlmi_store_close(store);
 }
 
 static void equal_measurements_are_one_row(void **state) {
   (void)state;
   wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 0);
-  wlm_measurement_record records[3] = {sample_measurement(0), sample_measurement(0), sample_measurement(0)};
-  wlm_store_counts counts;
+  wlmi_measurement_record records[3] = {sample_measurement(0), sample_measurement(0), sample_measurement(0)};
+  wlmi_store_counts counts;
   int64_t added;
   records[2].time_ps++;
-  assert_status(WLM_OK, wlm_store_merge(store, records, 3, &added));
+  assert_status(WLM_OK, wlmi_store_merge(store, records, 3, &added));
   assert_int_equal(added, 2);
-  assert_status(WLM_OK, wlm_store_merge(store, records, 3, &added));
+  assert_status(WLM_OK, wlmi_store_merge(store, records, 3, &added));
   assert_int_equal(added, 0);
-  assert_status(WLM_OK, wlm_store_count(store, &counts));
+  assert_status(WLM_OK, wlmi_store_count(store, &counts));
   assert_int_equal(counts.measurements, 2);
-  wlm_store_close(store);
+  wlmi_store_close(store);
 }
 
 static void a_put_is_all_or_nothing(void **state) {
   (void)state;
   wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 0);
-  wlm_measurement_record records[3] = {sample_measurement(0), sample_measurement(1), sample_measurement(2)};
-  wlm_store_counts counts;
+  wlmi_measurement_record records[3] = {sample_measurement(0), sample_measurement(1), sample_measurement(2)};
+  wlmi_store_counts counts;
   records[2].time_ps = 0;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_store_put(store, records, 3));
-  assert_status(WLM_OK, wlm_store_count(store, &counts));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_put(store, records, 3));
+  assert_status(WLM_OK, wlmi_store_count(store, &counts));
   assert_int_equal(counts.measurements + counts.devices + counts.matrices + counts.variants, 0);
   records[2].time_ps = 1;
-  assert_status(WLM_OK, wlm_store_put(store, records, 3)); /* the store goes on */
-  assert_status(WLM_OK, wlm_store_put(store, NULL, 0));
-  wlm_store_close(store);
+  assert_status(WLM_OK, wlmi_store_put(store, records, 3)); /* the store goes on */
+  assert_status(WLM_OK, wlmi_store_put(store, NULL, 0));
+  wlmi_store_close(store);
 }
 
-static wlm_status stop_at_third(void *user, const char *id, const wlm_measurement_record *record) {
+static wlm_status stop_at_third(void *user, const char *id, const wlmi_measurement_record *record) {
   (void)id, (void)record;
   return ++*(int *)user == 3 ? WLM_ERR_CANCELLED : WLM_OK;
 }
@@ -126,17 +126,17 @@ static wlm_status stop_at_third(void *user, const char *id, const wlm_measuremen
 static void a_reader_can_stop_and_load_copies(void **state) {
   (void)state;
   wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 10);
-  wlm_measurement_record *records, extra = sample_measurement(99);
+  wlmi_measurement_record *records, extra = sample_measurement(99);
   int64_t count;
   int calls = 0;
-  assert_status(WLM_ERR_CANCELLED, wlm_store_each(store, NULL, stop_at_third, &calls));
+  assert_status(WLM_ERR_CANCELLED, wlmi_store_each(store, NULL, stop_at_third, &calls));
   assert_int_equal(calls, 3);
-  assert_status(WLM_OK, wlm_store_put(store, &extra, 1)); /* no read lock is left behind */
-  assert_status(WLM_OK, wlm_store_load(store, NULL, &records, &count));
-  wlm_store_close(store);
+  assert_status(WLM_OK, wlmi_store_put(store, &extra, 1)); /* no read lock is left behind */
+  assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
+  wlmi_store_close(store);
   assert_int_equal(count, 11);
-  for (int64_t i = 0; i < count; i++) assert_status(WLM_OK, wlm_measurement_check(&records[i]));
-  wlm_measurements_free(records, count);
+  for (int64_t i = 0; i < count; i++) assert_status(WLM_OK, wlmi_measurement_check(&records[i]));
+  wlmi_measurements_free(records, count);
 }
 
 /* Opens in both modes, expecting the same refusal; the file must not change by a byte. */
@@ -145,7 +145,7 @@ static void assert_refused(const char *path, wlm_status expected, const char *pa
   size_t before_size, after_size;
   unsigned char *before = read_whole(path, &before_size);
   for (int mode = WLM_STORE_READ; mode <= WLM_STORE_WRITE; mode++) {
-    assert_status(expected, wlm_store_open(path, (wlm_store_mode)mode, &store));
+    assert_status(expected, wlmi_store_open(path, (wlmi_store_mode)mode, &store));
     assert_null(store);
     assert_contains(wlm_error_detail(), part);
     assert_contains(wlm_error_detail(), path);
@@ -161,18 +161,18 @@ static void missing_and_empty_files_are_not_found(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "tuned.db");
   wlm_store *store;
-  assert_status(WLM_ERR_NOT_FOUND, wlm_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_ERR_NOT_FOUND, wlmi_store_open(path, WLM_STORE_READ, &store));
   assert_contains(wlm_error_detail(), path);
   assert_int_equal(-1, access(path, F_OK));
   write_whole(path, "", 0);
-  assert_status(WLM_ERR_NOT_FOUND, wlm_store_open(path, WLM_STORE_READ, &store));
-  wlm_store_close(store_with(path, 1)); /* an empty file is as good as none */
-  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_READ, &store));
-  wlm_measurement_record record = sample_measurement(2);
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_store_put(store, &record, 1));
+  assert_status(WLM_ERR_NOT_FOUND, wlmi_store_open(path, WLM_STORE_READ, &store));
+  wlmi_store_close(store_with(path, 1)); /* an empty file is as good as none */
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  wlmi_measurement_record record = sample_measurement(2);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_put(store, &record, 1));
   assert_contains(wlm_error_detail(), "reading only");
-  wlm_store_close(store);
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_store_open("", WLM_STORE_WRITE, &store));
+  wlmi_store_close(store);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_open("", WLM_STORE_WRITE, &store));
 }
 
 static void files_of_others_are_left_alone(void **state) {
@@ -188,15 +188,15 @@ static void files_of_others_are_left_alone(void **state) {
   write_whole(path, text, sizeof text - 1);
   assert_refused(path, WLM_ERR_DATABASE, "is not a tuning database, nor any SQLite database");
   wlm_store *store;
-  assert_status(WLM_ERR_DATABASE, wlm_store_open(folder.path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_ERR_DATABASE, wlmi_store_open(folder.path, WLM_STORE_WRITE, &store));
   assert_contains(wlm_error_detail(), "is not an ordinary file");
-  assert_status(WLM_ERR_DATABASE, wlm_store_open("/dev/null", WLM_STORE_WRITE, &store));
+  assert_status(WLM_ERR_DATABASE, wlmi_store_open("/dev/null", WLM_STORE_WRITE, &store));
 }
 
 static void other_versions_are_refused(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "tuned.db");
-  wlm_store_close(store_with(path, 3));
+  wlmi_store_close(store_with(path, 3));
   run_sql(path, "PRAGMA user_version = 4;");
   assert_refused(path, WLM_ERR_DATABASE_VERSION, "found schema version 4, expected 3");
   run_sql(path, "PRAGMA user_version = -1;");
@@ -210,25 +210,25 @@ static void older_versions_migrate_forwards(void **state) {
       "PRAGMA user_version = 1;",
       "ALTER TABLE t ADD COLUMN b INTEGER DEFAULT 5; PRAGMA user_version = 2;",
       "DROP TABLE t; CREATE TABLE u (a); CREATE TABLE u (a); PRAGMA user_version = 3;"}; /* can't succeed */
-  wlm_schema schema = {"a test database", 77, 1, steps, "PRAGMA synchronous = OFF", 1000, 0};
+  wlmi_schema schema = {"a test database", 77, 1, steps, "PRAGMA synchronous = OFF", 1000, 0};
   const char *path = folder_file(&folder, "test.db");
   sqlite3 *db;
   int64_t value;
-  assert_status(WLM_OK, wlm_database_open(path, 1, &schema, &db));
+  assert_status(WLM_OK, wlmi_database_open(path, 1, &schema, &db));
   sqlite3_close(db);
   schema.version = 2;
-  assert_status(WLM_ERR_DATABASE_VERSION, wlm_database_open(path, 0, &schema, &db));
+  assert_status(WLM_ERR_DATABASE_VERSION, wlmi_database_open(path, 0, &schema, &db));
   assert_contains(wlm_error_detail(), "found schema version 1, expected 2");
-  assert_status(WLM_OK, wlm_database_open(path, 1, &schema, &db));
-  assert_status(WLM_OK, wlm_sqlite_integer(db, "SELECT a + b FROM t", &value));
+  assert_status(WLM_OK, wlmi_database_open(path, 1, &schema, &db));
+  assert_status(WLM_OK, wlmi_sqlite_integer(db, "SELECT a + b FROM t", &value));
   assert_int_equal(value, 6);
   sqlite3_close(db);
   schema.version = 3;
-  assert_status(WLM_ERR_DATABASE, wlm_database_open(path, 1, &schema, &db));
+  assert_status(WLM_ERR_DATABASE, wlmi_database_open(path, 1, &schema, &db));
   assert_null(db);
   schema.version = 2; /* a migration that fails leaves the old version whole */
-  assert_status(WLM_OK, wlm_database_open(path, 0, &schema, &db));
-  assert_status(WLM_OK, wlm_sqlite_integer(db, "SELECT a + b FROM t", &value));
+  assert_status(WLM_OK, wlmi_database_open(path, 0, &schema, &db));
+  assert_status(WLM_OK, wlmi_sqlite_integer(db, "SELECT a + b FROM t", &value));
   assert_int_equal(value, 6);
   sqlite3_close(db);
 }
@@ -236,66 +236,66 @@ static void older_versions_migrate_forwards(void **state) {
 /* A file as version 1 left it: a reader says what it found, a writer adds what came since, and the ids hold. */
 static void measurements_of_version_1_need_no_preparing(void **state) {
   (void)state;
-  wlm_schema first = wlm_schema_tuned;
+  wlmi_schema first = wlmi_schema_tuned;
   const char *path = folder_file(&folder, "tuned.db");
   sqlite3 *db;
   wlm_store *store;
-  wlm_text sql = {0}, faults = {0};
-  wlm_record_ids ids;
+  wlmi_text sql = {0}, faults = {0};
+  wlmi_record_ids ids;
   int64_t version;
   seen all = {0};
-  const wlm_measurement_record record = sample_measurement(0);
+  const wlmi_measurement_record record = sample_measurement(0);
   const wlm_stats *s = &record.stats;
-  assert_status(WLM_OK, wlm_measurement_ids(&record, &ids));
-  wlm_text_printf(&sql,
-                  "INSERT INTO device VALUES ('%s', 'cuda', 'sm_90', '%s', 132, 150000000000,"
-                  " 'cuda/sm_90/NVIDIA H200/132');",
-                  ids.device, record.device.name);
-  wlm_text_printf(&sql,
-                  "INSERT INTO matrix VALUES ('%s', '%s', '%016llx%016llx', 1000, 900, 7000, 300, 3, 40, 900,"
-                  " 0.33333333333333331, 0.1);",
-                  ids.matrix, record.matrix_name, (unsigned long long)s->fingerprint[0],
-                  (unsigned long long)s->fingerprint[1]);
-  wlm_text_printf(&sql, "INSERT INTO variant VALUES ('%s', '%s', '%s');", ids.variant, record.variant,
-                  record.source_hash);
-  wlm_text_printf(&sql,
-                  "INSERT INTO measurement VALUES ('%s', '%s', 32, 'nvrtc 13.0', '580.65', 'hot', 1000000, 1000,"
-                  " 9, 100, 1.2345678901234567e-7, 0, '', 1700000000, '%s', '%s', '%s');",
-                  ids.measurement, record.problem, ids.device, ids.matrix, ids.variant);
+  assert_status(WLM_OK, wlmi_measurement_ids(&record, &ids));
+  wlmi_text_printf(&sql,
+                   "INSERT INTO device VALUES ('%s', 'cuda', 'sm_90', '%s', 132, 150000000000,"
+                   " 'cuda/sm_90/NVIDIA H200/132');",
+                   ids.device, record.device.name);
+  wlmi_text_printf(&sql,
+                   "INSERT INTO matrix VALUES ('%s', '%s', '%016llx%016llx', 1000, 900, 7000, 300, 3, 40, 900,"
+                   " 0.33333333333333331, 0.1);",
+                   ids.matrix, record.matrix_name, (unsigned long long)s->fingerprint[0],
+                   (unsigned long long)s->fingerprint[1]);
+  wlmi_text_printf(&sql, "INSERT INTO variant VALUES ('%s', '%s', '%s');", ids.variant, record.variant,
+                   record.source_hash);
+  wlmi_text_printf(&sql,
+                   "INSERT INTO measurement VALUES ('%s', '%s', 32, 'nvrtc 13.0', '580.65', 'hot', 1000000, 1000,"
+                   " 9, 100, 1.2345678901234567e-7, 0, '', 1700000000, '%s', '%s', '%s');",
+                   ids.measurement, record.problem, ids.device, ids.matrix, ids.variant);
   first.version = 1;
-  assert_status(WLM_OK, wlm_database_open(path, 1, &first, &db));
+  assert_status(WLM_OK, wlmi_database_open(path, 1, &first, &db));
   sqlite3_close(db);
   run_sql(path, sql.data);
-  wlm_text_release(&sql);
-  assert_status(WLM_ERR_DATABASE_VERSION, wlm_store_open(path, WLM_STORE_READ, &store));
+  wlmi_text_release(&sql);
+  assert_status(WLM_ERR_DATABASE_VERSION, wlmi_store_open(path, WLM_STORE_READ, &store));
   assert_contains(wlm_error_detail(), "found schema version 1, expected 3");
 
   store = store_with(path, 3); /* the first of which is there already */
-  assert_status(WLM_OK, wlm_store_each(store, NULL, compare_with_sample, &all));
+  assert_status(WLM_OK, wlmi_store_each(store, NULL, compare_with_sample, &all));
   assert_int_equal(all.count, 3);
-  assert_status(WLM_OK, wlm_store_check(store, &faults));
-  wlm_measurement_record prepared = sample_measurement(3);
+  assert_status(WLM_OK, wlmi_store_check(store, &faults));
+  wlmi_measurement_record prepared = sample_measurement(3);
   prepared.prepare_ps = 77;
-  assert_status(WLM_OK, wlm_store_put(store, &prepared, 1));
-  wlm_store_close(store);
-  assert_status(WLM_OK, wlm_database_open(path, 0, &wlm_schema_tuned, &db));
-  assert_status(WLM_OK, wlm_sqlite_integer(db, "PRAGMA user_version", &version));
+  assert_status(WLM_OK, wlmi_store_put(store, &prepared, 1));
+  wlmi_store_close(store);
+  assert_status(WLM_OK, wlmi_database_open(path, 0, &wlmi_schema_tuned, &db));
+  assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA user_version", &version));
   assert_int_equal(version, 3);
-  assert_status(WLM_OK, wlm_sqlite_integer(db, "SELECT sum(prepare_ps) FROM measurement", &version));
+  assert_status(WLM_OK, wlmi_sqlite_integer(db, "SELECT sum(prepare_ps) FROM measurement", &version));
   assert_int_equal(version, 77);
   sqlite3_close(db);
 }
 
 static void the_schema_states_its_own_number(void **state) {
   (void)state;
-  const wlm_schema *schemas[] = {&wlm_schema_tuned, &wlm_schema_kernels};
+  const wlmi_schema *schemas[] = {&wlmi_schema_tuned, &wlmi_schema_kernels};
   for (int i = 0; i < 2; i++) {
     sqlite3 *db;
     int64_t value;
-    assert_status(WLM_OK, wlm_database_open(folder_file(&folder, i ? "b" : "a"), 1, schemas[i], &db));
-    assert_status(WLM_OK, wlm_sqlite_integer(db, "PRAGMA user_version", &value));
+    assert_status(WLM_OK, wlmi_database_open(folder_file(&folder, i ? "b" : "a"), 1, schemas[i], &db));
+    assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA user_version", &value));
     assert_int_equal(value, schemas[i]->version);
-    assert_status(WLM_OK, wlm_sqlite_integer(db, "PRAGMA application_id", &value));
+    assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA application_id", &value));
     assert_int_equal(value, schemas[i]->application_id);
     sqlite3_close(db);
   }
@@ -306,8 +306,8 @@ static void names_special_to_sqlite_are_plain_files(void **state) {
   char before[4096];
   assert_non_null(getcwd(before, sizeof before));
   assert_int_equal(0, chdir(folder.path));
-  wlm_store_close(store_with(":memory:", 1));
-  wlm_store_close(store_with("file:x?mode=memory", 1));
+  wlmi_store_close(store_with(":memory:", 1));
+  wlmi_store_close(store_with("file:x?mode=memory", 1));
   assert_int_equal(0, access(":memory:", F_OK));
   assert_int_equal(0, access("file:x?mode=memory", F_OK));
   assert_int_equal(0, chdir(before));
@@ -331,32 +331,32 @@ static int read_works_and_write_is_refused(void) {
   wlm_store *store;
   seen all = {0};
   if (access(folder.file, W_OK) == 0) return 1; /* the test tests nothing */
-  if (wlm_store_open(folder.file, WLM_STORE_READ, &store) != WLM_OK) return 2;
-  if (wlm_store_each(store, NULL, compare_with_sample, &all) != WLM_OK || all.count != 5) return 3;
-  wlm_store_close(store);
-  if (wlm_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 4;
+  if (wlmi_store_open(folder.file, WLM_STORE_READ, &store) != WLM_OK) return 2;
+  if (wlmi_store_each(store, NULL, compare_with_sample, &all) != WLM_OK || all.count != 5) return 3;
+  wlmi_store_close(store);
+  if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 4;
   return strstr(wlm_error_detail(), "is read-only") ? 0 : 5;
 }
 
 static int put_without_folder_rights_is_refused(void) {
   wlm_store *store;
-  wlm_store_counts counts;
-  wlm_measurement_record record = sample_measurement(20);
+  wlmi_store_counts counts;
+  wlmi_measurement_record record = sample_measurement(20);
   if (access(folder.path, W_OK) == 0) return 1;
-  if (wlm_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) return 2;
-  if (wlm_store_put(store, &record, 1) != WLM_ERR_IO) return 3; /* no room for a journal */
+  if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) return 2;
+  if (wlmi_store_put(store, &record, 1) != WLM_ERR_IO) return 3; /* no room for a journal */
   if (!strstr(wlm_error_detail(), "writable")) return 4;
-  if (wlm_store_count(store, &counts) != WLM_OK || counts.measurements != 5) return 5;
-  wlm_store_close(store);
+  if (wlmi_store_count(store, &counts) != WLM_OK || counts.measurements != 5) return 5;
+  wlmi_store_close(store);
   test_folder below = folder;
-  if (wlm_store_open(folder_file(&below, "sub/tuned.db"), WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 6;
+  if (wlmi_store_open(folder_file(&below, "sub/tuned.db"), WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 6;
   return strstr(wlm_error_detail(), "cannot make this folder") ? 0 : 7;
 }
 
 static void read_only_files_and_folders(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "tuned.db");
-  wlm_store_close(store_with(path, 5));
+  wlmi_store_close(store_with(path, 5));
   chmod(folder.path, 0555);
   chmod(path, 0444);
   assert_int_equal(0, as_nobody(read_works_and_write_is_refused));
@@ -365,11 +365,11 @@ static void read_only_files_and_folders(void **state) {
   chmod(folder.path, 0755);
 }
 
-static void assert_default(wlm_status (*path_of)(wlm_text *), wlm_status expected, const char *path) {
-  wlm_text text = {0};
+static void assert_default(wlm_status (*path_of)(wlmi_text *), wlm_status expected, const char *path) {
+  wlmi_text text = {0};
   assert_status(expected, path_of(&text));
   if (path) assert_string_equal(text.data, path);
-  wlm_text_release(&text);
+  wlmi_text_release(&text);
 }
 
 static void default_paths_follow_xdg(void **state) {
@@ -377,15 +377,15 @@ static void default_paths_follow_xdg(void **state) {
   setenv("HOME", "/home/x", 1);
   setenv("XDG_DATA_HOME", "/data", 1);
   setenv("XDG_CACHE_HOME", "/cache", 1);
-  assert_default(wlm_store_default_path, WLM_OK, "/data/warploom/tuned.db");
-  assert_default(wlm_kernel_cache_default_path, WLM_OK, "/cache/warploom/kernels.db");
+  assert_default(wlmi_store_default_path, WLM_OK, "/data/warploom/tuned.db");
+  assert_default(wlmi_kernel_cache_default_path, WLM_OK, "/cache/warploom/kernels.db");
   setenv("XDG_DATA_HOME", "relative", 1);
   unsetenv("XDG_CACHE_HOME");
-  assert_default(wlm_store_default_path, WLM_OK, "/home/x/.local/share/warploom/tuned.db");
-  assert_default(wlm_kernel_cache_default_path, WLM_OK, "/home/x/.cache/warploom/kernels.db");
+  assert_default(wlmi_store_default_path, WLM_OK, "/home/x/.local/share/warploom/tuned.db");
+  assert_default(wlmi_kernel_cache_default_path, WLM_OK, "/home/x/.cache/warploom/kernels.db");
   unsetenv("HOME");
   unsetenv("XDG_DATA_HOME");
-  assert_default(wlm_store_default_path, WLM_ERR_NOT_FOUND, NULL);
+  assert_default(wlmi_store_default_path, WLM_ERR_NOT_FOUND, NULL);
 }
 
 int main(void) {

@@ -12,11 +12,11 @@
 #include "support/covering.h"
 #include "support/emit_fixture.h"
 
-static wlm_generator *generator;
+static wlmi_generator *generator;
 static covering sets[2]; /* cuda, host */
 
 static int make_sets(int full) {
-  int failed = wlm_generator_create(NULL, &generator) != WLM_OK ||
+  int failed = wlmi_generator_create(NULL, &generator) != WLM_OK ||
                covering_make(generator, &emit_cuda, 1, full, &sets[0]) != WLM_OK ||
                covering_make(generator, &emit_host, 1, full, &sets[1]) != WLM_OK;
   print_message("%d cuda and %d host kernels\n", (int)sets[0].count, (int)sets[1].count);
@@ -29,7 +29,7 @@ static int release_sets(void **state) {
   (void)state;
   covering_release(&sets[0]);
   covering_release(&sets[1]);
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
   return 0;
 }
 
@@ -74,35 +74,35 @@ static void check_types(const char *name) {
 static void check_gradients(const char *family) {
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
     if (!COUNT_ENTRIES(family, (int)p->message == message && p->operation == WLM_SDDMM))
-      fail_msg("%s never with the gradient of %s", family, wlm_message_name(message));
+      fail_msg("%s never with the gradient of %s", family, wlmi_message_name(message));
   for (int i = 0; i < 2; i++) {
     assert_true(COUNT_ENTRIES(family, (int)entry->spec.rowptr_type == i) > 0);
     assert_true(COUNT_ENTRIES(family, (int)entry->spec.colind_type == i) > 0);
     assert_true(COUNT_ENTRIES(family, entry->spec.has_values == i) > 0);
     for (int type = WLM_F32; type <= WLM_F64; type++)
       if (!COUNT_ENTRIES(family, p->reduce == (i ? WLM_MEAN : WLM_SUM) && (int)p->dense_type == type))
-        fail_msg("%s never with %s of %s", family, i ? "mean" : "sum", wlm_type_name((wlm_type)type));
+        fail_msg("%s never with %s of %s", family, i ? "mean" : "sum", wlmi_type_name((wlm_type)type));
   }
   for (int type = WLM_F32; type <= WLM_F64; type++)
     if (!COUNT_ENTRIES(family, (int)p->dense_type == type && p->heads > 1))
-      fail_msg("%s never with heads in %s", family, wlm_type_name((wlm_type)type));
+      fail_msg("%s never with heads in %s", family, wlmi_type_name((wlm_type)type));
 }
 
 /* What each type of B and C makes a kernel of its own with. */
 static void check_cells(const char *family, wlm_type type) {
   const int transposes = COUNT_ENTRIES(family, p->transpose) > 0;
-  const char *name = wlm_type_name(type);
+  const char *name = wlmi_type_name(type);
 #define NEEDS(test, ...) \
   if (!COUNT_ENTRIES(family, p->dense_type == type && (test))) fail_msg(__VA_ARGS__)
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
-    NEEDS((int)p->message == message, "%s never with %s of %s", family, wlm_message_name(message), name);
+    NEEDS((int)p->message == message, "%s never with %s of %s", family, wlmi_message_name(message), name);
   for (int reduce = WLM_SUM; reduce <= WLM_CUSTOM; reduce++)
-    NEEDS((int)p->reduce == reduce, "%s never with %s of %s", family, wlm_reduce_name(reduce), name);
+    NEEDS((int)p->reduce == reduce, "%s never with %s of %s", family, wlmi_reduce_name(reduce), name);
   for (int i = 0; i < 4; i++)
     NEEDS((int)entry->spec.rowptr_type == i / 2 && (int)entry->spec.colind_type == i % 2,
-          "%s never with rowptr %s, colind %s and %s", family, wlm_index_name(i / 2), wlm_index_name(i % 2), name);
+          "%s never with rowptr %s, colind %s and %s", family, wlmi_index_name(i / 2), wlmi_index_name(i % 2), name);
   for (int i = 0; i < 2; i++)
-    NEEDS(p->want_arg && (int)p->arg_type == i, "%s never with positions %s of %s", family, wlm_index_name(i), name);
+    NEEDS(p->want_arg && (int)p->arg_type == i, "%s never with positions %s of %s", family, wlmi_index_name(i), name);
   NEEDS(p->heads > 1, "%s never with heads in %s", family, name);
   NEEDS(p->transpose || !transposes, "%s never with a transpose in %s", family, name);
 #undef NEEDS
@@ -112,11 +112,11 @@ static void check_family(const char *family) {
   for (int reduce = WLM_MAX; reduce <= WLM_MIN; reduce++)
     for (int type = WLM_I32; type <= WLM_I64; type++)
       if (!COUNT_ENTRIES(family, (int)p->reduce == reduce && p->want_arg && (int)p->arg_type == type))
-        fail_msg("%s never with positions of %s in %s", family, wlm_reduce_name(reduce), wlm_index_name(type));
+        fail_msg("%s never with positions of %s in %s", family, wlmi_reduce_name(reduce), wlmi_index_name(type));
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
     for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++)
       if (!COUNT_ENTRIES(family, (int)p->message == message && (int)p->reduce == reduce))
-        fail_msg("%s never with op %s.%s", family, wlm_message_name(message), wlm_reduce_name(reduce));
+        fail_msg("%s never with op %s.%s", family, wlmi_message_name(message), wlmi_reduce_name(reduce));
   check_types(family);
   for (int type = WLM_F32; type <= WLM_F64; type++) check_cells(family, (wlm_type)type);
 }
@@ -124,10 +124,10 @@ static void check_family(const char *family) {
 /* "row_crc (cuda; ..." and "    cf = 1, 2, 4, 8", as `show --list` prints them. */
 static void test_families_and_values(void **state) {
   (void)state;
-  wlm_text text = {0};
+  wlmi_text text = {0};
   char family[64] = "", parameter[64], value[128];
   int families = 0, values = 0, used;
-  assert_status(WLM_OK, wlm_generator_list(generator, &text));
+  assert_status(WLM_OK, wlmi_generator_list(generator, &text));
   for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n")) {
     if (line[0] != ' ') {
       assert_int_equal(sscanf(line, "%63s (", family), 1);
@@ -141,7 +141,7 @@ static void test_families_and_values(void **state) {
       }
     }
   }
-  wlm_text_release(&text);
+  wlmi_text_release(&text);
   assert_true(families >= 8);
   assert_true(values >= 20);
 }
@@ -179,10 +179,10 @@ static void test_pairs(void **state) {
 static void check_variant(const char *variant, const wlm_problem *served) {
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
     if (!COUNT_ENTRIES(variant, (int)p->message == message))
-      fail_msg("%s never with message %s", variant, wlm_message_name(message));
+      fail_msg("%s never with message %s", variant, wlmi_message_name(message));
   for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++)
     if (!COUNT_ENTRIES(variant, (int)p->reduce == reduce))
-      fail_msg("%s never with reduction %s", variant, wlm_reduce_name(reduce));
+      fail_msg("%s never with reduction %s", variant, wlmi_reduce_name(reduce));
   if (!COUNT_ENTRIES(variant, p->n == served->n)) fail_msg("%s never with N = %d", variant, (int)served->n);
   if (!COUNT_ENTRIES(variant, p->sample == served->sample && p->sample_norm == served->sample_norm))
     fail_msg("%s never with sampling %d, norm %d", variant, (int)served->sample, (int)served->sample_norm);
@@ -191,12 +191,12 @@ static void check_variant(const char *variant, const wlm_problem *served) {
   check_types(variant);
 }
 
-static int64_t check_variants_of(const wlm_limits *limits, const wlm_spec *spec) {
-  wlm_names names;
-  assert_status(WLM_OK, wlm_generator_candidates(generator, spec, limits, &names));
+static int64_t check_variants_of(const wlmi_limits *limits, const wlmi_spec *spec) {
+  wlmi_names names;
+  assert_status(WLM_OK, wlmi_generator_candidates(generator, spec, limits, &names));
   int64_t count = names.count;
   for (int64_t i = 0; i < count; i++) check_variant(names.names[i], &spec->problem);
-  wlm_names_release(&names);
+  wlmi_names_release(&names);
   return count;
 }
 
@@ -207,8 +207,8 @@ static void test_every_variant(void **state) {
   int64_t checked = 0;
   for (int i = 0; i < WIDTHS; i++)
     for (int set = 0; set < 2; set++) {
-      const wlm_limits *limits = set ? &emit_host : &emit_cuda;
-      wlm_spec spec = emit_spec(widths[i]);
+      const wlmi_limits *limits = set ? &emit_host : &emit_cuda;
+      wlmi_spec spec = emit_spec(widths[i]);
       checked += check_variants_of(limits, &spec);
       for (int kind = 0; kind < 9; kind++) {
         spec.problem.sample = (wlm_sample)(WLM_SAMPLE_BUCKET + kind / 3);

@@ -12,11 +12,11 @@
 
 #include "common/memory.h"
 #include "generator/files.h"
-#include "runtime/host_compiler.h"
+#include "runtime/host/compiler.h"
 #include "support/emit_fixture.h"
 #include "support/require.h"
 #ifdef WLM_HAVE_CUDA
-#include "runtime/cuda_nvrtc.h"
+#include "runtime/cuda/nvrtc.h"
 #endif
 
 static const char good_family[] =
@@ -28,18 +28,18 @@ static const char good_kernel[] = "WLM_KERNEL(k) {\n  (void)args; (void)unit_blo
 
 /* Emits mine/x=1 of a folder with this family; the source, to be freed, or NULL and an error that contains `expected`.
  */
-static char *emit(const char *family, const char *kernel, const wlm_limits *limits, const char *expected) {
+static char *emit(const char *family, const char *kernel, const wlmi_limits *limits, const char *expected) {
   test_folder folder;
-  wlm_generator *generator = NULL;
-  wlm_program program = {0};
-  const wlm_spec spec = emit_spec(64);
+  wlmi_generator *generator = NULL;
+  wlmi_program program = {0};
+  const wlmi_spec spec = emit_spec(64);
   folder_make(&folder);
   emit_write(&folder, "mine", "family.lua", family);
   emit_write(&folder, "mine", limits->target == WLM_TARGET_CUDA ? "kernel.cu.in" : "kernel.c.in", kernel);
-  wlm_status status = wlm_generator_create(folder.path, &generator);
-  if (status == WLM_OK) status = wlm_generator_emit(generator, "mine/x=1", &spec, limits, &program);
+  wlm_status status = wlmi_generator_create(folder.path, &generator);
+  if (status == WLM_OK) status = wlmi_generator_emit(generator, "mine/x=1", &spec, limits, &program);
   folder_remove(&folder);
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
   if (expected) {
     assert_int_equal(status, WLM_ERR_TEMPLATE);
     assert_contains(wlm_error_detail(), expected);
@@ -76,13 +76,13 @@ static void test_template_errors_name_the_line(void **state) {
 /* A folder from which no family can come is an error, never an empty list. */
 static void test_folders_without_a_family(void **state) {
   (void)state;
-  wlm_generator *generator = NULL;
+  wlmi_generator *generator = NULL;
   test_folder folder;
   folder_make(&folder);
-  assert_int_equal(wlm_generator_create(folder.path, &generator), WLM_ERR_TEMPLATE);
+  assert_int_equal(wlmi_generator_create(folder.path, &generator), WLM_ERR_TEMPLATE);
   assert_contains(wlm_error_detail(), "holds no NAME/family.lua");
   emit_write(&folder, "my-family", "family.lua", good_family);
-  assert_int_equal(wlm_generator_create(folder.path, &generator), WLM_ERR_TEMPLATE);
+  assert_int_equal(wlmi_generator_create(folder.path, &generator), WLM_ERR_TEMPLATE);
   assert_contains(wlm_error_detail(), "my-family/family.lua: a family's folder is named by");
   folder_remove(&folder);
 }
@@ -108,7 +108,7 @@ static void test_passes_and_prepared_bytes(void **state) {
              cases[i].passes, cases[i].prepared);
     char *source = emit(family, good_kernel, &emit_host, cases[i].message);
     assert_int_equal(source == NULL, cases[i].message != NULL);
-    wlm_free(source);
+    wlmi_free(source);
   }
 }
 
@@ -162,7 +162,7 @@ static const char *line_of(const char *text, int64_t number, size_t *size) {
 /* An emitted line is its template's line, at least up to the first value that was put in. */
 static void check_line(const char *variant, const char *name, int64_t number, const char *emitted, size_t size) {
   size_t file_size, line_size, same;
-  const char *file = wlm_archive_find(name, &file_size);
+  const char *file = wlmi_archive_find(name, &file_size);
   if (!file) return; /* the operator block has no file */
   const char *line = line_of(file, number, &line_size);
   if (!line) fail_msg("%s: %s has no line %lld", variant, name, (long long)number);
@@ -173,7 +173,7 @@ static void check_line(const char *variant, const char *name, int64_t number, co
              (int)size, emitted);
 }
 
-static void check_lines(const wlm_program *program) {
+static void check_lines(const wlmi_program *program) {
   char name[128] = "";
   long long number = 0;
   for (const char *at = program->source; *at;) {
@@ -189,27 +189,27 @@ static void check_lines(const wlm_program *program) {
 
 static void test_lines_are_in_step(void **state) {
   (void)state;
-  const wlm_limits *const limits[] = {&emit_cuda, &emit_host};
-  wlm_generator *generator;
-  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  const wlmi_limits *const limits[] = {&emit_cuda, &emit_host};
+  wlmi_generator *generator;
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   int64_t checked = 0;
   for (int i = 0; i < 4; i++) {
-    wlm_spec spec = emit_spec(128);
-    wlm_names names;
+    wlmi_spec spec = emit_spec(128);
+    wlmi_names names;
     spec.problem.sample = i / 2 ? WLM_SAMPLE_FASTRAND : WLM_SAMPLE_NONE;
     spec.problem.sample_width = 32;
-    assert_status(WLM_OK, wlm_generator_candidates(generator, &spec, limits[i % 2], &names));
+    assert_status(WLM_OK, wlmi_generator_candidates(generator, &spec, limits[i % 2], &names));
     for (int64_t k = 0; k < names.count; k++) {
-      wlm_program program;
-      assert_status(WLM_OK, wlm_generator_emit(generator, names.names[k], &spec, limits[i % 2], &program));
+      wlmi_program program;
+      assert_status(WLM_OK, wlmi_generator_emit(generator, names.names[k], &spec, limits[i % 2], &program));
       check_lines(&program);
-      wlm_program_release(&program);
+      wlmi_program_release(&program);
       checked++;
     }
-    wlm_names_release(&names);
+    wlmi_names_release(&names);
   }
   assert_true(checked > 50);
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
 }
 
 /* The planted mistake stands after lines that come out three times and lines that come out not at all. */
@@ -232,10 +232,10 @@ static void test_compiler_errors_name_the_template(void **state) {
   size_t size;
   snprintf(kernel, sizeof kernel, planted, "WLM_KERNEL(k)");
   char *source = emit(good_family, kernel, &emit_host, NULL);
-  assert_status(WLM_ERR_COMPILE, wlm_host_compile(source, &image, &size));
+  assert_status(WLM_ERR_COMPILE, wlmi_host_compile(source, &image, &size));
   assert_contains(wlm_error_detail(), "mine/kernel.c.in:9:");
   assert_contains(wlm_error_detail(), "planted_mistake");
-  wlm_free(source);
+  wlmi_free(source);
 }
 
 static void test_nvrtc_errors_name_the_template(void **state) {
@@ -252,10 +252,10 @@ static void test_nvrtc_errors_name_the_template(void **state) {
   size_t size;
   snprintf(kernel, sizeof kernel, planted, "WLM_KERNEL(k, 32)");
   char *source = emit(family, kernel, &emit_cuda, NULL);
-  assert_status(WLM_ERR_COMPILE, wlm_nvrtc_compile(source, "emitted", 90, &image, &size, NULL));
+  assert_status(WLM_ERR_COMPILE, wlmi_nvrtc_compile(source, "emitted", 90, &image, &size, NULL));
   assert_contains(wlm_error_detail(), "mine/kernel.cu.in(9)");
   assert_contains(wlm_error_detail(), "planted_mistake");
-  wlm_free(source);
+  wlmi_free(source);
 #endif
 }
 

@@ -29,7 +29,7 @@ static void show_difference(const char *golden, const char *emitted) {
           (int)strcspn(emitted, "\n"), emitted);
 }
 
-static void check_golden(const char *family, const wlm_program *program) {
+static void check_golden(const char *family, const wlmi_program *program) {
   char path[512];
   snprintf(path, sizeof path, "%s/tests/emit/golden/%s.txt", WLM_SOURCE_DIR, family);
   if (getenv("WARPLOOM_UPDATE_GOLDEN")) {
@@ -74,27 +74,27 @@ static void test_golden(void **state) {
                   {4, WLM_SAMPLE_NONE, WLM_SPMM},
                   {128, WLM_SAMPLE_BUCKET, WLM_SPMM},
                   {128, WLM_SAMPLE_NONE, WLM_SDDMM}};
-  static const wlm_limits *const devices[] = {&emit_cuda, &emit_host};
+  static const wlmi_limits *const devices[] = {&emit_cuda, &emit_host};
   char seen[MOST_FAMILIES][WLM_VARIANT_NAME];
   int families = 0;
   for (int number = 0; number < 8; number++) {
-    const wlm_limits *limits = devices[number % 2];
-    wlm_spec spec = emit_spec(problems[number / 2].n);
-    wlm_names names;
+    const wlmi_limits *limits = devices[number % 2];
+    wlmi_spec spec = emit_spec(problems[number / 2].n);
+    wlmi_names names;
     spec.problem.sample = problems[number / 2].sample;
     spec.problem.sample_width = 64;
     spec.problem.operation = problems[number / 2].operation;
-    assert_status(WLM_OK, wlm_generator_candidates(emit_generator, &spec, limits, &names));
+    assert_status(WLM_OK, wlmi_generator_candidates(emit_generator, &spec, limits, &names));
     for (int64_t i = 0; i < names.count; i++) {
       char family[WLM_VARIANT_NAME];
-      wlm_program program;
+      wlmi_program program;
       snprintf(family, sizeof family, "%.*s", (int)strcspn(names.names[i], "/"), names.names[i]);
       if (!is_new(seen, &families, family)) continue;
-      assert_status(WLM_OK, wlm_generator_emit(emit_generator, names.names[i], &spec, limits, &program));
+      assert_status(WLM_OK, wlmi_generator_emit(emit_generator, names.names[i], &spec, limits, &program));
       check_golden(family, &program);
-      wlm_program_release(&program);
+      wlmi_program_release(&program);
     }
-    wlm_names_release(&names);
+    wlmi_names_release(&names);
   }
   assert_true(families >= 5);
 }

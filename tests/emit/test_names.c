@@ -13,10 +13,10 @@
 static void test_names_become_canonical(void **state) {
   (void)state;
   static const char *const spellings[] = {"row_crc/cf=2,rows=4", "row_crc/rows=4,cf=2"};
-  const wlm_spec spec = emit_spec(64);
+  const wlmi_spec spec = emit_spec(64);
   for (int i = 0; i < 2; i++) {
-    wlm_program program;
-    assert_status(WLM_OK, wlm_generator_emit(emit_generator, spellings[i], &spec, &emit_cuda, &program));
+    wlmi_program program;
+    assert_status(WLM_OK, wlmi_generator_emit(emit_generator, spellings[i], &spec, &emit_cuda, &program));
     assert_string_equal(program.variant, "row_crc/cf=2,rows=4");
     assert_string_equal(program.split, "none");
     assert_int_equal(program.pass_count, 1);
@@ -26,7 +26,7 @@ static void test_names_become_canonical(void **state) {
     assert_int_equal(program.passes[0].columns_per_block, 64);
     assert_int_equal(program.passes[0].threads, 128);
     assert_true(program.deterministic);
-    wlm_program_release(&program);
+    wlmi_program_release(&program);
   }
 }
 
@@ -44,17 +44,17 @@ static void test_names_that_are_not_understood(void **state) {
       {"row_crc/cf,rows=4", "'cf' is not NAME=VALUE", "row_crc"},
       {"row_crc/cf=2 ,rows=4", "'cf=2 ' is not NAME=VALUE", "row_crc"},
   };
-  const wlm_spec spec = emit_spec(64);
+  const wlmi_spec spec = emit_spec(64);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_text reason = {0};
-    wlm_program program;
+    wlmi_text reason = {0};
+    wlmi_program program;
     assert_status(WLM_ERR_INVALID_ARGUMENT,
-                  wlm_generator_refusal(emit_generator, cases[i].variant, &spec, &emit_cuda, &reason));
+                  wlmi_generator_refusal(emit_generator, cases[i].variant, &spec, &emit_cuda, &reason));
     assert_contains(wlm_error_detail(), cases[i].message);
     assert_contains(wlm_error_detail(), cases[i].also);
     assert_int_equal(reason.size, 0);
     assert_status(WLM_ERR_INVALID_ARGUMENT,
-                  wlm_generator_emit(emit_generator, cases[i].variant, &spec, &emit_cuda, &program));
+                  wlmi_generator_emit(emit_generator, cases[i].variant, &spec, &emit_cuda, &program));
     assert_null(program.source);
   }
 }
@@ -82,37 +82,37 @@ static void test_refusals_say_why(void **state) {
        "bytes of shared memory, the device has"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_text reason = {0};
-    wlm_spec spec = emit_spec(cases[i].n);
+    wlmi_text reason = {0};
+    wlmi_spec spec = emit_spec(cases[i].n);
     spec.problem.sample = cases[i].sample;
     spec.problem.sample_width = cases[i].width;
-    const wlm_limits *limits = cases[i].host ? &emit_host : &emit_cuda;
-    assert_status(WLM_OK, wlm_generator_refusal(emit_generator, cases[i].variant, &spec, limits, &reason));
+    const wlmi_limits *limits = cases[i].host ? &emit_host : &emit_cuda;
+    assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, cases[i].variant, &spec, limits, &reason));
     if (!cases[i].reason) assert_int_equal(reason.size, 0);
     if (cases[i].reason) {
-      wlm_program program;
+      wlmi_program program;
       assert_non_null(reason.data);
       assert_contains(reason.data, cases[i].reason);
       assert_status(WLM_ERR_INVALID_ARGUMENT,
-                    wlm_generator_emit(emit_generator, cases[i].variant, &spec, limits, &program));
+                    wlmi_generator_emit(emit_generator, cases[i].variant, &spec, limits, &program));
       assert_contains(wlm_error_detail(), cases[i].reason);
     }
-    wlm_text_release(&reason);
+    wlmi_text_release(&reason);
   }
 }
 
 static void test_a_small_device_has_fewer_candidates(void **state) {
   (void)state;
-  wlm_limits small = emit_cuda;
+  wlmi_limits small = emit_cuda;
   small.threads_per_block = 128;
-  const wlm_spec spec = emit_spec(64);
-  wlm_text reason = {0};
-  assert_status(WLM_OK, wlm_generator_refusal(emit_generator, "row_crc/cf=1,rows=8", &spec, &small, &reason));
+  const wlmi_spec spec = emit_spec(64);
+  wlmi_text reason = {0};
+  assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, "row_crc/cf=1,rows=8", &spec, &small, &reason));
   assert_string_equal(reason.data, "needs 256 threads a block, the device has 128");
-  wlm_text_release(&reason);
+  wlmi_text_release(&reason);
 }
 
-static int64_t count_prefix(const wlm_names *names, const char *prefix) {
+static int64_t count_prefix(const wlmi_names *names, const char *prefix) {
   int64_t count = 0;
   for (int64_t i = 0; i < names->count; i++) count += !strncmp(names->names[i], prefix, strlen(prefix));
   return count;
@@ -122,58 +122,59 @@ static void test_candidates(void **state) {
   (void)state;
   static const struct { int64_t n, crc, naive; } cases[] = {{16, 2, 8}, {32, 2, 8}, {33, 8, 8}, {128, 8, 8}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const wlm_spec spec = emit_spec(cases[i].n);
-    wlm_names names;
-    assert_status(WLM_OK, wlm_generator_candidates(emit_generator, &spec, &emit_cuda, &names));
+    const wlmi_spec spec = emit_spec(cases[i].n);
+    wlmi_names names;
+    assert_status(WLM_OK, wlmi_generator_candidates(emit_generator, &spec, &emit_cuda, &names));
     assert_int_equal(count_prefix(&names, "row_crc/"), cases[i].crc);
     assert_int_equal(count_prefix(&names, "row_naive/"), cases[i].naive);
     assert_int_equal(count_prefix(&names, "host_"), 0);
     assert_int_equal(count_prefix(&names, "row_sample/"), 0);
     for (int64_t k = 0; k < names.count; k++) { /* what is listed is accepted, and listed once */
-      wlm_text reason = {0};
-      assert_status(WLM_OK, wlm_generator_refusal(emit_generator, names.names[k], &spec, &emit_cuda, &reason));
+      wlmi_text reason = {0};
+      assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, names.names[k], &spec, &emit_cuda, &reason));
       assert_int_equal(reason.size, 0);
-      wlm_text_release(&reason);
+      wlmi_text_release(&reason);
       for (int64_t j = 0; j < k; j++) assert_string_not_equal(names.names[j], names.names[k]);
     }
-    wlm_names_release(&names);
+    wlmi_names_release(&names);
   }
 }
 
 /* Every operator has a carry form or needs none, and what has no emitted form yet is refused by name. */
 static void test_operators(void **state) {
   (void)state;
-  wlm_spec spec = emit_spec(128);
+  wlmi_spec spec = emit_spec(128);
   for (int reduce = WLM_SUM; reduce <= WLM_CUSTOM; reduce++) {
-    wlm_text reason = {0};
+    wlmi_text reason = {0};
     spec.problem.reduce = (wlm_reduce)reduce;
-    assert_status(WLM_OK,
-                  wlm_generator_refusal(emit_generator, "host_nnz/nonzeros=1024,tile=128", &spec, &emit_host, &reason));
+    assert_status(
+        WLM_OK, wlmi_generator_refusal(emit_generator, "host_nnz/nonzeros=1024,tile=128", &spec, &emit_host, &reason));
     if (reduce == WLM_CUSTOM) assert_string_equal(reason.data, "reduce custom is not built");
     if (reduce != WLM_CUSTOM) assert_int_equal(reason.size, 0);
-    wlm_text_release(&reason);
+    wlmi_text_release(&reason);
   }
 }
 
 static void test_list(void **state) {
   (void)state;
-  wlm_text text = {0};
-  assert_status(WLM_OK, wlm_generator_list(emit_generator, &text));
+  wlmi_text text = {0};
+  assert_status(WLM_OK, wlmi_generator_list(emit_generator, &text));
   assert_contains(text.data, "row_crc (cuda; splits a row: none; 8 variants)");
   assert_contains(text.data, "    cf = 1, 2, 4, 8\n");
   assert_contains(text.data, "host_nnz (host; splits a row: carry;");
-  wlm_text_release(&text);
+  wlmi_text_release(&text);
 }
 
 static void *emit_many(void *user) {
   const char *expected = user;
-  const wlm_spec spec = emit_spec(128);
+  const wlmi_spec spec = emit_spec(128);
   for (int i = 0; i < 40; i++) {
-    wlm_program program;
-    if (wlm_generator_emit(emit_generator, "row_crc/cf=4,rows=8", &spec, &emit_cuda, &program) != WLM_OK) return user;
+    wlmi_program program;
+    if (wlmi_generator_emit(emit_generator, "row_crc/cf=4,rows=8", &spec, &emit_cuda, &program) != WLM_OK) return user;
     int same = !strcmp(program.source, expected);
-    wlm_program_release(&program);
-    if (!same || wlm_generator_emit(emit_generator, "row_crc/cf=5", &spec, &emit_cuda, &program) == WLM_OK) return user;
+    wlmi_program_release(&program);
+    if (!same || wlmi_generator_emit(emit_generator, "row_crc/cf=5", &spec, &emit_cuda, &program) == WLM_OK)
+      return user;
     if (!strstr(wlm_error_detail(), "'cf' must be one of")) return user;
   }
   return NULL;
@@ -182,16 +183,16 @@ static void *emit_many(void *user) {
 static void test_several_threads(void **state) {
   (void)state;
   pthread_t threads[4];
-  const wlm_spec spec = emit_spec(128);
-  wlm_program program;
-  assert_status(WLM_OK, wlm_generator_emit(emit_generator, "row_crc/cf=4,rows=8", &spec, &emit_cuda, &program));
+  const wlmi_spec spec = emit_spec(128);
+  wlmi_program program;
+  assert_status(WLM_OK, wlmi_generator_emit(emit_generator, "row_crc/cf=4,rows=8", &spec, &emit_cuda, &program));
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, emit_many, program.source), 0);
   for (int i = 0; i < 4; i++) {
     void *failed;
     pthread_join(threads[i], &failed);
     assert_null(failed);
   }
-  wlm_program_release(&program);
+  wlmi_program_release(&program);
 }
 
 int main(void) {

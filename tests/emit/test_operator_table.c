@@ -18,8 +18,8 @@ static const char begin_mark[] =
     "<!-- operator table: made by `cmake --build build/release --target operator-table` -->\n";
 static const char end_mark[] = "<!-- end of the operator table -->\n";
 
-static void make_table(wlm_text *table) {
-  static const wlm_limits *const devices[] = {&emit_cuda, &emit_host};
+static void make_table(wlmi_text *table) {
+  static const wlmi_limits *const devices[] = {&emit_cuda, &emit_host};
   covering sets[2];
   for (int i = 0; i < 2; i++) assert_status(WLM_OK, covering_make(emit_generator, devices[i], 1, 0, &sets[i]));
   assert_status(WLM_OK, operator_table_write(emit_generator, sets, 2, table));
@@ -39,19 +39,19 @@ static char *read_readme(char **table, char **after) {
   return text;
 }
 
-static void update(const char *text, const char *old, const char *after, const wlm_text *table) {
-  wlm_text whole = {0};
-  wlm_text_append(&whole, text, (size_t)(old - text));
-  wlm_text_append(&whole, table->data, table->size);
-  wlm_text_puts(&whole, after);
+static void update(const char *text, const char *old, const char *after, const wlmi_text *table) {
+  wlmi_text whole = {0};
+  wlmi_text_append(&whole, text, (size_t)(old - text));
+  wlmi_text_append(&whole, table->data, table->size);
+  wlmi_text_puts(&whole, after);
   assert_false(whole.failed);
   write_whole(readme, whole.data, whole.size);
-  wlm_text_release(&whole);
+  wlmi_text_release(&whole);
 }
 
 static void is_what_tests_show(void **state) {
   (void)state;
-  wlm_text table = {0};
+  wlmi_text table = {0};
   char *old, *after, *text = read_readme(&old, &after);
   make_table(&table);
   const int same = (size_t)(after - old) == table.size && !memcmp(old, table.data, table.size);
@@ -60,7 +60,7 @@ static void is_what_tests_show(void **state) {
   else if (!same)
     print_error("README has\n%.*swhere tests show\n%s", (int)(after - old), old, table.data);
   free(text);
-  wlm_text_release(&table);
+  wlmi_text_release(&table);
   if (!same && !getenv("WARPLOOM_UPDATE_GOLDEN"))
     fail_msg("README's table of operators is not of today: build the target operator-table and look at the diff");
 }
@@ -75,10 +75,10 @@ static covering_entry entry_of(const char *variant) {
 
 static void expect_row(const covering_entry *entries, int64_t count, const char *row) {
   const covering set = {.entries = (covering_entry *)entries, .count = count};
-  wlm_text table = {0};
+  wlmi_text table = {0};
   assert_status(WLM_OK, operator_table_write(emit_generator, &set, 1, &table));
   if (!strstr(table.data, row)) fail_msg("no row '%s' in\n%s", row, table.data);
-  wlm_text_release(&table);
+  wlmi_text_release(&table);
 }
 
 static void says_what_entries_have(void **state) {

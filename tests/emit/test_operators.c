@@ -10,8 +10,8 @@
 
 #include "support/emit_fixture.h"
 
-static wlm_spec own_spec(int64_t n, const char *custom, const char *activation, const void *bias) {
-  wlm_spec plain = emit_spec(n), spec;
+static wlmi_spec own_spec(int64_t n, const char *custom, const char *activation, const void *bias) {
+  wlmi_spec plain = emit_spec(n), spec;
   wlm_problem problem = plain.problem;
   wlm_csr csr = WLM_CSR_INIT;
   csr.values = &csr;
@@ -19,20 +19,21 @@ static wlm_spec own_spec(int64_t n, const char *custom, const char *activation, 
   problem.custom = custom;
   problem.activation = activation;
   problem.bias = bias;
-  if (wlm_spec_make(&problem, &csr, &spec) != WLM_OK) fail_msg("%s", wlm_error_detail());
+  if (wlmi_spec_make(&problem, &csr, &spec) != WLM_OK) fail_msg("%s", wlm_error_detail());
   return spec;
 }
 
 static const char host_row[] = "host_row/rows=16,tile=16", host_nnz[] = "host_nnz/nonzeros=1024,tile=16";
 
-static char *source_of(const char *variant, const wlm_limits *limits, const wlm_spec *spec) {
-  wlm_program program;
-  if (wlm_generator_emit(emit_generator, variant, spec, limits, &program) != WLM_OK) fail_msg("%s", wlm_error_detail());
+static char *source_of(const char *variant, const wlmi_limits *limits, const wlmi_spec *spec) {
+  wlmi_program program;
+  if (wlmi_generator_emit(emit_generator, variant, spec, limits, &program) != WLM_OK)
+    fail_msg("%s", wlm_error_detail());
   return program.source; /* wlm_string_free */
 }
 
 static void expect_in(const char *custom, const char *activation, const void *bias, const char *const *texts) {
-  const wlm_spec spec = own_spec(16, custom, activation, bias);
+  const wlmi_spec spec = own_spec(16, custom, activation, bias);
   char *source = source_of(host_row, &emit_host, &spec);
   for (; *texts; texts++) {
     int absent = **texts == '!';
@@ -73,7 +74,7 @@ static void blocks(void **state) {
 /* Lines behind a user's expression have the numbers that they would have without. */
 static void lines_go_on(void **state) {
   (void)state;
-  const wlm_spec spec = own_spec(16, "message=b*a;init=0;reduce=acc+x", NULL, NULL);
+  const wlmi_spec spec = own_spec(16, "message=b*a;init=0;reduce=acc+x", NULL, NULL);
   char *source = source_of(host_row, &emit_host, &spec);
   int64_t line = 0, in_block = 0, checked = 0;
   for (char *at = strtok(source, "\n"); at; at = strtok(NULL, "\n"), line++) {
@@ -94,7 +95,7 @@ static void the_same_as_built_in(void **state) {
   (void)state;
   const char *const variants[] = {"merge_path/items=256,lanes=8,vector=4,batch=4,prepared=0",
                                   "row_vec/lanes=8,vector=4,batch=4"};
-  const wlm_spec built_in = emit_spec(32), own = own_spec(32, "init=0;reduce=acc+x;combine=reduce", NULL, NULL);
+  const wlmi_spec built_in = emit_spec(32), own = own_spec(32, "init=0;reduce=acc+x;combine=reduce", NULL, NULL);
   for (int i = 0; i < 2; i++) {
     char *expected = source_of(variants[i], &emit_cuda, &built_in), *got = source_of(variants[i], &emit_cuda, &own);
     const char *const kernel = strstr(expected, "/kernel.cu.in"), *own_kernel = strstr(got, "/kernel.cu.in");
@@ -105,36 +106,36 @@ static void the_same_as_built_in(void **state) {
   }
 }
 
-static void expect_refusal(wlm_generator *generator, const char *variant, const wlm_limits *limits,
-                           const wlm_spec *spec, const char *says) {
-  wlm_text reason = {0};
-  assert_status(WLM_OK, wlm_generator_refusal(generator, variant, spec, limits, &reason));
+static void expect_refusal(wlmi_generator *generator, const char *variant, const wlmi_limits *limits,
+                           const wlmi_spec *spec, const char *says) {
+  wlmi_text reason = {0};
+  assert_status(WLM_OK, wlmi_generator_refusal(generator, variant, spec, limits, &reason));
   if (says && !reason.size) fail_msg("%s is a candidate", variant);
   if (says) assert_contains(reason.data, says);
   if (!says && reason.size) fail_msg("%s: %s", variant, reason.data);
-  wlm_text_release(&reason);
+  wlmi_text_release(&reason);
 }
 
 static void without_combine(void **state) {
   (void)state;
-  const wlm_spec whole = own_spec(16, "init=0;reduce=acc+x", NULL, NULL),
-                 parts = own_spec(16, "init=0;reduce=acc+x;combine=reduce", NULL, NULL);
+  const wlmi_spec whole = own_spec(16, "init=0;reduce=acc+x", NULL, NULL),
+                  parts = own_spec(16, "init=0;reduce=acc+x;combine=reduce", NULL, NULL);
   expect_refusal(emit_generator, host_row, &emit_host, &whole, NULL);
   expect_refusal(emit_generator, host_nnz, &emit_host, &whole, "splits rows, and the operator has no combine");
   expect_refusal(emit_generator, host_nnz, &emit_host, &parts, NULL);
-  wlm_names names;
-  const wlm_limits *const targets[] = {&emit_cuda, &emit_host};
+  wlmi_names names;
+  const wlmi_limits *const targets[] = {&emit_cuda, &emit_host};
   for (int i = 0; i < 2; i++) {
-    assert_status(WLM_OK, wlm_generator_candidates(emit_generator, &whole, targets[i], &names));
+    assert_status(WLM_OK, wlmi_generator_candidates(emit_generator, &whole, targets[i], &names));
     assert_true(names.count > 1);
     for (int64_t k = 0; k < names.count; k++) {
-      wlm_program program;
-      assert_status(WLM_OK, wlm_generator_emit(emit_generator, names.names[k], &whole, targets[i], &program));
+      wlmi_program program;
+      assert_status(WLM_OK, wlmi_generator_emit(emit_generator, names.names[k], &whole, targets[i], &program));
       assert_string_equal(program.split, "none");
       if (strstr(program.source, "wlm_combine")) fail_msg("%s does not split rows and combines", names.names[k]);
-      wlm_program_release(&program);
+      wlmi_program_release(&program);
     }
-    wlm_names_release(&names);
+    wlmi_names_release(&names);
   }
 }
 
@@ -147,7 +148,7 @@ static void traits(void **state) {
       "},\n"
       "  passes = function() return { { kernel = 'wlm_k', units = 'rows' } } end }\n";
   test_folder own_folder;
-  wlm_generator *generator;
+  wlmi_generator *generator;
   char text[512];
   folder_make(&own_folder);
   const char *const names[] = {"adds", "sorts"};
@@ -156,11 +157,11 @@ static void traits(void **state) {
     emit_write(&own_folder, names[i], "family.lua", text);
     emit_write(&own_folder, names[i], "kernel.c.in", kernel);
   }
-  assert_status(WLM_OK, wlm_generator_create(own_folder.path, &generator));
-  const wlm_spec sum = emit_spec(16), own = own_spec(16, "init=0;reduce=acc+x;combine=reduce", NULL, NULL),
-                 active = own_spec(16, NULL, "relu", NULL),
-                 any_order = own_spec(16, "init=0;reduce=acc+x;order=any", NULL, NULL);
-  wlm_spec mean = emit_spec(16), max = emit_spec(16);
+  assert_status(WLM_OK, wlmi_generator_create(own_folder.path, &generator));
+  const wlmi_spec sum = emit_spec(16), own = own_spec(16, "init=0;reduce=acc+x;combine=reduce", NULL, NULL),
+                  active = own_spec(16, NULL, "relu", NULL),
+                  any_order = own_spec(16, "init=0;reduce=acc+x;order=any", NULL, NULL);
+  wlmi_spec mean = emit_spec(16), max = emit_spec(16);
   mean.problem.reduce = WLM_MEAN;
   max.problem.reduce = WLM_MAX;
   expect_refusal(generator, "adds/name=k", &emit_host, &sum, NULL);
@@ -172,7 +173,7 @@ static void traits(void **state) {
   expect_refusal(generator, "sorts/name=k", &emit_host, &max, NULL);
   expect_refusal(generator, "sorts/name=k", &emit_host, &own, "keeps their order");
   expect_refusal(generator, "sorts/name=k", &emit_host, &any_order, NULL);
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
   folder_remove(&own_folder);
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/cuda_driver.h"
+#include "runtime/cuda/driver.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

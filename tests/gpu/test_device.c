@@ -25,10 +25,10 @@ static const float expected[ROWS * N] = {15, 18, 21, 0, 0, 0, 8, 11.5f, 15, 3, 6
 
 typedef struct product {
   wlm_csr csr;
-  wlm_spec spec;
+  wlmi_spec spec;
   void *rowptr, *colind, *values, *b, *c;
   void *kernels[WLM_MAX_PASSES];
-  wlm_module *module;
+  wlmi_module *module;
   wlm_plan plan;
 } product;
 
@@ -51,41 +51,41 @@ static void product_make(wlm_index rowptr_type, product *p) {
   p->csr.values = p->values;
   p->csr.rowptr_type = rowptr_type;
   problem.n = N;
-  assert_status(WLM_OK, wlm_spec_make(&problem, &p->csr, &p->spec));
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &p->csr, &p->spec));
 }
 
 static void product_release(product *p) {
-  wlm_device *device = test_gpu();
+  wlmi_device *device = test_gpu();
   void *const all[] = {p->rowptr, p->colind, p->values, p->b, p->c};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) device->ops->release(device, all[i]);
   device->ops->unload(device, p->module);
 }
 
-static void emit(const char *variant, const wlm_spec *spec, wlm_program *program) {
-  wlm_generator *generator;
-  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlm_generator_emit(generator, variant, spec, &test_gpu()->info.limits, program));
-  wlm_generator_destroy(generator);
+static void emit(const char *variant, const wlmi_spec *spec, wlmi_program *program) {
+  wlmi_generator *generator;
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_generator_emit(generator, variant, spec, &test_gpu()->info.limits, program));
+  wlmi_generator_destroy(generator);
 }
 
 /* The plan of a variant, or of what the library carries where variant is NULL. */
 static void product_load(product *p, const char *variant) {
-  wlm_device *device = test_gpu();
-  wlm_program program = {0};
+  wlmi_device *device = test_gpu();
+  wlmi_program program = {0};
   if (variant) {
     void *image;
     size_t size;
     emit(variant, &p->spec, &program);
     assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
     assert_status(WLM_OK, device->ops->load(device, &program, image, size, p->kernels, &p->module));
-    wlm_free(image);
+    wlmi_free(image);
   } else {
     assert_status(WLM_OK, device->ops->load_builtin(device, &p->spec, &program, p->kernels, &p->module));
     assert_null(program.source);
   }
-  assert_status(WLM_OK, wlm_plan_fill(&p->plan, device, &program, p->kernels, &p->csr, &p->spec));
+  assert_status(WLM_OK, wlmi_plan_fill(&p->plan, device, &program, p->kernels, &p->csr, &p->spec));
   assert_int_equal(wlm_plan_workspace_size(&p->plan), 0);
-  wlm_program_release(&program);
+  wlmi_program_release(&program);
 }
 
 static void product_check(const product *p) {
@@ -99,7 +99,7 @@ static void product_check(const product *p) {
 
 static void tells_what_it_is(void **state) {
   (void)state;
-  const wlm_device_info *info = &test_gpu()->info;
+  const wlmi_device_info *info = &test_gpu()->info;
   char arch[32];
   snprintf(arch, sizeof arch, "sm_%d", info->limits.arch);
   print_message("%s, %s, %s, %s, %d processors, %lld KB shared, %lld MB L2, %lld MB\n", info->name, info->arch,
@@ -117,16 +117,16 @@ static void tells_what_it_is(void **state) {
 
 static void no_such_ordinal(void **state) {
   (void)state;
-  wlm_device *device = test_gpu();
-  assert_int_equal(wlm_device_open("cuda:4000", &device), WLM_ERR_NO_DEVICE);
+  wlmi_device *device = test_gpu();
+  assert_int_equal(wlmi_device_open("cuda:4000", &device), WLM_ERR_NO_DEVICE);
   assert_null(device);
   assert_non_null(strstr(wlm_error_detail(), "cuda:4000"));
 }
 
 static void opens_twice(void **state) {
   (void)state;
-  wlm_device *first = test_gpu(), *second;
-  assert_status(WLM_OK, wlm_device_open("cuda:0", &second));
+  wlmi_device *first = test_gpu(), *second;
+  assert_status(WLM_OK, wlmi_device_open("cuda:0", &second));
   assert_ptr_not_equal(first, second);
   second->ops->close(second);
   assert_status(WLM_OK, first->ops->synchronize(first, NULL));
@@ -136,7 +136,7 @@ static void opens_twice(void **state) {
 
 static void memory_is_aligned_and_holds(void **state) {
   (void)state;
-  wlm_device *device = test_gpu();
+  wlmi_device *device = test_gpu();
   unsigned char in[1000], out[1000];
   void *memory, *empty;
   for (size_t i = 0; i < sizeof in; i++) in[i] = (unsigned char)(i * 7);
@@ -158,7 +158,7 @@ static void memory_is_aligned_and_holds(void **state) {
 
 static void too_much_memory_is_refused(void **state) {
   (void)state;
-  wlm_device *device = test_gpu();
+  wlmi_device *device = test_gpu();
   void *memory = &memory;
   assert_int_equal(device->ops->allocate(device, (size_t)device->info.memory_bytes * 4, &memory),
                    WLM_ERR_OUT_OF_MEMORY);
@@ -198,8 +198,8 @@ static void built_in_code_needs_no_compiler(void **state) {
 
 static void built_in_code_does_not_cover_all(void **state) {
   (void)state;
-  wlm_device *device = test_gpu();
-  wlm_program program = {0};
+  wlmi_device *device = test_gpu();
+  wlmi_program program = {0};
   product p;
   product_make(WLM_I32, &p);
   p.spec.problem.reduce = WLM_MAX;
@@ -211,8 +211,8 @@ static void built_in_code_does_not_cover_all(void **state) {
 static void what_is_no_code_is_refused(void **state) {
   (void)state;
   static const char broken[] = ".version 8.0\n.target sm_80\n.address_size 64\nbogus\n";
-  wlm_device *device = test_gpu();
-  wlm_program program;
+  wlmi_device *device = test_gpu();
+  wlmi_program program;
   product p;
   void *image;
   size_t size;
@@ -225,8 +225,8 @@ static void what_is_no_code_is_refused(void **state) {
   assert_int_equal(device->ops->load(device, &program, image, size, p.kernels, &p.module), WLM_ERR_DEVICE);
   assert_non_null(strstr(wlm_error_detail(), "wlm_nobody"));
   assert_null(p.module);
-  wlm_free(image);
-  wlm_program_release(&program);
+  wlmi_free(image);
+  wlmi_program_release(&program);
   product_release(&p);
 }
 
@@ -236,7 +236,7 @@ static void bad_launch_is_told_and_forgotten(void **state) {
   test_gpu();
   product_make(WLM_I32, &p);
   product_load(&p, "row_crc/cf=1,rows=4");
-  wlm_launch launch = p.plan.launches[0];
+  wlmi_launch launch = p.plan.launches[0];
   launch.threads = 1 << 20;
   assert_int_equal(test_gpu()->ops->launch(test_gpu(), &launch, &p.plan.args, NULL), WLM_ERR_DEVICE);
   assert_non_null(strstr(wlm_error_detail(), "1048576 threads"));
@@ -248,29 +248,29 @@ static void bad_launch_is_told_and_forgotten(void **state) {
 /* A block's dynamic shared memory beyond 48 KB has to be asked for. */
 static void large_shared_memory(void **state) {
   (void)state;
-  wlm_device *device = test_gpu();
-  wlm_generator *generator;
-  wlm_names names;
+  wlmi_device *device = test_gpu();
+  wlmi_generator *generator;
+  wlmi_names names;
   product p;
   int checked = 0;
   product_make(WLM_I32, &p);
   p.spec.problem.sample = WLM_SAMPLE_BUCKET;
   p.spec.problem.sample_width = 2304;
-  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlm_generator_candidates(generator, &p.spec, &device->info.limits, &names));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_generator_candidates(generator, &p.spec, &device->info.limits, &names));
   for (int64_t i = 0; i < names.count; i++) {
-    wlm_program program;
-    assert_status(WLM_OK, wlm_generator_emit(generator, names.names[i], &p.spec, &device->info.limits, &program));
+    wlmi_program program;
+    assert_status(WLM_OK, wlmi_generator_emit(generator, names.names[i], &p.spec, &device->info.limits, &program));
     if (program.passes[0].shared_bytes > 48 << 10) {
       kernel_check check = {.device = device, .spec = &p.spec, .runs = 1, .seed = 7};
       assert_status(WLM_OK, kernel_check_program(&check, &program));
       checked++;
     }
-    wlm_program_release(&program);
+    wlmi_program_release(&program);
   }
   assert_true(checked > 0);
-  wlm_names_release(&names);
-  wlm_generator_destroy(generator);
+  wlmi_names_release(&names);
+  wlmi_generator_destroy(generator);
   product_release(&p);
 }
 
@@ -283,7 +283,7 @@ typedef struct counted {
 
 static wlm_status enqueue(void *user, void *stream) {
   counted *c = user;
-  if (++c->calls == c->fail_at) return wlm_fail(WLM_ERR_INTERNAL, "call %d", c->calls);
+  if (++c->calls == c->fail_at) return wlmi_fail(WLM_ERR_INTERNAL, "call %d", c->calls);
   if (c->calls == c->block_at) {
     wlm_status status = test_gpu()->ops->synchronize(test_gpu(), stream);
     if (status != WLM_OK) return status;
@@ -293,8 +293,8 @@ static wlm_status enqueue(void *user, void *stream) {
 
 static void timer_replays_a_graph(void **state) {
   (void)state;
-  wlm_device *device = test_gpu();
-  wlm_timer *timer;
+  wlmi_device *device = test_gpu();
+  wlmi_timer *timer;
   product p;
   counted c = {.product = &p};
   double seconds = 0;
@@ -314,8 +314,8 @@ static void timer_replays_a_graph(void **state) {
 
 static void failed_capture_leaves_no_trace(void **state) {
   (void)state;
-  wlm_device *device = test_gpu();
-  wlm_timer *timer;
+  wlmi_device *device = test_gpu();
+  wlmi_timer *timer;
   product p;
   counted fails = {.product = &p, .fail_at = 4}, blocks = {.product = &p, .block_at = 4};
   product_make(WLM_I32, &p);

@@ -22,24 +22,24 @@ static int runs(void) {
   return text && atoi(text) > 0 ? atoi(text) : RUNS;
 }
 
-static wlm_status check_entry(wlm_device *device, wlm_generator *generator, const covering_entry *entry) {
-  wlm_program program;
+static wlm_status check_entry(wlmi_device *device, wlmi_generator *generator, const covering_entry *entry) {
+  wlmi_program program;
   kernel_check check = {.device = device, .spec = &entry->spec, .runs = runs(), .seed = 11};
-  wlm_status status = wlm_generator_emit(generator, entry->variant, &entry->spec, &device->info.limits, &program);
+  wlm_status status = wlmi_generator_emit(generator, entry->variant, &entry->spec, &device->info.limits, &program);
   if (status != WLM_OK) return status;
   status = kernel_check_program(&check, &program);
-  wlm_program_release(&program);
+  wlmi_program_release(&program);
   return status;
 }
 
 static void every_family_is_right(void **state) {
   (void)state;
-  wlm_device *device = test_gpu();
-  wlm_generator *generator;
+  wlmi_device *device = test_gpu();
+  wlmi_generator *generator;
   covering set;
   int64_t failures = 0;
   test_needs_nvrtc();
-  assert_int_equal(wlm_generator_create(NULL, &generator), WLM_OK);
+  assert_int_equal(wlmi_generator_create(NULL, &generator), WLM_OK);
   assert_int_equal(covering_make(generator, &device->info.limits, 1, covering_full(), &set), WLM_OK);
   assert_true(set.count > 0);
 #pragma omp parallel for schedule(dynamic)
@@ -55,7 +55,7 @@ static void every_family_is_right(void **state) {
   print_message("%lld variants checked %d times each on %s\n", (long long)set.count, runs(), device->info.name);
   assert_int_equal(failures, 0);
   covering_release(&set);
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
 }
 
 int main(void) {

@@ -8,15 +8,15 @@
 #include <cmocka.h>
 
 #include "common/memory.h"
-#include "matrix/transpose.h"
+#include "csr/transpose.h"
 #include "support/backward_check.h"
 #include "support/gpu_fixture.h"
 #include "support/require.h"
 
-static void *narrowed(const wlm_csr_host *a, wlm_index type) {
-  int32_t *rowptr = wlm_alloc((size_t)(a->rows + 1) * sizeof *rowptr);
+static void *narrowed(const wlmi_csr_host *a, wlm_index type) {
+  int32_t *rowptr = wlmi_alloc((size_t)(a->rows + 1) * sizeof *rowptr);
   if (type == WLM_I64) {
-    wlm_free(rowptr);
+    wlmi_free(rowptr);
     return NULL;
   }
   for (int64_t row = 0; row <= a->rows; row++) rowptr[row] = (int32_t)a->rowptr[row];
@@ -31,33 +31,33 @@ static void transpose_has_the_hosts_bits(void **state) {
   for (int number = 0; number < 6; number++) {
     const wlm_index type = (wlm_index)(number % 2);
     wlm_problem problem = WLM_PROBLEM_INIT;
-    wlm_matrix_view view;
+    wlmi_matrix_view view;
     fixture f;
     fixture_make(matrices[number / 2], type, &f);
     void *narrow = narrowed(&f.csr, type);
-    wlm_csr host = *wlm_matrix_csr(f.upload.matrix);
+    wlm_csr host = *wlmi_matrix_csr(f.upload.matrix);
     host.rowptr = narrow ? narrow : f.csr.rowptr;
     host.colind = f.csr.colind;
     problem.transpose = 1;
-    assert_status(WLM_OK, wlm_matrix_see(f.upload.matrix, &problem, &view));
-    const size_t offset = wlm_index_size(type);
+    assert_status(WLM_OK, wlmi_matrix_see(f.upload.matrix, &problem, &view));
+    const size_t offset = wlmi_index_size(type);
     const size_t sizes[] = {(size_t)(host.cols + 1) * offset, (size_t)host.nnz * 4, (size_t)host.nnz * offset};
     const void *there[] = {view.csr.rowptr, view.csr.colind, view.order};
     void *expected[3], *got[3];
     for (int i = 0; i < 3; i++) {
-      expected[i] = wlm_alloc(sizes[i]);
-      got[i] = wlm_alloc(sizes[i]);
+      expected[i] = wlmi_alloc(sizes[i]);
+      got[i] = wlmi_alloc(sizes[i]);
       if (sizes[i]) assert_status(WLM_OK, f.device->ops->copy_out(f.device, got[i], there[i], sizes[i]));
     }
-    assert_status(WLM_OK, wlm_transpose_pattern(&host, expected[0], expected[1], expected[2]));
+    assert_status(WLM_OK, wlmi_transpose_pattern(&host, expected[0], expected[1], expected[2]));
     for (int i = 0; i < 3; i++) {
       assert_memory_equal(got[i], expected[i], sizes[i]);
-      wlm_free(got[i]);
-      wlm_free(expected[i]);
+      wlmi_free(got[i]);
+      wlmi_free(expected[i]);
     }
     print_message("%s: %lld non-zeros in %.0f us\n", matrices[number / 2], (long long)host.nnz,
                   view.made_seconds * 1e6);
-    wlm_free(narrow);
+    wlmi_free(narrow);
     fixture_release(&f);
   }
 }
@@ -97,7 +97,7 @@ static void zeros_have_no_sign(void **state) {
   fixture f, zeros;
   fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
   zeros = f;
-  zeros.csr.values = wlm_alloc((size_t)f.csr.nnz * sizeof *f.csr.values);
+  zeros.csr.values = wlmi_alloc((size_t)f.csr.nnz * sizeof *f.csr.values);
   assert_non_null(zeros.csr.values);
   for (int reduce = WLM_MAX; reduce <= WLM_MIN; reduce++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
@@ -106,11 +106,11 @@ static void zeros_have_no_sign(void **state) {
     problem.reduce = (wlm_reduce)reduce;
     problem.want_arg = 1;
     for (int64_t p = 0; p < f.csr.nnz; p++) zeros.csr.values[p] = p % 3 ? 0.0f : -0.0f;
-    assert_status(WLM_OK, wlm_upload_create_values(f.context, &f.upload, &zeros.csr, WLM_F32, &zeros.upload));
+    assert_status(WLM_OK, wlmi_upload_create_values(f.context, &f.upload, &zeros.csr, WLM_F32, &zeros.upload));
     check_candidates(&zeros, &problem);
-    wlm_upload_release(&zeros.upload);
+    wlmi_upload_release(&zeros.upload);
   }
-  wlm_free(zeros.csr.values);
+  wlmi_free(zeros.csr.values);
   fixture_release(&f);
 }
 
@@ -120,9 +120,9 @@ static void back_by_positions(void **state) {
   fixture f;
   fixture_make("uniform:rows=10,d=1", WLM_I32, &f);
   for (int number = 0; number < backward_problem_count(); number++) {
-    const wlm_spec spec = backward_problem(number);
+    const wlmi_spec spec = backward_problem(number);
     const kernel_check check = {f.device, &spec, 3, NULL, NULL, (uint64_t)number + 1};
-    if (backward_check(&check, wlm_context_generator(f.context)) != WLM_OK)
+    if (backward_check(&check, wlmi_context_generator(f.context)) != WLM_OK)
       fail_msg("problem %d: %s", number, wlm_error_detail());
   }
   fixture_release(&f);

@@ -11,20 +11,20 @@
 
 #include "common/memory.h"
 #include "generator/generator.h"
-#include "matrix/reference.h"
 #include "runtime/dispatch/plan.h"
 #include "support/asserts.h"
 #include "support/gpu.h"
 #include "support/require.h"
 #include "support/shapes.h"
 #include "tuner/verify.h"
+#include "verify/reference.h"
 
 enum { ROWS = (1 << 22) + 3, COLS = 96, N = 1032, LONGEST = 40, S = 32 };
 enum { PLACES = 4, AROUND = 64, CHECKED = PLACES * AROUND };
 static const int64_t c_size = (int64_t)ROWS * N * (int64_t)sizeof(float);
 
 typedef struct large {
-  wlm_csr_host a;
+  wlmi_csr_host a;
   wlm_csr csr; /* on the device */
   float *b;
   void *rowptr, *colind, *values, *device_b, *c;
@@ -35,16 +35,16 @@ typedef struct large {
 static large made; /* once, of what all tests use */
 
 /* Rows have 0 to 3 edges, and now and then one more than is sampled. */
-static void make_matrix(wlm_csr_host *a) {
+static void make_matrix(wlmi_csr_host *a) {
   test_random random = {1};
-  *a = (wlm_csr_host){.rows = ROWS, .cols = COLS};
-  assert_status(WLM_OK, wlm_alloc_array(ROWS + 1, sizeof *a->rowptr, "rowptr", (void **)&a->rowptr));
+  *a = (wlmi_csr_host){.rows = ROWS, .cols = COLS};
+  assert_status(WLM_OK, wlmi_alloc_array(ROWS + 1, sizeof *a->rowptr, "rowptr", (void **)&a->rowptr));
   a->rowptr[0] = 0;
   for (int64_t row = 0; row < ROWS; row++)
     a->rowptr[row + 1] = a->rowptr[row] + (row % AROUND == 5 ? LONGEST : row % 4);
   a->nnz = a->rowptr[ROWS];
-  assert_status(WLM_OK, wlm_alloc_array(a->nnz, sizeof *a->colind, "colind", (void **)&a->colind));
-  assert_status(WLM_OK, wlm_alloc_array(a->nnz, sizeof *a->values, "values", (void **)&a->values));
+  assert_status(WLM_OK, wlmi_alloc_array(a->nnz, sizeof *a->colind, "colind", (void **)&a->colind));
+  assert_status(WLM_OK, wlmi_alloc_array(a->nnz, sizeof *a->values, "values", (void **)&a->values));
   for (int64_t i = 0; i < a->nnz; i++) {
     a->colind[i] = (int32_t)test_draw(&random, COLS);
     a->values[i] = test_draw_between(&random, -1, 1);
@@ -62,11 +62,11 @@ static void make_operands(large *l) {
   make_matrix(&l->a);
   choose_rows(l->checked);
   const int64_t nnz = l->a.nnz, block = (int64_t)CHECKED * N;
-  assert_status(WLM_OK, wlm_alloc_array(COLS * N, sizeof *l->b, "B", (void **)&l->b));
+  assert_status(WLM_OK, wlmi_alloc_array(COLS * N, sizeof *l->b, "B", (void **)&l->b));
   for (int i = 0; i < COLS * N; i++) l->b[i] = test_draw_between(&random, -1, 1);
-  assert_status(WLM_OK, wlm_alloc_array(block, sizeof *l->expected, "reference", (void **)&l->expected));
-  assert_status(WLM_OK, wlm_alloc_array(block, sizeof *l->scale, "reference", (void **)&l->scale));
-  assert_status(WLM_OK, wlm_alloc_array(block, sizeof *l->found, "rows of C", (void **)&l->found));
+  assert_status(WLM_OK, wlmi_alloc_array(block, sizeof *l->expected, "reference", (void **)&l->expected));
+  assert_status(WLM_OK, wlmi_alloc_array(block, sizeof *l->scale, "reference", (void **)&l->scale));
+  assert_status(WLM_OK, wlmi_alloc_array(block, sizeof *l->found, "rows of C", (void **)&l->found));
   l->rowptr = test_gpu_copy(l->a.rowptr, (ROWS + 1) * sizeof *l->a.rowptr);
   l->colind = test_gpu_copy(l->a.colind, (size_t)nnz * sizeof *l->a.colind);
   l->values = test_gpu_copy(l->a.values, (size_t)nnz * sizeof *l->a.values);
@@ -83,7 +83,7 @@ static void make_operands(large *l) {
 
 /* Skips where the device has no room for C. */
 static large *operands(void) {
-  wlm_device *device = test_gpu();
+  wlmi_device *device = test_gpu();
   if (made.c) return &made;
   void *c;
   wlm_status status = device->ops->allocate(device, (size_t)c_size, &c);
@@ -97,31 +97,32 @@ static large *operands(void) {
 static int release(void **state) {
   void *const memory[] = {made.rowptr, made.colind, made.values, made.device_b, made.c};
   for (size_t i = 0; made.c && i < sizeof memory / sizeof *memory; i++) test_gpu()->ops->release(test_gpu(), memory[i]);
-  wlm_csr_host_release(&made.a);
-  wlm_free(made.b);
-  wlm_free(made.expected);
-  wlm_free(made.scale);
-  wlm_free(made.found);
+  wlmi_csr_host_release(&made.a);
+  wlmi_free(made.b);
+  wlmi_free(made.expected);
+  wlmi_free(made.scale);
+  wlmi_free(made.found);
   return test_gpu_close(state);
 }
 
-static void problem_make(large *l, wlm_sample sample, wlm_spec *spec) {
+static void problem_make(large *l, wlm_sample sample, wlmi_spec *spec) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = N;
   problem.alpha = 1.5;
   problem.sample = sample;
   problem.sample_width = sample == WLM_SAMPLE_NONE ? 0 : S;
-  assert_status(WLM_OK, wlm_spec_make(&problem, &l->csr, spec));
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &l->csr, spec));
   assert_status(WLM_OK,
-                wlm_reference_rows(&l->a, &spec->problem, l->b, NULL, l->checked, CHECKED, l->expected, l->scale));
+                wlmi_reference_rows(&l->a, &spec->problem, l->b, NULL, l->checked, CHECKED, l->expected, l->scale));
 }
 
 /* What is loaded, over a C that is all poison. */
-static void check(large *l, const wlm_spec *spec, const wlm_program *program, void *const *kernels, const char *name) {
-  wlm_device *device = test_gpu();
+static void check(large *l, const wlmi_spec *spec, const wlmi_program *program, void *const *kernels,
+                  const char *name) {
+  wlmi_device *device = test_gpu();
   wlm_plan plan = {0};
   void *workspace = NULL, *prepared = NULL;
-  assert_status(WLM_OK, wlm_plan_fill(&plan, device, program, kernels, &l->csr, spec));
+  assert_status(WLM_OK, wlmi_plan_fill(&plan, device, program, kernels, &l->csr, spec));
   assert_status(WLM_OK, device->ops->allocate(device, wlm_plan_workspace_size(&plan), &workspace));
   assert_status(WLM_OK, device->ops->allocate(device, wlm_plan_prepared_size(&plan), &prepared));
   assert_status(WLM_OK, device->ops->fill(device, l->c, 0xff, (size_t)c_size));
@@ -133,27 +134,27 @@ static void check(large *l, const wlm_spec *spec, const wlm_program *program, vo
     const int64_t at = (int64_t)i * AROUND, row = l->checked[at];
     float *found = l->found + at * N;
     assert_status(WLM_OK, device->ops->copy_out(device, found, (float *)l->c + row * N, AROUND * N * sizeof *found));
-    double error = wlm_reference_error(WLM_F32, found, N, NULL, AROUND, N, l->expected + at * N, l->scale + at * N);
-    if (!(error <= wlm_tolerance(&spec->problem, LONGEST)))
+    double error = wlmi_reference_error(WLM_F32, found, N, NULL, AROUND, N, l->expected + at * N, l->scale + at * N);
+    if (!(error <= wlmi_tolerance(&spec->problem, LONGEST)))
       fail_msg("%s: max_rel_err %.3g in the rows from %lld on", name, error, (long long)row);
   }
   device->ops->release(device, workspace);
   device->ops->release(device, prepared);
 }
 
-static void check_variant(large *l, wlm_generator *generator, const wlm_spec *spec, const char *variant) {
-  wlm_device *device = test_gpu();
+static void check_variant(large *l, wlmi_generator *generator, const wlmi_spec *spec, const char *variant) {
+  wlmi_device *device = test_gpu();
   void *kernels[WLM_MAX_PASSES], *image;
-  wlm_module *module;
-  wlm_program program;
+  wlmi_module *module;
+  wlmi_program program;
   size_t size;
-  assert_status(WLM_OK, wlm_generator_emit(generator, variant, spec, &device->info.limits, &program));
+  assert_status(WLM_OK, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &program));
   assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
   assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
   check(l, spec, &program, kernels, variant);
   device->ops->unload(device, module);
-  wlm_free(image);
-  wlm_program_release(&program);
+  wlmi_free(image);
+  wlmi_program_release(&program);
 }
 
 static int same_family(const char *a, const char *b) {
@@ -163,16 +164,16 @@ static int same_family(const char *a, const char *b) {
 
 /* The first and the last candidate of every family; returns how many families there are. */
 static int check_families(wlm_sample sample) {
-  wlm_generator *generator;
-  wlm_names names;
-  wlm_spec spec;
+  wlmi_generator *generator;
+  wlmi_names names;
+  wlmi_spec spec;
   int families = 0;
   test_gpu();
   test_needs_nvrtc();
   large *l = operands();
   problem_make(l, sample, &spec);
-  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlm_generator_candidates(generator, &spec, &test_gpu()->info.limits, &names));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_generator_candidates(generator, &spec, &test_gpu()->info.limits, &names));
   for (int64_t i = 0; i < names.count; i++) {
     int first = i == 0 || !same_family(names.names[i], names.names[i - 1]);
     int last = i == names.count - 1 || !same_family(names.names[i], names.names[i + 1]);
@@ -180,8 +181,8 @@ static int check_families(wlm_sample sample) {
     check_variant(l, generator, &spec, names.names[i]);
     families += first;
   }
-  wlm_names_release(&names);
-  wlm_generator_destroy(generator);
+  wlmi_names_release(&names);
+  wlmi_generator_destroy(generator);
   return families;
 }
 
@@ -197,17 +198,17 @@ static void sampled(void **state) {
 
 static void built_in(void **state) {
   (void)state;
-  wlm_device *device = test_gpu();
+  wlmi_device *device = test_gpu();
   void *kernels[WLM_MAX_PASSES];
-  wlm_program program = {0};
-  wlm_module *module;
-  wlm_spec spec;
+  wlmi_program program = {0};
+  wlmi_module *module;
+  wlmi_spec spec;
   large *l = operands();
   problem_make(l, WLM_SAMPLE_NONE, &spec);
   assert_status(WLM_OK, device->ops->load_builtin(device, &spec, &program, kernels, &module));
   check(l, &spec, &program, kernels, "the library's own kernel");
   device->ops->unload(device, module);
-  wlm_program_release(&program);
+  wlmi_program_release(&program);
 }
 
 int main(void) {

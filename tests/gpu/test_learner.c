@@ -8,11 +8,11 @@
 #include <cmocka.h>
 
 #include "db/store.h"
-#include "matrix/input.h"
 #include "runtime/context.h"
 #include "support/command.h"
 #include "support/exact.h"
 #include "support/gpu.h"
+#include "synth/input.h"
 #include "tuner/upload.h"
 
 enum { N = 32 };
@@ -20,9 +20,9 @@ enum { N = 32 };
 typedef struct bench {
   char database[320];
   wlm_context *context;
-  wlm_device *device;
-  wlm_csr_host csr;
-  wlm_upload upload;
+  wlmi_device *device;
+  wlmi_csr_host csr;
+  wlmi_upload upload;
   wlm_problem problem;
   exact_product exact;
   float *got;
@@ -40,9 +40,9 @@ static void bench_make(bench *b, const char *name) {
   options.database = b->database;
   options.system_database = "";
   assert_status(WLM_OK, wlm_context_create(&options, &b->context));
-  b->device = wlm_context_device(b->context);
-  assert_status(WLM_OK, wlm_input_read("twin:arxiv,scale=0.02", &b->csr));
-  assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
+  b->device = wlmi_context_device(b->context);
+  assert_status(WLM_OK, wlmi_input_read("twin:arxiv,scale=0.02", &b->csr));
+  assert_status(WLM_OK, wlmi_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
   exact_product_make(&b->csr, N, &b->exact);
   b->got = malloc(b->exact.c_size);
   b->b = test_gpu_copy(b->exact.b, b->exact.b_size);
@@ -52,8 +52,8 @@ static void bench_make(bench *b, const char *name) {
 static void bench_release(bench *b) {
   b->device->ops->release(b->device, b->b);
   b->device->ops->release(b->device, b->c);
-  wlm_upload_release(&b->upload);
-  wlm_csr_host_release(&b->csr);
+  wlmi_upload_release(&b->upload);
+  wlmi_csr_host_release(&b->csr);
   wlm_context_destroy(b->context);
   free(b->got);
   exact_product_release(&b->exact);
@@ -79,11 +79,11 @@ static void assert_right(const bench *b, const char *what) {
 static wlm_learner *learner_of(const bench *b) {
   wlm_learner_options options = WLM_LEARNER_OPTIONS_INIT;
   wlm_learner *learner;
-  wlm_names names;
-  wlm_spec spec;
-  assert_status(WLM_OK, wlm_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
+  wlmi_names names;
+  wlmi_spec spec;
+  assert_status(WLM_OK, wlmi_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
   assert_status(WLM_OK,
-                wlm_generator_candidates(wlm_context_generator(b->context), &spec, &b->device->info.limits, &names));
+                wlmi_generator_candidates(wlmi_context_generator(b->context), &spec, &b->device->info.limits, &names));
   options.first = names.names[names.count - 1];
   options.challengers = 8;
   options.share = 0.5;
@@ -91,7 +91,7 @@ static wlm_learner *learner_of(const bench *b) {
   assert_status(WLM_OK, wlm_learner_create(b->context, b->upload.matrix, &b->problem, &options, &learner));
   assert_string_equal(tell(learner).variant, options.first);
   assert_true(tell(learner).challengers > 0);
-  wlm_names_release(&names);
+  wlmi_names_release(&names);
   return learner;
 }
 
@@ -99,7 +99,7 @@ static void every_result_is_right_and_is_stored(void **state) {
   (void)state;
   bench b;
   wlm_store *store;
-  wlm_measurement_record *records;
+  wlmi_measurement_record *records;
   int64_t count;
   bench_make(&b, "learner.db");
   wlm_learner *learner = learner_of(&b);
@@ -117,12 +117,12 @@ static void every_result_is_right_and_is_stored(void **state) {
                 1e6 * end.first_seconds);
   assert_true(end.trials > 0 && end.first_seconds > 0 && end.seconds > 0);
   assert_status(WLM_OK, wlm_learner_close(learner));
-  assert_status(WLM_OK, wlm_store_open(b.database, WLM_STORE_READ, &store));
-  assert_status(WLM_OK, wlm_store_load(store, NULL, &records, &count));
+  assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   assert_true(count >= 2);
   for (int64_t i = 0; i < count; i++) assert_string_equal(records[i].clock, "online");
-  wlm_measurements_free(records, count);
-  wlm_store_close(store);
+  wlmi_measurements_free(records, count);
+  wlmi_store_close(store);
   wlm_plan *plan; /* the close has told the context */
   char *text;
   assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
@@ -152,7 +152,7 @@ static void a_capture_holds_one_kernel(void **state) {
   (void)state;
   enum { CALLS = 100 };
   bench b;
-  wlm_timer *timer;
+  wlmi_timer *timer;
   double seconds;
   bench_make(&b, "capture.db");
   caller c = {.b = &b, .learner = learner_of(&b)};

@@ -53,8 +53,8 @@ static wlm_status enqueue(void *user, void *stream) {
 /* A timer has a stream of its own, which waits for no other. */
 static void *use_a_stream(void *user) {
   stream_user *u = user;
-  wlm_device *device = u->f->device;
-  wlm_timer *timer;
+  wlmi_device *device = u->f->device;
+  wlmi_timer *timer;
   u->status = device->ops->timer_create(device, enqueue, u, 20, &timer);
   for (int i = 0; i < 10 && u->status == WLM_OK; i++) {
     double seconds;
@@ -66,13 +66,13 @@ static void *use_a_stream(void *user) {
 }
 
 /* The verifier and the plan are of the operands' problem. */
-static void use_many_streams(fixture *f, wlm_operands *operands, wlm_verifier *verifier, wlm_plan *plan) {
+static void use_many_streams(fixture *f, wlmi_operands *operands, wlmi_verifier *verifier, wlm_plan *plan) {
   enum { STREAMS = 6 };
   stream_user users[STREAMS];
   pthread_t threads[STREAMS];
   double error;
-  assert_status(WLM_OK, wlm_operands_bind(operands, plan));
-  assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
+  assert_status(WLM_OK, wlmi_operands_bind(operands, plan));
+  assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
   size_t size = operands->c.size, workspace = wlm_plan_workspace_size(plan);
   char *right = malloc(size), *found = malloc(size);
   assert_true(right && found);
@@ -97,11 +97,12 @@ static void use_many_streams(fixture *f, wlm_operands *operands, wlm_verifier *v
 }
 
 /* The first candidate that must be prepared; NULL where no family prepares. */
-static const char *preparing_one(fixture *f, const wlm_spec *spec, const wlm_names *names) {
-  wlm_generator *generator = wlm_context_generator(f->context);
+static const char *preparing_one(fixture *f, const wlmi_spec *spec, const wlmi_names *names) {
+  wlmi_generator *generator = wlmi_context_generator(f->context);
   for (int64_t i = 0; i < names->count; i++) {
     int prepares;
-    assert_status(WLM_OK, wlm_generator_prepares(generator, names->names[i], spec, &f->device->info.limits, &prepares));
+    assert_status(WLM_OK,
+                  wlmi_generator_prepares(generator, names->names[i], spec, &f->device->info.limits, &prepares));
     if (prepares) return names->names[i];
   }
   return NULL;
@@ -111,30 +112,30 @@ static const char *preparing_one(fixture *f, const wlm_spec *spec, const wlm_nam
 static void one_plan_on_many_streams(void **state) {
   (void)state;
   fixture f;
-  wlm_operands operands;
-  wlm_verifier *verifier;
+  wlmi_operands operands;
+  wlmi_verifier *verifier;
   wlm_plan *plan;
-  wlm_names names;
+  wlmi_names names;
   fixture_make("twin:arxiv,scale=0.05", WLM_I32, &f);
   wlm_problem problem = problem_of(64, WLM_SUM);
   problem.deterministic = 1;
-  assert_status(WLM_OK, wlm_operands_create(f.context, f.upload.matrix, &problem, 9, &operands));
-  assert_status(WLM_OK, wlm_verifier_create(&operands, 9, &verifier));
+  assert_status(WLM_OK, wlmi_operands_create(f.context, f.upload.matrix, &problem, 9, &operands));
+  assert_status(WLM_OK, wlmi_verifier_create(&operands, 9, &verifier));
   assert_status(WLM_OK, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
   assert_int_equal(wlm_plan_prepared_size(plan), 0); /* expected_calls is 1 */
   use_many_streams(&f, &operands, verifier, plan);
   wlm_plan_destroy(plan);
-  assert_status(WLM_OK, wlm_generator_candidates(wlm_context_generator(f.context), &operands.spec,
-                                                 &f.device->info.limits, &names));
+  assert_status(WLM_OK, wlmi_generator_candidates(wlmi_context_generator(f.context), &operands.spec,
+                                                  &f.device->info.limits, &names));
   const char *variant = preparing_one(&f, &operands.spec, &names);
   if (variant) {
     assert_status(WLM_OK, wlm_plan_create_variant(f.context, f.upload.matrix, &problem, variant, &plan));
     use_many_streams(&f, &operands, verifier, plan);
     wlm_plan_destroy(plan);
   }
-  wlm_names_release(&names);
-  wlm_verifier_destroy(verifier);
-  wlm_operands_release(&operands);
+  wlmi_names_release(&names);
+  wlmi_verifier_destroy(verifier);
+  wlmi_operands_release(&operands);
   fixture_release(&f);
 }
 
@@ -143,14 +144,14 @@ static void one_plan_on_many_streams(void **state) {
 static void one_call(void **state) {
   (void)state;
   fixture f;
-  wlm_operands operands;
-  wlm_verifier *verifier;
+  wlmi_operands operands;
+  wlmi_verifier *verifier;
   fixture_make("uniform:rows=3000,d=7", WLM_I32, &f);
   wlm_problem problem = problem_of(48, WLM_SUM);
-  assert_status(WLM_OK, wlm_operands_create(f.context, f.upload.matrix, &problem, 3, &operands));
-  assert_status(WLM_OK, wlm_verifier_create(&operands, 3, &verifier));
-  assert_status(WLM_OK, wlm_operands_poison(&operands));
-  assert_status(WLM_OK, wlm_spmm(f.context, wlm_matrix_csr(f.upload.matrix), &problem, operands.b.memory,
+  assert_status(WLM_OK, wlmi_operands_create(f.context, f.upload.matrix, &problem, 3, &operands));
+  assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
+  assert_status(WLM_OK, wlmi_operands_poison(&operands));
+  assert_status(WLM_OK, wlm_spmm(f.context, wlmi_matrix_csr(f.upload.matrix), &problem, operands.b.memory,
                                  operands.c.memory, NULL));
   float *c = malloc(operands.c.size), *again = malloc(operands.c.size);
   assert_true(c && again);
@@ -158,15 +159,15 @@ static void one_call(void **state) {
   wlm_plan *plan;
   double error;
   assert_status(WLM_OK, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
-  assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
-  assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
+  assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
+  assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
   assert_status(WLM_OK, f.device->ops->copy_out(f.device, again, operands.c.memory, operands.c.size));
   assert_memory_equal(c, again, operands.c.size);
   free(c);
   free(again);
   wlm_plan_destroy(plan);
-  wlm_verifier_destroy(verifier);
-  wlm_operands_release(&operands);
+  wlmi_verifier_destroy(verifier);
+  wlmi_operands_release(&operands);
   fixture_release(&f);
 }
 

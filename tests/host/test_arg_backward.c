@@ -21,16 +21,16 @@ static void next_threads(void *user, int run) {
 
 static void every_problem(void **state) {
   (void)state;
-  wlm_device *device;
-  wlm_generator *generator;
-  assert_status(WLM_OK, wlm_host_device_open(&device));
-  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  wlmi_device *device;
+  wlmi_generator *generator;
+  assert_status(WLM_OK, wlmi_host_device_open(&device));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < backward_problem_count(); number++) {
-    const wlm_spec spec = backward_problem(number);
+    const wlmi_spec spec = backward_problem(number);
     const kernel_check check = {device, &spec, 3, next_threads, NULL, (uint64_t)number + 1};
     if (backward_check(&check, generator) != WLM_OK) fail_msg("problem %d: %s", number, wlm_error_detail());
   }
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
   device->ops->close(device);
 }
 

@@ -8,13 +8,13 @@
 #include <cmocka.h>
 
 #include "generator/generator.h"
-#include "matrix/input.h"
-#include "matrix/reference.h"
 #include "runtime/context.h"
-#include "runtime/host_compiler.h"
+#include "runtime/host/compiler.h"
 #include "support/command.h"
 #include "support/expressions.h"
+#include "synth/input.h"
 #include "tuner/upload.h"
+#include "verify/reference.h"
 
 /* ---- a bench: context, matrix, B ------------------------------------------------------------------- */
 
@@ -23,8 +23,8 @@ static const char host_row[] = "host_row/rows=16,tile=16", host_nnz[] = "host_nn
 
 typedef struct bench {
   wlm_context *context;
-  wlm_csr_host csr;
-  wlm_upload upload;
+  wlmi_csr_host csr;
+  wlmi_upload upload;
   float *b;
 } bench;
 
@@ -41,8 +41,8 @@ static wlm_context *open_host(const char *database) {
 
 static void bench_make(bench *b, const char *database, const char *input) {
   b->context = open_host(database);
-  assert_status(WLM_OK, wlm_input_read(input, &b->csr));
-  assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
+  assert_status(WLM_OK, wlmi_input_read(input, &b->csr));
+  assert_status(WLM_OK, wlmi_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
   b->b = malloc((size_t)(b->csr.cols * N) * sizeof *b->b);
   assert_non_null(b->b);
   for (int64_t i = 0; i < b->csr.cols * N; i++) b->b[i] = (float)(i * 37 % 101 - 50) / 32;
@@ -50,8 +50,8 @@ static void bench_make(bench *b, const char *database, const char *input) {
 
 static void bench_release(bench *b) {
   free(b->b);
-  wlm_upload_release(&b->upload);
-  wlm_csr_host_release(&b->csr);
+  wlmi_upload_release(&b->upload);
+  wlmi_csr_host_release(&b->csr);
   wlm_context_destroy(b->context);
 }
 
@@ -145,7 +145,7 @@ static void every_function(void **state) {
   problem.activation = expressions_all_functions(N).problem.activation;
   const int64_t count = b.csr.rows * N;
   double *expected = malloc((size_t)count * sizeof *expected);
-  assert_status(WLM_OK, wlm_reference_rows(&b.csr, &problem, b.b, NULL, NULL, b.csr.rows, expected, NULL));
+  assert_status(WLM_OK, wlmi_reference_rows(&b.csr, &problem, b.b, NULL, NULL, b.csr.rows, expected, NULL));
   float *c = run(&b, &problem, host_row);
   for (int64_t i = 0; i < count; i++) assert_true(fabs((double)c[i] - expected[i]) < 1e-4);
   free(expected);
@@ -269,16 +269,16 @@ static void nothing_is_written(void **state) {
 
 static void compiler_errors_have_their_place(void **state) {
   (void)state;
-  const wlm_limits limits = {.target = WLM_TARGET_HOST, .processors = 2};
-  wlm_generator *generator;
+  const wlmi_limits limits = {.target = WLM_TARGET_HOST, .processors = 2};
+  wlmi_generator *generator;
   void *image;
   size_t size;
-  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   char *broken = expressions_broken(generator, host_row, &limits);
-  assert_status(WLM_ERR_COMPILE, wlm_host_compile(broken, &image, &size));
+  assert_status(WLM_ERR_COMPILE, wlmi_host_compile(broken, &image, &size));
   assert_contains(wlm_error_detail(), "op:activation:1:");
   free(broken);
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
 }
 
 /* The kernel that the library carries has neither operator nor epilogue, and is not taken for one that has. */

@@ -10,11 +10,11 @@
 #include <cmocka.h>
 
 #include "db/pin.h"
-#include "matrix/input.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
 #include "support/emit_fixture.h"
 #include "support/kernel_check.h"
+#include "synth/input.h"
 #include "tuner/upload.h"
 
 enum { N = 12 };
@@ -46,8 +46,8 @@ static void copy_family(test_folder *to, const char *family, int is_loose) {
 }
 
 static wlm_context *context;
-static wlm_csr_host csr;
-static wlm_upload upload;
+static wlmi_csr_host csr;
+static wlmi_upload upload;
 static char database[320];
 
 static int begin(void **state) {
@@ -65,14 +65,14 @@ static int begin(void **state) {
   options.templates = templates.path;
   assert_status(WLM_OK, wlm_context_create(&options, &context));
   folder_remove(&templates);
-  assert_status(WLM_OK, wlm_input_read("twin:youtube,scale=0.005", &csr)); /* skewed */
-  assert_status(WLM_OK, wlm_upload_create(context, &csr, WLM_I32, &upload));
+  assert_status(WLM_OK, wlmi_input_read("twin:youtube,scale=0.005", &csr)); /* skewed */
+  assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &upload));
   return 0;
 }
 
 static int end(void **state) {
-  wlm_upload_release(&upload);
-  wlm_csr_host_release(&csr);
+  wlmi_upload_release(&upload);
+  wlmi_csr_host_release(&csr);
   wlm_context_destroy(context);
   return folder_end(state);
 }
@@ -143,15 +143,15 @@ static void candidates_without_it(void **state) {
   int64_t counts[2], loose_ones[2] = {0};
   for (int deterministic = 0; deterministic < 2; deterministic++) {
     const wlm_problem problem = problem_of(WLM_SPMM, deterministic);
-    wlm_spec spec;
-    wlm_names names;
-    assert_status(WLM_OK, wlm_context_spec(context, upload.matrix, &problem, &spec));
-    assert_status(WLM_OK, wlm_generator_candidates(wlm_context_generator(context), &spec,
-                                                   &wlm_context_device(context)->info.limits, &names));
+    wlmi_spec spec;
+    wlmi_names names;
+    assert_status(WLM_OK, wlmi_context_spec(context, upload.matrix, &problem, &spec));
+    assert_status(WLM_OK, wlmi_generator_candidates(wlmi_context_generator(context), &spec,
+                                                    &wlmi_context_device(context)->info.limits, &names));
     counts[deterministic] = names.count;
     for (int64_t i = 0; i < names.count; i++)
       loose_ones[deterministic] += !strncmp(names.names[i], "host_nnz/", strlen("host_nnz/"));
-    wlm_names_release(&names);
+    wlmi_names_release(&names);
   }
   assert_true(loose_ones[0] > 0);
   assert_int_equal(loose_ones[1], 0);
@@ -183,26 +183,26 @@ static void a_pin_does_not_lift_it(void **state) {
   (void)state;
   const wlm_problem problem = problem_of(WLM_SPMM, 0);
   const uint64_t *fingerprint = wlm_matrix_stats(upload.matrix)->fingerprint;
-  wlm_text device_class = {0};
-  wlm_device_record device;
+  wlmi_text device_class = {0};
+  wlmi_device_record device;
   char place[WLM_HASH_HEX], key[WLM_SPEC_KEY];
   wlm_store *store;
-  wlm_spec spec;
-  wlm_context_device_record(context, &device);
-  wlm_device_class(&device, &device_class);
-  wlm_hash_to_hex((wlm_hash){fingerprint[0], fingerprint[1]}, place);
-  assert_status(WLM_OK, wlm_context_spec(context, upload.matrix, &problem, &spec));
-  wlm_spec_key(&spec, key);
-  const wlm_pin_record pin = {device_class.data, place, key, N, (char *)loose};
-  assert_status(WLM_OK, wlm_store_open(database, WLM_STORE_WRITE, &store));
-  assert_status(WLM_OK, wlm_store_pin(store, &pin));
-  wlm_store_close(store);
-  wlm_text_release(&device_class);
+  wlmi_spec spec;
+  wlmi_context_device_record(context, &device);
+  wlmi_device_class(&device, &device_class);
+  wlmi_hash_to_hex((wlmi_hash){fingerprint[0], fingerprint[1]}, place);
+  assert_status(WLM_OK, wlmi_context_spec(context, upload.matrix, &problem, &spec));
+  wlmi_spec_key(&spec, key);
+  const wlmi_pin_record pin = {device_class.data, place, key, N, (char *)loose};
+  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_pin(store, &pin));
+  wlmi_store_close(store);
+  wlmi_text_release(&device_class);
   assert_status(WLM_OK, wlm_context_refresh(context));
   expect_chosen(0, "pin", loose, "\"deterministic\":false");
   const wlm_problem same_bits = problem_of(WLM_SPMM, 1);
-  wlm_decision decision;
-  assert_status(WLM_OK, wlm_context_choose(context, upload.matrix, &same_bits, &decision));
+  wlmi_decision decision;
+  assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &same_bits, &decision));
   assert_int_not_equal(decision.step, WLM_STEP_PIN);
   assert_memory_equal(decision.variant, "host_row/", strlen("host_row/"));
   assert_string_equal(decision.pin, loose);
@@ -238,10 +238,10 @@ static void next_threads(void *user, int run) {
 static wlm_status check_turning(int claims) {
   test_folder templates;
   char family[256];
-  wlm_generator *generator;
-  wlm_device *device;
-  wlm_program program = {0};
-  wlm_spec spec = emit_spec(N);
+  wlmi_generator *generator;
+  wlmi_device *device;
+  wlmi_program program = {0};
+  wlmi_spec spec = emit_spec(N);
   spec.problem.message = WLM_DIV; /* quotients have more digits than sums keep */
   snprintf(family, sizeof family,
            "return { target = \"host\", summary = \"a test\", parameters = {}, deterministic = %s,\n"
@@ -250,15 +250,15 @@ static wlm_status check_turning(int claims) {
   folder_make(&templates);
   emit_write(&templates, "turning", "family.lua", family);
   emit_write(&templates, "turning", "kernel.c.in", turning_kernel);
-  assert_status(WLM_OK, wlm_generator_create(templates.path, &generator));
+  assert_status(WLM_OK, wlmi_generator_create(templates.path, &generator));
   folder_remove(&templates);
-  assert_status(WLM_OK, wlm_host_device_open(&device));
-  assert_status(WLM_OK, wlm_generator_emit(generator, "turning", &spec, &device->info.limits, &program));
+  assert_status(WLM_OK, wlmi_host_device_open(&device));
+  assert_status(WLM_OK, wlmi_generator_emit(generator, "turning", &spec, &device->info.limits, &program));
   const kernel_check check = {.device = device, .spec = &spec, .runs = 3, .before_run = next_threads, .seed = 1};
   wlm_status status = kernel_check_program(&check, &program);
-  wlm_program_release(&program);
+  wlmi_program_release(&program);
   device->ops->close(device);
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
   return status;
 }
 

@@ -20,8 +20,8 @@ static void next_threads(void *user, int run) {
 
 static void test_emitted_kernels(void **state) {
   (void)state;
-  wlm_device *device;
-  assert_status(WLM_OK, wlm_host_device_open(&device));
+  wlmi_device *device;
+  assert_status(WLM_OK, wlmi_host_device_open(&device));
   covering_check_all(&(covering_check){.device = device, .runs = 3, .before_run = next_threads});
   device->ops->close(device);
 }

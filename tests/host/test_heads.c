@@ -18,7 +18,7 @@ enum { SHAPES = 6, MOST_HEADS = 8 }; /* those that have edges, and one that has 
 
 /* A matrix with H values an edge, and H matrices with one. */
 typedef struct fixture {
-  wlm_csr_host a;
+  wlmi_csr_host a;
   int64_t heads;
   float *values, *of_head[MOST_HEADS];
   wlm_matrix *all, *one[MOST_HEADS];
@@ -29,7 +29,7 @@ static void fill(float *to, int64_t count, test_random *random) {
   for (int64_t i = 0; i < count; i++) to[i] = (float)(1 + test_draw(random, 8)) / 4 * (test_draw(random, 2) ? 1 : -1);
 }
 
-static wlm_matrix *bind(const wlm_csr_host *a, const float *values) {
+static wlm_matrix *bind(const wlmi_csr_host *a, const float *values) {
   wlm_csr csr = WLM_CSR_INIT;
   wlm_matrix *matrix;
   csr.rows = a->rows;
@@ -51,30 +51,30 @@ static void fixture_make(fixture *f, int shape, int64_t heads) {
   test_random random = {0x9E3779B97F4A7C15u + (uint64_t)(shape * 10 + heads)};
   *f = (fixture){.heads = heads};
   assert_status(WLM_OK, test_shape_make(shape, 64, 577, &random, &f->a));
-  f->values = wlm_alloc_zero((size_t)(f->a.nnz * heads) + 1, sizeof *f->values);
+  f->values = wlmi_alloc_zero((size_t)(f->a.nnz * heads) + 1, sizeof *f->values);
   fill(f->values, f->a.nnz * heads, &random);
   f->all = bind(&f->a, f->values);
-  for (int64_t h = 0; h < heads; h++) f->of_head[h] = wlm_alloc_zero((size_t)f->a.nnz + 1, sizeof **f->of_head);
+  for (int64_t h = 0; h < heads; h++) f->of_head[h] = wlmi_alloc_zero((size_t)f->a.nnz + 1, sizeof **f->of_head);
   split_values(f);
   for (int64_t h = 0; h < heads; h++) f->one[h] = bind(&f->a, f->of_head[h]);
 }
 
 static void fixture_release(fixture *f) {
   wlm_matrix_destroy(f->all);
-  wlm_free(f->values);
+  wlmi_free(f->values);
   for (int64_t h = 0; h < f->heads; h++) {
     wlm_matrix_destroy(f->one[h]);
-    wlm_free(f->of_head[h]);
+    wlmi_free(f->of_head[h]);
   }
-  wlm_csr_host_release(&f->a);
+  wlmi_csr_host_release(&f->a);
 }
 
 /* What an sddmm gives for each head and edge lies heads apart, what it gives for one lies densely. */
 static void execute(const wlm_plan *plan, const wlm_problem *p, const float *x, const float *b, float *c) {
-  void *workspace = wlm_alloc(wlm_plan_workspace_size(plan) + 1);
+  void *workspace = wlmi_alloc(wlm_plan_workspace_size(plan) + 1);
   assert_status(WLM_OK, p->operation == WLM_SDDMM ? wlm_plan_execute_sddmm(plan, x, b, c, workspace, NULL)
                                                   : wlm_plan_execute(plan, b, c, workspace, NULL));
-  wlm_free(workspace);
+  wlmi_free(workspace);
 }
 
 static void assert_close(float got, float expected, int64_t i) {
@@ -87,8 +87,8 @@ static void check(const fixture *f, wlm_problem problem, const char *variant) {
   const int sddmm = problem.operation == WLM_SDDMM;
   const int64_t n = problem.n, width = n / f->heads, b_rows = problem.transpose ? f->a.rows : f->a.cols;
   const int64_t rows = problem.transpose ? f->a.cols : f->a.rows, count = sddmm ? f->a.nnz * f->heads : rows * n;
-  float *b = wlm_alloc((size_t)(b_rows * n + 1) * sizeof *b), *x = wlm_alloc((size_t)(rows * n + 1) * sizeof *x);
-  float *c = wlm_alloc_zero((size_t)count + 1, sizeof *c), *expected = wlm_alloc_zero((size_t)count + 1, sizeof *c);
+  float *b = wlmi_alloc((size_t)(b_rows * n + 1) * sizeof *b), *x = wlmi_alloc((size_t)(rows * n + 1) * sizeof *x);
+  float *c = wlmi_alloc_zero((size_t)count + 1, sizeof *c), *expected = wlmi_alloc_zero((size_t)count + 1, sizeof *c);
   test_random random = {(uint64_t)(n * 100 + f->heads)};
   wlm_plan *plan;
   fill(b, b_rows * n, &random);
@@ -101,18 +101,18 @@ static void check(const fixture *f, wlm_problem problem, const char *variant) {
   problem.n = width;
   problem.ldb = problem.ldc = n;
   for (int64_t h = 0; h < f->heads; h++) {
-    float *edges = wlm_alloc_zero((size_t)f->a.nnz + 1, sizeof *edges);
+    float *edges = wlmi_alloc_zero((size_t)f->a.nnz + 1, sizeof *edges);
     assert_status(WLM_OK, wlm_plan_create(bare_host, f->one[h], &problem, &plan));
     execute(plan, &problem, x + h * width, b + h * width, sddmm ? edges : expected + h * width);
     for (int64_t p = 0; sddmm && p < f->a.nnz; p++) expected[p * f->heads + h] = edges[p];
     wlm_plan_destroy(plan);
-    wlm_free(edges);
+    wlmi_free(edges);
   }
   for (int64_t i = 0; i < count; i++) assert_close(c[i], expected[i], i);
-  wlm_free(b);
-  wlm_free(x);
-  wlm_free(c);
-  wlm_free(expected);
+  wlmi_free(b);
+  wlmi_free(x);
+  wlmi_free(c);
+  wlmi_free(expected);
 }
 
 static wlm_problem problem_of(int64_t heads, int64_t width) {

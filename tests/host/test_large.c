@@ -13,14 +13,14 @@
 #include "common/element.h"
 #include "common/sampling.h"
 #include "common/spec.h"
-#include "matrix/gradient.h"
-#include "matrix/reference.h"
-#include "matrix/transpose.h"
+#include "csr/transpose.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/require.h"
 #include "support/shapes.h"
 #include "tuner/verify.h"
+#include "verify/gradient.h"
+#include "verify/reference.h"
 
 /* Memory that begins as zeros; skips the test where there are not so many addresses. */
 static void *addresses(int64_t count, size_t each) {
@@ -52,7 +52,7 @@ static const char built_in[] = "host_builtin"; /* what serves where there is no 
 
 /* ROWS x COLS, and as a matrix of its own its transpose, of which entry q is entry order[q]. */
 typedef struct pair {
-  wlm_csr_host a, t;
+  wlmi_csr_host a, t;
   int64_t *order;
 } pair;
 
@@ -60,7 +60,7 @@ static void pair_make(pair *p) {
   test_random random = {3};
   wlm_csr csr = WLM_CSR_INIT;
   int64_t nnz = 0;
-  p->a = (wlm_csr_host){.rows = ROWS, .cols = COLS, .rowptr = array(ROWS + 1, sizeof(int64_t))};
+  p->a = (wlmi_csr_host){.rows = ROWS, .cols = COLS, .rowptr = array(ROWS + 1, sizeof(int64_t))};
   for (int row = 0; row < ROWS; row++)
     p->a.rowptr[row + 1] = nnz += row == ROWS - 2 ? LONGEST : row % 7 == 3 ? 0 : (int64_t)test_draw(&random, 6);
   p->a.nnz = nnz;
@@ -70,7 +70,7 @@ static void pair_make(pair *p) {
     p->a.colind[e] = (int32_t)test_draw(&random, COLS);
     p->a.values[e] = test_draw_between(&random, 0.5f, 1.5f);
   }
-  p->t = (wlm_csr_host){
+  p->t = (wlmi_csr_host){
       COLS, ROWS, nnz, array(COLS + 1, sizeof(int64_t)), array(nnz, sizeof(int32_t)), array(nnz, sizeof(float)), NULL};
   p->order = array(nnz, sizeof *p->order);
   csr.rows = ROWS;
@@ -79,12 +79,12 @@ static void pair_make(pair *p) {
   csr.rowptr = p->a.rowptr;
   csr.rowptr_type = WLM_I64;
   csr.colind = p->a.colind;
-  assert_status(WLM_OK, wlm_transpose_pattern(&csr, p->t.rowptr, p->t.colind, p->order));
+  assert_status(WLM_OK, wlmi_transpose_pattern(&csr, p->t.rowptr, p->t.colind, p->order));
   for (int64_t q = 0; q < nnz; q++) p->t.values[q] = p->a.values[p->order[q]];
 }
 
 static void pair_release(pair *p) {
-  wlm_csr_host *both[] = {&p->a, &p->t};
+  wlmi_csr_host *both[] = {&p->a, &p->t};
   for (int i = 0; i < 2; i++) {
     free(both[i]->rowptr);
     free(both[i]->colind);
@@ -96,24 +96,24 @@ static void pair_release(pair *p) {
 /* Rows x N elements in rows `apart`; numbers where there is a seed, otherwise NaN. */
 static void *dense(int64_t rows, wlm_type type, uint64_t seed) {
   test_random random = {seed};
-  void *made = addresses(rows * apart, wlm_type_size(type));
+  void *made = addresses(rows * apart, wlmi_type_size(type));
   for (int64_t row = 0; row < rows; row++)
     for (int j = 0; j < N; j++)
       if (seed)
-        wlm_element_put(type, made, row * apart + j, (double)test_draw_between(&random, -1, 1));
+        wlmi_element_put(type, made, row * apart + j, (double)test_draw_between(&random, -1, 1));
       else
-        memset((char *)made + (size_t)(row * apart + j) * wlm_type_size(type), 0xff, wlm_type_size(type));
+        memset((char *)made + (size_t)(row * apart + j) * wlmi_type_size(type), 0xff, wlmi_type_size(type));
   return made;
 }
 
 static void dense_release(void *made, int64_t rows, wlm_type type) {
-  give_back(made, rows * apart, wlm_type_size(type));
+  give_back(made, rows * apart, wlmi_type_size(type));
 }
 
 static void expect_close(const char *what, wlm_type type, const void *got, int64_t ld, int64_t rows, int64_t n,
                          const double *expected, const double *scale, const wlm_problem *problem) {
-  const double error = wlm_reference_error(type, got, ld, NULL, rows, n, expected, scale);
-  if (!(error <= wlm_tolerance(problem, LONGEST))) fail_msg("%s: max_rel_err %.3g", what, error);
+  const double error = wlmi_reference_error(type, got, ld, NULL, rows, n, expected, scale);
+  if (!(error <= wlmi_tolerance(problem, LONGEST))) fail_msg("%s: max_rel_err %.3g", what, error);
 }
 
 typedef struct far_case {
@@ -128,12 +128,12 @@ typedef struct far_case {
 /* By the positions that the forward pass gave, which are checked before. */
 static void check_backward(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *dc,
                            const void *arg, const int64_t *dense_arg, const void *b) {
-  const wlm_type type = wlm_accumulator_type(problem->dense_type);
+  const wlm_type type = wlmi_accumulator_type(problem->dense_type);
   const int64_t rows = problem->transpose ? ROWS : COLS; /* of B */
-  void *db = dense(rows, type, 0), *dvalues = array(p->a.nnz, wlm_type_size(type));
-  wlm_gradient_sums sums = {array(rows * N, sizeof(double)), array(rows * N, sizeof(double)),
-                            array(p->a.nnz, sizeof(double)), array(p->a.nnz, sizeof(double))};
-  wlm_reference_arg_backward(&p->a, problem, dc, dense_arg, b, &sums);
+  void *db = dense(rows, type, 0), *dvalues = array(p->a.nnz, wlmi_type_size(type));
+  wlmi_gradient_sums sums = {array(rows * N, sizeof(double)), array(rows * N, sizeof(double)),
+                             array(p->a.nnz, sizeof(double)), array(p->a.nnz, sizeof(double))};
+  wlmi_reference_arg_backward(&p->a, problem, dc, dense_arg, b, &sums);
   assert_status(WLM_OK, wlm_plan_execute_arg_backward(plan, dc, arg, b, db, dvalues, NULL));
   expect_close("dB", type, db, apart, rows, N, sums.db, sums.db_scale, problem);
   expect_close("dvalues", type, dvalues, 1, p->a.nnz, 1, sums.dvalues, sums.dvalues_scale, problem);
@@ -146,20 +146,20 @@ static void check_backward(const pair *p, const wlm_plan *plan, const wlm_proble
 /* rows and b are those of op(A). */
 static void check_product(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *b, int64_t rows,
                           const char *variant) {
-  const wlm_csr_host *a = problem->transpose ? &p->t : &p->a;
+  const wlmi_csr_host *a = problem->transpose ? &p->t : &p->a;
   wlm_problem plain = *problem;
   plain.transpose = 0;
-  const size_t each = wlm_index_size(problem->arg_type);
+  const size_t each = wlmi_index_size(problem->arg_type);
   void *c = dense(rows, problem->dense_type, 0), *arg = problem->want_arg ? addresses(rows * apart, each) : NULL;
   void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
   double *expected = array(rows * N, sizeof *expected), *scale = array(rows * N, sizeof *scale);
-  assert_status(WLM_OK, wlm_reference_rows(a, &plain, b, NULL, NULL, rows, expected, scale));
+  assert_status(WLM_OK, wlmi_reference_rows(a, &plain, b, NULL, NULL, rows, expected, scale));
   assert_status(WLM_OK, arg ? wlm_plan_execute_arg(plan, b, c, arg, workspace, NULL)
                             : wlm_plan_execute(plan, b, c, workspace, NULL));
   expect_close(variant, problem->dense_type, c, apart, rows, N, expected, scale, problem);
   if (arg) {
     int64_t *places = array(rows * N, sizeof *places);
-    assert_status(WLM_OK, wlm_reference_positions(a, &plain, b, NULL, rows, places));
+    assert_status(WLM_OK, wlmi_reference_positions(a, &plain, b, NULL, rows, places));
     for (int64_t i = 0; i < rows * N; i++) {
       if (problem->transpose && places[i] >= 0) places[i] = p->order[places[i]];
       const int64_t got = index_at(arg, problem->arg_type, i / N * apart + i % N);
@@ -177,9 +177,9 @@ static void check_product(const pair *p, const wlm_plan *plan, const wlm_problem
 
 static void check_edges(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *b,
                         const char *variant) {
-  void *dc = dense(ROWS, problem->dense_type, 11), *got = array(p->a.nnz, wlm_type_size(problem->dense_type));
+  void *dc = dense(ROWS, problem->dense_type, 11), *got = array(p->a.nnz, wlmi_type_size(problem->dense_type));
   double *expected = array(p->a.nnz, sizeof *expected), *scale = array(p->a.nnz, sizeof *scale);
-  assert_status(WLM_OK, wlm_reference_edges(&p->a, problem, dc, b, NULL, NULL, p->a.nnz, expected, scale));
+  assert_status(WLM_OK, wlmi_reference_edges(&p->a, problem, dc, b, NULL, NULL, p->a.nnz, expected, scale));
   assert_status(WLM_OK, wlm_plan_execute_sddmm(plan, dc, b, got, NULL, NULL));
   expect_close(variant, problem->dense_type, got, 1, p->a.nnz, 1, expected, scale, problem);
   free(got);
@@ -253,20 +253,21 @@ enum { HEADS = 2, S = 8, FEW = 90, LONG_ROWS = 6 };
 static const int64_t past = (int64_t)1 << 31;
 
 /* Writes what the sampled problem reads, and nothing else. */
-static void fill_sampled(const wlm_csr_host *a, const wlm_problem *p) {
+static void fill_sampled(const wlmi_csr_host *a, const wlm_problem *p) {
   test_random random = {9};
   for (int64_t row = 0; row < a->rows; row++) {
-    const int64_t degree = a->rowptr[row + 1] - a->rowptr[row], kept = wlm_sample_kept(p->sample, degree, S);
-    const int64_t stride = wlm_sample_stride(p->sample, degree), shift = wlm_sample_shift(p->seed, row, degree);
+    const int64_t degree = a->rowptr[row + 1] - a->rowptr[row], kept = wlmi_sample_kept(p->sample, degree, S);
+    const int64_t stride = wlmi_sample_stride(p->sample, degree), shift = wlmi_sample_shift(p->seed, row, degree);
     for (int64_t k = 0; k < kept; k++) {
-      const int64_t e = a->rowptr[row] + (kept < degree ? wlm_sample_position(p->sample, degree, k, stride, shift) : k);
+      const int64_t e =
+          a->rowptr[row] + (kept < degree ? wlmi_sample_position(p->sample, degree, k, stride, shift) : k);
       a->colind[e] = (int32_t)test_draw(&random, FEW);
       for (int head = 0; head < HEADS; head++) a->values[e * HEADS + head] = test_draw_between(&random, 0.5f, 1.5f);
     }
   }
 }
 
-static void check_sampled(const wlm_csr_host *a, const wlm_csr *csr, const float *b, wlm_problem problem) {
+static void check_sampled(const wlmi_csr_host *a, const wlm_csr *csr, const float *b, wlm_problem problem) {
   const int64_t count = a->rows * N;
   wlm_matrix *matrix;
   wlm_plan *plan;
@@ -280,13 +281,13 @@ static void check_sampled(const wlm_csr_host *a, const wlm_csr *csr, const float
   memset(arg, 0xff, sizeof arg);
   assert_status(WLM_OK, wlm_matrix_create(bare_host, csr, NULL, &matrix));
   assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
-  assert_status(WLM_OK, wlm_reference_rows(a, &problem, b, NULL, NULL, a->rows, expected, scale));
+  assert_status(WLM_OK, wlmi_reference_rows(a, &problem, b, NULL, NULL, a->rows, expected, scale));
   assert_status(WLM_OK, problem.want_arg ? wlm_plan_execute_arg(plan, b, c, arg, NULL, NULL)
                                          : wlm_plan_execute(plan, b, c, NULL, NULL));
-  expect_close(wlm_sample_name(problem.sample), WLM_F32, c, N, a->rows, N, expected, scale, &problem);
+  expect_close(wlmi_sample_name(problem.sample), WLM_F32, c, N, a->rows, N, expected, scale, &problem);
   if (problem.want_arg) {
     int64_t farthest = 0;
-    assert_status(WLM_OK, wlm_reference_positions(a, &problem, b, NULL, a->rows, places));
+    assert_status(WLM_OK, wlmi_reference_positions(a, &problem, b, NULL, a->rows, places));
     assert_memory_equal(arg, places, sizeof arg);
     for (int64_t i = 0; i < count; i++) {
       if (places[i] < 0) continue;
@@ -321,8 +322,8 @@ static void positions_past_32_bits(void **state) {
   for (int row = 0; row < LONG_ROWS; row++) rowptr[row + 1] = rowptr[row] + degrees[row];
   for (int i = 0; i < FEW * N; i++) b[i] = test_draw_between(&random, -1, 1);
   const int64_t nnz = rowptr[LONG_ROWS];
-  wlm_csr_host a = {LONG_ROWS, FEW, nnz, rowptr, addresses(nnz, sizeof(int32_t)), addresses(nnz * HEADS, sizeof(float)),
-                    NULL};
+  wlmi_csr_host a = {
+      LONG_ROWS, FEW, nnz, rowptr, addresses(nnz, sizeof(int32_t)), addresses(nnz * HEADS, sizeof(float)), NULL};
   wlm_csr csr = WLM_CSR_INIT;
   wlm_problem problem = WLM_PROBLEM_INIT;
   csr.rows = LONG_ROWS;

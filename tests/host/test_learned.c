@@ -9,9 +9,9 @@
 #include <sqlite3.h>
 
 #include "db/pin.h"
-#include "matrix/input.h"
 #include "runtime/context.h"
 #include "support/command.h"
+#include "synth/input.h"
 #include "tuner/upload.h"
 
 #define FIRST  "host_row/rows=128,tile=16" /* what the rules name, so that a case that knows it is believed */
@@ -20,8 +20,8 @@
 
 static char user[320], system_path[320];
 static wlm_context *context;
-static wlm_csr_host csr;
-static wlm_upload upload;
+static wlmi_csr_host csr;
+static wlmi_upload upload;
 
 static void open_context(void) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
@@ -29,21 +29,21 @@ static void open_context(void) {
   options.database = user;
   options.system_database = system_path;
   assert_status(WLM_OK, wlm_context_create(&options, &context));
-  assert_status(WLM_OK, wlm_upload_create(context, &csr, WLM_I32, &upload));
+  assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &upload));
 }
 
 static int setup(void **state) {
   if (home_begin(state)) return -1;
   snprintf(user, sizeof user, "%s/user.db", folder.path);
   snprintf(system_path, sizeof system_path, "%s/system.db", folder.path);
-  if (wlm_input_read("uniform:rows=300,d=4", &csr) != WLM_OK) return -1;
+  if (wlmi_input_read("uniform:rows=300,d=4", &csr) != WLM_OK) return -1;
   open_context();
   return 0;
 }
 
 static int teardown(void **state) {
-  wlm_upload_release(&upload);
-  wlm_csr_host_release(&csr);
+  wlmi_upload_release(&upload);
+  wlmi_csr_host_release(&csr);
   wlm_context_destroy(context);
   return folder_end(state);
 }
@@ -79,48 +79,48 @@ static void assert_why(const char *path, const char *expected) {
 static char key[WLM_SPEC_KEY];
 
 /* A measurement of the matrix, as this device would have made it today. */
-static wlm_measurement_record measured(const char *variant, int64_t time_ps) {
-  const wlm_device_info *info = &wlm_context_device(context)->info;
+static wlmi_measurement_record measured(const char *variant, int64_t time_ps) {
+  const wlmi_device_info *info = &wlmi_context_device(context)->info;
   const wlm_problem problem = problem_of();
-  wlm_spec spec;
-  assert_status(WLM_OK, wlm_context_spec(context, upload.matrix, &problem, &spec));
-  wlm_spec_key(&spec, key);
-  wlm_measurement_record record = {.stats = *wlm_matrix_stats(upload.matrix),
-                                   .matrix_name = "made up",
-                                   .variant = (char *)variant,
-                                   .source_hash = "00000000000000000000000000000001",
-                                   .problem = key,
-                                   .n = 8,
-                                   .compiler = (char *)info->compiler,
-                                   .driver = (char *)info->driver,
-                                   .clock = "hot",
-                                   .time_ps = time_ps,
-                                   .samples = 9,
-                                   .calls_per_sample = 1,
-                                   .made_at = 1700000000};
-  wlm_context_device_record(context, &record.device);
+  wlmi_spec spec;
+  assert_status(WLM_OK, wlmi_context_spec(context, upload.matrix, &problem, &spec));
+  wlmi_spec_key(&spec, key);
+  wlmi_measurement_record record = {.stats = *wlm_matrix_stats(upload.matrix),
+                                    .matrix_name = "made up",
+                                    .variant = (char *)variant,
+                                    .source_hash = "00000000000000000000000000000001",
+                                    .problem = key,
+                                    .n = 8,
+                                    .compiler = (char *)info->compiler,
+                                    .driver = (char *)info->driver,
+                                    .clock = "hot",
+                                    .time_ps = time_ps,
+                                    .samples = 9,
+                                    .calls_per_sample = 1,
+                                    .made_at = 1700000000};
+  wlmi_context_device_record(context, &record.device);
   return record;
 }
 
-static void put(const char *path, wlm_measurement_record record) {
+static void put(const char *path, wlmi_measurement_record record) {
   wlm_store *store;
-  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_WRITE, &store));
-  assert_status(WLM_OK, wlm_store_put(store, &record, 1));
-  wlm_store_close(store);
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
+  wlmi_store_close(store);
 }
 
 static void pin(const char *path, const char *variant) {
   wlm_store *store;
-  wlm_text class = {0};
+  wlmi_text class = {0};
   char place[WLM_HASH_HEX];
-  const wlm_measurement_record like = measured(variant, 1);
-  wlm_hash_to_hex((wlm_hash){like.stats.fingerprint[0], like.stats.fingerprint[1]}, place);
-  wlm_device_class(&like.device, &class);
-  const wlm_pin_record record = {class.data, place, key, 8, (char *)variant};
-  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_WRITE, &store));
-  assert_status(WLM_OK, wlm_store_pin(store, &record));
-  wlm_store_close(store);
-  wlm_text_release(&class);
+  const wlmi_measurement_record like = measured(variant, 1);
+  wlmi_hash_to_hex((wlmi_hash){like.stats.fingerprint[0], like.stats.fingerprint[1]}, place);
+  wlmi_device_class(&like.device, &class);
+  const wlmi_pin_record record = {class.data, place, key, 8, (char *)variant};
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_pin(store, &record));
+  wlmi_store_close(store);
+  wlmi_text_release(&class);
 }
 
 static void a_refresh_sees_measurements_and_pins(void **state) {
@@ -157,7 +157,7 @@ static void both_databases_choose_together(void **state) {
  * both have counts once; and what a learner saw of real calls goes nowhere before what was tuned. */
 static void the_newer_and_the_tuned_count(void **state) {
   (void)state;
-  wlm_measurement_record record = measured(SECOND, 500);
+  wlmi_measurement_record record = measured(SECOND, 500);
   put(system_path, record);
   put(user, record);
   record.time_ps = 3000;
@@ -181,7 +181,7 @@ static void the_newer_and_the_tuned_count(void **state) {
 static void what_failed_is_told_and_not_chosen(void **state) {
   (void)state;
   char *text = why(), *chosen = json_at(text, "$.variant"), *other;
-  wlm_measurement_record record = measured(chosen, 0);
+  wlmi_measurement_record record = measured(chosen, 0);
   record.failed = 1;
   record.reason = "it was wrong";
   put(system_path, record);
@@ -224,7 +224,7 @@ static void a_case_that_knows_too_little_waits(void **state) {
 static void another_device_of_the_class_lends(void **state) {
   (void)state;
   char class[320];
-  wlm_measurement_record record = measured(FIRST, 1000);
+  wlmi_measurement_record record = measured(FIRST, 1000);
   record.device.name = "another of the kind";
   put(system_path, record);
   snprintf(class, sizeof class, "host/%s/another of the kind/%d", record.device.arch, record.device.processors);
@@ -247,7 +247,7 @@ static void run_sql(const char *path, const char *statement) {
 
 static void what_is_stale_is_used_and_told(void **state) {
   (void)state;
-  wlm_measurement_record record = measured(FIRST, 1000);
+  wlmi_measurement_record record = measured(FIRST, 1000);
   record.compiler = "cc 1.0";
   record.driver = "7.7";
   put(user, record);
@@ -255,7 +255,7 @@ static void what_is_stale_is_used_and_told(void **state) {
   assert_why("$.stale", "cc 1.0, driver 7.7");
   assert_why("$.ranking[0].stale", "1");
   assert_why("$.nearest[0].stale", "1");
-  assert_why("$.compiler", wlm_context_device(context)->info.compiler);
+  assert_why("$.compiler", wlmi_context_device(context)->info.compiler);
   record.stats.fingerprint[0]++; /* and by the bucket of a matrix alike */
   put(system_path, record);
   run_sql(user, "DELETE FROM measurement");

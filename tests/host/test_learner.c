@@ -14,11 +14,11 @@
 
 #include "common/memory.h"
 #include "db/store.h"
-#include "matrix/input.h"
 #include "runtime/context.h"
 #include "support/command.h"
 #include "support/emit_fixture.h"
 #include "support/exact.h"
+#include "synth/input.h"
 #include "tuner/upload.h"
 
 #define SKEWED "synth:rows=150,d=8,cv=2"
@@ -27,15 +27,15 @@ enum { N = 16, KERNELS = 16 };
 
 /* ---- a device with planted times --------------------------------------------------------------------- */
 
-static const wlm_device_ops *real;
+static const wlmi_device_ops *real;
 static struct world {
-  wlm_device_ops ops;
+  wlmi_device_ops ops;
   double seconds[KERNELS]; /* by the order of sight */
   void *kernels[KERNELS];
   int seen, delay;         /* delay: polls that hear nothing before one does */
   void *running, *refused; /* refused: a kernel that the device will not launch */
   double watched[2];       /* of the two watches: what they saw, and how often they were asked since */
-  wlm_watch *watches[2];
+  wlmi_watch *watches[2];
   int asked[2];
   int captured, executing, forbidden; /* forbidden: calls that an execute may not make */
   int started;
@@ -48,15 +48,15 @@ static int sight_of(void *kernel) {
   return KERNELS;
 }
 
-static wlm_status launch(const wlm_device *device, const wlm_launch *launch, const struct wlm_args *args,
+static wlm_status launch(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
                          void *stream) {
   world.running = launch->kernel;
-  if (world.executing && launch->kernel == world.refused) return wlm_fail(WLM_ERR_DEVICE, "not today");
+  if (world.executing && launch->kernel == world.refused) return wlmi_fail(WLM_ERR_DEVICE, "not today");
   world.launches[sight_of(launch->kernel)]++;
   return real->launch(device, launch, args, stream);
 }
 
-static int index_of(wlm_watch *watch) {
+static int index_of(wlmi_watch *watch) {
   for (int i = 0; i < 2; i++) {
     if (!world.watches[i]) world.watches[i] = watch;
     if (world.watches[i] == watch) return i;
@@ -65,7 +65,7 @@ static int index_of(wlm_watch *watch) {
   return 0;
 }
 
-static wlm_status watch_start(wlm_watch *watch, void *stream) {
+static wlm_status watch_start(wlmi_watch *watch, void *stream) {
   (void)stream;
   assert_false(world.captured);
   world.started++;
@@ -73,7 +73,7 @@ static wlm_status watch_start(wlm_watch *watch, void *stream) {
   return WLM_OK;
 }
 
-static wlm_status watch_stop(wlm_watch *watch, void *stream) {
+static wlm_status watch_stop(wlmi_watch *watch, void *stream) {
   (void)stream;
   const int i = index_of(watch);
   if (sight_of(world.running) == KERNELS) world.kernels[world.seen++] = world.running;
@@ -83,7 +83,7 @@ static wlm_status watch_stop(wlm_watch *watch, void *stream) {
   return WLM_OK;
 }
 
-static wlm_status watch_poll(wlm_watch *watch, int *done, double *seconds) {
+static wlm_status watch_poll(wlmi_watch *watch, int *done, double *seconds) {
   const int i = index_of(watch);
   assert_false(world.captured);
   assert_true(world.asked[i] >= 0);
@@ -92,17 +92,17 @@ static wlm_status watch_poll(wlm_watch *watch, int *done, double *seconds) {
   return WLM_OK;
 }
 
-static int is_captured(wlm_device *device, void *stream) { return (void)device, (void)stream, world.captured; }
+static int is_captured(wlmi_device *device, void *stream) { return (void)device, (void)stream, world.captured; }
 
-static wlm_status synchronize(wlm_device *device, void *stream) {
+static wlm_status synchronize(wlmi_device *device, void *stream) {
   world.forbidden += world.executing;
   return real->synchronize(device, stream);
 }
-static wlm_status allocate(wlm_device *device, size_t size, void **memory) {
+static wlm_status allocate(wlmi_device *device, size_t size, void **memory) {
   world.forbidden += world.executing;
   return real->allocate(device, size, memory);
 }
-static wlm_status compile(wlm_device *device, const wlm_program *program, void **image, size_t *size) {
+static wlm_status compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size) {
   world.forbidden += world.executing;
   return real->compile(device, program, image, size);
 }
@@ -122,8 +122,8 @@ static const wlm_allocator counting = {host_allocate, host_reallocate, host_rele
 typedef struct bench {
   char database[320];
   wlm_context *context;
-  wlm_csr_host csr;
-  wlm_upload upload;
+  wlmi_csr_host csr;
+  wlmi_upload upload;
   wlm_problem problem;
   wlm_learner_options options;
   exact_product exact;
@@ -138,7 +138,7 @@ static wlm_context *open_context(const char *database, const char *templates) {
   options.system_database = "";
   options.templates = templates;
   assert_status(WLM_OK, wlm_context_create(&options, &context));
-  real = wlm_context_device(context)->ops;
+  real = wlmi_context_device(context)->ops;
   world = (struct world){.ops = *real};
   for (int i = 0; i < KERNELS; i++) world.seconds[i] = 1e-3;
   world.ops.launch = launch;
@@ -149,7 +149,7 @@ static wlm_context *open_context(const char *database, const char *templates) {
   world.ops.synchronize = synchronize;
   world.ops.allocate = allocate;
   world.ops.compile = compile;
-  wlm_context_device(context)->ops = &world.ops;
+  wlmi_context_device(context)->ops = &world.ops;
   return context;
 }
 
@@ -161,8 +161,8 @@ static void bench_make_on(bench *b, const char *database, const char *templates,
   b->options.first = templates ? NULL : FIRST;
   snprintf(b->database, sizeof b->database, "%s", database);
   b->context = open_context(database, templates);
-  assert_status(WLM_OK, wlm_input_read(input, &b->csr));
-  assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
+  assert_status(WLM_OK, wlmi_input_read(input, &b->csr));
+  assert_status(WLM_OK, wlmi_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
   exact_product_make(&b->csr, N, &b->exact);
   b->c = malloc(b->exact.c_size);
 }
@@ -175,8 +175,8 @@ static void bench_make(bench *b) {
 }
 
 static void bench_release(bench *b) {
-  wlm_upload_release(&b->upload);
-  wlm_csr_host_release(&b->csr);
+  wlmi_upload_release(&b->upload);
+  wlmi_csr_host_release(&b->csr);
   wlm_context_destroy(b->context);
   exact_product_release(&b->exact);
   free(b->c);
@@ -213,15 +213,15 @@ static wlm_learner_state tell(const wlm_learner *learner) {
 }
 
 /* The records of a database, 0 where there is none. */
-static int64_t stored(const char *path, wlm_measurement_record **records) {
+static int64_t stored(const char *path, wlmi_measurement_record **records) {
   wlm_store *store;
   int64_t count;
   *records = NULL;
-  wlm_status status = wlm_store_open(path, WLM_STORE_READ, &store);
+  wlm_status status = wlmi_store_open(path, WLM_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
-  assert_status(WLM_OK, wlm_store_load(store, NULL, records, &count));
-  wlm_store_close(store);
+  assert_status(WLM_OK, wlmi_store_load(store, NULL, records, &count));
+  wlmi_store_close(store);
   return count;
 }
 
@@ -234,7 +234,7 @@ static void converges_and_is_remembered(void **state) {
   for (int delay = 0; delay < 4; delay += 3) {
     bench b;
     char best[WLM_VARIANT_NAME];
-    wlm_measurement_record *records;
+    wlmi_measurement_record *records;
     bench_make(&b);
     plant((const double[]){1e-3, 1.3e-3, 0.7e-3, 0.9e-3, 1.9e-3}, 5);
     wlm_learner *learner = learner_of(&b);
@@ -267,7 +267,7 @@ static void converges_and_is_remembered(void **state) {
       if (!strcmp(records[i].variant, best)) assert_int_equal(records[i].time_ps, 700000000);
       if (!strcmp(records[i].variant, FIRST)) assert_int_equal(records[i].time_ps, 1000000000);
     }
-    wlm_measurements_free(records, count);
+    wlmi_measurements_free(records, count);
     bench again;
     bench_make_on(&again, b.database, NULL, SKEWED);
     wlm_plan *plan;
@@ -294,7 +294,7 @@ static void tuning_goes_before_learning(void **state) {
   (void)state;
   bench b;
   int finalists = 0, hot = 0;
-  wlm_measurement_record *records;
+  wlmi_measurement_record *records;
   wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;
   bench_make(&b);
   b.options.challengers = 2;
@@ -303,8 +303,8 @@ static void tuning_goes_before_learning(void **state) {
   execute(&b, learner, 4000);
   wlm_learner_destroy(learner); /* closes */
   assert_int_equal(stored(b.database, &records), 3);
-  wlm_measurements_free(records, 3);
-  wlm_context_device(b.context)->ops = real;
+  wlmi_measurements_free(records, 3);
+  wlmi_context_device(b.context)->ops = real;
   tune.min_sample_seconds = 1e-5;
   tune.samples = 3;
   tune.progress = count_finalists;
@@ -313,13 +313,13 @@ static void tuning_goes_before_learning(void **state) {
   assert_true(finalists > 0);
   const int64_t count = stored(b.database, &records);
   for (int64_t i = 0; i < count; i++) hot += !strcmp(records[i].clock, "hot") && records[i].samples == 1;
-  wlm_names names;
-  wlm_spec spec;
-  assert_status(WLM_OK, wlm_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
-  assert_status(WLM_OK, wlm_generator_candidates(wlm_context_generator(b.context), &spec,
-                                                 &wlm_context_device(b.context)->info.limits, &names));
+  wlmi_names names;
+  wlmi_spec spec;
+  assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
+  assert_status(WLM_OK, wlmi_generator_candidates(wlmi_context_generator(b.context), &spec,
+                                                  &wlmi_context_device(b.context)->info.limits, &names));
   assert_int_equal(hot, names.count);
-  wlm_names_release(&names);
+  wlmi_names_release(&names);
 
   wlm_plan *plan;
   int precise = 0;
@@ -329,7 +329,7 @@ static void tuning_goes_before_learning(void **state) {
                records[i].samples >= 3;
   assert_true(precise);
   wlm_plan_destroy(plan);
-  wlm_measurements_free(records, count);
+  wlmi_measurements_free(records, count);
   bench_release(&b);
 }
 
@@ -503,7 +503,7 @@ static void what_was_prepared_is_stored_so(void **state) {
   (void)state;
   char path[320];
   bench b;
-  wlm_measurement_record *records;
+  wlmi_measurement_record *records;
   int prepared = 0;
   snprintf(path, sizeof path, "%s/prepared.db", folder.path);
   bench_make_small(&b, path);
@@ -520,7 +520,7 @@ static void what_was_prepared_is_stored_so(void **state) {
     prepared += records[i].prepare_ps > 0;
   }
   assert_int_equal(prepared, 1);
-  wlm_measurements_free(records, count);
+  wlmi_measurements_free(records, count);
   bench_release(&b);
 }
 
@@ -529,7 +529,7 @@ static void what_was_prepared_is_stored_so(void **state) {
 static void empty_products_and_few_calls(void **state) {
   (void)state;
   bench b;
-  wlm_measurement_record *records;
+  wlmi_measurement_record *records;
   bench_make(&b);
   b.problem.n = 0;
   wlm_learner *learner = learner_of(&b);
@@ -597,7 +597,7 @@ static int learn_and_die(const char *database) {
 static void killed_before_its_close(void **state) {
   (void)state;
   char path[320];
-  wlm_measurement_record *records;
+  wlmi_measurement_record *records;
   snprintf(path, sizeof path, "%s/killed.db", folder.path);
   fflush(NULL);
   const pid_t child = fork();
@@ -615,7 +615,7 @@ static void killed_before_its_close(void **state) {
 
 /* The largest message of a row and the first edge that it comes from. */
 static void check_positions(const bench *b, const int32_t *positions) {
-  const wlm_csr_host *a = &b->csr;
+  const wlmi_csr_host *a = &b->csr;
   for (int64_t row = 0; row < a->rows; row++)
     for (int64_t j = 0; j < N; j++) {
       int64_t best = -1;
@@ -634,7 +634,7 @@ static void results_are_right_by_the_real_clock(void **state) {
   (void)state;
   bench b;
   bench_make(&b);
-  wlm_context_device(b.context)->ops = real;
+  wlmi_context_device(b.context)->ops = real;
   wlm_learner *learner = learner_of(&b);
   execute(&b, learner, 1500);
   assert_true(tell(learner).first_seconds > 0);
@@ -659,7 +659,7 @@ static void results_are_right_by_the_real_clock(void **state) {
   b.problem.operation = WLM_SDDMM;
   b.options.first = NULL;
   learner = learner_of(&b);
-  const wlm_csr_host *a = &b.csr;
+  const wlmi_csr_host *a = &b.csr;
   float *values = malloc((size_t)a->nnz * sizeof *values);
   for (int i = 0; i < 300; i++) {
     memset(values, 0xFF, (size_t)a->nnz * sizeof *values);

@@ -8,35 +8,35 @@
 #include <string.h>
 
 #include "common/element.h"
-#include "matrix/input.h"
 #include "support/command.h"
+#include "synth/input.h"
 #include "tuner/upload.h"
 #include "tuner/verify.h"
 
 enum { N = 12 };
 static wlm_context *context;
-static wlm_csr_host csr;
-static wlm_upload upload;
+static wlmi_csr_host csr;
+static wlmi_upload upload;
 
 static int begin(void **state) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   if (home_begin(state)) return 1;
   options.device = "host";
   options.database = options.system_database = "";
-  return wlm_context_create(&options, &context) != WLM_OK || wlm_input_read("uniform:rows=90,d=4", &csr) != WLM_OK ||
-         wlm_upload_create(context, &csr, WLM_I32, &upload) != WLM_OK;
+  return wlm_context_create(&options, &context) != WLM_OK || wlmi_input_read("uniform:rows=90,d=4", &csr) != WLM_OK ||
+         wlmi_upload_create(context, &csr, WLM_I32, &upload) != WLM_OK;
 }
 
 static int end(void **state) {
-  wlm_upload_release(&upload);
-  wlm_csr_host_release(&csr);
+  wlmi_upload_release(&upload);
+  wlmi_csr_host_release(&csr);
   wlm_context_destroy(context);
   return folder_end(state);
 }
 
 /* The matrix with ones for values; `ones` has csr.nnz of them. */
-static wlm_csr_host with_ones(float *ones) {
-  wlm_csr_host a = csr;
+static wlmi_csr_host with_ones(float *ones) {
+  wlmi_csr_host a = csr;
   for (int64_t p = 0; p < csr.nnz; p++) ones[p] = 1;
   a.values = ones;
   return a;
@@ -49,38 +49,38 @@ static wlm_problem problem_of(wlm_type type) {
   return problem;
 }
 
-static void check(wlm_operands *operands) {
-  wlm_verifier *verifier;
+static void check(wlmi_operands *operands) {
+  wlmi_verifier *verifier;
   wlm_plan *plan;
   double error;
-  assert_status(WLM_OK, wlm_verifier_create(operands, 1, &verifier));
+  assert_status(WLM_OK, wlmi_verifier_create(operands, 1, &verifier));
   assert_status(WLM_OK, wlm_plan_create(context, operands->matrix, &operands->spec.problem, &plan));
-  assert_status(WLM_OK, wlm_operands_bind(operands, plan));
-  assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
+  assert_status(WLM_OK, wlmi_operands_bind(operands, plan));
+  assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
   wlm_plan_destroy(plan);
-  wlm_verifier_destroy(verifier);
+  wlmi_verifier_destroy(verifier);
 }
 
-static void beside(const wlm_operands *lender, const wlm_matrix *matrix, const wlm_problem *problem, int borrows) {
-  wlm_operands operands;
-  assert_status(WLM_OK, wlm_operands_create_beside(lender, context, matrix, problem, 1, &operands));
+static void beside(const wlmi_operands *lender, const wlm_matrix *matrix, const wlm_problem *problem, int borrows) {
+  wlmi_operands operands;
+  assert_status(WLM_OK, wlmi_operands_create_beside(lender, context, matrix, problem, 1, &operands));
   assert_int_equal(operands.a.rowptr == lender->a.rowptr, borrows);
   assert_int_equal(operands.b.memory == lender->b.memory, borrows);
   assert_int_equal(operands.c.memory == lender->c.memory, borrows);
   check(&operands);
-  wlm_operands_release(&operands);
+  wlmi_operands_release(&operands);
 }
 
 static void what_is_alike_is_borrowed(void **state) {
   (void)state;
   const wlm_problem sum = problem_of(WLM_F32);
-  wlm_operands lender;
-  wlm_upload ones, wide;
+  wlmi_operands lender;
+  wlmi_upload ones, wide;
   float memory[1000];
-  const wlm_csr_host unit = with_ones(memory);
-  assert_status(WLM_OK, wlm_operands_create(context, upload.matrix, &sum, 1, &lender));
-  assert_status(WLM_OK, wlm_upload_create_values(context, &upload, &unit, WLM_F32, &ones));
-  assert_status(WLM_OK, wlm_upload_create_values(context, &upload, &unit, WLM_F64, &wide));
+  const wlmi_csr_host unit = with_ones(memory);
+  assert_status(WLM_OK, wlmi_operands_create(context, upload.matrix, &sum, 1, &lender));
+  assert_status(WLM_OK, wlmi_upload_create_values(context, &upload, &unit, WLM_F32, &ones));
+  assert_status(WLM_OK, wlmi_upload_create_values(context, &upload, &unit, WLM_F64, &wide));
 
   wlm_problem problem = sum;
   problem.reduce = WLM_MAX;
@@ -101,31 +101,31 @@ static void what_is_alike_is_borrowed(void **state) {
   problem.beta = 2; /* reads its old C */
   beside(&lender, upload.matrix, &problem, 0);
   check(&lender); /* nobody released what it lent */
-  wlm_upload_release(&wide);
-  wlm_upload_release(&ones);
-  wlm_operands_release(&lender);
+  wlmi_upload_release(&wide);
+  wlmi_upload_release(&ones);
+  wlmi_operands_release(&lender);
 }
 
 static void values_over_a_pattern(void **state) {
   (void)state;
-  wlm_upload ones, half;
+  wlmi_upload ones, half;
   float memory[1000];
-  const wlm_csr_host unit = with_ones(memory);
-  assert_status(WLM_OK, wlm_upload_create_values(context, &upload, &unit, WLM_F32, &ones));
-  assert_status(WLM_OK, wlm_upload_create_values(context, &upload, &unit, WLM_F16, &half));
-  const wlm_csr *pattern = wlm_matrix_csr(upload.matrix), *seen = wlm_matrix_csr(ones.matrix);
+  const wlmi_csr_host unit = with_ones(memory);
+  assert_status(WLM_OK, wlmi_upload_create_values(context, &upload, &unit, WLM_F32, &ones));
+  assert_status(WLM_OK, wlmi_upload_create_values(context, &upload, &unit, WLM_F16, &half));
+  const wlm_csr *pattern = wlmi_matrix_csr(upload.matrix), *seen = wlmi_matrix_csr(ones.matrix);
   assert_ptr_equal(seen->rowptr, pattern->rowptr);
   assert_ptr_equal(seen->colind, pattern->colind);
   assert_memory_equal(wlm_matrix_stats(ones.matrix)->fingerprint, wlm_matrix_stats(upload.matrix)->fingerprint, 16);
-  assert_int_equal(wlm_matrix_csr(half.matrix)->value_type, WLM_F16);
+  assert_int_equal(wlmi_matrix_csr(half.matrix)->value_type, WLM_F16);
   for (int64_t p = 0; p < seen->nnz; p++) {
-    assert_true(wlm_element_get(WLM_F32, seen->values, p) == 1);
-    assert_true(wlm_element_get(WLM_F16, wlm_matrix_csr(half.matrix)->values, p) == 1);
+    assert_true(wlmi_element_get(WLM_F32, seen->values, p) == 1);
+    assert_true(wlmi_element_get(WLM_F16, wlmi_matrix_csr(half.matrix)->values, p) == 1);
   }
-  wlm_upload_release(&half);
-  wlm_upload_release(&ones);
-  assert_status(WLM_OK, wlm_upload_create(context, &csr, WLM_I32, &ones)); /* the pattern is still there */
-  wlm_upload_release(&ones);
+  wlmi_upload_release(&half);
+  wlmi_upload_release(&ones);
+  assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &ones)); /* the pattern is still there */
+  wlmi_upload_release(&ones);
 }
 
 int main(void) {

@@ -8,8 +8,8 @@
 
 #include "db/choice.h"
 #include "db/store.h"
-#include "matrix/input.h"
 #include "support/command.h"
+#include "synth/input.h"
 #include "tuner/upload.h"
 
 #define TUNED   "uniform:rows=600,d=9"
@@ -23,8 +23,8 @@ static char database[320];
 static void plan_for(const char *input, const char *database_path, char variant[WLM_VARIANT_NAME], char **why) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlm_context *context;
-  wlm_csr_host csr = {0};
-  wlm_upload upload;
+  wlmi_csr_host csr = {0};
+  wlmi_upload upload;
   wlm_plan *plan;
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = N;
@@ -32,35 +32,35 @@ static void plan_for(const char *input, const char *database_path, char variant[
   options.database = database_path;
   options.system_database = "";
   assert_status(WLM_OK, wlm_context_create(&options, &context));
-  assert_status(WLM_OK, wlm_input_read(input, &csr));
-  assert_status(WLM_OK, wlm_upload_create(context, &csr, WLM_I32, &upload));
+  assert_status(WLM_OK, wlmi_input_read(input, &csr));
+  assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &upload));
   assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
   snprintf(variant, WLM_VARIANT_NAME, "%s", wlm_plan_variant(plan));
   assert_status(WLM_OK, wlm_plan_explain(plan, 1, why));
   assert_true(json_is_valid(*why));
   wlm_plan_destroy(plan);
-  wlm_upload_release(&upload);
-  wlm_csr_host_release(&csr);
+  wlmi_upload_release(&upload);
+  wlmi_csr_host_release(&csr);
   wlm_context_destroy(context);
 }
 
 /* The winner by the measurements themselves. */
 static void winner(char variant[WLM_VARIANT_NAME], char loser[WLM_VARIANT_NAME]) {
   wlm_store *store;
-  wlm_measurement_record *records;
-  wlm_choices choices;
+  wlmi_measurement_record *records;
+  wlmi_choices choices;
   int64_t count;
-  assert_status(WLM_OK, wlm_store_open(database, WLM_STORE_READ, &store));
-  assert_status(WLM_OK, wlm_store_load(store, NULL, &records, &count));
-  assert_status(WLM_OK, wlm_choices_make(records, count, &choices));
+  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
+  assert_status(WLM_OK, wlmi_choices_make(records, count, &choices));
   assert_int_equal(choices.matrix_count, 1);
-  const wlm_choice *c = choices.matrices;
+  const wlmi_choice *c = choices.matrices;
   assert_true(c->count > 2);
   snprintf(variant, WLM_VARIANT_NAME, "%s", c->candidates[0].variant);
   snprintf(loser, WLM_VARIANT_NAME, "%s", c->candidates[c->count - 1].variant);
-  wlm_choices_release(&choices);
-  wlm_measurements_free(records, count);
-  wlm_store_close(store);
+  wlmi_choices_release(&choices);
+  wlmi_measurements_free(records, count);
+  wlmi_store_close(store);
 }
 
 static void tuned_winner_is_dispatched(void **state) {
@@ -99,11 +99,11 @@ static void tuned_winner_is_dispatched(void **state) {
   command_release(&c);
 }
 
-static wlm_status find_variant(void *user, const char *id, const wlm_measurement_record *record) {
-  wlm_measurement_record *wanted = user;
+static wlm_status find_variant(void *user, const char *id, const wlmi_measurement_record *record) {
+  wlmi_measurement_record *wanted = user;
   (void)id;
-  if (wanted->time_ps || strcmp(wanted->variant, record->variant) || wlm_measurement_is_cold(record)) return WLM_OK;
-  return wlm_measurement_copy(record, wanted);
+  if (wanted->time_ps || strcmp(wanted->variant, record->variant) || wlmi_measurement_is_cold(record)) return WLM_OK;
+  return wlmi_measurement_copy(record, wanted);
 }
 
 /* Were the slowest measured to be the fastest, time and again, it would be taken: measurements decide, no rule. */
@@ -112,19 +112,19 @@ static void measurements_decide(void **state) {
   char best[WLM_VARIANT_NAME], worst[WLM_VARIANT_NAME], variant[WLM_VARIANT_NAME], *why;
   wlm_store *store;
   winner(best, worst);
-  wlm_measurement_record record = {.variant = worst};
-  assert_status(WLM_OK, wlm_store_open(database, WLM_STORE_WRITE, &store));
-  assert_status(WLM_OK, wlm_store_each(store, NULL, find_variant, &record));
+  wlmi_measurement_record record = {.variant = worst};
+  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_each(store, NULL, find_variant, &record));
   assert_true(record.time_ps > 1);
   record.time_ps = 1;
   record.spread_ps = 0;
   record.samples = WLM_PRECISE_SAMPLES; /* not a first look, which cannot win */
   for (int i = 0; i < 3; i++) {
     record.made_at += 1000;
-    assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   }
-  wlm_store_close(store);
-  wlm_measurement_release(&record);
+  wlmi_store_close(store);
+  wlmi_measurement_release(&record);
 
   plan_for(TUNED, database, variant, &why);
   assert_string_equal(variant, worst);

@@ -89,24 +89,24 @@ static int begin(void **state) {
 
 /* A measurement of this matrix and problem, as the tuner would have made it. */
 static void plant(bench *b, const char *variant, int64_t time_ps, int64_t prepare_ps) {
-  wlm_spec spec;
+  wlmi_spec spec;
   wlm_store *store;
   char key[WLM_SPEC_KEY];
-  assert_status(WLM_OK, wlm_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
-  wlm_spec_key(&spec, key);
-  wlm_measurement_record record = {.stats = *wlm_matrix_stats(b->upload.matrix),
-                                   .variant = (char *)variant,
-                                   .source_hash = "00000000000000000000000000000001",
-                                   .problem = key,
-                                   .n = N,
-                                   .time_ps = time_ps,
-                                   .prepare_ps = prepare_ps,
-                                   .samples = 9,
-                                   .calls_per_sample = 10};
-  wlm_context_device_record(b->context, &record.device);
-  assert_status(WLM_OK, wlm_store_open(b->database, WLM_STORE_WRITE, &store));
-  assert_status(WLM_OK, wlm_store_put(store, &record, 1));
-  wlm_store_close(store);
+  assert_status(WLM_OK, wlmi_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
+  wlmi_spec_key(&spec, key);
+  wlmi_measurement_record record = {.stats = *wlm_matrix_stats(b->upload.matrix),
+                                    .variant = (char *)variant,
+                                    .source_hash = "00000000000000000000000000000001",
+                                    .problem = key,
+                                    .n = N,
+                                    .time_ps = time_ps,
+                                    .prepare_ps = prepare_ps,
+                                    .samples = 9,
+                                    .calls_per_sample = 10};
+  wlmi_context_device_record(b->context, &record.device);
+  assert_status(WLM_OK, wlmi_store_open(b->database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
+  wlmi_store_close(store);
   assert_status(WLM_OK, wlm_context_refresh(b->context));
 }
 
@@ -128,23 +128,23 @@ static wlm_plan *plan_for(bench *b, int64_t calls) {
 static void the_kernels_are_right(void **state) {
   (void)state;
   static const char *const variants[] = {"plain", "ready"};
-  wlm_generator *generator;
-  wlm_device *device;
-  assert_status(WLM_OK, wlm_generator_create(templates, &generator));
-  assert_status(WLM_OK, wlm_host_device_open(&device));
+  wlmi_generator *generator;
+  wlmi_device *device;
+  assert_status(WLM_OK, wlmi_generator_create(templates, &generator));
+  assert_status(WLM_OK, wlmi_host_device_open(&device));
   for (int i = 0; i < 2; i++) {
-    wlm_program program;
-    wlm_spec spec = emit_spec(33);
+    wlmi_program program;
+    wlmi_spec spec = emit_spec(33);
     int prepares = -1;
     const kernel_check check = {.device = device, .spec = &spec, .runs = 3, .seed = 5};
-    assert_status(WLM_OK, wlm_generator_prepares(generator, variants[i], &spec, &device->info.limits, &prepares));
+    assert_status(WLM_OK, wlmi_generator_prepares(generator, variants[i], &spec, &device->info.limits, &prepares));
     assert_int_equal(prepares, i);
-    assert_status(WLM_OK, wlm_generator_emit(generator, variants[i], &spec, &device->info.limits, &program));
+    assert_status(WLM_OK, wlmi_generator_emit(generator, variants[i], &spec, &device->info.limits, &program));
     assert_status(WLM_OK, kernel_check_program(&check, &program));
-    wlm_program_release(&program);
+    wlmi_program_release(&program);
   }
   device->ops->close(device);
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
 }
 
 /* ---- tuning ------------------------------------------------------------------------------------------ */
@@ -167,7 +167,7 @@ static wlm_tune_options quick(int *prepared) {
   return options;
 }
 
-static void check_record(void *user, const wlm_measurement_record *record) {
+static void check_record(void *user, const wlmi_measurement_record *record) {
   const int ready = !strcmp(record->variant, "ready"), fails = *(int *)user && ready;
   assert_int_equal(record->failed, fails);
   assert_int_equal(record->prepare_ps > 0, ready && !fails);
@@ -177,14 +177,14 @@ static void check_record(void *user, const wlm_measurement_record *record) {
 /* Of each a first look, and of each that works a better one and a cold one. */
 static void check_stored(const bench *b, int preparing_fails) {
   wlm_store *store;
-  wlm_measurement_record *records;
+  wlmi_measurement_record *records;
   int64_t count;
-  assert_status(WLM_OK, wlm_store_open(b->database, WLM_STORE_READ, &store));
-  assert_status(WLM_OK, wlm_store_load(store, NULL, &records, &count));
+  assert_status(WLM_OK, wlmi_store_open(b->database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   assert_int_equal(count, preparing_fails ? 4 : 6);
   for (int64_t i = 0; i < count; i++) check_record(&preparing_fails, &records[i]);
-  wlm_measurements_free(records, count);
-  wlm_store_close(store);
+  wlmi_measurements_free(records, count);
+  wlmi_store_close(store);
 }
 
 /* Also by a caller who declares no reuse: what is measured serves all. */
@@ -209,10 +209,10 @@ static void preparing_is_measured(void **state) {
 }
 
 /* What prepares knows no B. */
-static const wlm_device_ops *real_ops;
-static wlm_status launch_no_preparing(const wlm_device *device, const wlm_launch *launch, const struct wlm_args *args,
+static const wlmi_device_ops *real_ops;
+static wlm_status launch_no_preparing(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
                                       void *stream) {
-  return args->b ? real_ops->launch(device, launch, args, stream) : wlm_fail(WLM_ERR_DEVICE, "not today");
+  return args->b ? real_ops->launch(device, launch, args, stream) : wlmi_fail(WLM_ERR_DEVICE, "not today");
 }
 
 /* The candidate fails and says why; who prepares anyhow is told; one call for one product does not try. */
@@ -223,9 +223,9 @@ static void a_preparing_that_fails(void **state) {
   wlm_tune_options options = quick(&prepared);
   float *dense = calloc(ROWS, 2 * N * sizeof *dense), *c = dense + ROWS * N;
   bench_make(&b, templates, INPUT, N);
-  wlm_device *device = wlm_context_device(b.context);
+  wlmi_device *device = wlmi_context_device(b.context);
   real_ops = device->ops;
-  wlm_device_ops failing = *real_ops;
+  wlmi_device_ops failing = *real_ops;
   failing.launch = launch_no_preparing;
   device->ops = &failing;
   assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, &options));
@@ -235,7 +235,7 @@ static void a_preparing_that_fails(void **state) {
   bench planted;
   bench_make(&planted, templates, INPUT, N);
   plant_both(&planted);
-  wlm_context_device(planted.context)->ops = &failing;
+  wlmi_context_device(planted.context)->ops = &failing;
   wlm_plan *plan = plan_for(&planted, 1000);
   assert_string_equal(wlm_plan_variant(plan), "ready");
   void *memory = malloc(wlm_plan_prepared_size(plan));
@@ -245,11 +245,11 @@ static void a_preparing_that_fails(void **state) {
   wlm_plan_destroy(plan);
   assert_int_equal(planted.problem.expected_calls, 1000);
   assert_status(WLM_OK,
-                wlm_spmm(planted.context, wlm_matrix_csr(planted.upload.matrix), &planted.problem, dense, c, NULL));
+                wlm_spmm(planted.context, wlmi_matrix_csr(planted.upload.matrix), &planted.problem, dense, c, NULL));
   planted.problem.expected_calls = 0;
   assert_status(WLM_ERR_INVALID_ARGUMENT,
-                wlm_spmm(planted.context, wlm_matrix_csr(planted.upload.matrix), &planted.problem, dense, c, NULL));
-  device->ops = wlm_context_device(planted.context)->ops = real_ops;
+                wlm_spmm(planted.context, wlmi_matrix_csr(planted.upload.matrix), &planted.problem, dense, c, NULL));
+  device->ops = wlmi_context_device(planted.context)->ops = real_ops;
   bench_release(&planted);
   bench_release(&b);
   free(dense);
@@ -342,24 +342,24 @@ static void unprepared_plans_are_not_ready(void **state) {
   (void)state;
   bench b;
   wlm_plan *plan;
-  wlm_operands operands;
-  wlm_verifier *verifier;
+  wlmi_operands operands;
+  wlmi_verifier *verifier;
   double error;
   bench_make(&b, templates, INPUT, N);
-  assert_status(WLM_OK, wlm_operands_create(b.context, b.upload.matrix, &b.problem, 3, &operands));
-  assert_status(WLM_OK, wlm_verifier_create(&operands, 3, &verifier));
+  assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, 3, &operands));
+  assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
   /* Named by hand it may be one that prepares, for a single call too. */
   assert_status(WLM_OK, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, "ready", &plan));
-  assert_status(WLM_ERR_NOT_READY, wlm_verify(verifier, plan, &error));
+  assert_status(WLM_ERR_NOT_READY, wlmi_verify(verifier, plan, &error));
   assert_contains(wlm_error_detail(), "wlm_plan_prepare");
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_prepare(plan, NULL, NULL));
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_prepare(plan, (void *)(uintptr_t)8, NULL)); /* misaligned */
-  assert_status(WLM_ERR_NOT_READY, wlm_verify(verifier, plan, &error));
-  assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
-  assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
+  assert_status(WLM_ERR_NOT_READY, wlmi_verify(verifier, plan, &error));
+  assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
+  assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
   wlm_plan_destroy(plan);
-  wlm_verifier_destroy(verifier);
-  wlm_operands_release(&operands);
+  wlmi_verifier_destroy(verifier);
+  wlmi_operands_release(&operands);
   bench_release(&b);
 }
 
@@ -385,8 +385,8 @@ static void one_preparing_serves_many_calls(void **state) {
   (void)state;
   enum { THREADS = 4 };
   bench b;
-  wlm_operands operands;
-  wlm_verifier *verifier;
+  wlmi_operands operands;
+  wlmi_verifier *verifier;
   caller callers[THREADS];
   pthread_t threads[THREADS];
   double error;
@@ -394,10 +394,10 @@ static void one_preparing_serves_many_calls(void **state) {
   plant_both(&b);
   wlm_plan *plan = plan_for(&b, 1000000);
   assert_string_equal(wlm_plan_variant(plan), "ready");
-  assert_status(WLM_OK, wlm_operands_create(b.context, b.upload.matrix, &b.problem, 3, &operands));
-  assert_status(WLM_OK, wlm_verifier_create(&operands, 3, &verifier));
-  assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
-  assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
+  assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, 3, &operands));
+  assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
+  assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
+  assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
   float *c = operands.c.memory, expected[ROWS * N];
   memcpy(expected, c, sizeof expected);
   for (int i = 0; i < THREADS; i++) {
@@ -409,10 +409,10 @@ static void one_preparing_serves_many_calls(void **state) {
 
   float *values = b.upload.values; /* on the host device memory is memory */
   for (int64_t p = 0; p < b.csr.nnz; p++) values[p] *= 2;
-  assert_status(WLM_OK, wlm_operands_execute(&operands, plan, NULL));
+  assert_status(WLM_OK, wlmi_operands_execute(&operands, plan, NULL));
   for (int i = 0; i < ROWS * N; i++) assert_true(c[i] == 2 * expected[i]);
-  wlm_verifier_destroy(verifier);
-  wlm_operands_release(&operands);
+  wlmi_verifier_destroy(verifier);
+  wlmi_operands_release(&operands);
   wlm_plan_destroy(plan);
   bench_release(&b);
 }

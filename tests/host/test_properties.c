@@ -9,4 +9,4 @@
 #include "runtime/devices.h"
 #include "support/properties.h"
 
-int main(void) { return properties_run(&(properties){wlm_host_device_open, 40, 20000, 100}); }
+int main(void) { return properties_run(&(properties){wlmi_host_device_open, 40, 20000, 100}); }

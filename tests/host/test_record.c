@@ -13,11 +13,11 @@
 #include <cmocka.h>
 
 #include "common/spec_key.h"
+#include "csr/stats.h"
 #include "db/pin.h"
 #include "db/recorded.h"
-#include "matrix/input.h"
-#include "matrix/stats.h"
 #include "support/command.h"
+#include "synth/input.h"
 #include "tuner/stand_in.h"
 #include "tuner/verify.h"
 
@@ -26,8 +26,8 @@
 typedef struct bench {
   char database[320];
   wlm_context *context;
-  wlm_csr_host csr;
-  wlm_upload upload;
+  wlmi_csr_host csr;
+  wlmi_upload upload;
 } bench;
 
 static void bench_make_on(bench *b, const char *database, int record) {
@@ -38,8 +38,8 @@ static void bench_make_on(bench *b, const char *database, int record) {
   options.system_database = "";
   options.record = record;
   assert_status(WLM_OK, wlm_context_create(&options, &b->context));
-  assert_status(WLM_OK, wlm_input_read(INPUT, &b->csr));
-  assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
+  assert_status(WLM_OK, wlmi_input_read(INPUT, &b->csr));
+  assert_status(WLM_OK, wlmi_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
 }
 
 static void bench_make(bench *b, const char *name, int record) {
@@ -49,8 +49,8 @@ static void bench_make(bench *b, const char *name, int record) {
 }
 
 static void bench_release(bench *b) {
-  wlm_upload_release(&b->upload);
-  wlm_csr_host_release(&b->csr);
+  wlmi_upload_release(&b->upload);
+  wlmi_csr_host_release(&b->csr);
   wlm_context_destroy(b->context);
 }
 
@@ -68,19 +68,19 @@ static void make_plan(const bench *b, const wlm_problem *problem) {
 }
 
 /* Of the bench's database; the list may be NULL. */
-static int64_t recorded(const bench *b, wlm_recorded **list) {
+static int64_t recorded(const bench *b, wlmi_recorded **list) {
   wlm_store *store;
-  wlm_recorded *found;
+  wlmi_recorded *found;
   int64_t count;
-  wlm_status status = wlm_store_open(b->database, WLM_STORE_READ, &store);
+  wlm_status status = wlmi_store_open(b->database, WLM_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
-  assert_status(WLM_OK, wlm_store_load_recorded(store, NULL, &found, &count));
-  wlm_store_close(store);
+  assert_status(WLM_OK, wlmi_store_load_recorded(store, NULL, &found, &count));
+  wlmi_store_close(store);
   if (list)
     *list = found;
   else
-    wlm_recorded_free(found, count);
+    wlmi_recorded_free(found, count);
   return count;
 }
 
@@ -91,7 +91,7 @@ static void each_problem_once_and_at_the_end(void **state) {
   const wlm_problem sum = problem_of(8, WLM_SUM), wide = problem_of(64, WLM_SUM);
   wlm_problem max = problem_of(8, WLM_MAX), none = problem_of(0, WLM_SUM);
   max.transpose = 1;
-  wlm_recorded *list;
+  wlmi_recorded *list;
   bench b;
   bench_make(&b, "once.db", 1);
   for (int i = 0; i < 3; i++) {
@@ -106,16 +106,16 @@ static void each_problem_once_and_at_the_end(void **state) {
   const int64_t count = recorded(&b, &list);
   assert_int_equal(count, 3);
   for (int64_t i = 0; i < count; i++) {
-    wlm_spec spec;
+    wlmi_spec spec;
     assert_int_equal(strncmp(list[i].device_class, "host/", 5), 0);
-    assert_status(WLM_OK, wlm_spec_from_key(list[i].problem, list[i].n, &spec));
+    assert_status(WLM_OK, wlmi_spec_from_key(list[i].problem, list[i].n, &spec));
     assert_int_equal(list[i].stats.nnz, stats.nnz);
     if (spec.problem.transpose)
       assert_true(list[i].stats.cv != stats.cv && spec.problem.reduce == WLM_MAX);
     else
       assert_memory_equal(&list[i].stats, &stats, sizeof stats);
   }
-  wlm_recorded_free(list, count);
+  wlmi_recorded_free(list, count);
 
   bench again; /* another process meets the same */
   bench_make(&again, "once.db", 1);
@@ -143,28 +143,28 @@ static void only_what_is_untuned(void **state) {
   wlm_plan *plan;
   bench b;
   wlm_store *store;
-  wlm_recorded *list;
+  wlmi_recorded *list;
   char hex[WLM_HASH_HEX], key[WLM_SPEC_KEY];
-  wlm_text device_class = {0};
-  wlm_device_record device;
-  wlm_spec spec;
+  wlmi_text device_class = {0};
+  wlmi_device_record device;
+  wlmi_spec spec;
   tune.min_sample_seconds = 1e-5;
   tune.samples = 3;
   bench_make(&b, "near.db", 1);
   assert_status(WLM_OK, wlm_plan_create_variant(b.context, b.upload.matrix, &sum, "host_row/rows=16,tile=16", &plan));
   wlm_plan_destroy(plan);
   assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &sum, &tune));
-  wlm_context_device_record(b.context, &device);
-  wlm_device_class(&device, &device_class);
+  wlmi_context_device_record(b.context, &device);
+  wlmi_device_class(&device, &device_class);
   const uint64_t *fingerprint = wlm_matrix_stats(b.upload.matrix)->fingerprint;
-  wlm_hash_to_hex((wlm_hash){fingerprint[0], fingerprint[1]}, hex);
-  assert_status(WLM_OK, wlm_context_spec(b.context, b.upload.matrix, &pinned, &spec));
-  wlm_spec_key(&spec, key);
-  assert_status(WLM_OK, wlm_store_open(b.database, WLM_STORE_WRITE, &store));
-  const wlm_pin_record pin = {device_class.data, hex, key, pinned.n, "host_row/rows=16,tile=32"};
-  assert_status(WLM_OK, wlm_store_pin(store, &pin));
-  wlm_store_close(store);
-  wlm_text_release(&device_class);
+  wlmi_hash_to_hex((wlmi_hash){fingerprint[0], fingerprint[1]}, hex);
+  assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &pinned, &spec));
+  wlmi_spec_key(&spec, key);
+  assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_WRITE, &store));
+  const wlmi_pin_record pin = {device_class.data, hex, key, pinned.n, "host_row/rows=16,tile=32"};
+  assert_status(WLM_OK, wlmi_store_pin(store, &pin));
+  wlmi_store_close(store);
+  wlmi_text_release(&device_class);
   assert_status(WLM_OK, wlm_context_refresh(b.context));
   make_plan(&b, &sum);
   make_plan(&b, &beside);
@@ -174,20 +174,20 @@ static void only_what_is_untuned(void **state) {
   const int64_t count = recorded(&b, &list);
   assert_int_equal(count, 1);
   assert_int_equal(list[0].n, 64);
-  wlm_recorded_free(list, count);
+  wlmi_recorded_free(list, count);
 }
 
 static void *make_plans(void *user) {
   for (int64_t n = 1; n <= 40; n++) {
     const wlm_problem problem = problem_of(n, WLM_SUM);
-    wlm_decision decision;
+    wlmi_decision decision;
     wlm_plan *plan;
     bench *b = user;
-    if (wlm_context_choose(b->context, b->upload.matrix, &problem, &decision) != WLM_OK) return user;
+    if (wlmi_context_choose(b->context, b->upload.matrix, &problem, &decision) != WLM_OK) return user;
     if (n % 8) continue; /* each N is another kernel to compile */
     if (wlm_plan_create(b->context, b->upload.matrix, &problem, &plan) != WLM_OK) return user;
     wlm_plan_destroy(plan);
-    if (wlm_context_write_notes(b->context) != WLM_OK) return user;
+    if (wlmi_context_write_notes(b->context) != WLM_OK) return user;
   }
   return NULL;
 }
@@ -233,7 +233,7 @@ static void where_it_cannot_be_written(void **state) {
   bench_make_on(&b, folder.path, 1); /* a folder stands for whatever cannot be written to */
   make_plan(&b, &sum);
   *logged = 0;
-  assert_status(WLM_ERR_DATABASE, wlm_context_write_notes(b.context));
+  assert_status(WLM_ERR_DATABASE, wlmi_context_write_notes(b.context));
   bench_release(&b);
   assert_contains(logged, "what was recorded is lost");
   wlm_set_log(NULL, NULL, WLM_LOG_ERROR);
@@ -283,26 +283,26 @@ static void killed_before_its_end(void **state) {
 
 /* ---- matrices in the place of others -------------------------------------------------------------------- */
 
-static void stats_of(const wlm_csr_host *csr, wlm_stats *stats) {
+static void stats_of(const wlmi_csr_host *csr, wlm_stats *stats) {
   assert_status(WLM_OK,
-                wlm_stats_compute(csr->rowptr, WLM_I64, csr->rows, csr->cols, csr->nnz, csr->colind, WLM_I32, stats));
+                wlmi_stats_compute(csr->rowptr, WLM_I64, csr->rows, csr->cols, csr->nnz, csr->colind, WLM_I32, stats));
 }
 
 /* The stand-in has what the statistics say, and near enough the same bucket. */
 static void assert_alike(const wlm_stats *wanted, double cv_tolerance) {
   char name[WLM_STAND_IN_NAME];
-  wlm_csr_host csr;
+  wlmi_csr_host csr;
   wlm_stats got;
-  wlm_stand_in_name(wanted, name);
-  assert_status(WLM_OK, wlm_input_read(name, &csr));
+  wlmi_stand_in_name(wanted, name);
+  assert_status(WLM_OK, wlmi_input_read(name, &csr));
   stats_of(&csr, &got);
   assert_int_equal(got.rows, wanted->rows);
   assert_int_equal(got.cols, wanted->cols);
   if (got.nnz != wanted->nnz || got.longest != wanted->longest || fabs(got.cv - wanted->cv) > cv_tolerance * wanted->cv)
     fail_msg("%s: nnz %lld, longest %lld, cv %g", name, (long long)got.nnz, (long long)got.longest, got.cv);
-  const wlm_place here = wlm_place_of(wanted, 32), there = wlm_place_of(&got, 32);
-  assert_true(wlm_place_distance(&here, &there) < 0.3);
-  wlm_csr_host_release(&csr);
+  const wlmi_place here = wlmi_place_of(wanted, 32), there = wlmi_place_of(&got, 32);
+  assert_true(wlmi_place_distance(&here, &there) < 0.3);
+  wlmi_csr_host_release(&csr);
 }
 
 static void stand_ins_are_alike(void **state) {
@@ -316,12 +316,12 @@ static void stand_ins_are_alike(void **state) {
                                        "synth:rows=200,cols=90000,d=300.25,cv=0.4",
                                        "uniform:rows=777,d=13"};
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
-    wlm_csr_host csr;
+    wlmi_csr_host csr;
     wlm_stats stats;
-    assert_status(WLM_OK, wlm_input_read(inputs[i], &csr));
+    assert_status(WLM_OK, wlmi_input_read(inputs[i], &csr));
     stats_of(&csr, &stats);
     assert_alike(&stats, 0.1);
-    wlm_csr_host_release(&csr);
+    wlmi_csr_host_release(&csr);
   }
 }
 
@@ -338,13 +338,13 @@ static void stand_ins_for_the_odd(void **state) {
   };
   for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
     char name[WLM_STAND_IN_NAME];
-    wlm_csr_host csr;
-    wlm_stand_in_name(&odd[i], name);
-    assert_status(WLM_OK, wlm_input_read(name, &csr));
+    wlmi_csr_host csr;
+    wlmi_stand_in_name(&odd[i], name);
+    assert_status(WLM_OK, wlmi_input_read(name, &csr));
     assert_int_equal(csr.rows, odd[i].rows);
     assert_int_equal(csr.cols, odd[i].cols);
     assert_true(csr.nnz > 0);
-    wlm_csr_host_release(&csr);
+    wlmi_csr_host_release(&csr);
   }
 }
 
@@ -361,32 +361,32 @@ static void stand_ins_have_the_types(void **state) {
   bench b;
   bench_make(&b, "types.db", 0);
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-    wlm_spec spec, made;
-    wlm_upload upload;
-    wlm_matrix_view view;
+    wlmi_spec spec, made;
+    wlmi_upload upload;
+    wlmi_matrix_view view;
     char key[WLM_SPEC_KEY];
     double error;
-    assert_status(WLM_OK, wlm_spec_from_key(keys[i], 8, &spec));
-    assert_status(WLM_OK, wlm_stand_in_make(b.context, &wanted, &spec, &upload));
-    assert_status(WLM_OK, wlm_context_spec(b.context, upload.matrix, &spec.problem, &made));
-    wlm_spec_key(&made, key);
+    assert_status(WLM_OK, wlmi_spec_from_key(keys[i], 8, &spec));
+    assert_status(WLM_OK, wlmi_stand_in_make(b.context, &wanted, &spec, &upload));
+    assert_status(WLM_OK, wlmi_context_spec(b.context, upload.matrix, &spec.problem, &made));
+    wlmi_spec_key(&made, key);
     assert_string_equal(key, keys[i]);
-    assert_status(WLM_OK, wlm_matrix_see(upload.matrix, &spec.problem, &view));
+    assert_status(WLM_OK, wlmi_matrix_see(upload.matrix, &spec.problem, &view));
     assert_true(view.stats->rows == 300 && view.stats->cols == 700 && view.stats->nnz == 2400);
     assert_int_equal(view.stats->longest, 40);
 
-    wlm_operands operands; /* and products with it are right */
-    wlm_verifier *verifier;
+    wlmi_operands operands; /* and products with it are right */
+    wlmi_verifier *verifier;
     wlm_plan *plan;
-    assert_status(WLM_OK, wlm_operands_create(b.context, upload.matrix, &spec.problem, 1, &operands));
+    assert_status(WLM_OK, wlmi_operands_create(b.context, upload.matrix, &spec.problem, 1, &operands));
     assert_status(WLM_OK, wlm_plan_create(b.context, upload.matrix, &spec.problem, &plan));
-    assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
-    assert_status(WLM_OK, wlm_verifier_create(&operands, 1, &verifier));
-    assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
-    wlm_verifier_destroy(verifier);
+    assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
+    assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
+    assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
+    wlmi_verifier_destroy(verifier);
     wlm_plan_destroy(plan);
-    wlm_operands_release(&operands);
-    wlm_upload_release(&upload);
+    wlmi_operands_release(&operands);
+    wlmi_upload_release(&upload);
   }
   bench_release(&b);
 }

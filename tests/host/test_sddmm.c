@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "matrix/gradient.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
+#include "verify/gradient.h"
 #include "warploom/warploom.h"
 
 /* 4 x 5; row 1 is empty; column 1 stands twice in row 2; nobody names B's row 4. */
@@ -85,7 +85,7 @@ static void alpha_beta_and_padding(void **state) {
   float padded[COLS * (N + 3)], wide[ROWS * (N + 2)], got[NNZ];
   double expected[NNZ], old[NNZ];
   float before[NNZ];
-  wlm_csr_host a = {.rows = ROWS, .cols = COLS, .nnz = NNZ};
+  wlmi_csr_host a = {.rows = ROWS, .cols = COLS, .nnz = NNZ};
   int64_t rowptr64[ROWS + 1];
   wlm_plan *plan;
   for (int i = 0; i <= ROWS; i++) rowptr64[i] = rowptr[i];
@@ -99,7 +99,7 @@ static void alpha_beta_and_padding(void **state) {
   problem.ldc = N + 2;
   problem.alpha = -2;
   problem.beta = 0.5;
-  assert_status(WLM_OK, wlm_reference_edges(&a, &problem, wide, padded, before, NULL, NNZ, expected, old));
+  assert_status(WLM_OK, wlmi_reference_edges(&a, &problem, wide, padded, before, NULL, NNZ, expected, old));
   assert_status(WLM_OK,
                 wlm_plan_create_variant(bare_host, matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan));
   assert_status(WLM_OK, wlm_plan_execute_sddmm(plan, wide, padded, got, NULL, NULL));

@@ -7,9 +7,9 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "matrix/reference.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
+#include "verify/reference.h"
 
 enum { ROWS = 4, COLS = 64, DEGREE = 40, NNZ = ROWS * DEGREE, N = 9, WIDTH = 8 };
 
@@ -17,7 +17,7 @@ static int32_t rowptr[ROWS + 1], colind[NNZ];
 static int64_t rowptr64[ROWS + 1];
 static float values[NNZ], b[COLS * N];
 static wlm_matrix *matrix;
-static wlm_csr_host a = {
+static wlmi_csr_host a = {
     .rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr64, .colind = colind, .values = values};
 
 static int begin(void **state) {
@@ -52,8 +52,8 @@ static int is_reference(wlm_problem problem, uint64_t seed, const float *c, cons
   double expected[ROWS * N];
   int64_t positions[ROWS * N];
   problem.seed = seed;
-  assert_status(WLM_OK, wlm_reference_rows(&a, &problem, b, NULL, NULL, ROWS, expected, NULL));
-  if (arg) assert_status(WLM_OK, wlm_reference_positions(&a, &problem, b, NULL, ROWS, positions));
+  assert_status(WLM_OK, wlmi_reference_rows(&a, &problem, b, NULL, NULL, ROWS, expected, NULL));
+  if (arg) assert_status(WLM_OK, wlmi_reference_positions(&a, &problem, b, NULL, ROWS, positions));
   for (int i = 0; i < ROWS * N; i++)
     if ((double)c[i] != expected[i] || (arg && arg[i] != positions[i])) return 0;
   return 1;

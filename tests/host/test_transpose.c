@@ -10,18 +10,18 @@
 #include <cmocka.h>
 
 #include "common/memory.h"
-#include "matrix/reference.h"
-#include "matrix/transpose.h"
+#include "csr/transpose.h"
 #include "runtime/context.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/shapes.h"
+#include "verify/reference.h"
 
 enum { N = 20 };
 
 /* A matrix with both types of indices, and its transpose as a matrix of its own. */
 typedef struct fixture {
-  wlm_csr_host a, t;
+  wlmi_csr_host a, t;
   int32_t *rowptr32, *order;
   int64_t *colind64;
   float *b;
@@ -47,11 +47,11 @@ static wlm_csr view_of(const fixture *f, wlm_index type) {
 
 /* The transpose by sorting pairs, in another way than the library's. */
 static void transpose_slowly(fixture *f) {
-  f->t = (wlm_csr_host){.rows = f->a.cols, .cols = f->a.rows, .nnz = f->a.nnz};
-  f->t.rowptr = wlm_alloc_zero((size_t)f->t.rows + 1, sizeof *f->t.rowptr);
-  f->t.colind = wlm_alloc((size_t)f->a.nnz * sizeof *f->t.colind);
-  f->t.values = wlm_alloc((size_t)f->a.nnz * sizeof *f->t.values);
-  f->order = wlm_alloc((size_t)f->a.nnz * sizeof *f->order);
+  f->t = (wlmi_csr_host){.rows = f->a.cols, .cols = f->a.rows, .nnz = f->a.nnz};
+  f->t.rowptr = wlmi_alloc_zero((size_t)f->t.rows + 1, sizeof *f->t.rowptr);
+  f->t.colind = wlmi_alloc((size_t)f->a.nnz * sizeof *f->t.colind);
+  f->t.values = wlmi_alloc((size_t)f->a.nnz * sizeof *f->t.values);
+  f->order = wlmi_alloc((size_t)f->a.nnz * sizeof *f->order);
   int64_t next = 0;
   for (int64_t column = 0; column < f->a.cols; column++) {
     for (int64_t row = 0; row < f->a.rows; row++)
@@ -72,25 +72,25 @@ static void fixture_make(fixture *f, int shape) {
   test_random random = {0x9E3779B97F4A7C15u + (uint64_t)shape};
   *f = (fixture){0};
   assert_status(WLM_OK, test_shape_make(shape, 64, 577, &random, &f->a));
-  f->rowptr32 = wlm_alloc((size_t)(f->a.rows + 1) * sizeof *f->rowptr32);
+  f->rowptr32 = wlmi_alloc((size_t)(f->a.rows + 1) * sizeof *f->rowptr32);
   for (int64_t row = 0; row <= f->a.rows; row++) f->rowptr32[row] = (int32_t)f->a.rowptr[row];
-  f->colind64 = wlm_alloc((size_t)f->a.nnz * sizeof *f->colind64);
+  f->colind64 = wlmi_alloc((size_t)f->a.nnz * sizeof *f->colind64);
   for (int64_t p = 0; p < f->a.nnz; p++) f->colind64[p] = f->a.colind[p];
-  f->a.values = wlm_alloc((size_t)f->a.nnz * sizeof *f->a.values);
+  f->a.values = wlmi_alloc((size_t)f->a.nnz * sizeof *f->a.values);
   fill(f->a.values, f->a.nnz, 77);
-  f->b = wlm_alloc((size_t)(f->a.rows * N) * sizeof *f->b);
+  f->b = wlmi_alloc((size_t)(f->a.rows * N) * sizeof *f->b);
   fill(f->b, f->a.rows * N, 99);
   transpose_slowly(f);
   take_values(f);
 }
 
 static void fixture_release(fixture *f) {
-  wlm_csr_host_release(&f->a);
-  wlm_csr_host_release(&f->t);
-  wlm_free(f->rowptr32);
-  wlm_free(f->order);
-  wlm_free(f->colind64);
-  wlm_free(f->b);
+  wlmi_csr_host_release(&f->a);
+  wlmi_csr_host_release(&f->t);
+  wlmi_free(f->rowptr32);
+  wlmi_free(f->order);
+  wlmi_free(f->colind64);
+  wlmi_free(f->b);
 }
 
 static wlm_problem transposed(wlm_message message, wlm_reduce reduce) {
@@ -104,19 +104,19 @@ static wlm_problem transposed(wlm_message message, wlm_reduce reduce) {
 
 static void check(const fixture *f, const wlm_plan *plan, wlm_problem problem) {
   const int64_t count = f->a.cols * N;
-  float *c = wlm_alloc((size_t)count * sizeof *c);
-  void *workspace = wlm_alloc(wlm_plan_workspace_size(plan));
-  double *expected = wlm_alloc((size_t)count * sizeof *expected), *scale = wlm_alloc((size_t)count * sizeof *scale);
+  float *c = wlmi_alloc((size_t)count * sizeof *c);
+  void *workspace = wlmi_alloc(wlm_plan_workspace_size(plan));
+  double *expected = wlmi_alloc((size_t)count * sizeof *expected), *scale = wlmi_alloc((size_t)count * sizeof *scale);
   memset(c, 0xff, (size_t)count * sizeof *c);
   problem.transpose = 0;
-  assert_status(WLM_OK, wlm_reference_rows(&f->t, &problem, f->b, NULL, NULL, f->t.rows, expected, scale));
+  assert_status(WLM_OK, wlmi_reference_rows(&f->t, &problem, f->b, NULL, NULL, f->t.rows, expected, scale));
   assert_status(WLM_OK, wlm_plan_execute(plan, f->b, c, workspace, NULL));
   for (int64_t i = 0; i < count; i++)
     if (!(fabs(c[i] - expected[i]) <= 1e-5 * scale[i] + 1e-30)) fail_msg("element %lld is wrong", (long long)i);
-  wlm_free(c);
-  wlm_free(workspace);
-  wlm_free(expected);
-  wlm_free(scale);
+  wlmi_free(c);
+  wlmi_free(workspace);
+  wlmi_free(expected);
+  wlmi_free(scale);
 }
 
 static void every_shape_and_family(void **state) {
@@ -151,9 +151,9 @@ static void twice_is_the_same(void **state) {
     fixture_make(&f, shape);
     wlm_csr csr = view_of(&f, WLM_I32), back = WLM_CSR_INIT;
     const size_t nnz = (size_t)csr.nnz * sizeof(int32_t);
-    int32_t *rowptr = wlm_alloc((size_t)(csr.cols + 1) * 4), *colind = wlm_alloc(nnz), *order = wlm_alloc(nnz);
-    int32_t *rowptr2 = wlm_alloc((size_t)(csr.rows + 1) * 4), *colind2 = wlm_alloc(nnz), *order2 = wlm_alloc(nnz);
-    assert_status(WLM_OK, wlm_transpose_pattern(&csr, rowptr, colind, order));
+    int32_t *rowptr = wlmi_alloc((size_t)(csr.cols + 1) * 4), *colind = wlmi_alloc(nnz), *order = wlmi_alloc(nnz);
+    int32_t *rowptr2 = wlmi_alloc((size_t)(csr.rows + 1) * 4), *colind2 = wlmi_alloc(nnz), *order2 = wlmi_alloc(nnz);
+    assert_status(WLM_OK, wlmi_transpose_pattern(&csr, rowptr, colind, order));
     for (int64_t i = 0; i <= csr.cols; i++) assert_int_equal(rowptr[i], f.t.rowptr[i]);
     assert_memory_equal(colind, f.t.colind, nnz);
     assert_memory_equal(order, f.order, nnz);
@@ -162,7 +162,7 @@ static void twice_is_the_same(void **state) {
     back.nnz = csr.nnz;
     back.rowptr = rowptr;
     back.colind = colind;
-    assert_status(WLM_OK, wlm_transpose_pattern(&back, rowptr2, colind2, order2));
+    assert_status(WLM_OK, wlmi_transpose_pattern(&back, rowptr2, colind2, order2));
     assert_memory_equal(rowptr2, f.rowptr32, (size_t)(csr.rows + 1) * 4);
     /* Unsorted rows come back sorted by column, equal columns in their order. */
     for (int64_t row = 0; row < csr.rows; row++)
@@ -174,7 +174,7 @@ static void twice_is_the_same(void **state) {
           assert_true(colind2[p] > colind2[p - 1]);
       }
     void *all[] = {rowptr, colind, order, rowptr2, colind2, order2};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) wlm_free(all[i]);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) wlmi_free(all[i]);
     fixture_release(&f);
   }
 }
@@ -214,7 +214,7 @@ static void made_once(void **state) {
   fixture_make(&f, 0);
   wlm_csr csr = view_of(&f, WLM_I32);
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
-  wlm_matrix_view first, second;
+  wlmi_matrix_view first, second;
   wlm_matrix *matrix;
   wlm_plan *plan;
   pthread_t threads[4];
@@ -226,8 +226,8 @@ static void made_once(void **state) {
     pthread_join(threads[i], &failure);
     assert_null(failure);
   }
-  assert_status(WLM_OK, wlm_matrix_see(matrix, &problem, &first));
-  assert_status(WLM_OK, wlm_matrix_see(matrix, &problem, &second));
+  assert_status(WLM_OK, wlmi_matrix_see(matrix, &problem, &first));
+  assert_status(WLM_OK, wlmi_matrix_see(matrix, &problem, &second));
   assert_ptr_equal(first.order, second.order);
   assert_true(first.made_seconds > 0);
   assert_int_equal(first.made_bytes, (f.a.cols + 1 + 2 * f.a.nnz) * 4);

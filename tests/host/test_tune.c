@@ -71,21 +71,21 @@ static wlm_status tune(bench *b, const wlm_tune_options *options) {
 }
 
 /* Calls each with the records of the bench's database; gives the number of those that are not cold. */
-static int64_t stored(const bench *b, void (*each)(const wlm_measurement_record *record)) {
+static int64_t stored(const bench *b, void (*each)(const wlmi_measurement_record *record)) {
   wlm_store *store;
-  wlm_measurement_record *records;
+  wlmi_measurement_record *records;
   int64_t count;
-  wlm_status status = wlm_store_open(b->database, WLM_STORE_READ, &store);
+  wlm_status status = wlmi_store_open(b->database, WLM_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
-  assert_status(WLM_OK, wlm_store_load(store, NULL, &records, &count));
+  assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   int64_t hot = 0;
   for (int64_t i = 0; i < count; i++) {
     hot += strcmp(records[i].clock, "cold") != 0;
     if (each) each(&records[i]);
   }
-  wlm_measurements_free(records, count);
-  wlm_store_close(store);
+  wlmi_measurements_free(records, count);
+  wlmi_store_close(store);
   return hot;
 }
 
@@ -119,7 +119,7 @@ static void add_family(const char *templates, const char *name, const char *stat
   write_whole(path, text, strlen(text));
 }
 
-static void check_failure(const wlm_measurement_record *record) {
+static void check_failure(const wlmi_measurement_record *record) {
   static const struct {
     const char *variant, *reason;
   } expected[] = {{"no_compile", "no_such_thing"}, {"off_by_little", "differs"}, {"skips_a_row", "differs"}};
@@ -168,18 +168,18 @@ static void failures_are_recorded(void **state) {
 /* ---- kernels that do not fit -------------------------------------------------------------------------- */
 
 /* A GPU's answers: the first kernel is fine, the second has no room, all others spill. */
-static const wlm_device_ops *real_ops;
+static const wlmi_device_ops *real_ops;
 static int asked;
-static wlm_status odd_facts(const wlm_device *device, const wlm_launch *launch, wlm_kernel_facts *facts) {
+static wlm_status odd_facts(const wlmi_device *device, const wlmi_launch *launch, wlmi_kernel_facts *facts) {
   (void)device;
   (void)launch;
   asked++;
-  *facts = (wlm_kernel_facts){255, asked > 2 ? 4096 : 0, 1024, asked != 2};
+  *facts = (wlmi_kernel_facts){255, asked > 2 ? 4096 : 0, 1024, asked != 2};
   return WLM_OK;
 }
 
 static int without_room, spilling;
-static void count_unfit(const wlm_measurement_record *record) {
+static void count_unfit(const wlmi_measurement_record *record) {
   without_room += record->failed && strstr(record->reason, "no block of it fits") != NULL;
   spilling += record->failed && strstr(record->reason, "4096 bytes in memory") != NULL;
 }
@@ -189,9 +189,9 @@ static void what_does_not_fit_is_not_timed(void **state) {
   bench b;
   static told t;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
-  wlm_device *device = wlm_context_device(b.context);
+  wlmi_device *device = wlmi_context_device(b.context);
   real_ops = device->ops;
-  wlm_device_ops odd = *real_ops;
+  wlmi_device_ops odd = *real_ops;
   odd.kernel_facts = odd_facts;
   device->ops = &odd;
   wlm_tune_options options = quick(&t);
@@ -276,15 +276,15 @@ static void the_present_choice_is_measured_first(void **state) {
   bench b;
   static told t;
   char rule[WLM_VARIANT_NAME], tuned[WLM_VARIANT_NAME];
-  wlm_decision decision;
+  wlmi_decision decision;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 32);
-  assert_status(WLM_OK, wlm_context_choose(b.context, b.upload.matrix, &b.problem, &decision));
+  assert_status(WLM_OK, wlmi_context_choose(b.context, b.upload.matrix, &b.problem, &decision));
   assert_int_equal(decision.step, WLM_STEP_RULE);
   snprintf(rule, sizeof rule, "%s", decision.variant);
   wlm_tune_options options = quick(&t);
   assert_status(WLM_OK, tune(&b, &options));
   assert_string_equal(t.variants[0], rule);
-  assert_status(WLM_OK, wlm_context_choose(b.context, b.upload.matrix, &b.problem, &decision));
+  assert_status(WLM_OK, wlmi_context_choose(b.context, b.upload.matrix, &b.problem, &decision));
   assert_int_equal(decision.step, WLM_STEP_FINGERPRINT);
   snprintf(tuned, sizeof tuned, "%s", decision.variant);
   options = quick(&t);
@@ -297,7 +297,7 @@ static void the_present_choice_is_measured_first(void **state) {
 /* ---- going on ---------------------------------------------------------------------------------------------- */
 
 static int precise_seen;
-static void count_precise(const wlm_measurement_record *record) { precise_seen += record->samples >= 3; }
+static void count_precise(const wlmi_measurement_record *record) { precise_seen += record->samples >= 3; }
 
 /* What was measured stays measured: a run that was cut off is gone on with, and one that was not has nothing to do. */
 static void only_what_is_missing(void **state) {
@@ -341,7 +341,7 @@ static void a_new_family_is_measured_alone(void **state) {
   options.again = 0;
   assert_status(WLM_OK, tune(&b, &options));
   assert_int_equal(t.count, 1);
-  wlm_upload_release(&b.upload);
+  wlmi_upload_release(&b.upload);
   wlm_context_destroy(b.context);
   wlm_context_options open = WLM_CONTEXT_OPTIONS_INIT;
   open.device = "host";
@@ -350,7 +350,7 @@ static void a_new_family_is_measured_alone(void **state) {
   open.templates = templates;
   add_family(templates, "young", "");
   assert_status(WLM_OK, wlm_context_create(&open, &b.context));
-  assert_status(WLM_OK, wlm_upload_create(b.context, &b.csr, WLM_I32, &b.upload));
+  assert_status(WLM_OK, wlmi_upload_create(b.context, &b.csr, WLM_I32, &b.upload));
   options = quick(&t);
   options.again = 0;
   assert_status(WLM_OK, tune(&b, &options));
@@ -369,31 +369,31 @@ static void compiled_meanwhile(void **state) {
   (void)state;
   enum { JOBS = 40, WAITED = 6 };
   bench b;
-  wlm_spec spec;
-  wlm_compile_job jobs[JOBS];
-  wlm_compiling *compiling;
+  wlmi_spec spec;
+  wlmi_compile_job jobs[JOBS];
+  wlmi_compiling *compiling;
   int cancelled = 0;
   bench_make(&b, NULL, "uniform:rows=40,d=5", 9);
-  assert_status(WLM_OK, wlm_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
-  wlm_names names;
-  assert_status(WLM_OK, wlm_generator_candidates(wlm_context_generator(b.context), &spec,
-                                                 &wlm_context_device(b.context)->info.limits, &names));
+  assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
+  wlmi_names names;
+  assert_status(WLM_OK, wlmi_generator_candidates(wlmi_context_generator(b.context), &spec,
+                                                  &wlmi_context_device(b.context)->info.limits, &names));
   for (int i = 0; i < JOBS; i++)
-    jobs[i] = (wlm_compile_job){.variant = i == 2 ? "no_such_family" : names.names[i % names.count]};
-  assert_status(WLM_OK, wlm_compile_begin(b.context, &spec, jobs, JOBS, &compiling));
+    jobs[i] = (wlmi_compile_job){.variant = i == 2 ? "no_such_family" : names.names[i % names.count]};
+  assert_status(WLM_OK, wlmi_compile_begin(b.context, &spec, jobs, JOBS, &compiling));
   for (int i = 0; i < WAITED; i++) {
-    wlm_compile_wait(compiling, i, no_tick, NULL);
+    wlmi_compile_wait(compiling, i, no_tick, NULL);
     assert_int_equal(jobs[i].status == WLM_OK, i != 2);
     assert_int_equal(jobs[i].detail != NULL, i == 2);
     assert_int_equal(strlen(jobs[i].source_hash), i == 2 ? 0 : 32);
   }
-  wlm_compile_end(compiling);
+  wlmi_compile_end(compiling);
   for (int i = 0; i < JOBS; i++) {
     cancelled += jobs[i].status == WLM_ERR_CANCELLED;
-    wlm_free(jobs[i].detail);
+    wlmi_free(jobs[i].detail);
   }
   assert_in_range(cancelled, 0, JOBS - WAITED);
-  wlm_names_release(&names);
+  wlmi_names_release(&names);
   bench_release(&b);
 }
 
@@ -494,30 +494,30 @@ static void nonsense_is_refused(void **state) {
 static void large_matrices_are_sampled(void **state) {
   (void)state;
   bench b;
-  wlm_operands operands;
-  wlm_verifier *verifier;
+  wlmi_operands operands;
+  wlmi_verifier *verifier;
   wlm_plan *plan;
   double error = -1;
   bench_make(&b, NULL, "uniform:rows=40000,d=3", 1024);
-  assert_status(WLM_OK, wlm_operands_create(b.context, b.upload.matrix, &b.problem, 1, &operands));
-  assert_status(WLM_OK, wlm_verifier_create(&operands, 1, &verifier));
-  assert_in_range(wlm_verifier_rows(verifier), 3500, 4100);
+  assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, 1, &operands));
+  assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
+  assert_in_range(wlmi_verifier_rows(verifier), 3500, 4100);
   assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
-  assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
-  assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
+  assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
+  assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
   assert_true(error >= 0 && error < 1e-6);
-  assert_status(WLM_OK, wlm_verify_spots(verifier, &error));
+  assert_status(WLM_OK, wlmi_verify_spots(verifier, &error));
   /* The last row is one of them: a matrix whose last row changed is found out. */
   operands.a.values[operands.a.nnz - 1] += 1;
-  wlm_verifier_destroy(verifier);
-  assert_status(WLM_OK, wlm_verifier_create(&operands, 1, &verifier));
-  assert_status(WLM_ERR_MISMATCH, wlm_verify(verifier, plan, &error));
+  wlmi_verifier_destroy(verifier);
+  assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
+  assert_status(WLM_ERR_MISMATCH, wlmi_verify(verifier, plan, &error));
   assert_contains(wlm_error_detail(), "row 39999");
-  assert_status(WLM_ERR_MISMATCH, wlm_verify_spots(verifier, &error)); /* a first look sees that too */
+  assert_status(WLM_ERR_MISMATCH, wlmi_verify_spots(verifier, &error)); /* a first look sees that too */
   assert_contains(wlm_error_detail(), "row 39999");
   wlm_plan_destroy(plan);
-  wlm_verifier_destroy(verifier);
-  wlm_operands_release(&operands);
+  wlmi_verifier_destroy(verifier);
+  wlmi_operands_release(&operands);
   bench_release(&b);
 }
 

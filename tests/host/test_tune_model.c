@@ -16,52 +16,52 @@
 
 enum { MATRICES = 40, MOST = 64 };
 static bench b;
-static wlm_spec spec;
+static wlmi_spec spec;
 
 static int is_quick(const char *variant) { return !strncmp(variant, "host_row/", 9); }
 
-static wlm_measurement_record made_up(const wlm_stats *stats, const char *key, const char *variant, int64_t time_ps) {
-  const wlm_device_info *info = &wlm_context_device(b.context)->info;
-  wlm_measurement_record record = {.stats = *stats,
-                                   .matrix_name = "made up",
-                                   .variant = (char *)variant,
-                                   .source_hash = "00000000000000000000000000000001",
-                                   .problem = (char *)key,
-                                   .n = spec.problem.n,
-                                   .compiler = (char *)info->compiler,
-                                   .driver = (char *)info->driver,
-                                   .clock = WLM_CLOCK_HOT,
-                                   .time_ps = time_ps,
-                                   .samples = 9,
-                                   .calls_per_sample = 1,
-                                   .made_at = 1700000000};
-  wlm_context_device_record(b.context, &record.device);
+static wlmi_measurement_record made_up(const wlm_stats *stats, const char *key, const char *variant, int64_t time_ps) {
+  const wlmi_device_info *info = &wlmi_context_device(b.context)->info;
+  wlmi_measurement_record record = {.stats = *stats,
+                                    .matrix_name = "made up",
+                                    .variant = (char *)variant,
+                                    .source_hash = "00000000000000000000000000000001",
+                                    .problem = (char *)key,
+                                    .n = spec.problem.n,
+                                    .compiler = (char *)info->compiler,
+                                    .driver = (char *)info->driver,
+                                    .clock = WLM_CLOCK_HOT,
+                                    .time_ps = time_ps,
+                                    .samples = 9,
+                                    .calls_per_sample = 1,
+                                    .made_at = 1700000000};
+  wlmi_context_device_record(b.context, &record.device);
   return record;
 }
 
 /* Of matrices a little larger than the one that is tuned. */
 static void plant(void) {
   char key[WLM_SPEC_KEY];
-  wlm_candidate *candidates;
+  wlmi_candidate *candidates;
   int64_t count;
   wlm_store *store;
-  wlm_spec_key(&spec, key);
-  assert_status(WLM_OK, wlm_generator_describe(wlm_context_generator(b.context), &spec,
-                                               &wlm_context_device(b.context)->info.limits, &candidates, &count));
-  assert_status(WLM_OK, wlm_store_open(b.database, WLM_STORE_WRITE, &store));
+  wlmi_spec_key(&spec, key);
+  assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(b.context), &spec,
+                                                &wlmi_context_device(b.context)->info.limits, &candidates, &count));
+  assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_WRITE, &store));
   for (int m = 0; m < MATRICES; m++) {
     wlm_stats stats = *wlm_matrix_stats(b.upload.matrix);
     stats.rows += 10 * (m + 1);
     stats.cols = stats.rows;
     stats.fingerprint[0] = stats.fingerprint[1] = (uint64_t)m + 1;
     for (int64_t i = 0; i < count; i++) {
-      const wlm_measurement_record record =
+      const wlmi_measurement_record record =
           made_up(&stats, key, candidates[i].variant, is_quick(candidates[i].variant) ? 10000000 : 400000000);
-      assert_status(WLM_OK, wlm_store_put(store, &record, 1));
+      assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
     }
   }
-  wlm_store_close(store);
-  wlm_free(candidates);
+  wlmi_store_close(store);
+  wlmi_free(candidates);
 }
 
 typedef struct told {
@@ -78,52 +78,52 @@ static int listen_to(void *user, int64_t done, int64_t total, const wlm_candidat
   return 0;
 }
 
-static wlm_tune_summary tune(wlm_tuner *tuner, double share, told *t) {
+static wlmi_tune_summary tune(wlmi_tuner *tuner, double share, told *t) {
   wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
-  wlm_tune_summary summary;
+  wlmi_tune_summary summary;
   *t = (told){.count = 0};
   options.min_sample_seconds = 1e-5;
   options.samples = 3;
   options.progress = listen_to;
   options.user = t;
-  assert_status(WLM_OK, wlm_tuner_run(tuner, b.upload.matrix, &b.problem, &options, share, &summary));
+  assert_status(WLM_OK, wlmi_tuner_run(tuner, b.upload.matrix, &b.problem, &options, share, &summary));
   assert_int_equal(summary.measured, t->count);
   return summary;
 }
 
 static void the_outlook_knows_the_model(void **state) {
   (void)state;
-  wlm_outlook o;
-  assert_status(WLM_OK, wlm_context_outlook(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
+  wlmi_outlook o;
+  assert_status(WLM_OK, wlmi_context_outlook(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
   assert_true(isinf(o.distance));
   assert_string_equal(o.present, o.rule);
-  wlm_outlook_release(&o);
+  wlmi_outlook_release(&o);
   plant();
   assert_status(WLM_OK, wlm_train(b.context));
-  assert_status(WLM_OK, wlm_context_outlook(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
+  assert_status(WLM_OK, wlmi_context_outlook(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
   assert_true(o.distance < WLM_FAR && o.spread > 0 && !o.borrowed && o.count > 4);
   assert_true(is_quick(o.present));
-  assert_true(wlm_outlook_find(&o, o.rule) >= 0 && wlm_outlook_find(&o, "nobody") < 0);
+  assert_true(wlmi_outlook_find(&o, o.rule) >= 0 && wlmi_outlook_find(&o, "nobody") < 0);
   for (int64_t i = 0; i < o.count; i++) {
     const double quick = 10e-6; /* what is slower than 4 times the best counts as 4 times as slow */
     if (is_quick(o.candidates[i].variant) ? fabs(log(o.seconds[i] / quick)) > 0.3 : o.seconds[i] < 3 * quick)
       fail_msg("%s: %g us", o.candidates[i].variant, 1e6 * o.seconds[i]);
   }
-  wlm_outlook_release(&o);
-  wlm_place *places;
+  wlmi_outlook_release(&o);
+  wlmi_place *places;
   int64_t count;
-  assert_status(WLM_OK, wlm_context_known_places(b.context, &spec, &places, &count));
+  assert_status(WLM_OK, wlmi_context_known_places(b.context, &spec, &places, &count));
   assert_int_equal(count, MATRICES);
-  wlm_free(places);
+  wlmi_free(places);
 }
 
 /* Where time is short the slow half is left out; with time it is measured after all. */
 static void the_slow_come_last_or_not_at_all(void **state) {
   (void)state;
   told t;
-  wlm_tuner *tuner;
-  assert_status(WLM_OK, wlm_tuner_create(b.context, 0, &tuner));
-  wlm_tune_summary s = tune(tuner, 1e-9, &t);
+  wlmi_tuner *tuner;
+  assert_status(WLM_OK, wlmi_tuner_create(b.context, 0, &tuner));
+  wlmi_tune_summary s = tune(tuner, 1e-9, &t);
   assert_true(s.unlikely > 0 && s.unlikely <= s.candidates / 2);
   assert_int_equal(s.measured + s.unlikely, s.candidates);
   assert_true(s.finalists > 0);
@@ -133,9 +133,9 @@ static void the_slow_come_last_or_not_at_all(void **state) {
     slow += !is_quick(t.variants[i]);
   }
   const int64_t left = s.unlikely;
-  assert_status(WLM_OK, wlm_tuner_reread(tuner));
+  assert_status(WLM_OK, wlmi_tuner_reread(tuner));
   s = tune(tuner, INFINITY, &t);
-  wlm_tuner_destroy(tuner);
+  wlmi_tuner_destroy(tuner);
   assert_int_equal(s.measured, left);
   assert_int_equal(s.unlikely, 0);
   for (int i = 0; i < t.count; i++) assert_false(is_quick(t.variants[i]));
@@ -144,7 +144,7 @@ static void the_slow_come_last_or_not_at_all(void **state) {
 static int begin(void **state) {
   if (home_begin(state)) return -1;
   bench_make(&b, NULL, "uniform:rows=1000,d=8", 32);
-  return wlm_context_spec(b.context, b.upload.matrix, &b.problem, &spec) != WLM_OK;
+  return wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec) != WLM_OK;
 }
 
 static int end(void **state) {

@@ -12,8 +12,8 @@
 #include "common/element.h"
 #include "common/memory.h"
 #include "common/spec.h"
-#include "matrix/input.h"
 #include "support/command.h"
+#include "synth/input.h"
 #include "tuner/upload.h"
 #include "tuner/verify.h"
 
@@ -46,7 +46,7 @@ static void ones_are_counted(void **state) {
     wlm_csr csr = WLM_CSR_INIT;
     wlm_problem problem = WLM_PROBLEM_INIT;
     wlm_matrix *matrix;
-    for (int i = 0; i < ONES * N; i++) wlm_element_put((wlm_type)type, dense, i, 1);
+    for (int i = 0; i < ONES * N; i++) wlmi_element_put((wlm_type)type, dense, i, 1);
     csr.rows = 1;
     csr.cols = csr.nnz = ONES;
     csr.rowptr = rowptr;
@@ -60,7 +60,7 @@ static void ones_are_counted(void **state) {
       assert_status(WLM_OK, wlm_plan_create_variant(context, matrix, &problem, variants[v], &plan));
       void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
       assert_status(WLM_OK, wlm_plan_execute(plan, dense, c, workspace, NULL));
-      for (int j = 0; j < N; j++) assert_true(wlm_element_get((wlm_type)type, c, j) == ONES);
+      for (int j = 0; j < N; j++) assert_true(wlmi_element_get((wlm_type)type, c, j) == ONES);
       free(workspace);
       wlm_plan_destroy(plan);
     }
@@ -69,51 +69,51 @@ static void ones_are_counted(void **state) {
 }
 
 /* Right results pass, and one that is two roundings of the type off does not. */
-static void check_verified(const wlm_csr_host *csr, wlm_type type, wlm_type value_type) {
+static void check_verified(const wlmi_csr_host *csr, wlm_type type, wlm_type value_type) {
   wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_upload upload;
-  wlm_operands operands;
-  wlm_verifier *verifier;
+  wlmi_upload upload;
+  wlmi_operands operands;
+  wlmi_verifier *verifier;
   wlm_plan *plan;
   double error = -1;
   problem.n = 24;
   problem.dense_type = type;
   problem.alpha = 1.5;
   problem.beta = -0.5;
-  assert_status(WLM_OK, wlm_upload_create_as(context, csr, WLM_I32, value_type, &upload));
-  assert_status(WLM_OK, wlm_operands_create(context, upload.matrix, &problem, 1, &operands));
-  assert_status(WLM_OK, wlm_verifier_create(&operands, 1, &verifier));
+  assert_status(WLM_OK, wlmi_upload_create_as(context, csr, WLM_I32, value_type, &upload));
+  assert_status(WLM_OK, wlmi_operands_create(context, upload.matrix, &problem, 1, &operands));
+  assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
   assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
-  assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
-  assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
-  assert_true(error >= 0 && error <= wlm_tolerance(&problem, wlm_matrix_stats(upload.matrix)->longest));
+  assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
+  assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
+  assert_true(error >= 0 && error <= wlmi_tolerance(&problem, wlm_matrix_stats(upload.matrix)->longest));
   for (int64_t i = 0;; i++) {
-    const double value = wlm_element_get(type, operands.c.memory, i);
+    const double value = wlmi_element_get(type, operands.c.memory, i);
     if (fabs(value) < 1) continue;
-    wlm_element_put(type, operands.c.memory, i, value * 1.5);
-    assert_status(WLM_ERR_MISMATCH, wlm_verify_result(verifier, &error));
-    wlm_element_put(type, operands.c.memory, i, value);
-    assert_status(WLM_OK, wlm_verify_result(verifier, &error));
+    wlmi_element_put(type, operands.c.memory, i, value * 1.5);
+    assert_status(WLM_ERR_MISMATCH, wlmi_verify_result(verifier, &error));
+    wlmi_element_put(type, operands.c.memory, i, value);
+    assert_status(WLM_OK, wlmi_verify_result(verifier, &error));
     break;
   }
   wlm_plan_destroy(plan);
-  wlm_verifier_destroy(verifier);
-  wlm_operands_release(&operands);
-  wlm_upload_release(&upload);
+  wlmi_verifier_destroy(verifier);
+  wlmi_operands_release(&operands);
+  wlmi_upload_release(&upload);
 }
 
 static void checked_runs(void **state) {
   (void)state;
-  wlm_csr_host csr;
-  assert_status(WLM_OK, wlm_input_read("uniform:rows=300,d=9", &csr));
-  wlm_free(csr.values);
-  csr.values = wlm_alloc((size_t)csr.nnz * sizeof *csr.values);
+  wlmi_csr_host csr;
+  assert_status(WLM_OK, wlmi_input_read("uniform:rows=300,d=9", &csr));
+  wlmi_free(csr.values);
+  csr.values = wlmi_alloc((size_t)csr.nnz * sizeof *csr.values);
   assert_non_null(csr.values);
   for (int64_t p = 0; p < csr.nnz; p++) csr.values[p] = 0.5f + (float)(p * 37 % 101) / 100;
   for (int type = WLM_F32; type <= WLM_F64; type++) check_verified(&csr, (wlm_type)type, (wlm_type)type);
   check_verified(&csr, WLM_F16, WLM_F32);
   check_verified(&csr, WLM_BF16, WLM_F32);
-  wlm_csr_host_release(&csr);
+  wlmi_csr_host_release(&csr);
 }
 
 /* Tolerances follow the precision: half types as their one rounding, f64 far below f32. */
@@ -123,7 +123,7 @@ static void tolerances(void **state) {
   for (int type = WLM_F32; type <= WLM_F64; type++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
     problem.dense_type = (wlm_type)type;
-    of[type] = wlm_tolerance(&problem, 100);
+    of[type] = wlmi_tolerance(&problem, 100);
   }
   assert_true(of[WLM_F64] < 1e-8 * of[WLM_F32]);
   assert_true(of[WLM_F16] > of[WLM_F32] && of[WLM_F16] < 0x1.1p-11);

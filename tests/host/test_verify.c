@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "common/memory.h"
-#include "matrix/input.h"
 #include "support/command.h"
+#include "synth/input.h"
 #include "tuner/upload.h"
 #include "tuner/verify.h"
 
@@ -19,31 +19,31 @@ enum { N = 200, COLUMN = 5 };
 static const char input[] = "uniform:rows=6000,d=90"; /* 1.08e8 products: too many to compare all */
 
 static wlm_context *context;
-static wlm_csr_host csr;
-static wlm_upload upload;
+static wlmi_csr_host csr;
+static wlmi_upload upload;
 
 static int begin(void **state) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   if (home_begin(state)) return 1;
   options.device = "host";
   options.database = options.system_database = "";
-  if (wlm_context_create(&options, &context) != WLM_OK || wlm_input_read(input, &csr) != WLM_OK) return 1;
-  if (!csr.values) csr.values = wlm_alloc((size_t)csr.nnz * sizeof *csr.values);
+  if (wlm_context_create(&options, &context) != WLM_OK || wlmi_input_read(input, &csr) != WLM_OK) return 1;
+  if (!csr.values) csr.values = wlmi_alloc((size_t)csr.nnz * sizeof *csr.values);
   for (int64_t p = 0; p < csr.nnz; p++) csr.values[p] = 0.5f + (float)(p * 37 % 101) / 100;
-  return wlm_upload_create(context, &csr, WLM_I32, &upload) != WLM_OK;
+  return wlmi_upload_create(context, &csr, WLM_I32, &upload) != WLM_OK;
 }
 
 static int end(void **state) {
-  wlm_upload_release(&upload);
-  wlm_csr_host_release(&csr);
+  wlmi_upload_release(&upload);
+  wlmi_csr_host_release(&csr);
   wlm_context_destroy(context);
   return folder_end(state);
 }
 
 /* A product of the given problem, verified once. */
 typedef struct product {
-  wlm_operands operands;
-  wlm_verifier *verifier;
+  wlmi_operands operands;
+  wlmi_verifier *verifier;
   float *c;
   int64_t rows, ldc;
 } product;
@@ -52,12 +52,12 @@ static void product_make(product *p, wlm_problem problem) {
   wlm_plan *plan;
   double error = -1;
   problem.n = N;
-  assert_status(WLM_OK, wlm_operands_create(context, upload.matrix, &problem, 1, &p->operands));
-  assert_status(WLM_OK, wlm_verifier_create(&p->operands, 1, &p->verifier));
-  assert_in_range(wlm_verifier_rows(p->verifier), 2000, 5000);
+  assert_status(WLM_OK, wlmi_operands_create(context, upload.matrix, &problem, 1, &p->operands));
+  assert_status(WLM_OK, wlmi_verifier_create(&p->operands, 1, &p->verifier));
+  assert_in_range(wlmi_verifier_rows(p->verifier), 2000, 5000);
   assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &p->operands.spec.problem, &plan));
-  assert_status(WLM_OK, wlm_operands_bind(&p->operands, plan));
-  assert_status(WLM_OK, wlm_verify(p->verifier, plan, &error));
+  assert_status(WLM_OK, wlmi_operands_bind(&p->operands, plan));
+  assert_status(WLM_OK, wlmi_verify(p->verifier, plan, &error));
   assert_true(error >= 0 && error < 1e-5);
   wlm_plan_destroy(plan);
   p->c = p->operands.c.memory; /* of the host */
@@ -66,8 +66,8 @@ static void product_make(product *p, wlm_problem problem) {
 }
 
 static void product_release(product *p) {
-  wlm_verifier_destroy(p->verifier);
-  wlm_operands_release(&p->operands);
+  wlmi_verifier_destroy(p->verifier);
+  wlmi_operands_release(&p->operands);
 }
 
 /* The first row from `row` on that is not compared: there only the columns can tell, or nothing. */
@@ -76,7 +76,7 @@ static int64_t unseen_row(product *p, int64_t row) {
   for (; row < p->rows; row++) {
     float *element = p->c + row * p->ldc, old = *element;
     *element = NAN;
-    int seen = wlm_verify_result(p->verifier, &error) != WLM_OK && isinf(error);
+    int seen = wlmi_verify_result(p->verifier, &error) != WLM_OK && isinf(error);
     *element = old;
     if (!seen) return row;
   }
@@ -86,7 +86,7 @@ static int64_t unseen_row(product *p, int64_t row) {
 
 static void assert_column(product *p, const char *what) {
   double error;
-  if (wlm_verify_result(p->verifier, &error) != WLM_ERR_MISMATCH) fail_msg("not seen: %s", what);
+  if (wlmi_verify_result(p->verifier, &error) != WLM_ERR_MISMATCH) fail_msg("not seen: %s", what);
   assert_contains(wlm_error_detail(), "over all rows");
 }
 
@@ -103,13 +103,13 @@ static void errors_beyond_the_rows_that_are_compared(void **state) {
   assert_column(&p, "one element");
   assert_contains(wlm_error_detail(), "column 5 ");
   c[COLUMN] -= 0.5f;
-  assert_status(WLM_OK, wlm_verify_result(p.verifier, &error));
+  assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
 
   memcpy(kept, c, sizeof kept);
   memset(c, 0xFF, sizeof kept);
   assert_column(&p, "a row that was not written");
   memcpy(c, kept, sizeof kept);
-  assert_status(WLM_OK, wlm_verify_result(p.verifier, &error));
+  assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
   for (int i = 0; i < 3; i++) { /* the plain column sums stay as they are */
     float *d = p.c + (row = unseen_row(&p, row + 1)) * p.ldc;
     memcpy(c, d, sizeof kept);
@@ -148,7 +148,7 @@ static void operators_with_sums(void **state) {
     }
     product_make(&p, problem);
     p.c[unseen_row(&p, 3000) * p.ldc + COLUMN] += 0.5f;
-    assert_column(&p, wlm_message_name(problem.message));
+    assert_column(&p, wlmi_message_name(problem.message));
     product_release(&p);
   }
 }
@@ -163,16 +163,17 @@ static void leeway_is_a_factor(void **state) {
   const int64_t rows[] = {0, unseen_row(&p, 1000)}; /* the second tells by its columns only */
   for (int i = 0; i < 2; i++) {
     float *element = p.c + rows[i] * p.ldc + COLUMN, right = *element, off = 1e-6f;
-    for (; wlm_verify_result(p.verifier, &error) == WLM_OK; off *= 2) *element = right + off; /* to 1 or 2 tolerances */
-    wlm_verifier_set_leeway(p.verifier, 16);
-    assert_status(WLM_OK, wlm_verify_result(p.verifier, &error));
-    assert_status(WLM_OK, wlm_verify_spots(p.verifier, &error));
+    for (; wlmi_verify_result(p.verifier, &error) == WLM_OK; off *= 2)
+      *element = right + off; /* to 1 or 2 tolerances */
+    wlmi_verifier_set_leeway(p.verifier, 16);
+    assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
+    assert_status(WLM_OK, wlmi_verify_spots(p.verifier, &error));
     *element = right + 32 * off;
-    assert_status(WLM_ERR_MISMATCH, wlm_verify_result(p.verifier, &error));
-    if (!i) assert_status(WLM_ERR_MISMATCH, wlm_verify_spots(p.verifier, &error));
+    assert_status(WLM_ERR_MISMATCH, wlmi_verify_result(p.verifier, &error));
+    if (!i) assert_status(WLM_ERR_MISMATCH, wlmi_verify_spots(p.verifier, &error));
     *element = right;
-    wlm_verifier_set_leeway(p.verifier, 1);
-    assert_status(WLM_OK, wlm_verify_result(p.verifier, &error));
+    wlmi_verifier_set_leeway(p.verifier, 1);
+    assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
   }
   product_release(&p);
 }
@@ -182,35 +183,35 @@ static void leeway_is_a_factor(void **state) {
 static void places_named_many_times(void **state) {
   (void)state;
   enum { EDGES = 4096, MISSING = 8 }; /* of one place */
-  wlm_csr_host repeated = {.rows = 1, .cols = 2, .nnz = EDGES};
+  wlmi_csr_host repeated = {.rows = 1, .cols = 2, .nnz = EDGES};
   wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_upload on_device;
-  wlm_operands operands;
-  wlm_verifier *verifier;
+  wlmi_upload on_device;
+  wlmi_operands operands;
+  wlmi_verifier *verifier;
   double error;
-  repeated.rowptr = wlm_alloc_zero(2, sizeof *repeated.rowptr);
-  repeated.colind = wlm_alloc_zero(EDGES, sizeof *repeated.colind);
-  repeated.values = wlm_alloc(EDGES * sizeof *repeated.values);
+  repeated.rowptr = wlmi_alloc_zero(2, sizeof *repeated.rowptr);
+  repeated.colind = wlmi_alloc_zero(EDGES, sizeof *repeated.colind);
+  repeated.values = wlmi_alloc(EDGES * sizeof *repeated.values);
   repeated.rowptr[1] = EDGES;
   for (int p = 0; p < EDGES; p++) {
     repeated.colind[p] = 1;
     repeated.values[p] = 0.1f;
   }
   problem.n = 1;
-  assert_status(WLM_OK, wlm_upload_create(context, &repeated, WLM_I32, &on_device));
-  assert_status(WLM_OK, wlm_operands_create(context, on_device.matrix, &problem, 1, &operands));
-  assert_status(WLM_OK, wlm_verifier_create(&operands, 1, &verifier));
+  assert_status(WLM_OK, wlmi_upload_create(context, &repeated, WLM_I32, &on_device));
+  assert_status(WLM_OK, wlmi_operands_create(context, on_device.matrix, &problem, 1, &operands));
+  assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
   float *c = operands.c.memory, sum = 0;
   const float *b = operands.b_host;
   for (int p = 0; p < EDGES; p++) sum += repeated.values[p] * b[repeated.colind[p]];
   *c = sum;
-  assert_status(WLM_OK, wlm_verify_result(verifier, &error));
+  assert_status(WLM_OK, wlmi_verify_result(verifier, &error));
   *c = sum - MISSING * repeated.values[0] * b[1];
-  assert_status(WLM_ERR_MISMATCH, wlm_verify_result(verifier, &error));
-  wlm_verifier_destroy(verifier);
-  wlm_operands_release(&operands);
-  wlm_upload_release(&on_device);
-  wlm_csr_host_release(&repeated);
+  assert_status(WLM_ERR_MISMATCH, wlmi_verify_result(verifier, &error));
+  wlmi_verifier_destroy(verifier);
+  wlmi_operands_release(&operands);
+  wlmi_upload_release(&on_device);
+  wlmi_csr_host_release(&repeated);
 }
 
 /* max has no such number: only the rows that are compared speak. */
@@ -222,7 +223,7 @@ static void operators_without(void **state) {
   problem.reduce = WLM_MAX;
   product_make(&p, problem);
   p.c[unseen_row(&p, 3000) * p.ldc] += 1;
-  assert_status(WLM_OK, wlm_verify_result(p.verifier, &error));
+  assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
   product_release(&p);
 }
 
@@ -240,12 +241,12 @@ static void positions_must_be_the_very_ones(void **state) {
     product_make(&p, problem);
     int32_t *arg = p.operands.arg.memory;
     arg[N] ^= 1; /* beyond the columns */
-    assert_status(WLM_OK, wlm_verify_result(p.verifier, &error));
+    assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
     arg[COLUMN] ^= 1;
-    assert_status(WLM_ERR_MISMATCH, wlm_verify_result(p.verifier, &error));
+    assert_status(WLM_ERR_MISMATCH, wlmi_verify_result(p.verifier, &error));
     assert_contains(wlm_error_detail(), "arg[0,5] is ");
     assert_contains(wlm_error_detail(), "; 1 of ");
-    assert_status(WLM_ERR_MISMATCH, wlm_verify_spots(p.verifier, &error));
+    assert_status(WLM_ERR_MISMATCH, wlmi_verify_spots(p.verifier, &error));
     product_release(&p);
   }
 }
@@ -258,31 +259,31 @@ static void gradients_where_a_is_zero(void **state) {
   for (int i = 0; i < 4; i++) kept[i] = csr.values[zeros[i]], csr.values[zeros[i]] = 0;
   for (int reduce = WLM_SUM; reduce <= WLM_MEAN; reduce++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
-    wlm_upload with_zeros;
-    wlm_operands operands;
-    wlm_verifier *verifier;
+    wlmi_upload with_zeros;
+    wlmi_operands operands;
+    wlmi_verifier *verifier;
     wlm_plan *plan;
     double error;
     problem.operation = WLM_SDDMM;
     problem.message = WLM_DIV;
     problem.reduce = (wlm_reduce)reduce;
     problem.n = 8;
-    assert_status(WLM_OK, wlm_upload_create(context, &csr, WLM_I32, &with_zeros));
-    assert_status(WLM_OK, wlm_operands_create(context, with_zeros.matrix, &problem, 1, &operands));
-    assert_status(WLM_OK, wlm_verifier_create(&operands, 1, &verifier));
+    assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &with_zeros));
+    assert_status(WLM_OK, wlmi_operands_create(context, with_zeros.matrix, &problem, 1, &operands));
+    assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
     assert_status(WLM_OK, wlm_plan_create(context, with_zeros.matrix, &problem, &plan));
-    assert_status(WLM_OK, wlm_operands_bind(&operands, plan));
-    assert_status(WLM_OK, wlm_verify(verifier, plan, &error));
+    assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
+    assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
     float *dvalues = operands.c.memory;
     assert_true(isinf(dvalues[0]) && isfinite(dvalues[1]));
     dvalues[0] = -dvalues[0];
-    assert_status(WLM_ERR_MISMATCH, wlm_verify_result(verifier, &error));
+    assert_status(WLM_ERR_MISMATCH, wlmi_verify_result(verifier, &error));
     assert_contains(wlm_error_detail(), "edge 0 differs");
     assert_contains(wlm_error_detail(), " edges are wrong");
     wlm_plan_destroy(plan);
-    wlm_verifier_destroy(verifier);
-    wlm_operands_release(&operands);
-    wlm_upload_release(&with_zeros);
+    wlmi_verifier_destroy(verifier);
+    wlmi_operands_release(&operands);
+    wlmi_upload_release(&with_zeros);
   }
   for (int i = 0; i < 4; i++) csr.values[zeros[i]] = kept[i];
 }

@@ -16,7 +16,7 @@
 #include "support/parallel.h"
 #include "support/require.h"
 #ifdef WLM_HAVE_CUDA
-#include "runtime/cuda_nvrtc.h"
+#include "runtime/cuda/nvrtc.h"
 
 enum { MOST_COMPILES = 1500, MOST_COMPILES_FULL = 12000 };
 static const int architectures[] = {80, 90, 100};
@@ -28,19 +28,19 @@ typedef struct compile {
 } compile;
 
 typedef struct suite {
-  wlm_generator *generator;
+  wlmi_generator *generator;
   covering set;
   compile *compiles;
   int64_t count;
 } suite;
 
-static wlm_limits limits_of(int arch) {
+static wlmi_limits limits_of(int arch) {
   /* dynamic shared memory of a block after opt-in, by the CUDA programming guide */
-  return (wlm_limits){.target = WLM_TARGET_CUDA,
-                      .arch = arch,
-                      .threads_per_block = 1024,
-                      .shared_bytes = arch == 80 ? 166912 : 232448,
-                      .processors = 108};
+  return (wlmi_limits){.target = WLM_TARGET_CUDA,
+                       .arch = arch,
+                       .threads_per_block = 1024,
+                       .shared_bytes = arch == 80 ? 166912 : 232448,
+                       .processors = 108};
 }
 
 static void describe(void *user, int64_t index) {
@@ -62,37 +62,37 @@ static int64_t largest_number(const char *log, const char *before, const char *b
   return largest;
 }
 
-static wlm_status check_log(const wlm_program *program, const char *log) {
+static wlm_status check_log(const wlmi_program *program, const char *log) {
   int64_t registers = largest_number(log, "Used ", " registers");
   int64_t stores = largest_number(log, "bytes stack frame, ", " bytes spill stores");
   int64_t loads = largest_number(log, "bytes spill stores, ", " bytes spill loads");
   if (registers < 0 || stores < 0 || loads < 0)
-    return wlm_fail(WLM_ERR_MISMATCH, "the compiler's log tells no registers or spills: %s", log);
-  if (stores || loads) return wlm_fail(WLM_ERR_MISMATCH, "spills registers: %s", log);
+    return wlmi_fail(WLM_ERR_MISMATCH, "the compiler's log tells no registers or spills: %s", log);
+  if (stores || loads) return wlmi_fail(WLM_ERR_MISMATCH, "spills registers: %s", log);
   if (registers > program->max_registers)
-    return wlm_fail(WLM_ERR_MISMATCH, "uses %lld registers, family.lua says at most %d", (long long)registers,
-                    program->max_registers);
+    return wlmi_fail(WLM_ERR_MISMATCH, "uses %lld registers, family.lua says at most %d", (long long)registers,
+                     program->max_registers);
   return WLM_OK;
 }
 
 static int one(void *user, int64_t index) {
   const suite *s = user;
   const compile *c = &s->compiles[index];
-  const wlm_limits limits = limits_of(c->arch);
-  wlm_program program = {0};
-  wlm_text log = {0};
+  const wlmi_limits limits = limits_of(c->arch);
+  wlmi_program program = {0};
+  wlmi_text log = {0};
   void *cubin = NULL;
   size_t size;
-  wlm_status status = wlm_generator_emit(s->generator, c->entry->variant, &c->entry->spec, &limits, &program);
-  if (status == WLM_OK) status = wlm_nvrtc_compile(program.source, "emitted", c->arch, &cubin, &size, &log);
+  wlm_status status = wlmi_generator_emit(s->generator, c->entry->variant, &c->entry->spec, &limits, &program);
+  if (status == WLM_OK) status = wlmi_nvrtc_compile(program.source, "emitted", c->arch, &cubin, &size, &log);
   if (status == WLM_OK) status = check_log(&program, log.data ? log.data : "");
   if (status != WLM_OK) {
     fprintf(stderr, "%s: ", wlm_error_detail());
     describe(user, index);
   }
-  wlm_free(cubin);
-  wlm_text_release(&log);
-  wlm_program_release(&program);
+  wlmi_free(cubin);
+  wlmi_text_release(&log);
+  wlmi_program_release(&program);
   return status != WLM_OK;
 }
 
@@ -110,8 +110,8 @@ static void test_emitted_kernels_compile(void **state) {
   (void)state;
   test_needs_nvrtc();
   suite s = {0};
-  const wlm_limits limits = limits_of(architectures[0]);
-  assert_int_equal(wlm_generator_create(NULL, &s.generator), WLM_OK);
+  const wlmi_limits limits = limits_of(architectures[0]);
+  assert_int_equal(wlmi_generator_create(NULL, &s.generator), WLM_OK);
   assert_int_equal(covering_make(s.generator, &limits, 1, covering_full(), &s.set), WLM_OK);
   plan_compiles(&s);
   printf("nvrtc: %lld variants, %lld compilations\n", (long long)s.set.count, (long long)s.count);
@@ -120,7 +120,7 @@ static void test_emitted_kernels_compile(void **state) {
   assert_int_equal(test_in_parallel(s.count, one, describe, &s), 0);
   free(s.compiles);
   covering_release(&s.set);
-  wlm_generator_destroy(s.generator);
+  wlmi_generator_destroy(s.generator);
 }
 
 #else

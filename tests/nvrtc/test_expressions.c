@@ -14,27 +14,27 @@
 
 #ifdef WLM_HAVE_CUDA
 #include "common/memory.h"
-#include "runtime/cuda_nvrtc.h"
+#include "runtime/cuda/nvrtc.h"
 
 static const char variant[] = "row_crc/cf=1,rows=4";
 
 static void every_function(void **state) {
   (void)state;
   static const int architectures[] = {80, 90, 100};
-  const wlm_spec spec = expressions_all_functions(32);
-  wlm_program program;
+  const wlmi_spec spec = expressions_all_functions(32);
+  wlmi_program program;
   test_needs_nvrtc();
-  assert_status(WLM_OK, wlm_generator_emit(emit_generator, variant, &spec, &emit_cuda, &program));
+  assert_status(WLM_OK, wlmi_generator_emit(emit_generator, variant, &spec, &emit_cuda, &program));
   for (int i = 0; i < 3; i++) {
     void *cubin;
     size_t size;
-    wlm_text log = {0};
-    if (wlm_nvrtc_compile(program.source, program.variant, architectures[i], &cubin, &size, &log) != WLM_OK)
+    wlmi_text log = {0};
+    if (wlmi_nvrtc_compile(program.source, program.variant, architectures[i], &cubin, &size, &log) != WLM_OK)
       fail_msg("sm_%d: %s", architectures[i], wlm_error_detail());
-    wlm_free(cubin);
-    wlm_text_release(&log);
+    wlmi_free(cubin);
+    wlmi_text_release(&log);
   }
-  wlm_program_release(&program);
+  wlmi_program_release(&program);
 }
 
 static void errors_have_their_place(void **state) {
@@ -43,7 +43,7 @@ static void errors_have_their_place(void **state) {
   size_t size;
   test_needs_nvrtc();
   char *broken = expressions_broken(emit_generator, variant, &emit_cuda);
-  assert_status(WLM_ERR_COMPILE, wlm_nvrtc_compile(broken, variant, 90, &cubin, &size, NULL));
+  assert_status(WLM_ERR_COMPILE, wlmi_nvrtc_compile(broken, variant, 90, &cubin, &size, NULL));
   assert_contains(wlm_error_detail(), "op:activation(1)");
   free(broken);
 }

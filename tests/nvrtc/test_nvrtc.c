@@ -13,36 +13,36 @@
 #ifdef WLM_HAVE_CUDA
 #include "common/memory.h"
 #include "generator/generator.h"
-#include "runtime/cuda_builtin.h"
-#include "runtime/cuda_nvrtc.h"
+#include "runtime/cuda/builtin.h"
+#include "runtime/cuda/nvrtc.h"
 
 static const char variant[] = "row_crc/cf=1,rows=4";
 
-static void make_spec(wlm_index rowptr_type, wlm_spec *spec) {
+static void make_spec(wlm_index rowptr_type, wlmi_spec *spec) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   problem.n = 32;
   csr.rowptr_type = rowptr_type;
   csr.values = &csr;
-  assert_int_equal(wlm_spec_make(&problem, &csr, spec), WLM_OK);
+  assert_int_equal(wlmi_spec_make(&problem, &csr, spec), WLM_OK);
 }
 
-static void emit(int arch, wlm_program *program) {
-  wlm_limits limits = {
+static void emit(int arch, wlmi_program *program) {
+  wlmi_limits limits = {
       .target = WLM_TARGET_CUDA, .arch = arch, .threads_per_block = 1024, .shared_bytes = 99 << 10, .processors = 100};
-  wlm_generator *generator;
-  wlm_spec spec;
+  wlmi_generator *generator;
+  wlmi_spec spec;
   make_spec(WLM_I32, &spec);
-  assert_int_equal(wlm_generator_create(NULL, &generator), WLM_OK);
-  assert_int_equal(wlm_generator_emit(generator, variant, &spec, &limits, program), WLM_OK);
-  wlm_generator_destroy(generator);
+  assert_int_equal(wlmi_generator_create(NULL, &generator), WLM_OK);
+  assert_int_equal(wlmi_generator_emit(generator, variant, &spec, &limits, program), WLM_OK);
+  wlmi_generator_destroy(generator);
 }
 
 static void version_is_one_that_will_do(void **state) {
   (void)state;
   int major = 0, minor = -1;
   test_needs_nvrtc();
-  assert_int_equal(wlm_nvrtc_version(&major, &minor), WLM_OK);
+  assert_int_equal(wlmi_nvrtc_version(&major, &minor), WLM_OK);
   assert_in_range(major, 12, 99);
   assert_in_range(minor, 0, 99);
 }
@@ -52,13 +52,13 @@ static void compiles_for_each_architecture(void **state) {
   static const int architectures[] = {80, 90, 100};
   test_needs_nvrtc();
   for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
-    wlm_program program;
+    wlmi_program program;
     void *cubin;
     size_t size;
-    wlm_text log = {0};
+    wlmi_text log = {0};
     char target[32];
     emit(architectures[i], &program);
-    wlm_status status = wlm_nvrtc_compile(program.source, program.variant, architectures[i], &cubin, &size, &log);
+    wlm_status status = wlmi_nvrtc_compile(program.source, program.variant, architectures[i], &cubin, &size, &log);
     if (status != WLM_OK) fail_msg("sm_%d: %s", architectures[i], wlm_error_detail());
     assert_true(size > 64);
     assert_memory_equal(cubin, "\177ELF", 4);
@@ -66,9 +66,9 @@ static void compiles_for_each_architecture(void **state) {
     assert_non_null(strstr(log.data, target));
     assert_non_null(strstr(log.data, "registers"));
     assert_non_null(strstr(log.data, "0 bytes spill stores"));
-    wlm_free(cubin);
-    wlm_text_release(&log);
-    wlm_program_release(&program);
+    wlmi_free(cubin);
+    wlmi_text_release(&log);
+    wlmi_program_release(&program);
   }
 }
 
@@ -77,7 +77,7 @@ static void unknown_architecture_is_no_compiler(void **state) {
   void *cubin = &cubin;
   size_t size;
   test_needs_nvrtc();
-  assert_int_equal(wlm_nvrtc_compile("", "empty", 11, &cubin, &size, NULL), WLM_ERR_NO_COMPILER);
+  assert_int_equal(wlmi_nvrtc_compile("", "empty", 11, &cubin, &size, NULL), WLM_ERR_NO_COMPILER);
   assert_null(cubin);
   assert_non_null(strstr(wlm_error_detail(), "sm_11"));
 }
@@ -86,7 +86,7 @@ static void unknown_architecture_is_no_compiler(void **state) {
 static void error_names_the_templates_line(void **state) {
   (void)state;
   static const char place[] = "wlm_begin(&args, row)";
-  wlm_program program;
+  wlmi_program program;
   void *cubin;
   size_t size;
   test_needs_nvrtc();
@@ -96,20 +96,20 @@ static void error_names_the_templates_line(void **state) {
   char *call = strstr(line, place);
   assert_non_null(call);
   memcpy(call, "wlm_bogus", strlen("wlm_begin"));
-  assert_int_equal(wlm_nvrtc_compile(program.source, program.variant, 90, &cubin, &size, NULL), WLM_ERR_COMPILE);
+  assert_int_equal(wlmi_nvrtc_compile(program.source, program.variant, 90, &cubin, &size, NULL), WLM_ERR_COMPILE);
   assert_null(cubin);
   assert_non_null(strstr(wlm_error_detail(), "row_crc/kernel.cu.in("));
   assert_non_null(strstr(wlm_error_detail(), "wlm_bogus"));
-  wlm_program_release(&program);
+  wlmi_program_release(&program);
 }
 
 static void *compile_again(void *user) {
-  const wlm_program *program = user;
+  const wlmi_program *program = user;
   for (int i = 0; i < 3; i++) {
     void *cubin;
     size_t size;
-    if (wlm_nvrtc_compile(program->source, program->variant, 90, &cubin, &size, NULL) != WLM_OK) return NULL;
-    wlm_free(cubin);
+    if (wlmi_nvrtc_compile(program->source, program->variant, 90, &cubin, &size, NULL) != WLM_OK) return NULL;
+    wlmi_free(cubin);
   }
   return user;
 }
@@ -118,7 +118,7 @@ static void several_threads_compile_at_once(void **state) {
   (void)state;
   enum { THREADS = 4 };
   pthread_t threads[THREADS];
-  wlm_program program;
+  wlmi_program program;
   test_needs_nvrtc();
   emit(90, &program);
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, compile_again, &program), 0);
@@ -127,21 +127,21 @@ static void several_threads_compile_at_once(void **state) {
     pthread_join(threads[i], &result);
     assert_ptr_equal(result, &program);
   }
-  wlm_program_release(&program);
+  wlmi_program_release(&program);
 }
 
 /* What was made when the library was built is what a machine without NVRTC will need. */
 static void built_in_kernels_are_there(void **state) {
   (void)state;
-  if (!wlm_cuda_builtin_count) test_missing("nvrtc", "built-in PTX", "the library was built without NVRTC");
+  if (!wlmi_cuda_builtin_count) test_missing("nvrtc", "built-in PTX", "the library was built without NVRTC");
   for (int type = WLM_I32; type <= WLM_I64; type++) {
-    wlm_spec spec;
+    wlmi_spec spec;
     char key[WLM_SPEC_KEY], entry[128];
-    const struct wlm_cuda_builtin *found = NULL;
+    const struct wlmi_cuda_builtin *found = NULL;
     make_spec((wlm_index)type, &spec);
-    wlm_spec_key(&spec, key);
-    for (int i = 0; i < wlm_cuda_builtin_count; i++)
-      if (!strcmp(wlm_cuda_builtins[i].key, key)) found = &wlm_cuda_builtins[i];
+    wlmi_spec_key(&spec, key);
+    for (int i = 0; i < wlmi_cuda_builtin_count; i++)
+      if (!strcmp(wlmi_cuda_builtins[i].key, key)) found = &wlmi_cuda_builtins[i];
     assert_non_null(found);
     assert_string_equal(found->program.variant, variant);
     assert_null(found->program.source);

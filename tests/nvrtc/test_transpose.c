@@ -14,7 +14,7 @@
 #include "support/backward_check.h"
 #include "support/require.h"
 #ifdef WLM_HAVE_CUDA
-#include "runtime/cuda_nvrtc.h"
+#include "runtime/cuda/nvrtc.h"
 
 static int count_of(const char *text, const char *what) {
   int count = 0;
@@ -24,51 +24,51 @@ static int count_of(const char *text, const char *what) {
 
 static const int architectures[] = {80, 90, 100};
 
-static void compile(const wlm_program *program, int arch) {
-  wlm_text log = {0};
+static void compile(const wlmi_program *program, int arch) {
+  wlmi_text log = {0};
   void *cubin;
   size_t size;
-  assert_status(WLM_OK, wlm_nvrtc_compile(program->source, program->variant, arch, &cubin, &size, &log));
+  assert_status(WLM_OK, wlmi_nvrtc_compile(program->source, program->variant, arch, &cubin, &size, &log));
   assert_int_equal(count_of(log.data, " 0 bytes spill stores, 0 bytes spill loads"), program->pass_count);
-  wlm_free(cubin);
-  wlm_text_release(&log);
+  wlmi_free(cubin);
+  wlmi_text_release(&log);
 }
 
 static void gradients_compile(void **state) {
   (void)state;
-  wlm_generator *generator;
+  wlmi_generator *generator;
   test_needs_nvrtc();
-  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < backward_problem_count(); number++) {
-    const wlm_spec spec = backward_problem(number);
-    const wlm_limits limits = {.target = WLM_TARGET_CUDA, .arch = architectures[number % 3]};
-    wlm_program program;
-    assert_status(WLM_OK, wlm_generator_arg_backward(generator, &spec, &limits, &program));
+    const wlmi_spec spec = backward_problem(number);
+    const wlmi_limits limits = {.target = WLM_TARGET_CUDA, .arch = architectures[number % 3]};
+    wlmi_program program;
+    assert_status(WLM_OK, wlmi_generator_arg_backward(generator, &spec, &limits, &program));
     compile(&program, limits.arch);
-    wlm_program_release(&program);
+    wlmi_program_release(&program);
   }
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
 }
 
 static void compiles_for_all(void **state) {
   (void)state;
-  wlm_generator *generator;
+  wlmi_generator *generator;
   test_needs_nvrtc();
-  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < 12; number++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
     wlm_csr csr = WLM_CSR_INIT;
-    wlm_program program;
-    wlm_spec spec;
+    wlmi_program program;
+    wlmi_spec spec;
     problem.n = 1;
     csr.rowptr_type = (wlm_index)(number & 1);
     csr.colind_type = (wlm_index)(number >> 1 & 1);
-    assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
-    assert_status(WLM_OK, wlm_generator_transpose(generator, &spec, &program));
+    assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+    assert_status(WLM_OK, wlmi_generator_transpose(generator, &spec, &program));
     compile(&program, architectures[number / 4]);
-    wlm_program_release(&program);
+    wlmi_program_release(&program);
   }
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
 }
 
 #else

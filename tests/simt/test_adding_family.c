@@ -16,7 +16,7 @@
 #include "support/emit_fixture.h"
 #include "support/kernel_check.h"
 #ifdef WLM_HAVE_CUDA
-#include "runtime/cuda_nvrtc.h"
+#include "runtime/cuda/nvrtc.h"
 #endif
 
 /* The text of the first fenced block of that language behind `heading`; free(). */
@@ -37,14 +37,14 @@ static char *page_text(void) {
   return page;
 }
 
-static void check_compiles(const wlm_program *program) {
+static void check_compiles(const wlmi_program *program) {
 #ifdef WLM_HAVE_CUDA
   int major, minor;
   void *cubin;
   size_t size;
-  if (wlm_nvrtc_version(&major, &minor) != WLM_OK) return; /* tests/nvrtc says so, loudly */
-  assert_status(WLM_OK, wlm_nvrtc_compile(program->source, "emitted", 90, &cubin, &size, NULL));
-  wlm_free(cubin);
+  if (wlmi_nvrtc_version(&major, &minor) != WLM_OK) return; /* tests/nvrtc says so, loudly */
+  assert_status(WLM_OK, wlmi_nvrtc_compile(program->source, "emitted", 90, &cubin, &size, NULL));
+  wlmi_free(cubin);
 #else
   (void)program;
 #endif
@@ -53,8 +53,8 @@ static void check_compiles(const wlm_program *program) {
 static void test_the_page_holds(void **state) {
   (void)state;
   test_folder folder;
-  wlm_generator *generator;
-  wlm_device *device;
+  wlmi_generator *generator;
+  wlmi_device *device;
   covering set;
   char *page = page_text();
   char *family = block_of(page, "## `family.lua`", "```lua\n");
@@ -62,27 +62,27 @@ static void test_the_page_holds(void **state) {
   folder_make(&folder);
   emit_write(&folder, "row_plain", "family.lua", family);
   emit_write(&folder, "row_plain", "kernel.cu.in", kernel);
-  assert_status(WLM_OK, wlm_generator_create(folder.path, &generator));
+  assert_status(WLM_OK, wlmi_generator_create(folder.path, &generator));
   folder_remove(&folder);
   assert_status(WLM_OK, simt_device_open(&device));
   assert_status(WLM_OK, covering_make(generator, &device->info.limits, 1, 0, &set));
   int64_t checked = 0;
   for (int64_t i = 0; i < set.count; i++) {
-    wlm_program program;
+    wlmi_program program;
     if (!set.entries[i].first) continue;
     assert_memory_equal(set.entries[i].variant, "row_plain/", 10);
-    assert_status(WLM_OK, wlm_generator_emit(generator, set.entries[i].variant, &set.entries[i].spec,
-                                             &device->info.limits, &program));
+    assert_status(WLM_OK, wlmi_generator_emit(generator, set.entries[i].variant, &set.entries[i].spec,
+                                              &device->info.limits, &program));
     check_compiles(&program);
     const kernel_check check = {.device = device, .spec = &set.entries[i].spec, .runs = 1, .seed = 1};
     assert_status(WLM_OK, kernel_check_program(&check, &program));
-    wlm_program_release(&program);
+    wlmi_program_release(&program);
     checked++;
   }
   assert_int_equal(checked, 3); /* rows = 1, 2, 4 */
   covering_release(&set);
   device->ops->close(device);
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
   free(page);
   free(family);
   free(kernel);

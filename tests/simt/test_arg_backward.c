@@ -14,17 +14,17 @@ static void before_run(void *user, int run) { simt_device_seed(user, (uint64_t)r
 
 static void every_problem(void **state) {
   (void)state;
-  wlm_device *device;
-  wlm_generator *generator;
+  wlmi_device *device;
+  wlmi_generator *generator;
   assert_status(WLM_OK, simt_device_open(&device));
-  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < backward_problem_count(); number++) {
-    const wlm_spec spec = backward_problem(number);
+    const wlmi_spec spec = backward_problem(number);
     const kernel_check check = {device, &spec, 3, before_run, device, (uint64_t)number + 1};
     wlm_status status = backward_check(&check, generator);
     if (status != WLM_OK) fail_msg("problem %d: %s", number, wlm_error_detail());
   }
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
   device->ops->close(device);
 }
 

@@ -19,7 +19,7 @@
 enum { MOST_KERNELS = 600, MOST_KERNELS_FULL = 10000, UNHURRIED = 8 };
 
 typedef struct orders {
-  wlm_device *device;
+  wlmi_device *device;
   uint64_t seed; /* of the next order */
 } orders;
 

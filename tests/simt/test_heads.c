@@ -24,41 +24,41 @@ static const struct point {
               {WLM_SPMM, 96, 3, WLM_F32, WLM_I32, 0, 5},   {WLM_SPMM, 30, 2, WLM_BF16, WLM_I32, 0, 5},
               {WLM_SDDMM, 128, 8, WLM_F32, WLM_I32, 0, 2}, {WLM_SDDMM, 66, 2, WLM_F64, WLM_I64, 0, 2}};
 
-static void check(wlm_device *device, wlm_generator *generator, const wlm_spec *spec, const char *variant) {
+static void check(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec, const char *variant) {
   const kernel_check of = {.device = device, .spec = spec, .runs = 1, .seed = 5};
-  wlm_program program;
-  assert_status(WLM_OK, wlm_generator_emit(generator, variant, spec, &device->info.limits, &program));
+  wlmi_program program;
+  assert_status(WLM_OK, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &program));
   if (kernel_check_program(&of, &program) != WLM_OK)
     fail_msg("n = %lld, %lld heads: %s", (long long)spec->problem.n, (long long)spec->problem.heads,
              wlm_error_detail());
-  wlm_program_release(&program);
+  wlmi_program_release(&program);
 }
 
 /* One variant of each, not always the same. */
-static int check_families(wlm_device *device, wlm_generator *generator, const wlm_spec *spec) {
-  wlm_names names;
+static int check_families(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec) {
+  wlmi_names names;
   int families = 0;
-  assert_status(WLM_OK, wlm_generator_candidates(generator, spec, &device->info.limits, &names));
+  assert_status(WLM_OK, wlmi_generator_candidates(generator, spec, &device->info.limits, &names));
   for (int64_t first = 0, end; first < names.count; first = end, families++) {
     const size_t size = strcspn(names.names[first], "/") + 1;
     for (end = first; end < names.count && !strncmp(names.names[end], names.names[first], size);) end++;
     check(device, generator, spec, names.names[first + spec->problem.n % (end - first)]);
   }
-  wlm_names_release(&names);
+  wlmi_names_release(&names);
   return families;
 }
 
 static void every_family(void **state) {
   (void)state;
-  wlm_device *device;
-  wlm_generator *generator;
+  wlmi_device *device;
+  wlmi_generator *generator;
   assert_status(WLM_OK, simt_device_open(&device));
-  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   simt_device_seed(device, 3);
   for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
     wlm_csr csr = WLM_CSR_INIT;
-    wlm_spec spec;
+    wlmi_spec spec;
     problem.operation = points[i].operation;
     problem.n = points[i].n;
     problem.heads = points[i].heads;
@@ -66,10 +66,10 @@ static void every_family(void **state) {
     problem.dense_type = csr.value_type = points[i].type;
     csr.rowptr_type = points[i].rowptr;
     csr.values = &csr;
-    assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+    assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
     assert_true(check_families(device, generator, &spec) >= points[i].families);
   }
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
   device->ops->close(device);
 }
 

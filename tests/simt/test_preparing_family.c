@@ -14,7 +14,7 @@
 #include "support/kernel_check.h"
 #include "support/parallel.h"
 #ifdef WLM_HAVE_CUDA
-#include "runtime/cuda_nvrtc.h"
+#include "runtime/cuda/nvrtc.h"
 #endif
 
 /* A thread prepares one block of the execute pass, so the two passes have other blocks; `blocks` are those of the
@@ -57,8 +57,8 @@ static const char kernel[] =
     "  wlm_store(&args, (wlm_c_t *)args.c + row * args.ldc + column, column, wlm_finish(acc, end - begin));\n"
     "}\n";
 
-static wlm_generator *generator;
-static wlm_device *device;
+static wlmi_generator *generator;
+static wlmi_device *device;
 
 static int begin(void **state) {
   (void)state;
@@ -66,7 +66,7 @@ static int begin(void **state) {
   folder_make(&made);
   emit_write(&made, "starts", "family.lua", family);
   emit_write(&made, "starts", "kernel.cu.in", kernel);
-  assert_status(WLM_OK, wlm_generator_create(made.path, &generator));
+  assert_status(WLM_OK, wlmi_generator_create(made.path, &generator));
   folder_remove(&made);
   assert_status(WLM_OK, simt_device_open(&device));
   return 0;
@@ -75,17 +75,17 @@ static int begin(void **state) {
 static int end(void **state) {
   (void)state;
   device->ops->close(device);
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
   return 0;
 }
 
 static wlm_status check(const char *variant, int runs) {
-  wlm_program program = {0};
-  const wlm_spec spec = emit_spec(35);
+  wlmi_program program = {0};
+  const wlmi_spec spec = emit_spec(35);
   const kernel_check how = {.device = device, .spec = &spec, .runs = runs, .seed = 3};
-  wlm_status status = wlm_generator_emit(generator, variant, &spec, &device->info.limits, &program);
+  wlm_status status = wlmi_generator_emit(generator, variant, &spec, &device->info.limits, &program);
   if (status == WLM_OK) status = kernel_check_program(&how, &program);
-  wlm_program_release(&program);
+  wlmi_program_release(&program);
   return status;
 }
 
@@ -98,15 +98,15 @@ static void it_compiles(void **state) {
   (void)state;
 #ifdef WLM_HAVE_CUDA
   int major, minor;
-  wlm_program program;
+  wlmi_program program;
   void *cubin;
   size_t size;
-  const wlm_spec spec = emit_spec(35);
-  if (wlm_nvrtc_version(&major, &minor) != WLM_OK) skip(); /* tests/nvrtc says so, loudly */
-  assert_status(WLM_OK, wlm_generator_emit(generator, "starts/prepares=right", &spec, &device->info.limits, &program));
-  assert_status(WLM_OK, wlm_nvrtc_compile(program.source, "emitted", 90, &cubin, &size, NULL));
-  wlm_free(cubin);
-  wlm_program_release(&program);
+  const wlmi_spec spec = emit_spec(35);
+  if (wlmi_nvrtc_version(&major, &minor) != WLM_OK) skip(); /* tests/nvrtc says so, loudly */
+  assert_status(WLM_OK, wlmi_generator_emit(generator, "starts/prepares=right", &spec, &device->info.limits, &program));
+  assert_status(WLM_OK, wlmi_nvrtc_compile(program.source, "emitted", 90, &cubin, &size, NULL));
+  wlmi_free(cubin);
+  wlmi_program_release(&program);
 #else
   skip();
 #endif
@@ -122,7 +122,7 @@ static void what_is_prepared_past_its_end_is_found(void **state) {
   char *said;
   assert_int_not_equal(test_in_child(check_past, NULL, &said), 0);
   assert_contains(said, "heap-buffer-overflow");
-  wlm_free(said);
+  wlmi_free(said);
 }
 
 static void what_was_not_prepared_is_found(void **state) {

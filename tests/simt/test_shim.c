@@ -19,7 +19,7 @@
 #include "support/kernel_check.h"
 #include "support/parallel.h"
 
-static wlm_device *device;
+static wlmi_device *device;
 
 static int open_device(void **state) {
   (void)state;
@@ -48,23 +48,23 @@ typedef struct small {
 /* b and c of exactly `n` elements each. */
 static wlm_status run_small(const small *s, int64_t n, const int *b, int *c) {
   wlm_status status = WLM_OK;
-  wlm_text source = {0};
-  wlm_program program = {.pass_count = 1, .passes = {{.kernel = "k"}}};
-  wlm_module *module = NULL;
+  wlmi_text source = {0};
+  wlmi_program program = {.pass_count = 1, .passes = {{.kernel = "k"}}};
+  wlmi_module *module = NULL;
   void *kernels[WLM_MAX_PASSES], *image = NULL;
   size_t size;
-  wlm_text_printf(&source, "%s%s }\n", head, s->body);
+  wlmi_text_printf(&source, "%s%s }\n", head, s->body);
   program.source = source.data;
   WLM_TRY(device->ops->compile(device, &program, &image, &size));
   WLM_TRY(device->ops->load(device, &program, image, size, kernels, &module));
   struct wlm_args args = {.n = n, .b = b, .c = c};
-  wlm_launch launch = {
+  wlmi_launch launch = {
       .kernel = kernels[0], .grid = {s->blocks, 1, 1}, .threads = s->threads, .shared_bytes = s->shared_bytes};
   WLM_TRY(device->ops->launch(device, &launch, &args, NULL));
 done:
   if (module) device->ops->unload(device, module);
-  wlm_free(image);
-  wlm_text_release(&source);
+  wlmi_free(image);
+  wlmi_text_release(&source);
   return status;
 }
 
@@ -203,7 +203,7 @@ static void test_mistakes_are_caught(void **state) {
     int code = test_in_child(run_mistake, &mistakes[i].kernel, &said);
     if (code == 0 || !strstr(said, mistakes[i].message))
       fail_msg("mistake %zu: exit status %d, expected \"%s\" in: %s", i, code, mistakes[i].message, said);
-    wlm_free(said);
+    wlmi_free(said);
   }
 }
 
@@ -233,19 +233,19 @@ static void take_out(char *source, const char *barrier, int which) {
 
 static int run_edit(const void *user) {
   const edit *e = user;
-  wlm_generator *generator;
+  wlmi_generator *generator;
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  wlm_spec spec;
-  wlm_program program;
+  wlmi_spec spec;
+  wlmi_program program;
   omp_set_num_threads(1);
   problem.n = 40;
   problem.sample = e->sample;
   problem.sample_width = 32;
   csr.values = &csr;
-  wlm_status status = wlm_spec_make(&problem, &csr, &spec);
-  if (status == WLM_OK) status = wlm_generator_create(NULL, &generator);
-  if (status == WLM_OK) status = wlm_generator_emit(generator, e->variant, &spec, &device->info.limits, &program);
+  wlm_status status = wlmi_spec_make(&problem, &csr, &spec);
+  if (status == WLM_OK) status = wlmi_generator_create(NULL, &generator);
+  if (status == WLM_OK) status = wlmi_generator_emit(generator, e->variant, &spec, &device->info.limits, &program);
   if (status != WLM_OK) {
     fprintf(stderr, "%s\n", wlm_error_detail());
     return 0;
@@ -274,11 +274,11 @@ static void test_missing_barriers_are_caught(void **state) {
     whole.which = -1;
     int code = test_in_child(run_edit, &whole, &said);
     if (code != 77) fail_msg("%s as emitted: exit status %d: %s", whole.variant, code, said);
-    wlm_free(said);
+    wlmi_free(said);
     code = test_in_child(run_edit, &edits[i].edit, &said);
     if (code == 0 || code == 77 || !strstr(said, edits[i].message))
       fail_msg("edit %zu: exit status %d, expected \"%s\" in: %s", i, code, edits[i].message, said);
-    wlm_free(said);
+    wlmi_free(said);
   }
 }
 

@@ -27,31 +27,31 @@ static void order(void *user, int run) { simt_device_seed(user, (uint64_t)run + 
 
 /* Each kernel, emitted for so many multiprocessors and told `small` for `large` where there is one. */
 static void check_cases(const tile_case *cases, size_t count, int processors, const char *large, const char *small) {
-  wlm_generator *generator;
-  wlm_device *device;
+  wlmi_generator *generator;
+  wlmi_device *device;
   omp_set_num_threads(1);
-  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   assert_status(WLM_OK, simt_device_open(&device));
-  wlm_limits limits = device->info.limits;
+  wlmi_limits limits = device->info.limits;
   limits.processors = processors;
   for (size_t i = 0; i < count; i++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
     wlm_csr csr = WLM_CSR_INIT;
-    wlm_spec spec;
-    wlm_program program;
+    wlmi_spec spec;
+    wlmi_program program;
     int told = 0;
     problem.n = cases[i].n;
     problem.reduce = cases[i].reduce;
     csr.values = &csr;
-    assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
-    assert_status(WLM_OK, wlm_generator_emit(generator, cases[i].variant, &spec, &limits, &program));
+    assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+    assert_status(WLM_OK, wlmi_generator_emit(generator, cases[i].variant, &spec, &limits, &program));
     for (char *at = program.source; large && (at = strstr(at, large)) != NULL; told++) memcpy(at, small, strlen(small));
     assert_true(told > 0 || !large);
     assert_status(WLM_OK, kernel_check_program(&(kernel_check){device, &spec, 2, order, device, i + 1}, &program));
-    wlm_program_release(&program);
+    wlmi_program_release(&program);
   }
   device->ops->close(device);
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
 }
 
 static void test_several_tiles_a_block(void **state) {

@@ -10,39 +10,39 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "csr/transpose.h"
 #include "generator/generator.h"
-#include "matrix/transpose.h"
 #include "runtime/transpose_device.h"
 #include "simt/shim/simt_device.h"
 #include "support/asserts.h"
 #include "support/shapes.h"
 
 typedef struct sorter {
-  wlm_device *device;
-  wlm_module *module;
+  wlmi_device *device;
+  wlmi_module *module;
   void *kernels[WLM_MAX_PASSES];
 } sorter;
 
 static void sorter_make(sorter *s, wlm_index rowptr_type) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  wlm_generator *generator;
-  wlm_program program;
-  wlm_spec spec;
+  wlmi_generator *generator;
+  wlmi_program program;
+  wlmi_spec spec;
   void *image;
   size_t size;
   *s = (sorter){0};
   problem.n = 1;
   csr.rowptr_type = rowptr_type;
   assert_status(WLM_OK, simt_device_open(&s->device));
-  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
-  assert_status(WLM_OK, wlm_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlm_generator_transpose(generator, &spec, &program));
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_generator_transpose(generator, &spec, &program));
   assert_status(WLM_OK, s->device->ops->compile(s->device, &program, &image, &size));
   assert_status(WLM_OK, s->device->ops->load(s->device, &program, image, size, s->kernels, &s->module));
-  wlm_free(image);
-  wlm_program_release(&program);
-  wlm_generator_destroy(generator);
+  wlmi_free(image);
+  wlmi_program_release(&program);
+  wlmi_generator_destroy(generator);
 }
 
 static void sorter_release(sorter *s) {
@@ -52,7 +52,7 @@ static void sorter_release(sorter *s) {
 
 /* All arrays exactly as large as they must be. */
 static void check(sorter *s, const wlm_csr *csr, uint64_t seed) {
-  const size_t offset = wlm_index_size(csr->rowptr_type);
+  const size_t offset = wlmi_index_size(csr->rowptr_type);
   const size_t sizes[] = {(size_t)(csr->cols + 1) * offset, (size_t)csr->nnz * 4, (size_t)csr->nnz * offset};
   void *expected[3], *got[3];
   for (int i = 0; i < 3; i++) {
@@ -61,8 +61,8 @@ static void check(sorter *s, const wlm_csr *csr, uint64_t seed) {
     memset(got[i], 0xff, sizes[i]);
   }
   simt_device_seed(s->device, seed);
-  assert_status(WLM_OK, wlm_transpose_pattern(csr, expected[0], expected[1], expected[2]));
-  assert_status(WLM_OK, wlm_transpose_on_device(s->device, s->kernels, csr, got[0], got[1], got[2]));
+  assert_status(WLM_OK, wlmi_transpose_pattern(csr, expected[0], expected[1], expected[2]));
+  assert_status(WLM_OK, wlmi_transpose_on_device(s->device, s->kernels, csr, got[0], got[1], got[2]));
   for (int i = 0; i < 3; i++) {
     assert_memory_equal(got[i], expected[i], sizes[i]);
     free(expected[i]);
@@ -70,15 +70,15 @@ static void check(sorter *s, const wlm_csr *csr, uint64_t seed) {
   }
 }
 
-static void *rowptr_of(const wlm_csr_host *a, wlm_index type) {
-  int64_t *wide = wlm_alloc((size_t)(a->rows + 1) * sizeof *wide);
-  int32_t *narrow = wlm_alloc((size_t)(a->rows + 1) * sizeof *narrow);
+static void *rowptr_of(const wlmi_csr_host *a, wlm_index type) {
+  int64_t *wide = wlmi_alloc((size_t)(a->rows + 1) * sizeof *wide);
+  int32_t *narrow = wlmi_alloc((size_t)(a->rows + 1) * sizeof *narrow);
   for (int64_t i = 0; i <= a->rows; i++) wide[i] = a->rowptr[i], narrow[i] = (int32_t)a->rowptr[i];
-  wlm_free(type == WLM_I64 ? (void *)narrow : wide);
+  wlmi_free(type == WLM_I64 ? (void *)narrow : wide);
   return type == WLM_I64 ? (void *)wide : narrow;
 }
 
-static wlm_csr view_of(const wlm_csr_host *a, const void *rowptr, wlm_index type) {
+static wlm_csr view_of(const wlmi_csr_host *a, const void *rowptr, wlm_index type) {
   wlm_csr csr = WLM_CSR_INIT;
   csr.rows = a->rows;
   csr.cols = a->cols;
@@ -96,14 +96,14 @@ static void every_shape(void **state) {
     sorter_make(&s, (wlm_index)type);
     for (int shape = 0; shape < test_shape_count(); shape++) {
       test_random random = {(uint64_t)shape * 77 + 1};
-      wlm_csr_host a;
+      wlmi_csr_host a;
       assert_status(WLM_OK, test_shape_make(shape, 64, 1500, &random, &a));
       void *rowptr = rowptr_of(&a, (wlm_index)type);
       const wlm_csr csr = view_of(&a, rowptr, (wlm_index)type);
       if (csr.rows)
         for (uint64_t seed = 1; seed <= 2; seed++) check(&s, &csr, seed);
-      wlm_free(rowptr);
-      wlm_csr_host_release(&a);
+      wlmi_free(rowptr);
+      wlmi_csr_host_release(&a);
     }
     sorter_release(&s);
   }

@@ -5,10 +5,10 @@
 
 #include "common/element.h"
 #include "common/memory.h"
-#include "matrix/gradient.h"
-#include "matrix/reference.h"
 #include "runtime/dispatch/plan.h"
 #include "support/shapes.h"
+#include "verify/gradient.h"
+#include "verify/reference.h"
 
 enum { GUARD = 16 }; /* elements before and after an output that nobody may write */
 
@@ -35,10 +35,10 @@ static const struct {
 
 int backward_problem_count(void) { return sizeof problems / sizeof *problems; }
 
-wlm_spec backward_problem(int number) {
+wlmi_spec backward_problem(int number) {
   wlm_problem p = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  wlm_spec spec = {0};
+  wlmi_spec spec = {0};
   p.n = problems[number].n;
   p.heads = problems[number].heads;
   p.message = problems[number].message;
@@ -51,7 +51,7 @@ wlm_spec backward_problem(int number) {
   csr.colind_type = problems[number].colind;
   csr.value_type = problems[number].value_type;
   csr.values = problems[number].has_values ? &csr : NULL;
-  (void)wlm_spec_make(&p, &csr, &spec);
+  (void)wlmi_spec_make(&p, &csr, &spec);
   return spec;
 }
 
@@ -65,13 +65,13 @@ typedef struct array {
 
 typedef struct operands {
   const char *shape;
-  wlm_csr_host a;
-  wlm_spec spec;
+  wlmi_csr_host a;
+  wlmi_spec spec;
   int64_t rows, cols; /* of op(A) */
   int64_t count;      /* of dvalues, and of values: edges x heads */
   int64_t *winners;   /* rows x n */
   array arrays[ARRAYS];
-  wlm_gradient_sums sums;
+  wlmi_gradient_sums sums;
   char *first[2]; /* dB and dvalues of the first run */
 } operands;
 
@@ -84,7 +84,7 @@ static wlm_status make_array(operands *o, int which, int64_t count, size_t size)
   array *x = &o->arrays[which];
   x->count = (size_t)count;
   x->size = size;
-  wlm_status status = wlm_alloc_array(count, size, "operand", &x->host);
+  wlm_status status = wlmi_alloc_array(count, size, "operand", &x->host);
   if (status == WLM_OK && x->count) memset(x->host, 0xff, x->count * size); /* NaN */
   return status;
 }
@@ -101,8 +101,8 @@ static wlm_status draw_winners(operands *o, test_random *random) {
   const int64_t n = o->spec.problem.n;
   uint64_t *seen = NULL;
   wlm_status status;
-  WLM_TRY(wlm_alloc_array(o->rows * n, sizeof *o->winners, "positions", (void **)&o->winners));
-  WLM_TRY(wlm_alloc_array(o->rows, sizeof *seen, "counts", (void **)&seen));
+  WLM_TRY(wlmi_alloc_array(o->rows * n, sizeof *o->winners, "positions", (void **)&o->winners));
+  WLM_TRY(wlmi_alloc_array(o->rows, sizeof *seen, "counts", (void **)&seen));
   for (int64_t i = 0; i < o->rows * n; i++) o->winners[i] = -1;
   for (int64_t i = 0; i < o->rows; i++) seen[i] = 0;
   for (int64_t row = 0; row < o->a.rows; row++)
@@ -113,23 +113,23 @@ static wlm_status draw_winners(operands *o, test_random *random) {
         if (!test_draw(random, seen[i])) o->winners[i * n + j] = p;
     }
 done:
-  wlm_free(seen);
+  wlmi_free(seen);
   return status;
 }
 
 static wlm_status make_pattern(operands *o, test_random *random) {
-  wlm_csr_host *a = &o->a;
+  wlmi_csr_host *a = &o->a;
   wlm_status status;
-  WLM_TRY(make_array(o, ROWPTR, a->rows + 1, wlm_index_size(o->spec.rowptr_type)));
-  WLM_TRY(make_array(o, COLIND, a->nnz, wlm_index_size(o->spec.colind_type)));
+  WLM_TRY(make_array(o, ROWPTR, a->rows + 1, wlmi_index_size(o->spec.rowptr_type)));
+  WLM_TRY(make_array(o, COLIND, a->nnz, wlmi_index_size(o->spec.colind_type)));
   for (int64_t i = 0; i <= a->rows; i++) put_index(&o->arrays[ROWPTR], i, a->rowptr[i]);
   for (int64_t p = 0; p < a->nnz; p++) put_index(&o->arrays[COLIND], p, a->colind[p]);
   if (!o->spec.has_values) goto done;
-  WLM_TRY(make_array(o, VALUES, o->count, wlm_type_size(o->spec.value_type)));
-  WLM_TRY(wlm_alloc_array(o->count, sizeof *a->values, "values", (void **)&a->values));
+  WLM_TRY(make_array(o, VALUES, o->count, wlmi_type_size(o->spec.value_type)));
+  WLM_TRY(wlmi_alloc_array(o->count, sizeof *a->values, "values", (void **)&a->values));
   for (int64_t p = 0; p < o->count; p++) {
     a->values[p] = (float)draw_value(random); /* a short binary fraction, exact in any type */
-    wlm_element_put(o->spec.value_type, o->arrays[VALUES].host, p, (double)a->values[p]);
+    wlmi_element_put(o->spec.value_type, o->arrays[VALUES].host, p, (double)a->values[p]);
   }
 done:
   return status;
@@ -137,36 +137,36 @@ done:
 
 static wlm_status make_dense(operands *o, test_random *random) {
   const wlm_problem *p = &o->spec.problem;
-  const size_t size = wlm_type_size(p->dense_type), sum = wlm_type_size(wlm_accumulator_type(p->dense_type));
+  const size_t size = wlmi_type_size(p->dense_type), sum = wlmi_type_size(wlmi_accumulator_type(p->dense_type));
   wlm_status status;
   WLM_TRY(make_array(o, DC, o->rows * p->ldc, size));
-  WLM_TRY(make_array(o, ARG, o->rows * p->ldc, wlm_index_size(p->arg_type)));
+  WLM_TRY(make_array(o, ARG, o->rows * p->ldc, wlmi_index_size(p->arg_type)));
   WLM_TRY(make_array(o, B, o->cols * p->ldb, size));
   WLM_TRY(make_array(o, DB, o->cols * p->ldb + 2 * GUARD, sum));
   WLM_TRY(make_array(o, DVALUES, o->count + 2 * GUARD, sum));
   for (int64_t i = 0; i < o->rows * p->ldc; i++) {
     const int64_t winner = i % p->ldc < p->n ? o->winners[i / p->ldc * p->n + i % p->ldc] : 1 << 30;
     put_index(&o->arrays[ARG], i, winner);
-    wlm_element_put(p->dense_type, o->arrays[DC].host, i, winner >= 0 && winner < 1 << 30 ? draw_value(random) : NAN);
+    wlmi_element_put(p->dense_type, o->arrays[DC].host, i, winner >= 0 && winner < 1 << 30 ? draw_value(random) : NAN);
   }
   for (int64_t i = 0; i < o->cols * p->ldb; i++)
-    wlm_element_put(p->dense_type, o->arrays[B].host, i, i % p->ldb < p->n ? draw_value(random) : NAN);
+    wlmi_element_put(p->dense_type, o->arrays[B].host, i, i % p->ldb < p->n ? draw_value(random) : NAN);
 done:
   return status;
 }
 
 static wlm_status make_sums(operands *o) {
   const int64_t elements = o->cols * o->spec.problem.n;
-  wlm_gradient_sums *sums = &o->sums;
+  wlmi_gradient_sums *sums = &o->sums;
   wlm_status status;
-  WLM_TRY(wlm_alloc_array(elements, sizeof(double), "dB", (void **)&sums->db));
-  WLM_TRY(wlm_alloc_array(elements, sizeof(double), "dB", (void **)&sums->db_scale));
-  WLM_TRY(wlm_alloc_array(o->count, sizeof(double), "dvalues", (void **)&sums->dvalues));
-  WLM_TRY(wlm_alloc_array(o->count, sizeof(double), "dvalues", (void **)&sums->dvalues_scale));
-  wlm_reference_arg_backward(&o->a, &o->spec.problem, o->arrays[DC].host, o->winners, o->arrays[B].host, sums);
+  WLM_TRY(wlmi_alloc_array(elements, sizeof(double), "dB", (void **)&sums->db));
+  WLM_TRY(wlmi_alloc_array(elements, sizeof(double), "dB", (void **)&sums->db_scale));
+  WLM_TRY(wlmi_alloc_array(o->count, sizeof(double), "dvalues", (void **)&sums->dvalues));
+  WLM_TRY(wlmi_alloc_array(o->count, sizeof(double), "dvalues", (void **)&sums->dvalues_scale));
+  wlmi_reference_arg_backward(&o->a, &o->spec.problem, o->arrays[DC].host, o->winners, o->arrays[B].host, sums);
   for (int i = 0; i < 2; i++)
     WLM_TRY(
-        wlm_alloc_array((int64_t)o->arrays[DB + i].count, o->arrays[DB + i].size, "gradient", (void **)&o->first[i]));
+        wlmi_alloc_array((int64_t)o->arrays[DB + i].count, o->arrays[DB + i].size, "gradient", (void **)&o->first[i]));
 done:
   return status;
 }
@@ -190,26 +190,26 @@ done:
   return status;
 }
 
-static void operands_release(wlm_device *device, operands *o) {
+static void operands_release(wlmi_device *device, operands *o) {
   void *all[] = {o->winners,  o->sums.db, o->sums.db_scale, o->sums.dvalues, o->sums.dvalues_scale,
                  o->first[0], o->first[1]};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) wlm_free(all[i]);
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) wlmi_free(all[i]);
   for (int i = 0; i < ARRAYS; i++) {
-    wlm_free(o->arrays[i].host);
+    wlmi_free(o->arrays[i].host);
     if (o->arrays[i].device) device->ops->release(device, o->arrays[i].device);
   }
-  wlm_csr_host_release(&o->a);
+  wlmi_csr_host_release(&o->a);
 }
 
 /* ---- running and comparing --------------------------------------------------------------------------- */
 
-static wlm_status put(wlm_device *device, array *x) {
+static wlm_status put(wlmi_device *device, array *x) {
   wlm_status status = x->device ? WLM_OK : device->ops->allocate(device, x->count * x->size + 1, &x->device);
   return status == WLM_OK && x->count ? device->ops->copy_in(device, x->device, x->host, x->count * x->size) : status;
 }
 
 /* The plan as wlm_plan_create makes it, without a product. */
-static wlm_status fill_plan(const kernel_check *check, const wlm_program *program, void *const kernels[WLM_MAX_PASSES],
+static wlm_status fill_plan(const kernel_check *check, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
                             const operands *o, wlm_plan *plan) {
   wlm_csr csr = WLM_CSR_INIT, seen;
   csr.rows = o->a.rows;
@@ -221,8 +221,8 @@ static wlm_status fill_plan(const kernel_check *check, const wlm_program *progra
   seen = csr;
   seen.rows = o->rows;
   seen.cols = o->cols;
-  wlm_status status = wlm_plan_fill(plan, check->device, program, kernels, &seen, &o->spec);
-  return status == WLM_OK ? wlm_plan_fill_backward(plan, program, kernels, &csr, &o->spec) : status;
+  wlm_status status = wlmi_plan_fill(plan, check->device, program, kernels, &seen, &o->spec);
+  return status == WLM_OK ? wlmi_plan_fill_backward(plan, program, kernels, &csr, &o->spec) : status;
 }
 
 /* An output that was not wanted stays as it was. `after` is what the device has. */
@@ -230,27 +230,27 @@ static wlm_status compare(const operands *o, int which, int wanted, const char *
   const wlm_problem *p = &o->spec.problem;
   const array *x = &o->arrays[which];
   const int is_b = which == DB;
-  const wlm_type type = wlm_accumulator_type(p->dense_type);
+  const wlm_type type = wlmi_accumulator_type(p->dense_type);
   const int64_t ld = is_b ? p->ldb : 1, n = is_b ? p->n : 1, rows = is_b ? o->cols : o->count;
   for (int64_t i = 0; i < (int64_t)x->count; i++) {
     const int64_t k = i - GUARD;
     if (wanted && k >= 0 && k < rows * ld && k % ld < n) continue;
     if (memcmp((const char *)x->host + (size_t)i * x->size, after + (size_t)i * x->size, x->size))
-      return wlm_fail(WLM_ERR_MISMATCH, "%s: writes %s at %lld", o->shape, is_b ? "dB" : "dvalues", (long long)k);
+      return wlmi_fail(WLM_ERR_MISMATCH, "%s: writes %s at %lld", o->shape, is_b ? "dB" : "dvalues", (long long)k);
   }
   if (!wanted) return WLM_OK;
   const double worst =
-      wlm_reference_error(type, after + GUARD * x->size, ld, NULL, rows, n, is_b ? o->sums.db : o->sums.dvalues,
-                          is_b ? o->sums.db_scale : o->sums.dvalues_scale);
-  const double allowed = (16 + 8 * sqrt((double)(is_b ? o->rows : p->n))) * wlm_element_unit(type);
+      wlmi_reference_error(type, after + GUARD * x->size, ld, NULL, rows, n, is_b ? o->sums.db : o->sums.dvalues,
+                           is_b ? o->sums.db_scale : o->sums.dvalues_scale);
+  const double allowed = (16 + 8 * sqrt((double)(is_b ? o->rows : p->n))) * wlmi_element_unit(type);
   if (worst <= allowed) return WLM_OK;
-  return wlm_fail(WLM_ERR_MISMATCH, "%s: %s is off by %.3g, allowed %.3g", o->shape, is_b ? "dB" : "dvalues", worst,
-                  allowed);
+  return wlmi_fail(WLM_ERR_MISMATCH, "%s: %s is off by %.3g, allowed %.3g", o->shape, is_b ? "dB" : "dvalues", worst,
+                   allowed);
 }
 
-static wlm_status run(const kernel_check *check, const wlm_program *program, void *const kernels[WLM_MAX_PASSES],
+static wlm_status run(const kernel_check *check, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
                       operands *o, int number) {
-  wlm_device *device = check->device;
+  wlmi_device *device = check->device;
   wlm_plan plan = {0};
   wlm_status status = WLM_OK;
   const int wanted[] = {number % 3 != 1, number % 3 != 2};
@@ -267,28 +267,28 @@ static wlm_status run(const kernel_check *check, const wlm_program *program, voi
   WLM_TRY(device->ops->synchronize(device, NULL));
   for (int i = 0; i < 2; i++) {
     const array *x = &o->arrays[DB + i];
-    wlm_free(after);
-    WLM_TRY(wlm_alloc_array((int64_t)x->count, x->size, "gradient", (void **)&after));
+    wlmi_free(after);
+    WLM_TRY(wlmi_alloc_array((int64_t)x->count, x->size, "gradient", (void **)&after));
     WLM_TRY(device->ops->copy_out(device, after, x->device, x->count * x->size));
     WLM_TRY(compare(o, DB + i, wanted[i], after));
     if (!number) memcpy(o->first[i], after, x->count * x->size);
     if (program->deterministic && wanted[i] && memcmp(o->first[i], after, x->count * x->size))
-      WLM_TRY(wlm_fail(WLM_ERR_MISMATCH, "%s: run %d gives other bits than the first", o->shape, number));
+      WLM_TRY(wlmi_fail(WLM_ERR_MISMATCH, "%s: run %d gives other bits than the first", o->shape, number));
   }
 done:
-  wlm_free(after);
+  wlmi_free(after);
   return status;
 }
 
-wlm_status backward_check(const kernel_check *check, wlm_generator *generator) {
+wlm_status backward_check(const kernel_check *check, wlmi_generator *generator) {
   wlm_status status;
-  wlm_device *device = check->device;
-  wlm_program program = {0};
-  wlm_module *module = NULL;
+  wlmi_device *device = check->device;
+  wlmi_program program = {0};
+  wlmi_module *module = NULL;
   void *kernels[WLM_MAX_PASSES] = {0}, *image = NULL;
   size_t size;
   test_random random = {check->seed * 0x9E3779B97F4A7C15u | 1};
-  WLM_TRY(wlm_generator_arg_backward(generator, check->spec, &device->info.limits, &program));
+  WLM_TRY(wlmi_generator_arg_backward(generator, check->spec, &device->info.limits, &program));
   WLM_TRY(device->ops->compile(device, &program, &image, &size));
   WLM_TRY(device->ops->load(device, &program, image, size, kernels, &module));
   for (int shape = 0; shape < test_shape_count() && status == WLM_OK; shape++) {
@@ -300,7 +300,7 @@ wlm_status backward_check(const kernel_check *check, wlm_generator *generator) {
   }
 done:
   if (module) device->ops->unload(device, module);
-  wlm_free(image);
-  wlm_program_release(&program);
+  wlmi_free(image);
+  wlmi_program_release(&program);
   return status;
 }

@@ -8,12 +8,12 @@
 /* Problems that differ in all that changes the kernels: every message, types, indices, values or none, transpose. The
  * first `backward_problems` are there; N are their columns. */
 int backward_problem_count(void);
-wlm_spec backward_problem(int number);
+wlmi_spec backward_problem(int number);
 
 /* For all shapes, with any edge of its row as the winner of an element, for both gradients and for each alone:
  *   - they agree with the reference; dC holds NaN where there is no edge, B where no edge points
  *   - what was in the output does not matter, and nothing around it is written
  * `check->runs` times; the same bits each time where the program says so. */
-wlm_status backward_check(const kernel_check *check, wlm_generator *generator);
+wlm_status backward_check(const kernel_check *check, wlmi_generator *generator);
 
 #endif

@@ -54,9 +54,9 @@ typedef struct group {
 } group;
 
 typedef struct problem {
-  wlm_spec spec;
+  wlmi_spec spec;
   int axes[AXES];
-  wlm_names names; /* its candidates */
+  wlmi_names names; /* its candidates */
 } problem;
 
 typedef struct maker {
@@ -91,7 +91,7 @@ static void fill_axes(maker *m, int number, int axes[AXES]) {
   for (int i = 0; i < AXES - CELLS; i++) axes[CELLS + i] = with[i] * TYPES + (int)types[axes[AXIS_TYPES]][0];
 }
 
-static wlm_status spec_of(const int axes[AXES], wlm_spec *spec) {
+static wlm_status spec_of(const int axes[AXES], wlmi_spec *spec) {
   wlm_problem p = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   p.n = widths_n[axes[AXIS_N]];
@@ -111,19 +111,19 @@ static wlm_status spec_of(const int axes[AXES], wlm_spec *spec) {
     p.sample_norm = (wlm_sample_norm)((axes[AXIS_SAMPLING] - 1) % NORMS);
     p.sample_width = widths_s[axes[AXIS_S]];
   }
-  return wlm_spec_make(&p, &csr, spec);
+  return wlmi_spec_make(&p, &csr, spec);
 }
 
-static wlm_status list_problems(maker *m, wlm_generator *generator, const wlm_limits *limits, int full) {
+static wlm_status list_problems(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
   const int copies = full ? FULL_COPIES : COPIES;
-  m->problems = wlm_alloc_zero((size_t)copies * SPECS, sizeof *m->problems);
-  if (!m->problems) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "covering set");
+  m->problems = wlmi_alloc_zero((size_t)copies * SPECS, sizeof *m->problems);
+  if (!m->problems) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "covering set");
   for (int number = 0; number < copies * SPECS; number++) {
     problem *p = &m->problems[m->problem_count];
     fill_axes(m, number % SPECS, p->axes);
     wlm_status status = spec_of(p->axes, &p->spec);
     if (status == WLM_ERR_UNSUPPORTED) continue;
-    if (status == WLM_OK) status = wlm_generator_candidates(generator, &p->spec, limits, &p->names);
+    if (status == WLM_OK) status = wlmi_generator_candidates(generator, &p->spec, limits, &p->names);
     if (status != WLM_OK) return status;
     m->problem_count++;
   }
@@ -203,8 +203,8 @@ static wlm_status add(maker *m, group *g, const problem *p, const char *variant)
   covering *out = m->out;
   if (out->count == out->capacity) {
     int64_t capacity = out->capacity ? 2 * out->capacity : 256;
-    covering_entry *grown = wlm_realloc(out->entries, (size_t)capacity * sizeof *grown);
-    if (!grown) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "covering set");
+    covering_entry *grown = wlmi_realloc(out->entries, (size_t)capacity * sizeof *grown);
+    if (!grown) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "covering set");
     out->entries = grown;
     out->capacity = capacity;
   }
@@ -219,7 +219,7 @@ static wlm_status add(maker *m, group *g, const problem *p, const char *variant)
 
 /* The group's least used variant among the candidates that stand together from `first` on; *next is the
  * candidate after them. */
-static int64_t least_used(group *g, const wlm_names *names, int64_t first, int64_t *next) {
+static int64_t least_used(group *g, const wlmi_names *names, int64_t first, int64_t *next) {
   size_t size = strlen(g->name);
   int64_t best = first, best_uses = INT64_MAX, i = first;
   for (; i < names->count && !strncmp(names->names[i], g->name, size) && strchr("/", names->names[i][size]); i++) {
@@ -286,7 +286,7 @@ static const struct own_problem {
     {"init=0;reduce=acc+x;combine=reduce;order=any", "relu", 1, 1, 4, 2}, /* some families are for small N alone */
 };
 
-static wlm_status add_own_problem(maker *m, wlm_generator *generator, const wlm_limits *limits,
+static wlm_status add_own_problem(maker *m, wlmi_generator *generator, const wlmi_limits *limits,
                                   const struct own_problem *own, int type, int sampled) {
   wlm_status status;
   problem p = {0};
@@ -307,8 +307,8 @@ static wlm_status add_own_problem(maker *m, wlm_generator *generator, const wlm_
   csr.values = own;
   csr.value_type = p.spec.value_type;
   csr.colind_type = p.spec.colind_type;
-  WLM_TRY(wlm_spec_make(&own_problem, &csr, &p.spec));
-  WLM_TRY(wlm_generator_candidates(generator, &p.spec, limits, &p.names));
+  WLM_TRY(wlmi_spec_make(&own_problem, &csr, &p.spec));
+  WLM_TRY(wlmi_generator_candidates(generator, &p.spec, limits, &p.names));
   for (int64_t at = 0; at < p.names.count && status == WLM_OK;) {
     group *g = group_of(m, p.names.names[at]);
     int64_t best = least_used(g, &p.names, at, &at);
@@ -317,11 +317,11 @@ static wlm_status add_own_problem(maker *m, wlm_generator *generator, const wlm_
     status = add(m, g, &p, p.names.names[best]);
   }
 done:
-  wlm_names_release(&p.names);
+  wlmi_names_release(&p.names);
   return status;
 }
 
-static wlm_status add_own_problems(maker *m, wlm_generator *generator, const wlm_limits *limits) {
+static wlm_status add_own_problems(maker *m, wlmi_generator *generator, const wlmi_limits *limits) {
   wlm_status status = WLM_OK;
   for (int i = 0; i < 2 * TYPES * COUNT(own_problems) && status == WLM_OK; i++)
     status = add_own_problem(m, generator, limits, &own_problems[i / (2 * TYPES)], i / 2 % TYPES, i % 2);
@@ -342,17 +342,17 @@ static wlm_status add_each(maker *m, const problem *p, int every_variant) {
 
 /* A problem with values, or without where the csr has none; the axes stand for nothing, as groups are covered by then.
  */
-static wlm_status add_problem(maker *m, wlm_generator *generator, const wlm_limits *limits, const wlm_problem *of,
+static wlm_status add_problem(maker *m, wlmi_generator *generator, const wlmi_limits *limits, const wlm_problem *of,
                               const wlm_csr *csr, int every_variant) {
   wlm_status status;
   problem p = {0};
   fill_axes(m, 0, p.axes);
   p.axes[AXIS_S] = NO_S;
-  WLM_TRY(wlm_spec_make(of, csr, &p.spec));
-  WLM_TRY(wlm_generator_candidates(generator, &p.spec, limits, &p.names));
+  WLM_TRY(wlmi_spec_make(of, csr, &p.spec));
+  WLM_TRY(wlmi_generator_candidates(generator, &p.spec, limits, &p.names));
   status = add_each(m, &p, every_variant);
 done:
-  wlm_names_release(&p.names);
+  wlmi_names_release(&p.names);
   return status;
 }
 
@@ -386,7 +386,7 @@ static const struct gradient {
     {WLM_SUB, WLM_SUM, WLM_F64, WLM_I32, WLM_I32, 1, 33, 3},
 };
 
-static wlm_status add_gradients(maker *m, wlm_generator *generator, const wlm_limits *limits, int full) {
+static wlm_status add_gradients(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
   wlm_status status = WLM_OK;
   for (int i = 0; i < COUNT(gradients) && status == WLM_OK; i++) {
     const struct gradient *g = &gradients[i];
@@ -421,7 +421,7 @@ static const struct transposed {
     {WLM_MUL, WLM_SUM, WLM_F16, WLM_I32, WLM_I32, 8},  {WLM_RDIV, WLM_SUM, WLM_BF16, WLM_I64, WLM_I64, 4},
 };
 
-static wlm_status add_transposed(maker *m, wlm_generator *generator, const wlm_limits *limits, int full) {
+static wlm_status add_transposed(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
   wlm_status status = WLM_OK;
   for (int i = 0; i < COUNT(transposed) && status == WLM_OK; i++) {
     const struct transposed *t = &transposed[i];
@@ -443,12 +443,12 @@ static wlm_status add_transposed(maker *m, wlm_generator *generator, const wlm_l
 
 int covering_full(void) { return getenv("WARPLOOM_FULL") != NULL; }
 
-wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uint64_t seed, int full, covering *out) {
+wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, uint64_t seed, int full, covering *out) {
   *out = (covering){0};
   maker m = {.random = {seed * 0x9E3779B97F4A7C15u | 1}, .out = out};
   wlm_status status = WLM_OK;
-  m.groups = wlm_alloc_zero(MAX_GROUPS, sizeof *m.groups);
-  if (!m.groups) WLM_TRY(wlm_fail(WLM_ERR_OUT_OF_MEMORY, "covering set"));
+  m.groups = wlmi_alloc_zero(MAX_GROUPS, sizeof *m.groups);
+  if (!m.groups) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "covering set"));
   WLM_TRY(list_problems(&m, generator, limits, full));
   WLM_TRY(cover(&m));
   WLM_TRY(add_own_problems(&m, generator, limits));
@@ -460,20 +460,20 @@ wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uin
   m.group_count = 0;
   WLM_TRY(cover(&m));
 done:
-  for (int64_t i = 0; i < m.problem_count; i++) wlm_names_release(&m.problems[i].names);
-  wlm_free(m.problems);
-  wlm_free(m.groups);
+  for (int64_t i = 0; i < m.problem_count; i++) wlmi_names_release(&m.problems[i].names);
+  wlmi_free(m.problems);
+  wlmi_free(m.groups);
   if (status != WLM_OK) covering_release(out);
   return status;
 }
 
 void covering_release(covering *set) {
-  wlm_free(set->entries);
+  wlmi_free(set->entries);
   *set = (covering){0};
 }
 
 void covering_describe(const covering_entry *entry, char *text, size_t size) {
   char key[WLM_SPEC_KEY];
-  wlm_spec_key(&entry->spec, key);
+  wlmi_spec_key(&entry->spec, key);
   snprintf(text, size, "%s n=%lld %s", entry->variant, (long long)entry->spec.problem.n, key);
 }

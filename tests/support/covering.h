@@ -12,7 +12,7 @@
 #include "generator/generator.h"
 
 typedef struct covering_entry {
-  wlm_spec spec;
+  wlmi_spec spec;
   char variant[WLM_VARIANT_NAME];
   int first; /* of its family to have one of its parameter values, in the full set of its variant: tested for every
               * architecture, and with every check that there is */
@@ -23,7 +23,7 @@ typedef struct covering {
   int64_t count, capacity;
 } covering;
 
-wlm_status covering_make(wlm_generator *generator, const wlm_limits *limits, uint64_t seed, int full, covering *out);
+wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, uint64_t seed, int full, covering *out);
 int covering_full(void); /* whether WARPLOOM_FULL is set in the environment */
 void covering_release(covering *set);
 

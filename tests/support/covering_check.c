@@ -14,7 +14,7 @@
 
 typedef struct suite {
   const covering_check *check;
-  wlm_generator *generator;
+  wlmi_generator *generator;
   covering set;
 } suite;
 
@@ -29,11 +29,12 @@ static int one(void *user, int64_t index) {
   const covering_check *c = s->check;
   const covering_entry *entry = &s->set.entries[index];
   const kernel_check check = {c->device, &entry->spec, c->runs, c->before_run, c->user, (uint64_t)index + 1};
-  wlm_program program = {0};
+  wlmi_program program = {0};
   if (c->before_entry) c->before_entry(c->user, index, entry);
-  wlm_status status = wlm_generator_emit(s->generator, entry->variant, &entry->spec, &c->device->info.limits, &program);
+  wlm_status status =
+      wlmi_generator_emit(s->generator, entry->variant, &entry->spec, &c->device->info.limits, &program);
   if (status == WLM_OK) status = kernel_check_program(&check, &program);
-  wlm_program_release(&program);
+  wlmi_program_release(&program);
   if (status == WLM_OK) return 0;
   fprintf(stderr, "%s: ", wlm_error_detail());
   describe(user, index);
@@ -42,13 +43,13 @@ static int one(void *user, int64_t index) {
 
 int64_t covering_check_all(const covering_check *check) {
   suite s = {.check = check};
-  assert_status(WLM_OK, wlm_generator_create(NULL, &s.generator));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &s.generator));
   assert_status(WLM_OK, covering_make(s.generator, &check->device->info.limits, 1, covering_full(), &s.set));
   printf("%lld kernels\n", (long long)s.set.count);
   assert_true(s.set.count > 100);
   assert_int_equal(test_in_parallel(s.set.count, one, describe, &s), 0);
   int64_t count = s.set.count;
   covering_release(&s.set);
-  wlm_generator_destroy(s.generator);
+  wlmi_generator_destroy(s.generator);
   return count;
 }

@@ -7,7 +7,7 @@
 #include "support/covering.h"
 
 typedef struct covering_check {
-  wlm_device *device;
+  wlmi_device *device;
   int runs;                                                                     /* of each entry on the same operands */
   void (*before_entry)(void *user, int64_t index, const covering_entry *entry); /* may be NULL */
   void (*before_run)(void *user, int run);

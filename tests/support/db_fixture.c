@@ -10,14 +10,14 @@
 
 enum { FIRST_MADE_AT = 1700000000, SLOTS = 64 };
 
-wlm_measurement_record sample_measurement(int64_t i) {
+wlmi_measurement_record sample_measurement(int64_t i) {
   static struct { char variant[64], source[WLM_HASH_HEX], matrix[64]; } slots[SLOTS];
   int slot = (int)(i % SLOTS), failed = i % 7 == 6;
   snprintf(slots[slot].variant, sizeof slots[slot].variant, "row_crc/cf=%d,rows=%d", 1 << i % 4, 1 << i / 4 % 5);
   snprintf(slots[slot].source, sizeof slots[slot].source, "%032llx", 0xabcdefull + (unsigned long long)(i % 20));
   snprintf(slots[slot].matrix, sizeof slots[slot].matrix, "matrix \"%lld\"\t\\\u00e9", (long long)(i % 5));
   int64_t rows = 1000 + i % 5;
-  wlm_measurement_record record = {
+  wlmi_measurement_record record = {
       .device = {"NVIDIA H200", "cuda", "sm_90", 132, 150000000000},
       .matrix_name = slots[slot].matrix,
       .stats = {sizeof(wlm_stats), rows, 900, 7 * rows, 300, 3, 40, 900, 7, 1.0 / 3 + (double)(i % 5), 0.1, {17, 18}},
@@ -43,23 +43,23 @@ wlm_measurement_record sample_measurement(int64_t i) {
 
 void put_samples(const char *path, int64_t count) {
   wlm_store *store;
-  assert_status(WLM_OK, wlm_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
   for (int64_t begin = 0; begin < count; begin += SLOTS) {
-    wlm_measurement_record records[SLOTS];
+    wlmi_measurement_record records[SLOTS];
     const int64_t size = count - begin < SLOTS ? count - begin : SLOTS;
     for (int64_t i = 0; i < size; i++) records[i] = sample_measurement(begin + i);
-    assert_status(WLM_OK, wlm_store_put(store, records, size));
+    assert_status(WLM_OK, wlmi_store_put(store, records, size));
   }
-  wlm_store_close(store);
+  wlmi_store_close(store);
 }
 
-wlm_status must_be_sample(void *count, const char *id, const wlm_measurement_record *record) {
+wlm_status must_be_sample(void *count, const char *id, const wlmi_measurement_record *record) {
   char expected[WLM_HASH_HEX];
   const int64_t number = record->made_at - FIRST_MADE_AT;
   ++*(int64_t *)count;
   assert_in_range(number, 0, 1 << 20);
-  wlm_measurement_record sample = sample_measurement(number);
-  assert_status(WLM_OK, wlm_measurement_id(&sample, expected));
+  wlmi_measurement_record sample = sample_measurement(number);
+  assert_status(WLM_OK, wlmi_measurement_id(&sample, expected));
   assert_string_equal(id, expected);
   return WLM_OK;
 }

@@ -9,12 +9,12 @@
 /* The i-th of a family of valid measurements, no two with equal content; every seventh one failed, every eleventh
  * one is of a variant that is prepared. Its strings live
  * until the next call that uses the same slot, slot = i % 64. */
-wlm_measurement_record sample_measurement(int64_t i);
+wlmi_measurement_record sample_measurement(int64_t i);
 
 /* The first `count` of them into the store, which is made where it is missing. */
 void put_samples(const char *path, int64_t count);
-/* For wlm_store_each with an int64_t that counts: the record is one of them, with its id. */
-wlm_status must_be_sample(void *count, const char *id, const wlm_measurement_record *record);
+/* For wlmi_store_each with an int64_t that counts: the record is one of them, with its id. */
+wlm_status must_be_sample(void *count, const char *id, const wlmi_measurement_record *record);
 
 /* splitmix64, for tests that draw */
 uint64_t draw(uint64_t *state);

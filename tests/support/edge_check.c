@@ -5,18 +5,18 @@
 
 #include "common/element.h"
 #include "common/memory.h"
-#include "matrix/gradient.h"
-#include "matrix/reference.h"
 #include "runtime/dispatch/plan.h"
 #include "support/shapes.h"
+#include "verify/gradient.h"
+#include "verify/reference.h"
 
 enum { GUARD = 64 }; /* elements before and after dvalues that nobody may write */
 
 typedef struct operands {
   const char *shape;
-  wlm_csr_host a; /* values in float, of the dense type's precision */
+  wlmi_csr_host a; /* values in float, of the dense type's precision */
   void *rowptr, *colind, *values;
-  wlm_spec spec;
+  wlmi_spec spec;
   void *x, *b, *old, *after; /* of the dense type; old and after with their guards */
   size_t size;               /* of an element */
   int64_t count;             /* of dvalues, and of values: edges x heads */
@@ -31,12 +31,12 @@ static double draw_value(test_random *random) {
 static wlm_status dense(const operands *o, test_random *random, int64_t rows, int64_t ld, int is_b, void **to) {
   static const double strange[] = {NAN, INFINITY, -INFINITY};
   const wlm_type type = o->spec.problem.dense_type;
-  wlm_status status = wlm_alloc_array(rows * ld, o->size, "operand", to);
+  wlm_status status = wlmi_alloc_array(rows * ld, o->size, "operand", to);
   for (int64_t i = 0; status == WLM_OK && i < rows * ld; i++) {
     const int64_t row = i / ld;
     const int used = i % ld < o->spec.problem.n &&
                      (is_b ? !test_column_is_unreferenced(row) : o->a.rowptr[row + 1] > o->a.rowptr[row]);
-    wlm_element_put(type, *to, i, used ? draw_value(random) : strange[test_draw(random, 3)]);
+    wlmi_element_put(type, *to, i, used ? draw_value(random) : strange[test_draw(random, 3)]);
   }
   return status;
 }
@@ -44,8 +44,8 @@ static wlm_status dense(const operands *o, test_random *random, int64_t rows, in
 static wlm_status make_pattern(operands *o) {
   const wlm_index rowptr = o->spec.rowptr_type, colind = o->spec.colind_type;
   wlm_status status;
-  WLM_TRY(wlm_alloc_array(o->a.rows + 1, wlm_index_size(rowptr), "rowptr", &o->rowptr));
-  WLM_TRY(wlm_alloc_array(o->a.nnz, wlm_index_size(colind), "colind", &o->colind));
+  WLM_TRY(wlmi_alloc_array(o->a.rows + 1, wlmi_index_size(rowptr), "rowptr", &o->rowptr));
+  WLM_TRY(wlmi_alloc_array(o->a.nnz, wlmi_index_size(colind), "colind", &o->colind));
   for (int64_t i = 0; i <= o->a.rows; i++)
     if (rowptr == WLM_I64)
       ((int64_t *)o->rowptr)[i] = o->a.rowptr[i];
@@ -69,7 +69,7 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   wlm_status status;
   *o = (operands){.shape = test_shape_name(shape), .spec = *check->spec};
   wlm_problem *p = &o->spec.problem;
-  o->size = wlm_type_size(p->dense_type);
+  o->size = wlmi_type_size(p->dense_type);
   p->alpha = calls[call].alpha;
   p->beta = calls[call].beta;
   p->ldb = p->n + calls[call].more_b;
@@ -78,28 +78,28 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   WLM_TRY(make_pattern(o));
   o->count = o->a.nnz * p->heads;
   if (o->spec.has_values) {
-    WLM_TRY(wlm_alloc_array(o->count, sizeof(float), "values", (void **)&o->a.values));
-    WLM_TRY(wlm_alloc_array(o->count, wlm_type_size(o->spec.value_type), "values", &o->values));
+    WLM_TRY(wlmi_alloc_array(o->count, sizeof(float), "values", (void **)&o->a.values));
+    WLM_TRY(wlmi_alloc_array(o->count, wlmi_type_size(o->spec.value_type), "values", &o->values));
     for (int64_t i = 0; i < o->count; i++) {
       o->a.values[i] = (float)draw_value(random); /* a short binary fraction, exact in any type */
-      wlm_element_put(o->spec.value_type, o->values, i, (double)o->a.values[i]);
+      wlmi_element_put(o->spec.value_type, o->values, i, (double)o->a.values[i]);
     }
   }
   WLM_TRY(dense(o, random, o->a.rows, p->ldc, 0, &o->x));
   WLM_TRY(dense(o, random, o->a.cols, p->ldb, 1, &o->b));
-  WLM_TRY(wlm_alloc_array(o->count + 2 * GUARD, o->size, "dvalues", &o->old));
-  WLM_TRY(wlm_alloc_array(o->count + 2 * GUARD, o->size, "dvalues", &o->after));
+  WLM_TRY(wlmi_alloc_array(o->count + 2 * GUARD, o->size, "dvalues", &o->old));
+  WLM_TRY(wlmi_alloc_array(o->count + 2 * GUARD, o->size, "dvalues", &o->after));
   for (int64_t i = 0; i < o->count + 2 * GUARD; i++)
-    wlm_element_put(p->dense_type, o->old, i,
-                    p->beta != 0 && i >= GUARD && i < GUARD + o->count ? draw_value(random) : NAN);
+    wlmi_element_put(p->dense_type, o->old, i,
+                     p->beta != 0 && i >= GUARD && i < GUARD + o->count ? draw_value(random) : NAN);
 done:
   return status;
 }
 
 static void operands_release(operands *o) {
   void *all[] = {o->rowptr, o->colind, o->values, o->x, o->b, o->old, o->after};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) wlm_free(all[i]);
-  wlm_csr_host_release(&o->a);
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) wlmi_free(all[i]);
+  wlmi_csr_host_release(&o->a);
 }
 
 /* ---- on the device -------------------------------------------------------------------------------- */
@@ -110,20 +110,20 @@ typedef struct device_copy {
   void *memory[MEMORIES];
 } device_copy;
 
-static wlm_status put(wlm_device *device, const void *from, size_t size, void **to) {
+static wlm_status put(wlmi_device *device, const void *from, size_t size, void **to) {
   wlm_status status = device->ops->allocate(device, size ? size : 1, to);
   return status == WLM_OK && size ? device->ops->copy_in(device, *to, from, size) : status;
 }
 
-static wlm_status copy_make(wlm_device *device, const operands *o, device_copy *d) {
+static wlm_status copy_make(wlmi_device *device, const operands *o, device_copy *d) {
   const wlm_problem *p = &o->spec.problem;
-  const wlm_csr_host *a = &o->a;
+  const wlmi_csr_host *a = &o->a;
   wlm_status status;
   *d = (device_copy){.csr = WLM_CSR_INIT};
-  WLM_TRY(put(device, o->rowptr, (size_t)(a->rows + 1) * wlm_index_size(o->spec.rowptr_type), &d->memory[ROWPTR]));
-  WLM_TRY(put(device, o->colind, (size_t)a->nnz * wlm_index_size(o->spec.colind_type), &d->memory[COLIND]));
+  WLM_TRY(put(device, o->rowptr, (size_t)(a->rows + 1) * wlmi_index_size(o->spec.rowptr_type), &d->memory[ROWPTR]));
+  WLM_TRY(put(device, o->colind, (size_t)a->nnz * wlmi_index_size(o->spec.colind_type), &d->memory[COLIND]));
   if (o->values)
-    WLM_TRY(put(device, o->values, (size_t)o->count * wlm_type_size(o->spec.value_type), &d->memory[VALUES]));
+    WLM_TRY(put(device, o->values, (size_t)o->count * wlmi_type_size(o->spec.value_type), &d->memory[VALUES]));
   WLM_TRY(put(device, o->x, (size_t)(a->rows * p->ldc) * o->size, &d->memory[X]));
   WLM_TRY(put(device, o->b, (size_t)(a->cols * p->ldb) * o->size, &d->memory[B]));
   WLM_TRY(put(device, o->old, (size_t)(o->count + 2 * GUARD) * o->size, &d->memory[DVALUES]));
@@ -140,14 +140,14 @@ done:
   return status;
 }
 
-static wlm_status run(const kernel_check *check, const wlm_program *program, void *const kernels[WLM_MAX_PASSES],
+static wlm_status run(const kernel_check *check, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
                       const operands *o, device_copy *d, int number) {
-  wlm_device *device = check->device;
+  wlmi_device *device = check->device;
   const size_t size = (size_t)(o->count + 2 * GUARD) * o->size;
   wlm_plan plan = {0};
   wlm_status status;
   WLM_TRY(device->ops->copy_in(device, d->memory[DVALUES], o->old, size));
-  WLM_TRY(wlm_plan_fill(&plan, device, program, kernels, &d->csr, &o->spec));
+  WLM_TRY(wlmi_plan_fill(&plan, device, program, kernels, &d->csr, &o->spec));
   if (wlm_plan_workspace_size(&plan) && !d->memory[WORKSPACE])
     WLM_TRY(device->ops->allocate(device, wlm_plan_workspace_size(&plan), &d->memory[WORKSPACE]));
   if (check->before_run) check->before_run(check->user, number);
@@ -163,24 +163,24 @@ done:
 
 /* Rounding walks at random through a sum of n terms; half types are rounded once more. */
 static double tolerance(const wlm_problem *p) {
-  const wlm_type accumulator = wlm_accumulator_type(p->dense_type);
-  const double rounded = accumulator == p->dense_type ? 0 : wlm_element_unit(p->dense_type);
-  return rounded + (16 + 8 * sqrt((double)p->n)) * wlm_element_unit(accumulator);
+  const wlm_type accumulator = wlmi_accumulator_type(p->dense_type);
+  const double rounded = accumulator == p->dense_type ? 0 : wlmi_element_unit(p->dense_type);
+  return rounded + (16 + 8 * sqrt((double)p->n)) * wlmi_element_unit(accumulator);
 }
 
-static wlm_status compare(const wlm_program *program, const operands *o, const double *expected, const double *scale) {
+static wlm_status compare(const wlmi_program *program, const operands *o, const double *expected, const double *scale) {
   const wlm_problem *p = &o->spec.problem;
   const size_t guard = GUARD * o->size, inside = (size_t)o->count * o->size;
   const char *old = o->old, *after = o->after;
   if (memcmp(old, after, guard) || memcmp(old + guard + inside, after + guard + inside, guard))
-    return wlm_fail(WLM_ERR_MISMATCH, "%s, %s: writes outside of dvalues", program->variant, o->shape);
-  const double worst = wlm_reference_error(p->dense_type, after + guard, 1, NULL, o->count, 1, expected, scale);
+    return wlmi_fail(WLM_ERR_MISMATCH, "%s, %s: writes outside of dvalues", program->variant, o->shape);
+  const double worst = wlmi_reference_error(p->dense_type, after + guard, 1, NULL, o->count, 1, expected, scale);
   if (worst <= tolerance(p)) return WLM_OK;
-  return wlm_fail(WLM_ERR_MISMATCH, "%s, %s, alpha %g, beta %g: max_rel_err %.3g, allowed %.3g", program->variant,
-                  o->shape, p->alpha, p->beta, worst, tolerance(p));
+  return wlmi_fail(WLM_ERR_MISMATCH, "%s, %s, alpha %g, beta %g: max_rel_err %.3g, allowed %.3g", program->variant,
+                   o->shape, p->alpha, p->beta, worst, tolerance(p));
 }
 
-static wlm_status check_shape(const kernel_check *check, const wlm_program *program,
+static wlm_status check_shape(const kernel_check *check, const wlmi_program *program,
                               void *const kernels[WLM_MAX_PASSES], int64_t step, int shape, test_random *random) {
   operands o = {0};
   device_copy d = {0};
@@ -190,32 +190,32 @@ static wlm_status check_shape(const kernel_check *check, const wlm_program *prog
   WLM_TRY(operands_make(check, step, shape, random, &o));
   WLM_TRY(copy_make(check->device, &o, &d));
   const size_t size = (size_t)(o.count + 2 * GUARD) * o.size;
-  WLM_TRY(wlm_alloc_array(o.count, sizeof *expected, "reference", (void **)&expected));
-  WLM_TRY(wlm_alloc_array(o.count, sizeof *scale, "reference", (void **)&scale));
-  WLM_TRY(wlm_alloc_array(1, size, "dvalues", &first));
-  WLM_TRY(wlm_reference_edges(&o.a, &o.spec.problem, o.x, o.b, (char *)o.old + GUARD * o.size, NULL, o.count, expected,
-                              scale));
+  WLM_TRY(wlmi_alloc_array(o.count, sizeof *expected, "reference", (void **)&expected));
+  WLM_TRY(wlmi_alloc_array(o.count, sizeof *scale, "reference", (void **)&scale));
+  WLM_TRY(wlmi_alloc_array(1, size, "dvalues", &first));
+  WLM_TRY(wlmi_reference_edges(&o.a, &o.spec.problem, o.x, o.b, (char *)o.old + GUARD * o.size, NULL, o.count, expected,
+                               scale));
   for (int number = 0; number < check->runs; number++) {
     WLM_TRY(run(check, program, kernels, &o, &d, number));
     WLM_TRY(compare(program, &o, expected, scale));
     if (!number) memcpy(first, o.after, size);
     if (program->deterministic && memcmp(first, o.after, size))
-      WLM_TRY(wlm_fail(WLM_ERR_MISMATCH, "%s, %s: run %d gives other bits than the first", program->variant, o.shape,
-                       number));
+      WLM_TRY(wlmi_fail(WLM_ERR_MISMATCH, "%s, %s: run %d gives other bits than the first", program->variant, o.shape,
+                        number));
   }
 done:
   for (int i = 0; i < MEMORIES; i++)
     if (d.memory[i]) check->device->ops->release(check->device, d.memory[i]);
   operands_release(&o);
-  wlm_free(expected);
-  wlm_free(scale);
-  wlm_free(first);
+  wlmi_free(expected);
+  wlmi_free(scale);
+  wlmi_free(first);
   return status;
 }
 
-wlm_status edge_check_program(const kernel_check *check, const wlm_program *program,
+wlm_status edge_check_program(const kernel_check *check, const wlmi_program *program,
                               void *const kernels[WLM_MAX_PASSES]) {
-  const wlm_pass *pass = wlm_program_first_execute(program);
+  const wlmi_pass *pass = wlmi_program_first_execute(program);
   const int64_t step = pass->units == WLM_UNITS_NNZ ? pass->units_per_block / 4 : 8;
   test_random random = {check->seed * 0x9E3779B97F4A7C15u | 1};
   wlm_status status = WLM_OK;

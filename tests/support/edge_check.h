@@ -10,7 +10,7 @@
  *   - dvalues hold NaN where beta = 0; nothing outside of its nnz elements is touched
  *   - the same bits each of `runs` times where the program says that it is deterministic.
  * `kernels` are the program's, loaded. */
-wlm_status edge_check_program(const kernel_check *check, const wlm_program *program,
+wlm_status edge_check_program(const kernel_check *check, const wlmi_program *program,
                               void *const kernels[WLM_MAX_PASSES]);
 
 #endif

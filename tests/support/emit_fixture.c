@@ -9,30 +9,30 @@
 
 #include "support/emit_fixture.h"
 
-const wlm_limits emit_cuda = {
+const wlmi_limits emit_cuda = {
     .target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132};
-const wlm_limits emit_host = {.target = WLM_TARGET_HOST, .processors = 2};
+const wlmi_limits emit_host = {.target = WLM_TARGET_HOST, .processors = 2};
 
-wlm_generator *emit_generator;
+wlmi_generator *emit_generator;
 
 int emit_begin(void **state) {
   (void)state;
-  return wlm_generator_create(NULL, &emit_generator) != WLM_OK;
+  return wlmi_generator_create(NULL, &emit_generator) != WLM_OK;
 }
 
 int emit_end(void **state) {
   (void)state;
-  wlm_generator_destroy(emit_generator);
+  wlmi_generator_destroy(emit_generator);
   return 0;
 }
 
-wlm_spec emit_spec(int64_t n) {
+wlmi_spec emit_spec(int64_t n) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  wlm_spec spec;
+  wlmi_spec spec;
   problem.n = n;
   csr.values = &csr; /* whether there are any is all that counts */
-  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   return spec;
 }
 

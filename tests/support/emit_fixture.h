@@ -6,15 +6,15 @@
 #include "support/asserts.h"
 #include "support/folder.h"
 
-extern const wlm_limits emit_cuda, emit_host;
+extern const wlmi_limits emit_cuda, emit_host;
 
 /* A generator of the library's own templates; cmocka's group setup and teardown make and destroy it. */
-extern wlm_generator *emit_generator;
+extern wlmi_generator *emit_generator;
 int emit_begin(void **state);
 int emit_end(void **state);
 
 /* mul.sum, f32, int32, with values. */
-wlm_spec emit_spec(int64_t n);
+wlmi_spec emit_spec(int64_t n);
 
 /* Writes folder/family/name, making the family's folder. */
 void emit_write(test_folder *folder, const char *family, const char *name, const char *text);

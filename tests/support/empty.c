@@ -1,2 +1,2 @@
 /* keeps the library non-empty */
-typedef int wlm_test_support_is_not_empty;
+typedef int wlmi_test_support_is_not_empty;

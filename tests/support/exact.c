@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-void exact_product_make(const wlm_csr_host *a, int64_t n, exact_product *product) {
+void exact_product_make(const wlmi_csr_host *a, int64_t n, exact_product *product) {
   const size_t b_size = (size_t)(a->cols * n) * sizeof(float), c_size = (size_t)(a->rows * n) * sizeof(float);
   float *b = malloc(b_size), *c = calloc(1, c_size);
   for (int64_t i = 0; i < a->cols * n; i++) b[i] = (float)(i * 7 % 17 - 8);

@@ -3,14 +3,14 @@
 #ifndef WLM_TESTS_SUPPORT_EXACT_H
 #define WLM_TESTS_SUPPORT_EXACT_H
 
-#include "matrix/csr.h"
+#include "csr/csr.h"
 
 typedef struct exact_product {
   float *b, *c; /* dense, n columns; c = A b */
   size_t b_size, c_size;
 } exact_product;
 
-void exact_product_make(const wlm_csr_host *a, int64_t n, exact_product *product);
+void exact_product_make(const wlmi_csr_host *a, int64_t n, exact_product *product);
 void exact_product_release(exact_product *product);
 
 #endif

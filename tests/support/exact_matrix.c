@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "matrix/transpose.h"
+#include "csr/transpose.h"
 #include "support/asserts.h"
 #include "support/shapes.h"
 
@@ -43,13 +43,13 @@ void exact_fill(float *to, int64_t count, int low, int high, uint64_t seed) {
 
 exact_matrix exact_matrix_make(int64_t longest) {
   test_random random = {77};
-  wlm_csr_host shape;
+  wlmi_csr_host shape;
   assert_status(WLM_OK, test_shape_make(SKEWED, 32, longest, &random, &shape));
   exact_matrix m = matrix_of(shape.rows, shape.cols, shape.nnz);
   memcpy(m.a.rowptr, shape.rowptr, (size_t)(shape.rows + 1) * sizeof *m.a.rowptr);
   memcpy(m.a.colind, shape.colind, (size_t)shape.nnz * sizeof *m.a.colind);
   exact_fill(m.a.values, m.a.nnz, 1, 2, 1);
-  wlm_csr_host_release(&shape);
+  wlmi_csr_host_release(&shape);
   return m;
 }
 
@@ -105,7 +105,7 @@ exact_matrix exact_transposed(const exact_matrix *m) {
   const wlm_csr csr = exact_csr(m);
   exact_matrix t = matrix_of(m->a.cols, m->a.rows, m->a.nnz);
   t.order = exact_array(m->a.nnz, sizeof *t.order);
-  assert_status(WLM_OK, wlm_transpose_pattern(&csr, t.a.rowptr, t.a.colind, t.order));
+  assert_status(WLM_OK, wlmi_transpose_pattern(&csr, t.a.rowptr, t.a.colind, t.order));
   memcpy(t.a.values, m->a.values, (size_t)m->a.nnz * sizeof *t.a.values);
   return t;
 }

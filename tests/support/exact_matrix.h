@@ -3,12 +3,12 @@
 #ifndef WLM_TESTS_SUPPORT_EXACT_MATRIX_H
 #define WLM_TESTS_SUPPORT_EXACT_MATRIX_H
 
-#include "matrix/csr.h"
+#include "csr/csr.h"
 #include "warploom/warploom.h"
 
 /* Of a transpose, `order` tells where the values of its entries are. */
 typedef struct exact_matrix {
-  wlm_csr_host a;
+  wlmi_csr_host a;
   int64_t *order;
 } exact_matrix;
 

@@ -12,39 +12,39 @@
 #include "support/asserts.h"
 #include "support/expressions.h"
 
-static wlm_spec spec_with(int64_t n, const char *activation) {
+static wlmi_spec spec_with(int64_t n, const char *activation) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  wlm_spec spec;
+  wlmi_spec spec;
   problem.n = n;
   problem.activation = activation;
   csr.values = &csr; /* whether there are any is all that counts */
-  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   return spec;
 }
 
-wlm_spec expressions_all_functions(int64_t n) {
+wlmi_spec expressions_all_functions(int64_t n) {
   static char text[WLM_EXPRESSION_TEXT];
 #define SMALL "0.01*abs(x)+0.1" /* where all of them are defined */
   static const char *const arguments[] = {"", SMALL, SMALL ",2", SMALL ",2,3"};
   size_t used = 0;
   for (int i = 0; i < WLM_FUNCTIONS; i++)
-    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s(%s)", i ? "+" : "", wlm_functions[i].name,
-                             arguments[wlm_functions[i].arity]);
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s(%s)", i ? "+" : "", wlmi_functions[i].name,
+                             arguments[wlmi_functions[i].arity]);
   assert_true(used < sizeof text);
   return spec_with(n, text);
 }
 
-char *expressions_broken(wlm_generator *generator, const char *variant, const wlm_limits *limits) {
+char *expressions_broken(wlmi_generator *generator, const char *variant, const wlmi_limits *limits) {
   static const char right[] = "\ntanhf(x); }", wrong[] = "\ntanhf(x,x); }";
-  const wlm_spec spec = spec_with(16, "tanh(x)");
-  wlm_program program;
-  assert_status(WLM_OK, wlm_generator_emit(generator, variant, &spec, limits, &program));
+  const wlmi_spec spec = spec_with(16, "tanh(x)");
+  wlmi_program program;
+  assert_status(WLM_OK, wlmi_generator_emit(generator, variant, &spec, limits, &program));
   const char *place = strstr(program.source, right);
   assert_non_null(place);
   char *text = malloc(strlen(program.source) + sizeof wrong);
   assert_non_null(text);
   sprintf(text, "%.*s%s%s", (int)(place - program.source), program.source, wrong, place + strlen(right));
-  wlm_program_release(&program);
+  wlmi_program_release(&program);
   return text;
 }

@@ -5,9 +5,9 @@
 #include "generator/generator.h"
 
 /* A spec of mul.sum with values whose activation calls every function that there is, and is finite for small x. */
-wlm_spec expressions_all_functions(int64_t n);
+wlmi_spec expressions_all_functions(int64_t n);
 /* The source of a variant whose activation is tanh(x), but with one argument too many for tanhf:
  * what a user's mistake would be if the parser let it through. free() */
-char *expressions_broken(wlm_generator *generator, const char *variant, const wlm_limits *limits);
+char *expressions_broken(wlmi_generator *generator, const char *variant, const wlmi_limits *limits);
 
 #endif

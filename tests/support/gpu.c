@@ -11,17 +11,17 @@
 #include "support/asserts.h"
 #include "support/require.h"
 
-static wlm_device *gpu;
+static wlmi_device *gpu;
 
-wlm_device *test_gpu(void) {
-  wlm_status status = gpu ? WLM_OK : wlm_device_open("cuda", &gpu);
+wlmi_device *test_gpu(void) {
+  wlm_status status = gpu ? WLM_OK : wlmi_device_open("cuda", &gpu);
   if (status == WLM_ERR_NO_DEVICE) test_missing("gpu", "GPU", wlm_error_detail());
   if (status != WLM_OK) fail_msg("%s: %s", wlm_status_name(status), wlm_error_detail());
   return gpu;
 }
 
 void *test_gpu_copy(const void *from, size_t size) {
-  wlm_device *device = test_gpu();
+  wlmi_device *device = test_gpu();
   void *memory;
   assert_status(WLM_OK, device->ops->allocate(device, size, &memory));
   assert_status(WLM_OK, device->ops->copy_in(device, memory, from, size));

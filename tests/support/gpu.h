@@ -5,7 +5,7 @@
 #include "runtime/dispatch/device.h"
 
 /* The device; test_missing("gpu", ...) where there is none, a failure where it is there and does not open. */
-wlm_device *test_gpu(void);
+wlmi_device *test_gpu(void);
 /* Device memory with a copy of that; the device releases it. */
 void *test_gpu_copy(const void *from, size_t size);
 /* Group teardown for cmocka: closes it. */

@@ -9,9 +9,9 @@
 
 typedef struct fixture {
   wlm_context *context;
-  wlm_device *device; /* the context's */
-  wlm_csr_host csr;
-  wlm_upload upload;
+  wlmi_device *device; /* the context's */
+  wlmi_csr_host csr;
+  wlmi_upload upload;
 } fixture;
 
 /* Skips where there is no GPU. */

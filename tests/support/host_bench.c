@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "matrix/input.h"
 #include "support/host_bench.h"
+#include "synth/input.h"
 
 void bench_make(bench *b, const char *templates, const char *input, int64_t n) {
   static int count;
@@ -21,12 +21,12 @@ void bench_make(bench *b, const char *templates, const char *input, int64_t n) {
   options.system_database = "";
   options.templates = templates;
   assert_status(WLM_OK, wlm_context_create(&options, &b->context));
-  assert_status(WLM_OK, wlm_input_read(input, &b->csr));
-  assert_status(WLM_OK, wlm_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
+  assert_status(WLM_OK, wlmi_input_read(input, &b->csr));
+  assert_status(WLM_OK, wlmi_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
 }
 
 void bench_release(bench *b) {
-  wlm_upload_release(&b->upload);
-  wlm_csr_host_release(&b->csr);
+  wlmi_upload_release(&b->upload);
+  wlmi_csr_host_release(&b->csr);
   wlm_context_destroy(b->context);
 }

@@ -9,8 +9,8 @@
 typedef struct bench {
   char database[320];
   wlm_context *context;
-  wlm_csr_host csr;
-  wlm_upload upload;
+  wlmi_csr_host csr;
+  wlmi_upload upload;
   wlm_problem problem; /* the initial one, with n */
 } bench;
 

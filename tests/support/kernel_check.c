@@ -5,28 +5,28 @@
 
 #include "common/element.h"
 #include "common/memory.h"
-#include "matrix/reference.h"
 #include "runtime/dispatch/plan.h"
 #include "support/edge_check.h"
 #include "support/position_check.h"
 #include "support/shapes.h"
+#include "verify/reference.h"
 
 enum { GUARD = 64, NO_COLUMNS = -1 }; /* elements before and after C that nobody may write */
 
 typedef struct loaded {
   const kernel_check *check;
-  const wlm_program *program;
+  const wlmi_program *program;
   void *kernels[WLM_MAX_PASSES];
 } loaded;
 
 typedef struct operands {
   const char *shape;
-  wlm_csr_host a;
+  wlmi_csr_host a;
   int32_t *rowptr32;
   int64_t *colind64;
   void *order;  /* of a transpose: where each value is, of rowptr's type */
   void *values; /* of the matrix's type; NULL where there are none */
-  wlm_spec spec;
+  wlmi_spec spec;
   /* Of the dense type; B and C begin at these elements, C between its guards. */
   char *b, *c, *c_after, *bias;
   int64_t b_count, c_count, b_first, c_first;
@@ -41,7 +41,7 @@ typedef struct device_copy {
   position_check positions; /* where the problem wants them */
 } device_copy;
 
-static size_t element_size(const operands *o) { return wlm_type_size(o->spec.problem.dense_type); }
+static size_t element_size(const operands *o) { return wlmi_type_size(o->spec.problem.dense_type); }
 static char *at(const operands *o, char *elements, int64_t index) { return elements + (size_t)index * element_size(o); }
 
 /* ---- operands ---------------------------------------------------------------------------------- */
@@ -56,17 +56,17 @@ static void put_value(test_random *random, wlm_reduce reduce, int is_a, wlm_type
   if (test_draw(random, 2)) value = -value;
   if (reduce == WLM_PROD)
     value = (double)(is_a ? test_draw_between(random, 0.7f, 0.8f) : test_draw_between(random, 1.45f, 1.55f));
-  wlm_element_put(type, to, index, value);
+  wlmi_element_put(type, to, index, value);
 }
 
-static int64_t step_of(const wlm_program *program) {
-  const wlm_pass *pass = wlm_program_first_execute(program);
+static int64_t step_of(const wlmi_program *program) {
+  const wlmi_pass *pass = wlmi_program_first_execute(program);
   return pass->units == WLM_UNITS_NNZ || pass->units == WLM_UNITS_ROWS_NNZ ? pass->units_per_block : 32;
 }
 
 /* Longer than the sample, than 577 = the stride of fastrand where the sample is shorter than that, and long enough for
  * merge_path's carry to add heads of tiles of 128 items more than once: 8 at a time. */
-static int64_t longest_of(const wlm_spec *spec, int64_t step) {
+static int64_t longest_of(const wlmi_spec *spec, int64_t step) {
   int64_t longest = 2 * step + step / 2 > 2200 ? 2 * step + step / 2 : 2200;
   if (spec->problem.sample != WLM_SAMPLE_NONE && longest <= spec->problem.sample_width)
     longest = spec->problem.sample_width + 70;
@@ -76,7 +76,7 @@ static int64_t longest_of(const wlm_spec *spec, int64_t step) {
 static wlm_status fill_b(operands *o, test_random *random, int special) {
   const wlm_problem *p = &o->spec.problem;
   o->b_count = o->b_first + (o->a.cols && p->n ? (o->a.cols - 1) * p->ldb + p->n : 0); /* nothing behind the last row */
-  wlm_status status = wlm_alloc_array(o->b_count, element_size(o), "B", (void **)&o->b);
+  wlm_status status = wlmi_alloc_array(o->b_count, element_size(o), "B", (void **)&o->b);
   if (status != WLM_OK) return status;
   static const double strange[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
   /* A product may pass the range of float on its way, and then Inf and 0 are not what they are in double. */
@@ -86,7 +86,7 @@ static wlm_status fill_b(operands *o, test_random *random, int special) {
     int unused =
         k < 0 || test_column_is_unreferenced(k / p->ldb) || k % p->ldb >= p->n || (special && !test_draw(random, 40));
     if (unused)
-      wlm_element_put(p->dense_type, o->b, i, strange[test_draw(random, kinds)]);
+      wlmi_element_put(p->dense_type, o->b, i, strange[test_draw(random, kinds)]);
     else
       put_value(random, p->reduce, 0, p->dense_type, o->b, i);
   }
@@ -110,8 +110,8 @@ static wlm_status fill_c(operands *o, test_random *random) {
   wlm_status status = WLM_OK;
   const wlm_problem *p = &o->spec.problem;
   o->c_count = o->a.rows * p->ldc + 2 * GUARD;
-  WLM_TRY(wlm_alloc_array(o->c_count, element_size(o), "C", (void **)&o->c));
-  WLM_TRY(wlm_alloc_array(o->c_count, element_size(o), "C", (void **)&o->c_after));
+  WLM_TRY(wlmi_alloc_array(o->c_count, element_size(o), "C", (void **)&o->c));
+  WLM_TRY(wlmi_alloc_array(o->c_count, element_size(o), "C", (void **)&o->c_after));
   for (int64_t i = 0; i < o->c_count; i++)
     if (is_inside(o, i) && p->beta != 0)
       put_value(random, p->reduce, 0, p->dense_type, o->c, i);
@@ -124,21 +124,21 @@ done:
 /* As the device has them, and as the reference does. A NaN in the value of one head belongs to its columns alone. */
 static wlm_status fill_values(operands *o, test_random *random, int special) {
   const wlm_type type = o->spec.value_type;
-  wlm_csr_host *a = &o->a;
+  wlmi_csr_host *a = &o->a;
   const int64_t heads = o->spec.problem.heads, count = a->nnz * heads;
   wlm_status status = WLM_OK;
   if (!o->spec.has_values) return WLM_OK;
-  WLM_TRY(wlm_alloc_array(count, wlm_type_size(type), "values", &o->values));
+  WLM_TRY(wlmi_alloc_array(count, wlmi_type_size(type), "values", &o->values));
   for (int64_t i = 0; i < count; i++) put_value(random, o->spec.problem.reduce, 1, type, o->values, i);
   if (special && heads > 1)
     for (int64_t i = 0; i < count; i++)
-      if (!test_draw(random, 40)) wlm_element_put(type, o->values, i, (double)NAN);
+      if (!test_draw(random, 40)) wlmi_element_put(type, o->values, i, (double)NAN);
   if (type == WLM_F64) {
-    WLM_TRY(wlm_alloc_array(count, sizeof *a->wide, "values", (void **)&a->wide));
-    wlm_elements_read(type, o->values, 0, count, a->wide);
+    WLM_TRY(wlmi_alloc_array(count, sizeof *a->wide, "values", (void **)&a->wide));
+    wlmi_elements_read(type, o->values, 0, count, a->wide);
   } else {
-    WLM_TRY(wlm_alloc_array(count, sizeof *a->values, "values", (void **)&a->values));
-    for (int64_t i = 0; i < count; i++) a->values[i] = (float)wlm_element_get(type, o->values, i);
+    WLM_TRY(wlmi_alloc_array(count, sizeof *a->values, "values", (void **)&a->values));
+    for (int64_t i = 0; i < count; i++) a->values[i] = (float)wlmi_element_get(type, o->values, i);
   }
 done:
   return status;
@@ -154,8 +154,8 @@ static wlm_status shuffle_values(operands *o, test_random *random) {
   wlm_status status = WLM_OK;
   if (!o->spec.problem.transpose) return WLM_OK;
   o->spec.problem.transpose = 0;
-  WLM_TRY(wlm_alloc_array(nnz, sizeof *order, "order", (void **)&order));
-  WLM_TRY(wlm_alloc_array(nnz, wlm_index_size(o->spec.rowptr_type), "order", &o->order));
+  WLM_TRY(wlmi_alloc_array(nnz, sizeof *order, "order", (void **)&order));
+  WLM_TRY(wlmi_alloc_array(nnz, wlmi_index_size(o->spec.rowptr_type), "order", &o->order));
   for (int64_t q = 0; q < nnz; q++) {
     const int64_t other = (int64_t)test_draw(random, (uint64_t)q + 1);
     order[q] = order[other];
@@ -167,13 +167,13 @@ static wlm_status shuffle_values(operands *o, test_random *random) {
     else
       ((int32_t *)o->order)[q] = (int32_t)order[q];
   if (!old || !nnz) goto done;
-  const size_t each = wlm_type_size(o->spec.value_type) * (size_t)o->spec.problem.heads;
-  WLM_TRY(wlm_alloc_array(nnz, each, "values", (void **)&shuffled));
+  const size_t each = wlmi_type_size(o->spec.value_type) * (size_t)o->spec.problem.heads;
+  WLM_TRY(wlmi_alloc_array(nnz, each, "values", (void **)&shuffled));
   for (int64_t q = 0; q < nnz; q++) memcpy(shuffled + (size_t)order[q] * each, old + (size_t)q * each, each);
-  wlm_free(old);
+  wlmi_free(old);
   o->values = shuffled;
 done:
-  wlm_free(order);
+  wlmi_free(order);
   return status;
 }
 
@@ -202,15 +202,15 @@ static wlm_status operands_make(const loaded *l, int number, test_random *random
   p->seed = p->sample == WLM_SAMPLE_NONE || test_draw(random, 2) ? 0 : test_draw(random, 1 << 30) << 20;
   WLM_TRY(test_shape_make(shape, step, longest_of(&o->spec, step), random, &o->a));
   WLM_TRY(fill_values(o, random, number >= test_shape_count()));
-  WLM_TRY(wlm_alloc_array(o->a.rows + 1, sizeof *o->rowptr32, "rowptr", (void **)&o->rowptr32));
+  WLM_TRY(wlmi_alloc_array(o->a.rows + 1, sizeof *o->rowptr32, "rowptr", (void **)&o->rowptr32));
   for (int64_t i = 0; i <= o->a.rows; i++) o->rowptr32[i] = (int32_t)o->a.rowptr[i];
-  WLM_TRY(wlm_alloc_array(o->a.nnz, sizeof *o->colind64, "colind", (void **)&o->colind64));
+  WLM_TRY(wlmi_alloc_array(o->a.nnz, sizeof *o->colind64, "colind", (void **)&o->colind64));
   for (int64_t i = 0; i < o->a.nnz; i++) o->colind64[i] = o->a.colind[i];
   WLM_TRY(shuffle_values(o, random));
   WLM_TRY(fill_b(o, random, number >= test_shape_count()));
   WLM_TRY(fill_c(o, random));
   if (!p->bias) goto done; /* what it points at stands for any */
-  WLM_TRY(wlm_alloc_array(p->n, element_size(o), "bias", (void **)&o->bias));
+  WLM_TRY(wlmi_alloc_array(p->n, element_size(o), "bias", (void **)&o->bias));
   for (int64_t j = 0; j < p->n; j++) put_value(random, p->reduce, 0, p->dense_type, o->bias, j);
   p->bias = o->bias;
 done:
@@ -218,45 +218,45 @@ done:
 }
 
 static void operands_release(operands *o) {
-  wlm_csr_host_release(&o->a);
-  wlm_free(o->rowptr32);
-  wlm_free(o->colind64);
-  wlm_free(o->order);
-  wlm_free(o->values);
-  wlm_free(o->b);
-  wlm_free(o->c);
-  wlm_free(o->c_after);
-  wlm_free(o->bias);
+  wlmi_csr_host_release(&o->a);
+  wlmi_free(o->rowptr32);
+  wlmi_free(o->colind64);
+  wlmi_free(o->order);
+  wlmi_free(o->values);
+  wlmi_free(o->b);
+  wlmi_free(o->c);
+  wlmi_free(o->c_after);
+  wlmi_free(o->bias);
 }
 
 /* ---- on the device -------------------------------------------------------------------------------- */
 
-static wlm_status put(wlm_device *device, const void *from, size_t size, void **to) {
+static wlm_status put(wlmi_device *device, const void *from, size_t size, void **to) {
   wlm_status status = device->ops->allocate(device, size, to);
   return status == WLM_OK ? device->ops->copy_in(device, *to, from, size) : status;
 }
 
 /* Allocates on the first run. */
-static wlm_status put_poison(wlm_device *device, size_t size, void **to) {
+static wlm_status put_poison(wlmi_device *device, size_t size, void **to) {
   if (!size) return WLM_OK;
   wlm_status status = *to ? WLM_OK : device->ops->allocate(device, size, to);
   return status == WLM_OK ? device->ops->fill(device, *to, 0xff, size) : status;
 }
 
 static size_t values_size(const operands *o) {
-  return o->values ? (size_t)(o->a.nnz * o->spec.problem.heads) * wlm_type_size(o->spec.value_type) : 0;
+  return o->values ? (size_t)(o->a.nnz * o->spec.problem.heads) * wlmi_type_size(o->spec.value_type) : 0;
 }
 
-static wlm_status copy_make(wlm_device *device, const operands *o, device_copy *d) {
+static wlm_status copy_make(wlmi_device *device, const operands *o, device_copy *d) {
   wlm_status status = WLM_OK;
-  const wlm_csr_host *a = &o->a;
+  const wlmi_csr_host *a = &o->a;
   const int wide = o->spec.rowptr_type == WLM_I64, wide_colind = o->spec.colind_type == WLM_I64;
   *d = (device_copy){.csr = WLM_CSR_INIT};
   WLM_TRY(put(device, wide ? (const void *)a->rowptr : o->rowptr32,
-              (size_t)(a->rows + 1) * wlm_index_size(o->spec.rowptr_type), &d->rowptr));
+              (size_t)(a->rows + 1) * wlmi_index_size(o->spec.rowptr_type), &d->rowptr));
   WLM_TRY(put(device, wide_colind ? (const void *)o->colind64 : a->colind,
-              (size_t)a->nnz * wlm_index_size(o->spec.colind_type), &d->colind));
-  if (o->order) WLM_TRY(put(device, o->order, (size_t)a->nnz * wlm_index_size(o->spec.rowptr_type), &d->order));
+              (size_t)a->nnz * wlmi_index_size(o->spec.colind_type), &d->colind));
+  if (o->order) WLM_TRY(put(device, o->order, (size_t)a->nnz * wlmi_index_size(o->spec.rowptr_type), &d->order));
   if (o->values) WLM_TRY(put(device, o->values, values_size(o), &d->values));
   WLM_TRY(put(device, o->b, (size_t)o->b_count * element_size(o), &d->b));
   WLM_TRY(put(device, o->c, (size_t)o->c_count * element_size(o), &d->c));
@@ -274,7 +274,7 @@ done:
   return status;
 }
 
-static void copy_release(wlm_device *device, device_copy *d) {
+static void copy_release(wlmi_device *device, device_copy *d) {
   if (d->order) device->ops->release(device, d->order);
   void *all[] = {d->rowptr, d->colind, d->values, d->b, d->c, d->bias, d->workspace, d->prepared};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -284,7 +284,7 @@ static void copy_release(wlm_device *device, device_copy *d) {
 
 /* What is prepared holds for any values in the same pattern, so there is NaN in their place meanwhile; and preparing
  * may happen again, as in every other run, over what was prepared before. */
-static wlm_status prepare(wlm_device *device, const operands *o, const device_copy *d, wlm_plan *plan, int number) {
+static wlm_status prepare(wlmi_device *device, const operands *o, const device_copy *d, wlm_plan *plan, int number) {
   wlm_status status = WLM_OK;
   const size_t values = values_size(o);
   if (!wlm_plan_prepared_size(plan)) return WLM_OK;
@@ -298,13 +298,13 @@ done:
 
 static wlm_status run(const loaded *l, int number, operands *o, device_copy *d) {
   wlm_status status = WLM_OK;
-  wlm_device *device = l->check->device;
+  wlmi_device *device = l->check->device;
   wlm_plan plan = {0};
-  wlm_spec spec = o->spec;
+  wlmi_spec spec = o->spec;
   spec.problem.bias = d->bias;
   const size_t c_size = (size_t)o->c_count * element_size(o);
   WLM_TRY(device->ops->copy_in(device, d->c, o->c, c_size));
-  WLM_TRY(wlm_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &spec));
+  WLM_TRY(wlmi_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &spec));
   plan.args.order = d->order;
   WLM_TRY(put_poison(device, wlm_plan_workspace_size(&plan), &d->workspace));
   WLM_TRY(put_poison(device, wlm_plan_prepared_size(&plan), &d->prepared));
@@ -328,38 +328,38 @@ done:
 
 /* Rounding walks at random through a sum of `longest` terms, and half types are rounded to once more. Of f64 the
  * reference rounds as much. */
-static double tolerance(const wlm_csr_host *a, wlm_type type) {
-  const wlm_type accumulator = wlm_accumulator_type(type);
+static double tolerance(const wlmi_csr_host *a, wlm_type type) {
+  const wlm_type accumulator = wlmi_accumulator_type(type);
   const double sides = accumulator == WLM_F64 ? 2 : 1;
   int64_t longest = 0;
   for (int64_t row = 0; row < a->rows; row++)
     if (a->rowptr[row + 1] - a->rowptr[row] > longest) longest = a->rowptr[row + 1] - a->rowptr[row];
-  return sides * (8 + 4 * sqrt((double)longest)) * 2 * wlm_element_unit(accumulator) +
-         (type == accumulator ? 0 : wlm_element_unit(type));
+  return sides * (8 + 4 * sqrt((double)longest)) * 2 * wlmi_element_unit(accumulator) +
+         (type == accumulator ? 0 : wlmi_element_unit(type));
 }
 
 static wlm_status check_guards(const loaded *l, const operands *o) {
   for (int64_t i = 0; i < o->c_count; i++)
     if (!is_inside(o, i) && memcmp(at(o, o->c, i), at(o, o->c_after, i), element_size(o)))
-      return wlm_fail(WLM_ERR_MISMATCH, "%s, %s: writes C at %lld, outside of its rows x n", l->program->variant,
-                      o->shape, (long long)(i - o->c_first));
+      return wlmi_fail(WLM_ERR_MISMATCH, "%s, %s: writes C at %lld, outside of its rows x n", l->program->variant,
+                       o->shape, (long long)(i - o->c_first));
   return WLM_OK;
 }
 
 static wlm_status check_results(const loaded *l, const operands *o, const double *expected, const double *scale) {
   const wlm_problem *p = &o->spec.problem;
   const double allowed = tolerance(&o->a, p->dense_type);
-  double worst =
-      wlm_reference_error(p->dense_type, at(o, o->c_after, o->c_first), p->ldc, NULL, o->a.rows, p->n, expected, scale);
+  double worst = wlmi_reference_error(p->dense_type, at(o, o->c_after, o->c_first), p->ldc, NULL, o->a.rows, p->n,
+                                      expected, scale);
   if (worst <= allowed) return WLM_OK;
-  return wlm_fail(WLM_ERR_MISMATCH, "%s, %s, alpha %g, beta %g, seed %llu: max_rel_err %.3g, allowed %.3g",
-                  l->program->variant, o->shape, p->alpha, p->beta, (unsigned long long)p->seed, worst, allowed);
+  return wlmi_fail(WLM_ERR_MISMATCH, "%s, %s, alpha %g, beta %g, seed %llu: max_rel_err %.3g, allowed %.3g",
+                   l->program->variant, o->shape, p->alpha, p->beta, (unsigned long long)p->seed, worst, allowed);
 }
 
 static wlm_status check_positions(const loaded *l, const operands *o, const device_copy *d) {
   if (!o->spec.problem.want_arg) return WLM_OK;
   wlm_status status = position_check_end(&d->positions);
-  return status == WLM_OK ? status : wlm_fail_in(status, "%s, %s", l->program->variant, o->shape);
+  return status == WLM_OK ? status : wlmi_fail_in(status, "%s, %s", l->program->variant, o->shape);
 }
 
 /* All runs over one set of operands. */
@@ -368,11 +368,11 @@ static wlm_status check_runs(const loaded *l, operands *o, device_copy *d) {
   const size_t count = (size_t)(o->a.rows * o->spec.problem.n), c_size = (size_t)o->c_count * element_size(o);
   double *expected = NULL, *scale = NULL;
   char *first = NULL;
-  WLM_TRY(wlm_alloc_array((int64_t)count, sizeof *expected, "reference", (void **)&expected));
-  WLM_TRY(wlm_alloc_array((int64_t)count, sizeof *scale, "reference", (void **)&scale));
-  WLM_TRY(wlm_alloc_array(o->c_count, element_size(o), "C", (void **)&first));
-  WLM_TRY(wlm_reference_rows(&o->a, &o->spec.problem, at(o, o->b, o->b_first), at(o, o->c, o->c_first), NULL, o->a.rows,
-                             expected, scale));
+  WLM_TRY(wlmi_alloc_array((int64_t)count, sizeof *expected, "reference", (void **)&expected));
+  WLM_TRY(wlmi_alloc_array((int64_t)count, sizeof *scale, "reference", (void **)&scale));
+  WLM_TRY(wlmi_alloc_array(o->c_count, element_size(o), "C", (void **)&first));
+  WLM_TRY(wlmi_reference_rows(&o->a, &o->spec.problem, at(o, o->b, o->b_first), at(o, o->c, o->c_first), NULL,
+                              o->a.rows, expected, scale));
   if (o->spec.problem.want_arg)
     WLM_TRY(position_check_make(l->check->device, &o->a, &o->spec.problem, at(o, o->b, o->b_first), o->order,
                                 o->spec.rowptr_type, o->arg_shift, &d->positions));
@@ -383,13 +383,13 @@ static wlm_status check_runs(const loaded *l, operands *o, device_copy *d) {
     WLM_TRY(check_positions(l, o, d));
     if (number == 0) memcpy(first, o->c_after, c_size);
     if (l->program->deterministic && memcmp(first, o->c_after, c_size))
-      WLM_TRY(wlm_fail(WLM_ERR_MISMATCH, "%s, %s: run %d gives other bits than the first", l->program->variant,
-                       o->shape, number));
+      WLM_TRY(wlmi_fail(WLM_ERR_MISMATCH, "%s, %s: run %d gives other bits than the first", l->program->variant,
+                        o->shape, number));
   }
 done:
-  wlm_free(expected);
-  wlm_free(scale);
-  wlm_free(first);
+  wlmi_free(expected);
+  wlmi_free(scale);
+  wlmi_free(first);
   return status;
 }
 
@@ -406,11 +406,11 @@ done:
   return status;
 }
 
-wlm_status kernel_check_program(const kernel_check *check, const wlm_program *program) {
+wlm_status kernel_check_program(const kernel_check *check, const wlmi_program *program) {
   wlm_status status = WLM_OK;
   loaded l = {.check = check, .program = program};
-  wlm_device *device = check->device;
-  wlm_module *module = NULL;
+  wlmi_device *device = check->device;
+  wlmi_module *module = NULL;
   test_random random = {check->seed * 0x9E3779B97F4A7C15u | 1};
   void *image = NULL;
   size_t size;
@@ -424,6 +424,6 @@ wlm_status kernel_check_program(const kernel_check *check, const wlm_program *pr
   for (int number = NO_COLUMNS; number < test_shape_count() + 2; number++) WLM_TRY(check_one(&l, number, &random));
 done:
   if (module) device->ops->unload(device, module);
-  wlm_free(image);
+  wlmi_free(image);
   return status;
 }

@@ -15,8 +15,8 @@
  * deterministic. before_run is called before each execute, so that a caller may change the device's order or number
  * of threads. WLM_ERR_MISMATCH says what differs; other statuses are passed on. */
 typedef struct kernel_check {
-  wlm_device *device;
-  const wlm_spec *spec;
+  wlmi_device *device;
+  const wlmi_spec *spec;
   int runs;
   void (*before_run)(void *user, int run);
   void *user;
@@ -24,6 +24,6 @@ typedef struct kernel_check {
 } kernel_check;
 
 /* Compiles the program, checks it and unloads it. */
-wlm_status kernel_check_program(const kernel_check *check, const wlm_program *program);
+wlm_status kernel_check_program(const kernel_check *check, const wlmi_program *program);
 
 #endif

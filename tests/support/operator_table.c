@@ -14,10 +14,10 @@ typedef struct family {
   int with_combine, without_combine, any_order; /* users' operators */
 } family;
 
-static const char *message_name(int i) { return wlm_message_name((wlm_message)i); }
-static const char *reduce_name(int i) { return i == WLM_CUSTOM ? NULL : wlm_reduce_name((wlm_reduce)i); }
-static const char *type_name(int i) { return wlm_type_name((wlm_type)i); }
-static const char *sample_name(int i) { return wlm_sample_name((wlm_sample)(i + 1)); } /* the first is none */
+static const char *message_name(int i) { return wlmi_message_name((wlm_message)i); }
+static const char *reduce_name(int i) { return i == WLM_CUSTOM ? NULL : wlmi_reduce_name((wlm_reduce)i); }
+static const char *type_name(int i) { return wlmi_type_name((wlm_type)i); }
+static const char *sample_name(int i) { return wlmi_sample_name((wlm_sample)(i + 1)); } /* the first is none */
 
 static void meet_custom(family *f, const char *custom) {
   if (strstr(custom, "order=any"))
@@ -28,7 +28,7 @@ static void meet_custom(family *f, const char *custom) {
     f->without_combine = 1;
 }
 
-static void meet(family *f, const wlm_spec *spec) {
+static void meet(family *f, const wlmi_spec *spec) {
   const wlm_problem *p = &spec->problem;
   f->types |= 1u << p->dense_type;
   f->heads |= p->heads > 1;
@@ -50,38 +50,38 @@ static int is_of(const covering_entry *entry, const char *name) {
 }
 
 /* "all 8", "sum, mean" or "-". */
-static void put_names(wlm_text *table, names_met met, const char *(*name)(int)) {
-  wlm_text words = {0};
+static void put_names(wlmi_text *table, names_met met, const char *(*name)(int)) {
+  wlmi_text words = {0};
   const char *word;
   int count = 0, found = 0;
   for (; count < MOST && (word = name(count)); count++)
-    if (met >> count & 1) wlm_text_printf(&words, "%s%s", found++ ? ", " : "", word);
+    if (met >> count & 1) wlmi_text_printf(&words, "%s%s", found++ ? ", " : "", word);
   if (found == count)
-    wlm_text_printf(table, " all %d |", count);
+    wlmi_text_printf(table, " all %d |", count);
   else
-    wlm_text_printf(table, " %s |", found && !words.failed ? words.data : "-");
-  wlm_text_release(&words);
+    wlmi_text_printf(table, " %s |", found && !words.failed ? words.data : "-");
+  wlmi_text_release(&words);
 }
 
-static void put_yes(wlm_text *table, int yes) { wlm_text_puts(table, yes ? " yes |" : " - |"); }
+static void put_yes(wlmi_text *table, int yes) { wlmi_text_puts(table, yes ? " yes |" : " - |"); }
 
 static const char *users_operators(const family *f) {
   if (f->without_combine) return f->with_combine ? "all" : "without combine";
   return f->with_combine ? "with combine" : f->any_order ? "order=any" : "-";
 }
 
-static void put_family(wlm_text *table, const family *f) {
-  wlm_text_printf(table, "| `%s` | %s | %s |", f->name, f->target, f->split);
+static void put_family(wlmi_text *table, const family *f) {
+  wlmi_text_printf(table, "| `%s` | %s | %s |", f->name, f->target, f->split);
   put_names(table, f->messages, message_name);
   put_names(table, f->reductions, reduce_name);
-  wlm_text_printf(table, " %s |", users_operators(f));
+  wlmi_text_printf(table, " %s |", users_operators(f));
   put_names(table, f->types, type_name);
   put_names(table, f->args, reduce_name);
   put_yes(table, f->heads);
   put_yes(table, f->transpose);
   put_names(table, f->samplings, sample_name);
   put_yes(table, f->sddmm);
-  wlm_text_puts(table, "\n");
+  wlmi_text_puts(table, "\n");
 }
 
 /* "row_crc (cuda; splits a row: none; 8 variants)" */
@@ -92,26 +92,26 @@ static int read_family(const char *line, family *f) {
          sscanf(split, "splits a row: %15[^;]", f->split) == 1;
 }
 
-wlm_status operator_table_write(wlm_generator *generator, const covering sets[], int set_count, wlm_text *table) {
-  wlm_text list = {0};
+wlm_status operator_table_write(wlmi_generator *generator, const covering sets[], int set_count, wlmi_text *table) {
+  wlmi_text list = {0};
   char *rest;
   wlm_status status;
-  wlm_text_puts(table,
-                "| family | device | splits a row | messages | reductions | user-defined | types | arg | heads | "
-                "transpose | sampling | SDDMM |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n");
-  WLM_TRY(wlm_generator_list(generator, &list));
+  wlmi_text_puts(table,
+                 "| family | device | splits a row | messages | reductions | user-defined | types | arg | heads | "
+                 "transpose | sampling | SDDMM |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  WLM_TRY(wlmi_generator_list(generator, &list));
   rest = list.data;
   for (char *line; (line = strtok_r(rest, "\n", &rest));) {
     family f;
     if (line[0] == ' ') continue; /* its summary and parameters */
-    if (!read_family(line, &f)) WLM_TRY(wlm_fail(WLM_ERR_PARSE, "'%s' is no line of a family", line));
+    if (!read_family(line, &f)) WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "'%s' is no line of a family", line));
     for (int set = 0; set < set_count; set++)
       for (int64_t i = 0; i < sets[set].count; i++)
         if (is_of(&sets[set].entries[i], f.name)) meet(&f, &sets[set].entries[i].spec);
     put_family(table, &f);
   }
-  if (table->failed) status = wlm_fail(WLM_ERR_OUT_OF_MEMORY, "a table");
+  if (table->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a table");
 done:
-  wlm_text_release(&list);
+  wlmi_text_release(&list);
   return status;
 }

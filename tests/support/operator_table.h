@@ -6,6 +6,6 @@
 #include "support/covering.h"
 
 /* Markdown, a row for each family that the generator lists. */
-wlm_status operator_table_write(wlm_generator *generator, const covering sets[], int set_count, wlm_text *table);
+wlm_status operator_table_write(wlmi_generator *generator, const covering sets[], int set_count, wlmi_text *table);
 
 #endif

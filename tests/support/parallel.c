@@ -93,7 +93,7 @@ int64_t test_in_parallel(int64_t count, int (*one)(void *user, int64_t index),
 
 int test_in_child(int (*act)(const void *user), const void *user, char **said) {
   int pipes[2], state = 0;
-  wlm_text text = {0};
+  wlmi_text text = {0};
   char piece[4096];
   if (pipe(pipes)) abort();
   pid_t child = fork_child();
@@ -106,11 +106,11 @@ int test_in_child(int (*act)(const void *user), const void *user, char **said) {
   }
   close(pipes[1]);
   for (ssize_t got; (got = read(pipes[0], piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR);)
-    if (got > 0) wlm_text_append(&text, piece, (size_t)got);
+    if (got > 0) wlmi_text_append(&text, piece, (size_t)got);
   close(pipes[0]);
   while (waitpid(child, &state, 0) < 0 && errno == EINTR)
     ;
-  wlm_text_append(&text, "", 0);
-  if (wlm_text_take(&text, said) != WLM_OK) abort();
+  wlmi_text_append(&text, "", 0);
+  if (wlmi_text_take(&text, said) != WLM_OK) abort();
   return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }

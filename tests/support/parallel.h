@@ -11,7 +11,7 @@ int64_t test_in_parallel(int64_t count, int (*one)(void *user, int64_t index),
                          void (*describe)(void *user, int64_t index), void *user);
 
 /* Calls act(user) in a child. Its exit status, or 128 + the signal that ended it; *said is what it wrote to stderr,
- * to be released with wlm_free. */
+ * to be released with wlmi_free. */
 int test_in_child(int (*act)(const void *user), const void *user, char **said);
 
 #endif

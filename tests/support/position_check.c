@@ -4,7 +4,7 @@
 
 #include "common/memory.h"
 #include "common/spec.h"
-#include "matrix/reference.h"
+#include "verify/reference.h"
 
 enum { GUARD = 64 };
 
@@ -12,19 +12,19 @@ static int64_t element(const void *from, wlm_index type, int64_t index) {
   return type == WLM_I64 ? ((const int64_t *)from)[index] : ((const int32_t *)from)[index];
 }
 
-static size_t element_size(const position_check *c) { return wlm_index_size(c->problem->arg_type); }
+static size_t element_size(const position_check *c) { return wlmi_index_size(c->problem->arg_type); }
 
-wlm_status position_check_make(wlm_device *device, const wlm_csr_host *a, const wlm_problem *problem, const void *b,
+wlm_status position_check_make(wlmi_device *device, const wlmi_csr_host *a, const wlm_problem *problem, const void *b,
                                const void *order, wlm_index order_type, int shift, position_check *c) {
   wlm_status status;
   *c = (position_check){.device = device, .a = a, .problem = problem, .first = GUARD + shift};
   c->count = a->rows * problem->ldc + 2 * GUARD;
-  WLM_TRY(wlm_alloc_array(a->rows * problem->n, sizeof *c->expected, "positions", (void **)&c->expected));
-  WLM_TRY(wlm_reference_positions(a, problem, b, NULL, a->rows, c->expected));
+  WLM_TRY(wlmi_alloc_array(a->rows * problem->n, sizeof *c->expected, "positions", (void **)&c->expected));
+  WLM_TRY(wlmi_reference_positions(a, problem, b, NULL, a->rows, c->expected));
   for (int64_t i = 0; order && i < a->rows * problem->n; i++)
     if (c->expected[i] >= 0) c->expected[i] = element(order, order_type, c->expected[i]);
-  WLM_TRY(wlm_alloc_array(c->count, element_size(c), "positions", (void **)&c->poison));
-  WLM_TRY(wlm_alloc_array(c->count, element_size(c), "positions", (void **)&c->after));
+  WLM_TRY(wlmi_alloc_array(c->count, element_size(c), "positions", (void **)&c->poison));
+  WLM_TRY(wlmi_alloc_array(c->count, element_size(c), "positions", (void **)&c->after));
   memset(c->poison, 0xa5, (size_t)c->count * element_size(c));
   status = device->ops->allocate(device, (size_t)c->count * element_size(c), &c->memory);
 done:
@@ -33,9 +33,9 @@ done:
 
 void position_check_release(position_check *c) {
   if (c->memory) c->device->ops->release(c->device, c->memory);
-  wlm_free(c->expected);
-  wlm_free(c->poison);
-  wlm_free(c->after);
+  wlmi_free(c->expected);
+  wlmi_free(c->poison);
+  wlmi_free(c->after);
   *c = (position_check){0};
 }
 
@@ -54,10 +54,10 @@ wlm_status position_check_end(const position_check *c) {
     const int64_t k = i - c->first, row = k >= 0 && p->ldc ? k / p->ldc : -1, column = row >= 0 ? k % p->ldc : -1;
     if (row < 0 || row >= c->a->rows || column >= p->n) {
       if (memcmp(c->poison + (size_t)i * size, c->after + (size_t)i * size, size))
-        status = wlm_fail(WLM_ERR_MISMATCH, "writes arg at %lld, outside of its rows x n", (long long)k);
+        status = wlmi_fail(WLM_ERR_MISMATCH, "writes arg at %lld, outside of its rows x n", (long long)k);
     } else if (got(c, i) != c->expected[row * p->n + column]) {
-      status = wlm_fail(WLM_ERR_MISMATCH, "arg[%lld,%lld] is %lld, not %lld", (long long)row, (long long)column,
-                        (long long)got(c, i), (long long)c->expected[row * p->n + column]);
+      status = wlmi_fail(WLM_ERR_MISMATCH, "arg[%lld,%lld] is %lld, not %lld", (long long)row, (long long)column,
+                         (long long)got(c, i), (long long)c->expected[row * p->n + column]);
     }
   }
   return status;

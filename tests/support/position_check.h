@@ -1,14 +1,14 @@
-/* The positions that a kernel gives beside C, held against wlm_reference_positions: exactly those, and nothing outside
+/* The positions that a kernel gives beside C, held against wlmi_reference_positions: exactly those, and nothing outside
  * of rows x n is written. */
 #ifndef WLM_TESTS_POSITION_CHECK_H
 #define WLM_TESTS_POSITION_CHECK_H
 
-#include "matrix/csr.h"
+#include "csr/csr.h"
 #include "runtime/dispatch/device.h"
 
 typedef struct position_check {
-  wlm_device *device;
-  const wlm_csr_host *a;
+  wlmi_device *device;
+  const wlmi_csr_host *a;
   const wlm_problem *problem; /* ldc is there */
   int64_t *expected;          /* rows x n */
   char *poison, *after;       /* `count` elements of which rows x n begin at `first` */
@@ -18,7 +18,7 @@ typedef struct position_check {
 
 /* `shift`: elements by which the positions are moved from where vectors could be stored. `order`: of a transpose, where
  * in A each edge is, of that type; or NULL. */
-wlm_status position_check_make(wlm_device *device, const wlm_csr_host *a, const wlm_problem *problem, const void *b,
+wlm_status position_check_make(wlmi_device *device, const wlmi_csr_host *a, const wlm_problem *problem, const void *b,
                                const void *order, wlm_index order_type, int shift, position_check *check);
 void position_check_release(position_check *check); /* also of a zeroed one */
 

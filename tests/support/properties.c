@@ -17,8 +17,8 @@
 enum { MAX_KERNELS = 512, SHIFT = 5 };
 
 static const properties *of;
-static wlm_device *device;
-static wlm_generator *generator;
+static wlmi_device *device;
+static wlmi_generator *generator;
 
 static float *make_dense(int64_t rows, uint64_t seed) {
   float *made = exact_array(rows * of->n, sizeof *made);
@@ -29,20 +29,20 @@ static float *make_dense(int64_t rows, uint64_t seed) {
 /* ---- kernels, kept from one test to the next -------------------------------------------------------------- */
 
 typedef struct kernel {
-  wlm_spec spec;
-  wlm_program program;
-  wlm_module *module;
+  wlmi_spec spec;
+  wlmi_program program;
+  wlmi_module *module;
   void *kernels[WLM_MAX_PASSES];
 } kernel;
 
 static kernel kept[MAX_KERNELS];
 static int kept_count;
 
-static const kernel *kernel_of(const wlm_spec *spec, const char *variant) {
+static const kernel *kernel_of(const wlmi_spec *spec, const char *variant) {
   char key[WLM_SPEC_KEY], other[WLM_SPEC_KEY];
-  wlm_spec_key(spec, key);
+  wlmi_spec_key(spec, key);
   for (int i = 0; i < kept_count; i++) {
-    wlm_spec_key(&kept[i].spec, other);
+    wlmi_spec_key(&kept[i].spec, other);
     if (!strcmp(kept[i].program.variant, variant) && !strcmp(key, other)) return &kept[i];
   }
   assert_true(kept_count < MAX_KERNELS);
@@ -50,30 +50,30 @@ static const kernel *kernel_of(const wlm_spec *spec, const char *variant) {
   void *image;
   size_t size;
   k->spec = *spec;
-  assert_status(WLM_OK, wlm_generator_emit(generator, variant, spec, &device->info.limits, &k->program));
+  assert_status(WLM_OK, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &k->program));
   assert_status(WLM_OK, device->ops->compile(device, &k->program, &image, &size));
   assert_status(WLM_OK, device->ops->load(device, &k->program, image, size, k->kernels, &k->module));
-  wlm_free(image);
+  wlmi_free(image);
   return k;
 }
 
 /* So many variants of each family; returns how many there are. */
 static int kernels_of(const wlm_problem *problem, int variants, const kernel *list[MAX_KERNELS]) {
   wlm_csr csr = WLM_CSR_INIT;
-  wlm_spec spec;
-  wlm_names names;
+  wlmi_spec spec;
+  wlmi_names names;
   int count = 0;
   csr.rowptr_type = WLM_I64;
   csr.values = &csr; /* whether there are any is all that counts */
-  assert_status(WLM_OK, wlm_spec_make(problem, &csr, &spec));
-  assert_status(WLM_OK, wlm_generator_candidates(generator, &spec, &device->info.limits, &names));
+  assert_status(WLM_OK, wlmi_spec_make(problem, &csr, &spec));
+  assert_status(WLM_OK, wlmi_generator_candidates(generator, &spec, &device->info.limits, &names));
   for (int64_t first = 0, end; first < names.count; first = end) {
     const size_t size = strcspn(names.names[first], "/") + 1;
     for (end = first; end < names.count && !strncmp(names.names[end], names.names[first], size);) end++;
     const int64_t most = variants < end - first ? variants : end - first;
     for (int64_t i = 0; i < most; i++) list[count++] = kernel_of(&spec, names.names[first + i * (end - first) / most]);
   }
-  wlm_names_release(&names);
+  wlmi_names_release(&names);
   assert_true(count > 0);
   return count;
 }
@@ -96,7 +96,7 @@ typedef struct call {
 static void call_begin(call *c, const kernel *k, const exact_matrix *m) {
   const wlm_csr csr = exact_csr(m);
   *c = (call){0};
-  assert_status(WLM_OK, wlm_plan_fill(&c->plan, device, &k->program, k->kernels, &csr, &k->spec));
+  assert_status(WLM_OK, wlmi_plan_fill(&c->plan, device, &k->program, k->kernels, &csr, &k->spec));
   c->plan.args.order = m->order;
   c->workspace = malloc(wlm_plan_workspace_size(&c->plan) + 1);
   c->prepared = malloc(wlm_plan_prepared_size(&c->plan) + 1);
@@ -129,7 +129,7 @@ static void expect(const kernel *k, const char *what, int64_t count, const float
   for (int64_t i = 0; i < count; i++)
     if (memcmp(&got[i], &wanted[i], sizeof *got))
       fail_msg("%s, %s.%s: %s: row %lld, column %lld is %.9g, not %.9g", k->program.variant,
-               wlm_message_name(k->spec.problem.message), wlm_reduce_name(k->spec.problem.reduce), what,
+               wlmi_message_name(k->spec.problem.message), wlmi_reduce_name(k->spec.problem.reduce), what,
                (long long)(i / of->n), (long long)(i % of->n), (double)got[i], (double)wanted[i]);
 }
 
@@ -356,16 +356,16 @@ static void edges_are_the_gradient(void **state) {
 
 static int begin(void **state) {
   (void)state;
-  return of->open(&device) != WLM_OK || wlm_generator_create(NULL, &generator) != WLM_OK;
+  return of->open(&device) != WLM_OK || wlmi_generator_create(NULL, &generator) != WLM_OK;
 }
 
 static int end(void **state) {
   (void)state;
   for (int i = 0; i < kept_count; i++) {
     device->ops->unload(device, kept[i].module);
-    wlm_program_release(&kept[i].program);
+    wlmi_program_release(&kept[i].program);
   }
-  wlm_generator_destroy(generator);
+  wlmi_generator_destroy(generator);
   device->ops->close(device);
   return 0;
 }

@@ -8,9 +8,9 @@
 #include "runtime/dispatch/device.h"
 
 typedef struct properties {
-  wlm_status (*open)(wlm_device **device); /* one whose memory is ordinary memory */
-  int64_t n;                               /* columns */
-  int64_t longest;                         /* non-zeros of the longest row */
+  wlm_status (*open)(wlmi_device **device); /* one whose memory is ordinary memory */
+  int64_t n;                                /* columns */
+  int64_t longest;                          /* non-zeros of the longest row */
   int variants; /* of each family, evenly spread over its candidates; fewer where a property has little to do with them
                  */
 } properties;

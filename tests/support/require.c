@@ -12,7 +12,7 @@
 
 #include "warploom/warploom.h"
 #ifdef WLM_HAVE_CUDA
-#include "runtime/cuda_nvrtc.h"
+#include "runtime/cuda/nvrtc.h"
 #endif
 
 static int is_required(const char *key) {
@@ -34,7 +34,7 @@ void test_missing(const char *key, const char *what, const char *reason) {
 void test_needs_nvrtc(void) {
 #ifdef WLM_HAVE_CUDA
   int major, minor;
-  if (wlm_nvrtc_version(&major, &minor) != WLM_OK) test_missing("nvrtc", "NVRTC", wlm_error_detail());
+  if (wlmi_nvrtc_version(&major, &minor) != WLM_OK) test_missing("nvrtc", "NVRTC", wlm_error_detail());
 #else
   test_missing("nvrtc", "NVRTC", "this build has no cuda device");
 #endif

@@ -41,21 +41,21 @@ int test_shape_count(void) { return (int)(sizeof shapes / sizeof *shapes); }
 const char *test_shape_name(int shape) { return shapes[shape].name; }
 int test_column_is_unreferenced(int64_t column) { return column % 7 == 3; }
 
-wlm_status test_shape_make(int number, int64_t step, int64_t longest, test_random *random, wlm_csr_host *out) {
+wlm_status test_shape_make(int number, int64_t step, int64_t longest, test_random *random, wlmi_csr_host *out) {
   wlm_status status = WLM_OK;
   const shape *s = &shapes[number];
-  *out = (wlm_csr_host){.rows = s->rows, .cols = s->cols};
-  WLM_TRY(wlm_alloc_array(s->rows + 1, sizeof *out->rowptr, "rowptr", (void **)&out->rowptr));
+  *out = (wlmi_csr_host){.rows = s->rows, .cols = s->cols};
+  WLM_TRY(wlmi_alloc_array(s->rows + 1, sizeof *out->rowptr, "rowptr", (void **)&out->rowptr));
   out->rowptr[0] = 0;
   for (int64_t row = 0; row < s->rows; row++)
     out->rowptr[row + 1] = out->rowptr[row] + s->degree(row, step, longest, random);
   out->nnz = out->rowptr[s->rows];
-  WLM_TRY(wlm_alloc_array(out->nnz, sizeof *out->colind, "colind", (void **)&out->colind));
+  WLM_TRY(wlmi_alloc_array(out->nnz, sizeof *out->colind, "colind", (void **)&out->colind));
   for (int64_t p = 0; p < out->nnz; p++) {
     do out->colind[p] = (int32_t)test_draw(random, (uint64_t)s->cols);
     while (test_column_is_unreferenced(out->colind[p]));
   }
 done:
-  if (status != WLM_OK) wlm_csr_host_release(out);
+  if (status != WLM_OK) wlmi_csr_host_release(out);
   return status;
 }

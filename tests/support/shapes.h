@@ -4,7 +4,7 @@
 #ifndef WLM_TESTS_SHAPES_H
 #define WLM_TESTS_SHAPES_H
 
-#include "matrix/csr.h"
+#include "csr/csr.h"
 
 typedef struct test_random {
   uint64_t state; /* never 0 */
@@ -17,7 +17,7 @@ const char *test_shape_name(int shape);
 
 /* `step` is how many non-zeros the kernel takes at once, `longest` the length of the skewed shape's long row.
  * Structure only: values are NULL. */
-wlm_status test_shape_make(int shape, int64_t step, int64_t longest, test_random *random, wlm_csr_host *out);
+wlm_status test_shape_make(int shape, int64_t step, int64_t longest, test_random *random, wlmi_csr_host *out);
 
 /* A column that the matrices above never name, in every run of 7. */
 int test_column_is_unreferenced(int64_t column);

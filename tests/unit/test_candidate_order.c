@@ -20,12 +20,12 @@ static int place_of(const int64_t order[COUNT], int64_t candidate) {
 
 static void the_likely_best_come_first(void **state) {
   (void)state;
-  wlm_expectation expected[COUNT] = {{0}};
+  wlmi_expectation expected[COUNT] = {{0}};
   int64_t order[COUNT];
   expected[31].present = 1;
-  expected[17] = (wlm_expectation){.rule = 1, .seconds = 9};
+  expected[17] = (wlmi_expectation){.rule = 1, .seconds = 9};
   for (int i = 0; i < 10; i++) expected[i].seconds = i % 2 ? 1 + i : 100 - i; /* 1 3 5 7 9 8 6 4 2 0 */
-  wlm_candidate_order(expected, COUNT, 1, order);
+  wlmi_candidate_order(expected, COUNT, 1, order);
   assert_int_equal(order[0], 31);
   assert_int_equal(order[1], 17);
   static const int64_t predicted[] = {1, 3, 5, 7, 9, 8, 6, 4, 2, 0};
@@ -36,21 +36,21 @@ static void the_likely_best_come_first(void **state) {
 /* One that is both is measured once. */
 static void the_rule_may_be_the_choice(void **state) {
   (void)state;
-  wlm_expectation expected[COUNT] = {{0}};
+  wlmi_expectation expected[COUNT] = {{0}};
   int64_t order[COUNT];
-  expected[5] = (wlm_expectation){.present = 1, .rule = 1};
-  wlm_candidate_order(expected, COUNT, 3, order);
+  expected[5] = (wlmi_expectation){.present = 1, .rule = 1};
+  wlmi_candidate_order(expected, COUNT, 3, order);
   assert_int_equal(order[0], 5);
-  wlm_candidate_order(expected, 0, 3, order); /* nothing to do is fine */
+  wlmi_candidate_order(expected, 0, 3, order); /* nothing to do is fine */
 }
 
 static void the_rest_is_shuffled_by_the_seed(void **state) {
   (void)state;
-  const wlm_expectation expected[COUNT] = {{0}};
+  const wlmi_expectation expected[COUNT] = {{0}};
   int64_t first[COUNT], again[COUNT], other[COUNT];
-  wlm_candidate_order(expected, COUNT, 1, first);
-  wlm_candidate_order(expected, COUNT, 1, again);
-  wlm_candidate_order(expected, COUNT, 2, other);
+  wlmi_candidate_order(expected, COUNT, 1, first);
+  wlmi_candidate_order(expected, COUNT, 1, again);
+  wlmi_candidate_order(expected, COUNT, 2, other);
   assert_memory_equal(first, again, sizeof first);
   assert_memory_not_equal(first, other, sizeof first);
   for (int i = 0; i < COUNT; i++) place_of(other, i);
@@ -59,19 +59,19 @@ static void the_rest_is_shuffled_by_the_seed(void **state) {
 /* Twice the best of its kind is 2 e^0.2 = 2.44 here. The best prepared rules no plain one out, whatever its time. */
 static void what_is_slow_is_doubted(void **state) {
   (void)state;
-  const wlm_doubt doubt = {.plain = 10, .best = 2, .spread = 0.1};
-  wlm_expectation expected[COUNT] = {{0}};
+  const wlmi_doubt doubt = {.plain = 10, .best = 2, .spread = 0.1};
+  wlmi_expectation expected[COUNT] = {{0}};
   int64_t order[COUNT];
-  expected[0] = (wlm_expectation){.seconds = 24};
-  expected[1] = (wlm_expectation){.seconds = 25};
-  expected[2] = (wlm_expectation){.seconds = 90};
-  expected[3] = (wlm_expectation){.seconds = 4.8, .prepares = 1};
-  expected[4] = (wlm_expectation){.seconds = 5, .prepares = 1};
-  expected[5] = (wlm_expectation){.seconds = 999, .present = 1};
-  expected[6] = (wlm_expectation){.seconds = 999, .rule = 1};
-  assert_int_equal(wlm_candidates_doubt(expected, COUNT, &doubt, COUNT), 3);
+  expected[0] = (wlmi_expectation){.seconds = 24};
+  expected[1] = (wlmi_expectation){.seconds = 25};
+  expected[2] = (wlmi_expectation){.seconds = 90};
+  expected[3] = (wlmi_expectation){.seconds = 4.8, .prepares = 1};
+  expected[4] = (wlmi_expectation){.seconds = 5, .prepares = 1};
+  expected[5] = (wlmi_expectation){.seconds = 999, .present = 1};
+  expected[6] = (wlmi_expectation){.seconds = 999, .rule = 1};
+  assert_int_equal(wlmi_candidates_doubt(expected, COUNT, &doubt, COUNT), 3);
   for (int i = 0; i < COUNT; i++) assert_int_equal(expected[i].doubtful, i == 1 || i == 2 || i == 4);
-  wlm_candidate_order(expected, COUNT, 1, order);
+  wlmi_candidate_order(expected, COUNT, 1, order);
   static const int64_t first[] = {5, 6, 3, 0}, last[] = {4, 1, 2};
   assert_memory_equal(order, first, sizeof first);
   assert_memory_equal(order + COUNT - 3, last, sizeof last);
@@ -80,12 +80,12 @@ static void what_is_slow_is_doubted(void **state) {
 /* A model that is sure of too much must not leave too little. */
 static void so_many_are_doubted_at_most(void **state) {
   (void)state;
-  const wlm_doubt doubt = {.plain = 1, .best = 1, .spread = 0.1};
-  wlm_expectation expected[COUNT] = {{0}};
+  const wlmi_doubt doubt = {.plain = 1, .best = 1, .spread = 0.1};
+  wlmi_expectation expected[COUNT] = {{0}};
   for (int i = 0; i < COUNT; i++) expected[i].seconds = 100 + i;
-  assert_int_equal(wlm_candidates_doubt(expected, COUNT, &doubt, COUNT / 2), COUNT / 2);
+  assert_int_equal(wlmi_candidates_doubt(expected, COUNT, &doubt, COUNT / 2), COUNT / 2);
   for (int i = 0; i < COUNT; i++) assert_int_equal(expected[i].doubtful, i >= COUNT / 2);
-  assert_int_equal(wlm_candidates_doubt(expected, COUNT, &doubt, 0), 0);
+  assert_int_equal(wlmi_candidates_doubt(expected, COUNT, &doubt, 0), 0);
 }
 
 int main(void) {

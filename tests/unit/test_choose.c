@@ -12,13 +12,13 @@
 #include "runtime/dispatch/choose.h"
 #include "runtime/dispatch/rules.h"
 
-static const wlm_limits cuda = {WLM_TARGET_CUDA, 90, 1024, 232448, 132};
-static const wlm_limits host = {WLM_TARGET_HOST, 0, 0, 0, 8};
+static const wlmi_limits cuda = {WLM_TARGET_CUDA, 90, 1024, 232448, 132};
+static const wlmi_limits host = {WLM_TARGET_HOST, 0, 0, 0, 8};
 
-static wlm_spec spec_of(int64_t n, int kind) {
+static wlmi_spec spec_of(int64_t n, int kind) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  wlm_spec spec;
+  wlmi_spec spec;
   problem.n = n;
   if (kind == WLM_RULE_SDDMM) problem.operation = WLM_SDDMM;
   if (kind == WLM_RULE_SAMPLED) {
@@ -26,7 +26,7 @@ static wlm_spec spec_of(int64_t n, int kind) {
     problem.sample_width = 2304;
   }
   csr.values = &csr;
-  assert_int_equal(wlm_spec_make(&problem, &csr, &spec), WLM_OK);
+  assert_int_equal(wlmi_spec_make(&problem, &csr, &spec), WLM_OK);
   return spec;
 }
 
@@ -40,14 +40,14 @@ static wlm_stats stats_of(int64_t rows, int64_t nnz, double cv, uint64_t fingerp
   return stats;
 }
 
-static void add_case(wlm_snapshot *snapshot, const wlm_stats *stats, int exact, const char *problem, int64_t n,
+static void add_case(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact, const char *problem, int64_t n,
                      const char *const variants[]) {
-  wlm_case c = {.exact = exact, .problem = problem, .n = n, .matrices = 1};
-  wlm_bucket_of(stats, &c.bucket);
+  wlmi_case c = {.exact = exact, .problem = problem, .n = n, .matrices = 1};
+  wlmi_bucket_of(stats, &c.bucket);
   memcpy(c.fingerprint, stats->fingerprint, sizeof c.fingerprint);
-  assert_int_equal(wlm_snapshot_add_case(snapshot, &c), WLM_OK);
+  assert_int_equal(wlmi_snapshot_add_case(snapshot, &c), WLM_OK);
   for (int i = 0; variants[i]; i++)
-    assert_int_equal(wlm_snapshot_add_ranked(snapshot, variants[i], (exact ? 1e-6 : 1) * (i + 1), 0), WLM_OK);
+    assert_int_equal(wlmi_snapshot_add_ranked(snapshot, variants[i], (exact ? 1e-6 : 1) * (i + 1), 0), WLM_OK);
 }
 
 /* Anything but names that begin with "no", and "turned", which was measured before it had to be prepared. */
@@ -56,28 +56,28 @@ static int accepts(void *user, const char *variant, int may_prepare) {
   return strncmp(variant, "no", 2) != 0 && (may_prepare || strcmp(variant, "turned"));
 }
 
-static wlm_decision decide_for(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n,
-                               int64_t calls) {
-  wlm_decision decision;
-  wlm_spec spec = spec_of(n, 0);
+static wlmi_decision decide_for(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n,
+                                int64_t calls) {
+  wlmi_decision decision;
+  wlmi_spec spec = spec_of(n, 0);
   spec.problem.expected_calls = calls;
-  assert_int_equal(wlm_choose(snapshot, stats, problem, &spec, &host, &(wlm_judge){.usable = accepts}, &decision),
+  assert_int_equal(wlmi_choose(snapshot, stats, problem, &spec, &host, &(wlmi_judge){.usable = accepts}, &decision),
                    WLM_OK);
   return decision;
 }
 
-static wlm_decision decide(const wlm_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n) {
+static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n) {
   return decide_for(snapshot, stats, problem, n, 1);
 }
 
 static void goes_from_the_most_to_the_least_known(void **state) {
   (void)state;
-  wlm_snapshot snapshot = {0};
+  wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8),
                   near = stats_of(1000, 40000, 1, 9), far = stats_of(10000000, 20000000, 40, 10);
   add_case(&snapshot, &tuned, 0, "p", 32, (const char *const[]){"bucket", NULL});
   add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"exact", "second", NULL});
-  wlm_decision d = decide(&snapshot, &tuned, "p", 32);
+  wlmi_decision d = decide(&snapshot, &tuned, "p", 32);
   assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "exact");
   assert_int_equal(d.runner_count, 2);
@@ -96,29 +96,29 @@ static void goes_from_the_most_to_the_least_known(void **state) {
   assert_true(d.distance > 1.9 && d.distance < 2.6);
   assert_int_equal(decide(&snapshot, &far, "p", 32).step, WLM_STEP_RULE);
   assert_int_equal(decide(&snapshot, &tuned, "another", 32).step, WLM_STEP_RULE);
-  wlm_snapshot_release(&snapshot);
+  wlmi_snapshot_release(&snapshot);
 }
 
-static wlm_decision decide_as(const wlm_snapshot *snapshot, const wlm_stats *stats, const wlm_spec *spec) {
-  wlm_decision decision;
+static wlmi_decision decide_as(const wlmi_snapshot *snapshot, const wlm_stats *stats, const wlmi_spec *spec) {
+  wlmi_decision decision;
   char key[WLM_SPEC_KEY];
-  wlm_spec_key(spec, key);
-  assert_int_equal(wlm_choose(snapshot, stats, key, spec, &host, &(wlm_judge){.usable = accepts}, &decision), WLM_OK);
+  wlmi_spec_key(spec, key);
+  assert_int_equal(wlmi_choose(snapshot, stats, key, spec, &host, &(wlmi_judge){.usable = accepts}, &decision), WLM_OK);
   return decision;
 }
 
 /* What was tuned for the sum of products on this very matrix serves other operators, unless they were tuned. */
 static void other_operators_follow_the_sum(void **state) {
   (void)state;
-  wlm_snapshot snapshot = {0};
+  wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8);
-  wlm_spec spec = spec_of(32, 0);
+  wlmi_spec spec = spec_of(32, 0);
   char sum[WLM_SPEC_KEY], max[WLM_SPEC_KEY];
-  wlm_spec_key(&spec, sum);
+  wlmi_spec_key(&spec, sum);
   spec.problem.reduce = WLM_MAX;
-  wlm_spec_key(&spec, max);
+  wlmi_spec_key(&spec, max);
   add_case(&snapshot, &tuned, 1, sum, 32, (const char *const[]){"sum's", NULL});
-  wlm_decision d = decide_as(&snapshot, &tuned, &spec);
+  wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
   assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "sum's");
   assert_string_equal(d.like, ", for a sum of products");
@@ -134,12 +134,12 @@ static void other_operators_follow_the_sum(void **state) {
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "max's");
   assert_string_equal(d.like, "");
-  wlm_snapshot_release(&snapshot);
+  wlmi_snapshot_release(&snapshot);
 }
 
 static void takes_the_nearest_bucket(void **state) {
   (void)state;
-  wlm_snapshot snapshot = {0};
+  wlmi_snapshot snapshot = {0};
   const wlm_stats here = stats_of(1000, 9000, 1, 1), twice = stats_of(1000, 18000, 1, 2),
                   four = stats_of(1000, 36000, 1, 3);
   add_case(&snapshot, &four, 0, "p", 32, (const char *const[]){"four", NULL});
@@ -147,32 +147,32 @@ static void takes_the_nearest_bucket(void **state) {
   add_case(&snapshot, &here, 0, "p", 64, (const char *const[]){"other n", NULL});
   assert_string_equal(decide(&snapshot, &here, "p", 32).variant, "twice");
   assert_string_equal(decide(&snapshot, &here, "p", 128).variant, "other n");
-  wlm_snapshot_release(&snapshot);
+  wlmi_snapshot_release(&snapshot);
 }
 
 static void leaves_out_what_is_not_valid(void **state) {
   (void)state;
-  wlm_snapshot snapshot = {0};
+  wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
   add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"no", "not", "yes", "later", NULL});
   add_case(&snapshot, &tuned, 1, "q", 32, (const char *const[]){"no", NULL});
   add_case(&snapshot, &tuned, 0, "q", 32, (const char *const[]){"none", NULL});
-  wlm_decision d = decide(&snapshot, &tuned, "p", 32);
+  wlmi_decision d = decide(&snapshot, &tuned, "p", 32);
   assert_string_equal(d.variant, "yes");
   assert_int_equal(d.refused, 2);
   assert_int_equal(d.runner_count, 2);
   assert_int_equal(decide(&snapshot, &tuned, "q", 32).step, WLM_STEP_RULE);
-  wlm_snapshot_release(&snapshot);
+  wlmi_snapshot_release(&snapshot);
 }
 
-static void add_failure(wlm_snapshot *snapshot, const char *variant) {
-  assert_int_equal(wlm_snapshot_add_failure(snapshot, variant, "it was wrong"), WLM_OK);
+static void add_failure(wlmi_snapshot *snapshot, const char *variant) {
+  assert_int_equal(wlmi_snapshot_add_failure(snapshot, variant, "it was wrong"), WLM_OK);
 }
 
 /* Neither by a bucket nor by a rule nor by what another class of devices lends; and another matrix gets it. */
 static void what_failed_on_the_matrix_is_not_chosen_for_it(void **state) {
   (void)state;
-  wlm_snapshot snapshot = {0}, lent = {0};
+  wlmi_snapshot snapshot = {0}, lent = {0};
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8);
   add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"exact", NULL});
   add_failure(&snapshot, "bucket");
@@ -181,7 +181,7 @@ static void what_failed_on_the_matrix_is_not_chosen_for_it(void **state) {
   add_failure(&snapshot, "other");
   add_case(&snapshot, &tuned, 0, "q", 32, (const char *const[]){"bucket", "second", NULL});
   assert_string_equal(decide(&snapshot, &alike, "q", 32).variant, "bucket");
-  wlm_decision d = decide(&snapshot, &tuned, "p", 32);
+  wlmi_decision d = decide(&snapshot, &tuned, "p", 32);
   assert_string_equal(d.variant, "exact");
   assert_true(d.failed == 1 && d.refused == 0);
   assert_string_equal(d.failures[0].variant, "bucket");
@@ -207,16 +207,16 @@ static void what_failed_on_the_matrix_is_not_chosen_for_it(void **state) {
   add_failure(&lent, first);
   lent.cases[0].borrowed = "another class";
   assert_string_equal(decide(&lent, &tuned, "r", 32).variant, first);
-  wlm_snapshot_release(&snapshot);
-  wlm_snapshot_release(&lent);
+  wlmi_snapshot_release(&snapshot);
+  wlmi_snapshot_release(&lent);
 }
 
 /* ---- cases that know too little ------------------------------------------------------------------ */
 
 enum { ALL = 30 };
-static wlm_candidate all[ALL];
+static wlmi_candidate all[ALL];
 
-static int64_t describe_some(void *user, const wlm_candidate **candidates) {
+static int64_t describe_some(void *user, const wlmi_candidate **candidates) {
   ++*(int *)user;
   *candidates = all;
   return ALL;
@@ -228,12 +228,13 @@ static int accepts_any(void *user, const char *variant, int may_prepare) {
 }
 
 /* The number of times that all candidates were asked for goes to *described. */
-static wlm_decision decide_among_all(const wlm_snapshot *snapshot, const wlm_stats *stats, int64_t n, int *described) {
-  wlm_decision decision;
-  const wlm_spec spec = spec_of(n, 0);
-  const wlm_judge judge = {accepts_any, NULL, describe_some, described};
+static wlmi_decision decide_among_all(const wlmi_snapshot *snapshot, const wlm_stats *stats, int64_t n,
+                                      int *described) {
+  wlmi_decision decision;
+  const wlmi_spec spec = spec_of(n, 0);
+  const wlmi_judge judge = {accepts_any, NULL, describe_some, described};
   *described = 0;
-  assert_int_equal(wlm_choose(snapshot, stats, "p", &spec, &host, &judge, &decision), WLM_OK);
+  assert_int_equal(wlmi_choose(snapshot, stats, "p", &spec, &host, &judge, &decision), WLM_OK);
   return decision;
 }
 
@@ -242,15 +243,15 @@ static void a_thin_case_does_not_beat_a_rule(void **state) {
   (void)state;
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
   const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", NULL};
-  const wlm_snapshot nothing = {0};
+  const wlmi_snapshot nothing = {0};
   int described;
   char rule[WLM_VARIANT_NAME];
   strcpy(rule, decide(&nothing, &tuned, "p", 32).variant);
   for (int exact = 0; exact < 2; exact++) {
     const wlm_step step = exact ? WLM_STEP_FINGERPRINT : WLM_STEP_BUCKET;
-    wlm_snapshot thin = {0}, with_rule = {0}, with_failed_rule = {0}, enough = {0};
+    wlmi_snapshot thin = {0}, with_rule = {0}, with_failed_rule = {0}, enough = {0};
     add_case(&thin, &tuned, exact, "p", 32, (const char *const[]){"a", "b", NULL});
-    wlm_decision d = decide_among_all(&thin, &tuned, 32, &described);
+    wlmi_decision d = decide_among_all(&thin, &tuned, 32, &described);
     assert_int_equal(d.step, WLM_STEP_RULE);
     assert_string_equal(d.variant, rule);
     assert_true(isnan(d.distance));
@@ -273,10 +274,10 @@ static void a_thin_case_does_not_beat_a_rule(void **state) {
     assert_int_equal(d.step, step);
     assert_string_equal(d.variant, "a");
     assert_int_equal(described, 0); /* nobody had to ask */
-    wlm_snapshot_release(&thin);
-    wlm_snapshot_release(&with_rule);
-    wlm_snapshot_release(&with_failed_rule);
-    wlm_snapshot_release(&enough);
+    wlmi_snapshot_release(&thin);
+    wlmi_snapshot_release(&with_rule);
+    wlmi_snapshot_release(&with_failed_rule);
+    wlmi_snapshot_release(&enough);
   }
 }
 
@@ -285,12 +286,12 @@ static void behind_a_thin_case_others_are_asked(void **state) {
   (void)state;
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7), twice = stats_of(1000, 18000, 1, 2);
   const char *const names[] = {"s", "t", "u", "v", "w", "x", "y", "z", NULL};
-  wlm_snapshot snapshot = {0};
+  wlmi_snapshot snapshot = {0};
   int described;
   add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"a", NULL});
   add_case(&snapshot, &tuned, 0, "p", 32, (const char *const[]){"a", NULL});
   add_case(&snapshot, &twice, 0, "p", 32, names);
-  wlm_decision d = decide_among_all(&snapshot, &tuned, 32, &described);
+  wlmi_decision d = decide_among_all(&snapshot, &tuned, 32, &described);
   assert_int_equal(d.step, WLM_STEP_BUCKET);
   assert_string_equal(d.variant, "s");
   assert_true(d.distance > 0.9 && d.thin_exact && d.thin_known == 1);
@@ -302,7 +303,7 @@ static void behind_a_thin_case_others_are_asked(void **state) {
   assert_string_equal(d.borrowed, "another class");
   for (int i = 0; i < 8; i++) add_case(&snapshot, &tuned, 0, "p", 64, (const char *const[]){"a", NULL});
   assert_int_equal(decide_among_all(&snapshot, &tuned, 2048, &described).step, WLM_STEP_RULE);
-  wlm_snapshot_release(&snapshot);
+  wlmi_snapshot_release(&snapshot);
 }
 
 /* ---- preparing ----------------------------------------------------------------------------------- */
@@ -312,11 +313,12 @@ typedef struct measured {
   double cost, prepare;
 } measured;
 
-static void add_measured(wlm_snapshot *snapshot, const wlm_stats *stats, int exact, const measured *list) {
+static void add_measured(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact, const measured *list) {
   add_case(snapshot, stats, exact, "p", 32, (const char *const[]){NULL});
   const double unit = exact ? 1e-6 : 1;
   for (; list->variant; list++)
-    assert_int_equal(wlm_snapshot_add_ranked(snapshot, list->variant, list->cost * unit, list->prepare * unit), WLM_OK);
+    assert_int_equal(wlmi_snapshot_add_ranked(snapshot, list->variant, list->cost * unit, list->prepare * unit),
+                     WLM_OK);
 }
 
 /* What needs no preparing costs 8. q costs 6 + 9 / calls and beats it from 5 calls on, p costs 4 + 60 / calls and beats
@@ -334,9 +336,9 @@ static double expected_break_even(const char *variant) {
   return 0;
 }
 
-static void check_ranking(const wlm_decision *d, const char *const *ranked, int exact) {
+static void check_ranking(const wlmi_decision *d, const char *const *ranked, int exact) {
   for (int i = 0; i < d->runner_count; i++) {
-    const wlm_runner_up *r = &d->runners[i];
+    const wlmi_runner_up *r = &d->runners[i];
     assert_string_equal(r->variant, ranked[i]);
     assert_true(r->break_even == expected_break_even(r->variant));
     assert_int_equal(r->prepare > 0, r->break_even > 0);
@@ -359,11 +361,11 @@ static void preparing_is_shared_by_the_calls(void **state) {
       {25, 1, "head", {"q", "p", "head", "dear", "slow"}},       {26, 1, "head", {"p", "q", "head", "dear", "slow"}},
       {INT64_MAX, 1, "head", {"p", "q", "head", "dear", "slow"}}};
   for (int exact = 0; exact < 2; exact++) {
-    wlm_snapshot snapshot = {0};
+    wlmi_snapshot snapshot = {0};
     const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
     add_measured(&snapshot, &tuned, exact, amortised);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-      wlm_decision d = decide_for(&snapshot, &tuned, "p", 32, cases[i].calls);
+      wlmi_decision d = decide_for(&snapshot, &tuned, "p", 32, cases[i].calls);
       assert_int_equal(d.step, exact ? WLM_STEP_FINGERPRINT : WLM_STEP_BUCKET);
       assert_int_equal(d.calls, cases[i].calls);
       assert_string_equal(d.variant, cases[i].ranked[0]);
@@ -372,7 +374,7 @@ static void preparing_is_shared_by_the_calls(void **state) {
       assert_string_equal(d.other.variant, cases[i].other);
       assert_true(d.other.break_even == expected_break_even(cases[i].other));
     }
-    wlm_snapshot_release(&snapshot);
+    wlmi_snapshot_release(&snapshot);
   }
 }
 
@@ -380,7 +382,7 @@ static void preparing_is_shared_by_the_calls(void **state) {
  * template prepares what the measurement did not. */
 static void nothing_is_prepared_for_one_call(void **state) {
   (void)state;
-  wlm_snapshot cheap = {0}, only = {0}, older = {0};
+  wlmi_snapshot cheap = {0}, only = {0}, older = {0};
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
   add_measured(&cheap, &tuned, 1, (const measured[]){{"plain", 9, 0}, {"quick", 1, 2}, {NULL, 0, 0}});
   assert_string_equal(decide_for(&cheap, &tuned, "p", 32, 1).variant, "plain");
@@ -388,7 +390,7 @@ static void nothing_is_prepared_for_one_call(void **state) {
   add_measured(&only, &tuned, 1, (const measured[]){{"quick", 1, 2}, {NULL, 0, 0}});
   assert_int_equal(decide_for(&only, &tuned, "p", 32, 1).step, WLM_STEP_RULE);
   add_measured(&only, &tuned, 0, (const measured[]){{"plain", 1, 0}, {NULL, 0, 0}});
-  wlm_decision d = decide_for(&only, &tuned, "p", 32, 1);
+  wlmi_decision d = decide_for(&only, &tuned, "p", 32, 1);
   assert_int_equal(d.step, WLM_STEP_BUCKET);
   assert_string_equal(d.variant, "plain");
   d = decide_for(&only, &tuned, "p", 32, 2);
@@ -400,68 +402,68 @@ static void nothing_is_prepared_for_one_call(void **state) {
   assert_string_equal(d.variant, "plain");
   assert_int_equal(d.refused, 1);
   assert_string_equal(decide_for(&older, &tuned, "p", 32, 2).variant, "turned");
-  wlm_snapshot_release(&cheap);
-  wlm_snapshot_release(&only);
-  wlm_snapshot_release(&older);
+  wlmi_snapshot_release(&cheap);
+  wlmi_snapshot_release(&only);
+  wlmi_snapshot_release(&older);
 }
 
 /* ---- the rules with the real families ----------------------------------------------------------- */
 
 typedef struct real_families {
-  wlm_generator *generator;
-  const wlm_spec *spec;
-  const wlm_limits *limits;
+  wlmi_generator *generator;
+  const wlmi_spec *spec;
+  const wlmi_limits *limits;
 } real_families;
 
 static int is_candidate(void *user, const char *variant, int may_prepare) {
   const real_families *r = user;
-  wlm_text reason = {0};
+  wlmi_text reason = {0};
   int prepares = 0;
-  if (wlm_generator_refusal(r->generator, variant, r->spec, r->limits, &reason) != WLM_OK)
+  if (wlmi_generator_refusal(r->generator, variant, r->spec, r->limits, &reason) != WLM_OK)
     fail_msg("a rule names what is no variant: %s", wlm_error_detail());
   int yes = reason.size == 0;
-  wlm_text_release(&reason);
+  wlmi_text_release(&reason);
   if (yes && !may_prepare)
-    assert_int_equal(wlm_generator_prepares(r->generator, variant, r->spec, r->limits, &prepares), WLM_OK);
+    assert_int_equal(wlmi_generator_prepares(r->generator, variant, r->spec, r->limits, &prepares), WLM_OK);
   return yes && !prepares;
 }
 
 static void rules_serve_every_problem(void **state) {
   (void)state;
-  const wlm_snapshot nothing = {0};
+  const wlmi_snapshot nothing = {0};
   real_families r = {0};
-  assert_int_equal(wlm_generator_create(NULL, &r.generator), WLM_OK);
+  assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
   for (int64_t n = 1; n <= 600; n += n < 140 ? 1 : 47)
     for (int number = 0; number < 12; number++) {
-      wlm_spec spec = spec_of(n, number / 4);
+      wlmi_spec spec = spec_of(n, number / 4);
       for (int64_t heads = 2; heads <= 8; heads++) /* the most that n has */
         if (n % heads == 0 && number & 1) spec.problem.heads = heads;
       wlm_stats stats = stats_of(1000, number & 2 ? 400 : 4000000, number & 1 ? 30 : 0.1, 1);
-      wlm_decision decision;
+      wlmi_decision decision;
       r.spec = &spec;
       for (int device = 0; device < 2; device++) {
         r.limits = device ? &cuda : &host;
-        if (wlm_choose(&nothing, &stats, "p", &spec, r.limits, &(wlm_judge){.usable = is_candidate, .user = &r},
-                       &decision) != WLM_OK)
+        if (wlmi_choose(&nothing, &stats, "p", &spec, r.limits, &(wlmi_judge){.usable = is_candidate, .user = &r},
+                        &decision) != WLM_OK)
           fail_msg("kind %d, n = %lld, %lld heads: %s", number / 4, (long long)n, (long long)spec.problem.heads,
                    wlm_error_detail());
         assert_int_equal(decision.step, WLM_STEP_RULE);
         assert_non_null(decision.rule);
       }
     }
-  wlm_generator_destroy(r.generator);
+  wlmi_generator_destroy(r.generator);
 }
 
 /* What a rule names is a candidate for some N; *prepares tells whether it must be prepared there. */
-static void rule_prepares(real_families *r, const wlm_rule *rule, int *prepares) {
+static void rule_prepares(real_families *r, const wlmi_rule *rule, int *prepares) {
   char variant[WLM_VARIANT_NAME];
   for (int64_t n = rule->max_n < 256 ? rule->max_n : 256; n > 0; n--) {
-    wlm_spec spec = spec_of(n, rule->kind);
+    wlmi_spec spec = spec_of(n, rule->kind);
     r->spec = &spec;
     r->limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
-    for (int number = 0; wlm_rule_spell(rule, n, number, variant); number++) {
+    for (int number = 0; wlmi_rule_spell(rule, n, number, variant); number++) {
       if (!is_candidate(r, variant, 1)) continue;
-      assert_int_equal(wlm_generator_prepares(r->generator, variant, &spec, r->limits, prepares), WLM_OK);
+      assert_int_equal(wlmi_generator_prepares(r->generator, variant, &spec, r->limits, prepares), WLM_OK);
       return;
     }
   }
@@ -472,44 +474,44 @@ static void rules_prepare_only_where_it_is_reused(void **state) {
   (void)state;
   real_families r = {0};
   int prepares;
-  assert_int_equal(wlm_generator_create(NULL, &r.generator), WLM_OK);
-  for (int i = 0; i < wlm_rule_count; i++) {
-    rule_prepares(&r, &wlm_rules[i], &prepares);
-    if (wlm_rules[i].min_calls <= prepares) fail_msg("rule %d, %s, is for 1 call", i, wlm_rules[i].variant);
+  assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
+  for (int i = 0; i < wlmi_rule_count; i++) {
+    rule_prepares(&r, &wlmi_rules[i], &prepares);
+    if (wlmi_rules[i].min_calls <= prepares) fail_msg("rule %d, %s, is for 1 call", i, wlmi_rules[i].variant);
   }
-  wlm_generator_destroy(r.generator);
+  wlmi_generator_destroy(r.generator);
 }
 
 /* No rule is shadowed by the ones above it for every problem. */
 static void every_rule_can_decide(void **state) {
   (void)state;
-  const wlm_snapshot nothing = {0};
+  const wlmi_snapshot nothing = {0};
   real_families r = {0};
-  assert_int_equal(wlm_generator_create(NULL, &r.generator), WLM_OK);
-  for (int i = 0; i < wlm_rule_count; i++) {
-    const wlm_rule *rule = &wlm_rules[i];
+  assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
+  for (int i = 0; i < wlmi_rule_count; i++) {
+    const wlmi_rule *rule = &wlmi_rules[i];
     static const int64_t widths[] = {1, 3, 4, 8, 16, 24, 32, 33, 34, 48, 64, 65, 128, 130, 256, 2, 512};
     int found = 0;
     for (size_t number = 0; number < 2 * sizeof widths / sizeof *widths && !found; number++) {
       const int64_t n = widths[number / 2];
       if (n > rule->max_n) continue;
-      wlm_spec spec = spec_of(n, rule->kind);
+      wlmi_spec spec = spec_of(n, rule->kind);
       if (number % 2) spec.problem.dense_type = WLM_F16;
       spec.problem.expected_calls = rule->min_calls;
       wlm_stats stats = stats_of(1000, rule->max_nnz < 4000000 ? rule->max_nnz : 4000000, rule->min_cv, 1);
-      wlm_decision decision;
+      wlmi_decision decision;
       r.spec = &spec;
       r.limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
-      assert_int_equal(wlm_choose(&nothing, &stats, "p", &spec, r.limits,
-                                  &(wlm_judge){.usable = is_candidate, .user = &r}, &decision),
+      assert_int_equal(wlmi_choose(&nothing, &stats, "p", &spec, r.limits,
+                                   &(wlmi_judge){.usable = is_candidate, .user = &r}, &decision),
                        WLM_OK);
       char variant[WLM_VARIANT_NAME];
-      for (int spelling = 0; !found && wlm_rule_spell(rule, n, spelling, variant); spelling++)
+      for (int spelling = 0; !found && wlmi_rule_spell(rule, n, spelling, variant); spelling++)
         found = !strcmp(decision.variant, variant);
     }
     if (!found) fail_msg("rule %d, %s, never decides", i, rule->variant);
   }
-  wlm_generator_destroy(r.generator);
+  wlmi_generator_destroy(r.generator);
 }
 
 static void rules_are_spelled_for_every_vector(void **state) {
@@ -517,21 +519,21 @@ static void rules_are_spelled_for_every_vector(void **state) {
   static const char *const spelled[] = {"f/lanes=8,vector=8,batch=4", "f/lanes=16,vector=4,batch=4",
                                         "f/lanes=32,vector=2,batch=4", "f/lanes=32,vector=1,batch=4"};
   char variant[WLM_VARIANT_NAME];
-  wlm_rule rule = {.variant = "f/lanes=64/@,vector=@,batch=4"};
+  wlmi_rule rule = {.variant = "f/lanes=64/@,vector=@,batch=4"};
   for (int number = 0; number < 4; number++) {
-    assert_true(wlm_rule_spell(&rule, 100, number, variant));
+    assert_true(wlmi_rule_spell(&rule, 100, number, variant));
     assert_string_equal(variant, spelled[number]);
   }
-  assert_false(wlm_rule_spell(&rule, 100, 4, variant));
+  assert_false(wlmi_rule_spell(&rule, 100, 4, variant));
   rule.variant = "f/lanes=16/@,vector=@";
-  assert_true(wlm_rule_spell(&rule, 100, 0, variant));
+  assert_true(wlmi_rule_spell(&rule, 100, 0, variant));
   assert_string_equal(variant, "f/lanes=4,vector=8");
-  assert_true(wlm_rule_spell(&rule, 7, 3, variant)); /* the other half of the lanes would have nothing to do */
+  assert_true(wlmi_rule_spell(&rule, 7, 3, variant)); /* the other half of the lanes would have nothing to do */
   assert_string_equal(variant, "f/lanes=8,vector=1");
   rule.variant = "f/cf=2,rows=8";
-  assert_true(wlm_rule_spell(&rule, 100, 0, variant));
+  assert_true(wlmi_rule_spell(&rule, 100, 0, variant));
   assert_string_equal(variant, "f/cf=2,rows=8");
-  assert_false(wlm_rule_spell(&rule, 100, 1, variant));
+  assert_false(wlmi_rule_spell(&rule, 100, 1, variant));
 }
 
 /* Whatever the type, the width and the heads: a group that takes whole rows would wait for the longest. */
@@ -541,32 +543,32 @@ static void skewed_rows_are_split(void **state) {
     int64_t n, heads;
   } shapes[] = {{1, 1},  {2, 1},  {3, 1},  {7, 1},  {16, 1},  {33, 1},
                 {34, 1}, {36, 1}, {64, 4}, {40, 8}, {100, 4}, {128, 1}};
-  const wlm_snapshot nothing = {0};
+  const wlmi_snapshot nothing = {0};
   real_families r = {.limits = &cuda};
-  assert_int_equal(wlm_generator_create(NULL, &r.generator), WLM_OK);
+  assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
   for (int type = WLM_F32; type <= WLM_F64; type++)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
       for (int64_t nnz = 100000; nnz <= 100000000; nnz *= 10) {
-        wlm_spec spec = spec_of(shapes[i].n, WLM_RULE_PLAIN);
+        wlmi_spec spec = spec_of(shapes[i].n, WLM_RULE_PLAIN);
         const wlm_stats stats = stats_of(10000, nnz, 3, 1);
-        wlm_decision decision;
-        wlm_candidate *candidates;
+        wlmi_decision decision;
+        wlmi_candidate *candidates;
         int64_t count, at = 0;
         spec.problem.dense_type = spec.value_type = (wlm_type)type;
         spec.problem.heads = shapes[i].heads;
         r.spec = &spec;
-        assert_int_equal(wlm_choose(&nothing, &stats, "p", &spec, &cuda,
-                                    &(wlm_judge){.usable = is_candidate, .user = &r}, &decision),
+        assert_int_equal(wlmi_choose(&nothing, &stats, "p", &spec, &cuda,
+                                     &(wlmi_judge){.usable = is_candidate, .user = &r}, &decision),
                          WLM_OK);
-        assert_int_equal(wlm_generator_describe(r.generator, &spec, &cuda, &candidates, &count), WLM_OK);
+        assert_int_equal(wlmi_generator_describe(r.generator, &spec, &cuda, &candidates, &count), WLM_OK);
         while (at < count && strcmp(candidates[at].variant, decision.variant)) at++;
         assert_true(at < count);
         if (candidates[at].whole_rows && !strstr(decision.variant, "row_fold/"))
           fail_msg("type %d, n = %lld, %lld heads: %s", type, (long long)shapes[i].n, (long long)shapes[i].heads,
                    decision.variant);
-        wlm_free(candidates);
+        wlmi_free(candidates);
       }
-  wlm_generator_destroy(r.generator);
+  wlmi_generator_destroy(r.generator);
 }
 
 int main(void) {

@@ -41,15 +41,15 @@ static void statuses(void **state) {
 static void *other_thread(void *user) {
   (void)user;
   const char *empty = *wlm_error_detail() ? "not empty" : NULL;
-  wlm_fail(WLM_ERR_IO, "other");
+  wlmi_fail(WLM_ERR_IO, "other");
   return (void *)empty;
 }
 
 static void details(void **state) {
   (void)state;
-  assert_int_equal(wlm_fail(WLM_ERR_IO, "%s: %d", "file", 7), WLM_ERR_IO);
+  assert_int_equal(wlmi_fail(WLM_ERR_IO, "%s: %d", "file", 7), WLM_ERR_IO);
   assert_string_equal(wlm_error_detail(), "file: 7");
-  assert_int_equal(wlm_fail_in(WLM_ERR_PARSE, "line %d", 3), WLM_ERR_PARSE);
+  assert_int_equal(wlmi_fail_in(WLM_ERR_PARSE, "line %d", 3), WLM_ERR_PARSE);
   assert_string_equal(wlm_error_detail(), "line 3: file: 7");
   pthread_t thread;
   void *fault;
@@ -60,10 +60,10 @@ static void details(void **state) {
   char long_text[10000];
   memset(long_text, 'x', sizeof long_text - 1);
   long_text[sizeof long_text - 1] = 0;
-  wlm_fail(WLM_ERR_IO, "%s", long_text);
-  for (int i = 0; i < 20; i++) wlm_fail_in(WLM_ERR_IO, "%s", long_text);
+  wlmi_fail(WLM_ERR_IO, "%s", long_text);
+  for (int i = 0; i < 20; i++) wlmi_fail_in(WLM_ERR_IO, "%s", long_text);
   assert_in_range(strlen(wlm_error_detail()), 1000, 9999); /* cut, not overrun */
-  wlm_clear_error();
+  wlmi_clear_error();
   assert_string_equal(wlm_error_detail(), "");
 }
 
@@ -74,14 +74,14 @@ static void log_line(void *user, wlm_log_level level, const char *message) {
 static void logging(void **state) {
   (void)state;
   char heard[64] = "";
-  wlm_log(WLM_LOG_ERROR, "silence is the default");
+  wlmi_log(WLM_LOG_ERROR, "silence is the default");
   wlm_set_log(log_line, heard, WLM_LOG_WARNING);
-  wlm_log(WLM_LOG_INFO, "not for us");
+  wlmi_log(WLM_LOG_INFO, "not for us");
   assert_string_equal(heard, "");
-  wlm_log(WLM_LOG_WARNING, "%s %d", "number", 5);
+  wlmi_log(WLM_LOG_WARNING, "%s %d", "number", 5);
   assert_string_equal(heard, "1 number 5");
   wlm_set_log(NULL, NULL, WLM_LOG_DEBUG);
-  wlm_log(WLM_LOG_ERROR, "silent again");
+  wlmi_log(WLM_LOG_ERROR, "silent again");
   assert_string_equal(heard, "1 number 5");
 }
 
@@ -89,18 +89,18 @@ static void logging(void **state) {
 
 static void texts(void **state) {
   (void)state;
-  wlm_text text = {0};
+  wlmi_text text = {0};
   char *taken, expected[5001];
-  for (int i = 0; i < 1000; i++) wlm_text_printf(&text, "%05d", i);
+  for (int i = 0; i < 1000; i++) wlmi_text_printf(&text, "%05d", i);
   for (int i = 0; i < 1000; i++) snprintf(expected + 5 * i, 6, "%05d", i);
   assert_int_equal(text.size, 5000);
-  assert_int_equal(wlm_text_take(&text, &taken), WLM_OK);
+  assert_int_equal(wlmi_text_take(&text, &taken), WLM_OK);
   assert_string_equal(taken, expected);
   assert_null(text.data);
-  wlm_free(taken);
-  assert_int_equal(wlm_text_take(&text, &taken), WLM_OK); /* nothing was appended */
+  wlmi_free(taken);
+  assert_int_equal(wlmi_text_take(&text, &taken), WLM_OK); /* nothing was appended */
   assert_string_equal(taken, "");
-  wlm_free(taken);
+  wlmi_free(taken);
 }
 
 static void json_strings(void **state) {
@@ -117,21 +117,21 @@ static void json_strings(void **state) {
       {NULL, "null"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_text text = {0};
-    wlm_text_json_string(&text, cases[i].string);
+    wlmi_text text = {0};
+    wlmi_text_json_string(&text, cases[i].string);
     assert_string_equal(text.data, cases[i].json);
     assert_true(json_is_valid(text.data));
-    wlm_text_release(&text);
+    wlmi_text_release(&text);
   }
   char all[256];
   for (int c = 1; c < 128; c++) all[c - 1] = (char)c;
   all[127] = 0;
-  wlm_text text = {0};
-  wlm_text_json_string(&text, all);
+  wlmi_text text = {0};
+  wlmi_text_json_string(&text, all);
   char *back = json_at(text.data, "$");
   assert_string_equal(back, all);
   free(back);
-  wlm_text_release(&text);
+  wlmi_text_release(&text);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
@@ -167,31 +167,31 @@ static void allocators(void **state) {
   const wlm_allocator allocator = {metered_allocate, metered_reallocate, metered_release, &m};
   wlm_set_allocator(&allocator);
   void *array;
-  char *copy = wlm_strdup("text");
-  int *zeros = wlm_alloc_zero(10, sizeof *zeros);
+  char *copy = wlmi_strdup("text");
+  int *zeros = wlmi_alloc_zero(10, sizeof *zeros);
   assert_int_equal(m.live, 2);
   for (int i = 0; i < 10; i++) assert_int_equal(zeros[i], 0);
   assert_string_equal(copy, "text");
-  wlm_free(copy);
-  wlm_free(zeros);
-  wlm_free(NULL);
-  assert_null(wlm_strdup(NULL));
+  wlmi_free(copy);
+  wlmi_free(zeros);
+  wlmi_free(NULL);
+  assert_null(wlmi_strdup(NULL));
   assert_int_equal(m.live, 0);
-  assert_null(wlm_alloc_zero(SIZE_MAX / 2, 4));
-  assert_int_equal(wlm_alloc_array(INT64_MAX / 2, 8, "things", &array), WLM_ERR_OVERFLOW);
+  assert_null(wlmi_alloc_zero(SIZE_MAX / 2, 4));
+  assert_int_equal(wlmi_alloc_array(INT64_MAX / 2, 8, "things", &array), WLM_ERR_OVERFLOW);
   assert_contains(wlm_error_detail(), "things");
-  assert_int_equal(wlm_alloc_array(0, 8, "nothing", &array), WLM_OK);
+  assert_int_equal(wlmi_alloc_array(0, 8, "nothing", &array), WLM_OK);
   assert_non_null(array);
-  wlm_free(array);
+  wlmi_free(array);
 
   m = (meter){.fail_at = 0};
-  assert_int_equal(wlm_alloc_array(10, 8, "things", &array), WLM_ERR_OUT_OF_MEMORY);
+  assert_int_equal(wlmi_alloc_array(10, 8, "things", &array), WLM_ERR_OUT_OF_MEMORY);
   assert_contains(wlm_error_detail(), "things");
-  wlm_text text = {0};
-  wlm_text_puts(&text, "lost");
-  wlm_text_printf(&text, "%d", 1);
+  wlmi_text text = {0};
+  wlmi_text_puts(&text, "lost");
+  wlmi_text_printf(&text, "%d", 1);
   assert_true(text.failed);
-  assert_int_equal(wlm_text_take(&text, &copy), WLM_ERR_OUT_OF_MEMORY);
+  assert_int_equal(wlmi_text_take(&text, &copy), WLM_ERR_OUT_OF_MEMORY);
   assert_null(copy);
   assert_int_equal(m.live, 0);
   wlm_set_allocator(NULL);
@@ -204,12 +204,12 @@ static void texts_without_memory(void **state) {
     meter m = {.fail_at = fail_at};
     const wlm_allocator allocator = {metered_allocate, metered_reallocate, metered_release, &m};
     wlm_set_allocator(&allocator);
-    wlm_text text = {0};
+    wlmi_text text = {0};
     char *taken;
-    for (int i = 0; i < 200; i++) wlm_text_printf(&text, "%05d", i);
+    for (int i = 0; i < 200; i++) wlmi_text_printf(&text, "%05d", i);
     int failed = text.failed;
-    assert_int_equal(wlm_text_take(&text, &taken), failed ? WLM_ERR_OUT_OF_MEMORY : WLM_OK);
-    wlm_free(taken);
+    assert_int_equal(wlmi_text_take(&text, &taken), failed ? WLM_ERR_OUT_OF_MEMORY : WLM_OK);
+    wlmi_free(taken);
     assert_int_equal(m.live, 0);
     wlm_set_allocator(NULL);
   }
@@ -219,30 +219,30 @@ static void texts_without_memory(void **state) {
 
 static void pass_blocks(void **state) {
   (void)state;
-  const wlm_pass rows = {.units = WLM_UNITS_ROWS, .units_per_block = 4, .columns_per_block = 32};
-  const wlm_pass nnz = {.units = WLM_UNITS_NNZ, .units_per_block = 1000};
-  const wlm_pass both = {.units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10};
-  const wlm_pass one = {.units = WLM_UNITS_ONE, .units_per_block = 1};
-  assert_int_equal(wlm_pass_unit_blocks(&rows, 9, 100, 1, 0), 3);
-  assert_int_equal(wlm_pass_unit_blocks(&rows, 0, 0, 1, 0), 0);
-  assert_int_equal(wlm_pass_unit_blocks(&rows, INT64_MAX, 0, 1, 0), INT64_MAX / 4 + 1);
-  assert_int_equal(wlm_pass_unit_blocks(&nnz, 5, 0, 1, 0), 1); /* rows without non-zeros must still be written */
-  assert_int_equal(wlm_pass_unit_blocks(&nnz, 5, 1001, 1, 0), 2);
-  assert_int_equal(wlm_pass_unit_blocks(&both, 5, 16, 1, 0), 3);
-  assert_int_equal(wlm_pass_unit_blocks(&one, 5, 16, 1, 0), 1);
-  const wlm_pass blocks = {.units = WLM_UNITS_BLOCKS, .units_per_block = 4};
-  assert_int_equal(wlm_pass_unit_blocks(&blocks, 5, 16, 1, 9), 3);
-  assert_int_equal(wlm_pass_column_blocks(&rows, 33), 2);
-  assert_int_equal(wlm_pass_column_blocks(&rows, 0), 0);
-  assert_int_equal(wlm_pass_column_blocks(&nnz, 1000), 1);
-  assert_int_equal(wlm_pass_column_blocks(&nnz, 0), 0);
+  const wlmi_pass rows = {.units = WLM_UNITS_ROWS, .units_per_block = 4, .columns_per_block = 32};
+  const wlmi_pass nnz = {.units = WLM_UNITS_NNZ, .units_per_block = 1000};
+  const wlmi_pass both = {.units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10};
+  const wlmi_pass one = {.units = WLM_UNITS_ONE, .units_per_block = 1};
+  assert_int_equal(wlmi_pass_unit_blocks(&rows, 9, 100, 1, 0), 3);
+  assert_int_equal(wlmi_pass_unit_blocks(&rows, 0, 0, 1, 0), 0);
+  assert_int_equal(wlmi_pass_unit_blocks(&rows, INT64_MAX, 0, 1, 0), INT64_MAX / 4 + 1);
+  assert_int_equal(wlmi_pass_unit_blocks(&nnz, 5, 0, 1, 0), 1); /* rows without non-zeros must still be written */
+  assert_int_equal(wlmi_pass_unit_blocks(&nnz, 5, 1001, 1, 0), 2);
+  assert_int_equal(wlmi_pass_unit_blocks(&both, 5, 16, 1, 0), 3);
+  assert_int_equal(wlmi_pass_unit_blocks(&one, 5, 16, 1, 0), 1);
+  const wlmi_pass blocks = {.units = WLM_UNITS_BLOCKS, .units_per_block = 4};
+  assert_int_equal(wlmi_pass_unit_blocks(&blocks, 5, 16, 1, 9), 3);
+  assert_int_equal(wlmi_pass_column_blocks(&rows, 33), 2);
+  assert_int_equal(wlmi_pass_column_blocks(&rows, 0), 0);
+  assert_int_equal(wlmi_pass_column_blocks(&nnz, 1000), 1);
+  assert_int_equal(wlmi_pass_column_blocks(&nnz, 0), 0);
 }
 
 /* Whole multiprocessors up to a wave, whole waves of all columns' blocks past it, and no block with more units than it
  * may have. */
 static void even_blocks(void **state) {
   (void)state;
-  const wlm_pass pass = {
+  const wlmi_pass pass = {
       .units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10, .columns_per_block = 8, .wave = 12, .processors = 4};
   const struct {
     int64_t nnz, n, blocks, each;
@@ -251,30 +251,30 @@ static void even_blocks(void **state) {
                {60, 16, 12, 6}, {39, 24, 4, 10},  {40, 24, 8, 6},  {39, 32, 6, 7},  {120, 33, 14, 9},
                {39, 96, 4, 10}, {40, 96, 5, 9},   {40, 1000, 5, 9}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    assert_int_equal(wlm_pass_unit_blocks(&pass, 1, cases[i].nnz, cases[i].n, 0), cases[i].blocks);
-    assert_int_equal(wlm_pass_units_each(&pass, 1, cases[i].nnz, cases[i].n, 0), cases[i].each);
+    assert_int_equal(wlmi_pass_unit_blocks(&pass, 1, cases[i].nnz, cases[i].n, 0), cases[i].blocks);
+    assert_int_equal(wlmi_pass_units_each(&pass, 1, cases[i].nnz, cases[i].n, 0), cases[i].each);
   }
-  assert_int_equal(wlm_pass_unit_blocks(&pass, 0, 0, 1, 0), 0);
-  const wlm_pass plain = {.units = WLM_UNITS_ROWS, .units_per_block = 10};
-  assert_int_equal(wlm_pass_units_each(&plain, 5, 0, 1, 0), 10);
+  assert_int_equal(wlmi_pass_unit_blocks(&pass, 0, 0, 1, 0), 0);
+  const wlmi_pass plain = {.units = WLM_UNITS_ROWS, .units_per_block = 10};
+  assert_int_equal(wlmi_pass_units_each(&plain, 5, 0, 1, 0), 10);
 }
 
 static void byte_sizes(void **state) {
   (void)state;
   const int64_t large = INT64_C(1) << 40;
   size_t size;
-  wlm_bytes bytes = {.one = 1, .rows = 2, .nnz = 3, .n = 5, .blocks = 7, .rows_n = 11, .blocks_n = 13};
-  assert_int_equal(wlm_bytes_size(&bytes, 10, 100, 4, 6, &size), WLM_OK);
+  wlmi_bytes bytes = {.one = 1, .rows = 2, .nnz = 3, .n = 5, .blocks = 7, .rows_n = 11, .blocks_n = 13};
+  assert_int_equal(wlmi_bytes_size(&bytes, 10, 100, 4, 6, &size), WLM_OK);
   assert_int_equal(size, 1 + 2 * 10 + 3 * 100 + 5 * 4 + 7 * 6 + 11 * 10 * 4 + 13 * 6 * 4);
-  bytes = (wlm_bytes){.rows_n = 4};
-  assert_int_equal(wlm_bytes_size(&bytes, large, 0, large, 0, &size), WLM_ERR_OVERFLOW);
-  bytes = (wlm_bytes){.rows = 4};
-  assert_int_equal(wlm_bytes_size(&bytes, large, 0, large, 0, &size), WLM_OK); /* rows * n is not asked for */
+  bytes = (wlmi_bytes){.rows_n = 4};
+  assert_int_equal(wlmi_bytes_size(&bytes, large, 0, large, 0, &size), WLM_ERR_OVERFLOW);
+  bytes = (wlmi_bytes){.rows = 4};
+  assert_int_equal(wlmi_bytes_size(&bytes, large, 0, large, 0, &size), WLM_OK); /* rows * n is not asked for */
   assert_int_equal(size, 4 * large);
-  bytes = (wlm_bytes){.one = 1, .nnz = 1};
-  assert_int_equal(wlm_bytes_size(&bytes, 0, INT64_MAX, 0, 0, &size), WLM_ERR_OVERFLOW);
-  bytes = (wlm_bytes){.nnz = 8};
-  assert_int_equal(wlm_bytes_size(&bytes, 0, INT64_MAX / 4, 0, 0, &size), WLM_ERR_OVERFLOW);
+  bytes = (wlmi_bytes){.one = 1, .nnz = 1};
+  assert_int_equal(wlmi_bytes_size(&bytes, 0, INT64_MAX, 0, 0, &size), WLM_ERR_OVERFLOW);
+  bytes = (wlmi_bytes){.nnz = 8};
+  assert_int_equal(wlmi_bytes_size(&bytes, 0, INT64_MAX / 4, 0, 0, &size), WLM_ERR_OVERFLOW);
 }
 
 /* ---- spec --------------------------------------------------------------------------------------------------- */
@@ -405,10 +405,10 @@ static void specs(void **state) {
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
     wlm_csr csr = WLM_CSR_INIT;
-    wlm_spec spec;
+    wlmi_spec spec;
     problem.n = 4;
     changes[i].make(&problem, &csr);
-    assert_status(changes[i].expected, wlm_spec_make(&problem, &csr, &spec));
+    assert_status(changes[i].expected, wlmi_spec_make(&problem, &csr, &spec));
     if (changes[i].expected != WLM_OK) assert_contains(wlm_error_detail(), changes[i].named);
     if (changes[i].expected == WLM_OK) assert_int_equal(spec.problem.ldb, 4);
   }
@@ -416,16 +416,16 @@ static void specs(void **state) {
 
 static void names(void **state) {
   (void)state;
-  for (int i = 0; wlm_message_name((wlm_message)i); i++)
-    assert_int_equal(wlm_message_from_name(wlm_message_name((wlm_message)i)), i);
-  for (int i = 0; wlm_reduce_name((wlm_reduce)i); i++)
-    assert_int_equal(wlm_reduce_from_name(wlm_reduce_name((wlm_reduce)i)), i);
-  for (int i = 0; wlm_sample_name((wlm_sample)i); i++)
-    assert_int_equal(wlm_sample_from_name(wlm_sample_name((wlm_sample)i)), i);
-  assert_int_equal(wlm_message_from_name("multiply"), -1);
-  assert_int_equal(wlm_type_from_name(""), -1);
-  assert_string_equal(wlm_reduce_name(WLM_PROD), "prod");
-  assert_string_equal(wlm_message_name(WLM_RDIV), "rdiv");
+  for (int i = 0; wlmi_message_name((wlm_message)i); i++)
+    assert_int_equal(wlmi_message_from_name(wlmi_message_name((wlm_message)i)), i);
+  for (int i = 0; wlmi_reduce_name((wlm_reduce)i); i++)
+    assert_int_equal(wlmi_reduce_from_name(wlmi_reduce_name((wlm_reduce)i)), i);
+  for (int i = 0; wlmi_sample_name((wlm_sample)i); i++)
+    assert_int_equal(wlmi_sample_from_name(wlmi_sample_name((wlm_sample)i)), i);
+  assert_int_equal(wlmi_message_from_name("multiply"), -1);
+  assert_int_equal(wlmi_type_from_name(""), -1);
+  assert_string_equal(wlmi_reduce_name(WLM_PROD), "prod");
+  assert_string_equal(wlmi_message_name(WLM_RDIV), "rdiv");
 }
 
 /* Keys tell apart what chooses another kernel and nothing else. */
@@ -433,19 +433,19 @@ static void keys(void **state) {
   (void)state;
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  wlm_spec spec;
+  wlmi_spec spec;
   char key[WLM_SPEC_KEY], other[WLM_SPEC_KEY];
   problem.n = 8;
   csr.values = &csr;
-  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
-  wlm_spec_key(&spec, key);
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  wlmi_spec_key(&spec, key);
   assert_string_equal(key, "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none");
   problem.n = 9;
   problem.alpha = 3;
   problem.ldc = 10;
   problem.seed = 4;
-  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
-  wlm_spec_key(&spec, other);
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  wlmi_spec_key(&spec, other);
   assert_string_equal(key, other);
   problem.sample = WLM_SAMPLE_FASTRAND_COPRIME;
   problem.sample_width = 2304;
@@ -453,19 +453,19 @@ static void keys(void **state) {
   problem.empty = WLM_EMPTY_IDENTITY;
   csr.values = NULL;
   csr.rowptr_type = WLM_I64;
-  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
-  wlm_spec_key(&spec, other);
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  wlmi_spec_key(&spec, other);
   assert_string_equal(other,
                       "op=mul.sum,dense=f32,rowptr=i64,colind=i32,values=none,sample=fastrand_coprime:2304:unbiased,"
                       "empty=identity");
   problem.heads = 3; /* of ones: they are all the same */
-  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   assert_int_equal(spec.problem.heads, 1);
-  wlm_spec_key(&spec, key);
+  wlmi_spec_key(&spec, key);
   assert_string_equal(key, other);
   csr.values = &csr;
-  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
-  wlm_spec_key(&spec, key);
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  wlmi_spec_key(&spec, key);
   assert_contains(key, "values=f32,sample=fastrand_coprime:2304:unbiased,empty=identity,heads=3");
 }
 
@@ -474,41 +474,41 @@ static void keys_with_positions(void **state) {
   (void)state;
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  wlm_spec spec, again;
+  wlmi_spec spec, again;
   char key[WLM_SPEC_KEY];
   problem.n = 8;
   problem.reduce = WLM_MIN;
   problem.arg_type = WLM_I64; /* of nothing */
-  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
-  wlm_spec_key(&spec, key);
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  wlmi_spec_key(&spec, key);
   assert_string_equal(key, "op=mul.min,dense=f32,rowptr=i32,colind=i32,values=none,sample=none");
   problem.want_arg = 2;
   problem.transpose = 1;
   for (int type = WLM_I32; type <= WLM_I64; type++) {
     problem.arg_type = (wlm_index)type;
-    assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
-    wlm_spec_key(&spec, key);
+    assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+    wlmi_spec_key(&spec, key);
     assert_non_null(strstr(key, type ? "sample=none,arg=i64,transpose=1" : "sample=none,arg=i32,transpose=1"));
-    assert_status(WLM_OK, wlm_spec_from_key(key, 8, &again));
+    assert_status(WLM_OK, wlmi_spec_from_key(key, 8, &again));
     assert_int_equal(again.problem.want_arg, 1);
     assert_int_equal(again.problem.arg_type, type);
   }
-  assert_status(WLM_ERR_UNSUPPORTED, wlm_spec_from_key("op=mul.min,dense=f32,rowptr=i32,colind=i32,values=none,"
-                                                       "sample=none,arg=i16",
-                                                       8, &again));
+  assert_status(WLM_ERR_UNSUPPORTED, wlmi_spec_from_key("op=mul.min,dense=f32,rowptr=i32,colind=i32,values=none,"
+                                                        "sample=none,arg=i16",
+                                                        8, &again));
 }
 
 static void key_of(const char *custom, wlm_message message, char key[WLM_SPEC_KEY]) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  wlm_spec spec;
+  wlmi_spec spec;
   problem.n = 8;
   problem.message = message;
   problem.reduce = WLM_CUSTOM;
   problem.custom = custom;
   csr.values = &csr;
-  assert_status(WLM_OK, wlm_spec_make(&problem, &csr, &spec));
-  wlm_spec_key(&spec, key);
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  wlmi_spec_key(&spec, key);
 }
 
 /* Each user-defined operator is a problem of its own, however it is written; the epilogue is none. */
@@ -544,21 +544,21 @@ static void custom_keys(void **state) {
 static void hashes(void **state) {
   (void)state;
   char hex[WLM_HASH_HEX];
-  wlm_hash back;
-  wlm_hash_to_hex(wlm_hash_bytes("", 0), hex);
+  wlmi_hash back;
+  wlmi_hash_to_hex(wlmi_hash_bytes("", 0), hex);
   assert_string_equal(hex, "99aa06d3014798d86001c324468d497f"); /* XXH3_128bits of nothing, as published */
-  assert_true(wlm_hash_from_hex(hex, &back));
-  assert_true(back.high == wlm_hash_bytes("", 0).high && back.low == wlm_hash_bytes("", 0).low);
-  assert_false(wlm_hash_from_hex("99aa", &back));
-  assert_false(wlm_hash_from_hex("99aa06d3014798d86001c324468d497g", &back));
-  assert_false(wlm_hash_from_hex("99aa06d3014798d86001c324468d497f0", &back));
+  assert_true(wlmi_hash_from_hex(hex, &back));
+  assert_true(back.high == wlmi_hash_bytes("", 0).high && back.low == wlmi_hash_bytes("", 0).low);
+  assert_false(wlmi_hash_from_hex("99aa", &back));
+  assert_false(wlmi_hash_from_hex("99aa06d3014798d86001c324468d497g", &back));
+  assert_false(wlmi_hash_from_hex("99aa06d3014798d86001c324468d497f0", &back));
   const int64_t numbers[] = {1, -2, INT64_MAX};
-  wlm_hasher *hasher = wlm_hasher_create();
-  wlm_hasher_add_int64(hasher, numbers, 1);
-  wlm_hasher_add_int64(hasher, numbers + 1, 2);
-  wlm_hash pieces = wlm_hasher_result(hasher), whole = wlm_hash_bytes(numbers, sizeof numbers);
+  wlmi_hasher *hasher = wlmi_hasher_create();
+  wlmi_hasher_add_int64(hasher, numbers, 1);
+  wlmi_hasher_add_int64(hasher, numbers + 1, 2);
+  wlmi_hash pieces = wlmi_hasher_result(hasher), whole = wlmi_hash_bytes(numbers, sizeof numbers);
   assert_true(pieces.high == whole.high && pieces.low == whole.low);
-  wlm_hasher_destroy(hasher);
+  wlmi_hasher_destroy(hasher);
 }
 
 int main(void) {

@@ -52,18 +52,18 @@ static void in_a_process(void (*body)(void)) {
   assert_int_equal(WEXITSTATUS(how), 0);
 }
 
-static wlm_device *open_fake(void) {
-  wlm_device *device;
-  CHECK(wlm_device_open("cuda", &device) == WLM_OK);
+static wlmi_device *open_fake(void) {
+  wlmi_device *device;
+  CHECK(wlmi_device_open("cuda", &device) == WLM_OK);
   return device;
 }
 
 static void expect_no_device(const char *reason) {
-  wlm_device *device;
-  CHECK(wlm_device_open("cuda:0", &device) == WLM_ERR_NO_DEVICE);
+  wlmi_device *device;
+  CHECK(wlmi_device_open("cuda:0", &device) == WLM_ERR_NO_DEVICE);
   CHECK(!device);
   DETAIL(reason);
-  CHECK(wlm_device_open(NULL, &device) == WLM_OK); /* the host is there */
+  CHECK(wlmi_device_open(NULL, &device) == WLM_OK); /* the host is there */
   CHECK(!strcmp(device->info.kind, "host"));
   device->ops->close(device);
 }
@@ -89,22 +89,22 @@ static void init_fails(void) {
 }
 
 static void describes_itself(void) {
-  wlm_device *device = open_fake(), *other;
+  wlmi_device *device = open_fake(), *other;
   CHECK(!strcmp(device->info.kind, "cuda") && !strcmp(device->info.name, "Fake GPU"));
   CHECK(!strcmp(device->info.arch, "sm_90") && device->info.limits.arch == 90);
   CHECK(!strncmp(device->info.driver, "CUDA 13.0", 9));
   CHECK(device->info.limits.shared_bytes == 227 << 10 && device->info.memory_bytes == 1 << 20);
   CHECK(fake->retained == 1);
-  CHECK(wlm_device_open("cuda:1", &other) == WLM_ERR_NO_DEVICE);
+  CHECK(wlmi_device_open("cuda:1", &other) == WLM_ERR_NO_DEVICE);
   DETAIL("sees 1 GPU, from cuda:0 on");
-  CHECK(wlm_device_open("cuda:", &other) == WLM_ERR_INVALID_ARGUMENT);
-  CHECK(wlm_device_open("cuda:0x", &other) == WLM_ERR_INVALID_ARGUMENT);
-  CHECK(wlm_device_open("gpu", &other) == WLM_ERR_INVALID_ARGUMENT);
+  CHECK(wlmi_device_open("cuda:", &other) == WLM_ERR_INVALID_ARGUMENT);
+  CHECK(wlmi_device_open("cuda:0x", &other) == WLM_ERR_INVALID_ARGUMENT);
+  CHECK(wlmi_device_open("gpu", &other) == WLM_ERR_INVALID_ARGUMENT);
   device->ops->close(device);
 }
 
 static void moves_memory(void) {
-  wlm_device *device = open_fake();
+  wlmi_device *device = open_fake();
   char in[64], out[64];
   void *memory;
   memset(in, 7, sizeof in);
@@ -123,21 +123,21 @@ static void moves_memory(void) {
   device->ops->close(device);
 }
 
-static const wlm_program program = {
+static const wlmi_program program = {
     .variant = "fake/x=1",
     .pass_count = 2,
     .passes = {{.kernel = FAKE_CUDA_KERNEL, .threads = 64}, {.kernel = FAKE_CUDA_KERNEL, .shared_bytes = 100 << 10}},
 };
 
 static void loads_and_launches(void) {
-  wlm_device *device = open_fake();
+  wlmi_device *device = open_fake();
   void *kernels[WLM_MAX_PASSES];
-  wlm_module *module;
+  wlmi_module *module;
   CHECK(device->ops->load(device, &program, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
   CHECK(fake->shared_limit == 100 << 10 && fake->functions_loaded == 2);
   CHECK(fake->carveout ==
         15); /* of 228 KB: 8 blocks with 3 KB and the 1 KB that the driver keeps; of the first pass only */
-  wlm_launch launch = {.kernel = kernels[1], .grid = {7, 8, 9}, .threads = 128, .shared_bytes = 99 << 10};
+  wlmi_launch launch = {.kernel = kernels[1], .grid = {7, 8, 9}, .threads = 128, .shared_bytes = 99 << 10};
   struct wlm_args args = {.rows = 11, .beta = 2.5, .sample_width = 13};
   CHECK(device->ops->launch(device, &launch, &args, NULL) == WLM_OK);
   CHECK(!memcmp(&args, &fake->args, sizeof args) && !memcmp(fake->grid, launch.grid, sizeof launch.grid));
@@ -154,13 +154,13 @@ static void loads_and_launches(void) {
 }
 
 static void tells_what_kernels_need(void) {
-  wlm_device *device = open_fake();
+  wlmi_device *device = open_fake();
   void *kernels[WLM_MAX_PASSES];
-  wlm_module *module;
-  wlm_kernel_facts facts;
+  wlmi_module *module;
+  wlmi_kernel_facts facts;
   fake->local_bytes = 48;
   CHECK(device->ops->load(device, &program, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
-  wlm_launch launch = {.kernel = kernels[0], .threads = 128, .shared_bytes = 9 << 10};
+  wlmi_launch launch = {.kernel = kernels[0], .threads = 128, .shared_bytes = 9 << 10};
   CHECK(device->ops->kernel_facts(device, &launch, &facts) == WLM_OK);
   CHECK(facts.registers == 40 && facts.local_bytes == 48 && facts.shared_bytes == 12 << 10 && facts.blocks == 8);
   launch.threads = 2048;
@@ -171,7 +171,7 @@ static void tells_what_kernels_need(void) {
 
 /* The program says 3 blocks a multiprocessor, the driver 8: 13 blocks' work is then within a wave. */
 static void plans_by_what_fits(void) {
-  static const wlm_program stated = {
+  static const wlmi_program stated = {
       .variant = "fake/x=1",
       .pass_count = 1,
       .passes = {{.kernel = FAKE_CUDA_KERNEL,
@@ -182,29 +182,29 @@ static void plans_by_what_fits(void) {
                   .wave = 12,
                   .processors = 4}},
   };
-  wlm_device *device = open_fake();
+  wlmi_device *device = open_fake();
   void *kernels[WLM_MAX_PASSES];
-  wlm_module *module;
+  wlmi_module *module;
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  wlm_spec spec;
+  wlmi_spec spec;
   wlm_plan plan = {0};
   problem.n = problem.ldb = problem.ldc = 8;
   csr.rows = 1;
   csr.nnz = 120;
-  CHECK(wlm_spec_make(&problem, &csr, &spec) == WLM_OK);
+  CHECK(wlmi_spec_make(&problem, &csr, &spec) == WLM_OK);
   CHECK(device->ops->load(device, &stated, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
-  CHECK(wlm_plan_fill(&plan, device, &stated, kernels, &csr, &spec) == WLM_OK);
+  CHECK(wlmi_plan_fill(&plan, device, &stated, kernels, &csr, &spec) == WLM_OK);
   CHECK(plan.args.blocks == 16 && plan.args.units == 8 && plan.launches[0].grid[0] == 16);
   device->ops->unload(device, module);
   device->ops->close(device);
 }
 
 static void refuses_bad_code(void) {
-  wlm_device *device = open_fake();
+  wlmi_device *device = open_fake();
   void *kernels[WLM_MAX_PASSES];
-  wlm_module *module;
-  wlm_program wrong = program;
+  wlmi_module *module;
+  wlmi_program wrong = program;
   CHECK(device->ops->load(device, &program, "no image", 9, kernels, &module) == WLM_ERR_DEVICE);
   DETAIL("fake/x=1 cannot be loaded: line 3: not what a fake can read: cuModuleLoadDataEx");
   CHECK(!module);
@@ -220,24 +220,24 @@ static void refuses_bad_code(void) {
 }
 
 typedef struct caller {
-  wlm_device *device;
-  wlm_launch launch;
+  wlmi_device *device;
+  wlmi_launch launch;
   int calls, fail_at, wait_at;
 } caller;
 
 static wlm_status enqueue(void *user, void *stream) {
   caller *c = user;
   struct wlm_args args = {.n = ++c->calls};
-  if (c->calls == c->fail_at) return wlm_fail(WLM_ERR_INTERNAL, "call %d", c->calls);
+  if (c->calls == c->fail_at) return wlmi_fail(WLM_ERR_INTERNAL, "call %d", c->calls);
   wlm_status status = c->calls == c->wait_at ? c->device->ops->synchronize(c->device, stream) : WLM_OK;
   return status == WLM_OK ? c->device->ops->launch(c->device, &c->launch, &args, stream) : status;
 }
 
 static void times_by_a_graph(void) {
-  wlm_device *device = open_fake();
+  wlmi_device *device = open_fake();
   void *kernels[WLM_MAX_PASSES];
-  wlm_module *module;
-  wlm_timer *timer;
+  wlmi_module *module;
+  wlmi_timer *timer;
   double seconds = 0;
   CHECK(device->ops->load(device, &program, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
   caller c = {.device = device, .launch = {.kernel = kernels[0], .grid = {1, 1, 1}, .threads = 64}};
@@ -269,9 +269,9 @@ static wlm_status ask_capture(void *user, void *stream) {
 }
 
 static void knows_captures(void) {
-  wlm_device *device = open_fake();
+  wlmi_device *device = open_fake();
   caller c = {.device = device};
-  wlm_timer *timer;
+  wlmi_timer *timer;
   CHECK(device->ops->timer_create(device, ask_capture, &c, 5, &timer) == WLM_OK);
   CHECK(c.calls == 5); /* but not the one before the capture */
   device->ops->timer_destroy(timer);
@@ -282,8 +282,8 @@ static void knows_captures(void) {
 }
 
 static void watches_without_waiting(void) {
-  wlm_device *device = open_fake();
-  wlm_watch *watch;
+  wlmi_device *device = open_fake();
+  wlmi_watch *watch;
   int done = 1;
   double seconds = 0;
   CHECK(device->ops->watch_create(device, &watch) == WLM_OK && fake->events == 2);

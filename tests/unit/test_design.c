@@ -9,18 +9,18 @@
 
 #include "common/bucket.h"
 #include "common/memory.h"
-#include "matrix/input.h"
-#include "matrix/stats.h"
+#include "csr/stats.h"
 #include "support/asserts.h"
+#include "synth/input.h"
 #include "tuner/design.h"
 
 enum { FIRST = 64, WIDTHS = 6 };
 static const int64_t widths[WIDTHS] = {4, 16, 32, 64, 128, 256};
 
-static wlm_design_matrix *make(uint64_t seed, int64_t memory, int64_t count, int64_t *made) {
-  const wlm_design_limits limits = wlm_design_limits_of(memory);
-  wlm_design_matrix *matrices;
-  assert_status(WLM_OK, wlm_design_make(seed, &limits, count, &matrices, made));
+static wlmi_design_matrix *make(uint64_t seed, int64_t memory, int64_t count, int64_t *made) {
+  const wlmi_design_limits limits = wlmi_design_limits_of(memory);
+  wlmi_design_matrix *matrices;
+  assert_status(WLM_OK, wlmi_design_make(seed, &limits, count, &matrices, made));
   return matrices;
 }
 
@@ -29,8 +29,8 @@ static const int64_t large = INT64_C(140) << 30, small = INT64_C(1) << 30;
 static void same_seed_same_design(void **state) {
   (void)state;
   int64_t a_count, b_count, c_count;
-  wlm_design_matrix *a = make(1, large, FIRST, &a_count), *b = make(1, large, 2 * FIRST, &b_count),
-                    *c = make(2, large, FIRST, &c_count);
+  wlmi_design_matrix *a = make(1, large, FIRST, &a_count), *b = make(1, large, 2 * FIRST, &b_count),
+                     *c = make(2, large, FIRST, &c_count);
   int differ = 0;
   assert_true(a_count == FIRST && b_count == 2 * FIRST && c_count == FIRST);
   for (int i = 0; i < FIRST; i++) {
@@ -39,20 +39,20 @@ static void same_seed_same_design(void **state) {
     for (int k = 0; k < i; k++) assert_string_not_equal(a[i].name, a[k].name);
   }
   assert_int_equal(differ, FIRST);
-  wlm_free(a);
-  wlm_free(b);
-  wlm_free(c);
+  wlmi_free(a);
+  wlmi_free(b);
+  wlmi_free(c);
 }
 
 /* Coordinates of the space, each about one long. */
-static double distance(const wlm_design_matrix *a, const wlm_design_matrix *b) {
+static double distance(const wlmi_design_matrix *a, const wlmi_design_matrix *b) {
   const double rows = log10((double)a->rows / (double)b->rows) / 5, mean = log10(a->mean / b->mean) / 3;
   const double cv = (sqrt(a->cv) - sqrt(b->cv)) / sqrt(30);
   return sqrt(rows * rows + mean * mean + cv * cv);
 }
 
 /* The largest hole: of all that may be measured, what is farthest from everything among the first. */
-static double hole(const wlm_design_matrix *all, int64_t count, const wlm_design_matrix *first, int64_t first_count) {
+static double hole(const wlmi_design_matrix *all, int64_t count, const wlmi_design_matrix *first, int64_t first_count) {
   double worst = 0;
   for (int64_t i = 0; i < count; i++) {
     double nearest = INFINITY;
@@ -66,15 +66,15 @@ static void the_space_is_covered(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 5; seed++) {
     int64_t count;
-    wlm_design_matrix *all = make(seed, large, INT64_MAX, &count);
+    wlmi_design_matrix *all = make(seed, large, INT64_MAX, &count);
     int decades[6] = {0}, means[4] = {0}, classes[5] = {0}, wide = 0, tall = 0, local = 0;
     int pairs[6][5] = {{0}}, possible[6][5] = {{0}};
     assert_in_range(count, 300, 1260);
     for (int64_t i = 0; i < count; i++) {
-      const wlm_design_matrix *m = &all[i];
-      wlm_bucket bucket;
+      const wlmi_design_matrix *m = &all[i];
+      wlmi_bucket bucket;
       const wlm_stats stats = {.rows = m->rows, .nnz = m->rows, .mean = 1, .cv = m->cv};
-      wlm_bucket_of(&stats, &bucket);
+      wlmi_bucket_of(&stats, &bucket);
       const int decade = (int)lround(log10((double)m->rows)) - 2, mean = (int)lround(log10(m->mean));
       assert_in_range(decade, 0, 5);
       assert_in_range(mean, 0, 3);
@@ -100,7 +100,7 @@ static void the_space_is_covered(void **state) {
     assert_true(hole(all, count, all, FIRST) < 0.3);
     assert_true(hole(all, count, all, FIRST / 2) < 0.5);
     assert_true(hole(all, count, all + count - FIRST, FIRST) > hole(all, count, all, FIRST)); /* not just any 64 */
-    wlm_free(all);
+    wlmi_free(all);
   }
 }
 
@@ -108,45 +108,45 @@ static void names_make_what_they_say(void **state) {
   (void)state;
   int64_t count;
   int looked = 0;
-  wlm_design_matrix *matrices = make(3, large, 3 * FIRST, &count);
+  wlmi_design_matrix *matrices = make(3, large, 3 * FIRST, &count);
   for (int64_t i = 0; i < count; i++) {
-    const wlm_design_matrix *m = &matrices[i];
-    wlm_csr_host csr;
+    const wlmi_design_matrix *m = &matrices[i];
+    wlmi_csr_host csr;
     wlm_stats stats;
     if ((double)m->rows * m->mean > 3e5) continue;
-    assert_status(WLM_OK, wlm_input_read(m->name, &csr));
+    assert_status(WLM_OK, wlmi_input_read(m->name, &csr));
     assert_status(WLM_OK,
-                  wlm_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &stats));
+                  wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &stats));
     assert_true(csr.rows == m->rows && csr.cols == m->cols);
     if (fabs(stats.mean - m->mean) > 0.02 * m->mean) fail_msg("%s: mean %g", m->name, stats.mean);
     const double part = m->mean - floor(m->mean); /* rows of 1.3 entries are not even */
     const double cv = fmax(m->cv, sqrt(part * (1 - part)) / m->mean);
     if (fabs(stats.cv - cv) > 0.1 * (cv + 0.2)) fail_msg("%s: cv %g", m->name, stats.cv);
-    wlm_csr_host_release(&csr);
+    wlmi_csr_host_release(&csr);
     looked++;
   }
   assert_true(looked >= 30);
-  wlm_free(matrices);
+  wlmi_free(matrices);
 }
 
 /* A small device has a design of its own, and nothing in it is too large. */
 static void limits_are_kept(void **state) {
   (void)state;
-  const wlm_design_limits limits = wlm_design_limits_of(small);
+  const wlmi_design_limits limits = wlmi_design_limits_of(small);
   int64_t count, cell_count, dropped = 0;
-  wlm_design_matrix *matrices = make(1, small, FIRST, &count);
-  wlm_design_cell *cells;
+  wlmi_design_matrix *matrices = make(1, small, FIRST, &count);
+  wlmi_design_cell *cells;
   assert_int_equal(count, FIRST);
-  assert_status(WLM_OK, wlm_design_cells(matrices, count, widths, WIDTHS, &limits, &cells, &cell_count));
+  assert_status(WLM_OK, wlmi_design_cells(matrices, count, widths, WIDTHS, &limits, &cells, &cell_count));
   for (int64_t i = 0; i < cell_count; i++) {
-    const wlm_design_matrix *m = &matrices[cells[i].matrix];
+    const wlmi_design_matrix *m = &matrices[cells[i].matrix];
     const double dense = 4.0 * (double)cells[i].n * (double)(m->rows + m->cols);
     assert_true(4 * (double)m->rows + 8 * (double)m->rows * m->mean + dense <= (double)small / 3);
   }
   dropped = count * WIDTHS - cell_count;
   assert_true(dropped > 0 && dropped < cell_count);
-  wlm_free(matrices);
-  wlm_free(cells);
+  wlmi_free(matrices);
+  wlmi_free(cells);
 }
 
 int main(void) {

@@ -49,18 +49,18 @@ static void every_half_widens(void **state) {
   for (const half *h = halves; h < halves + HALVES; h++)
     for (unsigned bits = 0; bits < 65536; bits++) {
       const unsigned short stored = (unsigned short)bits;
-      assert_true(same(wlm_element_get(h->type, &stored, 0), value_of(h, bits)));
+      assert_true(same(wlmi_element_get(h->type, &stored, 0), value_of(h, bits)));
       assert_true(same((double)h->widen(stored), value_of(h, bits)));
     }
 }
 
 static void expect(const half *h, double value, unsigned short expected) {
   unsigned short put;
-  wlm_element_put(h->type, &put, 0, value);
-  if (put != expected) fail_msg("%s of %a is %04x, not %04x", wlm_type_name(h->type), value, put, expected);
+  wlmi_element_put(h->type, &put, 0, value);
+  if (put != expected) fail_msg("%s of %a is %04x, not %04x", wlmi_type_name(h->type), value, put, expected);
   const float narrow = (float)value;
   if ((double)narrow == value && h->narrow(narrow) != expected)
-    fail_msg("a kernel's %s of %a is %04x, not %04x", wlm_type_name(h->type), value, h->narrow(narrow), expected);
+    fail_msg("a kernel's %s of %a is %04x, not %04x", wlmi_type_name(h->type), value, h->narrow(narrow), expected);
 }
 
 /* Each half, the middle between it and the next one, which goes to the even one, and what lies just beside the
@@ -98,13 +98,13 @@ static void the_rest(void **state) {
     expect(h, -0x1p-149, 0x8000);
     expect(h, -0.0, 0x8000);
     unsigned short put;
-    wlm_element_put(h->type, &put, 0, (double)NAN);
+    wlmi_element_put(h->type, &put, 0, (double)NAN);
     assert_true((put & 0x7fff) > infinity_of(h));
     for (unsigned k = 0; k < 23; k++) /* a NaN stays one, wherever its only bit is */
       assert_true((h->narrow(wlm_from_bits(0x7f800000u | 1u << k)) & 0x7fff) > infinity_of(h));
-    assert_true(wlm_element_round(h->type, 1 + wlm_element_unit(h->type)) == 1);
-    assert_true(wlm_element_round(h->type, 1 + 1.01 * wlm_element_unit(h->type)) > 1);
-    assert_true(wlm_element_least(h->type) == value_of(h, 1u << h->fraction_bits));
+    assert_true(wlmi_element_round(h->type, 1 + wlmi_element_unit(h->type)) == 1);
+    assert_true(wlmi_element_round(h->type, 1 + 1.01 * wlmi_element_unit(h->type)) > 1);
+    assert_true(wlmi_element_least(h->type) == value_of(h, 1u << h->fraction_bits));
   }
 }
 

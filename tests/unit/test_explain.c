@@ -10,13 +10,13 @@
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
 
-static wlm_device device = {.info = {.name = "a device", .arch = "x1"}};
+static wlmi_device device = {.info = {.name = "a device", .arch = "x1"}};
 
 static void set(char *to, const char *text) { strcpy(to, text); }
 
 static wlm_plan predicted_plan(void) {
   wlm_plan plan = {.device = &device, .split = "carry", .deterministic = 1};
-  wlm_decision *d = &plan.decision;
+  wlmi_decision *d = &plan.decision;
   plan.args.n = 32;
   set(plan.problem_key, "the problem");
   set(d->variant, "merge_path/items=512");
@@ -33,8 +33,8 @@ static wlm_plan predicted_plan(void) {
   set(d->refusals[0].variant, "old/x=1");
   set(d->refusals[0].reason, "no family 'old'");
   d->neighbour_count = 2;
-  d->neighbours[0] = (wlm_neighbour){"wiki-\"Vote", "row_block/rows=8", 8297, 103689, 32, 0.75, 9e-6, 0};
-  d->neighbours[1] = (wlm_neighbour){"", "row_vec/lanes=8", 10, 20, 64, 2.5, 3e-6, 1};
+  d->neighbours[0] = (wlmi_neighbour){"wiki-\"Vote", "row_block/rows=8", 8297, 103689, 32, 0.75, 9e-6, 0};
+  d->neighbours[1] = (wlmi_neighbour){"", "row_vec/lanes=8", 10, 20, 64, 2.5, 3e-6, 1};
   d->runner_count = 2;
   set(d->runners[0].variant, d->variant);
   d->runners[0].relative = 1;
@@ -63,7 +63,7 @@ static void people_read_what_it_rests_on(void **state) {
                    "          old/x=1: no family 'old'",
                    "nearest    0.75  wiki-\"Vote, 8297 rows, 103689 non-zeros, n = 32: row_block/rows=8 9.00 us",
                    " 2.50  unnamed, 10 rows", "1.500x  20.00 us  predicted 18.75 us", NULL});
-  wlm_free(text);
+  wlmi_free(text);
 }
 
 static void programs_read_the_same(void **state) {
@@ -81,29 +81,29 @@ static void programs_read_the_same(void **state) {
              "\"ranking\":[{\"variant\":\"merge_path/"
              "items=512\",\"relative\":1.000000,\"us\":null,\"spread\":null,\"stale\":false,\"predicted_us\":12.500000",
              NULL});
-  wlm_free(text);
+  wlmi_free(text);
 }
 
 static void without_a_model_nothing_is_claimed(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
   char *text;
-  plan.decision = (wlm_decision){.step = WLM_STEP_RULE, .rule = "why", .calls = 1};
+  plan.decision = (wlmi_decision){.step = WLM_STEP_RULE, .rule = "why", .calls = 1};
   assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
   assert_null(strstr(text, "model"));
   assert_null(strstr(text, "expected  "));
   assert_null(strstr(text, "nearest"));
-  wlm_free(text);
+  wlmi_free(text);
   assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
   expect(text,
          (const char *const[]){"\"refusals\":[]", "\"predicted_us\":null", "\"model\":null", "\"nearest\":[]", NULL});
-  wlm_free(text);
+  wlmi_free(text);
 }
 
 static void what_never_pays_is_told_apart_from_what_needs_no_preparing(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
-  wlm_runner_up *r = plan.decision.runners;
+  wlmi_runner_up *r = plan.decision.runners;
   char *text;
   r[1].prepare = 3;
   r[1].break_even = INFINITY;
@@ -115,18 +115,18 @@ static void what_never_pays_is_told_apart_from_what_needs_no_preparing(void **st
                                "\"pays\":null",
                                "\"prepare_calls\":3.000000,\"break_even\":null,\"pays\":\"never\"",
                                "\"break_even\":17.000000,\"pays\":\"reused\"", NULL});
-  wlm_free(text);
+  wlmi_free(text);
   assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
   expect(text, (const char *const[]){"prepare 3.0 calls, never pays", "reused    row_vec/lanes=8",
                                      "prepare 3.0 calls, pays from 17 calls on", NULL});
-  wlm_free(text);
+  wlmi_free(text);
 }
 
 /* What a pin needs, why others were passed over, how sure a measured time is, and what stands where. */
 static void all_else_is_told(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
-  wlm_decision *d = &plan.decision;
+  wlmi_decision *d = &plan.decision;
   char *text;
   plan.stats = (wlm_stats)WLM_STATS_INIT;
   plan.stats.rows = plan.stats.cols = 1000;
@@ -163,14 +163,14 @@ static void all_else_is_told(void **state) {
           "refused   5 better ranked: 2 not valid for this problem, 3 failed on this very matrix; 4 must be prepared",
           "10.00 us +-2.5%", "predicted 18.75 us  stale\n", "row_vec/lanes=8 3.00 us  stale\n", NULL});
   assert_null(strstr(text, "expected  "));
-  wlm_free(text);
+  wlmi_free(text);
   assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
   expect(text, (const char *const[]){"\"empty_rows\":12,\"top_share\":0.25,\"bucket\":\"v1 rows=9 mean=6 cv=1\","
                                      "\"fingerprint\":\"00000000000000000000000000000abc\"",
                                      "\"unpinned\":null,\"pin_refused\":\"must be prepared\"", "\"online\":true",
                                      "\"stale\":\"cc 1.0\",\"compiler\":\"cc 2.0\",\"driver\":\"7\"",
                                      "\"refused_failed\":3,\"unprepared\":4", "\"spread\":0.050000", NULL});
-  wlm_free(text);
+  wlmi_free(text);
 }
 
 int main(void) {

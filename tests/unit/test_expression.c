@@ -14,22 +14,22 @@
 
 #include "common/operator.h"
 #include "common/random.h"
-#include "matrix/evaluate.h"
 #include "support/asserts.h"
+#include "verify/evaluate.h"
 
 enum { ALL = (1 << WLM_OPERANDS) - 1 };
 
-static char *spelled(const char *text, wlm_spelling spelling) {
-  wlm_expression e;
-  wlm_text out = {0};
-  if (wlm_expression_parse("test", text, strlen(text), ALL, &e) != WLM_OK) fail_msg("%s", wlm_error_detail());
-  wlm_expression_print(&e, spelling, &out);
-  wlm_expression_release(&e);
+static char *spelled(const char *text, wlmi_spelling spelling) {
+  wlmi_expression e;
+  wlmi_text out = {0};
+  if (wlmi_expression_parse("test", text, strlen(text), ALL, &e) != WLM_OK) fail_msg("%s", wlm_error_detail());
+  wlmi_expression_print(&e, spelling, &out);
+  wlmi_expression_release(&e);
   assert_non_null(out.data);
   return out.data;
 }
 
-static void check_spelling(const char *text, wlm_spelling spelling, const char *expected) {
+static void check_spelling(const char *text, wlmi_spelling spelling, const char *expected) {
   char *got = spelled(text, spelling);
   assert_string_equal(got, expected);
   wlm_string_free(got);
@@ -92,8 +92,8 @@ static void locales(void **state) {
 }
 
 static void check_error(const char *part, const char *text, unsigned int operands, const char *says) {
-  wlm_expression e;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_expression_parse(part, text, strlen(text), operands, &e));
+  wlmi_expression e;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_expression_parse(part, text, strlen(text), operands, &e));
   assert_contains(wlm_error_detail(), says);
   assert_null(e.nodes);
 }
@@ -161,11 +161,11 @@ static void check_depth(const char *before, const char *after, int fits) {
   char text[1024] = "a";
   for (int count = 0; count < 200; count++) {
     char longer[1024];
-    wlm_expression e;
-    wlm_status status = wlm_expression_parse("test", text, strlen(text), ALL, &e);
+    wlmi_expression e;
+    wlm_status status = wlmi_expression_parse("test", text, strlen(text), ALL, &e);
     if (status == WLM_OK) {
       assert_true(e.depth <= WLM_EXPRESSION_DEPTH);
-      wlm_expression_release(&e);
+      wlmi_expression_release(&e);
     } else {
       assert_contains(wlm_error_detail(), "nested too deeply");
       assert_true(count > fits);
@@ -199,13 +199,13 @@ static void depths(void **state) {
 /* ---- operators ------------------------------------------------------------------------------------ */
 
 static void check_operator(const char *text, const char *normal) {
-  wlm_operator op;
-  wlm_text out = {0};
-  if (wlm_operator_parse(text, &op) != WLM_OK) fail_msg("%s", wlm_error_detail());
-  wlm_operator_print(&op, &out);
+  wlmi_operator op;
+  wlmi_text out = {0};
+  if (wlmi_operator_parse(text, &op) != WLM_OK) fail_msg("%s", wlm_error_detail());
+  wlmi_operator_print(&op, &out);
   assert_string_equal(out.data, normal);
-  wlm_text_release(&out);
-  wlm_operator_release(&op);
+  wlmi_text_release(&out);
+  wlmi_operator_release(&op);
 }
 
 static void operators(void **state) {
@@ -239,8 +239,8 @@ static void operators(void **state) {
       {"init=0;reduce=reduce", "'reduce' is not known"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-    wlm_operator op;
-    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_operator_parse(bad[i].text, &op));
+    wlmi_operator op;
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_operator_parse(bad[i].text, &op));
     assert_contains(wlm_error_detail(), bad[i].says);
   }
 }
@@ -251,17 +251,17 @@ static void activations(void **state) {
     const char *text, *normal;
   } cases[] = {{"relu", "relu(x)"}, {" tanh ", "tanh(x)"}, {"abs", "fabs(x)"}, {"x/(1+exp(-x))", "x/(1+exp(-x))"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_expression e;
-    wlm_text out = {0};
-    assert_status(WLM_OK, wlm_activation_parse(cases[i].text, &e));
-    wlm_expression_print(&e, WLM_SPELL_NORMAL, &out);
+    wlmi_expression e;
+    wlmi_text out = {0};
+    assert_status(WLM_OK, wlmi_activation_parse(cases[i].text, &e));
+    wlmi_expression_print(&e, WLM_SPELL_NORMAL, &out);
     assert_string_equal(out.data, cases[i].normal);
-    wlm_text_release(&out);
-    wlm_expression_release(&e);
+    wlmi_text_release(&out);
+    wlmi_expression_release(&e);
   }
-  wlm_expression e;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_activation_parse("leaky_relu", &e));
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_activation_parse("acc", &e));
+  wlmi_expression e;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_activation_parse("leaky_relu", &e));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_activation_parse("acc", &e));
   assert_contains(wlm_error_detail(), "op:activation");
 }
 
@@ -275,24 +275,24 @@ static void fuzz(void **state) {
       "(",     ")", "?",   ":", "<",      "<=", "==",   "!",    "&&",  "||", ",", "exp(", "fmaxf(",
       "relu(", " ", "=",   ";", "#",      "\"", "\x01", "zz",   "-",   "(",  ")", ")"};
   enum { PIECES = sizeof pieces / sizeof *pieces };
-  wlm_random random = wlm_random_for(77, 0, 0);
+  wlmi_random random = wlmi_random_for(77, 0, 0);
   int accepted = 0;
   for (int i = 0; i < 200000; i++) {
     char text[256] = "";
-    const int64_t count = 1 + wlm_random_below(&random, 12);
-    for (int64_t k = 0; k < count; k++) strcat(text, pieces[wlm_random_below(&random, PIECES)]);
+    const int64_t count = 1 + wlmi_random_below(&random, 12);
+    for (int64_t k = 0; k < count; k++) strcat(text, pieces[wlmi_random_below(&random, PIECES)]);
     const size_t size = strlen(text);
     char *exact = malloc(size); /* not ended, so that ASan sees any step behind it */
     memcpy(exact, text, size);
-    wlm_expression e;
-    if (wlm_expression_parse("test", exact, size, ALL, &e) == WLM_OK) {
-      wlm_text out = {0};
-      wlm_expression_print(&e, WLM_SPELL_NORMAL, &out);
+    wlmi_expression e;
+    if (wlmi_expression_parse("test", exact, size, ALL, &e) == WLM_OK) {
+      wlmi_text out = {0};
+      wlmi_expression_print(&e, WLM_SPELL_NORMAL, &out);
       char *again = spelled(out.data, WLM_SPELL_NORMAL);
       assert_string_equal(again, out.data);
       wlm_string_free(again);
-      wlm_text_release(&out);
-      wlm_expression_release(&e);
+      wlmi_text_release(&out);
+      wlmi_expression_release(&e);
       accepted++;
     }
     free(exact);
@@ -327,10 +327,10 @@ static void without_memory(void **state) {
   for (int64_t fail_at = 0; status != WLM_OK; fail_at++) {
     meter m = {.fail_at = fail_at};
     const wlm_allocator allocator = {metered_allocate, metered, metered_release, &m};
-    wlm_operator op;
+    wlmi_operator op;
     wlm_set_allocator(&allocator);
-    status = wlm_operator_parse(text, &op);
-    if (status == WLM_OK) wlm_operator_release(&op);
+    status = wlmi_operator_parse(text, &op);
+    if (status == WLM_OK) wlmi_operator_release(&op);
     wlm_set_allocator(NULL);
     assert_int_equal(m.live, 0);
     assert_true(status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY);
@@ -346,18 +346,18 @@ typedef struct point {
 
 /* a = 3, b = -2, acc = 0.25, x = 7, degree = 4; with these sizes where given. */
 static point evaluate_at(const char *text, const double values[WLM_OPERANDS], const double *sizes, double step) {
-  wlm_expression e;
-  wlm_column_block blocks[WLM_OPERANDS], result;
-  const wlm_column_block *operands[WLM_OPERANDS];
+  wlmi_expression e;
+  wlmi_column_block blocks[WLM_OPERANDS], result;
+  const wlmi_column_block *operands[WLM_OPERANDS];
   const int width = 3;
-  if (wlm_expression_parse("test", text, strlen(text), ALL, &e) != WLM_OK) fail_msg("%s", wlm_error_detail());
+  if (wlmi_expression_parse("test", text, strlen(text), ALL, &e) != WLM_OK) fail_msg("%s", wlm_error_detail());
   for (int i = 0; i < WLM_OPERANDS; i++) {
-    wlm_block_fill(&blocks[i], width, values[i]);
+    wlmi_block_fill(&blocks[i], width, values[i]);
     for (int j = 0; sizes && j < width; j++) blocks[i].size[j] = sizes[i];
     operands[i] = &blocks[i];
   }
-  wlm_evaluate(&e, operands, width, step, &result);
-  wlm_expression_release(&e);
+  wlmi_evaluate(&e, operands, width, step, &result);
+  wlmi_expression_release(&e);
   return (point){result.value[width - 1], result.size[width - 1]};
 }
 
@@ -401,7 +401,7 @@ static void values(void **state) {
     if (cases[i].size >= 0 && p.size != cases[i].size) fail_msg("%s: size %g", cases[i].text, p.size);
   }
   for (int i = 0; i < WLM_FUNCTIONS; i++) {
-    const wlm_function *f = &wlm_functions[i];
+    const wlmi_function *f = &wlmi_functions[i];
     char text[64];
     snprintf(text, sizeof text, "%s(%s)", f->name, f->arity == 1 ? "acc" : f->arity == 2 ? "acc,a" : "acc,a,b");
     const double expected = f->arity == 1 ? f->one(0.25) : f->arity == 2 ? f->two(0.25, 3) : f->three(0.25, 3, -2);
@@ -420,16 +420,16 @@ static void sizes_bound_errors(void **state) {
       "sqrt(a*a+b*b)", "a<b?a*a:b/(1+x*x)", "(a>b)*x",  "a>b&&x>0?acc:a",
   };
   const double step = 0x1p-18;
-  wlm_random random = wlm_random_for(5, 0, 0);
+  wlmi_random random = wlmi_random_for(5, 0, 0);
   for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
     for (int i = 0; i < 2000; i++) {
       double values[WLM_OPERANDS], moved[WLM_OPERANDS], sizes[WLM_OPERANDS];
       for (int k = 0; k < WLM_OPERANDS; k++) {
-        values[k] = (double)(wlm_random_below(&random, 33) - 16) / 8; /* ties are frequent */
+        values[k] = (double)(wlmi_random_below(&random, 33) - 16) / 8; /* ties are frequent */
         if (k != WLM_OPERAND_X && values[k] == 0) values[k] = 1;
-        if (k == WLM_OPERAND_ACC && i % 2) values[k] = 1 + step * (double)wlm_random_below(&random, 3);
-        sizes[k] = fabs(values[k]) * (double)(1 + wlm_random_below(&random, 3));
-        moved[k] = values[k] + step * sizes[k] * (double)(wlm_random_below(&random, 201) - 100) / 100;
+        if (k == WLM_OPERAND_ACC && i % 2) values[k] = 1 + step * (double)wlmi_random_below(&random, 3);
+        sizes[k] = fabs(values[k]) * (double)(1 + wlmi_random_below(&random, 3));
+        moved[k] = values[k] + step * sizes[k] * (double)(wlmi_random_below(&random, 201) - 100) / 100;
       }
       const point here = evaluate_at(texts[t], values, sizes, step), there = evaluate_at(texts[t], moved, sizes, step);
       if (!(fabs(there.value - here.value) <= 4 * step * here.size + 1e-12))

@@ -10,20 +10,20 @@
 #include "tuner/kernel_fit.h"
 
 /* NULL expects nothing. */
-static void expect(wlm_kernel_facts facts, int spared, const char *reason) {
-  wlm_text text = {0};
-  wlm_kernel_refusal(&facts, 512, spared, &text);
+static void expect(wlmi_kernel_facts facts, int spared, const char *reason) {
+  wlmi_text text = {0};
+  wlmi_kernel_refusal(&facts, 512, spared, &text);
   if (!reason)
     assert_int_equal(text.size, 0);
   else if (!text.size || !strstr(text.data, reason))
     fail_msg("\"%s\" is not in \"%s\"", reason, text.size ? text.data : "");
-  wlm_text_release(&text);
+  wlmi_text_release(&text);
 }
 
 static void kernels_are_refused_with_a_reason(void **state) {
   (void)state;
-  const wlm_kernel_facts fine = {32, 0, 1024, 4}, few = {255, 64, 0, 1}, spilled = {255, 1000, 0, 1},
-                         large = {168, 0, 230000, 0};
+  const wlmi_kernel_facts fine = {32, 0, 1024, 4}, few = {255, 64, 0, 1}, spilled = {255, 1000, 0, 1},
+                          large = {168, 0, 230000, 0};
   for (int spared = 0; spared < 2; spared++) {
     expect(fine, spared, NULL);
     expect(few, spared, NULL);

@@ -31,16 +31,16 @@ static void kin(void **state) {
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
     for (int turned = 0; turned < 2; turned++) {
       const char *a = turned ? pairs[i].b : pairs[i].a, *b = turned ? pairs[i].a : pairs[i].b;
-      if (wlm_variants_are_kin(a, b) != pairs[i].are) fail_msg("%s and %s", a, b);
+      if (wlmi_variants_are_kin(a, b) != pairs[i].are) fail_msg("%s and %s", a, b);
     }
 }
 
 static void families(void **state) {
   (void)state;
-  assert_true(wlm_same_family("row_vec/lanes=8", "row_vec/lanes=16"));
-  assert_true(wlm_same_family("row_vec", "row_vec/lanes=16"));
-  assert_false(wlm_same_family("row_vec/lanes=8", "row_vec2/lanes=8"));
-  assert_false(wlm_same_family("row_vec/lanes=8", "row/lanes=8"));
+  assert_true(wlmi_same_family("row_vec/lanes=8", "row_vec/lanes=16"));
+  assert_true(wlmi_same_family("row_vec", "row_vec/lanes=16"));
+  assert_false(wlmi_same_family("row_vec/lanes=8", "row_vec2/lanes=8"));
+  assert_false(wlmi_same_family("row_vec/lanes=8", "row/lanes=8"));
 }
 
 int main(void) {

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "common/random.h"
-#include "matrix/csr.h"
-#include "matrix/sort.h"
+#include "csr/csr.h"
+#include "csr/sort.h"
 #include "support/asserts.h"
 
 enum { MOST = 4000 };
@@ -17,21 +17,21 @@ static int32_t row[MOST], col[MOST];
 static float value[MOST];
 
 /* Rows whose columns come in any order, many places named more than once, against sums in a dense matrix. */
-static void check_random(wlm_random *random, int rows, int cols, int count, int with_values) {
+static void check_random(wlmi_random *random, int rows, int cols, int count, int with_values) {
   double *sum = calloc((size_t)(rows * cols), sizeof *sum);
   char *named = calloc((size_t)(rows * cols), 1);
   int64_t places = 0;
-  wlm_csr_host csr;
+  wlmi_csr_host csr;
   for (int i = 0; i < count; i++) {
-    row[i] = (int32_t)wlm_random_below(random, rows);
-    col[i] = (int32_t)wlm_random_below(random, cols);
-    value[i] = (float)(wlm_random_below(random, 65) - 32) / 8.0f; /* sums are exact in any order */
+    row[i] = (int32_t)wlmi_random_below(random, rows);
+    col[i] = (int32_t)wlmi_random_below(random, cols);
+    value[i] = (float)(wlmi_random_below(random, 65) - 32) / 8.0f; /* sums are exact in any order */
     sum[row[i] * cols + col[i]] += with_values ? (double)value[i] : 1.0;
     places += !named[row[i] * cols + col[i]];
     named[row[i] * cols + col[i]] = 1;
   }
-  assert_status(WLM_OK, wlm_csr_from_coo(rows, cols, count, row, col, with_values ? value : NULL, &csr));
-  assert_status(WLM_OK, wlm_csr_check(&csr));
+  assert_status(WLM_OK, wlmi_csr_from_coo(rows, cols, count, row, col, with_values ? value : NULL, &csr));
+  assert_status(WLM_OK, wlmi_csr_check(&csr));
   assert_int_equal(csr.nnz, places);
   assert_int_equal(csr.values != NULL, with_values || places < count);
   for (int64_t r = 0; r < rows; r++)
@@ -40,7 +40,7 @@ static void check_random(wlm_random *random, int rows, int cols, int count, int 
       assert_true(named[r * cols + csr.colind[i]]);
       assert_true((csr.values ? (double)csr.values[i] : 1.0) == sum[r * cols + csr.colind[i]]);
     }
-  wlm_csr_host_release(&csr);
+  wlmi_csr_host_release(&csr);
   assert_null(csr.rowptr);
   free(sum);
   free(named);
@@ -48,10 +48,10 @@ static void check_random(wlm_random *random, int rows, int cols, int count, int 
 
 static void random_coo_becomes_csr(void **state) {
   (void)state;
-  wlm_random random = wlm_random_for(1, 0, 0);
+  wlmi_random random = wlmi_random_for(1, 0, 0);
   for (int round = 0; round < 300; round++) {
-    int rows = 1 + (int)wlm_random_below(&random, 40), cols = 1 + (int)wlm_random_below(&random, 300);
-    check_random(&random, rows, cols, (int)wlm_random_below(&random, 1 + MOST / (1 + round % 9)), round % 2);
+    int rows = 1 + (int)wlmi_random_below(&random, 40), cols = 1 + (int)wlmi_random_below(&random, 300);
+    check_random(&random, rows, cols, (int)wlmi_random_below(&random, 1 + MOST / (1 + round % 9)), round % 2);
   }
 }
 
@@ -59,11 +59,11 @@ static void empty_shapes(void **state) {
   (void)state;
   static const int64_t shapes[][2] = {{0, 0}, {0, 5}, {5, 0}, {3, 4}};
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-    wlm_csr_host csr;
-    assert_status(WLM_OK, wlm_csr_from_coo(shapes[i][0], shapes[i][1], 0, NULL, NULL, NULL, &csr));
-    assert_status(WLM_OK, wlm_csr_check(&csr));
+    wlmi_csr_host csr;
+    assert_status(WLM_OK, wlmi_csr_from_coo(shapes[i][0], shapes[i][1], 0, NULL, NULL, NULL, &csr));
+    assert_status(WLM_OK, wlmi_csr_check(&csr));
     assert_int_equal(csr.rowptr[csr.rows], 0);
-    wlm_csr_host_release(&csr);
+    wlmi_csr_host_release(&csr);
   }
 }
 
@@ -72,8 +72,8 @@ static void entries_outside_are_named(void **state) {
   static const int32_t bad[][2] = {{2, 0}, {0, 3}, {-1, 0}, {0, -1}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     int32_t r[] = {0, bad[i][0]}, c[] = {0, bad[i][1]};
-    wlm_csr_host csr;
-    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_csr_from_coo(2, 3, 2, r, c, NULL, &csr));
+    wlmi_csr_host csr;
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_csr_from_coo(2, 3, 2, r, c, NULL, &csr));
     assert_contains(wlm_error_detail(), "entry 1");
     assert_null(csr.rowptr);
   }
@@ -81,37 +81,37 @@ static void entries_outside_are_named(void **state) {
 
 static void sizes_that_cannot_be(void **state) {
   (void)state;
-  wlm_csr_host csr;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_csr_from_coo(-1, 3, 0, NULL, NULL, NULL, &csr));
-  assert_status(WLM_ERR_OVERFLOW, wlm_csr_from_coo(1, INT64_C(1) << 31, 0, NULL, NULL, NULL, &csr));
-  assert_status(WLM_ERR_OVERFLOW, wlm_csr_from_coo(INT64_MAX, 1, 0, NULL, NULL, NULL, &csr));
+  wlmi_csr_host csr;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_csr_from_coo(-1, 3, 0, NULL, NULL, NULL, &csr));
+  assert_status(WLM_ERR_OVERFLOW, wlmi_csr_from_coo(1, INT64_C(1) << 31, 0, NULL, NULL, NULL, &csr));
+  assert_status(WLM_ERR_OVERFLOW, wlmi_csr_from_coo(INT64_MAX, 1, 0, NULL, NULL, NULL, &csr));
 }
 
 static void repeated_places_are_summed_in_double(void **state) {
   (void)state;
   int32_t r[] = {0, 0, 0}, c[] = {1, 1, 1};
   float v[] = {1e8f, 1.0f, -1e8f};
-  wlm_csr_host csr;
-  assert_status(WLM_OK, wlm_csr_from_coo(1, 2, 3, r, c, v, &csr));
+  wlmi_csr_host csr;
+  assert_status(WLM_OK, wlmi_csr_from_coo(1, 2, 3, r, c, v, &csr));
   assert_int_equal(csr.nnz, 1);
   assert_true(csr.values[0] == 1.0f); /* in float it would be 0 */
-  wlm_csr_host_release(&csr);
+  wlmi_csr_host_release(&csr);
 }
 
 static void check_finds_what_is_wrong(void **state) {
   (void)state;
   int64_t rowptr[] = {0, 2, 1, 3};
   int32_t colind[] = {0, 1, 5};
-  wlm_csr_host csr = {3, 6, 3, rowptr, colind, NULL, NULL};
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_csr_check(&csr));
+  wlmi_csr_host csr = {3, 6, 3, rowptr, colind, NULL, NULL};
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_csr_check(&csr));
   assert_contains(wlm_error_detail(), "row 1");
   rowptr[2] = 2;
-  assert_status(WLM_OK, wlm_csr_check(&csr));
+  assert_status(WLM_OK, wlmi_csr_check(&csr));
   csr.cols = 5;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_csr_check(&csr));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_csr_check(&csr));
   assert_contains(wlm_error_detail(), "colind[2] is 5");
   csr.nnz = 2;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_csr_check(&csr));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_csr_check(&csr));
 }
 
 static void hash_sees_every_part(void **state) {
@@ -119,19 +119,19 @@ static void hash_sees_every_part(void **state) {
   int64_t rowptr[] = {0, 1, 2};
   int32_t colind[] = {0, 1};
   float values[] = {1.0f, 2.0f};
-  wlm_csr_host csr = {2, 2, 2, rowptr, colind, values, NULL};
-  wlm_hash hashes[6];
-  assert_status(WLM_OK, wlm_csr_hash(&csr, &hashes[0]));
+  wlmi_csr_host csr = {2, 2, 2, rowptr, colind, values, NULL};
+  wlmi_hash hashes[6];
+  assert_status(WLM_OK, wlmi_csr_hash(&csr, &hashes[0]));
   values[1] = 3.0f;
-  assert_status(WLM_OK, wlm_csr_hash(&csr, &hashes[1]));
+  assert_status(WLM_OK, wlmi_csr_hash(&csr, &hashes[1]));
   colind[1] = 0;
-  assert_status(WLM_OK, wlm_csr_hash(&csr, &hashes[2]));
+  assert_status(WLM_OK, wlmi_csr_hash(&csr, &hashes[2]));
   rowptr[1] = 2;
-  assert_status(WLM_OK, wlm_csr_hash(&csr, &hashes[3]));
+  assert_status(WLM_OK, wlmi_csr_hash(&csr, &hashes[3]));
   csr.cols = 3;
-  assert_status(WLM_OK, wlm_csr_hash(&csr, &hashes[4]));
+  assert_status(WLM_OK, wlmi_csr_hash(&csr, &hashes[4]));
   csr.values = NULL;
-  assert_status(WLM_OK, wlm_csr_hash(&csr, &hashes[5]));
+  assert_status(WLM_OK, wlmi_csr_hash(&csr, &hashes[5]));
   for (int i = 0; i < 6; i++)
     for (int j = 0; j < i; j++) assert_memory_not_equal(&hashes[i], &hashes[j], sizeof *hashes);
 }
@@ -144,13 +144,13 @@ static int by_column_then_position(const void *a, const void *b) {
 /* Payloads are positions, so full order of the words is stable order by column. */
 static void sort_is_stable(void **state) {
   (void)state;
-  wlm_random random = wlm_random_for(2, 0, 0);
+  wlmi_random random = wlmi_random_for(2, 0, 0);
   uint64_t entries[1000], scratch[1000], expected[1000];
   for (int64_t count = 0; count < 1000; count += 1 + count / 40) {
     for (int64_t i = 0; i < count; i++)
-      expected[i] = entries[i] = wlm_entry((int32_t)wlm_random_below(&random, 1 + count / 2), (uint32_t)i);
+      expected[i] = entries[i] = wlmi_entry((int32_t)wlmi_random_below(&random, 1 + count / 2), (uint32_t)i);
     qsort(expected, (size_t)count, sizeof *expected, by_column_then_position);
-    wlm_sort_entries(entries, scratch, count);
+    wlmi_sort_entries(entries, scratch, count);
     assert_memory_equal(entries, expected, (size_t)count * sizeof *entries);
   }
 }

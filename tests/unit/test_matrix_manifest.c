@@ -9,21 +9,21 @@
 /**/
 #include <cmocka.h>
 
-#include "matrix/input.h"
-#include "matrix/stats.h"
+#include "csr/stats.h"
 #include "support/asserts.h"
 #include "support/tsv.h"
+#include "synth/input.h"
 
 #define DATA WLM_SOURCE_DIR "/../shared/data/"
 
 static void check_matrix(const tsv_table *manifest, int i) {
   char path[1000];
-  wlm_csr_host csr;
+  wlmi_csr_host csr;
   wlm_stats s;
   snprintf(path, sizeof path, "%s%s", DATA, tsv_text(manifest, i, "file"));
-  assert_status(WLM_OK, wlm_input_read(path, &csr));
-  assert_status(WLM_OK, wlm_csr_check(&csr));
-  assert_status(WLM_OK, wlm_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &s));
+  assert_status(WLM_OK, wlmi_input_read(path, &csr));
+  assert_status(WLM_OK, wlmi_csr_check(&csr));
+  assert_status(WLM_OK, wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &s));
   const char *name = tsv_text(manifest, i, "name");
   if (s.rows != tsv_int(manifest, i, "rows") || s.cols != tsv_int(manifest, i, "cols") ||
       s.nnz != tsv_int(manifest, i, "nnz") || s.longest != tsv_int(manifest, i, "max_nnz_row") ||
@@ -37,7 +37,7 @@ static void check_matrix(const tsv_table *manifest, int i) {
   int pattern = !strcmp(tsv_text(manifest, i, "field"), "pattern");
   if (csr.values && pattern) fail_msg("%s is a pattern without repeated entries, yet has values", name);
   if (!csr.values && !pattern) fail_msg("%s lost its values", name);
-  wlm_csr_host_release(&csr);
+  wlmi_csr_host_release(&csr);
 }
 
 static void real_matrices(void **state) {
@@ -88,7 +88,7 @@ static void suites_have_sources(void **state) {
   for (int i = 0; i < sources.rows; i++) {
     const char *name = tsv_text(&sources, i, "name");
     char path[1000], fingerprint[40];
-    wlm_csr_host csr;
+    wlmi_csr_host csr;
     wlm_stats s;
     FILE *file = NULL;
     for (int deep = 0; !file && deep < 2; deep++) {
@@ -97,15 +97,16 @@ static void suites_have_sources(void **state) {
     }
     if (!file) continue;
     fclose(file);
-    assert_status(WLM_OK, wlm_input_read(path, &csr));
-    assert_status(WLM_OK, wlm_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &s));
+    assert_status(WLM_OK, wlmi_input_read(path, &csr));
+    assert_status(WLM_OK,
+                  wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &s));
     snprintf(fingerprint, sizeof fingerprint, "%016llx%016llx", (unsigned long long)s.fingerprint[0],
              (unsigned long long)s.fingerprint[1]);
     if (s.rows != tsv_int(&sources, i, "rows") || s.cols != tsv_int(&sources, i, "cols") ||
         s.nnz != tsv_int(&sources, i, "nnz") || strcmp(fingerprint, tsv_text(&sources, i, "fingerprint")))
       fail_msg("%s: %lld x %lld, %lld entries, %s", name, (long long)s.rows, (long long)s.cols, (long long)s.nnz,
                fingerprint);
-    wlm_csr_host_release(&csr);
+    wlmi_csr_host_release(&csr);
   }
   tsv_free(&sources);
 }

@@ -10,23 +10,23 @@
 /**/
 #include <cmocka.h>
 
-#include "matrix/lines.h"
-#include "matrix/matrix_market.h"
+#include "csr/lines.h"
+#include "csr/matrix_market.h"
 #include "support/asserts.h"
 #include "support/folder.h"
 
 #define BANNER(kind) "%%MatrixMarket matrix coordinate " kind "\n"
 
-static wlm_status read_text(const char *text, wlm_csr_host *csr) {
+static wlm_status read_text(const char *text, wlmi_csr_host *csr) {
   const char *path = folder_file(&folder, "a.mtx");
   write_whole(path, text, strlen(text));
-  return wlm_matrix_market_read(path, csr);
+  return wlmi_matrix_market_read(path, csr);
 }
 
 /* ---- what is read ---- */
 
 /* The matrix as text, "rows x cols: row,column=value ..."; a pattern has no "=value". */
-static void describe(const wlm_csr_host *csr, char *text, size_t size) {
+static void describe(const wlmi_csr_host *csr, char *text, size_t size) {
   size_t used = (size_t)snprintf(text, size, "%lldx%lld:", (long long)csr->rows, (long long)csr->cols);
   for (int64_t r = 0; r < csr->rows; r++)
     for (int64_t i = csr->rowptr[r]; i < csr->rowptr[r + 1]; i++) {
@@ -59,12 +59,12 @@ static void good_files(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     char text[400];
-    wlm_csr_host csr;
+    wlmi_csr_host csr;
     assert_status(WLM_OK, read_text(good[i].text, &csr));
-    assert_status(WLM_OK, wlm_csr_check(&csr));
+    assert_status(WLM_OK, wlmi_csr_check(&csr));
     describe(&csr, text, sizeof text);
     assert_string_equal(text, good[i].matrix);
-    wlm_csr_host_release(&csr);
+    wlmi_csr_host_release(&csr);
   }
 }
 
@@ -77,12 +77,12 @@ static void locale_does_not_matter(void **state) {
     print_message("no locale with a decimal comma is installed\n");
     skip();
   }
-  wlm_csr_host csr;
+  wlmi_csr_host csr;
   wlm_status status = read_text(BANNER("real general") "1 2 2\n1 1 1.5\n1 2 1.00000005960464477540\n", &csr);
   setlocale(LC_ALL, "C");
   assert_status(WLM_OK, status);
   assert_true(csr.values[0] == 1.5f && csr.values[1] == 0x1.000002p0f);
-  wlm_csr_host_release(&csr);
+  wlmi_csr_host_release(&csr);
 }
 
 /* ---- what is refused ---- */
@@ -151,7 +151,7 @@ static void bad_files(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char place[400];
-    wlm_csr_host csr = {.rows = 7};
+    wlmi_csr_host csr = {.rows = 7};
     wlm_status status = read_text(bad[i].text, &csr);
     if (status != bad[i].status)
       fail_msg("case %zu: %s (%s)\n%s", i, wlm_status_name(status), wlm_error_detail(), bad[i].text);
@@ -166,19 +166,19 @@ static void bad_files(void **state) {
 static void nul_byte_is_not_text(void **state) {
   (void)state;
   static const char text[] = BANNER("real general") "1 1 1\n1 1\0 1\n";
-  wlm_csr_host csr;
+  wlmi_csr_host csr;
   write_whole(folder_file(&folder, "nul.mtx"), text, sizeof text - 1);
-  assert_status(WLM_ERR_PARSE, wlm_matrix_market_read(folder.file, &csr));
+  assert_status(WLM_ERR_PARSE, wlmi_matrix_market_read(folder.file, &csr));
   assert_contains(wlm_error_detail(), "nul.mtx:3: a NUL byte");
 }
 
 static void files_that_cannot_be_read(void **state) {
   (void)state;
-  wlm_csr_host csr;
-  assert_status(WLM_ERR_IO, wlm_matrix_market_read(folder_file(&folder, "missing.mtx"), &csr));
+  wlmi_csr_host csr;
+  assert_status(WLM_ERR_IO, wlmi_matrix_market_read(folder_file(&folder, "missing.mtx"), &csr));
   assert_contains(wlm_error_detail(), "missing.mtx");
   assert_contains(wlm_error_detail(), "No such file");
-  assert_status(WLM_ERR_IO, wlm_matrix_market_read(folder.path, &csr));
+  assert_status(WLM_ERR_IO, wlmi_matrix_market_read(folder.path, &csr));
   assert_contains(wlm_error_detail(), "directory");
 }
 
@@ -205,7 +205,7 @@ static char *many_entries(size_t *size) {
   return text;
 }
 
-static void check_many(const wlm_csr_host *csr) {
+static void check_many(const wlmi_csr_host *csr) {
   double sum = 0, expected = 0, weighted = 0, expected_weighted = 0;
   for (int i = 0; i < MANY; i++) {
     int row, col, value;
@@ -231,16 +231,16 @@ static void plain_and_gzip_are_the_same(void **state) {
   (void)state;
   size_t size;
   char *text = many_entries(&size);
-  wlm_csr_host csr;
+  wlmi_csr_host csr;
   assert_true(size > 3 * WLM_LINES_BUFFER);
   write_whole(folder_file(&folder, "many.mtx"), text, size);
-  assert_status(WLM_OK, wlm_matrix_market_read(folder.file, &csr));
+  assert_status(WLM_OK, wlmi_matrix_market_read(folder.file, &csr));
   check_many(&csr);
-  wlm_csr_host_release(&csr);
+  wlmi_csr_host_release(&csr);
   write_gzip(folder_file(&folder, "many.mtx.gz"), text, size);
-  assert_status(WLM_OK, wlm_matrix_market_read(folder.file, &csr));
+  assert_status(WLM_OK, wlmi_matrix_market_read(folder.file, &csr));
   check_many(&csr);
-  wlm_csr_host_release(&csr);
+  wlmi_csr_host_release(&csr);
   free(text);
 }
 
@@ -248,13 +248,13 @@ static void damaged_gzip_is_reported(void **state) {
   (void)state;
   size_t size, gz_size;
   char *text = many_entries(&size);
-  wlm_csr_host csr;
+  wlmi_csr_host csr;
   write_gzip(folder_file(&folder, "many.mtx.gz"), text, size);
   unsigned char *gz = read_whole(folder.file, &gz_size);
   const size_t cuts[] = {1, 5, gz_size / 2, gz_size - 9, gz_size - 1};
   for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
     write_whole(folder_file(&folder, "cut.mtx.gz"), gz, cuts[i]);
-    wlm_status status = wlm_matrix_market_read(folder.file, &csr);
+    wlm_status status = wlmi_matrix_market_read(folder.file, &csr);
     if (status != WLM_ERR_IO) fail_msg("cut to %zu: %s", cuts[i], wlm_error_detail());
     assert_contains(wlm_error_detail(), "damaged gzip data");
   }
@@ -262,14 +262,14 @@ static void damaged_gzip_is_reported(void **state) {
   for (size_t i = 0; i < sizeof spots / sizeof *spots; i++) {
     gz[spots[i]] ^= 0x55;
     write_whole(folder_file(&folder, "flip.mtx.gz"), gz, gz_size);
-    wlm_status status = wlm_matrix_market_read(folder.file, &csr);
+    wlm_status status = wlmi_matrix_market_read(folder.file, &csr);
     /* a flipped byte in the middle may first show as a line that makes no sense */
     if (status != WLM_ERR_IO && !(status == WLM_ERR_PARSE && i > 0 && i < 3))
       fail_msg("byte %zu flipped: %s (%s)", spots[i], wlm_status_name(status), wlm_error_detail());
     gz[spots[i]] ^= 0x55;
   }
   write_whole(folder_file(&folder, "plain.mtx.gz"), text, size);
-  assert_status(WLM_ERR_IO, wlm_matrix_market_read(folder.file, &csr));
+  assert_status(WLM_ERR_IO, wlmi_matrix_market_read(folder.file, &csr));
   assert_contains(wlm_error_detail(), "does not begin as gzip");
   free(gz);
   free(text);
@@ -279,7 +279,7 @@ static void long_lines(void **state) {
   (void)state;
   size_t length = WLM_LINES_BUFFER + 100;
   char *text = malloc(length + 200);
-  wlm_csr_host csr;
+  wlmi_csr_host csr;
   for (int longer = 0; longer < 2; longer++) {
     size_t comment = longer ? length : WLM_LINES_BUFFER - 1;
     size_t used = (size_t)sprintf(text, "%s", BANNER("real general"));
@@ -287,11 +287,11 @@ static void long_lines(void **state) {
     used += comment;
     used += (size_t)sprintf(text + used, "\n1 1 1\n1 1 5\n");
     write_whole(folder_file(&folder, "long.mtx"), text, used);
-    wlm_status status = wlm_matrix_market_read(folder.file, &csr);
+    wlm_status status = wlmi_matrix_market_read(folder.file, &csr);
     if (!longer) {
       assert_status(WLM_OK, status);
       assert_int_equal(csr.nnz, 1);
-      wlm_csr_host_release(&csr);
+      wlmi_csr_host_release(&csr);
     } else {
       assert_status(WLM_ERR_PARSE, status);
       assert_contains(wlm_error_detail(), "long.mtx:2: a line of more than");

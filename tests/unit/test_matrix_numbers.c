@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/random.h"
-#include "matrix/numbers.h"
+#include "csr/numbers.h"
 
 static locale_t c_locale;
 
@@ -27,7 +27,7 @@ static int close_locale(void **state) {
 
 static void same_as_library(const char *text) {
   float got, expected = strtof_l(text, NULL, c_locale);
-  const char *end = wlm_parse_float(text, c_locale, &got);
+  const char *end = wlmi_parse_float(text, c_locale, &got);
   if (expected - expected != 0.0f) { /* not finite */
     assert_null(end);
     return;
@@ -36,11 +36,11 @@ static void same_as_library(const char *text) {
     fail_msg("%s: got %a, expected %a", text, (double)got, (double)expected);
 }
 
-static float random_float(wlm_random *random) {
+static float random_float(wlmi_random *random) {
   uint32_t bits;
   float value;
   do {
-    bits = (uint32_t)wlm_random_next(random);
+    bits = (uint32_t)wlmi_random_next(random);
     memcpy(&value, &bits, sizeof value);
   } while (value - value != 0.0f);
   return value;
@@ -49,11 +49,11 @@ static float random_float(wlm_random *random) {
 static void random_numbers(void **state) {
   (void)state;
   static const char *const formats[] = {"%.9g", "%.6g", "%.17e", "%.15f", "%.3E", "%.25e"};
-  wlm_random random = wlm_random_for(1, 0, 0);
+  wlmi_random random = wlmi_random_for(1, 0, 0);
   char text[400];
   for (int i = 0; i < 200000; i++) {
     double value = (double)random_float(&random);
-    if (i % 2) value = (double)((int64_t)wlm_random_next(&random) >> (i % 60)) / 1e12;
+    if (i % 2) value = (double)((int64_t)wlmi_random_next(&random) >> (i % 60)) / 1e12;
     snprintf(text, sizeof text, formats[i % 6], value);
     same_as_library(text);
   }
@@ -62,7 +62,7 @@ static void random_numbers(void **state) {
 /* Exactly between two floats, and a hair beside it on either side. */
 static void halfway_numbers(void **state) {
   (void)state;
-  wlm_random random = wlm_random_for(2, 0, 0);
+  wlmi_random random = wlmi_random_for(2, 0, 0);
   char text[400];
   for (int i = 0; i < 20000; i++) {
     float low = random_float(&random), high;
@@ -127,31 +127,31 @@ static void not_numbers(void **state) {
                                       "+-1", "x", "i", "nan", "inf", "-inf", "NaN"};
   float value;
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    if (wlm_parse_float(texts[i], c_locale, &value)) fail_msg("'%s' was taken for a number", texts[i]);
+    if (wlmi_parse_float(texts[i], c_locale, &value)) fail_msg("'%s' was taken for a number", texts[i]);
 }
 
 static void ends_behind_the_number(void **state) {
   (void)state;
   float value;
   const char *text = "12.5e1x";
-  assert_ptr_equal(wlm_parse_float(text, c_locale, &value), text + 6);
+  assert_ptr_equal(wlmi_parse_float(text, c_locale, &value), text + 6);
   assert_true(value == 125.0f);
   text = "0x10";
-  assert_ptr_equal(wlm_parse_float(text, c_locale, &value), text + 1);
+  assert_ptr_equal(wlmi_parse_float(text, c_locale, &value), text + 1);
 }
 
 static void integers(void **state) {
   (void)state;
   int64_t value;
   const char *text = "-9223372036854775807 ";
-  assert_ptr_equal(wlm_parse_int64(text, &value), text + 20);
+  assert_ptr_equal(wlmi_parse_int64(text, &value), text + 20);
   assert_true(value == -INT64_MAX);
-  assert_null(wlm_parse_int64("9223372036854775808", &value));
-  assert_null(wlm_parse_int64("", &value));
-  assert_null(wlm_parse_int64("-", &value));
-  assert_null(wlm_parse_int64("a", &value));
+  assert_null(wlmi_parse_int64("9223372036854775808", &value));
+  assert_null(wlmi_parse_int64("", &value));
+  assert_null(wlmi_parse_int64("-", &value));
+  assert_null(wlmi_parse_int64("a", &value));
   text = "+007.5";
-  assert_ptr_equal(wlm_parse_int64(text, &value), text + 4);
+  assert_ptr_equal(wlmi_parse_int64(text, &value), text + 4);
   assert_int_equal(value, 7);
 }
 

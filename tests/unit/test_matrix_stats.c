@@ -11,14 +11,14 @@
 #include "common/bucket.h"
 #include "common/hash.h"
 #include "common/random.h"
-#include "matrix/stats.h"
+#include "csr/stats.h"
 #include "support/asserts.h"
 
 static void by_hand(void **state) {
   (void)state;
   const int32_t rowptr[] = {0, 0, 5, 6, 26}, colind[26] = {0}; /* lengths 0 5 1 20 */
   wlm_stats s;
-  assert_status(WLM_OK, wlm_stats_compute(rowptr, WLM_I32, 4, 3, 26, colind, WLM_I32, &s));
+  assert_status(WLM_OK, wlmi_stats_compute(rowptr, WLM_I32, 4, 3, 26, colind, WLM_I32, &s));
   assert_int_equal(s.size, sizeof s);
   assert_int_equal(s.rows, 4);
   assert_int_equal(s.cols, 3);
@@ -37,7 +37,7 @@ static void nothing_at_all(void **state) {
   const int64_t rowptr[] = {0, 0, 0, 0};
   for (int64_t rows = 0; rows < 4; rows += 3) {
     wlm_stats s;
-    assert_status(WLM_OK, wlm_stats_compute(rowptr, WLM_I64, rows, 5, 0, NULL, WLM_I32, &s));
+    assert_status(WLM_OK, wlmi_stats_compute(rowptr, WLM_I64, rows, 5, 0, NULL, WLM_I32, &s));
     assert_true(s.mean == 0.0 && s.cv == 0.0 && s.top_share == 0.0);
     assert_int_equal(s.longest, 0);
     assert_int_equal(s.empty_rows, rows);
@@ -54,19 +54,19 @@ static int descending(const void *a, const void *b) {
 static void top_share_without_sorting(void **state) {
   (void)state;
   enum { ROWS = 3000 };
-  wlm_random random = wlm_random_for(1, 0, 0);
+  wlmi_random random = wlmi_random_for(1, 0, 0);
   int64_t rowptr[ROWS + 1] = {0}, length[ROWS], sample[WLM_STATS_SAMPLES] = {0};
   for (int round = 0; round < 40; round++) {
-    int64_t rows = 1 + wlm_random_below(&random, ROWS), most = INT64_C(1) << (4 + round % 20);
+    int64_t rows = 1 + wlmi_random_below(&random, ROWS), most = INT64_C(1) << (4 + round % 20);
     for (int64_t r = 0; r < rows; r++) {
-      length[r] = wlm_random_below(&random, most);
+      length[r] = wlmi_random_below(&random, most);
       rowptr[r + 1] = rowptr[r] + length[r];
     }
     qsort(length, (size_t)rows, sizeof *length, descending);
     double top = 0;
     for (int64_t r = 0; r < (rows >= 100 ? rows / 100 : 1); r++) top += (double)length[r];
     wlm_stats s;
-    assert_status(WLM_OK, wlm_stats_compute_sampled(rowptr, WLM_I64, rows, 1, rowptr[rows], sample, &s));
+    assert_status(WLM_OK, wlmi_stats_compute_sampled(rowptr, WLM_I64, rows, 1, rowptr[rows], sample, &s));
     double expected = rowptr[rows] ? top / (double)rowptr[rows] : 0.0;
     assert_true(fabs(s.top_share - expected) <= expected * (most <= 4096 ? 1e-12 : 1.0 / 2048));
     assert_int_equal(s.longest, length[0]);
@@ -89,33 +89,33 @@ static void bad_rowptr_is_named(void **state) {
     int32_t narrow[4];
     for (int k = 0; k < 4; k++) narrow[k] = (int32_t)cases[i].rowptr[k];
     assert_status(WLM_ERR_INVALID_ARGUMENT,
-                  wlm_stats_compute(cases[i].rowptr, WLM_I64, 3, 3, cases[i].nnz, colind, WLM_I32, &s));
+                  wlmi_stats_compute(cases[i].rowptr, WLM_I64, 3, 3, cases[i].nnz, colind, WLM_I32, &s));
     assert_contains(wlm_error_detail(), cases[i].what);
     assert_status(WLM_ERR_INVALID_ARGUMENT,
-                  wlm_stats_compute(narrow, WLM_I32, 3, 3, cases[i].nnz, colind, WLM_I32, &s));
+                  wlmi_stats_compute(narrow, WLM_I32, 3, 3, cases[i].nnz, colind, WLM_I32, &s));
     assert_contains(wlm_error_detail(), cases[i].what);
   }
   const int64_t rowptr[] = {0, 2};
   const int32_t outside[] = {0, 3}, below[] = {-1, 0};
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_stats_compute(rowptr, WLM_I64, 1, 3, 2, outside, WLM_I32, &s));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_compute(rowptr, WLM_I64, 1, 3, 2, outside, WLM_I32, &s));
   assert_contains(wlm_error_detail(), "colind[1] is 3, must be 0 to 2");
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_stats_compute(rowptr, WLM_I64, 1, 3, 2, below, WLM_I32, &s));
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_stats_compute(rowptr, WLM_I64, -1, 3, 0, outside, WLM_I32, &s));
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_stats_compute(NULL, WLM_I64, 1, 3, 0, NULL, WLM_I32, &s));
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_stats_compute(rowptr, WLM_I64, 1, 3, 2, NULL, WLM_I32, &s));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_compute(rowptr, WLM_I64, 1, 3, 2, below, WLM_I32, &s));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_compute(rowptr, WLM_I64, -1, 3, 0, outside, WLM_I32, &s));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_compute(NULL, WLM_I64, 1, 3, 0, NULL, WLM_I32, &s));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_compute(rowptr, WLM_I64, 1, 3, 2, NULL, WLM_I32, &s));
 }
 
 static void sample_positions(void **state) {
   (void)state;
-  assert_int_equal(wlm_stats_sample_count(0), 0);
+  assert_int_equal(wlmi_stats_sample_count(0), 0);
   for (int64_t nnz = 1; nnz < 20000; nnz += 1 + nnz / 7) {
-    int64_t count = wlm_stats_sample_count(nnz);
-    for (int64_t k = 0; k < count; k++) assert_int_equal(wlm_stats_sample_position(nnz, k), k * nnz / count);
+    int64_t count = wlmi_stats_sample_count(nnz);
+    for (int64_t k = 0; k < count; k++) assert_int_equal(wlmi_stats_sample_position(nnz, k), k * nnz / count);
   }
   int64_t huge = INT64_MAX;
-  assert_int_equal(wlm_stats_sample_position(huge, 0), 0);
-  assert_int_equal(wlm_stats_sample_position(huge, 2048), huge / 2);
-  assert_int_equal(wlm_stats_sample_position(huge, 4095), (int64_t)((__int128)huge * 4095 / 4096));
+  assert_int_equal(wlmi_stats_sample_position(huge, 0), 0);
+  assert_int_equal(wlmi_stats_sample_position(huge, 2048), huge / 2);
+  assert_int_equal(wlmi_stats_sample_position(huge, 4095), (int64_t)((__int128)huge * 4095 / 4096));
 }
 
 static int same_fingerprint(const wlm_stats *a, const wlm_stats *b) {
@@ -127,21 +127,21 @@ static void fingerprint_sees_shape_rowptr_and_sampled_columns(void **state) {
   enum { ROWS = 3000, PER_ROW = 3, NNZ = ROWS * PER_ROW };
   static int32_t rowptr[ROWS + 1], colind[NNZ];
   static int64_t wide_rowptr[ROWS + 1], wide_colind[NNZ];
-  wlm_random random = wlm_random_for(3, 0, 0);
+  wlmi_random random = wlmi_random_for(3, 0, 0);
   wlm_stats s, t;
   for (int i = 0; i <= ROWS; i++) wide_rowptr[i] = rowptr[i] = i * PER_ROW;
-  for (int i = 0; i < NNZ; i++) wide_colind[i] = colind[i] = (int32_t)wlm_random_below(&random, 777);
-  assert_status(WLM_OK, wlm_stats_compute(rowptr, WLM_I32, ROWS, 777, NNZ, colind, WLM_I32, &s));
-  assert_status(WLM_OK, wlm_stats_compute(wide_rowptr, WLM_I64, ROWS, 777, NNZ, wide_colind, WLM_I64, &t));
+  for (int i = 0; i < NNZ; i++) wide_colind[i] = colind[i] = (int32_t)wlmi_random_below(&random, 777);
+  assert_status(WLM_OK, wlmi_stats_compute(rowptr, WLM_I32, ROWS, 777, NNZ, colind, WLM_I32, &s));
+  assert_status(WLM_OK, wlmi_stats_compute(wide_rowptr, WLM_I64, ROWS, 777, NNZ, wide_colind, WLM_I64, &t));
   assert_memory_equal(&s, &t, sizeof s);
-  assert_status(WLM_OK, wlm_stats_compute(rowptr, WLM_I32, ROWS, 778, NNZ, colind, WLM_I32, &t));
+  assert_status(WLM_OK, wlmi_stats_compute(rowptr, WLM_I32, ROWS, 778, NNZ, colind, WLM_I32, &t));
   assert_false(same_fingerprint(&s, &t));
   rowptr[1500]--;
-  assert_status(WLM_OK, wlm_stats_compute(rowptr, WLM_I32, ROWS, 777, NNZ, colind, WLM_I32, &t));
+  assert_status(WLM_OK, wlmi_stats_compute(rowptr, WLM_I32, ROWS, 777, NNZ, colind, WLM_I32, &t));
   assert_false(same_fingerprint(&s, &t));
   rowptr[1500]++;
-  colind[wlm_stats_sample_position(NNZ, 1234)] ^= 1;
-  assert_status(WLM_OK, wlm_stats_compute(rowptr, WLM_I32, ROWS, 777, NNZ, colind, WLM_I32, &t));
+  colind[wlmi_stats_sample_position(NNZ, 1234)] ^= 1;
+  assert_status(WLM_OK, wlmi_stats_compute(rowptr, WLM_I32, ROWS, 777, NNZ, colind, WLM_I32, &t));
   assert_false(same_fingerprint(&s, &t));
 }
 
@@ -153,8 +153,8 @@ static void fingerprint_is_pinned(void **state) {
   unsigned char bytes[sizeof words];
   wlm_stats s;
   for (size_t i = 0; i < sizeof words; i++) bytes[i] = (unsigned char)(words[i / 8] >> (8 * (i % 8)));
-  wlm_hash expected = wlm_hash_bytes(bytes, sizeof bytes);
-  assert_status(WLM_OK, wlm_stats_compute(rowptr, WLM_I32, 2, 3, 3, colind, WLM_I32, &s));
+  wlmi_hash expected = wlmi_hash_bytes(bytes, sizeof bytes);
+  assert_status(WLM_OK, wlmi_stats_compute(rowptr, WLM_I32, 2, 3, 3, colind, WLM_I32, &s));
   assert_true(s.fingerprint[0] == expected.high && s.fingerprint[1] == expected.low);
 }
 
@@ -172,11 +172,11 @@ static void buckets(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlm_stats s = WLM_STATS_INIT;
-    wlm_bucket bucket;
+    wlmi_bucket bucket;
     s.rows = cases[i].rows;
     s.nnz = cases[i].nnz;
     s.cv = cases[i].cv;
-    wlm_bucket_of(&s, &bucket);
+    wlmi_bucket_of(&s, &bucket);
     assert_int_equal(bucket.version, 1);
     assert_int_equal(bucket.log2_rows, cases[i].log2_rows);
     assert_int_equal(bucket.half_log2_mean, cases[i].half_log2_mean);

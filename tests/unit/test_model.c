@@ -65,17 +65,17 @@ static double planted(const wlm_stats *s, int64_t n, const char *variant) {
   return 6;
 }
 
-static const wlm_machine machine = {WLM_TARGET_CUDA, 132, 50 << 20};
+static const wlmi_machine machine = {WLM_TARGET_CUDA, 132, 50 << 20};
 
-static void describe_all(int64_t n, wlm_candidate **candidates, int64_t *count) {
-  wlm_spec spec;
-  assert_int_equal(wlm_spec_from_key(key, n, &spec), WLM_OK);
-  assert_int_equal(wlm_generator_describe(emit_generator, &spec, &emit_cuda, candidates, count), WLM_OK);
+static void describe_all(int64_t n, wlmi_candidate **candidates, int64_t *count) {
+  wlmi_spec spec;
+  assert_int_equal(wlmi_spec_from_key(key, n, &spec), WLM_OK);
+  assert_int_equal(wlmi_generator_describe(emit_generator, &spec, &emit_cuda, candidates, count), WLM_OK);
 }
 
 typedef struct world {
   wlm_stats matrices[MATRICES];
-  wlm_measurement_record *records;
+  wlmi_measurement_record *records;
   int64_t count;
   char (*names)[WLM_VARIANT_NAME];
 } world;
@@ -87,27 +87,27 @@ static world make_world(int count) {
   for (int m = 0; m < count; m++) {
     w.matrices[m] = any_matrix();
     for (int k = 0; k < WIDTHS; k++) {
-      wlm_candidate *candidates;
+      wlmi_candidate *candidates;
       int64_t candidate_count;
       describe_all(widths[k], &candidates, &candidate_count);
       for (int64_t i = 0; i < candidate_count; i++) {
         const char *variant = candidates[i].variant;
         if (!strncmp(variant, "row_block", 9)) continue;
-        const double seconds = wlm_simple_seconds(&machine, &w.matrices[m], widths[k]) *
+        const double seconds = wlmi_simple_seconds(&machine, &w.matrices[m], widths[k]) *
                                planted(&w.matrices[m], widths[k], variant) * between(0.98, 1.02);
         assert_true(w.count < MOST);
         memcpy(w.names[w.count], variant, WLM_VARIANT_NAME);
         w.records[w.count] =
-            (wlm_measurement_record){.stats = w.matrices[m],
-                                     .variant = w.names[w.count],
-                                     .problem = (char *)key,
-                                     .n = widths[k],
-                                     .time_ps = (int64_t)(seconds * 1e12),
-                                     .prepare_ps = candidates[i].prepares ? (int64_t)(seconds * 2e12) : 0,
-                                     .made_at = 1};
+            (wlmi_measurement_record){.stats = w.matrices[m],
+                                      .variant = w.names[w.count],
+                                      .problem = (char *)key,
+                                      .n = widths[k],
+                                      .time_ps = (int64_t)(seconds * 1e12),
+                                      .prepare_ps = candidates[i].prepares ? (int64_t)(seconds * 2e12) : 0,
+                                      .made_at = 1};
         w.count++;
       }
-      wlm_free(candidates);
+      wlmi_free(candidates);
     }
   }
   return w;
@@ -118,25 +118,25 @@ static void end_world(world *w) {
   free(w->names);
 }
 
-static wlm_model train(int matrices) {
+static wlmi_model train(int matrices) {
   world w = make_world(matrices);
-  wlm_models models;
-  wlm_model model = {0};
-  assert_int_equal(wlm_models_train(emit_generator, &emit_cuda, l2_bytes, w.records, w.count, &models), WLM_OK);
+  wlmi_models models;
+  wlmi_model model = {0};
+  assert_int_equal(wlmi_models_train(emit_generator, &emit_cuda, l2_bytes, w.records, w.count, &models), WLM_OK);
   assert_int_equal(models.count, matrices >= WLM_TRAIN_MATRICES);
   if (models.count) {
     model = models.models[0];
     models.count = 0;
   }
-  wlm_models_release(&models);
+  wlmi_models_release(&models);
   end_world(&w);
   return model;
 }
 
 /* What all matrices teach, trained once; what is drawn after it is the same each time. */
-static wlm_model trained;
+static wlmi_model trained;
 
-static wlm_model *learned(void) {
+static wlmi_model *learned(void) {
   static uint64_t seed_after;
   if (!trained.tree_count) {
     trained = train(MATRICES);
@@ -147,7 +147,7 @@ static wlm_model *learned(void) {
 }
 
 static int end_all(void **state) {
-  wlm_model_release(&trained);
+  wlmi_model_release(&trained);
   return emit_end(state);
 }
 
@@ -155,29 +155,29 @@ static int end_all(void **state) {
 
 static void finds_the_planted_winner_on_unseen_matrices(void **state) {
   (void)state;
-  const wlm_model model = *learned();
+  const wlmi_model model = *learned();
   double logs = 0, worst = 0, off = 0;
   for (int m = 0; m < UNSEEN; m++) {
     const wlm_stats s = any_matrix();
     for (int k = 0; k < WIDTHS; k++) {
-      wlm_candidate *candidates;
+      wlmi_candidate *candidates;
       int64_t count;
-      wlm_prediction first;
-      wlm_model_case asked;
+      wlmi_prediction first;
+      wlmi_model_case asked;
       int untrained;
       double best = INFINITY;
       describe_all(widths[k], &candidates, &count);
       for (int64_t i = 0; i < count; i++)
         if (!candidates[i].prepares) best = fmin(best, planted(&s, widths[k], candidates[i].variant));
-      wlm_model_ask(&model, &s, key, widths[k], &asked);
-      assert_int_equal(wlm_predict(&asked, candidates, count, 1, &first, 1, &untrained), 1);
+      wlmi_model_ask(&model, &s, key, widths[k], &asked);
+      assert_int_equal(wlmi_predict(&asked, candidates, count, 1, &first, 1, &untrained), 1);
       assert_true(untrained > 0); /* row_crc */
       assert_false(first.candidate->prepares);
       const double ratio = planted(&s, widths[k], first.candidate->variant) / best;
       logs += log(ratio);
       worst = fmax(worst, ratio);
       off = fmax(off, fabs(log(first.seconds / asked.seconds / planted(&s, widths[k], first.candidate->variant))));
-      wlm_free(candidates);
+      wlmi_free(candidates);
     }
   }
   assert_true(exp(logs / (UNSEEN * WIDTHS)) < 1.06);
@@ -188,7 +188,7 @@ static void finds_the_planted_winner_on_unseen_matrices(void **state) {
 
 static void few_matrices_teach_nothing(void **state) {
   (void)state;
-  wlm_model model = train(WLM_TRAIN_MATRICES - 1);
+  wlmi_model model = train(WLM_TRAIN_MATRICES - 1);
   assert_int_equal(model.tree_count, 0);
 }
 
@@ -196,25 +196,25 @@ static void same_measurements_give_the_same_bytes(void **state) {
   (void)state;
   void *left, *right;
   size_t left_size, right_size;
-  wlm_model a = train(WLM_TRAIN_MATRICES), b = train(WLM_TRAIN_MATRICES);
+  wlmi_model a = train(WLM_TRAIN_MATRICES), b = train(WLM_TRAIN_MATRICES);
   a.made_at = b.made_at = 7;
-  assert_int_equal(wlm_model_write(&a, &left, &left_size), WLM_OK);
-  assert_int_equal(wlm_model_write(&b, &right, &right_size), WLM_OK);
+  assert_int_equal(wlmi_model_write(&a, &left, &left_size), WLM_OK);
+  assert_int_equal(wlmi_model_write(&b, &right, &right_size), WLM_OK);
   assert_int_equal(left_size, right_size);
   assert_memory_equal(left, right, left_size);
-  wlm_free(left);
-  wlm_free(right);
-  wlm_model_release(&a);
-  wlm_model_release(&b);
+  wlmi_free(left);
+  wlmi_free(right);
+  wlmi_model_release(&a);
+  wlmi_model_release(&b);
 }
 
 /* A step in one feature and nothing in the others: the first tree finds it, all together reach it. */
 static void boosting_finds_a_step(void **state) {
   (void)state;
   enum { COUNT = 500, TREES = 60 };
-  static wlm_boost_sample samples[COUNT];
-  static wlm_tree trees[TREES];
-  const wlm_boost_options options = {.trees = TREES, .rate = 0.2, .ridge = 0, .least = 5};
+  static wlmi_boost_sample samples[COUNT];
+  static wlmi_tree trees[TREES];
+  const wlmi_boost_options options = {.trees = TREES, .rate = 0.2, .ridge = 0, .least = 5};
   double base;
   seed = 3;
   for (int i = 0; i < COUNT; i++) {
@@ -222,19 +222,19 @@ static void boosting_finds_a_step(void **state) {
     samples[i].target = samples[i].features[5] > 0.25f ? 3 : -2;
     samples[i].weight = i % 2 ? 1 : 0.25f;
   }
-  assert_int_equal(wlm_boost(samples, COUNT, &options, &base, trees), WLM_OK);
+  assert_int_equal(wlmi_boost(samples, COUNT, &options, &base, trees), WLM_OK);
   assert_int_equal(trees[0].feature[0], 5);
   assert_true(fabs((double)trees[0].threshold[0] - 0.25) < 0.1);
   for (int i = 0; i < COUNT; i++)
     if (fabsf(samples[i].features[5] - 0.25f) > 0.1f)
-      assert_true(fabs(base + wlm_trees_sum(trees, TREES, samples[i].features) - (double)samples[i].target) < 0.3);
-  assert_int_equal(wlm_boost(samples, 0, &options, &base, trees), WLM_ERR_INVALID_ARGUMENT);
+      assert_true(fabs(base + wlmi_trees_sum(trees, TREES, samples[i].features) - (double)samples[i].target) < 0.3);
+  assert_int_equal(wlmi_boost(samples, 0, &options, &base, trees), WLM_ERR_INVALID_ARGUMENT);
 }
 
 /* ---- choosing --------------------------------------------------------------------------------------------- */
 
 typedef struct offer {
-  wlm_candidate *candidates;
+  wlmi_candidate *candidates;
   int64_t count;
 } offer;
 
@@ -245,42 +245,42 @@ static int usable(void *user, const char *variant, int may_prepare) {
   return 0;
 }
 
-static int64_t describe(void *user, const wlm_candidate **candidates) {
+static int64_t describe(void *user, const wlmi_candidate **candidates) {
   const offer *o = user;
   *candidates = o->candidates;
   return o->count;
 }
 
 /* Of a snapshot with the models. `only`: the beginning of all candidates' names; NULL = any. */
-static wlm_decision choose_among(wlm_model *models, int model_count, const wlm_stats *stats, int64_t calls,
-                                 const char *only) {
-  const wlm_snapshot snapshot = {.models = models, .model_count = model_count};
-  wlm_decision decision;
-  wlm_spec spec;
+static wlmi_decision choose_among(wlmi_model *models, int model_count, const wlm_stats *stats, int64_t calls,
+                                  const char *only) {
+  const wlmi_snapshot snapshot = {.models = models, .model_count = model_count};
+  wlmi_decision decision;
+  wlmi_spec spec;
   offer o;
-  assert_int_equal(wlm_spec_from_key(key, 32, &spec), WLM_OK);
+  assert_int_equal(wlmi_spec_from_key(key, 32, &spec), WLM_OK);
   spec.problem.expected_calls = calls;
   describe_all(32, &o.candidates, &o.count);
   int64_t kept = 0;
   for (int64_t i = 0; i < o.count; i++)
     if (!only || !strncmp(o.candidates[i].variant, only, strlen(only))) o.candidates[kept++] = o.candidates[i];
   o.count = kept;
-  const wlm_judge judge = {usable, NULL, describe, &o};
-  assert_int_equal(wlm_choose(&snapshot, stats, key, &spec, &emit_cuda, &judge, &decision), WLM_OK);
-  wlm_free(o.candidates);
+  const wlmi_judge judge = {usable, NULL, describe, &o};
+  assert_int_equal(wlmi_choose(&snapshot, stats, key, &spec, &emit_cuda, &judge, &decision), WLM_OK);
+  wlmi_free(o.candidates);
   return decision;
 }
 
-static wlm_decision choose(wlm_model *model, const wlm_stats *stats, int64_t calls, const char *only) {
+static wlmi_decision choose(wlmi_model *model, const wlm_stats *stats, int64_t calls, const char *only) {
   return choose_among(model, 1, stats, calls, only);
 }
 
 static void the_model_decides_near_and_a_rule_far_away(void **state) {
   (void)state;
-  wlm_model *model = learned();
+  wlmi_model *model = learned();
   const wlm_stats near = any_matrix();
   wlm_stats far = near;
-  wlm_decision d = choose(model, &near, 1, NULL);
+  wlmi_decision d = choose(model, &near, 1, NULL);
   assert_int_equal(d.step, WLM_STEP_MODEL);
   assert_int_equal(d.runner_count, WLM_RUNNERS_UP);
   assert_string_equal(d.runners[0].variant, d.variant);
@@ -301,11 +301,11 @@ static void the_model_decides_near_and_a_rule_far_away(void **state) {
  * what it knows. What another class of devices lends counts as farther away than it is. */
 static void the_model_that_is_nearest_is_heard(void **state) {
   (void)state;
-  wlm_model models[2] = {*learned(), train(WLM_TRAIN_MATRICES)};
+  wlmi_model models[2] = {*learned(), train(WLM_TRAIN_MATRICES)};
   seed = 99; /* none of the world */
   const wlm_stats asked = any_matrix();
-  const wlm_place here = wlm_place_of(&asked, 32);
-  wlm_model *own = &models[1];
+  const wlmi_place here = wlmi_place_of(&asked, 32);
+  wlmi_model *own = &models[1];
   models[0].made_at = 40;
   own->made_at = 8;
   for (int64_t i = 0; i < own->place_count; i++) { /* 6 away along the rows */
@@ -313,9 +313,9 @@ static void the_model_that_is_nearest_is_heard(void **state) {
     own->places[i].at[0] += 6;
   }
   for (int swapped = 0; swapped < 2; swapped++) {
-    wlm_model *const shipped = &models[swapped];
+    wlmi_model *const shipped = &models[swapped];
     own = &models[!swapped];
-    wlm_decision d = choose_among(models, 2, &asked, 1, NULL);
+    wlmi_decision d = choose_among(models, 2, &asked, 1, NULL);
     assert_int_equal(d.step, WLM_STEP_MODEL);
     assert_int_equal(d.trained_at, 40);
     assert_true(d.distance < 3 && d.matrices == shipped->place_count);
@@ -328,52 +328,52 @@ static void the_model_that_is_nearest_is_heard(void **state) {
     d = choose_among(models, 2, &asked, 1, NULL);
     assert_int_equal(d.trained_at, 8);
     assert_true(d.distance == 0);
-    const wlm_place kept = shipped->places[0];
+    const wlmi_place kept = shipped->places[0];
     shipped->places[0] = here; /* as near: the one that learned from more */
     assert_int_equal(choose_among(models, 2, &asked, 1, NULL).trained_at, 40);
     shipped->places[0] = kept;
     own->places[0].at[0] = here.at[0] + 6;
-    const wlm_model other = models[0];
+    const wlmi_model other = models[0];
     models[0] = models[1];
     models[1] = other;
   }
-  wlm_model_release(&models[1]); /* swapped twice: one's own */
+  wlmi_model_release(&models[1]); /* swapped twice: one's own */
 }
 
 /* What failed on this very matrix is not predicted for it either. */
 static void what_failed_is_not_predicted(void **state) {
   (void)state;
-  wlm_model *model = learned();
-  wlm_snapshot snapshot = {.models = model, .model_count = 1};
+  wlmi_model *model = learned();
+  wlmi_snapshot snapshot = {.models = model, .model_count = 1};
   const wlm_stats near = any_matrix();
-  const wlm_decision before = choose(model, &near, 1, NULL);
-  const wlm_case c = {.exact = 1, .fingerprint = {near.fingerprint[0], near.fingerprint[1]}, .problem = key, .n = 32};
-  wlm_decision d;
-  wlm_spec spec;
+  const wlmi_decision before = choose(model, &near, 1, NULL);
+  const wlmi_case c = {.exact = 1, .fingerprint = {near.fingerprint[0], near.fingerprint[1]}, .problem = key, .n = 32};
+  wlmi_decision d;
+  wlmi_spec spec;
   offer o;
-  assert_int_equal(wlm_snapshot_add_case(&snapshot, &c), WLM_OK);
+  assert_int_equal(wlmi_snapshot_add_case(&snapshot, &c), WLM_OK);
   for (int i = 0; i < 2; i++)
-    assert_int_equal(wlm_snapshot_add_failure(&snapshot, before.runners[i].variant, "why"), WLM_OK);
-  assert_int_equal(wlm_spec_from_key(key, 32, &spec), WLM_OK);
+    assert_int_equal(wlmi_snapshot_add_failure(&snapshot, before.runners[i].variant, "why"), WLM_OK);
+  assert_int_equal(wlmi_spec_from_key(key, 32, &spec), WLM_OK);
   describe_all(32, &o.candidates, &o.count);
-  const wlm_judge judge = {usable, NULL, describe, &o};
-  assert_int_equal(wlm_choose(&snapshot, &near, key, &spec, &emit_cuda, &judge, &d), WLM_OK);
+  const wlmi_judge judge = {usable, NULL, describe, &o};
+  assert_int_equal(wlmi_choose(&snapshot, &near, key, &spec, &emit_cuda, &judge, &d), WLM_OK);
   assert_int_equal(d.step, WLM_STEP_MODEL);
   assert_string_equal(d.variant, before.runners[2].variant);
   assert_int_equal(d.failed, 2);
-  wlm_free(o.candidates);
+  wlmi_free(o.candidates);
   snapshot.models = NULL;
   snapshot.model_count = 0;
-  wlm_snapshot_release(&snapshot);
+  wlmi_snapshot_release(&snapshot);
 }
 
 /* A family without measurements is left to the tuner: nothing is claimed of it. */
 static void new_families_are_not_guessed_at(void **state) {
   (void)state;
-  wlm_model *model = learned();
+  wlmi_model *model = learned();
   wlm_stats near = any_matrix();
   while (near.cv < 1.5) near = any_matrix();
-  wlm_decision d = choose(model, &near, 1, "row_block");
+  wlmi_decision d = choose(model, &near, 1, "row_block");
   assert_int_equal(d.step, WLM_STEP_RULE);
   assert_true(d.untrained > 0);
   assert_memory_equal(d.variant, "row_block", 9);
@@ -381,7 +381,7 @@ static void new_families_are_not_guessed_at(void **state) {
 
 static void what_is_prepared_is_weighed_by_the_calls(void **state) {
   (void)state;
-  wlm_model *model = learned();
+  wlmi_model *model = learned();
   wlm_stats skewed = any_matrix();
   while (skewed.cv < 1.5) skewed = any_matrix();
   assert_non_null(strstr(choose(model, &skewed, 1, "merge_path").variant, "prepared=0"));
@@ -392,16 +392,16 @@ static void what_is_prepared_is_weighed_by_the_calls(void **state) {
 /* From how many calls preparing pays is predicted too: the choice turns there, and both sides are told each time. */
 static void the_model_tells_what_preparing_is_worth(void **state) {
   (void)state;
-  wlm_model *model = learned();
+  wlmi_model *model = learned();
   wlm_stats skewed = any_matrix();
   while (skewed.cv < 1.5) skewed = any_matrix();
-  const wlm_decision once = choose(model, &skewed, 1, "merge_path");
+  const wlmi_decision once = choose(model, &skewed, 1, "merge_path");
   const double calls = once.other.break_even;
   assert_true(once.runners[0].break_even == 0 && once.runners[0].prepare == 0);
   assert_non_null(strstr(once.other.variant, "prepared=1"));
   assert_true(once.other.prepare > 0 && once.other.predicted > 0 && calls >= 2 && calls < 100000);
   assert_true(once.other.predicted < once.predicted);
-  wlm_decision d =
+  wlmi_decision d =
       choose(model, &skewed, (int64_t)calls, "merge_path"); /* the one that pays soonest, or a better one */
   assert_non_null(strstr(d.variant, "prepared=1"));
   assert_true(d.runners[0].break_even >= 2 && d.runners[0].break_even <= calls);
@@ -416,29 +416,29 @@ static void the_model_tells_what_preparing_is_worth(void **state) {
 
 static void odd_matrices_give_numbers(void **state) {
   (void)state;
-  wlm_model model = train(WLM_TRAIN_MATRICES);
+  wlmi_model model = train(WLM_TRAIN_MATRICES);
   const double cvs[] = {0, NAN, INFINITY, 1e30};
   const int64_t sizes[] = {0, 1, INT64_MAX / 8};
-  wlm_candidate *candidates;
+  wlmi_candidate *candidates;
   int64_t count;
   describe_all(32, &candidates, &count);
   for (int i = 0; i < 4 * 3 * 3 * 3; i++) {
     wlm_stats s = WLM_STATS_INIT;
-    wlm_model_case asked;
+    wlmi_model_case asked;
     s.cv = cvs[i % 4];
     s.rows = s.cols = sizes[i / 4 % 3];
     s.nnz = sizes[i / 12 % 3];
     s.longest = s.nnz;
     const int64_t n = (int64_t[]){0, 1, INT32_MAX}[i / 36];
-    wlm_model_ask(&model, &s, key, n, &asked);
+    wlmi_model_ask(&model, &s, key, n, &asked);
     assert_false(isnan(asked.distance));
     for (int64_t c = 0; c < count; c++) {
-      assert_true(wlm_model_seconds(&asked, &candidates[c]) >= 0);
+      assert_true(wlmi_model_seconds(&asked, &candidates[c]) >= 0);
       for (int f = 0; f < WLM_FEATURES; f++) assert_true(isfinite(asked.features[f]));
     }
   }
-  wlm_free(candidates);
-  wlm_model_release(&model);
+  wlmi_free(candidates);
+  wlmi_model_release(&model);
 }
 
 static int64_t allocations;
@@ -459,70 +459,70 @@ static void count_release(void *user, void *pointer) {
 
 static void evaluating_allocates_nothing(void **state) {
   (void)state;
-  wlm_model model = train(WLM_TRAIN_MATRICES);
+  wlmi_model model = train(WLM_TRAIN_MATRICES);
   const wlm_stats s = any_matrix();
-  wlm_candidate *candidates;
+  wlmi_candidate *candidates;
   int64_t count;
-  wlm_prediction best[WLM_RUNNERS_UP];
-  wlm_model_case asked;
+  wlmi_prediction best[WLM_RUNNERS_UP];
+  wlmi_model_case asked;
   int untrained;
   describe_all(32, &candidates, &count);
   const int64_t before = allocations;
   assert_true(before > 0);
-  wlm_model_ask(&model, &s, key, 32, &asked);
-  assert_int_equal(wlm_predict(&asked, candidates, count, 5, best, WLM_RUNNERS_UP, &untrained), WLM_RUNNERS_UP);
+  wlmi_model_ask(&model, &s, key, 32, &asked);
+  assert_int_equal(wlmi_predict(&asked, candidates, count, 5, best, WLM_RUNNERS_UP, &untrained), WLM_RUNNERS_UP);
   assert_int_equal(allocations, before);
   for (int i = 1; i < WLM_RUNNERS_UP; i++) assert_true(best[i - 1].price <= best[i].price);
-  wlm_free(candidates);
-  wlm_model_release(&model);
+  wlmi_free(candidates);
+  wlmi_model_release(&model);
 }
 
 /* ---- bytes --------------------------------------------------------------------------------------------------- */
 
 static void bytes_go_around(void **state) {
   (void)state;
-  wlm_model model = train(WLM_TRAIN_MATRICES), again;
+  wlmi_model model = train(WLM_TRAIN_MATRICES), again;
   const wlm_stats s = any_matrix();
-  wlm_candidate *candidates;
+  wlmi_candidate *candidates;
   int64_t count;
   void *blob;
   size_t size;
-  wlm_model_case left, right;
-  assert_int_equal(wlm_model_write(&model, &blob, &size), WLM_OK);
-  assert_int_equal(wlm_model_read(blob, size, &again), WLM_OK);
+  wlmi_model_case left, right;
+  assert_int_equal(wlmi_model_write(&model, &blob, &size), WLM_OK);
+  assert_int_equal(wlmi_model_read(blob, size, &again), WLM_OK);
   assert_string_equal(again.problems, "dense=f32,rowptr=i32,colind=i32,sample=none");
   assert_true(again.made_at == model.made_at && again.measurements == model.measurements);
   assert_true(again.spread == model.spread && again.family_count == model.family_count);
   describe_all(32, &candidates, &count);
-  wlm_model_ask(&model, &s, key, 32, &left);
-  wlm_model_ask(&again, &s, key, 32, &right);
+  wlmi_model_ask(&model, &s, key, 32, &left);
+  wlmi_model_ask(&again, &s, key, 32, &right);
   assert_true(left.distance == right.distance);
   for (int64_t i = 0; i < count; i++)
-    assert_true(wlm_model_seconds(&left, &candidates[i]) == wlm_model_seconds(&right, &candidates[i]));
-  wlm_free(candidates);
-  wlm_free(blob);
-  wlm_model_release(&model);
-  wlm_model_release(&again);
+    assert_true(wlmi_model_seconds(&left, &candidates[i]) == wlmi_model_seconds(&right, &candidates[i]));
+  wlmi_free(candidates);
+  wlmi_free(blob);
+  wlmi_model_release(&model);
+  wlmi_model_release(&again);
 }
 
 static void damaged_bytes_are_refused(void **state) {
   (void)state;
-  wlm_model model = train(WLM_TRAIN_MATRICES), again;
+  wlmi_model model = train(WLM_TRAIN_MATRICES), again;
   unsigned char *blob;
   size_t size;
-  assert_int_equal(wlm_model_write(&model, (void **)&blob, &size), WLM_OK);
+  assert_int_equal(wlmi_model_write(&model, (void **)&blob, &size), WLM_OK);
   for (size_t at = 0; at < size; at += at < 600 ? 1 : 997) {
     blob[at] ^= 0x10;
-    assert_true(wlm_model_read(blob, size, &again) != WLM_OK);
+    assert_true(wlmi_model_read(blob, size, &again) != WLM_OK);
     blob[at] ^= 0x10;
-    assert_true(wlm_model_read(blob, at, &again) != WLM_OK);
+    assert_true(wlmi_model_read(blob, at, &again) != WLM_OK);
   }
   model.trees[0].leaf[3] = NAN;
   void *other = NULL;
-  assert_int_equal(wlm_model_write(&model, &other, &size), WLM_ERR_INVALID_ARGUMENT);
+  assert_int_equal(wlmi_model_write(&model, &other, &size), WLM_ERR_INVALID_ARGUMENT);
   assert_null(other);
-  wlm_free(blob);
-  wlm_model_release(&model);
+  wlmi_free(blob);
+  wlmi_model_release(&model);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------------------------ */
@@ -548,15 +548,15 @@ static void keys_are_read_back(void **state) {
       "op=mul.custom{init=0;reduce=acc+x},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
       "op=mul.sum,dense=,rowptr=i32"};
   char again[WLM_SPEC_KEY];
-  wlm_spec spec;
+  wlmi_spec spec;
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-    if (wlm_spec_from_key(keys[i], 24, &spec) != WLM_OK) fail_msg("%s: %s", keys[i], wlm_error_detail());
-    wlm_spec_key(&spec, again);
+    if (wlmi_spec_from_key(keys[i], 24, &spec) != WLM_OK) fail_msg("%s: %s", keys[i], wlm_error_detail());
+    wlmi_spec_key(&spec, again);
     assert_string_equal(again, keys[i]);
     assert_int_equal(spec.problem.n, 24);
   }
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-    assert_int_equal(wlm_spec_from_key(foreign[i], 24, &spec), WLM_ERR_UNSUPPORTED);
+    assert_int_equal(wlmi_spec_from_key(foreign[i], 24, &spec), WLM_ERR_UNSUPPORTED);
 }
 
 int main(void) {

@@ -11,16 +11,16 @@
 #include "common/random.h"
 #include "tuner/online_policy.h"
 
-static const wlm_online_rules usual = {.share = 1.0 / 16, .slowdown = 0.02, .abandon = 2};
+static const wlmi_online_rules usual = {.share = 1.0 / 16, .slowdown = 0.02, .abandon = 2};
 
 /* A world in which contender i takes seconds[i], each call off by up to `noise`, and times are told `delay` calls
  * later.
  */
 typedef struct world {
-  wlm_online online;
+  wlmi_online online;
   double seconds[WLM_ONLINE_CONTENDERS], noise;
   int delay;
-  wlm_random random;
+  wlmi_random random;
   double spent, lost, worst; /* really; worst: lost over spent, past the first calls */
   int64_t trials;            /* calls of another than the incumbent */
   struct {
@@ -30,30 +30,30 @@ typedef struct world {
   int waiting;
 } world;
 
-static void begin(world *w, const wlm_online_rules *rules, const double *seconds, int count) {
+static void begin(world *w, const wlmi_online_rules *rules, const double *seconds, int count) {
   double expected[WLM_ONLINE_CONTENDERS];
-  *w = (world){.random = wlm_random_for(1, 2, 3)};
+  *w = (world){.random = wlmi_random_for(1, 2, 3)};
   for (int i = 0; i < count; i++) expected[i] = (w->seconds[i] = seconds[i]) / seconds[0];
-  wlm_online_begin(&w->online, rules, expected, count);
+  wlmi_online_begin(&w->online, rules, expected, count);
 }
 
 static double take(world *w, int contender) {
-  const double shift = (double)wlm_random_below(&w->random, 2001) / 1000 - 1;
+  const double shift = (double)wlmi_random_below(&w->random, 2001) / 1000 - 1;
   return w->seconds[contender] * (1 + w->noise * shift);
 }
 
 static void hear(world *w) {
   while (w->waiting && w->told[0].age >= w->delay) {
-    wlm_online_tell(&w->online, w->told[0].contender, w->told[0].seconds);
+    wlmi_online_tell(&w->online, w->told[0].contender, w->told[0].seconds);
     memmove(w->told, w->told + 1, (size_t)--w->waiting * sizeof *w->told);
   }
   for (int i = 0; i < w->waiting; i++) w->told[i].age++;
 }
 
-static wlm_online_turn call(world *w) {
+static wlmi_online_turn call(world *w) {
   hear(w);
   const int incumbent = w->online.incumbent;
-  const wlm_online_turn turn = wlm_online_next(&w->online);
+  const wlmi_online_turn turn = wlmi_online_next(&w->online);
   const double seconds = take(w, turn.contender);
   assert_true(turn.timed || turn.contender == incumbent);
   w->spent += seconds;
@@ -88,8 +88,8 @@ static void a_better_one_takes_the_place(void **state) {
     assert_int_equal(w.online.contenders[0].fate, WLM_ONLINE_BEATEN);
     assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_REJECTED);
     assert_int_equal(w.online.contenders[2].fate, WLM_ONLINE_WAITING);
-    assert_true(wlm_online_is_over(&w.online));
-    const wlm_online_summary best = wlm_online_summarise(&w.online.contenders[2]);
+    assert_true(wlmi_online_is_over(&w.online));
+    const wlmi_online_summary best = wlmi_online_summarise(&w.online.contenders[2]);
     assert_true(best.samples >= WLM_ONLINE_LEAST && fabs(best.median - 0.8e-3) < 0.05e-3 && best.spread < 0.1);
   }
 }
@@ -105,14 +105,14 @@ static void the_bound_is_kept(void **state) {
     if (w.worst > usual.slowdown * 1.001) fail_msg("factor %g: lost %g of the time", factor, w.worst);
     assert_true(w.trials <= 20000 / 16 + 1);
     assert_int_equal(w.online.incumbent, 0);
-    assert_true(wlm_online_is_over(&w.online));
+    assert_true(wlmi_online_is_over(&w.online));
   }
 }
 
 /* No trial at all where the bound is 0 and every challenger is expected to be slower. */
 static void no_slowdown_means_no_slower_challenger(void **state) {
   (void)state;
-  wlm_online_rules rules = usual;
+  wlmi_online_rules rules = usual;
   world w;
   rules.slowdown = 0;
   begin(&w, &rules, (const double[]){1e-3, 1.1e-3}, 2);
@@ -155,11 +155,11 @@ static void noise_replaces_nobody(void **state) {
   for (int seed = 0; seed < 200; seed++) {
     world w;
     begin(&w, &usual, (const double[]){1e-3, 1e-3}, 2);
-    w.random = wlm_random_for((uint64_t)seed, 5, 6);
+    w.random = wlmi_random_for((uint64_t)seed, 5, 6);
     w.noise = 0.02;
     calls(&w, 3000);
     if (w.online.replacements) fail_msg("seed %d: noise took the incumbent's place", seed);
-    assert_true(wlm_online_is_over(&w.online));
+    assert_true(wlmi_online_is_over(&w.online));
     assert_in_range(w.online.contenders[1].pairs, WLM_ONLINE_LEAST, WLM_ONLINE_SAMPLES);
   }
 }
@@ -172,7 +172,7 @@ static void the_rule_knows_the_spread(void **state) {
     for (int better = 0; better < 2; better++) {
       world w;
       begin(&w, &usual, (const double[]){1e-3, better ? 0.85e-3 : 1e-3}, 2);
-      w.random = wlm_random_for((uint64_t)seed, 7, (uint64_t)better);
+      w.random = wlmi_random_for((uint64_t)seed, 7, (uint64_t)better);
       w.noise = 0.15;
       calls(&w, 3000);
       *(better ? &right : &wrong) += w.online.replacements > 0;
@@ -182,7 +182,7 @@ static void the_rule_knows_the_spread(void **state) {
 
 static void trials_stay_within_their_share(void **state) {
   (void)state;
-  const wlm_online_rules rules = {.share = 0.25, .slowdown = 1, .abandon = 2};
+  const wlmi_online_rules rules = {.share = 0.25, .slowdown = 1, .abandon = 2};
   world w;
   begin(&w, &rules, (const double[]){1e-3, 1e-3}, 2);
   calls(&w, 60);
@@ -213,10 +213,10 @@ static void a_broken_pair_tells_nothing(void **state) {
   begin(&w, &usual, (const double[]){1e-3, 1.1e-3}, 2);
   calls(&w, 17);
   assert_true(w.online.second_half);
-  wlm_online_withdraw(&w.online);
+  wlmi_online_withdraw(&w.online);
   assert_false(w.online.second_half || w.online.in_flight);
   assert_true(fabs(w.online.lost - 0.1e-3) < 1e-9);
-  wlm_online_tell(&w.online, 0, 1); /* too late */
+  wlmi_online_tell(&w.online, 0, 1); /* too late */
   assert_int_equal(w.online.contenders[0].timed, 3);
   w.waiting = 0;
   calls(&w, 4000);
@@ -227,12 +227,12 @@ static void one_that_cannot_run_is_left_out(void **state) {
   (void)state;
   world w;
   begin(&w, &usual, (const double[]){1e-3, 0.5e-3, 0.9e-3}, 3);
-  wlm_online_exclude(&w.online, 1);
+  wlmi_online_exclude(&w.online, 1);
   calls(&w, 2000);
   assert_int_equal(w.online.contenders[1].timed, 0);
   assert_int_equal(w.online.incumbent, 2);
   begin(&w, &usual, (const double[]){1e-3, 0.5e-3, 0.9e-3}, 3);
-  wlm_online_exclude(&w.online, 2);
+  wlmi_online_exclude(&w.online, 2);
   calls(&w, 2000);
   assert_int_equal(w.online.contenders[2].timed, 0);
   assert_int_equal(w.online.incumbent, 1);
@@ -254,7 +254,7 @@ static void nobody_to_try(void **state) {
   (void)state;
   world w;
   begin(&w, &usual, (const double[]){1e-3}, 1);
-  assert_true(wlm_online_is_over(&w.online));
+  assert_true(wlmi_online_is_over(&w.online));
   for (int i = 0; i < 100; i++) assert_false(call(&w).timed);
 }
 

@@ -9,8 +9,8 @@
 #include "runtime/dispatch/choose.h"
 #include "support/asserts.h"
 
-static const wlm_limits host = {WLM_TARGET_HOST, 0, 0, 0, 8};
-static const wlm_bucket of_tuned = {WLM_BUCKET_VERSION, 9, 6, 1}; /* 1000 rows, 9 a row, cv 1 */
+static const wlmi_limits host = {WLM_TARGET_HOST, 0, 0, 0, 8};
+static const wlmi_bucket of_tuned = {WLM_BUCKET_VERSION, 9, 6, 1}; /* 1000 rows, 9 a row, cv 1 */
 
 static wlm_stats stats_of(uint64_t fingerprint, double cv) {
   wlm_stats stats = WLM_STATS_INIT;
@@ -28,40 +28,41 @@ static int accepts(void *user, const char *variant, int may_prepare) {
   return strncmp(variant, "no", 2) != 0 && (may_prepare || strcmp(variant, "turned"));
 }
 
-static void tune(wlm_snapshot *snapshot, uint64_t fingerprint) {
-  const wlm_case c = {
+static void tune(wlmi_snapshot *snapshot, uint64_t fingerprint) {
+  const wlmi_case c = {
       .exact = 1, .fingerprint = {fingerprint, 0}, .bucket = of_tuned, .problem = "p", .n = 32, .matrices = 1};
-  assert_int_equal(wlm_snapshot_add_case(snapshot, &c), WLM_OK);
-  assert_int_equal(wlm_snapshot_add_ranked(snapshot, "measured", 1e-6, 0), WLM_OK);
-  assert_int_equal(wlm_snapshot_add_ranked(snapshot, "second", 2e-6, 0), WLM_OK);
+  assert_int_equal(wlmi_snapshot_add_case(snapshot, &c), WLM_OK);
+  assert_int_equal(wlmi_snapshot_add_ranked(snapshot, "measured", 1e-6, 0), WLM_OK);
+  assert_int_equal(wlmi_snapshot_add_ranked(snapshot, "second", 2e-6, 0), WLM_OK);
 }
 
-static void pin(wlm_snapshot *snapshot, uint64_t fingerprint, int64_t n, const char *variant) {
-  const wlm_pin p = {fingerprint != 0, {fingerprint, 0}, of_tuned, "p", n, variant};
-  assert_int_equal(wlm_snapshot_add_pin(snapshot, &p), WLM_OK);
+static void pin(wlmi_snapshot *snapshot, uint64_t fingerprint, int64_t n, const char *variant) {
+  const wlmi_pin p = {fingerprint != 0, {fingerprint, 0}, of_tuned, "p", n, variant};
+  assert_int_equal(wlmi_snapshot_add_pin(snapshot, &p), WLM_OK);
 }
 
-static wlm_decision decide(const wlm_snapshot *snapshot, const wlm_stats *stats, int64_t n, int64_t calls) {
+static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stats, int64_t n, int64_t calls) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  wlm_spec spec;
-  wlm_decision decision;
+  wlmi_spec spec;
+  wlmi_decision decision;
   problem.n = n;
   problem.expected_calls = calls;
-  assert_int_equal(wlm_spec_make(&problem, &csr, &spec), WLM_OK);
-  assert_int_equal(wlm_choose(snapshot, stats, "p", &spec, &host, &(wlm_judge){.usable = accepts}, &decision), WLM_OK);
+  assert_int_equal(wlmi_spec_make(&problem, &csr, &spec), WLM_OK);
+  assert_int_equal(wlmi_choose(snapshot, stats, "p", &spec, &host, &(wlmi_judge){.usable = accepts}, &decision),
+                   WLM_OK);
   return decision;
 }
 
 static void a_pin_wins_and_the_measured_choice_stays_visible(void **state) {
   (void)state;
-  wlm_snapshot snapshot = {0};
+  wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = stats_of(7, 1), alike = stats_of(8, 1.2), other = stats_of(9, 40);
   tune(&snapshot, 7);
   pin(&snapshot, 0, 32, "for the bucket");
-  wlm_decision d = decide(&snapshot, &tuned, 32, 1);
+  wlmi_decision d = decide(&snapshot, &tuned, 32, 1);
   assert_int_equal(d.step, WLM_STEP_PIN);
-  assert_string_equal(wlm_step_name(d.step), "pin");
+  assert_string_equal(wlmi_step_name(d.step), "pin");
   assert_string_equal(d.variant, "for the bucket");
   assert_string_equal(d.unpinned, "measured");
   assert_false(d.pin_exact);
@@ -78,28 +79,28 @@ static void a_pin_wins_and_the_measured_choice_stays_visible(void **state) {
   assert_string_equal(d.variant, "for the matrix");
   assert_true(d.pin_exact);
   assert_string_equal(decide(&snapshot, &alike, 32, 1).variant, "for the bucket");
-  wlm_snapshot_release(&snapshot);
+  wlmi_snapshot_release(&snapshot);
 }
 
 static void a_pin_that_is_no_candidate_is_told_and_passed_over(void **state) {
   (void)state;
-  wlm_snapshot snapshot = {0};
+  wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = stats_of(7, 1);
   tune(&snapshot, 7);
   pin(&snapshot, 7, 32, "no longer there");
-  wlm_decision d = decide(&snapshot, &tuned, 32, 1);
+  wlmi_decision d = decide(&snapshot, &tuned, 32, 1);
   assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "measured");
   assert_string_equal(d.pin, "no longer there");
 
-  assert_int_equal(wlm_snapshot_add_failure(&snapshot, "wrong", "it was wrong"), WLM_OK);
+  assert_int_equal(wlmi_snapshot_add_failure(&snapshot, "wrong", "it was wrong"), WLM_OK);
   snapshot.pins[0].variant = "wrong"; /* whoever pinned it did not know that */
   assert_string_equal(decide(&snapshot, &tuned, 32, 1).variant, "measured");
 
   pin(&snapshot, 7, 64, "turned");
   assert_true(decide(&snapshot, &tuned, 64, 1).step != WLM_STEP_PIN); /* it would have to be prepared */
   assert_string_equal(decide(&snapshot, &tuned, 64, 2).variant, "turned");
-  wlm_snapshot_release(&snapshot);
+  wlmi_snapshot_release(&snapshot);
 }
 
 static void buckets_as_text(void **state) {
@@ -113,16 +114,16 @@ static void buckets_as_text(void **state) {
                                       "v1 rows=09 mean=6 cv=1",
                                       "v1 rows=9 mean=6 cv=1x",
                                       "v1 rows=9 mean=6 cv=1 and much more of what is no bucket at all, at the end"};
-  wlm_bucket bucket = {1, -1, WLM_BUCKET_NO_NNZ, 0}, back;
+  wlmi_bucket bucket = {1, -1, WLM_BUCKET_NO_NNZ, 0}, back;
   char text[WLM_BUCKET_TEXT];
-  wlm_bucket_print(&bucket, text);
+  wlmi_bucket_print(&bucket, text);
   assert_string_equal(text, "v1 rows=-1 mean=-128 cv=0");
-  assert_true(wlm_bucket_parse(text, &back));
+  assert_true(wlmi_bucket_parse(text, &back));
   assert_memory_equal(&bucket, &back, sizeof back);
-  assert_true(wlm_bucket_parse("v1,rows=9,mean=6,cv=1", &back));
+  assert_true(wlmi_bucket_parse("v1,rows=9,mean=6,cv=1", &back));
   assert_memory_equal(&of_tuned, &back, sizeof back);
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-    if (wlm_bucket_parse(wrong[i], &back)) fail_msg("'%s' is taken for a bucket", wrong[i]);
+    if (wlmi_bucket_parse(wrong[i], &back)) fail_msg("'%s' is taken for a bucket", wrong[i]);
 }
 
 /* Those that no matrix is in, though they look like one. */
@@ -142,9 +143,9 @@ static void impossible_buckets(void **state) {
                {"v1 rows=9 mean=6 cv=5", "cv must"},
                {"v1 rows=9 mean=6 cv=9", "cv must"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_bucket bucket;
-    assert_true(wlm_bucket_parse(cases[i].text, &bucket));
-    const char *fault = wlm_bucket_fault(&bucket);
+    wlmi_bucket bucket;
+    assert_true(wlmi_bucket_parse(cases[i].text, &bucket));
+    const char *fault = wlmi_bucket_fault(&bucket);
     assert_int_equal(!fault, !cases[i].fault);
     if (fault) assert_contains(fault, cases[i].fault);
   }

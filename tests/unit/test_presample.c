@@ -7,9 +7,9 @@
 #include <cmocka.h>
 
 #include "common/sampling.h"
-#include "matrix/input.h"
-#include "matrix/presample.h"
-#include "matrix/reference.h"
+#include "csr/presample.h"
+#include "synth/input.h"
+#include "verify/reference.h"
 
 static wlm_problem sampled(wlm_sample strategy, int64_t width, uint64_t seed) {
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -25,18 +25,18 @@ static void spelled_out(void **state) {
   static int64_t rowptr[] = {0, 2, 2, 1156}; /* 1154 = 2 * 577: the published stride repeats two edges */
   static int32_t colind[1156] = {7, 5};
   for (int32_t p = 2; p < 1156; p++) colind[p] = p - 2;
-  const wlm_csr_host a = {.rows = 3, .cols = 2000, .nnz = 1156, .rowptr = rowptr, .colind = colind};
+  const wlmi_csr_host a = {.rows = 3, .cols = 2000, .nnz = 1156, .rowptr = rowptr, .colind = colind};
   const wlm_problem problem = sampled(WLM_SAMPLE_FASTRAND, 8, 0);
-  wlm_csr_host kept;
-  assert_int_equal(wlm_presample(&a, &problem, &kept), WLM_OK);
-  assert_int_equal(wlm_csr_check(&kept), WLM_OK);
+  wlmi_csr_host kept;
+  assert_int_equal(wlmi_presample(&a, &problem, &kept), WLM_OK);
+  assert_int_equal(wlmi_csr_check(&kept), WLM_OK);
   assert_int_equal(kept.nnz, 10);
   assert_int_equal(kept.rowptr[2], 2);
   assert_int_equal(kept.colind[0], 7);
   assert_int_equal(kept.colind[1], 5);
   for (int k = 0; k < 8; k++) assert_int_equal(kept.colind[2 + k], k % 2 ? 577 : 0);
   assert_null(kept.values);
-  wlm_csr_host_release(&kept);
+  wlmi_csr_host_release(&kept);
 }
 
 /* The same sums from both matrices, edge for edge in the same order. */
@@ -44,29 +44,29 @@ static void multiplies_as_sampling_does(void **state) {
   (void)state;
   static const wlm_sample strategies[] = {WLM_SAMPLE_NONE, WLM_SAMPLE_BUCKET, WLM_SAMPLE_FASTRAND,
                                           WLM_SAMPLE_FASTRAND_COPRIME};
-  wlm_csr_host a;
-  assert_int_equal(wlm_input_read("twin:arxiv,scale=0.02", &a), WLM_OK);
+  wlmi_csr_host a;
+  assert_int_equal(wlmi_input_read("twin:arxiv,scale=0.02", &a), WLM_OK);
   float *b = malloc((size_t)a.cols * 3 * sizeof *b);
   double *expected = malloc((size_t)a.rows * 3 * sizeof *expected);
   double *got = malloc((size_t)a.rows * 3 * sizeof *got);
   assert_true(a.values && b && expected && got); /* values tell edges apart */
-  for (int64_t i = 0; i < a.cols * 3; i++) b[i] = (float)(wlm_sample_hash(2, i) >> 50) * 0x1p-14f - 0.5f;
+  for (int64_t i = 0; i < a.cols * 3; i++) b[i] = (float)(wlmi_sample_hash(2, i) >> 50) * 0x1p-14f - 0.5f;
   for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
     for (uint64_t seed = 0; seed < 2; seed++) {
       const wlm_problem problem = sampled(strategies[i], 16, seed), exact = sampled(WLM_SAMPLE_NONE, 0, 0);
-      wlm_csr_host kept;
-      assert_int_equal(wlm_presample(&a, &problem, &kept), WLM_OK);
-      assert_int_equal(wlm_csr_check(&kept), WLM_OK);
+      wlmi_csr_host kept;
+      assert_int_equal(wlmi_presample(&a, &problem, &kept), WLM_OK);
+      assert_int_equal(wlmi_csr_check(&kept), WLM_OK);
       assert_true(strategies[i] == WLM_SAMPLE_NONE ? kept.nnz == a.nnz : kept.nnz < a.nnz);
-      assert_int_equal(wlm_reference_rows(&a, &problem, b, NULL, NULL, a.rows, expected, NULL), WLM_OK);
-      assert_int_equal(wlm_reference_rows(&kept, &exact, b, NULL, NULL, a.rows, got, NULL), WLM_OK);
+      assert_int_equal(wlmi_reference_rows(&a, &problem, b, NULL, NULL, a.rows, expected, NULL), WLM_OK);
+      assert_int_equal(wlmi_reference_rows(&kept, &exact, b, NULL, NULL, a.rows, got, NULL), WLM_OK);
       for (int64_t j = 0; j < a.rows * 3; j++) assert_true(got[j] == expected[j]);
-      wlm_csr_host_release(&kept);
+      wlmi_csr_host_release(&kept);
     }
   free(b);
   free(expected);
   free(got);
-  wlm_csr_host_release(&a);
+  wlmi_csr_host_release(&a);
 }
 
 int main(void) {

@@ -14,10 +14,10 @@
 
 #include "cli/progress.h"
 
-static wlm_progress job(int64_t parts, int64_t part, double limit, int on_terminal) {
-  wlm_progress p;
-  wlm_progress_begin(&p, parts, limit);
-  for (int64_t i = 0; i <= part; i++) wlm_progress_next(&p, "tune small n=16");
+static wlmi_progress job(int64_t parts, int64_t part, double limit, int on_terminal) {
+  wlmi_progress p;
+  wlmi_progress_begin(&p, parts, limit);
+  for (int64_t i = 0; i <= part; i++) wlmi_progress_next(&p, "tune small n=16");
   p.on_terminal = on_terminal;
   return p;
 }
@@ -26,47 +26,47 @@ static int near(double a, double b) { return fabs(a - b) < 1e-9; }
 
 static void time_left_is_of_the_whole_job(void **state) {
   (void)state;
-  wlm_progress p = job(1, 0, 0, 0);
-  assert_true(wlm_progress_left(&p, 30, 0, 15) < 0); /* nobody knows yet */
-  assert_true(wlm_progress_left(&p, 30, 0, 0) < 0);
-  assert_true(near(wlm_progress_left(&p, 30, 5, 15), 60));
-  assert_true(near(wlm_progress_left(&p, 30, 15, 15), 0));
+  wlmi_progress p = job(1, 0, 0, 0);
+  assert_true(wlmi_progress_left(&p, 30, 0, 15) < 0); /* nobody knows yet */
+  assert_true(wlmi_progress_left(&p, 30, 0, 0) < 0);
+  assert_true(near(wlmi_progress_left(&p, 30, 5, 15), 60));
+  assert_true(near(wlmi_progress_left(&p, 30, 15, 15), 0));
   p = job(6, 1, 0, 0); /* the second of six, a third of it done: 4/18 */
-  assert_true(near(wlm_progress_left(&p, 40, 5, 15), 140));
-  assert_true(near(wlm_progress_left(&p, 30, 0, 15), 150));
+  assert_true(near(wlmi_progress_left(&p, 40, 5, 15), 140));
+  assert_true(near(wlmi_progress_left(&p, 30, 0, 15), 150));
 }
 
 static void a_limit_ends_it_sooner(void **state) {
   (void)state;
-  wlm_progress p = job(6, 0, 100, 0);
-  assert_true(near(wlm_progress_left(&p, 10, 0, 15), 90));
-  assert_true(near(wlm_progress_left(&p, 60, 5, 15), 40));
-  assert_true(near(wlm_progress_left(&p, 130, 5, 15), 0));
+  wlmi_progress p = job(6, 0, 100, 0);
+  assert_true(near(wlmi_progress_left(&p, 10, 0, 15), 90));
+  assert_true(near(wlmi_progress_left(&p, 60, 5, 15), 40));
+  assert_true(near(wlmi_progress_left(&p, 130, 5, 15), 0));
   p = job(6, 5, 100, 0);
-  assert_true(near(wlm_progress_left(&p, 32, 3, 9), 4)); /* 16/18 are done */
+  assert_true(near(wlmi_progress_left(&p, 32, 3, 9), 4)); /* 16/18 are done */
 }
 
 static void parts_do_not_run_over(void **state) {
   (void)state;
-  wlm_progress p = job(2, 4, 0, 0);
+  wlmi_progress p = job(2, 4, 0, 0);
   assert_int_equal(p.part, 1);
-  assert_true(near(wlm_progress_left(&p, 30, 1, 1), 0));
+  assert_true(near(wlmi_progress_left(&p, 30, 1, 1), 0));
 }
 
 static void lines(void **state) {
   (void)state;
   char line[WLM_PROGRESS_LINE];
-  wlm_progress p = job(1, 0, 0, 0);
-  wlm_progress_line(&p, 62, 0, 15, "compiling", line);
+  wlmi_progress p = job(1, 0, 0, 0);
+  wlmi_progress_line(&p, 62, 0, 15, "compiling", line);
   assert_string_equal(line, "tune small n=16 0/15  1:02  compiling");
-  wlm_progress_line(&p, 5, 5, 15, "row_crc/cf=2 5.10 us (best 5.10)", line);
+  wlmi_progress_line(&p, 5, 5, 15, "row_crc/cf=2 5.10 us (best 5.10)", line);
   assert_string_equal(line, "tune small n=16 5/15  0:05, 0:10 left  row_crc/cf=2 5.10 us (best 5.10)");
   p = job(4, 1, 0, 1);
-  wlm_progress_line(&p, 3, 10, 20, "x", line);
+  wlmi_progress_line(&p, 3, 10, 20, "x", line);
   assert_string_equal(line, "tune small n=16 (2 of 4) [#########...............] 10/20  0:03, 0:05 left  x");
-  wlm_progress_next(&p, "n");
-  wlm_progress_next(&p, "n");
-  wlm_progress_line(&p, 3, 20, 20, "x", line);
+  wlmi_progress_next(&p, "n");
+  wlmi_progress_next(&p, "n");
+  wlmi_progress_line(&p, 3, 20, 20, "x", line);
   assert_string_equal(line, "n (4 of 4) [########################] 20/20  0:03, 0:00 left  x");
 }
 
@@ -74,26 +74,26 @@ static void lines(void **state) {
 static void long_texts_are_cut(void **state) {
   (void)state;
   char line[WLM_PROGRESS_LINE], text[2 * WLM_PROGRESS_LINE];
-  wlm_progress p = job(3, 0, 0, 1);
+  wlmi_progress p = job(3, 0, 0, 1);
   memset(text, 'a', sizeof text - 1);
   text[sizeof text - 1] = 0;
-  wlm_progress_next(&p, text);
-  wlm_progress_line(&p, 1e9, INT64_MAX / 2, INT64_MAX, text, line);
+  wlmi_progress_next(&p, text);
+  wlmi_progress_line(&p, 1e9, INT64_MAX / 2, INT64_MAX, text, line);
   assert_in_range(strlen(line), 100, WLM_PROGRESS_LINE - 1);
 }
 
 /* What comes out of the other side of a terminal, or of a pipe. */
 static void show(int out, int in, char *text, size_t size) {
   const int before = dup(STDERR_FILENO);
-  wlm_progress p;
+  wlmi_progress p;
   size_t length = 0;
   dup2(out, STDERR_FILENO);
-  wlm_progress_begin(&p, 2, 0);
-  wlm_progress_next(&p, "first");
-  wlm_progress_show(&p, 1, 2, "one");
-  wlm_progress_show(&p, 1, 2, "still one");
-  wlm_progress_show(&p, 2, 2, "two");
-  wlm_progress_end(&p);
+  wlmi_progress_begin(&p, 2, 0);
+  wlmi_progress_next(&p, "first");
+  wlmi_progress_show(&p, 1, 2, "one");
+  wlmi_progress_show(&p, 1, 2, "still one");
+  wlmi_progress_show(&p, 2, 2, "two");
+  wlmi_progress_end(&p);
   dup2(before, STDERR_FILENO);
   close(before);
   close(out);

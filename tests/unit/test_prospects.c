@@ -12,16 +12,16 @@
 #include "tuner/design.h"
 #include "tuner/prospects.h"
 
-static const wlm_machine machine = {WLM_TARGET_CUDA, 132, 50 << 20};
+static const wlmi_machine machine = {WLM_TARGET_CUDA, 132, 50 << 20};
 enum { CANDIDATES = 100, NONE_AT_HAND = -1 };
 
-static wlm_prospect prospect(int64_t matrix, int64_t rows, int64_t nnz, int64_t n, int64_t left) {
+static wlmi_prospect prospect(int64_t matrix, int64_t rows, int64_t nnz, int64_t n, int64_t left) {
   wlm_stats stats = WLM_STATS_INIT;
-  wlm_prospect out;
+  wlmi_prospect out;
   stats.rows = stats.cols = rows;
   stats.nnz = nnz;
   stats.mean = (double)nnz / (double)rows;
-  wlm_prospect_make(&machine, &stats, matrix, n, CANDIDATES, left, &out);
+  wlmi_prospect_make(&machine, &stats, matrix, n, CANDIDATES, left, &out);
   return out;
 }
 
@@ -29,12 +29,12 @@ static void states_follow_from_what_is_left(void **state) {
   (void)state;
   static const struct {
     int64_t left;
-    wlm_prospect_state state;
+    wlmi_prospect_state state;
   } cases[] = {{CANDIDATES, WLM_PROSPECT_OPEN}, {CANDIDATES - 1, WLM_PROSPECT_BEGUN},
                {51, WLM_PROSPECT_BEGUN},        {50, WLM_PROSPECT_LEAST},
                {1, WLM_PROSPECT_LEAST},         {0, WLM_PROSPECT_DONE}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const wlm_prospect p = prospect(0, 1000, 9000, 32, cases[i].left);
+    const wlmi_prospect p = prospect(0, 1000, 9000, 32, cases[i].left);
     assert_int_equal(p.state, cases[i].state);
     assert_true(fabs(p.left - (double)cases[i].left / CANDIDATES) < 1e-9);
   }
@@ -42,57 +42,57 @@ static void states_follow_from_what_is_left(void **state) {
 
 static void what_is_far_from_all_that_is_known_is_next(void **state) {
   (void)state;
-  wlm_prospect list[3] = {prospect(0, 1000, 9000, 32, CANDIDATES), prospect(1, 1000, 9000, 128, CANDIDATES),
-                          prospect(2, 1000, 18000, 32, CANDIDATES)};
-  const wlm_place known = list[0].place;
-  wlm_prospects_learn(list, 3, &known);
+  wlmi_prospect list[3] = {prospect(0, 1000, 9000, 32, CANDIDATES), prospect(1, 1000, 9000, 128, CANDIDATES),
+                           prospect(2, 1000, 18000, 32, CANDIDATES)};
+  const wlmi_place known = list[0].place;
+  wlmi_prospects_learn(list, 3, &known);
   assert_true(list[0].distance == 0 && fabs(list[1].distance - 2) < 1e-6 && fabs(list[2].distance - 1) < 1e-6);
-  assert_int_equal(wlm_prospects_next(list, 3, NONE_AT_HAND, 1e9), 1);
-  wlm_prospects_learn(list, 3, &list[1].place);
-  assert_int_equal(wlm_prospects_next(list, 3, NONE_AT_HAND, 1e9), 2);
+  assert_int_equal(wlmi_prospects_next(list, 3, NONE_AT_HAND, 1e9), 1);
+  wlmi_prospects_learn(list, 3, &list[1].place);
+  assert_int_equal(wlmi_prospects_next(list, 3, NONE_AT_HAND, 1e9), 2);
 }
 
 /* Of two that teach the same the quicker one; the matrix at hand need not be made. */
 static void time_counts(void **state) {
   (void)state;
-  wlm_prospect list[2] = {prospect(0, 1000000, 30000000, 32, CANDIDATES), prospect(1, 1000, 30000, 32, CANDIDATES)};
-  assert_int_equal(wlm_prospects_next(list, 2, NONE_AT_HAND, 1e9), 1);
+  wlmi_prospect list[2] = {prospect(0, 1000000, 30000000, 32, CANDIDATES), prospect(1, 1000, 30000, 32, CANDIDATES)};
+  assert_int_equal(wlmi_prospects_next(list, 2, NONE_AT_HAND, 1e9), 1);
   list[0] = prospect(0, 1000, 30000, 32, CANDIDATES);
   list[0].making = list[1].making = 5;
-  assert_int_equal(wlm_prospects_next(list, 2, 0, 1e9), 0);
-  assert_int_equal(wlm_prospects_next(list, 2, 1, 1e9), 1);
-  assert_true(wlm_prospect_seconds(&list[0], 1) - wlm_prospect_seconds(&list[0], 0) == 5);
+  assert_int_equal(wlmi_prospects_next(list, 2, 0, 1e9), 0);
+  assert_int_equal(wlmi_prospects_next(list, 2, 1, 1e9), 1);
+  assert_true(wlmi_prospect_seconds(&list[0], 1) - wlmi_prospect_seconds(&list[0], 0) == 5);
 }
 
 static void what_does_not_fit_is_passed_over(void **state) {
   (void)state;
-  wlm_prospect list[4] = {prospect(0, 1000000, 100000000, 256, CANDIDATES), prospect(1, 1000, 9000, 32, CANDIDATES),
-                          prospect(2, 1000, 9000, 32, CANDIDATES - 1), prospect(3, 1000, 9000, 32, 40)};
-  const double room = 1.01 * wlm_prospect_seconds(&list[1], NONE_AT_HAND);
-  assert_true(wlm_prospect_seconds(&list[0], NONE_AT_HAND) > room);
-  assert_int_equal(wlm_prospects_next(list, 4, NONE_AT_HAND, 0), 2); /* begun: goes on whatever it takes */
+  wlmi_prospect list[4] = {prospect(0, 1000000, 100000000, 256, CANDIDATES), prospect(1, 1000, 9000, 32, CANDIDATES),
+                           prospect(2, 1000, 9000, 32, CANDIDATES - 1), prospect(3, 1000, 9000, 32, 40)};
+  const double room = 1.01 * wlmi_prospect_seconds(&list[1], NONE_AT_HAND);
+  assert_true(wlmi_prospect_seconds(&list[0], NONE_AT_HAND) > room);
+  assert_int_equal(wlmi_prospects_next(list, 4, NONE_AT_HAND, 0), 2); /* begun: goes on whatever it takes */
   list[2].state = WLM_PROSPECT_DONE;
-  assert_int_equal(wlm_prospects_next(list, 4, NONE_AT_HAND, room), 1);
+  assert_int_equal(wlmi_prospects_next(list, 4, NONE_AT_HAND, room), 1);
   list[1].state = WLM_PROSPECT_DONE;
-  assert_int_equal(wlm_prospects_next(list, 4, NONE_AT_HAND, room), 3); /* the least comes last */
-  assert_int_equal(wlm_prospects_next(list, 4, NONE_AT_HAND, 1e9), 0);
+  assert_int_equal(wlmi_prospects_next(list, 4, NONE_AT_HAND, room), 3); /* the least comes last */
+  assert_int_equal(wlmi_prospects_next(list, 4, NONE_AT_HAND, 1e9), 0);
   list[3].state = WLM_PROSPECT_DONE;
-  assert_int_equal(wlm_prospects_next(list, 4, NONE_AT_HAND, room), -1);
-  assert_int_equal(wlm_prospects_next(list, 0, NONE_AT_HAND, 1e9), -1);
+  assert_int_equal(wlmi_prospects_next(list, 4, NONE_AT_HAND, room), -1);
+  assert_int_equal(wlmi_prospects_next(list, 0, NONE_AT_HAND, 1e9), -1);
 }
 
 static void time_is_dealt_by_distance(void **state) {
   (void)state;
-  wlm_prospect list[3] = {prospect(0, 1000, 9000, 32, CANDIDATES), prospect(0, 1000, 9000, 64, CANDIDATES),
-                          prospect(0, 1000, 9000, 512, CANDIDATES)};
-  const wlm_place known = list[0].place;
-  wlm_prospects_learn(list, 3, &known);
-  const double shares[3] = {wlm_prospects_share(list, 3, 0, 60), wlm_prospects_share(list, 3, 1, 60),
-                            wlm_prospects_share(list, 3, 2, 60)};
+  wlmi_prospect list[3] = {prospect(0, 1000, 9000, 32, CANDIDATES), prospect(0, 1000, 9000, 64, CANDIDATES),
+                           prospect(0, 1000, 9000, 512, CANDIDATES)};
+  const wlmi_place known = list[0].place;
+  wlmi_prospects_learn(list, 3, &known);
+  const double shares[3] = {wlmi_prospects_share(list, 3, 0, 60), wlmi_prospects_share(list, 3, 1, 60),
+                            wlmi_prospects_share(list, 3, 2, 60)};
   assert_true(fabs(shares[0] + shares[1] + shares[2] - 60) < 1e-9);
   assert_true(shares[0] > 0 && shares[1] > 3 * shares[0] && shares[2] > 2 * shares[1]);
   list[2].state = WLM_PROSPECT_DONE;
-  assert_true(fabs(wlm_prospects_share(list, 3, 0, 60) + wlm_prospects_share(list, 3, 1, 60) - 60) < 1e-9);
+  assert_true(fabs(wlmi_prospects_share(list, 3, 0, 60) + wlmi_prospects_share(list, 3, 1, 60) - 60) < 1e-9);
 }
 
 /* ---- over the whole design ------------------------------------------------------------------------------ */
@@ -101,29 +101,29 @@ enum { MATRICES = 64, WIDTHS = 6 };
 static const int64_t widths[WIDTHS] = {4, 16, 32, 64, 128, 256};
 
 typedef struct world {
-  wlm_design_matrix *matrices;
-  wlm_design_cell *cells;
-  wlm_prospect *list;
+  wlmi_design_matrix *matrices;
+  wlmi_design_cell *cells;
+  wlmi_prospect *list;
   int64_t matrix_count, count;
 } world;
 
 static world make_world(uint64_t seed) {
-  const wlm_design_limits limits = wlm_design_limits_of(INT64_C(140) << 30);
+  const wlmi_design_limits limits = wlmi_design_limits_of(INT64_C(140) << 30);
   world w;
-  assert_status(WLM_OK, wlm_design_make(seed, &limits, MATRICES, &w.matrices, &w.matrix_count));
-  assert_status(WLM_OK, wlm_design_cells(w.matrices, w.matrix_count, widths, WIDTHS, &limits, &w.cells, &w.count));
+  assert_status(WLM_OK, wlmi_design_make(seed, &limits, MATRICES, &w.matrices, &w.matrix_count));
+  assert_status(WLM_OK, wlmi_design_cells(w.matrices, w.matrix_count, widths, WIDTHS, &limits, &w.cells, &w.count));
   w.list = calloc((size_t)w.count, sizeof *w.list);
   for (int64_t i = 0; i < w.count; i++) {
     wlm_stats stats;
-    wlm_design_stats(&w.matrices[w.cells[i].matrix], &stats);
-    wlm_prospect_make(&machine, &stats, w.cells[i].matrix, w.cells[i].n, CANDIDATES, CANDIDATES, &w.list[i]);
+    wlmi_design_stats(&w.matrices[w.cells[i].matrix], &stats);
+    wlmi_prospect_make(&machine, &stats, w.cells[i].matrix, w.cells[i].n, CANDIDATES, CANDIDATES, &w.list[i]);
   }
   return w;
 }
 
 static void release_world(world *w) {
-  wlm_free(w->matrices);
-  wlm_free(w->cells);
+  wlmi_free(w->matrices);
+  wlmi_free(w->cells);
   free(w->list);
 }
 
@@ -137,14 +137,14 @@ static double mean_distance(const world *w) {
 static int64_t spend(world *w, double budget, int in_order, int64_t *tuned) {
   int64_t count = 0, at_hand = NONE_AT_HAND;
   for (;; count++) {
-    const int64_t i = !in_order          ? wlm_prospects_next(w->list, w->count, at_hand, budget)
+    const int64_t i = !in_order          ? wlmi_prospects_next(w->list, w->count, at_hand, budget)
                       : count < w->count ? count
                                          : -1;
-    if (i < 0 || wlm_prospect_seconds(&w->list[i], at_hand) > budget) return count;
-    budget -= wlm_prospect_seconds(&w->list[i], at_hand);
+    if (i < 0 || wlmi_prospect_seconds(&w->list[i], at_hand) > budget) return count;
+    budget -= wlmi_prospect_seconds(&w->list[i], at_hand);
     at_hand = w->list[i].matrix;
-    wlm_prospect_update(&w->list[i], CANDIDATES, 0);
-    wlm_prospects_learn(w->list, w->count, &w->list[i].place);
+    wlmi_prospect_update(&w->list[i], CANDIDATES, 0);
+    wlmi_prospects_learn(w->list, w->count, &w->list[i].place);
     tuned[count] = i;
   }
 }
@@ -162,7 +162,7 @@ static void a_budget_covers_the_space(void **state) {
       assert_int_equal(spend(&same, budget, 0, again), count);
       assert_memory_equal(tuned, again, (size_t)count * sizeof *tuned);
       for (int64_t k = 0; k < count; k++) {
-        const wlm_design_cell *cell = &w.cells[tuned[k]];
+        const wlmi_design_cell *cell = &w.cells[tuned[k]];
         decades[(int)lround(log10((double)w.matrices[cell->matrix].rows)) - 2]++;
         for (int i = 0; i < WIDTHS; i++) of_width[i] += widths[i] == cell->n;
       }

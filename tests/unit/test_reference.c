@@ -11,18 +11,18 @@
 #include <cmocka.h>
 
 #include "common/random.h"
-#include "matrix/reference.h"
 #include "support/asserts.h"
+#include "verify/reference.h"
 
 /* 4 x 3: row 0 = {2: 2, 0: -3}, row 1 empty, row 2 = {1: 4}, row 3 = {0: 1, 0: 5, 1: -2} */
 static int64_t rowptr[] = {0, 2, 2, 3, 6};
 static int32_t colind[] = {2, 0, 1, 0, 0, 1};
 static float values[] = {2, -3, 4, 1, 5, -2};
-static const wlm_csr_host small = {4, 3, 6, rowptr, colind, values, NULL};
+static const wlmi_csr_host small = {4, 3, 6, rowptr, colind, values, NULL};
 static const float small_b[] = {10, 7, 3}; /* 3 x 1 */
 
 static void run_small(const wlm_problem *p, const float *c_old, double c[4]) {
-  assert_status(WLM_OK, wlm_reference_rows(&small, p, small_b, c_old, NULL, 4, c, NULL));
+  assert_status(WLM_OK, wlmi_reference_rows(&small, p, small_b, c_old, NULL, 4, c, NULL));
 }
 
 static void by_hand(void **state) {
@@ -81,8 +81,8 @@ static void positions_by_hand(void **state) {
     p.n = 1;
     p.message = cases[i].message;
     p.reduce = cases[i].reduce;
-    assert_status(WLM_OK, wlm_reference_positions(&small, &p, cases[i].b, NULL, 4, arg));
-    assert_status(WLM_OK, wlm_reference_positions(&small, &p, cases[i].b, &row, 1, &last));
+    assert_status(WLM_OK, wlmi_reference_positions(&small, &p, cases[i].b, NULL, 4, arg));
+    assert_status(WLM_OK, wlmi_reference_positions(&small, &p, cases[i].b, &row, 1, &last));
     assert_int_equal(last, arg[3]);
     for (int r = 0; r < 4; r++)
       if (arg[r] != cases[i].arg[r]) fail_msg("case %zu row %d: %d", i, r, (int)arg[r]);
@@ -90,14 +90,14 @@ static void positions_by_hand(void **state) {
   wlm_problem p = WLM_PROBLEM_INIT;
   int64_t arg[4];
   p.n = 1;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_reference_positions(&small, &p, small_b, NULL, 4, arg));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_positions(&small, &p, small_b, NULL, 4, arg));
 }
 
 /* Two heads of two columns: the first sees the values as they are, the second ten times as much. */
 static void heads_by_hand(void **state) {
   (void)state;
   float two_values[12], b[12];
-  const wlm_csr_host a = {4, 3, 6, rowptr, colind, two_values, NULL};
+  const wlmi_csr_host a = {4, 3, 6, rowptr, colind, two_values, NULL};
   const double sums[4] = {-24, 0, 28, 46};
   double c[16], scale[16];
   wlm_problem p = WLM_PROBLEM_INIT;
@@ -105,12 +105,12 @@ static void heads_by_hand(void **state) {
   for (int k = 0; k < 12; k++) b[k] = small_b[k / 4] * (k % 2 ? 1 : 2); /* every other column twice as much */
   p.n = 4;
   p.heads = 2;
-  assert_status(WLM_OK, wlm_reference_rows(&a, &p, b, NULL, NULL, 4, c, scale));
+  assert_status(WLM_OK, wlmi_reference_rows(&a, &p, b, NULL, NULL, 4, c, scale));
   for (int i = 0; i < 16; i++) assert_true(c[i] == sums[i / 4] * (i % 2 ? 1 : 2) * (i % 4 < 2 ? 1 : 10));
   assert_true(scale[0] == 2 * 36 && scale[3] == 10 * 36);
   p.reduce = WLM_CUSTOM;
   p.custom = "message=a-b;init=0;reduce=acc+x";
-  assert_status(WLM_OK, wlm_reference_rows(&a, &p, b, NULL, NULL, 4, c, scale));
+  assert_status(WLM_OK, wlmi_reference_rows(&a, &p, b, NULL, NULL, 4, c, scale));
   assert_true(c[1] == -14 && c[0] == -1 - 26 && c[3] == -10 - 13 && c[2] == -10 - 26);
 }
 
@@ -147,7 +147,7 @@ static void not_a_number(void **state) {
   int64_t ptr[] = {0, 3};
   int32_t col[] = {0, 1, 2};
   float val[] = {1, 0, 1};
-  const wlm_csr_host a = {1, 4, 3, ptr, col, val, NULL};
+  const wlmi_csr_host a = {1, 4, 3, ptr, col, val, NULL};
   float b[] = {1, INFINITY, 3, NAN}; /* row 3 is never referenced */
   double c;
   wlm_problem p = WLM_PROBLEM_INIT;
@@ -155,10 +155,10 @@ static void not_a_number(void **state) {
   for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++) {
     p.reduce = (wlm_reduce)reduce;
     b[1] = INFINITY; /* 0 * Inf is NaN, and every reduction keeps it */
-    assert_status(WLM_OK, wlm_reference_rows(&a, &p, b, NULL, NULL, 1, &c, NULL));
+    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, b, NULL, NULL, 1, &c, NULL));
     assert_true(isnan(c));
     b[1] = 5;
-    assert_status(WLM_OK, wlm_reference_rows(&a, &p, b, NULL, NULL, 1, &c, NULL));
+    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, b, NULL, NULL, 1, &c, NULL));
     assert_false(isnan(c));
   }
 }
@@ -170,20 +170,20 @@ static int64_t random_rowptr[ROWS + 1];
 static int32_t random_colind[ROWS * LONGEST];
 static float random_values[ROWS * LONGEST], dense[COLS * (N + 5)], old[ROWS * (N + 9)];
 
-static float random_value(wlm_random *random) { return (float)(wlm_random_below(random, 4001) - 2000) / 1024.0f; }
+static float random_value(wlmi_random *random) { return (float)(wlmi_random_below(random, 4001) - 2000) / 1024.0f; }
 
-static wlm_csr_host random_problem(wlm_random *random, int with_values) {
+static wlmi_csr_host random_problem(wlmi_random *random, int with_values) {
   for (int r = 0; r < ROWS; r++) {
-    int64_t degree = r % 7 == 3 ? 0 : wlm_random_below(random, r % 5 ? 9 : LONGEST);
+    int64_t degree = r % 7 == 3 ? 0 : wlmi_random_below(random, r % 5 ? 9 : LONGEST);
     random_rowptr[r + 1] = random_rowptr[r] + degree;
   }
   for (int64_t i = 0; i < random_rowptr[ROWS]; i++) {
-    random_colind[i] = (int32_t)wlm_random_below(random, COLS);
+    random_colind[i] = (int32_t)wlmi_random_below(random, COLS);
     random_values[i] = random_value(random) + 3.0f; /* not 0, so that quotients stay finite */
   }
   for (size_t i = 0; i < sizeof dense / sizeof *dense; i++) dense[i] = random_value(random) - 4.0f;
   for (size_t i = 0; i < sizeof old / sizeof *old; i++) old[i] = random_value(random);
-  return (wlm_csr_host){
+  return (wlmi_csr_host){
       ROWS, COLS, random_rowptr[ROWS], random_rowptr, random_colind, with_values ? random_values : NULL, NULL};
 }
 
@@ -193,7 +193,7 @@ static double message_of(wlm_message message, double a, double b) {
 }
 
 /* One element, edge by edge in the order of DESIGN; *size is the denominator of its error. */
-static double element(const wlm_csr_host *a, const wlm_problem *p, int64_t row, int64_t j, int64_t ldb, double *size) {
+static double element(const wlmi_csr_host *a, const wlm_problem *p, int64_t row, int64_t j, int64_t ldb, double *size) {
   int64_t start = a->rowptr[row], d = a->rowptr[row + 1] - start, s = p->sample_width;
   int sampled = p->sample != WLM_SAMPLE_NONE && d > s;
   int64_t kept = sampled ? s : d, stride = p->sample == WLM_SAMPLE_BUCKET ? 1 : 577;
@@ -230,11 +230,11 @@ static void close_to(double got, double expected, double size) {
   if (!(fabs(got - expected) <= 1e-12 * size + 1e-300)) fail_msg("got %.17g, expected %.17g", got, expected);
 }
 
-static void check_problem(wlm_random *random, const wlm_problem *p, const int64_t *ids, int64_t count) {
-  wlm_csr_host a = random_problem(random, (int)wlm_random_below(random, 2));
+static void check_problem(wlmi_random *random, const wlm_problem *p, const int64_t *ids, int64_t count) {
+  wlmi_csr_host a = random_problem(random, (int)wlmi_random_below(random, 2));
   int64_t ldb = p->ldb ? p->ldb : p->n, ldc = p->ldc ? p->ldc : p->n;
   double *c = malloc((size_t)(count * p->n) * sizeof *c), *scale = malloc((size_t)(count * p->n) * sizeof *scale);
-  assert_status(WLM_OK, wlm_reference_rows(&a, p, dense, old, ids, count, c, scale));
+  assert_status(WLM_OK, wlmi_reference_rows(&a, p, dense, old, ids, count, c, scale));
   for (int64_t i = 0; i < count; i++)
     for (int64_t j = 0; j < p->n; j++) {
       int64_t row = ids ? ids[i] : i;
@@ -250,7 +250,7 @@ static void check_problem(wlm_random *random, const wlm_problem *p, const int64_
 
 static void every_operator(void **state) {
   (void)state;
-  wlm_random random = wlm_random_for(1, 0, 0);
+  wlmi_random random = wlmi_random_for(1, 0, 0);
   const int64_t ids[] = {29, 0, 3, 3, 17}, widths[] = {1, 3, 64, 65, N};
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
     for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++)
@@ -267,7 +267,7 @@ static void every_operator(void **state) {
 
 static void every_sampling(void **state) {
   (void)state;
-  wlm_random random = wlm_random_for(2, 0, 0);
+  wlmi_random random = wlmi_random_for(2, 0, 0);
   for (int sample = WLM_SAMPLE_NONE; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++)
     for (int norm = WLM_NORM_NONE; norm <= WLM_NORM_UNBIASED; norm++)
       for (int i = 0; i < 6; i++) {
@@ -294,23 +294,23 @@ static void users_operators(void **state) {
                                      "init=1;reduce=acc*x"};
   enum { WIDTH = 65, COUNT = ROWS * WIDTH };
   static double expected[COUNT], scale[COUNT], got[COUNT], own_scale[COUNT];
-  wlm_random random = wlm_random_for(3, 0, 0);
+  wlmi_random random = wlmi_random_for(3, 0, 0);
   for (int i = 0; i < 2 * 8 * 5; i++) {
     char custom[128];
     const int own_message = i % 2, message = i / 2 % 8, reduce = i / 16;
     wlm_problem p = WLM_PROBLEM_INIT;
-    wlm_csr_host a = random_problem(&random, 1);
+    wlmi_csr_host a = random_problem(&random, 1);
     p.n = WIDTH;
     p.alpha = -0.75;
     p.message = (wlm_message)message;
     p.reduce = (wlm_reduce)reduce;
     p.empty = WLM_EMPTY_IDENTITY;
     if (reduce == WLM_MAX) p.sample = WLM_SAMPLE_FASTRAND, p.sample_width = 8;
-    assert_status(WLM_OK, wlm_reference_rows(&a, &p, dense, NULL, NULL, ROWS, expected, scale));
+    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, dense, NULL, NULL, ROWS, expected, scale));
     snprintf(custom, sizeof custom, "message=%s;%s", messages[message], rest[reduce]);
     p.reduce = WLM_CUSTOM;
     p.custom = own_message ? custom : rest[reduce];
-    assert_status(WLM_OK, wlm_reference_rows(&a, &p, dense, NULL, NULL, ROWS, got, own_scale));
+    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, dense, NULL, NULL, ROWS, got, own_scale));
     for (int k = 0; k < COUNT; k++) {
       if (isinf(expected[k])) {
         assert_true(got[k] == expected[k]);
@@ -334,11 +334,11 @@ static void users_epilogue(void **state) {
   p.n = 1;
   p.beta = 2;
   p.bias = bias;
-  assert_status(WLM_OK, wlm_reference_rows(&small, &p, small_b, c_old, NULL, 4, c, scale));
+  assert_status(WLM_OK, wlmi_reference_rows(&small, &p, small_b, c_old, NULL, 4, c, scale));
   assert_true(c[0] == -52 && c[1] == -26 && c[2] == 4 && c[3] == 24); /* -24 0 28 46, then 2 C, then -30 */
   assert_true(scale[0] == 36 + 2 + 30 && scale[1] == 34);
   p.activation = "x<0?x/4:x+1";
-  assert_status(WLM_OK, wlm_reference_rows(&small, &p, small_b, c_old, NULL, 4, c, scale));
+  assert_status(WLM_OK, wlmi_reference_rows(&small, &p, small_b, c_old, NULL, 4, c, scale));
   assert_true(c[0] == -13 && c[1] == -6.5 && c[2] == 5 && c[3] == 25);
 }
 
@@ -350,30 +350,30 @@ static void what_it_does_not_know(void **state) {
     p.n = 1;
     if (i == 0) p.transpose = 1;
     if (i == 1) p.batch = 2;
-    assert_status(WLM_ERR_UNSUPPORTED, wlm_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
+    assert_status(WLM_ERR_UNSUPPORTED, wlmi_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
   }
   wlm_problem p = WLM_PROBLEM_INIT;
   const int64_t outside[] = {0, 4};
   p.n = 1;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_reference_rows(&small, &p, small_b, NULL, outside, 2, c, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, small_b, NULL, outside, 2, c, NULL));
   assert_contains(wlm_error_detail(), "row 4");
   p.beta = 1;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
   p.beta = 0;
   p.heads = 4;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
   assert_contains(wlm_error_detail(), "4 heads");
   p.heads = 1;
   p.reduce = WLM_CUSTOM;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
   p.custom = "init=0;reduce=acc+y";
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
 }
 
 /* ---- the error ---- */
 
 static double error_of(float c, double reference, double scale) {
-  return wlm_reference_error(WLM_F32, &c, 1, NULL, 1, 1, &reference, &scale);
+  return wlmi_reference_error(WLM_F32, &c, 1, NULL, 1, 1, &reference, &scale);
 }
 
 static void errors(void **state) {
@@ -397,10 +397,10 @@ static void error_picks_rows(void **state) {
   const float c[] = {1, 2, 99, 3, 4, 99, 5, 6, 99}; /* 3 x 2, ldc 3 */
   const int64_t ids[] = {2, 0};
   const double reference[] = {5, 6, 1, 2.5}, scale[] = {1, 1, 1, 2};
-  assert_true(wlm_reference_error(WLM_F32, c, 3, ids, 2, 2, reference, scale) == 0.25);
-  assert_true(wlm_reference_error(WLM_F32, c, 3, ids, 2, 2, reference, NULL) == 0.5);
-  assert_true(wlm_reference_error(WLM_F32, c, 3, NULL, 2, 2, reference, NULL) == 4.0);
-  assert_true(wlm_reference_error(WLM_F32, c, 3, NULL, 0, 2, reference, NULL) == 0.0);
+  assert_true(wlmi_reference_error(WLM_F32, c, 3, ids, 2, 2, reference, scale) == 0.25);
+  assert_true(wlmi_reference_error(WLM_F32, c, 3, ids, 2, 2, reference, NULL) == 0.5);
+  assert_true(wlmi_reference_error(WLM_F32, c, 3, NULL, 2, 2, reference, NULL) == 4.0);
+  assert_true(wlmi_reference_error(WLM_F32, c, 3, NULL, 0, 2, reference, NULL) == 0.0);
 }
 
 int main(void) {

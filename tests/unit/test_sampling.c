@@ -8,8 +8,8 @@
 #include "common/sampling.h"
 
 static int64_t position(wlm_sample strategy, int64_t degree, int64_t k, uint64_t seed, int64_t row) {
-  return wlm_sample_position(strategy, degree, k, wlm_sample_stride(strategy, degree),
-                             wlm_sample_shift(seed, row, degree));
+  return wlmi_sample_position(strategy, degree, k, wlmi_sample_stride(strategy, degree),
+                              wlmi_sample_shift(seed, row, degree));
 }
 
 static void as_published(void **state) {
@@ -23,20 +23,20 @@ static void as_published(void **state) {
 
 static void short_rows_are_whole(void **state) {
   (void)state;
-  assert_int_equal(wlm_sample_kept(WLM_SAMPLE_BUCKET, 7, 8), 7);
-  assert_int_equal(wlm_sample_kept(WLM_SAMPLE_BUCKET, 8, 8), 8);
-  assert_int_equal(wlm_sample_kept(WLM_SAMPLE_FASTRAND, 9, 8), 8);
-  assert_int_equal(wlm_sample_kept(WLM_SAMPLE_NONE, 900, 0), 900);
-  assert_int_equal(wlm_sample_position(WLM_SAMPLE_NONE, 900, 17, 1, 0), 17);
+  assert_int_equal(wlmi_sample_kept(WLM_SAMPLE_BUCKET, 7, 8), 7);
+  assert_int_equal(wlmi_sample_kept(WLM_SAMPLE_BUCKET, 8, 8), 8);
+  assert_int_equal(wlmi_sample_kept(WLM_SAMPLE_FASTRAND, 9, 8), 8);
+  assert_int_equal(wlmi_sample_kept(WLM_SAMPLE_NONE, 900, 0), 900);
+  assert_int_equal(wlmi_sample_position(WLM_SAMPLE_NONE, 900, 17, 1, 0), 17);
 }
 
 static void coprime_strides_never_repeat(void **state) {
   (void)state;
   static const int64_t degrees[] = {1, 2, 9, 100, 576, 577, 578, 1154, 2310, 4616, 4999};
   static char seen[5000];
-  assert_int_equal(wlm_sample_stride(WLM_SAMPLE_FASTRAND_COPRIME, 100), 577);
-  assert_int_equal(wlm_sample_stride(WLM_SAMPLE_FASTRAND_COPRIME, 577), 578);
-  assert_int_equal(wlm_sample_stride(WLM_SAMPLE_FASTRAND_COPRIME, 1154), 579);
+  assert_int_equal(wlmi_sample_stride(WLM_SAMPLE_FASTRAND_COPRIME, 100), 577);
+  assert_int_equal(wlmi_sample_stride(WLM_SAMPLE_FASTRAND_COPRIME, 577), 578);
+  assert_int_equal(wlmi_sample_stride(WLM_SAMPLE_FASTRAND_COPRIME, 1154), 579);
   for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++) {
     int64_t degree = degrees[i];
     for (int64_t k = 0; k < degree; k++) seen[k] = 0;
@@ -51,17 +51,17 @@ static void coprime_strides_never_repeat(void **state) {
 /* Computed apart from the code, from the definition in the header. */
 static void hash_is_pinned(void **state) {
   (void)state;
-  assert_true(wlm_sample_hash(1, 0) == UINT64_C(0x5692161D100B05E5));
-  assert_true(wlm_sample_hash(0, 1) == UINT64_C(0xE220A8397B1DCDAF)); /* splitmix64's first output from seed 0 */
-  assert_true(wlm_sample_hash(42, 1000000) == UINT64_C(0xDC36F32F5F0C7D01));
+  assert_true(wlmi_sample_hash(1, 0) == UINT64_C(0x5692161D100B05E5));
+  assert_true(wlmi_sample_hash(0, 1) == UINT64_C(0xE220A8397B1DCDAF)); /* splitmix64's first output from seed 0 */
+  assert_true(wlmi_sample_hash(42, 1000000) == UINT64_C(0xDC36F32F5F0C7D01));
 }
 
 static void seeds_shift(void **state) {
   (void)state;
-  int64_t shift = wlm_sample_shift(7, 3, 1000);
-  assert_int_equal(shift, (int64_t)(wlm_sample_hash(7, 3) % 1000));
-  assert_int_equal(wlm_sample_shift(0, 3, 1000), 0);
-  assert_int_equal(wlm_sample_shift(7, 3, 0), 0);
+  int64_t shift = wlmi_sample_shift(7, 3, 1000);
+  assert_int_equal(shift, (int64_t)(wlmi_sample_hash(7, 3) % 1000));
+  assert_int_equal(wlmi_sample_shift(0, 3, 1000), 0);
+  assert_int_equal(wlmi_sample_shift(7, 3, 0), 0);
   for (int64_t k = 0; k < 32; k++) {
     assert_int_equal(position(WLM_SAMPLE_BUCKET, 1000, k, 7, 3), (k + shift) % 1000);
     assert_int_equal(position(WLM_SAMPLE_FASTRAND, 1000, k, 7, 3), (577 * k + shift) % 1000);

@@ -13,7 +13,7 @@
 enum { MOST = 200 };
 
 typedef struct fake {
-  wlm_device device;
+  wlmi_device device;
   double now; /* of the clock */
   double noise;
   uint64_t random;
@@ -40,42 +40,42 @@ static int64_t index_of(void *user) { return (double *)user - f.cost; }
 
 static wlm_status enqueue(void *user, void *stream) {
   (void)stream;
-  if (f.breaks[index_of(user)]) return wlm_fail(WLM_ERR_DEVICE, "it broke");
+  if (f.breaks[index_of(user)]) return wlmi_fail(WLM_ERR_DEVICE, "it broke");
   f.now += 5e-6 + noisy(*(double *)user);
   return WLM_OK;
 }
 
-struct wlm_timer {
+struct wlmi_timer {
   void *user;
   int64_t calls;
 };
 
-static wlm_status make_timer(wlm_device *device, wlm_status (*call)(void *, void *), void *user, int64_t calls,
-                             wlm_timer **timer) {
+static wlm_status make_timer(wlmi_device *device, wlm_status (*call)(void *, void *), void *user, int64_t calls,
+                             wlmi_timer **timer) {
   (void)device;
   wlm_status status = call(user, NULL);
   if (status != WLM_OK) return status;
   *timer = malloc(sizeof **timer);
-  **timer = (wlm_timer){user, calls};
+  **timer = (wlmi_timer){user, calls};
   f.timers[index_of(user)]++;
   f.live++;
   return WLM_OK;
 }
 
-static wlm_status take_sample(wlm_timer *timer, double *seconds) {
+static wlm_status take_sample(wlmi_timer *timer, double *seconds) {
   *seconds = noisy((double)timer->calls * *(double *)timer->user);
   f.now += 2 * *seconds;
   return WLM_OK;
 }
 
-static void drop_timer(wlm_timer *timer) {
+static void drop_timer(wlmi_timer *timer) {
   free(timer);
   f.live--;
 }
 
-static wlm_status synchronize(wlm_device *device, void *stream) { return (void)device, (void)stream, WLM_OK; }
+static wlm_status synchronize(wlmi_device *device, void *stream) { return (void)device, (void)stream, WLM_OK; }
 
-static const wlm_device_ops ops = {
+static const wlmi_device_ops ops = {
     .timer_create = make_timer, .timer_sample = take_sample, .timer_destroy = drop_timer, .synchronize = synchronize};
 
 /* ---- the field ---- */
@@ -87,44 +87,44 @@ static void destroy(void *user) {
   f.entrants--;
 }
 
-static void enter(void *user, int64_t i, wlm_entrant *entrant) {
+static void enter(void *user, int64_t i, wlmi_entrant *entrant) {
   (void)user;
-  *entrant = (wlm_entrant){.enqueue = enqueue, .destroy = destroy, .user = &f.cost[i], .prepared = f.prepared[i]};
+  *entrant = (wlmi_entrant){.enqueue = enqueue, .destroy = destroy, .user = &f.cost[i], .prepared = f.prepared[i]};
   snprintf(entrant->name, sizeof entrant->name, "%d", (int)i);
   f.entered[i]++;
   if (++f.entrants > f.most_entrants) f.most_entrants = f.entrants;
 }
 
-static void glance(void *user, wlm_entrant *entrant, double *seconds) {
+static void glance(void *user, wlmi_entrant *entrant, double *seconds) {
   (void)user;
   const double start = f.now;
   wlm_status status = enqueue(entrant->user, NULL);
-  if (status != WLM_OK) wlm_entrant_give_up(entrant, status);
+  if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
   f.now += 200e-6; /* loading */
   *seconds = f.now - start;
   entrant->max_rel_err = 1e-7;
 }
 
-static void verify(void *user, wlm_entrant *entrant) {
+static void verify(void *user, wlmi_entrant *entrant) {
   (void)user;
   const int64_t i = index_of(entrant->user);
   f.verified[i]++;
   entrant->max_rel_err = 2e-7;
-  if (f.wrong[i]) wlm_entrant_fail(entrant, "wrong");
+  if (f.wrong[i]) wlmi_entrant_fail(entrant, "wrong");
 }
 
-static wlm_status tell(void *user, int64_t i, const wlm_entrant *entrant) {
+static wlm_status tell(void *user, int64_t i, const wlmi_entrant *entrant) {
   (void)user;
   assert_true(entrant->failure || (entrant->seconds > 0 && entrant->samples == 1 && entrant->max_rel_err == 1e-7));
   f.order[f.told++] = i;
   f.screened[i]++;
-  return f.told == f.fail_after ? wlm_fail(WLM_ERR_CANCELLED, "enough") : WLM_OK;
+  return f.told == f.fail_after ? wlmi_fail(WLM_ERR_CANCELLED, "enough") : WLM_OK;
 }
 
 static int in_a_hurry(void *user) { return (void)user, f.hurries; }
 static int out_of_time(void *user) { return (void)user, f.stop_after && f.told >= f.stop_after; }
 
-static const wlm_search_rules rules = {
+static const wlmi_search_rules rules = {
     .abandon = 2,
     .screening_seconds = 0.2e-3,
     .round_seconds = 1,
@@ -137,19 +137,19 @@ static void begin(int64_t count, uint64_t seed, double noise) {
   for (int64_t i = 0; i < count; i++) f.cost[i] = 1e-5 * (1.08 + 4 * (double)(draw(&f.random) >> 11) * 0x1p-53);
 }
 
-static wlm_status play(wlm_screened *screened, wlm_finals *finals) {
-  wlm_screened none[MOST] = {{0}};
-  const wlm_search_field field = {.device = &f.device,
-                                  .count = f.count,
-                                  .screened = screened ? screened : none,
-                                  .clock = fake_clock,
-                                  .enter = enter,
-                                  .glance = glance,
-                                  .verify = verify,
-                                  .tell = tell,
-                                  .out_of_time = out_of_time,
-                                  .in_a_hurry = in_a_hurry};
-  wlm_status status = wlm_search(&field, &rules, finals);
+static wlm_status play(wlmi_screened *screened, wlmi_finals *finals) {
+  wlmi_screened none[MOST] = {{0}};
+  const wlmi_search_field field = {.device = &f.device,
+                                   .count = f.count,
+                                   .screened = screened ? screened : none,
+                                   .clock = fake_clock,
+                                   .enter = enter,
+                                   .glance = glance,
+                                   .verify = verify,
+                                   .tell = tell,
+                                   .out_of_time = out_of_time,
+                                   .in_a_hurry = in_a_hurry};
+  wlm_status status = wlmi_search(&field, &rules, finals);
   assert_int_equal(f.live, 0);
   assert_int_equal(f.entrants, finals->count);
   return status;
@@ -160,13 +160,13 @@ static wlm_status play(wlm_screened *screened, wlm_finals *finals) {
 /* Noise of up to 10 % on each sample; the planted best is 8 % ahead of whoever is next. */
 static void the_planted_best_survives_noise(void **state) {
   (void)state;
-  static wlm_finals finals;
+  static wlmi_finals finals;
   for (uint64_t seed = 1; seed <= 200; seed++) {
     begin(150, seed, 0.1);
     const int64_t best = (int64_t)(draw(&f.random) % 150);
     f.cost[best] = 1e-5;
     assert_status(WLM_OK, play(NULL, &finals));
-    assert_int_equal(wlm_finals_best(&finals, WLM_PLAIN)->i, best);
+    assert_int_equal(wlmi_finals_best(&finals, WLM_PLAIN)->i, best);
     assert_int_equal(finals.list[0].i, best);
     assert_true(finals.count >= 2 && finals.count <= 8);
     for (int i = 0; i < finals.count; i++) {
@@ -176,14 +176,14 @@ static void the_planted_best_survives_noise(void **state) {
       assert_true(!i || finals.list[i].entrant.seconds >= finals.list[i - 1].entrant.seconds);
     }
     for (int64_t i = 0; i < f.count; i++) assert_int_equal(f.screened[i], 1);
-    wlm_finals_release(&finals);
+    wlmi_finals_release(&finals);
   }
 }
 
 /* Where many are alike, whoever wins is within 2 % of the best. */
 static void a_close_field_loses_little(void **state) {
   (void)state;
-  static wlm_finals finals;
+  static wlmi_finals finals;
   double logs = 0;
   for (uint64_t seed = 1; seed <= 100; seed++) {
     begin(150, seed, 0.06);
@@ -192,7 +192,7 @@ static void a_close_field_loses_little(void **state) {
     const double regret = f.cost[finals.list[0].i] / 1e-5;
     assert_true(regret < 1.05);
     logs += log(regret);
-    wlm_finals_release(&finals);
+    wlmi_finals_release(&finals);
   }
   assert_true(exp(logs / 100) < 1.02);
 }
@@ -200,7 +200,7 @@ static void a_close_field_loses_little(void **state) {
 /* What is twice as slow costs two calls, never a graph; and all in all little time goes by. */
 static void slow_ones_are_abandoned(void **state) {
   (void)state;
-  static wlm_finals finals;
+  static wlmi_finals finals;
   begin(150, 3, 0);
   f.cost[0] = 1e-4;
   for (int i = 1; i < 150; i++) f.cost[i] = i % 10 == 5 ? 1.1e-4 : 1e-3;
@@ -212,43 +212,43 @@ static void slow_ones_are_abandoned(void **state) {
       assert_int_equal(f.entered[i], 1);
     }
   assert_true(f.now < 5 + 0.5);
-  wlm_finals_release(&finals);
+  wlmi_finals_release(&finals);
 }
 
 /* Calls of 10 ms are timed without a graph, and rounds keep to their time. */
 static void long_calls_take_few_samples(void **state) {
   (void)state;
-  static wlm_finals finals;
+  static wlmi_finals finals;
   begin(100, 5, 0.02);
   for (int i = 0; i < 100; i++) f.cost[i] = 10e-3 * (1 + 0.05 * ((i * 7) % 100));
   assert_status(WLM_OK, play(NULL, &finals));
   assert_int_equal(finals.list[0].i, 0);
   assert_true(finals.list[0].entrant.samples >= 3);
   assert_true(f.now < 100 * 2 * 35e-3 + 3);
-  wlm_finals_release(&finals);
+  wlmi_finals_release(&finals);
 }
 
 static void both_kinds_have_finalists(void **state) {
   (void)state;
-  static wlm_finals finals;
+  static wlmi_finals finals;
   begin(100, 8, 0.05);
   for (int i = 0; i < 100; i++) f.prepared[i] = i % 2;
   f.cost[30] = 0.9e-5; /* of those without preparing */
   f.cost[51] = 0.3e-5;
   assert_status(WLM_OK, play(NULL, &finals));
-  assert_int_equal(wlm_finals_best(&finals, WLM_PLAIN)->i, 30);
-  assert_int_equal(wlm_finals_best(&finals, WLM_PREPARED)->i, 51);
-  wlm_finals_release(&finals);
+  assert_int_equal(wlmi_finals_best(&finals, WLM_PLAIN)->i, 30);
+  assert_int_equal(wlmi_finals_best(&finals, WLM_PREPARED)->i, 51);
+  wlmi_finals_release(&finals);
   f.cost[51] = 1e-4; /* the best of all may also be one without */
   f.told = 0;
   assert_status(WLM_OK, play(NULL, &finals));
-  assert_int_equal(wlm_finals_best(&finals, WLM_PREPARED)->i, 30);
-  wlm_finals_release(&finals);
+  assert_int_equal(wlmi_finals_best(&finals, WLM_PREPARED)->i, 30);
+  wlmi_finals_release(&finals);
 }
 
 static void wrong_ones_make_room(void **state) {
   (void)state;
-  static wlm_finals finals;
+  static wlmi_finals finals;
   begin(50, 9, 0.01);
   for (int i = 0; i < 50; i++) f.cost[i] = 1e-5 * (1 + 0.02 * i);
   f.wrong[0] = f.wrong[1] = 1;
@@ -266,22 +266,22 @@ static void wrong_ones_make_room(void **state) {
     }
   assert_int_equal(failed, 2);
   assert_true(finals.count - failed >= 2);
-  wlm_finals_release(&finals);
+  wlmi_finals_release(&finals);
   for (int i = 0; i < 50; i++) f.wrong[i] = 1;
   f.told = 0;
   assert_status(WLM_OK, play(NULL, &finals));
-  assert_null(wlm_finals_best(&finals, WLM_PREPARED));
-  wlm_finals_release(&finals);
+  assert_null(wlmi_finals_best(&finals, WLM_PREPARED));
+  wlmi_finals_release(&finals);
 }
 
 /* The known are not looked at again, yet they play in the finals. */
 static void known_ones_only_play_the_finals(void **state) {
   (void)state;
-  static wlm_finals finals;
-  wlm_screened screened[20] = {{0}};
+  static wlmi_finals finals;
+  wlmi_screened screened[20] = {{0}};
   begin(20, 10, 0.01);
   for (int i = 0; i < 20; i++) f.cost[i] = 1e-5 * (1 + 0.1 * i);
-  for (int i = 0; i < 10; i++) screened[i] = (wlm_screened){f.cost[i], WLM_PLAIN};
+  for (int i = 0; i < 10; i++) screened[i] = (wlmi_screened){f.cost[i], WLM_PLAIN};
   screened[5].seconds = INFINITY; /* failed then */
   assert_status(WLM_OK, play(screened, &finals));
   assert_int_equal(finals.list[0].i, 0);
@@ -289,25 +289,25 @@ static void known_ones_only_play_the_finals(void **state) {
   assert_int_equal(f.screened[0], 0);
   assert_int_equal(f.entered[0], 1);
   assert_int_equal(f.entered[5], 0);
-  wlm_finals_release(&finals);
+  wlmi_finals_release(&finals);
 }
 
 static void time_runs_out(void **state) {
   (void)state;
-  static wlm_finals finals;
+  static wlmi_finals finals;
   begin(50, 11, 0.01);
   f.stop_after = 5;
   assert_status(WLM_OK, play(NULL, &finals));
   assert_int_equal(f.told, 5);
   assert_true(finals.count >= 2);
   for (int i = 0; i < finals.count; i++) assert_true(finals.list[i].i < 5);
-  wlm_finals_release(&finals);
+  wlmi_finals_release(&finals);
 }
 
 /* A budget that is over: few are timed again, and once. */
 static void who_hurries_plays_the_last_round(void **state) {
   (void)state;
-  static wlm_finals finals;
+  static wlmi_finals finals;
   int entered[2] = {0};
   double took[2];
   for (int hurries = 0; hurries < 2; hurries++) {
@@ -319,7 +319,7 @@ static void who_hurries_plays_the_last_round(void **state) {
     assert_int_equal(finals.list[0].entrant.samples, 9);
     for (int i = 0; i < 50; i++) entered[hurries] += f.entered[i] - 1;
     took[hurries] = f.now;
-    wlm_finals_release(&finals);
+    wlmi_finals_release(&finals);
   }
   assert_true(entered[0] > 8 && entered[1] >= 2 && entered[1] <= 4);
   assert_true(took[1] < took[0]);
@@ -327,13 +327,13 @@ static void who_hurries_plays_the_last_round(void **state) {
 
 static void whoever_listens_may_end_it(void **state) {
   (void)state;
-  static wlm_finals finals;
+  static wlmi_finals finals;
   begin(50, 12, 0.01);
   f.fail_after = 7;
   assert_int_equal(play(NULL, &finals), WLM_ERR_CANCELLED);
   assert_int_equal(f.told, 7);
   assert_int_equal(finals.count, 0);
-  wlm_finals_release(&finals);
+  wlmi_finals_release(&finals);
 }
 
 int main(void) {

@@ -12,7 +12,7 @@
 #include "tuner/verify.h"
 
 typedef struct fake {
-  wlm_device device;
+  wlmi_device device;
   double call;     /* seconds of one */
   double cold;     /* a sample's extra seconds, halved each time */
   double noise[8]; /* added to a call in turn, once warm */
@@ -24,41 +24,41 @@ typedef struct fake {
 static fake clock_of;
 static const double quiet[8] = {0};
 
-static wlm_status make_timer(wlm_device *device, wlm_status (*enqueue)(void *, void *), void *user, int64_t calls,
-                             wlm_timer **timer) {
+static wlm_status make_timer(wlmi_device *device, wlm_status (*enqueue)(void *, void *), void *user, int64_t calls,
+                             wlmi_timer **timer) {
   (void)device, (void)enqueue, (void)user;
   clock_of.calls = calls;
   clock_of.timers++;
   clock_of.live++;
-  *timer = (wlm_timer *)&clock_of;
+  *timer = (wlmi_timer *)&clock_of;
   return WLM_OK;
 }
 
-static wlm_status take_sample(wlm_timer *timer, double *seconds) {
+static wlm_status take_sample(wlmi_timer *timer, double *seconds) {
   (void)timer;
   int i = clock_of.samples++;
-  if (clock_of.fail_at && clock_of.samples == clock_of.fail_at) return wlm_fail(WLM_ERR_DEVICE, "the fake broke");
+  if (clock_of.fail_at && clock_of.samples == clock_of.fail_at) return wlmi_fail(WLM_ERR_DEVICE, "the fake broke");
   *seconds = (double)clock_of.calls * (clock_of.call + clock_of.noise[i % 8]) + clock_of.cold;
   clock_of.cold /= 2;
   return WLM_OK;
 }
 
-static void drop_timer(wlm_timer *timer) {
+static void drop_timer(wlmi_timer *timer) {
   (void)timer;
   clock_of.live--;
 }
 
 static wlm_status enqueue(void *user, void *stream) { return (void)user, (void)stream, WLM_OK; }
 
-static const wlm_device_ops ops = {
+static const wlmi_device_ops ops = {
     .timer_create = make_timer, .timer_sample = take_sample, .timer_destroy = drop_timer};
 
 static wlm_status time_it(double call, double cold, const double *noise, double min_sample, int samples, double abandon,
-                          wlm_timing *timing) {
-  const wlm_timing_options options = {min_sample, samples, abandon};
+                          wlmi_timing *timing) {
+  const wlmi_timing_options options = {min_sample, samples, abandon};
   clock_of = (fake){.device.ops = &ops, .call = call, .cold = cold};
   memcpy(clock_of.noise, noise, sizeof clock_of.noise);
-  wlm_status status = wlm_time_calls(&clock_of.device, enqueue, NULL, &options, timing);
+  wlm_status status = wlmi_time_calls(&clock_of.device, enqueue, NULL, &options, timing);
   assert_int_equal(clock_of.live, 0);
   return status;
 }
@@ -67,22 +67,22 @@ static void summaries(void **state) {
   (void)state;
   double median, spread;
   double one[] = {3};
-  wlm_timing_summarise(one, 1, &median, &spread);
+  wlmi_timing_summarise(one, 1, &median, &spread);
   assert_true(median == 3 && spread == 0);
   double five[] = {5, 1, 4, 2, 3};
-  wlm_timing_summarise(five, 5, &median, &spread);
+  wlmi_timing_summarise(five, 5, &median, &spread);
   assert_true(median == 3 && fabs(spread - 2.0 / 3) < 1e-15);
   double four[] = {40, 10, 30, 20};
-  wlm_timing_summarise(four, 4, &median, &spread);
+  wlmi_timing_summarise(four, 4, &median, &spread);
   assert_true(median == 25 && fabs(spread - 15.0 / 25) < 1e-15);
   double zeros[] = {0, 0};
-  wlm_timing_summarise(zeros, 2, &median, &spread);
+  wlmi_timing_summarise(zeros, 2, &median, &spread);
   assert_true(median == 0 && spread == 0);
 }
 
 static void samples_are_long_enough(void **state) {
   (void)state;
-  wlm_timing timing;
+  wlmi_timing timing;
   assert_status(WLM_OK, time_it(2e-6, 0, quiet, 1e-3, 9, 0, &timing));
   assert_int_equal(timing.samples, 9);
   assert_in_range(timing.calls, 499, 501);
@@ -97,14 +97,14 @@ static void samples_are_long_enough(void **state) {
 
 static void cold_starts_do_not_count(void **state) {
   (void)state;
-  wlm_timing timing;
+  wlmi_timing timing;
   assert_status(WLM_OK, time_it(1e-6, 0.01, quiet, 1e-3, 5, 0, &timing));
   assert_true(timing.median < 1.05e-6); /* the first sample alone was ten times that */
 }
 
 static void hopeless_ones_are_abandoned(void **state) {
   (void)state;
-  wlm_timing timing;
+  wlmi_timing timing;
   assert_status(WLM_OK, time_it(1e-3, 0, quiet, 1e-3, 9, 0.9e-3, &timing));
   assert_int_equal(timing.samples, 1);
   assert_true(fabs(timing.median - 1e-3) < 1e-9);
@@ -115,7 +115,7 @@ static void hopeless_ones_are_abandoned(void **state) {
 /* One sample that was disturbed says nothing against the candidate. */
 static void disturbed_ones_are_not_abandoned(void **state) {
   (void)state;
-  wlm_timing timing;
+  wlmi_timing timing;
   for (int at = 0; at < 8; at++) {
     double noise[8] = {0};
     noise[at] = 1e-2;
@@ -127,7 +127,7 @@ static void disturbed_ones_are_not_abandoned(void **state) {
 static void noise_never_ends_the_warm_up_late(void **state) {
   (void)state;
   static const double noise[8] = {0, 5e-6, 1e-6, 9e-6, 2e-6, 7e-6, 3e-6, 8e-6};
-  wlm_timing timing;
+  wlmi_timing timing;
   assert_status(WLM_OK, time_it(1e-5, 0, noise, 1e-3, 8, 0, &timing));
   assert_true(clock_of.samples < 40); /* calibration, a bounded warm-up, 8 samples */
   assert_true(timing.spread > 0.1 && timing.spread < 0.6);
@@ -136,10 +136,10 @@ static void noise_never_ends_the_warm_up_late(void **state) {
 static void failures_come_through(void **state) {
   (void)state;
   for (int fail_at = 1; fail_at <= 7; fail_at++) {
-    wlm_timing timing;
-    const wlm_timing_options options = {1e-3, 5, 0};
+    wlmi_timing timing;
+    const wlmi_timing_options options = {1e-3, 5, 0};
     clock_of = (fake){.device.ops = &ops, .call = 1e-6, .fail_at = fail_at};
-    assert_int_equal(wlm_time_calls(&clock_of.device, enqueue, NULL, &options, &timing), WLM_ERR_DEVICE);
+    assert_int_equal(wlmi_time_calls(&clock_of.device, enqueue, NULL, &options, &timing), WLM_ERR_DEVICE);
     assert_string_equal(wlm_error_detail(), "the fake broke");
     assert_int_equal(clock_of.live, 0);
   }
@@ -147,22 +147,22 @@ static void failures_come_through(void **state) {
 
 static void gather_bandwidth(void **state) {
   (void)state;
-  wlm_spec spec = {.problem = WLM_PROBLEM_INIT, .has_values = 1};
+  wlmi_spec spec = {.problem = WLM_PROBLEM_INIT, .has_values = 1};
   spec.problem.n = 32;
   /* edges n 4 + rows n 4 + edges (4 + 4) + rows 4 */
-  assert_true(fabs(wlm_gather_gbs(&spec, 10, 100, 1e-6) - (12800 + 1280 + 800 + 40) / 1e3) < 1e-9);
+  assert_true(fabs(wlmi_gather_gbs(&spec, 10, 100, 1e-6) - (12800 + 1280 + 800 + 40) / 1e3) < 1e-9);
   spec.has_values = 0;
   spec.rowptr_type = WLM_I64;
-  assert_true(fabs(wlm_gather_gbs(&spec, 10, 100, 1e-6) - (12800 + 1280 + 400 + 80) / 1e3) < 1e-9);
-  assert_true(wlm_gather_gbs(&spec, 10, 100, 0) == 0);
+  assert_true(fabs(wlmi_gather_gbs(&spec, 10, 100, 1e-6) - (12800 + 1280 + 400 + 80) / 1e3) < 1e-9);
+  assert_true(wlmi_gather_gbs(&spec, 10, 100, 0) == 0);
 }
 
 /* Strict, yet no float32 sum in order may be refused. */
 static void tolerances(void **state) {
   (void)state;
   wlm_problem problem = WLM_PROBLEM_INIT;
-  assert_true(wlm_tolerance(&problem, 0) < 1e-6);
-  assert_true(wlm_tolerance(&problem, 1000) < 1e-5);
+  assert_true(wlmi_tolerance(&problem, 0) < 1e-6);
+  assert_true(wlmi_tolerance(&problem, 1000) < 1e-5);
   uint64_t random = 11;
   for (int64_t edges = 1; edges <= 100000; edges *= 10)
     for (int repeat = 0; repeat < 20; repeat++) {
@@ -174,12 +174,12 @@ static void tolerances(void **state) {
         exact += (double)x;
         scale += (double)x;
       }
-      assert_true(fabs(sum - exact) <= wlm_tolerance(&problem, edges) * scale);
+      assert_true(fabs(sum - exact) <= wlmi_tolerance(&problem, edges) * scale);
     }
   float sum = 0;
   for (int i = 0; i < 1000000; i++) sum += 0.1f;
   problem.message = WLM_COPY_A;
-  assert_true(fabs(sum - 1e6 * (double)0.1f) <= wlm_tolerance(&problem, 1000000) * 1e5);
+  assert_true(fabs(sum - 1e6 * (double)0.1f) <= wlmi_tolerance(&problem, 1000000) * 1e5);
 }
 
 /* 577 k mod 577 is 0: rows of 577 edges are S times their first one, and roundings of equal terms don't cancel. */
@@ -195,8 +195,8 @@ static void tolerance_of_one_edge_many_times(void **state) {
     float sum = 0;
     for (int i = 0; i < WIDTH; i++) sum += x;
     const double error = fabs(sum - WIDTH * (double)x) / (WIDTH * (double)x);
-    assert_true(error <= wlm_tolerance(&sampled, WIDTH));
-    beyond_plain += error > wlm_tolerance(&plain, WIDTH);
+    assert_true(error <= wlmi_tolerance(&sampled, WIDTH));
+    beyond_plain += error > wlmi_tolerance(&plain, WIDTH);
   }
   assert_true(beyond_plain > 0);
 }

@@ -12,20 +12,20 @@
 #include <cmocka.h>
 
 #include "common/random.h"
-#include "matrix/degrees.h"
-#include "matrix/input.h"
-#include "matrix/stats.h"
+#include "csr/stats.h"
 #include "support/asserts.h"
 #include "support/tsv.h"
+#include "synth/degrees.h"
+#include "synth/input.h"
 
-static void make(const char *input, wlm_csr_host *csr, wlm_stats *s) {
-  assert_status(WLM_OK, wlm_input_read(input, csr));
-  assert_status(WLM_OK, wlm_csr_check(csr));
+static void make(const char *input, wlmi_csr_host *csr, wlm_stats *s) {
+  assert_status(WLM_OK, wlmi_input_read(input, csr));
+  assert_status(WLM_OK, wlmi_csr_check(csr));
   assert_status(WLM_OK,
-                wlm_stats_compute(csr->rowptr, WLM_I64, csr->rows, csr->cols, csr->nnz, csr->colind, WLM_I32, s));
+                wlmi_stats_compute(csr->rowptr, WLM_I64, csr->rows, csr->cols, csr->nnz, csr->colind, WLM_I32, s));
 }
 
-static void check_rows(const wlm_csr_host *csr) {
+static void check_rows(const wlmi_csr_host *csr) {
   for (int64_t r = 0; r < csr->rows; r++)
     for (int64_t i = csr->rowptr[r]; i < csr->rowptr[r + 1]; i++) {
       if (i > csr->rowptr[r] && csr->colind[i - 1] >= csr->colind[i])
@@ -42,9 +42,9 @@ static void near(const char *input, const char *what, double got, double wanted,
 static void check_pin(const tsv_table *pins, int i) {
   const char *input = tsv_text(pins, i, "input");
   double tolerance = tsv_double(pins, i, "tolerance");
-  wlm_csr_host csr;
+  wlmi_csr_host csr;
   wlm_stats s;
-  wlm_hash hash;
+  wlmi_hash hash;
   char hex[WLM_HASH_HEX];
   make(input, &csr, &s);
   check_rows(&csr);
@@ -53,10 +53,10 @@ static void check_pin(const tsv_table *pins, int i) {
   near(input, "cv", s.cv, tsv_double(pins, i, "cv"), tolerance);
   if (strcmp(tsv_text(pins, i, "longest"), "-"))
     near(input, "longest", (double)s.longest, tsv_double(pins, i, "longest"), tolerance);
-  assert_status(WLM_OK, wlm_csr_hash(&csr, &hash));
-  wlm_hash_to_hex(hash, hex);
+  assert_status(WLM_OK, wlmi_csr_hash(&csr, &hash));
+  wlmi_hash_to_hex(hash, hex);
   if (strcmp(hex, tsv_text(pins, i, "xxh3"))) fail_msg("%s: xxh3 is %s, not the pinned one", input, hex);
-  wlm_csr_host_release(&csr);
+  wlmi_csr_host_release(&csr);
 }
 
 static void pinned(const char *when) {
@@ -119,14 +119,14 @@ static void targets_are_the_published_ones(void **state) {
 
 static void any_number_of_threads_makes_the_same(void **state) {
   (void)state;
-  wlm_hash hash[3];
+  wlmi_hash hash[3];
   int before = omp_get_max_threads();
   for (int i = 0; i < 3; i++) {
-    wlm_csr_host csr;
+    wlmi_csr_host csr;
     omp_set_num_threads(1 + 2 * i);
-    assert_status(WLM_OK, wlm_input_read("twin:youtube,scale=0.03", &csr));
-    assert_status(WLM_OK, wlm_csr_hash(&csr, &hash[i]));
-    wlm_csr_host_release(&csr);
+    assert_status(WLM_OK, wlmi_input_read("twin:youtube,scale=0.03", &csr));
+    assert_status(WLM_OK, wlmi_csr_hash(&csr, &hash[i]));
+    wlmi_csr_host_release(&csr);
   }
   omp_set_num_threads(before);
   assert_memory_equal(&hash[0], &hash[1], sizeof *hash);
@@ -144,7 +144,7 @@ static void edges_stay_in_communities(void **state) {
                {"twin:products,scale=0.02,numbering=contiguous,communities=1", 1.0},
                {"twin:products,scale=0.02,communities=10", 0.1}};
   for (int i = 0; i < 4; i++) {
-    wlm_csr_host csr;
+    wlmi_csr_host csr;
     wlm_stats s;
     int64_t inside = 0, communities = i == 2 ? 1 : 10;
     make(cases[i].input, &csr, &s);
@@ -153,14 +153,14 @@ static void edges_stay_in_communities(void **state) {
         inside += r * communities / csr.rows == csr.colind[k] * communities / csr.cols;
     double share = (double)inside / (double)csr.nnz;
     if (fabs(share - cases[i].share) > 0.02) fail_msg("%s: %.3f of the edges inside", cases[i].input, share);
-    wlm_csr_host_release(&csr);
+    wlmi_csr_host_release(&csr);
   }
 }
 
 /* Columns are hit in proportion to the row of the same number: over many rows, about as often as it is long. */
 static void popular_columns_are_long_rows(void **state) {
   (void)state;
-  wlm_csr_host csr;
+  wlmi_csr_host csr;
   wlm_stats s;
   make("twin:web-google,scale=0.05", &csr, &s);
   int64_t *hits = calloc((size_t)csr.cols, sizeof *hits), long_rows = 0, long_hits = 0, short_rows = 0, short_hits = 0;
@@ -173,36 +173,36 @@ static void popular_columns_are_long_rows(void **state) {
   near("twin:web-google", "hits of long rows", (double)long_hits, (double)long_rows, 0.1);
   near("twin:web-google", "hits of short rows", (double)short_hits, (double)short_rows, 0.1);
   free(hits);
-  wlm_csr_host_release(&csr);
+  wlmi_csr_host_release(&csr);
 }
 
 static void dense_rows_get_their_length(void **state) {
   (void)state;
-  wlm_csr_host csr;
+  wlmi_csr_host csr;
   wlm_stats s;
   make("uniform:rows=50,d=40,cols=40", &csr, &s);
   check_rows(&csr);
   assert_int_equal(s.nnz, 2000);
-  wlm_csr_host_release(&csr);
+  wlmi_csr_host_release(&csr);
   make("twin:reddit,scale=0.01", &csr, &s); /* its longest row has every column */
   check_rows(&csr);
   assert_int_equal(s.longest, csr.cols);
-  wlm_csr_host_release(&csr);
+  wlmi_csr_host_release(&csr);
   make("uniform:rows=0,d=0", &csr, &s);
   assert_int_equal(csr.rows + csr.cols + csr.nnz, 0);
-  wlm_csr_host_release(&csr);
+  wlmi_csr_host_release(&csr);
 }
 
 static void lengths_meet_their_moments(void **state) {
   (void)state;
-  wlm_random random = wlm_random_for(1, 0, 0);
+  wlmi_random random = wlmi_random_for(1, 0, 0);
   for (int round = 0; round < 30; round++) {
-    int64_t rows = 500 + wlm_random_below(&random, 40000), mean = 3 + wlm_random_below(&random, 60);
-    int64_t cv = 300000 + wlm_random_below(&random, 2500000);
-    wlm_degrees_wanted wanted = {rows, mean * rows + 17, 30 * mean, cv, round % 2};
+    int64_t rows = 500 + wlmi_random_below(&random, 40000), mean = 3 + wlmi_random_below(&random, 60);
+    int64_t cv = 300000 + wlmi_random_below(&random, 2500000);
+    wlmi_degrees_wanted wanted = {rows, mean * rows + 17, 30 * mean, cv, round % 2};
     int32_t *degrees = malloc((size_t)rows * sizeof *degrees);
     double squares = 0, sum = 0;
-    assert_status(WLM_OK, wlm_degrees_make(&wanted, degrees));
+    assert_status(WLM_OK, wlmi_degrees_make(&wanted, degrees));
     for (int64_t i = 0; i < rows; i++) {
       assert_in_range(degrees[i], wanted.least, wanted.longest);
       sum += degrees[i];
@@ -215,10 +215,10 @@ static void lengths_meet_their_moments(void **state) {
     free(degrees);
   }
   int32_t two[2];
-  assert_status(WLM_OK, wlm_degrees_make(&(wlm_degrees_wanted){2, 7, 5, 0, 1}, two));
+  assert_status(WLM_OK, wlmi_degrees_make(&(wlmi_degrees_wanted){2, 7, 5, 0, 1}, two));
   assert_int_equal(two[0] + two[1], 7);
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_degrees_make(&(wlm_degrees_wanted){2, 11, 5, 0, 1}, two));
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_degrees_make(&(wlm_degrees_wanted){2, 5, 5, 0, 1}, two));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_degrees_make(&(wlmi_degrees_wanted){2, 11, 5, 0, 1}, two));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_degrees_make(&(wlmi_degrees_wanted){2, 5, 5, 0, 1}, two));
 }
 
 /* Mean and CV as asked for, over the space of statistics that tuning covers; columns distinct and in range. */
@@ -241,7 +241,7 @@ static void synths_have_the_asked_moments(void **state) {
       {"synth:rows=1,d=5,cv=3,cols=10", 5, 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_csr_host csr, same;
+    wlmi_csr_host csr, same;
     wlm_stats s, t;
     make(cases[i].name, &csr, &s);
     check_rows(&csr);
@@ -249,8 +249,8 @@ static void synths_have_the_asked_moments(void **state) {
     if (cases[i].cv >= 0) near(cases[i].name, "cv", s.cv + 1, cases[i].cv + 1, 0.03);
     make(cases[i].name, &same, &t);
     assert_memory_equal(s.fingerprint, t.fingerprint, sizeof s.fingerprint);
-    wlm_csr_host_release(&csr);
-    wlm_csr_host_release(&same);
+    wlmi_csr_host_release(&csr);
+    wlmi_csr_host_release(&same);
   }
 }
 
@@ -291,8 +291,8 @@ static void names_that_mean_nothing(void **state) {
       {"", "not understood"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_csr_host csr;
-    if (wlm_input_read(cases[i][0], &csr) != WLM_ERR_INVALID_ARGUMENT) fail_msg("%s was taken", cases[i][0]);
+    wlmi_csr_host csr;
+    if (wlmi_input_read(cases[i][0], &csr) != WLM_ERR_INVALID_ARGUMENT) fail_msg("%s was taken", cases[i][0]);
     assert_contains(wlm_error_detail(), cases[i][1]);
     assert_null(csr.rowptr);
   }

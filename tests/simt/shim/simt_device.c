@@ -2,13 +2,13 @@
 
 #include "common/memory.h"
 #include "runtime/devices.h"
-#include "runtime/host_compiler.h"
-#include "runtime/host_module.h"
+#include "runtime/host/compiler.h"
+#include "runtime/host/module.h"
 #include "simt/shim/launch.h"
 
 typedef struct simt_device {
-  wlm_device device;
-  wlm_device *host; /* its memory is this device's memory */
+  wlmi_device device;
+  wlmi_device *host; /* its memory is this device's memory */
   uint64_t seed;
   int hurries;
 } simt_device;
@@ -19,18 +19,18 @@ typedef struct kernel {
 } kernel;
 
 typedef struct simt_module {
-  wlm_module *library;
+  wlmi_module *library;
   kernel kernels[WLM_MAX_PASSES];
 } simt_module;
 
-static void simt_close(wlm_device *device) {
+static void simt_close(wlmi_device *device) {
   simt_device *simt = (simt_device *)device;
   simt->host->ops->close(simt->host);
-  wlm_free(simt);
+  wlmi_free(simt);
 }
 
 /* Most of the time of these tests goes into this. ASan's checks are calls, which halves the compiler's time. */
-static wlm_status simt_compile(wlm_device *device, const wlm_program *program, void **image, size_t *size) {
+static wlm_status simt_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size) {
   const int hurries = ((const simt_device *)device)->hurries;
   const char *const flags[] = {"-std=gnu11",
                                "-O1",
@@ -47,16 +47,16 @@ static wlm_status simt_compile(wlm_device *device, const wlm_program *program, v
                                "-include",
                                WLM_SOURCE_DIR "/tests/simt/shim/simt.h",
                                NULL};
-  return wlm_host_compile_with(flags, program->source, image, size);
+  return wlmi_host_compile_with(flags, program->source, image, size);
 }
 
-static wlm_status load_kernels(simt_module *module, const wlm_program *program, void *kernels[WLM_MAX_PASSES]) {
-  void *range = wlm_host_module_symbol(module->library, "simt_shared_range");
+static wlm_status load_kernels(simt_module *module, const wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
+  void *range = wlmi_host_module_symbol(module->library, "simt_shared_range");
   for (int i = 0; i < program->pass_count; i++) {
-    void *function = wlm_host_module_symbol(module->library, program->passes[i].kernel);
+    void *function = wlmi_host_module_symbol(module->library, program->passes[i].kernel);
     if (!function)
-      return wlm_fail(WLM_ERR_TEMPLATE, "%s: the template defines no kernel '%s'", program->variant,
-                      program->passes[i].kernel);
+      return wlmi_fail(WLM_ERR_TEMPLATE, "%s: the template defines no kernel '%s'", program->variant,
+                       program->passes[i].kernel);
     *(void **)&module->kernels[i].function = function;
     *(void **)&module->kernels[i].shared_range = range;
     kernels[i] = &module->kernels[i];
@@ -64,19 +64,19 @@ static wlm_status load_kernels(simt_module *module, const wlm_program *program, 
   return WLM_OK;
 }
 
-static void simt_unload(wlm_device *device, wlm_module *opaque) {
+static void simt_unload(wlmi_device *device, wlmi_module *opaque) {
   (void)device;
   simt_module *module = (simt_module *)opaque;
-  if (module) wlm_host_module_close(module->library);
-  wlm_free(module);
+  if (module) wlmi_host_module_close(module->library);
+  wlmi_free(module);
 }
 
-static wlm_status simt_load(wlm_device *device, const wlm_program *program, const void *image, size_t size,
-                            void *kernels[WLM_MAX_PASSES], wlm_module **out) {
-  simt_module *module = wlm_alloc_zero(1, sizeof *module);
-  *out = (wlm_module *)module;
-  if (!module) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "module");
-  wlm_status status = wlm_host_module_open(image, size, &module->library);
+static wlm_status simt_load(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
+                            void *kernels[WLM_MAX_PASSES], wlmi_module **out) {
+  simt_module *module = wlmi_alloc_zero(1, sizeof *module);
+  *out = (wlmi_module *)module;
+  if (!module) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "module");
+  wlm_status status = wlmi_host_module_open(image, size, &module->library);
   if (status == WLM_OK) status = load_kernels(module, program, kernels);
   if (status == WLM_OK) return WLM_OK;
   simt_unload(device, *out);
@@ -84,7 +84,7 @@ static wlm_status simt_load(wlm_device *device, const wlm_program *program, cons
   return status;
 }
 
-static wlm_status simt_launch_pass(const wlm_device *device, const wlm_launch *launch, const struct wlm_args *args,
+static wlm_status simt_launch_pass(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
                                    void *stream) {
   (void)stream;
   const kernel *k = launch->kernel;
@@ -98,14 +98,14 @@ static wlm_status simt_launch_pass(const wlm_device *device, const wlm_launch *l
   return WLM_OK;
 }
 
-wlm_status simt_device_open(wlm_device **out) {
-  static wlm_device_ops ops;
+wlm_status simt_device_open(wlmi_device **out) {
+  static wlmi_device_ops ops;
   *out = NULL;
-  simt_device *simt = wlm_alloc_zero(1, sizeof *simt);
-  if (!simt) return wlm_fail(WLM_ERR_OUT_OF_MEMORY, "simt device");
-  wlm_status status = wlm_host_device_open(&simt->host);
+  simt_device *simt = wlmi_alloc_zero(1, sizeof *simt);
+  if (!simt) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "simt device");
+  wlm_status status = wlmi_host_device_open(&simt->host);
   if (status != WLM_OK) {
-    wlm_free(simt);
+    wlmi_free(simt);
     return status;
   }
   ops = *simt->host->ops;
@@ -115,7 +115,7 @@ wlm_status simt_device_open(wlm_device **out) {
   ops.unload = simt_unload;
   ops.launch = simt_launch_pass;
   simt->device.ops = &ops;
-  simt->device.info = (wlm_device_info){
+  simt->device.info = (wlmi_device_info){
       .kind = "simt",
       .name = "CUDA threads as fibers",
       .limits = {.target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448}};
@@ -123,5 +123,5 @@ wlm_status simt_device_open(wlm_device **out) {
   return WLM_OK;
 }
 
-void simt_device_seed(wlm_device *device, uint64_t seed) { ((simt_device *)device)->seed = seed; }
-void simt_device_hurry(wlm_device *device, int hurries) { ((simt_device *)device)->hurries = hurries; }
+void simt_device_seed(wlmi_device *device, uint64_t seed) { ((simt_device *)device)->seed = seed; }
+void simt_device_hurry(wlmi_device *device, int hurries) { ((simt_device *)device)->hurries = hurries; }

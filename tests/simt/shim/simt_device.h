@@ -5,11 +5,11 @@
 
 #include "runtime/dispatch/device.h"
 
-wlm_status simt_device_open(wlm_device **device);
+wlm_status simt_device_open(wlmi_device **device);
 /* Of the order in which blocks, warps and lanes run from now on. */
-void simt_device_seed(wlm_device *device, uint64_t seed);
+void simt_device_seed(wlmi_device *device, uint64_t seed);
 /* Whether kernels are from now on compiled without UBSan's check of addresses that wrap around, a third of the
  * compiler's time. ASan watches every access all the same. */
-void simt_device_hurry(wlm_device *device, int hurries);
+void simt_device_hurry(wlmi_device *device, int hurries);
 
 #endif

@@ -1,0 +1,203 @@
+/* COO to CSR: a counting sort puts the entries into their rows in the order given; each row that is not in
+ * strictly ascending order is then sorted by column (stable) and its repeated places are summed, rows in
+ * parallel; a last pass closes the gaps that this left. No step needs memory in proportion to the columns. */
+#include "csr/csr.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "csr/sort.h"
+
+void wlmi_csr_host_release(wlmi_csr_host *csr) {
+  wlmi_free(csr->rowptr);
+  wlmi_free(csr->colind);
+  wlmi_free(csr->values);
+  wlmi_free(csr->wide);
+  *csr = (wlmi_csr_host){0};
+}
+
+static wlm_status check_shape(int64_t rows, int64_t cols, int64_t nnz) {
+  if (rows < 0 || cols < 0 || nnz < 0)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "a matrix of %lld x %lld with %lld entries: sizes must be >= 0",
+                     (long long)rows, (long long)cols, (long long)nnz);
+  if (cols > INT32_MAX)
+    return wlmi_fail(WLM_ERR_OVERFLOW, "%lld columns: column indices are 32-bit, at most %d columns", (long long)cols,
+                     INT32_MAX);
+  if (rows > INT64_MAX / 16) return wlmi_fail(WLM_ERR_OVERFLOW, "%lld rows do not fit in memory", (long long)rows);
+  return WLM_OK;
+}
+
+wlm_status wlmi_csr_check(const wlmi_csr_host *csr) {
+  wlm_status status = check_shape(csr->rows, csr->cols, csr->nnz);
+  if (status != WLM_OK) return status;
+  if (!csr->rowptr || (csr->nnz && !csr->colind))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr or colind is NULL in a matrix with entries");
+  if (csr->rowptr[0] != 0 || csr->rowptr[csr->rows] != csr->nnz)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr goes from %lld to %lld, must go from 0 to nnz = %lld",
+                     (long long)csr->rowptr[0], (long long)csr->rowptr[csr->rows], (long long)csr->nnz);
+  for (int64_t r = 0; r < csr->rows; r++)
+    if (csr->rowptr[r] > csr->rowptr[r + 1])
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr falls from %lld to %lld at row %lld",
+                       (long long)csr->rowptr[r], (long long)csr->rowptr[r + 1], (long long)r);
+  for (int64_t i = 0; i < csr->nnz; i++)
+    if (csr->colind[i] < 0 || csr->colind[i] >= csr->cols)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "colind[%lld] is %d, must be 0 to %lld", (long long)i, csr->colind[i],
+                       (long long)csr->cols - 1);
+  return WLM_OK;
+}
+
+static uint32_t bits_of(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+static float float_of(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* ---- COO to CSR ---- */
+
+/* Counts into rowptr[row + 1], so that the prefix sum is rowptr itself. */
+static wlm_status count_rows(wlmi_csr_host *csr, const int32_t *row, const int32_t *col) {
+  memset(csr->rowptr, 0, (size_t)(csr->rows + 1) * sizeof *csr->rowptr);
+  for (int64_t i = 0; i < csr->nnz; i++) {
+    if (row[i] < 0 || row[i] >= csr->rows || col[i] < 0 || col[i] >= csr->cols)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "entry %lld is at (%d, %d), outside a %lld x %lld matrix (0-based)",
+                       (long long)i, row[i], col[i], (long long)csr->rows, (long long)csr->cols);
+    csr->rowptr[row[i] + 1]++;
+  }
+  for (int64_t r = 0; r < csr->rows; r++) csr->rowptr[r + 1] += csr->rowptr[r];
+  return WLM_OK;
+}
+
+/* Moves each rowptr[r] to the end of row r while it fills, and back afterwards. */
+static void scatter(wlmi_csr_host *csr, const int32_t *row, const int32_t *col, const float *value) {
+  for (int64_t i = 0; i < csr->nnz; i++) {
+    int64_t at = csr->rowptr[row[i]]++;
+    csr->colind[at] = col[i];
+    if (value) csr->values[at] = value[i];
+  }
+  memmove(csr->rowptr + 1, csr->rowptr, (size_t)csr->rows * sizeof *csr->rowptr);
+  csr->rowptr[0] = 0;
+}
+
+static int ascends(const int32_t *col, int64_t count) {
+  for (int64_t i = 1; i < count; i++)
+    if (col[i - 1] >= col[i]) return 0;
+  return 1;
+}
+
+/* Sorts one row; `pair` has room for twice the row. */
+static void sort_row(int32_t *col, float *value, int64_t count, uint64_t *pair) {
+  for (int64_t i = 0; i < count; i++) pair[i] = wlmi_entry(col[i], value ? bits_of(value[i]) : 0);
+  wlmi_sort_entries(pair, pair + count, count);
+  for (int64_t i = 0; i < count; i++) {
+    col[i] = wlmi_entry_column(pair[i]);
+    if (value) value[i] = float_of(wlmi_entry_payload(pair[i]));
+  }
+}
+
+/* Sorts every row that needs it; returns through *repeated how many entries share a place with an earlier one. */
+static wlm_status sort_rows(wlmi_csr_host *csr, int64_t *repeated) {
+  int64_t longest = 0, repeats = 0;
+  int failed = 0;
+  for (int64_t r = 0; r < csr->rows; r++) {
+    int64_t count = csr->rowptr[r + 1] - csr->rowptr[r];
+    if (count > longest && !ascends(csr->colind + csr->rowptr[r], count)) longest = count;
+  }
+  *repeated = 0;
+  if (!longest) return WLM_OK;
+#pragma omp parallel reduction(+ : repeats, failed)
+  {
+    uint64_t *pair = wlmi_alloc_zero((size_t)longest, 2 * sizeof *pair);
+    failed += !pair;
+#pragma omp for schedule(dynamic, 256)
+    for (int64_t r = 0; r < csr->rows; r++) {
+      int64_t start = csr->rowptr[r], count = csr->rowptr[r + 1] - start;
+      int32_t *col = csr->colind + start;
+      if (!pair || ascends(col, count)) continue;
+      sort_row(col, csr->values ? csr->values + start : NULL, count, pair);
+      for (int64_t i = 1; i < count; i++) repeats += col[i - 1] == col[i];
+    }
+    wlmi_free(pair);
+  }
+  *repeated = repeats;
+  return failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "sorting rows of %lld entries", (long long)longest) : WLM_OK;
+}
+
+/* Sums entries at one place; rows are sorted, so they are neighbours. Works in place from the front. */
+static void sum_repeated(wlmi_csr_host *csr) {
+  int64_t from = 0, to = 0;
+  for (int64_t r = 0; r < csr->rows; r++) {
+    for (int64_t end = csr->rowptr[r + 1]; from < end; to++) {
+      int32_t col = csr->colind[from];
+      double sum = 0;
+      for (; from < end && csr->colind[from] == col; from++) sum += (double)csr->values[from];
+      csr->colind[to] = col;
+      csr->values[to] = (float)sum;
+    }
+    csr->rowptr[r + 1] = to;
+  }
+  csr->nnz = to;
+}
+
+static wlm_status give_ones(wlmi_csr_host *csr) {
+  wlm_status status = wlmi_alloc_array(csr->nnz, sizeof(float), "values", (void **)&csr->values);
+  for (int64_t i = 0; status == WLM_OK && i < csr->nnz; i++) csr->values[i] = 1.0f;
+  return status;
+}
+
+wlm_status wlmi_csr_from_coo(int64_t rows, int64_t cols, int64_t count, const int32_t *row, const int32_t *col,
+                             const float *value, wlmi_csr_host *out) {
+  wlmi_csr_host csr = {.rows = rows, .cols = cols, .nnz = count};
+  wlm_status status;
+  int64_t repeated;
+  *out = (wlmi_csr_host){0};
+  WLM_TRY(check_shape(rows, cols, count));
+  WLM_TRY(wlmi_alloc_array(rows + 1, sizeof *csr.rowptr, "rowptr", (void **)&csr.rowptr));
+  WLM_TRY(count_rows(&csr, row, col));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *csr.colind, "colind", (void **)&csr.colind));
+  if (value) WLM_TRY(wlmi_alloc_array(count, sizeof *csr.values, "values", (void **)&csr.values));
+  scatter(&csr, row, col, value);
+  WLM_TRY(sort_rows(&csr, &repeated));
+  if (repeated) {
+    if (!csr.values) WLM_TRY(give_ones(&csr));
+    sum_repeated(&csr);
+  }
+  *out = csr;
+  return WLM_OK;
+done:
+  wlmi_csr_host_release(&csr);
+  return status;
+}
+
+/* ---- hash ---- */
+
+enum { CHUNK = 1024 };
+
+/* int32 or float: 32 bits a piece. */
+static void hash_words(wlmi_hasher *hasher, const void *data, int64_t count) {
+  uint32_t chunk[CHUNK];
+  for (int64_t i = 0; i < count; i += CHUNK) {
+    int64_t size = count - i < CHUNK ? count - i : CHUNK;
+    memcpy(chunk, (const char *)data + i * 4, (size_t)size * 4);
+    for (int64_t k = 0; k < size; k++) chunk[k] = htole32(chunk[k]);
+    wlmi_hasher_add(hasher, chunk, (size_t)size * sizeof *chunk);
+  }
+}
+
+wlm_status wlmi_csr_hash(const wlmi_csr_host *csr, wlmi_hash *hash) {
+  wlmi_hasher *hasher = wlmi_hasher_create();
+  if (!hasher) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "state of a hash");
+  wlmi_hasher_add_int64(hasher, (const int64_t[]){csr->rows, csr->cols, csr->nnz}, 3);
+  wlmi_hasher_add_int64(hasher, csr->rowptr, csr->rows + 1);
+  hash_words(hasher, csr->colind, csr->nnz);
+  if (csr->values) hash_words(hasher, csr->values, csr->nnz);
+  *hash = wlmi_hasher_result(hasher);
+  wlmi_hasher_destroy(hasher);
+  return WLM_OK;
+}

@@ -1,0 +1,12 @@
+/* Matrix Market files, plain or compressed by gzip: coordinate; pattern, integer or real; general, symmetric
+ * or skew-symmetric (expanded on reading). Integers become float, rounded to nearest. */
+#ifndef WLM_CSR_MATRIX_MARKET_H
+#define WLM_CSR_MATRIX_MARKET_H
+
+#include "csr/csr.h"
+
+/* The detail text of a failure is "path:line: what is wrong; how to mend".
+ * WLM_ERR_IO (missing file, damaged gzip data), WLM_ERR_PARSE, WLM_ERR_UNSUPPORTED (complex, array...). */
+wlm_status wlmi_matrix_market_read(const char *path, wlmi_csr_host *out);
+
+#endif

@@ -1,0 +1,17 @@
+/* Orders the entries of one row. */
+#ifndef WLM_CSR_SORT_H
+#define WLM_CSR_SORT_H
+
+#include <stdint.h>
+
+/* An entry is its column in the high half of a word and anything in the low half (the bits of its value). */
+static inline uint64_t wlmi_entry(int32_t column, uint32_t payload) {
+  return (uint64_t)(uint32_t)column << 32 | payload;
+}
+static inline int32_t wlmi_entry_column(uint64_t entry) { return (int32_t)(entry >> 32); }
+static inline uint32_t wlmi_entry_payload(uint64_t entry) { return (uint32_t)entry; }
+
+/* By column, stable; `scratch` has room for `count` entries. */
+void wlmi_sort_entries(uint64_t *entries, uint64_t *scratch, int64_t count);
+
+#endif

@@ -1,0 +1,17 @@
+/* Kernels that the library carries as PTX, for machines without NVRTC. The table is made when the library is
+ * built (cmake/EmbedPtx.cmake); it is empty where the building machine had no NVRTC. */
+#ifndef WLM_RUNTIME_CUDA_BUILTIN_H
+#define WLM_RUNTIME_CUDA_BUILTIN_H
+
+#include "common/program.h"
+
+struct wlmi_cuda_builtin {
+  const char *key;      /* of the problems it is for (wlmi_spec_key) */
+  wlmi_program program; /* source NULL */
+  const char *ptx;
+};
+
+extern const struct wlmi_cuda_builtin wlmi_cuda_builtins[];
+extern const int wlmi_cuda_builtin_count;
+
+#endif

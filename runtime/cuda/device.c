@@ -1,0 +1,135 @@
+/* An NVIDIA GPU as a device: opening it and telling what it is. Work happens in its primary context, so that
+ * pointers and streams of the CUDA runtime and of PyTorch are good here as they are. */
+#include "runtime/cuda/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "runtime/cuda/nvrtc.h"
+#include "runtime/devices.h"
+
+wlm_status wlmi_cuda_enter(const wlmi_device *device, wlmi_cuda_scope *scope) {
+  const wlmi_cuda_device *cuda = (const wlmi_cuda_device *)device;
+  CUcontext current = NULL;
+  scope->pushed = 0;
+  if (wlmi_cuda.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == cuda->context) return WLM_OK;
+  wlm_status status = WLM_CUDA(cuCtxPushCurrent, cuda->context);
+  scope->pushed = status == WLM_OK;
+  return status;
+}
+
+void wlmi_cuda_leave(const wlmi_cuda_scope *scope) {
+  CUcontext popped;
+  if (scope->pushed) wlmi_cuda.cuCtxPopCurrent(&popped);
+}
+
+static void cuda_close(wlmi_device *device) {
+  wlmi_cuda_device *cuda = (wlmi_cuda_device *)device;
+  if (cuda->context) wlmi_cuda.cuDevicePrimaryCtxRelease(cuda->handle);
+  wlmi_free(cuda);
+}
+
+static const wlmi_device_ops cuda_ops = {
+    .close = cuda_close,
+    .compile = wlmi_cuda_compile,
+    .load = wlmi_cuda_load,
+    .load_builtin = wlmi_cuda_load_builtin,
+    .unload = wlmi_cuda_unload,
+    .launch = wlmi_cuda_launch,
+    .kernel_facts = wlmi_cuda_kernel_facts,
+    .allocate = wlmi_cuda_allocate,
+    .release = wlmi_cuda_release,
+    .copy_in = wlmi_cuda_copy_in,
+    .copy_out = wlmi_cuda_copy_out,
+    .fill = wlmi_cuda_fill,
+    .synchronize = wlmi_cuda_synchronize,
+    .timer_create = wlmi_cuda_timer_create,
+    .timer_sample = wlmi_cuda_timer_sample,
+    .timer_sample_cold = wlmi_cuda_timer_sample_cold,
+    .timer_destroy = wlmi_cuda_timer_destroy,
+    .watch_create = wlmi_cuda_watch_create,
+    .watch_start = wlmi_cuda_watch_start,
+    .watch_stop = wlmi_cuda_watch_stop,
+    .watch_poll = wlmi_cuda_watch_poll,
+    .watch_destroy = wlmi_cuda_watch_destroy,
+    .is_captured = wlmi_cuda_is_captured,
+};
+
+/* "CUDA 13.0" and, where the kernel tells it, the driver's own version: "CUDA 13.0, 580.159.04". */
+static void describe_driver(char *text, size_t capacity) {
+  char version[32] = "";
+  FILE *file = fopen("/sys/module/nvidia/version", "r");
+  if (file) {
+    if (!fgets(version, sizeof version, file)) version[0] = 0;
+    fclose(file);
+  }
+  version[strcspn(version, "\n")] = 0;
+  snprintf(text, capacity, "CUDA %d.%d%s%s", wlmi_cuda.version / 1000, wlmi_cuda.version % 1000 / 10,
+           version[0] ? ", " : "", version);
+}
+
+static void describe_compiler(char *text, size_t capacity) {
+  int major, minor;
+  text[0] = 0;
+  if (wlmi_nvrtc_version(&major, &minor) == WLM_OK)
+    snprintf(text, capacity, "nvrtc %d.%d %s", major, minor, wlmi_nvrtc_flags());
+  else
+    wlmi_clear_error();
+}
+
+static wlm_status describe(wlmi_cuda_device *cuda) {
+  wlmi_device_info *info = &cuda->base.info;
+  int major, minor, threads, shared, processors, l2;
+  size_t memory;
+  const struct {
+    int *value;
+    CUdevice_attribute attribute;
+  } attributes[] = {
+      {&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
+      {&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
+      {&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK},
+      {&shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
+      {&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
+      {&l2, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE},
+  };
+  wlm_status status;
+  for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+    WLM_TRY(WLM_CUDA(cuDeviceGetAttribute, attributes[i].value, attributes[i].attribute, cuda->handle));
+  WLM_TRY(WLM_CUDA(cuDeviceGetName, info->name, (int)sizeof info->name, cuda->handle));
+  WLM_TRY(WLM_CUDA(cuDeviceTotalMem, &memory, cuda->handle));
+  info->kind = "cuda";
+  snprintf(info->arch, sizeof info->arch, "sm_%d%d", major, minor);
+  describe_driver(info->driver, sizeof info->driver);
+  describe_compiler(info->compiler, sizeof info->compiler);
+  info->limits = (wlmi_limits){.target = WLM_TARGET_CUDA,
+                               .arch = 10 * major + minor,
+                               .threads_per_block = threads,
+                               .shared_bytes = shared,
+                               .processors = processors};
+  info->memory_bytes = (int64_t)memory;
+  info->l2_bytes = l2;
+done:
+  return status;
+}
+
+wlm_status wlmi_cuda_device_open(int ordinal, wlmi_device **device) {
+  *device = NULL;
+  wlm_status status = wlmi_cuda_driver_open();
+  if (status != WLM_OK) return status;
+  if (ordinal < 0 || ordinal >= wlmi_cuda.devices)
+    return wlmi_fail(WLM_ERR_NO_DEVICE, "there is no cuda:%d: the driver sees %d GPU%s, from cuda:0 on", ordinal,
+                     wlmi_cuda.devices, wlmi_cuda.devices == 1 ? "" : "s");
+  wlmi_cuda_device *cuda = wlmi_alloc_zero(1, sizeof *cuda);
+  if (!cuda) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "cuda device");
+  cuda->base.ops = &cuda_ops;
+  WLM_TRY(WLM_CUDA(cuDeviceGet, &cuda->handle, ordinal));
+  WLM_TRY(describe(cuda));
+  WLM_TRY(WLM_CUDA(cuDevicePrimaryCtxRetain, &cuda->context, cuda->handle));
+done:
+  if (status != WLM_OK)
+    cuda_close(&cuda->base);
+  else
+    *device = &cuda->base;
+  return status;
+}

@@ -1,0 +1,53 @@
+/* What the files of the cuda device share. */
+#ifndef WLM_RUNTIME_CUDA_DEVICE_H
+#define WLM_RUNTIME_CUDA_DEVICE_H
+
+#include "runtime/cuda/driver.h"
+#include "runtime/dispatch/device.h"
+
+typedef struct wlmi_cuda_device {
+  wlmi_device base;
+  CUdevice handle;
+  CUcontext context; /* the primary one, which the CUDA runtime and PyTorch use as well */
+} wlmi_cuda_device;
+
+/* Driver calls act on the thread's current context. Enter makes the device's context current, whatever thread and
+ * whatever context was there; leave restores that. Between them no early return. */
+typedef struct wlmi_cuda_scope {
+  int pushed;
+} wlmi_cuda_scope;
+wlm_status wlmi_cuda_enter(const wlmi_device *device, wlmi_cuda_scope *scope);
+void wlmi_cuda_leave(const wlmi_cuda_scope *scope);
+
+/* The device's functions, by file (runtime/dispatch/device.h says what they do). */
+wlm_status wlmi_cuda_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size);
+wlm_status wlmi_cuda_load(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
+                          void *kernels[WLM_MAX_PASSES], wlmi_module **module);
+wlm_status wlmi_cuda_load_builtin(wlmi_device *device, const wlmi_spec *spec, wlmi_program *program,
+                                  void *kernels[WLM_MAX_PASSES], wlmi_module **module);
+void wlmi_cuda_unload(wlmi_device *device, wlmi_module *module);
+wlm_status wlmi_cuda_launch(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
+                            void *stream);
+wlm_status wlmi_cuda_kernel_facts(const wlmi_device *device, const wlmi_launch *launch, wlmi_kernel_facts *facts);
+
+wlm_status wlmi_cuda_allocate(wlmi_device *device, size_t size, void **memory);
+void wlmi_cuda_release(wlmi_device *device, void *memory);
+wlm_status wlmi_cuda_copy_in(wlmi_device *device, void *to, const void *from_host, size_t size);
+wlm_status wlmi_cuda_copy_out(wlmi_device *device, void *to_host, const void *from, size_t size);
+wlm_status wlmi_cuda_fill(wlmi_device *device, void *to, int byte, size_t size);
+wlm_status wlmi_cuda_synchronize(wlmi_device *device, void *stream);
+
+wlm_status wlmi_cuda_timer_create(wlmi_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
+                                  int64_t calls, wlmi_timer **timer);
+wlm_status wlmi_cuda_timer_sample(wlmi_timer *timer, double *seconds);
+wlm_status wlmi_cuda_timer_sample_cold(wlmi_timer *timer, void *flush, size_t size, double *seconds);
+void wlmi_cuda_timer_destroy(wlmi_timer *timer);
+
+wlm_status wlmi_cuda_watch_create(wlmi_device *device, wlmi_watch **watch);
+wlm_status wlmi_cuda_watch_start(wlmi_watch *watch, void *stream);
+wlm_status wlmi_cuda_watch_stop(wlmi_watch *watch, void *stream);
+wlm_status wlmi_cuda_watch_poll(wlmi_watch *watch, int *done, double *seconds);
+void wlmi_cuda_watch_destroy(wlmi_watch *watch);
+int wlmi_cuda_is_captured(wlmi_device *device, void *stream);
+
+#endif

@@ -1,0 +1,148 @@
+/* Code on the GPU: compiling, loading, launching. All that may take time or memory happens when code is loaded, so
+ * that a launch is one driver call and can be captured in a graph. */
+#include <string.h>
+
+#include "runtime/cuda/builtin.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/nvrtc.h"
+
+wlm_status wlmi_cuda_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size) {
+  return wlmi_nvrtc_compile(program->source, program->variant, device->info.limits.arch, image, size, NULL);
+}
+
+/* Module from a cubin, or from PTX, which the driver compiles; its messages become the detail text. */
+static wlm_status load_module(const char *variant, const void *image, CUmodule *module) {
+  char log[2048] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, (void *)(uintptr_t)sizeof log};
+  wlm_status status = WLM_CUDA(cuModuleLoadDataEx, module, image, 2, options, values);
+  if (status == WLM_OK) return WLM_OK;
+  if (log[0]) wlmi_fail_in(status, "%s", log);
+  return wlmi_fail_in(status, "%s cannot be loaded", variant);
+}
+
+/* Left to itself, the driver sets more shared memory aside than blocks can use, and L1 is what remains. */
+static wlm_status leave_room_for_l1(wlmi_device *device, CUfunction function, const wlmi_pass *pass) {
+  int fixed, blocks, most;
+  const int reserved = 1024; /* of each block, by the driver */
+  wlm_status status;
+  WLM_TRY(WLM_CUDA(cuDeviceGetAttribute, &most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+                   ((const wlmi_cuda_device *)device)->handle));
+  WLM_TRY(WLM_CUDA(cuFuncGetAttribute, &fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
+  WLM_TRY(WLM_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, function, pass->threads,
+                   (size_t)pass->shared_bytes));
+  const int64_t percent = (100 * blocks * (fixed + pass->shared_bytes + reserved) + most - 1) / most;
+  status = WLM_CUDA(cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                    percent < 100 ? (int)percent : 100);
+done:
+  return status;
+}
+
+static wlm_status find_kernel(wlmi_device *device, CUmodule module, const wlmi_pass *pass, int main_pass,
+                              void **kernel) {
+  CUfunction function;
+  wlm_status status;
+  WLM_TRY(WLM_CUDA(cuModuleGetFunction, &function, module, pass->kernel));
+  if (pass->shared_bytes) /* more than 48 KB are there for those who ask */
+    WLM_TRY(WLM_CUDA(cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                     (int)pass->shared_bytes));
+  if (main_pass) WLM_TRY(leave_room_for_l1(device, function, pass));
+  if (wlmi_cuda.cuFuncLoad) WLM_TRY(WLM_CUDA(cuFuncLoad, function));
+  *kernel = function;
+done:
+  return status;
+}
+
+wlm_status wlmi_cuda_load(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
+                          void *kernels[WLM_MAX_PASSES], wlmi_module **module) {
+  (void)size; /* an image tells its own */
+  wlmi_cuda_scope scope;
+  CUmodule loaded = NULL;
+  *module = NULL;
+  wlm_status status = wlmi_cuda_enter(device, &scope);
+  if (status != WLM_OK) return status;
+  WLM_TRY(load_module(program->variant, image, &loaded));
+  for (int i = 0; i < program->pass_count; i++) {
+    const wlmi_pass *pass = &program->passes[i];
+    status = find_kernel(device, loaded, pass, pass == wlmi_program_first_execute(program), &kernels[i]);
+    if (status != WLM_OK) {
+      wlmi_fail_in(status, "%s: kernel '%s'", program->variant, program->passes[i].kernel);
+      wlmi_cuda.cuModuleUnload(loaded);
+      goto done;
+    }
+  }
+  *module = (wlmi_module *)loaded;
+done:
+  wlmi_cuda_leave(&scope);
+  return status;
+}
+
+wlm_status wlmi_cuda_load_builtin(wlmi_device *device, const wlmi_spec *spec, wlmi_program *program,
+                                  void *kernels[WLM_MAX_PASSES], wlmi_module **module) {
+  char key[WLM_SPEC_KEY];
+  wlmi_spec_key(spec, key);
+  for (int i = 0; i < wlmi_cuda_builtin_count; i++) {
+    const struct wlmi_cuda_builtin *builtin = &wlmi_cuda_builtins[i];
+    if (strcmp(builtin->key, key)) continue;
+    *program = builtin->program;
+    return wlmi_cuda_load(device, program, builtin->ptx, strlen(builtin->ptx) + 1, kernels, module);
+  }
+  return wlmi_fail(WLM_ERR_NO_COMPILER,
+                   "without NVRTC only the %d kernel%s built into the library can run, and none is for %s; install "
+                   "NVRTC (part of the CUDA Toolkit, pip package nvidia-cuda-nvrtc) or let WARPLOOM_NVRTC name it",
+                   wlmi_cuda_builtin_count, wlmi_cuda_builtin_count == 1 ? "" : "s", key);
+}
+
+void wlmi_cuda_unload(wlmi_device *device, wlmi_module *module) {
+  wlmi_cuda_scope scope;
+  if (!module || wlmi_cuda_enter(device, &scope) != WLM_OK) return;
+  wlmi_cuda.cuModuleUnload((CUmodule)module);
+  wlmi_cuda_leave(&scope);
+}
+
+wlm_status wlmi_cuda_launch(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
+                            void *stream) {
+  wlmi_cuda_scope scope;
+  void *parameters[] = {(void *)args};
+  wlm_status status = wlmi_cuda_enter(device, &scope);
+  if (status != WLM_OK) return status;
+  CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                               .value.programmaticStreamSerializationAllowed = 1};
+  const CUlaunchConfig config = {
+      .gridDimX = launch->grid[0],
+      .gridDimY = launch->grid[1],
+      .gridDimZ = launch->grid[2],
+      .blockDimX = launch->threads,
+      .blockDimY = 1,
+      .blockDimZ = 1,
+      .sharedMemBytes = launch->shared_bytes,
+      .hStream = stream,
+      .attrs = &overlap,
+      .numAttrs =
+          launch->dependent && device->info.limits.arch >= 90 && wlmi_cuda.version >= 12030, /* can be captured */
+  };
+  status = WLM_CUDA(cuLaunchKernelEx, &config, launch->kernel, parameters, NULL);
+  if (status != WLM_OK)
+    wlmi_fail_in(status, "grid %u x %u x %u, %u threads, %u bytes of shared memory", launch->grid[0], launch->grid[1],
+                 launch->grid[2], launch->threads, launch->shared_bytes);
+  wlmi_cuda_leave(&scope);
+  return status;
+}
+
+wlm_status wlmi_cuda_kernel_facts(const wlmi_device *device, const wlmi_launch *launch, wlmi_kernel_facts *facts) {
+  wlmi_cuda_scope scope;
+  int local, fixed;
+  *facts = (wlmi_kernel_facts){0};
+  wlm_status status = wlmi_cuda_enter(device, &scope);
+  if (status != WLM_OK) return status;
+  WLM_TRY(WLM_CUDA(cuFuncGetAttribute, &facts->registers, CU_FUNC_ATTRIBUTE_NUM_REGS, launch->kernel));
+  WLM_TRY(WLM_CUDA(cuFuncGetAttribute, &local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, launch->kernel));
+  WLM_TRY(WLM_CUDA(cuFuncGetAttribute, &fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, launch->kernel));
+  WLM_TRY(WLM_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor, &facts->blocks, launch->kernel, (int)launch->threads,
+                   launch->shared_bytes));
+  facts->local_bytes = local;
+  facts->shared_bytes = fixed + (int64_t)launch->shared_bytes;
+done:
+  wlmi_cuda_leave(&scope);
+  return status;
+}

@@ -1,0 +1,142 @@
+#include "runtime/cuda/nvrtc.h"
+
+#include <nvrtc.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "common/memory.h"
+#include "runtime/cuda/library.h"
+
+#define NVRTC_FLAGS "--std=c++17"
+
+/* Signatures come from the header, addresses from whatever library the machine has. */
+// clang-format off
+#define NVRTC_FUNCTIONS(X) \
+  X(nvrtcVersion)          \
+  X(nvrtcGetErrorString)   \
+  X(nvrtcCreateProgram)    \
+  X(nvrtcDestroyProgram)   \
+  X(nvrtcCompileProgram)   \
+  X(nvrtcGetProgramLogSize) \
+  X(nvrtcGetProgramLog)    \
+  X(nvrtcGetCUBINSize)     \
+  X(nvrtcGetCUBIN)         \
+  X(nvrtcGetPTXSize)       \
+  X(nvrtcGetPTX)
+// clang-format on
+
+static struct {
+#define NVRTC_FIELD(name) __typeof__(&name) name;
+  NVRTC_FUNCTIONS(NVRTC_FIELD)
+#undef NVRTC_FIELD
+  int major, minor;
+} nvrtc;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char missing[512]; /* why there is no compiler; "" = there is one */
+
+static wlm_status find(void) {
+  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
+  wlm_status status;
+  void *library;
+  WLM_TRY(wlmi_cuda_library_open("NVRTC", "WARPLOOM_NVRTC", names, &library));
+#define NVRTC_FIND(name) WLM_TRY(wlmi_cuda_library_symbol(library, #name, &nvrtc.name));
+  NVRTC_FUNCTIONS(NVRTC_FIND)
+#undef NVRTC_FIND
+  if (nvrtc.nvrtcVersion(&nvrtc.major, &nvrtc.minor) != NVRTC_SUCCESS)
+    status = wlmi_fail(WLM_ERR_NO_COMPILER, "NVRTC does not answer");
+done:
+  return status;
+}
+
+static void load(void) {
+  if (find() != WLM_OK) snprintf(missing, sizeof missing, "%s", wlm_error_detail());
+}
+
+static wlm_status ready(void) {
+  pthread_once(&once, load);
+  return missing[0] ? wlmi_fail(WLM_ERR_NO_COMPILER, "%s", missing) : WLM_OK;
+}
+
+wlm_status wlmi_nvrtc_version(int *major, int *minor) {
+  wlm_status status = ready();
+  *major = nvrtc.major;
+  *minor = nvrtc.minor;
+  return status;
+}
+
+const char *wlmi_nvrtc_flags(void) { return NVRTC_FLAGS; }
+
+static wlm_status failure(nvrtcResult result, const char *what) {
+  return wlmi_fail(result == NVRTC_ERROR_OUT_OF_MEMORY ? WLM_ERR_OUT_OF_MEMORY : WLM_ERR_COMPILE, "NVRTC: %s: %s", what,
+                   nvrtc.nvrtcGetErrorString(result));
+}
+
+static wlm_status read_log(nvrtcProgram program, wlmi_text *log) {
+  size_t size = 0;
+  nvrtcResult result = nvrtc.nvrtcGetProgramLogSize(program, &size);
+  if (result != NVRTC_SUCCESS) return failure(result, "log");
+  char *text = wlmi_alloc(size + 1);
+  if (!text) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "NVRTC: log of %zu bytes", size);
+  text[0] = text[size] = 0;
+  result = nvrtc.nvrtcGetProgramLog(program, text);
+  if (result == NVRTC_SUCCESS) wlmi_text_puts(log, text);
+  wlmi_free(text);
+  return result == NVRTC_SUCCESS ? WLM_OK : failure(result, "log");
+}
+
+/* What differs between cubin and PTX. */
+struct form {
+  const char *prefix;
+  nvrtcResult (*size)(nvrtcProgram, size_t *);
+  nvrtcResult (*get)(nvrtcProgram, char *);
+};
+
+static wlm_status compile(const char *source, const char *name, int arch, const struct form *form, void **image,
+                          size_t *size, wlmi_text *log) {
+  *image = NULL;
+  char architecture[64];
+  snprintf(architecture, sizeof architecture, "--gpu-architecture=%s_%d", form->prefix, arch);
+  const char *const flags[] = {architecture, NVRTC_FLAGS, "--ptxas-options=-v"};
+  wlmi_text messages = {0};
+  nvrtcProgram program = NULL;
+  wlm_status status = WLM_OK;
+  nvrtcResult result = nvrtc.nvrtcCreateProgram(&program, source, name, 0, NULL, NULL);
+  if (result != NVRTC_SUCCESS) return failure(result, name);
+  result = nvrtc.nvrtcCompileProgram(program, log ? 3 : 2, flags);
+  WLM_TRY(read_log(program, &messages));
+  if (log) wlmi_text_append(log, messages.data, messages.size);
+  if (result == NVRTC_ERROR_INVALID_OPTION) /* the architecture is the only one that varies */
+    WLM_TRY(wlmi_fail(WLM_ERR_NO_COMPILER, "NVRTC %d.%d cannot compile for %s_%d", nvrtc.major, nvrtc.minor,
+                      form->prefix, arch));
+  if (result != NVRTC_SUCCESS)
+    WLM_TRY(
+        wlmi_fail(WLM_ERR_COMPILE, "%s: %s", name, messages.size ? messages.data : nvrtc.nvrtcGetErrorString(result)));
+  if ((result = form->size(program, size)) != NVRTC_SUCCESS) WLM_TRY(failure(result, name));
+  WLM_TRY(wlmi_alloc_array((int64_t)*size, 1, "compiled kernel", image));
+  if ((result = form->get(program, *image)) != NVRTC_SUCCESS) WLM_TRY(failure(result, name));
+done:
+  nvrtc.nvrtcDestroyProgram(&program);
+  wlmi_text_release(&messages);
+  if (status != WLM_OK) {
+    wlmi_free(*image);
+    *image = NULL;
+  }
+  return status;
+}
+
+wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, void **cubin, size_t *size,
+                              wlmi_text *log) {
+  wlm_status status = ready();
+  if (status != WLM_OK) return status;
+  return compile(source, name, arch, &(struct form){"sm", nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN}, cubin, size,
+                 log);
+}
+
+wlm_status wlmi_nvrtc_ptx(const char *source, const char *name, int arch, char **ptx) {
+  size_t size;
+  wlm_status status = ready();
+  if (status != WLM_OK) return status;
+  return compile(source, name, arch, &(struct form){"compute", nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX}, (void **)ptx,
+                 &size, NULL);
+}

@@ -1,0 +1,24 @@
+/* NVRTC, NVIDIA's run-time compiler: source text to machine code for one architecture. Needs no GPU. */
+#ifndef WLM_RUNTIME_CUDA_NVRTC_H
+#define WLM_RUNTIME_CUDA_NVRTC_H
+
+#include "common/text.h"
+
+/* WLM_ERR_NO_COMPILER where NVRTC cannot be found; WARPLOOM_NVRTC may name its file. */
+wlm_status wlmi_nvrtc_version(int *major, int *minor);
+
+/* The flags that every compilation has besides the architecture. */
+const char *wlmi_nvrtc_flags(void);
+
+/* `name` stands for the text in messages, where no #line says otherwise. `arch` is 90 for sm_90. The binary is the
+ * caller's (wlmi_free). Any thread, several at once.
+ *   log  where not NULL, gets the compiler's messages and, for each kernel, registers, shared memory and spills
+ * WLM_ERR_COMPILE with the messages as detail text; WLM_ERR_NO_COMPILER, also where this NVRTC does not know the
+ * architecture. */
+wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, void **cubin, size_t *size,
+                              wlmi_text *log);
+
+/* The same to PTX for a virtual architecture, text ended by NUL. */
+wlm_status wlmi_nvrtc_ptx(const char *source, const char *name, int arch, char **ptx);
+
+#endif

@@ -1,0 +1,96 @@
+/* How a call is timed: `calls` of them are captured into one CUDA graph, so that the processor's part of a launch
+ * stays out, and events around a replay tell how long it took. A sample replays the graph twice and times the
+ * second: the first leaves the caches and the clock as a caller in a loop would find them, whatever ran before, and
+ * keeps the GPU busy while the second is being submitted. */
+#include "common/memory.h"
+#include "runtime/cuda/device.h"
+
+struct wlmi_timer {
+  wlmi_device *device;
+  CUstream stream;
+  CUgraphExec graph;
+  CUevent start, stop;
+};
+
+/* What may not happen in a captured call (allocating, waiting) fails here, in this thread only. */
+static wlm_status capture(CUstream stream, wlm_status (*enqueue)(void *, void *), void *user, int64_t calls,
+                          CUgraph *graph) {
+  wlm_status status = WLM_CUDA(cuStreamBeginCapture, stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  if (status != WLM_OK) return status;
+  for (int64_t i = 0; i < calls && status == WLM_OK; i++) status = enqueue(user, stream);
+  CUresult result = wlmi_cuda.cuStreamEndCapture(stream, graph); /* also after a failure, to leave the mode */
+  return status == WLM_OK ? wlmi_cuda_check(result, "cuStreamEndCapture") : status;
+}
+
+wlm_status wlmi_cuda_timer_create(wlmi_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
+                                  int64_t calls, wlmi_timer **out) {
+  wlmi_cuda_scope scope;
+  CUgraph graph = NULL;
+  *out = NULL;
+  wlmi_timer *timer = wlmi_alloc_zero(1, sizeof *timer);
+  if (!timer) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "timer");
+  timer->device = device;
+  wlm_status status = wlmi_cuda_enter(device, &scope);
+  if (status != WLM_OK) {
+    wlmi_free(timer);
+    return status;
+  }
+  WLM_TRY(WLM_CUDA(cuStreamCreate, &timer->stream, CU_STREAM_NON_BLOCKING));
+  WLM_TRY(WLM_CUDA(cuEventCreate, &timer->start, CU_EVENT_DEFAULT));
+  WLM_TRY(WLM_CUDA(cuEventCreate, &timer->stop, CU_EVENT_DEFAULT));
+  /* Once plainly: a fault shows where it belongs, and libraries load now what they load lazily. */
+  WLM_TRY(enqueue(user, timer->stream));
+  WLM_TRY(WLM_CUDA(cuStreamSynchronize, timer->stream));
+  WLM_TRY(capture(timer->stream, enqueue, user, calls, &graph));
+  WLM_TRY(WLM_CUDA(cuGraphInstantiateWithFlags, &timer->graph, graph, 0));
+  WLM_TRY(WLM_CUDA(cuGraphUpload, timer->graph, timer->stream));
+  WLM_TRY(WLM_CUDA(cuGraphLaunch, timer->graph, timer->stream));
+  WLM_TRY(WLM_CUDA(cuStreamSynchronize, timer->stream));
+done:
+  if (graph) wlmi_cuda.cuGraphDestroy(graph);
+  wlmi_cuda_leave(&scope);
+  if (status != WLM_OK)
+    wlmi_cuda_timer_destroy(timer);
+  else
+    *out = timer;
+  return status;
+}
+
+/* Writing the flush buffer is also what keeps the GPU busy while the replay is being submitted. */
+static wlm_status sample_after(wlmi_timer *timer, void *flush, size_t size, double *seconds) {
+  wlmi_cuda_scope scope;
+  float milliseconds = 0;
+  wlm_status status = wlmi_cuda_enter(timer->device, &scope);
+  if (status != WLM_OK) return status;
+  WLM_TRY(flush ? WLM_CUDA(cuMemsetD8Async, (CUdeviceptr)(uintptr_t)flush, 0, size, timer->stream)
+                : WLM_CUDA(cuGraphLaunch, timer->graph, timer->stream));
+  WLM_TRY(WLM_CUDA(cuEventRecord, timer->start, timer->stream));
+  WLM_TRY(WLM_CUDA(cuGraphLaunch, timer->graph, timer->stream));
+  WLM_TRY(WLM_CUDA(cuEventRecord, timer->stop, timer->stream));
+  WLM_TRY(WLM_CUDA(cuEventSynchronize, timer->stop));
+  WLM_TRY(WLM_CUDA(cuEventElapsedTime, &milliseconds, timer->start, timer->stop));
+  *seconds = 1e-3 * (double)milliseconds;
+done:
+  wlmi_cuda_leave(&scope);
+  return status;
+}
+
+wlm_status wlmi_cuda_timer_sample(wlmi_timer *timer, double *seconds) { return sample_after(timer, NULL, 0, seconds); }
+
+wlm_status wlmi_cuda_timer_sample_cold(wlmi_timer *timer, void *flush, size_t size, double *seconds) {
+  return sample_after(timer, flush, size, seconds);
+}
+
+void wlmi_cuda_timer_destroy(wlmi_timer *timer) {
+  wlmi_cuda_scope scope;
+  if (!timer) return;
+  if (wlmi_cuda_enter(timer->device, &scope) == WLM_OK) {
+    if (timer->stream) wlmi_cuda.cuStreamSynchronize(timer->stream);
+    if (timer->graph) wlmi_cuda.cuGraphExecDestroy(timer->graph);
+    if (timer->start) wlmi_cuda.cuEventDestroy(timer->start);
+    if (timer->stop) wlmi_cuda.cuEventDestroy(timer->stop);
+    if (timer->stream) wlmi_cuda.cuStreamDestroy(timer->stream);
+    wlmi_cuda_leave(&scope);
+  }
+  wlmi_free(timer);
+}

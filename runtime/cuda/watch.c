@@ -1,0 +1,88 @@
+/* Timing calls on a caller's stream while the caller goes on: two events around a call, asked for later. */
+#include "common/memory.h"
+#include "runtime/cuda/device.h"
+
+struct wlmi_watch {
+  wlmi_device *device;
+  CUevent start, stop;
+};
+
+wlm_status wlmi_cuda_watch_create(wlmi_device *device, wlmi_watch **out) {
+  wlmi_cuda_scope scope;
+  *out = NULL;
+  wlmi_watch *watch = wlmi_alloc_zero(1, sizeof *watch);
+  if (!watch) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "watch");
+  watch->device = device;
+  wlm_status status = wlmi_cuda_enter(device, &scope);
+  if (status == WLM_OK) {
+    status = WLM_CUDA(cuEventCreate, &watch->start, CU_EVENT_DEFAULT);
+    if (status == WLM_OK) status = WLM_CUDA(cuEventCreate, &watch->stop, CU_EVENT_DEFAULT);
+    wlmi_cuda_leave(&scope);
+  }
+  if (status != WLM_OK)
+    wlmi_cuda_watch_destroy(watch);
+  else
+    *out = watch;
+  return status;
+}
+
+static wlm_status record(const wlmi_watch *watch, CUevent event, void *stream) {
+  wlmi_cuda_scope scope;
+  wlm_status status = wlmi_cuda_enter(watch->device, &scope);
+  if (status != WLM_OK) return status;
+  status = WLM_CUDA(cuEventRecord, event, stream);
+  wlmi_cuda_leave(&scope);
+  return status;
+}
+
+wlm_status wlmi_cuda_watch_start(wlmi_watch *watch, void *stream) { return record(watch, watch->start, stream); }
+wlm_status wlmi_cuda_watch_stop(wlmi_watch *watch, void *stream) { return record(watch, watch->stop, stream); }
+
+static wlm_status query(const wlmi_watch *watch, int *done, double *seconds) {
+  float milliseconds = 0;
+  const CUresult result = wlmi_cuda.cuEventQuery(watch->stop);
+  if (result == CUDA_ERROR_NOT_READY) return WLM_OK;
+  wlm_status status = wlmi_cuda_check(result, "cuEventQuery");
+  if (status == WLM_OK) status = WLM_CUDA(cuEventElapsedTime, &milliseconds, watch->start, watch->stop);
+  *done = status == WLM_OK;
+  *seconds = 1e-3 * (double)milliseconds;
+  return status;
+}
+
+/* While somebody captures a graph in the driver's strict mode, be it on another stream, asking for an event would break
+ * that capture; it has nothing to do with these events, and a relaxed thread may ask. */
+wlm_status wlmi_cuda_watch_poll(wlmi_watch *watch, int *done, double *seconds) {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  wlmi_cuda_scope scope;
+  *done = 0;
+  wlm_status status = wlmi_cuda_enter(watch->device, &scope);
+  if (status != WLM_OK) return status;
+  WLM_TRY(WLM_CUDA(cuThreadExchangeStreamCaptureMode, &mode));
+  status = query(watch, done, seconds);
+  wlmi_cuda.cuThreadExchangeStreamCaptureMode(&mode);
+done:
+  wlmi_cuda_leave(&scope);
+  return status;
+}
+
+void wlmi_cuda_watch_destroy(wlmi_watch *watch) {
+  wlmi_cuda_scope scope;
+  if (!watch) return;
+  if (wlmi_cuda_enter(watch->device, &scope) == WLM_OK) {
+    if (watch->start) wlmi_cuda.cuEventDestroy(watch->start);
+    if (watch->stop) wlmi_cuda.cuEventDestroy(watch->stop);
+    wlmi_cuda_leave(&scope);
+  }
+  wlmi_free(watch);
+}
+
+/* The legacy stream cannot be asked while another one is being captured; then there is a capture, so it is taken for
+ * one. */
+int wlmi_cuda_is_captured(wlmi_device *device, void *stream) {
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  wlmi_cuda_scope scope;
+  if (wlmi_cuda_enter(device, &scope) != WLM_OK) return 1;
+  const CUresult result = wlmi_cuda.cuStreamIsCapturing(stream, &capture);
+  wlmi_cuda_leave(&scope);
+  return result != CUDA_SUCCESS || capture != CU_STREAM_CAPTURE_STATUS_NONE;
+}

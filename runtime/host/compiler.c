@@ -1,0 +1,105 @@
+#include "runtime/host/compiler.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/file.h"
+#include "common/hash.h"
+#include "common/memory.h"
+#include "common/process.h"
+#include "common/temporary.h"
+
+#define FLAGS      "-std=gnu11", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-w"
+#define FLAGS_TEXT "-O3 -march=native -fopenmp"
+
+enum { MAX_FLAGS = 32 };
+
+static const char *compiler(void) {
+  const char *name = getenv("WARPLOOM_CC");
+  return name && *name ? name : "cc";
+}
+
+/* A folder of our own, with the three files that a run needs. */
+typedef struct workplace {
+  char folder[WLM_TEMPORARY_NAME], source[544], object[544], output[544];
+} workplace;
+
+static wlm_status workplace_open(workplace *place) {
+  wlm_status status = wlmi_temporary_folder(place->folder);
+  if (status != WLM_OK) return status;
+  snprintf(place->source, sizeof place->source, "%s/kernel.c", place->folder);
+  snprintf(place->object, sizeof place->object, "%s/kernel.so", place->folder);
+  snprintf(place->output, sizeof place->output, "%s/output", place->folder);
+  return WLM_OK;
+}
+
+static void workplace_close(workplace *place) {
+  unlink(place->source);
+  unlink(place->object);
+  unlink(place->output);
+  rmdir(place->folder);
+}
+
+/* -march=native makes the machine's features part of what was compiled, so they are part of the description. */
+static uint32_t cpu_features(void) {
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  char line[8192];
+  uint32_t features = 0;
+  while (file && !features && fgets(line, sizeof line, file))
+    if (!strncmp(line, "flags", 5) || !strncmp(line, "Features", 8))
+      features = (uint32_t)wlmi_hash_bytes(line, strlen(line)).low;
+  if (file) fclose(file);
+  return features;
+}
+
+void wlmi_host_compiler_describe(char *text, size_t capacity) {
+  workplace place;
+  char *version = NULL;
+  size_t size;
+  text[0] = 0;
+  if (workplace_open(&place) != WLM_OK) return;
+  char *const argv[] = {(char *)compiler(), "--version", NULL};
+  if (wlmi_process_run(argv, -1, place.output) == 0 && wlmi_file_read(place.output, &version, &size) == WLM_OK) {
+    version[strcspn(version, "\n")] = 0;
+    snprintf(text, capacity, "%.56s " FLAGS_TEXT " %08x", version, cpu_features());
+  }
+  wlmi_free(version);
+  workplace_close(&place);
+}
+
+wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, void **image, size_t *size) {
+  workplace place;
+  char *message = NULL, *object = NULL;
+  size_t message_size;
+  *image = NULL;
+  wlm_status status = workplace_open(&place);
+  if (status != WLM_OK) return status;
+  WLM_TRY(wlmi_file_write(place.source, source));
+  char *argv[MAX_FLAGS + 6] = {(char *)compiler()};
+  int argc = 1;
+  while (*flags && argc <= MAX_FLAGS) argv[argc++] = (char *)*flags++;
+  argv[argc++] = "-o";
+  argv[argc++] = place.object;
+  argv[argc++] = place.source;
+  argv[argc++] = "-lm"; /* behind what needs it; for the functions of users' expressions */
+  int result = wlmi_process_run(argv, -1, place.output);
+  if (result < 0) {
+    status = wlmi_fail(WLM_ERR_NO_COMPILER, "'%s' cannot be run; install a C compiler or set WARPLOOM_CC", compiler());
+  } else if (result > 0) {
+    WLM_TRY(wlmi_file_read(place.output, &message, &message_size));
+    status = wlmi_fail(WLM_ERR_COMPILE, "%s", message);
+  } else {
+    WLM_TRY(wlmi_file_read(place.object, &object, size));
+    *image = object;
+  }
+done:
+  wlmi_free(message);
+  workplace_close(&place);
+  return status;
+}
+
+wlm_status wlmi_host_compile(const char *source, void **image, size_t *size) {
+  static const char *const flags[] = {FLAGS, NULL};
+  return wlmi_host_compile_with(flags, source, image, size);
+}

@@ -1,0 +1,16 @@
+/* The system's C compiler, run without a shell. */
+#ifndef WLM_RUNTIME_HOST_COMPILER_H
+#define WLM_RUNTIME_HOST_COMPILER_H
+
+#include "common/status.h"
+
+/* $WARPLOOM_CC or "cc": version and flags as one line, for keys and people; "" where there is none. */
+void wlmi_host_compiler_describe(char *text, size_t capacity);
+
+/* C text to the bytes of a shared object (wlmi_free). WLM_ERR_NO_COMPILER, or WLM_ERR_COMPILE with the
+ * compiler's own message as detail. */
+wlm_status wlmi_host_compile(const char *source, void **image, size_t *size);
+/* The same with other flags, a list of at most 32 ended by NULL. */
+wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, void **image, size_t *size);
+
+#endif

@@ -1,0 +1,222 @@
+/* The host as a device: emitted C with OpenMP, compiled by the system's compiler into a shared object,
+ * loaded from memory. Device memory is ordinary memory and streams are ignored: every call has finished
+ * when it returns. */
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/memory.h"
+#include "runtime/devices.h"
+#include "runtime/host/builtin.h"
+#include "runtime/host/compiler.h"
+#include "runtime/host/module.h"
+
+typedef void host_kernel(const struct wlm_args *args, long long unit_blocks);
+
+struct wlmi_timer {
+  wlm_status (*enqueue)(void *user, void *stream);
+  void *user;
+  int64_t calls;
+};
+
+struct wlmi_watch {
+  double start, seconds;
+};
+
+static void host_close(wlmi_device *device) { wlmi_free(device); }
+
+static wlm_status host_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size) {
+  (void)device;
+  return wlmi_host_compile(program->source, image, size);
+}
+
+static wlm_status host_load(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
+                            void *kernels[WLM_MAX_PASSES], wlmi_module **out) {
+  (void)device;
+  wlm_status status = wlmi_host_module_open(image, size, out);
+  for (int i = 0; status == WLM_OK && i < program->pass_count; i++) {
+    kernels[i] = wlmi_host_module_symbol(*out, program->passes[i].kernel);
+    if (!kernels[i])
+      status = wlmi_fail(WLM_ERR_TEMPLATE, "%s: the template defines no kernel '%s'", program->variant,
+                         program->passes[i].kernel);
+  }
+  if (status != WLM_OK) {
+    wlmi_host_module_close(*out);
+    *out = NULL;
+  }
+  return status;
+}
+
+static wlm_status host_load_builtin(wlmi_device *device, const wlmi_spec *spec, wlmi_program *program,
+                                    void *kernels[WLM_MAX_PASSES], wlmi_module **module) {
+  (void)device;
+  *module = NULL;
+  return wlmi_host_builtin(spec, program, &kernels[0]);
+}
+
+static void host_unload(wlmi_device *device, wlmi_module *module) {
+  (void)device;
+  wlmi_host_module_close(module);
+}
+
+static wlm_status host_launch(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
+                              void *stream) {
+  (void)device;
+  (void)stream;
+  ((host_kernel *)launch->kernel)(args, launch->unit_blocks);
+  return WLM_OK;
+}
+
+static wlm_status host_allocate(wlmi_device *device, size_t size, void **memory) {
+  (void)device;
+  if (posix_memalign(memory, 256, size ? size : 1) == 0) return WLM_OK;
+  *memory = NULL;
+  return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%zu bytes for the host device", size);
+}
+
+static void host_release(wlmi_device *device, void *memory) {
+  (void)device;
+  free(memory);
+}
+
+static wlm_status host_copy(wlmi_device *device, void *to, const void *from, size_t size) {
+  (void)device;
+  if (size) memcpy(to, from, size);
+  return WLM_OK;
+}
+
+static wlm_status host_fill(wlmi_device *device, void *to, int byte, size_t size) {
+  (void)device;
+  if (size) memset(to, byte, size);
+  return WLM_OK;
+}
+
+static wlm_status host_synchronize(wlmi_device *device, void *stream) {
+  (void)device;
+  (void)stream;
+  return WLM_OK;
+}
+
+static wlm_status host_timer_create(wlmi_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
+                                    int64_t calls, wlmi_timer **timer) {
+  (void)device;
+  *timer = wlmi_alloc(sizeof **timer);
+  if (!*timer) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "timer");
+  **timer = (wlmi_timer){enqueue, user, calls};
+  return WLM_OK;
+}
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static wlm_status host_timer_sample(wlmi_timer *timer, double *seconds) {
+  double start = now();
+  for (int64_t i = 0; i < timer->calls; i++) {
+    wlm_status status = timer->enqueue(timer->user, NULL);
+    if (status != WLM_OK) return status;
+  }
+  *seconds = now() - start;
+  return WLM_OK;
+}
+
+static wlm_status host_timer_sample_cold(wlmi_timer *timer, void *flush, size_t size, double *seconds) {
+  memset(flush, 0, size);
+  return host_timer_sample(timer, seconds);
+}
+
+static void host_timer_destroy(wlmi_timer *timer) { wlmi_free(timer); }
+
+static wlm_status host_watch_create(wlmi_device *device, wlmi_watch **watch) {
+  (void)device;
+  *watch = wlmi_alloc_zero(1, sizeof **watch);
+  return *watch ? WLM_OK : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "watch");
+}
+
+static wlm_status host_watch_start(wlmi_watch *watch, void *stream) {
+  (void)stream;
+  watch->start = now();
+  return WLM_OK;
+}
+
+static wlm_status host_watch_stop(wlmi_watch *watch, void *stream) {
+  (void)stream;
+  watch->seconds = now() - watch->start;
+  return WLM_OK;
+}
+
+static wlm_status host_watch_poll(wlmi_watch *watch, int *done, double *seconds) {
+  *done = 1;
+  *seconds = watch->seconds;
+  return WLM_OK;
+}
+
+static void host_watch_destroy(wlmi_watch *watch) { wlmi_free(watch); }
+
+static int host_is_captured(wlmi_device *device, void *stream) { return (void)device, (void)stream, 0; }
+
+static const wlmi_device_ops host_ops = {
+    .close = host_close,
+    .compile = host_compile,
+    .load = host_load,
+    .load_builtin = host_load_builtin,
+    .unload = host_unload,
+    .launch = host_launch,
+    .allocate = host_allocate,
+    .release = host_release,
+    .copy_in = host_copy,
+    .copy_out = host_copy,
+    .fill = host_fill,
+    .synchronize = host_synchronize,
+    .timer_create = host_timer_create,
+    .timer_sample = host_timer_sample,
+    .timer_sample_cold = host_timer_sample_cold,
+    .timer_destroy = host_timer_destroy,
+    .watch_create = host_watch_create,
+    .watch_start = host_watch_start,
+    .watch_stop = host_watch_stop,
+    .watch_poll = host_watch_poll,
+    .watch_destroy = host_watch_destroy,
+    .is_captured = host_is_captured,
+};
+
+/* "model name : Intel(R) Xeon(R)" -> "Intel(R) Xeon(R)" */
+static void cpu_name(char *name, size_t capacity) {
+  char line[1024];
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  snprintf(name, capacity, "unknown CPU");
+  while (file && fgets(line, sizeof line, file)) {
+    if (strncmp(line, "model name", 10) && strncmp(line, "Model", 5)) continue;
+    char *value = strchr(line, ':');
+    if (!value) continue;
+    value[strcspn(value, "\n")] = 0;
+    snprintf(name, capacity, "%s", value + 1 + strspn(value + 1, " \t"));
+    break;
+  }
+  if (file) fclose(file);
+}
+
+static int64_t positive(long value) { return value > 0 ? value : 0; }
+
+wlm_status wlmi_host_device_open(wlmi_device **device) {
+  struct utsname machine;
+  wlmi_device *host = wlmi_alloc_zero(1, sizeof *host);
+  *device = host;
+  if (!host) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "host device");
+  host->ops = &host_ops;
+  wlmi_device_info *info = &host->info;
+  info->kind = "host";
+  cpu_name(info->name, sizeof info->name);
+  snprintf(info->arch, sizeof info->arch, "%.63s", uname(&machine) == 0 ? machine.machine : "unknown");
+  wlmi_host_compiler_describe(info->compiler, sizeof info->compiler);
+  info->limits = (wlmi_limits){.target = WLM_TARGET_HOST, .processors = omp_get_max_threads()};
+  info->memory_bytes = positive(sysconf(_SC_PHYS_PAGES)) * positive(sysconf(_SC_PAGESIZE));
+  info->l2_bytes = positive(sysconf(_SC_LEVEL3_CACHE_SIZE));
+  if (!info->l2_bytes) info->l2_bytes = positive(sysconf(_SC_LEVEL2_CACHE_SIZE));
+  return WLM_OK;
+}

@@ -1,0 +1,9 @@
+/* INPUT of the command line: a file or the name of a synthetic matrix. */
+#ifndef WLM_SYNTH_INPUT_H
+#define WLM_SYNTH_INPUT_H
+
+#include "csr/csr.h"
+
+wlm_status wlmi_input_read(const char *input, wlmi_csr_host *out);
+
+#endif

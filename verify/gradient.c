@@ -1,0 +1,113 @@
+/* Edge by edge. A derivative by a is split as kernels split it, into what is summed over the columns and what is done
+ * to the sum once: where a is 0, terms that are infinite one by one would add up to no number. */
+#include "verify/gradient.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/element.h"
+
+/* d message(a, b) / d a is of_edge(message, a, term_of(message, b)). */
+static double term_of(wlm_message message, double b) {
+  switch (message) {
+    case WLM_MUL:
+    case WLM_DIV: return b;
+    case WLM_RDIV: return 1 / b;
+    default: return 1;
+  }
+}
+
+static double of_edge(wlm_message message, double a, double sum) {
+  switch (message) {
+    case WLM_COPY_B: return 0;
+    case WLM_SUB: return -sum;
+    case WLM_DIV: return -sum / a / a; /* a * a may be out of range where the quotient is not */
+    default: return sum;
+  }
+}
+
+/* d message(a, b) / d b */
+static double derivative_by_b(wlm_message message, double a, double b) {
+  switch (message) {
+    case WLM_MUL: return a;
+    case WLM_COPY_A: return 0;
+    case WLM_RSUB: return -1;
+    case WLM_DIV: return 1 / a;
+    case WLM_RDIV: return -a / b / b;
+    default: return 1; /* copy_b, add, sub */
+  }
+}
+
+static int reads_b(wlm_message message) { return message == WLM_MUL || message == WLM_DIV || message == WLM_RDIV; }
+
+/* The last row that begins at or before edge p. */
+static int64_t row_of(const wlmi_csr_host *a, int64_t p) {
+  int64_t low = 0, high = a->rows;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    if (a->rowptr[middle] <= p)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *problem, const void *dc, const void *b,
+                                const void *old, const int64_t *edges, int64_t count, double *dvalues, double *scale) {
+  const wlm_problem *p = problem;
+  const wlm_type type = p->dense_type;
+  const int64_t ldb = p->ldb ? p->ldb : p->n, ldc = p->ldc ? p->ldc : p->n, width = p->n / p->heads;
+  for (int64_t i = 0; i < count; i++)
+    if ((edges ? edges[i] : i) < 0 || (edges ? edges[i] : i) >= a->nnz * p->heads)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "edge %lld of %lld", (long long)(edges ? edges[i] : i),
+                       (long long)(a->nnz * p->heads));
+#pragma omp parallel for schedule(dynamic, 256)
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t place = edges ? edges[i] : i, edge = place / p->heads, first = place % p->heads * width;
+    const int64_t row = row_of(a, edge), column = a->colind[edge];
+    const double value = wlmi_csr_value(a, place);
+    double sum = 0, size = 0;
+    for (int64_t j = first; j < first + width; j++) {
+      const double x = wlmi_element_get(type, dc, row * ldc + j);
+      const double y = reads_b(p->message) ? wlmi_element_get(type, b, column * ldb + j) : 0;
+      const double term = x * term_of(p->message, y);
+      sum += term;
+      size += fabs(term);
+    }
+    const double factor = p->alpha / (p->reduce == WLM_MEAN ? (double)(a->rowptr[row + 1] - a->rowptr[row]) : 1);
+    const double before = p->beta != 0 ? p->beta * wlmi_element_get(type, old, place) : 0;
+    dvalues[i] = factor * of_edge(p->message, value, sum);
+    if (p->beta != 0) dvalues[i] += before;
+    if (scale) scale[i] = fabs(factor * of_edge(p->message, value, size)) + fabs(before);
+  }
+  return WLM_OK;
+}
+
+static void add_term(double *sum, double *size, double term) {
+  *sum += term;
+  *size += fabs(term);
+}
+
+void wlmi_reference_arg_backward(const wlmi_csr_host *a, const wlm_problem *problem, const void *dc, const int64_t *arg,
+                                 const void *b, wlmi_gradient_sums *sums) {
+  const wlm_problem *p = problem;
+  const int64_t n = p->n, ldb = p->ldb ? p->ldb : n, ldc = p->ldc ? p->ldc : n;
+  const int64_t rows = p->transpose ? a->cols : a->rows, cols = p->transpose ? a->rows : a->cols;
+  for (int i = 0; i < 2; i++) memset(i ? sums->db_scale : sums->db, 0, (size_t)(cols * n) * sizeof *sums->db);
+  for (int i = 0; i < 2; i++)
+    memset(i ? sums->dvalues_scale : sums->dvalues, 0, (size_t)(a->nnz * p->heads) * sizeof *sums->db);
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < n; j++) {
+      const int64_t edge = arg[i * n + j];
+      if (edge < 0) continue;
+      const int64_t k = p->transpose ? row_of(a, edge) : a->colind[edge];
+      const double x = p->alpha * wlmi_element_get(p->dense_type, dc, i * ldc + j);
+      const int64_t place = edge * p->heads + j / (n / p->heads);
+      const double value = wlmi_csr_value(a, place);
+      const double y = reads_b(p->message) ? wlmi_element_get(p->dense_type, b, k * ldb + j) : 0;
+      add_term(&sums->db[k * n + j], &sums->db_scale[k * n + j], x * derivative_by_b(p->message, value, y));
+      add_term(&sums->dvalues[place], &sums->dvalues_scale[place],
+               x * of_edge(p->message, value, term_of(p->message, y)));
+    }
+}

@@ -1,0 +1,31 @@
+/* The float64 references of gradients: of an sddmm, and of max and min by their positions. */
+#ifndef WLM_VERIFY_GRADIENT_H
+#define WLM_VERIFY_GRADIENT_H
+
+#include "csr/csr.h"
+
+/* dvalues[p] = alpha * sum over j of dC[i,j] * d message(a_p, B[k,j]) / d a_p + beta * old[p], in double, for `count`
+ * edges p: those that `edges` names, or the first ones where it is NULL. With heads p is a place among nnz x heads, and
+ * j goes over the columns of its head. reduce is sum, or mean, which divides by the edges of row i.
+ *
+ *   dc     rows x n of the problem's dense type, leading dimension problem->ldc (0 = n)
+ *   b      cols x n, leading dimension problem->ldb (0 = n)
+ *   old    nnz x heads elements; read only where beta is not 0
+ *   scale  count, or NULL: the same over absolute values, the denominators of errors
+ *
+ * Not rounded to the dense type. WLM_ERR_INVALID_ARGUMENT for an edge that is none. */
+wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *problem, const void *dc, const void *b,
+                                const void *old, const int64_t *edges, int64_t count, double *dvalues, double *scale);
+
+/* Sums in double and, beside them, of the absolute values of their terms. */
+typedef struct wlmi_gradient_sums {
+  double *db, *db_scale;           /* as B, without padding */
+  double *dvalues, *dvalues_scale; /* nnz x heads */
+} wlmi_gradient_sums;
+
+/* What wlm_plan_execute_arg_backward gives. a is A itself; dc and arg are as C of op(A), arg without padding and -1
+ * where there is no edge. */
+void wlmi_reference_arg_backward(const wlmi_csr_host *a, const wlm_problem *problem, const void *dc, const int64_t *arg,
+                                 const void *b, wlmi_gradient_sums *sums);
+
+#endif

@@ -1,0 +1,325 @@
+/* Row by row, in blocks of columns that fit in registers and cache: each edge makes a block of messages, the
+ * reduction takes them in, and the epilogue finishes the block. The denominators of the error run through the
+ * same reduction beside it, over absolute values. Speed matters little here; obvious correctness does. */
+#include "verify/reference.h"
+
+#include <math.h>
+
+#include "common/element.h"
+#include "common/operator.h"
+#include "common/sampling.h"
+#include "common/spec.h"
+#include "verify/evaluate.h"
+
+enum { BLOCK = WLM_BLOCK };
+
+/* The problem's own expressions, parsed. */
+typedef struct expressions {
+  wlmi_operator op;
+  wlmi_expression activation;
+  double weight; /* of an error's denominator, for the roundings that a built-in operator does not have */
+} expressions;
+
+typedef struct edges {
+  int64_t start, degree, kept, stride, shift; /* the row's edges and which of them are used */
+} edges;
+
+static wlm_status check_problem(const wlm_problem *p, const void *c_old) {
+  const char *field = p->transpose ? "transpose" : p->batch != 1 ? "batch other than 1" : NULL;
+  if (field) return wlmi_fail(WLM_ERR_UNSUPPORTED, "the float64 reference does not know wlm_problem.%s", field);
+  if (!wlmi_message_name(p->message) || !wlmi_reduce_name(p->reduce) || !wlmi_sample_name(p->sample) ||
+      !wlmi_type_name(p->dense_type) || p->n < 0)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: a field has a value that is not in its range");
+  if (p->heads < 1 || p->n % p->heads)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: %lld heads do not divide n = %lld", (long long)p->heads,
+                     (long long)p->n);
+  if ((p->reduce == WLM_CUSTOM) != (p->custom != NULL))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: custom belongs to reduce = WLM_CUSTOM");
+  if (p->beta != 0.0 && !c_old) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "beta is not 0 and C was not given");
+  return WLM_OK;
+}
+
+static int more_than_one(const wlmi_expression *e) {
+  int roundings = wlmi_expression_roundings(e);
+  return roundings > 1 ? roundings - 1 : 0;
+}
+
+/* A tolerance has room for a product, one addition an edge and an epilogue; each eighth operation beyond takes as much
+ * again, and each beyond the first in reduce as well, because that one is done for each edge. */
+static double weight_of(const expressions *e) {
+  const int once = more_than_one(&e->op.parts[WLM_PART_MESSAGE]) +
+                   wlmi_expression_roundings(&e->op.parts[WLM_PART_FINISH]) + wlmi_expression_roundings(&e->activation);
+  return 1 + once / 8.0 + more_than_one(&e->op.parts[WLM_PART_REDUCE]) + more_than_one(&e->op.parts[WLM_PART_COMBINE]);
+}
+
+static void expressions_release(expressions *e) {
+  wlmi_operator_release(&e->op);
+  wlmi_expression_release(&e->activation);
+}
+
+static wlm_status expressions_make(const wlm_problem *p, expressions *e) {
+  wlm_status status = WLM_OK;
+  *e = (expressions){0};
+  if (p->custom) WLM_TRY(wlmi_operator_parse(p->custom, &e->op));
+  if (p->activation) WLM_TRY(wlmi_activation_parse(p->activation, &e->activation));
+  e->weight = weight_of(e);
+done:
+  if (status != WLM_OK) expressions_release(e);
+  return status;
+}
+
+static edges edges_of(const wlmi_csr_host *a, const wlm_problem *p, int64_t row) {
+  edges e = {a->rowptr[row], a->rowptr[row + 1] - a->rowptr[row], 0, 1, 0};
+  e.kept = wlmi_sample_kept(p->sample, e.degree, p->sample_width);
+  if (e.kept < e.degree) {
+    e.stride = wlmi_sample_stride(p->sample, e.degree);
+    e.shift = wlmi_sample_shift(p->seed, row, e.degree);
+  }
+  return e;
+}
+
+static int64_t edge_at(const edges *e, wlm_sample sample, int64_t k) {
+  return e->start + (e->kept < e->degree ? wlmi_sample_position(sample, e->degree, k, e->stride, e->shift) : k);
+}
+
+/* The edge's values for the columns of a block. */
+static void values_of(const wlmi_csr_host *a, const wlm_problem *p, int64_t edge, int64_t first, int width, double *x) {
+  const int64_t head_width = p->n / p->heads;
+  int64_t place = edge * p->heads + first / head_width, left = head_width - first % head_width;
+  for (int j = 0; j < width; j++) {
+    x[j] = wlmi_csr_value(a, place);
+    if (!--left) place++, left = head_width;
+  }
+}
+
+/* One loop an operator, so that the choice is made once an edge. */
+#define EACH(expression)            \
+  for (int j = 0; j < width; j++) { \
+    double x = a[j], y = b[j];      \
+    (void)x, (void)y;               \
+    message[j] = (expression);      \
+  }                                 \
+  break
+static void make_messages(wlm_message op, const double *a, const double *b, int width, double *message) {
+  switch (op) {
+    case WLM_MUL: EACH(x * y);
+    case WLM_COPY_B: EACH(y);
+    case WLM_COPY_A: EACH(x);
+    case WLM_ADD: EACH(x + y);
+    case WLM_SUB: EACH(y - x);
+    case WLM_RSUB: EACH(x - y);
+    case WLM_DIV: EACH(y / x);
+    case WLM_RDIV: EACH(x / y);
+  }
+}
+#undef EACH
+
+static double identity_of(wlm_reduce reduce) {
+  switch (reduce) {
+    case WLM_MAX: return -INFINITY;
+    case WLM_MIN: return INFINITY;
+    case WLM_PROD: return 1.0;
+    default: return 0.0;
+  }
+}
+
+/* max and min: a NaN in the accumulator stays, a NaN that comes is taken. */
+static double reduce_one(wlm_reduce reduce, double acc, double x) {
+  switch (reduce) {
+    case WLM_MAX: return isnan(acc) || acc >= x ? acc : x;
+    case WLM_MIN: return isnan(acc) || acc <= x ? acc : x;
+    case WLM_PROD: return acc * x;
+    default: return acc + x;
+  }
+}
+
+/* What is done to the reduced value before alpha: mean, and the norms of sampling. */
+static double factor_of(const wlm_problem *p, const edges *e) {
+  double factor = 1.0;
+  if (e->kept == 0) return factor;
+  if (p->reduce == WLM_MEAN) factor /= (double)e->kept;
+  if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_KEPT) factor /= (double)e->kept;
+  if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_UNBIASED)
+    factor *= (double)e->degree / (double)e->kept;
+  return factor;
+}
+
+/* The denominators of max and min are the largest absolute message, those of all others the same reduction. */
+static wlm_reduce scale_reduce(wlm_reduce reduce) { return reduce == WLM_MIN ? WLM_MAX : reduce; }
+
+static void reduce_block(const wlmi_csr_host *a, const wlm_problem *p, const edges *e, const void *b, int64_t first,
+                         int width, double *acc, double *size) {
+  double message[BLOCK], edge[BLOCK], dense[BLOCK];
+  wlm_reduce size_reduce = scale_reduce(p->reduce);
+  for (int j = 0; j < width; j++) acc[j] = identity_of(p->reduce);
+  for (int j = 0; j < width; j++) size[j] = p->reduce == WLM_PROD ? 1.0 : 0.0;
+  for (int64_t k = 0; k < e->kept; k++) {
+    int64_t at = edge_at(e, p->sample, k);
+    wlmi_elements_read(p->dense_type, b, a->colind[at] * p->ldb + first, width, dense);
+    values_of(a, p, at, first, width, edge);
+    make_messages(p->message, edge, dense, width, message);
+    for (int j = 0; j < width; j++) acc[j] = reduce_one(p->reduce, acc[j], message[j]);
+    for (int j = 0; j < width; j++) size[j] = reduce_one(size_reduce, size[j], fabs(message[j]));
+  }
+  if (e->kept == 0 && p->empty == WLM_EMPTY_ZERO && p->reduce != WLM_PROD)
+    for (int j = 0; j < width; j++) acc[j] = 0.0;
+}
+
+/* What the accumulator's arithmetic may be off at a row of so many edges (tuner/verify.c says why). */
+static double step_of(const wlm_problem *p, const edges *e) {
+  return wlmi_element_unit(wlmi_accumulator_type(p->dense_type)) * (8 + 2 * sqrt((double)e->kept));
+}
+
+/* The same for a user-defined operator. Where messages do not depend on B many are equal, and then errors add up. */
+static void reduce_custom(const wlmi_csr_host *a, const wlm_problem *p, const expressions *x, const edges *e,
+                          const void *b, int64_t first, int width, double *acc, double *size) {
+  const wlmi_expression *own_message = wlmi_operator_part(&x->op, WLM_PART_MESSAGE);
+  const wlmi_expression *finish = wlmi_operator_part(&x->op, WLM_PART_FINISH);
+  const int uses_b = own_message ? wlmi_expression_uses(own_message, WLM_OPERAND_B) : p->message != WLM_COPY_A;
+  const double step = step_of(p, e), factor = uses_b || e->kept < 2 ? 1.0 : sqrt((double)e->kept);
+  wlmi_column_block value, edge, dense, message, degree;
+  const wlmi_column_block *const operands[WLM_OPERANDS] = {&edge, &dense, &value, &message, &degree};
+  wlmi_evaluate(&x->op.parts[WLM_PART_INIT], operands, width, step, &value);
+  for (int64_t k = 0; k < e->kept; k++) {
+    int64_t at = edge_at(e, p->sample, k);
+    values_of(a, p, at, first, width, edge.value);
+    for (int j = 0; j < width; j++) edge.size[j] = isinf(edge.value[j]) ? 0.0 : fabs(edge.value[j]);
+    wlmi_elements_read(p->dense_type, b, a->colind[at] * p->ldb + first, width, dense.value);
+    for (int j = 0; j < width; j++) dense.size[j] = fabs(dense.value[j]);
+    if (own_message) {
+      wlmi_evaluate(own_message, operands, width, step, &message);
+    } else {
+      make_messages(p->message, edge.value, dense.value, width, message.value);
+      for (int j = 0; j < width; j++) message.size[j] = fabs(message.value[j]);
+    }
+    wlmi_evaluate(&x->op.parts[WLM_PART_REDUCE], operands, width, step, &value);
+  }
+  wlmi_block_fill(&degree, width, (double)e->kept);
+  if (finish && e->kept) wlmi_evaluate(finish, operands, width, step, &value);
+  for (int j = 0; j < width; j++) acc[j] = value.value[j];
+  for (int j = 0; j < width; j++) size[j] = value.size[j] * factor;
+}
+
+static void activate(const expressions *x, double step, int width, double *value, double *size) {
+  wlmi_column_block block;
+  const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_X] = &block};
+  for (int j = 0; j < width; j++) block.value[j] = value[j], block.size[j] = size[j];
+  wlmi_evaluate(&x->activation, operands, width, step, &block);
+  for (int j = 0; j < width; j++) value[j] = block.value[j], size[j] = block.size[j];
+}
+
+static wlm_status check_rows(const wlmi_csr_host *a, const int64_t *row_ids, int64_t row_count) {
+  for (int64_t i = 0; i < row_count; i++)
+    if ((row_ids ? row_ids[i] : i) < 0 || (row_ids ? row_ids[i] : i) >= a->rows)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld of a matrix of %lld rows",
+                       (long long)(row_ids ? row_ids[i] : i), (long long)a->rows);
+  return WLM_OK;
+}
+
+wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *problem, const void *b, const void *c_old,
+                               const int64_t *row_ids, int64_t row_count, double *c, double *scale) {
+  wlm_problem filled = *problem;
+  const wlm_problem *p = &filled;
+  expressions x;
+  wlm_status status = check_problem(p, c_old);
+  if (status == WLM_OK) status = check_rows(a, row_ids, row_count);
+  if (status != WLM_OK) return status;
+  if (!p->ldb) filled.ldb = p->n;
+  if (!p->ldc) filled.ldc = p->n;
+  if ((status = expressions_make(p, &x)) != WLM_OK) return status;
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int64_t i = 0; i < row_count; i++) {
+    int64_t row = row_ids ? row_ids[i] : i;
+    edges e = edges_of(a, p, row);
+    double factor = factor_of(p, &e), acc[BLOCK], size[BLOCK];
+    for (int64_t first = 0; first < p->n; first += BLOCK) {
+      int width = (int)(p->n - first < BLOCK ? p->n - first : BLOCK);
+      if (p->custom)
+        reduce_custom(a, p, &x, &e, b, first, width, acc, size);
+      else
+        reduce_block(a, p, &e, b, first, width, acc, size);
+      for (int j = 0; j < width; j++) {
+        double old = p->beta != 0.0 ? p->beta * wlmi_element_get(p->dense_type, c_old, row * p->ldc + first + j) : 0.0;
+        double added = p->bias ? wlmi_element_get(p->dense_type, p->bias, first + j) : 0.0;
+        acc[j] = p->alpha * (factor * acc[j]);
+        if (p->beta != 0.0) acc[j] += old;
+        if (p->bias) acc[j] += added;
+        size[j] = fabs(p->alpha) * (factor * size[j]) + fabs(old) + fabs(added);
+      }
+      if (p->activation) activate(&x, step_of(p, &e), width, acc, size);
+      for (int j = 0; j < width; j++) {
+        c[i * p->n + first + j] = acc[j];
+        if (scale) scale[i * p->n + first + j] = x.weight * size[j];
+      }
+    }
+  }
+  expressions_release(&x);
+  return WLM_OK;
+}
+
+/* Whether the edge at `p` with message x takes the place of the one at `arg` with `best`. */
+static int wins(wlm_reduce reduce, double x, int64_t p, double best, int64_t arg) {
+  if (arg < 0) return 1;
+  if (isnan(x) || isnan(best)) return isnan(x) && (!isnan(best) || p < arg);
+  return x == best ? p < arg : (reduce == WLM_MAX) == (x > best);
+}
+
+static void positions_of_block(const wlmi_csr_host *a, const wlm_problem *p, const edges *e, const void *b, int64_t ldb,
+                               int64_t first, int width, int64_t *arg) {
+  const wlm_type type = wlmi_accumulator_type(p->dense_type);
+  double message[BLOCK], edge[BLOCK], dense[BLOCK], best[BLOCK];
+  for (int j = 0; j < width; j++) arg[j] = -1;
+  for (int64_t k = 0; k < e->kept; k++) {
+    const int64_t at = edge_at(e, p->sample, k);
+    wlmi_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense);
+    values_of(a, p, at, first, width, edge);
+    make_messages(p->message, edge, dense, width, message);
+    for (int j = 0; j < width; j++) {
+      const double x = wlmi_element_round(type, message[j]);
+      if (wins(p->reduce, x, at, best[j], arg[j])) best[j] = x, arg[j] = at;
+    }
+  }
+}
+
+wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *problem, const void *b,
+                                    const int64_t *row_ids, int64_t row_count, int64_t *arg) {
+  const wlm_problem *p = problem;
+  const int64_t n = p->n, ldb = p->ldb ? p->ldb : n;
+  wlm_status status = check_rows(a, row_ids, row_count);
+  if (status != WLM_OK) return status;
+  if (p->reduce != WLM_MAX && p->reduce != WLM_MIN)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "positions of a reduction other than max and min");
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int64_t i = 0; i < row_count; i++) {
+    const edges e = edges_of(a, p, row_ids ? row_ids[i] : i);
+    for (int64_t first = 0; first < n; first += BLOCK)
+      positions_of_block(a, p, &e, b, ldb, first, (int)(n - first < BLOCK ? n - first : BLOCK), arg + i * n + first);
+  }
+  return WLM_OK;
+}
+
+/* What the type cannot tell from 0 cannot count against a kernel: hence the least denominator. Nor can the step from
+ * its largest number to infinity, as far as rounding decides it. */
+static double error_of(wlm_type type, double c, double reference, double scale) {
+  const double least = wlmi_element_least(type);
+  if (isnan(c) || isnan(reference)) return isnan(c) && isnan(reference) ? 0.0 : INFINITY;
+  if (isinf(c)) return c == wlmi_element_round(type, reference * (1 + wlmi_element_unit(type))) ? 0.0 : INFINITY;
+  if (isinf(reference)) return INFINITY;
+  double difference = fabs(c - reference);
+  if (isinf(scale)) return difference / fmax(1.0, fabs(reference)); /* an infinite message that max or min left out */
+  if (!(scale > 0.0)) return difference;
+  return difference / (scale < least ? least : scale);
+}
+
+double wlmi_reference_error(wlm_type type, const void *c, int64_t ldc, const int64_t *row_ids, int64_t row_count,
+                            int64_t n, const double *reference, const double *scale) {
+  double worst = 0.0;
+#pragma omp parallel for reduction(max : worst)
+  for (int64_t i = 0; i < row_count; i++)
+    for (int64_t j = 0; j < n; j++) {
+      double got = wlmi_element_get(type, c, (row_ids ? row_ids[i] : i) * ldc + j);
+      double error = error_of(type, got, reference[i * n + j], scale ? scale[i * n + j] : 0.0);
+      if (error > worst) worst = error;
+    }
+  return worst;
+}
