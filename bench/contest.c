@@ -17,9 +17,9 @@ static const double near = 2; /* times the best of the screening: timed again */
 static wlm_status create(const wlmi_contest *first, const wlm_matrix *matrix, const wlm_problem *problem,
                          wlmi_contest *contest) {
   wlm_status status;
-  WLM_TRY(first ? wlmi_operands_create_beside(&first->operands, contest->context, matrix, problem, contest->seed,
+  WLM_TRY(first ? wlmi_operands_create_beside(&first->operands, contest->context, matrix, problem, NULL, contest->seed,
                                               &contest->operands)
-                : wlmi_operands_create(contest->context, matrix, problem, contest->seed, &contest->operands));
+                : wlmi_operands_create(contest->context, matrix, problem, NULL, contest->seed, &contest->operands));
   WLM_TRY(wlmi_verifier_create(&contest->operands, contest->seed, &contest->verifier));
 done:
   if (status != WLM_OK) wlmi_contest_release(contest);

@@ -147,7 +147,7 @@ static wlm_status open_line(struct round *r, struct line *l) {
   l->problem.dense_type = op->type;
   l->problem.custom = op->custom;
   l->problem.operation = op->operation;
-  l->problem.want_arg = op->want_arg;
+  l->problem.want_argmax = op->want_arg;
   if (op->ones)
     WLM_TRY(upload_ones(bench, &l->values));
   else if (op->type != WLM_F32)
@@ -255,7 +255,7 @@ static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
     if (index >= 0 && r->entrants[index].failure && !(i && l->chosen == l->best))
       wlmi_contest_note(&l->contest, &r->entrants[index]);
   }
-  wlmi_tell_string(&more, "arg_type", l->op->want_arg ? wlmi_index_name(l->problem.arg_type) : NULL);
+  wlmi_tell_string(&more, "arg_type", l->op->want_arg ? wlmi_index_name(l->problem.argmax_type) : NULL);
   wlmi_text_puts(&more, ",");
   wlmi_tell_number(&more, "sum_us", 3, wlmi_tell_us(entrant_of(r, r->lines[0].best)));
   wlmi_text_puts(&more, ",");

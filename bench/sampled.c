@@ -69,7 +69,7 @@ static wlm_status prepare(struct round *round) {
   exact.n = bench->n;
   wlm_status status;
   WLM_TRY(wlmi_contest_create(bench, bench->upload->matrix, &round->problem, &round->contests[SAMPLED]));
-  WLM_TRY(wlmi_presample(bench->csr, &round->problem, &round->kept));
+  WLM_TRY(wlmi_presample(bench->csr, &round->problem, 0, &round->kept));
   WLM_TRY(wlmi_upload_create(bench->context, &round->kept, wlmi_upload_rowptr_type(&round->kept), &round->upload));
   WLM_TRY(wlmi_contest_create(bench, round->upload.matrix, &exact, &round->contests[PRESAMPLED]));
 done:
@@ -114,7 +114,7 @@ static void write_line(const struct round *round, wlmi_text *line) {
   wlmi_text_printf(line, "\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"n\":%lld,", (long long)a->rows, (long long)a->cols,
                    (long long)a->nnz, (long long)round->bench->n);
   wlmi_tell_string(line, "strategy", round->strategy->name);
-  wlmi_text_printf(line, ",\"s\":%lld,", (long long)round->problem.sample_width);
+  wlmi_text_printf(line, ",\"s\":%lld,", (long long)round->problem.sampling.width);
   wlmi_tell_number(line, "us", 3, wlmi_tell_us(&entrants[SAMPLED]));
   wlmi_text_printf(line, ",\"spread\":%.4f,\"kept_share\":%.6f,", entrants[SAMPLED].spread, kept_share(round));
   wlmi_tell_number(line, "best_cusparse_us", 3, wlmi_tell_us(rival));
@@ -149,7 +149,7 @@ static void write_row(const struct round *round, wlmi_text *row) {
   const double us = wlmi_tell_us(&round->entrants[SAMPLED]), presampled = wlmi_tell_us(&round->entrants[PRESAMPLED]);
   const double rival = wlmi_tell_us(&round->entrants[CUSPARSE]), exact = wlmi_tell_us(&round->entrants[EXACT]);
   wlmi_text_printf(row, "%-22.22s %4lld  %-8s %4lld %6.1f%%", round->bench->matrix, (long long)round->bench->n,
-                   round->strategy->name, (long long)round->problem.sample_width, 100 * kept_share(round));
+                   round->strategy->name, (long long)round->problem.sampling.width, 100 * kept_share(round));
   wlmi_tell_cell(row, 10, us);
   wlmi_text_printf(row, "  %-44.44s", round->entrants[SAMPLED].name);
   wlmi_tell_cell(row, 10, rival);
@@ -167,8 +167,8 @@ static wlm_status one_round(const wlmi_bench_case *bench, const struct strategy 
   struct round round = {.bench = bench, .strategy = strategy, .problem = WLM_PROBLEM_INIT};
   wlm_status status;
   round.problem.n = bench->n;
-  round.problem.sample = strategy->sample;
-  round.problem.sample_width = sample_width;
+  round.problem.sampling.sample = strategy->sample;
+  round.problem.sampling.width = sample_width;
   WLM_TRY(prepare(&round));
   WLM_TRY(play(&round, others));
   write_line(&round, line);

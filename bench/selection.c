@@ -250,6 +250,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
   problem.n = bench->n;
   wlm_status status;
   WLM_TRY(wlmi_contest_create(bench, bench->upload->matrix, &problem, &r.contest));
+  WLM_TRY(wlmi_matrix_fingerprint(bench->upload->matrix)); /* which the database knows it by */
   WLM_TRY(decide(&r, &problem));
   add_name(&r, r.state->fixed);
   add_top(&r);

@@ -9,6 +9,7 @@
 #include "common/memory.h"
 #include "common/temporary.h"
 #include "db/store.h"
+#include "warploom/warploom_tune.h"
 
 static wlm_status put_others(const wlmi_unseen *u, const char *group, const char *path) {
   wlmi_measurement_record *others = NULL; /* their strings are those of u->records */

@@ -41,24 +41,26 @@ static wlm_status run_width(wlmi_report *report, wlmi_session *session, const wl
   wlmi_timing timing = {0}, preparing = {0};
   const wlmi_timing_options timing_options = {.min_sample_seconds = 1e-3, .samples = 9};
   WLM_TRY(make_plan(session, options->variant, &plan));
-  WLM_TRY(wlmi_operands_create(session->context, session->matrix, &session->problem, options->seed, &operands));
+  WLM_TRY(wlmi_operands_create(session->context, session->matrix, &session->problem, &session->args, options->seed,
+                               &operands));
   WLM_TRY(wlmi_operands_bind(&operands, plan));
   WLM_TRY(wlmi_time_plan(&operands, plan, &timing_options, &timing));
   WLM_TRY(wlmi_time_prepare(&operands, plan, timing_options.min_sample_seconds, &preparing));
   wlmi_report_object(report, NULL);
   wlmi_report_integer(report, "n", session->problem.n);
   wlmi_report_string(report, "variant", wlm_plan_variant(plan));
-  wlmi_report_string(report, "step", wlmi_step_name(plan->decision.step));
+  wlmi_report_string(report, "step", wlmi_step_name(plan->record.decision.step));
   wlmi_report_real(report, "us", "%.2f", timing.median * 1e6);
   wlmi_report_real(report, "spread", "%.3f", timing.spread);
   if (report->json || preparing.samples) { /* people are told where there is any */
     wlmi_report_real(report, "prepare_us", "%.2f", preparing.median * 1e6);
     wlmi_report_integer(report, "prepared_bytes", (int64_t)wlm_plan_prepared_size(plan));
   }
-  if (session->problem.transpose) wlmi_report_real(report, "transpose_us", "%.2f", plan->transpose_seconds * 1e6);
+  if (session->problem.transpose)
+    wlmi_report_real(report, "transpose_us", "%.2f", plan->record.transpose_seconds * 1e6);
   wlmi_report_real(report, "gbs", "%.2f",
                    wlmi_gather_gbs(&operands.spec, operands.a.rows, operands.edges, timing.median));
-  if (report->json || session->problem.sample != WLM_SAMPLE_NONE)
+  if (report->json || session->problem.sampling.sample != WLM_SAMPLE_NONE)
     wlmi_report_real(report, "kept_share", "%.3f", kept_share(&operands));
   if (options->check) status = check(report, &operands, plan, options->seed, max_rel_err);
   wlmi_report_close(report);

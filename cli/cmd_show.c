@@ -58,7 +58,6 @@ int wlmi_cmd_show(const wlmi_cli_options *options) {
   csr.value_type = problem.dense_type;
   csr.rowptr_type = options->rowptr_type;
   csr.colind_type = options->colind_type;
-  if (options->bias) problem.bias = &csr;
   WLM_TRY(wlmi_spec_make(&problem, &csr, &spec));
   WLM_TRY(emit(generator, options->arguments[0], options->target, &spec, &program));
   fputs(program.source, stdout);

@@ -54,7 +54,7 @@ static wlm_status tell_choice(wlmi_report *report, wlmi_session *session, wlmi_t
   if (status != WLM_OK) return status;
   wlmi_tune_outcomes_tell(outcomes, report, wlm_plan_variant(plan));
   wlmi_report_string(report, "choice", wlm_plan_variant(plan));
-  wlmi_report_string(report, "step", wlmi_step_name(plan->decision.step));
+  wlmi_report_string(report, "step", wlmi_step_name(plan->record.decision.step));
   wlm_plan_destroy(plan);
   return WLM_OK;
 }
@@ -77,8 +77,8 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   wlmi_report_integer(&e->report, "n", session->problem.n);
   wlmi_report_flush(&e->report);
   wlmi_progress_next(&e->progress, title);
-  wlm_status status =
-      wlmi_tuner_run(e->tuner, session->matrix, &session->problem, &tune, budget > 0 ? budget : INFINITY, &summary);
+  wlm_status status = wlmi_tuner_run(e->tuner, session->matrix, &session->problem, &session->args, &tune,
+                                     budget > 0 ? budget : INFINITY, &summary);
   wlmi_progress_end(&e->progress);
   if (l.outcomes.count && (status == WLM_OK || status == WLM_ERR_CANCELLED)) {
     wlm_status refreshed = wlm_context_refresh(session->context);
@@ -159,6 +159,7 @@ static wlm_status tune_input(errand *e, const char *input, double deadline) {
   wlmi_report_object(&e->report, NULL);
   wlmi_report_string(&e->report, "input", input);
   WLM_TRY(wlmi_session_load(&e->session, input));
+  WLM_TRY(wlmi_matrix_fingerprint(e->session.matrix));
   wlmi_report_stats(&e->report, wlm_matrix_stats(e->session.matrix));
   wlmi_report_array(&e->report, "tuned");
   wlmi_input_label(input, label, sizeof label);

@@ -48,6 +48,7 @@ static wlm_status find_place(wlmi_session *session, const char *where, target *t
   }
   if (!wlmi_hash_from_hex(where, &fingerprint)) {
     wlm_status status = wlmi_session_load(session, where);
+    if (status == WLM_OK) status = wlmi_matrix_fingerprint(session->matrix);
     if (status != WLM_OK) return status;
     const wlm_stats *stats = wlm_matrix_stats(session->matrix);
     fingerprint = (wlmi_hash){stats->fingerprint[0], stats->fingerprint[1]};

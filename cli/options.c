@@ -84,7 +84,7 @@ static int parse_epilogue(wlmi_cli_options *o, const char *value) {
   wlmi_expression activation;
   if (wlmi_activation_parse(value, &activation) != WLM_OK) return 0;
   wlmi_expression_release(&activation);
-  o->problem.activation = value;
+  o->problem.epilogue.activation = value;
   return 1;
 }
 
@@ -113,10 +113,10 @@ static int parse_sample(wlmi_cli_options *o, const char *value) {
   int sample = strategy ? wlmi_sample_from_name(strategy) : -1;
   int sample_norm = norm ? wlmi_sample_norm_from_name(norm) : WLM_NORM_NONE;
   if (sample <= WLM_SAMPLE_NONE || sample_norm < 0 || !width || strtok_r(NULL, ":", &save)) return 0;
-  o->problem.sample = (wlm_sample)sample;
-  o->problem.sample_norm = (wlm_sample_norm)sample_norm;
-  if (seed && !parse_uint64(seed, &o->problem.seed)) return 0;
-  return parse_integer(width, 0, 8, 2304, &rest, &o->problem.sample_width);
+  o->problem.sampling.sample = (wlm_sample)sample;
+  o->problem.sampling.norm = (wlm_sample_norm)sample_norm;
+  if (seed && !parse_uint64(seed, &o->args.seed)) return 0;
+  return parse_integer(width, 0, 8, 2304, &rest, &o->problem.sampling.width);
 }
 
 static int parse_count(const char *value, int64_t most, int64_t *count) {
@@ -125,7 +125,7 @@ static int parse_count(const char *value, int64_t most, int64_t *count) {
 }
 
 static int parse_calls(wlmi_cli_options *o, const char *value) {
-  return parse_count(value, INT64_MAX, &o->problem.expected_calls);
+  return parse_count(value, INT64_MAX, &o->problem.policy.expected_calls);
 }
 
 static int parse_heads(wlmi_cli_options *o, const char *value) {
@@ -188,23 +188,23 @@ static int parse_index(const char *value, wlm_index *index) {
 
 static int parse_rowptr(wlmi_cli_options *o, const char *value) { return parse_index(value, &o->rowptr_type); }
 static int parse_colind(wlmi_cli_options *o, const char *value) { return parse_index(value, &o->colind_type); }
-static int parse_alpha(wlmi_cli_options *o, const char *value) { return parse_real(value, &o->problem.alpha); }
-static int parse_beta(wlmi_cli_options *o, const char *value) { return parse_real(value, &o->problem.beta); }
+static int parse_alpha(wlmi_cli_options *o, const char *value) { return parse_real(value, &o->args.alpha); }
+static int parse_beta(wlmi_cli_options *o, const char *value) { return parse_real(value, &o->args.beta); }
 
-static int parse_ldb(wlmi_cli_options *o, const char *value) { return parse_count(value, INT32_MAX, &o->problem.ldb); }
+static int parse_ldb(wlmi_cli_options *o, const char *value) { return parse_count(value, INT32_MAX, &o->args.ldb); }
 
-static int parse_ldc(wlmi_cli_options *o, const char *value) { return parse_count(value, INT32_MAX, &o->problem.ldc); }
+static int parse_ldc(wlmi_cli_options *o, const char *value) { return parse_count(value, INT32_MAX, &o->args.ldc); }
 
 static int parse_arg(wlmi_cli_options *o, const char *value) {
-  return o->problem.want_arg = parse_index(value, &o->problem.arg_type);
+  return o->problem.want_argmax = parse_index(value, &o->problem.argmax_type);
 }
 
 static int set_json(wlmi_cli_options *o, const char *value) { return (void)value, o->json = 1; }
 static int set_transpose(wlmi_cli_options *o, const char *value) { return (void)value, o->problem.transpose = 1; }
 static int set_deterministic(wlmi_cli_options *o, const char *value) {
-  return (void)value, o->problem.deterministic = 1;
+  return (void)value, o->problem.policy.deterministic = 1;
 }
-static int set_bias(wlmi_cli_options *o, const char *value) { return (void)value, o->bias = 1; }
+static int set_bias(wlmi_cli_options *o, const char *value) { return (void)value, o->problem.epilogue.bias = 1; }
 static int set_help(wlmi_cli_options *o, const char *value) { return (void)value, o->help = 1; }
 static int set_check(wlmi_cli_options *o, const char *value) { return (void)value, o->check = 1; }
 static int parse_keep(wlmi_cli_options *o, const char *value) { return parse_count(value, INT64_MAX, &o->keep); }
@@ -307,7 +307,8 @@ int wlmi_cli_parse(int argc, char **argv, wlmi_cli_options *o) {
   struct option longs[OPTIONS + 1] = {{0}};
   char letters[2 * OPTIONS + 2] = ":", help[64], must_be[512];
   const wlm_problem problem = WLM_PROBLEM_INIT;
-  *o = (wlmi_cli_options){.n = {32, 128}, .n_count = 2, .problem = problem, .seed = 1};
+  const wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  *o = (wlmi_cli_options){.n = {32, 128}, .n_count = 2, .problem = problem, .args = args, .seed = 1};
   snprintf(help, sizeof help, "see warploom %s --help", argv[0]);
   for (int i = 0; i < OPTIONS; i++) {
     /* Values past any letter tell the options apart. */

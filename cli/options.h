@@ -15,11 +15,11 @@ typedef struct wlmi_cli_options {
   int64_t n[WLM_CLI_MAX_WIDTHS];
   int n_count, n_given;               /* given: not the default */
   wlm_problem problem;                /* all that options say of it; n is left to the command */
+  wlm_execute_args args;              /* the same of a call: alpha, beta, ldb, ldc and the seed of sampling */
   wlm_index rowptr_type, colind_type; /* of the matrix, rowptr i64 also where i32 is too small */
   double budget_seconds;
   uint64_t seed;
   int json, help;
-  int bias;             /* there is one; the command makes it */
   int check, list;      /* run; show */
   int repair, again;    /* db; tune */
   int64_t keep;         /* db; 0 = all */

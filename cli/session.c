@@ -3,40 +3,19 @@
 #include <string.h>
 
 #include "common/bucket.h"
-#include "common/element.h"
 #include "common/hash.h"
-#include "common/memory.h"
 #include "synth/input.h"
-
-/* Multiples of 1/8 from -1 to 1, for the widest N that was asked for. */
-static wlm_status make_bias(const wlmi_cli_options *options, wlmi_session *session) {
-  wlmi_device *device = wlmi_context_device(session->context);
-  const wlm_type type = options->problem.dense_type;
-  const size_t size = wlmi_type_size(type);
-  void *values = NULL;
-  int64_t count = 1;
-  wlm_status status;
-  for (int i = 0; i < options->n_count; i++)
-    if (options->n[i] > count) count = options->n[i];
-  WLM_TRY(wlmi_alloc_array(count, size, "bias", &values));
-  for (int64_t j = 0; j < count; j++) wlmi_element_put(type, values, j, (double)(j * 7 % 17 - 8) / 8);
-  WLM_TRY(device->ops->allocate(device, (size_t)count * size, &session->bias));
-  WLM_TRY(device->ops->copy_in(device, session->bias, values, (size_t)count * size));
-  session->problem.bias = session->bias;
-done:
-  wlmi_free(values);
-  return status;
-}
 
 wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *session) {
   wlm_context_options context = WLM_CONTEXT_OPTIONS_INIT;
   context.device = options->device;
   context.database = options->database;
   context.record = options->record;
-  *session = (wlmi_session){
-      .problem = options->problem, .rowptr_type = options->rowptr_type, .colind_type = options->colind_type};
-  wlm_status status = wlm_context_create(&context, &session->context);
-  return status == WLM_OK && options->bias ? make_bias(options, session) : status;
+  *session = (wlmi_session){.problem = options->problem,
+                            .args = options->args,
+                            .rowptr_type = options->rowptr_type,
+                            .colind_type = options->colind_type};
+  return wlm_context_create(&context, &session->context);
 }
 
 static void unload(wlmi_session *session) {
@@ -59,10 +38,6 @@ done:
 
 void wlmi_session_close(wlmi_session *session) {
   unload(session);
-  if (session->bias) {
-    wlmi_device *device = wlmi_context_device(session->context);
-    device->ops->release(device, session->bias);
-  }
   wlm_context_destroy(session->context);
   *session = (wlmi_session){0};
 }

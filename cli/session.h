@@ -12,8 +12,8 @@ typedef struct wlmi_session {
   wlmi_upload upload;
   const wlm_matrix *matrix;
   wlm_problem problem;
+  wlm_execute_args args;              /* without memory */
   wlm_index rowptr_type, colind_type; /* as the options have them */
-  void *bias;                         /* of the problem, on the device; NULL where there is none */
 } wlmi_session;
 
 wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *session);

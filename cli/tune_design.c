@@ -166,7 +166,8 @@ static wlm_status tune_cell(campaign *c, const wlmi_design_cell *cell, wlmi_pros
   options.budget_seconds = fmax(c->deadline - wlmi_seconds(), 1e-3); /* for one candidate at least */
   options.progress = on_progress;
   options.user = c;
-  status = wlmi_tuner_run(c->tuner, c->session.matrix, &c->session.problem, &options, share_of(c, prospect), &summary);
+  status = wlmi_tuner_run(c->tuner, c->session.matrix, &c->session.problem, &c->session.args, &options,
+                          share_of(c, prospect), &summary);
   c->measurements += summary.measured + summary.finalists;
   if (status != WLM_OK) goto done;
   const int had = prospect->state >= WLM_PROSPECT_LEAST;

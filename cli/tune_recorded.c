@@ -86,7 +86,7 @@ static wlm_status tune_one(errand *e, const wlmi_recorded *r, const char *name, 
   if (isfinite(e->deadline)) options.budget_seconds = fmax(e->deadline - wlmi_seconds(), 1e-3);
   options.progress = on_progress;
   options.user = e;
-  WLM_TRY(wlmi_tuner_run(e->tuner, upload.matrix, &problem, &options,
+  WLM_TRY(wlmi_tuner_run(e->tuner, upload.matrix, &problem, NULL, &options,
                          options.budget_seconds > 0 ? options.budget_seconds : INFINITY, summary));
   if (summary->known + summary->measured < summary->candidates) goto done; /* the budget cut it */
   WLM_TRY(wlmi_store_forget(wlmi_tuner_store(e->tuner), r));

@@ -1,6 +1,7 @@
 #include "common/log.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 
 static wlm_log_fn sink;
 static void *sink_user;

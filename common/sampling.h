@@ -1,7 +1,7 @@
 /* Which edges of a row a sampled problem uses. One definition for the reference, the host kernels and, spelled
  * in the operator block, for the CUDA kernels:
  *
- *   d      = the row's degree, S = problem.sample_width
+ *   d      = the row's degree, S = problem.sampling.width
  *   kept   = min(S, d)
  *   d <= S : every edge in order, p = k, whatever the strategy and the seed
  *   d >  S : p = (k * stride + shift) mod d for k = 0 .. kept - 1, relative to the row's start

@@ -6,7 +6,7 @@
 
 #include "common/element.h"
 #include "common/operator.h"
-#include "common/pointer.h"
+#include "common/structs.h"
 
 static const char *const message_names[] = {"mul", "copy_b", "copy_a", "add", "sub", "rsub", "div", "rdiv", NULL};
 /* The same as a user would write them. */
@@ -58,56 +58,48 @@ size_t wlmi_index_size(wlm_index index) { return index == WLM_I64 ? 8 : 4; }
 
 static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
   if (!wlmi_message_name(p->message) || !wlmi_reduce_name(p->reduce) || !wlmi_empty_name(p->empty) ||
-      !wlmi_type_name(p->dense_type) || !wlmi_sample_name(p->sample) || !wlmi_sample_norm_name(p->sample_norm) ||
-      !wlmi_operation_name(p->operation) || !wlmi_index_name(p->arg_type))
+      !wlmi_type_name(p->dense_type) || !wlmi_sample_name(p->sampling.sample) ||
+      !wlmi_sample_norm_name(p->sampling.norm) || !wlmi_operation_name(p->operation) ||
+      !wlmi_index_name(p->argmax_type))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: an enum field has a value that is not in its enum");
   if (!wlmi_index_name(csr->rowptr_type) || !wlmi_index_name(csr->colind_type) || !wlmi_type_name(csr->value_type))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: a type field has a value that is not in its enum");
   if (p->n < 0) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is %lld, must be >= 0", (long long)p->n);
-  if (p->ldb && p->ldb < p->n)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.ldb is %lld, less than n = %lld", (long long)p->ldb,
-                     (long long)p->n);
-  if (p->ldc && p->ldc < p->n)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.ldc is %lld, less than n = %lld", (long long)p->ldc,
-                     (long long)p->n);
-  if (p->sample != WLM_SAMPLE_NONE && (p->sample_width < 8 || p->sample_width > 2304))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sample_width is %lld, must be 8 to 2304",
-                     (long long)p->sample_width);
-  if (p->sample == WLM_SAMPLE_NONE && p->sample_norm != WLM_NORM_NONE)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sample_norm is %s, but nothing is sampled",
-                     wlmi_sample_norm_name(p->sample_norm));
+  if (p->sampling.sample != WLM_SAMPLE_NONE && (p->sampling.width < 8 || p->sampling.width > 2304))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.width is %lld, must be 8 to 2304",
+                     (long long)p->sampling.width);
+  if (p->sampling.sample == WLM_SAMPLE_NONE && p->sampling.norm != WLM_NORM_NONE)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.norm is %s, but nothing is sampled",
+                     wlmi_sample_norm_name(p->sampling.norm));
   if (p->heads < 1 || p->n % p->heads)
     return wlmi_fail(
         WLM_ERR_INVALID_ARGUMENT,
         "wlm_problem.heads is %lld, must be 1 or more and divide n = %lld: each head has n / heads columns",
         (long long)p->heads, (long long)p->n);
-  if (p->expected_calls < 1)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.expected_calls is %lld, must be 1 or more",
-                     (long long)p->expected_calls);
+  if (p->policy.expected_calls < 1)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.policy.expected_calls is %lld, must be 1 or more",
+                     (long long)p->policy.expected_calls);
   if ((p->reduce == WLM_CUSTOM) != (p->custom != NULL))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                      p->custom ? "wlm_problem.custom is given, but reduce is not WLM_CUSTOM"
                                : "wlm_problem.reduce is WLM_CUSTOM, but custom is NULL; give 'init=0;reduce=acc+x'");
   if (p->operation == WLM_SDDMM && p->n == 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is 0, and an sddmm sums over n columns");
-  if (!isfinite(p->alpha) || !isfinite(p->beta))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.alpha and beta must be finite");
-  const wlmi_pointer bias = {"bias", p->bias, wlmi_type_size(p->dense_type), 0};
-  return wlmi_check_pointers("wlm_problem", &bias, 1);
+  return WLM_OK;
 }
 
 /* What no kernel serves, each with its reason: it is not built yet, or the two do not go together. */
 static const char *refusal_of_gradient(const wlm_problem *p) {
   if (p->reduce == WLM_MAX || p->reduce == WLM_MIN)
-    return "wlm_problem: sddmm with a reduce of max or min: their gradients go by the positions that win, see want_arg "
-           "and wlm_plan_execute_arg_backward";
+    return "wlm_problem: sddmm with a reduce of max or min: their gradients go by the positions that win, see want_argmax "
+           "and wlm_execute_args.db";
   if (p->reduce != WLM_SUM && p->reduce != WLM_MEAN)
     return "wlm_problem: sddmm with a reduce other than sum and mean is not built yet";
   if (p->transpose) return "wlm_problem: sddmm with transpose is not built: the sddmm of A has the same edges";
-  if (p->sample != WLM_SAMPLE_NONE)
+  if (p->sampling.sample != WLM_SAMPLE_NONE)
     return "wlm_problem: sddmm of a sampled matrix is not built yet; bind a CSR of the edges that are kept, whose "
            "sddmm has them alone";
-  if (p->bias || p->activation)
+  if (p->epilogue.bias || p->epilogue.activation)
     return "wlm_problem: sddmm with an epilogue is not built: a gradient has none, give dC as it is before it";
   return NULL;
 }
@@ -116,7 +108,7 @@ static const char *refusal_of_sample(const wlm_problem *p) {
   if (p->transpose)
     return "wlm_problem: transpose of a sampled matrix is not built yet; bind a CSR of the edges that are kept, whose "
            "transpose has them alone";
-  if (p->sample_norm == WLM_NORM_NONE || p->reduce == WLM_SUM) return NULL;
+  if (p->sampling.norm == WLM_NORM_NONE || p->reduce == WLM_SUM) return NULL;
   if (p->reduce == WLM_MEAN)
     return "wlm_problem: sample_norm with a mean, which divides by the edges kept by itself; leave it at none";
   return "wlm_problem: sample_norm with a reduce other than sum has no meaning; leave it at none";
@@ -126,11 +118,10 @@ static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
   const int is_half = p->dense_type == WLM_F16 || p->dense_type == WLM_BF16;
   if (csr->values && csr->value_type != p->dense_type && !(csr->value_type == WLM_F32 && is_half))
     return "wlm_csr: value_type other than dense_type (or f32 where that is f16 or bf16) is not built yet";
-  if (p->batch != 1) return "wlm_problem: batch other than 1 is not built yet";
-  if (p->want_arg && p->reduce != WLM_MAX && p->reduce != WLM_MIN)
-    return "wlm_problem: want_arg with a reduce other than max and min, of whose results no one edge is the source";
+  if (p->want_argmax && p->reduce != WLM_MAX && p->reduce != WLM_MIN)
+    return "wlm_problem: want_argmax with a reduce other than max and min, of whose results no one edge is the source";
   const char *why = p->operation == WLM_SDDMM ? refusal_of_gradient(p) : NULL;
-  return why || p->sample == WLM_SAMPLE_NONE ? why : refusal_of_sample(p);
+  return why || p->sampling.sample == WLM_SAMPLE_NONE ? why : refusal_of_sample(p);
 }
 
 /* A number of an expression is one of the accumulator's type. */
@@ -169,7 +160,7 @@ done:
 
 static wlm_status check_activation(const wlm_problem *p) {
   wlmi_expression activation;
-  wlm_status status = wlmi_activation_parse(p->activation, &activation);
+  wlm_status status = wlmi_activation_parse(p->epilogue.activation, &activation);
   if (status != WLM_OK) return status;
   status = check_numbers("activation", &activation, p->dense_type);
   wlmi_expression_release(&activation);
@@ -177,25 +168,20 @@ static wlm_status check_activation(const wlm_problem *p) {
 }
 
 static wlm_status check_positions(const wlm_problem *p, const wlm_csr *csr) {
-  if (!p->want_arg || p->arg_type == WLM_I64 || csr->nnz <= INT32_MAX) return WLM_OK;
-  return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.arg_type is i32, and %lld non-zeros have more positions; use i64",
+  if (!p->want_argmax || p->argmax_type == WLM_I64 || csr->nnz <= INT32_MAX) return WLM_OK;
+  return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.argmax_type is i32, and %lld non-zeros have more positions; use i64",
                    (long long)csr->nnz);
 }
 
-/* Kernels step from row to row of B and C by 32 bits of bytes. */
-static wlm_status check_strides(const wlm_problem *p) {
-  const int64_t most = UINT32_MAX / (int64_t)wlmi_type_size(p->dense_type);
-  if (p->ldb <= most && p->ldc <= most) return WLM_OK;
-  return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.%s is %lld: rows lie 4 GiB or more apart, at most %lld elements work",
-                   p->ldb > most ? "ldb" : "ldc", (long long)(p->ldb > most ? p->ldb : p->ldc), (long long)most);
-}
-
-wlm_status wlmi_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlmi_spec *spec) {
-  if (problem->size != sizeof *problem || csr->size != sizeof *csr)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                     "wlm_problem.size is %zu (expected %zu), wlm_csr.size is %zu (expected %zu): initialise them with "
-                     "WLM_PROBLEM_INIT and WLM_CSR_INIT of this version",
-                     problem->size, sizeof *problem, csr->size, sizeof *csr);
+wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wlmi_spec *spec) {
+  wlm_problem problem_copy;
+  wlm_csr csr_copy;
+  const void *seen_problem, *seen_csr;
+  wlm_status read = wlmi_struct_see(&wlmi_struct_problem, given, &problem_copy, &seen_problem);
+  if (read == WLM_OK) read = wlmi_struct_see(&wlmi_struct_csr, given_csr, &csr_copy, &seen_csr);
+  if (read != WLM_OK) return read;
+  const wlm_problem *problem = seen_problem;
+  const wlm_csr *csr = seen_csr;
   wlm_status status = check_values(problem, csr);
   if (status != WLM_OK) return status;
   const char *why = refusal(problem, csr);
@@ -210,36 +196,38 @@ wlm_status wlmi_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlmi_s
     spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row gives init in either case */
     status = normalise_custom(problem, spec->custom);
   }
-  if (status == WLM_OK && problem->activation) status = check_activation(problem);
+  if (status == WLM_OK && problem->epilogue.activation) status = check_activation(problem);
   if (status != WLM_OK) return status;
   if (problem->operation == WLM_SDDMM) spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row has no edge */
   /* Every head's value is 1; only gradients by values that are not there could tell heads apart. */
-  if (!csr->values && problem->operation == WLM_SPMM && !problem->want_arg) spec->problem.heads = 1;
+  if (!csr->values && problem->operation == WLM_SPMM && !problem->want_argmax) spec->problem.heads = 1;
   if ((status = check_positions(problem, csr)) != WLM_OK) return status;
-  spec->problem.want_arg = problem->want_arg != 0;
-  if (!problem->want_arg) spec->problem.arg_type = WLM_I32;
+  spec->problem.want_argmax = problem->want_argmax != 0;
+  if (!problem->want_argmax) spec->problem.argmax_type = WLM_I32;
   spec->problem.transpose = problem->transpose != 0;
-  if (!spec->problem.ldb) spec->problem.ldb = problem->n;
-  if (!spec->problem.ldc) spec->problem.ldc = problem->n;
-  return check_strides(&spec->problem);
+  spec->problem.epilogue.bias = problem->epilogue.bias != 0;
+  spec->problem.policy.deterministic = problem->policy.deterministic != 0;
+  return WLM_OK;
 }
 
 void wlmi_spec_key(const wlmi_spec *spec, char key[WLM_SPEC_KEY]) {
   const wlm_problem *p = &spec->problem;
   const int own = *spec->custom != 0; /* which says its message itself */
-  int used = snprintf(key, WLM_SPEC_KEY, "op=%s%s%s%s%s%s,dense=%s,rowptr=%s,colind=%s,values=%s,sample=%s",
-                      own ? "" : wlmi_message_name(p->message), own ? "" : ".", wlmi_reduce_name(p->reduce),
-                      own ? "{" : "", spec->custom, own ? "}" : "", wlmi_type_name(p->dense_type),
-                      wlmi_index_name(spec->rowptr_type), wlmi_index_name(spec->colind_type),
-                      spec->has_values ? wlmi_type_name(spec->value_type) : "none", wlmi_sample_name(p->sample));
-  if (p->sample != WLM_SAMPLE_NONE)
-    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ":%lld:%s", (long long)p->sample_width,
-                     wlmi_sample_norm_name(p->sample_norm));
+  int used =
+      snprintf(key, WLM_SPEC_KEY, "op=%s%s%s%s%s%s,dense=%s,rowptr=%s,colind=%s,values=%s,sample=%s",
+               own ? "" : wlmi_message_name(p->message), own ? "" : ".", wlmi_reduce_name(p->reduce), own ? "{" : "",
+               spec->custom, own ? "}" : "", wlmi_type_name(p->dense_type), wlmi_index_name(spec->rowptr_type),
+               wlmi_index_name(spec->colind_type), spec->has_values ? wlmi_type_name(spec->value_type) : "none",
+               wlmi_sample_name(p->sampling.sample));
+  if (p->sampling.sample != WLM_SAMPLE_NONE)
+    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ":%lld:%s", (long long)p->sampling.width,
+                     wlmi_sample_norm_name(p->sampling.norm));
   if (p->empty != WLM_EMPTY_ZERO)
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",empty=%s", wlmi_empty_name(p->empty));
   if (p->operation != WLM_SPMM)
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",operation=%s", wlmi_operation_name(p->operation));
-  if (p->want_arg) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",arg=%s", wlmi_index_name(p->arg_type));
+  if (p->want_argmax)
+    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",arg=%s", wlmi_index_name(p->argmax_type));
   if (p->transpose) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",transpose=1");
   if (p->heads > 1) snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",heads=%lld", (long long)p->heads);
 }

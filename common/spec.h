@@ -8,7 +8,7 @@
 enum { WLM_CUSTOM_TEXT = 512 };
 
 typedef struct wlmi_spec {
-  wlm_problem problem; /* ldb and ldc filled in */
+  wlm_problem problem;
   wlm_index rowptr_type, colind_type;
   wlm_type value_type; /* the dense type where there are no values */
   int has_values;
@@ -18,7 +18,7 @@ typedef struct wlmi_spec {
 enum { WLM_SPEC_KEY = WLM_CUSTOM_TEXT + 192 };
 
 /* Joins and checks: WLM_ERR_INVALID_ARGUMENT for what can never be right, WLM_ERR_UNSUPPORTED naming
- * the field for what is not built, WLM_ERR_OVERFLOW for rows of B or C that lie 4 GiB or more apart. */
+ * the field for what is not built. */
 wlm_status wlmi_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlmi_spec *spec);
 
 /* What tells problems apart in the store, N excepted: operator, types, sampling, heads. Values that never

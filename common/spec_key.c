@@ -31,9 +31,9 @@ static int read_sampling(char *text, wlm_problem *problem) {
   if (width) *width = 0;
   if (norm) *norm = 0;
   const int sample = wlmi_sample_from_name(text), norm_value = norm ? wlmi_sample_norm_from_name(norm + 1) : 0;
-  problem->sample = (wlm_sample)sample;
-  problem->sample_norm = (wlm_sample_norm)norm_value;
-  problem->sample_width = width ? atoll(width + 1) : 0;
+  problem->sampling.sample = (wlm_sample)sample;
+  problem->sampling.norm = (wlm_sample_norm)norm_value;
+  problem->sampling.width = width ? atoll(width + 1) : 0;
   return sample >= 0 && norm_value >= 0;
 }
 
@@ -56,7 +56,7 @@ static int read_part(const char *name, char *value, wlm_problem *problem, wlm_cs
   else if (!strcmp(name, "operation"))
     problem->operation = strcmp(value, wlmi_operation_name(WLM_SDDMM)) ? WLM_SPMM : WLM_SDDMM;
   else if (!strcmp(name, "arg"))
-    problem->want_arg = 1, problem->arg_type = index;
+    problem->want_argmax = 1, problem->argmax_type = index;
   else if (!strcmp(name, "transpose"))
     problem->transpose = 1;
   else if (!strcmp(name, "heads"))

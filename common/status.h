@@ -2,6 +2,8 @@
 #ifndef WLM_COMMON_STATUS_H
 #define WLM_COMMON_STATUS_H
 
+#include <stdio.h>
+
 #include "warploom/warploom.h"
 
 /* Sets this thread's detail text and returns `status`, so that a failure is one line:

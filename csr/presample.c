@@ -3,11 +3,12 @@
 #include "common/memory.h"
 #include "common/sampling.h"
 
-static void copy_row(const wlmi_csr_host *a, const wlm_problem *problem, int64_t row, wlmi_csr_host *kept) {
+static void copy_row(const wlmi_csr_host *a, const wlm_problem *problem, uint64_t seed, int64_t row,
+                     wlmi_csr_host *kept) {
   const int64_t begin = a->rowptr[row], degree = a->rowptr[row + 1] - begin;
   const int64_t to = kept->rowptr[row], count = kept->rowptr[row + 1] - to;
-  const wlm_sample strategy = count < degree ? problem->sample : WLM_SAMPLE_NONE;
-  const int64_t stride = wlmi_sample_stride(strategy, degree), shift = wlmi_sample_shift(problem->seed, row, degree);
+  const wlm_sample strategy = count < degree ? problem->sampling.sample : WLM_SAMPLE_NONE;
+  const int64_t stride = wlmi_sample_stride(strategy, degree), shift = wlmi_sample_shift(seed, row, degree);
   for (int64_t k = 0; k < count; k++) {
     const int64_t from = begin + wlmi_sample_position(strategy, degree, k, stride, shift);
     kept->colind[to + k] = a->colind[from];
@@ -15,19 +16,20 @@ static void copy_row(const wlmi_csr_host *a, const wlm_problem *problem, int64_t
   }
 }
 
-wlm_status wlmi_presample(const wlmi_csr_host *a, const wlm_problem *problem, wlmi_csr_host *kept) {
+wlm_status wlmi_presample(const wlmi_csr_host *a, const wlm_problem *problem, uint64_t seed, wlmi_csr_host *kept) {
   wlm_status status;
   *kept = (wlmi_csr_host){.rows = a->rows, .cols = a->cols};
   WLM_TRY(wlmi_alloc_array(a->rows + 1, sizeof *kept->rowptr, "kept rowptr", (void **)&kept->rowptr));
   kept->rowptr[0] = 0;
   for (int64_t row = 0; row < a->rows; row++)
-    kept->rowptr[row + 1] = kept->rowptr[row] + wlmi_sample_kept(problem->sample, a->rowptr[row + 1] - a->rowptr[row],
-                                                                 problem->sample_width);
+    kept->rowptr[row + 1] =
+        kept->rowptr[row] +
+        wlmi_sample_kept(problem->sampling.sample, a->rowptr[row + 1] - a->rowptr[row], problem->sampling.width);
   kept->nnz = kept->rowptr[a->rows];
   WLM_TRY(wlmi_alloc_array(kept->nnz, sizeof *kept->colind, "kept colind", (void **)&kept->colind));
   if (a->values) WLM_TRY(wlmi_alloc_array(kept->nnz, sizeof *kept->values, "kept values", (void **)&kept->values));
 #pragma omp parallel for schedule(dynamic, 1024)
-  for (int64_t row = 0; row < a->rows; row++) copy_row(a, problem, row, kept);
+  for (int64_t row = 0; row < a->rows; row++) copy_row(a, problem, seed, row, kept);
 done:
   if (status != WLM_OK) wlmi_csr_host_release(kept);
   return status;

@@ -5,8 +5,9 @@
 
 #include "csr/csr.h"
 
-/* The edges that the problem uses, in the order in which it uses them; those that it repeats stand there repeatedly.
+/* The edges that the problem uses with that seed, in the order in which it uses them; those that it repeats stand
+ * there repeatedly.
  * Release with wlmi_csr_host_release. */
-wlm_status wlmi_presample(const wlmi_csr_host *a, const wlm_problem *problem, wlmi_csr_host *kept);
+wlm_status wlmi_presample(const wlmi_csr_host *a, const wlm_problem *problem, uint64_t seed, wlmi_csr_host *kept);
 
 #endif

@@ -50,7 +50,9 @@ int main(void) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = N;
   problem.heads = HEADS;
-  check(wlm_spmm(context, &csr, &problem, b, c, NULL));
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  args.b = b, args.c = c;
+  check(wlm_spmm(context, &csr, &problem, &args));
   for (int i = 0; i < NODES; i++) printf("%.2f %.2f\n", c[i * N], c[i * N + WIDTH]);
   wlm_context_destroy(context);
 }

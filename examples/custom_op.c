@@ -33,7 +33,9 @@ int main(void) {
   maximum.n = 1;
   maximum.message = WLM_COPY_A; /* which reads no B */
   maximum.reduce = WLM_MAX;
-  check(wlm_spmm(context, &csr, &maximum, NULL, largest, NULL));
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  args.c = largest;
+  check(wlm_spmm(context, &csr, &maximum, &args));
   for (int i = 0; i < NODES; i++)
     for (int p = rowptr[i]; p < rowptr[i + 1]; p++) scores[p] -= largest[i];
 
@@ -41,8 +43,9 @@ int main(void) {
   problem.n = N;
   problem.reduce = WLM_CUSTOM;
   problem.custom = "message=exp(a)*b; init=0; reduce=acc+x; combine=reduce";
-  problem.activation = "relu(x)"; /* the same before the quotient as behind it, since weights are above 0 */
-  check(wlm_spmm(context, &csr, &problem, b, c, NULL));
+  problem.epilogue.activation = "relu(x)"; /* the same before the quotient as behind it, since weights are above 0 */
+  args.b = b, args.c = c;
+  check(wlm_spmm(context, &csr, &problem, &args));
   for (int i = 0; i < NODES; i++) {
     float *row = c + i * N, sum = row[FEATURES];
     for (int j = 0; j < FEATURES && sum > 0; j++) row[j] /= sum; /* 0 stays where a node looks at nobody */

@@ -14,7 +14,7 @@ wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *so
   wlm_status status = WLM_OK;
   *source = (wlmi_custom_source){.is_custom = *spec->custom != 0};
   if (source->is_custom) WLM_TRY(wlmi_operator_parse(spec->custom, &op));
-  if (spec->problem.activation) WLM_TRY(wlmi_activation_parse(spec->problem.activation, &activation));
+  if (spec->problem.epilogue.activation) WLM_TRY(wlmi_activation_parse(spec->problem.epilogue.activation, &activation));
   for (int part = 0; part < WLM_PARTS; part++) {
     const wlmi_expression *e = wlmi_operator_part(&op, (wlm_part)part);
     if (e) add(source, part, e, spelling);

@@ -57,18 +57,18 @@ static void push_problem(lua_State *lua, const wlmi_spec *spec, const wlmi_custo
   set_string(lua, "rowptr_type", wlmi_index_name(spec->rowptr_type));
   set_string(lua, "colind_type", wlmi_index_name(spec->colind_type));
   set_boolean(lua, "has_values", spec->has_values);
-  set_string(lua, "sample", wlmi_sample_name(p->sample));
-  set_string(lua, "sample_norm", wlmi_sample_norm_name(p->sample_norm));
-  set_integer(lua, "sample_width", p->sample_width);
-  set_boolean(lua, "deterministic", p->deterministic);
+  set_string(lua, "sample", wlmi_sample_name(p->sampling.sample));
+  set_string(lua, "sample_norm", wlmi_sample_norm_name(p->sampling.norm));
+  set_integer(lua, "sample_width", p->sampling.width);
+  set_boolean(lua, "deterministic", p->policy.deterministic);
   set_integer(lua, "dense_bytes", (int64_t)wlmi_type_size(p->dense_type));
   set_integer(lua, "acc_bytes", (int64_t)wlmi_type_size(wlmi_accumulator_type(p->dense_type)));
   set_integer(lua, "colind_bytes", (int64_t)wlmi_index_size(spec->colind_type));
-  set_boolean(lua, "bias", p->bias != NULL);
+  set_boolean(lua, "bias", p->epilogue.bias);
   set_string(lua, "operation", wlmi_operation_name(p->operation));
   set_boolean(lua, "transpose", p->transpose);
-  set_string(lua, "arg", p->want_arg ? wlmi_index_name(p->arg_type) : "none");
-  set_integer(lua, "arg_bytes", p->want_arg ? (int64_t)wlmi_index_size(p->arg_type) : 0);
+  set_string(lua, "arg", p->want_argmax ? wlmi_index_name(p->argmax_type) : "none");
+  set_integer(lua, "arg_bytes", p->want_argmax ? (int64_t)wlmi_index_size(p->argmax_type) : 0);
   set_string(lua, "heads", p->heads > 1 ? "many" : "one");
   set_integer(lua, "head_width", p->n / p->heads);
   wlmi_custom_source_push(lua, custom);
@@ -239,6 +239,7 @@ typedef struct call {
   const wlmi_spec *spec;
   wlmi_custom_source custom; /* of the spec */
   const wlmi_limits *limits;
+  wlm_index rowptr_type; /* where there is no spec */
   wlmi_text *text;
   wlmi_names *names;
   wlmi_candidate *candidates; /* wlmi_free */
@@ -391,6 +392,15 @@ static int do_arg_backward(lua_State *lua) {
   return 0;
 }
 
+static int do_stats(lua_State *lua) {
+  call *c = pushed_call(lua);
+  push_function(lua, "stats");
+  lua_pushstring(lua, wlmi_index_name(c->rowptr_type));
+  lua_call(lua, 1, 1);
+  get_program(lua, c->program);
+  return 0;
+}
+
 static int do_transpose(lua_State *lua) {
   call *c = pushed_call(lua);
   push_function(lua, "transpose");
@@ -483,6 +493,13 @@ wlm_status wlmi_generator_prepares(wlmi_generator *generator, const char *varian
   call c = {.variant = variant, .spec = spec, .limits = limits};
   wlm_status status = enter(generator, do_prepares, &c);
   *prepares = c.prepares;
+  return status;
+}
+
+wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type, wlmi_program *program) {
+  memset(program, 0, sizeof *program);
+  wlm_status status = enter(generator, do_stats, &(call){.rowptr_type = rowptr_type, .program = program});
+  if (status != WLM_OK) wlmi_program_release(program);
   return status;
 }
 

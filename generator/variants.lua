@@ -68,7 +68,7 @@ function variants.load(files, read)
   end
   table.sort(names)
   variants.prelude = {}
-  for _, piece in ipairs { "args.h", "cuda.h", "host.h", "half.h", "sampling.h" } do
+  for _, piece in ipairs { "args.h", "cuda.h", "host.h", "half.h", "sampling.h", "stats.h" } do
     variants.prelude[piece] = engine.plain(read("prelude/" .. piece), "prelude/" .. piece)
   end
   variants.host_tile = read("prelude/host_tile.h")
@@ -294,21 +294,34 @@ function variants.emit(variant, problem, limits)
   }
 end
 
+-- The program that measures row statistics on a CUDA device (runtime/stats_device.c launches its kernels).
+function variants.stats(rowptr_type)
+  local name = "prelude/stats.cu.in"
+  local source = table.concat {
+    variants.prelude["args.h"], variants.prelude["stats.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
+    variants.prelude["cuda.h"], engine.render(variants.read(name), name, { rowptr = operators.index(rowptr_type) }, variants.read),
+  }
+  return {
+    variant = "stats", source = source, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
+    passes = { { kernel = "wlm_stats_rows", threads = 256 }, { kernel = "wlm_stats_sample", threads = 256 } },
+  }
+end
+
 -- The program that makes A^T on a CUDA device (runtime/transpose_device.c launches its kernels).
 function variants.transpose(problem)
   local name = "prelude/transpose.cu.in"
   local passes = {}
-  for i, pass in ipairs { { "count", 128 }, { "scan", 1024 }, { "scatter", 128 }, { "finish", 256 } } do
+  for i, pass in ipairs { { "count", 512 }, { "scatter", 512 }, { "finish", 256 } } do
     passes[i] = { kernel = "wlm_transpose_" .. pass[1], units = "one", threads = pass[2] }
   end
   complete(problem)
   local source = table.concat {
-    variants.prelude["args.h"], engine.plain("#define WLM_REGISTERS 64\n", "registers of a thread"),
+    variants.prelude["args.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
     variants.prelude["cuda.h"], operators.has_halves(problem) and variants.prelude["half.h"] or "",
     operators.block(problem), engine.render(variants.read(name), name, {}, variants.read),
   }
   return {
-    variant = "transpose", source = source, passes = passes, workspace = {}, prepared = {}, registers = 64,
+    variant = "transpose", source = source, passes = passes, workspace = {}, prepared = {}, registers = 40,
     deterministic = true, split = "none",
   }
 end

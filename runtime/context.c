@@ -6,6 +6,7 @@
 
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/structs.h"
 #include "db/path.h"
 #include "runtime/context_state.h"
 #include "runtime/devices.h"
@@ -38,19 +39,22 @@ static void open_cache(wlm_context *context, const char *path) {
     wlmi_log(WLM_LOG_WARNING, "going on without a kernel cache: %s", wlm_error_detail());
 }
 
-wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **out) {
-  static const wlm_context_options defaults = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_status status;
+wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **out) {
+  wlm_context_options read = WLM_CONTEXT_OPTIONS_INIT;
+  const wlm_context_options *options = &read;
   char *cache_path = NULL;
+  wlm_status status = wlmi_need("wlm_context_create", "context", out);
+  if (status != WLM_OK) return status;
   *out = NULL;
-  if (!options) options = &defaults;
-  if (options->size != sizeof *options)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_context_options.size is %zu, expected %zu: use the initialiser",
-                     options->size, sizeof *options);
+  if (given) status = wlmi_struct_read(&wlmi_struct_context_options, given, &read);
+  if (status != WLM_OK) return status;
   wlm_context *context = wlmi_alloc_zero(1, sizeof *context);
   if (!context) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "context");
   pthread_rwlock_init(&context->snapshot_lock, NULL);
   pthread_mutex_init(&context->kernel_lock, NULL);
+  wlmi_decisions_open(&context->decisions);
+  wlmi_workspaces_open(&context->workspaces);
+  wlmi_background_open(&context->background, options->compile_in_background);
   pthread_mutex_init(&context->notes.lock, NULL);
   WLM_TRY(wlmi_device_open(options->device, &context->device));
   WLM_TRY(wlmi_generator_create(options->templates ? options->templates : environment("WARPLOOM_TEMPLATES"),
@@ -61,6 +65,7 @@ wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **
   WLM_TRY(resolve_path(options->kernel_cache, wlmi_kernel_cache_default_path, "kernel cache", &cache_path));
   open_cache(context, cache_path);
   wlmi_context_load_learned(context, &context->snapshot);
+  WLM_TRY(wlmi_decisions_restart(&context->decisions, &context->snapshot));
   context->notes.wanted = options->record && *context->database;
   if (options->record && !*context->database)
     wlmi_log(WLM_LOG_WARNING, "nothing is recorded: the context has no user database");
@@ -76,7 +81,10 @@ void wlm_context_destroy(wlm_context *context) {
   if (wlmi_context_write_notes(context) != WLM_OK)
     wlmi_log(WLM_LOG_WARNING, "what was recorded is lost: %s", wlm_error_detail());
   wlmi_context_release_notes(context);
+  wlmi_background_close(&context->background);
   if (context->device) {
+    wlmi_workspaces_close(&context->workspaces, context->device);
+    wlmi_decisions_close(&context->decisions);
     wlmi_context_release_kernels(context);
     context->device->ops->close(context->device);
   }
@@ -91,12 +99,13 @@ void wlm_context_destroy(wlm_context *context) {
   wlmi_free(context);
 }
 
-const char *wlm_context_device_name(const wlm_context *context) { return context->device->info.name; }
+const char *wlm_context_device_name(const wlm_context *context) { return context ? context->device->info.name : NULL; }
 
-const char *wlm_context_device_kind(const wlm_context *context) { return context->device->info.kind; }
+const char *wlm_context_device_kind(const wlm_context *context) { return context ? context->device->info.kind : NULL; }
 
 wlm_status wlm_context_refresh(wlm_context *context) {
   wlmi_snapshot fresh = {0};
+  if (!context) return wlmi_need("wlm_context_refresh", "context", context);
   wlmi_context_load_learned(context, &fresh);
   pthread_rwlock_wrlock(&context->snapshot_lock);
   wlmi_snapshot old = context->snapshot;

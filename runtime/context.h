@@ -20,6 +20,9 @@ void wlmi_context_device_record(const wlm_context *context, wlmi_device_record *
 /* The problem joined with the matrix's types, checked. */
 wlm_status wlmi_context_spec(const wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                              wlmi_spec *spec);
+/* Makes the fingerprint of the matrix's stats where there is none: one blocking copy of rowptr and a sample of colind.
+ */
+wlm_status wlmi_matrix_fingerprint(const wlm_matrix *matrix);
 const wlm_csr *wlmi_matrix_csr(const wlm_matrix *matrix);
 
 /* op(A) as kernels see it: A, or its transpose. */

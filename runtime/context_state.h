@@ -6,9 +6,11 @@
 
 #include "db/kernel_cache.h"
 #include "db/recorded.h"
+#include "runtime/background.h"
 #include "runtime/context.h"
-#include "runtime/dispatch/plan.h"
+#include "runtime/decisions.h"
 #include "runtime/transpose.h"
+#include "runtime/workspaces.h"
 
 /* A compiled program; lives as long as the context, so that plans may share it. */
 typedef struct wlmi_kernel_entry {
@@ -21,6 +23,14 @@ typedef struct wlmi_kernel_entry {
   wlmi_program builtin; /* where the library carries it: what was loaded; its source is NULL */
   struct wlmi_kernel_entry *next;
 } wlmi_kernel_entry;
+
+/* The kernels of a variant for one problem, so that its source is emitted once. */
+typedef struct wlmi_loaded {
+  wlmi_hash key;
+  wlmi_program program; /* its source is NULL */
+  void *kernels[WLM_MAX_PASSES];
+  struct wlmi_loaded *next;
+} wlmi_loaded;
 
 /* What nothing near was tuned for, on its way to the user database. */
 typedef struct wlmi_notes {
@@ -40,23 +50,45 @@ struct wlm_context {
   wlmi_snapshot snapshot;
   pthread_mutex_t kernel_lock;
   wlmi_kernel_entry *kernels;
+  wlmi_loaded *loaded; /* under kernel_lock */
+  wlmi_decisions decisions;
+  wlmi_workspaces workspaces;
+  wlmi_background background;
   wlmi_notes notes;
 };
 
 struct wlm_matrix {
+  wlm_context *context;
+  void *stream;
   wlm_csr csr;
+  wlm_stats_grade grade;
+  pthread_mutex_t lock; /* of the fields below, which are made when they are first needed */
   wlm_stats stats;
-  wlmi_transpose *transpose; /* made when it is first asked for */
+  wlmi_transpose *transpose;
 };
 
-/* matrix.c: from device memory. */
-wlm_status wlmi_matrix_make_stats(wlmi_device *device, const wlm_csr *csr, wlm_stats *stats);
+/* matrix.c: refuses a matrix that no kernel could read. */
+wlm_status wlmi_matrix_check(const wlm_csr *csr);
+/* Everything but the fingerprint, and the fingerprint of measured stats; both wait for the stream. */
+wlm_status wlmi_matrix_make_stats(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);
+wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);
 
 /* kernels.c: from a program to loaded kernels; compiles, or finds it in memory or in the cache. */
 wlm_status wlmi_context_load(wlm_context *context, const wlmi_program *program, void *kernels[WLM_MAX_PASSES]);
+/* The same from a variant's name; fills the program too, but for its source. */
+wlm_status wlmi_context_load_variant(wlm_context *context, const char *variant, const wlmi_spec *spec,
+                                     wlmi_program *program, void *kernels[WLM_MAX_PASSES]);
+int wlmi_context_has_variant(wlm_context *context, const char *variant, const wlmi_spec *spec);
+/* The kernels of the gradients by argmax. */
+wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
+                                      void *kernels[WLM_MAX_PASSES]);
+/* The kernels that measure the stats of a matrix, and those that build A^T; WLM_ERR_NO_COMPILER where there is none. */
+wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
+wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
 /* What works without a compiler; fills the program too. */
 wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
                                      void *kernels[WLM_MAX_PASSES]);
+int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec);
 void wlmi_context_release_kernels(wlm_context *context);
 
 /* notes.c: of a problem that was just chosen for. Failing to is logged. */

@@ -1,4 +1,5 @@
 /* Export and import of a context's user database. */
+#include "common/structs.h"
 #include "db/interchange.h"
 #include "runtime/context_state.h"
 
@@ -11,8 +12,10 @@ static wlm_status open_user(const wlm_context *context, wlmi_store_mode mode, wl
 wlm_status wlm_export_string(wlm_context *context, char **text) {
   wlm_store *store = NULL;
   wlmi_text out = {0};
+  wlm_status status = wlmi_need("wlm_export_string", "context text", context, text);
+  if (status != WLM_OK) return status;
   *text = NULL;
-  wlm_status status = open_user(context, WLM_STORE_READ, &store);
+  status = open_user(context, WLM_STORE_READ, &store);
   if (status == WLM_OK) status = wlmi_store_export(store, &out);
   if (status == WLM_OK) status = wlmi_text_take(&out, text);
   wlmi_text_release(&out);
@@ -20,36 +23,32 @@ wlm_status wlm_export_string(wlm_context *context, char **text) {
   return status;
 }
 
-wlm_status wlm_export_file(wlm_context *context, FILE *file) {
-  wlm_store *store = NULL;
-  wlm_status status = open_user(context, WLM_STORE_READ, &store);
-  if (status == WLM_OK) status = wlmi_store_export_file(store, file, "the given file");
-  wlmi_store_close(store);
-  return status;
-}
-
 wlm_status wlm_export_path(wlm_context *context, const char *path) {
   wlm_store *store = NULL;
-  wlm_status status = open_user(context, WLM_STORE_READ, &store);
+  wlm_status status = wlmi_need("wlm_export_path", "context path", context, path);
+  if (status == WLM_OK) status = open_user(context, WLM_STORE_READ, &store);
   if (status == WLM_OK) status = wlmi_store_export_path(store, path);
   wlmi_store_close(store);
   return status;
 }
 
-/* The three imports differ in their source only; one of `path`, `file` and `text` is given. */
-static wlm_status import_from(wlm_context *context, const char *path, FILE *file, const char *text) {
+/* From the file, or where there is none from the text. */
+static wlm_status import_from(wlm_context *context, const char *path, const char *text) {
   wlm_store *store = NULL;
   wlm_status status = open_user(context, WLM_STORE_WRITE, &store);
   if (status == WLM_OK)
-    status = path   ? wlmi_store_import_path(store, path, NULL)
-             : file ? wlmi_store_import_file(store, file, "the given file", NULL)
-                    : wlmi_store_import_string(store, text, "the given text", NULL);
+    status = path ? wlmi_store_import_path(store, path, NULL)
+                  : wlmi_store_import_string(store, text, "the given text", NULL);
   wlmi_store_close(store);
   return status == WLM_OK ? wlm_context_refresh(context) : status;
 }
 
-wlm_status wlm_import_path(wlm_context *context, const char *path) { return import_from(context, path, NULL, NULL); }
+wlm_status wlm_import_path(wlm_context *context, const char *path) {
+  const wlm_status status = wlmi_need("wlm_import_path", "context path", context, path);
+  return status == WLM_OK ? import_from(context, path, NULL) : status;
+}
 
-wlm_status wlm_import_file(wlm_context *context, FILE *file) { return import_from(context, NULL, file, NULL); }
-
-wlm_status wlm_import_string(wlm_context *context, const char *text) { return import_from(context, NULL, NULL, text); }
+wlm_status wlm_import_string(wlm_context *context, const char *text) {
+  const wlm_status status = wlmi_need("wlm_import_string", "context text", context, text);
+  return status == WLM_OK ? import_from(context, NULL, text) : status;
+}

@@ -89,6 +89,130 @@ wlm_status wlmi_context_load(wlm_context *context, const wlmi_program *program, 
   return status;
 }
 
+/* Everything that the source and the launches depend on besides the device. */
+static wlmi_hash loaded_key(const char *variant, const wlmi_spec *spec) {
+  wlm_problem problem = spec->problem;
+  wlm_csr types = WLM_CSR_INIT;
+  problem.policy.expected_calls = 1;
+  problem.custom = *spec->custom ? spec->custom : NULL;
+  types.rowptr_type = spec->rowptr_type;
+  types.colind_type = spec->colind_type;
+  types.value_type = spec->value_type;
+  types.values = spec->has_values ? spec : NULL; /* only whether there are any counts */
+  const wlmi_hash parts[] = {wlmi_problem_id(&problem, &types), wlmi_hash_bytes(variant, strlen(variant))};
+  return wlmi_hash_bytes(parts, sizeof parts);
+}
+
+static wlmi_loaded *find_loaded(const wlm_context *context, const wlmi_hash *key) {
+  for (wlmi_loaded *l = context->loaded; l; l = l->next)
+    if (l->key.low == key->low && l->key.high == key->high) return l;
+  return NULL;
+}
+
+static wlmi_loaded *find_loaded_locked(wlm_context *context, const wlmi_hash *key) {
+  pthread_mutex_lock(&context->kernel_lock);
+  wlmi_loaded *found = find_loaded(context, key);
+  pthread_mutex_unlock(&context->kernel_lock);
+  return found;
+}
+
+/* Of two threads that loaded the same both have good kernels. */
+static wlm_status keep_loaded(wlm_context *context, const wlmi_hash *key, const wlmi_program *program,
+                              void *const kernels[WLM_MAX_PASSES]) {
+  wlmi_loaded *loaded = wlmi_alloc_zero(1, sizeof *loaded);
+  if (!loaded) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "loaded kernels");
+  loaded->key = *key;
+  loaded->program = *program;
+  loaded->program.source = NULL;
+  memcpy(loaded->kernels, kernels, sizeof loaded->kernels);
+  pthread_mutex_lock(&context->kernel_lock);
+  loaded->next = context->loaded;
+  context->loaded = loaded;
+  pthread_mutex_unlock(&context->kernel_lock);
+  return WLM_OK;
+}
+
+int wlmi_context_has_variant(wlm_context *context, const char *variant, const wlmi_spec *spec) {
+  const wlmi_hash key = loaded_key(variant, spec);
+  return find_loaded_locked(context, &key) != NULL;
+}
+
+/* What is loaded under the key, or what `emit` gives, compiled and kept. The program comes without its source. */
+typedef wlm_status emit(const wlm_context *context, const char *variant, const wlmi_spec *spec, wlmi_program *program);
+
+static wlm_status load_once(wlm_context *context, emit *function, const char *variant, const wlmi_spec *spec,
+                            wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
+  const wlmi_hash key = loaded_key(variant, spec);
+  const wlmi_loaded *loaded = find_loaded_locked(context, &key);
+  wlm_status status = WLM_OK;
+  *program = (wlmi_program){0};
+  if (loaded) {
+    *program = loaded->program;
+    memcpy(kernels, loaded->kernels, sizeof loaded->kernels);
+    return WLM_OK;
+  }
+  WLM_TRY(function(context, variant, spec, program));
+  WLM_TRY(wlmi_context_load(context, program, kernels));
+  WLM_TRY(keep_loaded(context, &key, program, kernels));
+done:
+  wlmi_program_release(program);
+  return status;
+}
+
+static wlm_status emit_variant(const wlm_context *context, const char *variant, const wlmi_spec *spec,
+                               wlmi_program *program) {
+  return wlmi_generator_emit(context->generator, variant, spec, &context->device->info.limits, program);
+}
+
+static wlm_status emit_backward(const wlm_context *context, const char *variant, const wlmi_spec *spec,
+                                wlmi_program *program) {
+  (void)variant;
+  return wlmi_generator_arg_backward(context->generator, spec, &context->device->info.limits, program);
+}
+
+static wlm_status emit_stats(const wlm_context *context, const char *variant, const wlmi_spec *spec,
+                             wlmi_program *program) {
+  (void)variant;
+  return wlmi_generator_stats(context->generator, spec->rowptr_type, program);
+}
+
+static wlm_status emit_transpose(const wlm_context *context, const char *variant, const wlmi_spec *spec,
+                                 wlmi_program *program) {
+  (void)variant;
+  return wlmi_generator_transpose(context->generator, spec, program);
+}
+
+wlm_status wlmi_context_load_variant(wlm_context *context, const char *variant, const wlmi_spec *spec,
+                                     wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
+  return load_once(context, emit_variant, variant, spec, program, kernels);
+}
+
+wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
+                                      void *kernels[WLM_MAX_PASSES]) {
+  return load_once(context, emit_backward, "gradients by argmax", spec, program, kernels);
+}
+
+/* Kernels that depend on a matrix's index types alone. */
+static wlm_status load_for_types(wlm_context *context, emit *function, const char *name, const wlm_csr *csr,
+                                 void *kernels[WLM_MAX_PASSES]) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr pattern = *csr;
+  wlmi_program program;
+  wlmi_spec spec;
+  problem.n = 1;
+  pattern.values = NULL;
+  const wlm_status status = wlmi_spec_make(&problem, &pattern, &spec);
+  return status == WLM_OK ? load_once(context, function, name, &spec, &program, kernels) : status;
+}
+
+wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
+  return load_for_types(context, emit_stats, "stats", csr, kernels);
+}
+
+wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
+  return load_for_types(context, emit_transpose, "transpose", csr, kernels);
+}
+
 wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
                                      void *kernels[WLM_MAX_PASSES]) {
   const wlmi_device_ops *ops = context->device->ops;
@@ -100,7 +224,7 @@ wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec
                      spec->problem.transpose ? "transpose of a matrix with values" : "sddmm");
   if (spec->problem.heads > 1)
     return wlmi_fail(WLM_ERR_NO_COMPILER, "without a compiler there are no heads: an edge has one value");
-  if (spec->problem.bias || spec->problem.activation)
+  if (spec->problem.epilogue.bias || spec->problem.epilogue.activation)
     return wlmi_fail(WLM_ERR_NO_COMPILER, "without a compiler there is no epilogue: a bias or an activation needs one");
   wlmi_spec_key(spec, text + strlen(text));
   wlmi_hash_to_hex(wlmi_hash_bytes(text, strlen(text)), key);
@@ -125,7 +249,20 @@ done:
   return status;
 }
 
+int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec) {
+  wlmi_program program;
+  void *kernels[WLM_MAX_PASSES];
+  const int has = wlmi_context_load_builtin(context, spec, &program, kernels) == WLM_OK;
+  if (!has) wlmi_clear_error();
+  return has;
+}
+
 void wlmi_context_release_kernels(wlm_context *context) {
+  while (context->loaded) {
+    wlmi_loaded *loaded = context->loaded;
+    context->loaded = loaded->next;
+    wlmi_free(loaded);
+  }
   while (context->kernels) {
     wlmi_kernel_entry *entry = context->kernels;
     context->kernels = entry->next;

@@ -1,14 +1,18 @@
-/* Binding a matrix: the caller's arrays stay where they are; the statistics are made from one copy of rowptr
- * and a sample of colind, or taken from the caller. */
+/* Binding a matrix: the caller's arrays stay where they are; stats are measured on its stream, estimated from its size
+ * or taken from the caller. */
+#include <math.h>
+
+#include "common/cell.h"
 #include "common/memory.h"
 #include "common/pointer.h"
+#include "common/structs.h"
 #include "csr/stats.h"
 #include "runtime/context_state.h"
+#include "runtime/stats_device.h"
 
-static wlm_status check_csr(const wlm_csr *csr) {
-  if (csr->size != sizeof *csr)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.size is %zu, expected %zu: use WLM_CSR_INIT", csr->size,
-                     sizeof *csr);
+wlm_status wlmi_matrix_check(const wlm_csr *csr) {
+  if (!wlmi_index_name(csr->rowptr_type) || !wlmi_index_name(csr->colind_type) || !wlmi_type_name(csr->value_type))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: a type field has a value that is not in its enum");
   if (csr->rows < 0 || csr->cols < 0 || csr->nnz < 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: rows = %lld, cols = %lld, nnz = %lld; none may be negative",
                      (long long)csr->rows, (long long)csr->cols, (long long)csr->nnz);
@@ -26,86 +30,126 @@ static wlm_status check_csr(const wlm_csr *csr) {
   return wlmi_check_pointers("wlm_csr", arrays, 3);
 }
 
-/* Below this many bytes one copy of all of colind is quicker than 4,096 copies of one index. */
-enum { COPY_WHOLE = 16 << 20 };
-
-static wlm_status sample_colind(wlmi_device *device, const wlm_csr *csr, int64_t *sample) {
-  size_t width = wlmi_index_size(csr->colind_type), bytes = (size_t)csr->nnz * width;
-  int64_t count = wlmi_stats_sample_count(csr->nnz);
-  char *whole = NULL;
-  wlm_status status = WLM_OK;
-  if (bytes <= COPY_WHOLE) {
-    WLM_TRY(wlmi_alloc_array(csr->nnz, width, "colind", (void **)&whole));
-    WLM_TRY(device->ops->copy_out(device, whole, csr->colind, bytes));
-  }
-  for (int64_t k = 0; k < count; k++) {
-    size_t offset = (size_t)wlmi_stats_sample_position(csr->nnz, k) * width;
-    int64_t wide = 0;
-    int32_t narrow = 0;
-    void *target = width == 8 ? (void *)&wide : (void *)&narrow;
-    if (whole)
-      __builtin_memcpy(target, whole + offset, width);
-    else
-      WLM_TRY(device->ops->copy_out(device, target, (const char *)csr->colind + offset, width));
-    sample[k] = width == 8 ? wide : narrow;
-  }
-done:
-  wlmi_free(whole);
-  return status;
-}
-
-wlm_status wlmi_matrix_make_stats(wlmi_device *device, const wlm_csr *csr, wlm_stats *stats) {
-  size_t width = wlmi_index_size(csr->rowptr_type);
-  void *rowptr = NULL, *sample = NULL;
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(csr->rows + 1, width, "rowptr", &rowptr));
-  WLM_TRY(wlmi_alloc_array(WLM_STATS_SAMPLES, sizeof(int64_t), "sample of colind", &sample));
-  WLM_TRY(device->ops->copy_out(device, rowptr, csr->rowptr, (size_t)(csr->rows + 1) * width));
-  WLM_TRY(sample_colind(device, csr, sample));
-  WLM_TRY(wlmi_stats_compute_sampled(rowptr, csr->rowptr_type, csr->rows, csr->cols, csr->nnz, sample, stats));
-done:
-  wlmi_free(rowptr);
-  wlmi_free(sample);
-  return status;
-}
-
-static wlm_status take_stats(const wlm_csr *csr, const wlm_stats *given, wlm_stats *stats) {
-  if (given->size != sizeof *given)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_stats.size is %zu, expected %zu: use WLM_STATS_INIT", given->size,
-                     sizeof *given);
-  if (given->rows != csr->rows || given->cols != csr->cols || given->nnz != csr->nnz)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "the given wlm_stats are of a matrix of another size");
-  *stats = *given;
+/* Kernels that measure, or *kernels = NULL where the host does. */
+static wlm_status stats_kernels(wlm_context *context, const wlm_csr *csr, void *loaded[WLM_MAX_PASSES],
+                                void ***kernels) {
+  *kernels = NULL;
+  if (context->device->info.limits.target != WLM_TARGET_CUDA) return WLM_OK;
+  const wlm_status status = wlmi_context_load_stats(context, csr, loaded);
+  if (status == WLM_OK) *kernels = loaded;
+  if (status != WLM_ERR_NO_COMPILER) return status;
+  wlmi_clear_error();
   return WLM_OK;
 }
 
-wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm_stats *stats, wlm_matrix **out) {
-  *out = NULL;
-  wlm_status status = check_csr(csr);
+typedef wlm_status measure(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream, void *scratch,
+                           wlm_stats *stats);
+
+static wlm_status with_scratch(measure *function, wlm_context *context, const wlm_csr *csr, void *stream,
+                               wlm_stats *stats) {
+  void *loaded[WLM_MAX_PASSES] = {0}, **kernels;
+  wlmi_lent scratch = {0};
+  wlm_status status;
+  WLM_TRY(stats_kernels(context, csr, loaded, &kernels));
+  if (kernels)
+    WLM_TRY(wlmi_workspace_take(&context->workspaces, context->device, stream, wlmi_stats_scratch_size(csr), &scratch));
+  status = function(context->device, kernels, csr, stream, scratch.memory, stats);
+done:
+  wlmi_workspace_give(context->device, stream, &scratch);
+  return status;
+}
+
+wlm_status wlmi_matrix_make_stats(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats) {
+  return with_scratch(wlmi_stats_measure, context, csr, stream, stats);
+}
+
+wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats) {
+  return with_scratch(wlmi_stats_measure_fingerprint, context, csr, stream, stats);
+}
+
+static wlm_status take_stats(const wlm_csr *csr, const wlm_stats *given, wlm_stats *stats) {
+  const wlm_status status = wlmi_struct_read(&wlmi_struct_stats, given, stats);
   if (status != WLM_OK) return status;
-  wlm_matrix *matrix = wlmi_alloc_zero(1, sizeof *matrix);
+  if (stats->rows != csr->rows || stats->cols != csr->cols || stats->nnz != csr->nnz)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_matrix_options.stats are of a matrix of another size");
+  if (!isfinite(stats->mean) || !isfinite(stats->cv) || !isfinite(stats->top_share))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_matrix_options.stats: mean, cv and top_share must be finite");
+  return WLM_OK;
+}
+
+static wlm_status make_stats(wlm_context *context, wlm_matrix *matrix, const wlm_matrix_options *options) {
+  const wlm_csr *csr = &matrix->csr;
+  switch (options->grade) {
+    case WLM_STATS_MEASURED: return wlmi_matrix_make_stats(context, csr, matrix->stream, &matrix->stats);
+    case WLM_STATS_ESTIMATED: wlmi_stats_estimate(csr->rows, csr->cols, csr->nnz, &matrix->stats); return WLM_OK;
+    case WLM_STATS_GIVEN: return take_stats(&matrix->csr, options->stats, &matrix->stats);
+  }
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_matrix_options.grade is %d, which is not in its enum",
+                   (int)options->grade);
+}
+
+wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm_matrix_options *given,
+                             wlm_matrix **out) {
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  wlm_matrix *matrix = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_need("wlm_matrix_create", "context csr matrix", context, csr, out));
+  *out = NULL;
+  if (given) WLM_TRY(wlmi_struct_read(&wlmi_struct_matrix_options, given, &options));
+  matrix = wlmi_alloc_zero(1, sizeof *matrix);
   if (!matrix) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "matrix");
-  matrix->csr = *csr;
-  status =
-      stats ? take_stats(csr, stats, &matrix->stats) : wlmi_matrix_make_stats(context->device, csr, &matrix->stats);
-  if (status == WLM_OK) status = wlmi_transpose_create(context, &matrix->transpose);
-  if (status == WLM_OK)
-    *out = matrix;
-  else
-    wlm_matrix_destroy(matrix);
+  matrix->context = context;
+  matrix->stream = options.stream;
+  matrix->grade = options.grade;
+  WLM_TRY(wlmi_struct_read(&wlmi_struct_csr, csr, &matrix->csr));
+  WLM_TRY(wlmi_matrix_check(&matrix->csr));
+  WLM_TRY(make_stats(context, matrix, &options));
+  pthread_mutex_init(&matrix->lock, NULL);
+  *out = matrix;
+done:
+  if (status != WLM_OK) wlmi_free(matrix);
   return status;
 }
 
 void wlm_matrix_destroy(wlm_matrix *matrix) {
   if (!matrix) return;
   wlmi_transpose_destroy(matrix->transpose);
+  pthread_mutex_destroy(&matrix->lock);
   wlmi_free(matrix);
 }
 
+/* Also for a matrix that is const to its user: what becomes known of it is no change that he could see. */
+wlm_status wlmi_matrix_fingerprint(const wlm_matrix *known) {
+  wlm_matrix *matrix = (wlm_matrix *)(uintptr_t)known;
+  wlm_status status = WLM_OK;
+  pthread_mutex_lock(&matrix->lock);
+  if (!wlmi_stats_has_fingerprint(&matrix->stats)) {
+    wlm_context *context = matrix->context;
+    wlm_stats full = matrix->stats;
+    if (matrix->grade != WLM_STATS_MEASURED)
+      status = wlmi_matrix_make_stats(context, &matrix->csr, matrix->stream, &full);
+    if (status == WLM_OK) status = wlmi_matrix_add_fingerprint(context, &matrix->csr, matrix->stream, &full);
+    if (status == WLM_OK) {
+      matrix->stats = full;
+      matrix->grade = WLM_STATS_MEASURED;
+    }
+  }
+  pthread_mutex_unlock(&matrix->lock);
+  return status;
+}
+
+static wlm_status see_transpose(wlm_matrix *matrix, wlmi_matrix_view *view) {
+  wlm_status status = WLM_OK;
+  pthread_mutex_lock(&matrix->lock);
+  if (!matrix->transpose) status = wlmi_transpose_create(matrix->context, matrix->stream, &matrix->transpose);
+  pthread_mutex_unlock(&matrix->lock);
+  return status == WLM_OK ? wlmi_transpose_get(matrix->transpose, &matrix->csr, view) : status;
+}
+
 wlm_status wlmi_matrix_see(const wlm_matrix *matrix, const wlm_problem *problem, wlmi_matrix_view *view) {
-  if (problem->transpose) return wlmi_transpose_get(matrix->transpose, &matrix->csr, view);
+  if (problem->transpose) return see_transpose((wlm_matrix *)(uintptr_t)matrix, view);
   *view = (wlmi_matrix_view){.csr = matrix->csr, .stats = &matrix->stats};
   return WLM_OK;
 }
 
-const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix) { return &matrix->stats; }
+const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix) { return matrix ? &matrix->stats : NULL; }

@@ -44,10 +44,10 @@ void wlmi_context_note(wlm_context *context, const wlm_plan *plan, int64_t n) {
   wlmi_notes *notes = &context->notes;
   wlmi_device_record device;
   wlmi_text device_class = {0};
-  if (!notes->wanted || !plan->stats.nnz || !n || !is_untuned(&plan->decision)) return;
+  if (!notes->wanted || !plan->record.stats.nnz || !n || !is_untuned(&plan->record.decision)) return;
   wlmi_context_device_record(context, &device);
   wlmi_device_class(&device, &device_class);
-  const wlmi_recorded note = {device_class.data, plan->stats, (char *)plan->problem_key, n};
+  const wlmi_recorded note = {device_class.data, plan->record.stats, (char *)plan->record.problem_key, n};
   pthread_mutex_lock(&notes->lock);
   const wlm_status status =
       device_class.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device") : add(notes, &note);

@@ -1,153 +1,101 @@
-/* From a problem to a plan: choose, emit, compile or load, and compute every launch. Whatever is missing
- * on the way - database, compiler, cache - costs a step, never the call, as long as any kernel that the
- * library carries can serve the problem. */
-#include <math.h>
+/* From a matrix and a problem to a plan: stats as good as the databases deserve, a decision, and the binding. */
 #include <string.h>
 
 #include "common/log.h"
 #include "common/memory.h"
-#include "runtime/context_state.h"
+#include "common/structs.h"
+#include "csr/stats.h"
+#include "runtime/decide.h"
 
-typedef struct candidate_check {
-  wlm_context *context;
-  const wlmi_spec *spec;
-  wlmi_candidate *candidates; /* NULL until they are asked for */
-} candidate_check;
-
-/* Asks the family itself whether it prepares: what was stored may be older than the template. */
-static int usable(void *user, const char *variant, int may_prepare) {
-  const candidate_check *check = user;
-  wlmi_generator *generator = check->context->generator;
-  const wlmi_limits *limits = &check->context->device->info.limits;
-  wlmi_text reason = {0};
-  int prepares = 0;
-  wlm_status status = wlmi_generator_refusal(generator, variant, check->spec, limits, &reason);
-  int yes = status == WLM_OK && reason.size == 0;
-  wlmi_text_release(&reason);
-  if (!yes || may_prepare) return yes;
-  return wlmi_generator_prepares(generator, variant, check->spec, limits, &prepares) == WLM_OK && !prepares;
-}
-
-static void why(void *user, const char *variant, int may_prepare, wlmi_text *reason) {
-  const candidate_check *check = user;
-  wlm_status status = wlmi_generator_refusal(check->context->generator, variant, check->spec,
-                                             &check->context->device->info.limits, reason);
-  if (status != WLM_OK)
-    wlmi_text_puts(reason, wlm_error_detail());
-  else if (!reason->size && !may_prepare)
-    wlmi_text_puts(reason, "must be prepared, which one call does not pay");
-}
-
-static int64_t describe(void *user, const wlmi_candidate **candidates) {
-  candidate_check *check = user;
-  int64_t count = 0;
-  wlmi_free(check->candidates);
-  if (wlmi_generator_describe(check->context->generator, check->spec, &check->context->device->info.limits,
-                              &check->candidates, &count) != WLM_OK)
-    wlmi_log(WLM_LOG_WARNING, "no model is asked: %s", wlm_error_detail());
-  *candidates = check->candidates;
-  return count;
-}
-
-static wlm_status choose(wlm_context *context, wlm_plan *plan, const wlmi_spec *spec, const char *variant) {
-  if (variant) {
-    plan->decision =
-        (wlmi_decision){.step = WLM_STEP_NAMED, .distance = (double)NAN, .calls = spec->problem.expected_calls};
-    snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", variant);
+/* A matrix of a size that was tuned may be the tuned one: only its fingerprint can say. */
+static wlm_status look_closer(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                              const wlm_stats *stats) {
+  if (problem->transpose || wlmi_stats_has_fingerprint(stats)) return WLM_OK; /* A^T has one */
+  if (!context->notes.wanted &&
+      !wlmi_decisions_know_size(&context->decisions, stats->rows, stats->nnz, problem->n, NULL))
     return WLM_OK;
-  }
-  candidate_check check = {context, spec, NULL};
-  const wlmi_judge judge = {usable, why, describe, &check};
-  const wlmi_limits *limits = &context->device->info.limits;
-  pthread_rwlock_rdlock(&context->snapshot_lock);
-  wlm_status status =
-      wlmi_choose(&context->snapshot, &plan->stats, plan->problem_key, spec, limits, &judge, &plan->decision);
-  pthread_rwlock_unlock(&context->snapshot_lock);
-  wlmi_free(check.candidates);
-  return status;
+  return wlmi_matrix_fingerprint(matrix);
 }
 
-/* The chosen program, or what the library carries where the chosen one cannot be had. A variant that the
- * caller named is never replaced. */
-static wlm_status load(wlm_context *context, wlm_plan *plan, const wlmi_spec *spec, wlmi_program *program,
-                       void *kernels[WLM_MAX_PASSES]) {
-  wlm_status status =
-      wlmi_generator_emit(context->generator, plan->decision.variant, spec, &context->device->info.limits, program);
-  if (status == WLM_OK) status = wlmi_context_load(context, program, kernels);
-  if (status == WLM_OK || plan->decision.step == WLM_STEP_NAMED || status == WLM_ERR_OUT_OF_MEMORY) return status;
-  char *reason = wlmi_strdup(wlm_error_detail());
-  wlmi_log(WLM_LOG_WARNING, "falling back to the built-in kernel: %s", reason ? reason : "");
-  wlmi_program_release(program);
-  if (wlmi_context_load_builtin(context, spec, program, kernels) == WLM_OK) {
-    plan->decision =
-        (wlmi_decision){.step = WLM_STEP_BUILTIN, .distance = (double)NAN, .calls = spec->problem.expected_calls};
-    snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", program->variant);
-    status = WLM_OK;
-  } else if (reason) {
-    wlmi_fail(status, "%s", reason);
-  }
-  wlmi_free(reason);
-  return status;
-}
-
-/* Whoever wants positions is going to train: the gradients' kernels are compiled with the plan, not with their first
- * call, and once for all variants. */
-static wlm_status add_backward(wlm_context *context, const wlm_matrix *matrix, const wlmi_spec *spec, wlm_plan *plan) {
-  wlmi_program program;
-  void *kernels[WLM_MAX_PASSES] = {0};
-  if (!spec->problem.want_arg) return WLM_OK;
-  wlm_status status = wlmi_generator_arg_backward(context->generator, spec, &context->device->info.limits, &program);
-  if (status == WLM_OK) status = wlmi_context_load(context, &program, kernels);
-  if (status == WLM_OK) status = wlmi_plan_fill_backward(plan, &program, kernels, &matrix->csr, spec);
-  wlmi_program_release(&program);
-  return status;
-}
-
-wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                                   const char *variant, wlm_plan **out) {
-  wlmi_spec spec;
+static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                         const char *variant, wlm_plan **out) {
   wlmi_matrix_view view;
-  wlmi_program program = {0};
-  void *kernels[WLM_MAX_PASSES] = {0};
+  wlmi_decided *decided = NULL;
+  wlm_plan *plan = NULL;
   wlm_status status;
-  *out = NULL;
-  wlm_plan *plan = wlmi_alloc_zero(1, sizeof *plan);
-  if (!plan) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "plan");
-  WLM_TRY(wlmi_context_spec(context, matrix, problem, &spec));
-  WLM_TRY(wlmi_matrix_see(matrix, &spec.problem, &view));
-  plan->stats = *view.stats;
-  plan->transpose_seconds = view.made_seconds;
-  plan->transpose_bytes = view.made_bytes;
-  wlmi_spec_key(&spec, plan->problem_key);
-  WLM_TRY(choose(context, plan, &spec, variant));
-  wlmi_context_note(context, plan, spec.problem.n);
-  WLM_TRY(load(context, plan, &spec, &program, kernels));
-  snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", program.variant);
-  WLM_TRY(wlmi_plan_fill(plan, context->device, &program, kernels, &view.csr, &spec));
-  plan->args.order = view.order;
-  WLM_TRY(add_backward(context, matrix, &spec, plan));
+  WLM_TRY(wlmi_matrix_see(matrix, problem, &view));
+  WLM_TRY(look_closer(context, matrix, problem, view.stats));
+  const wlmi_decide_request request = {
+      problem, &view.csr, view.stats,
+      matrix->grade == WLM_STATS_ESTIMATED && !problem->transpose ? WLM_CELL_ESTIMATED : WLM_CELL_MEASURED, variant};
+  WLM_TRY(wlmi_decide(context, &request, &decided));
+  plan = wlmi_alloc(sizeof *plan);
+  if (!plan) {
+    status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "plan");
+    goto done;
+  }
+  *plan = decided->plan;
+  wlmi_upgrade_share(plan->upgrade);
+  plan->record.stats = *view.stats;
+  plan->record.transpose_seconds = view.made_seconds;
+  plan->record.transpose_bytes = view.made_bytes;
+  if (problem->transpose) plan->no_rebind = "runs on an A^T that was built for one matrix";
+  WLM_TRY(wlmi_bind(&plan->shape, &view.csr, view.order, 0, &plan->bound));
+  if (plan->shape.want_argmax) WLM_TRY(wlmi_plan_bind_backward(plan, &matrix->csr));
+  wlmi_context_note(context, plan, problem->n);
   *out = plan;
 done:
-  wlmi_program_release(&program);
+  wlmi_decided_drop(decided);
   if (status != WLM_OK) wlm_plan_destroy(plan);
   return status;
 }
 
-wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                           wlm_plan **plan) {
-  return wlm_plan_create_variant(context, matrix, problem, NULL, plan);
+wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *given,
+                                   const char *variant, wlm_plan **plan) {
+  wlm_problem copy;
+  const void *problem;
+  wlm_status status = wlmi_need("wlm_plan_create_variant", "context matrix problem variant plan", context, matrix,
+                                given, variant, plan);
+  if (status != WLM_OK) return status;
+  *plan = NULL;
+  status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
+  return status == WLM_OK ? create(context, matrix, problem, variant, plan) : status;
 }
 
-wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                               wlmi_decision *decision) {
-  wlmi_spec spec;
-  wlm_plan plan = {.stats = *wlm_matrix_stats(matrix)};
-  wlm_status status = wlmi_context_spec(context, matrix, problem, &spec);
+wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *given, wlm_plan **plan) {
+  wlm_problem copy;
+  const void *problem;
+  wlm_status status = wlmi_need("wlm_plan_create", "context matrix problem plan", context, matrix, given, plan);
   if (status != WLM_OK) return status;
-  wlmi_spec_key(&spec, plan.problem_key);
-  status = choose(context, &plan, &spec, NULL);
-  *decision = plan.decision;
+  *plan = NULL;
+  status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
+  return status == WLM_OK ? create(context, matrix, problem, NULL, plan) : status;
+}
+
+/* Binds to a copy first: where the new matrix is refused, the plan stays as it was. */
+wlm_status wlm_plan_rebind(wlm_plan *plan, const wlm_csr *given) {
+  wlm_csr copy;
+  const void *seen;
+  wlmi_bound bound;
+  wlm_status status = wlmi_need("wlm_plan_rebind", "plan csr", plan, given);
+  if (status == WLM_OK) status = wlmi_struct_see(&wlmi_struct_csr, given, &copy, &seen);
+  if (status != WLM_OK) return status;
+  const wlm_csr *csr = seen;
+  if (plan->mode || plan->no_rebind)
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_plan_rebind: the plan %s",
+                     plan->mode ? "tunes online, which compares calls on one matrix" : plan->no_rebind);
+  WLM_TRY(wlmi_matrix_check(csr));
+  WLM_TRY(wlmi_shape_accepts(&plan->shape, csr));
+  WLM_TRY(wlmi_bind(&plan->shape, csr, NULL, 1, &bound));
+  plan->bound = bound;
+  if (plan->shape.want_argmax) status = wlmi_plan_bind_backward(plan, csr);
+done:
   return status;
 }
 
-void wlm_plan_destroy(wlm_plan *plan) { wlmi_free(plan); }
+void wlm_plan_destroy(wlm_plan *plan) {
+  if (!plan) return;
+  if (plan->mode) plan->mode->destroy(plan);
+  wlmi_upgrade_drop(plan->upgrade);
+  wlmi_free(plan);
+}

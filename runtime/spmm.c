@@ -1,24 +1,122 @@
-/* The whole path in one call, for those who multiply once: there is no second call that could repay a preparing. */
-#include "runtime/context.h"
+/* One call for matrices that are used once. Everything that depends on a problem and on the size of a matrix is cached
+ * in the context (runtime/decisions.h); nothing that depends on the contents of A is. */
+#include "common/cell.h"
+#include "common/structs.h"
+#include "runtime/decide.h"
+#include "runtime/transpose_device.h"
 
-wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem, const void *b, void *c,
-                    void *stream) {
-  wlmi_device *device = wlmi_context_device(context);
-  wlm_matrix *matrix = NULL;
-  wlm_plan *plan = NULL;
-  wlmi_spec spec;
-  void *workspace = NULL;
+/* Estimated stats. A tuned matrix of the same size is taken for this one: that costs at most speed, and reading the
+ * matrix would make the call wait for the device. */
+static void guess_stats(wlm_context *context, const wlm_csr *csr, int64_t n, wlm_stats *stats) {
+  wlmi_stats_estimate(csr->rows, csr->cols, csr->nnz, stats);
+  wlmi_decisions_know_size(&context->decisions, csr->rows, csr->nnz, n, stats->fingerprint);
+}
+
+/* The gradients by argmax need no workspace. */
+static wlm_status run_backward(const wlm_plan *decided, const wlm_csr *csr, const wlm_csr *a, const void *order,
+                               const wlm_execute_args *call) {
+  wlm_plan plan = *decided;
   wlm_status status;
-  WLM_TRY(wlm_matrix_create(context, csr, NULL, &matrix));
-  WLM_TRY(wlmi_context_spec(context, matrix, problem, &spec));
-  spec.problem.expected_calls = 1;
-  WLM_TRY(wlm_plan_create(context, matrix, &spec.problem, &plan));
-  if (wlm_plan_workspace_size(plan)) WLM_TRY(device->ops->allocate(device, wlm_plan_workspace_size(plan), &workspace));
-  WLM_TRY(wlm_plan_execute(plan, b, c, workspace, stream));
-  WLM_TRY(device->ops->synchronize(device, stream));
+  WLM_TRY(wlmi_bind(&plan.shape, csr, order, 1, &plan.bound));
+  WLM_TRY(wlmi_plan_bind_backward(&plan, a));
+  status = wlmi_plan_run_backward(&plan, call);
 done:
-  if (workspace) device->ops->release(device, workspace);
-  wlm_plan_destroy(plan);
+  return status;
+}
+
+/* csr is op(A), a is A itself. */
+static wlm_status run_decided(wlm_context *context, const wlm_plan *plan, const wlm_csr *csr, const wlm_csr *a,
+                              const void *order, wlm_execute_args *call) {
+  wlmi_bound bound;
+  wlmi_lent workspace = {0};
+  wlm_status status;
+  if (plan->shape.want_argmax && call->x) return run_backward(plan, csr, a, order, call);
+  WLM_TRY(wlmi_bind(&plan->shape, csr, order, 1, &bound));
+  WLM_TRY(wlmi_workspace_take(&context->workspaces, context->device, call->stream, bound.workspace_size, &workspace));
+  call->workspace = workspace.memory;
+  call->workspace_size = workspace.size;
+  status = wlmi_run(&plan->shape, &bound, call, NULL);
+done:
+  wlmi_workspace_give(context->device, call->stream, &workspace);
+  return status;
+}
+
+static wlm_status decide(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr, wlmi_decided **decided) {
+  wlm_stats stats;
+  guess_stats(context, csr, problem->n, &stats);
+  const wlmi_decide_request request = {problem, csr, &stats, WLM_CELL_ONE_CALL, NULL};
+  return wlmi_decide(context, &request, decided);
+}
+
+static wlm_status run(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr, wlm_execute_args *call) {
+  wlmi_decided *decided = NULL;
+  wlm_status status = decide(context, problem, csr, &decided);
+  if (status == WLM_OK) status = run_decided(context, &decided->plan, csr, csr, NULL, call);
+  wlmi_decided_drop(decided);
+  return status;
+}
+
+/* Without a compiler, and on the host device, A^T is built on the host and kept for this call alone. */
+static wlm_status run_on_host_transpose(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr,
+                                        wlm_execute_args *call) {
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  wlm_matrix *matrix = NULL;
+  wlmi_matrix_view view;
+  wlmi_decided *decided = NULL;
+  wlm_status status;
+  options.grade = WLM_STATS_ESTIMATED;
+  options.stream = call->stream;
+  WLM_TRY(wlm_matrix_create(context, csr, &options, &matrix));
+  WLM_TRY(wlmi_matrix_see(matrix, problem, &view));
+  WLM_TRY(decide(context, problem, &view.csr, &decided));
+  WLM_TRY(run_decided(context, &decided->plan, &view.csr, csr, view.order, call));
+  status = context->device->ops->wait(context->device, call->stream);
+done:
+  wlmi_decided_drop(decided);
   wlm_matrix_destroy(matrix);
   return status;
+}
+
+/* A^T in memory of the stream's, then the product as of any matrix. */
+static wlm_status run_transposed(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr,
+                                 wlm_execute_args *call) {
+  wlmi_device *device = context->device;
+  void *kernels[WLM_MAX_PASSES] = {0}, *memory = NULL;
+  wlmi_transpose_layout layout = {0};
+  wlmi_decided *decided = NULL;
+  wlm_csr transposed = *csr;
+  wlm_status status = device->info.limits.target == WLM_TARGET_CUDA ? wlmi_context_load_transpose(context, csr, kernels)
+                                                                    : WLM_ERR_NO_COMPILER;
+  if (status == WLM_ERR_NO_COMPILER) return run_on_host_transpose(context, problem, csr, call);
+  if (status != WLM_OK) return status;
+  transposed.rows = csr->cols;
+  transposed.cols = csr->rows;
+  WLM_TRY(wlmi_transpose_layout_of(csr, &layout));
+  WLM_TRY(device->ops->allocate_on(device, call->stream, layout.size, &memory));
+  void *const rowptr = (char *)memory + layout.rowptr, *const colind = (char *)memory + layout.colind,
+              *const order = (char *)memory + layout.order;
+  transposed.rowptr = rowptr;
+  transposed.colind = colind;
+  WLM_TRY(decide(context, problem, &transposed, &decided));
+  WLM_TRY(wlmi_transpose_enqueue(device, kernels, csr, rowptr, colind, order, (char *)memory + layout.scratch,
+                                 call->stream));
+  status = run_decided(context, &decided->plan, &transposed, csr, order, call);
+done:
+  if (memory) device->ops->release_on(device, call->stream, memory, layout.size);
+  wlmi_decided_drop(decided);
+  return status;
+}
+
+wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem *given, const wlm_execute_args *args) {
+  wlm_csr matrix;
+  wlm_problem problem;
+  wlm_execute_args call;
+  wlm_status status = wlmi_need("wlm_spmm", "context csr problem args", context, csr, given, args);
+  if (status == WLM_OK) status = wlmi_struct_read(&wlmi_struct_csr, csr, &matrix);
+  if (status == WLM_OK) status = wlmi_struct_read(&wlmi_struct_problem, given, &problem);
+  if (status == WLM_OK) status = wlmi_struct_read(&wlmi_struct_execute_args, args, &call);
+  if (status == WLM_OK) status = wlmi_matrix_check(&matrix);
+  if (status != WLM_OK) return status;
+  problem.policy.expected_calls = 1;
+  return (problem.transpose ? run_transposed : run)(context, &problem, &matrix, &call);
 }

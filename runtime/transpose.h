@@ -6,7 +6,7 @@
 
 typedef struct wlmi_transpose wlmi_transpose;
 
-wlm_status wlmi_transpose_create(wlm_context *context, wlmi_transpose **transpose);
+wlm_status wlmi_transpose_create(wlm_context *context, void *stream, wlmi_transpose **transpose);
 void wlmi_transpose_destroy(wlmi_transpose *transpose); /* NULL is fine */
 
 /* Makes it at the first call, which blocks; any thread. `view` stays good as long as the transpose. */

@@ -52,17 +52,19 @@ static void add_row(const wlmi_operands *operands, int64_t row, double sign, dou
                     double *scale) {
   const wlmi_csr_host *a = &operands->a;
   const wlm_problem *p = &operands->spec.problem;
+  const wlm_execute_args *call = &operands->call;
   const int64_t begin = a->rowptr[row], degree = a->rowptr[row + 1] - begin;
-  const int64_t kept = wlmi_sample_kept(p->sample, degree, p->sample_width);
-  const int64_t stride = wlmi_sample_stride(p->sample, degree), shift = wlmi_sample_shift(p->seed, row, degree);
-  double factor = p->alpha;
+  const int64_t kept = wlmi_sample_kept(p->sampling.sample, degree, p->sampling.width);
+  const int64_t stride = wlmi_sample_stride(p->sampling.sample, degree),
+                shift = wlmi_sample_shift(call->seed, row, degree);
+  double factor = call->alpha;
   if (p->reduce == WLM_MEAN && kept) factor /= (double)kept;
-  if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_KEPT && kept) factor /= (double)kept;
-  if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_UNBIASED && kept)
+  if (p->sampling.sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_KEPT && kept) factor /= (double)kept;
+  if (p->sampling.sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_UNBIASED && kept)
     factor *= (double)degree / (double)kept;
   *offsets = *scale = 0;
   for (int64_t k = 0; k < kept; k++) {
-    const int64_t at = begin + (kept < degree ? wlmi_sample_position(p->sample, degree, k, stride, shift) : k);
+    const int64_t at = begin + (kept < degree ? wlmi_sample_position(p->sampling.sample, degree, k, stride, shift) : k);
     double slope, offset;
     linear_form(p->message, wlmi_csr_value(a, at), &slope, &offset);
     *offsets += sign * factor * offset;
@@ -95,6 +97,7 @@ static wlm_status expect(wlmi_column_check *check, const wlmi_operands *operands
                          double (*row_tolerance)(const wlm_problem *problem, int64_t edges)) {
   const wlmi_csr_host *a = &operands->a;
   const wlm_problem *p = &operands->spec.problem;
+  const wlm_execute_args *call = &operands->call;
   double offset = 0, squares = 0;
   double *weights = wlmi_alloc_zero((size_t)(a->cols ? a->cols : 1), sizeof *weights);
   if (!weights) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "weights of %lld rows of B", (long long)a->cols);
@@ -102,15 +105,16 @@ static wlm_status expect(wlmi_column_check *check, const wlmi_operands *operands
   for (int64_t row = 0; row < a->rows; row++) {
     double row_offset, row_scale;
     add_row(operands, row, sign_of(check->seed, row), weights, &row_offset, &row_scale);
-    const int64_t edges = wlmi_sample_kept(p->sample, a->rowptr[row + 1] - a->rowptr[row], p->sample_width);
-    const double error = row_tolerance(p, edges) * (row_scale + fabs(p->beta));
+    const int64_t edges = wlmi_sample_kept(p->sampling.sample, a->rowptr[row + 1] - a->rowptr[row], p->sampling.width);
+    const double error = row_tolerance(p, edges) * (row_scale + fabs(call->beta));
     offset += row_offset;
     squares += error * error;
   }
   for (int64_t j = 0; j < check->n; j++) check->expected[j] = offset;
-  add_rows(check->expected, check->n, weights, 0, 0, 0, a->cols, check->type, operands->b_host, p->ldb);
+  add_rows(check->expected, check->n, weights, 0, 0, 0, a->cols, check->type, operands->b_host, call->ldb);
   if (operands->c_old)
-    add_rows(check->expected, check->n, NULL, check->seed, p->beta, 0, a->rows, check->type, operands->c_old, p->ldc);
+    add_rows(check->expected, check->n, NULL, check->seed, call->beta, 0, a->rows, check->type, operands->c_old,
+             call->ldc);
   check->tolerance = sqrt(squares);
   wlmi_free(weights);
   return WLM_OK;
@@ -124,7 +128,7 @@ wlm_status wlmi_column_check_create(const wlmi_operands *operands, uint64_t seed
   wlm_status status;
   wlmi_column_check *check = NULL;
   *out = NULL;
-  if (p->bias || p->activation || p->operation != WLM_SPMM || p->heads > 1) return WLM_OK;
+  if (p->epilogue.bias || p->epilogue.activation || p->operation != WLM_SPMM || p->heads > 1) return WLM_OK;
   if ((p->reduce != WLM_SUM && p->reduce != WLM_MEAN) || !linear_form(p->message, 1, &slope, &offset)) return WLM_OK;
   check = wlmi_alloc_zero(1, sizeof *check);
   if (!check) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a column check");

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include "common/memory.h"
+#include "common/structs.h"
 #include "db/model_record.h"
+#include "warploom/warploom_tune.h"
 
 static wlm_status keep(wlm_store *store, const char *device_class, const wlmi_model *model) {
   wlmi_model_record record = {.name = (char *)model->problems, .made_at = model->made_at};
@@ -60,7 +62,9 @@ done:
 
 wlm_status wlm_train(wlm_context *context) {
   wlmi_models models;
-  const wlm_status status = wlmi_learn(context, &models);
+  wlm_status status = wlmi_need("wlm_train", "context", context);
+  if (status != WLM_OK) return status;
+  status = wlmi_learn(context, &models);
   wlmi_models_release(&models);
   return status;
 }

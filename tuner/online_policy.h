@@ -1,4 +1,4 @@
-/* Which kernel the next real call runs, and what its time means: the decisions of online learning as plain arithmetic,
+/* Which kernel the next real call runs, and what its time means: the decisions of online tuning as plain arithmetic,
  * without a clock, a device or memory of its own. */
 #ifndef WLM_TUNER_ONLINE_POLICY_H
 #define WLM_TUNER_ONLINE_POLICY_H

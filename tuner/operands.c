@@ -5,6 +5,7 @@
 #include "common/element.h"
 #include "common/memory.h"
 #include "common/sampling.h"
+#include "common/structs.h"
 
 /* Uniform in [-1, 1): multiples of 2^-23, exact in float. */
 static float uniform(uint64_t seed, int64_t i) {
@@ -138,65 +139,109 @@ static wlm_status take_order(const int64_t *order, int64_t heads, wlmi_csr_host 
 static int64_t edges_used(const wlmi_csr_host *a, const wlm_problem *problem) {
   int64_t edges = 0;
   for (int64_t row = 0; row < a->rows; row++)
-    edges += wlmi_sample_kept(problem->sample, a->rowptr[row + 1] - a->rowptr[row], problem->sample_width);
+    edges += wlmi_sample_kept(problem->sampling.sample, a->rowptr[row + 1] - a->rowptr[row], problem->sampling.width);
   return edges;
 }
 
+/* What the caller's args say besides memory, with leading dimensions filled in. */
+static wlm_status read_args(const wlm_execute_args *args, int64_t n, wlm_execute_args *call) {
+  static const wlm_execute_args defaults = WLM_EXECUTE_ARGS_INIT;
+  wlm_execute_args given = defaults;
+  wlm_status status = args ? wlmi_struct_read(&wlmi_struct_execute_args, args, &given) : WLM_OK;
+  if (status != WLM_OK) return status;
+  *call = defaults;
+  call->alpha = given.alpha;
+  call->beta = given.beta;
+  call->seed = given.seed;
+  call->stream = given.stream;
+  call->ldb = given.ldb ? given.ldb : n;
+  call->ldc = given.ldc ? given.ldc : n;
+  if (call->ldb >= n && call->ldc >= n) return WLM_OK;
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.%s is %lld, less than n = %lld",
+                   call->ldb < n ? "ldb" : "ldc", (long long)(call->ldb < n ? call->ldb : call->ldc), (long long)n);
+}
+
+/* The same, filled with random numbers on both. */
+static wlm_status random_dense(wlmi_device *device, wlm_type type, int64_t rows, int64_t ld, const char *what,
+                               uint64_t seed, void **host, wlmi_buffer *buffer) {
+  const size_t size = wlmi_type_size(type);
+  wlm_status status = dense(device, size, rows, ld, what, host, buffer);
+  if (status != WLM_OK) return status;
+  fill_uniform(type, *host, rows * ld, seed);
+  return device->ops->copy_in(device, buffer->memory, *host, (size_t)(rows * ld) * size);
+}
+
+/* Where each operand of a call is. */
+static void fill_call(wlmi_operands *operands) {
+  const wlm_problem *p = &operands->spec.problem;
+  wlm_execute_args *call = &operands->call;
+  call->b = operands->b.memory;
+  call->bias = operands->bias.memory;
+  call->argmax = operands->arg.memory;
+  call->x = operands->x.memory;
+  *(p->operation == WLM_SDDMM ? &call->dvalues : &call->c) = operands->c.memory;
+}
+
 wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                                uint64_t seed, wlmi_operands *operands) {
+                                const wlm_execute_args *args, uint64_t seed, wlmi_operands *operands) {
   wlm_status status;
   wlmi_device *device = wlmi_context_device(context);
   wlmi_matrix_view view;
   *operands = (wlmi_operands){.device = device, .matrix = matrix};
   WLM_TRY(wlmi_context_spec(context, matrix, problem, &operands->spec));
   const wlm_problem *p = &operands->spec.problem;
+  wlm_execute_args *call = &operands->call;
+  WLM_TRY(read_args(args, p->n, call));
+  WLM_TRY(device->ops->synchronize(device, call->stream));
   WLM_TRY(wlmi_matrix_see(matrix, p, &view));
   const wlm_csr *csr = &view.csr;
   const int is_sddmm = p->operation == WLM_SDDMM;
   operands->result_rows = is_sddmm ? csr->nnz * p->heads : csr->rows;
   operands->result_columns = is_sddmm ? 1 : p->n;
-  operands->result_ld = is_sddmm ? 1 : p->ldc;
+  operands->result_ld = is_sddmm ? 1 : call->ldc;
   WLM_TRY(read_back_matrix(device, csr, p->heads, &operands->a));
   WLM_TRY(read_back_order(device, &view, &operands->order));
   WLM_TRY(take_order(operands->order, p->heads, &operands->a));
   operands->edges = edges_used(&operands->a, p);
   const wlm_type type = p->dense_type;
   const size_t size = wlmi_type_size(type);
-  if (p->bias) WLM_TRY(read_back(device, p->bias, p->n, size, "bias", &operands->bias_host));
-  WLM_TRY(dense(device, size, csr->cols, p->ldb, "B", &operands->b_host, &operands->b));
+  WLM_TRY(random_dense(device, type, csr->cols, call->ldb, "B", seed, &operands->b_host, &operands->b));
+  if (p->epilogue.bias)
+    WLM_TRY(random_dense(device, type, 1, p->n, "the bias", seed + 2, &operands->bias_host, &operands->bias));
   WLM_TRY(dense(device, size, operands->result_rows, operands->result_ld, is_sddmm ? "values" : "C",
-                p->beta != 0 ? &operands->c_old : NULL, &operands->c));
-  if (p->want_arg)
-    WLM_TRY(dense(device, wlmi_index_size(p->arg_type), csr->rows, p->ldc, "positions", NULL, &operands->arg));
-  fill_uniform(type, operands->b_host, csr->cols * p->ldb, seed);
+                call->beta != 0 ? &operands->c_old : NULL, &operands->c));
   if (operands->c_old) fill_uniform(type, operands->c_old, operands->result_rows * operands->result_ld, ~seed);
-  if (is_sddmm) {
-    WLM_TRY(dense(device, size, csr->rows, p->ldc, "dC", &operands->x_host, &operands->x));
-    fill_uniform(type, operands->x_host, csr->rows * p->ldc, seed + 1);
-    WLM_TRY(device->ops->copy_in(device, operands->x.memory, operands->x_host, (size_t)(csr->rows * p->ldc) * size));
-  }
-  WLM_TRY(device->ops->copy_in(device, operands->b.memory, operands->b_host, (size_t)(csr->cols * p->ldb) * size));
+  if (p->want_argmax)
+    WLM_TRY(dense(device, wlmi_index_size(p->argmax_type), csr->rows, call->ldc, "positions", NULL, &operands->arg));
+  if (is_sddmm)
+    WLM_TRY(random_dense(device, type, csr->rows, call->ldc, "dC", seed + 1, &operands->x_host, &operands->x));
+  fill_call(operands);
 done:
   if (status != WLM_OK) wlmi_operands_release(operands);
   return status;
 }
 
 /* What else a problem has in memory, others do not have, or not as it is to be. */
-static int is_plain(const wlm_problem *p) {
-  return p->operation == WLM_SPMM && p->beta == 0 && !p->bias && !p->want_arg;
+static int is_plain(const wlm_problem *p, const wlm_execute_args *call) {
+  return p->operation == WLM_SPMM && call->beta == 0 && !p->epilogue.bias && !p->want_argmax;
 }
 
-static int are_alike(const wlm_problem *p, const wlm_problem *q) {
-  return is_plain(p) && is_plain(q) && p->dense_type == q->dense_type && p->n == q->n && p->ldb == q->ldb &&
-         p->ldc == q->ldc && p->transpose == q->transpose && p->heads == q->heads;
+static int are_alike(const wlm_problem *p, const wlm_execute_args *call, const wlmi_operands *lender) {
+  const wlm_problem *q = &lender->spec.problem;
+  return is_plain(p, call) && is_plain(q, &lender->call) && p->dense_type == q->dense_type && p->n == q->n &&
+         call->ldb == lender->call.ldb && call->ldc == lender->call.ldc && p->transpose == q->transpose &&
+         p->heads == q->heads;
 }
 
 wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context *context, const wlm_matrix *matrix,
-                                       const wlm_problem *problem, uint64_t seed, wlmi_operands *operands) {
+                                       const wlm_problem *problem, const wlm_execute_args *args, uint64_t seed,
+                                       wlmi_operands *operands) {
   wlmi_spec spec;
+  wlm_execute_args call;
   wlm_status status = wlmi_context_spec(context, matrix, problem, &spec);
-  if (status != WLM_OK || lender->matrix != matrix || !are_alike(&spec.problem, &lender->spec.problem))
-    return wlmi_operands_create(context, matrix, problem, seed, operands);
+  if (status == WLM_OK) status = read_args(args, spec.problem.n, &call);
+  if (status != WLM_OK || lender->matrix != matrix || !are_alike(&spec.problem, &call, lender))
+    return wlmi_operands_create(context, matrix, problem, args, seed, operands);
   *operands = (wlmi_operands){.device = lender->device,
                               .matrix = matrix,
                               .a = lender->a,
@@ -206,9 +251,12 @@ wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context 
                               .result_rows = lender->result_rows,
                               .result_columns = lender->result_columns,
                               .result_ld = lender->result_ld,
+                              .call = call,
                               .borrowed = 1};
   operands->edges = edges_used(&operands->a, &spec.problem);
-  return wlmi_context_spec(context, matrix, problem, &operands->spec); /* which points into itself */
+  status = wlmi_context_spec(context, matrix, problem, &operands->spec); /* which points into itself */
+  fill_call(operands);
+  return status;
 }
 
 void wlmi_operands_release(wlmi_operands *operands) {
@@ -222,6 +270,7 @@ void wlmi_operands_release(wlmi_operands *operands) {
   device->ops->release(device, operands->c.memory);
   device->ops->release(device, operands->arg.memory);
   device->ops->release(device, operands->x.memory);
+  device->ops->release(device, operands->bias.memory);
   device->ops->release(device, operands->workspace.memory);
   device->ops->release(device, operands->prepared.memory);
   wlmi_csr_host_release(&operands->a);
@@ -243,6 +292,9 @@ wlm_status wlmi_operands_bind(wlmi_operands *operands, wlm_plan *plan) {
   const size_t prepared = wlm_plan_prepared_size(plan);
   WLM_TRY(buffer_reserve(device, &operands->workspace, wlm_plan_workspace_size(plan)));
   WLM_TRY(buffer_reserve(device, &operands->prepared, prepared));
+  operands->call.workspace = operands->workspace.memory;
+  operands->call.workspace_size = operands->workspace.size;
+  operands->call.prepared = prepared ? operands->prepared.memory : NULL;
   if (!prepared) goto done;
   WLM_TRY(device->ops->fill(device, operands->prepared.memory, 0xFF, prepared));
   WLM_TRY(device->ops->synchronize(device, NULL));
@@ -271,13 +323,16 @@ done:
 }
 
 wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *plan, void *workspace, void *stream) {
-  void *const b = operands->b.memory, *const c = operands->c.memory;
-  if (operands->spec.problem.operation == WLM_SDDMM)
-    return wlm_plan_execute_sddmm(plan, operands->x.memory, b, c, workspace, stream);
-  if (operands->spec.problem.want_arg) return wlm_plan_execute_arg(plan, b, c, operands->arg.memory, workspace, stream);
-  return wlm_plan_execute(plan, b, c, workspace, stream);
+  wlm_execute_args call = operands->call;
+  call.workspace = workspace;
+  call.workspace_size = wlm_plan_workspace_size(plan);
+  call.prepared = NULL;
+  call.stream = stream;
+  return wlm_plan_execute(plan, &call);
 }
 
 wlm_status wlmi_operands_execute(const wlmi_operands *operands, const wlm_plan *plan, void *stream) {
-  return wlmi_operands_call(operands, plan, operands->workspace.memory, stream);
+  wlm_execute_args call = operands->call;
+  call.stream = stream;
+  return wlm_plan_execute(plan, &call);
 }

@@ -1,8 +1,8 @@
-/* What a checked or timed call needs around a plan: B, C and positions (or dC and the values of an sddmm), workspace
- * and prepared memory on the device, and on the host the copies that the reference reads.
+/* What a checked or timed call needs around a plan: B, C, bias and positions (or dC and the values of an sddmm),
+ * workspace and prepared memory on the device, and on the host the copies that the reference reads.
  *
- * B is seeded and uniform in [-1, 1], rounded to the dense type. Where the problem reads C (beta is not 0), C starts as
- * such numbers too. */
+ * B and the bias are seeded and uniform in [-1, 1], rounded to the dense type. Where the call reads C (beta is not 0),
+ * C starts as such numbers too. */
 #ifndef WLM_TUNER_OPERANDS_H
 #define WLM_TUNER_OPERANDS_H
 
@@ -18,26 +18,30 @@ typedef struct wlmi_operands {
   wlmi_device *device;
   const wlm_matrix *matrix;
   wlmi_spec spec;
-  wlmi_csr_host a; /* op(A), read back from the device */
-  int64_t edges;   /* that the problem uses: nnz, or fewer where it samples */
+  wlm_execute_args call; /* complete but for the stream once a plan is bound; ldb and ldc are never 0 unless n is */
+  wlmi_csr_host a;       /* op(A), read back from the device */
+  int64_t edges;         /* that the problem uses: nnz, or fewer where it samples */
   /* Of the dense type. */
   void *b_host;    /* cols x ldb */
   void *c_old;     /* rows x ldc; NULL where beta is 0 */
   void *bias_host; /* n; NULL where there is no bias */
   void *x_host;    /* of an sddmm dC, rows x ldc */
   int64_t *order;  /* with transpose, where in A each entry of op(A) is; NULL = at its own position */
-  wlmi_buffer b, c, arg, x, workspace, prepared;
+  wlmi_buffer b, c, arg, x, bias, workspace, prepared;
   /* What a call writes into c, of rows that lie `result_ld` elements apart: C, or an sddmm's nnz values. */
   int64_t result_rows, result_columns, result_ld;
   int borrowed; /* a, b_host, b and c are others' */
 } wlmi_operands;
 
+/* Of args alpha, beta, seed, ldb, ldc and stream are read, which is waited for; NULL = the defaults. `seed` is that of
+ * the contents. */
 wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                                uint64_t seed, wlmi_operands *operands);
+                                const wlm_execute_args *args, uint64_t seed, wlmi_operands *operands);
 /* Of another operator beside others of this context and seed, which are released later: A, B and C are theirs where
  * they would be the same, so that one call at a time writes C. Otherwise as above. */
 wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context *context, const wlm_matrix *matrix,
-                                       const wlm_problem *problem, uint64_t seed, wlmi_operands *operands);
+                                       const wlm_problem *problem, const wlm_execute_args *args, uint64_t seed,
+                                       wlmi_operands *operands);
 void wlmi_operands_release(wlmi_operands *operands); /* also of a zeroed one */
 
 /* Workspace and prepared memory for this plan, which is prepared as well, over NaN. Holds until the next bind. */
@@ -47,7 +51,7 @@ wlm_status wlmi_operands_prepare(const wlmi_operands *operands, wlm_plan *plan, 
 /* NaN, or what the problem reads, into C, NaN into the workspace and no position into arg: a result that is right then
  * was written. */
 wlm_status wlmi_operands_poison(wlmi_operands *operands);
-/* Enqueues one call of a plan with a workspace of the caller's, or of the plan that was bound. */
+/* Enqueues one call of a plan that was prepared with a workspace of the caller's, or of the plan that was bound. */
 wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *plan, void *workspace, void *stream);
 wlm_status wlmi_operands_execute(const wlmi_operands *operands, const wlm_plan *plan, void *stream);
 

@@ -8,6 +8,7 @@
 
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/structs.h"
 #include "tuner/known.h"
 #include "tuner/tuning.h"
 
@@ -15,11 +16,6 @@ enum { MAX_SAMPLES = 10000, PREPARE_SAMPLES = 5, COLD_SAMPLES = 5 };
 static const double max_min_sample_seconds = 60;
 
 static wlm_status check_options(const wlm_tune_options *o) {
-  if (o->size != sizeof *o)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                     "wlm_tune_options.size is %zu (expected %zu): initialise it with "
-                     "WLM_TUNE_OPTIONS_INIT of this version",
-                     o->size, sizeof *o);
   if (!isfinite(o->budget_seconds) || o->budget_seconds < 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                      "wlm_tune_options.budget_seconds is %g, must be a number of seconds, "
@@ -153,6 +149,7 @@ static wlm_status tune(wlmi_tuning *t) {
   wlmi_matrix_view view;
   wlm_status status;
   WLM_TRY(wlmi_context_spec(t->context, t->matrix, t->problem, &spec));
+  WLM_TRY(wlmi_matrix_fingerprint(t->matrix));
   WLM_TRY(wlmi_matrix_see(t->matrix, &spec.problem, &view));
   t->stats = view.stats;
   wlmi_spec_key(&spec, key);
@@ -161,7 +158,7 @@ static wlm_status tune(wlmi_tuning *t) {
   const int64_t precise = sort_out_known(t);
   if (!t->stats->rows || !t->problem->n) goto done; /* nothing to tell apart */
   if (!t->fresh && precise) goto done;
-  WLM_TRY(wlmi_operands_create(t->context, t->matrix, t->problem, t->options->seed, &t->operands));
+  WLM_TRY(wlmi_operands_create(t->context, t->matrix, t->problem, t->args, t->options->seed, &t->operands));
   WLM_TRY(begin_search(t));
   status = search(t);
 done:
@@ -194,13 +191,15 @@ static wlm_status flush(void *ledger) { return wlmi_ledger_flush(ledger); }
 static wlm_status refresh(void *context) { return wlm_context_refresh(context); }
 
 wlm_status wlmi_tuner_run(wlmi_tuner *tuner, const wlm_matrix *matrix, const wlm_problem *problem,
-                          const wlm_tune_options *options, double share_seconds, wlmi_tune_summary *summary) {
+                          const wlm_execute_args *args, const wlm_tune_options *options, double share_seconds,
+                          wlmi_tune_summary *summary) {
   static const wlm_tune_options defaults = WLM_TUNE_OPTIONS_INIT;
   wlm_context *context = wlmi_tuner_context(tuner);
   wlmi_tuning t = {.tuner = tuner,
                    .context = context,
                    .matrix = matrix,
                    .problem = problem,
+                   .args = args,
                    .options = options ? options : &defaults,
                    .device = wlmi_context_device(context),
                    .share = share_seconds,
@@ -225,15 +224,19 @@ wlm_status wlmi_tuner_run(wlmi_tuner *tuner, const wlm_matrix *matrix, const wlm
 }
 
 wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                    const wlm_tune_options *options) {
-  wlmi_tuner *tuner;
+                    const wlm_execute_args *args, const wlm_tune_options *options) {
+  wlm_tune_options o = WLM_TUNE_OPTIONS_INIT;
+  wlm_problem p;
+  wlmi_tuner *tuner = NULL;
   wlmi_tune_summary summary = {0};
   wlm_status status;
-  if (options && (status = check_options(options)) != WLM_OK) return status;
-  status = wlmi_tuner_create(context, options && options->again, &tuner);
-  if (status != WLM_OK) return status;
-  status = wlmi_tuner_run(tuner, matrix, problem, options,
-                          options && options->budget_seconds > 0 ? options->budget_seconds : INFINITY, &summary);
+  WLM_TRY(wlmi_need("wlm_tune", "context matrix problem", context, matrix, problem));
+  WLM_TRY(wlmi_struct_read(&wlmi_struct_problem, problem, &p));
+  if (options) WLM_TRY(wlmi_struct_read(&wlmi_struct_tune_options, options, &o));
+  WLM_TRY(check_options(&o));
+  WLM_TRY(wlmi_tuner_create(context, o.again, &tuner));
+  status = wlmi_tuner_run(tuner, matrix, &p, args, &o, o.budget_seconds > 0 ? o.budget_seconds : INFINITY, &summary);
+done:
   wlmi_tuner_destroy(tuner);
   return summary.measured || summary.finalists ? afterwards(status, refresh, context) : status;
 }

@@ -35,11 +35,11 @@ static wlm_status check_fit(wlmi_tuning *t, const wlm_plan *plan) {
   wlm_status status = WLM_OK;
   int spills = 0;
   if (!t->device->ops->kernel_facts) return WLM_OK;
-  for (int i = 0; i < plan->pass_count && status == WLM_OK && !reason.size; i++) {
+  for (int i = 0; i < plan->shape.pass_count && status == WLM_OK && !reason.size; i++) {
     wlmi_kernel_facts facts;
-    status = t->device->ops->kernel_facts(t->device, &plan->launches[i], &facts);
+    status = t->device->ops->kernel_facts(t->device, &plan->bound.launches[i], &facts);
     if (status != WLM_OK) break;
-    wlmi_kernel_refusal(&facts, plan->launches[i].threads, t->spared, &reason);
+    wlmi_kernel_refusal(&facts, plan->bound.launches[i].threads, t->spared, &reason);
     spills |= wlmi_kernel_spills(&facts);
   }
   if (reason.size) status = wlmi_fail(WLM_ERR_UNSUPPORTED, "%s", reason.data);

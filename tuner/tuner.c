@@ -104,9 +104,8 @@ static int same_spec(const wlmi_spec *a, const wlmi_spec *b) {
   char keys[2][WLM_SPEC_KEY];
   wlmi_spec_key(a, keys[0]);
   wlmi_spec_key(b, keys[1]);
-  return !strcmp(keys[0], keys[1]) && p->n == q->n && p->deterministic == q->deterministic && !p->bias == !q->bias &&
-         !p->activation && !q->activation && p->ldb == q->ldb && p->ldc == q->ldc && p->alpha == q->alpha &&
-         p->beta == q->beta;
+  return !strcmp(keys[0], keys[1]) && p->n == q->n && p->policy.deterministic == q->policy.deterministic &&
+         !p->epilogue.bias == !q->epilogue.bias && !p->epilogue.activation && !q->epilogue.activation;
 }
 
 /* One that cannot be emitted is told when it is compiled. */

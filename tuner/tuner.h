@@ -5,6 +5,7 @@
 
 #include "common/hash.h"
 #include "runtime/context.h"
+#include "warploom/warploom_tune.h"
 
 typedef struct wlmi_tuner wlmi_tuner;
 
@@ -20,10 +21,12 @@ typedef struct wlmi_tune_summary {
   int64_t unlikely;                                    /* of those that were not measured: expected to be slow */
   double total, making, compiling, entering, checking; /* seconds; the rest of total is timing */
 } wlmi_tune_summary;
-/* As wlm_tune, without refreshing the context. share_seconds is how long it may take, going by its own pace, if it is
- * to measure also what a near model takes for slow; infinite = all is measured. summary may be NULL. */
+/* As wlm_tune, without refreshing the context; args and options may be NULL. share_seconds is how long it may take,
+ * going by its own pace, if it is to measure also what a near model takes for slow; infinite = all is measured. summary
+ * may be NULL. */
 wlm_status wlmi_tuner_run(wlmi_tuner *tuner, const wlm_matrix *matrix, const wlm_problem *problem,
-                          const wlm_tune_options *options, double share_seconds, wlmi_tune_summary *summary);
+                          const wlm_execute_args *args, const wlm_tune_options *options, double share_seconds,
+                          wlmi_tune_summary *summary);
 
 /* How many candidates of the spec the store lacked, on a matrix of that name, when the tuner was made; 1 also where it
  * has all of them, but some that work and no finalists. Of how many. */

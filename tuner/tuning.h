@@ -16,6 +16,7 @@ typedef struct wlmi_tuning {
   const wlm_matrix *matrix;
   const wlm_stats *stats; /* of op(A) */
   const wlm_problem *problem;
+  const wlm_execute_args *args;
   const wlm_tune_options *options;
   wlmi_device *device;
   wlmi_operands operands;

@@ -92,11 +92,14 @@ wlm_status wlmi_upload_create_values(wlm_context *context, const wlmi_upload *pa
                                      wlm_type value_type, wlmi_upload *upload) {
   wlm_status status;
   wlm_csr view = *wlmi_matrix_csr(pattern->matrix);
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  options.grade = WLM_STATS_GIVEN;
+  options.stats = wlm_matrix_stats(pattern->matrix);
   *upload = (wlmi_upload){.device = pattern->device};
   WLM_TRY(copy_values(pattern->device, csr, 1, value_type, &upload->values));
   view.values = upload->values;
   view.value_type = value_type;
-  WLM_TRY(wlm_matrix_create(context, &view, wlm_matrix_stats(pattern->matrix), &upload->matrix));
+  WLM_TRY(wlm_matrix_create(context, &view, &options, &upload->matrix));
 done:
   if (status != WLM_OK) wlmi_upload_release(upload);
   return status;

@@ -59,7 +59,7 @@ double wlmi_tolerance(const wlm_problem *problem, int64_t edges) {
   const double d = (double)edges;
   const int is_half = wlmi_accumulator_type(problem->dense_type) != problem->dense_type;
   const double rounded = is_half ? wlmi_element_unit(problem->dense_type) : 0;
-  const int equal_terms = problem->message == WLM_COPY_A || problem->sample == WLM_SAMPLE_FASTRAND;
+  const int equal_terms = problem->message == WLM_COPY_A || problem->sampling.sample == WLM_SAMPLE_FASTRAND;
   return rounded + unit_of(problem) * (8 + (equal_terms ? d : 2 * sqrt(d)));
 }
 
@@ -76,7 +76,7 @@ static int is_sddmm(const wlmi_verifier *verifier) { return verifier->operands->
 static int64_t terms(const wlmi_verifier *verifier, int64_t row) {
   const wlm_problem *p = &verifier->operands->spec.problem;
   if (is_sddmm(verifier)) return p->n / p->heads;
-  return wlmi_sample_kept(p->sample, degree(&verifier->operands->a, row), p->sample_width);
+  return wlmi_sample_kept(p->sampling.sample, degree(&verifier->operands->a, row), p->sampling.width);
 }
 
 static wlm_status choose_rows(wlmi_verifier *verifier, uint64_t seed) {
@@ -115,7 +115,7 @@ static size_t element_size(const wlmi_verifier *verifier) {
 }
 
 static size_t arg_size(const wlmi_verifier *verifier) {
-  return wlmi_index_size(verifier->operands->spec.problem.arg_type);
+  return wlmi_index_size(verifier->operands->spec.problem.argmax_type);
 }
 
 static int64_t rows_of_piece(int64_t ld) { return ld < PIECE ? PIECE / (ld ? ld : 1) : 1; }
@@ -129,7 +129,7 @@ static wlm_status allocate(wlmi_verifier *verifier) {
   WLM_TRY(wlmi_alloc_array(verifier->count, sizeof *verifier->errors, "errors", (void **)&verifier->errors));
   WLM_TRY(
       wlmi_alloc_array(verifier->count, sizeof *verifier->tolerances, "tolerances", (void **)&verifier->tolerances));
-  if (!verifier->operands->spec.problem.want_arg) goto done;
+  if (!verifier->operands->spec.problem.want_argmax) goto done;
   WLM_TRY(wlmi_alloc_array(elements, sizeof *verifier->positions, "positions", (void **)&verifier->positions));
   WLM_TRY(wlmi_alloc_array(elements, arg_size(verifier), "positions", (void **)&verifier->arg));
 done:
@@ -201,20 +201,22 @@ done:
 
 static wlm_status make_reference(const wlmi_verifier *v) {
   const wlmi_operands *o = v->operands;
-  wlm_problem on_host = o->spec.problem;
-  on_host.bias = o->bias_host;
-  on_host.transpose = 0; /* a is op(A) */
+  wlm_problem problem = o->spec.problem;
+  wlm_execute_args call = o->call;
+  call.bias = o->bias_host;
+  problem.transpose = 0; /* a is op(A) */
   if (is_sddmm(v))
-    return wlmi_reference_edges(&o->a, &on_host, o->x_host, o->b_host, o->c_old, v->rows, v->count, v->reference,
+    return wlmi_reference_edges(&o->a, &problem, &call, o->x_host, o->b_host, o->c_old, v->rows, v->count, v->reference,
                                 v->scale);
-  return wlmi_reference_rows(&o->a, &on_host, o->b_host, o->c_old, v->rows, v->count, v->reference, v->scale);
+  return wlmi_reference_rows(&o->a, &problem, &call, o->b_host, o->c_old, v->rows, v->count, v->reference, v->scale);
 }
 
 /* With transpose those of A itself. */
 static wlm_status make_positions(const wlmi_verifier *v) {
   const wlmi_operands *o = v->operands;
   if (!v->positions) return WLM_OK;
-  wlm_status status = wlmi_reference_positions(&o->a, &o->spec.problem, o->b_host, v->rows, v->count, v->positions);
+  wlm_status status =
+      wlmi_reference_positions(&o->a, &o->spec.problem, &o->call, o->b_host, v->rows, v->count, v->positions);
   for (int64_t i = 0; o->order && i < v->count * o->result_columns; i++)
     if (v->positions[i] >= 0) v->positions[i] = o->order[v->positions[i]];
   return status;
@@ -288,16 +290,16 @@ static wlm_status read_all(const wlmi_verifier *verifier) {
   const wlm_problem *p = &operands->spec.problem;
   const char *c = operands->c.memory;
   const int64_t size = (int64_t)element_size(verifier);
-  const int64_t step = rows_of_piece(p->ldc);
+  const int64_t ldc = operands->call.ldc, step = rows_of_piece(ldc);
   wlmi_column_check_begin(verifier->columns);
   for (int64_t first = 0, i = 0; first < operands->a.rows && p->n; first += step) {
     const int64_t rows = first + step < operands->a.rows ? step : operands->a.rows - first;
-    wlm_status status = operands->device->ops->copy_out(operands->device, verifier->piece, c + first * p->ldc * size,
-                                                        (size_t)(((rows - 1) * p->ldc + p->n) * size));
+    wlm_status status = operands->device->ops->copy_out(operands->device, verifier->piece, c + first * ldc * size,
+                                                        (size_t)(((rows - 1) * ldc + p->n) * size));
     if (status != WLM_OK) return status;
-    wlmi_column_check_add(verifier->columns, first, rows, verifier->piece, p->ldc);
+    wlmi_column_check_add(verifier->columns, first, rows, verifier->piece, ldc);
     for (; i < verifier->count && verifier->rows[i] < first + rows; i++)
-      memcpy(verifier->result + i * p->n * size, verifier->piece + (verifier->rows[i] - first) * p->ldc * size,
+      memcpy(verifier->result + i * p->n * size, verifier->piece + (verifier->rows[i] - first) * ldc * size,
              (size_t)(p->n * size));
   }
   return WLM_OK;

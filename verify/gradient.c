@@ -53,11 +53,12 @@ static int64_t row_of(const wlmi_csr_host *a, int64_t p) {
   return low;
 }
 
-wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *problem, const void *dc, const void *b,
-                                const void *old, const int64_t *edges, int64_t count, double *dvalues, double *scale) {
+wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
+                                const void *dc, const void *b, const void *old, const int64_t *edges, int64_t count,
+                                double *dvalues, double *scale) {
   const wlm_problem *p = problem;
   const wlm_type type = p->dense_type;
-  const int64_t ldb = p->ldb ? p->ldb : p->n, ldc = p->ldc ? p->ldc : p->n, width = p->n / p->heads;
+  const int64_t ldb = call->ldb ? call->ldb : p->n, ldc = call->ldc ? call->ldc : p->n, width = p->n / p->heads;
   for (int64_t i = 0; i < count; i++)
     if ((edges ? edges[i] : i) < 0 || (edges ? edges[i] : i) >= a->nnz * p->heads)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "edge %lld of %lld", (long long)(edges ? edges[i] : i),
@@ -75,10 +76,10 @@ wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *probl
       sum += term;
       size += fabs(term);
     }
-    const double factor = p->alpha / (p->reduce == WLM_MEAN ? (double)(a->rowptr[row + 1] - a->rowptr[row]) : 1);
-    const double before = p->beta != 0 ? p->beta * wlmi_element_get(type, old, place) : 0;
+    const double factor = call->alpha / (p->reduce == WLM_MEAN ? (double)(a->rowptr[row + 1] - a->rowptr[row]) : 1);
+    const double before = call->beta != 0 ? call->beta * wlmi_element_get(type, old, place) : 0;
     dvalues[i] = factor * of_edge(p->message, value, sum);
-    if (p->beta != 0) dvalues[i] += before;
+    if (call->beta != 0) dvalues[i] += before;
     if (scale) scale[i] = fabs(factor * of_edge(p->message, value, size)) + fabs(before);
   }
   return WLM_OK;
@@ -89,10 +90,10 @@ static void add_term(double *sum, double *size, double term) {
   *size += fabs(term);
 }
 
-void wlmi_reference_arg_backward(const wlmi_csr_host *a, const wlm_problem *problem, const void *dc, const int64_t *arg,
-                                 const void *b, wlmi_gradient_sums *sums) {
+void wlmi_reference_arg_backward(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
+                                 const void *dc, const int64_t *arg, const void *b, wlmi_gradient_sums *sums) {
   const wlm_problem *p = problem;
-  const int64_t n = p->n, ldb = p->ldb ? p->ldb : n, ldc = p->ldc ? p->ldc : n;
+  const int64_t n = p->n, ldb = call->ldb ? call->ldb : n, ldc = call->ldc ? call->ldc : n;
   const int64_t rows = p->transpose ? a->cols : a->rows, cols = p->transpose ? a->rows : a->cols;
   for (int i = 0; i < 2; i++) memset(i ? sums->db_scale : sums->db, 0, (size_t)(cols * n) * sizeof *sums->db);
   for (int i = 0; i < 2; i++)
@@ -102,7 +103,7 @@ void wlmi_reference_arg_backward(const wlmi_csr_host *a, const wlm_problem *prob
       const int64_t edge = arg[i * n + j];
       if (edge < 0) continue;
       const int64_t k = p->transpose ? row_of(a, edge) : a->colind[edge];
-      const double x = p->alpha * wlmi_element_get(p->dense_type, dc, i * ldc + j);
+      const double x = call->alpha * wlmi_element_get(p->dense_type, dc, i * ldc + j);
       const int64_t place = edge * p->heads + j / (n / p->heads);
       const double value = wlmi_csr_value(a, place);
       const double y = reads_b(p->message) ? wlmi_element_get(p->dense_type, b, k * ldb + j) : 0;

@@ -8,14 +8,16 @@
  * edges p: those that `edges` names, or the first ones where it is NULL. With heads p is a place among nnz x heads, and
  * j goes over the columns of its head. reduce is sum, or mean, which divides by the edges of row i.
  *
- *   dc     rows x n of the problem's dense type, leading dimension problem->ldc (0 = n)
- *   b      cols x n, leading dimension problem->ldb (0 = n)
+ *   call   of which alpha, beta, ldb and ldc (0 = n) are read
+ *   dc     rows x n of the problem's dense type, leading dimension ldc
+ *   b      cols x n, leading dimension ldb
  *   old    nnz x heads elements; read only where beta is not 0
  *   scale  count, or NULL: the same over absolute values, the denominators of errors
  *
  * Not rounded to the dense type. WLM_ERR_INVALID_ARGUMENT for an edge that is none. */
-wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *problem, const void *dc, const void *b,
-                                const void *old, const int64_t *edges, int64_t count, double *dvalues, double *scale);
+wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
+                                const void *dc, const void *b, const void *old, const int64_t *edges, int64_t count,
+                                double *dvalues, double *scale);
 
 /* Sums in double and, beside them, of the absolute values of their terms. */
 typedef struct wlmi_gradient_sums {
@@ -23,9 +25,9 @@ typedef struct wlmi_gradient_sums {
   double *dvalues, *dvalues_scale; /* nnz x heads */
 } wlmi_gradient_sums;
 
-/* What wlm_plan_execute_arg_backward gives. a is A itself; dc and arg are as C of op(A), arg without padding and -1
- * where there is no edge. */
-void wlmi_reference_arg_backward(const wlmi_csr_host *a, const wlm_problem *problem, const void *dc, const int64_t *arg,
-                                 const void *b, wlmi_gradient_sums *sums);
+/* What the gradients by argmax of wlm_plan_execute are. a is A itself; dc and arg are as C of op(A), arg without
+ * padding and -1 where there is no edge. Of the call alpha, ldb and ldc (0 = n) are read. */
+void wlmi_reference_arg_backward(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
+                                 const void *dc, const int64_t *arg, const void *b, wlmi_gradient_sums *sums);
 
 #endif

@@ -24,10 +24,9 @@ typedef struct edges {
   int64_t start, degree, kept, stride, shift; /* the row's edges and which of them are used */
 } edges;
 
-static wlm_status check_problem(const wlm_problem *p, const void *c_old) {
-  const char *field = p->transpose ? "transpose" : p->batch != 1 ? "batch other than 1" : NULL;
-  if (field) return wlmi_fail(WLM_ERR_UNSUPPORTED, "the float64 reference does not know wlm_problem.%s", field);
-  if (!wlmi_message_name(p->message) || !wlmi_reduce_name(p->reduce) || !wlmi_sample_name(p->sample) ||
+static wlm_status check_problem(const wlm_problem *p, const wlm_execute_args *call, const void *c_old) {
+  if (p->transpose) return wlmi_fail(WLM_ERR_UNSUPPORTED, "the float64 reference does not know wlm_problem.transpose");
+  if (!wlmi_message_name(p->message) || !wlmi_reduce_name(p->reduce) || !wlmi_sample_name(p->sampling.sample) ||
       !wlmi_type_name(p->dense_type) || p->n < 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: a field has a value that is not in its range");
   if (p->heads < 1 || p->n % p->heads)
@@ -35,7 +34,8 @@ static wlm_status check_problem(const wlm_problem *p, const void *c_old) {
                      (long long)p->n);
   if ((p->reduce == WLM_CUSTOM) != (p->custom != NULL))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: custom belongs to reduce = WLM_CUSTOM");
-  if (p->beta != 0.0 && !c_old) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "beta is not 0 and C was not given");
+  if (call->beta != 0.0 && !c_old) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "beta is not 0 and C was not given");
+  if (p->epilogue.bias && !call->bias) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "the bias is NULL");
   return WLM_OK;
 }
 
@@ -61,19 +61,19 @@ static wlm_status expressions_make(const wlm_problem *p, expressions *e) {
   wlm_status status = WLM_OK;
   *e = (expressions){0};
   if (p->custom) WLM_TRY(wlmi_operator_parse(p->custom, &e->op));
-  if (p->activation) WLM_TRY(wlmi_activation_parse(p->activation, &e->activation));
+  if (p->epilogue.activation) WLM_TRY(wlmi_activation_parse(p->epilogue.activation, &e->activation));
   e->weight = weight_of(e);
 done:
   if (status != WLM_OK) expressions_release(e);
   return status;
 }
 
-static edges edges_of(const wlmi_csr_host *a, const wlm_problem *p, int64_t row) {
+static edges edges_of(const wlmi_csr_host *a, const wlm_problem *p, uint64_t seed, int64_t row) {
   edges e = {a->rowptr[row], a->rowptr[row + 1] - a->rowptr[row], 0, 1, 0};
-  e.kept = wlmi_sample_kept(p->sample, e.degree, p->sample_width);
+  e.kept = wlmi_sample_kept(p->sampling.sample, e.degree, p->sampling.width);
   if (e.kept < e.degree) {
-    e.stride = wlmi_sample_stride(p->sample, e.degree);
-    e.shift = wlmi_sample_shift(p->seed, row, e.degree);
+    e.stride = wlmi_sample_stride(p->sampling.sample, e.degree);
+    e.shift = wlmi_sample_shift(seed, row, e.degree);
   }
   return e;
 }
@@ -138,8 +138,8 @@ static double factor_of(const wlm_problem *p, const edges *e) {
   double factor = 1.0;
   if (e->kept == 0) return factor;
   if (p->reduce == WLM_MEAN) factor /= (double)e->kept;
-  if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_KEPT) factor /= (double)e->kept;
-  if (p->sample != WLM_SAMPLE_NONE && p->sample_norm == WLM_NORM_UNBIASED)
+  if (p->sampling.sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_KEPT) factor /= (double)e->kept;
+  if (p->sampling.sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_UNBIASED)
     factor *= (double)e->degree / (double)e->kept;
   return factor;
 }
@@ -147,15 +147,15 @@ static double factor_of(const wlm_problem *p, const edges *e) {
 /* The denominators of max and min are the largest absolute message, those of all others the same reduction. */
 static wlm_reduce scale_reduce(wlm_reduce reduce) { return reduce == WLM_MIN ? WLM_MAX : reduce; }
 
-static void reduce_block(const wlmi_csr_host *a, const wlm_problem *p, const edges *e, const void *b, int64_t first,
-                         int width, double *acc, double *size) {
+static void reduce_block(const wlmi_csr_host *a, const wlm_problem *p, const edges *e, const void *b, int64_t ldb,
+                         int64_t first, int width, double *acc, double *size) {
   double message[BLOCK], edge[BLOCK], dense[BLOCK];
   wlm_reduce size_reduce = scale_reduce(p->reduce);
   for (int j = 0; j < width; j++) acc[j] = identity_of(p->reduce);
   for (int j = 0; j < width; j++) size[j] = p->reduce == WLM_PROD ? 1.0 : 0.0;
   for (int64_t k = 0; k < e->kept; k++) {
-    int64_t at = edge_at(e, p->sample, k);
-    wlmi_elements_read(p->dense_type, b, a->colind[at] * p->ldb + first, width, dense);
+    int64_t at = edge_at(e, p->sampling.sample, k);
+    wlmi_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense);
     values_of(a, p, at, first, width, edge);
     make_messages(p->message, edge, dense, width, message);
     for (int j = 0; j < width; j++) acc[j] = reduce_one(p->reduce, acc[j], message[j]);
@@ -172,7 +172,7 @@ static double step_of(const wlm_problem *p, const edges *e) {
 
 /* The same for a user-defined operator. Where messages do not depend on B many are equal, and then errors add up. */
 static void reduce_custom(const wlmi_csr_host *a, const wlm_problem *p, const expressions *x, const edges *e,
-                          const void *b, int64_t first, int width, double *acc, double *size) {
+                          const void *b, int64_t ldb, int64_t first, int width, double *acc, double *size) {
   const wlmi_expression *own_message = wlmi_operator_part(&x->op, WLM_PART_MESSAGE);
   const wlmi_expression *finish = wlmi_operator_part(&x->op, WLM_PART_FINISH);
   const int uses_b = own_message ? wlmi_expression_uses(own_message, WLM_OPERAND_B) : p->message != WLM_COPY_A;
@@ -181,10 +181,10 @@ static void reduce_custom(const wlmi_csr_host *a, const wlm_problem *p, const ex
   const wlmi_column_block *const operands[WLM_OPERANDS] = {&edge, &dense, &value, &message, &degree};
   wlmi_evaluate(&x->op.parts[WLM_PART_INIT], operands, width, step, &value);
   for (int64_t k = 0; k < e->kept; k++) {
-    int64_t at = edge_at(e, p->sample, k);
+    int64_t at = edge_at(e, p->sampling.sample, k);
     values_of(a, p, at, first, width, edge.value);
     for (int j = 0; j < width; j++) edge.size[j] = isinf(edge.value[j]) ? 0.0 : fabs(edge.value[j]);
-    wlmi_elements_read(p->dense_type, b, a->colind[at] * p->ldb + first, width, dense.value);
+    wlmi_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense.value);
     for (int j = 0; j < width; j++) dense.size[j] = fabs(dense.value[j]);
     if (own_message) {
       wlmi_evaluate(own_message, operands, width, step, &message);
@@ -216,37 +216,37 @@ static wlm_status check_rows(const wlmi_csr_host *a, const int64_t *row_ids, int
   return WLM_OK;
 }
 
-wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *problem, const void *b, const void *c_old,
-                               const int64_t *row_ids, int64_t row_count, double *c, double *scale) {
-  wlm_problem filled = *problem;
-  const wlm_problem *p = &filled;
+wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
+                               const void *b, const void *c_old, const int64_t *row_ids, int64_t row_count, double *c,
+                               double *scale) {
+  const wlm_problem *p = problem;
+  const int64_t ldb = call->ldb ? call->ldb : p->n, ldc = call->ldc ? call->ldc : p->n;
+  const double alpha = call->alpha, beta = call->beta;
   expressions x;
-  wlm_status status = check_problem(p, c_old);
+  wlm_status status = check_problem(p, call, c_old);
   if (status == WLM_OK) status = check_rows(a, row_ids, row_count);
   if (status != WLM_OK) return status;
-  if (!p->ldb) filled.ldb = p->n;
-  if (!p->ldc) filled.ldc = p->n;
   if ((status = expressions_make(p, &x)) != WLM_OK) return status;
 #pragma omp parallel for schedule(dynamic, 16)
   for (int64_t i = 0; i < row_count; i++) {
     int64_t row = row_ids ? row_ids[i] : i;
-    edges e = edges_of(a, p, row);
+    edges e = edges_of(a, p, call->seed, row);
     double factor = factor_of(p, &e), acc[BLOCK], size[BLOCK];
     for (int64_t first = 0; first < p->n; first += BLOCK) {
       int width = (int)(p->n - first < BLOCK ? p->n - first : BLOCK);
       if (p->custom)
-        reduce_custom(a, p, &x, &e, b, first, width, acc, size);
+        reduce_custom(a, p, &x, &e, b, ldb, first, width, acc, size);
       else
-        reduce_block(a, p, &e, b, first, width, acc, size);
+        reduce_block(a, p, &e, b, ldb, first, width, acc, size);
       for (int j = 0; j < width; j++) {
-        double old = p->beta != 0.0 ? p->beta * wlmi_element_get(p->dense_type, c_old, row * p->ldc + first + j) : 0.0;
-        double added = p->bias ? wlmi_element_get(p->dense_type, p->bias, first + j) : 0.0;
-        acc[j] = p->alpha * (factor * acc[j]);
-        if (p->beta != 0.0) acc[j] += old;
-        if (p->bias) acc[j] += added;
-        size[j] = fabs(p->alpha) * (factor * size[j]) + fabs(old) + fabs(added);
+        double old = beta != 0.0 ? beta * wlmi_element_get(p->dense_type, c_old, row * ldc + first + j) : 0.0;
+        double added = p->epilogue.bias ? wlmi_element_get(p->dense_type, call->bias, first + j) : 0.0;
+        acc[j] = alpha * (factor * acc[j]);
+        if (beta != 0.0) acc[j] += old;
+        if (p->epilogue.bias) acc[j] += added;
+        size[j] = fabs(alpha) * (factor * size[j]) + fabs(old) + fabs(added);
       }
-      if (p->activation) activate(&x, step_of(p, &e), width, acc, size);
+      if (p->epilogue.activation) activate(&x, step_of(p, &e), width, acc, size);
       for (int j = 0; j < width; j++) {
         c[i * p->n + first + j] = acc[j];
         if (scale) scale[i * p->n + first + j] = x.weight * size[j];
@@ -270,7 +270,7 @@ static void positions_of_block(const wlmi_csr_host *a, const wlm_problem *p, con
   double message[BLOCK], edge[BLOCK], dense[BLOCK], best[BLOCK];
   for (int j = 0; j < width; j++) arg[j] = -1;
   for (int64_t k = 0; k < e->kept; k++) {
-    const int64_t at = edge_at(e, p->sample, k);
+    const int64_t at = edge_at(e, p->sampling.sample, k);
     wlmi_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense);
     values_of(a, p, at, first, width, edge);
     make_messages(p->message, edge, dense, width, message);
@@ -281,17 +281,17 @@ static void positions_of_block(const wlmi_csr_host *a, const wlm_problem *p, con
   }
 }
 
-wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *problem, const void *b,
-                                    const int64_t *row_ids, int64_t row_count, int64_t *arg) {
+wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
+                                    const void *b, const int64_t *row_ids, int64_t row_count, int64_t *arg) {
   const wlm_problem *p = problem;
-  const int64_t n = p->n, ldb = p->ldb ? p->ldb : n;
+  const int64_t n = p->n, ldb = call->ldb ? call->ldb : n;
   wlm_status status = check_rows(a, row_ids, row_count);
   if (status != WLM_OK) return status;
   if (p->reduce != WLM_MAX && p->reduce != WLM_MIN)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "positions of a reduction other than max and min");
 #pragma omp parallel for schedule(dynamic, 16)
   for (int64_t i = 0; i < row_count; i++) {
-    const edges e = edges_of(a, p, row_ids ? row_ids[i] : i);
+    const edges e = edges_of(a, p, call->seed, row_ids ? row_ids[i] : i);
     for (int64_t first = 0; first < n; first += BLOCK)
       positions_of_block(a, p, &e, b, ldb, first, (int)(n - first < BLOCK ? n - first : BLOCK), arg + i * n + first);
   }

@@ -6,24 +6,26 @@
 
 /* C = alpha * result + beta * C for the rows named by `row_ids` (NULL = rows 0 .. row_count - 1), messages,
  * reduction and epilogue in double.
- *   b      cols x n of the problem's dense type, leading dimension problem->ldb (0 = n); so are C and the bias
- *   c_old  the whole C before the call, rows x n, leading dimension problem->ldc (0 = n); read only where
+ *   call   of which alpha, beta, seed, ldb, ldc (0 = n) and the bias are read, the latter n elements on the host
+ *   b      cols x n of the problem's dense type, leading dimension ldb; so are C and the bias
+ *   c_old  the whole C before the call, rows x n, leading dimension ldc; read only where
  *          beta is not 0, and then it may not be NULL
  *   c      row_count x n, dense
  *   scale  row_count x n, dense, or NULL: the denominators of max_rel_err, which are the same reduction over
  *          the absolute values of the messages (sum |a b| for a sum; the largest for max and min), through the
  *          same epilogue with absolute values; of users' expressions what evaluate.h says, more where they round more
- * problem->bias are n elements on the host. The result is not rounded to the dense type. WLM_ERR_UNSUPPORTED for what
- * it cannot do: transpose, batch. With heads a->values are nnz x heads, or NULL. */
-wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *problem, const void *b, const void *c_old,
-                               const int64_t *row_ids, int64_t row_count, double *c, double *scale);
+ * The result is not rounded to the dense type. WLM_ERR_UNSUPPORTED for what it cannot do: transpose. With heads
+ * a->values are nnz x heads, or NULL. */
+wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
+                               const void *b, const void *c_old, const int64_t *row_ids, int64_t row_count, double *c,
+                               double *scale);
 
 /* The positions that go with max and min, row_count x n, dense: p in colind of the edge that wins, -1 for an empty row;
  * the lowest p of equal ones, the first NaN over everything. Messages are rounded to the accumulator's type as kernels
  * have them (one operation, so float64 rounds to the same bits), which makes this exact: what is equal there is equal
- * here. WLM_ERR_INVALID_ARGUMENT for another reduction. */
-wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *problem, const void *b,
-                                    const int64_t *row_ids, int64_t row_count, int64_t *arg);
+ * here. Of the call seed and ldb are read. WLM_ERR_INVALID_ARGUMENT for another reduction. */
+wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
+                                    const void *b, const int64_t *row_ids, int64_t row_count, int64_t *arg);
 
 /* max |c - reference| / scale over a block of results; where scale is 0 the difference itself. `c` is the
  * row_count x n block with leading dimension ldc; `row_ids` as above picks its rows where `c` is the whole C, NULL

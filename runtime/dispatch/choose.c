@@ -239,9 +239,9 @@ static int find_simpler(const wlmi_spec *spec, const char *problem_key, wlmi_sim
   wlmi_spec simpler = *spec;
   char like[WLM_LIKE];
   int count = 0;
-  snprintf(like, sizeof like, "%s%s%s", p->transpose ? ", untransposed" : "", p->want_arg ? ", without positions" : "",
-           p->heads > 1 ? ", with one head" : "");
-  simpler.problem.transpose = simpler.problem.want_arg = 0;
+  snprintf(like, sizeof like, "%s%s%s", p->transpose ? ", untransposed" : "",
+           p->want_argmax ? ", without positions" : "", p->heads > 1 ? ", with one head" : "");
+  simpler.problem.transpose = simpler.problem.want_argmax = 0;
   simpler.problem.heads = 1;
   add_simpler(&simpler, problem_key, like, list, &count);
   simpler.problem.message = WLM_MUL;
@@ -260,7 +260,7 @@ wlm_status wlmi_choose(const wlmi_snapshot *snapshot, const wlm_stats *stats, co
                      .spec = spec,
                      .limits = limits,
                      .n = spec->problem.n,
-                     .calls = spec->problem.expected_calls,
+                     .calls = spec->problem.policy.expected_calls,
                      .judge = judge};
   wlmi_simpler simpler[WLM_SIMPLER];
   *choice = (wlmi_decision){.calls = q.calls};

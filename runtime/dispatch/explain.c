@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "common/locale.h"
+#include "common/structs.h"
 #include "common/text.h"
 #include "runtime/dispatch/plan.h"
 
@@ -112,13 +113,13 @@ static void describe_matrix(wlmi_text *text, const wlm_stats *s) {
 }
 
 static void as_text(wlmi_text *text, const wlm_plan *plan) {
-  const wlmi_decision *c = &plan->decision;
-  const wlm_stats *s = &plan->stats;
-  wlmi_text_printf(text, "problem   %s, n = %lld\n", plan->problem_key, (long long)plan->args.n);
+  const wlmi_decision *c = &plan->record.decision;
+  const wlm_stats *s = &plan->record.stats;
+  wlmi_text_printf(text, "problem   %s, n = %lld\n", plan->record.problem_key, (long long)plan->bound.args.n);
   describe_matrix(text, s);
-  if (plan->transpose_bytes)
-    wlmi_text_printf(text, "transpose %zu bytes beside the matrix, made in %.2f us\n", plan->transpose_bytes,
-                     plan->transpose_seconds * 1e6);
+  if (plan->record.transpose_bytes)
+    wlmi_text_printf(text, "transpose %zu bytes beside the matrix, made in %.2f us\n", plan->record.transpose_bytes,
+                     plan->record.transpose_seconds * 1e6);
   wlmi_text_printf(text, "calls     %lld expected\n", (long long)c->calls);
   wlmi_text_printf(text, "device    %s (%s)\n", plan->device->info.name, plan->device->info.arch);
   wlmi_text_printf(text, "kernel    %s\n", c->variant);
@@ -143,10 +144,10 @@ static void as_text(wlmi_text *text, const wlm_plan *plan) {
                      plan->device->info.driver);
   wlmi_text_puts(text, "\n");
   if (!isnan(c->distance)) wlmi_text_printf(text, "distance  %.2f\n", c->distance);
-  wlmi_text_printf(text, "splits    a row: %s; %s\n", plan->split,
-                   plan->deterministic ? "same bits every time" : "not deterministic");
-  if (plan->prepared_size)
-    wlmi_text_printf(text, "prepares  %zu bytes; %s\n", plan->prepared_size,
+  wlmi_text_printf(text, "splits    a row: %s; %s\n", plan->record.split,
+                   plan->record.deterministic ? "same bits every time" : "not deterministic");
+  if (plan->bound.prepared_size)
+    wlmi_text_printf(text, "prepares  %zu bytes; %s\n", plan->bound.prepared_size,
                      plan->is_prepared ? "done" : "wlm_plan_prepare has not run");
   describe_refused(text, c);
   for (int i = 0; i < WLM_REFUSALS && *c->refusals[i].variant; i++)
@@ -253,21 +254,21 @@ static void put_matrix(wlmi_text *text, const wlm_stats *s) {
 }
 
 static void as_json(wlmi_text *text, const wlm_plan *plan) {
-  const wlmi_decision *c = &plan->decision;
-  const wlm_stats *s = &plan->stats;
+  const wlmi_decision *c = &plan->record.decision;
+  const wlm_stats *s = &plan->record.stats;
   wlmi_text why = {0};
   describe_step(&why, c);
   wlmi_text_puts(text, "{\"problem\":");
-  wlmi_text_json_string(text, plan->problem_key);
+  wlmi_text_json_string(text, plan->record.problem_key);
   wlmi_text_printf(text,
                    ",\"n\":%lld,\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"mean\":%.17g,\"cv\":%.17g,\"longest\":%lld,"
                    "\"device\":",
-                   (long long)plan->args.n, (long long)s->rows, (long long)s->cols, (long long)s->nnz, s->mean, s->cv,
-                   (long long)s->longest);
+                   (long long)plan->bound.args.n, (long long)s->rows, (long long)s->cols, (long long)s->nnz, s->mean,
+                   s->cv, (long long)s->longest);
   wlmi_text_json_string(text, plan->device->info.name);
   put_matrix(text, s);
-  put_number(text, "transpose_us", plan->transpose_seconds * 1e6);
-  wlmi_text_printf(text, ",\"transpose_bytes\":%zu", plan->transpose_bytes);
+  put_number(text, "transpose_us", plan->record.transpose_seconds * 1e6);
+  wlmi_text_printf(text, ",\"transpose_bytes\":%zu", plan->record.transpose_bytes);
   wlmi_text_puts(text, ",\"variant\":");
   wlmi_text_json_string(text, c->variant);
   wlmi_text_printf(text, ",\"step\":\"%s\",\"why\":", wlmi_step_name(c->step));
@@ -296,8 +297,8 @@ static void as_json(wlmi_text *text, const wlm_plan *plan) {
   wlmi_text_printf(text,
                    ",\"split\":\"%s\",\"deterministic\":%s,\"expected_calls\":%lld,\"prepared_bytes\":"
                    "%zu,\"is_prepared\":%s,\"refused\":%d",
-                   plan->split, plan->deterministic ? "true" : "false", (long long)c->calls, plan->prepared_size,
-                   plan->is_prepared ? "true" : "false", c->refused);
+                   plan->record.split, plan->record.deterministic ? "true" : "false", (long long)c->calls,
+                   plan->bound.prepared_size, plan->is_prepared ? "true" : "false", c->refused);
   wlmi_text_printf(text, ",\"refused_failed\":%d,\"unprepared\":%d", c->refused_failed, c->unprepared);
   int refusals = 0;
   while (refusals < WLM_REFUSALS && *c->refusals[refusals].variant) refusals++;
@@ -320,8 +321,10 @@ static void as_json(wlmi_text *text, const wlm_plan *plan) {
 
 wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **out) {
   wlmi_text text = {0};
+  const wlm_status status = wlmi_need("wlm_plan_explain", "plan text", plan, out);
+  if (status != WLM_OK) return status;
   const wlmi_c_locale locale = wlmi_c_locale_enter();
-  (json ? as_json : as_text)(&text, plan);
+  (json ? as_json : as_text)(&text, plan->mode ? plan->mode->current(plan) : plan);
   wlmi_c_locale_leave(locale);
   return wlmi_text_take(&text, out);
 }

@@ -1,7 +1,11 @@
 #include "runtime/dispatch/plan.h"
 
+#include <math.h>
+#include <string.h>
+
 #include "common/element.h"
 #include "common/pointer.h"
+#include "common/structs.h"
 
 wlm_status wlmi_launch_make(const wlmi_pass *pass, wlmi_target target, int64_t units, int64_t n, void *kernel,
                             wlmi_launch *launch) {
@@ -39,143 +43,241 @@ done:
   return status;
 }
 
-wlm_status wlmi_plan_fill(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
-                          void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr, const wlmi_spec *spec) {
-  wlm_status status = WLM_OK;
+wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
+                           const wlmi_spec *spec, wlmi_shape *shape) {
   const wlm_problem *p = &spec->problem;
-  plan->device = device;
-  plan->empty = csr->rows == 0 || p->n == 0;
-  plan->is_sddmm = p->operation == WLM_SDDMM;
-  plan->wants_arg = p->want_arg;
-  plan->samples = p->sample != WLM_SAMPLE_NONE;
-  plan->dense_size = wlmi_type_size(p->dense_type);
-  plan->sum_size = wlmi_type_size(wlmi_accumulator_type(p->dense_type));
-  plan->arg_size = wlmi_index_size(p->arg_type);
-  plan->args = (struct wlm_args){
-      .rows = csr->rows,
-      .cols = csr->cols,
-      .nnz = csr->nnz,
+  *shape = (wlmi_shape){
+      .device = device,
       .n = p->n,
-      .ldb = p->ldb,
-      .ldc = p->ldc,
+      .heads = p->heads,
+      .sample_width = p->sampling.width,
+      .rowptr_type = spec->rowptr_type,
+      .colind_type = spec->colind_type,
+      .argmax_type = p->argmax_type,
+      .dense_type = p->dense_type,
+      .value_type = spec->value_type,
+      .has_values = spec->has_values,
+      .has_bias = p->epilogue.bias,
+      .want_argmax = p->want_argmax,
+      .is_sddmm = p->operation == WLM_SDDMM,
+      .uses_b = program->uses_b,
+      .dense_size = wlmi_type_size(p->dense_type),
+      .sum_size = wlmi_type_size(wlmi_accumulator_type(p->dense_type)),
+      .argmax_size = wlmi_index_size(p->argmax_type),
+      .pass_count = program->pass_count,
+      .workspace = program->workspace,
+      .prepared = program->prepared,
+  };
+  const wlmi_pass *first = wlmi_program_first_execute(program);
+  for (int i = 0; i < program->pass_count; i++) {
+    shape->passes[i] = program->passes[i];
+    shape->kernels[i] = kernels[i];
+  }
+  const int64_t i = first - program->passes;
+  return correct_wave(device, kernels[i], &shape->passes[i]);
+}
+
+static int first_execute(const wlmi_shape *shape) {
+  int i = 0;
+  while (shape->passes[i].when != WLM_WHEN_EXECUTE) i++;
+  return i;
+}
+
+wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *order, int fresh, wlmi_bound *bound) {
+  const int64_t rows = csr->rows, nnz = csr->nnz, n = shape->n;
+  const int first = first_execute(shape);
+  const int64_t blocks = wlmi_pass_unit_blocks(&shape->passes[first], rows, nnz, n, 0);
+  wlm_status status = WLM_OK;
+  bound->empty = rows == 0 || n == 0;
+  bound->args = (struct wlm_args){
+      .rows = rows,
+      .cols = csr->cols,
+      .nnz = nnz,
+      .n = n,
       .rowptr = csr->rowptr,
       .colind = csr->colind,
       .values = csr->values,
-      .bias = p->bias,
-      .alpha = p->alpha,
-      .beta = p->beta,
-      .scaled = p->alpha != 1 || p->beta != 0,
-      .seed = p->seed,
-      .sample_width = p->sample_width,
-      .heads = p->heads,
-      .head_width = p->n / p->heads,
+      .order = order,
+      .sample_width = shape->sample_width,
+      .heads = shape->heads,
+      .head_width = n / shape->heads,
+      .blocks = blocks,
+      .units = wlmi_pass_units_each(&shape->passes[first], rows, nnz, n, 0),
   };
-  plan->pass_count = program->pass_count;
-  plan->deterministic = program->deterministic;
-  plan->uses_b = program->uses_b;
-  snprintf(plan->split, sizeof plan->split, "%s", program->split);
-  const wlmi_pass *stated = wlmi_program_first_execute(program);
-  wlmi_pass first = *stated;
-  WLM_TRY(correct_wave(device, kernels[stated - program->passes], &first));
-  const int64_t blocks = wlmi_pass_unit_blocks(&first, csr->rows, csr->nnz, p->n, 0);
-  plan->args.blocks = blocks;
-  plan->args.units = wlmi_pass_units_each(&first, csr->rows, csr->nnz, p->n, 0);
-  for (int i = 0; i < program->pass_count; i++) {
-    const wlmi_pass *pass = &program->passes[i];
-    plan->when[i] = pass->when;
-    const int64_t units = pass == stated ? blocks : wlmi_pass_unit_blocks(pass, csr->rows, csr->nnz, p->n, blocks);
-    WLM_TRY(wlmi_launch_make(pass, device->info.limits.target, units, p->n, kernels[i], &plan->launches[i]));
+  for (int i = 0; i < shape->pass_count; i++) {
+    const wlmi_pass *pass = &shape->passes[i];
+    const int64_t units = i == first ? blocks : wlmi_pass_unit_blocks(pass, rows, nnz, n, blocks);
+    WLM_TRY(
+        wlmi_launch_make(pass, shape->device->info.limits.target, units, n, shape->kernels[i], &bound->launches[i]));
   }
-  WLM_TRY(wlmi_bytes_size(&program->workspace, csr->rows, csr->nnz, p->n, blocks, &plan->workspace_size));
-  WLM_TRY(wlmi_bytes_size(&program->prepared, csr->rows, csr->nnz, p->n, blocks, &plan->prepared_size));
+  if (fresh) bound->launches[first].dependent = 0;
+  WLM_TRY(wlmi_bytes_size(&shape->workspace, rows, nnz, n, blocks, &bound->workspace_size));
+  WLM_TRY(wlmi_bytes_size(&shape->prepared, rows, nnz, n, blocks, &bound->prepared_size));
 done:
   return status;
 }
 
-const char *wlm_plan_variant(const wlm_plan *plan) { return plan->decision.variant; }
+wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
+                                 void *const kernels[WLM_MAX_PASSES], const wlmi_spec *spec) {
+  plan->device = device;
+  plan->record.deterministic = program->deterministic;
+  snprintf(plan->record.split, sizeof plan->record.split, "%s", program->split);
+  const wlm_status status = wlmi_shape_make(device, program, kernels, spec, &plan->shape);
+  static const wlmi_bytes none;
+  if (memcmp(&program->prepared, &none, sizeof none))
+    plan->no_rebind = "has prepared memory, which was filled for one matrix";
+  return status;
+}
 
-size_t wlm_plan_prepared_size(const wlm_plan *plan) { return plan->prepared_size; }
+wlm_status wlmi_plan_fill(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
+                          void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr, const wlmi_spec *spec) {
+  const wlm_status status = wlmi_plan_set_program(plan, device, program, kernels, spec);
+  return status == WLM_OK ? wlmi_bind(&plan->shape, csr, NULL, 0, &plan->bound) : status;
+}
 
-size_t wlm_plan_workspace_size(const wlm_plan *plan) { return plan->workspace_size; }
+/* The plan that runs: this one, or the current one of a plan that tunes online. */
+static const wlm_plan *current(const wlm_plan *plan) {
+  if (plan->mode) return plan->mode->current(plan);
+  const wlm_plan *better = plan->upgrade ? plan->upgraded(plan) : NULL;
+  return better ? better : plan;
+}
 
-static wlm_status launch_all(const wlm_plan *plan, wlmi_when when, const struct wlm_args *args, void *stream) {
-  for (int i = 0; i < plan->pass_count; i++) {
-    if (plan->when[i] != when) continue;
-    wlm_status status = plan->device->ops->launch(plan->device, &plan->launches[i], args, stream);
+const char *wlm_plan_variant(const wlm_plan *plan) { return plan ? current(plan)->record.decision.variant : NULL; }
+
+size_t wlm_plan_prepared_size(const wlm_plan *plan) { return plan ? plan->bound.prepared_size : 0; }
+
+size_t wlm_plan_workspace_size(const wlm_plan *plan) { return plan ? plan->bound.workspace_size : 0; }
+
+static wlm_status launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when,
+                             const struct wlm_args *args, void *stream) {
+  for (int i = 0; i < shape->pass_count; i++) {
+    if (shape->passes[i].when != when) continue;
+    wlm_status status = shape->device->ops->launch(shape->device, &bound->launches[i], args, stream);
     if (status != WLM_OK) return status;
   }
   return WLM_OK;
 }
 
 wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
-  if (!plan->prepared_size) return WLM_OK;
+  wlm_status status = wlmi_need("wlm_plan_prepare", "plan", plan);
+  if (status != WLM_OK || !plan->bound.prepared_size) return status;
   const wlmi_pointer given = {"prepared", prepared, WLM_WORK_ALIGNMENT, 1};
-  wlm_status status = wlmi_check_pointers("wlm_plan_prepare", &given, 1);
+  status = wlmi_check_pointers("wlm_plan_prepare", &given, 1);
   if (status != WLM_OK) return status;
-  plan->args.prepared = prepared;
-  status = plan->empty ? WLM_OK : launch_all(plan, WLM_WHEN_PREPARE, &plan->args, stream);
+  plan->bound.args.prepared = prepared;
+  if (!plan->bound.empty) status = launch_all(&plan->shape, &plan->bound, WLM_WHEN_PREPARE, &plan->bound.args, stream);
   plan->is_prepared = status == WLM_OK;
   return status;
 }
 
-/* Of a product with positions or without. */
-static wlm_status multiply(const wlm_plan *plan, const char *call, const void *b, void *c, void *arg, uint64_t seed,
-                           void *workspace, void *stream) {
-  if (plan->empty) return WLM_OK;
-  if (plan->prepared_size && !plan->is_prepared)
-    return wlmi_fail(WLM_ERR_NOT_READY, "%s must be prepared first: call wlm_plan_prepare", plan->decision.variant);
-  const wlmi_pointer given[] = {{"c", c, plan->dense_size, 1},
-                                {"b", b, plan->dense_size, plan->uses_b && plan->args.nnz},
-                                {"arg", arg, plan->arg_size, plan->wants_arg},
-                                {"workspace", workspace, WLM_WORK_ALIGNMENT, plan->workspace_size != 0}};
-  wlm_status status = wlmi_check_pointers(call, given, 4);
+/* Kernels step from row to row of B and C by 32 bits of bytes. */
+static wlm_status check_stride(const char *name, int64_t ld, int64_t n, size_t element) {
+  const int64_t most = UINT32_MAX / (int64_t)element;
+  if (ld < n)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.%s is %lld, less than n = %lld", name, (long long)ld,
+                     (long long)n);
+  if (ld > most)
+    return wlmi_fail(WLM_ERR_OVERFLOW,
+                     "wlm_execute_args.%s is %lld: rows lie 4 GiB or more apart, at most %lld elements work", name,
+                     (long long)ld, (long long)most);
+  return WLM_OK;
+}
+
+wlm_status wlmi_take_call(const wlmi_shape *shape, const wlm_execute_args *call, struct wlm_args *args) {
+  args->ldb = call->ldb ? call->ldb : shape->n;
+  args->ldc = call->ldc ? call->ldc : shape->n;
+  args->alpha = call->alpha;
+  args->beta = call->beta;
+  args->scaled = call->alpha != 1 || call->beta != 0;
+  args->seed = call->seed;
+  if (!isfinite(call->alpha) || !isfinite(call->beta))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.%s is %g, must be finite",
+                     isfinite(call->alpha) ? "beta" : "alpha", isfinite(call->alpha) ? call->beta : call->alpha);
+  if (call->values && !shape->has_values)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.values is given, but the plan's matrix has none");
+  if (call->values) args->values = call->values;
+  wlm_status status = check_stride("ldb", args->ldb, shape->n, shape->dense_size);
+  return status == WLM_OK ? check_stride("ldc", args->ldc, shape->n, shape->dense_size) : status;
+}
+
+wlm_status wlmi_run(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *call,
+                    const void *prepared) {
+  static const char name[] = "wlm_plan_execute";
+  const int sddmm = shape->is_sddmm;
+  struct wlm_args args = bound->args;
+  if (bound->empty || (sddmm && !args.nnz)) return WLM_OK;
+  const wlmi_pointer given[] = {
+      {sddmm ? "dvalues" : "c", sddmm ? call->dvalues : call->c, shape->dense_size, 1},
+      {"x", sddmm ? call->x : NULL, shape->dense_size, sddmm},
+      {"b", call->b, shape->dense_size, shape->uses_b && args.nnz},
+      {"values", call->values, wlmi_type_size(shape->value_type), 0},
+      {"bias", shape->has_bias ? call->bias : NULL, shape->dense_size, shape->has_bias},
+      {"argmax", shape->want_argmax ? call->argmax : NULL, shape->argmax_size, shape->want_argmax},
+      {"workspace", call->workspace, WLM_WORK_ALIGNMENT, bound->workspace_size != 0},
+  };
+  wlm_status status = wlmi_check_pointers(name, given, sizeof given / sizeof *given);
+  if (status == WLM_OK) status = wlmi_take_call(shape, call, &args);
   if (status != WLM_OK) return status;
-  struct wlm_args args = plan->args;
-  args.b = b;
-  args.c = c;
-  args.arg = arg;
-  args.seed = seed;
-  args.workspace = workspace;
-  return launch_all(plan, WLM_WHEN_EXECUTE, &args, stream);
+  if (call->workspace_size < bound->workspace_size)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: workspace_size is %zu, the plan needs %zu", name,
+                     call->workspace_size, bound->workspace_size);
+  args.b = call->b;
+  args.c = sddmm ? call->dvalues : call->c;
+  args.x = sddmm ? call->x : NULL;
+  args.bias = shape->has_bias ? call->bias : NULL;
+  args.arg = shape->want_argmax ? call->argmax : NULL;
+  args.workspace = call->workspace;
+  args.prepared = prepared;
+  return launch_all(shape, bound, WLM_WHEN_EXECUTE, &args, call->stream);
 }
 
-wlm_status wlm_plan_execute(const wlm_plan *plan, const void *b, void *c, void *workspace, void *stream) {
-  if (plan->is_sddmm)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "the plan is for an sddmm: call wlm_plan_execute_sddmm");
-  if (plan->wants_arg)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "the plan gives positions, too: call wlm_plan_execute_arg");
-  return multiply(plan, "wlm_plan_execute", b, c, NULL, plan->args.seed, workspace, stream);
+/* With the kernel that was compiled meanwhile, where the caller's workspace is large enough for it. */
+static wlm_status execute_upgraded(const wlm_plan *plan, const wlm_plan *better, const wlm_execute_args *args,
+                                   int *done) {
+  const struct wlm_args *a = &plan->bound.args;
+  const wlm_csr csr = {
+      .rows = a->rows, .cols = a->cols, .nnz = a->nnz, .rowptr = a->rowptr, .colind = a->colind, .values = a->values};
+  wlmi_bound bound;
+  wlm_status status = wlmi_bind(&better->shape, &csr, a->order, 1, &bound);
+  *done = status != WLM_OK || bound.workspace_size <= args->workspace_size;
+  return *done && status == WLM_OK ? wlmi_run(&better->shape, &bound, args, NULL) : status;
 }
 
-wlm_status wlm_plan_execute_arg(const wlm_plan *plan, const void *b, void *c, void *arg, void *workspace,
-                                void *stream) {
-  if (!plan->wants_arg)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "the plan gives no positions: make it with want_arg = 1");
-  return multiply(plan, "wlm_plan_execute_arg", b, c, arg, plan->args.seed, workspace, stream);
+static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
+  if (plan->mode) return plan->mode->execute(plan, args);
+  if (plan->shape.want_argmax && args->x) return wlmi_plan_run_backward(plan, args);
+  const wlm_plan *better = current(plan);
+  if (better != plan) {
+    int done = 0;
+    const wlm_status status = execute_upgraded(plan, better, args, &done);
+    if (done) return status;
+  }
+  const void *prepared = args->prepared ? args->prepared : plan->bound.args.prepared;
+  if (plan->bound.prepared_size && !plan->bound.empty && !args->prepared && !plan->is_prepared)
+    return wlmi_fail(WLM_ERR_NOT_READY, "%s must be prepared first: call wlm_plan_prepare",
+                     plan->record.decision.variant);
+  return wlmi_run(&plan->shape, &plan->bound, args, prepared);
 }
 
-wlm_status wlm_plan_execute_seed(const wlm_plan *plan, const void *b, void *c, void *arg, uint64_t seed,
-                                 void *workspace, void *stream) {
-  if (!plan->samples)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                     "wlm_plan_execute_seed: the plan samples no edges: make it with a sample");
-  return multiply(plan, "wlm_plan_execute_seed", b, c, plan->wants_arg ? arg : NULL, seed, workspace, stream);
+wlm_status wlm_plan_execute(const wlm_plan *plan, const wlm_execute_args *args) {
+  wlm_execute_args copy;
+  const void *seen;
+  if (!plan) return wlmi_need("wlm_plan_execute", "plan", plan);
+  const wlm_status status = wlmi_struct_see(&wlmi_struct_execute_args, args, &copy, &seen);
+  return status == WLM_OK ? execute(plan, seen) : status;
 }
 
-wlm_status wlm_plan_execute_sddmm(const wlm_plan *plan, const void *dc, const void *b, void *dvalues, void *workspace,
-                                  void *stream) {
-  if (!plan->is_sddmm) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "the plan is for a product: call wlm_plan_execute");
-  if (plan->empty || !plan->args.nnz) return WLM_OK;
-  const wlmi_pointer given[] = {{"dc", dc, plan->dense_size, 1},
-                                {"b", b, plan->dense_size, plan->uses_b},
-                                {"dvalues", dvalues, plan->dense_size, 1},
-                                {"workspace", workspace, WLM_WORK_ALIGNMENT, plan->workspace_size != 0}};
-  wlm_status status = wlmi_check_pointers("wlm_plan_execute_sddmm", given, 4);
-  if (status != WLM_OK) return status;
-  struct wlm_args args = plan->args;
-  args.x = dc;
-  args.b = b;
-  args.c = dvalues;
-  args.workspace = workspace;
-  return launch_all(plan, WLM_WHEN_EXECUTE, &args, stream);
+wlm_status wlmi_shape_accepts(const wlmi_shape *shape, const wlm_csr *csr) {
+  if (csr->rowptr_type != shape->rowptr_type || csr->colind_type != shape->colind_type)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: the plan is for a rowptr of %s and a colind of %s, not %s, %s",
+                     wlmi_index_name(shape->rowptr_type), wlmi_index_name(shape->colind_type),
+                     wlmi_index_name(csr->rowptr_type), wlmi_index_name(csr->colind_type));
+  if (!csr->values != !shape->has_values || (csr->values && csr->value_type != shape->value_type))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: the plan is for values of %s, not %s",
+                     shape->has_values ? wlmi_type_name(shape->value_type) : "none",
+                     csr->values ? wlmi_type_name(csr->value_type) : "none");
+  if (shape->want_argmax && shape->argmax_type == WLM_I32 && csr->nnz > INT32_MAX)
+    return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.argmax_type is i32, and %lld non-zeros have more positions",
+                     (long long)csr->nnz);
+  return WLM_OK;
 }

@@ -42,13 +42,13 @@ static void sum_i64(const struct wlm_args *args, long long unit_blocks) { all_ro
 
 wlm_status wlmi_host_builtin(const wlmi_spec *spec, wlmi_program *program, void **kernel) {
   const wlm_problem *p = &spec->problem;
-  if (p->message != WLM_MUL || p->reduce != WLM_SUM || p->sample != WLM_SAMPLE_NONE || p->dense_type != WLM_F32 ||
-      spec->colind_type != WLM_I32)
+  if (p->message != WLM_MUL || p->reduce != WLM_SUM || p->sampling.sample != WLM_SAMPLE_NONE ||
+      p->dense_type != WLM_F32 || spec->colind_type != WLM_I32)
     return wlmi_fail(WLM_ERR_NO_COMPILER,
                      "without a compiler only an unsampled mul.sum in f32 with colind of i32 can run; this is %s.%s in "
                      "%s with %s%s",
                      wlmi_message_name(p->message), wlmi_reduce_name(p->reduce), wlmi_type_name(p->dense_type),
-                     wlmi_index_name(spec->colind_type), p->sample == WLM_SAMPLE_NONE ? "" : ", sampled");
+                     wlmi_index_name(spec->colind_type), p->sampling.sample == WLM_SAMPLE_NONE ? "" : ", sampled");
   *program =
       (wlmi_program){.variant = "host_builtin", .pass_count = 1, .deterministic = 1, .uses_b = 1, .split = "none"};
   program->passes[0] = (wlmi_pass){.kernel = "sum", .units = WLM_UNITS_ROWS, .units_per_block = ROWS_PER_BLOCK};

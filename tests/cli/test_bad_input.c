@@ -1,6 +1,7 @@
 /* Whatever is wrong with the command line, a file or a database: one clear line, the right exit code, nothing lost. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -141,8 +142,9 @@ static void bad_devices_and_types(void **state) {
   (void)state;
   run_line(&(bad_line){1, "tpu", {"explain", TWIN, "--device", "tpu"}});
   run_line(&(bad_line){2, "--type", {"explain", TWIN, "--device", "host", "--type", "f8"}});
-  run_line(&(bad_line){
-      1, "sample_norm", {"explain", TWIN, "--device", "host", "--op", "max", "--sample", "bucket:8:unbiased"}});
+  run_line(&(bad_line){1,
+                       "norm with a reduce other than sum",
+                       {"explain", TWIN, "--device", "host", "--op", "max", "--sample", "bucket:8:unbiased"}});
   run_line(&(bad_line){1, "row_crc", {"run", TWIN, "--device", "host", "--variant", "row_crc/cf=1,rows=8"}});
   run_line(&(bad_line){1, "means no database", {"db", "check", "--db", ""}});
   run_line(&(bad_line){1, "database", {"tune", TWIN, "--device", "host", "--db", ""}});

@@ -1,6 +1,7 @@
 /* warploom bench on the host device: what it writes, that it goes on where it was cut off, what it refuses. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -2,6 +2,7 @@
  * matrix, and one that is not there is a reason, no failure. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

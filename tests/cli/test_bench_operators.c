@@ -2,6 +2,7 @@
  * makes of a file that was made by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

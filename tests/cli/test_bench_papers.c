@@ -1,6 +1,7 @@
 /* The suites of the two papers on the host device, and what is said of their results. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

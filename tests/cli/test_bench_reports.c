@@ -1,6 +1,7 @@
 /* warploom bench summary and plot on results that were made by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

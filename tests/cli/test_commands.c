@@ -1,6 +1,7 @@
 /* Every command through the real binary, in the order in which a user meets them. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,6 +2,7 @@
  * find_package, and the installed command runs. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +56,7 @@ static void builds_by_pkg_config(void **state) {
   out = shell(BUILD_AND_RUN("custom_op.c"));
   assert_contains(out, custom_result);
   free(out);
-  out = shell(BUILD_AND_RUN("learner.c"));
+  out = shell(BUILD_AND_RUN("online.c"));
   assert_contains(out, " after 3000 calls, ");
   assert_contains(out, "c[0] = 6");
   free(out);
@@ -67,7 +68,7 @@ static void builds_by_pkg_config(void **state) {
 static void builds_by_find_package(void **state) {
   (void)state;
   static const char project[] =
-      "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES C)\nfind_package(warploom 0.1 REQUIRED)\n"
+      "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES C)\nfind_package(warploom 0.2 REQUIRED)\n"
       "add_executable(user " WLM_SOURCE_DIR "/examples/spmm.c)\ntarget_link_libraries(user warploom::warploom)\n";
   write_whole(folder_file(&folder, "CMakeLists.txt"), project, strlen(project));
   free(shell("cmake -S . -B user -DCMAKE_PREFIX_PATH=\"$PWD/prefix\" && cmake --build user"));

@@ -1,6 +1,7 @@
 /* run --record notes what nothing near was tuned for, db shows it, tune --recorded tunes it and takes it away. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

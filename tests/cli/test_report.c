@@ -2,6 +2,7 @@
  * place of gnuplot; the last ones draw with the real one and look at the page with a real browser, where there are. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

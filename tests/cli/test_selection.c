@@ -1,6 +1,7 @@
 /* warploom bench selection: three lines a case, timed side by side, from a database that was tuned before. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* tune with a budget that cuts it: what is told, and that the same command goes on. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* tune without an INPUT: a cell of the design after the other, over several commands. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -102,7 +102,8 @@ static void check_cells(const char *family, wlm_type type) {
     NEEDS((int)entry->spec.rowptr_type == i / 2 && (int)entry->spec.colind_type == i % 2,
           "%s never with rowptr %s, colind %s and %s", family, wlmi_index_name(i / 2), wlmi_index_name(i % 2), name);
   for (int i = 0; i < 2; i++)
-    NEEDS(p->want_arg && (int)p->arg_type == i, "%s never with positions %s of %s", family, wlmi_index_name(i), name);
+    NEEDS(p->want_argmax && (int)p->argmax_type == i, "%s never with positions %s of %s", family, wlmi_index_name(i),
+          name);
   NEEDS(p->heads > 1, "%s never with heads in %s", family, name);
   NEEDS(p->transpose || !transposes, "%s never with a transpose in %s", family, name);
 #undef NEEDS
@@ -111,7 +112,7 @@ static void check_cells(const char *family, wlm_type type) {
 static void check_family(const char *family) {
   for (int reduce = WLM_MAX; reduce <= WLM_MIN; reduce++)
     for (int type = WLM_I32; type <= WLM_I64; type++)
-      if (!COUNT_ENTRIES(family, (int)p->reduce == reduce && p->want_arg && (int)p->arg_type == type))
+      if (!COUNT_ENTRIES(family, (int)p->reduce == reduce && p->want_argmax && (int)p->argmax_type == type))
         fail_msg("%s never with positions of %s in %s", family, wlmi_reduce_name(reduce), wlmi_index_name(type));
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
     for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++)
@@ -166,7 +167,7 @@ static void test_pairs(void **state) {
         for (int norm = WLM_NORM_NONE; norm <= (reduce == WLM_SUM ? WLM_NORM_UNBIASED : WLM_NORM_NONE); norm++)
           for (int set = 0; set < 2; set++)
             assert_true(COUNT_ENTRIES(set ? "host_row" : "row_sample",
-                                      OP && (int)p->sample == sample && (int)p->sample_norm == norm) > 0);
+                                      OP && (int)p->sampling.sample == sample && (int)p->sampling.norm == norm) > 0);
 #undef OP
     }
   for (int i = 0; i < WIDTHS; i++) assert_true(COUNT_ENTRIES(NULL, p->n == widths[i]) > 5);
@@ -184,10 +185,11 @@ static void check_variant(const char *variant, const wlm_problem *served) {
     if (!COUNT_ENTRIES(variant, (int)p->reduce == reduce))
       fail_msg("%s never with reduction %s", variant, wlmi_reduce_name(reduce));
   if (!COUNT_ENTRIES(variant, p->n == served->n)) fail_msg("%s never with N = %d", variant, (int)served->n);
-  if (!COUNT_ENTRIES(variant, p->sample == served->sample && p->sample_norm == served->sample_norm))
-    fail_msg("%s never with sampling %d, norm %d", variant, (int)served->sample, (int)served->sample_norm);
-  if (!COUNT_ENTRIES(variant, p->sample_width == served->sample_width))
-    fail_msg("%s never with S = %d", variant, (int)served->sample_width);
+  if (!COUNT_ENTRIES(variant,
+                     p->sampling.sample == served->sampling.sample && p->sampling.norm == served->sampling.norm))
+    fail_msg("%s never with sampling %d, norm %d", variant, (int)served->sampling.sample, (int)served->sampling.norm);
+  if (!COUNT_ENTRIES(variant, p->sampling.width == served->sampling.width))
+    fail_msg("%s never with S = %d", variant, (int)served->sampling.width);
   check_types(variant);
 }
 
@@ -211,9 +213,9 @@ static void test_every_variant(void **state) {
       wlmi_spec spec = emit_spec(widths[i]);
       checked += check_variants_of(limits, &spec);
       for (int kind = 0; kind < 9; kind++) {
-        spec.problem.sample = (wlm_sample)(WLM_SAMPLE_BUCKET + kind / 3);
-        spec.problem.sample_norm = (wlm_sample_norm)(kind % 3);
-        spec.problem.sample_width = samples[(i + kind) % 7];
+        spec.problem.sampling.sample = (wlm_sample)(WLM_SAMPLE_BUCKET + kind / 3);
+        spec.problem.sampling.norm = (wlm_sample_norm)(kind % 3);
+        spec.problem.sampling.width = samples[(i + kind) % 7];
         checked += check_variants_of(limits, &spec);
       }
     }

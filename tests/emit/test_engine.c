@@ -196,8 +196,8 @@ static void test_lines_are_in_step(void **state) {
   for (int i = 0; i < 4; i++) {
     wlmi_spec spec = emit_spec(128);
     wlmi_names names;
-    spec.problem.sample = i / 2 ? WLM_SAMPLE_FASTRAND : WLM_SAMPLE_NONE;
-    spec.problem.sample_width = 32;
+    spec.problem.sampling.sample = i / 2 ? WLM_SAMPLE_FASTRAND : WLM_SAMPLE_NONE;
+    spec.problem.sampling.width = 32;
     assert_status(WLM_OK, wlmi_generator_candidates(generator, &spec, limits[i % 2], &names));
     for (int64_t k = 0; k < names.count; k++) {
       wlmi_program program;

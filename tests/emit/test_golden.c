@@ -81,8 +81,8 @@ static void test_golden(void **state) {
     const wlmi_limits *limits = devices[number % 2];
     wlmi_spec spec = emit_spec(problems[number / 2].n);
     wlmi_names names;
-    spec.problem.sample = problems[number / 2].sample;
-    spec.problem.sample_width = 64;
+    spec.problem.sampling.sample = problems[number / 2].sample;
+    spec.problem.sampling.width = 64;
     spec.problem.operation = problems[number / 2].operation;
     assert_status(WLM_OK, wlmi_generator_candidates(emit_generator, &spec, limits, &names));
     for (int64_t i = 0; i < names.count; i++) {

@@ -84,8 +84,8 @@ static void test_refusals_say_why(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlmi_text reason = {0};
     wlmi_spec spec = emit_spec(cases[i].n);
-    spec.problem.sample = cases[i].sample;
-    spec.problem.sample_width = cases[i].width;
+    spec.problem.sampling.sample = cases[i].sample;
+    spec.problem.sampling.width = cases[i].width;
     const wlmi_limits *limits = cases[i].host ? &emit_host : &emit_cuda;
     assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, cases[i].variant, &spec, limits, &reason));
     if (!cases[i].reason) assert_int_equal(reason.size, 0);

@@ -92,10 +92,10 @@ static void says_what_entries_have(void **state) {
   for (int i = 0; i < ENTRIES; i++) e[i].spec.problem.message = (wlm_message)i;
   expect_row(e, ENTRIES, "| `row_crc` | cuda | none | all 8 | sum | - |");
   e[1].spec.problem.reduce = WLM_MAX;
-  e[1].spec.problem.want_arg = 1;
+  e[1].spec.problem.want_argmax = 1;
   e[2].spec.problem.heads = 4;
   e[3].spec.problem.transpose = 1;
-  e[4].spec.problem.sample = WLM_SAMPLE_FASTRAND;
+  e[4].spec.problem.sampling.sample = WLM_SAMPLE_FASTRAND;
   e[5].spec.problem.operation = WLM_SDDMM;
   e[6].spec.problem.dense_type = WLM_F64;
   expect_row(e, ENTRIES,

@@ -5,20 +5,21 @@
 #include <stdint.h>
 /**/
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/emit_fixture.h"
 
-static wlmi_spec own_spec(int64_t n, const char *custom, const char *activation, const void *bias) {
+static wlmi_spec own_spec(int64_t n, const char *custom, const char *activation, int bias) {
   wlmi_spec plain = emit_spec(n), spec;
   wlm_problem problem = plain.problem;
   wlm_csr csr = WLM_CSR_INIT;
   csr.values = &csr;
   if (custom) problem.reduce = WLM_CUSTOM;
   problem.custom = custom;
-  problem.activation = activation;
-  problem.bias = bias;
+  problem.epilogue.activation = activation;
+  problem.epilogue.bias = bias;
   if (wlmi_spec_make(&problem, &csr, &spec) != WLM_OK) fail_msg("%s", wlm_error_detail());
   return spec;
 }
@@ -32,7 +33,7 @@ static char *source_of(const char *variant, const wlmi_limits *limits, const wlm
   return program.source; /* wlm_string_free */
 }
 
-static void expect_in(const char *custom, const char *activation, const void *bias, const char *const *texts) {
+static void expect_in(const char *custom, const char *activation, int bias, const char *const *texts) {
   const wlmi_spec spec = own_spec(16, custom, activation, bias);
   char *source = source_of(host_row, &emit_host, &spec);
   for (; *texts; texts++) {
@@ -45,28 +46,28 @@ static void expect_in(const char *custom, const char *activation, const void *bi
 
 static void blocks(void **state) {
   (void)state;
-  expect_in("message=fmaxf(a*b,0);init=0;reduce=acc+x;finish=acc/degree", NULL, NULL,
+  expect_in("message=fmaxf(a*b,0);init=0;reduce=acc+x;finish=acc/degree", NULL, 0,
             (const char *[]){"return\n#line 1 \"op:message\"\nfmaxf(a*b,0.f); }\n", "#line 1 \"op:init\"\n0.f; }\n",
                              "#line 1 \"op:reduce\"\nacc+x; }\n",
                              "return degree == 0 ? acc :\n#line 1 \"op:finish\"\nacc/(wlm_acc_t)degree; }\n",
                              "#define fmaxf wlm_fmax\n", "#define WLM_USES_A 1\n#define WLM_USES_B 1\n",
                              "!wlm_combine(", "!op:combine", "!wlm_activation", "!args->bias", NULL});
-  expect_in("init=0;reduce=acc+x;combine=reduce", NULL, NULL,
+  expect_in("init=0;reduce=acc+x;combine=reduce", NULL, 0,
             (const char *[]){"wlm_combine(wlm_acc_t acc, wlm_acc_t x) { return\n#line 1 \"op:combine\"\nacc+x; }\n",
                              "return a * b; }\n", "!op:message", "!__CUDA_ARCH__\nfloat", NULL});
   expect_in(
-      "init=0;reduce=acc+x;combine=x-acc;message=b", NULL, NULL,
+      "init=0;reduce=acc+x;combine=x-acc;message=b", NULL, 0,
       (const char *[]){"#line 1 \"op:combine\"\nx-acc; }\n", "#define WLM_USES_A 0\n#define WLM_USES_B 1\n", NULL});
-  expect_in("init=0;reduce=acc+x;message=a", NULL, NULL,
+  expect_in("init=0;reduce=acc+x;message=a", NULL, 0,
             (const char *[]){"#define WLM_USES_A 1\n#define WLM_USES_B 0\n", NULL});
-  expect_in(NULL, "pow(abs(x),2)+fabs(x)", NULL,
+  expect_in(NULL, "pow(abs(x),2)+fabs(x)", 0,
             (const char *[]){"#ifndef __CUDA_ARCH__\nfloat fabsf(float);\nfloat powf(float, float);\n#endif\n", NULL});
-  expect_in(NULL, "leaky_relu(x,0.5)", NULL,
+  expect_in(NULL, "leaky_relu(x,0.5)", 0,
             (const char *[]){
                 "WLM_FN wlm_acc_t wlm_leaky_relu(wlm_acc_t x, wlm_acc_t slope) { return x < 0 ? slope * x : x; }\n",
                 "#line 1 \"op:activation\"\nwlm_leaky_relu(x,0.5f); }\n",
                 "value = wlm_activation(value); return wlm_narrow(value);", "!wlm_relu", "!args->bias", NULL});
-  expect_in(NULL, NULL, host_row,
+  expect_in(NULL, NULL, 1,
             (const char *[]){"value += wlm_widen(((const wlm_c_t *)args->bias)[column]); return wlm_narrow(value);",
                              "!wlm_activation", NULL});
 }
@@ -74,7 +75,7 @@ static void blocks(void **state) {
 /* Lines behind a user's expression have the numbers that they would have without. */
 static void lines_go_on(void **state) {
   (void)state;
-  const wlmi_spec spec = own_spec(16, "message=b*a;init=0;reduce=acc+x", NULL, NULL);
+  const wlmi_spec spec = own_spec(16, "message=b*a;init=0;reduce=acc+x", NULL, 0);
   char *source = source_of(host_row, &emit_host, &spec);
   int64_t line = 0, in_block = 0, checked = 0;
   for (char *at = strtok(source, "\n"); at; at = strtok(NULL, "\n"), line++) {
@@ -95,7 +96,7 @@ static void the_same_as_built_in(void **state) {
   (void)state;
   const char *const variants[] = {"merge_path/items=256,lanes=8,vector=4,batch=4,prepared=0",
                                   "row_vec/lanes=8,vector=4,batch=4"};
-  const wlmi_spec built_in = emit_spec(32), own = own_spec(32, "init=0;reduce=acc+x;combine=reduce", NULL, NULL);
+  const wlmi_spec built_in = emit_spec(32), own = own_spec(32, "init=0;reduce=acc+x;combine=reduce", NULL, 0);
   for (int i = 0; i < 2; i++) {
     char *expected = source_of(variants[i], &emit_cuda, &built_in), *got = source_of(variants[i], &emit_cuda, &own);
     const char *const kernel = strstr(expected, "/kernel.cu.in"), *own_kernel = strstr(got, "/kernel.cu.in");
@@ -118,8 +119,8 @@ static void expect_refusal(wlmi_generator *generator, const char *variant, const
 
 static void without_combine(void **state) {
   (void)state;
-  const wlmi_spec whole = own_spec(16, "init=0;reduce=acc+x", NULL, NULL),
-                  parts = own_spec(16, "init=0;reduce=acc+x;combine=reduce", NULL, NULL);
+  const wlmi_spec whole = own_spec(16, "init=0;reduce=acc+x", NULL, 0),
+                  parts = own_spec(16, "init=0;reduce=acc+x;combine=reduce", NULL, 0);
   expect_refusal(emit_generator, host_row, &emit_host, &whole, NULL);
   expect_refusal(emit_generator, host_nnz, &emit_host, &whole, "splits rows, and the operator has no combine");
   expect_refusal(emit_generator, host_nnz, &emit_host, &parts, NULL);
@@ -158,9 +159,9 @@ static void traits(void **state) {
     emit_write(&own_folder, names[i], "kernel.c.in", kernel);
   }
   assert_status(WLM_OK, wlmi_generator_create(own_folder.path, &generator));
-  const wlmi_spec sum = emit_spec(16), own = own_spec(16, "init=0;reduce=acc+x;combine=reduce", NULL, NULL),
-                  active = own_spec(16, NULL, "relu", NULL),
-                  any_order = own_spec(16, "init=0;reduce=acc+x;order=any", NULL, NULL);
+  const wlmi_spec sum = emit_spec(16), own = own_spec(16, "init=0;reduce=acc+x;combine=reduce", NULL, 0),
+                  active = own_spec(16, NULL, "relu", 0),
+                  any_order = own_spec(16, "init=0;reduce=acc+x;order=any", NULL, 0);
   wlmi_spec mean = emit_spec(16), max = emit_spec(16);
   mean.problem.reduce = WLM_MEAN;
   max.problem.reduce = WLM_MAX;

@@ -1,6 +1,7 @@
 /* Every function of the cuda device. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "runtime/devices.h"
 #include "runtime/dispatch/plan.h"
 #include "support/asserts.h"
+#include "support/calls.h"
 #include "support/gpu.h"
 #include "support/kernel_check.h"
 
@@ -176,7 +178,7 @@ static void a_family_gives_the_right_result(void **state) {
     product p;
     product_make(i % 2 ? WLM_I64 : WLM_I32, &p);
     product_load(&p, variants[i / 2]);
-    assert_status(WLM_OK, wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
+    assert_status(WLM_OK, test_execute(&p.plan, p.b, p.c, NULL));
     assert_status(WLM_OK, test_gpu()->ops->synchronize(test_gpu(), NULL));
     product_check(&p);
     product_release(&p);
@@ -190,7 +192,7 @@ static void built_in_code_needs_no_compiler(void **state) {
     product p;
     product_make((wlm_index)type, &p);
     product_load(&p, NULL);
-    assert_status(WLM_OK, wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
+    assert_status(WLM_OK, test_execute(&p.plan, p.b, p.c, NULL));
     product_check(&p);
     product_release(&p);
   }
@@ -236,11 +238,11 @@ static void bad_launch_is_told_and_forgotten(void **state) {
   test_gpu();
   product_make(WLM_I32, &p);
   product_load(&p, "row_crc/cf=1,rows=4");
-  wlmi_launch launch = p.plan.launches[0];
+  wlmi_launch launch = p.plan.bound.launches[0];
   launch.threads = 1 << 20;
-  assert_int_equal(test_gpu()->ops->launch(test_gpu(), &launch, &p.plan.args, NULL), WLM_ERR_DEVICE);
+  assert_int_equal(test_gpu()->ops->launch(test_gpu(), &launch, &p.plan.bound.args, NULL), WLM_ERR_DEVICE);
   assert_non_null(strstr(wlm_error_detail(), "1048576 threads"));
-  assert_status(WLM_OK, wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
+  assert_status(WLM_OK, test_execute(&p.plan, p.b, p.c, NULL));
   product_check(&p);
   product_release(&p);
 }
@@ -254,8 +256,8 @@ static void large_shared_memory(void **state) {
   product p;
   int checked = 0;
   product_make(WLM_I32, &p);
-  p.spec.problem.sample = WLM_SAMPLE_BUCKET;
-  p.spec.problem.sample_width = 2304;
+  p.spec.problem.sampling.sample = WLM_SAMPLE_BUCKET;
+  p.spec.problem.sampling.width = 2304;
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   assert_status(WLM_OK, wlmi_generator_candidates(generator, &p.spec, &device->info.limits, &names));
   for (int64_t i = 0; i < names.count; i++) {
@@ -288,7 +290,9 @@ static wlm_status enqueue(void *user, void *stream) {
     wlm_status status = test_gpu()->ops->synchronize(test_gpu(), stream);
     if (status != WLM_OK) return status;
   }
-  return wlm_plan_execute(&c->product->plan, c->product->b, c->product->c, NULL, stream);
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  call.stream = stream;
+  return test_execute_call(&c->product->plan, &call, c->product->b, c->product->c, NULL);
 }
 
 static void timer_replays_a_graph(void **state) {
@@ -326,7 +330,7 @@ static void failed_capture_leaves_no_trace(void **state) {
   assert_int_equal(device->ops->timer_create(device, enqueue, &blocks, 9, &timer), WLM_ERR_DEVICE);
   assert_null(timer);
   assert_non_null(strstr(wlm_error_detail(), "CAPTURE"));
-  assert_status(WLM_OK, wlm_plan_execute(&p.plan, p.b, p.c, NULL, NULL));
+  assert_status(WLM_OK, test_execute(&p.plan, p.b, p.c, NULL));
   product_check(&p);
   product_release(&p);
 }

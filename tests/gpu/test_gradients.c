@@ -10,6 +10,7 @@
 #include "common/memory.h"
 #include "csr/transpose.h"
 #include "support/backward_check.h"
+#include "support/calls.h"
 #include "support/gpu_fixture.h"
 #include "support/require.h"
 
@@ -82,10 +83,10 @@ static void every_candidate(void **state) {
   problem.transpose = 1;
   check_candidates(&f, &problem);
   problem.reduce = WLM_MAX; /* with positions, whose places of the transpose are A's */
-  problem.want_arg = 1;
+  problem.want_argmax = 1;
   check_candidates(&f, &problem);
   problem.transpose = 0;
-  problem.arg_type = WLM_I64;
+  problem.argmax_type = WLM_I64;
   check_candidates(&f, &problem);
   fixture_release(&f);
 }
@@ -104,7 +105,7 @@ static void zeros_have_no_sign(void **state) {
     problem.n = 32;
     problem.message = WLM_COPY_A;
     problem.reduce = (wlm_reduce)reduce;
-    problem.want_arg = 1;
+    problem.want_argmax = 1;
     for (int64_t p = 0; p < f.csr.nnz; p++) zeros.csr.values[p] = p % 3 ? 0.0f : -0.0f;
     assert_status(WLM_OK, wlmi_upload_create_values(f.context, &f.upload, &zeros.csr, WLM_F32, &zeros.upload));
     check_candidates(&zeros, &problem);
@@ -137,9 +138,9 @@ static void no_order_no_gradients(void **state) {
   fixture_make("uniform:rows=10,d=1", WLM_I32, &f);
   problem.n = 8;
   problem.reduce = WLM_MIN;
-  problem.want_arg = problem.deterministic = 1;
+  problem.want_argmax = problem.policy.deterministic = 1;
   assert_status(WLM_OK, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
-  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_execute_arg_backward(plan, NULL, NULL, NULL, &plan, NULL, NULL));
+  assert_status(WLM_ERR_UNSUPPORTED, test_execute_argmax_backward(plan, &plan, NULL, NULL, &plan, NULL));
   assert_non_null(strstr(wlm_error_detail(), "deterministic"));
   wlm_plan_destroy(plan);
   fixture_release(&f);

@@ -13,6 +13,7 @@
 #include "generator/generator.h"
 #include "runtime/dispatch/plan.h"
 #include "support/asserts.h"
+#include "support/calls.h"
 #include "support/gpu.h"
 #include "support/require.h"
 #include "support/shapes.h"
@@ -105,21 +106,29 @@ static int release(void **state) {
   return test_gpu_close(state);
 }
 
+/* Every product is of this call. */
+static wlm_execute_args scaled(void) {
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  call.alpha = 1.5;
+  return call;
+}
+
 static void problem_make(large *l, wlm_sample sample, wlmi_spec *spec) {
+  const wlm_execute_args call = scaled();
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = N;
-  problem.alpha = 1.5;
-  problem.sample = sample;
-  problem.sample_width = sample == WLM_SAMPLE_NONE ? 0 : S;
+  problem.sampling.sample = sample;
+  problem.sampling.width = sample == WLM_SAMPLE_NONE ? 0 : S;
   assert_status(WLM_OK, wlmi_spec_make(&problem, &l->csr, spec));
-  assert_status(WLM_OK,
-                wlmi_reference_rows(&l->a, &spec->problem, l->b, NULL, l->checked, CHECKED, l->expected, l->scale));
+  assert_status(WLM_OK, wlmi_reference_rows(&l->a, &spec->problem, &call, l->b, NULL, l->checked, CHECKED, l->expected,
+                                            l->scale));
 }
 
 /* What is loaded, over a C that is all poison. */
 static void check(large *l, const wlmi_spec *spec, const wlmi_program *program, void *const *kernels,
                   const char *name) {
   wlmi_device *device = test_gpu();
+  const wlm_execute_args call = scaled();
   wlm_plan plan = {0};
   void *workspace = NULL, *prepared = NULL;
   assert_status(WLM_OK, wlmi_plan_fill(&plan, device, program, kernels, &l->csr, spec));
@@ -128,7 +137,7 @@ static void check(large *l, const wlmi_spec *spec, const wlmi_program *program, 
   assert_status(WLM_OK, device->ops->fill(device, l->c, 0xff, (size_t)c_size));
   assert_status(WLM_OK, device->ops->fill(device, prepared, 0xff, wlm_plan_prepared_size(&plan)));
   assert_status(WLM_OK, wlm_plan_prepare(&plan, prepared, NULL));
-  assert_status(WLM_OK, wlm_plan_execute(&plan, l->device_b, l->c, workspace, NULL));
+  assert_status(WLM_OK, test_execute_call(&plan, &call, l->device_b, l->c, workspace));
   assert_status(WLM_OK, device->ops->synchronize(device, NULL));
   for (int i = 0; i < PLACES; i++) {
     const int64_t at = (int64_t)i * AROUND, row = l->checked[at];

@@ -1,6 +1,7 @@
 /* The command on a GPU: tune, dispatch by what was measured, checked runs; a kernel that takes the device with it. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -12,6 +12,7 @@
 #include "runtime/devices.h"
 #include "support/asserts.h"
 #include "support/backward_check.h"
+#include "support/calls.h"
 
 static void next_threads(void *user, int run) {
   static const int threads[] = {1, 2, 5};
@@ -55,12 +56,12 @@ static void bind_small(const float *a, wlm_context **context, wlm_matrix **matri
 }
 
 /* Sum of dC * C, for the reduction's own forward call. */
-static double loss(const wlm_plan *plan, const float *dense, const float *dc, int rows) {
+static double loss(const wlm_plan *plan, const wlm_execute_args *call, const float *dense, const float *dc, int rows) {
   float c[COLS * N];
   int32_t arg[COLS * N];
   double sum = 0;
   void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
-  assert_status(WLM_OK, wlm_plan_execute_arg(plan, dense, c, arg, workspace, NULL));
+  assert_status(WLM_OK, test_execute_argmax_call(plan, call, dense, c, arg, workspace));
   free(workspace);
   for (int i = 0; i < rows * N; i++) sum += (double)dc[i] * (double)c[i];
   return sum;
@@ -72,6 +73,7 @@ static void is_the_derivative(void **state) {
   const float step = 0x1p-12f;
   for (int number = 0; number < 32; number++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
     wlm_context *context;
     wlm_matrix *matrix;
     wlm_plan *plan;
@@ -82,25 +84,25 @@ static void is_the_derivative(void **state) {
     problem.message = (wlm_message)(number % 8);
     problem.reduce = number & 8 ? WLM_MIN : WLM_MAX;
     problem.transpose = number >= 16;
-    problem.want_arg = 1;
-    problem.alpha = -0.5;
+    problem.want_argmax = 1;
+    call.alpha = -0.5;
     const int rows = problem.transpose ? COLS : ROWS, cols = problem.transpose ? ROWS : COLS;
     for (int i = 0; i < COLS * N; i++) b[i] = (float)(i * 7 % 13) - 6.25f, dc[i] = (float)(i * 5 % 11) - 4.5f;
     bind_small(a, &context, &matrix);
     assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
     void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
-    assert_status(WLM_OK, wlm_plan_execute_arg(plan, b, c, arg, workspace, NULL));
+    assert_status(WLM_OK, test_execute_argmax_call(plan, &call, b, c, arg, workspace));
     free(workspace);
     memset(db, 0xff, sizeof db);
     memset(dvalues, 0xff, sizeof dvalues);
-    assert_status(WLM_OK, wlm_plan_execute_arg_backward(plan, dc, arg, b, db, dvalues, NULL));
+    assert_status(WLM_OK, test_execute_argmax_backward_call(plan, &call, dc, arg, b, db, dvalues));
     for (int i = 0; i < cols * N + NNZ; i++) {
       float *moved = i < cols * N ? &b[i] : &a[i - cols * N], before = *moved;
       const double got = (double)(i < cols * N ? db[i] : dvalues[i - cols * N]);
       *moved = before + step;
-      const double up = loss(plan, b, dc, rows);
+      const double up = loss(plan, &call, b, dc, rows);
       *moved = before - step;
-      const double slope = (up - loss(plan, b, dc, rows)) / (2 * (double)step);
+      const double slope = (up - loss(plan, &call, b, dc, rows)) / (2 * (double)step);
       *moved = before;
       if (!(fabs(got - slope) <= 0.02 * (1 + fabs(slope)))) fail_msg("%d, %d: %g, not %g", number, i, got, slope);
     }
@@ -122,18 +124,19 @@ static void is_refused(void **state) {
   problem.n = N;
   problem.reduce = WLM_MAX;
   assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute_arg_backward(plan, dc, arg, b, db, NULL, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, test_execute_argmax_backward(plan, dc, arg, b, db, NULL));
+  assert_contains(wlm_error_detail(), "c is NULL"); /* without positions it is a product */
   wlm_plan_destroy(plan);
-  problem.want_arg = problem.deterministic = 1; /* on the host the order is always the same */
+  problem.want_argmax = problem.policy.deterministic = 1; /* on the host the order is always the same */
   assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
-  assert_status(WLM_OK, wlm_plan_execute_arg_backward(plan, dc, arg, b, db, NULL, NULL));
-  assert_status(WLM_OK, wlm_plan_execute_arg_backward(plan, NULL, NULL, NULL, NULL, NULL, NULL)); /* wants nothing */
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute_arg_backward(plan, dc, NULL, b, db, NULL, NULL));
-  assert_contains(wlm_error_detail(), "arg is NULL");
+  assert_status(WLM_OK, test_execute_argmax_backward(plan, dc, arg, b, db, NULL));
+  assert_status(WLM_OK, test_execute_argmax_backward(plan, dc, NULL, NULL, NULL, NULL)); /* wants nothing */
+  assert_status(WLM_ERR_INVALID_ARGUMENT, test_execute_argmax_backward(plan, dc, NULL, b, db, NULL));
+  assert_contains(wlm_error_detail(), "argmax is NULL");
   wlm_plan_destroy(plan);
-  problem.activation = "relu";
+  problem.epilogue.activation = "relu";
   assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
-  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_execute_arg_backward(plan, dc, arg, b, db, NULL, NULL));
+  assert_status(WLM_ERR_UNSUPPORTED, test_execute_argmax_backward(plan, dc, arg, b, db, NULL));
   assert_contains(wlm_error_detail(), "activation");
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,11 +11,13 @@
 #include "generator/generator.h"
 #include "runtime/context.h"
 #include "runtime/host/compiler.h"
+#include "support/calls.h"
 #include "support/command.h"
 #include "support/expressions.h"
 #include "synth/input.h"
 #include "tuner/upload.h"
 #include "verify/reference.h"
+#include "warploom/warploom_tune.h"
 
 /* ---- a bench: context, matrix, B ------------------------------------------------------------------- */
 
@@ -72,7 +75,7 @@ static float *run(const bench *b, const wlm_problem *problem, const char *varian
   void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
   assert_non_null(c);
   memset(c, 0xff, (size_t)(b->csr.rows * N) * sizeof *c);
-  assert_status(WLM_OK, wlm_plan_execute(plan, b->b, c, workspace, NULL));
+  assert_status(WLM_OK, test_execute(plan, b->b, c, workspace));
   free(workspace);
   wlm_plan_destroy(plan);
   return c;
@@ -142,10 +145,11 @@ static void every_function(void **state) {
   bench b;
   bench_make(&b, "", "uniform:rows=50,d=3");
   wlm_problem problem = problem_of(NULL);
-  problem.activation = expressions_all_functions(N).problem.activation;
+  problem.epilogue.activation = expressions_all_functions(N).problem.epilogue.activation;
+  const wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   const int64_t count = b.csr.rows * N;
   double *expected = malloc((size_t)count * sizeof *expected);
-  assert_status(WLM_OK, wlmi_reference_rows(&b.csr, &problem, b.b, NULL, NULL, b.csr.rows, expected, NULL));
+  assert_status(WLM_OK, wlmi_reference_rows(&b.csr, &problem, &call, b.b, NULL, NULL, b.csr.rows, expected, NULL));
   float *c = run(&b, &problem, host_row);
   for (int64_t i = 0; i < count; i++) assert_true(fabs((double)c[i] - expected[i]) < 1e-4);
   free(expected);
@@ -191,13 +195,15 @@ static void epilogue_by_hand(void **state) {
   const wlm_csr csr = small_csr();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
     float c[6] = {4, 4, 4, 4, 4, 4};
     problem.n = 2;
-    problem.alpha = cases[i].alpha;
-    problem.beta = cases[i].beta;
-    problem.bias = cases[i].has_bias ? bias : NULL;
-    problem.activation = cases[i].activation;
-    assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, small_b, c, NULL));
+    call.alpha = cases[i].alpha;
+    call.beta = cases[i].beta;
+    call.bias = bias; /* not read where the problem has none */
+    problem.epilogue.bias = cases[i].has_bias;
+    problem.epilogue.activation = cases[i].activation;
+    assert_status(WLM_OK, test_spmm_call(context, &csr, &problem, &call, small_b, c));
     for (int k = 0; k < 6; k++)
       if (c[k] != cases[i].c[k]) fail_msg("case %zu: C[%d] is %g, not %g", i, k, (double)c[k], (double)cases[i].c[k]);
   }
@@ -221,11 +227,11 @@ static void numbers_of_f64(void **state) {
   problem.n = 1;
   problem.reduce = WLM_CUSTOM;
   problem.custom = "init=-1e300;reduce=max(acc,x)*1e200";
-  problem.activation = "min(x,1e100)";
-  assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, b, c, NULL));
+  problem.epilogue.activation = "min(x,1e100)";
+  assert_status(WLM_OK, test_spmm(context, &csr, &problem, b, c));
   assert_true(c[0] == 1e100);
-  problem.activation = NULL;
-  assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, b, c, NULL));
+  problem.epilogue.activation = NULL;
+  assert_status(WLM_OK, test_spmm(context, &csr, &problem, b, c));
   assert_true(c[0] == 6e200);
   wlm_context_destroy(context);
 }
@@ -259,8 +265,8 @@ static void nothing_is_written(void **state) {
     problem.n = 2;
     problem.reduce = cases[i].reduce;
     problem.custom = cases[i].custom;
-    problem.activation = cases[i].activation;
-    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, small_b, c, NULL));
+    problem.epilogue.activation = cases[i].activation;
+    assert_status(WLM_ERR_INVALID_ARGUMENT, test_spmm(context, &csr, &problem, small_b, c));
     assert_contains(wlm_error_detail(), cases[i].says);
     for (int k = 0; k < 6; k++) assert_true(c[k] == 4);
   }
@@ -292,10 +298,11 @@ static void without_a_compiler(void **state) {
     wlm_problem problem = WLM_PROBLEM_INIT;
     float c[6] = {4, 4, 4, 4, 4, 4};
     problem.n = 2;
-    if (i == 1) problem.bias = bias;
-    if (i == 2) problem.activation = "relu";
+    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+    if (i == 1) problem.epilogue.bias = 1, call.bias = bias;
+    if (i == 2) problem.epilogue.activation = "relu";
     if (i == 3) problem.reduce = WLM_CUSTOM, problem.custom = "init=0;reduce=acc+x";
-    assert_status(i ? WLM_ERR_NO_COMPILER : WLM_OK, wlm_spmm(context, &csr, &problem, small_b, c, NULL));
+    assert_status(i ? WLM_ERR_NO_COMPILER : WLM_OK, test_spmm_call(context, &csr, &problem, &call, small_b, c));
     assert_true(c[0] == (i ? 4 : 7));
   }
   wlm_context_destroy(context);
@@ -331,7 +338,7 @@ static void tuned_by_its_normal_text(void **state) {
   snprintf(database, sizeof database, "%s/tuned.db", folder.path);
   bench_make(&b, database, "uniform:rows=400,d=6");
   const wlm_problem problem = problem_of(written);
-  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &problem, &options));
+  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &problem, NULL, &options));
   expect_step(&b, written, "fingerprint");
   expect_step(&b, normal, "fingerprint");
   expect_step(&b, other, "rule");

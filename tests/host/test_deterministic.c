@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "support/kernel_check.h"
 #include "synth/input.h"
 #include "tuner/upload.h"
+#include "warploom/warploom_tune.h"
 
 enum { N = 12 };
 /* What the rules name for a skewed matrix, and behind it. */
@@ -81,7 +83,7 @@ static wlm_problem problem_of(wlm_operation operation, int deterministic) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = N;
   problem.operation = operation;
-  problem.deterministic = deterministic;
+  problem.policy.deterministic = deterministic;
   return problem;
 }
 
@@ -133,7 +135,7 @@ static void nothing_is_left(void **state) {
   wlm_plan *plan;
   assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
   wlm_plan_destroy(plan);
-  problem.deterministic = 1;
+  problem.policy.deterministic = 1;
   assert_status(WLM_ERR_NOT_FOUND, wlm_plan_create(context, upload.matrix, &problem, &plan));
   assert_null(plan);
 }
@@ -174,7 +176,7 @@ static void the_tuner_leaves_it_alone(void **state) {
   options.samples = 3;
   options.progress = no_loose_one;
   options.user = &tried;
-  assert_status(WLM_OK, wlm_tune(context, upload.matrix, &problem, &options));
+  assert_status(WLM_OK, wlm_tune(context, upload.matrix, &problem, NULL, &options));
   assert_true(tried > 0);
 }
 
@@ -182,6 +184,7 @@ static void the_tuner_leaves_it_alone(void **state) {
 static void a_pin_does_not_lift_it(void **state) {
   (void)state;
   const wlm_problem problem = problem_of(WLM_SPMM, 0);
+  assert_status(WLM_OK, wlmi_matrix_fingerprint(upload.matrix));
   const uint64_t *fingerprint = wlm_matrix_stats(upload.matrix)->fingerprint;
   wlmi_text device_class = {0};
   wlmi_device_record device;

@@ -11,6 +11,7 @@
 #include "common/memory.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
+#include "support/calls.h"
 #include "support/shapes.h"
 #include "warploom/warploom.h"
 
@@ -69,11 +70,14 @@ static void fixture_release(fixture *f) {
   wlmi_csr_host_release(&f->a);
 }
 
-/* What an sddmm gives for each head and edge lies heads apart, what it gives for one lies densely. */
-static void execute(const wlm_plan *plan, const wlm_problem *p, const float *x, const float *b, float *c) {
+/* `ld` is that of B and C, 0 = n. What an sddmm gives for each head and edge lies heads apart, what it gives for one
+ * lies densely. */
+static void execute(const wlm_plan *plan, const wlm_problem *p, int64_t ld, const float *x, const float *b, float *c) {
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   void *workspace = wlmi_alloc(wlm_plan_workspace_size(plan) + 1);
-  assert_status(WLM_OK, p->operation == WLM_SDDMM ? wlm_plan_execute_sddmm(plan, x, b, c, workspace, NULL)
-                                                  : wlm_plan_execute(plan, b, c, workspace, NULL));
+  call.ldb = call.ldc = ld;
+  assert_status(WLM_OK, p->operation == WLM_SDDMM ? test_execute_sddmm_call(plan, &call, x, b, c, workspace)
+                                                  : test_execute_call(plan, &call, b, c, workspace));
   wlmi_free(workspace);
 }
 
@@ -95,15 +99,14 @@ static void check(const fixture *f, wlm_problem problem, const char *variant) {
   fill(x, rows * n, &random);
   assert_status(WLM_OK, variant ? wlm_plan_create_variant(bare_host, f->all, &problem, variant, &plan)
                                 : wlm_plan_create(bare_host, f->all, &problem, &plan));
-  execute(plan, &problem, x, b, c);
+  execute(plan, &problem, n, x, b, c);
   wlm_plan_destroy(plan);
   problem.heads = 1;
   problem.n = width;
-  problem.ldb = problem.ldc = n;
   for (int64_t h = 0; h < f->heads; h++) {
     float *edges = wlmi_alloc_zero((size_t)f->a.nnz + 1, sizeof *edges);
     assert_status(WLM_OK, wlm_plan_create(bare_host, f->one[h], &problem, &plan));
-    execute(plan, &problem, x + h * width, b + h * width, sddmm ? edges : expected + h * width);
+    execute(plan, &problem, n, x + h * width, b + h * width, sddmm ? edges : expected + h * width);
     for (int64_t p = 0; sddmm && p < f->a.nnz; p++) expected[p * f->heads + h] = edges[p];
     wlm_plan_destroy(plan);
     wlmi_free(edges);
@@ -151,9 +154,9 @@ static void samples_and_users_operators(void **state) {
   fixture f;
   fixture_make(&f, 1, 3);
   wlm_problem problem = problem_of(3, 10);
-  problem.sample = WLM_SAMPLE_FASTRAND_COPRIME;
-  problem.sample_width = 32;
-  problem.sample_norm = WLM_NORM_UNBIASED;
+  problem.sampling.sample = WLM_SAMPLE_FASTRAND_COPRIME;
+  problem.sampling.width = 32;
+  problem.sampling.norm = WLM_NORM_UNBIASED;
   check(&f, problem, NULL);
   problem = problem_of(3, 7);
   problem.reduce = WLM_CUSTOM;
@@ -192,7 +195,7 @@ static void of_ones(void **state) {
   csr.colind = colind;
   assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
-  execute(plan, &problem, NULL, b, c);
+  execute(plan, &problem, 0, NULL, b, c);
   assert_true(c[0] == 6 && c[3] == 12 && c[4] == 5 && c[7] == 8);
   assert_status(WLM_OK, wlm_plan_explain(plan, 0, &why));
   assert_null(strstr(why, "heads"));
@@ -200,7 +203,7 @@ static void of_ones(void **state) {
   wlm_plan_destroy(plan);
   problem.operation = WLM_SDDMM; /* a gradient for each head all the same */
   assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
-  execute(plan, &problem, x, b, twice);
+  execute(plan, &problem, 0, x, b, twice);
   assert_true(twice[0] == 5 + 6 && twice[1] == 2 * (7 + 8) && twice[4] == 3 * (5 + 6) && twice[5] == 4 * (7 + 8));
   assert_status(WLM_OK, wlm_plan_explain(plan, 0, &why));
   assert_non_null(strstr(why, "heads=2"));
@@ -223,7 +226,7 @@ static void what_is_refused(void **state) {
   problem.heads = 2;
   problem.n = 0; /* nothing to do */
   assert_status(WLM_OK, wlm_plan_create(bare_host, f.all, &problem, &plan));
-  assert_status(WLM_OK, wlm_plan_execute(plan, NULL, NULL, NULL, NULL));
+  assert_status(WLM_OK, test_execute(plan, NULL, NULL, NULL));
   wlm_plan_destroy(plan);
   fixture_release(&f);
 }

@@ -16,6 +16,7 @@
 #include "csr/transpose.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
+#include "support/calls.h"
 #include "support/require.h"
 #include "support/shapes.h"
 #include "tuner/verify.h"
@@ -47,6 +48,13 @@ static int64_t index_at(const void *from, wlm_index type, int64_t i) {
 
 enum { ROWS = 300, COLS = 270, N = 4, LONGEST = 1500 }; /* the longest row is split by host_nnz */
 static const int64_t apart = (1 << 24) + 1;             /* 270 rows and more pass 2^32 elements */
+
+/* Rows of B and C are that far apart. */
+static wlm_execute_args far_call(void) {
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  call.ldb = call.ldc = apart;
+  return call;
+}
 
 static const char built_in[] = "host_builtin"; /* what serves where there is no compiler */
 
@@ -129,12 +137,13 @@ typedef struct far_case {
 static void check_backward(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *dc,
                            const void *arg, const int64_t *dense_arg, const void *b) {
   const wlm_type type = wlmi_accumulator_type(problem->dense_type);
+  const wlm_execute_args call = far_call();
   const int64_t rows = problem->transpose ? ROWS : COLS; /* of B */
   void *db = dense(rows, type, 0), *dvalues = array(p->a.nnz, wlmi_type_size(type));
   wlmi_gradient_sums sums = {array(rows * N, sizeof(double)), array(rows * N, sizeof(double)),
                              array(p->a.nnz, sizeof(double)), array(p->a.nnz, sizeof(double))};
-  wlmi_reference_arg_backward(&p->a, problem, dc, dense_arg, b, &sums);
-  assert_status(WLM_OK, wlm_plan_execute_arg_backward(plan, dc, arg, b, db, dvalues, NULL));
+  wlmi_reference_arg_backward(&p->a, problem, &call, dc, dense_arg, b, &sums);
+  assert_status(WLM_OK, test_execute_argmax_backward_call(plan, &call, dc, arg, b, db, dvalues));
   expect_close("dB", type, db, apart, rows, N, sums.db, sums.db_scale, problem);
   expect_close("dvalues", type, dvalues, 1, p->a.nnz, 1, sums.dvalues, sums.dvalues_scale, problem);
   double *const all[] = {sums.db, sums.db_scale, sums.dvalues, sums.dvalues_scale};
@@ -147,22 +156,22 @@ static void check_backward(const pair *p, const wlm_plan *plan, const wlm_proble
 static void check_product(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *b, int64_t rows,
                           const char *variant) {
   const wlmi_csr_host *a = problem->transpose ? &p->t : &p->a;
+  const wlm_execute_args call = far_call();
   wlm_problem plain = *problem;
   plain.transpose = 0;
-  const size_t each = wlmi_index_size(problem->arg_type);
-  void *c = dense(rows, problem->dense_type, 0), *arg = problem->want_arg ? addresses(rows * apart, each) : NULL;
+  const size_t each = wlmi_index_size(problem->argmax_type);
+  void *c = dense(rows, problem->dense_type, 0), *arg = problem->want_argmax ? addresses(rows * apart, each) : NULL;
   void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
   double *expected = array(rows * N, sizeof *expected), *scale = array(rows * N, sizeof *scale);
-  assert_status(WLM_OK, wlmi_reference_rows(a, &plain, b, NULL, NULL, rows, expected, scale));
-  assert_status(WLM_OK, arg ? wlm_plan_execute_arg(plan, b, c, arg, workspace, NULL)
-                            : wlm_plan_execute(plan, b, c, workspace, NULL));
+  assert_status(WLM_OK, wlmi_reference_rows(a, &plain, &call, b, NULL, NULL, rows, expected, scale));
+  assert_status(WLM_OK, test_execute_argmax_call(plan, &call, b, c, arg, workspace));
   expect_close(variant, problem->dense_type, c, apart, rows, N, expected, scale, problem);
   if (arg) {
     int64_t *places = array(rows * N, sizeof *places);
-    assert_status(WLM_OK, wlmi_reference_positions(a, &plain, b, NULL, rows, places));
+    assert_status(WLM_OK, wlmi_reference_positions(a, &plain, &call, b, NULL, rows, places));
     for (int64_t i = 0; i < rows * N; i++) {
       if (problem->transpose && places[i] >= 0) places[i] = p->order[places[i]];
-      const int64_t got = index_at(arg, problem->arg_type, i / N * apart + i % N);
+      const int64_t got = index_at(arg, problem->argmax_type, i / N * apart + i % N);
       if (got != places[i]) fail_msg("%s: position %lld, not %lld", variant, (long long)got, (long long)places[i]);
     }
     check_backward(p, plan, problem, c, arg, places, b);
@@ -177,10 +186,11 @@ static void check_product(const pair *p, const wlm_plan *plan, const wlm_problem
 
 static void check_edges(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *b,
                         const char *variant) {
+  const wlm_execute_args call = far_call();
   void *dc = dense(ROWS, problem->dense_type, 11), *got = array(p->a.nnz, wlmi_type_size(problem->dense_type));
   double *expected = array(p->a.nnz, sizeof *expected), *scale = array(p->a.nnz, sizeof *scale);
-  assert_status(WLM_OK, wlmi_reference_edges(&p->a, problem, dc, b, NULL, NULL, p->a.nnz, expected, scale));
-  assert_status(WLM_OK, wlm_plan_execute_sddmm(plan, dc, b, got, NULL, NULL));
+  assert_status(WLM_OK, wlmi_reference_edges(&p->a, problem, &call, dc, b, NULL, NULL, p->a.nnz, expected, scale));
+  assert_status(WLM_OK, test_execute_sddmm_call(plan, &call, dc, b, got, NULL));
   expect_close(variant, problem->dense_type, got, 1, p->a.nnz, 1, expected, scale, problem);
   free(got);
   free(expected);
@@ -196,13 +206,12 @@ static void check_case(const pair *p, const far_case *f) {
   double *wide = array(p->a.nnz, sizeof *wide); /* of f64 A's values are f64, otherwise f32 */
   for (int64_t e = 0; e < p->a.nnz; e++) wide[e] = (double)p->a.values[e];
   problem.n = N;
-  problem.ldb = problem.ldc = apart;
   problem.operation = f->operation;
   problem.reduce = f->reduce;
   problem.dense_type = f->type;
   problem.transpose = f->transpose;
-  problem.want_arg = f->positions;
-  problem.arg_type = f->arg_type;
+  problem.want_argmax = f->positions;
+  problem.argmax_type = f->arg_type;
   csr.rows = ROWS;
   csr.cols = COLS;
   csr.nnz = p->a.nnz;
@@ -253,41 +262,43 @@ enum { HEADS = 2, S = 8, FEW = 90, LONG_ROWS = 6 };
 static const int64_t past = (int64_t)1 << 31;
 
 /* Writes what the sampled problem reads, and nothing else. */
-static void fill_sampled(const wlmi_csr_host *a, const wlm_problem *p) {
+static void fill_sampled(const wlmi_csr_host *a, const wlm_problem *p, uint64_t seed) {
   test_random random = {9};
   for (int64_t row = 0; row < a->rows; row++) {
-    const int64_t degree = a->rowptr[row + 1] - a->rowptr[row], kept = wlmi_sample_kept(p->sample, degree, S);
-    const int64_t stride = wlmi_sample_stride(p->sample, degree), shift = wlmi_sample_shift(p->seed, row, degree);
+    const int64_t degree = a->rowptr[row + 1] - a->rowptr[row], kept = wlmi_sample_kept(p->sampling.sample, degree, S);
+    const int64_t stride = wlmi_sample_stride(p->sampling.sample, degree), shift = wlmi_sample_shift(seed, row, degree);
     for (int64_t k = 0; k < kept; k++) {
       const int64_t e =
-          a->rowptr[row] + (kept < degree ? wlmi_sample_position(p->sample, degree, k, stride, shift) : k);
+          a->rowptr[row] + (kept < degree ? wlmi_sample_position(p->sampling.sample, degree, k, stride, shift) : k);
       a->colind[e] = (int32_t)test_draw(&random, FEW);
       for (int head = 0; head < HEADS; head++) a->values[e * HEADS + head] = test_draw_between(&random, 0.5f, 1.5f);
     }
   }
 }
 
-static void check_sampled(const wlmi_csr_host *a, const wlm_csr *csr, const float *b, wlm_problem problem) {
+static void check_sampled(const wlmi_csr_host *a, const wlm_csr *csr, const float *b, wlm_problem problem,
+                          uint64_t seed) {
   const int64_t count = a->rows * N;
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   wlm_matrix *matrix;
   wlm_plan *plan;
   float c[LONG_ROWS * N], db[FEW * N];
   int64_t arg[LONG_ROWS * N], places[LONG_ROWS * N];
   double expected[LONG_ROWS * N], scale[LONG_ROWS * N], slopes[FEW * N] = {0}, sizes[FEW * N] = {0};
-  problem.want_arg = problem.reduce == WLM_MAX;
-  problem.arg_type = WLM_I64;
-  fill_sampled(a, &problem);
+  problem.want_argmax = problem.reduce == WLM_MAX;
+  problem.argmax_type = WLM_I64;
+  call.seed = seed;
+  fill_sampled(a, &problem, seed);
   memset(c, 0xff, sizeof c);
   memset(arg, 0xff, sizeof arg);
   assert_status(WLM_OK, wlm_matrix_create(bare_host, csr, NULL, &matrix));
   assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
-  assert_status(WLM_OK, wlmi_reference_rows(a, &problem, b, NULL, NULL, a->rows, expected, scale));
-  assert_status(WLM_OK, problem.want_arg ? wlm_plan_execute_arg(plan, b, c, arg, NULL, NULL)
-                                         : wlm_plan_execute(plan, b, c, NULL, NULL));
-  expect_close(wlmi_sample_name(problem.sample), WLM_F32, c, N, a->rows, N, expected, scale, &problem);
-  if (problem.want_arg) {
+  assert_status(WLM_OK, wlmi_reference_rows(a, &problem, &call, b, NULL, NULL, a->rows, expected, scale));
+  assert_status(WLM_OK, test_execute_argmax_call(plan, &call, b, c, problem.want_argmax ? arg : NULL, NULL));
+  expect_close(wlmi_sample_name(problem.sampling.sample), WLM_F32, c, N, a->rows, N, expected, scale, &problem);
+  if (problem.want_argmax) {
     int64_t farthest = 0;
-    assert_status(WLM_OK, wlmi_reference_positions(a, &problem, b, NULL, a->rows, places));
+    assert_status(WLM_OK, wlmi_reference_positions(a, &problem, &call, b, NULL, a->rows, places));
     assert_memory_equal(arg, places, sizeof arg);
     for (int64_t i = 0; i < count; i++) {
       if (places[i] < 0) continue;
@@ -298,7 +309,7 @@ static void check_sampled(const wlmi_csr_host *a, const wlm_csr *csr, const floa
       if (e > farthest) farthest = e;
     }
     assert_true(farthest > past);
-    assert_status(WLM_OK, wlm_plan_execute_arg_backward(plan, c, arg, b, db, NULL, NULL));
+    assert_status(WLM_OK, test_execute_argmax_backward_call(plan, &call, c, arg, b, db, NULL));
     expect_close("dB", WLM_F32, db, N, FEW, N, slopes, sizes, &problem);
   }
   wlm_plan_destroy(plan);
@@ -335,12 +346,11 @@ static void positions_past_32_bits(void **state) {
   csr.values = a.values;
   problem.n = N;
   problem.heads = HEADS;
-  problem.sample_width = S;
+  problem.sampling.width = S;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    problem.sample = cases[i].sample;
-    problem.seed = cases[i].seed;
+    problem.sampling.sample = cases[i].sample;
     problem.reduce = cases[i].reduce;
-    check_sampled(&a, &csr, b, problem);
+    check_sampled(&a, &csr, b, problem, cases[i].seed);
   }
   give_back(a.colind, nnz, sizeof(int32_t));
   give_back(a.values, nnz * HEADS, sizeof(float));
@@ -360,20 +370,27 @@ static void types_that_are_too_narrow(void **state) {
   csr.nnz = stats.nnz = past;
   csr.rowptr = narrow;
   csr.colind = colind;
-  assert_status(WLM_ERR_OVERFLOW, wlm_matrix_create(bare_host, &csr, &stats, &matrix));
+  assert_status(WLM_ERR_OVERFLOW, test_matrix_given(bare_host, &csr, &stats, &matrix));
   assert_contains(wlm_error_detail(), "use i64");
   csr.rowptr = rowptr;
   csr.rowptr_type = WLM_I64;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, &stats, &matrix));
+  assert_status(WLM_OK, test_matrix_given(bare_host, &csr, &stats, &matrix));
   problem.n = 1;
   problem.reduce = WLM_MAX;
-  problem.want_arg = 1;
+  problem.want_argmax = 1;
   assert_status(WLM_ERR_OVERFLOW, wlm_plan_create(bare_host, matrix, &problem, &plan));
-  assert_contains(wlm_error_detail(), "arg_type is i32");
-  problem.want_arg = 0;
-  problem.ldb = past;
-  assert_status(WLM_ERR_OVERFLOW, wlm_plan_create(bare_host, matrix, &problem, &plan));
-  assert_contains(wlm_error_detail(), "4 GiB");
+  assert_contains(wlm_error_detail(), "argmax_type is i32");
+  problem.want_argmax = 0;
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  for (int i = 0; i < 2; i++) {
+    const float any[1] = {0};
+    float c[1];
+    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+    *(i ? &call.ldc : &call.ldb) = past;
+    assert_status(WLM_ERR_OVERFLOW, test_execute_call(plan, &call, any, c, NULL));
+    assert_contains(wlm_error_detail(), "4 GiB");
+  }
+  wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
 }
 

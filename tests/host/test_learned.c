@@ -2,6 +2,7 @@
  * what others wrote. Nothing is timed: the measurements are made up. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

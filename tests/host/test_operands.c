@@ -61,9 +61,10 @@ static void check(wlmi_operands *operands) {
   wlmi_verifier_destroy(verifier);
 }
 
-static void beside(const wlmi_operands *lender, const wlm_matrix *matrix, const wlm_problem *problem, int borrows) {
+static void beside(const wlmi_operands *lender, const wlm_matrix *matrix, const wlm_problem *problem,
+                   const wlm_execute_args *call, int borrows) {
   wlmi_operands operands;
-  assert_status(WLM_OK, wlmi_operands_create_beside(lender, context, matrix, problem, 1, &operands));
+  assert_status(WLM_OK, wlmi_operands_create_beside(lender, context, matrix, problem, call, 1, &operands));
   assert_int_equal(operands.a.rowptr == lender->a.rowptr, borrows);
   assert_int_equal(operands.b.memory == lender->b.memory, borrows);
   assert_int_equal(operands.c.memory == lender->c.memory, borrows);
@@ -78,28 +79,29 @@ static void what_is_alike_is_borrowed(void **state) {
   wlmi_upload ones, wide;
   float memory[1000];
   const wlmi_csr_host unit = with_ones(memory);
-  assert_status(WLM_OK, wlmi_operands_create(context, upload.matrix, &sum, 1, &lender));
+  assert_status(WLM_OK, wlmi_operands_create(context, upload.matrix, &sum, NULL, 1, &lender));
   assert_status(WLM_OK, wlmi_upload_create_values(context, &upload, &unit, WLM_F32, &ones));
   assert_status(WLM_OK, wlmi_upload_create_values(context, &upload, &unit, WLM_F64, &wide));
 
   wlm_problem problem = sum;
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   problem.reduce = WLM_MAX;
-  beside(&lender, upload.matrix, &problem, 1);
-  beside(&lender, ones.matrix, &problem, 0);
+  beside(&lender, upload.matrix, &problem, NULL, 1);
+  beside(&lender, ones.matrix, &problem, NULL, 0);
   problem.reduce = WLM_CUSTOM;
   problem.custom = "init=0;reduce=acc+x;combine=reduce";
-  beside(&lender, upload.matrix, &problem, 1);
+  beside(&lender, upload.matrix, &problem, NULL, 1);
   problem = problem_of(WLM_F64);
-  beside(&lender, wide.matrix, &problem, 0);
+  beside(&lender, wide.matrix, &problem, NULL, 0);
   problem = sum;
   problem.operation = WLM_SDDMM; /* its result is of another shape */
-  beside(&lender, upload.matrix, &problem, 0);
+  beside(&lender, upload.matrix, &problem, NULL, 0);
   problem = sum;
   problem.n = N + 1;
-  beside(&lender, upload.matrix, &problem, 0);
+  beside(&lender, upload.matrix, &problem, NULL, 0);
   problem = sum;
-  problem.beta = 2; /* reads its old C */
-  beside(&lender, upload.matrix, &problem, 0);
+  call.beta = 2; /* reads its old C */
+  beside(&lender, upload.matrix, &problem, &call, 0);
   check(&lender); /* nobody released what it lent */
   wlmi_upload_release(&wide);
   wlmi_upload_release(&ones);
@@ -116,6 +118,8 @@ static void values_over_a_pattern(void **state) {
   const wlm_csr *pattern = wlmi_matrix_csr(upload.matrix), *seen = wlmi_matrix_csr(ones.matrix);
   assert_ptr_equal(seen->rowptr, pattern->rowptr);
   assert_ptr_equal(seen->colind, pattern->colind);
+  assert_status(WLM_OK, wlmi_matrix_fingerprint(ones.matrix));
+  assert_status(WLM_OK, wlmi_matrix_fingerprint(upload.matrix));
   assert_memory_equal(wlm_matrix_stats(ones.matrix)->fingerprint, wlm_matrix_stats(upload.matrix)->fingerprint, 16);
   assert_int_equal(wlmi_matrix_csr(half.matrix)->value_type, WLM_F16);
   for (int64_t p = 0; p < seen->nnz; p++) {

@@ -1,6 +1,7 @@
 /* tune -> store -> another process -> dispatch. The tuner is the command, this process is the other one. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,8 @@
 /* What is said of addresses that no kernel may get, before one gets them. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +10,7 @@
 
 #include "support/asserts.h"
 #include "support/bare_host.h"
+#include "support/calls.h"
 
 /* 2 x 3. */
 static const int32_t rowptr[] = {0, 2, 4}, colind[] = {0, 2, 1, 0};
@@ -66,40 +69,57 @@ static void of_a_matrix(void **state) {
 static void of_products(void **state) {
   (void)state;
   wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   wlm_matrix *matrix;
   wlm_plan *plan;
   const wlm_csr csr = small();
   assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   problem.n = N;
-  problem.bias = off(b, 2);
-  assert_refused(wlm_plan_create(bare_host, matrix, &problem, &plan), "wlm_problem: bias is 0x");
-  problem.bias = NULL;
+  problem.epilogue.bias = 1;
+  plan = plan_of(matrix, &problem);
+  assert_refused(test_execute(plan, b, c, NULL), "wlm_plan_execute: bias is NULL");
+  call.bias = off(b, 2);
+  assert_refused(test_execute_call(plan, &call, b, c, NULL), "wlm_plan_execute: bias is 0x");
+  call.bias = b + 1;
+  assert_status(WLM_OK, test_execute_call(plan, &call, b, c, NULL));
+  wlm_plan_destroy(plan);
+  problem.epilogue.bias = 0;
 
   plan = plan_of(matrix, &problem);
-  assert_refused(wlm_plan_execute(plan, off(b, 2), c, NULL, NULL), "wlm_plan_execute: b is 0x");
-  assert_refused(wlm_plan_execute(plan, b, off(c, 1), NULL, NULL), "c is 0x");
-  assert_status(WLM_OK, wlm_plan_execute(plan, b + 1, c + 1, NULL, NULL));
+  assert_refused(test_execute(plan, off(b, 2), c, NULL), "wlm_plan_execute: b is 0x");
+  assert_refused(test_execute(plan, b, off(c, 1), NULL), "c is 0x");
+  assert_status(WLM_OK, test_execute(plan, b + 1, c + 1, NULL));
+  call.values = off(values, 2);
+  assert_refused(test_execute_call(plan, &call, b, c, NULL), "wlm_plan_execute: values is 0x");
+  call.values = NULL;
   wlm_plan_destroy(plan);
 
   assert_status(WLM_OK, wlm_plan_create_variant(bare_host, matrix, &problem, "host_nnz/nonzeros=1024,tile=32", &plan));
   const size_t size = wlm_plan_workspace_size(plan);
   assert_true(size > 0);
   char *workspace = aligned_alloc(16, (size + 31) / 16 * 16);
-  assert_refused(wlm_plan_execute(plan, b, c, off(workspace, 8), NULL), "workspace is 0x");
-  assert_status(WLM_OK, wlm_plan_execute(plan, b, c, workspace, NULL));
+  assert_refused(test_execute(plan, b, c, off(workspace, 8)), "workspace is 0x");
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  args.b = b;
+  args.c = c;
+  args.workspace = workspace;
+  args.workspace_size = size - 1;
+  assert_refused(wlm_plan_execute(plan, &args), "workspace_size is");
+  args.workspace_size = size;
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args));
   free(workspace);
   wlm_plan_destroy(plan);
 
   problem.reduce = WLM_MAX;
-  problem.want_arg = 1;
+  problem.want_argmax = 1;
   plan = plan_of(matrix, &problem);
-  assert_refused(wlm_plan_execute_arg(plan, b, c, off(arg, 2), NULL, NULL), "wlm_plan_execute_arg: arg is 0x");
-  assert_status(WLM_OK, wlm_plan_execute_arg(plan, b, c, arg, NULL, NULL));
-  assert_refused(wlm_plan_execute_arg_backward(plan, c, off(arg, 2), b, db, dvalues, NULL), "backward: arg is 0x");
-  assert_refused(wlm_plan_execute_arg_backward(plan, off(c, 2), arg, b, db, dvalues, NULL), "dc is 0x");
-  assert_refused(wlm_plan_execute_arg_backward(plan, c, arg, b, off(db, 2), dvalues, NULL), "db is 0x");
-  assert_refused(wlm_plan_execute_arg_backward(plan, c, arg, b, db, off(dvalues, 2), NULL), "dvalues is 0x");
-  assert_status(WLM_OK, wlm_plan_execute_arg_backward(plan, c, arg, b, db, dvalues, NULL));
+  assert_refused(test_execute_argmax(plan, b, c, off(arg, 2), NULL), "wlm_plan_execute: argmax is 0x");
+  assert_status(WLM_OK, test_execute_argmax(plan, b, c, arg, NULL));
+  assert_refused(test_execute_argmax_backward(plan, c, off(arg, 2), b, db, dvalues), "wlm_plan_execute: argmax is 0x");
+  assert_refused(test_execute_argmax_backward(plan, off(c, 2), arg, b, db, dvalues), "x is 0x");
+  assert_refused(test_execute_argmax_backward(plan, c, arg, b, off(db, 2), dvalues), "db is 0x");
+  assert_refused(test_execute_argmax_backward(plan, c, arg, b, db, off(dvalues, 2)), "dvalues is 0x");
+  assert_status(WLM_OK, test_execute_argmax_backward(plan, c, arg, b, db, dvalues));
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
 }
@@ -113,10 +133,10 @@ static void of_an_sddmm(void **state) {
   problem.n = N;
   problem.operation = WLM_SDDMM;
   wlm_plan *plan = plan_of(matrix, &problem);
-  assert_refused(wlm_plan_execute_sddmm(plan, off(c, 2), b, dvalues, NULL, NULL), "sddmm: dc is 0x");
-  assert_refused(wlm_plan_execute_sddmm(plan, c, off(b, 2), dvalues, NULL, NULL), "b is 0x");
-  assert_refused(wlm_plan_execute_sddmm(plan, c, b, off(dvalues, 2), NULL, NULL), "dvalues is 0x");
-  assert_status(WLM_OK, wlm_plan_execute_sddmm(plan, c, b, dvalues, NULL, NULL));
+  assert_refused(test_execute_sddmm(plan, off(c, 2), b, dvalues, NULL), "wlm_plan_execute: x is 0x");
+  assert_refused(test_execute_sddmm(plan, c, off(b, 2), dvalues, NULL), "b is 0x");
+  assert_refused(test_execute_sddmm(plan, c, b, off(dvalues, 2), NULL), "dvalues is 0x");
+  assert_status(WLM_OK, test_execute_sddmm(plan, c, b, dvalues, NULL));
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
 }
@@ -135,19 +155,19 @@ static void of_messages_without_b(void **state) {
     problem.n = N;
     problem.message = (wlm_message)message;
     wlm_plan *plan = plan_of(matrix, &problem);
-    assert_int_equal(of_product, wlm_plan_execute(plan, NULL, c, NULL, NULL));
+    assert_int_equal(of_product, test_execute(plan, NULL, c, NULL));
     if (!product[message]) assert_true(c[0] == 3 && c[N] == -0.5f);
     wlm_plan_destroy(plan);
     problem.operation = WLM_SDDMM;
     plan = plan_of(matrix, &problem);
-    assert_int_equal(of_gradient, wlm_plan_execute_sddmm(plan, c, NULL, dvalues, NULL, NULL));
+    assert_int_equal(of_gradient, test_execute_sddmm(plan, c, NULL, dvalues, NULL));
     wlm_plan_destroy(plan);
     problem.operation = WLM_SPMM;
     problem.reduce = WLM_MIN;
-    problem.want_arg = 1;
+    problem.want_argmax = 1;
     plan = plan_of(matrix, &problem);
-    assert_int_equal(of_product, wlm_plan_execute_arg(plan, NULL, c, arg, NULL, NULL));
-    assert_int_equal(of_gradient, wlm_plan_execute_arg_backward(plan, c, arg, NULL, db, dvalues, NULL));
+    assert_int_equal(of_product, test_execute_argmax(plan, NULL, c, arg, NULL));
+    assert_int_equal(of_gradient, test_execute_argmax_backward(plan, c, arg, NULL, db, dvalues));
     wlm_plan_destroy(plan);
   }
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -155,18 +175,83 @@ static void of_messages_without_b(void **state) {
   problem.reduce = WLM_CUSTOM;
   problem.custom = "message=a*a;init=0;reduce=acc+x";
   wlm_plan *plan = plan_of(matrix, &problem);
-  assert_status(WLM_OK, wlm_plan_execute(plan, NULL, c, NULL, NULL));
+  assert_status(WLM_OK, test_execute(plan, NULL, c, NULL));
   assert_true(c[0] == 5 && c[N] == 1.25f);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+/* What else a call may not have: each is checked with the call. */
+static void of_a_call(void **state) {
+  (void)state;
+  static const double not_finite[] = {(double)INFINITY, -(double)INFINITY, (double)NAN};
+  const wlm_csr csr = small();
+  wlm_matrix *matrix;
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  for (int operation = WLM_SPMM; operation <= WLM_SDDMM; operation++) {
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    problem.n = N;
+    problem.operation = (wlm_operation)operation;
+    wlm_plan *plan = plan_of(matrix, &problem);
+    for (int i = 0; i < 2 + 2 * 3 + 2; i++) {
+      const int64_t most = UINT32_MAX / sizeof(float);
+      wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+      char says[64];
+      args.b = b;
+      args.c = args.dvalues = c;
+      args.x = c;
+      if (i < 2) {
+        *(i ? &args.ldc : &args.ldb) = N - 1;
+        snprintf(says, sizeof says, "wlm_execute_args.%s is 32, less than n = 33", i ? "ldc" : "ldb");
+      } else if (i < 8) {
+        *(i % 2 ? &args.beta : &args.alpha) = not_finite[i / 2 - 1];
+        snprintf(says, sizeof says, "wlm_execute_args.%s", i % 2 ? "beta" : "alpha");
+      } else {
+        *(i % 2 ? &args.ldc : &args.ldb) = most + 1; /* rows 4 GiB apart */
+        assert_status(WLM_ERR_OVERFLOW, wlm_plan_execute(plan, &args));
+        assert_contains(wlm_error_detail(), i % 2 ? "wlm_execute_args.ldc" : "wlm_execute_args.ldb");
+        continue;
+      }
+      assert_refused(wlm_plan_execute(plan, &args), says);
+    }
+    wlm_plan_destroy(plan);
+  }
+  wlm_matrix_destroy(matrix);
+}
+
+/* Values of a call go only with a plan that has values. */
+static void of_values(void **state) {
+  (void)state;
+  static const float twice[] = {2, 4, -2, 1};
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = small();
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  float once[ROWS * N], again[ROWS * N];
+  wlm_matrix *matrix;
+  problem.n = N;
+  call.values = twice;
+  for (int i = 0; i < COLS * N; i++) b[i] = (float)(i % 7);
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  wlm_plan *plan = plan_of(matrix, &problem);
+  assert_status(WLM_OK, test_execute(plan, b, once, NULL));
+  assert_status(WLM_OK, test_execute_call(plan, &call, b, again, NULL));
+  for (int i = 0; i < ROWS * N; i++) assert_true(again[i] == 2 * once[i]);
+  assert_status(WLM_OK, test_execute(plan, b, again, NULL)); /* no values are kept from a call before */
+  assert_memory_equal(again, once, sizeof once);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  csr.values = NULL;
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  plan = plan_of(matrix, &problem);
+  assert_refused(test_execute_call(plan, &call, b, c, NULL), "wlm_execute_args.values");
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(of_a_matrix),
-      cmocka_unit_test(of_products),
-      cmocka_unit_test(of_an_sddmm),
-      cmocka_unit_test(of_messages_without_b),
+      cmocka_unit_test(of_a_matrix),           cmocka_unit_test(of_products), cmocka_unit_test(of_an_sddmm),
+      cmocka_unit_test(of_messages_without_b), cmocka_unit_test(of_a_call),   cmocka_unit_test(of_values),
   };
   return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +12,13 @@
 
 #include "db/store.h"
 #include "runtime/devices.h"
+#include "support/calls.h"
 #include "support/command.h"
 #include "support/emit_fixture.h"
 #include "support/host_bench.h"
 #include "support/kernel_check.h"
 #include "tuner/verify.h"
+#include "warploom/warploom_tune.h"
 
 #define INPUT "uniform:rows=41,d=5"
 enum { ROWS = 41, N = 9, ROWS_OF_A_BLOCK = 4, BLOCKS = (ROWS + ROWS_OF_A_BLOCK - 1) / ROWS_OF_A_BLOCK };
@@ -94,6 +97,7 @@ static void plant(bench *b, const char *variant, int64_t time_ps, int64_t prepar
   char key[WLM_SPEC_KEY];
   assert_status(WLM_OK, wlmi_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
   wlmi_spec_key(&spec, key);
+  assert_status(WLM_OK, wlmi_matrix_fingerprint(b->upload.matrix));
   wlmi_measurement_record record = {.stats = *wlm_matrix_stats(b->upload.matrix),
                                     .variant = (char *)variant,
                                     .source_hash = "00000000000000000000000000000001",
@@ -118,7 +122,7 @@ static void plant_both(bench *b) {
 
 static wlm_plan *plan_for(bench *b, int64_t calls) {
   wlm_plan *plan;
-  b->problem.expected_calls = calls;
+  b->problem.policy.expected_calls = calls;
   assert_status(WLM_OK, wlm_plan_create(b->context, b->upload.matrix, &b->problem, &plan));
   return plan;
 }
@@ -195,7 +199,7 @@ static void preparing_is_measured(void **state) {
   char *lines;
   wlm_tune_options options = quick(&prepared);
   bench_make(&b, templates, INPUT, N);
-  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, &options));
+  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, NULL, &options));
   assert_int_equal(prepared, 2); /* both kinds have finalists */
   check_stored(&b, 0);
   assert_status(WLM_OK, wlm_export_string(b.context, &lines));
@@ -228,7 +232,7 @@ static void a_preparing_that_fails(void **state) {
   wlmi_device_ops failing = *real_ops;
   failing.launch = launch_no_preparing;
   device->ops = &failing;
-  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, &options));
+  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, NULL, &options));
   assert_int_equal(prepared, 0);
   check_stored(&b, 1);
 
@@ -240,15 +244,14 @@ static void a_preparing_that_fails(void **state) {
   assert_string_equal(wlm_plan_variant(plan), "ready");
   void *memory = malloc(wlm_plan_prepared_size(plan));
   assert_status(WLM_ERR_DEVICE, wlm_plan_prepare(plan, memory, NULL));
-  assert_status(WLM_ERR_NOT_READY, wlm_plan_execute(plan, dense, c, NULL, NULL));
+  assert_status(WLM_ERR_NOT_READY, test_execute(plan, dense, c, NULL));
   free(memory);
   wlm_plan_destroy(plan);
-  assert_int_equal(planted.problem.expected_calls, 1000);
-  assert_status(WLM_OK,
-                wlm_spmm(planted.context, wlmi_matrix_csr(planted.upload.matrix), &planted.problem, dense, c, NULL));
-  planted.problem.expected_calls = 0;
+  assert_int_equal(planted.problem.policy.expected_calls, 1000);
+  assert_status(WLM_OK, test_spmm(planted.context, wlmi_matrix_csr(planted.upload.matrix), &planted.problem, dense, c));
+  planted.problem.policy.expected_calls = 0;
   assert_status(WLM_ERR_INVALID_ARGUMENT,
-                wlm_spmm(planted.context, wlmi_matrix_csr(planted.upload.matrix), &planted.problem, dense, c, NULL));
+                test_spmm(planted.context, wlmi_matrix_csr(planted.upload.matrix), &planted.problem, dense, c));
   device->ops = wlmi_context_device(planted.context)->ops = real_ops;
   bench_release(&planted);
   bench_release(&b);
@@ -346,7 +349,7 @@ static void unprepared_plans_are_not_ready(void **state) {
   wlmi_verifier *verifier;
   double error;
   bench_make(&b, templates, INPUT, N);
-  assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, 3, &operands));
+  assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 3, &operands));
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
   /* Named by hand it may be one that prepares, for a single call too. */
   assert_status(WLM_OK, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, "ready", &plan));
@@ -374,8 +377,8 @@ static void *call_again_and_again(void *user) {
   caller *who = user;
   for (int i = 0; i < 200 && !who->wrong; i++) {
     memset(who->c, 0xff, sizeof who->c);
-    who->wrong = wlm_plan_execute(who->plan, who->b, who->c, NULL, NULL) != WLM_OK ||
-                 memcmp(who->c, who->expected, sizeof who->c);
+    who->wrong =
+        test_execute(who->plan, who->b, who->c, NULL) != WLM_OK || memcmp(who->c, who->expected, sizeof who->c);
   }
   return NULL;
 }
@@ -394,7 +397,7 @@ static void one_preparing_serves_many_calls(void **state) {
   plant_both(&b);
   wlm_plan *plan = plan_for(&b, 1000000);
   assert_string_equal(wlm_plan_variant(plan), "ready");
-  assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, 3, &operands));
+  assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 3, &operands));
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
   assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
   assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));

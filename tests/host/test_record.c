@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -20,6 +21,7 @@
 #include "synth/input.h"
 #include "tuner/stand_in.h"
 #include "tuner/verify.h"
+#include "warploom/warploom_tune.h"
 
 #define INPUT "synth:rows=500,d=6,cv=1.5"
 
@@ -153,9 +155,10 @@ static void only_what_is_untuned(void **state) {
   bench_make(&b, "near.db", 1);
   assert_status(WLM_OK, wlm_plan_create_variant(b.context, b.upload.matrix, &sum, "host_row/rows=16,tile=16", &plan));
   wlm_plan_destroy(plan);
-  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &sum, &tune));
+  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &sum, NULL, &tune));
   wlmi_context_device_record(b.context, &device);
   wlmi_device_class(&device, &device_class);
+  assert_status(WLM_OK, wlmi_matrix_fingerprint(b.upload.matrix));
   const uint64_t *fingerprint = wlm_matrix_stats(b.upload.matrix)->fingerprint;
   wlmi_hash_to_hex((wlmi_hash){fingerprint[0], fingerprint[1]}, hex);
   assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &pinned, &spec));
@@ -239,19 +242,19 @@ static void where_it_cannot_be_written(void **state) {
   wlm_set_log(NULL, NULL, WLM_LOG_ERROR);
 }
 
-static void a_learner_writes_at_its_close(void **state) {
+static void online_tuning_writes_at_its_close(void **state) {
   (void)state;
   const wlm_problem sum = problem_of(8, WLM_SUM);
-  wlm_learner_options options = WLM_LEARNER_OPTIONS_INIT;
-  wlm_learner *learner;
+  wlm_online_options options = WLM_ONLINE_OPTIONS_INIT;
+  wlm_plan *plan;
   bench b;
   options.challengers = 0;
-  bench_make(&b, "learner.db", 1);
-  assert_status(WLM_OK, wlm_learner_create(b.context, b.upload.matrix, &sum, &options, &learner));
+  bench_make(&b, "online.db", 1);
+  assert_status(WLM_OK, wlm_plan_create_online(b.context, b.upload.matrix, &sum, &options, &plan));
   assert_int_equal(recorded(&b, NULL), 0);
-  assert_status(WLM_OK, wlm_learner_close(learner));
+  assert_status(WLM_OK, wlm_plan_online_close(plan));
   assert_int_equal(recorded(&b, NULL), 1);
-  wlm_learner_destroy(learner);
+  wlm_plan_destroy(plan);
   bench_release(&b);
   assert_int_equal(recorded(&b, NULL), 1);
 }
@@ -378,7 +381,7 @@ static void stand_ins_have_the_types(void **state) {
     wlmi_operands operands; /* and products with it are right */
     wlmi_verifier *verifier;
     wlm_plan *plan;
-    assert_status(WLM_OK, wlmi_operands_create(b.context, upload.matrix, &spec.problem, 1, &operands));
+    assert_status(WLM_OK, wlmi_operands_create(b.context, upload.matrix, &spec.problem, NULL, 1, &operands));
     assert_status(WLM_OK, wlm_plan_create(b.context, upload.matrix, &spec.problem, &plan));
     assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
     assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
@@ -399,7 +402,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(only_what_is_untuned),
       cmocka_unit_test(many_threads_note_and_write),
       cmocka_unit_test(where_it_cannot_be_written),
-      cmocka_unit_test(a_learner_writes_at_its_close),
+      cmocka_unit_test(online_tuning_writes_at_its_close),
       cmocka_unit_test(killed_before_its_end),
       cmocka_unit_test(stand_ins_are_alike),
       cmocka_unit_test(stand_ins_for_the_odd),

@@ -9,6 +9,7 @@
 
 #include "support/asserts.h"
 #include "support/bare_host.h"
+#include "support/calls.h"
 #include "verify/gradient.h"
 #include "warploom/warploom.h"
 
@@ -63,7 +64,7 @@ static void is_the_derivative(void **state) {
       float got[NNZ];
       memset(got, 0xff, sizeof got); /* NaN: beta = 0 must not read it */
       assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
-      assert_status(WLM_OK, wlm_plan_execute_sddmm(plan, dc, b, got, NULL, NULL));
+      assert_status(WLM_OK, test_execute_sddmm(plan, dc, b, got, NULL));
       wlm_plan_destroy(plan);
       for (int row = 0; row < ROWS; row++)
         for (int p = rowptr[row]; p < rowptr[row + 1]; p++) {
@@ -81,7 +82,8 @@ static void is_the_derivative(void **state) {
 
 static void alpha_beta_and_padding(void **state) {
   (void)state;
-  wlm_problem problem = gradient_of(WLM_MUL, WLM_SUM);
+  const wlm_problem problem = gradient_of(WLM_MUL, WLM_SUM);
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   float padded[COLS * (N + 3)], wide[ROWS * (N + 2)], got[NNZ];
   double expected[NNZ], old[NNZ];
   float before[NNZ];
@@ -95,14 +97,14 @@ static void alpha_beta_and_padding(void **state) {
   for (int i = 0; i < COLS * (N + 3); i++) padded[i] = i % (N + 3) < N ? b[i / (N + 3) * N + i % (N + 3)] : NAN;
   for (int i = 0; i < ROWS * (N + 2); i++) wide[i] = i % (N + 2) < N ? dc[i / (N + 2) * N + i % (N + 2)] : NAN;
   for (int p = 0; p < NNZ; p++) got[p] = before[p] = (float)p;
-  problem.ldb = N + 3;
-  problem.ldc = N + 2;
-  problem.alpha = -2;
-  problem.beta = 0.5;
-  assert_status(WLM_OK, wlmi_reference_edges(&a, &problem, wide, padded, before, NULL, NNZ, expected, old));
+  call.ldb = N + 3;
+  call.ldc = N + 2;
+  call.alpha = -2;
+  call.beta = 0.5;
+  assert_status(WLM_OK, wlmi_reference_edges(&a, &problem, &call, wide, padded, before, NULL, NNZ, expected, old));
   assert_status(WLM_OK,
                 wlm_plan_create_variant(bare_host, matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan));
-  assert_status(WLM_OK, wlm_plan_execute_sddmm(plan, wide, padded, got, NULL, NULL));
+  assert_status(WLM_OK, test_execute_sddmm_call(plan, &call, wide, padded, got, NULL));
   for (int p = 0; p < NNZ; p++) assert_true(fabs(got[p] - expected[p]) <= 1e-5 * old[p]);
   wlm_plan_destroy(plan);
 }
@@ -117,14 +119,14 @@ static void is_told_and_checked(void **state) {
   assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
   assert_non_null(strstr(text, "operation=sddmm"));
   wlm_string_free(text);
-  assert_int_equal(wlm_plan_execute(plan, b, got, NULL, NULL), WLM_ERR_INVALID_ARGUMENT);
-  assert_int_equal(wlm_plan_execute_sddmm(plan, NULL, b, got, NULL, NULL), WLM_ERR_INVALID_ARGUMENT);
-  assert_int_equal(wlm_plan_execute_sddmm(plan, dc, b, NULL, NULL, NULL), WLM_ERR_INVALID_ARGUMENT);
+  assert_int_equal(test_execute(plan, b, got, NULL), WLM_ERR_INVALID_ARGUMENT);
+  assert_int_equal(test_execute_sddmm(plan, NULL, b, got, NULL), WLM_ERR_INVALID_ARGUMENT);
+  assert_int_equal(test_execute_sddmm(plan, dc, b, NULL, NULL), WLM_ERR_INVALID_ARGUMENT);
   assert_non_null(strstr(wlm_error_detail(), "dvalues"));
   wlm_plan_destroy(plan);
   problem.operation = WLM_SPMM;
   assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
-  assert_int_equal(wlm_plan_execute_sddmm(plan, dc, b, got, NULL, NULL), WLM_ERR_INVALID_ARGUMENT);
+  assert_int_equal(test_execute_sddmm(plan, dc, b, got, NULL), WLM_ERR_INVALID_ARGUMENT);
   wlm_plan_destroy(plan);
 }
 
@@ -142,9 +144,9 @@ static void what_is_refused(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlm_problem problem = gradient_of(WLM_MUL, i == 0 ? WLM_MAX : WLM_SUM);
     problem.transpose = i == 1;
-    problem.sample = i == 2 ? WLM_SAMPLE_BUCKET : WLM_SAMPLE_NONE;
-    problem.sample_width = 8;
-    problem.activation = i == 3 ? "relu" : NULL;
+    problem.sampling.sample = i == 2 ? WLM_SAMPLE_BUCKET : WLM_SAMPLE_NONE;
+    problem.sampling.width = 8;
+    problem.epilogue.activation = i == 3 ? "relu" : NULL;
     if (i == 4) problem.n = 0;
     assert_int_equal(wlm_plan_create(bare_host, matrix, &problem, &plan), cases[i].status);
     if (!strstr(wlm_error_detail(), cases[i].says)) fail_msg("%s: %s", cases[i].says, wlm_error_detail());
@@ -177,14 +179,14 @@ static void squares_beyond_the_range(void **state) {
     problem.n = 1;
     assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &one));
     assert_status(WLM_OK, wlm_plan_create(bare_host, one, &problem, &plan));
-    assert_status(WLM_OK, wlm_plan_execute_sddmm(plan, &x, a[!by_b], &by_sddmm, NULL, NULL));
+    assert_status(WLM_OK, test_execute_sddmm(plan, &x, a[!by_b], &by_sddmm, NULL));
     if (!by_b) assert_true(fabs((double)by_sddmm + 6.25e-10) < 1e-15);
     wlm_plan_destroy(plan);
     problem.operation = WLM_SPMM;
     problem.reduce = WLM_MAX;
-    problem.want_arg = 1;
+    problem.want_argmax = 1;
     assert_status(WLM_OK, wlm_plan_create(bare_host, one, &problem, &plan));
-    assert_status(WLM_OK, wlm_plan_execute_arg_backward(plan, &x, &arg, a[!by_b], &db, &dvalue, NULL));
+    assert_status(WLM_OK, test_execute_argmax_backward(plan, &x, &arg, a[!by_b], &db, &dvalue));
     assert_true(fabs((double)(by_b ? db : dvalue) + 6.25e-10) < 1e-15);
     wlm_plan_destroy(plan);
     wlm_matrix_destroy(one);

@@ -9,6 +9,7 @@
 
 #include "support/asserts.h"
 #include "support/bare_host.h"
+#include "support/calls.h"
 #include "verify/reference.h"
 
 enum { ROWS = 4, COLS = 64, DEGREE = 40, NNZ = ROWS * DEGREE, N = 9, WIDTH = 8 };
@@ -43,17 +44,23 @@ static int end(void **state) {
 static wlm_problem sampled(wlm_sample sample) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = N;
-  problem.sample = sample;
-  problem.sample_width = WIDTH;
+  problem.sampling.sample = sample;
+  problem.sampling.width = WIDTH;
   return problem;
 }
 
-static int is_reference(wlm_problem problem, uint64_t seed, const float *c, const int32_t *arg) {
+static wlm_execute_args with_seed(uint64_t seed) {
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  call.seed = seed;
+  return call;
+}
+
+static int is_reference(const wlm_problem *problem, uint64_t seed, const float *c, const int32_t *arg) {
+  const wlm_execute_args call = with_seed(seed);
   double expected[ROWS * N];
   int64_t positions[ROWS * N];
-  problem.seed = seed;
-  assert_status(WLM_OK, wlmi_reference_rows(&a, &problem, b, NULL, NULL, ROWS, expected, NULL));
-  if (arg) assert_status(WLM_OK, wlmi_reference_positions(&a, &problem, b, NULL, ROWS, positions));
+  assert_status(WLM_OK, wlmi_reference_rows(&a, problem, &call, b, NULL, NULL, ROWS, expected, NULL));
+  if (arg) assert_status(WLM_OK, wlmi_reference_positions(&a, problem, &call, b, NULL, ROWS, positions));
   for (int i = 0; i < ROWS * N; i++)
     if ((double)c[i] != expected[i] || (arg && arg[i] != positions[i])) return 0;
   return 1;
@@ -62,18 +69,18 @@ static int is_reference(wlm_problem problem, uint64_t seed, const float *c, cons
 static void each_call_has_its_own(void **state) {
   (void)state;
   for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++) {
-    wlm_problem problem = sampled((wlm_sample)sample);
+    const wlm_problem problem = sampled((wlm_sample)sample);
     wlm_plan *plan;
     float c[ROWS * N];
-    problem.seed = 5;
     assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
     for (uint64_t seed = 0; seed < 4; seed++) {
-      assert_status(WLM_OK, wlm_plan_execute_seed(plan, b, c, NULL, seed, NULL, NULL));
-      assert_true(is_reference(problem, seed, c, NULL));
-      assert_false(is_reference(problem, seed + 1, c, NULL));
+      const wlm_execute_args call = with_seed(seed);
+      assert_status(WLM_OK, test_execute_call(plan, &call, b, c, NULL));
+      assert_true(is_reference(&problem, seed, c, NULL));
+      assert_false(is_reference(&problem, seed + 1, c, NULL));
     }
-    assert_status(WLM_OK, wlm_plan_execute(plan, b, c, NULL, NULL)); /* which knows its own still */
-    assert_true(is_reference(problem, 5, c, NULL));
+    assert_status(WLM_OK, test_execute(plan, b, c, NULL)); /* no seed is kept from a call before */
+    assert_true(is_reference(&problem, 0, c, NULL));
     wlm_plan_destroy(plan);
   }
 }
@@ -85,26 +92,29 @@ static void with_positions(void **state) {
   float c[ROWS * N];
   int32_t arg[ROWS * N];
   problem.reduce = WLM_MAX;
-  problem.want_arg = 1;
+  problem.want_argmax = 1;
   assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
   for (uint64_t seed = 0; seed < 4; seed++) {
-    assert_status(WLM_OK, wlm_plan_execute_seed(plan, b, c, arg, seed, NULL, NULL));
-    assert_true(is_reference(problem, seed, c, arg));
+    const wlm_execute_args call = with_seed(seed);
+    assert_status(WLM_OK, test_execute_argmax_call(plan, &call, b, c, arg, NULL));
+    assert_true(is_reference(&problem, seed, c, arg));
   }
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute_seed(plan, b, c, NULL, 1, NULL, NULL));
-  assert_contains(wlm_error_detail(), "wlm_plan_execute_seed: arg is NULL");
+  const wlm_execute_args call = with_seed(1);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, test_execute_call(plan, &call, b, c, NULL));
+  assert_contains(wlm_error_detail(), "wlm_plan_execute: argmax is NULL");
   wlm_plan_destroy(plan);
 }
 
+/* Where nothing is sampled a seed changes nothing. */
 static void nothing_to_sample(void **state) {
   (void)state;
-  wlm_problem problem = WLM_PROBLEM_INIT;
+  const wlm_problem problem = sampled(WLM_SAMPLE_NONE);
+  const wlm_execute_args call = with_seed(1);
   wlm_plan *plan;
   float c[ROWS * N];
-  problem.n = N;
   assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute_seed(plan, b, c, NULL, 1, NULL, NULL));
-  assert_contains(wlm_error_detail(), "samples no edges");
+  assert_status(WLM_OK, test_execute_call(plan, &call, b, c, NULL));
+  assert_true(is_reference(&problem, 0, c, NULL));
   wlm_plan_destroy(plan);
 }
 

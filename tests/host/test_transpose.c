@@ -14,6 +14,7 @@
 #include "runtime/context.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
+#include "support/calls.h"
 #include "support/shapes.h"
 #include "verify/reference.h"
 
@@ -103,14 +104,15 @@ static wlm_problem transposed(wlm_message message, wlm_reduce reduce) {
 }
 
 static void check(const fixture *f, const wlm_plan *plan, wlm_problem problem) {
+  const wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   const int64_t count = f->a.cols * N;
   float *c = wlmi_alloc((size_t)count * sizeof *c);
   void *workspace = wlmi_alloc(wlm_plan_workspace_size(plan));
   double *expected = wlmi_alloc((size_t)count * sizeof *expected), *scale = wlmi_alloc((size_t)count * sizeof *scale);
   memset(c, 0xff, (size_t)count * sizeof *c);
   problem.transpose = 0;
-  assert_status(WLM_OK, wlmi_reference_rows(&f->t, &problem, f->b, NULL, NULL, f->t.rows, expected, scale));
-  assert_status(WLM_OK, wlm_plan_execute(plan, f->b, c, workspace, NULL));
+  assert_status(WLM_OK, wlmi_reference_rows(&f->t, &problem, &call, f->b, NULL, NULL, f->t.rows, expected, scale));
+  assert_status(WLM_OK, test_execute(plan, f->b, c, workspace));
   for (int64_t i = 0; i < count; i++)
     if (!(fabs(c[i] - expected[i]) <= 1e-5 * scale[i] + 1e-30)) fail_msg("element %lld is wrong", (long long)i);
   wlmi_free(c);
@@ -261,11 +263,11 @@ static void what_is_refused(void **state) {
   csr.cols = stats.cols = 3;
   csr.rowptr = rowptr;
   csr.colind = outside;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, &stats, &matrix));
+  assert_status(WLM_OK, test_matrix_given(bare_host, &csr, &stats, &matrix));
   assert_int_equal(wlm_plan_create(bare_host, matrix, &problem, &plan), WLM_ERR_INVALID_ARGUMENT);
   assert_non_null(strstr(wlm_error_detail(), "colind[1] is 3"));
-  problem.sample = WLM_SAMPLE_BUCKET;
-  problem.sample_width = 8;
+  problem.sampling.sample = WLM_SAMPLE_BUCKET;
+  problem.sampling.width = 8;
   assert_int_equal(wlm_plan_create(bare_host, matrix, &problem, &plan), WLM_ERR_UNSUPPORTED);
   assert_non_null(strstr(wlm_error_detail(), "transpose"));
   wlm_matrix_destroy(matrix);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 #include "tuner/compile_ahead.h"
 #include "tuner/timing.h"
 #include "tuner/verify.h"
+#include "warploom/warploom_tune.h"
 
 /* ---- what the tuner tells ------------------------------------------------------------------------ */
 
@@ -67,7 +69,7 @@ static wlm_tune_options quick(told *t) {
 }
 
 static wlm_status tune(bench *b, const wlm_tune_options *options) {
-  return wlm_tune(b->context, b->upload.matrix, &b->problem, options);
+  return wlm_tune(b->context, b->upload.matrix, &b->problem, &b->call, options);
 }
 
 /* Calls each with the records of the bench's database; gives the number of those that are not cold. */
@@ -425,14 +427,14 @@ static void every_kind_of_problem(void **state) {
     options.budget_seconds = 2;
     b.problem.message = kinds[i].message;
     b.problem.reduce = kinds[i].reduce;
-    b.problem.alpha = kinds[i].alpha;
-    b.problem.beta = kinds[i].beta;
+    b.call.alpha = kinds[i].alpha;
+    b.call.beta = kinds[i].beta;
     b.problem.n = kinds[i].n;
-    b.problem.ldb = kinds[i].ldb;
-    b.problem.ldc = kinds[i].ldc;
-    b.problem.sample = kinds[i].sample;
-    b.problem.sample_norm = kinds[i].norm;
-    b.problem.sample_width = kinds[i].sample ? 8 : 0;
+    b.call.ldb = kinds[i].ldb;
+    b.call.ldc = kinds[i].ldc;
+    b.problem.sampling.sample = kinds[i].sample;
+    b.problem.sampling.norm = kinds[i].norm;
+    b.problem.sampling.width = kinds[i].sample ? 8 : 0;
     assert_status(WLM_OK, tune(&b, &options));
     assert_true(t.count > 0);
     assert_int_equal(t.failed, 0);
@@ -482,7 +484,15 @@ static void nonsense_is_refused(void **state) {
     assert_contains(wlm_error_detail(), bad[i].field);
   }
   wlm_tune_options options = quick(&t);
-  b.problem.batch = 2;
+  b.call.ldc = 3;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, tune(&b, &options));
+  assert_contains(wlm_error_detail(), "wlm_execute_args.ldc");
+  b.call.ldc = 0;
+  b.call.alpha = (double)NAN;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, tune(&b, &options));
+  assert_contains(wlm_error_detail(), "wlm_execute_args.alpha");
+  b.call.alpha = 1;
+  b.problem.want_argmax = 1; /* of a sum */
   assert_status(WLM_ERR_UNSUPPORTED, tune(&b, &options));
   assert_int_equal(stored(&b, NULL), 0);
   bench_release(&b);
@@ -499,7 +509,7 @@ static void large_matrices_are_sampled(void **state) {
   wlm_plan *plan;
   double error = -1;
   bench_make(&b, NULL, "uniform:rows=40000,d=3", 1024);
-  assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, 1, &operands));
+  assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 1, &operands));
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
   assert_in_range(wlmi_verifier_rows(verifier), 3500, 4100);
   assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));

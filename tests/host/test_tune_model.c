@@ -2,6 +2,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "support/command.h"
 #include "support/host_bench.h"
 #include "tuner/tuner.h"
+#include "warploom/warploom_tune.h"
 
 enum { MATRICES = 40, MOST = 64 };
 static bench b;
@@ -86,7 +88,7 @@ static wlmi_tune_summary tune(wlmi_tuner *tuner, double share, told *t) {
   options.samples = 3;
   options.progress = listen_to;
   options.user = t;
-  assert_status(WLM_OK, wlmi_tuner_run(tuner, b.upload.matrix, &b.problem, &options, share, &summary));
+  assert_status(WLM_OK, wlmi_tuner_run(tuner, b.upload.matrix, &b.problem, NULL, &options, share, &summary));
   assert_int_equal(summary.measured, t->count);
   return summary;
 }

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "common/element.h"
 #include "common/memory.h"
 #include "common/spec.h"
+#include "support/calls.h"
 #include "support/command.h"
 #include "synth/input.h"
 #include "tuner/upload.h"
@@ -59,7 +61,7 @@ static void ones_are_counted(void **state) {
       wlm_plan *plan;
       assert_status(WLM_OK, wlm_plan_create_variant(context, matrix, &problem, variants[v], &plan));
       void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
-      assert_status(WLM_OK, wlm_plan_execute(plan, dense, c, workspace, NULL));
+      assert_status(WLM_OK, test_execute(plan, dense, c, workspace));
       for (int j = 0; j < N; j++) assert_true(wlmi_element_get((wlm_type)type, c, j) == ONES);
       free(workspace);
       wlm_plan_destroy(plan);
@@ -71,6 +73,7 @@ static void ones_are_counted(void **state) {
 /* Right results pass, and one that is two roundings of the type off does not. */
 static void check_verified(const wlmi_csr_host *csr, wlm_type type, wlm_type value_type) {
   wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   wlmi_upload upload;
   wlmi_operands operands;
   wlmi_verifier *verifier;
@@ -78,10 +81,10 @@ static void check_verified(const wlmi_csr_host *csr, wlm_type type, wlm_type val
   double error = -1;
   problem.n = 24;
   problem.dense_type = type;
-  problem.alpha = 1.5;
-  problem.beta = -0.5;
+  call.alpha = 1.5;
+  call.beta = -0.5;
   assert_status(WLM_OK, wlmi_upload_create_as(context, csr, WLM_I32, value_type, &upload));
-  assert_status(WLM_OK, wlmi_operands_create(context, upload.matrix, &problem, 1, &operands));
+  assert_status(WLM_OK, wlmi_operands_create(context, upload.matrix, &problem, &call, 1, &operands));
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
   assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
   assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));

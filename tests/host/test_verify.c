@@ -48,11 +48,11 @@ typedef struct product {
   int64_t rows, ldc;
 } product;
 
-static void product_make(product *p, wlm_problem problem) {
+static void product_make(product *p, wlm_problem problem, const wlm_execute_args *call) {
   wlm_plan *plan;
   double error = -1;
   problem.n = N;
-  assert_status(WLM_OK, wlmi_operands_create(context, upload.matrix, &problem, 1, &p->operands));
+  assert_status(WLM_OK, wlmi_operands_create(context, upload.matrix, &problem, call, 1, &p->operands));
   assert_status(WLM_OK, wlmi_verifier_create(&p->operands, 1, &p->verifier));
   assert_in_range(wlmi_verifier_rows(p->verifier), 2000, 5000);
   assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &p->operands.spec.problem, &plan));
@@ -62,7 +62,7 @@ static void product_make(product *p, wlm_problem problem) {
   wlm_plan_destroy(plan);
   p->c = p->operands.c.memory; /* of the host */
   p->rows = p->operands.a.rows;
-  p->ldc = p->operands.spec.problem.ldc;
+  p->ldc = p->operands.call.ldc;
 }
 
 static void product_release(product *p) {
@@ -96,7 +96,7 @@ static void errors_beyond_the_rows_that_are_compared(void **state) {
   product p;
   double error;
   float kept[N];
-  product_make(&p, problem);
+  product_make(&p, problem, NULL);
   int64_t row = unseen_row(&p, 1000);
   float *c = p.c + row * p.ldc;
   c[COLUMN] += 0.5f;
@@ -134,19 +134,20 @@ static void operators_with_sums(void **state) {
   enum { MESSAGES = sizeof messages / sizeof *messages, SAMPLINGS = sizeof samplings / sizeof *samplings };
   for (int i = 0; i < MESSAGES + SAMPLINGS; i++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
     product p;
     if (i < MESSAGES) {
       problem.message = messages[i];
       problem.reduce = i % 2 ? WLM_MEAN : WLM_SUM;
-      problem.alpha = 1.5;
-      problem.beta = i % 2 ? 0 : -0.5;
+      call.alpha = 1.5;
+      call.beta = i % 2 ? 0 : -0.5;
     } else {
-      problem.sample = samplings[i - MESSAGES].sample;
-      problem.sample_norm = samplings[i - MESSAGES].norm;
-      problem.seed = samplings[i - MESSAGES].seed;
-      problem.sample_width = 16;
+      problem.sampling.sample = samplings[i - MESSAGES].sample;
+      problem.sampling.norm = samplings[i - MESSAGES].norm;
+      call.seed = samplings[i - MESSAGES].seed;
+      problem.sampling.width = 16;
     }
-    product_make(&p, problem);
+    product_make(&p, problem, &call);
     p.c[unseen_row(&p, 3000) * p.ldc + COLUMN] += 0.5f;
     assert_column(&p, wlmi_message_name(problem.message));
     product_release(&p);
@@ -159,7 +160,7 @@ static void leeway_is_a_factor(void **state) {
   const wlm_problem problem = WLM_PROBLEM_INIT;
   product p;
   double error;
-  product_make(&p, problem);
+  product_make(&p, problem, NULL);
   const int64_t rows[] = {0, unseen_row(&p, 1000)}; /* the second tells by its columns only */
   for (int i = 0; i < 2; i++) {
     float *element = p.c + rows[i] * p.ldc + COLUMN, right = *element, off = 1e-6f;
@@ -199,7 +200,7 @@ static void places_named_many_times(void **state) {
   }
   problem.n = 1;
   assert_status(WLM_OK, wlmi_upload_create(context, &repeated, WLM_I32, &on_device));
-  assert_status(WLM_OK, wlmi_operands_create(context, on_device.matrix, &problem, 1, &operands));
+  assert_status(WLM_OK, wlmi_operands_create(context, on_device.matrix, &problem, NULL, 1, &operands));
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
   float *c = operands.c.memory, sum = 0;
   const float *b = operands.b_host;
@@ -221,7 +222,7 @@ static void operators_without(void **state) {
   product p;
   double error;
   problem.reduce = WLM_MAX;
-  product_make(&p, problem);
+  product_make(&p, problem, NULL);
   p.c[unseen_row(&p, 3000) * p.ldc] += 1;
   assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
   product_release(&p);
@@ -232,13 +233,14 @@ static void positions_must_be_the_very_ones(void **state) {
   (void)state;
   for (int transpose = 0; transpose < 2; transpose++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
     product p;
     double error;
     problem.reduce = WLM_MIN;
-    problem.want_arg = 1;
+    problem.want_argmax = 1;
     problem.transpose = transpose;
-    problem.ldc = N + 3;
-    product_make(&p, problem);
+    call.ldc = N + 3;
+    product_make(&p, problem, &call);
     int32_t *arg = p.operands.arg.memory;
     arg[N] ^= 1; /* beyond the columns */
     assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
@@ -269,7 +271,7 @@ static void gradients_where_a_is_zero(void **state) {
     problem.reduce = (wlm_reduce)reduce;
     problem.n = 8;
     assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &with_zeros));
-    assert_status(WLM_OK, wlmi_operands_create(context, with_zeros.matrix, &problem, 1, &operands));
+    assert_status(WLM_OK, wlmi_operands_create(context, with_zeros.matrix, &problem, NULL, 1, &operands));
     assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
     assert_status(WLM_OK, wlm_plan_create(context, with_zeros.matrix, &problem, &plan));
     assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));

@@ -240,8 +240,8 @@ static int run_edit(const void *user) {
   wlmi_program program;
   omp_set_num_threads(1);
   problem.n = 40;
-  problem.sample = e->sample;
-  problem.sample_width = 32;
+  problem.sampling.sample = e->sample;
+  problem.sampling.width = 32;
   csr.values = &csr;
   wlm_status status = wlmi_spec_make(&problem, &csr, &spec);
   if (status == WLM_OK) status = wlmi_generator_create(NULL, &generator);

@@ -6,6 +6,7 @@
 #include "common/element.h"
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
+#include "support/calls.h"
 #include "support/shapes.h"
 #include "verify/gradient.h"
 #include "verify/reference.h"
@@ -44,8 +45,8 @@ wlmi_spec backward_problem(int number) {
   p.message = problems[number].message;
   p.reduce = number % 2 ? WLM_MIN : WLM_MAX;
   p.dense_type = problems[number].type;
-  p.want_arg = 1;
-  p.arg_type = problems[number].arg;
+  p.want_argmax = 1;
+  p.argmax_type = problems[number].arg;
   p.transpose = problems[number].transpose;
   csr.rowptr_type = problems[number].rowptr;
   csr.colind_type = problems[number].colind;
@@ -67,6 +68,7 @@ typedef struct operands {
   const char *shape;
   wlmi_csr_host a;
   wlmi_spec spec;
+  wlm_execute_args call;
   int64_t rows, cols; /* of op(A) */
   int64_t count;      /* of dvalues, and of values: edges x heads */
   int64_t *winners;   /* rows x n */
@@ -137,20 +139,21 @@ done:
 
 static wlm_status make_dense(operands *o, test_random *random) {
   const wlm_problem *p = &o->spec.problem;
+  const int64_t ldb = o->call.ldb, ldc = o->call.ldc;
   const size_t size = wlmi_type_size(p->dense_type), sum = wlmi_type_size(wlmi_accumulator_type(p->dense_type));
   wlm_status status;
-  WLM_TRY(make_array(o, DC, o->rows * p->ldc, size));
-  WLM_TRY(make_array(o, ARG, o->rows * p->ldc, wlmi_index_size(p->arg_type)));
-  WLM_TRY(make_array(o, B, o->cols * p->ldb, size));
-  WLM_TRY(make_array(o, DB, o->cols * p->ldb + 2 * GUARD, sum));
+  WLM_TRY(make_array(o, DC, o->rows * ldc, size));
+  WLM_TRY(make_array(o, ARG, o->rows * ldc, wlmi_index_size(p->argmax_type)));
+  WLM_TRY(make_array(o, B, o->cols * ldb, size));
+  WLM_TRY(make_array(o, DB, o->cols * ldb + 2 * GUARD, sum));
   WLM_TRY(make_array(o, DVALUES, o->count + 2 * GUARD, sum));
-  for (int64_t i = 0; i < o->rows * p->ldc; i++) {
-    const int64_t winner = i % p->ldc < p->n ? o->winners[i / p->ldc * p->n + i % p->ldc] : 1 << 30;
+  for (int64_t i = 0; i < o->rows * ldc; i++) {
+    const int64_t winner = i % ldc < p->n ? o->winners[i / ldc * p->n + i % ldc] : 1 << 30;
     put_index(&o->arrays[ARG], i, winner);
     wlmi_element_put(p->dense_type, o->arrays[DC].host, i, winner >= 0 && winner < 1 << 30 ? draw_value(random) : NAN);
   }
-  for (int64_t i = 0; i < o->cols * p->ldb; i++)
-    wlmi_element_put(p->dense_type, o->arrays[B].host, i, i % p->ldb < p->n ? draw_value(random) : NAN);
+  for (int64_t i = 0; i < o->cols * ldb; i++)
+    wlmi_element_put(p->dense_type, o->arrays[B].host, i, i % ldb < p->n ? draw_value(random) : NAN);
 done:
   return status;
 }
@@ -163,7 +166,8 @@ static wlm_status make_sums(operands *o) {
   WLM_TRY(wlmi_alloc_array(elements, sizeof(double), "dB", (void **)&sums->db_scale));
   WLM_TRY(wlmi_alloc_array(o->count, sizeof(double), "dvalues", (void **)&sums->dvalues));
   WLM_TRY(wlmi_alloc_array(o->count, sizeof(double), "dvalues", (void **)&sums->dvalues_scale));
-  wlmi_reference_arg_backward(&o->a, &o->spec.problem, o->arrays[DC].host, o->winners, o->arrays[B].host, sums);
+  wlmi_reference_arg_backward(&o->a, &o->spec.problem, &o->call, o->arrays[DC].host, o->winners, o->arrays[B].host,
+                              sums);
   for (int i = 0; i < 2; i++)
     WLM_TRY(
         wlmi_alloc_array((int64_t)o->arrays[DB + i].count, o->arrays[DB + i].size, "gradient", (void **)&o->first[i]));
@@ -173,11 +177,11 @@ done:
 
 static wlm_status operands_make(const kernel_check *check, int shape, test_random *random, operands *o) {
   wlm_status status;
-  *o = (operands){.shape = test_shape_name(shape), .spec = *check->spec};
-  wlm_problem *p = &o->spec.problem;
-  p->alpha = test_draw(random, 2) ? 1 : -1.5;
-  p->ldb = p->n + (int64_t)test_draw(random, 2) * 3;
-  p->ldc = p->n + (int64_t)test_draw(random, 2) * 5;
+  *o = (operands){.shape = test_shape_name(shape), .spec = *check->spec, .call = WLM_EXECUTE_ARGS_INIT};
+  const wlm_problem *p = &o->spec.problem;
+  o->call.alpha = test_draw(random, 2) ? 1 : -1.5;
+  o->call.ldb = p->n + (int64_t)test_draw(random, 2) * 3;
+  o->call.ldc = p->n + (int64_t)test_draw(random, 2) * 5;
   WLM_TRY(test_shape_make(shape, 32, 577, random, &o->a));
   o->count = o->a.nnz * p->heads;
   o->rows = p->transpose ? o->a.cols : o->a.rows;
@@ -231,7 +235,7 @@ static wlm_status compare(const operands *o, int which, int wanted, const char *
   const array *x = &o->arrays[which];
   const int is_b = which == DB;
   const wlm_type type = wlmi_accumulator_type(p->dense_type);
-  const int64_t ld = is_b ? p->ldb : 1, n = is_b ? p->n : 1, rows = is_b ? o->cols : o->count;
+  const int64_t ld = is_b ? o->call.ldb : 1, n = is_b ? p->n : 1, rows = is_b ? o->cols : o->count;
   for (int64_t i = 0; i < (int64_t)x->count; i++) {
     const int64_t k = i - GUARD;
     if (wanted && k >= 0 && k < rows * ld && k % ld < n) continue;
@@ -262,8 +266,8 @@ static wlm_status run(const kernel_check *check, const wlmi_program *program, vo
   for (int i = 0; i < 2; i++)
     if (wanted[i]) output[i] = (char *)o->arrays[DB + i].device + GUARD * o->arrays[DB + i].size;
   if (check->before_run) check->before_run(check->user, number);
-  WLM_TRY(wlm_plan_execute_arg_backward(&plan, o->arrays[DC].device, o->arrays[ARG].device,
-                                        program->uses_b ? o->arrays[B].device : NULL, output[0], output[1], NULL));
+  WLM_TRY(test_execute_argmax_backward_call(&plan, &o->call, o->arrays[DC].device, o->arrays[ARG].device,
+                                            program->uses_b ? o->arrays[B].device : NULL, output[0], output[1]));
   WLM_TRY(device->ops->synchronize(device, NULL));
   for (int i = 0; i < 2; i++) {
     const array *x = &o->arrays[DB + i];

@@ -6,6 +6,7 @@
  * A group is a family; the full set goes on with every variant as a group of its own. */
 #include "support/covering.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,12 +105,12 @@ static wlm_status spec_of(const int axes[AXES], wlmi_spec *spec) {
   csr.colind_type = (wlm_index)axes[AXIS_COLIND];
   csr.values = axes[AXIS_VALUES] ? &csr : NULL; /* whether there are any is all that counts */
   p.empty = (wlm_empty)axes[AXIS_EMPTY];
-  p.want_arg = axes[AXIS_ARG] > 0;
-  p.arg_type = axes[AXIS_ARG] == 2 ? WLM_I64 : WLM_I32;
+  p.want_argmax = axes[AXIS_ARG] > 0;
+  p.argmax_type = axes[AXIS_ARG] == 2 ? WLM_I64 : WLM_I32;
   if (axes[AXIS_SAMPLING]) {
-    p.sample = (wlm_sample)(1 + (axes[AXIS_SAMPLING] - 1) / NORMS);
-    p.sample_norm = (wlm_sample_norm)((axes[AXIS_SAMPLING] - 1) % NORMS);
-    p.sample_width = widths_s[axes[AXIS_S]];
+    p.sampling.sample = (wlm_sample)(1 + (axes[AXIS_SAMPLING] - 1) / NORMS);
+    p.sampling.norm = (wlm_sample_norm)((axes[AXIS_SAMPLING] - 1) % NORMS);
+    p.sampling.width = widths_s[axes[AXIS_S]];
   }
   return wlmi_spec_make(&p, &csr, spec);
 }
@@ -299,11 +300,11 @@ static wlm_status add_own_problem(maker *m, wlmi_generator *generator, const wlm
   wlm_problem own_problem = p.spec.problem;
   wlm_csr csr = WLM_CSR_INIT;
   own_problem.reduce = WLM_CUSTOM;
-  own_problem.n = own_problem.ldb = own_problem.ldc = own->n;
+  own_problem.n = own->n;
   own_problem.heads = own->heads;
   own_problem.custom = own->custom;
-  own_problem.activation = own->activation;
-  own_problem.bias = own->has_bias ? own : NULL; /* kernel_check brings another */
+  own_problem.epilogue.activation = own->activation;
+  own_problem.epilogue.bias = own->has_bias;
   csr.values = own;
   csr.value_type = p.spec.value_type;
   csr.colind_type = p.spec.colind_type;
@@ -430,7 +431,7 @@ static wlm_status add_transposed(maker *m, wlmi_generator *generator, const wlmi
     of.transpose = 1;
     of.message = t->message;
     of.reduce = t->reduce;
-    of.want_arg = t->reduce != WLM_SUM;
+    of.want_argmax = t->reduce != WLM_SUM;
     of.dense_type = csr.value_type = t->type;
     of.n = t->n;
     csr.rowptr_type = t->rowptr;

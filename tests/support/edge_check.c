@@ -6,6 +6,7 @@
 #include "common/element.h"
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
+#include "support/calls.h"
 #include "support/shapes.h"
 #include "verify/gradient.h"
 #include "verify/reference.h"
@@ -17,6 +18,7 @@ typedef struct operands {
   wlmi_csr_host a; /* values in float, of the dense type's precision */
   void *rowptr, *colind, *values;
   wlmi_spec spec;
+  wlm_execute_args call;
   void *x, *b, *old, *after; /* of the dense type; old and after with their guards */
   size_t size;               /* of an element */
   int64_t count;             /* of dvalues, and of values: edges x heads */
@@ -67,13 +69,13 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   } calls[] = {{1, 0, 0, 0}, {1.5, 0, 3, 0}, {-2, 0.5, 0, 5}, {1, 1, 8, 4}};
   const uint64_t call = test_draw(random, sizeof calls / sizeof *calls);
   wlm_status status;
-  *o = (operands){.shape = test_shape_name(shape), .spec = *check->spec};
-  wlm_problem *p = &o->spec.problem;
+  *o = (operands){.shape = test_shape_name(shape), .spec = *check->spec, .call = WLM_EXECUTE_ARGS_INIT};
+  const wlm_problem *p = &o->spec.problem;
   o->size = wlmi_type_size(p->dense_type);
-  p->alpha = calls[call].alpha;
-  p->beta = calls[call].beta;
-  p->ldb = p->n + calls[call].more_b;
-  p->ldc = p->n + calls[call].more_c;
+  o->call.alpha = calls[call].alpha;
+  o->call.beta = calls[call].beta;
+  o->call.ldb = p->n + calls[call].more_b;
+  o->call.ldc = p->n + calls[call].more_c;
   WLM_TRY(test_shape_make(shape, step, 577, random, &o->a));
   WLM_TRY(make_pattern(o));
   o->count = o->a.nnz * p->heads;
@@ -85,13 +87,13 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
       wlmi_element_put(o->spec.value_type, o->values, i, (double)o->a.values[i]);
     }
   }
-  WLM_TRY(dense(o, random, o->a.rows, p->ldc, 0, &o->x));
-  WLM_TRY(dense(o, random, o->a.cols, p->ldb, 1, &o->b));
+  WLM_TRY(dense(o, random, o->a.rows, o->call.ldc, 0, &o->x));
+  WLM_TRY(dense(o, random, o->a.cols, o->call.ldb, 1, &o->b));
   WLM_TRY(wlmi_alloc_array(o->count + 2 * GUARD, o->size, "dvalues", &o->old));
   WLM_TRY(wlmi_alloc_array(o->count + 2 * GUARD, o->size, "dvalues", &o->after));
   for (int64_t i = 0; i < o->count + 2 * GUARD; i++)
     wlmi_element_put(p->dense_type, o->old, i,
-                     p->beta != 0 && i >= GUARD && i < GUARD + o->count ? draw_value(random) : NAN);
+                     o->call.beta != 0 && i >= GUARD && i < GUARD + o->count ? draw_value(random) : NAN);
 done:
   return status;
 }
@@ -116,7 +118,6 @@ static wlm_status put(wlmi_device *device, const void *from, size_t size, void *
 }
 
 static wlm_status copy_make(wlmi_device *device, const operands *o, device_copy *d) {
-  const wlm_problem *p = &o->spec.problem;
   const wlmi_csr_host *a = &o->a;
   wlm_status status;
   *d = (device_copy){.csr = WLM_CSR_INIT};
@@ -124,8 +125,8 @@ static wlm_status copy_make(wlmi_device *device, const operands *o, device_copy 
   WLM_TRY(put(device, o->colind, (size_t)a->nnz * wlmi_index_size(o->spec.colind_type), &d->memory[COLIND]));
   if (o->values)
     WLM_TRY(put(device, o->values, (size_t)o->count * wlmi_type_size(o->spec.value_type), &d->memory[VALUES]));
-  WLM_TRY(put(device, o->x, (size_t)(a->rows * p->ldc) * o->size, &d->memory[X]));
-  WLM_TRY(put(device, o->b, (size_t)(a->cols * p->ldb) * o->size, &d->memory[B]));
+  WLM_TRY(put(device, o->x, (size_t)(a->rows * o->call.ldc) * o->size, &d->memory[X]));
+  WLM_TRY(put(device, o->b, (size_t)(a->cols * o->call.ldb) * o->size, &d->memory[B]));
   WLM_TRY(put(device, o->old, (size_t)(o->count + 2 * GUARD) * o->size, &d->memory[DVALUES]));
   d->csr.rows = a->rows;
   d->csr.cols = a->cols;
@@ -151,8 +152,8 @@ static wlm_status run(const kernel_check *check, const wlmi_program *program, vo
   if (wlm_plan_workspace_size(&plan) && !d->memory[WORKSPACE])
     WLM_TRY(device->ops->allocate(device, wlm_plan_workspace_size(&plan), &d->memory[WORKSPACE]));
   if (check->before_run) check->before_run(check->user, number);
-  WLM_TRY(wlm_plan_execute_sddmm(&plan, d->memory[X], program->uses_b ? d->memory[B] : NULL,
-                                 (char *)d->memory[DVALUES] + GUARD * o->size, d->memory[WORKSPACE], NULL));
+  WLM_TRY(test_execute_sddmm_call(&plan, &o->call, d->memory[X], program->uses_b ? d->memory[B] : NULL,
+                                  (char *)d->memory[DVALUES] + GUARD * o->size, d->memory[WORKSPACE]));
   WLM_TRY(device->ops->synchronize(device, NULL));
   WLM_TRY(device->ops->copy_out(device, o->after, d->memory[DVALUES], size));
 done:
@@ -177,7 +178,7 @@ static wlm_status compare(const wlmi_program *program, const operands *o, const 
   const double worst = wlmi_reference_error(p->dense_type, after + guard, 1, NULL, o->count, 1, expected, scale);
   if (worst <= tolerance(p)) return WLM_OK;
   return wlmi_fail(WLM_ERR_MISMATCH, "%s, %s, alpha %g, beta %g: max_rel_err %.3g, allowed %.3g", program->variant,
-                   o->shape, p->alpha, p->beta, worst, tolerance(p));
+                   o->shape, o->call.alpha, o->call.beta, worst, tolerance(p));
 }
 
 static wlm_status check_shape(const kernel_check *check, const wlmi_program *program,
@@ -193,8 +194,8 @@ static wlm_status check_shape(const kernel_check *check, const wlmi_program *pro
   WLM_TRY(wlmi_alloc_array(o.count, sizeof *expected, "reference", (void **)&expected));
   WLM_TRY(wlmi_alloc_array(o.count, sizeof *scale, "reference", (void **)&scale));
   WLM_TRY(wlmi_alloc_array(1, size, "dvalues", &first));
-  WLM_TRY(wlmi_reference_edges(&o.a, &o.spec.problem, o.x, o.b, (char *)o.old + GUARD * o.size, NULL, o.count, expected,
-                               scale));
+  WLM_TRY(wlmi_reference_edges(&o.a, &o.spec.problem, &o.call, o.x, o.b, (char *)o.old + GUARD * o.size, NULL, o.count,
+                               expected, scale));
   for (int number = 0; number < check->runs; number++) {
     WLM_TRY(run(check, program, kernels, &o, &d, number));
     WLM_TRY(compare(program, &o, expected, scale));

@@ -4,6 +4,7 @@
 #include <stdint.h>
 /**/
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

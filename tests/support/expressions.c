@@ -17,7 +17,7 @@ static wlmi_spec spec_with(int64_t n, const char *activation) {
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec;
   problem.n = n;
-  problem.activation = activation;
+  problem.epilogue.activation = activation;
   csr.values = &csr; /* whether there are any is all that counts */
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   return spec;

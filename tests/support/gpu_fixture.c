@@ -32,7 +32,7 @@ void check_candidates(fixture *f, const wlm_problem *problem) {
   wlmi_operands operands;
   wlmi_verifier *verifier;
   wlmi_names names;
-  assert_status(WLM_OK, wlmi_operands_create(f->context, f->upload.matrix, problem, 5, &operands));
+  assert_status(WLM_OK, wlmi_operands_create(f->context, f->upload.matrix, problem, NULL, 5, &operands));
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 5, &verifier));
   assert_status(WLM_OK, wlmi_generator_candidates(wlmi_context_generator(f->context), &operands.spec,
                                                   &f->device->info.limits, &names));

@@ -13,7 +13,7 @@ void bench_make(bench *b, const char *templates, const char *input, int64_t n) {
   static int count;
   const wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  *b = (bench){.problem = problem};
+  *b = (bench){.problem = problem, .call = WLM_EXECUTE_ARGS_INIT};
   b->problem.n = n;
   snprintf(b->database, sizeof b->database, "%s/tuned-%d.db", folder.path, count++);
   options.device = "host";

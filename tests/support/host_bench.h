@@ -11,7 +11,8 @@ typedef struct bench {
   wlm_context *context;
   wlmi_csr_host csr;
   wlmi_upload upload;
-  wlm_problem problem; /* the initial one, with n */
+  wlm_problem problem;   /* the initial one, with n */
+  wlm_execute_args call; /* the initial one */
 } bench;
 
 /* `templates` is a folder; NULL = those of the library. */

@@ -6,6 +6,7 @@
 #include "common/element.h"
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
+#include "support/calls.h"
 #include "support/edge_check.h"
 #include "support/position_check.h"
 #include "support/shapes.h"
@@ -27,6 +28,7 @@ typedef struct operands {
   void *order;  /* of a transpose: where each value is, of rowptr's type */
   void *values; /* of the matrix's type; NULL where there are none */
   wlmi_spec spec;
+  wlm_execute_args call;
   /* Of the dense type; B and C begin at these elements, C between its guards. */
   char *b, *c, *c_after, *bias;
   int64_t b_count, c_count, b_first, c_first;
@@ -68,14 +70,15 @@ static int64_t step_of(const wlmi_program *program) {
  * merge_path's carry to add heads of tiles of 128 items more than once: 8 at a time. */
 static int64_t longest_of(const wlmi_spec *spec, int64_t step) {
   int64_t longest = 2 * step + step / 2 > 2200 ? 2 * step + step / 2 : 2200;
-  if (spec->problem.sample != WLM_SAMPLE_NONE && longest <= spec->problem.sample_width)
-    longest = spec->problem.sample_width + 70;
+  if (spec->problem.sampling.sample != WLM_SAMPLE_NONE && longest <= spec->problem.sampling.width)
+    longest = spec->problem.sampling.width + 70;
   return longest;
 }
 
 static wlm_status fill_b(operands *o, test_random *random, int special) {
   const wlm_problem *p = &o->spec.problem;
-  o->b_count = o->b_first + (o->a.cols && p->n ? (o->a.cols - 1) * p->ldb + p->n : 0); /* nothing behind the last row */
+  o->b_count =
+      o->b_first + (o->a.cols && p->n ? (o->a.cols - 1) * o->call.ldb + p->n : 0); /* nothing behind the last row */
   wlm_status status = wlmi_alloc_array(o->b_count, element_size(o), "B", (void **)&o->b);
   if (status != WLM_OK) return status;
   static const double strange[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
@@ -83,8 +86,8 @@ static wlm_status fill_b(operands *o, test_random *random, int special) {
   const uint64_t kinds = special && p->reduce == WLM_PROD ? 1 : 3;
   for (int64_t i = 0; i < o->b_count; i++) {
     const int64_t k = i - o->b_first;
-    int unused =
-        k < 0 || test_column_is_unreferenced(k / p->ldb) || k % p->ldb >= p->n || (special && !test_draw(random, 40));
+    int unused = k < 0 || test_column_is_unreferenced(k / o->call.ldb) || k % o->call.ldb >= p->n ||
+                 (special && !test_draw(random, 40));
     if (unused)
       wlmi_element_put(p->dense_type, o->b, i, strange[test_draw(random, kinds)]);
     else
@@ -97,7 +100,7 @@ static wlm_status fill_b(operands *o, test_random *random, int special) {
 static int is_inside(const operands *o, int64_t index) {
   const wlm_problem *p = &o->spec.problem;
   const int64_t k = index - o->c_first;
-  return k >= 0 && k < o->a.rows * p->ldc && k % p->ldc < p->n;
+  return k >= 0 && k < o->a.rows * o->call.ldc && k % o->call.ldc < p->n;
 }
 
 /* Not a number in any type, and other bits than the device's own poison. */
@@ -109,11 +112,11 @@ static void poison(unsigned char *to, size_t size) {
 static wlm_status fill_c(operands *o, test_random *random) {
   wlm_status status = WLM_OK;
   const wlm_problem *p = &o->spec.problem;
-  o->c_count = o->a.rows * p->ldc + 2 * GUARD;
+  o->c_count = o->a.rows * o->call.ldc + 2 * GUARD;
   WLM_TRY(wlmi_alloc_array(o->c_count, element_size(o), "C", (void **)&o->c));
   WLM_TRY(wlmi_alloc_array(o->c_count, element_size(o), "C", (void **)&o->c_after));
   for (int64_t i = 0; i < o->c_count; i++)
-    if (is_inside(o, i) && p->beta != 0)
+    if (is_inside(o, i) && o->call.beta != 0)
       put_value(random, p->reduce, 0, p->dense_type, o->c, i);
     else
       poison((unsigned char *)at(o, o->c, i), element_size(o));
@@ -188,18 +191,20 @@ static wlm_status operands_make(const loaded *l, int number, test_random *random
   wlm_status status = WLM_OK;
   int shape = number == NO_COLUMNS ? 0 : number % test_shape_count();
   int64_t step = step_of(l->program);
-  *o = (operands){.shape = number == NO_COLUMNS ? "N = 0" : test_shape_name(shape), .spec = *l->check->spec};
+  *o = (operands){.shape = number == NO_COLUMNS ? "N = 0" : test_shape_name(shape),
+                  .spec = *l->check->spec,
+                  .call = WLM_EXECUTE_ARGS_INIT};
   wlm_problem *p = &o->spec.problem;
-  uint64_t call = test_draw(random, sizeof calls / sizeof *calls - !p->want_arg);
-  p->alpha = calls[call].alpha;
-  p->beta = calls[call].beta;
-  p->ldb = p->n + calls[call].more_b;
-  p->ldc = p->n + calls[call].more_c;
+  uint64_t call = test_draw(random, sizeof calls / sizeof *calls - !p->want_argmax);
+  o->call.alpha = calls[call].alpha;
+  o->call.beta = calls[call].beta;
+  o->call.ldb = p->n + calls[call].more_b;
+  o->call.ldc = p->n + calls[call].more_c;
   o->b_first = calls[call].first_b;
   o->c_first = GUARD + calls[call].first_c;
   o->arg_shift = calls[call].arg_shift;
   if (number == NO_COLUMNS) p->n = 0;
-  p->seed = p->sample == WLM_SAMPLE_NONE || test_draw(random, 2) ? 0 : test_draw(random, 1 << 30) << 20;
+  o->call.seed = p->sampling.sample == WLM_SAMPLE_NONE || test_draw(random, 2) ? 0 : test_draw(random, 1 << 30) << 20;
   WLM_TRY(test_shape_make(shape, step, longest_of(&o->spec, step), random, &o->a));
   WLM_TRY(fill_values(o, random, number >= test_shape_count()));
   WLM_TRY(wlmi_alloc_array(o->a.rows + 1, sizeof *o->rowptr32, "rowptr", (void **)&o->rowptr32));
@@ -209,10 +214,10 @@ static wlm_status operands_make(const loaded *l, int number, test_random *random
   WLM_TRY(shuffle_values(o, random));
   WLM_TRY(fill_b(o, random, number >= test_shape_count()));
   WLM_TRY(fill_c(o, random));
-  if (!p->bias) goto done; /* what it points at stands for any */
+  if (!p->epilogue.bias) goto done;
   WLM_TRY(wlmi_alloc_array(p->n, element_size(o), "bias", (void **)&o->bias));
   for (int64_t j = 0; j < p->n; j++) put_value(random, p->reduce, 0, p->dense_type, o->bias, j);
-  p->bias = o->bias;
+  o->call.bias = o->bias;
 done:
   return status;
 }
@@ -300,24 +305,20 @@ static wlm_status run(const loaded *l, int number, operands *o, device_copy *d) 
   wlm_status status = WLM_OK;
   wlmi_device *device = l->check->device;
   wlm_plan plan = {0};
-  wlmi_spec spec = o->spec;
-  spec.problem.bias = d->bias;
+  wlm_execute_args call = o->call;
   const size_t c_size = (size_t)o->c_count * element_size(o);
   WLM_TRY(device->ops->copy_in(device, d->c, o->c, c_size));
-  WLM_TRY(wlmi_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &spec));
-  plan.args.order = d->order;
+  WLM_TRY(wlmi_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &o->spec));
+  plan.bound.args.order = d->order;
+  call.bias = d->bias;
   WLM_TRY(put_poison(device, wlm_plan_workspace_size(&plan), &d->workspace));
   WLM_TRY(put_poison(device, wlm_plan_prepared_size(&plan), &d->prepared));
   if (l->check->before_run) l->check->before_run(l->check->user, number);
   WLM_TRY(prepare(device, o, d, &plan, number));
   const void *b = l->program->uses_b ? at(o, d->b, o->b_first) : NULL;
-  void *c = at(o, d->c, o->c_first), *arg;
-  if (spec.problem.want_arg) {
-    WLM_TRY(position_check_begin(&d->positions, &arg));
-    WLM_TRY(wlm_plan_execute_arg(&plan, b, c, arg, d->workspace, NULL));
-  } else {
-    WLM_TRY(wlm_plan_execute(&plan, b, c, d->workspace, NULL));
-  }
+  void *c = at(o, d->c, o->c_first), *argmax = NULL;
+  if (o->spec.problem.want_argmax) WLM_TRY(position_check_begin(&d->positions, &argmax));
+  WLM_TRY(test_execute_argmax_call(&plan, &call, b, c, argmax, d->workspace));
   WLM_TRY(device->ops->synchronize(device, NULL));
   WLM_TRY(device->ops->copy_out(device, o->c_after, d->c, c_size));
 done:
@@ -349,15 +350,16 @@ static wlm_status check_guards(const loaded *l, const operands *o) {
 static wlm_status check_results(const loaded *l, const operands *o, const double *expected, const double *scale) {
   const wlm_problem *p = &o->spec.problem;
   const double allowed = tolerance(&o->a, p->dense_type);
-  double worst = wlmi_reference_error(p->dense_type, at(o, o->c_after, o->c_first), p->ldc, NULL, o->a.rows, p->n,
+  double worst = wlmi_reference_error(p->dense_type, at(o, o->c_after, o->c_first), o->call.ldc, NULL, o->a.rows, p->n,
                                       expected, scale);
   if (worst <= allowed) return WLM_OK;
   return wlmi_fail(WLM_ERR_MISMATCH, "%s, %s, alpha %g, beta %g, seed %llu: max_rel_err %.3g, allowed %.3g",
-                   l->program->variant, o->shape, p->alpha, p->beta, (unsigned long long)p->seed, worst, allowed);
+                   l->program->variant, o->shape, o->call.alpha, o->call.beta, (unsigned long long)o->call.seed, worst,
+                   allowed);
 }
 
 static wlm_status check_positions(const loaded *l, const operands *o, const device_copy *d) {
-  if (!o->spec.problem.want_arg) return WLM_OK;
+  if (!o->spec.problem.want_argmax) return WLM_OK;
   wlm_status status = position_check_end(&d->positions);
   return status == WLM_OK ? status : wlmi_fail_in(status, "%s, %s", l->program->variant, o->shape);
 }
@@ -371,10 +373,10 @@ static wlm_status check_runs(const loaded *l, operands *o, device_copy *d) {
   WLM_TRY(wlmi_alloc_array((int64_t)count, sizeof *expected, "reference", (void **)&expected));
   WLM_TRY(wlmi_alloc_array((int64_t)count, sizeof *scale, "reference", (void **)&scale));
   WLM_TRY(wlmi_alloc_array(o->c_count, element_size(o), "C", (void **)&first));
-  WLM_TRY(wlmi_reference_rows(&o->a, &o->spec.problem, at(o, o->b, o->b_first), at(o, o->c, o->c_first), NULL,
+  WLM_TRY(wlmi_reference_rows(&o->a, &o->spec.problem, &o->call, at(o, o->b, o->b_first), at(o, o->c, o->c_first), NULL,
                               o->a.rows, expected, scale));
-  if (o->spec.problem.want_arg)
-    WLM_TRY(position_check_make(l->check->device, &o->a, &o->spec.problem, at(o, o->b, o->b_first), o->order,
+  if (o->spec.problem.want_argmax)
+    WLM_TRY(position_check_make(l->check->device, &o->a, &o->spec.problem, &o->call, at(o, o->b, o->b_first), o->order,
                                 o->spec.rowptr_type, o->arg_shift, &d->positions));
   for (int number = 0; number < l->check->runs; number++) {
     WLM_TRY(run(l, number, o, d));

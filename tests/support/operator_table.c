@@ -1,5 +1,6 @@
 #include "support/operator_table.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST = 32 }; /* names of a kind */
@@ -34,14 +35,14 @@ static void meet(family *f, const wlmi_spec *spec) {
   f->heads |= p->heads > 1;
   f->transpose |= p->transpose;
   f->sddmm |= p->operation == WLM_SDDMM;
-  if (p->sample != WLM_SAMPLE_NONE) f->samplings |= 1u << (p->sample - 1);
+  if (p->sampling.sample != WLM_SAMPLE_NONE) f->samplings |= 1u << (p->sampling.sample - 1);
   if (p->reduce == WLM_CUSTOM) {
     meet_custom(f, spec->custom);
     return;
   }
   f->messages |= 1u << p->message;
   f->reductions |= 1u << p->reduce;
-  if (p->want_arg) f->args |= 1u << p->reduce;
+  if (p->want_argmax) f->args |= 1u << p->reduce;
 }
 
 static int is_of(const covering_entry *entry, const char *name) {

@@ -12,15 +12,17 @@ static int64_t element(const void *from, wlm_index type, int64_t index) {
   return type == WLM_I64 ? ((const int64_t *)from)[index] : ((const int32_t *)from)[index];
 }
 
-static size_t element_size(const position_check *c) { return wlmi_index_size(c->problem->arg_type); }
+static size_t element_size(const position_check *c) { return wlmi_index_size(c->problem->argmax_type); }
 
-wlm_status position_check_make(wlmi_device *device, const wlmi_csr_host *a, const wlm_problem *problem, const void *b,
-                               const void *order, wlm_index order_type, int shift, position_check *c) {
+wlm_status position_check_make(wlmi_device *device, const wlmi_csr_host *a, const wlm_problem *problem,
+                               const wlm_execute_args *call, const void *b, const void *order, wlm_index order_type,
+                               int shift, position_check *c) {
   wlm_status status;
-  *c = (position_check){.device = device, .a = a, .problem = problem, .first = GUARD + shift};
-  c->count = a->rows * problem->ldc + 2 * GUARD;
+  *c = (position_check){
+      .device = device, .a = a, .problem = problem, .ldc = call->ldc ? call->ldc : problem->n, .first = GUARD + shift};
+  c->count = a->rows * c->ldc + 2 * GUARD;
   WLM_TRY(wlmi_alloc_array(a->rows * problem->n, sizeof *c->expected, "positions", (void **)&c->expected));
-  WLM_TRY(wlmi_reference_positions(a, problem, b, NULL, a->rows, c->expected));
+  WLM_TRY(wlmi_reference_positions(a, problem, call, b, NULL, a->rows, c->expected));
   for (int64_t i = 0; order && i < a->rows * problem->n; i++)
     if (c->expected[i] >= 0) c->expected[i] = element(order, order_type, c->expected[i]);
   WLM_TRY(wlmi_alloc_array(c->count, element_size(c), "positions", (void **)&c->poison));
@@ -44,14 +46,14 @@ wlm_status position_check_begin(const position_check *c, void **arg) {
   return c->device->ops->copy_in(c->device, c->memory, c->poison, (size_t)c->count * element_size(c));
 }
 
-static int64_t got(const position_check *c, int64_t index) { return element(c->after, c->problem->arg_type, index); }
+static int64_t got(const position_check *c, int64_t index) { return element(c->after, c->problem->argmax_type, index); }
 
 wlm_status position_check_end(const position_check *c) {
   const wlm_problem *p = c->problem;
   const size_t size = element_size(c);
   wlm_status status = c->device->ops->copy_out(c->device, c->after, c->memory, (size_t)c->count * size);
   for (int64_t i = 0; i < c->count && status == WLM_OK; i++) {
-    const int64_t k = i - c->first, row = k >= 0 && p->ldc ? k / p->ldc : -1, column = row >= 0 ? k % p->ldc : -1;
+    const int64_t k = i - c->first, row = k >= 0 && c->ldc ? k / c->ldc : -1, column = row >= 0 ? k % c->ldc : -1;
     if (row < 0 || row >= c->a->rows || column >= p->n) {
       if (memcmp(c->poison + (size_t)i * size, c->after + (size_t)i * size, size))
         status = wlmi_fail(WLM_ERR_MISMATCH, "writes arg at %lld, outside of its rows x n", (long long)k);

@@ -11,6 +11,7 @@
 #include "generator/generator.h"
 #include "runtime/dispatch/plan.h"
 #include "support/asserts.h"
+#include "support/calls.h"
 #include "support/exact_matrix.h"
 #include "support/properties.h"
 
@@ -97,7 +98,7 @@ static void call_begin(call *c, const kernel *k, const exact_matrix *m) {
   const wlm_csr csr = exact_csr(m);
   *c = (call){0};
   assert_status(WLM_OK, wlmi_plan_fill(&c->plan, device, &k->program, k->kernels, &csr, &k->spec));
-  c->plan.args.order = m->order;
+  c->plan.bound.args.order = m->order;
   c->workspace = malloc(wlm_plan_workspace_size(&c->plan) + 1);
   c->prepared = malloc(wlm_plan_prepared_size(&c->plan) + 1);
   assert_true(c->workspace && c->prepared);
@@ -117,8 +118,7 @@ static float *product_with(const kernel *k, const exact_matrix *m, const float *
   assert_non_null(made);
   memset(made, 0xff, size);
   call_begin(&c, k, m);
-  assert_status(WLM_OK, arg ? wlm_plan_execute_arg(&c.plan, b, made, arg, c.workspace, NULL)
-                            : wlm_plan_execute(&c.plan, b, made, c.workspace, NULL));
+  assert_status(WLM_OK, test_execute_argmax(&c.plan, b, made, arg, c.workspace));
   call_end(&c);
   return made;
 }
@@ -183,8 +183,8 @@ static void max_is_idempotent(void **state) {
   int64_t *once = exact_array(count, sizeof *once), *again = exact_array(count, sizeof *again);
   for (int reduce = WLM_MAX; reduce <= WLM_MIN; reduce++) {
     wlm_problem problem = problem_of(WLM_MUL, (wlm_reduce)reduce);
-    problem.want_arg = 1;
-    problem.arg_type = WLM_I64;
+    problem.want_argmax = 1;
+    problem.argmax_type = WLM_I64;
     const int kernels = kernels_of(&problem, reduce == WLM_MAX ? of->variants : 1, list);
     for (int i = 0; i < kernels; i++) {
       float *of_m = product_with(list[i], &m, b, once), *of_t = product_with(list[i], &t, b, again);
@@ -260,17 +260,17 @@ static void where_rows_are_split_does_not_matter(void **state) {
   for (int i = 0; i < 3; i++) args[i] = exact_array(count + of->n, sizeof *args[i]);
   for (int number = 0; number < 3; number++) {
     wlm_problem problem = problem_of(WLM_MUL, (const wlm_reduce[]){WLM_SUM, WLM_MAX, WLM_CUSTOM}[number]);
-    problem.want_arg = number == 1;
-    problem.arg_type = WLM_I64;
+    problem.want_argmax = number == 1;
+    problem.argmax_type = WLM_I64;
     if (number == 2) problem.custom = squares;
     const int kernels = kernels_of(&problem, number < 2 ? of->variants : (of->variants + 1) / 2, list);
-    float *wanted = product_with(list[0], &m, b, problem.want_arg ? args[0] : NULL);
+    float *wanted = product_with(list[0], &m, b, problem.want_argmax ? args[0] : NULL);
     for (int i = 0; i < kernels; i++) {
-      float *made[] = {product_with(list[i], &m, b, problem.want_arg ? args[1] : NULL),
-                       product_with(list[i], &moved, b, problem.want_arg ? args[2] : NULL)};
+      float *made[] = {product_with(list[i], &m, b, problem.want_argmax ? args[1] : NULL),
+                       product_with(list[i], &moved, b, problem.want_argmax ? args[2] : NULL)};
       expect(list[i], list[0]->program.variant, count, made[0], wanted);
       expect(list[i], "some edges further on", count, made[1] + of->n, wanted);
-      for (int64_t e = 0; e < count && problem.want_arg; e++) {
+      for (int64_t e = 0; e < count && problem.want_argmax; e++) {
         assert_int_equal(args[1][e], args[0][e]);
         assert_int_equal(args[2][e + of->n], args[0][e] < 0 ? -1 : args[0][e] + SHIFT);
       }
@@ -343,7 +343,7 @@ static void edges_are_the_gradient(void **state) {
     float *to = made[i > 0];
     memset(to, 0xff, (size_t)m.a.nnz * sizeof *to);
     call_begin(&c, list[i], &m);
-    assert_status(WLM_OK, wlm_plan_execute_sddmm(&c.plan, d, b, to, c.workspace, NULL));
+    assert_status(WLM_OK, test_execute_sddmm(&c.plan, d, b, to, c.workspace));
     call_end(&c);
     assert_memory_equal(to, made[0], (size_t)m.a.nnz * sizeof *to);
   }

@@ -22,8 +22,8 @@ static wlmi_spec spec_of(int64_t n, int kind) {
   problem.n = n;
   if (kind == WLM_RULE_SDDMM) problem.operation = WLM_SDDMM;
   if (kind == WLM_RULE_SAMPLED) {
-    problem.sample = WLM_SAMPLE_FASTRAND;
-    problem.sample_width = 2304;
+    problem.sampling.sample = WLM_SAMPLE_FASTRAND;
+    problem.sampling.width = 2304;
   }
   csr.values = &csr;
   assert_int_equal(wlmi_spec_make(&problem, &csr, &spec), WLM_OK);
@@ -60,7 +60,7 @@ static wlmi_decision decide_for(const wlmi_snapshot *snapshot, const wlm_stats *
                                 int64_t calls) {
   wlmi_decision decision;
   wlmi_spec spec = spec_of(n, 0);
-  spec.problem.expected_calls = calls;
+  spec.problem.policy.expected_calls = calls;
   assert_int_equal(wlmi_choose(snapshot, stats, problem, &spec, &host, &(wlmi_judge){.usable = accepts}, &decision),
                    WLM_OK);
   return decision;
@@ -123,14 +123,14 @@ static void other_operators_follow_the_sum(void **state) {
   assert_string_equal(d.variant, "sum's");
   assert_string_equal(d.like, ", for a sum of products");
   assert_int_equal(decide_as(&snapshot, &alike, &spec).step, WLM_STEP_RULE);
-  spec.problem.want_arg = 1;
+  spec.problem.want_argmax = 1;
   assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "sum's");
 
   add_case(&snapshot, &tuned, 1, max, 32, (const char *const[]){"max's", NULL});
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "max's");
   assert_string_equal(d.like, ", without positions");
-  spec.problem.want_arg = 0;
+  spec.problem.want_argmax = 0;
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "max's");
   assert_string_equal(d.like, "");
@@ -497,7 +497,7 @@ static void every_rule_can_decide(void **state) {
       if (n > rule->max_n) continue;
       wlmi_spec spec = spec_of(n, rule->kind);
       if (number % 2) spec.problem.dense_type = WLM_F16;
-      spec.problem.expected_calls = rule->min_calls;
+      spec.problem.policy.expected_calls = rule->min_calls;
       wlm_stats stats = stats_of(1000, rule->max_nnz < 4000000 ? rule->max_nnz : 4000000, rule->min_cv, 1);
       wlmi_decision decision;
       r.spec = &spec;

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -302,17 +303,13 @@ CHANGE(wide_rowptr, csr->rowptr_type = WLM_I64)
 CHANGE(old_problem, p->size--)
 CHANGE(old_csr, csr->size = 0)
 CHANGE(negative_n, p->n = -1)
-CHANGE(small_ldb, p->ldb = 3)
-CHANGE(small_ldc, p->ldc = 3)
 CHANGE(bad_message, p->message = (wlm_message)99)
 CHANGE(bad_reduce, p->reduce = (wlm_reduce)-1)
 CHANGE(bad_index, csr->rowptr_type = (wlm_index)7)
-CHANGE(infinite_alpha, p->alpha = INFINITY)
-CHANGE(nan_beta, p->beta = NAN)
-CHANGE(narrow_sample, (p->sample = WLM_SAMPLE_BUCKET, p->sample_width = 7))
-CHANGE(wide_sample, (p->sample = WLM_SAMPLE_FASTRAND, p->sample_width = 2305))
-CHANGE(norm_alone, p->sample_norm = WLM_NORM_KEPT)
-CHANGE(no_calls, p->expected_calls = 0)
+CHANGE(narrow_sample, (p->sampling.sample = WLM_SAMPLE_BUCKET, p->sampling.width = 7))
+CHANGE(wide_sample, (p->sampling.sample = WLM_SAMPLE_FASTRAND, p->sampling.width = 2305))
+CHANGE(norm_alone, p->sampling.norm = WLM_NORM_KEPT)
+CHANGE(no_calls, p->policy.expected_calls = 0)
 CHANGE(half, p->dense_type = WLM_F16)
 CHANGE(half_values, (p->dense_type = csr->value_type = WLM_BF16, csr->values = p))
 CHANGE(float_values, (p->dense_type = WLM_BF16, csr->values = p))
@@ -327,26 +324,25 @@ CHANGE(no_heads, p->heads = 0)
 CHANGE(negative_heads, p->heads = -2)
 CHANGE(three_heads, (p->heads = 3, csr->values = p)) /* of four columns */
 CHANGE(more_heads, p->heads = 8)
-CHANGE(two_problems, p->batch = 2)
-CHANGE(with_arg, p->want_arg = 1)
-CHANGE(arg_of_max, (p->want_arg = 1, p->reduce = WLM_MAX))
-CHANGE(narrow_arg, (p->want_arg = 1, p->reduce = WLM_MIN, csr->nnz = (int64_t)INT32_MAX + 1))
-CHANGE(wide_arg, (p->want_arg = 1, p->reduce = WLM_MIN, csr->nnz = (int64_t)INT32_MAX + 1, p->arg_type = WLM_I64))
-CHANGE(bad_arg_type, p->arg_type = (wlm_index)2)
-CHANGE(with_bias, p->bias = p)
-CHANGE(with_activation, p->activation = "relu")
-CHANGE(bad_activation, p->activation = "relu(y)")
+CHANGE(with_arg, p->want_argmax = 1)
+CHANGE(arg_of_max, (p->want_argmax = 1, p->reduce = WLM_MAX))
+CHANGE(narrow_arg, (p->want_argmax = 1, p->reduce = WLM_MIN, csr->nnz = (int64_t)INT32_MAX + 1))
+CHANGE(wide_arg, (p->want_argmax = 1, p->reduce = WLM_MIN, csr->nnz = (int64_t)INT32_MAX + 1, p->argmax_type = WLM_I64))
+CHANGE(bad_arg_type, p->argmax_type = (wlm_index)2)
+CHANGE(with_bias, p->epilogue.bias = 1)
+CHANGE(with_activation, p->epilogue.activation = "relu")
+CHANGE(bad_activation, p->epilogue.activation = "relu(y)")
 CHANGE(custom, (p->reduce = WLM_CUSTOM, p->custom = "init=0;reduce=acc+x"))
 CHANGE(custom_without_text, p->reduce = WLM_CUSTOM)
 CHANGE(custom_text_alone, p->custom = "init=0;reduce=acc+x")
 CHANGE(bad_custom, (p->reduce = WLM_CUSTOM, p->custom = "init=0;reduce=acc+y"))
 CHANGE(long_custom, (p->reduce = WLM_CUSTOM, p->custom = long_text()))
-CHANGE(unbiased_max,
-       (p->sample = WLM_SAMPLE_BUCKET, p->sample_width = 8, p->sample_norm = WLM_NORM_UNBIASED, p->reduce = WLM_MAX))
-CHANGE(kept_mean,
-       (p->sample = WLM_SAMPLE_BUCKET, p->sample_width = 8, p->sample_norm = WLM_NORM_KEPT, p->reduce = WLM_MEAN))
-CHANGE(sampled_transpose, (p->sample = WLM_SAMPLE_BUCKET, p->sample_width = 8, p->transpose = 1))
-CHANGE(sampled_sddmm, (p->sample = WLM_SAMPLE_BUCKET, p->sample_width = 8, p->operation = WLM_SDDMM))
+CHANGE(unbiased_max, (p->sampling.sample = WLM_SAMPLE_BUCKET, p->sampling.width = 8,
+                      p->sampling.norm = WLM_NORM_UNBIASED, p->reduce = WLM_MAX))
+CHANGE(kept_mean, (p->sampling.sample = WLM_SAMPLE_BUCKET, p->sampling.width = 8, p->sampling.norm = WLM_NORM_KEPT,
+                   p->reduce = WLM_MEAN))
+CHANGE(sampled_transpose, (p->sampling.sample = WLM_SAMPLE_BUCKET, p->sampling.width = 8, p->transpose = 1))
+CHANGE(sampled_sddmm, (p->sampling.sample = WLM_SAMPLE_BUCKET, p->sampling.width = 8, p->operation = WLM_SDDMM))
 CHANGE(max_sddmm, (p->operation = WLM_SDDMM, p->reduce = WLM_MAX))
 
 static void specs(void **state) {
@@ -357,17 +353,13 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.size", old_problem},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.size", old_csr},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n", negative_n},
-      {WLM_ERR_INVALID_ARGUMENT, "ldb", small_ldb},
-      {WLM_ERR_INVALID_ARGUMENT, "ldc", small_ldc},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem", bad_message},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem", bad_reduce},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr", bad_index},
-      {WLM_ERR_INVALID_ARGUMENT, "alpha", infinite_alpha},
-      {WLM_ERR_INVALID_ARGUMENT, "beta", nan_beta},
-      {WLM_ERR_INVALID_ARGUMENT, "sample_width", narrow_sample},
-      {WLM_ERR_INVALID_ARGUMENT, "sample_width", wide_sample},
-      {WLM_ERR_INVALID_ARGUMENT, "sample_norm", norm_alone},
-      {WLM_ERR_INVALID_ARGUMENT, "expected_calls", no_calls},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.width", narrow_sample},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.width", wide_sample},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.norm", norm_alone},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.policy.expected_calls", no_calls},
       {WLM_OK, "", half},
       {WLM_OK, "", half_values},
       {WLM_OK, "", float_values},
@@ -382,10 +374,9 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.heads is -2", negative_heads},
       {WLM_ERR_INVALID_ARGUMENT, "divide n = 4", three_heads},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.heads is 8", more_heads},
-      {WLM_ERR_UNSUPPORTED, "batch", two_problems},
       {WLM_ERR_UNSUPPORTED, "no one edge", with_arg},
       {WLM_OK, "", arg_of_max},
-      {WLM_ERR_OVERFLOW, "arg_type is i32", narrow_arg},
+      {WLM_ERR_OVERFLOW, "wlm_problem.argmax_type is i32", narrow_arg},
       {WLM_OK, "", wide_arg},
       {WLM_ERR_INVALID_ARGUMENT, "enum", bad_arg_type},
       {WLM_OK, "", with_bias},
@@ -396,11 +387,11 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "reduce is not WLM_CUSTOM", custom_text_alone},
       {WLM_ERR_INVALID_ARGUMENT, "op:reduce, column 5 of 'acc+y': 'y'", bad_custom},
       {WLM_ERR_INVALID_ARGUMENT, "at most 511", long_custom},
-      {WLM_ERR_UNSUPPORTED, "sample_norm with a reduce other than sum has no meaning", unbiased_max},
-      {WLM_ERR_UNSUPPORTED, "sample_norm with a mean, which divides by the edges kept by itself", kept_mean},
+      {WLM_ERR_UNSUPPORTED, "norm with a reduce other than sum has no meaning", unbiased_max},
+      {WLM_ERR_UNSUPPORTED, "norm with a mean, which divides by the edges kept by itself", kept_mean},
       {WLM_ERR_UNSUPPORTED, "bind a CSR of the edges that are kept", sampled_transpose},
       {WLM_ERR_UNSUPPORTED, "bind a CSR of the edges that are kept", sampled_sddmm},
-      {WLM_ERR_UNSUPPORTED, "wlm_plan_execute_arg_backward", max_sddmm},
+      {WLM_ERR_UNSUPPORTED, "wlm_execute_args.db", max_sddmm},
   };
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
@@ -410,7 +401,7 @@ static void specs(void **state) {
     changes[i].make(&problem, &csr);
     assert_status(changes[i].expected, wlmi_spec_make(&problem, &csr, &spec));
     if (changes[i].expected != WLM_OK) assert_contains(wlm_error_detail(), changes[i].named);
-    if (changes[i].expected == WLM_OK) assert_int_equal(spec.problem.ldb, 4);
+    if (changes[i].expected == WLM_OK) assert_int_equal(spec.problem.n, 4);
   }
 }
 
@@ -441,15 +432,14 @@ static void keys(void **state) {
   wlmi_spec_key(&spec, key);
   assert_string_equal(key, "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none");
   problem.n = 9;
-  problem.alpha = 3;
-  problem.ldc = 10;
-  problem.seed = 4;
+  problem.epilogue.bias = 1;
+  problem.policy.expected_calls = 3;
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   wlmi_spec_key(&spec, other);
   assert_string_equal(key, other);
-  problem.sample = WLM_SAMPLE_FASTRAND_COPRIME;
-  problem.sample_width = 2304;
-  problem.sample_norm = WLM_NORM_UNBIASED;
+  problem.sampling.sample = WLM_SAMPLE_FASTRAND_COPRIME;
+  problem.sampling.width = 2304;
+  problem.sampling.norm = WLM_NORM_UNBIASED;
   problem.empty = WLM_EMPTY_IDENTITY;
   csr.values = NULL;
   csr.rowptr_type = WLM_I64;
@@ -478,20 +468,20 @@ static void keys_with_positions(void **state) {
   char key[WLM_SPEC_KEY];
   problem.n = 8;
   problem.reduce = WLM_MIN;
-  problem.arg_type = WLM_I64; /* of nothing */
+  problem.argmax_type = WLM_I64; /* of nothing */
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   wlmi_spec_key(&spec, key);
   assert_string_equal(key, "op=mul.min,dense=f32,rowptr=i32,colind=i32,values=none,sample=none");
-  problem.want_arg = 2;
+  problem.want_argmax = 2;
   problem.transpose = 1;
   for (int type = WLM_I32; type <= WLM_I64; type++) {
-    problem.arg_type = (wlm_index)type;
+    problem.argmax_type = (wlm_index)type;
     assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
     wlmi_spec_key(&spec, key);
     assert_non_null(strstr(key, type ? "sample=none,arg=i64,transpose=1" : "sample=none,arg=i32,transpose=1"));
     assert_status(WLM_OK, wlmi_spec_from_key(key, 8, &again));
-    assert_int_equal(again.problem.want_arg, 1);
-    assert_int_equal(again.problem.arg_type, type);
+    assert_int_equal(again.problem.want_argmax, 1);
+    assert_int_equal(again.problem.argmax_type, type);
   }
   assert_status(WLM_ERR_UNSUPPORTED, wlmi_spec_from_key("op=mul.min,dense=f32,rowptr=i32,colind=i32,values=none,"
                                                         "sample=none,arg=i16",

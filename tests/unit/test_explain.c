@@ -15,10 +15,10 @@ static wlmi_device device = {.info = {.name = "a device", .arch = "x1"}};
 static void set(char *to, const char *text) { strcpy(to, text); }
 
 static wlm_plan predicted_plan(void) {
-  wlm_plan plan = {.device = &device, .split = "carry", .deterministic = 1};
-  wlmi_decision *d = &plan.decision;
-  plan.args.n = 32;
-  set(plan.problem_key, "the problem");
+  wlm_plan plan = {.device = &device, .record = {.split = "carry", .deterministic = 1}};
+  wlmi_decision *d = &plan.record.decision;
+  plan.shape.n = plan.bound.args.n = 32;
+  set(plan.record.problem_key, "the problem");
   set(d->variant, "merge_path/items=512");
   d->step = WLM_STEP_MODEL;
   d->calls = 1;
@@ -88,7 +88,7 @@ static void without_a_model_nothing_is_claimed(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
   char *text;
-  plan.decision = (wlmi_decision){.step = WLM_STEP_RULE, .rule = "why", .calls = 1};
+  plan.record.decision = (wlmi_decision){.step = WLM_STEP_RULE, .rule = "why", .calls = 1};
   assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
   assert_null(strstr(text, "model"));
   assert_null(strstr(text, "expected  "));
@@ -103,12 +103,12 @@ static void without_a_model_nothing_is_claimed(void **state) {
 static void what_never_pays_is_told_apart_from_what_needs_no_preparing(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
-  wlmi_runner_up *r = plan.decision.runners;
+  wlmi_runner_up *r = plan.record.decision.runners;
   char *text;
   r[1].prepare = 3;
   r[1].break_even = INFINITY;
-  plan.decision.other = r[1];
-  plan.decision.other.break_even = 17;
+  plan.record.decision.other = r[1];
+  plan.record.decision.other.break_even = 17;
   assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
   expect(text,
          (const char *const[]){"\"prepares\":false,\"prepare_us\":null,\"prepare_calls\":null,\"break_even\":null,"
@@ -126,16 +126,16 @@ static void what_never_pays_is_told_apart_from_what_needs_no_preparing(void **st
 static void all_else_is_told(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
-  wlmi_decision *d = &plan.decision;
+  wlmi_decision *d = &plan.record.decision;
   char *text;
-  plan.stats = (wlm_stats)WLM_STATS_INIT;
-  plan.stats.rows = plan.stats.cols = 1000;
-  plan.stats.nnz = 9000;
-  plan.stats.mean = 9;
-  plan.stats.cv = 1;
-  plan.stats.empty_rows = 12;
-  plan.stats.top_share = 0.25;
-  plan.stats.fingerprint[1] = 0xabc;
+  plan.record.stats = (wlm_stats)WLM_STATS_INIT;
+  plan.record.stats.rows = plan.record.stats.cols = 1000;
+  plan.record.stats.nnz = 9000;
+  plan.record.stats.mean = 9;
+  plan.record.stats.cv = 1;
+  plan.record.stats.empty_rows = 12;
+  plan.record.stats.top_share = 0.25;
+  plan.record.stats.fingerprint[1] = 0xabc;
   d->step = WLM_STEP_FINGERPRINT;
   d->tuned_n = 32;
   d->online = 1;

@@ -9,6 +9,7 @@
 /**/
 #include <cmocka.h>
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

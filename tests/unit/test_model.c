@@ -259,7 +259,7 @@ static wlmi_decision choose_among(wlmi_model *models, int model_count, const wlm
   wlmi_spec spec;
   offer o;
   assert_int_equal(wlmi_spec_from_key(key, 32, &spec), WLM_OK);
-  spec.problem.expected_calls = calls;
+  spec.problem.policy.expected_calls = calls;
   describe_all(32, &o.candidates, &o.count);
   int64_t kept = 0;
   for (int64_t i = 0; i < o.count; i++)

@@ -47,7 +47,7 @@ static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stat
   wlmi_spec spec;
   wlmi_decision decision;
   problem.n = n;
-  problem.expected_calls = calls;
+  problem.policy.expected_calls = calls;
   assert_int_equal(wlmi_spec_make(&problem, &csr, &spec), WLM_OK);
   assert_int_equal(wlmi_choose(snapshot, stats, "p", &spec, &host, &(wlmi_judge){.usable = accepts}, &decision),
                    WLM_OK);

@@ -11,12 +11,11 @@
 #include "synth/input.h"
 #include "verify/reference.h"
 
-static wlm_problem sampled(wlm_sample strategy, int64_t width, uint64_t seed) {
+static wlm_problem sampled(wlm_sample strategy, int64_t width) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = 3;
-  problem.sample = strategy;
-  problem.sample_width = width;
-  problem.seed = seed;
+  problem.sampling.sample = strategy;
+  problem.sampling.width = width;
   return problem;
 }
 
@@ -26,9 +25,9 @@ static void spelled_out(void **state) {
   static int32_t colind[1156] = {7, 5};
   for (int32_t p = 2; p < 1156; p++) colind[p] = p - 2;
   const wlmi_csr_host a = {.rows = 3, .cols = 2000, .nnz = 1156, .rowptr = rowptr, .colind = colind};
-  const wlm_problem problem = sampled(WLM_SAMPLE_FASTRAND, 8, 0);
+  const wlm_problem problem = sampled(WLM_SAMPLE_FASTRAND, 8);
   wlmi_csr_host kept;
-  assert_int_equal(wlmi_presample(&a, &problem, &kept), WLM_OK);
+  assert_int_equal(wlmi_presample(&a, &problem, 0, &kept), WLM_OK);
   assert_int_equal(wlmi_csr_check(&kept), WLM_OK);
   assert_int_equal(kept.nnz, 10);
   assert_int_equal(kept.rowptr[2], 2);
@@ -44,6 +43,7 @@ static void multiplies_as_sampling_does(void **state) {
   (void)state;
   static const wlm_sample strategies[] = {WLM_SAMPLE_NONE, WLM_SAMPLE_BUCKET, WLM_SAMPLE_FASTRAND,
                                           WLM_SAMPLE_FASTRAND_COPRIME};
+  const wlm_execute_args plain_call = WLM_EXECUTE_ARGS_INIT;
   wlmi_csr_host a;
   assert_int_equal(wlmi_input_read("twin:arxiv,scale=0.02", &a), WLM_OK);
   float *b = malloc((size_t)a.cols * 3 * sizeof *b);
@@ -53,13 +53,15 @@ static void multiplies_as_sampling_does(void **state) {
   for (int64_t i = 0; i < a.cols * 3; i++) b[i] = (float)(wlmi_sample_hash(2, i) >> 50) * 0x1p-14f - 0.5f;
   for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
     for (uint64_t seed = 0; seed < 2; seed++) {
-      const wlm_problem problem = sampled(strategies[i], 16, seed), exact = sampled(WLM_SAMPLE_NONE, 0, 0);
+      const wlm_problem problem = sampled(strategies[i], 16), exact = sampled(WLM_SAMPLE_NONE, 0);
+      wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+      call.seed = seed;
       wlmi_csr_host kept;
-      assert_int_equal(wlmi_presample(&a, &problem, &kept), WLM_OK);
+      assert_int_equal(wlmi_presample(&a, &problem, seed, &kept), WLM_OK);
       assert_int_equal(wlmi_csr_check(&kept), WLM_OK);
       assert_true(strategies[i] == WLM_SAMPLE_NONE ? kept.nnz == a.nnz : kept.nnz < a.nnz);
-      assert_int_equal(wlmi_reference_rows(&a, &problem, b, NULL, NULL, a.rows, expected, NULL), WLM_OK);
-      assert_int_equal(wlmi_reference_rows(&kept, &exact, b, NULL, NULL, a.rows, got, NULL), WLM_OK);
+      assert_int_equal(wlmi_reference_rows(&a, &problem, &call, b, NULL, NULL, a.rows, expected, NULL), WLM_OK);
+      assert_int_equal(wlmi_reference_rows(&kept, &exact, &plain_call, b, NULL, NULL, a.rows, got, NULL), WLM_OK);
       for (int64_t j = 0; j < a.rows * 3; j++) assert_true(got[j] == expected[j]);
       wlmi_csr_host_release(&kept);
     }

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 /**/
@@ -21,8 +22,10 @@ static float values[] = {2, -3, 4, 1, 5, -2};
 static const wlmi_csr_host small = {4, 3, 6, rowptr, colind, values, NULL};
 static const float small_b[] = {10, 7, 3}; /* 3 x 1 */
 
-static void run_small(const wlm_problem *p, const float *c_old, double c[4]) {
-  assert_status(WLM_OK, wlmi_reference_rows(&small, p, small_b, c_old, NULL, 4, c, NULL));
+static const wlm_execute_args plain_call = WLM_EXECUTE_ARGS_INIT;
+
+static void run_small(const wlm_problem *p, const wlm_execute_args *call, const float *c_old, double c[4]) {
+  assert_status(WLM_OK, wlmi_reference_rows(&small, p, call, small_b, c_old, NULL, 4, c, NULL));
 }
 
 static void by_hand(void **state) {
@@ -51,7 +54,7 @@ static void by_hand(void **state) {
     p.n = 1;
     p.message = cases[i].message;
     p.reduce = cases[i].reduce;
-    run_small(&p, NULL, c);
+    run_small(&p, &plain_call, NULL, c);
     for (int r = 0; r < 4; r++)
       if (!(fabs(c[r] - cases[i].c[r]) < 1e-13)) fail_msg("case %zu row %d: %g", i, r, c[r]);
   }
@@ -81,8 +84,8 @@ static void positions_by_hand(void **state) {
     p.n = 1;
     p.message = cases[i].message;
     p.reduce = cases[i].reduce;
-    assert_status(WLM_OK, wlmi_reference_positions(&small, &p, cases[i].b, NULL, 4, arg));
-    assert_status(WLM_OK, wlmi_reference_positions(&small, &p, cases[i].b, &row, 1, &last));
+    assert_status(WLM_OK, wlmi_reference_positions(&small, &p, &plain_call, cases[i].b, NULL, 4, arg));
+    assert_status(WLM_OK, wlmi_reference_positions(&small, &p, &plain_call, cases[i].b, &row, 1, &last));
     assert_int_equal(last, arg[3]);
     for (int r = 0; r < 4; r++)
       if (arg[r] != cases[i].arg[r]) fail_msg("case %zu row %d: %d", i, r, (int)arg[r]);
@@ -90,7 +93,7 @@ static void positions_by_hand(void **state) {
   wlm_problem p = WLM_PROBLEM_INIT;
   int64_t arg[4];
   p.n = 1;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_positions(&small, &p, small_b, NULL, 4, arg));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_positions(&small, &p, &plain_call, small_b, NULL, 4, arg));
 }
 
 /* Two heads of two columns: the first sees the values as they are, the second ten times as much. */
@@ -105,12 +108,12 @@ static void heads_by_hand(void **state) {
   for (int k = 0; k < 12; k++) b[k] = small_b[k / 4] * (k % 2 ? 1 : 2); /* every other column twice as much */
   p.n = 4;
   p.heads = 2;
-  assert_status(WLM_OK, wlmi_reference_rows(&a, &p, b, NULL, NULL, 4, c, scale));
+  assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &plain_call, b, NULL, NULL, 4, c, scale));
   for (int i = 0; i < 16; i++) assert_true(c[i] == sums[i / 4] * (i % 2 ? 1 : 2) * (i % 4 < 2 ? 1 : 10));
   assert_true(scale[0] == 2 * 36 && scale[3] == 10 * 36);
   p.reduce = WLM_CUSTOM;
   p.custom = "message=a-b;init=0;reduce=acc+x";
-  assert_status(WLM_OK, wlmi_reference_rows(&a, &p, b, NULL, NULL, 4, c, scale));
+  assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &plain_call, b, NULL, NULL, 4, c, scale));
   assert_true(c[1] == -14 && c[0] == -1 - 26 && c[3] == -10 - 13 && c[2] == -10 - 26);
 }
 
@@ -119,26 +122,27 @@ static void empty_rows_and_epilogue(void **state) {
   const float c_old[] = {1, 2, 3, 4}, poison[] = {NAN, NAN, NAN, NAN};
   double c[4];
   wlm_problem p = WLM_PROBLEM_INIT;
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   p.n = 1;
-  p.alpha = 2;
-  run_small(&p, poison, c); /* beta = 0 never reads C */
+  call.alpha = 2;
+  run_small(&p, &call, poison, c); /* beta = 0 never reads C */
   assert_true(c[0] == -48 && c[1] == 0 && c[2] == 56 && c[3] == 92);
-  p.beta = -1;
-  run_small(&p, c_old, c);
+  call.beta = -1;
+  run_small(&p, &call, c_old, c);
   assert_true(c[0] == -49 && c[1] == -2 && c[2] == 53 && c[3] == 88);
   p.reduce = WLM_PROD;
-  run_small(&p, c_old, c);
+  run_small(&p, &call, c_old, c);
   assert_true(c[1] == 2 * 1 - 2);
-  p.beta = 0;
+  call.beta = 0;
   p.empty = WLM_EMPTY_IDENTITY;
   p.reduce = WLM_MAX;
-  run_small(&p, NULL, c);
+  run_small(&p, &call, NULL, c);
   assert_true(c[1] == -INFINITY && c[0] == 12);
   p.reduce = WLM_MIN;
-  run_small(&p, NULL, c);
+  run_small(&p, &call, NULL, c);
   assert_true(c[1] == INFINITY);
   p.reduce = WLM_SUM;
-  run_small(&p, NULL, c);
+  run_small(&p, &call, NULL, c);
   assert_true(c[1] == 0);
 }
 
@@ -155,10 +159,10 @@ static void not_a_number(void **state) {
   for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++) {
     p.reduce = (wlm_reduce)reduce;
     b[1] = INFINITY; /* 0 * Inf is NaN, and every reduction keeps it */
-    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, b, NULL, NULL, 1, &c, NULL));
+    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &plain_call, b, NULL, NULL, 1, &c, NULL));
     assert_true(isnan(c));
     b[1] = 5;
-    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, b, NULL, NULL, 1, &c, NULL));
+    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &plain_call, b, NULL, NULL, 1, &c, NULL));
     assert_false(isnan(c));
   }
 }
@@ -193,18 +197,19 @@ static double message_of(wlm_message message, double a, double b) {
 }
 
 /* One element, edge by edge in the order of DESIGN; *size is the denominator of its error. */
-static double element(const wlmi_csr_host *a, const wlm_problem *p, int64_t row, int64_t j, int64_t ldb, double *size) {
-  int64_t start = a->rowptr[row], d = a->rowptr[row + 1] - start, s = p->sample_width;
-  int sampled = p->sample != WLM_SAMPLE_NONE && d > s;
-  int64_t kept = sampled ? s : d, stride = p->sample == WLM_SAMPLE_BUCKET ? 1 : 577;
-  if (p->sample == WLM_SAMPLE_FASTRAND_COPRIME)
+static double element(const wlmi_csr_host *a, const wlm_problem *p, uint64_t seed, int64_t row, int64_t j, int64_t ldb,
+                      double *size) {
+  int64_t start = a->rowptr[row], d = a->rowptr[row + 1] - start, s = p->sampling.width;
+  int sampled = p->sampling.sample != WLM_SAMPLE_NONE && d > s;
+  int64_t kept = sampled ? s : d, stride = p->sampling.sample == WLM_SAMPLE_BUCKET ? 1 : 577;
+  if (p->sampling.sample == WLM_SAMPLE_FASTRAND_COPRIME)
     for (int64_t t = 2; t <= d; t++)
       if (stride % t == 0 && d % t == 0) stride++, t = 1;
-  uint64_t x = p->seed ^ ((uint64_t)row * UINT64_C(0x9E3779B97F4A7C15));
+  uint64_t x = seed ^ ((uint64_t)row * UINT64_C(0x9E3779B97F4A7C15));
   x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
   x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
   x ^= x >> 31;
-  int64_t shift = p->seed && d ? (int64_t)(x % (uint64_t)d) : 0;
+  int64_t shift = seed && d ? (int64_t)(x % (uint64_t)d) : 0;
   double sum = 0, prod = 1, max = -INFINITY, min = INFINITY, abs_sum = 0, abs_max = 0, abs_prod = 1;
   for (int64_t k = 0; k < kept; k++) {
     int64_t at = start + (sampled ? (k * stride + shift) % d : k);
@@ -218,9 +223,9 @@ static double element(const wlmi_csr_host *a, const wlm_problem *p, int64_t row,
   double mean = kept ? sum / (double)kept : 0, abs_mean = kept ? abs_sum / (double)kept : 0;
   const double result[] = {sum, mean, max, min, prod}, sizes[] = {abs_sum, abs_mean, abs_max, abs_max, abs_prod};
   double norm = 1;
-  if (p->sample != WLM_SAMPLE_NONE && kept) {
-    if (p->sample_norm == WLM_NORM_KEPT) norm = 1.0 / (double)kept;
-    if (p->sample_norm == WLM_NORM_UNBIASED) norm = (double)d / (double)kept;
+  if (p->sampling.sample != WLM_SAMPLE_NONE && kept) {
+    if (p->sampling.norm == WLM_NORM_KEPT) norm = 1.0 / (double)kept;
+    if (p->sampling.norm == WLM_NORM_UNBIASED) norm = (double)d / (double)kept;
   }
   *size = sizes[p->reduce] * norm;
   return result[p->reduce] * norm;
@@ -230,17 +235,18 @@ static void close_to(double got, double expected, double size) {
   if (!(fabs(got - expected) <= 1e-12 * size + 1e-300)) fail_msg("got %.17g, expected %.17g", got, expected);
 }
 
-static void check_problem(wlmi_random *random, const wlm_problem *p, const int64_t *ids, int64_t count) {
+static void check_problem(wlmi_random *random, const wlm_problem *p, const wlm_execute_args *call, const int64_t *ids,
+                          int64_t count) {
   wlmi_csr_host a = random_problem(random, (int)wlmi_random_below(random, 2));
-  int64_t ldb = p->ldb ? p->ldb : p->n, ldc = p->ldc ? p->ldc : p->n;
+  int64_t ldb = call->ldb ? call->ldb : p->n, ldc = call->ldc ? call->ldc : p->n;
   double *c = malloc((size_t)(count * p->n) * sizeof *c), *scale = malloc((size_t)(count * p->n) * sizeof *scale);
-  assert_status(WLM_OK, wlmi_reference_rows(&a, p, dense, old, ids, count, c, scale));
+  assert_status(WLM_OK, wlmi_reference_rows(&a, p, call, dense, old, ids, count, c, scale));
   for (int64_t i = 0; i < count; i++)
     for (int64_t j = 0; j < p->n; j++) {
       int64_t row = ids ? ids[i] : i;
-      double size, expected = p->alpha * element(&a, p, row, j, ldb, &size);
-      double add = p->beta != 0 ? p->beta * (double)old[row * ldc + j] : 0;
-      size = fabs(p->alpha) * size + fabs(add);
+      double size, expected = call->alpha * element(&a, p, call->seed, row, j, ldb, &size);
+      double add = call->beta != 0 ? call->beta * (double)old[row * ldc + j] : 0;
+      size = fabs(call->alpha) * size + fabs(add);
       close_to(c[i * p->n + j], expected + add, size);
       close_to(scale[i * p->n + j], size, size);
     }
@@ -256,12 +262,13 @@ static void every_operator(void **state) {
     for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++)
       for (int i = 0; i < 5; i++) {
         wlm_problem p = WLM_PROBLEM_INIT;
+        wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
         p.message = (wlm_message)message;
         p.reduce = (wlm_reduce)reduce;
         p.n = widths[i];
-        if (i % 2) p.ldb = p.n + 5, p.ldc = p.n + 9;
-        if (i > 1) p.alpha = -0.75, p.beta = 1.5;
-        check_problem(&random, &p, i == 3 ? ids : NULL, i == 3 ? 5 : ROWS);
+        if (i % 2) call.ldb = p.n + 5, call.ldc = p.n + 9;
+        if (i > 1) call.alpha = -0.75, call.beta = 1.5;
+        check_problem(&random, &p, &call, i == 3 ? ids : NULL, i == 3 ? 5 : ROWS);
       }
 }
 
@@ -272,15 +279,16 @@ static void every_sampling(void **state) {
     for (int norm = WLM_NORM_NONE; norm <= WLM_NORM_UNBIASED; norm++)
       for (int i = 0; i < 6; i++) {
         wlm_problem p = WLM_PROBLEM_INIT;
+        wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
         p.n = 5;
-        p.sample = (wlm_sample)sample;
-        p.sample_norm = (wlm_sample_norm)norm;
-        p.sample_width = i < 3 ? 8 : 32;
-        p.seed = i % 3 ? (uint64_t)i * 77 : 0;
+        p.sampling.sample = (wlm_sample)sample;
+        p.sampling.norm = (wlm_sample_norm)norm;
+        p.sampling.width = i < 3 ? 8 : 32;
+        call.seed = i % 3 ? (uint64_t)i * 77 : 0;
         p.reduce = norm == WLM_NORM_NONE && i % 3 == 2   ? WLM_MAX
                    : norm == WLM_NORM_NONE && i % 3 == 1 ? WLM_MEAN
                                                          : WLM_SUM;
-        check_problem(&random, &p, NULL, ROWS);
+        check_problem(&random, &p, &call, NULL, ROWS);
       }
 }
 
@@ -299,18 +307,19 @@ static void users_operators(void **state) {
     char custom[128];
     const int own_message = i % 2, message = i / 2 % 8, reduce = i / 16;
     wlm_problem p = WLM_PROBLEM_INIT;
+    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
     wlmi_csr_host a = random_problem(&random, 1);
     p.n = WIDTH;
-    p.alpha = -0.75;
+    call.alpha = -0.75;
     p.message = (wlm_message)message;
     p.reduce = (wlm_reduce)reduce;
     p.empty = WLM_EMPTY_IDENTITY;
-    if (reduce == WLM_MAX) p.sample = WLM_SAMPLE_FASTRAND, p.sample_width = 8;
-    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, dense, NULL, NULL, ROWS, expected, scale));
+    if (reduce == WLM_MAX) p.sampling.sample = WLM_SAMPLE_FASTRAND, p.sampling.width = 8;
+    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &call, dense, NULL, NULL, ROWS, expected, scale));
     snprintf(custom, sizeof custom, "message=%s;%s", messages[message], rest[reduce]);
     p.reduce = WLM_CUSTOM;
     p.custom = own_message ? custom : rest[reduce];
-    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, dense, NULL, NULL, ROWS, got, own_scale));
+    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &call, dense, NULL, NULL, ROWS, got, own_scale));
     for (int k = 0; k < COUNT; k++) {
       if (isinf(expected[k])) {
         assert_true(got[k] == expected[k]);
@@ -331,43 +340,46 @@ static void users_epilogue(void **state) {
   const float bias[] = {-30}, c_old[] = {1, 2, 3, 4};
   double c[4], scale[4];
   wlm_problem p = WLM_PROBLEM_INIT;
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   p.n = 1;
-  p.beta = 2;
-  p.bias = bias;
-  assert_status(WLM_OK, wlmi_reference_rows(&small, &p, small_b, c_old, NULL, 4, c, scale));
+  call.beta = 2;
+  p.epilogue.bias = 1;
+  call.bias = bias;
+  assert_status(WLM_OK, wlmi_reference_rows(&small, &p, &call, small_b, c_old, NULL, 4, c, scale));
   assert_true(c[0] == -52 && c[1] == -26 && c[2] == 4 && c[3] == 24); /* -24 0 28 46, then 2 C, then -30 */
   assert_true(scale[0] == 36 + 2 + 30 && scale[1] == 34);
-  p.activation = "x<0?x/4:x+1";
-  assert_status(WLM_OK, wlmi_reference_rows(&small, &p, small_b, c_old, NULL, 4, c, scale));
+  p.epilogue.activation = "x<0?x/4:x+1";
+  assert_status(WLM_OK, wlmi_reference_rows(&small, &p, &call, small_b, c_old, NULL, 4, c, scale));
   assert_true(c[0] == -13 && c[1] == -6.5 && c[2] == 5 && c[3] == 25);
 }
 
 static void what_it_does_not_know(void **state) {
   (void)state;
   double c[4];
-  for (int i = 0; i < 2; i++) {
-    wlm_problem p = WLM_PROBLEM_INIT;
-    p.n = 1;
-    if (i == 0) p.transpose = 1;
-    if (i == 1) p.batch = 2;
-    assert_status(WLM_ERR_UNSUPPORTED, wlmi_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
-  }
   wlm_problem p = WLM_PROBLEM_INIT;
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   const int64_t outside[] = {0, 4};
   p.n = 1;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, small_b, NULL, outside, 2, c, NULL));
+  p.transpose = 1;
+  assert_status(WLM_ERR_UNSUPPORTED, wlmi_reference_rows(&small, &p, &call, small_b, NULL, NULL, 4, c, NULL));
+  p.transpose = 0;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &call, small_b, NULL, outside, 2, c, NULL));
   assert_contains(wlm_error_detail(), "row 4");
-  p.beta = 1;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
-  p.beta = 0;
+  call.beta = 1;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &call, small_b, NULL, NULL, 4, c, NULL));
+  call.beta = 0;
+  p.epilogue.bias = 1;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &call, small_b, NULL, NULL, 4, c, NULL));
+  assert_contains(wlm_error_detail(), "bias");
+  p.epilogue.bias = 0;
   p.heads = 4;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &call, small_b, NULL, NULL, 4, c, NULL));
   assert_contains(wlm_error_detail(), "4 heads");
   p.heads = 1;
   p.reduce = WLM_CUSTOM;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &call, small_b, NULL, NULL, 4, c, NULL));
   p.custom = "init=0;reduce=acc+y";
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, small_b, NULL, NULL, 4, c, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &call, small_b, NULL, NULL, 4, c, NULL));
 }
 
 /* ---- the error ---- */

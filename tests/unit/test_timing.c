@@ -187,7 +187,7 @@ static void tolerance_of_one_edge_many_times(void **state) {
   (void)state;
   enum { WIDTH = 512 };
   wlm_problem plain = WLM_PROBLEM_INIT, sampled = WLM_PROBLEM_INIT;
-  sampled.sample = WLM_SAMPLE_FASTRAND;
+  sampled.sampling.sample = WLM_SAMPLE_FASTRAND;
   uint64_t random = 7;
   int beyond_plain = 0;
   for (int repeat = 0; repeat < 1000; repeat++) {

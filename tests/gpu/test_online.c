@@ -1,7 +1,8 @@
-/* Learning on a GPU: each call's result is right whichever kernel it was the turn of, a capture holds one kernel, and
- * what was decided is stored. Which kernel is quicker is left to the GPU. */
+/* Online tuning on a GPU: each call's result is right whichever kernel it was the turn of, a capture holds one kernel,
+ * and what was decided is stored. Which kernel is quicker is left to the GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +10,13 @@
 
 #include "db/store.h"
 #include "runtime/context.h"
+#include "support/calls.h"
 #include "support/command.h"
 #include "support/exact.h"
 #include "support/gpu.h"
 #include "synth/input.h"
 #include "tuner/upload.h"
+#include "warploom/warploom_tune.h"
 
 enum { N = 32 };
 
@@ -59,9 +62,9 @@ static void bench_release(bench *b) {
   exact_product_release(&b->exact);
 }
 
-static wlm_learner_state tell(const wlm_learner *learner) {
-  wlm_learner_state state = WLM_LEARNER_STATE_INIT;
-  assert_status(WLM_OK, wlm_learner_tell(learner, &state));
+static wlm_online_state tell(const wlm_plan *online) {
+  wlm_online_state state = WLM_ONLINE_STATE_INIT;
+  assert_status(WLM_OK, wlm_plan_online_state(online, &state));
   return state;
 }
 
@@ -76,9 +79,9 @@ static void assert_right(const bench *b, const char *what) {
 }
 
 /* Begins with the last candidate of the list, whatever it is. */
-static wlm_learner *learner_of(const bench *b) {
-  wlm_learner_options options = WLM_LEARNER_OPTIONS_INIT;
-  wlm_learner *learner;
+static wlm_plan *online_of(const bench *b) {
+  wlm_online_options options = WLM_ONLINE_OPTIONS_INIT;
+  wlm_plan *online;
   wlmi_names names;
   wlmi_spec spec;
   assert_status(WLM_OK, wlmi_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
@@ -88,11 +91,11 @@ static wlm_learner *learner_of(const bench *b) {
   options.challengers = 8;
   options.share = 0.5;
   options.slowdown = options.abandon = 1000; /* to see them all, and soon */
-  assert_status(WLM_OK, wlm_learner_create(b->context, b->upload.matrix, &b->problem, &options, &learner));
-  assert_string_equal(tell(learner).variant, options.first);
-  assert_true(tell(learner).challengers > 0);
+  assert_status(WLM_OK, wlm_plan_create_online(b->context, b->upload.matrix, &b->problem, &options, &online));
+  assert_string_equal(tell(online).variant, options.first);
+  assert_true(tell(online).challengers > 0);
   wlmi_names_release(&names);
-  return learner;
+  return online;
 }
 
 static void every_result_is_right_and_is_stored(void **state) {
@@ -101,22 +104,22 @@ static void every_result_is_right_and_is_stored(void **state) {
   wlm_store *store;
   wlmi_measurement_record *records;
   int64_t count;
-  bench_make(&b, "learner.db");
-  wlm_learner *learner = learner_of(&b);
+  bench_make(&b, "online.db");
+  wlm_plan *online = online_of(&b);
   for (int i = 0; i < 1500; i++) {
     spoil(&b);
-    assert_status(WLM_OK, wlm_learner_execute(learner, b.b, b.c, NULL));
-    assert_right(&b, tell(learner).variant);
+    assert_status(WLM_OK, test_execute(online, b.b, b.c, NULL));
+    assert_right(&b, tell(online).variant);
   }
   for (int i = 0; i < 3000; i++) /* nobody waits in between, so times come late */
-    assert_status(WLM_OK, wlm_learner_execute(learner, b.b, b.c, NULL));
-  assert_right(&b, tell(learner).variant);
-  const wlm_learner_state end = tell(learner);
+    assert_status(WLM_OK, test_execute(online, b.b, b.c, NULL));
+  assert_right(&b, tell(online).variant);
+  const wlm_online_state end = tell(online);
   print_message("%lld calls, %lld trials, %lld replacements, %s: %.2f us, %.2f us at first\n", (long long)end.calls,
                 (long long)end.trials, (long long)end.replacements, end.variant, 1e6 * end.seconds,
                 1e6 * end.first_seconds);
   assert_true(end.trials > 0 && end.first_seconds > 0 && end.seconds > 0);
-  assert_status(WLM_OK, wlm_learner_close(learner));
+  assert_status(WLM_OK, wlm_plan_online_close(online));
   assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   assert_true(count >= 2);
@@ -130,13 +133,13 @@ static void every_result_is_right_and_is_stored(void **state) {
   assert_contains(text, "\"step\":\"fingerprint\"");
   wlm_string_free(text);
   wlm_plan_destroy(plan);
-  wlm_learner_destroy(learner);
+  wlm_plan_destroy(online);
   bench_release(&b);
 }
 
 typedef struct caller {
   const bench *b;
-  wlm_learner *learner;
+  wlm_plan *online;
   int calls;
   int64_t trials_before; /* the capture */
 } caller;
@@ -144,8 +147,10 @@ typedef struct caller {
 /* The timer calls once plainly, and then in a capture. */
 static wlm_status enqueue(void *user, void *stream) {
   caller *c = user;
-  if (c->calls++ == 1) c->trials_before = tell(c->learner).trials;
-  return wlm_learner_execute(c->learner, c->b->b, c->b->c, stream);
+  if (c->calls++ == 1) c->trials_before = tell(c->online).trials;
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  call.stream = stream;
+  return test_execute_call(c->online, &call, c->b->b, c->b->c, NULL);
 }
 
 static void a_capture_holds_one_kernel(void **state) {
@@ -155,20 +160,20 @@ static void a_capture_holds_one_kernel(void **state) {
   wlmi_timer *timer;
   double seconds;
   bench_make(&b, "capture.db");
-  caller c = {.b = &b, .learner = learner_of(&b)};
-  for (int i = 0; i < 33; i++) assert_status(WLM_OK, wlm_learner_execute(c.learner, b.b, b.c, NULL));
+  caller c = {.b = &b, .online = online_of(&b)};
+  for (int i = 0; i < 33; i++) assert_status(WLM_OK, test_execute(c.online, b.b, b.c, NULL));
   assert_status(WLM_OK, b.device->ops->synchronize(b.device, NULL));
   assert_status(WLM_OK, b.device->ops->timer_create(b.device, enqueue, &c, CALLS, &timer));
   assert_int_equal(c.calls, CALLS + 1);
-  assert_int_equal(tell(c.learner).trials, c.trials_before);
+  assert_int_equal(tell(c.online).trials, c.trials_before);
   for (int i = 0; i < 3; i++) {
     spoil(&b);
     assert_status(WLM_OK, b.device->ops->timer_sample(timer, &seconds));
     assert_right(&b, "replay of a captured call");
-    for (int k = 0; k < 200; k++) assert_status(WLM_OK, wlm_learner_execute(c.learner, b.b, b.c, NULL));
+    for (int k = 0; k < 200; k++) assert_status(WLM_OK, test_execute(c.online, b.b, b.c, NULL));
   }
   b.device->ops->timer_destroy(timer);
-  wlm_learner_destroy(c.learner);
+  wlm_plan_destroy(c.online);
   bench_release(&b);
 }
 

@@ -11,7 +11,7 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "tuner/compile_ahead.h"
-#include "tuner/learner_state.h"
+#include "tuner/online_state.h"
 #include "tuner/timing.h"
 
 enum { LOOKS = 3, SEED = 1 };
@@ -50,28 +50,28 @@ static void fill(shortlist *s, const wlmi_decision *decision) {
 
 static int go_on(void *user) { return (void)user, 0; }
 
-static wlm_status add_first(wlm_learner *l) {
-  wlmi_entrant *entrant = &l->contenders[0].entrant;
-  wlmi_entrant_variant(l->context, &l->operands, l->options.first, entrant);
+static wlm_status add_first(wlmi_online_mode *m) {
+  wlmi_entrant *entrant = &m->contenders[0].entrant;
+  wlmi_entrant_variant(m->context, &m->operands, m->options.first, entrant);
   if (entrant->failure) return wlmi_fail(entrant->status, "%s", entrant->failure);
-  l->count = 1;
+  m->count = 1;
   return WLM_OK;
 }
 
 /* Compiles the names, the first one's too for the sake of its source; adds contenders for those that could be. */
-static wlm_status add_challengers(wlm_learner *l, const shortlist *s) {
+static wlm_status add_challengers(wlmi_online_mode *m, const shortlist *s) {
   wlmi_compile_job jobs[WLM_ONLINE_CONTENDERS] = {{0}};
   for (int i = 0; i < s->count; i++) jobs[i] = (wlmi_compile_job){.variant = s->names[i]};
-  wlm_status status = wlmi_compile_ahead(l->context, &l->operands.spec, jobs, s->count, go_on, NULL);
+  wlm_status status = wlmi_compile_ahead(m->context, &m->operands.spec, jobs, s->count, go_on, NULL);
   for (int i = 0; i < s->count && status == WLM_OK; i++) {
-    wlmi_contender *contender = &l->contenders[i ? l->count : 0];
+    wlmi_contender *contender = &m->contenders[i ? m->count : 0];
     memcpy(contender->source_hash, jobs[i].source_hash, sizeof contender->source_hash);
     if (!i || jobs[i].status != WLM_OK) continue;
-    wlmi_entrant_variant(l->context, &l->operands, s->names[i], &contender->entrant);
+    wlmi_entrant_variant(m->context, &m->operands, s->names[i], &contender->entrant);
     if (contender->entrant.failure)
       wlmi_entrant_release(&contender->entrant);
     else
-      l->count++;
+      m->count++;
   }
   for (int i = 0; i < s->count; i++) wlmi_free(jobs[i].detail);
   return status;
@@ -79,28 +79,28 @@ static wlm_status add_challengers(wlm_learner *l, const shortlist *s) {
 
 /* ---- checking and looking ---------------------------------------------------------------------------- */
 
-static wlm_status hash_result(wlm_learner *l, wlmi_hash *hash) {
-  const wlmi_operands *o = &l->operands;
+static wlm_status hash_result(wlmi_online_mode *m, wlmi_hash *hash) {
+  const wlmi_operands *o = &m->operands;
   const size_t size = (size_t)(o->result_rows * o->result_ld) * wlmi_type_size(o->spec.problem.dense_type);
   void *result = NULL;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array((int64_t)size, 1, "a result", &result));
-  WLM_TRY(l->device->ops->copy_out(l->device, result, o->c.memory, size));
+  WLM_TRY(m->device->ops->copy_out(m->device, result, o->c.memory, size));
   *hash = wlmi_hash_bytes(result, size);
 done:
   wlmi_free(result);
   return status;
 }
 
-static wlm_status watched_call(wlm_learner *l, const wlmi_entrant *entrant, double *seconds) {
-  const wlmi_device_ops *ops = l->device->ops;
-  wlmi_watch *watch = l->watches[0];
+static wlm_status watched_call(wlmi_online_mode *m, const wlmi_entrant *entrant, double *seconds) {
+  const wlmi_device_ops *ops = m->device->ops;
+  wlmi_watch *watch = m->watches[0];
   int done = 0;
   wlm_status status;
   WLM_TRY(ops->watch_start(watch, NULL));
   WLM_TRY(entrant->enqueue(entrant->user, NULL));
   WLM_TRY(ops->watch_stop(watch, NULL));
-  WLM_TRY(ops->synchronize(l->device, NULL));
+  WLM_TRY(ops->synchronize(m->device, NULL));
   status = ops->watch_poll(watch, &done, seconds);
   if (status == WLM_OK && !done) status = wlmi_fail(WLM_ERR_DEVICE, "a call that has ended was not timed");
 done:
@@ -108,94 +108,96 @@ done:
 }
 
 /* The least of a few: a first one may pay for what is loaded late. */
-static wlm_status look(wlm_learner *l, wlmi_contender *contender) {
+static wlm_status look(wlmi_online_mode *m, wlmi_contender *contender) {
   wlm_status status = WLM_OK;
   contender->look = INFINITY;
   for (int i = 0; i < LOOKS && status == WLM_OK; i++) {
     double seconds = 0;
-    status = watched_call(l, &contender->entrant, &seconds);
+    status = watched_call(m, &contender->entrant, &seconds);
     contender->look = fmin(contender->look, seconds);
   }
   return status;
 }
 
 /* *bits stays 0 where nobody asks for the same ones. */
-static wlm_status inspect(wlm_learner *l, wlmi_contender *contender, wlmi_verifier *verifier, wlmi_hash *bits) {
+static wlm_status inspect(wlmi_online_mode *m, wlmi_contender *contender, wlmi_verifier *verifier, wlmi_hash *bits) {
   wlm_status status;
   *bits = (wlmi_hash){0, 0};
-  wlmi_entrant_verify(&contender->entrant, &l->operands, verifier);
+  wlmi_entrant_verify(&contender->entrant, &m->operands, verifier);
   if (contender->entrant.failure)
     return wlmi_fail(contender->entrant.status, "%s: %s", contender->entrant.name, contender->entrant.failure);
-  if (l->operands.spec.problem.deterministic) WLM_TRY(hash_result(l, bits));
-  WLM_TRY(look(l, contender));
+  if (m->operands.spec.problem.policy.deterministic) WLM_TRY(hash_result(m, bits));
+  WLM_TRY(look(m, contender));
   status = wlmi_entrant_time_prepare(&contender->entrant, 1, &contender->prepare_seconds);
 done:
   return status;
 }
 
 /* The first must be right; of the others those stay that are. */
-static wlm_status inspect_all(wlm_learner *l, wlmi_verifier *verifier) {
+static wlm_status inspect_all(wlmi_online_mode *m, wlmi_verifier *verifier) {
   wlmi_hash first, bits;
   int kept = 1;
-  wlm_status status = inspect(l, &l->contenders[0], verifier, &first);
-  for (int i = 1; i < l->count && status == WLM_OK; i++) {
-    wlmi_contender *contender = &l->contenders[i];
-    const wlm_status its = inspect(l, contender, verifier, &bits);
+  wlm_status status = inspect(m, &m->contenders[0], verifier, &first);
+  for (int i = 1; i < m->count && status == WLM_OK; i++) {
+    wlmi_contender *contender = &m->contenders[i];
+    const wlm_status its = inspect(m, contender, verifier, &bits);
     if (its != WLM_OK) wlmi_log(WLM_LOG_WARNING, "not tried: %s", wlm_error_detail());
     if (its == WLM_OK && bits.high == first.high && bits.low == first.low) {
       const wlmi_contender stays = *contender;
       *contender = (wlmi_contender){.look = 0};
-      l->contenders[kept++] = stays;
+      m->contenders[kept++] = stays;
     } else {
       wlmi_entrant_release(&contender->entrant);
     }
   }
-  if (status == WLM_OK) l->count = kept;
+  if (status == WLM_OK) m->count = kept;
   return status;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------- */
 
-/* What goes wrong here costs the challengers and not the learner, unless the first kernel is to blame. */
-static wlm_status challenge(wlm_learner *l, const wlm_matrix *matrix, const wlm_problem *problem, const shortlist *s) {
+/* What goes wrong here costs the challengers and not the plan, unless the first kernel is to blame. */
+static wlm_status challenge(wlmi_online_mode *m, const wlm_matrix *matrix, const wlm_problem *problem,
+                            const shortlist *s) {
   wlmi_verifier *verifier = NULL;
   wlm_status status;
-  WLM_TRY(wlmi_operands_create(l->context, matrix, problem, SEED, &l->operands));
-  WLM_TRY(add_challengers(l, s));
-  if (l->count == 1) goto done;
-  WLM_TRY(wlmi_verifier_create(&l->operands, SEED, &verifier));
-  status = inspect_all(l, verifier);
+  WLM_TRY(wlmi_operands_create(m->context, matrix, problem, NULL, SEED, &m->operands));
+  WLM_TRY(add_challengers(m, s));
+  if (m->count == 1) goto done;
+  WLM_TRY(wlmi_verifier_create(&m->operands, SEED, &verifier));
+  status = inspect_all(m, verifier);
 done:
   wlmi_verifier_destroy(verifier);
-  wlmi_operands_release(&l->operands);
+  wlmi_operands_release(&m->operands);
   if (status == WLM_OK || status == WLM_ERR_MISMATCH) return status;
-  wlmi_log(WLM_LOG_WARNING, "nothing will be learned: %s", wlm_error_detail());
-  while (l->count > 1) wlmi_entrant_release(&l->contenders[--l->count].entrant);
+  wlmi_log(WLM_LOG_WARNING, "the plan tries no other kernel: %s", wlm_error_detail());
+  while (m->count > 1) wlmi_entrant_release(&m->contenders[--m->count].entrant);
   return WLM_OK;
 }
 
-wlm_status wlmi_learner_gather(wlm_learner *l, const wlm_matrix *matrix, const wlm_problem *problem) {
-  const wlmi_limits *limits = &l->device->info.limits;
+wlm_status wlmi_online_gather(wlmi_online_mode *m, const wlm_matrix *matrix, const wlm_problem *problem) {
+  const wlmi_limits *limits = &m->device->info.limits;
   wlmi_candidate *candidates = NULL;
   wlmi_decision named, *decision;
-  shortlist s = {.most = 1 + l->options.challengers};
+  shortlist s = {.most = 1 + m->options.challengers};
   wlm_status status;
-  l->operands = (wlmi_operands){.device = l->device, .matrix = matrix};
-  WLM_TRY(wlmi_context_spec(l->context, matrix, problem, &l->operands.spec));
-  wlmi_spec_key(&l->operands.spec, l->problem);
-  l->n = problem->n;
-  s.may_prepare = problem->expected_calls > 1;
-  WLM_TRY(add_first(l));
-  const wlm_plan *plan = l->contenders[0].entrant.plan;
-  if (plan->empty || plan->decision.step == WLM_STEP_BUILTIN || !l->options.challengers) goto done;
-  decision = &l->contenders[0].entrant.plan->decision;
-  if (l->options.first && wlmi_context_choose(l->context, matrix, problem, &named) == WLM_OK) decision = &named;
-  s.names[s.count++] = l->contenders[0].entrant.name;
-  WLM_TRY(wlmi_generator_describe(wlmi_context_generator(l->context), &l->operands.spec, limits, &candidates,
+  m->operands = (wlmi_operands){.device = m->device, .matrix = matrix};
+  WLM_TRY(wlmi_context_spec(m->context, matrix, problem, &m->operands.spec));
+  wlmi_spec_key(&m->operands.spec, m->problem);
+  m->n = problem->n;
+  m->wants_argmax = problem->want_argmax;
+  s.may_prepare = problem->policy.expected_calls > 1;
+  WLM_TRY(add_first(m));
+  const wlm_plan *plan = m->contenders[0].entrant.plan;
+  if (plan->bound.empty || plan->record.decision.step == WLM_STEP_BUILTIN || !m->options.challengers) goto done;
+  decision = &m->contenders[0].entrant.plan->record.decision;
+  if (m->options.first && wlmi_context_choose(m->context, matrix, problem, &named) == WLM_OK) decision = &named;
+  s.names[s.count++] = m->contenders[0].entrant.name;
+  WLM_TRY(wlmi_generator_describe(wlmi_context_generator(m->context), &m->operands.spec, limits, &candidates,
                                   &s.candidate_count));
   s.candidates = candidates;
   fill(&s, decision);
-  status = challenge(l, matrix, problem, &s);
+  status = challenge(m, matrix, problem, &s);
 done:
   wlmi_free(candidates);
   return status;

@@ -1,10 +1,11 @@
-/* Learning from real calls on the host device. Kernels run and are checked for real; what they take is planted: the
+/* Online tuning on the host device. Kernels run and are checked for real; what they take is planted: the
  * watches of the device are replaced, so that nothing here depends on this machine's clock. A kernel is known by its
  * launch, and which time it has by the order in which kernels came to be watched: the first contender comes first. */
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -15,11 +16,13 @@
 #include "common/memory.h"
 #include "db/store.h"
 #include "runtime/context.h"
+#include "support/calls.h"
 #include "support/command.h"
 #include "support/emit_fixture.h"
 #include "support/exact.h"
 #include "synth/input.h"
 #include "tuner/upload.h"
+#include "warploom/warploom_tune.h"
 
 #define SKEWED "synth:rows=150,d=8,cv=2"
 #define FIRST  "host_row/rows=16,tile=16"
@@ -125,7 +128,7 @@ typedef struct bench {
   wlmi_csr_host csr;
   wlmi_upload upload;
   wlm_problem problem;
-  wlm_learner_options options;
+  wlm_online_options options;
   exact_product exact;
   float *c;
 } bench;
@@ -155,7 +158,7 @@ static wlm_context *open_context(const char *database, const char *templates) {
 
 static void bench_make_on(bench *b, const char *database, const char *templates, const char *input) {
   const wlm_problem problem = WLM_PROBLEM_INIT;
-  const wlm_learner_options options = WLM_LEARNER_OPTIONS_INIT;
+  const wlm_online_options options = WLM_ONLINE_OPTIONS_INIT;
   *b = (bench){.problem = problem, .options = options};
   b->problem.n = N;
   b->options.first = templates ? NULL : FIRST;
@@ -184,21 +187,23 @@ static void bench_release(bench *b) {
 
 static void plant(const double *seconds, int count) { memcpy(world.seconds, seconds, (size_t)count * sizeof *seconds); }
 
-static wlm_learner *learner_of(bench *b) {
-  wlm_learner *learner;
+static wlm_plan *online_of(bench *b) {
+  wlm_plan *online;
   memset(world.watches, 0, sizeof world.watches);
-  assert_status(WLM_OK, wlm_learner_create(b->context, b->upload.matrix, &b->problem, &b->options, &learner));
+  assert_status(WLM_OK, wlm_plan_create_online(b->context, b->upload.matrix, &b->problem, &b->options, &online));
+  assert_int_equal(wlm_plan_workspace_size(online), 0); /* it has its own */
+  assert_int_equal(wlm_plan_prepared_size(online), 0);
   memset(world.launches, 0, sizeof world.launches);
   world.started = 0;
-  return learner;
+  return online;
 }
 
 /* Each call gives what a plan gives, and does nothing that it may not. */
-static void execute(bench *b, wlm_learner *learner, int count) {
+static void execute(bench *b, wlm_plan *online, int count) {
   for (int i = 0; i < count; i++) {
     memset(b->c, 0xFF, b->exact.c_size);
     world.executing = 1;
-    const wlm_status status = wlm_learner_execute(learner, b->exact.b, b->c, NULL);
+    const wlm_status status = test_execute(online, b->exact.b, b->c, NULL);
     world.executing = 0;
     assert_status(WLM_OK, status);
     if (memcmp(b->c, b->exact.c, b->exact.c_size)) fail_msg("call %d gave another result", i);
@@ -206,9 +211,10 @@ static void execute(bench *b, wlm_learner *learner, int count) {
   assert_int_equal(world.forbidden, 0);
 }
 
-static wlm_learner_state tell(const wlm_learner *learner) {
-  wlm_learner_state state = WLM_LEARNER_STATE_INIT;
-  assert_status(WLM_OK, wlm_learner_tell(learner, &state));
+static wlm_online_state tell(const wlm_plan *online) {
+  wlm_online_state state = WLM_ONLINE_STATE_INIT;
+  assert_status(WLM_OK, wlm_plan_online_state(online, &state));
+  assert_string_equal(wlm_plan_variant(online), state.variant);
   return state;
 }
 
@@ -225,7 +231,7 @@ static int64_t stored(const char *path, wlmi_measurement_record **records) {
   return count;
 }
 
-/* ---- learning ---------------------------------------------------------------------------------------- */
+/* ---- tuning ---------------------------------------------------------------------------------------- */
 
 /* From a bad first kernel to the best of those that were there, whatever the delay of the device's answers; what was
  * found is in the database, and the next context begins with it. */
@@ -237,27 +243,27 @@ static void converges_and_is_remembered(void **state) {
     wlmi_measurement_record *records;
     bench_make(&b);
     plant((const double[]){1e-3, 1.3e-3, 0.7e-3, 0.9e-3, 1.9e-3}, 5);
-    wlm_learner *learner = learner_of(&b);
-    assert_string_equal(tell(learner).variant, FIRST);
-    assert_int_equal(tell(learner).challengers, 4);
+    wlm_plan *online = online_of(&b);
+    assert_string_equal(tell(online).variant, FIRST);
+    assert_int_equal(tell(online).challengers, 4);
     assert_int_equal(world.seen, 5);
     world.delay = delay;
-    execute(&b, learner, 6000);
-    const wlm_learner_state end = tell(learner);
+    execute(&b, online, 6000);
+    const wlm_online_state end = tell(online);
     assert_true(end.settled && end.replacements == 1 && end.calls == 6000);
     assert_true(fabs(end.seconds - 0.7e-3) < 1e-9 && fabs(end.first_seconds - 1e-3) < 1e-9);
     assert_true(end.lost_seconds > 0 && end.lost_seconds <= 0.02 * 6000 * 1e-3);
     assert_string_not_equal(end.variant, FIRST);
     snprintf(best, sizeof best, "%s", end.variant);
     const int64_t before = world.launches[2], started = world.started;
-    execute(&b, learner, 100); /* settled: plain executes */
+    execute(&b, online, 100); /* settled: plain executes */
     assert_int_equal(world.launches[2], before + 100);
     assert_int_equal(world.started, started);
     assert_int_equal(stored(b.database, &records), 0); /* nothing before the close */
-    assert_status(WLM_OK, wlm_learner_close(learner));
-    assert_status(WLM_OK, wlm_learner_close(learner));
-    execute(&b, learner, 3);
-    wlm_learner_destroy(learner);
+    assert_status(WLM_OK, wlm_plan_online_close(online));
+    assert_status(WLM_OK, wlm_plan_online_close(online));
+    execute(&b, online, 3);
+    wlm_plan_destroy(online);
 
     const int64_t count = stored(b.database, &records);
     assert_int_equal(count, 4); /* the last one never ran: it was hopeless beside the best */
@@ -290,7 +296,7 @@ static int count_finalists(void *user, int64_t done, int64_t total, const wlm_ca
 }
 
 /* What was timed online does not count as tuned: a tuning measures all of it, and then its times decide. */
-static void tuning_goes_before_learning(void **state) {
+static void tuning_goes_before_online_tuning(void **state) {
   (void)state;
   bench b;
   int finalists = 0, hot = 0;
@@ -299,9 +305,9 @@ static void tuning_goes_before_learning(void **state) {
   bench_make(&b);
   b.options.challengers = 2;
   plant((const double[]){1e-12, 0.5e-12, 0.7e-12}, 3); /* quicker than any real one */
-  wlm_learner *learner = learner_of(&b);
-  execute(&b, learner, 4000);
-  wlm_learner_destroy(learner); /* closes */
+  wlm_plan *online = online_of(&b);
+  execute(&b, online, 4000);
+  wlm_plan_destroy(online); /* closes */
   assert_int_equal(stored(b.database, &records), 3);
   wlmi_measurements_free(records, 3);
   wlmi_context_device(b.context)->ops = real;
@@ -309,7 +315,7 @@ static void tuning_goes_before_learning(void **state) {
   tune.samples = 3;
   tune.progress = count_finalists;
   tune.user = &finalists;
-  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, &tune));
+  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, NULL, &tune));
   assert_true(finalists > 0);
   const int64_t count = stored(b.database, &records);
   for (int64_t i = 0; i < count; i++) hot += !strcmp(records[i].clock, "hot") && records[i].samples == 1;
@@ -340,28 +346,28 @@ static void nothing_is_tried_in_a_capture(void **state) {
   bench_make(&b);
   plant((const double[]){1e-3, 0.5e-3}, 2);
   b.options.challengers = 1;
-  wlm_learner *learner = learner_of(&b);
+  wlm_plan *online = online_of(&b);
   world.captured = 1;
-  execute(&b, learner, 500);
+  execute(&b, online, 500);
   assert_int_equal(world.started, 0);
   assert_int_equal(world.launches[0], 500);
-  assert_int_equal(tell(learner).trials, 0);
+  assert_int_equal(tell(online).trials, 0);
   world.captured = 0;
-  while (tell(learner).trials < 1) execute(&b, learner, 1);
+  while (tell(online).trials < 1) execute(&b, online, 1);
   world.captured = 1;
-  execute(&b, learner, 1);
+  execute(&b, online, 1);
   world.captured = 0;
   for (int i = 0; i < 40; i++) { /* captures now and then */
-    execute(&b, learner, 29);
+    execute(&b, online, 29);
     world.captured = 1;
-    const int64_t incumbent = world.launches[tell(learner).replacements], started = world.started;
-    execute(&b, learner, 2);
-    assert_int_equal(world.launches[tell(learner).replacements], incumbent + 2);
+    const int64_t incumbent = world.launches[tell(online).replacements], started = world.started;
+    execute(&b, online, 2);
+    assert_int_equal(world.launches[tell(online).replacements], incumbent + 2);
     assert_int_equal(world.started, started);
     world.captured = 0;
   }
-  assert_int_equal(tell(learner).replacements, 1);
-  wlm_learner_destroy(learner);
+  assert_int_equal(tell(online).replacements, 1);
+  wlm_plan_destroy(online);
   bench_release(&b);
 }
 
@@ -372,16 +378,16 @@ static void a_challenger_that_fails(void **state) {
   bench_make(&b);
   plant((const double[]){1e-3, 0.5e-3, 0.8e-3}, 3);
   b.options.challengers = 2;
-  wlm_learner *learner = learner_of(&b);
+  wlm_plan *online = online_of(&b);
   world.refused = world.kernels[1];
-  execute(&b, learner, 2000);
+  execute(&b, online, 2000);
   assert_int_equal(world.launches[1], 0);
-  assert_int_equal(tell(learner).replacements, 1);
-  assert_true(fabs(tell(learner).seconds - 0.8e-3) < 1e-9);
+  assert_int_equal(tell(online).replacements, 1);
+  assert_true(fabs(tell(online).seconds - 0.8e-3) < 1e-9);
   world.refused = world.kernels[2];
-  assert_status(WLM_ERR_DEVICE, (world.executing = 1, wlm_learner_execute(learner, b.exact.b, b.c, NULL)));
+  assert_status(WLM_ERR_DEVICE, (world.executing = 1, test_execute(online, b.exact.b, b.c, NULL)));
   world.executing = 0;
-  wlm_learner_destroy(learner);
+  wlm_plan_destroy(online);
   bench_release(&b);
 }
 
@@ -392,21 +398,32 @@ static void bad_arguments_are_told(void **state) {
   bench_make(&b);
   plant((const double[]){1e-3, 0.5e-3}, 2);
   b.options.challengers = 1;
-  wlm_learner *learner = learner_of(&b);
+  wlm_plan *online = online_of(&b);
   for (int i = 0; i < 100; i++) {
-    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_learner_execute(learner, b.exact.b, NULL, NULL));
-    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_learner_execute_sddmm(learner, b.exact.b, b.exact.b, b.c, NULL));
+    assert_status(WLM_ERR_INVALID_ARGUMENT, test_execute(online, b.exact.b, NULL, NULL));
+    assert_status(WLM_ERR_INVALID_ARGUMENT, test_execute_sddmm(online, b.exact.b, b.exact.b, b.c, NULL));
   }
-  execute(&b, learner, 2000);
-  assert_int_equal(tell(learner).replacements, 1);
-  wlm_learner_state state_of_another = WLM_LEARNER_STATE_INIT;
+  execute(&b, online, 2000);
+  assert_int_equal(tell(online).replacements, 1);
+  wlm_online_state state_of_another = WLM_ONLINE_STATE_INIT;
   state_of_another.size--;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_learner_tell(learner, &state_of_another));
-  wlm_learner_destroy(learner);
-  wlm_learner_destroy(NULL);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_online_state(online, &state_of_another));
+  const wlm_csr *same = wlmi_matrix_csr(b.upload.matrix);
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_rebind(online, same));
+  execute(&b, online, 10);
+  wlm_plan_destroy(online);
+  wlm_plan_destroy(NULL);
+
+  wlm_plan *plan; /* an ordinary one has no such state */
+  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  state_of_another.size++;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_online_state(plan, &state_of_another));
+  assert_contains(wlm_error_detail(), "wlm_plan_create_online");
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_online_close(plan));
+  wlm_plan_destroy(plan);
 
   for (int i = 0; i < 7; i++) {
-    wlm_learner_options o = WLM_LEARNER_OPTIONS_INIT;
+    wlm_online_options o = WLM_ONLINE_OPTIONS_INIT;
     static const char *const says[] = {"size",    "share",       "share",         "slowdown",
                                        "abandon", "challengers", "no_such_family"};
     if (i == 0) o.size = 3;
@@ -416,9 +433,10 @@ static void bad_arguments_are_told(void **state) {
     if (i == 4) o.abandon = 1;
     if (i == 5) o.challengers = 9;
     if (i == 6) o.first = "no_such_family/x=1";
-    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_learner_create(b.context, b.upload.matrix, &b.problem, &o, &learner));
+    assert_status(WLM_ERR_INVALID_ARGUMENT,
+                  wlm_plan_create_online(b.context, b.upload.matrix, &b.problem, &o, &online));
     assert_contains(wlm_error_detail(), says[i]);
-    assert_null(learner);
+    assert_null(online);
   }
   bench_release(&b);
 }
@@ -468,20 +486,20 @@ static void wrong_kernels_are_never_tried(void **state) {
   (void)state;
   bench b;
   bench_make_small(&b, "");
-  wlm_learner *learner = learner_of(&b);
-  assert_int_equal(tell(learner).challengers, 2); /* neither the wrong one nor the prepared one, for a single call */
-  execute(&b, learner, 3000);
-  wlm_learner_destroy(learner);
+  wlm_plan *online = online_of(&b);
+  assert_int_equal(tell(online).challengers, 2); /* neither the wrong one nor the prepared one, for a single call */
+  execute(&b, online, 3000);
+  wlm_plan_destroy(online);
 
-  b.problem.expected_calls = 1000;
-  learner = learner_of(&b);
-  assert_int_equal(tell(learner).challengers, 3);
-  execute(&b, learner, 100);
-  wlm_learner_destroy(learner);
+  b.problem.policy.expected_calls = 1000;
+  online = online_of(&b);
+  assert_int_equal(tell(online).challengers, 3);
+  execute(&b, online, 100);
+  wlm_plan_destroy(online);
 
   b.options.first = "b_wrong";
-  assert_status(WLM_ERR_MISMATCH, wlm_learner_create(b.context, b.upload.matrix, &b.problem, &b.options, &learner));
-  assert_null(learner);
+  assert_status(WLM_ERR_MISMATCH, wlm_plan_create_online(b.context, b.upload.matrix, &b.problem, &b.options, &online));
+  assert_null(online);
   bench_release(&b);
 }
 
@@ -490,12 +508,12 @@ static void same_bits_where_they_were_asked_for(void **state) {
   (void)state;
   bench b;
   bench_make_small(&b, "");
-  b.problem.deterministic = 1;
-  wlm_learner *learner = learner_of(&b);
-  assert_int_equal(tell(learner).challengers, 1);
+  b.problem.policy.deterministic = 1;
+  wlm_plan *online = online_of(&b);
+  assert_int_equal(tell(online).challengers, 1);
   plant((const double[]){1e-3, 0.5e-3}, 2);
-  execute(&b, learner, 2000);
-  wlm_learner_destroy(learner);
+  execute(&b, online, 2000);
+  wlm_plan_destroy(online);
   bench_release(&b);
 }
 
@@ -507,12 +525,12 @@ static void what_was_prepared_is_stored_so(void **state) {
   int prepared = 0;
   snprintf(path, sizeof path, "%s/prepared.db", folder.path);
   bench_make_small(&b, path);
-  b.problem.expected_calls = 1000;
-  wlm_learner *learner = learner_of(&b);
-  execute(&b, learner, 20000);
-  assert_true(tell(learner).settled);
-  assert_status(WLM_OK, wlm_learner_close(learner));
-  wlm_learner_destroy(learner);
+  b.problem.policy.expected_calls = 1000;
+  wlm_plan *online = online_of(&b);
+  execute(&b, online, 20000);
+  assert_true(tell(online).settled);
+  assert_status(WLM_OK, wlm_plan_online_close(online));
+  wlm_plan_destroy(online);
   const int64_t count = stored(path, &records);
   assert_int_equal(count, 4);
   for (int64_t i = 0; i < count; i++) {
@@ -524,7 +542,7 @@ static void what_was_prepared_is_stored_so(void **state) {
   bench_release(&b);
 }
 
-/* ---- where there is nothing to learn, or nowhere to keep it ------------------------------------------- */
+/* ---- where there is nothing to try, or nowhere to keep it ------------------------------------------- */
 
 static void empty_products_and_few_calls(void **state) {
   (void)state;
@@ -532,25 +550,25 @@ static void empty_products_and_few_calls(void **state) {
   wlmi_measurement_record *records;
   bench_make(&b);
   b.problem.n = 0;
-  wlm_learner *learner = learner_of(&b);
-  assert_int_equal(tell(learner).challengers, 0);
-  assert_status(WLM_OK, wlm_learner_execute(learner, NULL, NULL, NULL));
-  wlm_learner_destroy(learner);
+  wlm_plan *online = online_of(&b);
+  assert_int_equal(tell(online).challengers, 0);
+  assert_status(WLM_OK, test_execute(online, NULL, NULL, NULL));
+  wlm_plan_destroy(online);
 
   b.problem.n = N;
   b.options.challengers = 0;
-  learner = learner_of(&b);
-  execute(&b, learner, 100);
-  assert_true(tell(learner).settled);
+  online = online_of(&b);
+  execute(&b, online, 100);
+  assert_true(tell(online).settled);
   assert_int_equal(world.started, 0);
-  wlm_learner_destroy(learner);
+  wlm_plan_destroy(online);
 
   b.options.challengers = 3;
   b.options.matrix_name = "a name";
-  learner = learner_of(&b);
-  execute(&b, learner, 20);
-  assert_status(WLM_OK, wlm_learner_close(learner));
-  wlm_learner_destroy(learner);
+  online = online_of(&b);
+  execute(&b, online, 20);
+  assert_status(WLM_OK, wlm_plan_online_close(online));
+  wlm_plan_destroy(online);
   assert_int_equal(stored(b.database, &records), 0); /* nothing was decided */
   bench_release(&b);
 }
@@ -561,10 +579,10 @@ static void no_database_is_no_error(void **state) {
   bench_make_on(&b, "", NULL, SKEWED);
   b.options.challengers = 2;
   plant((const double[]){1e-3, 0.5e-3, 2e-3}, 3);
-  wlm_learner *learner = learner_of(&b);
-  execute(&b, learner, 2000);
-  assert_status(WLM_OK, wlm_learner_close(learner));
-  wlm_learner_destroy(learner);
+  wlm_plan *online = online_of(&b);
+  execute(&b, online, 2000);
+  assert_status(WLM_OK, wlm_plan_online_close(online));
+  wlm_plan_destroy(online);
   bench_release(&b);
 }
 
@@ -575,21 +593,21 @@ static void a_database_that_cannot_be_written(void **state) {
   bench_make_on(&b, folder.path, NULL, SKEWED);
   b.options.challengers = 2;
   plant((const double[]){1e-3, 0.5e-3, 2e-3}, 3);
-  wlm_learner *learner = learner_of(&b);
-  execute(&b, learner, 2000);
-  assert_status(WLM_ERR_DATABASE, wlm_learner_close(learner));
-  execute(&b, learner, 10);
-  wlm_learner_destroy(learner);
+  wlm_plan *online = online_of(&b);
+  execute(&b, online, 2000);
+  assert_status(WLM_ERR_DATABASE, wlm_plan_online_close(online));
+  execute(&b, online, 10);
+  wlm_plan_destroy(online);
   bench_release(&b);
 }
 
 /* Another process, since OpenMP's threads do not come along in a fork. */
-static int learn_and_die(const char *database) {
+static int tune_and_die(const char *database) {
   bench b;
   bench_make_on(&b, database, NULL, "uniform:rows=60,d=5");
   b.options.challengers = 2;
   plant((const double[]){1e-3, 0.5e-3, 2e-3}, 3);
-  execute(&b, learner_of(&b), 300);
+  execute(&b, online_of(&b), 300);
   abort();
 }
 
@@ -602,7 +620,7 @@ static void killed_before_its_close(void **state) {
   fflush(NULL);
   const pid_t child = fork();
   if (!child) {
-    execl("/proc/self/exe", "test_learner", path, (char *)NULL);
+    execl("/proc/self/exe", "test_online", path, (char *)NULL);
     _exit(1);
   }
   int how;
@@ -629,41 +647,58 @@ static void check_positions(const bench *b, const int32_t *positions) {
     }
 }
 
+/* The gradient by the positions is that of an ordinary plan, and no trial. */
+static void check_gradient(const bench *b, wlm_plan *online, const int32_t *positions) {
+  const size_t size = (size_t)(b->csr.cols * N) * sizeof(float);
+  const int64_t calls = tell(online).calls;
+  float *of_online = malloc(size), *of_plan = malloc(size);
+  wlm_plan *plan;
+  assert_status(WLM_OK, wlm_plan_create(b->context, b->upload.matrix, &b->problem, &plan));
+  assert_status(WLM_OK, test_execute_argmax_backward(online, b->c, positions, b->exact.b, of_online, NULL));
+  assert_status(WLM_OK, test_execute_argmax_backward(plan, b->c, positions, b->exact.b, of_plan, NULL));
+  assert_memory_equal(of_online, of_plan, size);
+  assert_int_equal(tell(online).calls, calls);
+  wlm_plan_destroy(plan);
+  free(of_online);
+  free(of_plan);
+}
+
 /* Whatever this machine's clock says, results are right; with positions and for an sddmm as well. */
 static void results_are_right_by_the_real_clock(void **state) {
   (void)state;
   bench b;
   bench_make(&b);
   wlmi_context_device(b.context)->ops = real;
-  wlm_learner *learner = learner_of(&b);
-  execute(&b, learner, 1500);
-  assert_true(tell(learner).first_seconds > 0);
-  wlm_learner_destroy(learner);
+  wlm_plan *online = online_of(&b);
+  execute(&b, online, 1500);
+  assert_true(tell(online).first_seconds > 0);
+  wlm_plan_destroy(online);
 
   int32_t *positions = malloc(b.exact.c_size);
   b.problem.reduce = WLM_MAX;
-  b.problem.want_arg = 1;
-  learner = learner_of(&b);
-  assert_true(tell(learner).challengers > 0);
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_learner_execute(learner, b.exact.b, b.c, NULL));
+  b.problem.want_argmax = 1;
+  online = online_of(&b);
+  assert_true(tell(online).challengers > 0);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, test_execute(online, b.exact.b, b.c, NULL));
   for (int i = 0; i < 300; i++) {
     memset(positions, 0xA5, b.exact.c_size);
-    assert_status(WLM_OK, wlm_learner_execute_arg(learner, b.exact.b, b.c, positions, NULL));
+    assert_status(WLM_OK, test_execute_argmax(online, b.exact.b, b.c, positions, NULL));
     check_positions(&b, positions);
   }
+  check_gradient(&b, online, positions);
   free(positions);
-  wlm_learner_destroy(learner);
+  wlm_plan_destroy(online);
 
   b.problem.reduce = WLM_SUM;
-  b.problem.want_arg = 0;
+  b.problem.want_argmax = 0;
   b.problem.operation = WLM_SDDMM;
   b.options.first = NULL;
-  learner = learner_of(&b);
+  online = online_of(&b);
   const wlmi_csr_host *a = &b.csr;
   float *values = malloc((size_t)a->nnz * sizeof *values);
   for (int i = 0; i < 300; i++) {
     memset(values, 0xFF, (size_t)a->nnz * sizeof *values);
-    assert_status(WLM_OK, wlm_learner_execute_sddmm(learner, b.exact.b, b.exact.b, values, NULL));
+    assert_status(WLM_OK, test_execute_sddmm(online, b.exact.b, b.exact.b, values, NULL));
     for (int64_t row = 0; row < a->rows; row += 37)
       for (int64_t p = a->rowptr[row]; p < a->rowptr[row + 1]; p++) {
         float sum = 0;
@@ -672,7 +707,7 @@ static void results_are_right_by_the_real_clock(void **state) {
       }
   }
   free(values);
-  wlm_learner_destroy(learner);
+  wlm_plan_destroy(online);
   bench_release(&b);
 }
 
@@ -695,10 +730,10 @@ static int end(void **state) {
 }
 
 int main(int argc, char **argv) {
-  if (argc == 2) return learn_and_die(argv[1]);
+  if (argc == 2) return tune_and_die(argv[1]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(converges_and_is_remembered),
-      cmocka_unit_test(tuning_goes_before_learning),
+      cmocka_unit_test(tuning_goes_before_online_tuning),
       cmocka_unit_test(nothing_is_tried_in_a_capture),
       cmocka_unit_test(a_challenger_that_fails),
       cmocka_unit_test(bad_arguments_are_told),

@@ -1,9 +1,9 @@
-/* A product that gets better while it is used, and remembers: a learner in the place of a plan. Runs on the host
- * device, where device pointers are ordinary pointers:   cc learner.c $(pkg-config --cflags --libs warploom) && ./a.out
- */
+/* A plan that tries other kernels on a small share of its calls, switches to the fastest and stores the result. Runs on
+ * the host device, where device pointers are ordinary pointers:
+ *   cc online.c $(pkg-config --cflags --libs warploom) && ./a.out */
 #include <stdio.h>
 #include <stdlib.h>
-#include <warploom/warploom.h>
+#include <warploom/warploom_tune.h>
 
 static void check(wlm_status status) {
   if (status == WLM_OK) return;
@@ -22,7 +22,7 @@ int main(void) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlm_context *context;
   options.device = "host";
-  options.record = 1; /* what nobody tuned is noted down for `warploom tune --recorded` */
+  options.record = 1; /* lists problems that nobody tuned, for `warploom tune --recorded` */
   check(wlm_context_create(&options, &context));
   wlm_csr csr = WLM_CSR_INIT; /* no values: every edge is 1 */
   csr.rows = csr.cols = ROWS, csr.nnz = ROWS * DEGREE;
@@ -32,17 +32,19 @@ int main(void) {
 
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = N;
-  wlm_learner *learner; /* compiles and checks what it will try */
-  check(wlm_learner_create(context, matrix, &problem, NULL, &learner));
-  for (int call = 0; call < 3000; call++) check(wlm_learner_execute(learner, b, c, NULL));
+  wlm_plan *plan; /* compiles and checks what it will try */
+  check(wlm_plan_create_online(context, matrix, &problem, NULL, &plan));
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  args.b = b, args.c = c;
+  for (int call = 0; call < 3000; call++) check(wlm_plan_execute(plan, &args));
 
-  wlm_learner_state state = WLM_LEARNER_STATE_INIT;
-  check(wlm_learner_tell(learner, &state));
+  wlm_online_state state = WLM_ONLINE_STATE_INIT;
+  check(wlm_plan_online_state(plan, &state));
   printf("%s after %lld calls, %lld of them trials\nc[0] = %g\n", state.variant, (long long)state.calls,
          (long long)state.trials, c[0]);
 
-  check(wlm_learner_close(learner)); /* what was decided goes to the database */
-  wlm_learner_destroy(learner);
+  check(wlm_plan_online_close(plan)); /* stores what was decided in the database */
+  wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
   wlm_context_destroy(context);
 }

@@ -1,0 +1,21 @@
+/* Quantised stats: matrices of one cell share a decision, which is made for the cell's centre, so that it does not
+ * depend on which of them came first. Finer than a tuning bucket (common/bucket.h). */
+#ifndef WLM_COMMON_CELL_H
+#define WLM_COMMON_CELL_H
+
+#include "common/status.h"
+
+/* Rows, columns, non-zeros a row, CV and the longest row in quarter octaves (small counts exactly); shares in steps.
+ * Estimated stats have the first three alone. */
+typedef struct wlmi_cell {
+  int16_t estimated, rows, cols, mean, cv, longest, top_share, empty, le_4, le_16;
+} wlmi_cell;
+
+void wlmi_cell_of(const wlm_stats *stats, int estimated, wlmi_cell *cell);
+/* Stats that lie in the cell; without a fingerprint. */
+void wlmi_cell_centre(const wlmi_cell *cell, wlm_stats *stats);
+
+/* Of a matrix of which only the size is known: rows that are all alike. */
+void wlmi_stats_estimate(int64_t rows, int64_t cols, int64_t nnz, wlm_stats *stats);
+
+#endif

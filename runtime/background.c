@@ -1,0 +1,132 @@
+#include "runtime/background.h"
+
+#include "common/log.h"
+#include "common/memory.h"
+#include "runtime/decide.h"
+
+/* A decision that is complete but for its kernels, with texts of its own. */
+struct wlmi_compile_job {
+  wlm_context *context;
+  wlm_problem problem;
+  wlm_csr types;
+  char *custom, *activation;
+  wlmi_decision decision;
+  wlmi_hash key;
+  uint64_t generation;
+  wlmi_upgrade *upgrade;
+  wlmi_compile_job *next;
+};
+
+static void free_job(wlmi_compile_job *job) {
+  wlmi_free(job->custom);
+  wlmi_free(job->activation);
+  wlmi_upgrade_drop(job->upgrade);
+  wlmi_free(job);
+}
+
+static void compile(wlmi_compile_job *job) {
+  wlmi_decided *decided = NULL;
+  const wlm_status status =
+      wlmi_decide_load(job->context, &job->problem, &job->types, &job->decision, &job->key, &decided);
+  if (status != WLM_OK) {
+    wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s", wlm_error_detail());
+    return;
+  }
+  wlmi_decisions_replace(&job->context->decisions, decided, job->generation);
+  atomic_store(&job->upgrade->result, decided);
+}
+
+static void *work(void *user) {
+  wlmi_background *b = user;
+  pthread_mutex_lock(&b->lock);
+  while (!b->stopping) {
+    wlmi_compile_job *job = b->first;
+    if (!job) {
+      pthread_cond_wait(&b->changed, &b->lock);
+      continue;
+    }
+    b->first = job->next;
+    if (!b->first) b->last = NULL;
+    pthread_mutex_unlock(&b->lock);
+    compile(job);
+    free_job(job);
+    pthread_mutex_lock(&b->lock);
+  }
+  pthread_mutex_unlock(&b->lock);
+  return NULL;
+}
+
+void wlmi_background_open(wlmi_background *b, int wanted) {
+  b->wanted = wanted;
+  pthread_mutex_init(&b->lock, NULL);
+  pthread_cond_init(&b->changed, NULL);
+}
+
+void wlmi_background_close(wlmi_background *b) {
+  pthread_mutex_lock(&b->lock);
+  b->stopping = 1;
+  pthread_cond_signal(&b->changed);
+  pthread_mutex_unlock(&b->lock);
+  if (b->running) pthread_join(b->thread, NULL);
+  while (b->first) {
+    wlmi_compile_job *job = b->first;
+    b->first = job->next;
+    free_job(job);
+  }
+  pthread_cond_destroy(&b->changed);
+  pthread_mutex_destroy(&b->lock);
+}
+
+/* The thread is started with the first job. */
+static wlm_status append(wlmi_background *b, wlmi_compile_job *job) {
+  wlm_status status = WLM_OK;
+  pthread_mutex_lock(&b->lock);
+  if (!b->running && pthread_create(&b->thread, NULL, work, b))
+    status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a thread that compiles");
+  else
+    b->running = 1;
+  if (status == WLM_OK) {
+    if (b->last)
+      b->last->next = job;
+    else
+      b->first = job;
+    b->last = job;
+    pthread_cond_signal(&b->changed);
+  }
+  pthread_mutex_unlock(&b->lock);
+  return status;
+}
+
+wlm_status wlmi_background_add(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,
+                               const wlmi_decision *decision, const wlmi_hash *key, uint64_t generation,
+                               wlmi_upgrade **out) {
+  wlmi_compile_job *job = wlmi_alloc_zero(1, sizeof *job);
+  wlmi_upgrade *upgrade = wlmi_alloc_zero(1, sizeof *upgrade);
+  wlm_status status = WLM_ERR_OUT_OF_MEMORY;
+  *out = NULL;
+  if (!job || !upgrade) goto done;
+  atomic_init(&upgrade->users, 2); /* the caller and the job */
+  *job = (wlmi_compile_job){.context = context,
+                            .problem = *problem,
+                            .types = *types,
+                            .custom = wlmi_strdup(problem->custom),
+                            .activation = wlmi_strdup(problem->epilogue.activation),
+                            .decision = *decision,
+                            .key = *key,
+                            .generation = generation,
+                            .upgrade = upgrade};
+  job->problem.custom = job->custom;
+  job->problem.epilogue.activation = job->activation;
+  if ((problem->custom && !job->custom) || (problem->epilogue.activation && !job->activation)) goto done;
+  status = append(&context->background, job);
+  if (status == WLM_OK) *out = upgrade;
+done:
+  if (status == WLM_OK) return status;
+  if (job) {
+    wlmi_free(job->custom);
+    wlmi_free(job->activation);
+  }
+  wlmi_free(job);
+  wlmi_free(upgrade);
+  return wlmi_fail(status, "compiling in the background");
+}

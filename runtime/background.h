@@ -1,0 +1,28 @@
+/* Compiling in the background: a thread of the context turns decisions into loaded kernels while plans run others. */
+#ifndef WLM_RUNTIME_BACKGROUND_H
+#define WLM_RUNTIME_BACKGROUND_H
+
+#include <pthread.h>
+
+#include "runtime/decisions.h"
+
+typedef struct wlmi_compile_job wlmi_compile_job;
+
+typedef struct wlmi_background {
+  int wanted;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  pthread_t thread;
+  int running, stopping;
+  wlmi_compile_job *first, *last;
+} wlmi_background;
+
+void wlmi_background_open(wlmi_background *background, int wanted);
+/* Waits for the compiler that runs and drops the jobs behind it. */
+void wlmi_background_close(wlmi_background *background);
+
+/* Queues a decision that is complete but for its kernels. The upgrade is the caller's, to be dropped. */
+wlm_status wlmi_background_add(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,
+                               const wlmi_decision *decision, const wlmi_hash *key, uint64_t generation,
+                               wlmi_upgrade **upgrade);
+#endif

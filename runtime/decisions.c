@@ -1,0 +1,215 @@
+#include "runtime/decisions.h"
+
+#include <string.h>
+
+#include "common/cell.h"
+#include "common/memory.h"
+
+/* ---- keys ------------------------------------------------------------------------------------------ */
+
+/* No padding: it is hashed as bytes. */
+typedef struct problem_id {
+  int64_t n, heads, sample_width, expected_calls;
+  wlmi_hash custom, activation;
+  int32_t operation, message, reduce, empty, dense_type, transpose, want_argmax, argmax_type, bias, sample, norm,
+      deterministic, rowptr_type, colind_type, value_type, has_values;
+} problem_id;
+
+static wlmi_hash hash_text(const char *text) { return text ? wlmi_hash_bytes(text, strlen(text)) : (wlmi_hash){0, 0}; }
+
+wlmi_hash wlmi_problem_id(const wlm_problem *p, const wlm_csr *csr) {
+  const problem_id id = {
+      .n = p->n,
+      .heads = p->heads,
+      .sample_width = p->sampling.width,
+      .expected_calls = p->policy.expected_calls,
+      .custom = hash_text(p->custom),
+      .activation = hash_text(p->epilogue.activation),
+      .operation = (int32_t)p->operation,
+      .message = (int32_t)p->message,
+      .reduce = (int32_t)p->reduce,
+      .empty = (int32_t)p->empty,
+      .dense_type = (int32_t)p->dense_type,
+      .transpose = p->transpose != 0,
+      .want_argmax = p->want_argmax != 0,
+      .argmax_type = (int32_t)p->argmax_type,
+      .bias = p->epilogue.bias != 0,
+      .sample = (int32_t)p->sampling.sample,
+      .norm = (int32_t)p->sampling.norm,
+      .deterministic = p->policy.deterministic != 0,
+      .rowptr_type = (int32_t)csr->rowptr_type,
+      .colind_type = (int32_t)csr->colind_type,
+      .value_type = csr->values ? (int32_t)csr->value_type : -1,
+      .has_values = csr->values != NULL,
+  };
+  return wlmi_hash_bytes(&id, sizeof id);
+}
+
+wlmi_hash wlmi_decision_key(const wlmi_hash *problem, const wlm_stats *stats, wlmi_cell_use use) {
+  struct {
+    wlmi_hash problem;
+    uint64_t use, place[3];
+  } key = {*problem, use, {0}};
+  wlmi_cell cell;
+  _Static_assert(sizeof cell <= sizeof key.place, "a cell fits");
+  wlmi_cell_of(stats, use != WLM_CELL_MEASURED, &cell);
+  if (use == WLM_CELL_EXACT)
+    memcpy(key.place, stats->fingerprint, sizeof stats->fingerprint);
+  else
+    memcpy(key.place, &cell, sizeof cell);
+  return wlmi_hash_bytes(&key, sizeof key);
+}
+
+/* ---- sizes of tuned matrices ------------------------------------------------------------------------- */
+
+static uint64_t size_hash(int64_t rows, int64_t nnz, int64_t n) {
+  uint64_t h = (uint64_t)rows * 0x9e3779b97f4a7c15u;
+  h = (h ^ (h >> 32) ^ (uint64_t)nnz) * 0xd6e8feb86659fd93u;
+  h = (h ^ (h >> 32) ^ (uint64_t)n) * 0xd6e8feb86659fd93u;
+  return h ^ (h >> 32);
+}
+
+/* The slot of this size, or the empty one where it belongs. */
+static wlmi_known_size *known_slot(wlmi_known_size *known, int64_t slots, int64_t rows, int64_t nnz, int64_t n) {
+  uint64_t at = size_hash(rows, nnz, n) & (uint64_t)(slots - 1);
+  while (known[at].n && (known[at].rows != rows || known[at].nnz != nnz || known[at].n != n))
+    at = (at + 1) & (uint64_t)(slots - 1);
+  return &known[at];
+}
+
+static wlm_status collect_sizes(const wlmi_snapshot *snapshot, wlmi_known_size **known, int64_t *slots) {
+  int64_t cases = 0;
+  *known = NULL;
+  *slots = 0;
+  for (int64_t i = 0; i < snapshot->case_count; i++) cases += snapshot->cases[i].exact;
+  if (!cases) return WLM_OK;
+  for (*slots = 16; *slots < 2 * cases;) *slots *= 2;
+  *known = wlmi_alloc_zero((size_t)*slots, sizeof **known);
+  if (!*known) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "sizes of tuned matrices");
+  for (int64_t i = 0; i < snapshot->case_count; i++) {
+    const wlmi_case *c = &snapshot->cases[i];
+    if (!c->exact || c->n <= 0) continue;
+    wlmi_known_size *slot = known_slot(*known, *slots, c->rows, c->nnz, c->n);
+    if (slot->n) continue;
+    *slot = (wlmi_known_size){c->rows, c->nnz, c->n, {c->fingerprint[0], c->fingerprint[1]}};
+  }
+  return WLM_OK;
+}
+
+int wlmi_decisions_know_size(wlmi_decisions *d, int64_t rows, int64_t nnz, int64_t n, uint64_t fingerprint[2]) {
+  int found = 0;
+  if (fingerprint) fingerprint[0] = fingerprint[1] = 0;
+  pthread_rwlock_rdlock(&d->lock);
+  if (d->known_slots && n > 0) {
+    const wlmi_known_size *slot = known_slot(d->known, d->known_slots, rows, nnz, n);
+    found = slot->n != 0;
+    if (found && fingerprint) memcpy(fingerprint, slot->fingerprint, sizeof slot->fingerprint);
+  }
+  found |= d->pins;
+  pthread_rwlock_unlock(&d->lock);
+  return found;
+}
+
+/* ---- the cache ------------------------------------------------------------------------------------------ */
+
+void wlmi_decisions_open(wlmi_decisions *d) { pthread_rwlock_init(&d->lock, NULL); }
+
+wlmi_upgrade *wlmi_upgrade_share(wlmi_upgrade *upgrade) {
+  if (upgrade) atomic_fetch_add(&upgrade->users, 1);
+  return upgrade;
+}
+
+void wlmi_upgrade_drop(wlmi_upgrade *upgrade) {
+  if (!upgrade || atomic_fetch_sub(&upgrade->users, 1) != 1) return;
+  wlmi_decided_drop(atomic_load(&upgrade->result));
+  wlmi_free(upgrade);
+}
+
+void wlmi_decided_drop(wlmi_decided *decided) {
+  if (!decided || atomic_fetch_sub(&decided->users, 1) != 1) return;
+  wlmi_upgrade_drop(decided->plan.upgrade);
+  wlmi_free(decided);
+}
+
+static void clear(wlmi_decisions *d) {
+  for (int i = 0; i < WLM_DECISION_SLOTS; i++) {
+    while (d->slots[i]) {
+      wlmi_decided *first = d->slots[i];
+      d->slots[i] = first->next;
+      wlmi_decided_drop(first);
+    }
+  }
+  d->count = 0;
+}
+
+void wlmi_decisions_close(wlmi_decisions *d) {
+  clear(d);
+  wlmi_free(d->known);
+  pthread_rwlock_destroy(&d->lock);
+}
+
+wlm_status wlmi_decisions_restart(wlmi_decisions *d, const wlmi_snapshot *snapshot) {
+  wlmi_known_size *known;
+  int64_t slots;
+  const wlm_status status = collect_sizes(snapshot, &known, &slots);
+  if (status != WLM_OK) return status;
+  pthread_rwlock_wrlock(&d->lock);
+  clear(d);
+  wlmi_free(d->known);
+  d->known = known;
+  d->known_slots = slots;
+  d->pins = snapshot->pin_count > 0;
+  d->generation++;
+  pthread_rwlock_unlock(&d->lock);
+  return WLM_OK;
+}
+
+static wlmi_decided *find(const wlmi_decisions *d, const wlmi_hash *key) {
+  for (wlmi_decided *e = d->slots[key->low % WLM_DECISION_SLOTS]; e; e = e->next)
+    if (e->key.low == key->low && e->key.high == key->high) return e;
+  return NULL;
+}
+
+wlmi_decided *wlmi_decisions_take(wlmi_decisions *d, const wlmi_hash *key) {
+  pthread_rwlock_rdlock(&d->lock);
+  wlmi_decided *found = find(d, key);
+  if (found) atomic_fetch_add(&found->users, 1);
+  pthread_rwlock_unlock(&d->lock);
+  return found;
+}
+
+uint64_t wlmi_decisions_generation(wlmi_decisions *d) {
+  pthread_rwlock_rdlock(&d->lock);
+  const uint64_t generation = d->generation;
+  pthread_rwlock_unlock(&d->lock);
+  return generation;
+}
+
+static void insert(wlmi_decisions *d, wlmi_decided *decided) {
+  if (d->count == WLM_DECISIONS_MOST) clear(d);
+  wlmi_decided **slot = &d->slots[decided->key.low % WLM_DECISION_SLOTS];
+  atomic_fetch_add(&decided->users, 1);
+  decided->next = *slot;
+  *slot = decided;
+  d->count++;
+}
+
+/* Of two threads that decided the same the first one's decision stays. A full cache is cleared. */
+void wlmi_decisions_add(wlmi_decisions *d, wlmi_decided *decided, uint64_t generation) {
+  pthread_rwlock_wrlock(&d->lock);
+  if (d->generation == generation && !find(d, &decided->key)) insert(d, decided);
+  pthread_rwlock_unlock(&d->lock);
+}
+
+void wlmi_decisions_replace(wlmi_decisions *d, wlmi_decided *decided, uint64_t generation) {
+  pthread_rwlock_wrlock(&d->lock);
+  wlmi_decided **at = &d->slots[decided->key.low % WLM_DECISION_SLOTS], *old = find(d, &decided->key);
+  while (old && *at != old) at = &(*at)->next;
+  if (old && d->generation == generation) {
+    *at = old->next;
+    d->count--;
+    wlmi_decided_drop(old);
+  }
+  if (d->generation == generation) insert(d, decided);
+  pthread_rwlock_unlock(&d->lock);
+}

@@ -1,0 +1,77 @@
+/* Decisions that were made, by problem and by cell of quantised stats (common/cell.h), so that a new matrix of a known
+ * cell costs a hash lookup. A decision is made for the centre of its cell and so does not depend on the order of calls.
+ * Tuned matrices and pins are decided exactly: for them the fingerprint takes the cell's place. */
+#ifndef WLM_RUNTIME_DECISIONS_H
+#define WLM_RUNTIME_DECISIONS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "common/hash.h"
+#include "runtime/dispatch/plan.h"
+
+enum { WLM_DECISION_SLOTS = 1024, WLM_DECISIONS_MOST = 4096 };
+
+/* What takes over once it is compiled (runtime/background.h); shared by the queue, the cache and the plans that wait.
+ */
+typedef struct wlmi_upgrade {
+  atomic_int users;
+  _Atomic(struct wlmi_decided *) result; /* NULL until then, and for ever where it does not compile */
+} wlmi_upgrade;
+
+wlmi_upgrade *wlmi_upgrade_share(wlmi_upgrade *upgrade); /* NULL stays NULL */
+void wlmi_upgrade_drop(wlmi_upgrade *upgrade);
+
+/* A decision with its loaded kernels: a plan that is not bound to a matrix. Never changes. */
+typedef struct wlmi_decided {
+  wlmi_hash key;
+  atomic_int users; /* the cache, and those who took it */
+  wlm_plan plan;    /* its upgrade is this one's share */
+  struct wlmi_decided *next;
+} wlmi_decided;
+
+/* A matrix that was tuned or pinned, by what is known of it without reading its arrays. */
+typedef struct wlmi_known_size {
+  int64_t rows, nnz, n; /* n = 0: an empty slot */
+  uint64_t fingerprint[2];
+} wlmi_known_size;
+
+typedef struct wlmi_decisions {
+  pthread_rwlock_t lock;
+  wlmi_decided *slots[WLM_DECISION_SLOTS];
+  int64_t count;
+  uint64_t generation; /* of the snapshot that they were made from */
+  wlmi_known_size *known;
+  int64_t known_slots; /* a power of two, or 0 */
+  int pins;            /* there are pins: every matrix is decided exactly */
+} wlmi_decisions;
+
+void wlmi_decisions_open(wlmi_decisions *decisions);
+void wlmi_decisions_close(wlmi_decisions *decisions);
+/* Forgets everything and begins with another snapshot. */
+wlm_status wlmi_decisions_restart(wlmi_decisions *decisions, const wlmi_snapshot *snapshot);
+
+/* NULL = not known. Give it back by wlmi_decided_drop. */
+wlmi_decided *wlmi_decisions_take(wlmi_decisions *decisions, const wlmi_hash *key);
+void wlmi_decided_drop(wlmi_decided *decided);
+/* Keeps it for others too, unless the snapshot changed since `generation` was read. */
+void wlmi_decisions_add(wlmi_decisions *decisions, wlmi_decided *decided, uint64_t generation);
+/* The same in the place of what is there under its key. */
+void wlmi_decisions_replace(wlmi_decisions *decisions, wlmi_decided *decided, uint64_t generation);
+uint64_t wlmi_decisions_generation(wlmi_decisions *decisions);
+
+/* Whether a matrix of this size may have been tuned or pinned for products of n columns. fingerprint may be NULL;
+ * otherwise it gets that of the tuned matrix, or zeros where only a pin is known. */
+int wlmi_decisions_know_size(wlmi_decisions *decisions, int64_t rows, int64_t nnz, int64_t n, uint64_t fingerprint[2]);
+
+/* Identifies everything of a problem and of a matrix's types that a decision and its kernels depend on. */
+wlmi_hash wlmi_problem_id(const wlm_problem *problem, const wlm_csr *csr);
+typedef enum wlmi_cell_use {
+  WLM_CELL_MEASURED,
+  WLM_CELL_ESTIMATED,
+  WLM_CELL_ONE_CALL, /* estimated, and a loaded kernel that comes near is preferred to compiling */
+  WLM_CELL_EXACT     /* the fingerprint stands for the cell */
+} wlmi_cell_use;
+wlmi_hash wlmi_decision_key(const wlmi_hash *problem_id, const wlm_stats *stats, wlmi_cell_use use);
+
+#endif

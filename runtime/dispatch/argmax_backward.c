@@ -1,0 +1,70 @@
+/* The gradients of max and min: the one edge that each element of C came from gets the element of dC (what the kernels
+ * do is told in templates/prelude/arg_backward.cu.in). A plan with argmax indices is usually for training, so its
+ * backward kernels are compiled at plan creation; they are the same for every variant. */
+#include "common/pointer.h"
+#include "runtime/dispatch/plan.h"
+
+wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlm_csr *csr) {
+  const wlmi_target target = plan->device->info.limits.target;
+  const int64_t rows[WLM_BACKWARD_PASSES] = {plan->bound.args.cols, plan->bound.args.rows}; /* of dB, of dC */
+  wlm_status status = WLM_OK;
+  plan->a_rowptr = csr->rowptr;
+  plan->a_colind = csr->colind;
+  for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
+    const wlmi_pass *pass = &plan->backward_passes[i];
+    const int64_t units = wlmi_pass_unit_blocks(pass, rows[i], csr->nnz, plan->shape.n, 0);
+    WLM_TRY(wlmi_launch_make(pass, target, units ? units : 1, plan->shape.n, plan->backward_kernels[i],
+                             &plan->backward[i]));
+  }
+done:
+  return status;
+}
+
+void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
+                            const wlmi_spec *spec) {
+  plan->backward_uses_b = program->uses_b;
+  plan->no_backward = spec->problem.epilogue.activation ? "an activation: give x as it is before it to a plan without"
+                      : spec->problem.policy.deterministic && !program->deterministic
+                          ? "deterministic: on a GPU terms are added atomically, in any order"
+                          : NULL;
+  for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
+    plan->backward_passes[i] = program->passes[i];
+    plan->backward_kernels[i] = kernels[i];
+  }
+}
+
+wlm_status wlmi_plan_fill_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
+                                   const wlm_csr *csr, const wlmi_spec *spec) {
+  wlmi_plan_set_backward(plan, program, kernels, spec);
+  return wlmi_plan_bind_backward(plan, csr);
+}
+
+wlm_status wlmi_plan_run_backward(const wlm_plan *plan, const wlm_execute_args *call) {
+  const wlmi_shape *shape = &plan->shape;
+  const int empty = plan->bound.empty;
+  struct wlm_args args = plan->bound.args;
+  if (plan->no_backward)
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "no gradients by argmax of a plan with %s", plan->no_backward);
+  if (!args.n || (!call->db && !call->dvalues)) return WLM_OK;
+  const wlmi_pointer given[] = {{"x", call->x, shape->dense_size, !empty},
+                                {"argmax", call->argmax, shape->argmax_size, !empty},
+                                {"b", call->b, shape->dense_size, plan->backward_uses_b && !empty && args.nnz},
+                                {"values", call->values, wlmi_type_size(shape->value_type), 0},
+                                {"db", call->db, shape->sum_size, 0},
+                                {"dvalues", call->dvalues, shape->sum_size, 0}};
+  wlm_status status = wlmi_check_pointers("wlm_plan_execute", given, sizeof given / sizeof *given);
+  if (status == WLM_OK) status = wlmi_take_call(shape, call, &args);
+  if (status != WLM_OK) return status;
+  args.rowptr = plan->a_rowptr;
+  args.colind = plan->a_colind;
+  args.x = call->x;
+  args.arg = call->argmax;
+  args.b = call->b;
+  args.c = call->db;
+  args.workspace = call->dvalues;
+  for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
+    status = plan->device->ops->launch(plan->device, &plan->backward[i], &args, call->stream);
+    if (status != WLM_OK) return status;
+  }
+  return WLM_OK;
+}

@@ -1,0 +1,243 @@
+/* NULL in the place of each handle and of each argument that is needed, for every function of the public headers: an
+ * error that names the argument, and never a fault. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/asserts.h"
+#include "support/bare_host.h"
+#include "support/folder.h"
+#include "support/header.h"
+#include "warploom/warploom_tune.h"
+
+static const int32_t rowptr[] = {0, 1, 2}, colind[] = {1, 0};
+static const float values[] = {2, 3}, b[] = {5, 7};
+static float c[2];
+
+static wlm_csr csr;
+static wlm_problem problem = WLM_PROBLEM_INIT;
+static wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+static wlm_matrix *matrix;
+static wlm_plan *plan;
+
+static int begin(void **state) {
+  if (bare_host_begin(state)) return 1;
+  csr = (wlm_csr)WLM_CSR_INIT;
+  csr.rows = csr.cols = csr.nnz = 2;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  csr.values = values;
+  problem.n = 1;
+  args.b = b;
+  args.c = c;
+  return wlm_matrix_create(bare_host, &csr, NULL, &matrix) != WLM_OK ||
+         wlm_plan_create(bare_host, matrix, &problem, &plan) != WLM_OK;
+}
+
+static int end(void **state) {
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  return bare_host_end(state);
+}
+
+static void refused(wlm_status status, const char *name, int line) {
+  if (status != WLM_ERR_INVALID_ARGUMENT)
+    fail_msg("line %d: %s, not an invalid argument", line, wlm_status_name(status));
+  if (!strstr(wlm_error_detail(), name) || !strstr(wlm_error_detail(), "NULL"))
+    fail_msg("line %d: '%s' does not say that %s is NULL", line, wlm_error_detail(), name);
+}
+#define REFUSED(name, call) refused((call), name, __LINE__)
+
+/* Where something would be created there is NULL after the failure. */
+#define REFUSED_AND_NULL(name, call, made)             \
+  do {                                                 \
+    (made) = (void *)(uintptr_t)&problem;              \
+    refused((call), name, __LINE__);                   \
+    if (made) fail_msg("line %d: not NULL", __LINE__); \
+  } while (0)
+
+static void of_a_context(void **state) {
+  (void)state;
+  wlm_context *context;
+  REFUSED("context", wlm_context_create(NULL, NULL));
+  assert_null(wlm_context_device_name(NULL));
+  assert_null(wlm_context_device_kind(NULL));
+  REFUSED("context", wlm_context_refresh(NULL));
+  wlm_context_destroy(NULL);
+  setenv("XDG_DATA_HOME", "/nonexistent", 1); /* options may be NULL: whatever there is then */
+  setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+  assert_status(WLM_OK, wlm_context_create(NULL, &context));
+  wlm_context_destroy(context);
+}
+
+static void of_one_call(void **state) {
+  (void)state;
+  REFUSED("context", wlm_spmm(NULL, &csr, &problem, &args));
+  REFUSED("csr", wlm_spmm(bare_host, NULL, &problem, &args));
+  REFUSED("problem", wlm_spmm(bare_host, &csr, NULL, &args));
+  REFUSED("args", wlm_spmm(bare_host, &csr, &problem, NULL));
+  wlm_execute_args without = args;
+  without.b = NULL;
+  REFUSED("b is", wlm_spmm(bare_host, &csr, &problem, &without));
+  without = args;
+  without.c = NULL;
+  REFUSED("c is", wlm_spmm(bare_host, &csr, &problem, &without));
+  assert_status(WLM_OK, wlm_spmm(bare_host, &csr, &problem, &args));
+  assert_true(c[0] == 14 && c[1] == 15);
+}
+
+static void of_a_matrix(void **state) {
+  (void)state;
+  wlm_matrix *made;
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  REFUSED_AND_NULL("context", wlm_matrix_create(NULL, &csr, NULL, &made), made);
+  REFUSED_AND_NULL("csr", wlm_matrix_create(bare_host, NULL, NULL, &made), made);
+  REFUSED("matrix", wlm_matrix_create(bare_host, &csr, NULL, NULL));
+  options.grade = WLM_STATS_GIVEN;
+  REFUSED_AND_NULL("stats", wlm_matrix_create(bare_host, &csr, &options, &made), made);
+  wlm_csr without = csr;
+  without.rowptr = NULL;
+  REFUSED_AND_NULL("rowptr", wlm_matrix_create(bare_host, &without, NULL, &made), made);
+  without = csr;
+  without.colind = NULL;
+  REFUSED_AND_NULL("colind", wlm_matrix_create(bare_host, &without, NULL, &made), made);
+  assert_null(wlm_matrix_stats(NULL));
+  wlm_matrix_destroy(NULL);
+}
+
+static void of_plans_that_are_created(void **state) {
+  (void)state;
+  static const char variant[] = "host_row/rows=16,tile=16";
+  wlm_plan *made;
+  REFUSED_AND_NULL("context", wlm_plan_create(NULL, matrix, &problem, &made), made);
+  REFUSED_AND_NULL("matrix", wlm_plan_create(bare_host, NULL, &problem, &made), made);
+  REFUSED_AND_NULL("problem", wlm_plan_create(bare_host, matrix, NULL, &made), made);
+  REFUSED("plan", wlm_plan_create(bare_host, matrix, &problem, NULL));
+  REFUSED_AND_NULL("context", wlm_plan_create_variant(NULL, matrix, &problem, variant, &made), made);
+  REFUSED_AND_NULL("matrix", wlm_plan_create_variant(bare_host, NULL, &problem, variant, &made), made);
+  REFUSED_AND_NULL("problem", wlm_plan_create_variant(bare_host, matrix, NULL, variant, &made), made);
+  REFUSED_AND_NULL("variant", wlm_plan_create_variant(bare_host, matrix, &problem, NULL, &made), made);
+  REFUSED("plan", wlm_plan_create_variant(bare_host, matrix, &problem, variant, NULL));
+  REFUSED_AND_NULL("context", wlm_plan_create_online(NULL, matrix, &problem, NULL, &made), made);
+  REFUSED_AND_NULL("matrix", wlm_plan_create_online(bare_host, NULL, &problem, NULL, &made), made);
+  REFUSED_AND_NULL("problem", wlm_plan_create_online(bare_host, matrix, NULL, NULL, &made), made);
+  REFUSED("plan", wlm_plan_create_online(bare_host, matrix, &problem, NULL, NULL));
+}
+
+static void of_a_plan(void **state) {
+  (void)state;
+  wlm_online_state known = WLM_ONLINE_STATE_INIT;
+  char *text;
+  REFUSED("plan", wlm_plan_execute(NULL, &args));
+  REFUSED("args", wlm_plan_execute(plan, NULL));
+  REFUSED("plan", wlm_plan_rebind(NULL, &csr));
+  REFUSED("csr", wlm_plan_rebind(plan, NULL));
+  REFUSED("plan", wlm_plan_prepare(NULL, c, NULL));
+  assert_status(WLM_OK, wlm_plan_prepare(plan, NULL, NULL)); /* it needs none */
+  assert_int_equal(wlm_plan_workspace_size(NULL), 0);
+  assert_int_equal(wlm_plan_prepared_size(NULL), 0);
+  assert_null(wlm_plan_variant(NULL));
+  REFUSED_AND_NULL("plan", wlm_plan_explain(NULL, 0, &text), text);
+  REFUSED("text", wlm_plan_explain(plan, 0, NULL));
+  REFUSED("plan", wlm_plan_online_state(NULL, &known));
+  REFUSED("plan", wlm_plan_online_close(NULL));
+  wlm_plan_destroy(NULL);
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args)); /* as if nothing had been */
+  assert_true(c[0] == 14 && c[1] == 15);
+
+  wlm_plan *online;
+  assert_status(WLM_OK, wlm_plan_create_online(bare_host, matrix, &problem, NULL, &online));
+  REFUSED("state", wlm_plan_online_state(online, NULL));
+  REFUSED("args", wlm_plan_execute(online, NULL));
+  assert_status(WLM_OK, wlm_plan_execute(online, &args));
+  wlm_plan_destroy(online);
+}
+
+static void of_tuning(void **state) {
+  (void)state;
+  REFUSED("context", wlm_tune(NULL, matrix, &problem, NULL, NULL));
+  REFUSED("matrix", wlm_tune(bare_host, NULL, &problem, NULL, NULL));
+  REFUSED("problem", wlm_tune(bare_host, matrix, NULL, NULL, NULL));
+  REFUSED("context", wlm_train(NULL));
+}
+
+static void of_measurements(void **state) {
+  (void)state;
+  char *text;
+  REFUSED("context", wlm_export_path(NULL, "/dev/null"));
+  REFUSED("path", wlm_export_path(bare_host, NULL));
+  REFUSED_AND_NULL("context", wlm_export_string(NULL, &text), text);
+  REFUSED("text", wlm_export_string(bare_host, NULL));
+  REFUSED("context", wlm_import_path(NULL, "/dev/null"));
+  REFUSED("path", wlm_import_path(bare_host, NULL));
+  REFUSED("context", wlm_import_string(NULL, ""));
+  REFUSED("text", wlm_import_string(bare_host, NULL));
+}
+
+static void of_structs(void **state) {
+  (void)state;
+  REFUSED("wlm_context_options", wlm_context_options_init(NULL, sizeof(wlm_context_options)));
+  REFUSED("wlm_csr", wlm_csr_init(NULL, sizeof(wlm_csr)));
+  REFUSED("wlm_problem", wlm_problem_init(NULL, sizeof(wlm_problem)));
+  REFUSED("wlm_execute_args", wlm_execute_args_init(NULL, sizeof(wlm_execute_args)));
+  REFUSED("wlm_matrix_options", wlm_matrix_options_init(NULL, sizeof(wlm_matrix_options)));
+  REFUSED("wlm_stats", wlm_stats_init(NULL, sizeof(wlm_stats)));
+  REFUSED("wlm_tune_options", wlm_tune_options_init(NULL, sizeof(wlm_tune_options)));
+  REFUSED("wlm_online_options", wlm_online_options_init(NULL, sizeof(wlm_online_options)));
+  REFUSED("wlm_online_state", wlm_online_state_init(NULL, sizeof(wlm_online_state)));
+}
+
+/* In the first test, since they may not be called while there is a context. */
+static void of_the_process(void **state) {
+  (void)state;
+  wlm_set_allocator(NULL);
+  wlm_set_device_allocator(NULL);
+  wlm_set_log(NULL, NULL, WLM_LOG_ERROR);
+  wlm_string_free(NULL);
+  assert_int_equal(wlm_version(), WLM_VERSION_MAJOR * 10000 + WLM_VERSION_MINOR * 100 + WLM_VERSION_PATCH);
+  assert_non_null(wlm_version_string());
+  assert_string_equal(wlm_status_name(WLM_OK), "WLM_OK");
+  assert_non_null(wlm_status_message(WLM_OK));
+}
+
+/* A function that the headers get is called here, too. */
+static void of_every_function(void **state) {
+  (void)state;
+  header_functions functions;
+  size_t size;
+  unsigned char *whole = read_whole(WLM_SOURCE_DIR "/tests/host/test_null.c", &size);
+  char *text = calloc(1, size + 1);
+  int missing = 0;
+  assert_true(whole && text);
+  memcpy(text, whole, size);
+  header_read(WLM_SOURCE_DIR, &functions);
+  for (int i = 0; i < functions.count; i++) {
+    char call[HEADER_NAME + 2];
+    snprintf(call, sizeof call, "%s(", functions.names[i]);
+    if (strstr(text, call)) continue;
+    missing++;
+    print_error("%s is not called with NULL\n", functions.names[i]);
+  }
+  assert_int_equal(missing, 0);
+  free(text);
+  free(whole);
+}
+
+int main(void) {
+  const struct CMUnitTest without_objects[] = {cmocka_unit_test(of_the_process)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(of_a_context),      cmocka_unit_test(of_one_call),
+      cmocka_unit_test(of_a_matrix),       cmocka_unit_test(of_plans_that_are_created),
+      cmocka_unit_test(of_a_plan),         cmocka_unit_test(of_tuning),
+      cmocka_unit_test(of_measurements),   cmocka_unit_test(of_structs),
+      cmocka_unit_test(of_every_function),
+  };
+  const int failed = cmocka_run_group_tests(without_objects, NULL, NULL);
+  return cmocka_run_group_tests(tests, begin, end) || failed;
+}

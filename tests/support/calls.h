@@ -1,0 +1,98 @@
+/* Short forms of the library's calls for tests, which mostly differ in their arrays alone. A call template gives
+ * alpha, beta, the bias, the seed, leading dimensions, the stream and so on; what is named besides is filled in. */
+#ifndef WLM_TESTS_SUPPORT_CALLS_H
+#define WLM_TESTS_SUPPORT_CALLS_H
+
+#include "warploom/warploom.h"
+
+/* The template's workspace, with the size that the plan asks for. */
+static inline wlm_status test_execute_args(const wlm_plan *plan, wlm_execute_args args) {
+  args.workspace_size = wlm_plan_workspace_size(plan);
+  return wlm_plan_execute(plan, &args);
+}
+
+/* C, and its positions where the plan has them. */
+static inline wlm_status test_execute_argmax_call(const wlm_plan *plan, const wlm_execute_args *call, const void *b,
+                                                  void *c, void *argmax, void *workspace) {
+  wlm_execute_args args = *call;
+  args.b = b;
+  args.c = c;
+  args.argmax = argmax;
+  args.workspace = workspace;
+  return test_execute_args(plan, args);
+}
+
+static inline wlm_status test_execute_call(const wlm_plan *plan, const wlm_execute_args *call, const void *b, void *c,
+                                           void *workspace) {
+  return test_execute_argmax_call(plan, call, b, c, NULL, workspace);
+}
+
+static inline wlm_status test_execute_argmax(const wlm_plan *plan, const void *b, void *c, void *argmax,
+                                             void *workspace) {
+  const wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  return test_execute_argmax_call(plan, &call, b, c, argmax, workspace);
+}
+
+static inline wlm_status test_execute(const wlm_plan *plan, const void *b, void *c, void *workspace) {
+  return test_execute_argmax(plan, b, c, NULL, workspace);
+}
+
+static inline wlm_status test_execute_sddmm_call(const wlm_plan *plan, const wlm_execute_args *call, const void *x,
+                                                 const void *b, void *dvalues, void *workspace) {
+  wlm_execute_args args = *call;
+  args.x = x;
+  args.b = b;
+  args.dvalues = dvalues;
+  args.workspace = workspace;
+  return test_execute_args(plan, args);
+}
+
+static inline wlm_status test_execute_sddmm(const wlm_plan *plan, const void *x, const void *b, void *dvalues,
+                                            void *workspace) {
+  const wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  return test_execute_sddmm_call(plan, &call, x, b, dvalues, workspace);
+}
+
+/* The gradients of a plan with positions. */
+static inline wlm_status test_execute_argmax_backward_call(const wlm_plan *plan, const wlm_execute_args *call,
+                                                           const void *x, const void *argmax, const void *b, void *db,
+                                                           void *dvalues) {
+  wlm_execute_args args = *call;
+  args.x = x;
+  args.argmax = (void *)(uintptr_t)argmax; /* only read then */
+  args.b = b;
+  args.db = db;
+  args.dvalues = dvalues;
+  return test_execute_args(plan, args);
+}
+
+static inline wlm_status test_execute_argmax_backward(const wlm_plan *plan, const void *x, const void *argmax,
+                                                      const void *b, void *db, void *dvalues) {
+  const wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  return test_execute_argmax_backward_call(plan, &call, x, argmax, b, db, dvalues);
+}
+
+static inline wlm_status test_spmm_call(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem,
+                                        const wlm_execute_args *call, const void *b, void *c) {
+  wlm_execute_args args = *call;
+  args.b = b;
+  args.c = c;
+  return wlm_spmm(context, csr, problem, &args);
+}
+
+static inline wlm_status test_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem, const void *b,
+                                   void *c) {
+  const wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  return test_spmm_call(context, csr, problem, &call, b, c);
+}
+
+/* A matrix whose stats are the caller's. */
+static inline wlm_status test_matrix_given(wlm_context *context, const wlm_csr *csr, const wlm_stats *stats,
+                                           wlm_matrix **matrix) {
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  options.grade = WLM_STATS_GIVEN;
+  options.stats = stats;
+  return wlm_matrix_create(context, csr, &options, matrix);
+}
+
+#endif

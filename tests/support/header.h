@@ -1,0 +1,15 @@
+/* The functions that the public headers declare, read from their text. Include after cmocka. */
+#ifndef WLM_TESTS_SUPPORT_HEADER_H
+#define WLM_TESTS_SUPPORT_HEADER_H
+
+enum { HEADER_MOST = 256, HEADER_NAME = 64 };
+
+typedef struct header_functions {
+  char names[HEADER_MOST][HEADER_NAME]; /* sorted */
+  int count;
+} header_functions;
+
+/* What follows WLM_API in include/warploom/warploom.h and warploom_tune.h below the source folder. */
+void header_read(const char *source, header_functions *functions);
+
+#endif

@@ -1,0 +1,277 @@
+/* A plan that tunes while it is executed. Who may run, and what its times mean, is decided in online_policy.c; who
+ * there is at all in online_gather.c. Here is the path of a call, and the end.
+ *
+ * A call never waits: it asks how earlier timed calls went (which the device tells or does not tell yet), takes its
+ * turn and enqueues one kernel, between two marks on the stream where it is timed. Once nothing is left to be tried a
+ * call is a plain execute. */
+#include <math.h>
+
+#include "common/log.h"
+#include "common/memory.h"
+#include "common/structs.h"
+#include "db/store.h"
+#include "tuner/measured.h"
+#include "tuner/online_state.h"
+#include "warploom/warploom_tune.h"
+
+/* ---- making ------------------------------------------------------------------------------------------- */
+
+static wlm_status check_options(const wlm_online_options *o) {
+  if (!(o->share > 0 && o->share <= 0.5))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_online_options.share is %g, must be above 0 and at most 0.5",
+                     o->share);
+  if (!isfinite(o->slowdown) || o->slowdown < 0)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_online_options.slowdown is %g, must be at least 0", o->slowdown);
+  if (!isfinite(o->abandon) || o->abandon <= 1)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_online_options.abandon is %g, must be above 1", o->abandon);
+  if (o->challengers < 0 || o->challengers >= WLM_ONLINE_CONTENDERS)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_online_options.challengers is %d, must be 0 to %d", o->challengers,
+                     WLM_ONLINE_CONTENDERS - 1);
+  return WLM_OK;
+}
+
+static void begin(wlmi_online_mode *m) {
+  const wlmi_online_rules rules = {m->options.share, m->options.slowdown, m->options.abandon};
+  double expected[WLM_ONLINE_CONTENDERS];
+  for (int i = 0; i < m->count; i++) {
+    const double ratio = m->contenders[i].look / m->contenders[0].look;
+    expected[i] = isfinite(ratio) && ratio > 0 ? ratio : 1; /* the clock was too coarse */
+  }
+  wlmi_online_begin(&m->online, &rules, expected, m->count);
+  m->is_tuning = m->count > 1;
+}
+
+static wlm_status make(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                       const wlm_online_options *options, wlmi_online_mode *m) {
+  wlm_status status;
+  m->context = context;
+  m->device = wlmi_context_device(context);
+  m->options = *options;
+  m->matrix_name = wlmi_strdup(options->matrix_name);
+  if (options->matrix_name && !m->matrix_name) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "plan"));
+  for (int i = 0; i < 2; i++) WLM_TRY(m->device->ops->watch_create(m->device, &m->watches[i]));
+  WLM_TRY(wlmi_matrix_fingerprint(matrix)); /* which the measurements are stored with */
+  WLM_TRY(wlmi_online_gather(m, matrix, problem));
+  m->options.first = m->options.matrix_name = NULL; /* the caller's, and used */
+  begin(m);
+done:
+  return status;
+}
+
+/* ---- a call -------------------------------------------------------------------------------------------- */
+
+static wlm_status run(const wlmi_online_mode *m, int contender, const wlm_execute_args *args) {
+  const wlmi_entrant *entrant = &m->contenders[contender].entrant;
+  wlm_execute_args own = *args;
+  own.workspace = wlmi_entrant_workspace(entrant);
+  own.workspace_size = wlm_plan_workspace_size(entrant->plan);
+  own.prepared = NULL;
+  return wlm_plan_execute(entrant->plan, &own);
+}
+
+static void forget_pending(wlmi_online_mode *m) {
+  wlmi_online_withdraw(&m->online);
+  m->pending = 0;
+}
+
+static void stop_tuning(wlmi_online_mode *m) {
+  if (m->pending) forget_pending(m);
+  m->is_tuning = 0;
+}
+
+/* The times that the device knows by now. */
+static void hear(wlmi_online_mode *m) {
+  const wlmi_device_ops *ops = m->device->ops;
+  while (m->pending) {
+    int done = 0;
+    double seconds = 0;
+    if (ops->watch_poll(m->watches[0], &done, &seconds) != WLM_OK) return stop_tuning(m);
+    if (!done) return;
+    wlmi_watch *watch = m->watches[0];
+    const int whose = m->timed[0];
+    m->watches[0] = m->watches[1]; /* which may be under way */
+    m->timed[0] = m->timed[1];
+    m->watches[1] = watch;
+    m->pending--;
+    wlmi_online_tell(&m->online, whose, seconds);
+    if (!m->online.in_flight) m->pending = 0; /* a time that tells nothing takes its pair along */
+  }
+}
+
+/* One that the device refuses is not tried again, and this call is the incumbent's. */
+static wlm_status run_timed(wlmi_online_mode *m, int contender, const wlm_execute_args *args) {
+  const wlmi_device_ops *ops = m->device->ops;
+  wlmi_watch *watch = m->watches[m->pending];
+  if (ops->watch_start(watch, args->stream) != WLM_OK) {
+    stop_tuning(m);
+    return run(m, m->online.incumbent, args);
+  }
+  const wlm_status status = run(m, contender, args);
+  if (status == WLM_ERR_DEVICE && contender != m->online.incumbent) {
+    m->pending = 0;
+    wlmi_online_exclude(&m->online, contender);
+    return run(m, m->online.incumbent, args);
+  }
+  if (status != WLM_OK) {
+    forget_pending(m);
+    return status;
+  }
+  if (ops->watch_stop(watch, args->stream) != WLM_OK)
+    stop_tuning(m);
+  else
+    m->timed[m->pending++] = contender;
+  return WLM_OK;
+}
+
+static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
+  wlmi_online_mode *m = plan->mode_data;
+  if (m->wants_argmax && args->x) return run(m, 0, args); /* the gradients are the same for all */
+  if (!m->is_tuning) {
+    m->online.calls++;
+    return run(m, m->online.incumbent, args);
+  }
+  if (m->device->ops->is_captured(m->device, args->stream)) {
+    if (m->online.second_half) forget_pending(m);
+    return run(m, m->online.incumbent, args);
+  }
+  hear(m);
+  const wlmi_online_turn turn = wlmi_online_next(&m->online);
+  if (wlmi_online_is_over(&m->online)) stop_tuning(m);
+  return turn.timed ? run_timed(m, turn.contender, args) : run(m, turn.contender, args);
+}
+
+static const wlm_plan *current(const wlm_plan *plan) {
+  const wlmi_online_mode *m = plan->mode_data;
+  return m->contenders[m->online.incumbent].entrant.plan;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------- */
+
+/* A challenger that nothing was decided on would look better or worse than anyone knows. */
+static int is_worth_keeping(const wlmi_online *o, int i) {
+  const wlmi_online_contender *contender = &o->contenders[i];
+  return contender->timed && (i == o->incumbent || contender->fate != WLM_ONLINE_WAITING);
+}
+
+static void describe(const wlmi_online_mode *m, int i, wlmi_measurement_record *record) {
+  const wlmi_contender *contender = &m->contenders[i];
+  const wlmi_online_summary times = wlmi_online_summarise(&m->online.contenders[i]);
+  wlmi_measured_begin(m->context, m->matrix_name, &contender->entrant.plan->record.stats, m->problem, m->n, record);
+  record->variant = (char *)contender->entrant.name;
+  record->source_hash = (char *)contender->source_hash;
+  record->clock = WLM_CLOCK_ONLINE;
+  record->max_rel_err = contender->entrant.max_rel_err;
+  wlmi_measured_time(record, times.median, times.spread, times.samples, 1);
+  if (contender->entrant.prepared) record->prepare_ps = wlmi_picoseconds(contender->prepare_seconds);
+}
+
+/* One alone would make the matrix look as if it had been tuned. */
+static wlm_status keep(const wlmi_online_mode *m) {
+  wlmi_measurement_record records[WLM_ONLINE_CONTENDERS];
+  const char *path = wlmi_context_database_path(m->context);
+  wlm_store *store = NULL;
+  int64_t count = 0;
+  wlm_status status;
+  for (int i = 0; i < m->count; i++)
+    if (is_worth_keeping(&m->online, i)) describe(m, i, &records[count++]);
+  if (count < 2 || !*path) return WLM_OK;
+  WLM_TRY(wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  WLM_TRY(wlmi_store_put(store, records, count));
+  status = wlm_context_refresh(m->context);
+done:
+  wlmi_store_close(store);
+  return status;
+}
+
+static wlm_status close_mode(wlmi_online_mode *m) {
+  if (m->is_closed) return WLM_OK;
+  if (m->is_tuning) hear(m);
+  stop_tuning(m);
+  m->is_closed = 1;
+  const wlm_status noted = wlmi_context_write_notes(m->context);
+  const wlm_status kept = keep(m);
+  return kept == WLM_OK ? noted : kept;
+}
+
+static void destroy(wlm_plan *plan) {
+  wlmi_online_mode *m = plan->mode_data;
+  plan->mode_data = NULL;
+  if (!m) return;
+  if (m->count && close_mode(m) != WLM_OK)
+    wlmi_log(WLM_LOG_WARNING, "the times of online tuning are not stored: %s", wlm_error_detail());
+  m->device->ops->synchronize(m->device, NULL);
+  for (int i = 0; i < WLM_ONLINE_CONTENDERS; i++) wlmi_entrant_release(&m->contenders[i].entrant);
+  for (int i = 0; i < 2; i++)
+    if (m->watches[i]) m->device->ops->watch_destroy(m->watches[i]);
+  wlmi_operands_release(&m->operands);
+  wlmi_free(m->matrix_name);
+  wlmi_free(m);
+}
+
+/* ---- the API ------------------------------------------------------------------------------------------- */
+
+static const wlmi_plan_mode online = {.execute = execute, .destroy = destroy, .current = current};
+
+wlm_status wlm_plan_create_online(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                                  const wlm_online_options *options, wlm_plan **out) {
+  wlm_online_options o = WLM_ONLINE_OPTIONS_INIT;
+  wlm_problem p;
+  wlm_plan *plan = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_need("wlm_plan_create_online", "context matrix problem plan", context, matrix, problem, out));
+  *out = NULL;
+  WLM_TRY(wlmi_struct_read(&wlmi_struct_problem, problem, &p));
+  if (options) WLM_TRY(wlmi_struct_read(&wlmi_struct_online_options, options, &o));
+  WLM_TRY(check_options(&o));
+  plan = wlmi_alloc_zero(1, sizeof *plan);
+  wlmi_online_mode *m = plan ? wlmi_alloc_zero(1, sizeof *m) : NULL;
+  if (!m) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "plan"));
+  m->device = plan->device = wlmi_context_device(context);
+  plan->mode = &online;
+  plan->mode_data = m;
+  WLM_TRY(make(context, matrix, &p, &o, m));
+  *out = plan;
+  plan = NULL;
+done:
+  wlm_plan_destroy(plan);
+  return status;
+}
+
+static wlm_status find_mode(const char *call, const wlm_plan *plan, wlmi_online_mode **mode) {
+  if (plan->mode != &online)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "%s: the plan does not tune online: create it with wlm_plan_create_online", call);
+  *mode = plan->mode_data;
+  return WLM_OK;
+}
+
+wlm_status wlm_plan_online_state(const wlm_plan *plan, wlm_online_state *state) {
+  wlm_online_state known = WLM_ONLINE_STATE_INIT;
+  wlmi_online_mode *m = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_need("wlm_plan_online_state", "plan state", plan, state));
+  WLM_TRY(find_mode("wlm_plan_online_state", plan, &m));
+  const wlmi_online *o = &m->online;
+  known.variant = m->contenders[o->incumbent].entrant.name;
+  known.calls = o->calls;
+  known.trials = o->trials;
+  known.replacements = o->replacements;
+  known.challengers = m->count - 1;
+  known.settled = wlmi_online_is_over(o);
+  known.first_seconds = o->first_seconds;
+  known.seconds = wlmi_online_summarise(&o->contenders[o->incumbent]).median;
+  known.lost_seconds = o->lost;
+  status = wlmi_struct_write(&wlmi_struct_online_state, &known, state);
+done:
+  return status;
+}
+
+wlm_status wlm_plan_online_close(wlm_plan *plan) {
+  wlmi_online_mode *m = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_need("wlm_plan_online_close", "plan", plan));
+  WLM_TRY(find_mode("wlm_plan_online_close", plan, &m));
+  status = close_mode(m);
+done:
+  return status;
+}
