@@ -23,6 +23,14 @@ static wlm_allocator hooks = {default_allocate, default_reallocate, default_rele
 
 void wlm_set_allocator(const wlm_allocator *allocator) { hooks = allocator ? *allocator : default_allocator; }
 
+static wlm_device_allocator device_hooks; /* without functions: the driver's */
+
+void wlm_set_device_allocator(const wlm_device_allocator *allocator) {
+  device_hooks = allocator ? *allocator : (wlm_device_allocator){0};
+}
+
+const wlm_device_allocator *wlmi_device_allocator(void) { return device_hooks.allocate ? &device_hooks : NULL; }
+
 void *wlmi_alloc(size_t size) { return hooks.allocate(hooks.user, size ? size : 1); }
 
 void *wlmi_alloc_zero(size_t count, size_t size) {

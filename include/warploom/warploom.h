@@ -97,6 +97,18 @@ typedef struct wlm_allocator {
 /* Host memory of the library; NULL restores malloc. Not while any warploom object exists. */
 WLM_API void wlm_set_allocator(const wlm_allocator *allocator);
 
+typedef struct wlm_device_allocator {
+  /* At least `size` bytes on GPU `device`, aligned to 256, usable by work that is enqueued on the stream from now on;
+   * NULL where there is no room. */
+  void *(*allocate)(void *user, int device, size_t size, void *stream);
+  /* The memory may be used again by work that is enqueued on the stream from now on. */
+  void (*release)(void *user, int device, void *memory, size_t size, void *stream);
+  void *user;
+} wlm_device_allocator;
+/* Device memory of the library, such as a framework's caching allocator; NULL restores the driver's. Not while any
+ * warploom object exists. The host device uses wlm_set_allocator's. */
+WLM_API void wlm_set_device_allocator(const wlm_device_allocator *allocator);
+
 /* ---- the problem ---------------------------------------------------------------------------- */
 
 typedef enum wlm_type { WLM_F32, WLM_F16, WLM_BF16, WLM_F64 } wlm_type;

@@ -26,7 +26,9 @@ void wlmi_cuda_leave(const wlmi_cuda_scope *scope) {
 
 static void cuda_close(wlmi_device *device) {
   wlmi_cuda_device *cuda = (wlmi_cuda_device *)device;
+  wlmi_cuda_pool_close(cuda);
   if (cuda->context) wlmi_cuda.cuDevicePrimaryCtxRelease(cuda->handle);
+  pthread_mutex_destroy(&cuda->block_lock);
   wlmi_free(cuda);
 }
 
@@ -40,10 +42,15 @@ static const wlmi_device_ops cuda_ops = {
     .kernel_facts = wlmi_cuda_kernel_facts,
     .allocate = wlmi_cuda_allocate,
     .release = wlmi_cuda_release,
+    .allocate_on = wlmi_cuda_allocate_on,
+    .release_on = wlmi_cuda_release_on,
     .copy_in = wlmi_cuda_copy_in,
     .copy_out = wlmi_cuda_copy_out,
     .fill = wlmi_cuda_fill,
     .synchronize = wlmi_cuda_synchronize,
+    .copy_out_on = wlmi_cuda_copy_out_on,
+    .fill_on = wlmi_cuda_fill_on,
+    .wait = wlmi_cuda_wait,
     .timer_create = wlmi_cuda_timer_create,
     .timer_sample = wlmi_cuda_timer_sample,
     .timer_sample_cold = wlmi_cuda_timer_sample_cold,
@@ -123,9 +130,12 @@ wlm_status wlmi_cuda_device_open(int ordinal, wlmi_device **device) {
   wlmi_cuda_device *cuda = wlmi_alloc_zero(1, sizeof *cuda);
   if (!cuda) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "cuda device");
   cuda->base.ops = &cuda_ops;
+  cuda->ordinal = ordinal;
+  pthread_mutex_init(&cuda->block_lock, NULL);
   WLM_TRY(WLM_CUDA(cuDeviceGet, &cuda->handle, ordinal));
   WLM_TRY(describe(cuda));
   WLM_TRY(WLM_CUDA(cuDevicePrimaryCtxRetain, &cuda->context, cuda->handle));
+  WLM_TRY(wlmi_cuda_pool_open(cuda));
 done:
   if (status != WLM_OK)
     cuda_close(&cuda->base);

@@ -2,13 +2,21 @@
 #ifndef WLM_RUNTIME_CUDA_DEVICE_H
 #define WLM_RUNTIME_CUDA_DEVICE_H
 
+#include <pthread.h>
+
 #include "runtime/cuda/driver.h"
 #include "runtime/dispatch/device.h"
 
+typedef struct wlmi_cuda_block wlmi_cuda_block;
+
 typedef struct wlmi_cuda_device {
   wlmi_device base;
+  int ordinal;
   CUdevice handle;
   CUcontext context; /* the primary one, which the CUDA runtime and PyTorch use as well */
+  CUmemoryPool pool; /* of memory in a stream's order; NULL where the device has no pools */
+  pthread_mutex_t block_lock;
+  wlmi_cuda_block *blocks; /* from the caller's allocator, which wants their sizes back */
 } wlmi_cuda_device;
 
 /* Driver calls act on the thread's current context. Enter makes the device's context current, whatever thread and
@@ -30,12 +38,20 @@ wlm_status wlmi_cuda_launch(const wlmi_device *device, const wlmi_launch *launch
                             void *stream);
 wlm_status wlmi_cuda_kernel_facts(const wlmi_device *device, const wlmi_launch *launch, wlmi_kernel_facts *facts);
 
+wlm_status wlmi_cuda_pool_open(wlmi_cuda_device *cuda); /* the context is current */
+void wlmi_cuda_pool_close(wlmi_cuda_device *cuda);
 wlm_status wlmi_cuda_allocate(wlmi_device *device, size_t size, void **memory);
 void wlmi_cuda_release(wlmi_device *device, void *memory);
+wlm_status wlmi_cuda_allocate_on(wlmi_device *device, void *stream, size_t size, void **memory);
+void wlmi_cuda_release_on(wlmi_device *device, void *stream, void *memory, size_t size);
+
 wlm_status wlmi_cuda_copy_in(wlmi_device *device, void *to, const void *from_host, size_t size);
 wlm_status wlmi_cuda_copy_out(wlmi_device *device, void *to_host, const void *from, size_t size);
 wlm_status wlmi_cuda_fill(wlmi_device *device, void *to, int byte, size_t size);
 wlm_status wlmi_cuda_synchronize(wlmi_device *device, void *stream);
+wlm_status wlmi_cuda_copy_out_on(wlmi_device *device, void *stream, void *to_host, const void *from, size_t size);
+wlm_status wlmi_cuda_fill_on(wlmi_device *device, void *stream, void *to, int byte, size_t size);
+wlm_status wlmi_cuda_wait(wlmi_device *device, void *stream);
 
 wlm_status wlmi_cuda_timer_create(wlmi_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
                                   int64_t calls, wlmi_timer **timer);

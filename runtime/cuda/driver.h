@@ -36,9 +36,13 @@
   X(cuLaunchKernelEx, 11060)         \
   X(cuMemAlloc, 3020)                \
   X(cuMemFree, 3020)                 \
+  X(cuMemPoolCreate, 11020)          \
+  X(cuMemPoolDestroy, 11020)         \
+  X(cuMemPoolSetAttribute, 11020)    \
+  X(cuMemAllocFromPoolAsync, 11020)  \
+  X(cuMemFreeAsync, 11020)           \
   X(cuMemcpyHtoD, 3020)              \
-  X(cuMemcpyDtoH, 3020)              \
-  X(cuMemsetD8, 3020)                \
+  X(cuMemcpyDtoHAsync, 3020)         \
   X(cuMemsetD8Async, 3020)           \
   X(cuStreamCreate, 2000)            \
   X(cuStreamDestroy, 4000)           \

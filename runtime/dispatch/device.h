@@ -60,13 +60,23 @@ typedef struct wlmi_device_ops {
   /* NULL where a device has no such limits. */
   wlm_status (*kernel_facts)(const wlmi_device *device, const wlmi_launch *launch, wlmi_kernel_facts *facts);
 
-  wlm_status (*allocate)(wlmi_device *device, size_t size, void **memory); /* 256-byte aligned */
+  /* Memory that any stream may use at once, aligned to 256 bytes. Both may wait for all work on the device. */
+  wlm_status (*allocate)(wlmi_device *device, size_t size, void **memory);
   void (*release)(wlmi_device *device, void *memory);
+  /* The same in the order of a stream, without waiting: the memory is for work that is enqueued on the stream
+   * afterwards, and after release_on with the same stream and size the stream's later work may get it again. */
+  wlm_status (*allocate_on)(wlmi_device *device, void *stream, size_t size, void **memory);
+  void (*release_on)(wlmi_device *device, void *stream, void *memory, size_t size);
   /* Blocking. */
   wlm_status (*copy_in)(wlmi_device *device, void *to, const void *from_host, size_t size);
   wlm_status (*copy_out)(wlmi_device *device, void *to_host, const void *from, size_t size);
   wlm_status (*fill)(wlmi_device *device, void *to, int byte, size_t size);
   wlm_status (*synchronize)(wlmi_device *device, void *stream); /* NULL = everything */
+  /* In the order of a stream; NULL is the legacy default stream, and nothing waits for another one. copy_out_on returns
+   * when the bytes have arrived, fill_on at once, wait when the stream's work has ended. */
+  wlm_status (*copy_out_on)(wlmi_device *device, void *stream, void *to_host, const void *from, size_t size);
+  wlm_status (*fill_on)(wlmi_device *device, void *stream, void *to, int byte, size_t size);
+  wlm_status (*wait)(wlmi_device *device, void *stream);
 
   /* A timer replays `calls` consecutive calls of enqueue(user, stream): one captured CUDA graph on a GPU,
    * a plain loop on the host. `sample` gives the seconds that one replay took, all calls together. */

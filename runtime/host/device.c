@@ -82,6 +82,17 @@ static void host_release(wlmi_device *device, void *memory) {
   free(memory);
 }
 
+static wlm_status host_allocate_on(wlmi_device *device, void *stream, size_t size, void **memory) {
+  (void)stream;
+  return host_allocate(device, size, memory);
+}
+
+static void host_release_on(wlmi_device *device, void *stream, void *memory, size_t size) {
+  (void)stream;
+  (void)size;
+  host_release(device, memory);
+}
+
 static wlm_status host_copy(wlmi_device *device, void *to, const void *from, size_t size) {
   (void)device;
   if (size) memcpy(to, from, size);
@@ -98,6 +109,16 @@ static wlm_status host_synchronize(wlmi_device *device, void *stream) {
   (void)device;
   (void)stream;
   return WLM_OK;
+}
+
+static wlm_status host_copy_on(wlmi_device *device, void *stream, void *to, const void *from, size_t size) {
+  (void)stream;
+  return host_copy(device, to, from, size);
+}
+
+static wlm_status host_fill_on(wlmi_device *device, void *stream, void *to, int byte, size_t size) {
+  (void)stream;
+  return host_fill(device, to, byte, size);
 }
 
 static wlm_status host_timer_create(wlmi_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
@@ -169,10 +190,15 @@ static const wlmi_device_ops host_ops = {
     .launch = host_launch,
     .allocate = host_allocate,
     .release = host_release,
+    .allocate_on = host_allocate_on,
+    .release_on = host_release_on,
     .copy_in = host_copy,
     .copy_out = host_copy,
     .fill = host_fill,
     .synchronize = host_synchronize,
+    .copy_out_on = host_copy_on,
+    .fill_on = host_fill_on,
+    .wait = host_synchronize,
     .timer_create = host_timer_create,
     .timer_sample = host_timer_sample,
     .timer_sample_cold = host_timer_sample_cold,

@@ -24,6 +24,9 @@ struct CUgraph_st {
   int launches;
   struct wlm_args args;
 };
+struct CUmemPoolHandle_st {
+  int unused;
+};
 struct CUgraphExec_st {
   struct CUgraph_st graph;
 };
@@ -85,6 +88,7 @@ static CUresult fake_cuDeviceGetAttribute(int *value, CUdevice_attribute attribu
            : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR             ? 0
            : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN    ? 227 << 10
            : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR ? 228 << 10
+           : attribute == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED               ? !fake.no_pools
                                                                                    : 1024;
   return CUDA_SUCCESS;
 }
@@ -114,7 +118,7 @@ static CUresult fake_cuCtxPopCurrent(CUcontext *context) {
   fake.pushed--;
   return *context = stack[--depth], CUDA_SUCCESS;
 }
-static CUresult fake_cuCtxSynchronize(void) { return in_context(); }
+static CUresult fake_cuCtxSynchronize(void) { return fake.all_wait++, in_context(); }
 
 static CUresult fake_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, CUjit_option *options,
                                         void **values) {
@@ -183,27 +187,52 @@ static CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f
   return fake.launches++, CUDA_SUCCESS;
 }
 
-static CUresult fake_cuMemAlloc(CUdeviceptr *memory, size_t size) {
+static CUresult allocate(CUdeviceptr *memory, size_t size, int *count) {
+  fake.allocations++;
   if (size > total_memory) return CUDA_ERROR_OUT_OF_MEMORY;
   void *pointer = NULL;
-  CUresult result = make(&pointer, size, &fake.memories);
-  return *memory = (CUdeviceptr)(uintptr_t)pointer, result;
+  CUresult result = make(&pointer, size, count);
+  *memory = (CUdeviceptr)(uintptr_t)pointer;
+  return result;
 }
-static CUresult fake_cuMemFree(CUdeviceptr memory) { return unmake((void *)(uintptr_t)memory, &fake.memories); }
+static CUresult fake_cuMemAlloc(CUdeviceptr *memory, size_t size) { return allocate(memory, size, &fake.memories); }
+static CUresult fake_cuMemFree(CUdeviceptr memory) {
+  fake.allocations++;
+  return unmake((void *)(uintptr_t)memory, &fake.memories);
+}
+static CUresult fake_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props) {
+  if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+    return CUDA_ERROR_INVALID_VALUE;
+  return make((void **)pool, sizeof **pool, &fake.pools);
+}
+static CUresult fake_cuMemPoolDestroy(CUmemoryPool pool) { return unmake(pool, &fake.pools); }
+static CUresult fake_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value) {
+  if (!pool || attribute != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) return CUDA_ERROR_INVALID_VALUE;
+  fake.kept = *(cuuint64_t *)value > total_memory;
+  return in_context();
+}
+static CUresult fake_cuMemAllocFromPoolAsync(CUdeviceptr *memory, size_t size, CUmemoryPool pool, CUstream stream) {
+  fake.stream = stream;
+  return pool ? allocate(memory, size, &fake.pooled) : CUDA_ERROR_INVALID_VALUE;
+}
+static CUresult fake_cuMemFreeAsync(CUdeviceptr memory, CUstream stream) {
+  fake.stream = stream;
+  fake.allocations++;
+  return unmake((void *)(uintptr_t)memory, &fake.pooled);
+}
 static CUresult fake_cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
   IN_CONTEXT();
   return memcpy((void *)(uintptr_t)to, from, size), CUDA_SUCCESS;
 }
-static CUresult fake_cuMemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
+static CUresult fake_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUstream stream) {
   IN_CONTEXT();
+  fake.filled = stream;
   return memcpy(to, (void *)(uintptr_t)from, size), CUDA_SUCCESS;
 }
-static CUresult fake_cuMemsetD8(CUdeviceptr to, unsigned char byte, size_t size) {
-  IN_CONTEXT();
-  return memset((void *)(uintptr_t)to, byte, size), CUDA_SUCCESS;
-}
 static CUresult fake_cuMemsetD8Async(CUdeviceptr to, unsigned char byte, size_t size, CUstream stream) {
-  return stream ? fake_cuMemsetD8(to, byte, size) : CUDA_ERROR_INVALID_VALUE;
+  IN_CONTEXT();
+  fake.filled = stream;
+  return memset((void *)(uintptr_t)to, byte, size), CUDA_SUCCESS;
 }
 
 static CUresult fake_cuStreamCreate(CUstream *stream, unsigned int flags) {
@@ -213,6 +242,8 @@ static CUresult fake_cuStreamCreate(CUstream *stream, unsigned int flags) {
 static CUresult fake_cuStreamDestroy(CUstream stream) { return unmake(stream, &fake.streams); }
 static CUresult fake_cuStreamSynchronize(CUstream stream) {
   IN_CONTEXT();
+  fake.waits++;
+  fake.waited = stream;
   if (!stream || !stream->capture) return CUDA_SUCCESS;
   return stream->broken = 1, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
@@ -276,7 +307,10 @@ static CUresult fake_cuEventQuery(CUevent event) {
   if (capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return !event || !event->recorded ? CUDA_ERROR_INVALID_HANDLE : fake.busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
-static CUresult fake_cuEventSynchronize(CUevent event) { return event ? in_context() : CUDA_ERROR_INVALID_VALUE; }
+static CUresult fake_cuEventSynchronize(CUevent event) {
+  fake.waits++;
+  return event ? in_context() : CUDA_ERROR_INVALID_VALUE;
+}
 static CUresult fake_cuEventElapsedTime(float *milliseconds, CUevent start, CUevent stop) {
   (void)start, (void)stop;
   return *milliseconds = 2.5f, in_context();

@@ -13,12 +13,19 @@ typedef struct fake_cuda {
   int busy;             /* events have not been reached */
   int local_bytes;      /* that a thread of any kernel has */
   int implicit_capture; /* something is captured, so that the legacy stream cannot be asked */
+  int no_pools;         /* the device has no memory pools */
   /* What happened. */
   int without_context;  /* calls that need a current context and had none */
   int retained, pushed; /* primary contexts, contexts on the calling threads' stacks */
   int memories, modules, streams, events, graphs, graph_execs; /* made and not yet released */
-  int overlaps;                                                /* the last launch might start early */
-  int launches;                                                /* kernels run, replayed ones too */
+  int pools, pooled;   /* made and not yet released; `pooled` are memories of pools */
+  int kept;            /* the last pool keeps what is released */
+  int allocations;     /* calls that give memory or take it, of pools or not */
+  int waits, all_wait; /* calls that wait: for a stream or an event, for everything */
+  void *waited;        /* the stream of the last wait */
+  void *filled;        /* the stream of the last fill or copy */
+  int overlaps;        /* the last launch might start early */
+  int launches;        /* kernels run, replayed ones too */
   int functions_loaded;
   int shared_limit; /* last dynamic shared memory asked for */
   int carveout;     /* last share of L1 asked for as shared memory, in percent */

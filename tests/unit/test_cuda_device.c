@@ -43,7 +43,8 @@ static void in_a_process(void (*body)(void)) {
     CHECK(fake);
     body();
     CHECK(fake->without_context == 0 && fake->retained == 0 && fake->pushed == 0);
-    CHECK(!fake->memories && !fake->modules && !fake->streams && !fake->events && !fake->graphs && !fake->graph_execs);
+    CHECK(!fake->memories && !fake->pooled && !fake->pools && !fake->modules && !fake->streams && !fake->events &&
+          !fake->graphs && !fake->graph_execs);
     _exit(0);
   }
   int how;
@@ -120,6 +121,111 @@ static void moves_memory(void) {
   CHECK(device->ops->allocate(device, 2 << 20, &memory) == WLM_ERR_OUT_OF_MEMORY);
   CHECK(!memory);
   DETAIL("2097152 bytes on Fake GPU: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY");
+  device->ops->close(device);
+}
+
+/* Any address that is a stream's for a driver that only looks at it. */
+static void *const some_stream = &(char[64]){0};
+
+static void pools_memory_in_a_streams_order(void) {
+  wlmi_device *device = open_fake();
+  void *memory, *none;
+  CHECK(fake->pools == 1 && fake->kept);
+  CHECK(device->ops->allocate_on(device, some_stream, 1000, &memory) == WLM_OK && memory);
+  CHECK(fake->pooled == 1 && !fake->memories && fake->stream == some_stream);
+  CHECK(device->ops->allocate_on(device, NULL, 2 << 20, &none) == WLM_ERR_OUT_OF_MEMORY && !none);
+  DETAIL("2097152 bytes on Fake GPU: cuMemAllocFromPoolAsync: CUDA_ERROR_OUT_OF_MEMORY");
+  device->ops->release_on(device, some_stream, memory, 1000);
+  device->ops->release_on(device, some_stream, NULL, 0);
+  CHECK(!fake->pooled && fake->stream == some_stream);
+  CHECK(device->ops->allocate_on(device, some_stream, 0, &memory) == WLM_OK && memory);
+  device->ops->release_on(device, some_stream, memory, 0);
+  CHECK(!fake->waits && !fake->all_wait);
+  device->ops->close(device);
+}
+
+static void does_without_pools(void) {
+  void *memory;
+  fake->no_pools = 1;
+  wlmi_device *device = open_fake();
+  CHECK(!fake->pools);
+  CHECK(device->ops->allocate_on(device, NULL, 1000, &memory) == WLM_OK && fake->memories == 1);
+  CHECK(!fake->waits);
+  device->ops->release_on(device, NULL, memory, 1000); /* what the stream does with it must have ended */
+  CHECK(fake->waits == 1 && !fake->all_wait && !fake->memories);
+  device->ops->close(device);
+}
+
+static void copies_in_a_streams_order(void) {
+  wlmi_device *device = open_fake();
+  char out[8] = {0};
+  void *memory;
+  CHECK(device->ops->allocate_on(device, NULL, 8, &memory) == WLM_OK);
+  CHECK(device->ops->fill_on(device, some_stream, memory, 5, 8) == WLM_OK);
+  CHECK(fake->filled == some_stream && !fake->waits);
+  fake->filled = NULL;
+  CHECK(device->ops->wait(device, NULL) == WLM_OK && fake->waits == 1 && !fake->waited && !fake->all_wait);
+  CHECK(device->ops->copy_out_on(device, NULL, out, memory, 8) == WLM_OK && out[0] == 5 && out[7] == 5);
+  CHECK(fake->waits == 2 && !fake->waited && !fake->all_wait);
+  CHECK(device->ops->copy_out_on(device, some_stream, NULL, NULL, 0) == WLM_OK);
+  CHECK(device->ops->fill_on(device, some_stream, NULL, 0, 0) == WLM_OK && !fake->filled && fake->waits == 2);
+  CHECK(device->ops->synchronize(device, NULL) == WLM_OK && fake->all_wait == 1);
+  device->ops->release_on(device, NULL, memory, 8);
+  device->ops->close(device);
+}
+
+/* ---- the caller's allocator ------------------------------------------------------------------------------- */
+
+typedef struct hooks_seen {
+  int live, device, full;
+  size_t size;
+  void *stream;
+} hooks_seen;
+
+static void *hook_allocate(void *user, int device, size_t size, void *stream) {
+  hooks_seen *seen = user;
+  if (seen->full) return NULL;
+  *seen = (hooks_seen){seen->live + 1, device, 0, size, stream};
+  return malloc(size);
+}
+
+static void hook_release(void *user, int device, void *memory, size_t size, void *stream) {
+  hooks_seen *seen = user;
+  *seen = (hooks_seen){seen->live - 1, device, seen->full, size, stream};
+  free(memory);
+}
+
+static void takes_the_callers_memory(void) {
+  hooks_seen seen = {0};
+  void *memory[3], *none;
+  fake->devices = 2;
+  wlm_set_device_allocator(&(wlm_device_allocator){hook_allocate, hook_release, &seen});
+  wlmi_device *device;
+  CHECK(wlmi_device_open("cuda:1", &device) == WLM_OK);
+  CHECK(device->ops->allocate_on(device, some_stream, 100, &memory[0]) == WLM_OK);
+  CHECK(seen.live == 1 && seen.device == 1 && seen.size == 100 && seen.stream == some_stream && !fake->waits);
+  CHECK(device->ops->allocate(device, 200, &memory[1]) == WLM_OK);
+  CHECK(seen.live == 2 && seen.size == 200 && !seen.stream && fake->waits == 1 && !fake->waited);
+  CHECK(device->ops->allocate(device, 0, &memory[2]) == WLM_OK && seen.live == 3 && seen.size == 1);
+  device->ops->release(device, memory[1]); /* every stream may have used it */
+  CHECK(seen.live == 2 && seen.size == 200 && seen.device == 1 && fake->all_wait == 1);
+  device->ops->release_on(device, some_stream, memory[0], 100);
+  CHECK(seen.live == 1 && seen.size == 100 && seen.stream == some_stream && fake->all_wait == 1);
+  device->ops->release(device, memory[2]);
+  device->ops->release(device, NULL);
+  device->ops->release_on(device, some_stream, NULL, 5);
+  CHECK(!seen.live && seen.size == 1);
+  seen.full = 1;
+  CHECK(device->ops->allocate(device, 7, &none) == WLM_ERR_OUT_OF_MEMORY && !none);
+  DETAIL("7 bytes on Fake GPU: the device allocator has no room");
+  CHECK(device->ops->allocate_on(device, NULL, 8, &none) == WLM_ERR_OUT_OF_MEMORY && !none);
+  CHECK(!fake->allocations); /* nothing came from the driver */
+  device->ops->close(device);
+
+  wlm_set_device_allocator(NULL);
+  CHECK(wlmi_device_open("cuda:0", &device) == WLM_OK);
+  CHECK(device->ops->allocate_on(device, NULL, 8, &memory[0]) == WLM_OK && fake->pooled == 1);
+  device->ops->release_on(device, NULL, memory[0], 8);
   device->ops->close(device);
 }
 
@@ -309,6 +415,10 @@ TEST(no_gpu)
 TEST(init_fails)
 TEST(describes_itself)
 TEST(moves_memory)
+TEST(pools_memory_in_a_streams_order)
+TEST(does_without_pools)
+TEST(copies_in_a_streams_order)
+TEST(takes_the_callers_memory)
 TEST(loads_and_launches)
 TEST(tells_what_kernels_need)
 TEST(plans_by_what_fits)
@@ -325,6 +435,10 @@ int main(void) {
       cmocka_unit_test(test_init_fails),
       cmocka_unit_test(test_describes_itself),
       cmocka_unit_test(test_moves_memory),
+      cmocka_unit_test(test_pools_memory_in_a_streams_order),
+      cmocka_unit_test(test_does_without_pools),
+      cmocka_unit_test(test_copies_in_a_streams_order),
+      cmocka_unit_test(test_takes_the_callers_memory),
       cmocka_unit_test(test_loads_and_launches),
       cmocka_unit_test(test_tells_what_kernels_need),
       cmocka_unit_test(test_plans_by_what_fits),
