@@ -1,7 +1,8 @@
-/* One pass over rowptr gives everything: counts, the sum of squared deviations (the mean is known before, it is
- * nnz / rows), the hash, and a histogram of row lengths from which the share of the longest rows follows without
- * sorting them. The histogram's classes are single lengths below 4,096 and then 2,048 to an octave; rows of one
- * class count with their class's mean, so top_share is exact for short rows and within 1/2,048 always. */
+/* One pass over rowptr gives the stats: counts, the sum of squared deviations (the mean is known before, it is
+ * nnz / rows), and a histogram of row lengths from which the share of the longest rows follows without sorting them.
+ * A second pass gives the fingerprint. The histogram's classes are single lengths below 4,096 and then 2,048 to an
+ * octave; rows of one class count with their class's mean, so top_share is exact for short rows and within 1/2,048
+ * always. */
 #include "csr/stats.h"
 
 #include <math.h>
@@ -51,33 +52,30 @@ static void count_row(wlm_stats *s, length_class *classes, int64_t length, doubl
   s->rows_le_16 += length <= 16;
 }
 
-/* The pass: rowptr by chunks, widened to int64 for the hash, each row counted as it goes by. */
-static wlm_status read_rowptr(const void *rowptr, wlm_index type, wlm_stats *s, length_class *classes,
-                              wlmi_hasher *hasher, double *squares) {
-  int64_t chunk[CHUNK];
-  int64_t previous = 0;
-  for (int64_t i = 0, size; i <= s->rows; i += size) {
-    size = s->rows + 1 - i < CHUNK ? s->rows + 1 - i : CHUNK;
-    for (int64_t k = 0; k < size; k++) {
-      int64_t offset = offset_at(rowptr, type, i + k);
-      chunk[k] = offset;
-      if (i + k == 0) {
-        if (offset)
-          return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr starts at %lld, must start at 0", (long long)offset);
-        continue;
-      }
-      if (offset < previous)
-        return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr falls from %lld to %lld at row %lld", (long long)previous,
-                         (long long)offset, (long long)(i + k - 1));
-      count_row(s, classes, offset - previous, squares);
-      previous = offset;
-    }
-    wlmi_hasher_add_int64(hasher, chunk, size);
-  }
-  if (previous != s->nnz)
+wlm_status wlmi_rowptr_check(const wlmi_rowptr_ends *e, int64_t rows, int64_t nnz) {
+  if (e->first)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr starts at %lld, must start at 0", (long long)e->first);
+  if (e->bad_row >= 0)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr falls from %lld to %lld at row %lld", (long long)e->from,
+                     (long long)e->to, (long long)e->bad_row);
+  if (e->last != nnz)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr ends at %lld after row %lld, must end at nnz = %lld",
-                     (long long)previous, (long long)s->rows - 1, (long long)s->nnz);
+                     (long long)e->last, (long long)rows - 1, (long long)nnz);
   return WLM_OK;
+}
+
+static wlm_status count_rows(const void *rowptr, wlm_index type, wlm_stats *s, length_class *classes, double *squares) {
+  wlmi_rowptr_ends ends = {.first = offset_at(rowptr, type, 0), .bad_row = -1};
+  ends.last = ends.first;
+  for (int64_t row = 0; !ends.first && ends.bad_row < 0 && row < s->rows; row++) {
+    ends.from = ends.last;
+    ends.to = ends.last = offset_at(rowptr, type, row + 1);
+    if (ends.to < ends.from)
+      ends.bad_row = row;
+    else
+      count_row(s, classes, ends.to - ends.from, squares);
+  }
+  return wlmi_rowptr_check(&ends, s->rows, s->nnz);
 }
 
 static wlm_status check_sample(const int64_t *sample, const wlm_stats *s) {
@@ -96,36 +94,63 @@ int64_t wlmi_stats_sample_position(int64_t nnz, int64_t k) {
   return nnz / count * k + nnz % count * k / count;
 }
 
-wlm_status wlmi_stats_compute_sampled(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols,
-                                      int64_t nnz, const int64_t *sample, wlm_stats *out) {
+static wlm_status check_sizes(const void *rowptr, int64_t rows, int64_t cols, int64_t nnz, int has_colind) {
+  if (rows >= 0 && cols >= 0 && nnz >= 0 && rowptr && (!nnz || has_colind)) return WLM_OK;
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "a matrix of %lld x %lld with %lld entries%s", (long long)rows,
+                   (long long)cols, (long long)nnz, rowptr ? ": sizes must be >= 0" : ": rowptr or colind is NULL");
+}
+
+wlm_status wlmi_stats_rows(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols, int64_t nnz,
+                           wlm_stats *out) {
   wlm_stats s = WLM_STATS_INIT;
-  wlm_status status;
-  wlmi_hasher *hasher = NULL;
   length_class *classes = NULL;
   double squares = 0;
-  if (rows < 0 || cols < 0 || nnz < 0 || !rowptr || (nnz && !sample))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "a matrix of %lld x %lld with %lld entries%s", (long long)rows,
-                     (long long)cols, (long long)nnz, rowptr ? ": sizes must be >= 0" : ": rowptr or colind is NULL");
+  wlm_status status;
+  WLM_TRY(check_sizes(rowptr, rows, cols, nnz, 1));
   s.rows = rows;
   s.cols = cols;
   s.nnz = nnz;
   s.mean = rows ? (double)nnz / (double)rows : 0.0;
   classes = wlmi_alloc_zero(CLASSES, sizeof *classes);
-  hasher = wlmi_hasher_create();
-  if (!classes || !hasher) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "histogram of row lengths"));
-  wlmi_hasher_add_int64(hasher, (const int64_t[]){rows, cols, nnz}, 3);
-  WLM_TRY(read_rowptr(rowptr, rowptr_type, &s, classes, hasher, &squares));
-  WLM_TRY(check_sample(sample, &s));
-  wlmi_hasher_add_int64(hasher, sample, wlmi_stats_sample_count(nnz));
+  if (!classes) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "histogram of row lengths"));
+  WLM_TRY(count_rows(rowptr, rowptr_type, &s, classes, &squares));
   if (nnz) s.cv = sqrt(squares / (double)rows) / s.mean;
   s.top_share = top_share(classes, rows, nnz);
-  wlmi_hash hash = wlmi_hasher_result(hasher);
-  s.fingerprint[0] = hash.high;
-  s.fingerprint[1] = hash.low;
   *out = s;
 done:
-  wlmi_hasher_destroy(hasher);
   wlmi_free(classes);
+  return status;
+}
+
+wlm_status wlmi_stats_fingerprint(const void *rowptr, wlm_index rowptr_type, const int64_t *sample, wlm_stats *s) {
+  int64_t chunk[CHUNK];
+  wlm_status status = check_sample(sample, s);
+  if (status != WLM_OK) return status;
+  wlmi_hasher *hasher = wlmi_hasher_create();
+  if (!hasher) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "fingerprint");
+  wlmi_hasher_add_int64(hasher, (const int64_t[]){s->rows, s->cols, s->nnz}, 3);
+  for (int64_t i = 0, size; i <= s->rows; i += size) {
+    size = s->rows + 1 - i < CHUNK ? s->rows + 1 - i : CHUNK;
+    for (int64_t k = 0; k < size; k++) chunk[k] = offset_at(rowptr, rowptr_type, i + k);
+    wlmi_hasher_add_int64(hasher, chunk, size);
+  }
+  wlmi_hasher_add_int64(hasher, sample, wlmi_stats_sample_count(s->nnz));
+  const wlmi_hash hash = wlmi_hasher_result(hasher);
+  wlmi_hasher_destroy(hasher);
+  s->fingerprint[0] = hash.high;
+  s->fingerprint[1] = hash.low;
+  return WLM_OK;
+}
+
+wlm_status wlmi_stats_compute_sampled(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols,
+                                      int64_t nnz, const int64_t *sample, wlm_stats *out) {
+  wlm_stats s;
+  wlm_status status;
+  WLM_TRY(check_sizes(rowptr, rows, cols, nnz, sample != NULL));
+  WLM_TRY(wlmi_stats_rows(rowptr, rowptr_type, rows, cols, nnz, &s));
+  WLM_TRY(wlmi_stats_fingerprint(rowptr, rowptr_type, sample, &s));
+  *out = s;
+done:
   return status;
 }
 

@@ -158,6 +158,21 @@ static void fingerprint_is_pinned(void **state) {
   assert_true(s.fingerprint[0] == expected.high && s.fingerprint[1] == expected.low);
 }
 
+/* Stats and fingerprint one by one are what both at once give. */
+static void in_two_steps(void **state) {
+  (void)state;
+  const int32_t rowptr[] = {0, 1, 3}, colind[] = {2, 0, 1};
+  const int64_t sample[] = {2, 0, 1}, outside[] = {2, 0, 3};
+  wlm_stats both, s;
+  assert_status(WLM_OK, wlmi_stats_compute(rowptr, WLM_I32, 2, 3, 3, colind, WLM_I32, &both));
+  assert_status(WLM_OK, wlmi_stats_rows(rowptr, WLM_I32, 2, 3, 3, &s));
+  assert_true(!s.fingerprint[0] && !s.fingerprint[1]);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_fingerprint(rowptr, WLM_I32, outside, &s));
+  assert_contains(wlm_error_detail(), "colind[2] is 3, must be 0 to 2");
+  assert_status(WLM_OK, wlmi_stats_fingerprint(rowptr, WLM_I32, sample, &s));
+  assert_memory_equal(&s, &both, sizeof s);
+}
+
 static void buckets(void **state) {
   (void)state;
   static const struct {
@@ -193,6 +208,7 @@ int main(void) {
       cmocka_unit_test(sample_positions),
       cmocka_unit_test(fingerprint_sees_shape_rowptr_and_sampled_columns),
       cmocka_unit_test(fingerprint_is_pinned),
+      cmocka_unit_test(in_two_steps),
       cmocka_unit_test(buckets),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
