@@ -239,6 +239,7 @@ typedef struct call {
   const wlmi_spec *spec;
   wlmi_custom_source custom; /* of the spec */
   const wlmi_limits *limits;
+  wlm_index rowptr_type; /* where there is no spec */
   wlmi_text *text;
   wlmi_names *names;
   wlmi_candidate *candidates; /* wlmi_free */
@@ -391,6 +392,15 @@ static int do_arg_backward(lua_State *lua) {
   return 0;
 }
 
+static int do_stats(lua_State *lua) {
+  call *c = pushed_call(lua);
+  push_function(lua, "stats");
+  lua_pushstring(lua, wlmi_index_name(c->rowptr_type));
+  lua_call(lua, 1, 1);
+  get_program(lua, c->program);
+  return 0;
+}
+
 static int do_transpose(lua_State *lua) {
   call *c = pushed_call(lua);
   push_function(lua, "transpose");
@@ -483,6 +493,13 @@ wlm_status wlmi_generator_prepares(wlmi_generator *generator, const char *varian
   call c = {.variant = variant, .spec = spec, .limits = limits};
   wlm_status status = enter(generator, do_prepares, &c);
   *prepares = c.prepares;
+  return status;
+}
+
+wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type, wlmi_program *program) {
+  memset(program, 0, sizeof *program);
+  wlm_status status = enter(generator, do_stats, &(call){.rowptr_type = rowptr_type, .program = program});
+  if (status != WLM_OK) wlmi_program_release(program);
   return status;
 }
 

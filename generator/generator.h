@@ -37,6 +37,8 @@ wlm_status wlmi_generator_prepares(wlmi_generator *generator, const char *varian
 /* Release the program with wlmi_program_release. */
 wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *variant, const wlmi_spec *spec,
                                const wlmi_limits *limits, wlmi_program *program);
+/* The program that measures row statistics on a CUDA device (runtime/stats_device.h); no family either. */
+wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type, wlmi_program *program);
 /* The program that makes A^T on a CUDA device, for the types of the spec: no family, and its launches are the caller's.
  */
 wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program);

@@ -431,6 +431,9 @@ function operators.load_a(problem)
   return function(args, p, head) return form:format(args, p, head) end
 end
 
+-- The C type of an index by the type's name.
+function operators.index(name) return indices[name] end
+
 function operators.block(problem)
   local dense, value = types[problem.dense_type], types[problem.value_type]
   local message, reduction = message_of(problem), reduction_of(problem)

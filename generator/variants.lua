@@ -68,7 +68,7 @@ function variants.load(files, read)
   end
   table.sort(names)
   variants.prelude = {}
-  for _, piece in ipairs { "args.h", "cuda.h", "host.h", "half.h", "sampling.h" } do
+  for _, piece in ipairs { "args.h", "cuda.h", "host.h", "half.h", "sampling.h", "stats.h" } do
     variants.prelude[piece] = engine.plain(read("prelude/" .. piece), "prelude/" .. piece)
   end
   variants.host_tile = read("prelude/host_tile.h")
@@ -291,6 +291,19 @@ function variants.emit(variant, problem, limits)
     deterministic = family.deterministic,
     uses_b = operators.uses_b(problem),
     split = family.split,
+  }
+end
+
+-- The program that measures row statistics on a CUDA device (runtime/stats_device.c launches its kernels).
+function variants.stats(rowptr_type)
+  local name = "prelude/stats.cu.in"
+  local source = table.concat {
+    variants.prelude["args.h"], variants.prelude["stats.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
+    variants.prelude["cuda.h"], engine.render(variants.read(name), name, { rowptr = operators.index(rowptr_type) }, variants.read),
+  }
+  return {
+    variant = "stats", source = source, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
+    passes = { { kernel = "wlm_stats_rows", threads = 256 }, { kernel = "wlm_stats_sample", threads = 256 } },
   }
 end
 

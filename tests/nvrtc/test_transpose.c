@@ -1,5 +1,5 @@
 /* The kernels that belong to no family compile with real NVRTC and spill nothing: those that make A^T, for every type
- * of index, and those of the gradients by arg. */
+ * of index, those that measure stats, and those of the gradients by arg. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +71,26 @@ static void compiles_for_all(void **state) {
   wlmi_generator_destroy(generator);
 }
 
+static void stats_compile(void **state) {
+  (void)state;
+  wlmi_generator *generator;
+  test_needs_nvrtc();
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  for (int number = 0; number < 6; number++) {
+    wlmi_program program;
+    assert_status(WLM_OK, wlmi_generator_stats(generator, (wlm_index)(number & 1), &program));
+    compile(&program, architectures[number / 2]);
+    wlmi_program_release(&program);
+  }
+  wlmi_generator_destroy(generator);
+}
+
 #else
+
+static void stats_compile(void **state) {
+  (void)state;
+  test_needs_nvrtc();
+}
 
 static void gradients_compile(void **state) {
   (void)state;
@@ -86,6 +105,7 @@ static void compiles_for_all(void **state) {
 #endif
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(compiles_for_all), cmocka_unit_test(gradients_compile)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(compiles_for_all), cmocka_unit_test(stats_compile),
+                                     cmocka_unit_test(gradients_compile)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,13 +15,14 @@ typedef struct room {
   int floor;
 } room;
 
-/* A room that lies in another comes first. The argument block is the one template text that C shares; what is on
- * floor 0 is for common/ too. */
+/* A room that lies in another comes first. The argument block and the results of the stats are the template texts
+ * that C shares; what is on floor 0 is for common/ too. */
 static const room rooms[] = {
     {"include/warploom/", 0},
     {"warploom/", 0},
     {"common/", 0},
     {"templates/prelude/args.h", 0},
+    {"templates/prelude/stats.h", 0},
     {"csr/", 1},
     {"generator/", 2},
     {"synth/", 2},

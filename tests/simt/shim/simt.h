@@ -115,8 +115,9 @@ SIMT_PUBLIC unsigned long long simt_meet(enum simt_act act, unsigned int mask, u
 
 /* ---- the few functions of CUDA's that kernels call ------------------------------------------------- */
 
-#define __popc(x) __builtin_popcount(x)
-#define __ffs(x)  __builtin_ffs(x)
-#define __clz(x)  ((x) ? __builtin_clz(x) : 32)
+#define __popc(x)  __builtin_popcount(x)
+#define __ffs(x)   __builtin_ffs(x)
+#define __clz(x)   ((x) ? __builtin_clz(x) : 32)
+#define __clzll(x) ((x) ? __builtin_clzll((unsigned long long)(x)) : 64)
 
 #endif

@@ -1,0 +1,162 @@
+/* The kernels of templates/prelude/stats.cu.in do the work, or those of csr/stats.c. */
+#include "runtime/stats_device.h"
+
+#include <math.h>
+
+#include "common/memory.h"
+#include "csr/stats.h"
+#include "templates/prelude/stats.h"
+
+enum { ROWS, SAMPLE };
+
+/* Enough for a row that has all non-zeros. */
+static int64_t bins_for(int64_t nnz) {
+  int64_t bins = WLM_BINS_SINGLE;
+  for (int octave = WLM_BINS_SINGLE_BITS; octave < 63 && nnz >> octave; octave++) bins += 1 << WLM_BINS_OCTAVE_BITS;
+  return bins;
+}
+
+/* The part of the scratch that must be 0; behind it lies a double for each block. */
+static size_t cleared_size(const wlm_csr *csr) {
+  return sizeof(struct wlm_stats_work) + (size_t)bins_for(csr->nnz) * sizeof(struct wlm_length_bin);
+}
+
+size_t wlmi_stats_scratch_size(const wlm_csr *csr) {
+  const size_t rows = cleared_size(csr) + WLM_STATS_MOST_BLOCKS * sizeof(double);
+  const size_t sample = WLM_STATS_SAMPLES * sizeof(int64_t);
+  return rows > sample ? rows : sample;
+}
+
+static int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+static wlm_status launch(const wlmi_device *device, void *kernel, int64_t blocks, const struct wlm_args *args,
+                         void *stream) {
+  const wlmi_launch one = {.kernel = kernel, .grid = {(unsigned int)blocks, 1, 1}, .threads = WLM_STATS_THREADS};
+  return device->ops->launch(device, &one, args, stream);
+}
+
+/* As many blocks as fit the device at once, at most. */
+static int64_t blocks_for(const wlmi_device *device, int64_t rows) {
+  const int64_t wanted = divide_up(rows, WLM_STATS_THREADS * WLM_STATS_ROWS_EACH);
+  int64_t most = 4 * (int64_t)device->info.limits.processors;
+  if (most < 1 || most > WLM_STATS_MOST_BLOCKS) most = WLM_STATS_MOST_BLOCKS;
+  return wanted < 1 ? 1 : wanted < most ? wanted : most;
+}
+
+static wlm_status take(const struct wlm_row_stats *r, const wlm_csr *csr, double mean, wlm_stats *stats) {
+  const wlmi_rowptr_ends ends = {
+      .first = r->first, .last = r->last, .bad_row = r->bad_row, .from = r->from, .to = r->to};
+  const wlm_status status = wlmi_rowptr_check(&ends, csr->rows, csr->nnz);
+  if (status != WLM_OK) return status;
+  *stats = (wlm_stats)WLM_STATS_INIT;
+  stats->rows = csr->rows;
+  stats->cols = csr->cols;
+  stats->nnz = csr->nnz;
+  stats->longest = r->longest;
+  stats->empty_rows = r->empty;
+  stats->rows_le_4 = r->le_4;
+  stats->rows_le_16 = r->le_16;
+  stats->mean = mean;
+  stats->cv = csr->nnz ? sqrt(r->squares / (double)csr->rows) / mean : 0.0;
+  stats->top_share = csr->nnz ? r->top / (double)csr->nnz : 0.0;
+  return WLM_OK;
+}
+
+static wlm_status by_kernel(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream, void *scratch,
+                            wlm_stats *stats) {
+  struct wlm_row_stats result;
+  const struct wlm_args args = {.rows = csr->rows,
+                                .cols = csr->cols,
+                                .nnz = csr->nnz,
+                                .rowptr = csr->rowptr,
+                                .workspace = scratch,
+                                .units = bins_for(csr->nnz),
+                                .c = (char *)scratch + cleared_size(csr),
+                                .alpha = csr->rows ? (double)csr->nnz / (double)csr->rows : 0.0};
+  wlm_status status;
+  WLM_TRY(device->ops->fill_on(device, stream, scratch, 0, cleared_size(csr)));
+  WLM_TRY(launch(device, kernels[ROWS], blocks_for(device, csr->rows), &args, stream));
+  WLM_TRY(device->ops->copy_out_on(device, stream, &result, scratch, sizeof result));
+  WLM_TRY(take(&result, csr, args.alpha, stats));
+done:
+  return status;
+}
+
+static wlm_status copy_rowptr(wlmi_device *device, const wlm_csr *csr, void *stream, void **rowptr) {
+  const size_t width = wlmi_index_size(csr->rowptr_type);
+  const wlm_status status = wlmi_alloc_array(csr->rows + 1, width, "rowptr", rowptr);
+  if (status != WLM_OK) return status;
+  return device->ops->copy_out_on(device, stream, *rowptr, csr->rowptr, (size_t)(csr->rows + 1) * width);
+}
+
+static wlm_status by_host(wlmi_device *device, const wlm_csr *csr, void *stream, wlm_stats *stats) {
+  void *rowptr = NULL;
+  wlm_status status = copy_rowptr(device, csr, stream, &rowptr);
+  if (status == WLM_OK) status = wlmi_stats_rows(rowptr, csr->rowptr_type, csr->rows, csr->cols, csr->nnz, stats);
+  wlmi_free(rowptr);
+  return status;
+}
+
+wlm_status wlmi_stats_measure(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream,
+                              void *scratch, wlm_stats *stats) {
+  return kernels ? by_kernel(device, kernels, csr, stream, scratch, stats) : by_host(device, csr, stream, stats);
+}
+
+/* ---- the fingerprint -------------------------------------------------------------------------------- */
+
+static wlm_status sample_by_kernel(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream,
+                                   void *scratch, int64_t *sample) {
+  const int64_t count = wlmi_stats_sample_count(csr->nnz);
+  const struct wlm_args args = {.nnz = csr->nnz,
+                                .colind = csr->colind,
+                                .n = (long long)wlmi_index_size(csr->colind_type),
+                                .workspace = scratch,
+                                .units = count};
+  const wlm_status status = launch(device, kernels[SAMPLE], divide_up(count, WLM_STATS_THREADS), &args, stream);
+  if (status != WLM_OK) return status;
+  return device->ops->copy_out_on(device, stream, sample, scratch, (size_t)count * sizeof *sample);
+}
+
+/* Below this many bytes one copy of all of colind is quicker than 4,096 copies of one index. */
+enum { COPY_WHOLE = 16 << 20 };
+
+static wlm_status sample_by_copies(wlmi_device *device, const wlm_csr *csr, void *stream, int64_t *sample) {
+  const size_t width = wlmi_index_size(csr->colind_type), bytes = (size_t)csr->nnz * width;
+  const int64_t count = wlmi_stats_sample_count(csr->nnz);
+  char *whole = NULL;
+  wlm_status status = WLM_OK;
+  if (bytes <= COPY_WHOLE) {
+    WLM_TRY(wlmi_alloc_array(csr->nnz, width, "colind", (void **)&whole));
+    WLM_TRY(device->ops->copy_out_on(device, stream, whole, csr->colind, bytes));
+  }
+  for (int64_t k = 0; k < count; k++) {
+    const size_t offset = (size_t)wlmi_stats_sample_position(csr->nnz, k) * width;
+    int64_t wide = 0;
+    int32_t narrow = 0;
+    void *target = width == 8 ? (void *)&wide : (void *)&narrow;
+    if (whole)
+      __builtin_memcpy(target, whole + offset, width);
+    else
+      WLM_TRY(device->ops->copy_out_on(device, stream, target, (const char *)csr->colind + offset, width));
+    sample[k] = width == 8 ? wide : narrow;
+  }
+done:
+  wlmi_free(whole);
+  return status;
+}
+
+wlm_status wlmi_stats_measure_fingerprint(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream,
+                                          void *scratch, wlm_stats *stats) {
+  void *rowptr = NULL, *sample = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_alloc_array(WLM_STATS_SAMPLES, sizeof(int64_t), "sample of colind", &sample));
+  WLM_TRY(copy_rowptr(device, csr, stream, &rowptr));
+  if (csr->nnz)
+    WLM_TRY(kernels ? sample_by_kernel(device, kernels, csr, stream, scratch, sample)
+                    : sample_by_copies(device, csr, stream, sample));
+  WLM_TRY(wlmi_stats_fingerprint(rowptr, csr->rowptr_type, sample, stats));
+done:
+  wlmi_free(rowptr);
+  wlmi_free(sample);
+  return status;
+}

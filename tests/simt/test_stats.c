@@ -1,0 +1,270 @@
+/* The kernel that measures row statistics, as fibers under ASan and UBSan, beside the host's pass over rowptr. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "csr/stats.h"
+#include "generator/generator.h"
+#include "runtime/stats_device.h"
+#include "simt/shim/simt_device.h"
+#include "support/asserts.h"
+#include "support/shapes.h"
+
+typedef struct meter {
+  wlmi_device *device;
+  wlm_index type;
+  wlmi_module *module;
+  void *kernels[WLM_MAX_PASSES];
+} meter;
+
+static void meter_make(meter *m, wlm_index type) {
+  wlmi_generator *generator;
+  wlmi_program program;
+  void *image;
+  size_t size;
+  *m = (meter){.type = type};
+  assert_status(WLM_OK, simt_device_open(&m->device));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_generator_stats(generator, type, &program));
+  assert_status(WLM_OK, m->device->ops->compile(m->device, &program, &image, &size));
+  assert_status(WLM_OK, m->device->ops->load(m->device, &program, image, size, m->kernels, &m->module));
+  wlmi_free(image);
+  wlmi_program_release(&program);
+  wlmi_generator_destroy(generator);
+}
+
+static void meter_release(meter *m) {
+  m->device->ops->unload(m->device, m->module);
+  m->device->ops->close(m->device);
+}
+
+/* rowptr in the meter's type, exactly as large as it must be. */
+static void *narrowed(const meter *m, const int64_t *rowptr, int64_t rows) {
+  void *copy = malloc((size_t)(rows + 1) * wlmi_index_size(m->type));
+  assert_non_null(copy);
+  for (int64_t i = 0; i <= rows; i++) {
+    if (m->type == WLM_I64)
+      ((int64_t *)copy)[i] = rowptr[i];
+    else
+      ((int32_t *)copy)[i] = (int32_t)rowptr[i];
+  }
+  return copy;
+}
+
+static wlm_status measure(const meter *m, const wlm_csr *csr, uint64_t seed, wlm_stats *stats) {
+  void *scratch = malloc(wlmi_stats_scratch_size(csr));
+  assert_non_null(scratch);
+  memset(scratch, 0xff, wlmi_stats_scratch_size(csr));
+  simt_device_seed(m->device, seed);
+  const wlm_status status = wlmi_stats_measure(m->device, m->kernels, csr, NULL, scratch, stats);
+  free(scratch);
+  return status;
+}
+
+static void check(const meter *m, const int64_t *wide, int64_t rows, int64_t nnz, uint64_t seed) {
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_stats expected, got, read;
+  void *rowptr = narrowed(m, wide, rows);
+  csr.rows = rows;
+  csr.cols = 7;
+  csr.nnz = nnz;
+  csr.rowptr = rowptr;
+  csr.rowptr_type = m->type;
+  assert_status(WLM_OK, wlmi_stats_rows(rowptr, m->type, rows, 7, nnz, &expected));
+  assert_status(WLM_OK, measure(m, &csr, seed, &got));
+  assert_status(WLM_OK, wlmi_stats_measure(m->device, NULL, &csr, NULL, NULL, &read));
+  assert_memory_equal(&read, &expected, sizeof read);
+  assert_int_equal(got.rows, rows);
+  assert_int_equal(got.cols, 7);
+  assert_int_equal(got.nnz, nnz);
+  assert_int_equal(got.longest, expected.longest);
+  assert_int_equal(got.empty_rows, expected.empty_rows);
+  assert_int_equal(got.rows_le_4, expected.rows_le_4);
+  assert_int_equal(got.rows_le_16, expected.rows_le_16);
+  assert_true(got.mean == expected.mean && !got.fingerprint[0] && !got.fingerprint[1]);
+  assert_true(fabs(got.cv - expected.cv) <= 1e-6 * expected.cv);
+  const double allowed = expected.longest < 1024 ? 1e-12 : 0.01;
+  assert_true(fabs(got.top_share - expected.top_share) <= allowed * expected.top_share);
+  free(rowptr);
+}
+
+static void check_lengths(const meter *m, const int64_t *length, int64_t rows, uint64_t seed) {
+  int64_t *rowptr = calloc((size_t)rows + 1, sizeof *rowptr);
+  assert_non_null(rowptr);
+  for (int64_t i = 0; i < rows; i++) rowptr[i + 1] = rowptr[i] + length[i];
+  check(m, rowptr, rows, rowptr[rows], seed);
+  free(rowptr);
+}
+
+static void with_both_types(void (*body)(const meter *m)) {
+  for (int type = WLM_I32; type <= WLM_I64; type++) {
+    meter m;
+    meter_make(&m, (wlm_index)type);
+    body(&m);
+    meter_release(&m);
+  }
+}
+
+static void shapes(const meter *m) {
+  for (int shape = 0; shape < test_shape_count(); shape++) {
+    test_random random = {(uint64_t)shape * 77 + 1};
+    wlmi_csr_host a;
+    assert_status(WLM_OK, test_shape_make(shape, 64, 1500, &random, &a));
+    check(m, a.rowptr, a.rows, a.nnz, (uint64_t)shape + 1);
+    wlmi_csr_host_release(&a);
+  }
+}
+
+/* One length for all rows, around the ends of the bins. */
+static void equal_lengths(const meter *m) {
+  static const int64_t lengths[] = {0, 1, 4, 5, 16, 17, 1023, 1024, 1025, 1500, 9000};
+  static const int64_t row_counts[] = {0, 1, 2, 99, 100, 199, 200, 255, 256, 1025, 5000};
+  int64_t length[5000];
+  for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+    for (size_t r = 0; r < sizeof row_counts / sizeof *row_counts; r++) {
+      if (l % 3 && row_counts[r] > 1025) continue;
+      for (int64_t i = 0; i < row_counts[r]; i++) length[i] = lengths[l];
+      check_lengths(m, length, row_counts[r], l * 16 + r + 1);
+    }
+}
+
+/* A hub, two lengths, a power law, and rows that end within an octave of the histogram. */
+static void uneven_lengths(const meter *m) {
+  enum { ROWS = 3000 };
+  int64_t length[ROWS];
+  for (int kind = 0; kind < 6; kind++) {
+    test_random random = {(uint64_t)kind + 9};
+    for (int i = 0; i < ROWS; i++) {
+      const double u = (double)(1 + test_draw(&random, 1 << 20)) / (1 << 20);
+      length[i] = kind == 0   ? i % 3
+                  : kind == 1 ? 3 + 40 * (int64_t)test_draw(&random, 2)
+                  : kind == 2 ? (int64_t)fmin(3 * pow(u, -1.2), 1e5)
+                  : kind == 3 ? (int64_t)test_draw(&random, 4000)
+                  : kind == 4 ? 1000 + (int64_t)test_draw(&random, 50)
+                              : (int64_t)test_draw(&random, 60000);
+    }
+    if (kind == 0) length[1234] = 1000000;
+    check_lengths(m, length, ROWS, (uint64_t)kind + 1);
+    check_lengths(m, length, ROWS - 1 - kind, (uint64_t)kind + 2);
+  }
+}
+
+static void wrong_rowptr(const meter *m) {
+  enum { ROWS = 2600 };
+  int64_t rowptr[ROWS + 1];
+  static const struct {
+    int64_t at, value, nnz;
+  } wrongs[] = {{0, 1, 3 * ROWS},
+                {0, -1, 3 * ROWS},
+                {ROWS, 3 * ROWS - 1, 3 * ROWS},
+                {-1, 0, 3 * ROWS + 1},
+                {-1, 0, 0},
+                {1, -5, 3 * ROWS},
+                {2000, 0, 3 * ROWS},
+                {17, INT32_MAX, 3 * ROWS},
+                {ROWS - 1, INT32_MIN, 3 * ROWS},
+                {ROWS, 0, 0},
+                {1500, INT32_MIN, 3 * ROWS}};
+  for (size_t w = 0; w < sizeof wrongs / sizeof *wrongs; w++) {
+    wlm_csr csr = WLM_CSR_INIT;
+    wlm_stats stats;
+    char expected[256];
+    for (int i = 0; i <= ROWS; i++) rowptr[i] = 3 * i;
+    if (wrongs[w].at >= 0) rowptr[wrongs[w].at] = wrongs[w].value;
+    if (w == 6) rowptr[700] = 1; /* the first of two */
+    void *copy = narrowed(m, rowptr, ROWS);
+    csr.rows = csr.cols = ROWS;
+    csr.nnz = wrongs[w].nnz;
+    csr.rowptr = copy;
+    csr.rowptr_type = m->type;
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_rows(copy, m->type, ROWS, ROWS, csr.nnz, &stats));
+    snprintf(expected, sizeof expected, "%s", wlm_error_detail());
+    assert_status(WLM_ERR_INVALID_ARGUMENT, measure(m, &csr, w + 1, &stats));
+    assert_string_equal(wlm_error_detail(), expected);
+    free(copy);
+  }
+}
+
+static void wide_wrong_rowptr(void **state) {
+  (void)state;
+  meter m;
+  meter_make(&m, WLM_I64);
+  const int64_t rowptr[] = {0, INT64_MIN, INT64_MAX, 5};
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_stats stats;
+  csr.rows = 3;
+  csr.nnz = 5;
+  csr.rowptr = rowptr;
+  csr.rowptr_type = WLM_I64;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, measure(&m, &csr, 1, &stats));
+  assert_contains(wlm_error_detail(), "at row 0");
+  meter_release(&m);
+}
+
+static void fingerprint(const meter *m, int64_t nnz, wlm_index colind_type) {
+  const int64_t wide_rowptr[] = {0, nnz / 3, nnz};
+  int32_t *narrow = malloc((size_t)nnz * sizeof *narrow + 1);
+  int64_t *wide = malloc((size_t)nnz * sizeof *wide + 1);
+  void *rowptr = narrowed(m, wide_rowptr, 2);
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_stats expected, got, read;
+  for (int64_t p = 0; p < nnz; p++) wide[p] = narrow[p] = (int32_t)(p * 7 % 1000);
+  csr.rows = 2;
+  csr.cols = 1000;
+  csr.nnz = nnz;
+  csr.rowptr = rowptr;
+  csr.rowptr_type = m->type;
+  csr.colind_type = colind_type;
+  csr.colind = colind_type == WLM_I64 ? (void *)wide : narrow;
+  void *scratch = malloc(wlmi_stats_scratch_size(&csr));
+  assert_status(WLM_OK, wlmi_stats_compute(rowptr, m->type, 2, 1000, nnz, csr.colind, colind_type, &expected));
+  assert_status(WLM_OK, wlmi_stats_rows(rowptr, m->type, 2, 1000, nnz, &got));
+  read = got;
+  assert_status(WLM_OK, wlmi_stats_measure_fingerprint(m->device, m->kernels, &csr, NULL, scratch, &got));
+  assert_memory_equal(&got, &expected, sizeof got);
+  assert_status(WLM_OK, wlmi_stats_measure_fingerprint(m->device, NULL, &csr, NULL, NULL, &read));
+  assert_memory_equal(&read, &expected, sizeof read);
+  if (nnz) {
+    narrow[nnz / 2] = 1000, wide[0] = -1, narrow[0] = -1;
+    assert_status(WLM_ERR_INVALID_ARGUMENT,
+                  wlmi_stats_measure_fingerprint(m->device, m->kernels, &csr, NULL, scratch, &got));
+    assert_contains(wlm_error_detail(), "colind[0] is -1, must be 0 to 999");
+  }
+  free(scratch);
+  free(rowptr);
+  free(narrow);
+  free(wide);
+}
+
+static void fingerprints(const meter *m) {
+  static const int64_t counts[] = {0, 1, 4095, 4096, 4097, 30011};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+    for (int type = WLM_I32; type <= WLM_I64; type++) fingerprint(m, counts[i], (wlm_index)type);
+  fingerprint(m, (5 << 20) + 3, WLM_I32); /* more than is copied whole */
+}
+
+#define TEST(name)                        \
+  static void test_##name(void **state) { \
+    (void)state;                          \
+    with_both_types(name);                \
+  }
+TEST(shapes)
+TEST(equal_lengths)
+TEST(uneven_lengths)
+TEST(wrong_rowptr)
+TEST(fingerprints)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_shapes),       cmocka_unit_test(test_equal_lengths), cmocka_unit_test(test_uneven_lengths),
+      cmocka_unit_test(test_wrong_rowptr), cmocka_unit_test(wide_wrong_rowptr),  cmocka_unit_test(test_fingerprints),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
