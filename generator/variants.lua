@@ -311,7 +311,7 @@ end
 function variants.transpose(problem)
   local name = "prelude/transpose.cu.in"
   local passes = {}
-  for i, pass in ipairs { { "count", 128 }, { "scan", 1024 }, { "scatter", 128 }, { "finish", 256 } } do
+  for i, pass in ipairs { { "count", 512 }, { "scatter", 512 }, { "finish", 256 } } do
     passes[i] = { kernel = "wlm_transpose_" .. pass[1], units = "one", threads = pass[2] }
   end
   complete(problem)

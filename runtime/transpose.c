@@ -18,7 +18,8 @@ struct wlmi_transpose {
   int made;
   wlmi_matrix_view view;
   wlm_stats stats;
-  void *rowptr, *colind, *order; /* on the device */
+  void *memory; /* on the device: rowptr, colind and order, as the layout says */
+  void *rowptr, *colind, *order;
 };
 
 wlm_status wlmi_transpose_create(wlm_context *context, wlmi_transpose **out) {
@@ -29,18 +30,14 @@ wlm_status wlmi_transpose_create(wlm_context *context, wlmi_transpose **out) {
   return WLM_OK;
 }
 
-static void release_arrays(wlmi_transpose *t) {
-  wlmi_device *device = t->context->device;
-  void **const arrays[] = {&t->rowptr, &t->colind, &t->order};
-  for (int i = 0; i < 3; i++) {
-    if (*arrays[i]) device->ops->release(device, *arrays[i]);
-    *arrays[i] = NULL;
-  }
+static void release_memory(wlmi_transpose *t) {
+  t->context->device->ops->release(t->context->device, t->memory);
+  t->memory = NULL;
 }
 
 void wlmi_transpose_destroy(wlmi_transpose *transpose) {
   if (!transpose) return;
-  release_arrays(transpose);
+  release_memory(transpose);
   pthread_mutex_destroy(&transpose->lock);
   wlmi_free(transpose);
 }
@@ -83,32 +80,42 @@ done:
   return status;
 }
 
-/* On the device, where kernels for it can be had. */
-static wlm_status make_there(wlmi_transpose *t, const wlm_csr *csr) {
+static wlm_status load_kernels(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr pattern = *csr;
   wlmi_program program = {0};
-  void *kernels[WLM_MAX_PASSES] = {0};
   wlmi_spec spec;
   wlm_status status;
   problem.n = 1;
   pattern.values = NULL;
   WLM_TRY(wlmi_spec_make(&problem, &pattern, &spec));
-  WLM_TRY(wlmi_generator_transpose(t->context->generator, &spec, &program));
-  WLM_TRY(wlmi_context_load(t->context, &program, kernels));
-  WLM_TRY(wlmi_transpose_on_device(t->context->device, kernels, csr, t->rowptr, t->colind, t->order));
+  WLM_TRY(wlmi_generator_transpose(context->generator, &spec, &program));
+  WLM_TRY(wlmi_context_load(context, &program, kernels));
 done:
   wlmi_program_release(&program);
   return status;
 }
 
-static wlm_status make_arrays(wlmi_transpose *t, const wlm_csr *csr) {
-  const wlm_status status =
-      t->context->device->info.limits.target == WLM_TARGET_CUDA ? make_there(t, csr) : WLM_ERR_NO_COMPILER;
-  return status == WLM_ERR_NO_COMPILER ? make_on_host(t, csr) : status;
+/* On the device, where kernels for it can be had. */
+static wlm_status make_there(wlmi_transpose *t, const wlm_csr *csr, const wlmi_transpose_layout *layout) {
+  wlmi_device *device = t->context->device;
+  const size_t size = layout->size - layout->scratch;
+  void *kernels[WLM_MAX_PASSES] = {0}, *scratch = NULL, *const stream = NULL;
+  wlm_status status;
+  WLM_TRY(load_kernels(t->context, csr, kernels));
+  WLM_TRY(device->ops->allocate_on(device, stream, size, &scratch));
+  WLM_TRY(wlmi_transpose_enqueue(device, kernels, csr, t->rowptr, t->colind, t->order, scratch, stream));
+  WLM_TRY(device->ops->wait(device, stream));
+done:
+  if (scratch) device->ops->release_on(device, stream, scratch, size);
+  return status;
 }
 
-static size_t at_least_one(size_t size) { return size ? size : 1; }
+static wlm_status make_arrays(wlmi_transpose *t, const wlm_csr *csr, const wlmi_transpose_layout *layout) {
+  const wlm_status status =
+      t->context->device->info.limits.target == WLM_TARGET_CUDA ? make_there(t, csr, layout) : WLM_ERR_NO_COMPILER;
+  return status == WLM_ERR_NO_COMPILER ? make_on_host(t, csr) : status;
+}
 
 static double now(void) {
   struct timespec time;
@@ -120,12 +127,14 @@ static wlm_status make(wlmi_transpose *t, const wlm_csr *csr) {
   wlmi_device *device = t->context->device;
   const double begin = now();
   wlmi_matrix_view *view = &t->view;
+  wlmi_transpose_layout layout;
   wlm_status status;
-  WLM_TRY(wlmi_transpose_fits(csr));
-  WLM_TRY(device->ops->allocate(device, offsets(csr, csr->cols + 1), &t->rowptr));
-  WLM_TRY(device->ops->allocate(device, at_least_one(indices(csr)), &t->colind));
-  WLM_TRY(device->ops->allocate(device, at_least_one(offsets(csr, csr->nnz)), &t->order));
-  WLM_TRY(make_arrays(t, csr));
+  WLM_TRY(wlmi_transpose_layout_of(csr, &layout));
+  WLM_TRY(device->ops->allocate(device, layout.scratch, &t->memory));
+  t->rowptr = (char *)t->memory + layout.rowptr;
+  t->colind = (char *)t->memory + layout.colind;
+  t->order = (char *)t->memory + layout.order;
+  WLM_TRY(make_arrays(t, csr, &layout));
   view->csr = *csr;
   view->csr.rows = csr->cols;
   view->csr.cols = csr->rows;
@@ -137,7 +146,7 @@ static wlm_status make(wlmi_transpose *t, const wlm_csr *csr) {
   view->stats = &t->stats;
   view->made_seconds = now() - begin;
 done:
-  if (status != WLM_OK) release_arrays(t);
+  if (status != WLM_OK) release_memory(t);
   return status;
 }
 

@@ -2,10 +2,21 @@
  * positions where they belong and the columns in a buffer of their own, out of which rowptr is made. */
 #include "runtime/transpose_device.h"
 
-enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, MOST_CHUNKS = 4096, LEAST_ENTRIES = 1024 };
-enum { COUNT, SCAN, SCATTER, FINISH };
+#include "csr/transpose.h"
+
+enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, THREADS = 512, MOST_TILES = 512, LEAST_ENTRIES = 4096 };
+enum { FINISH_THREADS = 256 };
+enum { COUNT, SCATTER, FINISH };
+
+/* The scratch: counts, then columns, then positions where there is more than one round. */
+typedef struct sort_plan {
+  int rounds;
+  int64_t tiles, units; /* entries of a tile */
+  size_t columns, order, size;
+} sort_plan;
 
 static int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+static size_t round_up(size_t size) { return (size + 255) / 256 * 256; }
 
 static int rounds_for(int64_t cols) {
   int rounds = 1;
@@ -13,47 +24,66 @@ static int rounds_for(int64_t cols) {
   return rounds;
 }
 
-static wlm_status launch(const wlmi_device *device, void *kernel, int64_t blocks, unsigned int threads,
-                         const struct wlm_args *args) {
-  if (blocks > INT32_MAX) return wlmi_fail(WLM_ERR_OVERFLOW, "%lld blocks", (long long)blocks);
-  const wlmi_launch one = {.kernel = kernel, .grid = {(unsigned int)blocks, 1, 1}, .threads = threads};
-  return device->ops->launch(device, &one, args, NULL);
+static sort_plan plan_for(const wlm_csr *csr) {
+  sort_plan plan = {.rounds = rounds_for(csr->cols), .units = divide_up(csr->nnz, MOST_TILES)};
+  plan.units = plan.units > LEAST_ENTRIES ? divide_up(plan.units, THREADS) * THREADS : LEAST_ENTRIES;
+  plan.tiles = csr->nnz ? divide_up(csr->nnz, plan.units) : 1;
+  plan.columns = round_up((size_t)(DIGITS * plan.tiles) * sizeof(uint32_t));
+  plan.order = plan.columns + round_up((size_t)csr->nnz * wlmi_index_size(csr->colind_type));
+  plan.size = plan.order + (plan.rounds > 1 ? round_up((size_t)csr->nnz * wlmi_index_size(csr->rowptr_type)) : 0);
+  return plan;
 }
 
-wlm_status wlmi_transpose_on_device(wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr,
-                                    void *rowptr, void *colind, void *order) {
-  const size_t index = (size_t)csr->nnz * wlmi_index_size(csr->colind_type);
-  const size_t offset = (size_t)csr->nnz * wlmi_index_size(csr->rowptr_type);
-  const int rounds = rounds_for(csr->cols);
-  void *spare_columns = NULL, *spare_order = NULL;
+wlm_status wlmi_transpose_layout_of(const wlm_csr *csr, wlmi_transpose_layout *layout) {
   wlm_status status;
-  struct wlm_args args = {.rows = csr->rows, .cols = csr->cols, .nnz = csr->nnz, .rowptr = csr->rowptr};
-  args.units = divide_up(csr->nnz, MOST_CHUNKS) > LEAST_ENTRIES ? divide_up(csr->nnz, MOST_CHUNKS) : LEAST_ENTRIES;
-  args.blocks = divide_up(csr->nnz, args.units);
-  if (!csr->nnz) args.blocks = 1;
-  WLM_TRY(device->ops->allocate(device, (size_t)(DIGITS * args.blocks) * sizeof(int64_t), &args.workspace));
-  WLM_TRY(device->ops->allocate(device, index ? index : 1, &spare_columns));
-  WLM_TRY(device->ops->allocate(device, offset ? offset : 1, &spare_order));
-  args.b = csr->colind;
-  for (int round = 0; round < rounds; round++) {
-    const int last = (rounds - 1 - round) % 2 == 0; /* goes where the last round goes */
-    args.c = last ? spare_columns : colind;
-    args.arg = last ? order : spare_order;
+  WLM_TRY(wlmi_transpose_fits(csr));
+  if (csr->nnz > INT64_MAX / 64 || csr->cols > INT64_MAX / 64 || plan_for(csr).units > UINT32_MAX)
+    WLM_TRY(wlmi_fail(WLM_ERR_OVERFLOW, "the transpose of %lld columns and %lld non-zeros", (long long)csr->cols,
+                      (long long)csr->nnz));
+  layout->rowptr = 0;
+  layout->colind = round_up((size_t)(csr->cols + 1) * wlmi_index_size(csr->rowptr_type));
+  layout->order = layout->colind + round_up((size_t)csr->nnz * wlmi_index_size(csr->colind_type));
+  layout->scratch = layout->order + round_up((size_t)csr->nnz * wlmi_index_size(csr->rowptr_type));
+  layout->size = layout->scratch + plan_for(csr).size;
+done:
+  return status;
+}
+
+static wlm_status launch(const wlmi_device *device, void *kernel, int64_t blocks, unsigned int threads, int dependent,
+                         const struct wlm_args *args, void *stream) {
+  if (blocks > INT32_MAX) return wlmi_fail(WLM_ERR_OVERFLOW, "%lld blocks", (long long)blocks);
+  const wlmi_launch one = {
+      .kernel = kernel, .grid = {(unsigned int)blocks, 1, 1}, .threads = threads, .dependent = dependent};
+  return device->ops->launch(device, &one, args, stream);
+}
+
+wlm_status wlmi_transpose_enqueue(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr,
+                                  void *rowptr, void *colind, void *order, void *scratch, void *stream) {
+  const sort_plan plan = plan_for(csr);
+  const int64_t threads = csr->nnz > csr->cols + 1 ? csr->nnz : csr->cols + 1;
+  struct wlm_args args = {.rows = csr->rows,
+                          .cols = csr->cols,
+                          .nnz = csr->nnz,
+                          .rowptr = csr->rowptr,
+                          .b = csr->colind,
+                          .workspace = scratch,
+                          .blocks = plan.tiles,
+                          .units = plan.units};
+  wlm_status status;
+  for (int round = 0; csr->nnz && round < plan.rounds; round++) {
+    const int last = (plan.rounds - 1 - round) % 2 == 0; /* goes where the last round goes */
+    args.c = last ? (char *)scratch + plan.columns : colind;
+    args.arg = last ? order : (char *)scratch + plan.order;
     args.seed = (unsigned long long)round * DIGIT_BITS;
-    WLM_TRY(launch(device, kernels[COUNT], divide_up(args.blocks, 4), 128, &args));
-    WLM_TRY(launch(device, kernels[SCAN], 1, 1024, &args));
-    WLM_TRY(launch(device, kernels[SCATTER], divide_up(args.blocks, 4), 128, &args));
+    WLM_TRY(launch(device, kernels[COUNT], plan.tiles, THREADS, round > 0, &args, stream));
+    WLM_TRY(launch(device, kernels[SCATTER], plan.tiles, THREADS, 1, &args, stream));
     args.b = args.c;
     args.values = args.arg;
   }
   args.c = rowptr;
   args.arg = colind;
-  WLM_TRY(launch(device, kernels[FINISH], divide_up(csr->nnz + 1, 256), 256, &args));
-  status = device->ops->synchronize(device, NULL);
+  WLM_TRY(launch(device, kernels[FINISH], divide_up(threads, FINISH_THREADS), FINISH_THREADS, csr->nnz != 0, &args,
+                 stream));
 done:
-  if (status != WLM_OK) device->ops->synchronize(device, NULL);
-  if (args.workspace) device->ops->release(device, args.workspace);
-  if (spare_columns) device->ops->release(device, spare_columns);
-  if (spare_order) device->ops->release(device, spare_order);
   return status;
 }

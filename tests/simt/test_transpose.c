@@ -54,6 +54,7 @@ static void sorter_release(sorter *s) {
 static void check(sorter *s, const wlm_csr *csr, uint64_t seed) {
   const size_t offset = wlmi_index_size(csr->rowptr_type);
   const size_t sizes[] = {(size_t)(csr->cols + 1) * offset, (size_t)csr->nnz * 4, (size_t)csr->nnz * offset};
+  wlmi_transpose_layout layout;
   void *expected[3], *got[3];
   for (int i = 0; i < 3; i++) {
     assert_non_null(expected[i] = malloc(sizes[i] + 1));
@@ -62,7 +63,14 @@ static void check(sorter *s, const wlm_csr *csr, uint64_t seed) {
   }
   simt_device_seed(s->device, seed);
   assert_status(WLM_OK, wlmi_transpose_pattern(csr, expected[0], expected[1], expected[2]));
-  assert_status(WLM_OK, wlmi_transpose_on_device(s->device, s->kernels, csr, got[0], got[1], got[2]));
+  assert_status(WLM_OK, wlmi_transpose_layout_of(csr, &layout));
+  assert_true(layout.rowptr + sizes[0] <= layout.colind && layout.colind + sizes[1] <= layout.order);
+  assert_true(layout.order + sizes[2] <= layout.scratch && layout.scratch <= layout.size);
+  void *scratch = malloc(layout.size - layout.scratch);
+  assert_non_null(scratch);
+  memset(scratch, 0xff, layout.size - layout.scratch);
+  assert_status(WLM_OK, wlmi_transpose_enqueue(s->device, s->kernels, csr, got[0], got[1], got[2], scratch, NULL));
+  free(scratch);
   for (int i = 0; i < 3; i++) {
     assert_memory_equal(got[i], expected[i], sizes[i]);
     free(expected[i]);
@@ -133,7 +141,48 @@ static void wide_matrices(void **state) {
   sorter_release(&s);
 }
 
+/* More tiles than one, the last of them cut short, and few columns named of many. */
+static void several_tiles(void **state) {
+  (void)state;
+  enum { ROWS = 70, EACH = 300, NNZ = ROWS * EACH };
+  static int32_t rowptr[ROWS + 1], colind[NNZ];
+  static const int64_t widths[] = {3, 300, 100000};
+  sorter s;
+  sorter_make(&s, WLM_I32);
+  for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+    test_random random = {w + 5};
+    wlm_csr csr = WLM_CSR_INIT;
+    for (int i = 0; i <= ROWS; i++) rowptr[i] = i * EACH;
+    for (int p = 0; p < NNZ; p++) colind[p] = (int32_t)test_draw(&random, (uint64_t)widths[w]);
+    csr.rows = ROWS;
+    csr.cols = widths[w];
+    csr.nnz = NNZ - 5;
+    rowptr[ROWS] -= 5;
+    csr.rowptr = rowptr;
+    csr.colind = colind;
+    check(&s, &csr, w + 1);
+  }
+  sorter_release(&s);
+}
+
+static void too_large(void **state) {
+  (void)state;
+  wlmi_transpose_layout layout;
+  wlm_csr csr = WLM_CSR_INIT;
+  csr.rowptr_type = csr.colind_type = WLM_I64;
+  csr.nnz = INT64_MAX / 32;
+  assert_status(WLM_ERR_OVERFLOW, wlmi_transpose_layout_of(&csr, &layout));
+  csr.nnz = 5;
+  csr.cols = INT64_MAX / 8;
+  assert_status(WLM_ERR_OVERFLOW, wlmi_transpose_layout_of(&csr, &layout));
+  csr.cols = 5;
+  csr.rows = (int64_t)1 << 40;
+  csr.colind_type = WLM_I32;
+  assert_status(WLM_ERR_OVERFLOW, wlmi_transpose_layout_of(&csr, &layout));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_shape), cmocka_unit_test(wide_matrices)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_shape), cmocka_unit_test(wide_matrices),
+                                     cmocka_unit_test(several_tiles), cmocka_unit_test(too_large)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

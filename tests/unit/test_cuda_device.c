@@ -18,6 +18,8 @@
 #include "fake_cuda/fake_cuda.h"
 #include "runtime/devices.h"
 #include "runtime/dispatch/plan.h"
+#include "runtime/stats_device.h"
+#include "runtime/transpose_device.h"
 
 static fake_cuda *fake;
 
@@ -259,6 +261,46 @@ static void loads_and_launches(void) {
   device->ops->close(device);
 }
 
+static void transposes_without_waiting(void) {
+  wlmi_device *device = open_fake();
+  void *memory, *kernels[WLM_MAX_PASSES] = {&memory, &memory, &memory}; /* which the driver does not look into */
+  wlmi_transpose_layout layout;
+  wlm_csr csr = WLM_CSR_INIT;
+  csr.rows = 500;
+  csr.cols = 65000;
+  csr.nnz = 9000;
+  CHECK(wlmi_transpose_layout_of(&csr, &layout) == WLM_OK);
+  CHECK(device->ops->allocate_on(device, some_stream, layout.size, &memory) == WLM_OK);
+  char *at = memory;
+  const int allocations = fake->allocations;
+  CHECK(wlmi_transpose_enqueue(device, kernels, &csr, at + layout.rowptr, at + layout.colind, at + layout.order,
+                               at + layout.scratch, some_stream) == WLM_OK);
+  CHECK(fake->launches == 5 && fake->stream == some_stream); /* two rounds of two, and the last pass */
+  CHECK(!fake->waits && !fake->all_wait && fake->allocations == allocations);
+  csr.nnz = 0;
+  CHECK(wlmi_transpose_enqueue(device, kernels, &csr, at, at, at, at, some_stream) == WLM_OK);
+  CHECK(fake->launches == 6 && !fake->overlaps); /* nothing to sort, nothing to wait for */
+  device->ops->release_on(device, some_stream, memory, layout.size);
+  device->ops->close(device);
+}
+
+/* The kernels do nothing, so rowptr is found to fall. */
+static void measures_on_a_stream(void) {
+  wlmi_device *device = open_fake();
+  void *scratch, *kernels[WLM_MAX_PASSES] = {&scratch, &scratch};
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_stats stats;
+  csr.rows = 500;
+  csr.nnz = 9000;
+  CHECK(device->ops->allocate_on(device, some_stream, wlmi_stats_scratch_size(&csr), &scratch) == WLM_OK);
+  const int allocations = fake->allocations;
+  CHECK(wlmi_stats_measure(device, kernels, &csr, some_stream, scratch, &stats) == WLM_ERR_INVALID_ARGUMENT);
+  CHECK(fake->launches == 1 && fake->stream == some_stream && fake->filled == some_stream);
+  CHECK(fake->waits == 1 && fake->waited == some_stream && !fake->all_wait && fake->allocations == allocations);
+  device->ops->release_on(device, some_stream, scratch, wlmi_stats_scratch_size(&csr));
+  device->ops->close(device);
+}
+
 static void tells_what_kernels_need(void) {
   wlmi_device *device = open_fake();
   void *kernels[WLM_MAX_PASSES];
@@ -420,6 +462,8 @@ TEST(does_without_pools)
 TEST(copies_in_a_streams_order)
 TEST(takes_the_callers_memory)
 TEST(loads_and_launches)
+TEST(transposes_without_waiting)
+TEST(measures_on_a_stream)
 TEST(tells_what_kernels_need)
 TEST(plans_by_what_fits)
 TEST(refuses_bad_code)
@@ -440,6 +484,8 @@ int main(void) {
       cmocka_unit_test(test_copies_in_a_streams_order),
       cmocka_unit_test(test_takes_the_callers_memory),
       cmocka_unit_test(test_loads_and_launches),
+      cmocka_unit_test(test_transposes_without_waiting),
+      cmocka_unit_test(test_measures_on_a_stream),
       cmocka_unit_test(test_tells_what_kernels_need),
       cmocka_unit_test(test_plans_by_what_fits),
       cmocka_unit_test(test_refuses_bad_code),
