@@ -316,12 +316,12 @@ function variants.transpose(problem)
   end
   complete(problem)
   local source = table.concat {
-    variants.prelude["args.h"], engine.plain("#define WLM_REGISTERS 64\n", "registers of a thread"),
+    variants.prelude["args.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
     variants.prelude["cuda.h"], operators.has_halves(problem) and variants.prelude["half.h"] or "",
     operators.block(problem), engine.render(variants.read(name), name, {}, variants.read),
   }
   return {
-    variant = "transpose", source = source, passes = passes, workspace = {}, prepared = {}, registers = 64,
+    variant = "transpose", source = source, passes = passes, workspace = {}, prepared = {}, registers = 40,
     deterministic = true, split = "none",
   }
 end

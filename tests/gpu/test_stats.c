@@ -1,0 +1,197 @@
+/* The stats that a GPU measures beside those of the host, and the making of A^T in a captured graph, on matrices of
+ * real shapes. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "csr/stats.h"
+#include "csr/transpose.h"
+#include "generator/generator.h"
+#include "runtime/stats_device.h"
+#include "runtime/transpose_device.h"
+#include "support/asserts.h"
+#include "support/gpu.h"
+#include "synth/twin.h"
+
+typedef struct loaded {
+  wlmi_module *module;
+  void *kernels[WLM_MAX_PASSES];
+} loaded;
+
+static void load(wlmi_program *program, loaded *l) {
+  wlmi_device *device = test_gpu();
+  void *image;
+  size_t size;
+  assert_status(WLM_OK, device->ops->compile(device, program, &image, &size));
+  assert_status(WLM_OK, device->ops->load(device, program, image, size, l->kernels, &l->module));
+  wlmi_free(image);
+  wlmi_program_release(program);
+}
+
+static void load_kernels(wlm_index type, loaded *stats, loaded *transpose) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlmi_generator *generator;
+  wlmi_program program;
+  wlmi_spec spec;
+  problem.n = 1;
+  csr.rowptr_type = type;
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_generator_stats(generator, type, &program));
+  load(&program, stats);
+  assert_status(WLM_OK, wlmi_generator_transpose(generator, &spec, &program));
+  load(&program, transpose);
+  wlmi_generator_destroy(generator);
+}
+
+/* The matrix on the host and, with the same types, on the device. */
+typedef struct both {
+  wlmi_csr_host source;
+  wlm_csr host, device;
+} both;
+
+static void both_make(const char *name, wlm_index type, both *b) {
+  *b = (both){.host = WLM_CSR_INIT};
+  assert_status(WLM_OK, wlmi_twin_make(name, &b->source));
+  const size_t size = (size_t)(b->source.rows + 1) * wlmi_index_size(type);
+  void *rowptr = malloc(size);
+  assert_non_null(rowptr);
+  for (int64_t i = 0; i <= b->source.rows; i++) {
+    if (type == WLM_I64)
+      ((int64_t *)rowptr)[i] = b->source.rowptr[i];
+    else
+      ((int32_t *)rowptr)[i] = (int32_t)b->source.rowptr[i];
+  }
+  b->host.rows = b->source.rows;
+  b->host.cols = b->source.cols;
+  b->host.nnz = b->source.nnz;
+  b->host.rowptr = rowptr;
+  b->host.rowptr_type = type;
+  b->host.colind = b->source.colind;
+  b->device = b->host;
+  b->device.rowptr = test_gpu_copy(rowptr, size);
+  b->device.colind = test_gpu_copy(b->source.colind, (size_t)b->source.nnz * sizeof *b->source.colind);
+}
+
+static void both_release(both *b) {
+  wlmi_device *device = test_gpu();
+  device->ops->release(device, (void *)b->device.rowptr);
+  device->ops->release(device, (void *)b->device.colind);
+  free((void *)b->host.rowptr);
+  wlmi_csr_host_release(&b->source);
+}
+
+static void check_stats(const both *b, const loaded *l) {
+  wlmi_device *device = test_gpu();
+  const wlm_csr *host = &b->host;
+  const size_t size = wlmi_stats_scratch_size(&b->device);
+  wlm_stats expected, got, again;
+  void *scratch;
+  assert_status(WLM_OK, wlmi_stats_compute(host->rowptr, host->rowptr_type, host->rows, host->cols, host->nnz,
+                                           host->colind, host->colind_type, &expected));
+  assert_status(WLM_OK, device->ops->allocate_on(device, NULL, size, &scratch));
+  assert_status(WLM_OK, wlmi_stats_measure(device, l->kernels, &b->device, NULL, scratch, &got));
+  for (int i = 0; i < 20; i++) {
+    assert_status(WLM_OK, wlmi_stats_measure(device, l->kernels, &b->device, NULL, scratch, &again));
+    assert_memory_equal(&again, &got, sizeof got);
+  }
+  assert_status(WLM_OK, wlmi_stats_measure_fingerprint(device, l->kernels, &b->device, NULL, scratch, &got));
+  device->ops->release_on(device, NULL, scratch, size);
+  assert_true(fabs(got.cv - expected.cv) <= 1e-6 * expected.cv);
+  assert_true(fabs(got.top_share - expected.top_share) <= 0.01 * expected.top_share);
+  got.cv = expected.cv;
+  got.top_share = expected.top_share;
+  assert_memory_equal(&got, &expected, sizeof got);
+}
+
+typedef struct making {
+  const both *matrix;
+  const loaded *kernels;
+  wlmi_transpose_layout layout;
+  char *memory;
+} making;
+
+static wlm_status make_transpose(void *user, void *stream) {
+  const making *m = user;
+  return wlmi_transpose_enqueue(test_gpu(), m->kernels->kernels, &m->matrix->device, m->memory + m->layout.rowptr,
+                                m->memory + m->layout.colind, m->memory + m->layout.order,
+                                m->memory + m->layout.scratch, stream);
+}
+
+static void check_transpose(const both *b, const loaded *l, const char *name) {
+  wlmi_device *device = test_gpu();
+  const wlm_csr *csr = &b->device;
+  const size_t offset = wlmi_index_size(csr->rowptr_type);
+  const size_t sizes[] = {(size_t)(csr->cols + 1) * offset, (size_t)csr->nnz * 4, (size_t)csr->nnz * offset};
+  making m = {.matrix = b, .kernels = l};
+  wlmi_timer *timer;
+  void *expected[3];
+  double seconds;
+  assert_status(WLM_OK, wlmi_transpose_layout_of(csr, &m.layout));
+  assert_status(WLM_OK, device->ops->allocate(device, m.layout.size, (void **)&m.memory));
+  assert_status(WLM_OK, device->ops->timer_create(device, make_transpose, &m, 1, &timer)); /* captures it */
+  assert_status(WLM_OK, device->ops->timer_sample(timer, &seconds));
+  device->ops->timer_destroy(timer);
+  print_message("%s: A^T of %lld columns and %lld non-zeros in %.1f us\n", name, (long long)csr->cols,
+                (long long)csr->nnz, 1e6 * seconds);
+  for (int i = 0; i < 3; i++) assert_non_null(expected[i] = malloc(sizes[i]));
+  assert_status(WLM_OK, wlmi_transpose_pattern(&b->host, expected[0], expected[1], expected[2]));
+  const size_t places[] = {m.layout.rowptr, m.layout.colind, m.layout.order};
+  for (int i = 0; i < 3; i++) {
+    void *got = malloc(sizes[i]);
+    assert_status(WLM_OK, device->ops->copy_out(device, got, m.memory + places[i], sizes[i]));
+    assert_memory_equal(got, expected[i], sizes[i]);
+    free(got);
+    free(expected[i]);
+  }
+  device->ops->release(device, m.memory);
+}
+
+static void real_shapes(void **state) {
+  (void)state;
+  static const char *const names[] = {"uniform:rows=65536,d=8", "uniform:rows=1000,d=1100,cols=5000",
+                                      "twin:arxiv,scale=0.1", "twin:youtube,scale=0.1", "twin:roadnet-ca,scale=0.1"};
+  test_gpu();
+  for (int type = WLM_I32; type <= WLM_I64; type++) {
+    loaded stats, transpose;
+    load_kernels((wlm_index)type, &stats, &transpose);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+      both b;
+      both_make(names[i], (wlm_index)type, &b);
+      check_stats(&b, &stats);
+      check_transpose(&b, &transpose, names[i]);
+      both_release(&b);
+    }
+    test_gpu()->ops->unload(test_gpu(), stats.module);
+    test_gpu()->ops->unload(test_gpu(), transpose.module);
+  }
+}
+
+static void memory_of_a_stream(void **state) {
+  (void)state;
+  wlmi_device *device = test_gpu();
+  unsigned char out[1000];
+  void *memory, *again;
+  assert_status(WLM_OK, device->ops->allocate_on(device, NULL, sizeof out, &memory));
+  assert_int_equal((uintptr_t)memory % 256, 0);
+  assert_status(WLM_OK, device->ops->fill_on(device, NULL, memory, 0xab, sizeof out));
+  assert_status(WLM_OK, device->ops->copy_out_on(device, NULL, out, memory, sizeof out));
+  for (size_t i = 0; i < sizeof out; i++) assert_int_equal(out[i], 0xab);
+  device->ops->release_on(device, NULL, memory, sizeof out);
+  assert_status(WLM_OK, device->ops->allocate_on(device, NULL, sizeof out, &again));
+  assert_status(WLM_OK, device->ops->wait(device, NULL));
+  device->ops->release_on(device, NULL, again, sizeof out);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(real_shapes), cmocka_unit_test(memory_of_a_stream)};
+  return cmocka_run_group_tests(tests, NULL, test_gpu_close);
+}
