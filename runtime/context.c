@@ -51,7 +51,7 @@ wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **
   if (!context) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "context");
   pthread_rwlock_init(&context->snapshot_lock, NULL);
   pthread_mutex_init(&context->kernel_lock, NULL);
-  pthread_mutex_init(&context->notes.lock, NULL);
+  pthread_mutex_init(&context->recorder.lock, NULL);
   WLM_TRY(wlmi_device_open(options->device, &context->device));
   WLM_TRY(wlmi_generator_create(options->templates ? options->templates : environment("WARPLOOM_TEMPLATES"),
                                 &context->generator));
@@ -61,7 +61,7 @@ wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **
   WLM_TRY(resolve_path(options->kernel_cache, wlmi_kernel_cache_default_path, "kernel cache", &cache_path));
   open_cache(context, cache_path);
   wlmi_context_load_learned(context, &context->snapshot);
-  context->notes.wanted = options->record && *context->database;
+  context->recorder.wanted = options->record && *context->database;
   if (options->record && !*context->database)
     wlmi_log(WLM_LOG_WARNING, "nothing is recorded: the context has no user database");
   *out = context;
@@ -73,9 +73,9 @@ done:
 
 void wlm_context_destroy(wlm_context *context) {
   if (!context) return;
-  if (wlmi_context_write_notes(context) != WLM_OK)
+  if (wlmi_context_write_recorded(context) != WLM_OK)
     wlmi_log(WLM_LOG_WARNING, "what was recorded is lost: %s", wlm_error_detail());
-  wlmi_context_release_notes(context);
+  wlmi_context_release_recorder(context);
   if (context->device) {
     wlmi_context_release_kernels(context);
     context->device->ops->close(context->device);
@@ -87,7 +87,7 @@ void wlm_context_destroy(wlm_context *context) {
   wlmi_free(context->system_database);
   pthread_rwlock_destroy(&context->snapshot_lock);
   pthread_mutex_destroy(&context->kernel_lock);
-  pthread_mutex_destroy(&context->notes.lock);
+  pthread_mutex_destroy(&context->recorder.lock);
   wlmi_free(context);
 }
 

@@ -120,7 +120,7 @@ wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matri
   plan->transpose_bytes = view.made_bytes;
   wlmi_spec_key(&spec, plan->problem_key);
   WLM_TRY(choose(context, plan, &spec, variant));
-  wlmi_context_note(context, plan, spec.problem.n);
+  wlmi_context_record(context, plan, spec.problem.n);
   WLM_TRY(load(context, plan, &spec, &program, kernels));
   snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", program.variant);
   WLM_TRY(wlmi_plan_fill(plan, context->device, &program, kernels, &view.csr, &spec));

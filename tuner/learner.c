@@ -228,9 +228,9 @@ wlm_status wlm_learner_close(wlm_learner *l) {
   if (l->is_learning) hear(l);
   stop_learning(l);
   l->is_closed = 1;
-  const wlm_status noted = wlmi_context_write_notes(l->context);
+  const wlm_status recorded = wlmi_context_write_recorded(l->context);
   const wlm_status kept = keep(l);
-  return kept == WLM_OK ? noted : kept;
+  return kept == WLM_OK ? recorded : kept;
 }
 
 void wlm_learner_destroy(wlm_learner *l) {
