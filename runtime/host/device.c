@@ -214,6 +214,7 @@ wlm_status wlmi_host_device_open(wlmi_device **device) {
   cpu_name(info->name, sizeof info->name);
   snprintf(info->arch, sizeof info->arch, "%.63s", uname(&machine) == 0 ? machine.machine : "unknown");
   wlmi_host_compiler_describe(info->compiler, sizeof info->compiler);
+  wlmi_host_compiler_identify(info->compiler_file);
   info->limits = (wlmi_limits){.target = WLM_TARGET_HOST, .processors = omp_get_max_threads()};
   info->memory_bytes = positive(sysconf(_SC_PHYS_PAGES)) * positive(sysconf(_SC_PAGESIZE));
   info->l2_bytes = positive(sysconf(_SC_LEVEL3_CACHE_SIZE));
