@@ -13,8 +13,9 @@
 #include "runtime/host/builtin.h"
 #include "runtime/host/compiler.h"
 #include "runtime/host/module.h"
+#include "runtime/host/threads.h"
 
-typedef void host_kernel(const struct wlm_args *args, long long unit_blocks);
+typedef void host_kernel(const struct wlm_args *args, long long unit_blocks, int threads);
 
 struct wlmi_timer {
   wlm_status (*enqueue)(void *user, void *stream);
@@ -66,7 +67,7 @@ static wlm_status host_launch(const wlmi_device *device, const wlmi_launch *laun
                               void *stream) {
   (void)device;
   (void)stream;
-  ((host_kernel *)launch->kernel)(args, launch->unit_blocks);
+  ((host_kernel *)launch->kernel)(args, launch->unit_blocks, wlmi_host_threads(args));
   return WLM_OK;
 }
 
@@ -205,6 +206,9 @@ static int64_t positive(long value) { return value > 0 ? value : 0; }
 
 wlm_status wlmi_host_device_open(wlmi_device **device) {
   struct utsname machine;
+  *device = NULL;
+  wlm_status status = wlmi_host_threads_open();
+  if (status != WLM_OK) return status;
   wlmi_device *host = wlmi_alloc_zero(1, sizeof *host);
   *device = host;
   if (!host) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "host device");
