@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/text.h"
 
@@ -27,4 +29,18 @@ wlm_status wlmi_file_write(const char *path, const char *text) {
   int failed = fputs(text, file) < 0;
   failed |= fclose(file) != 0;
   return failed ? wlmi_fail(WLM_ERR_IO, "%s: cannot be written; is the disk full?", path) : WLM_OK;
+}
+
+void wlmi_file_identity(const char *path, char hex[WLM_HASH_HEX]) {
+  struct stat file;
+  wlmi_text text = {0};
+  char *real = realpath(path, NULL);
+  hex[0] = 0;
+  if (real && stat(real, &file) == 0) {
+    wlmi_text_printf(&text, "%s %lld %lld.%09ld", real, (long long)file.st_size, (long long)file.st_mtim.tv_sec,
+                     (long)file.st_mtim.tv_nsec);
+    if (!text.failed) wlmi_hash_to_hex(wlmi_hash_bytes(text.data, text.size), hex);
+  }
+  wlmi_text_release(&text);
+  free(real);
 }

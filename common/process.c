@@ -4,7 +4,10 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 extern char **environ;
 
@@ -30,4 +33,23 @@ int wlmi_process_run(char *const argv[], int input, const char *output) {
   }
   posix_spawn_file_actions_destroy(&actions);
   return result;
+}
+
+void wlmi_process_find(const char *name, wlmi_text *path) {
+  const char *folders = getenv("PATH");
+  if (strchr(name, '/')) {
+    wlmi_text_puts(path, name);
+    return;
+  }
+  if (!folders) folders = "/bin:/usr/bin"; /* as posix_spawnp has it */
+  for (int last = 0; !last;) {
+    wlmi_text candidate = {0};
+    const size_t length = strcspn(folders, ":");
+    wlmi_text_printf(&candidate, "%.*s/%s", length ? (int)length : 1, length ? folders : ".", name);
+    const int found = !candidate.failed && !access(candidate.data, X_OK);
+    if (found) wlmi_text_puts(path, candidate.data);
+    wlmi_text_release(&candidate);
+    last = found || !folders[length];
+    folders += length + 1;
+  }
 }

@@ -55,7 +55,7 @@ wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **ou
   wlmi_decisions_open(&context->decisions);
   wlmi_workspaces_open(&context->workspaces);
   wlmi_background_open(&context->background, options->compile_in_background);
-  pthread_mutex_init(&context->notes.lock, NULL);
+  pthread_mutex_init(&context->recorder.lock, NULL);
   WLM_TRY(wlmi_device_open(options->device, &context->device));
   WLM_TRY(wlmi_generator_create(options->templates ? options->templates : environment("WARPLOOM_TEMPLATES"),
                                 &context->generator));
@@ -66,7 +66,7 @@ wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **ou
   open_cache(context, cache_path);
   wlmi_context_load_learned(context, &context->snapshot);
   WLM_TRY(wlmi_decisions_restart(&context->decisions, &context->snapshot));
-  context->notes.wanted = options->record && *context->database;
+  context->recorder.wanted = options->record && *context->database;
   if (options->record && !*context->database)
     wlmi_log(WLM_LOG_WARNING, "nothing is recorded: the context has no user database");
   *out = context;
@@ -78,9 +78,9 @@ done:
 
 void wlm_context_destroy(wlm_context *context) {
   if (!context) return;
-  if (wlmi_context_write_notes(context) != WLM_OK)
+  if (wlmi_context_write_recorded(context) != WLM_OK)
     wlmi_log(WLM_LOG_WARNING, "what was recorded is lost: %s", wlm_error_detail());
-  wlmi_context_release_notes(context);
+  wlmi_context_release_recorder(context);
   wlmi_background_close(&context->background);
   if (context->device) {
     wlmi_workspaces_close(&context->workspaces, context->device);
@@ -95,7 +95,7 @@ void wlm_context_destroy(wlm_context *context) {
   wlmi_free(context->system_database);
   pthread_rwlock_destroy(&context->snapshot_lock);
   pthread_mutex_destroy(&context->kernel_lock);
-  pthread_mutex_destroy(&context->notes.lock);
+  pthread_mutex_destroy(&context->recorder.lock);
   wlmi_free(context);
 }
 

@@ -42,8 +42,9 @@ wlm_status wlmi_matrix_see(const wlm_matrix *matrix, const wlm_problem *problem,
 wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                wlmi_decision *decision);
 
-/* Writes what was noted since the last time to the user database; nothing to do where record is off. Any thread. */
-wlm_status wlmi_context_write_notes(wlm_context *context);
+/* Writes the problems recorded since the last time to the user database, in one transaction; they stay to be written
+ * where that fails. Does nothing where `record` is off. Any thread; plan creation does not wait for it. */
+wlm_status wlmi_context_write_recorded(wlm_context *context);
 
 /* Compiles the program into the kernel cache (or finds it there), so that a plan made later loads it at
  * once. Any thread, several at once. */

@@ -32,14 +32,15 @@ typedef struct wlmi_loaded {
   struct wlmi_loaded *next;
 } wlmi_loaded;
 
-/* What nothing near was tuned for, on its way to the user database. */
-typedef struct wlmi_notes {
+/* The problems that a context recorded for a later tuning. The list only grows, up to 4,096, and what it holds stays as
+ * it is until the context ends. */
+typedef struct wlmi_recorder {
   int wanted;
-  pthread_mutex_t lock;
+  pthread_mutex_t lock; /* of the fields below; never held during a database transaction */
   wlmi_recorded *list;
   int64_t count, capacity;
-  int64_t written; /* of them, from the first on */
-} wlmi_notes;
+  int64_t written; /* the first of the list that are in the user database */
+} wlmi_recorder;
 
 struct wlm_context {
   wlmi_device *device;
@@ -54,7 +55,7 @@ struct wlm_context {
   wlmi_decisions decisions;
   wlmi_workspaces workspaces;
   wlmi_background background;
-  wlmi_notes notes;
+  wlmi_recorder recorder;
 };
 
 struct wlm_matrix {
@@ -91,9 +92,9 @@ wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec
 int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec);
 void wlmi_context_release_kernels(wlm_context *context);
 
-/* notes.c: of a problem that was just chosen for. Failing to is logged. */
-void wlmi_context_note(wlm_context *context, const wlm_plan *plan, int64_t n);
-void wlmi_context_release_notes(wlm_context *context);
+/* recorder.c: records the plan's problem where `record` is on and nothing near it was tuned. A failure is logged. */
+void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n);
+void wlmi_context_release_recorder(wlm_context *context);
 
 /* learned.c: the system and the user database into a snapshot. What is broken is logged and left out. */
 void wlmi_context_load_learned(const wlm_context *context, wlmi_snapshot *snapshot);

@@ -10,9 +10,10 @@
 
 static void kernel_key(const wlm_context *context, const wlmi_program *program, char hex[33]) {
   const wlmi_device_info *info = &context->device->info;
-  const char *parts[] = {program->source, info->kind, info->arch, info->compiler};
-  wlmi_hash pieces[4]; /* of each part, so that no two lists of parts join to the same text */
-  for (int i = 0; i < 4; i++) pieces[i] = wlmi_hash_bytes(parts[i], strlen(parts[i]));
+  const char *parts[] = {program->source, info->kind, info->arch, info->compiler, info->compiler_file};
+  enum { PARTS = sizeof parts / sizeof *parts };
+  wlmi_hash pieces[PARTS]; /* of each part, so that no two lists of parts join to the same text */
+  for (int i = 0; i < PARTS; i++) pieces[i] = wlmi_hash_bytes(parts[i], strlen(parts[i]));
   wlmi_hash_to_hex(wlmi_hash_bytes(pieces, sizeof pieces), hex);
 }
 

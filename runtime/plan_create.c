@@ -11,7 +11,7 @@
 static wlm_status look_closer(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                               const wlm_stats *stats) {
   if (problem->transpose || wlmi_stats_has_fingerprint(stats)) return WLM_OK; /* A^T has one */
-  if (!context->notes.wanted &&
+  if (!context->recorder.wanted &&
       !wlmi_decisions_know_size(&context->decisions, stats->rows, stats->nnz, problem->n, NULL))
     return WLM_OK;
   return wlmi_matrix_fingerprint(matrix);
@@ -42,7 +42,7 @@ static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const w
   if (problem->transpose) plan->no_rebind = "runs on an A^T that was built for one matrix";
   WLM_TRY(wlmi_bind(&plan->shape, &view.csr, view.order, 0, &plan->bound));
   if (plan->shape.want_argmax) WLM_TRY(wlmi_plan_bind_backward(plan, &matrix->csr));
-  wlmi_context_note(context, plan, problem->n);
+  wlmi_context_record(context, plan, problem->n);
   *out = plan;
 done:
   wlmi_decided_drop(decided);

@@ -188,7 +188,7 @@ static wlm_status close_mode(wlmi_online_mode *m) {
   if (m->is_tuning) hear(m);
   stop_tuning(m);
   m->is_closed = 1;
-  const wlm_status noted = wlmi_context_write_notes(m->context);
+  const wlm_status noted = wlmi_context_write_recorded(m->context);
   const wlm_status kept = keep(m);
   return kept == WLM_OK ? noted : kept;
 }

@@ -147,10 +147,11 @@ static int has_place(const wlmi_search_round *round, int better, double seconds,
   return better < round->least || (better < round->most && seconds <= round->within * best);
 }
 
-/* The best of the screened, set up again. */
+/* The best of the screened, set up again. Of those that cannot be set up now, the first few are kept to be reported;
+ * the others keep the time of their screening. */
 static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_finals *finals) {
   const wlmi_search_field *field = s->field;
-  int entered[WLM_KINDS] = {0};
+  int entered[WLM_KINDS] = {0}, failed = 0;
   place *places;
   int64_t count;
   wlm_status status = sort_screened(field, &places, &count);
@@ -160,11 +161,15 @@ static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_fi
   for (int64_t p = 0; p < count; p++) {
     const int kind = field->screened[places[p].i].kind;
     if (!has_place(round, entered[kind], places[p].seconds, best_for(s->best, kind))) continue;
-    wlmi_finalist *finalist = &finals->list[finals->count++];
-    *finalist = (wlmi_finalist){.i = places[p].i};
-    field->enter(field->user, finalist->i, &finalist->entrant);
-    finalist->entrant.seconds = places[p].seconds;
-    entered[kind] += !finalist->entrant.failure;
+    wlmi_finalist finalist = {.i = places[p].i};
+    field->enter(field->user, finalist.i, &finalist.entrant);
+    finalist.entrant.seconds = places[p].seconds;
+    entered[kind] += !finalist.entrant.failure;
+    failed += finalist.entrant.failure != NULL;
+    if (finalist.entrant.failure && failed > WLM_SEARCH_FAILURES)
+      wlmi_entrant_release(&finalist.entrant);
+    else
+      finals->list[finals->count++] = finalist;
   }
   wlmi_free(places);
   return WLM_OK;
@@ -203,7 +208,7 @@ static int samples_for(const search *s, const wlmi_search_round *round, int last
 }
 
 static wlm_status play(const search *s, const wlmi_search_round *round, int last, wlmi_finals *finals) {
-  wlmi_entrant entrants[WLM_KINDS * WLM_SEARCH_ENTRANTS];
+  wlmi_entrant entrants[WLM_SEARCH_FINALISTS];
   double best[WLM_KINDS];
   find_best(finals, best);
   const double quickest = fmin(best[WLM_PLAIN], best[WLM_PREPARED]);

@@ -13,7 +13,12 @@ typedef struct wlmi_search_round {
   double within, sample_seconds;
 } wlmi_search_round;
 
-enum { WLM_SEARCH_ROUNDS = 3, WLM_SEARCH_ENTRANTS = 24 }; /* of each kind at most */
+enum {
+  WLM_SEARCH_ROUNDS = 3,
+  WLM_SEARCH_ENTRANTS = 24, /* of each kind at most: no round's `most` is larger */
+  WLM_SEARCH_FAILURES = 16, /* that are kept to be reported */
+  WLM_SEARCH_FINALISTS = WLM_KINDS * WLM_SEARCH_ENTRANTS + WLM_SEARCH_FAILURES
+};
 typedef struct wlmi_search_rules {
   double abandon; /* times the best: not worth a sample */
   double screening_seconds;
@@ -53,7 +58,7 @@ typedef struct wlmi_finalist {
 } wlmi_finalist;
 
 typedef struct wlmi_finals {
-  wlmi_finalist list[WLM_KINDS * WLM_SEARCH_ENTRANTS]; /* the quickest first */
+  wlmi_finalist list[WLM_SEARCH_FINALISTS]; /* the quickest first */
   int count;
 } wlmi_finals;
 

@@ -1,9 +1,12 @@
 #include "runtime/cuda/nvrtc.h"
 
+#include <dlfcn.h>
 #include <nvrtc.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "common/file.h"
 #include "common/memory.h"
 #include "runtime/cuda/library.h"
 
@@ -63,6 +66,18 @@ wlm_status wlmi_nvrtc_version(int *major, int *minor) {
   *major = nvrtc.major;
   *minor = nvrtc.minor;
   return status;
+}
+
+void wlmi_nvrtc_identify(char hex[WLM_HASH_HEX]) {
+  Dl_info loaded;
+  void *address;
+  hex[0] = 0;
+  if (ready() != WLM_OK) {
+    wlmi_clear_error();
+    return;
+  }
+  memcpy(&address, &nvrtc.nvrtcVersion, sizeof address);
+  if (dladdr(address, &loaded) && loaded.dli_fname) wlmi_file_identity(loaded.dli_fname, hex);
 }
 
 const char *wlmi_nvrtc_flags(void) { return NVRTC_FLAGS; }

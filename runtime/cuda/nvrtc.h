@@ -2,10 +2,15 @@
 #ifndef WLM_RUNTIME_CUDA_NVRTC_H
 #define WLM_RUNTIME_CUDA_NVRTC_H
 
+#include "common/hash.h"
 #include "common/text.h"
 
 /* WLM_ERR_NO_COMPILER where NVRTC cannot be found; WARPLOOM_NVRTC may name its file. */
 wlm_status wlmi_nvrtc_version(int *major, int *minor);
+
+/* wlmi_file_identity of the library that was loaded; "" where there is none. Its version alone does not tell an update
+ * of the same minor version from what it replaced. */
+void wlmi_nvrtc_identify(char hex[WLM_HASH_HEX]);
 
 /* The flags that every compilation has besides the architecture. */
 const char *wlmi_nvrtc_flags(void);

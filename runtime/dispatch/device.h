@@ -3,6 +3,7 @@
 #ifndef WLM_RUNTIME_DISPATCH_DEVICE_H
 #define WLM_RUNTIME_DISPATCH_DEVICE_H
 
+#include "common/hash.h"
 #include "common/program.h"
 #include "templates/prelude/args.h"
 
@@ -16,7 +17,8 @@ typedef struct wlmi_device_info {
   char name[128];    /* "NVIDIA H200", the CPU's model name */
   char arch[64];     /* "sm_90", "x86_64" */
   char driver[64];   /* of the device; "" on the host */
-  char compiler[96]; /* with version and flags, "nvrtc 13.0 --std=c++17"; "" = there is none */
+  char compiler[96]; /* with version and flags, "nvrtc 13.0 --std=c++17"; "" = there is none; measurements keep it */
+  char compiler_file[WLM_HASH_HEX]; /* wlmi_file_identity of the compiler's file, for the keys of compiled kernels */
   wlmi_limits limits;
   int64_t memory_bytes;
   int64_t l2_bytes; /* last-level cache */

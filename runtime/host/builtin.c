@@ -30,15 +30,27 @@ static void one_row(const struct wlm_args *args, int wide, int64_t row) {
   }
 }
 
-static void all_rows(const struct wlm_args *args, int wide, int64_t unit_blocks) {
-#pragma omp parallel for schedule(dynamic)
-  for (int64_t block = 0; block < unit_blocks; block++)
-    for (int64_t row = block * ROWS_PER_BLOCK; row < (block + 1) * ROWS_PER_BLOCK && row < args->rows; row++)
-      one_row(args, wide, row);
+static void one_block(const struct wlm_args *args, int wide, int64_t block) {
+  for (int64_t row = block * ROWS_PER_BLOCK; row < (block + 1) * ROWS_PER_BLOCK && row < args->rows; row++)
+    one_row(args, wide, row);
 }
 
-static void sum_i32(const struct wlm_args *args, long long unit_blocks) { all_rows(args, 0, unit_blocks); }
-static void sum_i64(const struct wlm_args *args, long long unit_blocks) { all_rows(args, 1, unit_blocks); }
+/* One thread needs no OpenMP (templates/prelude/host.h says why). */
+static void all_blocks(const struct wlm_args *args, int wide, int64_t blocks, int threads) {
+  if (threads > 1) {
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int64_t block = 0; block < blocks; block++) one_block(args, wide, block);
+  } else {
+    for (int64_t block = 0; block < blocks; block++) one_block(args, wide, block);
+  }
+}
+
+static void sum_i32(const struct wlm_args *args, long long blocks, int threads) {
+  all_blocks(args, 0, blocks, threads);
+}
+static void sum_i64(const struct wlm_args *args, long long blocks, int threads) {
+  all_blocks(args, 1, blocks, threads);
+}
 
 wlm_status wlmi_host_builtin(const wlmi_spec *spec, wlmi_program *program, void **kernel) {
   const wlm_problem *p = &spec->problem;

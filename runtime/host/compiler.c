@@ -68,6 +68,14 @@ void wlmi_host_compiler_describe(char *text, size_t capacity) {
   workplace_close(&place);
 }
 
+void wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]) {
+  wlmi_text path = {0};
+  hex[0] = 0;
+  wlmi_process_find(compiler(), &path);
+  if (path.size) wlmi_file_identity(path.data, hex);
+  wlmi_text_release(&path);
+}
+
 wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, void **image, size_t *size) {
   workplace place;
   char *message = NULL, *object = NULL;

@@ -13,8 +13,9 @@
 #include "runtime/host/builtin.h"
 #include "runtime/host/compiler.h"
 #include "runtime/host/module.h"
+#include "runtime/host/threads.h"
 
-typedef void host_kernel(const struct wlm_args *args, long long unit_blocks);
+typedef void host_kernel(const struct wlm_args *args, long long unit_blocks, int threads);
 
 struct wlmi_timer {
   wlm_status (*enqueue)(void *user, void *stream);
@@ -66,7 +67,7 @@ static wlm_status host_launch(const wlmi_device *device, const wlmi_launch *laun
                               void *stream) {
   (void)device;
   (void)stream;
-  ((host_kernel *)launch->kernel)(args, launch->unit_blocks);
+  ((host_kernel *)launch->kernel)(args, launch->unit_blocks, wlmi_host_threads(args));
   return WLM_OK;
 }
 
@@ -231,6 +232,9 @@ static int64_t positive(long value) { return value > 0 ? value : 0; }
 
 wlm_status wlmi_host_device_open(wlmi_device **device) {
   struct utsname machine;
+  *device = NULL;
+  wlm_status status = wlmi_host_threads_open();
+  if (status != WLM_OK) return status;
   wlmi_device *host = wlmi_alloc_zero(1, sizeof *host);
   *device = host;
   if (!host) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "host device");
@@ -240,6 +244,7 @@ wlm_status wlmi_host_device_open(wlmi_device **device) {
   cpu_name(info->name, sizeof info->name);
   snprintf(info->arch, sizeof info->arch, "%.63s", uname(&machine) == 0 ? machine.machine : "unknown");
   wlmi_host_compiler_describe(info->compiler, sizeof info->compiler);
+  wlmi_host_compiler_identify(info->compiler_file);
   info->limits = (wlmi_limits){.target = WLM_TARGET_HOST, .processors = omp_get_max_threads()};
   info->memory_bytes = positive(sysconf(_SC_PHYS_PAGES)) * positive(sysconf(_SC_PAGESIZE));
   info->l2_bytes = positive(sysconf(_SC_LEVEL3_CACHE_SIZE));

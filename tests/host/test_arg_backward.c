@@ -10,6 +10,7 @@
 #include <omp.h>
 
 #include "runtime/devices.h"
+#include "runtime/host/threads.h"
 #include "support/asserts.h"
 #include "support/backward_check.h"
 #include "support/calls.h"
@@ -25,6 +26,7 @@ static void every_problem(void **state) {
   wlmi_device *device;
   wlmi_generator *generator;
   assert_status(WLM_OK, wlmi_host_device_open(&device));
+  wlmi_host_share_from(0); /* however small */
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < backward_problem_count(); number++) {
     const wlmi_spec spec = backward_problem(number);

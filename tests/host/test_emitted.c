@@ -9,6 +9,7 @@
 #include <omp.h>
 
 #include "runtime/devices.h"
+#include "runtime/host/threads.h"
 #include "support/asserts.h"
 #include "support/covering_check.h"
 
@@ -22,6 +23,7 @@ static void test_emitted_kernels(void **state) {
   (void)state;
   wlmi_device *device;
   assert_status(WLM_OK, wlmi_host_device_open(&device));
+  wlmi_host_share_from(0); /* however small */
   covering_check_all(&(covering_check){.device = device, .runs = 3, .before_run = next_threads});
   device->ops->close(device);
 }

@@ -47,7 +47,7 @@ static const char ready_kernel[] =
     "WLM_KERNEL(ready) {\n"
     "  const piece *pieces = (const piece *)args->prepared;\n"
     "  const long long *numbers = (const long long *)(pieces + args->rows);\n"
-    "#pragma omp parallel for\n"
+    "#pragma omp parallel for num_threads(threads)\n"
     "  for (long long block = 0; block < unit_blocks; block++)\n"
     "    for (long long row = 4 * numbers[block]; row < 4 * numbers[block] + 4 && row < args->rows; row++)\n"
     "% include \"one_row\"\n"

@@ -2,16 +2,19 @@
  * that reaches the database and when it cannot, and that the matrices made in the place of others are like them. */
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "common/spec_key.h"
 #include "csr/stats.h"
@@ -190,12 +193,12 @@ static void *make_plans(void *user) {
     if (n % 8) continue; /* each N is another kernel to compile */
     if (wlm_plan_create(b->context, b->upload.matrix, &problem, &plan) != WLM_OK) return user;
     wlm_plan_destroy(plan);
-    if (wlmi_context_write_notes(b->context) != WLM_OK) return user;
+    if (wlmi_context_write_recorded(b->context) != WLM_OK) return user;
   }
   return NULL;
 }
 
-static void many_threads_note_and_write(void **state) {
+static void many_threads_record_and_write(void **state) {
   (void)state;
   enum { THREADS = 4 };
   pthread_t threads[THREADS];
@@ -210,6 +213,52 @@ static void many_threads_note_and_write(void **state) {
   assert_int_equal(recorded(&b, NULL), 5);
   bench_release(&b);
   assert_int_equal(recorded(&b, NULL), 5);
+}
+
+static int open_files(const char *path) {
+  char name[64], target[512];
+  int count = 0;
+  for (int file = 0; file < 256; file++) {
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    const ssize_t length = readlink(name, target, sizeof target - 1);
+    if (length < 0) continue;
+    target[length] = 0;
+    count += !strcmp(target, path);
+  }
+  return count;
+}
+
+static void *write_recorded(void *user) {
+  const bench *b = user;
+  return wlmi_context_write_recorded(b->context) == WLM_OK ? NULL : user;
+}
+
+/* Another connection holds the database while one thread writes to it; plans are made and recorded all the same. */
+static void plans_do_not_wait_for_the_database(void **state) {
+  (void)state;
+  const wlm_problem first = problem_of(8, WLM_SUM), second = problem_of(16, WLM_SUM), third = problem_of(24, WLM_SUM);
+  sqlite3 *database;
+  pthread_t writer;
+  void *failed;
+  bench b;
+  bench_make(&b, "held.db", 1);
+  make_plan(&b, &first);
+  assert_status(WLM_OK, wlmi_context_write_recorded(b.context));
+  make_plan(&b, &second);
+  assert_int_equal(sqlite3_open(b.database, &database), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(database, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+  const int held = open_files(b.database);
+  assert_int_equal(pthread_create(&writer, NULL, write_recorded, &b), 0);
+  while (open_files(b.database) == held) sched_yield();
+  make_plan(&b, &second); /* which is being written */
+  make_plan(&b, &third);
+  assert_int_equal(sqlite3_exec(database, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_close(database), SQLITE_OK);
+  assert_int_equal(pthread_join(writer, &failed), 0);
+  assert_null(failed); /* it would have given up after a minute */
+  assert_int_equal(recorded(&b, NULL), 2);
+  bench_release(&b);
+  assert_int_equal(recorded(&b, NULL), 3);
 }
 
 /* ---- where it goes ------------------------------------------------------------------------------------ */
@@ -236,9 +285,20 @@ static void where_it_cannot_be_written(void **state) {
   bench_make_on(&b, folder.path, 1); /* a folder stands for whatever cannot be written to */
   make_plan(&b, &sum);
   *logged = 0;
-  assert_status(WLM_ERR_DATABASE, wlmi_context_write_notes(b.context));
+  assert_status(WLM_ERR_DATABASE, wlmi_context_write_recorded(b.context));
   bench_release(&b);
   assert_contains(logged, "what was recorded is lost");
+
+  char path[340]; /* what could not be written is written once it can be */
+  snprintf(path, sizeof path, "%s/later.db", folder.path);
+  assert_int_equal(mkdir(path, 0700), 0);
+  bench_make_on(&b, path, 1);
+  make_plan(&b, &sum);
+  assert_status(WLM_ERR_DATABASE, wlmi_context_write_recorded(b.context));
+  assert_int_equal(rmdir(path), 0);
+  assert_status(WLM_OK, wlmi_context_write_recorded(b.context));
+  assert_int_equal(recorded(&b, NULL), 1);
+  bench_release(&b);
   wlm_set_log(NULL, NULL, WLM_LOG_ERROR);
 }
 
@@ -400,7 +460,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(each_problem_once_and_at_the_end),
       cmocka_unit_test(nothing_unless_asked),
       cmocka_unit_test(only_what_is_untuned),
-      cmocka_unit_test(many_threads_note_and_write),
+      cmocka_unit_test(many_threads_record_and_write),
+      cmocka_unit_test(plans_do_not_wait_for_the_database),
       cmocka_unit_test(where_it_cannot_be_written),
       cmocka_unit_test(online_tuning_writes_at_its_close),
       cmocka_unit_test(killed_before_its_end),

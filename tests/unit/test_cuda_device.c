@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/file.h"
 #include "fake_cuda/fake_cuda.h"
 #include "runtime/devices.h"
 #include "runtime/dispatch/plan.h"
@@ -103,6 +104,29 @@ static void describes_itself(void) {
   CHECK(wlmi_device_open("cuda:", &other) == WLM_ERR_INVALID_ARGUMENT);
   CHECK(wlmi_device_open("cuda:0x", &other) == WLM_ERR_INVALID_ARGUMENT);
   CHECK(wlmi_device_open("gpu", &other) == WLM_ERR_INVALID_ARGUMENT);
+  device->ops->close(device);
+}
+
+/* The loaded file that this process has mapped. */
+static int mapped_nvrtc(char path[512]) {
+  char line[1024];
+  FILE *maps = fopen("/proc/self/maps", "r");
+  int found = 0;
+  while (maps && !found && fgets(line, sizeof line, maps))
+    found = strstr(line, "libnvrtc.so") && sscanf(strchr(line, '/'), "%511[^\n]", path) == 1;
+  if (maps) fclose(maps);
+  return found;
+}
+
+/* Measurements keep the version's text; the keys of compiled kernels have the library's file besides. */
+static void identifies_its_compiler(void) {
+  wlmi_device *device = open_fake();
+  char path[512], expected[WLM_HASH_HEX] = "";
+  if (mapped_nvrtc(path)) {
+    wlmi_file_identity(path, expected);
+    CHECK(*expected && !strncmp(device->info.compiler, "nvrtc 1", 7) && !strstr(device->info.compiler, expected));
+  }
+  CHECK(!strcmp(device->info.compiler_file, expected));
   device->ops->close(device);
 }
 
@@ -456,6 +480,7 @@ TEST(old_by_version)
 TEST(no_gpu)
 TEST(init_fails)
 TEST(describes_itself)
+TEST(identifies_its_compiler)
 TEST(moves_memory)
 TEST(pools_memory_in_a_streams_order)
 TEST(does_without_pools)
@@ -478,6 +503,7 @@ int main(void) {
       cmocka_unit_test(test_no_gpu),
       cmocka_unit_test(test_init_fails),
       cmocka_unit_test(test_describes_itself),
+      cmocka_unit_test(test_identifies_its_compiler),
       cmocka_unit_test(test_moves_memory),
       cmocka_unit_test(test_pools_memory_in_a_streams_order),
       cmocka_unit_test(test_does_without_pools),

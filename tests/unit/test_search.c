@@ -19,7 +19,7 @@ typedef struct fake {
   double noise;
   uint64_t random;
   double cost[MOST]; /* of a call */
-  int prepared[MOST], wrong[MOST], breaks[MOST];
+  int prepared[MOST], wrong[MOST], breaks[MOST], enters_once[MOST];
   int64_t count;
   int screened[MOST], timers[MOST], entered[MOST], verified[MOST];
   int64_t order[MOST]; /* in which they were told */
@@ -92,7 +92,7 @@ static void enter(void *user, int64_t i, wlmi_entrant *entrant) {
   (void)user;
   *entrant = (wlmi_entrant){.enqueue = enqueue, .destroy = destroy, .user = &f.cost[i], .prepared = f.prepared[i]};
   snprintf(entrant->name, sizeof entrant->name, "%d", (int)i);
-  f.entered[i]++;
+  if (f.entered[i]++ && f.enters_once[i]) wlmi_entrant_fail(entrant, "no room");
   if (++f.entrants > f.most_entrants) f.most_entrants = f.entrants;
 }
 
@@ -275,6 +275,27 @@ static void wrong_ones_make_room(void **state) {
   wlmi_finals_release(&finals);
 }
 
+/* A hundred candidates that were screened can't be set up again, of both kinds: those behind them play the rounds, and
+ * the first failures are reported. */
+static void many_fail_to_enter(void **state) {
+  (void)state;
+  static wlmi_finals finals;
+  begin(150, 13, 0.01);
+  for (int i = 0; i < 150; i++) {
+    f.cost[i] = 1e-5 * (1 + 0.002 * i);
+    f.prepared[i] = i % 2;
+    f.enters_once[i] = i < 100;
+  }
+  assert_status(WLM_OK, play(NULL, &finals));
+  int failed = 0;
+  for (int i = 0; i < finals.count; i++) failed += finals.list[i].entrant.failure != NULL;
+  assert_int_equal(failed, WLM_SEARCH_FAILURES);
+  for (int i = 0; i < failed; i++) assert_int_equal(f.entered[finals.list[finals.count - 1 - i].i], 2);
+  assert_int_equal(wlmi_finals_best(&finals, WLM_PREPARED)->i, 100);
+  assert_int_equal(wlmi_finals_best(&finals, WLM_PLAIN)->i, 100);
+  wlmi_finals_release(&finals);
+}
+
 /* The known are not looked at again, yet they play in the finals. */
 static void known_ones_only_play_the_finals(void **state) {
   (void)state;
@@ -339,11 +360,17 @@ static void whoever_listens_may_end_it(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_planted_best_survives_noise),  cmocka_unit_test(a_close_field_loses_little),
-      cmocka_unit_test(slow_ones_are_abandoned),          cmocka_unit_test(long_calls_take_few_samples),
-      cmocka_unit_test(both_kinds_have_finalists),        cmocka_unit_test(wrong_ones_make_room),
-      cmocka_unit_test(known_ones_only_play_the_finals),  cmocka_unit_test(time_runs_out),
-      cmocka_unit_test(who_hurries_plays_the_last_round), cmocka_unit_test(whoever_listens_may_end_it),
+      cmocka_unit_test(the_planted_best_survives_noise),
+      cmocka_unit_test(a_close_field_loses_little),
+      cmocka_unit_test(slow_ones_are_abandoned),
+      cmocka_unit_test(long_calls_take_few_samples),
+      cmocka_unit_test(both_kinds_have_finalists),
+      cmocka_unit_test(wrong_ones_make_room),
+      cmocka_unit_test(many_fail_to_enter),
+      cmocka_unit_test(known_ones_only_play_the_finals),
+      cmocka_unit_test(time_runs_out),
+      cmocka_unit_test(who_hurries_plays_the_last_round),
+      cmocka_unit_test(whoever_listens_may_end_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

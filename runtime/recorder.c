@@ -1,0 +1,99 @@
+/* Records the problems that ought to be tuned. A plan for a matrix that nothing near was tuned for runs what a rule or
+ * a distant model chooses. Where the caller asked for records, plan creation keeps the matrix's statistics and the
+ * problem in memory, once; they reach the user database in one transaction when the context ends. Plan creation never
+ * waits for that transaction. */
+#include <string.h>
+
+#include "common/log.h"
+#include "common/memory.h"
+#include "runtime/context_state.h"
+
+enum { MOST = 4096 };
+static const double near = 1; /* in stats space: about where kernels begin to differ */
+
+/* Whether tuning would add to what is known. A kernel that the caller named or pinned is decided. */
+static int is_untuned(const wlmi_decision *decision) {
+  switch (decision->step) {
+    case WLM_STEP_RULE: return 1;
+    case WLM_STEP_BUCKET: return decision->distance >= near;
+    case WLM_STEP_MODEL: return !decision->neighbour_count || decision->neighbours[0].distance >= near;
+    default: return 0;
+  }
+}
+
+static int is_recorded(const wlmi_recorder *recorder, const wlmi_recorded *like) {
+  for (int64_t i = 0; i < recorder->count; i++) {
+    const wlmi_recorded *old = &recorder->list[i];
+    if (old->n == like->n && !memcmp(old->stats.fingerprint, like->stats.fingerprint, sizeof like->stats.fingerprint) &&
+        !strcmp(old->problem, like->problem))
+      return 1;
+  }
+  return 0;
+}
+
+static wlm_status add(wlmi_recorder *recorder, const wlmi_recorded *problem) {
+  wlm_status status;
+  if (recorder->count == MOST || is_recorded(recorder, problem)) return WLM_OK;
+  WLM_TRY(wlmi_grow((void **)&recorder->list, recorder->count, &recorder->capacity, sizeof *recorder->list,
+                    "recorded problems"));
+  WLM_TRY(wlmi_recorded_copy(problem, &recorder->list[recorder->count]));
+  recorder->count++;
+done:
+  return status;
+}
+
+void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n) {
+  wlmi_recorder *recorder = &context->recorder;
+  wlmi_device_record device;
+  wlmi_text device_class = {0};
+  if (!recorder->wanted || !plan->record.stats.nnz || !n || !is_untuned(&plan->record.decision)) return;
+  wlmi_context_device_record(context, &device);
+  wlmi_device_class(&device, &device_class);
+  const wlmi_recorded problem = {device_class.data, plan->record.stats, (char *)plan->record.problem_key, n};
+  pthread_mutex_lock(&recorder->lock);
+  const wlm_status status =
+      device_class.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device") : add(recorder, &problem);
+  pthread_mutex_unlock(&recorder->lock);
+  wlmi_text_release(&device_class);
+  if (status != WLM_OK) wlmi_log(WLM_LOG_WARNING, "a problem is not recorded: %s", wlm_error_detail());
+}
+
+/* The entries that are not in the database yet; their strings stay the recorder's. *end is the list's length. */
+static wlm_status copy_unwritten(wlmi_recorder *recorder, wlmi_recorded **unwritten, int64_t *count, int64_t *end) {
+  pthread_mutex_lock(&recorder->lock);
+  *end = recorder->count;
+  *count = recorder->count - recorder->written;
+  wlm_status status = wlmi_alloc_array(*count, sizeof **unwritten, "recorded problems", (void **)unwritten);
+  if (status == WLM_OK && *count)
+    memcpy(*unwritten, recorder->list + recorder->written, (size_t)*count * sizeof **unwritten);
+  pthread_mutex_unlock(&recorder->lock);
+  return status;
+}
+
+/* What was written stays in the list, so that it is not recorded again. Two threads may write the same entries, which
+ * the database keeps once. */
+wlm_status wlmi_context_write_recorded(wlm_context *context) {
+  wlmi_recorder *recorder = &context->recorder;
+  wlmi_recorded *unwritten = NULL;
+  wlm_store *store = NULL;
+  int64_t count, end;
+  wlm_status status;
+  WLM_TRY(copy_unwritten(recorder, &unwritten, &count, &end));
+  if (!count) goto done;
+  WLM_TRY(wlmi_store_open(context->database, WLM_STORE_WRITE, &store));
+  WLM_TRY(wlmi_store_record(store, unwritten, count));
+  pthread_mutex_lock(&recorder->lock);
+  if (recorder->written < end) recorder->written = end;
+  pthread_mutex_unlock(&recorder->lock);
+done:
+  wlmi_store_close(store);
+  wlmi_free(unwritten);
+  return status;
+}
+
+void wlmi_context_release_recorder(wlm_context *context) {
+  wlmi_recorder *recorder = &context->recorder;
+  wlmi_recorded_free(recorder->list, recorder->count);
+  recorder->list = NULL;
+  recorder->count = recorder->capacity = recorder->written = 0;
+}

@@ -1,0 +1,108 @@
+/* The kernel cache on the host device: a compiled kernel is used again until the compiler's file is another one. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "runtime/context.h"
+#include "support/command.h"
+
+static char compiled[320]; /* gets a line for each run of the compiler, but not for its --version */
+
+/* A compiler of that name in the folder, which the remark makes another file with the same version text. */
+static void write_compiler(const char *name, const char *remark) {
+  char text[1024], path[320];
+  snprintf(path, sizeof path, "%s/%s", folder.path, name);
+  snprintf(text, sizeof text, "#!/bin/sh\n# %s\n[ \"$1\" = --version ] || echo run >>'%s'\nexec cc \"$@\"\n", remark,
+           compiled);
+  write_whole(path, text, strlen(text));
+  assert_int_equal(chmod(path, 0700), 0);
+}
+
+static void set_time(const char *name, time_t seconds) {
+  char path[320];
+  const struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+  snprintf(path, sizeof path, "%s/%s", folder.path, name);
+  assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void use_compiler(const char *name) {
+  char path[320];
+  snprintf(path, sizeof path, "%s/%s", folder.path, name);
+  setenv("WARPLOOM_CC", path, 1);
+}
+
+/* A new context with the folder's kernel cache makes a plan: how often the compiler ran until now. */
+static int64_t runs_after_a_plan(char text[96]) {
+  static const int32_t rowptr[] = {0, 1}, colind[] = {0};
+  static const float values[] = {1};
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_context *context;
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  char cache[320];
+  snprintf(cache, sizeof cache, "%s/kernels.db", folder.path);
+  options.device = "host";
+  options.database = options.system_database = "";
+  options.kernel_cache = cache;
+  problem.n = 4;
+  csr.rows = csr.cols = csr.nnz = 1;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  csr.values = values;
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  snprintf(text, 96, "%s", wlmi_context_device(context)->info.compiler);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+  char *log = text_of(compiled);
+  const int64_t runs = count_lines(log, "run");
+  free(log);
+  return runs;
+}
+
+static void another_compiler_compiles_anew(void **state) {
+  (void)state;
+  char first[96], text[96];
+  snprintf(compiled, sizeof compiled, "%s/compiled", folder.path);
+  write_whole(compiled, "", 0);
+  write_compiler("cc-one", "a");
+  set_time("cc-one", 1000000000);
+  use_compiler("cc-one");
+  assert_int_equal(runs_after_a_plan(first), 1);
+  assert_int_equal(runs_after_a_plan(text), 1); /* from the cache */
+
+  set_time("cc-one", 1000000001); /* an update that has the same size and version */
+  assert_int_equal(runs_after_a_plan(text), 2);
+  assert_string_equal(text, first);
+
+  write_compiler("cc-one", "longer");
+  set_time("cc-one", 1000000001);
+  assert_int_equal(runs_after_a_plan(text), 3);
+
+  write_compiler("cc-two", "longer"); /* another path */
+  set_time("cc-two", 1000000001);
+  use_compiler("cc-two");
+  assert_int_equal(runs_after_a_plan(text), 4);
+  assert_int_equal(runs_after_a_plan(text), 4);
+  assert_string_equal(text, first);
+
+  char path[sizeof folder.path + 300]; /* the same file by its name alone */
+  snprintf(path, sizeof path, "%s:%s", folder.path, getenv("PATH"));
+  setenv("PATH", path, 1);
+  setenv("WARPLOOM_CC", "cc-two", 1);
+  assert_int_equal(runs_after_a_plan(text), 4);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(another_compiler_compiles_anew)};
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}

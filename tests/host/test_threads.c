@@ -1,0 +1,135 @@
+/* The threads of the host device: a small product runs on the calling thread alone, and a child of fork computes. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <omp.h>
+
+#include "support/asserts.h"
+#include "support/bare_host.h"
+#include "support/calls.h"
+
+enum { MOST_ROWS = 4000, DEGREE = 8, N = 32 };
+
+typedef struct product {
+  int32_t *rowptr, *colind;
+  float *values, *b, *c;
+  wlm_csr csr;
+  wlm_matrix *matrix;
+  wlm_problem problem;
+  wlm_plan *plan;
+  void *workspace;
+} product;
+
+static void *array(size_t count, size_t each) {
+  void *made = calloc(count, each);
+  assert_non_null(made);
+  return made;
+}
+
+/* Square, with as many non-zeros in each row. */
+static void product_make(product *p, int rows, int degree) {
+  *p = (product){.csr = WLM_CSR_INIT, .problem = WLM_PROBLEM_INIT};
+  p->rowptr = array((size_t)rows + 1, sizeof *p->rowptr);
+  p->colind = array((size_t)rows * (size_t)degree, sizeof *p->colind);
+  p->values = array((size_t)rows * (size_t)degree, sizeof *p->values);
+  p->b = array((size_t)rows * N, sizeof *p->b);
+  p->c = array((size_t)rows * N, sizeof *p->c);
+  for (int i = 0; i < rows; i++) p->rowptr[i + 1] = (i + 1) * degree;
+  for (int i = 0; i < rows * degree; i++) p->colind[i] = (int)((7 * (int64_t)i) % rows), p->values[i] = (float)(i % 5);
+  for (int i = 0; i < rows * N; i++) p->b[i] = (float)(i % 11);
+  p->csr.rows = p->csr.cols = rows;
+  p->csr.nnz = (int64_t)rows * degree;
+  p->csr.rowptr = p->rowptr;
+  p->csr.colind = p->colind;
+  p->csr.values = p->values;
+  p->problem.n = N;
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &p->csr, NULL, &p->matrix));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, p->matrix, &p->problem, &p->plan));
+  p->workspace = array(wlm_plan_workspace_size(p->plan) + 1, 1);
+}
+
+static wlm_status product_run(const product *p) { return test_execute(p->plan, p->b, p->c, p->workspace); }
+
+static void product_release(product *p) {
+  wlm_plan_destroy(p->plan);
+  wlm_matrix_destroy(p->matrix);
+  free(p->rowptr);
+  free(p->colind);
+  free(p->values);
+  free(p->b);
+  free(p->c);
+  free(p->workspace);
+}
+
+static int threads_of_this_process(void) {
+  DIR *folder = opendir("/proc/self/task");
+  int count = 0;
+  assert_non_null(folder);
+  for (const struct dirent *entry; (entry = readdir(folder));) count += entry->d_name[0] != '.';
+  closedir(folder);
+  return count;
+}
+
+/* In a process that has not used OpenMP yet: its threads are made at the first parallel region and stay. */
+static void small_products_run_alone(void **state) {
+  (void)state;
+  product small, large;
+  omp_set_num_threads(3);
+  const int before = threads_of_this_process();
+  product_make(&small, 3, 2);
+  assert_status(WLM_OK, product_run(&small));
+  assert_int_equal(threads_of_this_process(), before);
+  product_make(&large, MOST_ROWS, DEGREE);
+  assert_status(WLM_OK, product_run(&large));
+  assert_int_equal(threads_of_this_process(), before + 2);
+  product_release(&large);
+  product_release(&small);
+}
+
+static int compute_in_child(product *p, const float *expected, size_t size) {
+  alarm(20); /* a hang ends here */
+  memset(p->c, 0xff, size);
+  if (product_run(p) != WLM_OK || memcmp(p->c, expected, size)) return 1;
+  memset(p->c, 0xff, size);
+  if (test_spmm(bare_host, &p->csr, &p->problem, p->b, p->c) != WLM_OK) return 2;
+  return memcmp(p->c, expected, size) ? 3 : 0;
+}
+
+static void a_forked_child_computes(void **state) {
+  (void)state;
+  product p;
+  int how;
+  omp_set_num_threads(3);
+  product_make(&p, MOST_ROWS, DEGREE);
+  assert_status(WLM_OK, product_run(&p));
+  const size_t size = sizeof *p.c * MOST_ROWS * N;
+  float *expected = array(size, 1);
+  memcpy(expected, p.c, size);
+  fflush(NULL);
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (!child) _exit(compute_in_child(&p, expected, size));
+  assert_int_equal(waitpid(child, &how, 0), child);
+  assert_true(WIFEXITED(how));
+  assert_int_equal(WEXITSTATUS(how), 0);
+  memset(p.c, 0xff, size); /* the parent goes on as before */
+  assert_status(WLM_OK, product_run(&p));
+  assert_memory_equal(p.c, expected, size);
+  free(expected);
+  product_release(&p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(small_products_run_alone), /* the first: it needs a process without threads */
+      cmocka_unit_test(a_forked_child_computes),
+  };
+  return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
+}
