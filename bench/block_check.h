@@ -20,9 +20,9 @@ wlm_status wlmi_block_check_create(const wlmi_csr_host *block, int transpose, in
                                    wlmi_block_check *check);
 void wlmi_block_check_release(wlmi_block_check *check); /* also of a zeroed one */
 
-/* Runs the method once, into NaN if it is ours; a baseline gets large finite numbers, because one that multiplies the
- * old C by 0 is not wrong. WLM_ERR_MISMATCH where a compared row is beyond the tolerance or any element is not finite.
- * *max_rel_err grows to the largest error so far. */
+/* Runs the method once, into NaN if it is ours. A baseline gets large finite numbers, because one that multiplies the
+ * old C by 0 is not wrong, and 16 times the tolerance, because it may round more often. WLM_ERR_MISMATCH where a
+ * compared row is beyond the tolerance or any element is not finite. *max_rel_err grows to the largest error so far. */
 wlm_status wlmi_block_check_run(const wlmi_block_check *check, wlmi_device *device, const wlmi_block_method *method,
                                 const wlmi_block_product *product, double *max_rel_err);
 
