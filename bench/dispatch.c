@@ -144,6 +144,8 @@ static wlm_status record_launches(struct work *w) {
     w->ends[w->recorded] = w->products.count;
   }
   WLM_TRY(wlmi_bare_record(w->device, record_execute, w, &w->execute));
+  if (!w->products.count || !w->execute.count)
+    WLM_TRY(wlmi_fail(WLM_ERR_INTERNAL, "no launch was recorded, so there is no baseline"));
   status = w->device->ops->synchronize(w->device, w->stream.handle);
 done:
   return status;
