@@ -36,6 +36,7 @@ void wlmi_bare_release(wlmi_bare_launches *launches) {
 }
 
 #ifdef WLM_HAVE_CUDA
+/* As wlmi_cuda_launch configures it, but without making the context current. */
 static wlm_status launch_cuda(const wlmi_device *device, wlmi_bare_launch *bare, void *stream) {
   const wlmi_launch *launch = &bare->launch;
   void *parameters[] = {&bare->args};

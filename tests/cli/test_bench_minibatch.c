@@ -8,15 +8,6 @@
 
 #include "support/command.h"
 
-static char *line_of(const char *text, int64_t index) {
-  for (; index; index--) {
-    text = strchr(text, '\n');
-    assert_non_null(text);
-    text++;
-  }
-  return strndup(text, strcspn(text, "\n"));
-}
-
 static void number_is_positive(const char *line, const char *path) {
   if (!(json_number_at(line, path) > 0)) fail_msg("%s is missing in %s", path, line);
 }
