@@ -1,13 +1,16 @@
 #include "bench/block_method.h"
 
-#include "bench/calls.h"
 #include "bench/openmp_loop.h"
 
 static wlm_status multiply(void *user, const wlmi_block_product *p) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = p->n;
   problem.transpose = p->transpose;
-  return wlmi_call_spmm(user, p->a, &problem, p->b, p->c, p->stream);
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  args.b = p->b;
+  args.c = p->c;
+  args.stream = p->stream;
+  return wlm_spmm(user, p->a, &problem, &args);
 }
 
 wlmi_block_method wlmi_block_warploom(wlm_context *context) {

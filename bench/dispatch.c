@@ -18,7 +18,6 @@
 #include "bench/bare_launch.h"
 #include "bench/block_method.h"
 #include "bench/block_set.h"
-#include "bench/calls.h"
 #include "bench/results_file.h"
 #include "bench/run.h"
 #include "bench/tell.h"
@@ -40,6 +39,7 @@ struct work {
   wlm_problem problem;
   wlm_matrix *matrix; /* the first block */
   wlm_plan *plan, *rebound;
+  wlm_execute_args call; /* of `execute` */
   void *workspace;
   wlm_context *made; /* by context_create */
   wlmi_bare_launches execute, products;
@@ -71,18 +71,25 @@ static wlm_status plan_known(struct work *w, int64_t call) {
   return status;
 }
 
-static wlm_status rebind(struct work *w, int64_t call) { return wlmi_call_rebind(w->rebound, block_of(w, call)); }
+static wlm_status rebind(struct work *w, int64_t call) { return wlm_plan_rebind(w->rebound, block_of(w, call)); }
+
+static wlm_status create_matrix(const struct work *w, int64_t call, wlm_stats_grade grade, wlm_matrix **matrix) {
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  options.grade = grade;
+  options.stream = w->stream.handle;
+  return wlm_matrix_create(w->bench->context, block_of(w, call), &options, matrix);
+}
 
 static wlm_status matrix_estimated(struct work *w, int64_t call) {
   wlm_matrix *matrix;
-  wlm_status status = wlmi_call_matrix_estimated(w->bench->context, block_of(w, call), &matrix);
+  wlm_status status = create_matrix(w, call, WLM_STATS_ESTIMATED, &matrix);
   if (status == WLM_OK) wlm_matrix_destroy(matrix);
   return status;
 }
 
 static wlm_status matrix_measured(struct work *w, int64_t call) {
   wlm_matrix *matrix;
-  wlm_status status = wlmi_call_matrix_measured(w->bench->context, block_of(w, call), w->stream.handle, &matrix);
+  wlm_status status = create_matrix(w, call, WLM_STATS_MEASURED, &matrix);
   if (status == WLM_OK) wlm_matrix_destroy(matrix);
   return status;
 }
@@ -100,7 +107,7 @@ static wlm_status bare_products(struct work *w, int64_t call) {
 
 static wlm_status execute(struct work *w, int64_t call) {
   (void)call;
-  return wlmi_call_execute(w->plan, w->b, w->c, w->workspace, wlm_plan_workspace_size(w->plan), w->stream.handle);
+  return wlm_plan_execute(w->plan, &w->call);
 }
 
 static wlm_status bare_execute(struct work *w, int64_t call) {
@@ -164,11 +171,16 @@ static wlm_status set_up(struct work *w) {
   WLM_TRY(ops->allocate(w->device, (size_t)(w->set.most_rows * w->bench->n) * sizeof *w->c, (void **)&w->c));
   WLM_TRY(ops->synchronize(w->device, NULL)); /* fill uses another stream */
   w->problem.n = w->bench->n;
-  WLM_TRY(wlmi_call_matrix_measured(context, block_of(w, 0), w->stream.handle, &w->matrix));
+  WLM_TRY(create_matrix(w, 0, WLM_STATS_MEASURED, &w->matrix));
   WLM_TRY(wlm_plan_create(context, w->matrix, &w->problem, &w->plan));
   WLM_TRY(wlm_plan_create(context, w->matrix, &w->problem, &w->rebound));
   if (wlm_plan_workspace_size(w->plan))
     WLM_TRY(ops->allocate(w->device, wlm_plan_workspace_size(w->plan), &w->workspace));
+  w->call.b = w->b;
+  w->call.c = w->c;
+  w->call.workspace = w->workspace;
+  w->call.workspace_size = wlm_plan_workspace_size(w->plan);
+  w->call.stream = w->stream.handle;
   status = record_launches(w);
 done:
   return status;
@@ -252,7 +264,8 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
   struct work w = {.bench = bench,
                    .opening = WLM_CONTEXT_OPTIONS_INIT,
                    .device = wlmi_context_device(bench->context),
-                   .problem = WLM_PROBLEM_INIT};
+                   .problem = WLM_PROBLEM_INIT,
+                   .call = WLM_EXECUTE_ARGS_INIT};
   w.opening.device = options->device;
   w.opening.database = options->database;
   wlm_status status;
