@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "bench/core.h"
+#include "bench/dispatch.h"
+#include "bench/minibatch.h"
 #include "bench/operators.h"
 #include "bench/papers.h"
 #include "bench/plot.h"
@@ -23,8 +25,9 @@ struct options {
   int help;
 };
 
-static const wlmi_bench_suite *const suites[] = {&wlmi_suite_core, &wlmi_suite_papers, &wlmi_suite_sampled,
-                                                 &wlmi_suite_selection, &wlmi_suite_operators};
+static const wlmi_bench_suite *const suites[] = {&wlmi_suite_core,      &wlmi_suite_papers,    &wlmi_suite_sampled,
+                                                 &wlmi_suite_selection, &wlmi_suite_operators, &wlmi_suite_minibatch,
+                                                 &wlmi_suite_dispatch};
 enum { SUITES = sizeof suites / sizeof *suites };
 
 static void print_help(FILE *to) {
@@ -44,7 +47,7 @@ static void print_help(FILE *to) {
       "  --out FILE         append one JSON line a case; cases that FILE already has are skipped\n"
       "  --budget SECONDS   begin no case after so long and say how many are left\n"
       "  -n N,...           columns of B (default: those of the suite)\n"
-      "  --samples COUNT    of every reported time (default 21; of operators 7)\n"
+      "  --samples COUNT    of every reported time (default 21; of operators 7, minibatch 11, dispatch 51)\n"
       "  --seed SEED        of B and of the rows that are checked (default 1)\n",
       to);
 }
@@ -139,7 +142,7 @@ int wlmi_bench_main(int argc, char **argv) {
   if (!strcmp(name, "summary") || !strcmp(name, "plot")) return report(name, &options);
   for (int i = 0; i < SUITES; i++) {
     if (strcmp(suites[i]->name, name)) continue;
-    if (options.run.input_count || options.run.data)
+    if (options.run.input_count || options.run.data || suites[i]->is_synthetic)
       return wlmi_run_suite(suites[i], &options.run) ? EXIT_OK : EXIT_FAILED;
     usage("name matrices (a .mtx or .mtx.gz file, twin:reddit), or say where the suite's are: --data DIR", "");
     return EXIT_USAGE;

@@ -8,7 +8,7 @@
 typedef struct wlmi_bench_case {
   wlm_context *context;
   const wlmi_csr_host *csr;  /* on the host, with values */
-  const wlmi_upload *upload; /* the same on the device */
+  const wlmi_upload *upload; /* the same on the device; empty for a suite that keeps it on the host */
   const char *matrix;        /* name */
   int64_t n;
   int samples; /* of every reported time */
@@ -30,6 +30,9 @@ typedef struct wlmi_bench_suite {
   const char *list;   /* the suite whose file lists the matrices; NULL = its own */
   int samples;        /* of every reported time where nobody says how many; 0 = 21 */
   int keeps_patterns; /* a matrix without values is not given any */
+  int stays_on_host;  /* the matrix is not uploaded */
+  int uses_shipped;   /* the context chooses from the shipped database too, as a user's does */
+  int is_synthetic;   /* its file lists synthetic matrices only, so it runs without --data */
   /* Before the first case, and after the last (also of NULL); both NULL where nothing is kept in between. */
   wlm_status (*open)(const struct wlmi_run_options *options, wlm_context *context, void **state);
   void (*close)(void *state);

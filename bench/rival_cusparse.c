@@ -4,14 +4,11 @@
 #include "bench/rival_cusparse.h"
 
 #ifdef WLM_HAVE_CUDA
-#include <cusparse.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <time.h>
 
+#include "bench/cusparse_library.h"
 #include "common/memory.h"
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/library.h"
 
 static const struct {
   const char *name;
@@ -24,33 +21,6 @@ static const struct {
     {"alg3_nopre", CUSPARSE_SPMM_CSR_ALG3, 0},       {"alg3", CUSPARSE_SPMM_CSR_ALG3, 1},
     [WLM_CUSPARSE_SDDMM] = {"sddmm", 0, 1},
 };
-
-// clang-format off
-#define CUSPARSE_FUNCTIONS(X) \
-  X(cusparseGetErrorString)   \
-  X(cusparseCreate)           \
-  X(cusparseDestroy)          \
-  X(cusparseSetStream)        \
-  X(cusparseCreateCsr)        \
-  X(cusparseDestroySpMat)     \
-  X(cusparseCreateDnMat)      \
-  X(cusparseDestroyDnMat)     \
-  X(cusparseSpMM_bufferSize)  \
-  X(cusparseSpMM_preprocess)  \
-  X(cusparseSpMM)             \
-  X(cusparseSDDMM_bufferSize) \
-  X(cusparseSDDMM_preprocess) \
-  X(cusparseSDDMM)
-// clang-format on
-
-static struct {
-#define CUSPARSE_FIELD(name) __typeof__(&name) name;
-  CUSPARSE_FUNCTIONS(CUSPARSE_FIELD)
-#undef CUSPARSE_FIELD
-} cusparse;
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char missing[512];
 
 struct wlmi_cusparse {
   wlmi_device *device;
@@ -77,34 +47,8 @@ static const struct scalars {
   double wide;
 } one = {1, 1}, zero = {0, 0};
 
-static wlm_status find(void) {
-  static const char *const names[] = {"libcusparse.so.13", "libcusparse.so.12", NULL};
-  void *library;
-  wlm_status status;
-  WLM_TRY(wlmi_cuda_library_open("cuSPARSE", "WARPLOOM_CUSPARSE", names, &library));
-#define CUSPARSE_FIND(name) WLM_TRY(wlmi_cuda_library_symbol(library, #name, &cusparse.name));
-  CUSPARSE_FUNCTIONS(CUSPARSE_FIND)
-#undef CUSPARSE_FIND
-done:
-  return status;
-}
-
-static void load(void) {
-  if (find() != WLM_OK) snprintf(missing, sizeof missing, "%s", wlm_error_detail());
-}
-
-static wlm_status check(cusparseStatus_t result, const char *call) {
-  if (result == CUSPARSE_STATUS_SUCCESS) return WLM_OK;
-  wlm_status status = result == CUSPARSE_STATUS_NOT_SUPPORTED || result == CUSPARSE_STATUS_INVALID_VALUE
-                          ? WLM_ERR_UNSUPPORTED
-                          : WLM_ERR_DEVICE;
-  return wlmi_fail(status, "%s: %s", call, cusparse.cusparseGetErrorString(result));
-}
-
-#define CUSPARSE(name, ...) check(cusparse.name(__VA_ARGS__), #name)
-
 static void unset(wlmi_cusparse *rival) {
-  if (rival->sparse) cusparse.cusparseDestroySpMat(rival->sparse);
+  if (rival->sparse) wlmi_cusparse_api.cusparseDestroySpMat(rival->sparse);
   rival->device->ops->release(rival->device, rival->buffer);
   rival->sparse = NULL;
   rival->buffer = NULL;
@@ -134,18 +78,18 @@ static const void *scalar(const wlmi_cusparse *rival, const struct scalars *valu
       CUSPARSE_SDDMM_ALG_DEFAULT
 
 static wlm_status buffer_size(wlmi_cusparse *rival, size_t *size) {
-  return is_sddmm(rival) ? CUSPARSE(cusparseSDDMM_bufferSize, SDDMM_ARGUMENTS(rival), size)
-                         : CUSPARSE(cusparseSpMM_bufferSize, SPMM_ARGUMENTS(rival), size);
+  return is_sddmm(rival) ? WLM_CUSPARSE(cusparseSDDMM_bufferSize, SDDMM_ARGUMENTS(rival), size)
+                         : WLM_CUSPARSE(cusparseSpMM_bufferSize, SPMM_ARGUMENTS(rival), size);
 }
 
 static wlm_status preprocess(wlmi_cusparse *rival) {
-  return is_sddmm(rival) ? CUSPARSE(cusparseSDDMM_preprocess, SDDMM_ARGUMENTS(rival), rival->buffer)
-                         : CUSPARSE(cusparseSpMM_preprocess, SPMM_ARGUMENTS(rival), rival->buffer);
+  return is_sddmm(rival) ? WLM_CUSPARSE(cusparseSDDMM_preprocess, SDDMM_ARGUMENTS(rival), rival->buffer)
+                         : WLM_CUSPARSE(cusparseSpMM_preprocess, SPMM_ARGUMENTS(rival), rival->buffer);
 }
 
 static wlm_status multiply(wlmi_cusparse *rival) {
-  return is_sddmm(rival) ? CUSPARSE(cusparseSDDMM, SDDMM_ARGUMENTS(rival), rival->buffer)
-                         : CUSPARSE(cusparseSpMM, SPMM_ARGUMENTS(rival), rival->buffer);
+  return is_sddmm(rival) ? WLM_CUSPARSE(cusparseSDDMM, SDDMM_ARGUMENTS(rival), rival->buffer)
+                         : WLM_CUSPARSE(cusparseSpMM, SPMM_ARGUMENTS(rival), rival->buffer);
 }
 
 /* ---- setting up ------------------------------------------------------------------------------------- */
@@ -158,10 +102,11 @@ static wlm_status set(wlmi_cusparse *rival) {
   void *values = is_sddmm(rival) ? rival->product.values : (void *)csr->values;
   size_t size = 0;
   wlm_status status;
-  WLM_TRY(CUSPARSE(cusparseCreateCsr, &rival->sparse, csr->rows, csr->cols, csr->nnz, (void *)csr->rowptr,
-                   (void *)csr->colind, values, csr->rowptr_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I,
-                   csr->colind_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
-                   types[type].data));
+  WLM_TRY(WLM_CUSPARSE(cusparseCreateCsr, &rival->sparse, csr->rows, csr->cols, csr->nnz, (void *)csr->rowptr,
+                       (void *)csr->colind, values,
+                       csr->rowptr_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I,
+                       csr->colind_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                       types[type].data));
   WLM_TRY(buffer_size(rival, &size));
   WLM_TRY(device->ops->allocate(device, size, &rival->buffer));
   if (!ways[rival->way].preprocess) goto done;
@@ -179,9 +124,9 @@ static wlm_status set_up(wlmi_cusparse *rival) {
   const wlm_csr *csr = &rival->csr;
   const cudaDataType type = types[p->type].data;
   wlm_status status;
-  WLM_TRY(CUSPARSE(cusparseCreate, &rival->handle));
-  WLM_TRY(CUSPARSE(cusparseCreateDnMat, &rival->b, csr->cols, p->n, p->n, (void *)p->b, type, CUSPARSE_ORDER_ROW));
-  WLM_TRY(CUSPARSE(cusparseCreateDnMat, &rival->dense, csr->rows, p->n, p->n, p->dense, type, CUSPARSE_ORDER_ROW));
+  WLM_TRY(WLM_CUSPARSE(cusparseCreate, &rival->handle));
+  WLM_TRY(WLM_CUSPARSE(cusparseCreateDnMat, &rival->b, csr->cols, p->n, p->n, (void *)p->b, type, CUSPARSE_ORDER_ROW));
+  WLM_TRY(WLM_CUSPARSE(cusparseCreateDnMat, &rival->dense, csr->rows, p->n, p->n, p->dense, type, CUSPARSE_ORDER_ROW));
   WLM_TRY(set(rival));
   if (ways[rival->way].preprocess) { /* once more, so that loading code is not counted as preprocessing */
     unset(rival);
@@ -196,8 +141,8 @@ const char *wlmi_cusparse_name(int way) { return ways[way].name; }
 wlm_status wlmi_cusparse_create(wlmi_device *device, int way, const wlmi_cusparse_product *product,
                                 wlmi_cusparse **out) {
   *out = NULL;
-  pthread_once(&once, load);
-  if (missing[0]) return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s", missing);
+  wlm_status status = wlmi_cusparse_open();
+  if (status != WLM_OK) return status;
   if (!product->a->values && way != WLM_CUSPARSE_SDDMM) return wlmi_fail(WLM_ERR_UNSUPPORTED, "cuSPARSE needs values");
   wlmi_cuda_scope scope;
   wlmi_cusparse *rival = wlmi_alloc_zero(1, sizeof *rival);
@@ -206,7 +151,7 @@ wlm_status wlmi_cusparse_create(wlmi_device *device, int way, const wlmi_cuspars
   rival->way = way;
   rival->product = *product;
   rival->csr = *product->a;
-  wlm_status status = wlmi_cuda_enter(device, &scope);
+  status = wlmi_cuda_enter(device, &scope);
   if (status == WLM_OK) {
     status = set_up(rival);
     wlmi_cuda_leave(&scope);
@@ -223,9 +168,9 @@ void wlmi_cusparse_destroy(wlmi_cusparse *rival) {
   if (!rival) return;
   if (wlmi_cuda_enter(rival->device, &scope) == WLM_OK) {
     unset(rival);
-    if (rival->b) cusparse.cusparseDestroyDnMat(rival->b);
-    if (rival->dense) cusparse.cusparseDestroyDnMat(rival->dense);
-    if (rival->handle) cusparse.cusparseDestroy(rival->handle);
+    if (rival->b) wlmi_cusparse_api.cusparseDestroyDnMat(rival->b);
+    if (rival->dense) wlmi_cusparse_api.cusparseDestroyDnMat(rival->dense);
+    if (rival->handle) wlmi_cusparse_api.cusparseDestroy(rival->handle);
     wlmi_cuda_leave(&scope);
   }
   wlmi_free(rival);
@@ -234,7 +179,7 @@ void wlmi_cusparse_destroy(wlmi_cusparse *rival) {
 wlm_status wlmi_cusparse_enqueue(void *user, void *stream) {
   wlmi_cusparse *rival = user;
   wlm_status status;
-  WLM_TRY(CUSPARSE(cusparseSetStream, rival->handle, stream));
+  WLM_TRY(WLM_CUSPARSE(cusparseSetStream, rival->handle, stream));
   status = multiply(rival);
 done:
   return status;

@@ -64,7 +64,7 @@ static wlm_status read_input(const run *r, const char *input, wlmi_csr_host *csr
   WLM_TRY(wlmi_suite_input(r->options->data, input, path));
   WLM_TRY(wlmi_input_read(path, csr));
   if (!r->suite->keeps_patterns) WLM_TRY(give_values(csr));
-  WLM_TRY(wlmi_upload_create(r->context, csr, wlmi_upload_rowptr_type(csr), upload));
+  if (!r->suite->stays_on_host) WLM_TRY(wlmi_upload_create(r->context, csr, wlmi_upload_rowptr_type(csr), upload));
 done:
   return status;
 }
@@ -101,7 +101,7 @@ static int run_input(run *r, const char *input) {
       r->left++;
       continue;
     }
-    if (!upload.matrix) WLM_TRY(read_input(r, input, &csr, &upload));
+    if (!csr.rowptr) WLM_TRY(read_input(r, input, &csr, &upload));
     r->ran++;
     if (run_case(r, &bench) == WLM_OK) continue;
     fprintf(stderr, "warploom bench: %s, n = %lld: %s\n", input, (long long)bench.n, wlm_error_detail());
@@ -136,7 +136,7 @@ int wlmi_run_suite(const wlmi_bench_suite *suite, const wlmi_run_options *option
   int good = 1;
   open.device = options->device;
   open.database = options->database;
-  open.system_database = "";
+  open.system_database = suite->uses_shipped ? NULL : "";
   WLM_TRY(find_cases(&r, &file));
   WLM_TRY(wlmi_results_open(options->out, &r.results));
   WLM_TRY(wlm_context_create(&open, &r.context));

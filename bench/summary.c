@@ -9,8 +9,9 @@
 #include "common/memory.h"
 
 static const wlmi_summary *of_suite(const char *line) {
-  static const wlmi_summary *const others[] = {&wlmi_summary_papers, &wlmi_summary_sampled, &wlmi_summary_operators,
-                                               &wlmi_summary_selection};
+  static const wlmi_summary *const others[] = {&wlmi_summary_papers,    &wlmi_summary_sampled,
+                                               &wlmi_summary_operators, &wlmi_summary_selection,
+                                               &wlmi_summary_minibatch, &wlmi_summary_dispatch};
   char suite[WLM_CASE_NAME] = "";
   wlmi_line_string(line, "suite", suite);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)

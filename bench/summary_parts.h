@@ -19,7 +19,7 @@ typedef struct wlmi_summary {
 } wlmi_summary;
 
 extern const wlmi_summary wlmi_summary_core, wlmi_summary_papers, wlmi_summary_sampled, wlmi_summary_operators,
-    wlmi_summary_selection;
+    wlmi_summary_selection, wlmi_summary_minibatch, wlmi_summary_dispatch;
 
 enum { WLM_CASE_NAME = 160 };
 

@@ -18,15 +18,6 @@ static const char matrix_text[] =
 #define BENCH(c, code, ...) \
   command_expect(c, &folder, code, "bench", "core", "--device", "host", "--samples", "3", __VA_ARGS__)
 
-static char *line_of(const char *text, int64_t index) {
-  for (; index; index--) {
-    text = strchr(text, '\n');
-    assert_non_null(text);
-    text++;
-  }
-  return strndup(text, strcspn(text, "\n"));
-}
-
 static void text_at(const char *line, const char *path, char *out, size_t capacity) {
   char *value = json_at(line, path);
   snprintf(out, capacity, "%s", value ? value : "");

@@ -83,6 +83,15 @@ int64_t count_lines(const char *text, const char *part) {
   return count;
 }
 
+char *line_of(const char *text, int64_t index) {
+  for (; index; index--) {
+    text = strchr(text, '\n');
+    assert_non_null(text);
+    text++;
+  }
+  return strndup(text, strcspn(text, "\n"));
+}
+
 static char *ask(const char *sql, const char *text, const char *path) {
   sqlite3 *db;
   sqlite3_stmt *statement;

@@ -27,6 +27,8 @@ void command_release(command *c);
 char *text_of(const char *path);
 /* Lines of the text in which the part stands. */
 int64_t count_lines(const char *text, const char *part);
+/* A copy of a line, the first being 0, without its newline; free(). */
+char *line_of(const char *text, int64_t index);
 
 /* command_run(&c, &folder, "stats", "a.mtx") */
 #define command_begin(c, folder, ...) command_start(c, folder, (const char *const[]){WLM_COMMAND, __VA_ARGS__, NULL})

@@ -43,7 +43,7 @@ static const struct {
 } foreign[] = {
     {"cuda", {"runtime/cuda/", "bench/rival_"}},
     {"nvrtc", {"runtime/cuda/", NULL}},
-    {"cusparse", {"bench/rival_", NULL}},
+    {"cusparse", {"bench/rival_", "bench/cusparse_"}},
     {"lua", {"generator/", NULL}},
     {"lauxlib.h", {"generator/", NULL}},
     {"sqlite3.h", {"db/", NULL}},

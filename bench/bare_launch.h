@@ -1,0 +1,27 @@
+/* What a call launches, recorded, so that it can be launched again without the library: one driver call for each
+ * kernel, with arguments that are ready. */
+#ifndef WLM_BENCH_BARE_LAUNCH_H
+#define WLM_BENCH_BARE_LAUNCH_H
+
+#include "runtime/dispatch/device.h"
+
+typedef struct wlmi_bare_launch {
+  wlmi_launch launch;
+  struct wlm_args args;
+} wlmi_bare_launch;
+
+typedef struct wlmi_bare_launches {
+  wlmi_bare_launch *list;
+  int64_t count, capacity;
+} wlmi_bare_launches;
+
+/* Appends every launch of call(user), which runs as ever. Not while another thread uses the device. Memory that the
+ * launches use, a workspace for one, must stay until they are repeated. */
+wlm_status wlmi_bare_record(wlmi_device *device, wlm_status (*call)(void *user), void *user,
+                            wlmi_bare_launches *launches);
+/* Of a CUDA device its context must be current. */
+wlm_status wlmi_bare_repeat(wlmi_device *device, wlmi_bare_launches *launches, int64_t first, int64_t end,
+                            void *stream);
+void wlmi_bare_release(wlmi_bare_launches *launches); /* also of a zeroed one */
+
+#endif

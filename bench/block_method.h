@@ -1,0 +1,38 @@
+/* Ways to compute the product with a block, a matrix that is used once: from its CSR pointers on the device to an
+ * enqueued product. */
+#ifndef WLM_BENCH_BLOCK_METHOD_H
+#define WLM_BENCH_BLOCK_METHOD_H
+
+#include "bench/stream.h"
+
+/* C = A * B, or A^T * B, in f32 with 32-bit indices and values; B and C are row-major without gaps. */
+typedef struct wlmi_block_product {
+  const wlm_csr *a;
+  int64_t n;
+  int transpose;
+  const float *b;
+  float *c;
+  void *stream;
+} wlmi_block_product;
+
+typedef struct wlmi_block_method {
+  const char *name; /* "warploom", "default", "alg1", ..., "openmp" */
+  int is_ours;
+  /* Enqueues one product. */
+  wlm_status (*multiply)(void *user, const wlmi_block_product *product);
+  void (*destroy)(void *user); /* NULL = nothing to destroy */
+  void *user;
+} wlmi_block_method;
+
+/* wlm_spmm of the context. */
+wlmi_block_method wlmi_block_warploom(wlm_context *context);
+/* A plain OpenMP loop on the host device. */
+wlm_status wlmi_block_openmp(wlmi_block_method *method);
+/* cuSPARSE's generic API with one of its CSR algorithms, which begins and ends a product by making and destroying
+ * descriptors: their sizes cannot be changed. Its buffer only grows. The stream must outlive the method. */
+enum { WLM_CUSPARSE_ALGORITHMS = 4 };
+wlm_status wlmi_block_cusparse(const wlmi_bench_stream *stream, int algorithm, wlmi_block_method *method);
+
+void wlmi_block_method_release(wlmi_block_method *method); /* also of a zeroed one */
+
+#endif

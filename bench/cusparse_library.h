@@ -1,0 +1,47 @@
+/* cuSPARSE's functions, found when they are first needed. wlmi_cusparse_api.cusparseCreate(...) and its like may be
+ * called once wlmi_cusparse_open has succeeded. */
+#ifndef WLM_BENCH_CUSPARSE_LIBRARY_H
+#define WLM_BENCH_CUSPARSE_LIBRARY_H
+
+#ifdef WLM_HAVE_CUDA
+#include <cusparse.h>
+
+#include "common/status.h"
+
+// clang-format off
+#define WLM_CUSPARSE_FUNCTIONS(X) \
+  X(cusparseGetErrorString)   \
+  X(cusparseCreate)           \
+  X(cusparseDestroy)          \
+  X(cusparseSetStream)        \
+  X(cusparseCreateCsr)        \
+  X(cusparseDestroySpMat)     \
+  X(cusparseCreateDnMat)      \
+  X(cusparseDestroyDnMat)     \
+  X(cusparseSpMM_bufferSize)  \
+  X(cusparseSpMM_preprocess)  \
+  X(cusparseSpMM)             \
+  X(cusparseSDDMM_bufferSize) \
+  X(cusparseSDDMM_preprocess) \
+  X(cusparseSDDMM)
+// clang-format on
+
+struct wlmi_cusparse_functions {
+#define WLM_CUSPARSE_FIELD(name) __typeof__(&name) name;
+  WLM_CUSPARSE_FUNCTIONS(WLM_CUSPARSE_FIELD)
+#undef WLM_CUSPARSE_FIELD
+};
+
+extern struct wlmi_cusparse_functions wlmi_cusparse_api; /* written once, by the first wlmi_cusparse_open */
+
+/* Any thread, as often as you like. WLM_ERR_UNSUPPORTED, with what was tried, where there is no cuSPARSE. */
+wlm_status wlmi_cusparse_open(void);
+
+/* WLM_ERR_UNSUPPORTED for what cuSPARSE does not support, WLM_ERR_DEVICE for every other failure. */
+wlm_status wlmi_cusparse_check(cusparseStatus_t result, const char *call);
+
+/* wlm_status of one call. */
+#define WLM_CUSPARSE(name, ...) wlmi_cusparse_check(wlmi_cusparse_api.name(__VA_ARGS__), #name)
+
+#endif
+#endif

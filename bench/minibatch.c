@@ -1,0 +1,287 @@
+/* A step of mini-batch training multiplies by a matrix that it has not seen before and will not see again. The suite
+ * samples BATCHES batches of a graph and uploads their blocks beforehand. A sample is the host's wall time of one run
+ * over all blocks, back to back on one stream: from the first call until the stream is idle, over the number of
+ * blocks. All that a method does for a block (choosing a kernel, descriptors, buffer sizes) is inside. A forward run
+ * takes the outermost layer of a batch first, a transposed one the layer of the seeds, as training does.
+ *
+ * Runs of all methods are interleaved. The reported time is the median; of cuSPARSE that of its quickest algorithm.
+ * Every method is checked on the first batch before it is timed. */
+#include "bench/minibatch.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "bench/block_check.h"
+#include "bench/block_set.h"
+#include "bench/results_file.h"
+#include "bench/tell.h"
+#include "common/memory.h"
+#include "common/sampling.h"
+#include "runtime/context.h"
+#include "tuner/timing.h"
+
+enum { BATCHES = 34, METHODS = 1 + WLM_CUSPARSE_ALGORITHMS, WARM_UPS = 2, ALL_LAYERS = -1, PARTS = 4 };
+static const wlmi_neighbour_options sampling = {1024, 3, {15, 10, 5}};
+
+struct entrant {
+  wlmi_block_method method;
+  char failure[256]; /* why it takes no part; "" = it does */
+  double max_rel_err;
+  double seconds[PARTS], spread[PARTS]; /* of one block: of all, then of each layer */
+};
+
+struct round {
+  const wlmi_bench_case *bench;
+  wlmi_device *device;
+  wlmi_bench_stream stream;
+  wlmi_block_set set;
+  float *b_host, *b, *c; /* most_cols x n */
+  struct entrant entrants[METHODS];
+  int count;
+};
+
+/* ---- setting up -------------------------------------------------------------------------------------- */
+
+static void fail(struct entrant *entrant) {
+  snprintf(entrant->failure, sizeof entrant->failure, "%s", wlm_error_detail());
+}
+
+static wlm_status make_operands(struct round *r) {
+  const int64_t count = r->set.most_cols * r->bench->n;
+  const size_t size = (size_t)count * sizeof *r->b_host;
+  wlm_status status;
+  WLM_TRY(wlmi_alloc_array(count, sizeof *r->b_host, "B", (void **)&r->b_host));
+#pragma omp parallel for
+  for (int64_t i = 0; i < count; i++)
+    r->b_host[i] = (float)(wlmi_sample_hash(r->bench->seed, i) >> 40) * 0x1p-23f - 1.0f; /* uniform in [-1, 1) */
+  WLM_TRY(r->device->ops->allocate(r->device, size, (void **)&r->b));
+  WLM_TRY(r->device->ops->allocate(r->device, size, (void **)&r->c));
+  status = r->device->ops->copy_in(r->device, r->b, r->b_host, size);
+done:
+  return status;
+}
+
+static void enter_baseline(struct round *r, wlm_status status) {
+  if (status != WLM_OK) fail(&r->entrants[r->count]);
+  r->count++;
+}
+
+static wlm_status set_up(struct round *r) {
+  wlm_status status;
+  WLM_TRY(wlmi_bench_stream_open(r->device, &r->stream));
+  WLM_TRY(wlmi_block_set_create(r->bench->context, r->bench->csr, &sampling, BATCHES, r->bench->seed, &r->set));
+  WLM_TRY(make_operands(r));
+  r->entrants[r->count++].method = wlmi_block_warploom(r->bench->context);
+  if (r->device->info.limits.target == WLM_TARGET_HOST)
+    enter_baseline(r, wlmi_block_openmp(&r->entrants[r->count].method));
+  else
+    for (int algorithm = 0; algorithm < WLM_CUSPARSE_ALGORITHMS; algorithm++)
+      enter_baseline(r, wlmi_block_cusparse(&r->stream, algorithm, &r->entrants[r->count].method));
+done:
+  return status;
+}
+
+static void tear_down(struct round *r) {
+  for (int i = 0; i < r->count; i++) wlmi_block_method_release(&r->entrants[i].method);
+  r->device->ops->release(r->device, r->b);
+  r->device->ops->release(r->device, r->c);
+  wlmi_free(r->b_host);
+  wlmi_block_set_release(&r->set);
+  wlmi_bench_stream_close(&r->stream);
+}
+
+/* ---- checking ------------------------------------------------------------------------------------------ */
+
+static wlmi_block_product product_of(const struct round *r, int transpose, int64_t block) {
+  return (wlmi_block_product){.a = wlmi_matrix_csr(r->set.uploads[block].matrix),
+                              .n = r->bench->n,
+                              .transpose = transpose,
+                              .b = r->b,
+                              .c = r->c,
+                              .stream = r->stream.handle};
+}
+
+/* Of ours a failure is one of the case. */
+static wlm_status check_all(struct round *r, int transpose) {
+  wlm_status status = WLM_OK;
+  for (int layer = 0; layer < r->set.layers && status == WLM_OK; layer++) {
+    const wlmi_block_product product = product_of(r, transpose, layer);
+    wlmi_block_check check;
+    status = wlmi_block_check_create(&r->set.first.blocks[layer], transpose, r->bench->n, r->b_host, &check);
+    for (int i = 0; i < r->count && status == WLM_OK; i++) {
+      struct entrant *e = &r->entrants[i];
+      if (e->failure[0]) continue;
+      status = wlmi_block_check_run(&check, r->device, &e->method, &product, &e->max_rel_err);
+      if (status == WLM_OK || e->method.is_ours) continue;
+      fail(e);
+      status = WLM_OK;
+    }
+    wlmi_block_check_release(&check);
+  }
+  return status;
+}
+
+/* ---- timing --------------------------------------------------------------------------------------------- */
+
+/* Seconds of a block, of one run over all blocks of a layer, or of all layers. */
+static wlm_status run_blocks(const struct round *r, const wlmi_block_method *method, int transpose, int layer,
+                             double *seconds) {
+  const int layers = r->set.layers;
+  int64_t blocks = 0;
+  wlm_status status;
+  const double start = wlmi_seconds();
+  for (int64_t batch = 0; batch < r->set.count; batch += layers)
+    for (int i = 0; i < layers; i++) {
+      const int at = transpose ? i : layers - 1 - i;
+      if (layer != ALL_LAYERS && layer != at) continue;
+      const wlmi_block_product product = product_of(r, transpose, batch + at);
+      WLM_TRY(method->multiply(method->user, &product));
+      blocks++;
+    }
+  status = r->device->ops->synchronize(r->device, r->stream.handle);
+  *seconds = (wlmi_seconds() - start) / (double)blocks;
+done:
+  return status;
+}
+
+/* Times those that take part, interleaved; `layer` as above. */
+static wlm_status time_all(struct round *r, int transpose, int layer) {
+  const int samples = r->bench->samples, part = layer == ALL_LAYERS ? 0 : 1 + layer;
+  double *seconds = NULL, ignored;
+  wlm_status status;
+  WLM_TRY(wlmi_alloc_array((int64_t)METHODS * samples, sizeof *seconds, "samples", (void **)&seconds));
+  for (int s = -WARM_UPS; s < samples; s++)
+    for (int i = 0; i < r->count; i++) {
+      struct entrant *e = &r->entrants[i];
+      if (e->failure[0]) continue;
+      status = run_blocks(r, &e->method, transpose, layer, s < 0 ? &ignored : &seconds[i * samples + s]);
+      if (status == WLM_OK) continue;
+      if (e->method.is_ours) goto done;
+      fail(e);
+    }
+  for (int i = 0; i < r->count; i++)
+    if (!r->entrants[i].failure[0])
+      wlmi_timing_summarise(seconds + (int64_t)i * samples, samples, &r->entrants[i].seconds[part],
+                            &r->entrants[i].spread[part]);
+  status = WLM_OK;
+done:
+  wlmi_free(seconds);
+  return status;
+}
+
+/* ---- what is written --------------------------------------------------------------------------------------- */
+
+static double us_of(const struct entrant *entrant, int part) {
+  return entrant && !entrant->failure[0] ? 1e6 * entrant->seconds[part] : NAN;
+}
+
+/* The quickest baseline over all blocks; NULL where none takes part. */
+static const struct entrant *quickest_baseline(const struct round *r) {
+  const struct entrant *best = NULL;
+  for (int i = 1; i < r->count; i++)
+    if (!r->entrants[i].failure[0] && (!best || r->entrants[i].seconds[0] < best->seconds[0])) best = &r->entrants[i];
+  return best;
+}
+
+static void write_layers(const struct round *r, const struct entrant *baseline, wlmi_text *line) {
+  wlmi_text_puts(line, "\"layers\":[");
+  for (int layer = 0; layer < r->set.layers; layer++) {
+    const struct wlmi_block_means *means = &r->set.means[layer];
+    wlmi_text_printf(line, "%s{\"rows_mean\":%.1f,\"cols_mean\":%.1f,\"nnz_mean\":%.1f,", layer ? "," : "", means->rows,
+                     means->cols, means->nnz);
+    wlmi_tell_number(line, "us", 3, us_of(&r->entrants[0], 1 + layer));
+    wlmi_text_puts(line, ",");
+    wlmi_tell_number(line, "baseline_us", 3, us_of(baseline, 1 + layer));
+    wlmi_text_puts(line, "}");
+  }
+  wlmi_text_puts(line, "],");
+}
+
+static void write_baselines(const struct round *r, wlmi_text *line) {
+  wlmi_text_puts(line, "\"baselines\":{");
+  for (int i = 1; i < r->count; i++) {
+    if (i > 1) wlmi_text_puts(line, ",");
+    wlmi_tell_number(line, r->entrants[i].method.name, 3, us_of(&r->entrants[i], 0));
+  }
+  wlmi_text_puts(line, "},\"failed\":{");
+  const char *before = "";
+  for (int i = 1; i < r->count; i++) {
+    if (!r->entrants[i].failure[0]) continue;
+    wlmi_text_puts(line, before);
+    wlmi_tell_string(line, r->entrants[i].method.name, r->entrants[i].failure);
+    before = ",";
+  }
+  wlmi_text_puts(line, "}");
+}
+
+static void write_line(const struct round *r, const char *direction, wlmi_text *line) {
+  const struct entrant *ours = &r->entrants[0], *baseline = quickest_baseline(r);
+  const int on_host = r->device->info.limits.target == WLM_TARGET_HOST;
+  wlmi_results_begin(line, wlmi_suite_minibatch.name, r->device->info.name, r->bench->matrix);
+  wlmi_tell_string(line, "graph", r->bench->matrix);
+  wlmi_text_printf(line, ",\"n\":%lld,", (long long)r->bench->n);
+  wlmi_tell_string(line, "direction", direction);
+  wlmi_text_puts(line, ",");
+  wlmi_tell_number(line, "us", 3, us_of(ours, 0));
+  wlmi_text_puts(line, ",");
+  wlmi_tell_number(line, "cusparse_us", 3, on_host ? (double)NAN : us_of(baseline, 0));
+  wlmi_text_puts(line, ",");
+  wlmi_tell_number(line, "openmp_us", 3, on_host ? us_of(baseline, 0) : (double)NAN);
+  wlmi_text_puts(line, ",");
+  wlmi_tell_string(line, "baseline", baseline ? baseline->method.name : NULL);
+  wlmi_text_puts(line, ",");
+  wlmi_tell_number(line, "spread", 4, ours->spread[0]);
+  wlmi_text_puts(line, ",");
+  wlmi_tell_number(line, "baseline_spread", 4, baseline ? baseline->spread[0] : (double)NAN);
+  wlmi_text_printf(line, ",\"blocks\":%lld,\"rows_mean\":%.1f,\"cols_mean\":%.1f,\"nnz_mean\":%.1f,",
+                   (long long)r->set.count, r->set.all.rows, r->set.all.cols, r->set.all.nnz);
+  write_layers(r, baseline, line);
+  wlmi_tell_error(line, "max_rel_err", ours->max_rel_err);
+  wlmi_text_puts(line, ",");
+  write_baselines(r, line);
+  wlmi_text_puts(line, "}\n");
+}
+
+static void write_row(const struct round *r, const char *direction, wlmi_text *row) {
+  const struct entrant *ours = &r->entrants[0], *baseline = quickest_baseline(r);
+  wlmi_text_printf(row, "%-22.22s %4lld  %-10s", r->bench->matrix, (long long)r->bench->n, direction);
+  wlmi_tell_cell(row, 10, us_of(ours, 0));
+  wlmi_text_printf(row, " %6.1f%%", 100 * ours->spread[0]);
+  wlmi_tell_cell(row, 10, us_of(baseline, 0));
+  wlmi_text_printf(row, "  %-9s", baseline ? baseline->method.name : "-");
+  wlmi_tell_cell(row, 8, us_of(baseline, 0) / us_of(ours, 0));
+  for (int layer = 0; layer < r->set.layers; layer++) wlmi_tell_cell(row, 9, us_of(ours, 1 + layer));
+  wlmi_text_printf(row, "  %11.1e\n", ours->max_rel_err);
+}
+
+static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
+  static const char *const directions[] = {"forward", "transposed"};
+  struct round r = {.bench = bench, .device = wlmi_context_device(bench->context)};
+  wlm_status status;
+  WLM_TRY(set_up(&r));
+  for (int transpose = 0; transpose < 2; transpose++) {
+    for (int i = 0; i < r.count; i++) {
+      r.entrants[i].max_rel_err = 0;
+      if (r.entrants[i].method.user) r.entrants[i].failure[0] = 0; /* it may fail in one direction only */
+    }
+    WLM_TRY(check_all(&r, transpose));
+    for (int layer = ALL_LAYERS; layer < r.set.layers; layer++) WLM_TRY(time_all(&r, transpose, layer));
+    write_line(&r, directions[transpose], line);
+    write_row(&r, directions[transpose], row);
+  }
+done:
+  tear_down(&r);
+  return status;
+}
+
+const wlmi_bench_suite wlmi_suite_minibatch = {
+    .name = "minibatch",
+    .help = "blocks of a neighbour sampler, each used once, forward and transposed",
+    .heading =
+        "graph                     n  direction          us  spread  baseline  (method)  speed-up   layer 1   "
+        "layer 2   layer 3  max_rel_err\n",
+    .run = run,
+    .samples = 11,
+    .stays_on_host = 1,
+    .uses_shipped = 1,
+};

@@ -1,0 +1,40 @@
+#include "bench/stream.h"
+
+#ifdef WLM_HAVE_CUDA
+#include "runtime/cuda/device.h"
+
+static wlm_status open_cuda(wlmi_bench_stream *stream) {
+  wlmi_cuda_scope scope;
+  wlm_status status = wlmi_cuda_enter(stream->device, &scope);
+  if (status != WLM_OK) return status;
+  stream->pushed = scope.pushed;
+  status = WLM_CUDA(cuStreamCreate, (CUstream *)&stream->handle, CU_STREAM_NON_BLOCKING);
+  if (status != WLM_OK) wlmi_cuda_leave(&scope);
+  return status;
+}
+
+static void close_cuda(wlmi_bench_stream *stream) {
+  wlmi_cuda.cuStreamDestroy(stream->handle);
+  wlmi_cuda_leave(&(wlmi_cuda_scope){stream->pushed});
+}
+#else
+static wlm_status open_cuda(wlmi_bench_stream *stream) {
+  (void)stream;
+  return wlmi_fail(WLM_ERR_UNSUPPORTED, "this build has no cuda device");
+}
+
+static void close_cuda(wlmi_bench_stream *stream) { (void)stream; }
+#endif
+
+wlm_status wlmi_bench_stream_open(wlmi_device *device, wlmi_bench_stream *stream) {
+  *stream = (wlmi_bench_stream){.device = device};
+  if (device->info.limits.target != WLM_TARGET_CUDA) return WLM_OK;
+  wlm_status status = open_cuda(stream);
+  if (status != WLM_OK) *stream = (wlmi_bench_stream){0};
+  return status;
+}
+
+void wlmi_bench_stream_close(wlmi_bench_stream *stream) {
+  if (stream->handle) close_cuda(stream);
+  *stream = (wlmi_bench_stream){0};
+}
