@@ -103,6 +103,19 @@ static wlm_status add_backward(wlm_context *context, const wlm_matrix *matrix, c
   return status;
 }
 
+/* op(A), or A itself for kernels that walk it: then A^T is not made. */
+static wlm_status see(const wlm_matrix *matrix, const wlmi_spec *spec, int walks_a, wlmi_matrix_view *view) {
+  wlm_problem problem = spec->problem;
+  problem.transpose = problem.transpose && !walks_a;
+  return wlmi_matrix_see(matrix, &problem, view);
+}
+
+static void describe_matrix(wlm_plan *plan, const wlmi_matrix_view *view) {
+  plan->stats = *view->stats;
+  plan->transpose_seconds = view->made_seconds;
+  plan->transpose_bytes = view->made_bytes;
+}
+
 wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                    const char *variant, wlm_plan **out) {
   wlmi_spec spec;
@@ -114,15 +127,17 @@ wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matri
   wlm_plan *plan = wlmi_alloc_zero(1, sizeof *plan);
   if (!plan) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "plan");
   WLM_TRY(wlmi_context_spec(context, matrix, problem, &spec));
-  WLM_TRY(wlmi_matrix_see(matrix, &spec.problem, &view));
-  plan->stats = *view.stats;
-  plan->transpose_seconds = view.made_seconds;
-  plan->transpose_bytes = view.made_bytes;
+  if (!variant) { /* the stats of op(A) decide */
+    WLM_TRY(see(matrix, &spec, 0, &view));
+    describe_matrix(plan, &view);
+  }
   wlmi_spec_key(&spec, plan->problem_key);
   WLM_TRY(choose(context, plan, &spec, variant));
   wlmi_context_note(context, plan, spec.problem.n);
   WLM_TRY(load(context, plan, &spec, &program, kernels));
   snprintf(plan->decision.variant, sizeof plan->decision.variant, "%s", program.variant);
+  if (variant || program.walks_a) WLM_TRY(see(matrix, &spec, program.walks_a, &view));
+  if (variant) describe_matrix(plan, &view);
   WLM_TRY(wlmi_plan_fill(plan, context->device, &program, kernels, &view.csr, &spec));
   plan->args.order = view.order;
   WLM_TRY(add_backward(context, matrix, &spec, plan));

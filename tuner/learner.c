@@ -196,7 +196,9 @@ static int is_worth_keeping(const wlmi_online *o, int i) {
 static void describe(const wlm_learner *l, int i, wlmi_measurement_record *record) {
   const wlmi_contender *contender = &l->contenders[i];
   const wlmi_online_summary times = wlmi_online_summarise(&l->online.contenders[i]);
-  wlmi_measured_begin(l->context, l->matrix_name, &contender->entrant.plan->stats, l->problem, l->n, record);
+  /* The first incumbent was chosen, so its plan has the stats of op(A); a challenger that walks A has those of A. */
+  const wlm_stats *stats = &l->contenders[0].entrant.plan->stats;
+  wlmi_measured_begin(l->context, l->matrix_name, stats, l->problem, l->n, record);
   record->variant = (char *)contender->entrant.name;
   record->source_hash = (char *)contender->source_hash;
   record->clock = WLM_CLOCK_ONLINE;

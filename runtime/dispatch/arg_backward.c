@@ -18,7 +18,8 @@ wlm_status wlmi_plan_fill_backward(wlm_plan *plan, const wlmi_program *program, 
                           ? "deterministic: on a GPU terms are added atomically, in any order"
                           : NULL;
   for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
-    const int64_t units = wlmi_pass_unit_blocks(&program->passes[i], rows[i], csr->nnz, spec->problem.n, 0);
+    const wlmi_extent extent = {rows[i], csr->cols, csr->nnz, spec->problem.n};
+    const int64_t units = wlmi_pass_unit_blocks(&program->passes[i], &extent, 0);
     WLM_TRY(wlmi_launch_make(&program->passes[i], target, units ? units : 1, spec->problem.n, kernels[i],
                              &plan->backward[i]));
   }

@@ -44,7 +44,7 @@ wlm_status wlmi_plan_fill(wlm_plan *plan, wlmi_device *device, const wlmi_progra
   wlm_status status = WLM_OK;
   const wlm_problem *p = &spec->problem;
   plan->device = device;
-  plan->empty = csr->rows == 0 || p->n == 0;
+  plan->empty = (program->walks_a ? csr->cols : csr->rows) == 0 || p->n == 0;
   plan->is_sddmm = p->operation == WLM_SDDMM;
   plan->wants_arg = p->want_arg;
   plan->samples = p->sample != WLM_SAMPLE_NONE;
@@ -77,17 +77,18 @@ wlm_status wlmi_plan_fill(wlm_plan *plan, wlmi_device *device, const wlmi_progra
   const wlmi_pass *stated = wlmi_program_first_execute(program);
   wlmi_pass first = *stated;
   WLM_TRY(correct_wave(device, kernels[stated - program->passes], &first));
-  const int64_t blocks = wlmi_pass_unit_blocks(&first, csr->rows, csr->nnz, p->n, 0);
+  const wlmi_extent extent = {csr->rows, csr->cols, csr->nnz, p->n};
+  const int64_t blocks = wlmi_pass_unit_blocks(&first, &extent, 0);
   plan->args.blocks = blocks;
-  plan->args.units = wlmi_pass_units_each(&first, csr->rows, csr->nnz, p->n, 0);
+  plan->args.units = wlmi_pass_units_each(&first, &extent, 0);
   for (int i = 0; i < program->pass_count; i++) {
     const wlmi_pass *pass = &program->passes[i];
     plan->when[i] = pass->when;
-    const int64_t units = pass == stated ? blocks : wlmi_pass_unit_blocks(pass, csr->rows, csr->nnz, p->n, blocks);
+    const int64_t units = pass == stated ? blocks : wlmi_pass_unit_blocks(pass, &extent, blocks);
     WLM_TRY(wlmi_launch_make(pass, device->info.limits.target, units, p->n, kernels[i], &plan->launches[i]));
   }
-  WLM_TRY(wlmi_bytes_size(&program->workspace, csr->rows, csr->nnz, p->n, blocks, &plan->workspace_size));
-  WLM_TRY(wlmi_bytes_size(&program->prepared, csr->rows, csr->nnz, p->n, blocks, &plan->prepared_size));
+  WLM_TRY(wlmi_bytes_size(&program->workspace, &extent, blocks, &plan->workspace_size));
+  WLM_TRY(wlmi_bytes_size(&program->prepared, &extent, blocks, &plan->prepared_size));
 done:
   return status;
 }
@@ -100,7 +101,7 @@ size_t wlm_plan_workspace_size(const wlm_plan *plan) { return plan->workspace_si
 
 static wlm_status launch_all(const wlm_plan *plan, wlmi_when when, const struct wlm_args *args, void *stream) {
   for (int i = 0; i < plan->pass_count; i++) {
-    if (plan->when[i] != when) continue;
+    if (plan->when[i] != when || !plan->launches[i].unit_blocks) continue;
     wlm_status status = plan->device->ops->launch(plan->device, &plan->launches[i], args, stream);
     if (status != WLM_OK) return status;
   }

@@ -10,7 +10,7 @@ enum { WLM_BACKWARD_PASSES = 2 };
 struct wlm_plan {
   wlmi_device *device;
   struct wlm_args args; /* complete but for B, C, workspace */
-  int empty;            /* no rows or no columns: nothing to do */
+  int empty;            /* C has no rows or no columns: nothing to do */
   int is_sddmm, wants_arg, samples, uses_b, backward_uses_b;
   size_t dense_size, sum_size, arg_size; /* of an element of B and C, of an accumulator, of a position */
   int pass_count;
@@ -20,7 +20,7 @@ struct wlm_plan {
   int is_prepared;
   /* What explain tells. */
   wlmi_decision decision;
-  wlm_stats stats;
+  wlm_stats stats; /* of op(A); of A where the plan was made of a named variant that walks A */
   char problem_key[WLM_SPEC_KEY];
   char split[16];
   int deterministic;
@@ -32,8 +32,8 @@ struct wlm_plan {
   const char *no_backward;
 };
 
-/* Fills launches and sizes from a program whose kernels are loaded. WLM_ERR_OVERFLOW where the grid or a
- * size is past what the device can take. */
+/* Fills launches and sizes from a program whose kernels are loaded. csr is what its kernels walk: op(A), or A itself of
+ * a program with walks_a. WLM_ERR_OVERFLOW where the grid or a size is past what the device can take. */
 wlm_status wlmi_plan_fill(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
                           void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr, const wlmi_spec *spec);
 
