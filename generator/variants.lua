@@ -367,8 +367,9 @@ function variants.list()
     local family = families[name]
     local count = 0
     each(family, function() count = count + 1 end)
-    out[#out + 1] = ("%s (%s; %ssplits a row: %s; %d variants)"):format(name, family.target,
-      family.operation ~= "spmm" and family.operation .. "; " or "", family.split, count)
+    out[#out + 1] = ("%s (%s; %s%ssplits a row: %s; %d variants)"):format(name, family.target,
+      family.operation ~= "spmm" and family.operation .. "; " or "", family.walks == "a" and "transposed; " or "",
+      family.split, count)
     out[#out + 1] = "    " .. family.summary
     for _, parameter in ipairs(family.parameters) do
       out[#out + 1] = ("    %s = %s"):format(parameter[1], values_text(parameter[2]))

@@ -45,4 +45,5 @@ return {
   workspace = function(_, problem)
     return problem.dense_bytes == problem.acc_bytes and {} or { cols_n = problem.acc_bytes }
   end,
+  registers = function(_, problem) return 64 + problem.extra_registers end,
 }

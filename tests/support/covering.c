@@ -442,7 +442,7 @@ static wlm_status add_transposed(maker *m, wlmi_generator *generator, const wlmi
 }
 
 /* What serves transposed products alone, the families from first_group on, had no problem before those: every type with
- * every message, and what else changes a kernel as it is drawn. */
+ * every message, each pair of indices, heads, a bias and an activation, and with what is drawn of the rest. */
 static wlm_status add_transposed_alone(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int first_group,
                                        int full) {
   wlm_status status = WLM_OK;
@@ -453,14 +453,16 @@ static wlm_status add_transposed_alone(maker *m, wlmi_generator *generator, cons
     of.message = (wlm_message)(i % MESSAGES);
     of.dense_type = (wlm_type)(i / MESSAGES);
     csr.value_type = of.dense_type == WLM_F64 || test_draw(&m->random, 2) ? of.dense_type : WLM_F32;
-    csr.rowptr_type = (wlm_index)test_draw(&m->random, 2);
-    csr.colind_type = (wlm_index)test_draw(&m->random, 2);
-    csr.values = test_draw(&m->random, 4) ? &csr : NULL;
-    of.n = widths_n[test_draw(&m->random, COUNT(widths_n))];
-    if (csr.values && of.message != WLM_COPY_B) of.heads = heads[test_draw(&m->random, COUNT(heads))];
-    if (of.n % of.heads) of.heads = 1;
-    of.activation = test_draw(&m->random, 3) ? NULL : "leaky_relu(x,0.25)";
-    of.bias = test_draw(&m->random, 3) ? NULL : &csr; /* kernel_check brings another */
+    csr.rowptr_type = (wlm_index)(i / 2 % 2);
+    csr.colind_type = (wlm_index)(i % 2);
+    csr.values = i % 4 == 1 ? NULL : transposed; /* whether there are any is all that counts */
+    if (i % 3 == 0 && csr.values && of.message != WLM_COPY_B)
+      of.heads = heads[1 + test_draw(&m->random, COUNT(heads) - 1)];
+    do of.n = widths_n[test_draw(&m->random, COUNT(widths_n))];
+    while (of.n % of.heads);
+    of.activation = i % 4 == 2 ? "leaky_relu(x,0.25)" : NULL;
+    of.empty = (wlm_empty)test_draw(&m->random, 2);
+    of.bias = i % 8 >= 4 ? transposed : NULL; /* kernel_check brings another */
     status = add_problem(m, generator, limits, &of, &csr, first_group, full);
   }
   return status;
