@@ -45,5 +45,6 @@ return {
   workspace = function(_, problem)
     return problem.dense_bytes == problem.acc_bytes and {} or { cols_n = problem.acc_bytes }
   end,
-  registers = function(_, problem) return 64 + problem.extra_registers end,
+  -- Before sm_90 a vector is added element by element, whose addresses are more.
+  registers = function(_, problem, limits) return (limits.arch < 90 and 72 or 64) + problem.extra_registers end,
 }
