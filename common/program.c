@@ -15,31 +15,32 @@ const wlmi_pass *wlmi_program_first_execute(const wlmi_program *program) {
 
 static int64_t blocks_for(int64_t units, int64_t per_block) { return units / per_block + (units % per_block != 0); }
 
-static int64_t units_of(const wlmi_pass *pass, int64_t rows, int64_t nnz, int64_t first_blocks) {
+static int64_t units_of(const wlmi_pass *pass, const wlmi_extent *extent, int64_t first_blocks) {
   switch (pass->units) {
-    case WLM_UNITS_ROWS: return rows;
-    case WLM_UNITS_NNZ: return nnz;
-    case WLM_UNITS_ROWS_NNZ: return rows + nnz;
+    case WLM_UNITS_ROWS: return extent->rows;
+    case WLM_UNITS_NNZ: return extent->nnz;
+    case WLM_UNITS_ROWS_NNZ: return extent->rows + extent->nnz;
+    case WLM_UNITS_COLS: return extent->cols;
     case WLM_UNITS_BLOCKS: return first_blocks;
     default: return 1;
   }
 }
 
-int64_t wlmi_pass_unit_blocks(const wlmi_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks) {
-  if (rows == 0) return 0;
-  int64_t blocks = blocks_for(units_of(pass, rows, nnz, first_blocks), pass->units_per_block);
+int64_t wlmi_pass_unit_blocks(const wlmi_pass *pass, const wlmi_extent *extent, int64_t first_blocks) {
+  if ((pass->units == WLM_UNITS_COLS ? extent->cols : extent->rows) == 0) return 0;
+  int64_t blocks = blocks_for(units_of(pass, extent, first_blocks), pass->units_per_block);
   if (!blocks) blocks = 1; /* rows without non-zeros must still be written */
   if (!pass->wave) return blocks;
-  const int64_t columns = wlmi_pass_column_blocks(pass, n),
+  const int64_t columns = wlmi_pass_column_blocks(pass, extent->n),
                 even = blocks_for(blocks, pass->processors) * pass->processors;
   const int64_t wave = columns < 2 ? pass->wave : columns < pass->wave ? pass->wave / columns : 1; /* of unit blocks */
   return even <= wave ? even : blocks_for(blocks, wave) * wave;
 }
 
-int64_t wlmi_pass_units_each(const wlmi_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks) {
-  int64_t blocks = wlmi_pass_unit_blocks(pass, rows, nnz, n, first_blocks);
+int64_t wlmi_pass_units_each(const wlmi_pass *pass, const wlmi_extent *extent, int64_t first_blocks) {
+  int64_t blocks = wlmi_pass_unit_blocks(pass, extent, first_blocks);
   if (!pass->wave || !blocks) return pass->units_per_block;
-  int64_t each = blocks_for(units_of(pass, rows, nnz, first_blocks), blocks);
+  int64_t each = blocks_for(units_of(pass, extent, first_blocks), blocks);
   return each ? each : 1;
 }
 
@@ -47,13 +48,14 @@ int64_t wlmi_pass_column_blocks(const wlmi_pass *pass, int64_t n) {
   return pass->columns_per_block ? blocks_for(n, pass->columns_per_block) : n > 0;
 }
 
-wlm_status wlmi_bytes_size(const wlmi_bytes *bytes, int64_t rows, int64_t nnz, int64_t n, int64_t blocks,
-                           size_t *size) {
-  int64_t total = bytes->one, rows_n, blocks_n;
-  int overflow = __builtin_mul_overflow(rows, n, &rows_n) && bytes->rows_n;
-  overflow |= __builtin_mul_overflow(blocks, n, &blocks_n) && bytes->blocks_n;
-  const int64_t terms[][2] = {{bytes->rows, rows},     {bytes->nnz, nnz},       {bytes->n, n},
-                              {bytes->blocks, blocks}, {bytes->rows_n, rows_n}, {bytes->blocks_n, blocks_n}};
+wlm_status wlmi_bytes_size(const wlmi_bytes *bytes, const wlmi_extent *extent, int64_t blocks, size_t *size) {
+  int64_t total = bytes->one, rows_n, blocks_n, cols_n;
+  int overflow = __builtin_mul_overflow(extent->rows, extent->n, &rows_n) && bytes->rows_n;
+  overflow |= __builtin_mul_overflow(blocks, extent->n, &blocks_n) && bytes->blocks_n;
+  overflow |= __builtin_mul_overflow(extent->cols, extent->n, &cols_n) && bytes->cols_n;
+  const int64_t terms[][2] = {{bytes->rows, extent->rows}, {bytes->nnz, extent->nnz}, {bytes->n, extent->n},
+                              {bytes->blocks, blocks},     {bytes->rows_n, rows_n},   {bytes->blocks_n, blocks_n},
+                              {bytes->cols_n, cols_n}};
   for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) {
     int64_t term = 0;
     if (terms[i][0]) overflow |= __builtin_mul_overflow(terms[i][0], terms[i][1], &term);

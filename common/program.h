@@ -16,13 +16,15 @@ typedef struct wlmi_limits {
   int processors;        /* multiprocessors, or cores */
 } wlmi_limits;
 
-/* What the blocks of a pass share out; BLOCKS = the unit blocks of the program's first execute pass. */
+/* What the blocks of a pass share out: rows and columns of the matrix that the kernels walk; BLOCKS = the unit blocks
+ * of the program's first execute pass. */
 typedef enum wlmi_units {
   WLM_UNITS_ONE,
   WLM_UNITS_ROWS,
   WLM_UNITS_NNZ,
   WLM_UNITS_ROWS_NNZ,
-  WLM_UNITS_BLOCKS
+  WLM_UNITS_BLOCKS,
+  WLM_UNITS_COLS
 } wlmi_units;
 typedef enum wlmi_when { WLM_WHEN_EXECUTE, WLM_WHEN_PREPARE } wlmi_when;
 /* Which axis of the grid moves fastest: blocks of units (rows, non-zeros) or blocks of columns. */
@@ -45,11 +47,17 @@ typedef struct wlmi_pass {
   int dependent;        /* CUDA sm_90 on: may start while the pass before it drains; it waits by itself */
 } wlmi_pass;
 
-/* bytes = one + rows * R + nnz * Z + n * N + blocks * U + rows_n * R * N + blocks_n * U * N,
- * where U is the number of unit blocks of the program's first execute pass, whatever its prepare passes cover. */
+/* bytes = one + rows * R + nnz * Z + n * N + blocks * U + rows_n * R * N + blocks_n * U * N + cols_n * C * N,
+ * where C is the number of columns of the matrix and U the number of unit blocks of the program's first execute pass,
+ * whatever its prepare passes cover. */
 typedef struct wlmi_bytes {
-  int64_t one, rows, nnz, n, blocks, rows_n, blocks_n;
+  int64_t one, rows, nnz, n, blocks, rows_n, blocks_n, cols_n;
 } wlmi_bytes;
+
+/* The matrix that the kernels of a program walk, and the columns of B. */
+typedef struct wlmi_extent {
+  int64_t rows, cols, nnz, n;
+} wlmi_extent;
 
 enum { WLM_MAX_PASSES = 4, WLM_VARIANT_NAME = 128 };
 
@@ -62,15 +70,18 @@ typedef struct wlmi_program {
   int max_registers;              /* a test holds kernels to it; 0 on the host */
   int deterministic;              /* gives the same bits every time */
   int uses_b;                     /* reads B, which may be NULL otherwise */
-  char split[16];                 /* how it splits a row: "none", "carry" or "atomic" */
+  int walks_a; /* of a transposed problem: the kernels get A itself, whose rows are those of B and whose columns are the
+                * rows of C; otherwise they get op(A) */
+  char split[16]; /* how it splits a row: "none", "carry" or "atomic" */
 } wlmi_program;
 
 /* A variant that is valid for a problem on a device, before any source text is made of it. */
 typedef struct wlmi_candidate {
   char variant[WLM_VARIANT_NAME];
-  wlmi_pass pass; /* the first to execute */
+  wlmi_pass pass; /* the first to execute that walks the matrix: one over columns alone only clears C */
   int prepares;   /* must be prepared before it can run */
   int whole_rows; /* never splits a row: one group of threads walks it from end to end */
+  int walks_a;    /* as of a program */
 } wlmi_candidate;
 
 void wlmi_program_release(wlmi_program *program);
@@ -78,14 +89,14 @@ void wlmi_program_release(wlmi_program *program);
 /* Every program has one. */
 const wlmi_pass *wlmi_program_first_execute(const wlmi_program *program);
 
-/* Blocks of one pass over a matrix, for each block of columns; 0 only where rows is 0. first_blocks: those of the first
- * execute pass. */
-int64_t wlmi_pass_unit_blocks(const wlmi_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks);
+/* Blocks of one pass over a matrix, for each block of columns of B; 0 only where the matrix has no rows or, of a pass
+ * over its columns, no columns: then there is nothing to launch. first_blocks: those of the first execute pass. */
+int64_t wlmi_pass_unit_blocks(const wlmi_pass *pass, const wlmi_extent *extent, int64_t first_blocks);
 /* Units of each block of it, the last ones excepted: units_per_block, or fewer where the pass is dealt evenly. */
-int64_t wlmi_pass_units_each(const wlmi_pass *pass, int64_t rows, int64_t nnz, int64_t n, int64_t first_blocks);
+int64_t wlmi_pass_units_each(const wlmi_pass *pass, const wlmi_extent *extent, int64_t first_blocks);
 /* 0 only where n is 0. */
 int64_t wlmi_pass_column_blocks(const wlmi_pass *pass, int64_t n);
 /* WLM_ERR_OVERFLOW where the size does not fit. */
-wlm_status wlmi_bytes_size(const wlmi_bytes *bytes, int64_t rows, int64_t nnz, int64_t n, int64_t blocks, size_t *size);
+wlm_status wlmi_bytes_size(const wlmi_bytes *bytes, const wlmi_extent *extent, int64_t blocks, size_t *size);
 
 #endif

@@ -124,15 +124,15 @@ static int get_boolean(lua_State *lua, const char *key) {
 
 static void get_bytes(lua_State *lua, const char *key, wlmi_bytes *bytes) {
   lua_getfield(lua, -1, key);
-  *bytes = (wlmi_bytes){get_integer(lua, "one", 0),     get_integer(lua, "rows", 0),   get_integer(lua, "nnz", 0),
-                        get_integer(lua, "n", 0),       get_integer(lua, "blocks", 0), get_integer(lua, "rows_n", 0),
-                        get_integer(lua, "blocks_n", 0)};
+  *bytes = (wlmi_bytes){get_integer(lua, "one", 0),      get_integer(lua, "rows", 0),   get_integer(lua, "nnz", 0),
+                        get_integer(lua, "n", 0),        get_integer(lua, "blocks", 0), get_integer(lua, "rows_n", 0),
+                        get_integer(lua, "blocks_n", 0), get_integer(lua, "cols_n", 0)};
   lua_pop(lua, 1);
 }
 
 static void get_pass(lua_State *lua, wlmi_pass *pass) {
   static const char *const when[] = {"execute", "prepare", NULL};
-  static const char *const units[] = {"one", "rows", "nnz", "rows+nnz", "blocks", NULL};
+  static const char *const units[] = {"one", "rows", "nnz", "rows+nnz", "blocks", "cols", NULL};
   static const char *const axis[] = {"units", "columns", NULL};
   get_string(lua, "kernel", pass->kernel, sizeof pass->kernel);
   pass->when = (wlmi_when)get_choice(lua, "when", when);
@@ -166,6 +166,7 @@ static void get_program(lua_State *lua, wlmi_program *program) {
   program->max_registers = (int)get_integer(lua, "registers", 0);
   program->deterministic = get_boolean(lua, "deterministic");
   program->uses_b = get_boolean(lua, "uses_b");
+  program->walks_a = get_boolean(lua, "walks_a");
   lua_getfield(lua, -1, "passes");
   program->pass_count = (int)luaL_len(lua, -1);
   if (program->pass_count < 1 || program->pass_count > WLM_MAX_PASSES)
@@ -314,16 +315,17 @@ static int do_candidates(lua_State *lua) {
 static void get_candidate(lua_State *lua, wlmi_candidate *candidate) {
   get_string(lua, "variant", candidate->variant, sizeof candidate->variant);
   candidate->whole_rows = get_boolean(lua, "whole_rows");
+  candidate->walks_a = get_boolean(lua, "walks_a");
   lua_getfield(lua, -1, "passes");
   for (lua_Integer i = luaL_len(lua, -1); i >= 1; i--) {
     wlmi_pass pass;
     lua_geti(lua, -1, i);
     get_pass(lua, &pass);
     lua_pop(lua, 1);
-    if (pass.when == WLM_WHEN_EXECUTE)
-      candidate->pass = pass;
-    else
+    if (pass.when == WLM_WHEN_PREPARE)
       candidate->prepares = 1;
+    else if (pass.units != WLM_UNITS_COLS || !candidate->pass.units_per_block)
+      candidate->pass = pass;
   }
   lua_pop(lua, 1);
 }

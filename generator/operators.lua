@@ -73,7 +73,7 @@ end
 
 -- What an operator allows, from which its candidates follow (variants.lua):
 --   combine  partial results can be merged, so that a row may be split: the expression, or true where it is reduce
---   atomic   the atomic form of reduce, so that partial results may be added to C
+--   atomic   the atomic form of reduce, so that messages may be added to C in any order
 --   ordered  the edges of a row must be folded in their order, so that nothing may be sorted beforehand
 --   finish   what is done to the last partial; absent where that is nothing
 --   beats    reduce is one of its two operands, x where this holds: then the position of an edge can go with it
@@ -208,9 +208,7 @@ function operators.split_refusal(problem, split, keeps_order)
     return "splits rows, and the operator has no combine"
   end
   if split == "atomic" and not reduction.atomic then return "needs an atomic form, and the reduction has none" end
-  if split == "atomic" and (reduction.finish or problem.activation) then
-    return "adds partial results to C, which leaves no last one to finish"
-  end
+  if split == "atomic" and reduction.finish then return "adds messages to C, and the reduction has a last step for each row" end
   if reduction.ordered and not keeps_order then return "reorders the edges of a row, and the operator keeps their order" end
   return nil
 end

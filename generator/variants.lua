@@ -5,7 +5,10 @@
 --   target         "cuda" or "host"
 --   summary        one line: idea and source
 --   split          how it splits a row: "none" (each element of C is folded into one accumulator), "carry" (partial
---                  results are combined) or "atomic" (they are added to C)
+--                  results are combined) or "atomic" (terms are added to C or to the workspace, in any order)
+--   walks          "op(a)": the kernels get op(A), so of a transposed problem A^T. "a": the family serves transposed
+--                  problems alone and its kernels get A itself: rows, cols, nnz, rowptr, colind and values are A's, B has
+--                  args.rows rows and C args.cols. What it sees as `problem` is not transposed: load_a(p) is value p
 --   keeps_order    folds the edges of a row, or of a part of it, in their order
 --   deterministic  same bits every time
 --   operation      "spmm" or "sddmm": what it computes
@@ -28,7 +31,7 @@ local names    -- sorted
 
 local defaults = {
   operation = "spmm", split = "none", keeps_order = true, deterministic = true, samples = false,
-  positions = false,
+  positions = false, walks = "op(a)",
   registers = function() return 64 end,
 }
 local required = { "target", "summary", "parameters", "passes" }
@@ -60,6 +63,9 @@ function variants.load(files, read)
     end
     if family.operation ~= "spmm" and family.operation ~= "sddmm" then
       error(("%s: operation must be \"spmm\" or \"sddmm\""):format(file), 0)
+    end
+    if family.walks ~= "op(a)" and family.walks ~= "a" then
+      error(("%s: walks must be \"op(a)\" or \"a\""):format(file), 0)
     end
     family.name = name
     family.template = read(template_name(family))
@@ -147,6 +153,14 @@ local function complete(problem)
   problem.sum_bytes = operators.sum_bytes(problem)
 end
 
+-- A problem as a family sees it: one that walks A itself knows nothing of a transpose.
+local function seen_by(family, problem)
+  if family.walks == "op(a)" then return problem end
+  local seen = setmetatable({ transpose = false }, { __index = problem })
+  complete(seen)
+  return seen
+end
+
 -- What a template spells differently where positions are wanted: the type of what a row is folded into, the number in
 -- it, a last argument, anything else, and an element of the arrays acc and place. Without them this is plain text.
 local function with_positions(problem, parameters)
@@ -170,6 +184,8 @@ local function refusal(family, p, problem, limits)
   if problem.sample == "none" and family.samples == "only" then return "is for sampled problems" end
   if problem.arg ~= "none" and not family.positions then return "gives no positions" end
   if problem.deterministic and not family.deterministic then return "is not deterministic" end
+  if family.walks == "a" and not problem.transpose then return "serves transposed products alone" end
+  problem = seen_by(family, problem)
   for _, parameter in ipairs(family.parameters) do
     if parameter[3] == "widest" and p[parameter[1]] ~= problem.widest_vector then
       return "loads other vectors than the widest that n and the columns of a head are multiples of"
@@ -205,7 +221,7 @@ end
 
 -- A family's passes, with what it says of blocks that are resident turned into numbers of the device.
 local function passes_of(family, p, problem, limits)
-  local passes = family.passes(p, problem, limits)
+  local passes = family.passes(p, seen_by(family, problem), limits)
   for _, pass in ipairs(passes) do
     if pass.resident then pass.wave, pass.processors = pass.resident * limits.processors, limits.processors end
   end
@@ -229,12 +245,13 @@ function variants.candidates(problem, limits)
   return found
 end
 
--- The same with what each launches: { variant, passes, whole_rows }.
+-- The same with what each launches: { variant, passes, whole_rows, walks_a }.
 function variants.describe(problem, limits)
   local found = {}
   each_candidate(problem, limits, function(family, p)
     found[#found + 1] = {
       variant = canonical(family, p), passes = passes_of(family, p, problem, limits), whole_rows = family.split == "none",
+      walks_a = family.walks == "a",
     }
   end)
   return found
@@ -252,7 +269,7 @@ end
 function variants.prepares(variant, problem, limits)
   complete(problem)
   local family, p = parse(variant)
-  for _, pass in ipairs(family.passes(p, problem, limits)) do
+  for _, pass in ipairs(passes_of(family, p, problem, limits)) do
     if pass.when == "prepare" then return true end
   end
   return false
@@ -263,6 +280,7 @@ function variants.emit(variant, problem, limits)
   local family, p = parse(variant)
   local reason = refusal(family, p, problem, limits)
   if reason then error(("'%s' is no candidate: %s"):format(variant, reason), 0) end
+  problem = seen_by(family, problem)
   local passes = passes_of(family, p, problem, limits)
   local parameters = {}
   for key, value in pairs(p) do parameters[key] = value end
@@ -290,6 +308,7 @@ function variants.emit(variant, problem, limits)
     registers = registers > 0 and most_registers(registers, passes) or 0,
     deterministic = family.deterministic,
     uses_b = operators.uses_b(problem),
+    walks_a = family.walks == "a",
     split = family.split,
   }
 end
@@ -361,8 +380,9 @@ function variants.list()
     local family = families[name]
     local count = 0
     each(family, function() count = count + 1 end)
-    out[#out + 1] = ("%s (%s; %ssplits a row: %s; %d variants)"):format(name, family.target,
-      family.operation ~= "spmm" and family.operation .. "; " or "", family.split, count)
+    out[#out + 1] = ("%s (%s; %s%ssplits a row: %s; %d variants)"):format(name, family.target,
+      family.operation ~= "spmm" and family.operation .. "; " or "", family.walks == "a" and "transposed; " or "",
+      family.split, count)
     out[#out + 1] = "    " .. family.summary
     for _, parameter in ipairs(family.parameters) do
       out[#out + 1] = ("    %s = %s"):format(parameter[1], values_text(parameter[2]))

@@ -112,7 +112,7 @@ wlm_status wlm_context_refresh(wlm_context *context) {
   context->snapshot = fresh;
   pthread_rwlock_unlock(&context->snapshot_lock);
   wlmi_snapshot_release(&old);
-  return WLM_OK;
+  return wlmi_decisions_restart(&context->decisions, &context->snapshot);
 }
 
 wlmi_device *wlmi_context_device(const wlm_context *context) { return context->device; }

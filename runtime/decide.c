@@ -4,6 +4,7 @@
 #include "runtime/decide.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/cell.h"
@@ -69,6 +70,44 @@ static wlm_status choose(wlm_context *context, const wlm_stats *stats, wlm_plan 
   pthread_rwlock_unlock(&context->snapshot_lock);
   wlmi_free(check.candidates);
   return status;
+}
+
+/* Columns that a variant covers at once: as few as cover all of B, or as many as there are. */
+static int64_t misfit(const wlmi_candidate *c, int64_t n) {
+  const int64_t width = c->pass.columns_per_block ? c->pass.columns_per_block : n;
+  return width >= n ? width - n : (n - width) * 4;
+}
+
+/* The share of non-zeros that a group of lanes walks: short ones fill the device where the matrix is small. */
+static int64_t share_misfit(const wlmi_candidate *c, const wlm_stats *stats, int processors) {
+  const int64_t wanted = stats->nnz / (64 * (int64_t)processors) + 1;
+  return llabs(c->pass.units_per_block - wanted);
+}
+
+/* A kernel that scatters a transposed product from A itself. WLM_ERR_NOT_FOUND where no family can. */
+static wlm_status choose_scatter(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
+                                 wlmi_decision *decision) {
+  const wlmi_limits *limits = &context->device->info.limits;
+  wlmi_candidate *candidates = NULL;
+  const wlmi_candidate *best = NULL;
+  int64_t count = 0;
+  const wlm_status status = wlmi_generator_describe(context->generator, spec, limits, &candidates, &count);
+  for (int64_t i = 0; status == WLM_OK && i < count; i++) {
+    const wlmi_candidate *c = &candidates[i];
+    if (!c->walks_a) continue;
+    const int64_t n = spec->problem.n, difference = best ? misfit(c, n) - misfit(best, n) : -1;
+    if (difference < 0 ||
+        (difference == 0 && share_misfit(c, stats, limits->processors) < share_misfit(best, stats, limits->processors)))
+      best = c;
+  }
+  *decision = (wlmi_decision){.step = WLM_STEP_RULE,
+                              .rule = "a matrix that is used once is scattered, not transposed",
+                              .distance = (double)NAN,
+                              .calls = spec->problem.policy.expected_calls};
+  if (best) snprintf(decision->variant, sizeof decision->variant, "%s", best->variant);
+  wlmi_free(candidates);
+  if (status != WLM_OK || best) return status;
+  return wlmi_fail(WLM_ERR_NOT_FOUND, "no family scatters this product");
 }
 
 /* Loads the plan's chosen variant; where that cannot be had the next of the list, and at last what the library carries.
@@ -217,7 +256,10 @@ static wlm_status decide(wlm_context *context, const wlmi_decide_request *reques
   }
   WLM_TRY(wlmi_spec_make(request->problem, request->types, &spec));
   wlmi_spec_key(&spec, decided->plan.record.problem_key);
-  WLM_TRY(choose(context, stats, &decided->plan, &spec, request->variant));
+  if (use == WLM_CELL_SCATTER)
+    WLM_TRY(choose_scatter(context, stats, &spec, &decided->plan.record.decision));
+  else
+    WLM_TRY(choose(context, stats, &decided->plan, &spec, request->variant));
   WLM_TRY(avoid_compiling(context, request, &spec, generation, decided));
   WLM_TRY(fill(context, &spec, &decided->plan));
   *out = decided;
@@ -226,9 +268,18 @@ done:
   return status;
 }
 
+/* Scattering reads and adds every element of C once a non-zero; building A^T costs a few launches and passes over the
+ * pattern, and then rows of C are written once. Where the two cross was measured on an H200 (docs/architecture.md). */
+int wlmi_scatter_pays(const wlm_problem *problem, const wlm_csr *csr) {
+  static const double most_terms = 1e18;
+  return !problem->policy.deterministic && !problem->want_argmax && problem->sampling.sample == WLM_SAMPLE_NONE &&
+         problem->operation == WLM_SPMM && problem->reduce == WLM_SUM &&
+         (double)csr->nnz * (double)problem->n <= most_terms;
+}
+
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **out) {
   const wlm_stats *s = request->stats;
-  const int exact = wlmi_stats_has_fingerprint(s) &&
+  const int exact = request->use != WLM_CELL_SCATTER && wlmi_stats_has_fingerprint(s) &&
                     wlmi_decisions_know_size(&context->decisions, s->rows, s->nnz, request->problem->n, NULL);
   const wlmi_cell_use use = exact ? WLM_CELL_EXACT : request->use;
   const uint64_t generation = wlmi_decisions_generation(&context->decisions);

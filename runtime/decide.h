@@ -12,6 +12,10 @@ typedef struct wlmi_decide_request {
   const char *variant; /* named by the caller; NULL = choose */
 } wlmi_decide_request;
 
+/* Whether a transposed product of a matrix that is used once is better scattered from A than gathered from an A^T that
+ * is built for it; where it is, no family may be able to. */
+int wlmi_scatter_pays(const wlm_problem *problem, const wlm_csr *csr);
+
 /* From the cache, or by choosing, compiling and loading. Give *decided back by wlmi_decided_drop. */
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **decided);
 

@@ -70,6 +70,7 @@ typedef enum wlmi_cell_use {
   WLM_CELL_MEASURED,
   WLM_CELL_ESTIMATED,
   WLM_CELL_ONE_CALL, /* estimated, and a loaded kernel that comes near is preferred to compiling */
+  WLM_CELL_SCATTER,  /* of A itself, for kernels that scatter a transposed product */
   WLM_CELL_EXACT     /* the fingerprint stands for the cell */
 } wlmi_cell_use;
 wlmi_hash wlmi_decision_key(const wlmi_hash *problem_id, const wlm_stats *stats, wlmi_cell_use use);

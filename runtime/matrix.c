@@ -146,6 +146,14 @@ static wlm_status see_transpose(wlm_matrix *matrix, wlmi_matrix_view *view) {
   return status == WLM_OK ? wlmi_transpose_get(matrix->transpose, &matrix->csr, view) : status;
 }
 
+int wlmi_matrix_has_transpose(const wlm_matrix *known) {
+  wlm_matrix *matrix = (wlm_matrix *)(uintptr_t)known;
+  pthread_mutex_lock(&matrix->lock);
+  const int has = matrix->transpose != NULL;
+  pthread_mutex_unlock(&matrix->lock);
+  return has;
+}
+
 wlm_status wlmi_matrix_see(const wlm_matrix *matrix, const wlm_problem *problem, wlmi_matrix_view *view) {
   if (problem->transpose) return see_transpose((wlm_matrix *)(uintptr_t)matrix, view);
   *view = (wlmi_matrix_view){.csr = matrix->csr, .stats = &matrix->stats};

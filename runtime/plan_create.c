@@ -17,18 +17,50 @@ static wlm_status look_closer(wlm_context *context, const wlm_matrix *matrix, co
   return wlmi_matrix_fingerprint(matrix);
 }
 
+/* op(A), or A itself for kernels that walk it, which need no A^T. */
+static wlm_status see(const wlm_matrix *matrix, const wlm_problem *problem, int walks_a, wlmi_matrix_view *view) {
+  wlm_problem seen = *problem;
+  seen.transpose = problem->transpose && !walks_a;
+  return wlmi_matrix_see(matrix, &seen, view);
+}
+
+/* A transposed product of a matrix that is used once, was not tuned and has no A^T yet. */
+static int is_scattered(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem) {
+  const wlm_csr *a = &matrix->csr;
+  return problem->transpose && problem->policy.expected_calls == 1 && wlmi_scatter_pays(problem, a) &&
+         !wlmi_matrix_has_transpose(matrix) &&
+         !wlmi_decisions_know_size(&context->decisions, a->cols, a->nnz, problem->n, NULL);
+}
+
+/* `view` gets what the choice went by: op(A), or A where nothing but A was looked at. */
+static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                             const char *variant, wlmi_decided **decided, wlmi_matrix_view *view) {
+  wlm_status status;
+  if (!variant && is_scattered(context, matrix, problem)) {
+    const wlmi_decide_request request = {problem, &matrix->csr, &matrix->stats, WLM_CELL_SCATTER, NULL};
+    status = wlmi_decide(context, &request, decided);
+    if (status == WLM_OK) status = see(matrix, problem, 1, view);
+    if (status != WLM_ERR_NOT_FOUND) return status;
+    wlmi_clear_error();
+  }
+  WLM_TRY(see(matrix, problem, variant != NULL, view));
+  WLM_TRY(look_closer(context, matrix, problem, view->stats));
+  const wlmi_decide_request request = {
+      problem, &view->csr, view->stats,
+      matrix->grade == WLM_STATS_ESTIMATED && !view->order ? WLM_CELL_ESTIMATED : WLM_CELL_MEASURED, variant};
+  status = wlmi_decide(context, &request, decided);
+done:
+  return status;
+}
+
 static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                          const char *variant, wlm_plan **out) {
-  wlmi_matrix_view view;
+  wlmi_matrix_view chosen_by, view;
   wlmi_decided *decided = NULL;
   wlm_plan *plan = NULL;
   wlm_status status;
-  WLM_TRY(wlmi_matrix_see(matrix, problem, &view));
-  WLM_TRY(look_closer(context, matrix, problem, view.stats));
-  const wlmi_decide_request request = {
-      problem, &view.csr, view.stats,
-      matrix->grade == WLM_STATS_ESTIMATED && !problem->transpose ? WLM_CELL_ESTIMATED : WLM_CELL_MEASURED, variant};
-  WLM_TRY(wlmi_decide(context, &request, &decided));
+  WLM_TRY(decide_for(context, matrix, problem, variant, &decided, &chosen_by));
+  WLM_TRY(see(matrix, problem, decided->plan.shape.walks_a, &view));
   plan = wlmi_alloc(sizeof *plan);
   if (!plan) {
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "plan");
@@ -36,10 +68,10 @@ static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const w
   }
   *plan = decided->plan;
   wlmi_upgrade_share(plan->upgrade);
-  plan->record.stats = *view.stats;
+  plan->record.stats = variant ? *view.stats : *chosen_by.stats;
   plan->record.transpose_seconds = view.made_seconds;
   plan->record.transpose_bytes = view.made_bytes;
-  if (problem->transpose) plan->no_rebind = "runs on an A^T that was built for one matrix";
+  if (view.order) plan->no_rebind = "runs on an A^T that was built for one matrix";
   WLM_TRY(wlmi_bind(&plan->shape, &view.csr, view.order, 0, &plan->bound));
   if (plan->shape.want_argmax) WLM_TRY(wlmi_plan_bind_backward(plan, &matrix->csr));
   wlmi_context_record(context, plan, problem->n);

@@ -77,9 +77,22 @@ done:
   return status;
 }
 
+/* Straight from A. WLM_ERR_NOT_FOUND where no family can. */
+static wlm_status run_scattered(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr,
+                                wlm_execute_args *call) {
+  wlm_stats stats;
+  wlmi_decided *decided = NULL;
+  wlmi_stats_estimate(csr->rows, csr->cols, csr->nnz, &stats);
+  const wlmi_decide_request request = {problem, csr, &stats, WLM_CELL_SCATTER, NULL};
+  wlm_status status = wlmi_decide(context, &request, &decided);
+  if (status == WLM_OK) status = run_decided(context, &decided->plan, csr, csr, NULL, call);
+  wlmi_decided_drop(decided);
+  return status;
+}
+
 /* A^T in memory of the stream's, then the product as of any matrix. */
-static wlm_status run_transposed(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr,
-                                 wlm_execute_args *call) {
+static wlm_status run_built_transpose(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr,
+                                      wlm_execute_args *call) {
   wlmi_device *device = context->device;
   void *kernels[WLM_MAX_PASSES] = {0}, *memory = NULL;
   wlmi_transpose_layout layout = {0};
@@ -105,6 +118,16 @@ done:
   if (memory) device->ops->release_on(device, call->stream, memory, layout.size);
   wlmi_decided_drop(decided);
   return status;
+}
+
+static wlm_status run_transposed(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr,
+                                 wlm_execute_args *call) {
+  if (wlmi_scatter_pays(problem, csr)) {
+    const wlm_status status = run_scattered(context, problem, csr, call);
+    if (status != WLM_ERR_NOT_FOUND) return status;
+    wlmi_clear_error();
+  }
+  return run_built_transpose(context, problem, csr, call);
 }
 
 wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem *given, const wlm_execute_args *args) {

@@ -43,6 +43,7 @@ static void begin(wlmi_online_mode *m) {
 
 static wlm_status make(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                        const wlm_online_options *options, wlmi_online_mode *m) {
+  wlmi_matrix_view view;
   wlm_status status;
   m->context = context;
   m->device = wlmi_context_device(context);
@@ -50,7 +51,8 @@ static wlm_status make(wlm_context *context, const wlm_matrix *matrix, const wlm
   m->matrix_name = wlmi_strdup(options->matrix_name);
   if (options->matrix_name && !m->matrix_name) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "plan"));
   for (int i = 0; i < 2; i++) WLM_TRY(m->device->ops->watch_create(m->device, &m->watches[i]));
-  WLM_TRY(wlmi_matrix_fingerprint(matrix)); /* which the measurements are stored with */
+  WLM_TRY(wlmi_matrix_fingerprint(matrix));         /* which the measurements are stored with */
+  WLM_TRY(wlmi_matrix_see(matrix, problem, &view)); /* a matrix whose calls are compared is used often: with its A^T */
   WLM_TRY(wlmi_online_gather(m, matrix, problem));
   m->options.first = m->options.matrix_name = NULL; /* the caller's, and used */
   begin(m);
@@ -156,7 +158,9 @@ static int is_worth_keeping(const wlmi_online *o, int i) {
 static void describe(const wlmi_online_mode *m, int i, wlmi_measurement_record *record) {
   const wlmi_contender *contender = &m->contenders[i];
   const wlmi_online_summary times = wlmi_online_summarise(&m->online.contenders[i]);
-  wlmi_measured_begin(m->context, m->matrix_name, &contender->entrant.plan->record.stats, m->problem, m->n, record);
+  /* The first contender was chosen, so its plan has the stats of op(A); a challenger that walks A has those of A. */
+  const wlm_stats *stats = &m->contenders[0].entrant.plan->record.stats;
+  wlmi_measured_begin(m->context, m->matrix_name, stats, m->problem, m->n, record);
   record->variant = (char *)contender->entrant.name;
   record->source_hash = (char *)contender->source_hash;
   record->clock = WLM_CLOCK_ONLINE;

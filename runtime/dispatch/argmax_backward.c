@@ -12,7 +12,8 @@ wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlm_csr *csr) {
   plan->a_colind = csr->colind;
   for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
     const wlmi_pass *pass = &plan->backward_passes[i];
-    const int64_t units = wlmi_pass_unit_blocks(pass, rows[i], csr->nnz, plan->shape.n, 0);
+    const wlmi_extent extent = {rows[i], csr->cols, csr->nnz, plan->shape.n};
+    const int64_t units = wlmi_pass_unit_blocks(pass, &extent, 0);
     WLM_TRY(wlmi_launch_make(pass, target, units ? units : 1, plan->shape.n, plan->backward_kernels[i],
                              &plan->backward[i]));
   }

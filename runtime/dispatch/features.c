@@ -72,7 +72,8 @@ void wlmi_features_of_candidate(const wlmi_machine *machine, const wlm_stats *s,
   const double columns = n > 0 ? (double)n : 1, threads = pass->threads > 0 ? pass->threads : 1;
   const double width = pass->columns_per_block ? fmin((double)pass->columns_per_block, 2 * columns) : columns;
   const double walks = fmax(1, (double)wlmi_pass_column_blocks(pass, n));
-  const double unit_blocks = fmax(1, (double)wlmi_pass_unit_blocks(pass, s->rows, s->nnz, n, 1));
+  const wlmi_extent op_a = {s->rows, s->cols, s->nnz, n}, a = {s->cols, s->rows, s->nnz, n};
+  const double unit_blocks = fmax(1, (double)wlmi_pass_unit_blocks(pass, candidate->walks_a ? &a : &op_a, 1));
   const double blocks = unit_blocks * walks / processors_of(machine);
   const double share = fmax(1, work_of(s)) / unit_blocks, largest = fmax(share, largest_share(pass, s, share));
   features[WLM_FEATURE_FAMILY] = (float)family;

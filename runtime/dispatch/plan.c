@@ -61,6 +61,7 @@ wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, voi
       .want_argmax = p->want_argmax,
       .is_sddmm = p->operation == WLM_SDDMM,
       .uses_b = program->uses_b,
+      .walks_a = program->walks_a,
       .dense_size = wlmi_type_size(p->dense_type),
       .sum_size = wlmi_type_size(wlmi_accumulator_type(p->dense_type)),
       .argmax_size = wlmi_index_size(p->argmax_type),
@@ -84,15 +85,16 @@ static int first_execute(const wlmi_shape *shape) {
 }
 
 wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *order, int fresh, wlmi_bound *bound) {
-  const int64_t rows = csr->rows, nnz = csr->nnz, n = shape->n;
+  const int64_t n = shape->n;
+  const wlmi_extent extent = {csr->rows, csr->cols, csr->nnz, n};
   const int first = first_execute(shape);
-  const int64_t blocks = wlmi_pass_unit_blocks(&shape->passes[first], rows, nnz, n, 0);
+  const int64_t blocks = wlmi_pass_unit_blocks(&shape->passes[first], &extent, 0);
   wlm_status status = WLM_OK;
-  bound->empty = rows == 0 || n == 0;
+  bound->empty = (shape->walks_a ? csr->cols : csr->rows) == 0 || n == 0;
   bound->args = (struct wlm_args){
-      .rows = rows,
+      .rows = csr->rows,
       .cols = csr->cols,
-      .nnz = nnz,
+      .nnz = csr->nnz,
       .n = n,
       .rowptr = csr->rowptr,
       .colind = csr->colind,
@@ -102,17 +104,17 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *or
       .heads = shape->heads,
       .head_width = n / shape->heads,
       .blocks = blocks,
-      .units = wlmi_pass_units_each(&shape->passes[first], rows, nnz, n, 0),
+      .units = wlmi_pass_units_each(&shape->passes[first], &extent, 0),
   };
   for (int i = 0; i < shape->pass_count; i++) {
     const wlmi_pass *pass = &shape->passes[i];
-    const int64_t units = i == first ? blocks : wlmi_pass_unit_blocks(pass, rows, nnz, n, blocks);
+    const int64_t units = i == first ? blocks : wlmi_pass_unit_blocks(pass, &extent, blocks);
     WLM_TRY(
         wlmi_launch_make(pass, shape->device->info.limits.target, units, n, shape->kernels[i], &bound->launches[i]));
   }
   if (fresh) bound->launches[first].dependent = 0;
-  WLM_TRY(wlmi_bytes_size(&shape->workspace, rows, nnz, n, blocks, &bound->workspace_size));
-  WLM_TRY(wlmi_bytes_size(&shape->prepared, rows, nnz, n, blocks, &bound->prepared_size));
+  WLM_TRY(wlmi_bytes_size(&shape->workspace, &extent, blocks, &bound->workspace_size));
+  WLM_TRY(wlmi_bytes_size(&shape->prepared, &extent, blocks, &bound->prepared_size));
 done:
   return status;
 }
@@ -151,7 +153,7 @@ size_t wlm_plan_workspace_size(const wlm_plan *plan) { return plan ? plan->bound
 static wlm_status launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when,
                              const struct wlm_args *args, void *stream) {
   for (int i = 0; i < shape->pass_count; i++) {
-    if (shape->passes[i].when != when) continue;
+    if (shape->passes[i].when != when || !bound->launches[i].unit_blocks) continue;
     wlm_status status = shape->device->ops->launch(shape->device, &bound->launches[i], args, stream);
     if (status != WLM_OK) return status;
   }

@@ -17,6 +17,7 @@ typedef struct wlmi_shape {
   wlm_index rowptr_type, colind_type, argmax_type;
   wlm_type dense_type, value_type;
   int has_values, has_bias, want_argmax, is_sddmm, uses_b;
+  int walks_a;                              /* of a transposed problem: the matrix that is bound is A itself */
   size_t dense_size, sum_size, argmax_size; /* of an element of B and C, of an accumulator, of a position */
   int pass_count;
   wlmi_pass passes[WLM_MAX_PASSES];
@@ -27,7 +28,7 @@ typedef struct wlmi_shape {
 /* What follows from one matrix. */
 typedef struct wlmi_bound {
   struct wlm_args args; /* complete but for what is given with each call */
-  int empty;            /* no rows or no columns: nothing to do */
+  int empty;            /* C has no rows or no columns: nothing to do */
   wlmi_launch launches[WLM_MAX_PASSES];
   size_t workspace_size, prepared_size;
 } wlmi_bound;
@@ -74,9 +75,9 @@ struct wlm_plan {
  * a kernel fit. */
 wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
                            const wlmi_spec *spec, wlmi_shape *shape);
-/* Launches and sizes for a matrix of the shape's types; `order` as in wlm_args. With `fresh` the arrays may be written
- * by work that is enqueued before the product, so its first pass does not overlap that work. WLM_ERR_OVERFLOW where the
- * grid or a size is past what the device can take. */
+/* Launches and sizes for a matrix of the shape's types: op(A), or A itself where the shape walks A; `order` as in
+ * wlm_args. With `fresh` the arrays may be written by work that is enqueued before the product, so its first pass does
+ * not overlap that work. WLM_ERR_OVERFLOW where the grid or a size is past what the device can take. */
 wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *order, int fresh, wlmi_bound *bound);
 /* What every operation takes from a call besides its arrays: scalars, leading dimensions, values. */
 wlm_status wlmi_take_call(const wlmi_shape *shape, const wlm_execute_args *call, struct wlm_args *args);

@@ -88,6 +88,26 @@ static void check_gradients(const char *family) {
       fail_msg("%s never with heads in %s", family, wlmi_type_name((wlm_type)type));
 }
 
+static void check_transposed(const char *family) {
+  check_types(family);
+  for (int type = WLM_F32; type <= WLM_F64; type++) {
+    const char *name = wlmi_type_name((wlm_type)type);
+#define NEEDS(test, what)                                           \
+  if (!COUNT_ENTRIES(family, (int)p->dense_type == type && (test))) \
+  fail_msg("%s never with %s of %s", family, what, name)
+    for (int message = WLM_MUL; message <= WLM_RDIV; message++)
+      NEEDS((int)p->message == message, wlmi_message_name(message));
+    for (int i = 0; i < 4; i++)
+      NEEDS((int)entry->spec.rowptr_type == i / 2 && (int)entry->spec.colind_type == i % 2, "some pair of indices");
+    for (int i = 0; i < 2; i++) {
+      NEEDS((p->heads > 1) == i, i ? "heads" : "one head");
+      NEEDS(p->epilogue.bias == i, i ? "a bias" : "no bias");
+      NEEDS((p->epilogue.activation != NULL) == i, i ? "an activation" : "no activation");
+    }
+#undef NEEDS
+  }
+}
+
 /* What each type of B and C makes a kernel of its own with. */
 static void check_cells(const char *family, wlm_type type) {
   const int transposes = COUNT_ENTRIES(family, p->transpose) > 0;
@@ -132,7 +152,9 @@ static void test_families_and_values(void **state) {
   for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n")) {
     if (line[0] != ' ') {
       assert_int_equal(sscanf(line, "%63s (", family), 1);
-      (strstr(line, "; sddmm;") ? check_gradients : check_family)(family);
+      (strstr(line, "; sddmm;")        ? check_gradients
+       : strstr(line, "; transposed;") ? check_transposed
+                                       : check_family)(family);
       families++;
     } else if (sscanf(line, " %63[a-z0-9_] = %n", parameter, &used) == 1 && strstr(line, " = ")) {
       for (char *at = line + used; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 2 : NULL) {

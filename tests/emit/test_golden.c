@@ -63,27 +63,32 @@ static int is_new(char seen[MOST_FAMILIES][WLM_VARIANT_NAME], int *count, const 
   return 1;
 }
 
-/* The first candidate of each family, for the first of these problems that has one: plain, narrow, sampled, sddmm. */
+/* The first candidate of each family, for the first of these problems that has one: plain, narrow, sampled, sddmm,
+ * transposed. */
 static void test_golden(void **state) {
   (void)state;
   static const struct {
     int64_t n;
     wlm_sample sample;
     wlm_operation operation;
-  } problems[] = {{128, WLM_SAMPLE_NONE, WLM_SPMM},
-                  {4, WLM_SAMPLE_NONE, WLM_SPMM},
-                  {128, WLM_SAMPLE_BUCKET, WLM_SPMM},
-                  {128, WLM_SAMPLE_NONE, WLM_SDDMM}};
+    int transpose;
+  } problems[] = {{128, WLM_SAMPLE_NONE, WLM_SPMM, 0},
+                  {4, WLM_SAMPLE_NONE, WLM_SPMM, 0},
+                  {128, WLM_SAMPLE_BUCKET, WLM_SPMM, 0},
+                  {128, WLM_SAMPLE_NONE, WLM_SDDMM, 0},
+                  {128, WLM_SAMPLE_NONE, WLM_SPMM, 1}};
+  enum { NUMBERS = 2 * sizeof problems / sizeof *problems };
   static const wlmi_limits *const devices[] = {&emit_cuda, &emit_host};
   char seen[MOST_FAMILIES][WLM_VARIANT_NAME];
   int families = 0;
-  for (int number = 0; number < 8; number++) {
+  for (int number = 0; number < NUMBERS; number++) {
     const wlmi_limits *limits = devices[number % 2];
     wlmi_spec spec = emit_spec(problems[number / 2].n);
     wlmi_names names;
     spec.problem.sampling.sample = problems[number / 2].sample;
     spec.problem.sampling.width = 64;
     spec.problem.operation = problems[number / 2].operation;
+    spec.problem.transpose = problems[number / 2].transpose;
     assert_status(WLM_OK, wlmi_generator_candidates(emit_generator, &spec, limits, &names));
     for (int64_t i = 0; i < names.count; i++) {
       char family[WLM_VARIANT_NAME];

@@ -15,6 +15,7 @@
 #include "runtime/devices.h"
 #include "support/emit_fixture.h"
 #include "support/kernel_check.h"
+#include "support/stats.h"
 #include "synth/input.h"
 #include "tuner/upload.h"
 #include "warploom/warploom_tune.h"
@@ -184,8 +185,7 @@ static void the_tuner_leaves_it_alone(void **state) {
 static void a_pin_does_not_lift_it(void **state) {
   (void)state;
   const wlm_problem problem = problem_of(WLM_SPMM, 0);
-  assert_status(WLM_OK, wlmi_matrix_fingerprint(upload.matrix));
-  const uint64_t *fingerprint = wlm_matrix_stats(upload.matrix)->fingerprint;
+  const wlm_stats stats = test_stats_of(&csr);
   wlmi_text device_class = {0};
   wlmi_device_record device;
   char place[WLM_HASH_HEX], key[WLM_SPEC_KEY];
@@ -193,7 +193,7 @@ static void a_pin_does_not_lift_it(void **state) {
   wlmi_spec spec;
   wlmi_context_device_record(context, &device);
   wlmi_device_class(&device, &device_class);
-  wlmi_hash_to_hex((wlmi_hash){fingerprint[0], fingerprint[1]}, place);
+  wlmi_hash_to_hex((wlmi_hash){stats.fingerprint[0], stats.fingerprint[1]}, place);
   assert_status(WLM_OK, wlmi_context_spec(context, upload.matrix, &problem, &spec));
   wlmi_spec_key(&spec, key);
   const wlmi_pin_record pin = {device_class.data, place, key, N, (char *)loose};

@@ -12,6 +12,7 @@
 #include "db/pin.h"
 #include "runtime/context.h"
 #include "support/command.h"
+#include "support/stats.h"
 #include "synth/input.h"
 #include "tuner/upload.h"
 
@@ -86,7 +87,7 @@ static wlmi_measurement_record measured(const char *variant, int64_t time_ps) {
   wlmi_spec spec;
   assert_status(WLM_OK, wlmi_context_spec(context, upload.matrix, &problem, &spec));
   wlmi_spec_key(&spec, key);
-  wlmi_measurement_record record = {.stats = *wlm_matrix_stats(upload.matrix),
+  wlmi_measurement_record record = {.stats = test_stats_of(&csr),
                                     .matrix_name = "made up",
                                     .variant = (char *)variant,
                                     .source_hash = "00000000000000000000000000000001",

@@ -17,6 +17,7 @@
 #include "support/emit_fixture.h"
 #include "support/host_bench.h"
 #include "support/kernel_check.h"
+#include "support/stats.h"
 #include "tuner/verify.h"
 #include "warploom/warploom_tune.h"
 
@@ -97,8 +98,7 @@ static void plant(bench *b, const char *variant, int64_t time_ps, int64_t prepar
   char key[WLM_SPEC_KEY];
   assert_status(WLM_OK, wlmi_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
   wlmi_spec_key(&spec, key);
-  assert_status(WLM_OK, wlmi_matrix_fingerprint(b->upload.matrix));
-  wlmi_measurement_record record = {.stats = *wlm_matrix_stats(b->upload.matrix),
+  wlmi_measurement_record record = {.stats = test_stats_of(&b->csr),
                                     .variant = (char *)variant,
                                     .source_hash = "00000000000000000000000000000001",
                                     .problem = key,

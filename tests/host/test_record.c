@@ -21,6 +21,7 @@
 #include "db/pin.h"
 #include "db/recorded.h"
 #include "support/command.h"
+#include "support/stats.h"
 #include "synth/input.h"
 #include "tuner/stand_in.h"
 #include "tuner/verify.h"
@@ -161,9 +162,8 @@ static void only_what_is_untuned(void **state) {
   assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &sum, NULL, &tune));
   wlmi_context_device_record(b.context, &device);
   wlmi_device_class(&device, &device_class);
-  assert_status(WLM_OK, wlmi_matrix_fingerprint(b.upload.matrix));
-  const uint64_t *fingerprint = wlm_matrix_stats(b.upload.matrix)->fingerprint;
-  wlmi_hash_to_hex((wlmi_hash){fingerprint[0], fingerprint[1]}, hex);
+  const wlm_stats stats = test_stats_of(&b.csr);
+  wlmi_hash_to_hex((wlmi_hash){stats.fingerprint[0], stats.fingerprint[1]}, hex);
   assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &pinned, &spec));
   wlmi_spec_key(&spec, key);
   assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_WRITE, &store));
@@ -346,11 +346,6 @@ static void killed_before_its_end(void **state) {
 
 /* ---- matrices in the place of others -------------------------------------------------------------------- */
 
-static void stats_of(const wlmi_csr_host *csr, wlm_stats *stats) {
-  assert_status(WLM_OK,
-                wlmi_stats_compute(csr->rowptr, WLM_I64, csr->rows, csr->cols, csr->nnz, csr->colind, WLM_I32, stats));
-}
-
 /* The stand-in has what the statistics say, and near enough the same bucket. */
 static void assert_alike(const wlm_stats *wanted, double cv_tolerance) {
   char name[WLM_STAND_IN_NAME];
@@ -358,7 +353,7 @@ static void assert_alike(const wlm_stats *wanted, double cv_tolerance) {
   wlm_stats got;
   wlmi_stand_in_name(wanted, name);
   assert_status(WLM_OK, wlmi_input_read(name, &csr));
-  stats_of(&csr, &got);
+  got = test_stats_of(&csr);
   assert_int_equal(got.rows, wanted->rows);
   assert_int_equal(got.cols, wanted->cols);
   if (got.nnz != wanted->nnz || got.longest != wanted->longest || fabs(got.cv - wanted->cv) > cv_tolerance * wanted->cv)
@@ -382,7 +377,7 @@ static void stand_ins_are_alike(void **state) {
     wlmi_csr_host csr;
     wlm_stats stats;
     assert_status(WLM_OK, wlmi_input_read(inputs[i], &csr));
-    stats_of(&csr, &stats);
+    stats = test_stats_of(&csr);
     assert_alike(&stats, 0.1);
     wlmi_csr_host_release(&csr);
   }

@@ -20,7 +20,7 @@ static const struct point {
   wlm_type type;
   wlm_index rowptr;
   int transpose, families;
-} points[] = {{WLM_SPMM, 40, 8, WLM_F32, WLM_I64, 1, 5},   {WLM_SPMM, 6, 3, WLM_F16, WLM_I32, 1, 6},
+} points[] = {{WLM_SPMM, 40, 8, WLM_F32, WLM_I64, 1, 6},   {WLM_SPMM, 6, 3, WLM_F16, WLM_I32, 1, 7},
               {WLM_SPMM, 96, 3, WLM_F32, WLM_I32, 0, 5},   {WLM_SPMM, 30, 2, WLM_BF16, WLM_I32, 0, 5},
               {WLM_SDDMM, 128, 8, WLM_F32, WLM_I32, 0, 2}, {WLM_SDDMM, 66, 2, WLM_F64, WLM_I64, 0, 2}};
 

@@ -329,14 +329,14 @@ static wlm_status add_own_problems(maker *m, wlmi_generator *generator, const wl
   return status;
 }
 
-/* One of each family among the candidates, or every variant. */
-static wlm_status add_each(maker *m, const problem *p, int every_variant) {
+/* One of each family among the candidates, or every variant; of families from number first_group on. */
+static wlm_status add_each(maker *m, const problem *p, int first_group, int every_variant) {
   wlm_status status = WLM_OK;
   for (int64_t at = 0, next; at < p->names.count && status == WLM_OK; at = next) {
     group *g = group_of(m, p->names.names[at]);
     int64_t best = least_used(g, &p->names, at, &next);
     if (every_variant) best = at, next = at + 1;
-    status = add(m, g, p, p->names.names[best]);
+    if (g - m->groups >= first_group) status = add(m, g, p, p->names.names[best]);
   }
   return status;
 }
@@ -344,14 +344,14 @@ static wlm_status add_each(maker *m, const problem *p, int every_variant) {
 /* A problem with values, or without where the csr has none; the axes stand for nothing, as groups are covered by then.
  */
 static wlm_status add_problem(maker *m, wlmi_generator *generator, const wlmi_limits *limits, const wlm_problem *of,
-                              const wlm_csr *csr, int every_variant) {
+                              const wlm_csr *csr, int first_group, int every_variant) {
   wlm_status status;
   problem p = {0};
   fill_axes(m, 0, p.axes);
   p.axes[AXIS_S] = NO_S;
   WLM_TRY(wlmi_spec_make(of, csr, &p.spec));
   WLM_TRY(wlmi_generator_candidates(generator, &p.spec, limits, &p.names));
-  status = add_each(m, &p, every_variant);
+  status = add_each(m, &p, first_group, every_variant);
 done:
   wlmi_names_release(&p.names);
   return status;
@@ -402,7 +402,7 @@ static wlm_status add_gradients(maker *m, wlmi_generator *generator, const wlmi_
     csr.rowptr_type = g->rowptr;
     csr.colind_type = g->colind;
     csr.values = g->has_values ? &csr : NULL;
-    status = add_problem(m, generator, limits, &of, &csr, full);
+    status = add_problem(m, generator, limits, &of, &csr, 0, full);
   }
   return status;
 }
@@ -437,7 +437,34 @@ static wlm_status add_transposed(maker *m, wlmi_generator *generator, const wlmi
     csr.rowptr_type = t->rowptr;
     csr.colind_type = t->colind;
     csr.values = &csr;
-    status = add_problem(m, generator, limits, &of, &csr, full);
+    status = add_problem(m, generator, limits, &of, &csr, 0, full);
+  }
+  return status;
+}
+
+/* What serves transposed products alone, the families from first_group on, had no problem before those: every type with
+ * every message, each pair of indices, heads, a bias and an activation, and with what is drawn of the rest. */
+static wlm_status add_transposed_alone(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int first_group,
+                                       int full) {
+  wlm_status status = WLM_OK;
+  for (int i = 0; first_group < m->group_count && i < TYPES * MESSAGES && status == WLM_OK; i++) {
+    wlm_problem of = WLM_PROBLEM_INIT;
+    wlm_csr csr = WLM_CSR_INIT;
+    of.transpose = 1;
+    of.message = (wlm_message)(i % MESSAGES);
+    of.dense_type = (wlm_type)(i / MESSAGES);
+    csr.value_type = of.dense_type == WLM_F64 || test_draw(&m->random, 2) ? of.dense_type : WLM_F32;
+    csr.rowptr_type = (wlm_index)(i / 2 % 2);
+    csr.colind_type = (wlm_index)(i % 2);
+    csr.values = i % 4 == 1 ? NULL : transposed; /* whether there are any is all that counts */
+    if (i % 3 == 0 && csr.values && of.message != WLM_COPY_B)
+      of.heads = heads[1 + test_draw(&m->random, COUNT(heads) - 1)];
+    do of.n = widths_n[test_draw(&m->random, COUNT(widths_n))];
+    while (of.n % of.heads);
+    of.epilogue.activation = i % 4 == 2 ? "leaky_relu(x,0.25)" : NULL;
+    of.empty = (wlm_empty)test_draw(&m->random, 2);
+    of.epilogue.bias = i % 8 >= 4;
+    status = add_problem(m, generator, limits, &of, &csr, first_group, full);
   }
   return status;
 }
@@ -454,7 +481,9 @@ wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, u
   WLM_TRY(cover(&m));
   WLM_TRY(add_own_problems(&m, generator, limits));
   WLM_TRY(add_gradients(&m, generator, limits, full));
+  const int families = m.group_count;
   WLM_TRY(add_transposed(&m, generator, limits, full));
+  WLM_TRY(add_transposed_alone(&m, generator, limits, families, full));
   if (!full) goto done;
   m.by_variant = 1;
   memset(m.groups, 0, (size_t)m.group_count * sizeof *m.groups);

@@ -25,8 +25,9 @@ typedef struct operands {
   wlmi_csr_host a;
   int32_t *rowptr32;
   int64_t *colind64;
-  void *order;  /* of a transpose: where each value is, of rowptr's type */
-  void *values; /* of the matrix's type; NULL where there are none */
+  void *order;          /* of a transpose: where each value is, of rowptr's type */
+  wlmi_csr_host walked; /* what the program walks where that is not op(A); its values are `values` */
+  void *values;         /* of the matrix's type; NULL where there are none */
   wlmi_spec spec;
   wlm_execute_args call;
   /* Of the dense type; B and C begin at these elements, C between its guards. */
@@ -147,9 +148,39 @@ done:
   return status;
 }
 
+/* The pattern of A, of which op(A) is the transpose: rows with columns in any order. `order` is one in which the edges
+ * of op(A) are put there, and says then where each of them was put. */
+static wlm_status make_walked(operands *o, int64_t *order) {
+  const wlmi_csr_host *a = &o->a;
+  wlmi_csr_host *walked = &o->walked;
+  int64_t *row_of = NULL, *next = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_alloc_array(a->nnz, sizeof *row_of, "rows", (void **)&row_of));
+  WLM_TRY(wlmi_alloc_array(a->cols + 1, sizeof *next, "rowptr", (void **)&next));
+  WLM_TRY(wlmi_alloc_array(a->cols + 1, sizeof *walked->rowptr, "rowptr", (void **)&walked->rowptr));
+  WLM_TRY(wlmi_alloc_array(a->nnz, sizeof *walked->colind, "colind", (void **)&walked->colind));
+  walked->rows = a->cols;
+  walked->cols = a->rows;
+  walked->nnz = a->nnz;
+  memset(walked->rowptr, 0, (size_t)(a->cols + 1) * sizeof *walked->rowptr);
+  for (int64_t p = 0; p < a->nnz; p++) walked->rowptr[a->colind[p] + 1]++;
+  for (int64_t row = 0; row < a->cols; row++) walked->rowptr[row + 1] += walked->rowptr[row];
+  for (int64_t row = 0; row <= a->cols; row++) next[row] = walked->rowptr[row];
+  for (int64_t row = 0; row < a->rows; row++)
+    for (int64_t p = a->rowptr[row]; p < a->rowptr[row + 1]; p++) row_of[p] = row;
+  for (int64_t i = 0; i < a->nnz; i++) walked->colind[next[a->colind[order[i]]]++] = (int32_t)row_of[order[i]];
+  for (int64_t row = 0; row <= a->cols; row++) next[row] = walked->rowptr[row];
+  for (int64_t i = 0; i < a->nnz; i++) row_of[order[i]] = next[a->colind[order[i]]]++;
+  memcpy(order, row_of, (size_t)a->nnz * sizeof *order);
+done:
+  wlmi_free(row_of);
+  wlmi_free(next);
+  return status;
+}
+
 /* Of a transpose the values lie elsewhere than their edges; the reference has them in the order of the edges, and sees
  * an ordinary matrix. */
-static wlm_status shuffle_values(operands *o, test_random *random) {
+static wlm_status shuffle_values(operands *o, test_random *random, int walks_a) {
   const int64_t nnz = o->a.nnz;
   const int wide = o->spec.rowptr_type == WLM_I64;
   char *old = o->values, *shuffled = NULL;
@@ -158,13 +189,16 @@ static wlm_status shuffle_values(operands *o, test_random *random) {
   if (!o->spec.problem.transpose) return WLM_OK;
   o->spec.problem.transpose = 0;
   WLM_TRY(wlmi_alloc_array(nnz, sizeof *order, "order", (void **)&order));
-  WLM_TRY(wlmi_alloc_array(nnz, wlmi_index_size(o->spec.rowptr_type), "order", &o->order));
   for (int64_t q = 0; q < nnz; q++) {
     const int64_t other = (int64_t)test_draw(random, (uint64_t)q + 1);
     order[q] = order[other];
     order[other] = q;
   }
-  for (int64_t q = 0; q < nnz; q++)
+  if (walks_a)
+    WLM_TRY(make_walked(o, order));
+  else
+    WLM_TRY(wlmi_alloc_array(nnz, wlmi_index_size(o->spec.rowptr_type), "order", &o->order));
+  for (int64_t q = 0; o->order && q < nnz; q++)
     if (wide)
       ((int64_t *)o->order)[q] = order[q];
     else
@@ -178,6 +212,14 @@ static wlm_status shuffle_values(operands *o, test_random *random) {
 done:
   wlmi_free(order);
   return status;
+}
+
+static const wlmi_csr_host *seen_by_kernels(const operands *o) { return o->walked.rowptr ? &o->walked : &o->a; }
+
+/* Half of the edges get one column of op(A), which is a row of the A that is walked. */
+static void make_hub(wlmi_csr_host *a, test_random *random) {
+  for (int64_t p = 0; p < a->nnz; p++)
+    if (test_draw(random, 2)) a->colind[p] = 0;
 }
 
 static wlm_status operands_make(const loaded *l, int number, test_random *random, operands *o) {
@@ -206,12 +248,14 @@ static wlm_status operands_make(const loaded *l, int number, test_random *random
   if (number == NO_COLUMNS) p->n = 0;
   o->call.seed = p->sampling.sample == WLM_SAMPLE_NONE || test_draw(random, 2) ? 0 : test_draw(random, 1 << 30) << 20;
   WLM_TRY(test_shape_make(shape, step, longest_of(&o->spec, step), random, &o->a));
+  if (l->program->walks_a) make_hub(&o->a, random);
   WLM_TRY(fill_values(o, random, number >= test_shape_count()));
-  WLM_TRY(wlmi_alloc_array(o->a.rows + 1, sizeof *o->rowptr32, "rowptr", (void **)&o->rowptr32));
-  for (int64_t i = 0; i <= o->a.rows; i++) o->rowptr32[i] = (int32_t)o->a.rowptr[i];
-  WLM_TRY(wlmi_alloc_array(o->a.nnz, sizeof *o->colind64, "colind", (void **)&o->colind64));
-  for (int64_t i = 0; i < o->a.nnz; i++) o->colind64[i] = o->a.colind[i];
-  WLM_TRY(shuffle_values(o, random));
+  WLM_TRY(shuffle_values(o, random, l->program->walks_a));
+  const wlmi_csr_host *seen = seen_by_kernels(o);
+  WLM_TRY(wlmi_alloc_array(seen->rows + 1, sizeof *o->rowptr32, "rowptr", (void **)&o->rowptr32));
+  for (int64_t i = 0; i <= seen->rows; i++) o->rowptr32[i] = (int32_t)seen->rowptr[i];
+  WLM_TRY(wlmi_alloc_array(seen->nnz, sizeof *o->colind64, "colind", (void **)&o->colind64));
+  for (int64_t i = 0; i < seen->nnz; i++) o->colind64[i] = seen->colind[i];
   WLM_TRY(fill_b(o, random, number >= test_shape_count()));
   WLM_TRY(fill_c(o, random));
   if (!p->epilogue.bias) goto done;
@@ -224,6 +268,7 @@ done:
 
 static void operands_release(operands *o) {
   wlmi_csr_host_release(&o->a);
+  wlmi_csr_host_release(&o->walked);
   wlmi_free(o->rowptr32);
   wlmi_free(o->colind64);
   wlmi_free(o->order);
@@ -254,7 +299,7 @@ static size_t values_size(const operands *o) {
 
 static wlm_status copy_make(wlmi_device *device, const operands *o, device_copy *d) {
   wlm_status status = WLM_OK;
-  const wlmi_csr_host *a = &o->a;
+  const wlmi_csr_host *a = seen_by_kernels(o);
   const int wide = o->spec.rowptr_type == WLM_I64, wide_colind = o->spec.colind_type == WLM_I64;
   *d = (device_copy){.csr = WLM_CSR_INIT};
   WLM_TRY(put(device, wide ? (const void *)a->rowptr : o->rowptr32,

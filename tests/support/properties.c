@@ -91,12 +91,19 @@ static wlm_problem problem_of(wlm_message message, wlm_reduce reduce) {
 
 typedef struct call {
   wlm_plan plan;
+  exact_matrix walked; /* A itself, where the program walks it */
   void *workspace, *prepared;
 } call;
 
 static void call_begin(call *c, const kernel *k, const exact_matrix *m) {
-  const wlm_csr csr = exact_csr(m);
   *c = (call){0};
+  if (k->program.walks_a) {
+    c->walked = exact_transposed(m);
+    for (int64_t p = 0; m->order && p < m->a.nnz; p++) c->walked.order[p] = m->order[c->walked.order[p]];
+    exact_settle(&c->walked);
+    m = &c->walked;
+  }
+  const wlm_csr csr = exact_csr(m);
   assert_status(WLM_OK, wlmi_plan_fill(&c->plan, device, &k->program, k->kernels, &csr, &k->spec));
   c->plan.bound.args.order = m->order;
   c->workspace = malloc(wlm_plan_workspace_size(&c->plan) + 1);
@@ -106,6 +113,7 @@ static void call_begin(call *c, const kernel *k, const exact_matrix *m) {
 }
 
 static void call_end(call *c) {
+  exact_matrix_release(&c->walked);
   free(c->workspace);
   free(c->prepared);
 }
@@ -294,9 +302,10 @@ static void transposed_twice_is_the_same(void **state) {
   exact_matrix back = exact_transposed(&t);
   float *b = make_dense(m.a.cols, 2);
   problem.transpose = 1;
-  assert_int_equal(kernels_of(&problem, 1, turned), kernels);
-  for (int i = 0; i < kernels; i++) {
-    float *made[] = {product(plain[i], &m, b), product(turned[i], &back, b)};
+  const int count = kernels_of(&problem, 1, turned);
+  assert_true(count >= kernels);
+  for (int i = 0; i < count; i++) {
+    float *made[] = {product(plain[i % kernels], &m, b), product(turned[i], &back, b)};
     expect(turned[i], "transposed twice", m.a.rows * of->n, made[1], made[0]);
     release(made, 2);
   }
@@ -315,9 +324,10 @@ static void transpose_is_the_adjoint(void **state) {
   exact_matrix m = exact_matrix_make(of->longest), t = exact_transposed(&m);
   float *b = make_dense(m.a.cols, 2), *d = make_dense(m.a.rows, 3);
   problem.transpose = 1;
-  assert_int_equal(kernels_of(&problem, 1, turned), kernels);
-  for (int i = 0; i < kernels; i++) {
-    float *ab = product(plain[i], &m, b), *td = product(turned[i], &t, d);
+  const int count = kernels_of(&problem, 1, turned);
+  assert_true(count >= kernels);
+  for (int i = 0; i < count; i++) {
+    float *ab = product(plain[i % kernels], &m, b), *td = product(turned[i], &t, d);
     assert_true(dot(d, ab, m.a.rows * of->n) == dot(td, b, m.a.cols * of->n));
     release((float *[]){ab, td}, 2);
   }

@@ -224,15 +224,20 @@ static void pass_blocks(void **state) {
   const wlmi_pass nnz = {.units = WLM_UNITS_NNZ, .units_per_block = 1000};
   const wlmi_pass both = {.units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10};
   const wlmi_pass one = {.units = WLM_UNITS_ONE, .units_per_block = 1};
-  assert_int_equal(wlmi_pass_unit_blocks(&rows, 9, 100, 1, 0), 3);
-  assert_int_equal(wlmi_pass_unit_blocks(&rows, 0, 0, 1, 0), 0);
-  assert_int_equal(wlmi_pass_unit_blocks(&rows, INT64_MAX, 0, 1, 0), INT64_MAX / 4 + 1);
-  assert_int_equal(wlmi_pass_unit_blocks(&nnz, 5, 0, 1, 0), 1); /* rows without non-zeros must still be written */
-  assert_int_equal(wlmi_pass_unit_blocks(&nnz, 5, 1001, 1, 0), 2);
-  assert_int_equal(wlmi_pass_unit_blocks(&both, 5, 16, 1, 0), 3);
-  assert_int_equal(wlmi_pass_unit_blocks(&one, 5, 16, 1, 0), 1);
+  const wlmi_pass cols = {.units = WLM_UNITS_COLS, .units_per_block = 4};
   const wlmi_pass blocks = {.units = WLM_UNITS_BLOCKS, .units_per_block = 4};
-  assert_int_equal(wlmi_pass_unit_blocks(&blocks, 5, 16, 1, 9), 3);
+  const struct {
+    const wlmi_pass *pass;
+    wlmi_extent extent;
+    int64_t blocks;
+  } cases[] = {{&rows, {9, 5, 100, 1}, 3}, {&rows, {0, 5, 0, 1}, 0},   {&rows, {INT64_MAX, 5, 0, 1}, INT64_MAX / 4 + 1},
+               {&nnz, {5, 5, 0, 1}, 1}, /* rows without non-zeros must still be written */
+               {&nnz, {5, 5, 1001, 1}, 2}, {&nnz, {0, 5, 0, 1}, 0},    {&both, {5, 5, 16, 1}, 3},
+               {&one, {5, 5, 16, 1}, 1},   {&cols, {0, 9, 0, 1}, 3}, /* C may have rows where the matrix that is walked
+                                                                        has none */
+               {&cols, {9, 0, 0, 1}, 0},   {&blocks, {5, 5, 16, 1}, 3}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_int_equal(wlmi_pass_unit_blocks(cases[i].pass, &cases[i].extent, 9), cases[i].blocks);
   assert_int_equal(wlmi_pass_column_blocks(&rows, 33), 2);
   assert_int_equal(wlmi_pass_column_blocks(&rows, 0), 0);
   assert_int_equal(wlmi_pass_column_blocks(&nnz, 1000), 1);
@@ -252,30 +257,37 @@ static void even_blocks(void **state) {
                {60, 16, 12, 6}, {39, 24, 4, 10},  {40, 24, 8, 6},  {39, 32, 6, 7},  {120, 33, 14, 9},
                {39, 96, 4, 10}, {40, 96, 5, 9},   {40, 1000, 5, 9}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    assert_int_equal(wlmi_pass_unit_blocks(&pass, 1, cases[i].nnz, cases[i].n, 0), cases[i].blocks);
-    assert_int_equal(wlmi_pass_units_each(&pass, 1, cases[i].nnz, cases[i].n, 0), cases[i].each);
+    const wlmi_extent extent = {1, 1, cases[i].nnz, cases[i].n};
+    assert_int_equal(wlmi_pass_unit_blocks(&pass, &extent, 0), cases[i].blocks);
+    assert_int_equal(wlmi_pass_units_each(&pass, &extent, 0), cases[i].each);
   }
-  assert_int_equal(wlmi_pass_unit_blocks(&pass, 0, 0, 1, 0), 0);
+  assert_int_equal(wlmi_pass_unit_blocks(&pass, &(wlmi_extent){0, 1, 0, 1}, 0), 0);
   const wlmi_pass plain = {.units = WLM_UNITS_ROWS, .units_per_block = 10};
-  assert_int_equal(wlmi_pass_units_each(&plain, 5, 0, 1, 0), 10);
+  assert_int_equal(wlmi_pass_units_each(&plain, &(wlmi_extent){5, 1, 0, 1}, 0), 10);
 }
 
 static void byte_sizes(void **state) {
   (void)state;
   const int64_t large = INT64_C(1) << 40;
   size_t size;
-  wlmi_bytes bytes = {.one = 1, .rows = 2, .nnz = 3, .n = 5, .blocks = 7, .rows_n = 11, .blocks_n = 13};
-  assert_int_equal(wlmi_bytes_size(&bytes, 10, 100, 4, 6, &size), WLM_OK);
-  assert_int_equal(size, 1 + 2 * 10 + 3 * 100 + 5 * 4 + 7 * 6 + 11 * 10 * 4 + 13 * 6 * 4);
+  wlmi_bytes bytes = {.one = 1, .rows = 2, .nnz = 3, .n = 5, .blocks = 7, .rows_n = 11, .blocks_n = 13, .cols_n = 17};
+  wlmi_extent extent = {10, 9, 100, 4};
+  assert_int_equal(wlmi_bytes_size(&bytes, &extent, 6, &size), WLM_OK);
+  assert_int_equal(size, 1 + 2 * 10 + 3 * 100 + 5 * 4 + 7 * 6 + 11 * 10 * 4 + 13 * 6 * 4 + 17 * 9 * 4);
+  extent = (wlmi_extent){.rows = large, .cols = large, .n = large};
   bytes = (wlmi_bytes){.rows_n = 4};
-  assert_int_equal(wlmi_bytes_size(&bytes, large, 0, large, 0, &size), WLM_ERR_OVERFLOW);
+  assert_int_equal(wlmi_bytes_size(&bytes, &extent, 0, &size), WLM_ERR_OVERFLOW);
+  bytes = (wlmi_bytes){.cols_n = 4};
+  assert_int_equal(wlmi_bytes_size(&bytes, &extent, 0, &size), WLM_ERR_OVERFLOW);
   bytes = (wlmi_bytes){.rows = 4};
-  assert_int_equal(wlmi_bytes_size(&bytes, large, 0, large, 0, &size), WLM_OK); /* rows * n is not asked for */
+  assert_int_equal(wlmi_bytes_size(&bytes, &extent, 0, &size), WLM_OK); /* rows * n is not asked for */
   assert_int_equal(size, 4 * large);
   bytes = (wlmi_bytes){.one = 1, .nnz = 1};
-  assert_int_equal(wlmi_bytes_size(&bytes, 0, INT64_MAX, 0, 0, &size), WLM_ERR_OVERFLOW);
+  extent = (wlmi_extent){.nnz = INT64_MAX};
+  assert_int_equal(wlmi_bytes_size(&bytes, &extent, 0, &size), WLM_ERR_OVERFLOW);
   bytes = (wlmi_bytes){.nnz = 8};
-  assert_int_equal(wlmi_bytes_size(&bytes, 0, INT64_MAX / 4, 0, 0, &size), WLM_ERR_OVERFLOW);
+  extent.nnz /= 4;
+  assert_int_equal(wlmi_bytes_size(&bytes, &extent, 0, &size), WLM_ERR_OVERFLOW);
 }
 
 /* ---- spec --------------------------------------------------------------------------------------------------- */

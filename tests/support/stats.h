@@ -1,0 +1,17 @@
+/* All of a matrix's stats, with the fingerprint, from its arrays on the host: a bound matrix has no fingerprint until
+ * something asks for it. Include after cmocka. */
+#ifndef WLM_TESTS_SUPPORT_STATS_H
+#define WLM_TESTS_SUPPORT_STATS_H
+
+#include "csr/csr.h"
+#include "csr/stats.h"
+#include "support/asserts.h"
+
+static inline wlm_stats test_stats_of(const wlmi_csr_host *csr) {
+  wlm_stats stats;
+  assert_status(WLM_OK,
+                wlmi_stats_compute(csr->rowptr, WLM_I64, csr->rows, csr->cols, csr->nnz, csr->colind, WLM_I32, &stats));
+  return stats;
+}
+
+#endif
