@@ -49,7 +49,7 @@ wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **
                      options->size, sizeof *options);
   wlm_context *context = wlmi_alloc_zero(1, sizeof *context);
   if (!context) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "context");
-  pthread_rwlock_init(&context->snapshot_lock, NULL);
+  pthread_mutex_init(&context->snapshot_lock, NULL);
   pthread_mutex_init(&context->kernel_lock, NULL);
   pthread_mutex_init(&context->notes.lock, NULL);
   WLM_TRY(wlmi_device_open(options->device, &context->device));
@@ -60,7 +60,8 @@ wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **
       resolve_path(options->system_database, default_system_database, "system database", &context->system_database));
   WLM_TRY(resolve_path(options->kernel_cache, wlmi_kernel_cache_default_path, "kernel cache", &cache_path));
   open_cache(context, cache_path);
-  wlmi_context_load_learned(context, &context->snapshot);
+  WLM_TRY(wlmi_snapshot_create(&context->snapshot));
+  WLM_TRY(wlmi_context_load_learned(context, 0, context->snapshot));
   context->notes.wanted = options->record && *context->database;
   if (options->record && !*context->database)
     wlmi_log(WLM_LOG_WARNING, "nothing is recorded: the context has no user database");
@@ -82,10 +83,10 @@ void wlm_context_destroy(wlm_context *context) {
   }
   wlmi_generator_destroy(context->generator);
   wlmi_kernel_cache_close(context->cache);
-  wlmi_snapshot_release(&context->snapshot);
+  wlmi_snapshot_release(context->snapshot);
   wlmi_free(context->database);
   wlmi_free(context->system_database);
-  pthread_rwlock_destroy(&context->snapshot_lock);
+  pthread_mutex_destroy(&context->snapshot_lock);
   pthread_mutex_destroy(&context->kernel_lock);
   pthread_mutex_destroy(&context->notes.lock);
   wlmi_free(context);
@@ -95,15 +96,31 @@ const char *wlm_context_device_name(const wlm_context *context) { return context
 
 const char *wlm_context_device_kind(const wlm_context *context) { return context->device->info.kind; }
 
+wlmi_snapshot *wlmi_context_snapshot(wlm_context *context) {
+  pthread_mutex_lock(&context->snapshot_lock);
+  wlmi_snapshot *snapshot = wlmi_snapshot_retain(context->snapshot);
+  pthread_mutex_unlock(&context->snapshot_lock);
+  return snapshot;
+}
+
+/* A snapshot takes the place of the present one only if all of it could be read, and only if its reading began later:
+ * of two refreshes that race the newer one stays. */
 wlm_status wlm_context_refresh(wlm_context *context) {
-  wlmi_snapshot fresh = {0};
-  wlmi_context_load_learned(context, &fresh);
-  pthread_rwlock_wrlock(&context->snapshot_lock);
-  wlmi_snapshot old = context->snapshot;
-  context->snapshot = fresh;
-  pthread_rwlock_unlock(&context->snapshot_lock);
-  wlmi_snapshot_release(&old);
-  return WLM_OK;
+  wlmi_snapshot *unused = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_snapshot_create(&unused));
+  unused->generation = atomic_fetch_add(&context->generations, 1) + 1;
+  WLM_TRY(wlmi_context_load_learned(context, 1, unused));
+  pthread_mutex_lock(&context->snapshot_lock);
+  if (unused->generation > context->snapshot->generation) {
+    wlmi_snapshot *fresh = unused;
+    unused = context->snapshot;
+    context->snapshot = fresh;
+  }
+  pthread_mutex_unlock(&context->snapshot_lock);
+done:
+  wlmi_snapshot_release(unused);
+  return status;
 }
 
 wlmi_device *wlmi_context_device(const wlm_context *context) { return context->device; }

@@ -24,7 +24,7 @@ static void add_lines(const shipped_case *c, int mode, const wlmi_snapshot *snap
   static const int64_t calls[] = {1, 1000};
   for (int i = 0; i < 2; i++) {
     wlmi_decision decision;
-    assert_status(WLM_OK, shipped_choose(c, snapshot, calls[i], &decision));
+    assert_status(WLM_OK, shipped_choose(c, snapshot, WLM_GRADE_MEASURED, calls[i], &decision));
     wlmi_text_printf(lines, "%s\t%s\t%lld\t%lld\t%s\t%s\n", modes[mode], c->matrix, (long long)c->n,
                      (long long)calls[i], wlmi_step_name(decision.step), decision.variant);
   }
@@ -42,14 +42,14 @@ static void the_decisions_are_those_of_the_golden_file(void **state) {
   for (int64_t i = 0; i < database.case_count; i++) {
     const shipped_case *c = &database.cases[i];
     if (!i || strcmp(c->matrix, c[-1].matrix)) {
-      for (int mode = 1; i && mode < MODES; mode++) wlmi_snapshot_release(&snapshots[mode]);
+      for (int mode = 1; i && mode < MODES; mode++) wlmi_snapshot_clear(&snapshots[mode]);
       shipped_snapshot_make(&database, c->matrix, 1, &snapshots[1]);
       shipped_snapshot_make(&database, c->matrix, 0, &snapshots[2]);
       shipped_snapshot_make(NULL, NULL, 0, &snapshots[3]);
     }
     for (int mode = 0; mode < MODES; mode++) add_lines(c, mode, &snapshots[mode], &lines);
   }
-  for (int mode = 0; mode < MODES; mode++) wlmi_snapshot_release(&snapshots[mode]);
+  for (int mode = 0; mode < MODES; mode++) wlmi_snapshot_clear(&snapshots[mode]);
   shipped_release(&database);
   if (getenv("WARPLOOM_UPDATE_GOLDEN")) write_whole(golden, lines.data, lines.size);
   if (access(golden, R_OK)) fail_msg("%s is not there: run the test with WARPLOOM_UPDATE_GOLDEN=1", golden);

@@ -10,7 +10,7 @@
 
 #include "common/memory.h"
 #include "common/spec_key.h"
-#include "db/choice.h"
+#include "select/forecast.h"
 #include "support/emit_fixture.h"
 #include "support/folder.h"
 
@@ -63,82 +63,40 @@ void shipped_release(shipped_database *d) {
 
 /* ---- what is known ------------------------------------------------------------------------------------------ */
 
-static void add_case(const wlmi_choice *choice, wlmi_snapshot *snapshot) {
-  const double unit = choice->stats ? 1e-12 : 1;
-  wlmi_case c = {.exact = choice->stats != NULL,
-                 .bucket = choice->bucket,
-                 .problem = choice->problem,
-                 .n = choice->n,
-                 .matrices = choice->matrices};
-  if (choice->stats) {
-    memcpy(c.fingerprint, choice->stats->fingerprint, sizeof c.fingerprint);
-    c.matrix = choice->matrix;
-    c.rows = choice->stats->rows;
-    c.nnz = choice->stats->nnz;
-    c.place = wlmi_place_of(choice->stats, choice->n);
-  }
-  assert_status(WLM_OK, wlmi_snapshot_add_case(snapshot, &c));
-  for (int64_t i = 0; i < choice->count; i++)
-    assert_status(WLM_OK,
-                  wlmi_snapshot_add_ranked(snapshot, choice->candidates[i].variant, choice->candidates[i].cost * unit,
-                                           choice->candidates[i].prepare * unit));
+static int is_of_another_matrix(void *user, const wlmi_measurement_record *record) {
+  return !user || strcmp(record->matrix_name, user);
 }
 
 void shipped_snapshot_make(const shipped_database *d, const char *without, int with_model, wlmi_snapshot *snapshot) {
-  wlmi_measurement_record *kept;
-  wlmi_choices choices;
-  int64_t count = 0;
-  *snapshot = (wlmi_snapshot){0};
+  *snapshot = (wlmi_snapshot){.case_count = 0};
   if (!d) return;
-  assert_status(WLM_OK, wlmi_alloc_array(d->record_count, sizeof *kept, "measurements", (void **)&kept));
-  for (int64_t i = 0; i < d->record_count; i++)
-    if (!without || strcmp(d->records[i].matrix_name, without)) kept[count++] = d->records[i];
-  assert_status(WLM_OK, wlmi_choices_make(kept, count, &choices));
-  for (int64_t i = 0; i < choices.matrix_count; i++) add_case(&choices.matrices[i], snapshot);
-  for (int64_t i = 0; i < choices.bucket_count; i++) add_case(&choices.buckets[i], snapshot);
-  wlmi_choices_release(&choices);
-  wlmi_free(kept);
+  assert_status(WLM_OK, wlmi_snapshot_add_measurements(snapshot, d->records, d->record_count, NULL,
+                                                       is_of_another_matrix, (void *)without));
   for (int64_t i = 0; with_model && i < d->model_count; i++) {
     wlmi_model model;
     assert_status(WLM_OK, wlmi_model_read(d->models[i].data, d->models[i].size, &model));
-    assert_status(WLM_OK, wlmi_snapshot_add_model(snapshot, &model, NULL));
+    assert_status(WLM_OK, wlmi_snapshot_add_model(snapshot, &model, NULL, NULL));
   }
 }
 
 /* ---- choosing ----------------------------------------------------------------------------------------------- */
 
-typedef struct valid {
-  wlmi_spec spec;
-  wlmi_candidate *candidates;
-  int64_t count;
-} valid;
-
-static int usable(void *user, const char *variant, int may_prepare) {
-  const valid *v = user;
-  for (int64_t i = 0; i < v->count; i++)
-    if (!strcmp(v->candidates[i].variant, variant)) return may_prepare || !v->candidates[i].prepares;
-  return 0;
-}
-
-static int64_t describe(void *user, const wlmi_candidate **candidates) {
-  const valid *v = user;
-  *candidates = v->candidates;
-  return v->count;
-}
-
 /* The candidates of the last spec are kept, since making them takes longer than choosing. */
-wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, int64_t calls,
+wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_grade grade, int64_t calls,
                           wlmi_decision *decision) {
-  static valid last;
-  static char key[WLM_SPEC_KEY];
-  if (!last.candidates || strcmp(key, c->problem) || last.spec.problem.n != c->n) {
-    wlmi_free(last.candidates);
-    assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &last.spec));
-    assert_status(WLM_OK,
-                  wlmi_generator_describe(emit_generator, &last.spec, &emit_cuda, &last.candidates, &last.count));
-    strcpy(key, c->problem);
+  static wlmi_candidate *candidates;
+  static wlmi_candidate_list list;
+  static char problem[WLM_SPEC_KEY];
+  static wlmi_spec spec;
+  if (!candidates || strcmp(problem, c->problem) || spec.problem.n != c->n) {
+    wlmi_free(candidates);
+    assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &spec));
+    assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &candidates, &list.count));
+    list.candidates = candidates;
+    strcpy(problem, c->problem);
   }
-  last.spec.problem.expected_calls = calls;
-  return wlmi_choose(snapshot, &c->stats, c->problem, &last.spec, &emit_cuda,
-                     &(wlmi_judge){.usable = usable, .describe = describe, .user = &last}, decision);
+  spec.problem.expected_calls = calls;
+  const wlmi_variant_set variants = wlmi_variants_of_list(&list);
+  const wlmi_request request = {&c->stats, grade, c->problem, &spec, &emit_cuda, &variants};
+  return wlmi_select(snapshot, &request, decision);
 }

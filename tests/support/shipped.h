@@ -4,7 +4,7 @@
 #define WLM_TESTS_SUPPORT_SHIPPED_H
 
 #include "db/model_record.h"
-#include "runtime/dispatch/choose.h"
+#include "select/select.h"
 
 typedef struct shipped_case {
   const char *matrix, *problem;
@@ -27,6 +27,7 @@ void shipped_release(shipped_database *database);
 void shipped_snapshot_make(const shipped_database *database, const char *without, int with_model,
                            wlmi_snapshot *snapshot);
 
-wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, int64_t calls, wlmi_decision *decision);
+wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_grade grade, int64_t calls,
+                          wlmi_decision *decision);
 
 #endif
