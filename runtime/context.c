@@ -103,23 +103,28 @@ wlmi_snapshot *wlmi_context_snapshot(wlm_context *context) {
   return snapshot;
 }
 
-/* A snapshot takes the place of the present one only if all of it could be read, and only if its reading began later:
- * of two refreshes that race the newer one stays. */
-wlm_status wlm_context_refresh(wlm_context *context) {
-  wlmi_snapshot *unused = NULL;
-  wlm_status status;
-  WLM_TRY(wlmi_snapshot_create(&unused));
-  unused->generation = atomic_fetch_add(&context->generations, 1) + 1;
-  WLM_TRY(wlmi_context_load_learned(context, 1, unused));
+void wlmi_context_install(wlm_context *context, wlmi_snapshot *snapshot) {
   pthread_mutex_lock(&context->snapshot_lock);
-  if (unused->generation > context->snapshot->generation) {
-    wlmi_snapshot *fresh = unused;
+  wlmi_snapshot *unused = snapshot;
+  if (snapshot->generation > context->snapshot->generation) {
     unused = context->snapshot;
-    context->snapshot = fresh;
+    context->snapshot = snapshot;
   }
   pthread_mutex_unlock(&context->snapshot_lock);
-done:
   wlmi_snapshot_release(unused);
+}
+
+/* The generation is that of the beginning, so of two refreshes that race the one that began to read later stays. */
+wlm_status wlm_context_refresh(wlm_context *context) {
+  wlmi_snapshot *fresh = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_snapshot_create(&fresh));
+  fresh->generation = atomic_fetch_add(&context->generations, 1) + 1;
+  WLM_TRY(wlmi_context_load_learned(context, 1, fresh));
+  wlmi_context_install(context, fresh);
+  fresh = NULL;
+done:
+  wlmi_snapshot_release(fresh);
   return status;
 }
 

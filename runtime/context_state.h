@@ -67,6 +67,8 @@ void wlmi_context_release_notes(wlm_context *context);
 
 /* context.c: what was learned, with a user more: wlmi_snapshot_release. */
 wlmi_snapshot *wlmi_context_snapshot(wlm_context *context);
+/* Takes the snapshot over, in the place of the present one if it is of a later generation. */
+void wlmi_context_install(wlm_context *context, wlmi_snapshot *snapshot);
 
 /* learned.c: the system and the user database into an empty snapshot. What is damaged is logged and left out; what
  * cannot be read for now, since it is locked for one, is an error where it must be read. */

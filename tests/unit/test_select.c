@@ -10,6 +10,7 @@
 #include "common/memory.h"
 #include "generator/generator.h"
 #include "select/rules.h"
+#include "support/asserts.h"
 #include "support/snapshot_fixture.h"
 
 static const wlmi_limits cuda = {WLM_TARGET_CUDA, 90, 1024, 232448, 132};
@@ -131,6 +132,38 @@ static void other_operators_follow_the_sum(void **state) {
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "max's");
   assert_string_equal(d.like, "");
+  wlmi_snapshot_clear(&snapshot);
+}
+
+/* A user's operator as much as a built-in one. */
+static void a_custom_operator_follows_the_sum(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {.case_count = 0};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  wlmi_spec sum = spec_of(32, 0), spec;
+  wlm_problem problem = sum.problem;
+  wlm_csr csr = WLM_CSR_INIT;
+  char key[WLM_SPEC_KEY];
+  csr.values = &csr;
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = "init=0;reduce=acc+fabs(x)";
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  wlmi_spec_key(&sum, key);
+  add_case(&snapshot, &tuned, 1, key, 32, (const char *const[]){"sum's", NULL});
+  const wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
+  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_string_equal(d.variant, "sum's");
+  assert_string_equal(d.like, ", for a sum of products");
+  wlmi_snapshot_clear(&snapshot);
+}
+
+/* A fingerprint of zeros is none. */
+static void no_fingerprint_matches_none(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {.case_count = 0};
+  const wlm_stats nameless = stats_of(1000, 9000, 1, 0);
+  add_case(&snapshot, &nameless, 1, "p", 32, (const char *const[]){"exact", NULL});
+  assert_int_equal(decide(&snapshot, &nameless, "p", 32).step, WLM_STEP_RULE);
   wlmi_snapshot_clear(&snapshot);
 }
 
@@ -569,6 +602,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(goes_from_the_most_to_the_least_known),
       cmocka_unit_test(other_operators_follow_the_sum),
+      cmocka_unit_test(a_custom_operator_follows_the_sum),
+      cmocka_unit_test(no_fingerprint_matches_none),
       cmocka_unit_test(takes_the_nearest_bucket),
       cmocka_unit_test(leaves_out_what_is_not_valid),
       cmocka_unit_test(what_failed_on_the_matrix_is_not_chosen_for_it),
