@@ -18,8 +18,7 @@ static int insert(wlmi_prediction *best, int count, int most, const wlmi_predict
   return count < most ? count + 1 : most;
 }
 
-/* 0 where the model knows nothing of it. */
-static int predict_one(wlmi_model_case *c, const wlmi_candidate *candidate, int64_t calls, wlmi_prediction *out) {
+int wlmi_predict_one(wlmi_model_case *c, const wlmi_candidate *candidate, int64_t calls, wlmi_prediction *out) {
   const double seconds = wlmi_model_seconds(c, candidate), prepare = prepare_calls(c->model, candidate);
   if (!(seconds > 0) || prepare < 0) return 0;
   *out = (wlmi_prediction){candidate, seconds, prepare * seconds, seconds + prepare * seconds / (double)calls};
@@ -33,7 +32,7 @@ int wlmi_predict(wlmi_model_case *c, const wlmi_candidate *candidates, int64_t c
   for (int64_t i = 0; i < count; i++) {
     if (candidates[i].prepares && calls <= 1) continue;
     wlmi_prediction fresh;
-    if (!predict_one(c, &candidates[i], calls, &fresh)) {
+    if (!wlmi_predict_one(c, &candidates[i], calls, &fresh)) {
       ++*untrained;
       continue;
     }
@@ -53,7 +52,7 @@ int wlmi_predict_soonest(wlmi_model_case *c, const wlmi_candidate *candidates, i
   double fewest = INFINITY;
   for (int64_t i = 0; i < count; i++) {
     wlmi_prediction fresh;
-    if (!candidates[i].prepares || !predict_one(c, &candidates[i], calls, &fresh)) continue;
+    if (!candidates[i].prepares || !wlmi_predict_one(c, &candidates[i], calls, &fresh)) continue;
     const double needed = wlmi_break_even(fresh.seconds, fresh.prepare, plain);
     if (needed == 0 || needed >= fewest) continue;
     fewest = needed;

@@ -15,6 +15,9 @@ typedef struct wlmi_prediction {
 int wlmi_predict(wlmi_model_case *c, const wlmi_candidate *candidates, int64_t count, int64_t calls,
                  wlmi_prediction *best, int most, int *untrained);
 
+/* 0 where the model knows nothing of the candidate. */
+int wlmi_predict_one(wlmi_model_case *c, const wlmi_candidate *candidate, int64_t calls, wlmi_prediction *out);
+
 /* The fewest calls from which a candidate that must be prepared beats one that need not be: 0 where it needs no
  * preparing or there is no other, infinite where it never does, and never 1, for which nothing is prepared. */
 double wlmi_break_even(double seconds, double prepare, double plain);

@@ -350,6 +350,45 @@ static void what_failed_is_not_predicted(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
+/* Of estimated statistics only the size counts, and neither a fingerprint nor a pin for a bucket matches. */
+static void estimated_statistics_are_their_size(void **state) {
+  (void)state;
+  wlmi_model *model = learned();
+  wlmi_snapshot snapshot = {.models = model, .model_count = 1};
+  const wlm_stats real = any_matrix();
+  wlm_stats size = {.size = sizeof size, .rows = real.rows, .cols = real.cols, .nnz = real.nnz, .mean = real.mean};
+  wlmi_pin pin = {.problem = key, .n = 32, .variant = "row_crc/cf=1,rows=4"};
+  wlmi_candidate *candidates;
+  wlmi_decision d[2];
+  wlmi_spec spec;
+  int64_t count;
+  wlmi_bucket_of(&size, &pin.bucket);
+  assert_int_equal(wlmi_snapshot_add_pin(&snapshot, &pin), WLM_OK);
+  snapshot_case(&snapshot, &size, 1, key, 32);
+  snapshot_measured(&snapshot, "row_crc/cf=1,rows=4", 1, 0);
+  assert_int_equal(wlmi_spec_from_key(key, 32, &spec), WLM_OK);
+  describe_all(32, &candidates, &count);
+  const wlmi_candidate_list list = {candidates, count};
+  const wlmi_variant_set variants = wlmi_variants_of_list(&list);
+  for (int i = 0; i < 2; i++) {
+    const wlmi_request request = {&size, WLM_GRADE_ESTIMATED, key, &spec, &emit_cuda, &variants};
+    assert_int_equal(wlmi_select(&snapshot, &request, &d[i]), WLM_OK);
+    assert_int_equal(d[i].step, WLM_STEP_MODEL);
+    assert_string_equal(d[i].pin, "");
+    size.cv = 40; /* which nobody knows */
+    size.longest = size.nnz;
+  }
+  assert_string_equal(d[0].variant, d[1].variant);
+  assert_true(d[0].entry_count > 4 && d[0].predicted > 0);
+  for (int i = 1; i < d[0].entry_count; i++)
+    for (int k = 0; k < i; k++) assert_string_not_equal(d[0].entries[i].variant, d[0].entries[k].variant);
+  assert_int_equal(d[0].entries[d[0].entry_count - 1].step, WLM_STEP_BUILTIN);
+  wlmi_free(candidates);
+  snapshot.models = NULL;
+  snapshot.model_count = 0;
+  wlmi_snapshot_clear(&snapshot);
+}
+
 /* A family without measurements is left to the tuner: nothing is claimed of it. */
 static void new_families_are_not_guessed_at(void **state) {
   (void)state;
@@ -551,6 +590,7 @@ int main(void) {
       cmocka_unit_test(the_model_decides_near_and_a_rule_far_away),
       cmocka_unit_test(the_most_similar_model_is_used),
       cmocka_unit_test(what_failed_is_not_predicted),
+      cmocka_unit_test(estimated_statistics_are_their_size),
       cmocka_unit_test(new_families_are_not_guessed_at),
       cmocka_unit_test(what_is_prepared_is_weighed_by_the_calls),
       cmocka_unit_test(the_model_tells_what_preparing_is_worth),
