@@ -1,13 +1,14 @@
-/* Suite selection, over the matrices of suite core and a database that was tuned on them before (--db). Three ways of
+/* Suite selection, over the matrices of suite core and a database that was tuned on them before (--db). Four ways of
  * choosing are held against the best candidate of each case:
  *
- *   tuned  what a context with that database chooses;
- *   loo    the same with all measurements of the matrix and of its siblings (bench/groups.h) left out before anything
- *          is learned;
- *   rule   what the built-in table says.
+ *   tuned      what a context with that database chooses;
+ *   loo        the same with all measurements of the matrix and of its siblings (bench/groups.h) left out before
+ *              anything is learned;
+ *   estimated  as loo, with nothing of the matrix known but rows, columns and non-zeros;
+ *   rule       what the built-in table says.
  *
- * The table of measurements only says whom to ask: all that is reported is timed here, side by side: what was chosen,
- * the TOP quickest by the database, and the best fixed variant, the one that is a candidate in all cases of the
+ * The measurements only say which candidates to time: every reported time is taken here, side by side, of what was
+ * chosen, of the TOP quickest by the database, and of the best fixed variant, which is a candidate in all cases of the
  * suite and has the best geometric mean over them. Calls are single ones, so nothing is prepared. */
 #include "bench/selection.h"
 
@@ -15,32 +16,75 @@
 #include <string.h>
 
 #include "bench/contest.h"
+#include "bench/groups.h"
 #include "bench/results_file.h"
 #include "bench/run.h"
 #include "bench/suite_file.h"
 #include "bench/tell.h"
-#include "bench/unseen.h"
 #include "common/memory.h"
-#include "db/choice.h"
 #include "db/store.h"
+#include "select/select.h"
 #include "tuner/compile_ahead.h"
+#include "tuner/train.h"
 
-enum { MODES = 3, TOP = 6, ENTRANTS = MODES + TOP + 1 };
-static const char *const modes[MODES] = {"tuned", "loo", "rule"};
+enum { TUNED, LOO, ESTIMATED, RULE, MODES };
+enum { TOP = 6, ENTRANTS = MODES + TOP + 1 };
+static const char *const modes[MODES] = {"tuned", "loo", "estimated", "rule"};
 
 struct state {
   wlmi_measurement_record *records;
   int64_t count;
-  wlmi_choices choices;
+  wlmi_cases cases;
   wlmi_suite_file suite; /* core: what "all cases" are */
   char fixed[WLM_VARIANT_NAME];
-  wlm_context *rule;
-  wlmi_unseen unseen;
+  char group[WLM_GROUP_NAME]; /* that `others` has nothing of; "" = it is empty */
+  wlmi_snapshot others;
 };
+
+/* ---- what is known without a group of matrices ------------------------------------------------------- */
+
+static int is_of_another_group(void *user, const wlmi_measurement_record *record) {
+  char its[WLM_GROUP_NAME];
+  wlmi_group_of(record->matrix_name ? record->matrix_name : "", its);
+  return strcmp(its, user) != 0;
+}
+
+static wlm_status train_without(struct state *s, wlm_context *context, const char *group) {
+  const wlmi_device_info *info = &wlmi_context_device(context)->info;
+  wlmi_measurement_record *kept = NULL; /* their strings are those of s->records */
+  wlmi_models models = {0};
+  int64_t count = 0;
+  wlm_status status;
+  WLM_TRY(wlmi_alloc_array(s->count, sizeof *kept, "measurements", (void **)&kept));
+  for (int64_t i = 0; i < s->count; i++)
+    if (is_of_another_group((void *)group, &s->records[i])) kept[count++] = s->records[i];
+  WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, info->l2_bytes, kept, count, &models));
+  for (int64_t i = 0; i < models.count; i++)
+    WLM_TRY(wlmi_snapshot_add_model(&s->others, &models.models[i], NULL, NULL));
+done:
+  wlmi_models_release(&models);
+  wlmi_free(kept);
+  return status;
+}
+
+/* Nothing to do where the last case was of the same group. */
+static wlm_status learn_without(struct state *s, wlm_context *context, const char *matrix) {
+  char group[WLM_GROUP_NAME];
+  wlm_status status;
+  wlmi_group_of(matrix, group);
+  if (!strcmp(group, s->group)) return WLM_OK;
+  *s->group = 0;
+  wlmi_snapshot_clear(&s->others);
+  WLM_TRY(wlmi_snapshot_add_measurements(&s->others, s->records, s->count, NULL, is_of_another_group, group));
+  WLM_TRY(train_without(s, context, group));
+  snprintf(s->group, sizeof s->group, "%s", group);
+done:
+  return status;
+}
 
 /* ---- the best fixed variant ------------------------------------------------------------------------ */
 
-static int is_of_suite(const struct state *s, const wlmi_choice *c) {
+static int is_of_suite(const struct state *s, const wlmi_case *c) {
   for (int i = 0; i < s->suite.count; i++)
     if (c->count && c->matrix && !strcmp(c->matrix, s->suite.names[i])) return 1;
   return 0;
@@ -50,9 +94,9 @@ static int is_of_suite(const struct state *s, const wlmi_choice *c) {
 static double mean_of(const struct state *s, const char *variant) {
   double logs = 0;
   int64_t cases = 0;
-  for (int64_t i = 0; i < s->choices.matrix_count; i++) {
-    const wlmi_choice *c = &s->choices.matrices[i];
-    const wlmi_choice_candidate *found = NULL;
+  for (int64_t i = 0; i < s->cases.matrix_count; i++) {
+    const wlmi_case *c = &s->cases.matrices[i];
+    const wlmi_measured *found = NULL;
     if (!is_of_suite(s, c)) continue;
     for (int64_t k = 0; k < c->count && !found; k++)
       if (!strcmp(c->candidates[k].variant, variant)) found = &c->candidates[k];
@@ -65,8 +109,8 @@ static double mean_of(const struct state *s, const char *variant) {
 
 static void find_fixed(struct state *s) {
   double best = INFINITY;
-  for (int64_t i = 0; i < s->choices.matrix_count; i++) {
-    const wlmi_choice *c = &s->choices.matrices[i];
+  for (int64_t i = 0; i < s->cases.matrix_count; i++) {
+    const wlmi_case *c = &s->cases.matrices[i];
     if (!is_of_suite(s, c)) continue;
     for (int64_t k = 0; k < c->count; k++) {
       const double mean = c->candidates[k].prepare > 0 ? INFINITY : mean_of(s, c->candidates[k].variant);
@@ -90,7 +134,7 @@ static wlm_status load(const char *path, const wlm_context *context, struct stat
   if (device_class.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
   WLM_TRY(wlmi_store_open(path, WLM_STORE_READ, &store));
   WLM_TRY(wlmi_store_load(store, device_class.data, &s->records, &s->count));
-  status = wlmi_choices_make(s->records, s->count, &s->choices);
+  status = wlmi_cases_make(s->records, s->count, &s->cases);
 done:
   wlmi_store_close(store);
   wlmi_text_release(&device_class);
@@ -100,16 +144,14 @@ done:
 static void close_all(void *user) {
   struct state *s = user;
   if (!s) return;
-  wlmi_unseen_close(&s->unseen);
-  wlm_context_destroy(s->rule);
-  wlmi_choices_release(&s->choices);
+  wlmi_snapshot_clear(&s->others);
+  wlmi_cases_release(&s->cases);
   wlmi_measurements_free(s->records, s->count);
   wlmi_suite_file_release(&s->suite);
   wlmi_free(s);
 }
 
 static wlm_status open_all(const wlmi_run_options *options, wlm_context *context, void **out) {
-  wlm_context_options nothing = WLM_CONTEXT_OPTIONS_INIT;
   wlm_status status;
   *out = NULL;
   if (!options->database || !*options->database)
@@ -119,10 +161,6 @@ static wlm_status open_all(const wlmi_run_options *options, wlm_context *context
   WLM_TRY(load(options->database, context, s));
   WLM_TRY(wlmi_suite_file_read("core", &s->suite));
   find_fixed(s);
-  nothing.device = options->device;
-  nothing.database = nothing.system_database = nothing.kernel_cache = "";
-  WLM_TRY(wlm_context_create(&nothing, &s->rule));
-  s->unseen = (wlmi_unseen){.device = options->device, .records = s->records, .count = s->count};
   *out = s;
   return WLM_OK;
 done:
@@ -152,14 +190,19 @@ static void add_name(struct round *r, const char *variant) {
   if (*variant && r->count < ENTRANTS && index_of(r, variant) < 0) r->names[r->count++] = variant;
 }
 
-static wlm_status decide(struct round *r, const wlm_problem *problem) {
-  const wlm_matrix *matrix = r->bench->upload->matrix;
-  struct state *s = r->state;
+static wlm_status decide(struct round *r) {
+  static const wlmi_snapshot nothing = {.case_count = 0};
+  const wlm_stats *stats = wlm_matrix_stats(r->bench->upload->matrix);
+  const wlm_stats estimated = {
+      .size = sizeof estimated, .rows = stats->rows, .cols = stats->cols, .nnz = stats->nnz, .mean = stats->mean};
+  const wlmi_snapshot *snapshots[MODES] = {
+      [LOO] = &r->state->others, [ESTIMATED] = &r->state->others, [RULE] = &nothing};
   wlm_status status;
-  WLM_TRY(wlmi_unseen_without(&s->unseen, r->bench->matrix));
-  wlm_context *const contexts[MODES] = {r->bench->context, s->unseen.context, s->rule};
+  WLM_TRY(learn_without(r->state, r->bench->context, r->bench->matrix));
   for (int mode = 0; mode < MODES; mode++) {
-    WLM_TRY(wlmi_context_choose(contexts[mode], matrix, problem, &r->decisions[mode]));
+    WLM_TRY(wlmi_context_select(r->bench->context, snapshots[mode], mode == ESTIMATED ? &estimated : stats,
+                                mode == ESTIMATED ? WLM_GRADE_ESTIMATED : WLM_GRADE_MEASURED, &r->contest.operands.spec,
+                                &r->decisions[mode]));
     add_name(r, r->decisions[mode].variant);
   }
 done:
@@ -171,8 +214,8 @@ static void add_top(struct round *r) {
   const wlm_stats *stats = wlm_matrix_stats(r->bench->upload->matrix);
   char key[WLM_SPEC_KEY];
   wlmi_spec_key(&r->contest.operands.spec, key);
-  for (int64_t i = 0; i < r->state->choices.matrix_count; i++) {
-    const wlmi_choice *c = &r->state->choices.matrices[i];
+  for (int64_t i = 0; i < r->state->cases.matrix_count; i++) {
+    const wlmi_case *c = &r->state->cases.matrices[i];
     if (c->n != r->bench->n || strcmp(c->problem, key) ||
         memcmp(c->stats->fingerprint, stats->fingerprint, sizeof stats->fingerprint))
       continue;
@@ -251,7 +294,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
   wlm_status status;
   WLM_TRY(wlmi_contest_create(bench, bench->upload->matrix, &problem, &r.contest));
   WLM_TRY(wlmi_matrix_fingerprint(bench->upload->matrix)); /* which the database knows it by */
-  WLM_TRY(decide(&r, &problem));
+  WLM_TRY(decide(&r));
   add_name(&r, r.state->fixed);
   add_top(&r);
   WLM_TRY(enter_all(&r));
@@ -264,8 +307,9 @@ done:
 
 const wlmi_bench_suite wlmi_suite_selection = {
     .name = "selection",
-    .help = "suite core: the choice over the best candidate when tuned, when left out, by rule",
-    .heading = "matrix                    n    best us     tuned       loo      rule     fixed  best variant\n",
+    .help = "suite core: the choice over the best candidate when tuned, left out, estimated, by rule",
+    .heading =
+        "matrix                    n    best us     tuned       loo estimated      rule     fixed  best variant\n",
     .run = run,
     .list = "core",
     .keeps_patterns = 1,

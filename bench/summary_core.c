@@ -20,7 +20,7 @@ static const char *const ratio_texts[RATIOS] = {
 enum { WORST = 5, MAX_CORA = 8 };
 
 struct state {
-  wlmi_ranked figures[RATIOS];
+  wlmi_figure_list figures[RATIOS];
   struct cora {
     double n, us, prepared_us, rival_us;
   } cora[MAX_CORA];
@@ -46,7 +46,7 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
       [GRAPHBLAS] = c.graphblas_us / c.us,
   };
   /* The worst case is the least time of a rival, and the greatest of what we chose ourselves. */
-  for (int i = 0; i < RATIOS; i++) wlmi_ranked_add(&state->figures[i], i == CHOSEN, ratios[i], c.matrix, c.n);
+  for (int i = 0; i < RATIOS; i++) wlmi_figure_list_add(&state->figures[i], i == CHOSEN, ratios[i], c.matrix, c.n);
   if (!strcmp(c.matrix, "cora") && state->cora_count < MAX_CORA)
     state->cora[state->cora_count++] = (struct cora){c.n, c.us, c.prepared_us, c.best_us};
   if (!strcmp(c.matrix, "twin:reddit") && c.n == 128) {
@@ -77,10 +77,10 @@ static void finish(const void *memory, int64_t cases, FILE *out) {
   fprintf(out, "\n%lld cases.\n\n| time of | cases | geometric mean | the worst |\n|---|---|---|---|\n",
           (long long)cases);
   for (int i = 0; i < RATIOS; i++) {
-    const wlmi_ranked *figure = &state->figures[i];
+    const wlmi_figure_list *figure = &state->figures[i];
     if (!figure->all.count) continue;
     fprintf(out, "| %s | %d | %.2fx |", ratio_texts[i], figure->all.count, wlmi_figure_mean(&figure->all));
-    wlmi_ranked_put(figure, WORST, out);
+    wlmi_figure_list_put(figure, WORST, out);
     fputs(" |\n", out);
   }
   if (state->cora_count) fputs("\n| cora | unprepared us | prepared us | best cuSPARSE us |\n|---|---|---|---|\n", out);

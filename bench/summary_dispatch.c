@@ -12,7 +12,7 @@ static const struct target {
                {"matrix_measured", 60, 0},   {"spmm_new_matrix", 3, 1}, {"execute", 0.3, 1}};
 
 struct state {
-  wlmi_ranked ratios; /* of a call over its baseline */
+  wlmi_figure_list ratios; /* of a call over its baseline */
   int met, missed;
 };
 
@@ -38,7 +38,7 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
   const int met = us <= target->us + (target->over_baseline ? baseline_us : 0); /* never where a time is missing */
   state->met += met;
   state->missed += !met;
-  wlmi_ranked_add(&state->ratios, 1, us / baseline_us, name, wlmi_line_number(line, "n"));
+  wlmi_figure_list_add(&state->ratios, 1, us / baseline_us, name, wlmi_line_number(line, "n"));
   fprintf(out, "| %s |", name);
   put_us(out, us);
   put_us(out, baseline_us);
@@ -53,7 +53,7 @@ static void finish(const void *memory, int64_t lines, FILE *out) {
   fprintf(out, "\n%lld cases, %d targets met, %d missed.\n", (long long)lines, state->met, state->missed);
   if (!state->ratios.all.count) return;
   fprintf(out, "\nTime over the baseline, geometric mean: %.2fx; worst:", wlmi_figure_mean(&state->ratios.all));
-  wlmi_ranked_put(&state->ratios, WLM_WORST, out);
+  wlmi_figure_list_put(&state->ratios, WLM_WORST, out);
   fputc('\n', out);
 }
 

@@ -12,7 +12,7 @@ static const struct direction {
 enum { DIRECTIONS = sizeof directions / sizeof *directions };
 
 struct state {
-  wlmi_ranked ratios[DIRECTIONS];
+  wlmi_figure_list ratios[DIRECTIONS];
 };
 
 static int direction_of(const char *name) {
@@ -31,7 +31,7 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
       direction_of(direction) < 0 || !(us > 0) || !(n > 0))
     return wlmi_fail(WLM_ERR_PARSE, "is no line of suite minibatch: graph, n, direction and us are needed");
   wlmi_line_string(line, "baseline", baseline);
-  wlmi_ranked_add(&state->ratios[direction_of(direction)], 0, baseline_us / us, graph, n);
+  wlmi_figure_list_add(&state->ratios[direction_of(direction)], 0, baseline_us / us, graph, n);
   fprintf(out, "| %s | %.0f | %s | %.0f | %.0f | %.0f |", graph, n, direction, wlmi_line_number(line, "blocks"),
           wlmi_line_number(line, "rows_mean"), wlmi_line_number(line, "nnz_mean"));
   wlmi_put_us(out, us);
@@ -54,7 +54,7 @@ static void finish(const void *memory, int64_t lines, FILE *out) {
     if (!all->count) continue;
     fprintf(out, "| %s | %d | %.2fx | at least %.1fx, %s |", d->name, all->count, wlmi_figure_mean(all), d->mean,
             wlmi_figure_mean(all) >= d->mean ? "met" : "missed");
-    wlmi_ranked_put(&state->ratios[i], 3, out);
+    wlmi_figure_list_put(&state->ratios[i], 3, out);
     fprintf(out, " | at least %.1fx, %s |\n", d->worst, all->least >= d->worst ? "met" : "missed");
   }
 }

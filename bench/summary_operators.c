@@ -55,7 +55,7 @@ static const struct figure {
 enum { FIGURES = sizeof figures / sizeof *figures };
 
 struct state {
-  wlmi_ranked figures[FIGURES];
+  wlmi_figure_list figures[FIGURES];
   int failed; /* lines without a time */
 };
 
@@ -81,7 +81,7 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
   for (int i = 0; i < FIGURES; i++) {
     const struct figure *figure = &figures[i];
     if (!strcmp(figure->op, c.op) && !strcmp(figure->type, c.type) && figure->counts(&c))
-      wlmi_ranked_add(&state->figures[i], is_own(figure), figure->ratio(&c), c.core.matrix, c.core.n);
+      wlmi_figure_list_add(&state->figures[i], is_own(figure), figure->ratio(&c), c.core.matrix, c.core.n);
   }
   fprintf(out, "| %s | %.0f | %.1f | %s | %s | %.1f | `%s` |", c.core.matrix, c.core.n, c.core.nnz / c.core.rows, c.op,
           c.type, c.core.us, c.core.variant);
@@ -99,7 +99,7 @@ static void finish(const void *memory, int64_t lines, FILE *out) {
   fputs(".\n\n| time of | cases | geometric mean | target | the worst |\n|---|---|---|---|---|\n", out);
   for (int i = 0; i < FIGURES; i++) {
     const struct figure *figure = &figures[i];
-    const wlmi_ranked *ranked = &state->figures[i];
+    const wlmi_figure_list *ranked = &state->figures[i];
     const double mean = wlmi_figure_mean(&ranked->all);
     if (!ranked->all.count) continue;
     fprintf(out, "| %s | %d | %.3fx |", figure->text, ranked->all.count, mean);
@@ -109,7 +109,7 @@ static void finish(const void *memory, int64_t lines, FILE *out) {
     } else {
       fputs(" - |", out);
     }
-    wlmi_ranked_put(ranked, WORST, out);
+    wlmi_figure_list_put(ranked, WORST, out);
     fputs(" |\n", out);
   }
 }

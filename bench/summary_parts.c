@@ -45,7 +45,7 @@ double wlmi_figure_mean(const wlmi_figure *figure) {
   return figure->count ? exp(figure->log_sum / figure->count) : NAN;
 }
 
-void wlmi_ranked_add(wlmi_ranked *ranked, int greatest_is_worst, double value, const char *matrix, double n) {
+void wlmi_figure_list_add(wlmi_figure_list *ranked, int greatest_is_worst, double value, const char *matrix, double n) {
   if (!(value > 0)) return;
   wlmi_figure_add(&ranked->all, value, matrix, n);
   int place = ranked->worst_count;
@@ -58,7 +58,7 @@ void wlmi_ranked_add(wlmi_ranked *ranked, int greatest_is_worst, double value, c
   keep(value, &ranked->worst[place].value, ranked->worst[place].name, matrix, n);
 }
 
-void wlmi_ranked_put(const wlmi_ranked *ranked, int most, FILE *out) {
+void wlmi_figure_list_put(const wlmi_figure_list *ranked, int most, FILE *out) {
   for (int i = 0; i < ranked->worst_count && i < most; i++)
     fprintf(out, "%s %.2fx (%s)", i ? "," : "", ranked->worst[i].value, ranked->worst[i].name);
 }

@@ -41,18 +41,18 @@ double wlmi_figure_mean(const wlmi_figure *figure); /* NaN of nothing */
 
 /* A figure with its worst cases, which are the least values or the greatest. */
 enum { WLM_WORST = 10 };
-typedef struct wlmi_ranked {
+typedef struct wlmi_figure_list {
   wlmi_figure all;
   int worst_count;
   struct wlmi_worst {
     double value;
     char name[WLM_CASE_NAME + 48];
   } worst[WLM_WORST]; /* the worst first */
-} wlmi_ranked;
+} wlmi_figure_list;
 
-void wlmi_ranked_add(wlmi_ranked *ranked, int greatest_is_worst, double value, const char *matrix, double n);
+void wlmi_figure_list_add(wlmi_figure_list *ranked, int greatest_is_worst, double value, const char *matrix, double n);
 /* " 1.20x (cora, N = 32), ..." of the worst so many */
-void wlmi_ranked_put(const wlmi_ranked *ranked, int most, FILE *out);
+void wlmi_figure_list_put(const wlmi_figure_list *ranked, int most, FILE *out);
 
 /* Cells of the table, a space before and " |" behind; "-" for NaN: what a line does not have. */
 void wlmi_put_us(FILE *out, double us);

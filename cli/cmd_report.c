@@ -10,7 +10,7 @@
 #include "db/content.h"
 #include "db/model_record.h"
 #include "db/path.h"
-#include "runtime/dispatch/model.h"
+#include "select/model.h"
 
 /* "cuda:0" is any GPU's: the store does not count them. */
 static wlm_status choose_class(const wlmi_cli_options *options, const wlmi_class *classes, int64_t count,

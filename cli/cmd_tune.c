@@ -11,7 +11,7 @@
 #include "cli/tune_recorded.h"
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
-#include "runtime/outlook.h"
+#include "runtime/forecast.h"
 #include "tuner/prospects.h"
 #include "tuner/timing.h"
 #include "tuner/tuner.h"

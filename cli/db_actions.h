@@ -5,8 +5,8 @@
 
 #include "cli/options.h"
 #include "cli/report.h"
-#include "db/choice.h"
 #include "db/store.h"
+#include "select/case.h"
 
 enum { WLM_DB_ARGUMENTS = 32 };
 

@@ -7,17 +7,17 @@
 #include "db/diff.h"
 
 /* The name stands in the record that the choice's stats are part of. */
-static const char *name_of(const wlmi_choice *choice) {
+static const char *name_of(const wlmi_case *choice) {
   const char *stats = (const char *)choice->stats;
   const char *name = ((const wlmi_measurement_record *)(stats - offsetof(wlmi_measurement_record, stats)))->matrix_name;
   return name ? name : "";
 }
 
-static const char *winner(const wlmi_choice *choice) {
+static const char *winner(const wlmi_case *choice) {
   return choice && choice->count ? choice->candidates[0].variant : NULL;
 }
 
-static void put_time(wlmi_table *table, const wlmi_choice *choice) {
+static void put_time(wlmi_table *table, const wlmi_case *choice) {
   const int known = winner(choice) != NULL;
   wlmi_table_real(table, known ? "%.2f" : "-", known ? choice->candidates[0].cost * 1e-6 : NAN);
 }
@@ -32,7 +32,7 @@ static void list_choices(wlmi_report *report, const wlmi_class *classes, int64_t
   wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
   for (int64_t k = 0; k < count; k++)
     for (int64_t i = 0; i < classes[k].choices.matrix_count; i++) {
-      const wlmi_choice *c = &classes[k].choices.matrices[i];
+      const wlmi_case *c = &classes[k].choices.matrices[i];
       wlmi_table_text(&table, classes[k].records->device.name);
       wlmi_table_text(&table, name_of(c));
       wlmi_table_text(&table, c->problem);
@@ -123,7 +123,7 @@ static void tell_choices(wlmi_report *report, const wlmi_diff *diff) {
   wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
   for (int64_t i = 0; i < diff->choice_count; i++) {
     const wlmi_choice_difference *d = &diff->choices[i];
-    const wlmi_choice *any = d->a ? d->a : d->b;
+    const wlmi_case *any = d->a ? d->a : d->b;
     wlmi_table_text(&table, d->device_class);
     wlmi_table_text(&table, name_of(any));
     wlmi_table_text(&table, any->problem);

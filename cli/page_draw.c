@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "runtime/dispatch/choose.h"
+#include "select/select.h"
 
 /* Colours that most people can tell apart, and shapes for all. */
 static const struct {
@@ -46,7 +46,7 @@ void wlmi_draw_find_families(const wlmi_survey *survey, wlmi_draw_families *fami
   *families = (wlmi_draw_families){0};
   for (int64_t k = 0; k < survey->case_count; k++) {
     char name[WLM_DRAW_FAMILY];
-    const wlmi_choice_candidate *winner = wlmi_survey_winner(&survey->cases[k]);
+    const wlmi_measured *winner = wlmi_survey_winner(&survey->cases[k]);
     if (!winner) continue;
     family_of(winner->variant, name);
     const int i = place_of(families, name);
@@ -66,9 +66,9 @@ static void widen(range *r, double value) {
   if (!(value <= r->most)) r->most = value;
 }
 
-static double mean_of(const wlmi_choice *c) { return (double)c->stats->nnz / (double)c->stats->rows; }
+static double mean_of(const wlmi_case *c) { return (double)c->stats->nnz / (double)c->stats->rows; }
 /* A logarithmic axis has no place for matrices without non-zeros. */
-static int has_place(const wlmi_choice *c) { return c->stats->rows > 0 && c->stats->nnz > 0; }
+static int has_place(const wlmi_case *c) { return c->stats->rows > 0 && c->stats->nnz > 0; }
 
 static void put_map_axes(const wlmi_survey *survey, wlmi_text *script) {
   range mean = {(double)NAN, (double)NAN}, cv = {0, 1};
@@ -91,7 +91,7 @@ void wlmi_draw_map(const wlmi_survey *survey, const wlmi_draw_families *families
   wlmi_text_puts(script, "$cases << END\n");
   for (int64_t i = 0; i < count; i++) {
     char name[WLM_DRAW_FAMILY];
-    const wlmi_choice_candidate *winner = wlmi_survey_winner(&cases[i]);
+    const wlmi_measured *winner = wlmi_survey_winner(&cases[i]);
     if (!winner || !has_place(cases[i].choice)) continue;
     family_of(winner->variant, name);
     const int family = place_of(families, name);
@@ -191,7 +191,7 @@ static void put_shade(const wlmi_survey *survey, wlmi_draw_plane plane, shade wa
 
 static void put_points(const wlmi_survey *survey, wlmi_draw_plane plane, wlmi_text *script) {
   for (int64_t i = 0; i < survey->case_count; i++) {
-    const wlmi_choice *c = survey->cases[i].choice;
+    const wlmi_case *c = survey->cases[i].choice;
     if (!has_place(c)) continue;
     if (plane == WLM_DRAW_ROWS_MEAN)
       wlmi_text_printf(script, "%lld %g\n", (long long)c->stats->rows, mean_of(c));

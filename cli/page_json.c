@@ -55,13 +55,12 @@ static int64_t index_of(const names *all, const char *name) {
 /* ---- cases -------------------------------------------------------------------------------------------------- */
 
 static int compare_costs(const void *left, const void *right) {
-  const wlmi_choice_candidate *a = *(const wlmi_choice_candidate *const *)left;
-  const wlmi_choice_candidate *b = *(const wlmi_choice_candidate *const *)right;
+  const wlmi_measured *a = *(const wlmi_measured *const *)left;
+  const wlmi_measured *b = *(const wlmi_measured *const *)right;
   return (a->cost > b->cost) - (a->cost < b->cost);
 }
 
-static void put_candidates(const names *all, const wlmi_choice *choice, const wlmi_choice_candidate **order,
-                           wlmi_text *out) {
+static void put_candidates(const names *all, const wlmi_case *choice, const wlmi_measured **order, wlmi_text *out) {
   for (int64_t i = 0; i < choice->count; i++) order[i] = &choice->candidates[i];
   qsort(order, (size_t)choice->count, sizeof *order, compare_costs);
   for (int64_t i = 0; i < choice->count && i < MOST_CANDIDATES; i++)
@@ -79,9 +78,9 @@ static void put_ways(const names *all, const wlmi_survey_case *c, wlmi_text *out
                        (long long)index_of(all, c->chosen[way]->variant));
 }
 
-static void put_case(int64_t problem, const names *all, const wlmi_survey_case *of, const wlmi_choice_candidate **order,
+static void put_case(int64_t problem, const names *all, const wlmi_survey_case *of, const wlmi_measured **order,
                      wlmi_text *out) {
-  const wlmi_choice *c = of->choice;
+  const wlmi_case *c = of->choice;
   char bucket[WLM_BUCKET_TEXT], id[WLM_HASH_HEX];
   wlmi_bucket_print(&c->bucket, bucket);
   wlmi_hash_to_hex((wlmi_hash){c->stats->fingerprint[0], c->stats->fingerprint[1]}, id);
@@ -99,7 +98,7 @@ static void put_case(int64_t problem, const names *all, const wlmi_survey_case *
 }
 
 wlm_status wlmi_page_json(const wlmi_survey *survey, wlmi_text *out) {
-  const wlmi_choice_candidate **order = NULL;
+  const wlmi_measured **order = NULL;
   names all = {0};
   int64_t most = 1, put = 0;
   wlm_status status;

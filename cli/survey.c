@@ -8,19 +8,19 @@
 
 const char *const wlmi_way_names[WLM_WAYS] = {"GE-SpMM", "one fixed", "rules", "borrowed", "predicted"};
 
-const wlmi_choice_candidate *wlmi_survey_find(const wlmi_choice *choice, const char *variant) {
+const wlmi_measured *wlmi_survey_find(const wlmi_case *choice, const char *variant) {
   for (int64_t i = 0; i < choice->count; i++)
     if (!(choice->candidates[i].prepare > 0) && !strcmp(choice->candidates[i].variant, variant))
       return &choice->candidates[i];
   return NULL;
 }
 
-const wlmi_choice_candidate *wlmi_survey_winner(const wlmi_survey_case *c) {
+const wlmi_measured *wlmi_survey_winner(const wlmi_survey_case *c) {
   return isnan(c->best) ? NULL : &c->choice->candidates[0];
 }
 
 /* The winner may tie with one that is a little quicker. */
-static double best_of(const wlmi_choice *choice) {
+static double best_of(const wlmi_case *choice) {
   double best = INFINITY;
   for (int64_t i = 0; i < choice->count && !(choice->candidates[i].prepare > 0); i++)
     best = fmin(best, choice->candidates[i].cost);
@@ -105,7 +105,7 @@ wlm_status wlmi_survey_make(const wlmi_class *of, int64_t l2_bytes, wlmi_survey 
   WLM_TRY(wlmi_alloc_array(count, sizeof *survey->cases, "cases", (void **)&survey->cases));
   WLM_TRY(wlmi_alloc_array(count, sizeof *survey->problems, "problems", (void **)&survey->problems));
   for (int64_t i = 0; i < count; i++) {
-    const wlmi_choice *choice = &of->choices.matrices[i];
+    const wlmi_case *choice = &of->choices.matrices[i];
     survey->cases[i] = (wlmi_survey_case){.choice = choice, .best = best_of(choice)};
     survey->cases[i].chosen[WLM_WAY_GE_SPMM] =
         wlmi_survey_find(choice, choice->n >= 64 ? "row_crc/cf=2,rows=8" : "row_crc/cf=1,rows=4");

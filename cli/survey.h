@@ -19,9 +19,9 @@ typedef enum wlmi_way {
 extern const char *const wlmi_way_names[WLM_WAYS];
 
 typedef struct wlmi_survey_case {
-  const wlmi_choice *choice;
-  double best;                                   /* picoseconds; not a number where nothing works unprepared */
-  const wlmi_choice_candidate *chosen[WLM_WAYS]; /* NULL = what that way names was not measured here */
+  const wlmi_case *choice;
+  double best;                           /* picoseconds; not a number where nothing works unprepared */
+  const wlmi_measured *chosen[WLM_WAYS]; /* NULL = what that way names was not measured here */
 } wlmi_survey_case;
 
 typedef struct wlmi_survey_problem {
@@ -57,8 +57,8 @@ wlm_status wlmi_ratios_make(const wlmi_survey_problem *problem, wlmi_way way, wl
 void wlmi_ratios_release(wlmi_ratios *ratios);
 
 /* The measured candidate of that name that needs no preparing; NULL = none. */
-const wlmi_choice_candidate *wlmi_survey_find(const wlmi_choice *choice, const char *variant);
+const wlmi_measured *wlmi_survey_find(const wlmi_case *choice, const char *variant);
 /* The winner of a case that needs no preparing; NULL = none. */
-const wlmi_choice_candidate *wlmi_survey_winner(const wlmi_survey_case *c);
+const wlmi_measured *wlmi_survey_winner(const wlmi_survey_case *c);
 
 #endif

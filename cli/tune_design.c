@@ -12,7 +12,7 @@
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "common/memory.h"
-#include "runtime/outlook.h"
+#include "runtime/forecast.h"
 #include "tuner/design.h"
 #include "tuner/prospects.h"
 #include "tuner/timing.h"

@@ -31,7 +31,7 @@ wlm_status wlmi_classes_make(wlmi_measurement_record *records, int64_t count, wl
     wlmi_device_class(&records[first].device, &name);
     WLM_TRY(wlmi_text_take(&name, &class->name));
     ++*class_count;
-    WLM_TRY(wlmi_choices_make(class->records, class->count, &class->choices));
+    WLM_TRY(wlmi_cases_make(class->records, class->count, &class->choices));
   }
 done:
   if (status == WLM_OK) return status;
@@ -44,7 +44,7 @@ done:
 void wlmi_classes_free(wlmi_class *classes, int64_t class_count) {
   for (int64_t i = 0; i < class_count; i++) {
     wlmi_free(classes[i].name);
-    wlmi_choices_release(&classes[i].choices);
+    wlmi_cases_release(&classes[i].choices);
   }
   wlmi_free(classes);
 }

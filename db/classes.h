@@ -2,13 +2,14 @@
 #ifndef WLM_DB_CLASSES_H
 #define WLM_DB_CLASSES_H
 
-#include "db/choice.h"
+#include "db/record.h"
+#include "select/case.h"
 
 typedef struct wlmi_class {
   char *name; /* wlmi_device_class */
   const wlmi_measurement_record *records;
   int64_t count;
-  wlmi_choices choices;
+  wlmi_cases choices;
 } wlmi_class;
 
 /* Sorts the records by class; they must outlive the classes. */

@@ -69,8 +69,8 @@ done:
   return status;
 }
 
-/* As wlmi_choices sorts its matrices. */
-static int compare_matrices(const wlmi_choice *a, const wlmi_choice *b) {
+/* As wlmi_cases sorts its matrices. */
+static int compare_matrices(const wlmi_case *a, const wlmi_case *b) {
   const uint64_t *left = a->stats->fingerprint, *right = b->stats->fingerprint;
   int order = strcmp(a->problem, b->problem);
   if (!order) order = (a->n > b->n) - (a->n < b->n);
@@ -78,15 +78,15 @@ static int compare_matrices(const wlmi_choice *a, const wlmi_choice *b) {
   return order ? order : (left[1] > right[1]) - (left[1] < right[1]);
 }
 
-static const char *winner(const wlmi_choice *choice) {
+static const char *winner(const wlmi_case *choice) {
   return choice && choice->count ? choice->candidates[0].variant : "";
 }
 
-static wlm_status compare_choices(const char *name, const wlmi_choices *a, const wlmi_choices *b, wlmi_diff *diff) {
+static wlm_status compare_choices(const char *name, const wlmi_cases *a, const wlmi_cases *b, wlmi_diff *diff) {
   walk w = {0, 0, a->matrix_count, b->matrix_count};
   wlm_status status = WLM_OK;
   while (!is_over(&w)) {
-    const wlmi_choice *left = a->matrices + w.i, *right = b->matrices + w.j;
+    const wlmi_case *left = a->matrices + w.i, *right = b->matrices + w.j;
     int sides = step(&w, both_left(&w) ? compare_matrices(left, right) : 0);
     wlmi_choice_difference difference = {name, sides & 1 ? left : NULL, sides & 2 ? right : NULL};
     if (!strcmp(winner(difference.a), winner(difference.b))) continue;
@@ -98,15 +98,15 @@ done:
   return status;
 }
 
-static const wlmi_choices *choices_of(const wlmi_class *classes, int64_t count, const char *name) {
-  static const wlmi_choices none;
+static const wlmi_cases *choices_of(const wlmi_class *classes, int64_t count, const char *name) {
+  static const wlmi_cases none;
   for (int64_t i = 0; i < count; i++)
     if (!strcmp(classes[i].name, name)) return &classes[i].choices;
   return &none;
 }
 
 static wlm_status compare_classes(wlmi_content *contents[2], wlmi_diff *diff) {
-  static const wlmi_choices none;
+  static const wlmi_cases none;
   wlm_status status;
   for (int side = 0; side < 2; side++)
     WLM_TRY(wlmi_classes_make(contents[side]->records, contents[side]->count, &diff->classes[side],

@@ -8,7 +8,7 @@
 /* A matrix, problem and N whose winners differ, or that only one side knows a winner of. */
 typedef struct wlmi_choice_difference {
   const char *device_class;
-  const wlmi_choice *a, *b; /* NULL = that side has none */
+  const wlmi_case *a, *b; /* NULL = that side has none */
 } wlmi_choice_difference;
 
 typedef struct wlmi_pin_difference {

@@ -11,13 +11,6 @@ void wlmi_device_class(const wlmi_device_record *device, wlmi_text *out) {
                    device->name ? device->name : "", device->processors);
 }
 
-static int has_clock(const wlmi_measurement_record *record, const char *clock) {
-  return record->clock && !strcmp(record->clock, clock);
-}
-
-int wlmi_measurement_is_cold(const wlmi_measurement_record *record) { return has_clock(record, WLM_CLOCK_COLD); }
-int wlmi_measurement_is_online(const wlmi_measurement_record *record) { return has_clock(record, WLM_CLOCK_ONLINE); }
-
 /* ---- checks ---- */
 
 /* Length of the well-formed UTF-8 character at `s`, 0 if there is none (overlong, surrogate, cut). */

@@ -13,47 +13,7 @@
 
 #include "common/hash.h"
 #include "common/text.h"
-
-typedef struct wlmi_device_record {
-  char *name; /* "NVIDIA H200", or the CPU's model */
-  char *kind; /* "cuda" or "host" */
-  char *arch; /* "sm_90", or what the host compiler was told of the CPU */
-  int processors;
-  int64_t memory_bytes;
-} wlmi_device_record;
-
-typedef struct wlmi_measurement_record {
-  wlmi_device_record device;
-  char *matrix_name;
-  wlm_stats stats; /* mean is not stored: it is nnz / rows */
-  char *variant;
-  char *source_hash; /* 32 hexadecimal digits; "" only where it failed before there was a source */
-  char *problem;     /* wlmi_spec_key */
-  int64_t n;
-  char *compiler; /* "nvrtc 13.0", "cc 12.2.0" */
-  char *driver;
-  char *clock;                /* WLM_CLOCK_...; "" is hot */
-  int64_t time_ps, spread_ps; /* median and interquartile range of one call; both 0 where it failed */
-  int64_t prepare_ps;         /* preparing the plan, once; 0 = it needs none, or failed */
-  int samples;
-  int64_t calls_per_sample;
-  double max_rel_err; /* not a number where unknown, allowed only where it failed */
-  int failed;
-  char *reason;    /* why it failed */
-  int64_t made_at; /* seconds since 1970, up to the year 9999 */
-} wlmi_measurement_record;
-
-/* The clock of most measurements: one call after the other. */
-#define WLM_CLOCK_HOT "hot"
-/* The clock of a call that found nothing of its operands in cache. It stands beside a hot measurement and chooses
- * nothing. */
-#define WLM_CLOCK_COLD "cold"
-/* A time of fewer samples is a first look: good for ranking, not for winning where others were timed better. */
-#define WLM_PRECISE_SAMPLES 3
-int wlmi_measurement_is_cold(const wlmi_measurement_record *record);
-/* The clock of calls that a program made anyhow, among whatever else it did: a first look, however many samples. */
-#define WLM_CLOCK_ONLINE "online"
-int wlmi_measurement_is_online(const wlmi_measurement_record *record);
+#include "select/measurement.h"
 
 typedef struct wlmi_record_ids {
   char device[WLM_HASH_HEX], matrix[WLM_HASH_HEX], variant[WLM_HASH_HEX], measurement[WLM_HASH_HEX];

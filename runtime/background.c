@@ -5,7 +5,7 @@
 #include "runtime/decide.h"
 
 /* A decision that is complete but for its kernels, with texts of its own. */
-struct wlmi_compile_job {
+struct wlmi_background_job {
   wlm_context *context;
   wlm_problem problem;
   wlm_csr types;
@@ -14,17 +14,17 @@ struct wlmi_compile_job {
   wlmi_hash key;
   uint64_t generation;
   wlmi_upgrade *upgrade;
-  wlmi_compile_job *next;
+  wlmi_background_job *next;
 };
 
-static void free_job(wlmi_compile_job *job) {
+static void free_job(wlmi_background_job *job) {
   wlmi_free(job->custom);
   wlmi_free(job->activation);
   wlmi_upgrade_drop(job->upgrade);
   wlmi_free(job);
 }
 
-static void compile(wlmi_compile_job *job) {
+static void compile(wlmi_background_job *job) {
   wlmi_decided *decided = NULL;
   const wlm_status status =
       wlmi_decide_load(job->context, &job->problem, &job->types, &job->decision, &job->key, &decided);
@@ -40,7 +40,7 @@ static void *work(void *user) {
   wlmi_background *b = user;
   pthread_mutex_lock(&b->lock);
   while (!b->stopping) {
-    wlmi_compile_job *job = b->first;
+    wlmi_background_job *job = b->first;
     if (!job) {
       pthread_cond_wait(&b->changed, &b->lock);
       continue;
@@ -69,7 +69,7 @@ void wlmi_background_close(wlmi_background *b) {
   pthread_mutex_unlock(&b->lock);
   if (b->running) pthread_join(b->thread, NULL);
   while (b->first) {
-    wlmi_compile_job *job = b->first;
+    wlmi_background_job *job = b->first;
     b->first = job->next;
     free_job(job);
   }
@@ -78,7 +78,7 @@ void wlmi_background_close(wlmi_background *b) {
 }
 
 /* The thread is started with the first job. */
-static wlm_status append(wlmi_background *b, wlmi_compile_job *job) {
+static wlm_status append(wlmi_background *b, wlmi_background_job *job) {
   wlm_status status = WLM_OK;
   pthread_mutex_lock(&b->lock);
   if (!b->running && pthread_create(&b->thread, NULL, work, b))
@@ -100,21 +100,21 @@ static wlm_status append(wlmi_background *b, wlmi_compile_job *job) {
 wlm_status wlmi_background_add(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,
                                const wlmi_decision *decision, const wlmi_hash *key, uint64_t generation,
                                wlmi_upgrade **out) {
-  wlmi_compile_job *job = wlmi_alloc_zero(1, sizeof *job);
+  wlmi_background_job *job = wlmi_alloc_zero(1, sizeof *job);
   wlmi_upgrade *upgrade = wlmi_alloc_zero(1, sizeof *upgrade);
   wlm_status status = WLM_ERR_OUT_OF_MEMORY;
   *out = NULL;
   if (!job || !upgrade) goto done;
   atomic_init(&upgrade->users, 2); /* the caller and the job */
-  *job = (wlmi_compile_job){.context = context,
-                            .problem = *problem,
-                            .types = *types,
-                            .custom = wlmi_strdup(problem->custom),
-                            .activation = wlmi_strdup(problem->epilogue.activation),
-                            .decision = *decision,
-                            .key = *key,
-                            .generation = generation,
-                            .upgrade = upgrade};
+  *job = (wlmi_background_job){.context = context,
+                               .problem = *problem,
+                               .types = *types,
+                               .custom = wlmi_strdup(problem->custom),
+                               .activation = wlmi_strdup(problem->epilogue.activation),
+                               .decision = *decision,
+                               .key = *key,
+                               .generation = generation,
+                               .upgrade = upgrade};
   job->problem.custom = job->custom;
   job->problem.epilogue.activation = job->activation;
   if ((problem->custom && !job->custom) || (problem->epilogue.activation && !job->activation)) goto done;

@@ -6,7 +6,7 @@
 
 #include "runtime/decisions.h"
 
-typedef struct wlmi_compile_job wlmi_compile_job;
+typedef struct wlmi_background_job wlmi_background_job;
 
 typedef struct wlmi_background {
   int wanted;
@@ -14,7 +14,7 @@ typedef struct wlmi_background {
   pthread_cond_t changed;
   pthread_t thread;
   int running, stopping;
-  wlmi_compile_job *first, *last;
+  wlmi_background_job *first, *last;
 } wlmi_background;
 
 void wlmi_background_open(wlmi_background *background, int wanted);

@@ -50,7 +50,7 @@ wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **ou
   if (status != WLM_OK) return status;
   wlm_context *context = wlmi_alloc_zero(1, sizeof *context);
   if (!context) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "context");
-  pthread_rwlock_init(&context->snapshot_lock, NULL);
+  pthread_mutex_init(&context->snapshot_lock, NULL);
   pthread_mutex_init(&context->kernel_lock, NULL);
   wlmi_decisions_open(&context->decisions);
   wlmi_workspaces_open(&context->workspaces);
@@ -64,8 +64,9 @@ wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **ou
       resolve_path(options->system_database, default_system_database, "system database", &context->system_database));
   WLM_TRY(resolve_path(options->kernel_cache, wlmi_kernel_cache_default_path, "kernel cache", &cache_path));
   open_cache(context, cache_path);
-  wlmi_context_load_learned(context, &context->snapshot);
-  WLM_TRY(wlmi_decisions_restart(&context->decisions, &context->snapshot));
+  WLM_TRY(wlmi_snapshot_create(&context->snapshot));
+  WLM_TRY(wlmi_context_load_learned(context, 0, context->snapshot));
+  wlmi_decisions_restart(&context->decisions, context->snapshot);
   context->recorder.wanted = options->record && *context->database;
   if (options->record && !*context->database)
     wlmi_log(WLM_LOG_WARNING, "nothing is recorded: the context has no user database");
@@ -90,10 +91,10 @@ void wlm_context_destroy(wlm_context *context) {
   }
   wlmi_generator_destroy(context->generator);
   wlmi_kernel_cache_close(context->cache);
-  wlmi_snapshot_release(&context->snapshot);
+  wlmi_snapshot_release(context->snapshot);
   wlmi_free(context->database);
   wlmi_free(context->system_database);
-  pthread_rwlock_destroy(&context->snapshot_lock);
+  pthread_mutex_destroy(&context->snapshot_lock);
   pthread_mutex_destroy(&context->kernel_lock);
   pthread_mutex_destroy(&context->recorder.lock);
   wlmi_free(context);
@@ -103,16 +104,38 @@ const char *wlm_context_device_name(const wlm_context *context) { return context
 
 const char *wlm_context_device_kind(const wlm_context *context) { return context ? context->device->info.kind : NULL; }
 
+wlmi_snapshot *wlmi_context_snapshot(wlm_context *context) {
+  pthread_mutex_lock(&context->snapshot_lock);
+  wlmi_snapshot *snapshot = wlmi_snapshot_retain(context->snapshot);
+  pthread_mutex_unlock(&context->snapshot_lock);
+  return snapshot;
+}
+
+void wlmi_context_install(wlm_context *context, wlmi_snapshot *snapshot) {
+  pthread_mutex_lock(&context->snapshot_lock);
+  wlmi_snapshot *unused = snapshot;
+  if (snapshot->generation > context->snapshot->generation) {
+    unused = context->snapshot;
+    context->snapshot = snapshot;
+    wlmi_decisions_restart(&context->decisions, snapshot);
+  }
+  pthread_mutex_unlock(&context->snapshot_lock);
+  wlmi_snapshot_release(unused);
+}
+
+/* The generation is that of the beginning, so of two refreshes that race the one that began to read later stays. */
 wlm_status wlm_context_refresh(wlm_context *context) {
-  wlmi_snapshot fresh = {0};
-  if (!context) return wlmi_need("wlm_context_refresh", "context", context);
-  wlmi_context_load_learned(context, &fresh);
-  pthread_rwlock_wrlock(&context->snapshot_lock);
-  wlmi_snapshot old = context->snapshot;
-  context->snapshot = fresh;
-  pthread_rwlock_unlock(&context->snapshot_lock);
-  wlmi_snapshot_release(&old);
-  return wlmi_decisions_restart(&context->decisions, &context->snapshot);
+  wlmi_snapshot *fresh = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_need("wlm_context_refresh", "context", context));
+  WLM_TRY(wlmi_snapshot_create(&fresh));
+  fresh->generation = atomic_fetch_add(&context->generations, 1) + 1;
+  WLM_TRY(wlmi_context_load_learned(context, 1, fresh));
+  wlmi_context_install(context, fresh);
+  fresh = NULL;
+done:
+  wlmi_snapshot_release(fresh);
+  return status;
 }
 
 wlmi_device *wlmi_context_device(const wlm_context *context) { return context->device; }

@@ -4,8 +4,8 @@
 
 #include "db/record.h"
 #include "generator/generator.h"
-#include "runtime/dispatch/choose.h"
 #include "runtime/dispatch/device.h"
+#include "select/select.h"
 
 wlmi_device *wlmi_context_device(const wlm_context *context);
 wlmi_generator *wlmi_context_generator(const wlm_context *context);
@@ -37,6 +37,10 @@ typedef struct wlmi_matrix_view {
 /* Makes the transpose where that was not done before: blocking. All of it stays good as long as the matrix. */
 wlm_status wlmi_matrix_see(const wlm_matrix *matrix, const wlm_problem *problem, wlmi_matrix_view *view);
 
+/* What would be chosen from a snapshot (NULL = the context's own) with the variants of the context's device. `stats`
+ * are those of op(A). */
+wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
+                               wlmi_grade grade, const wlmi_spec *spec, wlmi_decision *decision);
 /* What a plan would be made of, without compiling or loading anything. The matrix may be another context's, if that is
  * of the same device. */
 wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,

@@ -3,6 +3,7 @@
 #define WLM_RUNTIME_CONTEXT_STATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "db/kernel_cache.h"
 #include "db/recorded.h"
@@ -47,8 +48,9 @@ struct wlm_context {
   wlmi_generator *generator;
   wlmi_kernel_cache *cache; /* NULL = none */
   char *database, *system_database;
-  pthread_rwlock_t snapshot_lock;
-  wlmi_snapshot snapshot;
+  pthread_mutex_t snapshot_lock;
+  wlmi_snapshot *snapshot;   /* never NULL; see wlmi_context_snapshot */
+  atomic_ullong generations; /* loads that were begun */
   pthread_mutex_t kernel_lock;
   wlmi_kernel_entry *kernels;
   wlmi_loaded *loaded; /* under kernel_lock */
@@ -97,7 +99,13 @@ void wlmi_context_release_kernels(wlm_context *context);
 void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n);
 void wlmi_context_release_recorder(wlm_context *context);
 
-/* learned.c: the system and the user database into a snapshot. What is broken is logged and left out. */
-void wlmi_context_load_learned(const wlm_context *context, wlmi_snapshot *snapshot);
+/* context.c: what was learned, with a user more: wlmi_snapshot_release. */
+wlmi_snapshot *wlmi_context_snapshot(wlm_context *context);
+/* Takes the snapshot over, in the place of the present one if it is of a later generation. */
+void wlmi_context_install(wlm_context *context, wlmi_snapshot *snapshot);
+
+/* learned.c: the system and the user database into an empty snapshot. What is damaged is logged and left out; what
+ * cannot be read for now, since it is locked for one, is an error where it must be read. */
+wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, wlmi_snapshot *snapshot);
 
 #endif

@@ -12,64 +12,68 @@
 #include "common/memory.h"
 #include "csr/stats.h"
 
-typedef struct candidate_check {
+typedef struct variants {
   wlm_context *context;
   const wlmi_spec *spec;
-  wlmi_candidate *candidates; /* NULL until they are asked for */
-} candidate_check;
+  wlmi_candidate *candidates; /* NULL until they are listed */
+} variants;
 
 /* Asks the family itself whether it prepares: what was stored may be older than the template. */
-static int usable(void *user, const char *variant, int may_prepare) {
-  const candidate_check *check = user;
-  wlmi_generator *generator = check->context->generator;
-  const wlmi_limits *limits = &check->context->device->info.limits;
+static int is_valid(void *user, const char *variant, int may_prepare) {
+  const variants *v = user;
+  wlmi_generator *generator = v->context->generator;
+  const wlmi_limits *limits = &v->context->device->info.limits;
   wlmi_text reason = {0};
   int prepares = 0;
-  wlm_status status = wlmi_generator_refusal(generator, variant, check->spec, limits, &reason);
+  wlm_status status = wlmi_generator_refusal(generator, variant, v->spec, limits, &reason);
   int yes = status == WLM_OK && reason.size == 0;
   wlmi_text_release(&reason);
   if (!yes || may_prepare) return yes;
-  return wlmi_generator_prepares(generator, variant, check->spec, limits, &prepares) == WLM_OK && !prepares;
+  return wlmi_generator_prepares(generator, variant, v->spec, limits, &prepares) == WLM_OK && !prepares;
 }
 
-static void why(void *user, const char *variant, int may_prepare, wlmi_text *reason) {
-  const candidate_check *check = user;
-  wlm_status status = wlmi_generator_refusal(check->context->generator, variant, check->spec,
-                                             &check->context->device->info.limits, reason);
+static void explain(void *user, const char *variant, int may_prepare, wlmi_text *reason) {
+  const variants *v = user;
+  wlm_status status =
+      wlmi_generator_refusal(v->context->generator, variant, v->spec, &v->context->device->info.limits, reason);
   if (status != WLM_OK)
     wlmi_text_puts(reason, wlm_error_detail());
   else if (!reason->size && !may_prepare)
     wlmi_text_puts(reason, "must be prepared, which one call does not pay");
 }
 
-static int64_t describe(void *user, const wlmi_candidate **candidates) {
-  candidate_check *check = user;
+static int64_t list(void *user, const wlmi_candidate **candidates) {
+  variants *v = user;
   int64_t count = 0;
-  wlmi_free(check->candidates);
-  if (wlmi_generator_describe(check->context->generator, check->spec, &check->context->device->info.limits,
-                              &check->candidates, &count) != WLM_OK)
-    wlmi_log(WLM_LOG_WARNING, "no model is asked: %s", wlm_error_detail());
-  *candidates = check->candidates;
+  wlmi_free(v->candidates);
+  if (wlmi_generator_describe(v->context->generator, v->spec, &v->context->device->info.limits, &v->candidates,
+                              &count) != WLM_OK)
+    wlmi_log(WLM_LOG_WARNING, "no model is used: %s", wlm_error_detail());
+  *candidates = v->candidates;
   return count;
 }
 
-static wlm_status choose(wlm_context *context, const wlm_stats *stats, wlm_plan *plan, const wlmi_spec *spec,
-                         const char *variant) {
-  if (variant) {
-    plan->record.decision =
-        (wlmi_decision){.step = WLM_STEP_NAMED, .distance = (double)NAN, .calls = spec->problem.policy.expected_calls};
-    snprintf(plan->record.decision.variant, sizeof plan->record.decision.variant, "%s", variant);
-    return WLM_OK;
-  }
-  candidate_check check = {context, spec, NULL};
-  const wlmi_judge judge = {usable, why, describe, &check};
-  const wlmi_limits *limits = &context->device->info.limits;
-  pthread_rwlock_rdlock(&context->snapshot_lock);
-  wlm_status status =
-      wlmi_choose(&context->snapshot, stats, plan->record.problem_key, spec, limits, &judge, &plan->record.decision);
-  pthread_rwlock_unlock(&context->snapshot_lock);
-  wlmi_free(check.candidates);
+wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
+                               wlmi_grade grade, const wlmi_spec *spec, wlmi_decision *decision) {
+  variants v = {context, spec, NULL};
+  const wlmi_variant_set set = {is_valid, explain, list, &v};
+  char problem[WLM_SPEC_KEY];
+  wlmi_spec_key(spec, problem);
+  const wlmi_request request = {stats, grade, problem, spec, &context->device->info.limits, &set};
+  wlmi_snapshot *own = snapshot ? NULL : wlmi_context_snapshot(context);
+  const wlm_status status = wlmi_select(snapshot ? snapshot : own, &request, decision);
+  wlmi_snapshot_release(own);
+  wlmi_free(v.candidates);
   return status;
+}
+
+/* A decision with one entry that is not a matter of choosing. */
+static void decide_on(const char *variant, wlm_step step, const char *reason, const wlmi_spec *spec,
+                      wlmi_decision *d) {
+  *d = (wlmi_decision){.step = step, .distance = (double)NAN, .calls = spec->problem.policy.expected_calls};
+  d->entries[d->entry_count++] = (wlmi_entry){.step = step, .reason = reason};
+  snprintf(d->variant, sizeof d->variant, "%s", variant);
+  memcpy(d->entries[0].variant, d->variant, sizeof d->variant);
 }
 
 /* Columns that a variant covers at once: as few as cover all of B, or as many as there are. */
@@ -87,6 +91,7 @@ static int64_t share_misfit(const wlmi_candidate *c, const wlm_stats *stats, int
 /* A kernel that scatters a transposed product from A itself. WLM_ERR_NOT_FOUND where no family can. */
 static wlm_status choose_scatter(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
                                  wlmi_decision *decision) {
+  static const char rule[] = "a matrix that is used once is scattered, not transposed";
   const wlmi_limits *limits = &context->device->info.limits;
   wlmi_candidate *candidates = NULL;
   const wlmi_candidate *best = NULL;
@@ -100,40 +105,48 @@ static wlm_status choose_scatter(wlm_context *context, const wlm_stats *stats, c
         (difference == 0 && share_misfit(c, stats, limits->processors) < share_misfit(best, stats, limits->processors)))
       best = c;
   }
-  *decision = (wlmi_decision){.step = WLM_STEP_RULE,
-                              .rule = "a matrix that is used once is scattered, not transposed",
-                              .distance = (double)NAN,
-                              .calls = spec->problem.policy.expected_calls};
-  if (best) snprintf(decision->variant, sizeof decision->variant, "%s", best->variant);
+  if (best) decide_on(best->variant, WLM_STEP_RULE, rule, spec, decision);
+  decision->rule = rule;
   wlmi_free(candidates);
   if (status != WLM_OK || best) return status;
   return wlmi_fail(WLM_ERR_NOT_FOUND, "no family scatters this product");
 }
 
-/* Loads the plan's chosen variant; where that cannot be had the next of the list, and at last what the library carries.
- * A variant that the caller named is never replaced. */
-static wlm_status load(wlm_context *context, wlm_plan *plan, const wlmi_spec *spec, wlmi_program *program,
-                       void *kernels[WLM_MAX_PASSES]) {
-  wlmi_decision *decision = &plan->record.decision;
-  wlm_status status = wlmi_context_load_variant(context, decision->variant, spec, program, kernels);
-  if (status == WLM_OK || decision->step == WLM_STEP_NAMED || status == WLM_ERR_OUT_OF_MEMORY) return status;
-  char *reason = wlmi_strdup(wlm_error_detail());
-  for (int i = 0; i < decision->runner_count && status != WLM_OK; i++) {
-    const char *next = decision->runners[i].variant;
-    if (!strcmp(next, decision->variant) || decision->runners[i].prepare > 0) continue;
-    wlmi_log(WLM_LOG_WARNING, "%s does not load, trying %s: %s", decision->variant, next, wlm_error_detail());
-    status = wlmi_context_load_variant(context, next, spec, program, kernels);
-    if (status == WLM_ERR_NO_COMPILER) break;
-  }
-  if (status != WLM_OK) {
-    wlmi_log(WLM_LOG_WARNING, "falling back to the built-in kernel: %s", reason ? reason : "");
-    if (wlmi_context_load_builtin(context, spec, program, kernels) == WLM_OK) {
-      *decision = (wlmi_decision){
-          .step = WLM_STEP_BUILTIN, .distance = (double)NAN, .calls = spec->problem.policy.expected_calls};
-      status = WLM_OK;
-    } else if (reason) {
-      wlmi_fail(status, "%s", reason);
+static wlm_status load_entry(wlm_context *context, const wlmi_entry *entry, const wlmi_spec *spec,
+                             wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
+  if (entry->step == WLM_STEP_BUILTIN) return wlmi_context_load_builtin(context, spec, program, kernels);
+  return wlmi_context_load_variant(context, entry->variant, spec, program, kernels);
+}
+
+/* Without a compiler no other entry helps but the built-in kernel. */
+static int next_entry(const wlmi_decision *decision, int entry, wlm_status status) {
+  return status == WLM_ERR_NO_COMPILER ? decision->entry_count - 1 : entry + 1;
+}
+
+/* The first entry of the decision that loads. `chosen` is the status of making the decision: where that is an error the
+ * built-in kernel is the only entry. If no entry loads, the error is the first one, which is the one to mend. */
+static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *spec, wlm_status chosen,
+                       wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
+  wlm_status first = chosen, status = chosen;
+  char *reason = chosen == WLM_OK ? NULL : wlmi_strdup(wlm_error_detail());
+  int entry = 0;
+  for (;;) {
+    status = load_entry(context, &d->entries[entry], spec, program, kernels);
+    if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) break;
+    if (first == WLM_OK) {
+      first = status;
+      reason = wlmi_strdup(wlm_error_detail());
     }
+    if (entry + 1 == d->entry_count) break;
+    entry = next_entry(d, entry, status);
+  }
+  if (status == WLM_OK && first != WLM_OK) {
+    wlmi_log(WLM_LOG_WARNING, "falling back to %s: %s",
+             d->entries[entry].step == WLM_STEP_BUILTIN ? "the built-in kernel" : d->entries[entry].variant,
+             reason ? reason : "");
+    wlmi_decision_advance(d, entry, reason ? reason : "");
+  } else if (status != WLM_OK && status != WLM_ERR_OUT_OF_MEMORY) {
+    status = reason ? wlmi_fail(first, "%s", reason) : first;
   }
   wlmi_free(reason);
   return status;
@@ -150,16 +163,16 @@ static wlm_status add_backward(wlm_context *context, const wlmi_spec *spec, wlm_
   return status;
 }
 
-static wlm_status fill(wlm_context *context, const wlmi_spec *spec, wlm_plan *plan) {
+static wlm_status fill(wlm_context *context, const wlmi_spec *spec, wlm_status chosen, wlm_plan *plan) {
   wlmi_program program = {0};
   void *kernels[WLM_MAX_PASSES] = {0};
+  wlmi_decision *decision = &plan->record.decision;
   wlm_status status;
-  WLM_TRY(load(context, plan, spec, &program, kernels));
-  snprintf(plan->record.decision.variant, sizeof plan->record.decision.variant, "%s", program.variant);
+  WLM_TRY(load(context, decision, spec, chosen, &program, kernels));
+  snprintf(decision->variant, sizeof decision->variant, "%s", program.variant);
   WLM_TRY(wlmi_plan_set_program(plan, context->device, &program, kernels, spec));
   WLM_TRY(add_backward(context, spec, plan));
 done:
-  wlmi_program_release(&program);
   return status;
 }
 
@@ -181,7 +194,7 @@ wlm_status wlmi_decide_load(wlm_context *context, const wlm_problem *problem, co
   decided->plan.record.decision = *decision;
   WLM_TRY(wlmi_spec_make(problem, types, &spec));
   wlmi_spec_key(&spec, decided->plan.record.problem_key);
-  WLM_TRY(fill(context, &spec, &decided->plan));
+  WLM_TRY(fill(context, &spec, WLM_OK, &decided->plan));
   *out = decided;
 done:
   if (status != WLM_OK) wlmi_decided_drop(decided);
@@ -191,20 +204,18 @@ done:
 /* How much slower than the best a loaded kernel may be expected to be, and yet run rather than have one compiled. */
 static const double near_enough = 1.1;
 
-/* The best of the list whose kernels are loaded; NULL where none is, or where it is not good enough. */
-static const wlmi_runner_up *loaded_one(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *decision,
-                                        double most) {
-  for (int i = 0; i < decision->runner_count; i++) {
-    const wlmi_runner_up *r = &decision->runners[i];
-    if (r->prepare == 0 && r->relative <= most && wlmi_context_has_variant(context, r->variant, spec)) return r;
+/* The first entry behind the choice whose kernels are loaded; -1 where none is, or where it is not expected to come
+ * near enough. */
+static int loaded_entry(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *d, double most) {
+  for (int i = 1; i < d->entry_count; i++) {
+    const wlmi_entry *entry = &d->entries[i];
+    const int near = !isfinite(most) || (d->entries[0].seconds > 0 && entry->seconds > 0 &&
+                                         entry->seconds <= most * d->entries[0].seconds);
+    if (near && (entry->step == WLM_STEP_BUILTIN ? wlmi_context_has_builtin(context, spec)
+                                                 : wlmi_context_has_variant(context, entry->variant, spec)))
+      return i;
   }
-  return NULL;
-}
-
-static wlm_status queue(wlm_context *context, const wlmi_decide_request *request, const wlmi_decided *decided,
-                        uint64_t generation, wlmi_upgrade **upgrade) {
-  return wlmi_background_add(context, request->problem, request->types, &decided->plan.record.decision, &decided->key,
-                             generation, upgrade);
+  return -1;
 }
 
 /* Replaces a choice whose kernel is not loaded yet by one that runs at once, where the request or the context wants
@@ -214,24 +225,21 @@ static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_reques
   wlm_plan *plan = &decided->plan;
   wlmi_decision *decision = &plan->record.decision;
   const int background = context->background.wanted && !spec->problem.policy.deterministic;
+  int prepares = 0;
   if (request->variant || (!background && request->use != WLM_CELL_ONE_CALL)) return WLM_OK;
   if (wlmi_context_has_variant(context, decision->variant, spec)) return WLM_OK;
-  const wlmi_runner_up *loaded = loaded_one(context, spec, decision, background ? (double)INFINITY : near_enough);
-  int prepares = 0;
-  if (background && (wlmi_generator_prepares(context->generator, decision->variant, spec, &context->device->info.limits,
-                                             &prepares) != WLM_OK ||
-                     prepares))
-    return WLM_OK;
-  if (background && !loaded && !wlmi_context_has_builtin(context, spec)) return WLM_OK;
+  const int entry = loaded_entry(context, spec, decision, background ? (double)INFINITY : near_enough);
+  if (entry < 0) return WLM_OK;
   if (background) {
-    const wlm_status status = queue(context, request, decided, generation, &plan->upgrade);
+    wlm_status status =
+        wlmi_generator_prepares(context->generator, decision->variant, spec, &context->device->info.limits, &prepares);
+    if (status != WLM_OK || prepares) return WLM_OK;
+    status = wlmi_background_add(context, request->problem, request->types, decision, &decided->key, generation,
+                                 &plan->upgrade);
     if (status != WLM_OK) return status;
     plan->upgraded = wlmi_plan_upgraded;
   }
-  if (loaded)
-    snprintf(decision->variant, sizeof decision->variant, "%s", loaded->variant);
-  else if (background)
-    *decision->variant = 0; /* the built-in kernel */
+  wlmi_decision_advance(decision, entry, "its kernel is not compiled yet");
   return WLM_OK;
 }
 
@@ -240,8 +248,18 @@ const wlm_plan *wlmi_plan_upgraded(const wlm_plan *plan) {
   return better ? &better->plan : NULL;
 }
 
-static wlm_status decide(wlm_context *context, const wlmi_decide_request *request, wlmi_cell_use use,
-                         const wlmi_hash *key, uint64_t generation, wlmi_decided **out) {
+static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,
+                         wlmi_cell_use use, const wlm_stats *stats, const wlmi_spec *spec, wlmi_decision *decision) {
+  const int estimated = use == WLM_CELL_ESTIMATED || use == WLM_CELL_ONE_CALL;
+  if (request->variant)
+    return decide_on(request->variant, WLM_STEP_NAMED, "named by the caller", spec, decision), WLM_OK;
+  if (use == WLM_CELL_SCATTER) return choose_scatter(context, stats, spec, decision);
+  return wlmi_context_select(context, snapshot, stats, estimated ? WLM_GRADE_ESTIMATED : WLM_GRADE_MEASURED, spec,
+                             decision);
+}
+
+static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,
+                         wlmi_cell_use use, const wlmi_hash *key, wlmi_decided **out) {
   wlmi_spec spec;
   wlm_stats centre;
   const wlm_stats *stats = request->stats;
@@ -256,12 +274,11 @@ static wlm_status decide(wlm_context *context, const wlmi_decide_request *reques
   }
   WLM_TRY(wlmi_spec_make(request->problem, request->types, &spec));
   wlmi_spec_key(&spec, decided->plan.record.problem_key);
-  if (use == WLM_CELL_SCATTER)
-    WLM_TRY(choose_scatter(context, stats, &spec, &decided->plan.record.decision));
-  else
-    WLM_TRY(choose(context, stats, &decided->plan, &spec, request->variant));
-  WLM_TRY(avoid_compiling(context, request, &spec, generation, decided));
-  WLM_TRY(fill(context, &spec, &decided->plan));
+  status = choose(context, snapshot, request, use, stats, &spec, &decided->plan.record.decision);
+  if (status != WLM_OK && (status != WLM_ERR_NOT_FOUND || use == WLM_CELL_SCATTER)) goto done;
+  const wlm_status chosen = status;
+  if (chosen == WLM_OK) WLM_TRY(avoid_compiling(context, request, &spec, snapshot->generation, decided));
+  WLM_TRY(fill(context, &spec, chosen, &decided->plan));
   *out = decided;
 done:
   if (status != WLM_OK) wlmi_decided_drop(decided);
@@ -282,25 +299,22 @@ wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request,
   const int exact = request->use != WLM_CELL_SCATTER && wlmi_stats_has_fingerprint(s) &&
                     wlmi_decisions_know_size(&context->decisions, s->rows, s->nnz, request->problem->n, NULL);
   const wlmi_cell_use use = exact ? WLM_CELL_EXACT : request->use;
-  const uint64_t generation = wlmi_decisions_generation(&context->decisions);
   const wlmi_hash id = wlmi_problem_id(request->problem, request->types);
   const wlmi_hash key = wlmi_decision_key(&id, s, use);
   *out = request->variant ? NULL : wlmi_decisions_take(&context->decisions, &key);
   if (*out) return WLM_OK;
-  const wlm_status status = decide(context, request, use, &key, generation, out);
-  if (status == WLM_OK && !request->variant) wlmi_decisions_add(&context->decisions, *out, generation);
+  wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
+  const wlm_status status = decide(context, snapshot, request, use, &key, out);
+  if (status == WLM_OK && !request->variant) wlmi_decisions_add(&context->decisions, *out, snapshot->generation);
+  wlmi_snapshot_release(snapshot);
   return status;
 }
 
 wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                wlmi_decision *decision) {
   wlmi_spec spec;
-  wlm_plan plan = {0};
   wlm_status status = wlmi_matrix_fingerprint(matrix);
   if (status == WLM_OK) status = wlmi_context_spec(context, matrix, problem, &spec);
   if (status != WLM_OK) return status;
-  wlmi_spec_key(&spec, plan.record.problem_key);
-  status = choose(context, wlm_matrix_stats(matrix), &plan, &spec, NULL);
-  *decision = plan.record.decision;
-  return status;
+  return wlmi_context_select(context, NULL, wlm_matrix_stats(matrix), WLM_GRADE_MEASURED, &spec, decision);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/cell.h"
+#include "common/log.h"
 #include "common/memory.h"
 
 /* ---- keys ------------------------------------------------------------------------------------------ */
@@ -81,17 +82,17 @@ static wlm_status collect_sizes(const wlmi_snapshot *snapshot, wlmi_known_size *
   int64_t cases = 0;
   *known = NULL;
   *slots = 0;
-  for (int64_t i = 0; i < snapshot->case_count; i++) cases += snapshot->cases[i].exact;
+  for (int64_t i = 0; i < snapshot->case_count; i++) cases += snapshot->cases[i].stats != NULL;
   if (!cases) return WLM_OK;
   for (*slots = 16; *slots < 2 * cases;) *slots *= 2;
   *known = wlmi_alloc_zero((size_t)*slots, sizeof **known);
   if (!*known) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "sizes of tuned matrices");
   for (int64_t i = 0; i < snapshot->case_count; i++) {
     const wlmi_case *c = &snapshot->cases[i];
-    if (!c->exact || c->n <= 0) continue;
-    wlmi_known_size *slot = known_slot(*known, *slots, c->rows, c->nnz, c->n);
-    if (slot->n) continue;
-    *slot = (wlmi_known_size){c->rows, c->nnz, c->n, {c->fingerprint[0], c->fingerprint[1]}};
+    const wlm_stats *of = c->stats;
+    if (!of || c->n <= 0) continue;
+    wlmi_known_size *slot = known_slot(*known, *slots, of->rows, of->nnz, c->n);
+    if (!slot->n) *slot = (wlmi_known_size){of->rows, of->nnz, c->n, {of->fingerprint[0], of->fingerprint[1]}};
   }
   return WLM_OK;
 }
@@ -105,7 +106,7 @@ int wlmi_decisions_know_size(wlmi_decisions *d, int64_t rows, int64_t nnz, int64
     found = slot->n != 0;
     if (found && fingerprint) memcpy(fingerprint, slot->fingerprint, sizeof slot->fingerprint);
   }
-  found |= d->pins;
+  found |= d->all_exact;
   pthread_rwlock_unlock(&d->lock);
   return found;
 }
@@ -148,20 +149,19 @@ void wlmi_decisions_close(wlmi_decisions *d) {
   pthread_rwlock_destroy(&d->lock);
 }
 
-wlm_status wlmi_decisions_restart(wlmi_decisions *d, const wlmi_snapshot *snapshot) {
+void wlmi_decisions_restart(wlmi_decisions *d, const wlmi_snapshot *snapshot) {
   wlmi_known_size *known;
   int64_t slots;
   const wlm_status status = collect_sizes(snapshot, &known, &slots);
-  if (status != WLM_OK) return status;
+  if (status != WLM_OK) wlmi_log(WLM_LOG_WARNING, "every matrix is decided exactly: %s", wlm_error_detail());
   pthread_rwlock_wrlock(&d->lock);
   clear(d);
   wlmi_free(d->known);
   d->known = known;
-  d->known_slots = slots;
-  d->pins = snapshot->pin_count > 0;
-  d->generation++;
+  d->known_slots = known ? slots : 0;
+  d->all_exact = snapshot->pin_count > 0 || status != WLM_OK;
+  d->generation = snapshot->generation;
   pthread_rwlock_unlock(&d->lock);
-  return WLM_OK;
 }
 
 static wlmi_decided *find(const wlmi_decisions *d, const wlmi_hash *key) {
@@ -176,13 +176,6 @@ wlmi_decided *wlmi_decisions_take(wlmi_decisions *d, const wlmi_hash *key) {
   if (found) atomic_fetch_add(&found->users, 1);
   pthread_rwlock_unlock(&d->lock);
   return found;
-}
-
-uint64_t wlmi_decisions_generation(wlmi_decisions *d) {
-  pthread_rwlock_rdlock(&d->lock);
-  const uint64_t generation = d->generation;
-  pthread_rwlock_unlock(&d->lock);
-  return generation;
 }
 
 static void insert(wlmi_decisions *d, wlmi_decided *decided) {

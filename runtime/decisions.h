@@ -43,22 +43,21 @@ typedef struct wlmi_decisions {
   uint64_t generation; /* of the snapshot that they were made from */
   wlmi_known_size *known;
   int64_t known_slots; /* a power of two, or 0 */
-  int pins;            /* there are pins: every matrix is decided exactly */
+  int all_exact;       /* there are pins: every matrix is decided exactly */
 } wlmi_decisions;
 
 void wlmi_decisions_open(wlmi_decisions *decisions);
 void wlmi_decisions_close(wlmi_decisions *decisions);
 /* Forgets everything and begins with another snapshot. */
-wlm_status wlmi_decisions_restart(wlmi_decisions *decisions, const wlmi_snapshot *snapshot);
+void wlmi_decisions_restart(wlmi_decisions *decisions, const wlmi_snapshot *snapshot);
 
 /* NULL = not known. Give it back by wlmi_decided_drop. */
 wlmi_decided *wlmi_decisions_take(wlmi_decisions *decisions, const wlmi_hash *key);
 void wlmi_decided_drop(wlmi_decided *decided);
-/* Keeps it for others too, unless the snapshot changed since `generation` was read. */
+/* Keeps it for others too, unless it was made from a snapshot of another generation than today's. */
 void wlmi_decisions_add(wlmi_decisions *decisions, wlmi_decided *decided, uint64_t generation);
 /* The same in the place of what is there under its key. */
 void wlmi_decisions_replace(wlmi_decisions *decisions, wlmi_decided *decided, uint64_t generation);
-uint64_t wlmi_decisions_generation(wlmi_decisions *decisions);
 
 /* Whether a matrix of this size may have been tuned or pinned for products of n columns. fingerprint may be NULL;
  * otherwise it gets that of the tuned matrix, or zeros where only a pin is known. */

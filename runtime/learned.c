@@ -1,21 +1,21 @@
 /* What was learned on a device of this class: the user's database and the one shipped beside the library, into one
- * snapshot. Choices are derived from the measurements each time, so there is nothing in a database that could be out of
- * step with them; and they are derived once, from the union of both databases, as a merge of the two would: what one
- * knows of a matrix never hides what the other does. The user's pins go before the system's.
+ * snapshot. Cases are derived from the measurements each time, so nothing in a database can be out of step with them.
+ * They are derived from the union of both databases, as a merge of the two would: what one has of a matrix never hides
+ * what the other has. The user's pins go before the system's.
  *
  * Behind all of that stands what the nearest other class of devices measured. */
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/log.h"
-#include "db/choice.h"
+#include "common/memory.h"
 #include "db/model_record.h"
 #include "db/nearest.h"
 #include "db/pin.h"
 #include "runtime/context_state.h"
-#include "runtime/learned_union.h"
 
 void wlmi_context_device_record(const wlm_context *context, wlmi_device_record *record) {
   const wlmi_device_info *info = &context->device->info;
@@ -50,77 +50,69 @@ void wlmi_system_database_path(wlmi_text *path) {
   }
 }
 
-/* One device class on its way into a snapshot. */
-typedef struct learning {
-  const wlmi_device_info *info;
-  wlmi_snapshot *snapshot;
-  const char *device_class;
-  int borrowed; /* the class is not this device's own */
-} learning;
+/* ---- the measurements of one device class in both databases, as the set that a merge of them would have ---- */
 
-/* The first clock of validity: measurements outlive the compiler and the driver that they were made with, but that is
- * told. (The second is the kernel cache's, whose keys hold the compiler.) *stale stays empty where they are today's. */
-static wlm_status tell_stale(const learning *l, const char *compiler, const char *driver, wlmi_text *stale) {
-  const wlmi_device_info *info = l->info;
-  compiler = compiler ? compiler : "";
-  driver = driver ? driver : "";
-  if ((!*info->compiler || !strcmp(compiler, info->compiler)) && !strcmp(driver, info->driver)) return WLM_OK;
-  wlmi_text_printf(stale, "%s%s%s", compiler, *driver ? ", driver " : "", driver);
-  return stale->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "snapshot") : WLM_OK;
-}
+typedef struct measurements {
+  wlmi_measurement_record *records;
+  char (*ids)[WLM_HASH_HEX]; /* of the records */
+  int64_t count, capacity, id_capacity;
+  int64_t before; /* of them came from the database before this one, in the order of their ids */
+} measurements;
 
-static wlm_status mark_stale(const learning *l, const wlmi_choice_candidate *candidate) {
-  wlmi_text stale = {0};
-  wlm_status status = tell_stale(l, candidate->compiler, candidate->driver, &stale);
-  if (status == WLM_OK && stale.size) status = wlmi_snapshot_mark_stale(l->snapshot, stale.data);
-  wlmi_text_release(&stale);
-  return status;
-}
+static int compare_ids(const void *left, const void *right) { return memcmp(left, right, WLM_HASH_HEX); }
 
-static wlm_status add_case(const learning *l, const wlmi_choice *choice) {
-  wlmi_case c = {.exact = choice->stats != NULL, .bucket = choice->bucket, .problem = choice->problem, .n = choice->n};
-  if (choice->stats) memcpy(c.fingerprint, choice->stats->fingerprint, sizeof c.fingerprint);
-  if (choice->stats) {
-    c.matrix = choice->matrix;
-    c.rows = choice->stats->rows;
-    c.nnz = choice->stats->nnz;
-    c.place = wlmi_place_of(choice->stats, choice->n);
-  }
-  c.matrices = choice->matrices;
-  if (l->borrowed) c.borrowed = l->device_class;
-  const double unit = choice->stats ? 1e-12 : 1; /* picoseconds to seconds; relative times have none */
-  wlm_status status = wlmi_snapshot_add_case(l->snapshot, &c);
-  for (int64_t i = 0; i < choice->count && status == WLM_OK; i++) {
-    const wlmi_choice_candidate *candidate = &choice->candidates[i];
-    status =
-        wlmi_snapshot_add_ranked(l->snapshot, candidate->variant, candidate->cost * unit, candidate->prepare * unit);
-    if (status == WLM_OK)
-      wlmi_snapshot_mark_measured(l->snapshot, candidate->spread / candidate->cost, candidate->online);
-    if (status == WLM_OK && choice->stats) status = mark_stale(l, candidate);
-  }
-  const wlmi_choice_candidate *failed = choice->candidates + choice->count;
-  for (int64_t i = 0; choice->stats && i < choice->failed && status == WLM_OK; i++)
-    status = wlmi_snapshot_add_failure(l->snapshot, failed[i].variant, failed[i].reason ? failed[i].reason : "");
-  return status;
-}
-
-static wlm_status add_choices(const learning *l, const wlmi_learned_union *all) {
-  wlmi_choices choices = {0};
+static wlm_status add_measurement(void *user, const char *id, const wlmi_measurement_record *record) {
+  measurements *all = user;
+  char key[WLM_HASH_HEX];
   wlm_status status;
-  WLM_TRY(wlmi_choices_make(all->records, all->count, &choices));
-  for (int64_t i = 0; i < choices.matrix_count; i++)
-    WLM_TRY(add_case(l, &choices.matrices[i])); /* also one of which it is only known what fails */
-  for (int64_t i = 0; i < choices.bucket_count; i++)
-    if (choices.buckets[i].count) WLM_TRY(add_case(l, &choices.buckets[i]));
+  memcpy(key, id, sizeof key);
+  if (all->before && bsearch(key, all->ids, (size_t)all->before, sizeof key, compare_ids)) return WLM_OK;
+  WLM_TRY(wlmi_measurements_reserve(&all->records, all->count, &all->capacity));
+  WLM_TRY(wlmi_grow((void **)&all->ids, all->count, &all->id_capacity, sizeof key, "ids of measurements"));
+  WLM_TRY(wlmi_measurement_copy(record, &all->records[all->count]));
+  memcpy(all->ids[all->count++], key, sizeof key);
 done:
-  wlmi_choices_release(&choices);
   return status;
 }
 
-static wlm_status add_pins(const learning *l, wlm_store *store) {
+/* All that the database has of the class and the set has not, or nothing where it cannot be read. */
+static wlm_status add_measurements(measurements *all, wlm_store *store, const char *device_class) {
+  all->before = all->count;
+  const wlm_status status = wlmi_store_each(store, device_class, add_measurement, all);
+  if (status != WLM_OK)
+    while (all->count > all->before) wlmi_measurement_release(&all->records[--all->count]);
+  return status;
+}
+
+/* ---- from databases to a snapshot ---------------------------------------------------------------------- */
+
+enum { DATABASES = 2 }; /* the user's and the system's */
+
+typedef struct loading {
+  wlmi_snapshot *snapshot;
+  wlm_store *stores[DATABASES]; /* NULL = none, or left out */
+  int must_read;                /* a database that another process has locked, for one, is an error */
+} loading;
+
+/* What one database cannot give costs no other and no call: what is damaged, or of another version, is left out. So is
+ * what cannot be read for now, unless the caller has something better to go on with. */
+static wlm_status complain(const loading *l, wlm_status status) {
+  if (l->must_read && status != WLM_ERR_DATABASE && status != WLM_ERR_DATABASE_VERSION) return status;
+  wlmi_log(WLM_LOG_WARNING, "going on without what was learned: %s", wlm_error_detail());
+  return WLM_OK;
+}
+
+/* After that it is closed, so that it is complained about once. */
+static wlm_status leave_out(loading *l, int database, wlm_status status) {
+  wlmi_store_close(l->stores[database]);
+  l->stores[database] = NULL;
+  return complain(l, status);
+}
+
+static wlm_status add_pins(const loading *l, wlm_store *store, const char *device_class) {
   wlmi_pin_record *pins = NULL;
   int64_t count = 0;
-  wlm_status status = wlmi_store_load_pins(store, l->device_class, &pins, &count);
+  wlm_status status = wlmi_store_load_pins(store, device_class, &pins, &count);
   for (int64_t i = 0; i < count && status == WLM_OK; i++) {
     wlmi_pin pin = {.problem = pins[i].problem, .n = pins[i].n, .variant = pins[i].variant};
     wlmi_hash fingerprint;
@@ -132,85 +124,86 @@ static wlm_status add_pins(const learning *l, wlm_store *store) {
   return status;
 }
 
-/* What a model learned from is as old as the newest measurement beside it. */
-static wlm_status mark_stale_model(const learning *l, const wlmi_measurement_record *records, int64_t count) {
-  wlmi_text stale = {0};
-  const wlmi_measurement_record *newest = count ? records : NULL;
-  wlm_status status = WLM_OK;
-  for (int64_t i = 1; i < count; i++)
-    if (records[i].made_at > newest->made_at) newest = &records[i];
-  if (newest) status = tell_stale(l, newest->compiler, newest->driver, &stale);
-  if (status == WLM_OK && stale.size) status = wlmi_snapshot_mark_stale_model(l->snapshot, stale.data);
-  wlmi_text_release(&stale);
+static wlm_status add_model(const loading *l, const wlmi_model_record *record, const char *borrowed,
+                            const char *stale) {
+  wlmi_model model;
+  wlm_status status = wlmi_model_read(record->data, record->size, &model);
+  if (status == WLM_ERR_DATABASE || status == WLM_ERR_DATABASE_VERSION) {
+    wlmi_log(WLM_LOG_WARNING, "going on without the model for %s: %s", record->name, wlm_error_detail());
+    return WLM_OK;
+  }
+  if (status == WLM_OK) status = wlmi_snapshot_add_model(l->snapshot, &model, borrowed, stale);
+  wlmi_model_release(&model);
   return status;
 }
 
-/* A model that cannot be read costs a step of choosing, never the measurements. `own` are those of its database. */
-static wlm_status add_models(const learning *l, wlm_store *store, const wlmi_measurement_record *own,
-                             int64_t own_count) {
+/* A model that is damaged costs a step of choosing, never the measurements. It is as old as the newest measurement
+ * beside it, which are those from `all->before` on. */
+static wlm_status add_models(const loading *l, wlm_store *store, const char *device_class, int borrowed,
+                             const measurements *all) {
   wlmi_model_record *records = NULL;
+  wlmi_text stale = {0};
+  const wlmi_measurement_record *newest = NULL;
   int64_t count = 0;
-  wlm_status status = wlmi_store_load_models(store, l->device_class, &records, &count);
-  for (int64_t i = 0; i < count && status == WLM_OK; i++) {
-    wlmi_model model;
-    status = wlmi_model_read(records[i].data, records[i].size, &model);
-    if (status == WLM_ERR_DATABASE || status == WLM_ERR_DATABASE_VERSION) {
-      wlmi_log(WLM_LOG_WARNING, "going on without the model for %s: %s", records[i].name, wlm_error_detail());
-      status = WLM_OK;
-      continue;
-    }
-    if (status == WLM_OK) status = wlmi_snapshot_add_model(l->snapshot, &model, l->borrowed ? l->device_class : NULL);
-    if (status == WLM_OK) status = mark_stale_model(l, own, own_count);
-    wlmi_model_release(&model);
-  }
+  wlm_status status;
+  WLM_TRY(wlmi_store_load_models(store, device_class, &records, &count));
+  for (int64_t i = all->before; i < all->count; i++)
+    if (!newest || all->records[i].made_at > newest->made_at) newest = &all->records[i];
+  if (newest) wlmi_snapshot_stale(l->snapshot, newest->compiler, newest->driver, &stale);
+  for (int64_t i = 0; i < count; i++)
+    WLM_TRY(add_model(l, &records[i], borrowed ? device_class : NULL, stale.size ? stale.data : NULL));
+done:
+  wlmi_text_release(&stale);
   wlmi_model_records_free(records, count);
   return status;
 }
 
-static void warn(void) { wlmi_log(WLM_LOG_WARNING, "going on without what was learned: %s", wlm_error_detail()); }
-
-enum { DATABASES = 2 };
-
-/* One class of devices from all databases. What one of them cannot give costs no other; then it is closed, so that it
- * is complained about once. Pins are for the class they were made on and are never borrowed. */
-static void add_class(const learning *l, wlm_store *stores[DATABASES]) {
-  wlmi_learned_union all = {0};
+/* One class of devices from all databases. Pins are for the class they were made on and are never borrowed. */
+static wlm_status add_class(loading *l, const char *device_class, int borrowed) {
+  measurements all = {0};
+  wlm_status status = WLM_OK;
   for (int i = 0; i < DATABASES; i++) {
-    if (!stores[i]) continue;
-    if (!l->borrowed && add_pins(l, stores[i]) != WLM_OK) warn(); /* which costs the pins, not the rest */
-    const int64_t before = all.count;
-    wlm_status status = wlmi_learned_union_add(&all, stores[i], l->device_class);
-    const wlm_status models = add_models(l, stores[i], all.records + before, all.count - before);
-    if (status == WLM_OK) status = models;
-    if (status == WLM_OK) continue;
-    warn();
-    wlmi_store_close(stores[i]);
-    stores[i] = NULL;
+    if (!l->stores[i]) continue;
+    if (!borrowed) status = add_pins(l, l->stores[i], device_class);
+    if (status != WLM_OK) WLM_TRY(complain(l, status)); /* which costs the pins, not the rest */
+    status = add_measurements(&all, l->stores[i], device_class);
+    if (status == WLM_OK) status = add_models(l, l->stores[i], device_class, borrowed, &all);
+    if (status != WLM_OK) WLM_TRY(leave_out(l, i, status));
   }
-  if (add_choices(l, &all) != WLM_OK) warn();
-  wlmi_learned_union_release(&all);
+  status =
+      wlmi_snapshot_add_measurements(l->snapshot, all.records, all.count, borrowed ? device_class : NULL, NULL, NULL);
+done:
+  wlmi_measurements_free(all.records, all.count);
+  wlmi_free(all.ids);
+  return status;
 }
 
-/* What this device's own class measured, then what the nearest one did: a database may know another one as nearest than
- * the other does. */
-void wlmi_context_load_learned(const wlm_context *context, wlmi_snapshot *snapshot) {
+/* What this device's own class measured, then what the nearest one did: a database may have another one as nearest than
+ * the other has. */
+wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, wlmi_snapshot *snapshot) {
   const char *const paths[DATABASES] = {context->database, context->system_database};
-  wlm_store *stores[DATABASES] = {NULL};
+  loading l = {snapshot, {NULL}, must_read};
   wlmi_text classes[1 + DATABASES] = {{0}};
   wlmi_device_record device;
+  wlm_status status;
+  WLM_TRY(wlmi_snapshot_set_device(snapshot, context->device->info.compiler, context->device->info.driver));
   wlmi_context_device_record(context, &device);
   wlmi_device_class(&device, &classes[0]);
   for (int i = 0; i < DATABASES; i++) {
     if (!*paths[i]) continue;
-    wlm_status status = wlmi_store_open(paths[i], WLM_STORE_READ, &stores[i]);
-    if (status == WLM_OK) status = wlmi_store_nearest_class(stores[i], &device, &classes[1 + i]);
-    if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) warn();
+    status = wlmi_store_open(paths[i], WLM_STORE_READ, &l.stores[i]);
+    if (status == WLM_OK) status = wlmi_store_nearest_class(l.stores[i], &device, &classes[1 + i]);
+    if (status == WLM_ERR_NOT_FOUND) status = WLM_OK; /* nothing was tuned so far */
+    if (status != WLM_OK) WLM_TRY(leave_out(&l, i, status));
   }
   for (int i = 0; i < 1 + DATABASES; i++) {
     const char *name = classes[i].data;
-    if (classes[i].failed || !name || !*name || (i == 2 && classes[1].data && !strcmp(name, classes[1].data))) continue;
-    add_class(&(learning){&context->device->info, snapshot, name, i > 0}, stores);
+    if (classes[i].failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
+    if (!name || !*name || (i == 2 && classes[1].data && !strcmp(name, classes[1].data))) continue;
+    WLM_TRY(add_class(&l, name, i > 0));
   }
-  for (int i = 0; i < DATABASES; i++) wlmi_store_close(stores[i]);
+done:
+  for (int i = 0; i < DATABASES; i++) wlmi_store_close(l.stores[i]);
   for (int i = 0; i < 1 + DATABASES; i++) wlmi_text_release(&classes[i]);
+  return status;
 }

@@ -16,7 +16,7 @@ static int is_untuned(const wlmi_decision *decision) {
   switch (decision->step) {
     case WLM_STEP_RULE: return 1;
     case WLM_STEP_BUCKET: return decision->distance >= near;
-    case WLM_STEP_MODEL: return !decision->neighbour_count || decision->neighbours[0].distance >= near;
+    case WLM_STEP_MODEL: return !decision->similar_count || decision->similar[0].distance >= near;
     default: return 0;
   }
 }

@@ -1,8 +1,8 @@
-/* Learns a number from features: least squares boosting of small complete trees (runtime/dispatch/model.h). */
+/* Learns a number from features: least squares boosting of small complete trees (select/model.h). */
 #ifndef WLM_TUNER_BOOST_H
 #define WLM_TUNER_BOOST_H
 
-#include "runtime/dispatch/model.h"
+#include "select/model.h"
 
 typedef struct wlmi_boost_sample {
   float features[WLM_FEATURES]; /* finite */

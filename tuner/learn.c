@@ -1,4 +1,4 @@
-/* A context's database, taught: all measurements of the device's class into models, and these beside them. */
+/* Trains models on all measurements of the device's class in a context's database, and stores them beside these. */
 #include "tuner/learn.h"
 
 #include <unistd.h>
@@ -14,19 +14,6 @@ static wlm_status keep(wlm_store *store, const char *device_class, const wlmi_mo
   if (status == WLM_OK) status = wlmi_store_put_model(store, device_class, &record);
   wlmi_free(record.data);
   return status;
-}
-
-/* Puts what was timed among a program's own calls behind the rest: too much else is in such a time to learn from it.
- * Gives the count of the rest. */
-static int64_t sort_out_online(wlmi_measurement_record *records, int64_t count) {
-  int64_t rest = 0;
-  for (int64_t i = 0; i < count; i++) {
-    if (wlmi_measurement_is_online(&records[i])) continue;
-    const wlmi_measurement_record record = records[i];
-    records[i] = records[rest];
-    records[rest++] = record;
-  }
-  return rest;
 }
 
 wlm_status wlmi_learn(wlm_context *context, wlmi_models *models) {
@@ -48,8 +35,7 @@ wlm_status wlmi_learn(wlm_context *context, wlmi_models *models) {
   if (device_class.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
   WLM_TRY(wlmi_store_open(path, WLM_STORE_WRITE, &store));
   WLM_TRY(wlmi_store_load(store, device_class.data, &records, &count));
-  WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, info->l2_bytes, records,
-                            sort_out_online(records, count), models));
+  WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, info->l2_bytes, records, count, models));
   for (int64_t i = 0; i < models->count; i++) WLM_TRY(keep(store, device_class.data, &models->models[i]));
   status = wlm_context_refresh(context);
 done:

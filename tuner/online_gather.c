@@ -40,7 +40,7 @@ static void consider(shortlist *s, const char *variant) {
 
 static void fill(shortlist *s, const wlmi_decision *decision) {
   consider(s, decision->variant); /* the first one may have been named by the caller */
-  for (int i = 0; i < decision->runner_count; i++) consider(s, decision->runners[i].variant);
+  for (int i = 0; i < decision->ranked_count; i++) consider(s, decision->ranked[i].variant);
   consider(s, decision->other.variant);
   const int64_t open = s->most - s->count, all = s->candidate_count;
   for (int64_t i = 0; i < open && all; i++) consider(s, s->candidates[(2 * i + 1) * all / (2 * open)].variant);

@@ -2,7 +2,7 @@
 #ifndef WLM_TUNER_PROSPECTS_H
 #define WLM_TUNER_PROSPECTS_H
 
-#include "runtime/dispatch/features.h"
+#include "select/features.h"
 
 /* BEGUN: less than half of its candidates are known. LEAST: half or more, so that the likely best are among them. */
 typedef enum wlmi_prospect_state {

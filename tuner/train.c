@@ -16,7 +16,7 @@
 
 #include "common/memory.h"
 #include "common/spec_key.h"
-#include "db/choice.h"
+#include "select/case.h"
 #include "tuner/boost.h"
 
 enum { FOLDS = 4 };
@@ -55,7 +55,7 @@ static const wlmi_candidate *find(const wlmi_candidate *candidates, int64_t coun
   return NULL;
 }
 
-static wlm_status add_example(lesson *l, const wlmi_choice *c, const wlmi_choice_candidate *timed, double best,
+static wlm_status add_example(lesson *l, const wlmi_case *c, const wlmi_measured *timed, double best,
                               const wlmi_candidate *candidate) {
   static const char what[] = "samples of a model";
   wlmi_model *m = &l->model;
@@ -80,7 +80,7 @@ done:
   return status;
 }
 
-static wlm_status add_case(lesson *l, wlmi_generator *generator, const wlmi_limits *limits, const wlmi_choice *c) {
+static wlm_status add_case(lesson *l, wlmi_generator *generator, const wlmi_limits *limits, const wlmi_case *c) {
   wlmi_model *m = &l->model;
   wlmi_candidate *candidates = NULL;
   int64_t count = 0;
@@ -156,20 +156,20 @@ static void release(lesson *l) {
   wlmi_free(l->examples);
 }
 
-static int is_of_class(const wlmi_choice *c, const char *problems) {
+static int is_of_class(const wlmi_case *c, const char *problems) {
   char its[WLM_PROBLEM_CLASS];
   wlmi_problem_class(c->problem, its);
   return c->count > 0 && !strcmp(its, problems);
 }
 
 /* Distinct matrices among the cases of a class. */
-static void count_matrices(const wlmi_choices *choices, wlmi_taught *taught) {
-  for (int64_t i = 0; i < choices->matrix_count; i++) {
-    const wlmi_choice *a = &choices->matrices[i];
+static void count_matrices(const wlmi_cases *cases, wlmi_taught *taught) {
+  for (int64_t i = 0; i < cases->matrix_count; i++) {
+    const wlmi_case *a = &cases->matrices[i];
     int seen = 0;
     if (!is_of_class(a, taught->problems)) continue;
     for (int64_t j = 0; j < i && !seen; j++) {
-      const wlmi_choice *b = &choices->matrices[j];
+      const wlmi_case *b = &cases->matrices[j];
       seen = !memcmp(a->stats->fingerprint, b->stats->fingerprint, sizeof a->stats->fingerprint) &&
              is_of_class(b, taught->problems);
     }
@@ -179,13 +179,13 @@ static void count_matrices(const wlmi_choices *choices, wlmi_taught *taught) {
 }
 
 static wlm_status train_class(wlmi_generator *generator, const wlmi_machine *machine, const wlmi_limits *limits,
-                              const wlmi_choices *choices, const char *problems, wlmi_models *models) {
+                              const wlmi_cases *cases, const char *problems, wlmi_models *models) {
   lesson l = {.model = {.machine = *machine, .made_at = (int64_t)time(NULL)}};
   wlm_status status = WLM_OK;
   snprintf(l.model.problems, sizeof l.model.problems, "%s", problems);
-  for (int64_t i = 0; i < choices->matrix_count; i++) {
-    if (!is_of_class(&choices->matrices[i], problems)) continue;
-    status = add_case(&l, generator, limits, &choices->matrices[i]);
+  for (int64_t i = 0; i < cases->matrix_count; i++) {
+    if (!is_of_class(&cases->matrices[i], problems)) continue;
+    status = add_case(&l, generator, limits, &cases->matrices[i]);
     if (status == WLM_ERR_UNSUPPORTED) status = WLM_OK; /* a problem of another version */
     if (status != WLM_OK) goto done;
   }
@@ -208,24 +208,30 @@ static int is_listed(const wlmi_models *models, const char *problems) {
 wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limits, int64_t l2_bytes,
                              const wlmi_measurement_record *records, int64_t count, wlmi_models *models) {
   const wlmi_machine machine = {limits->target, limits->processors, l2_bytes};
-  wlmi_choices choices = {0};
+  wlmi_measurement_record *usable = NULL;
+  wlmi_cases cases = {0};
   wlm_status status;
+  int64_t usable_count = 0;
   *models = (wlmi_models){0};
-  WLM_TRY(wlmi_choices_make(records, count, &choices));
-  WLM_TRY(wlmi_alloc_array(choices.matrix_count, sizeof *models->models, "models", (void **)&models->models));
-  WLM_TRY(wlmi_alloc_array(choices.matrix_count, sizeof *models->classes, "classes", (void **)&models->classes));
-  for (int64_t i = 0; i < choices.matrix_count; i++) {
+  WLM_TRY(wlmi_alloc_array(count, sizeof *usable, "measurements", (void **)&usable));
+  for (int64_t i = 0; i < count; i++) /* too much else is in the time of a program's own calls to learn from it */
+    if (!wlmi_measurement_is_online(&records[i])) usable[usable_count++] = records[i];
+  WLM_TRY(wlmi_cases_make(usable, usable_count, &cases));
+  WLM_TRY(wlmi_alloc_array(cases.matrix_count, sizeof *models->models, "models", (void **)&models->models));
+  WLM_TRY(wlmi_alloc_array(cases.matrix_count, sizeof *models->classes, "classes", (void **)&models->classes));
+  for (int64_t i = 0; i < cases.matrix_count; i++) {
     wlmi_taught taught = {.model = -1};
-    wlmi_problem_class(choices.matrices[i].problem, taught.problems);
-    const int is_first = !i || strcmp(choices.matrices[i].problem, choices.matrices[i - 1].problem);
+    wlmi_problem_class(cases.matrices[i].problem, taught.problems);
+    const int is_first = !i || strcmp(cases.matrices[i].problem, cases.matrices[i - 1].problem);
     if (!is_first || is_listed(models, taught.problems)) continue;
-    count_matrices(&choices, &taught);
+    count_matrices(&cases, &taught);
     models->classes[models->class_count++] = taught;
     if (taught.matrices >= WLM_TRAIN_MATRICES)
-      WLM_TRY(train_class(generator, &machine, limits, &choices, taught.problems, models));
+      WLM_TRY(train_class(generator, &machine, limits, &cases, taught.problems, models));
   }
 done:
-  wlmi_choices_release(&choices);
+  wlmi_cases_release(&cases);
+  wlmi_free(usable);
   if (status != WLM_OK) wlmi_models_release(models);
   return status;
 }

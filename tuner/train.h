@@ -4,7 +4,7 @@
 
 #include "db/record.h"
 #include "generator/generator.h"
-#include "runtime/dispatch/model.h"
+#include "select/model.h"
 
 /* Fewer different matrices than this teach nothing that a rule would not know better. */
 enum { WLM_TRAIN_MATRICES = 8 };

@@ -45,7 +45,7 @@ static void describe_step(wlmi_text *text, const wlmi_decision *c) {
 }
 
 /* One candidate on the line of its name: relative cost, time, preparing and what that is good for. */
-static void describe_runner(wlmi_text *text, const wlmi_runner_up *r) {
+static void describe_ranked(wlmi_text *text, const wlmi_ranked *r) {
   wlmi_text_printf(text, "%-40s %.3fx", r->variant, r->relative);
   if (r->seconds > 0) wlmi_text_printf(text, "  %.2f us", r->seconds * 1e6);
   if (r->spread > 0 && r->seconds > 0) wlmi_text_printf(text, " +-%.1f%%", 50 * r->spread);
@@ -69,12 +69,12 @@ static void describe_model(wlmi_text *text, const wlmi_decision *c) {
   if (gmtime_r(&made_at, &date)) strftime(day, sizeof day, "%Y-%m-%d", &date);
   wlmi_text_printf(text, "model     trained on %lld measurements, %s", (long long)c->trained_on, day);
   if (c->untrained) wlmi_text_printf(text, "; knows nothing of %d candidates, which tuning would try", c->untrained);
-  if (c->predicted > 0 && !(c->runner_count && c->runners[0].seconds > 0)) /* what was measured needs no guess */
+  if (c->predicted > 0 && !(c->ranked_count && c->ranked[0].seconds > 0)) /* what was measured needs no guess */
     wlmi_text_printf(text, "\nexpected  %.2f us, mostly within a factor of %.2f", c->predicted * 1e6, exp(c->spread));
   wlmi_text_puts(text, "\n");
 }
 
-static void describe_neighbour(wlmi_text *text, const wlmi_neighbour *n) {
+static void describe_similar(wlmi_text *text, const wlmi_similar *n) {
   wlmi_text_printf(text, "%5.2f  %s, %lld rows, %lld non-zeros, n = %lld: %s %.2f us%s\n", n->distance,
                    *n->matrix ? n->matrix : "unnamed", (long long)n->rows, (long long)n->nnz, (long long)n->n,
                    n->variant, n->seconds * 1e6, n->stale ? "  stale" : "");
@@ -156,17 +156,17 @@ static void as_text(wlmi_text *text, const wlm_plan *plan) {
   for (int i = 0; i < WLM_REFUSALS && i < c->failed; i++)
     wlmi_text_printf(text, "          %s: %s\n", c->failures[i].variant, c->failures[i].reason);
   describe_model(text, c);
-  for (int i = 0; i < c->neighbour_count; i++) {
+  for (int i = 0; i < c->similar_count; i++) {
     wlmi_text_puts(text, i ? "          " : "nearest   ");
-    describe_neighbour(text, &c->neighbours[i]);
+    describe_similar(text, &c->similar[i]);
   }
-  for (int i = 0; i < c->runner_count; i++) {
+  for (int i = 0; i < c->ranked_count; i++) {
     wlmi_text_puts(text, i ? "          " : "ranking   ");
-    describe_runner(text, &c->runners[i]);
+    describe_ranked(text, &c->ranked[i]);
   }
   if (*c->other.variant) {
     wlmi_text_puts(text, c->other.prepare > 0 ? "reused    " : "no reuse  ");
-    describe_runner(text, &c->other);
+    describe_ranked(text, &c->other);
   }
 }
 
@@ -185,7 +185,7 @@ static void put_text(wlmi_text *text, const char *key, const char *value) {
   wlmi_text_json_string(text, *value ? value : NULL);
 }
 
-static void put_runner(wlmi_text *text, const wlmi_runner_up *r) {
+static void put_ranked_entry(wlmi_text *text, const wlmi_ranked *r) {
   wlmi_text_puts(text, "{\"variant\":");
   wlmi_text_json_string(text, r->variant);
   put_number(text, "relative", r->relative);
@@ -211,8 +211,8 @@ static void put_list(wlmi_text *text, const char *key, int count, const void *it
   wlmi_text_puts(text, "]");
 }
 
-static void put_neighbour(wlmi_text *text, const void *items, int i) {
-  const wlmi_neighbour *n = (const wlmi_neighbour *)items + i;
+static void put_similar(wlmi_text *text, const void *items, int i) {
+  const wlmi_similar *n = (const wlmi_similar *)items + i;
   wlmi_text_puts(text, "{\"matrix\":");
   wlmi_text_json_string(text, *n->matrix ? n->matrix : NULL);
   wlmi_text_printf(text, ",\"rows\":%lld,\"nnz\":%lld,\"n\":%lld,\"distance\":%.6f", (long long)n->rows,
@@ -231,7 +231,7 @@ static void put_refusal(wlmi_text *text, const void *items, int i) {
 }
 
 static void put_ranked(wlmi_text *text, const void *items, int i) {
-  put_runner(text, (const wlmi_runner_up *)items + i);
+  put_ranked_entry(text, (const wlmi_ranked *)items + i);
 }
 
 static void put_model(wlmi_text *text, const wlmi_decision *c) {
@@ -308,11 +308,11 @@ static void as_json(wlmi_text *text, const wlm_plan *plan) {
   put_number(text, "predicted_us", c->predicted * 1e6);
   put_number(text, "spread", c->spread);
   put_model(text, c);
-  put_list(text, "nearest", c->neighbour_count, c->neighbours, put_neighbour);
-  put_list(text, "ranking", c->runner_count, c->runners, put_ranked);
+  put_list(text, "nearest", c->similar_count, c->similar, put_similar);
+  put_list(text, "ranking", c->ranked_count, c->ranked, put_ranked);
   wlmi_text_puts(text, ",\"other\":");
   if (*c->other.variant)
-    put_runner(text, &c->other);
+    put_ranked_entry(text, &c->other);
   else
     wlmi_text_puts(text, "null");
   wlmi_text_puts(text, "}\n");

@@ -5,8 +5,8 @@
 #ifndef WLM_RUNTIME_DISPATCH_PLAN_H
 #define WLM_RUNTIME_DISPATCH_PLAN_H
 
-#include "runtime/dispatch/choose.h"
 #include "runtime/dispatch/device.h"
+#include "select/select.h"
 
 enum { WLM_BACKWARD_PASSES = 2 };
 

@@ -1,4 +1,4 @@
-/* warploom bench selection: three lines a case, timed side by side, from a database that was tuned before. */
+/* warploom bench selection: four lines a case, timed side by side, from a database that was tuned before. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,9 +11,10 @@
 
 static const char input[] = "uniform:rows=400,d=5";
 
-static void three_ways_of_choosing_a_case(void **state) {
+static void four_ways_of_choosing_a_case(void **state) {
   (void)state;
-  static const char *const modes[] = {"tuned", "loo", "rule"}, *const sources[] = {"fingerprint", "rule", "rule"};
+  static const char *const modes[] = {"tuned", "loo", "estimated", "rule"}, *const sources[] = {"fingerprint", "rule",
+                                                                                                "rule", "rule"};
   command c;
   char database[320], results[320];
   size_t size;
@@ -23,7 +24,7 @@ static void three_ways_of_choosing_a_case(void **state) {
   command_expect(&c, &folder, 0, "bench", "selection", "--device", "host", "--samples", "3", "--db", database, "-n",
                  "16", "--out", results, input);
   char *text = (char *)read_whole(results, &size), *rest = text;
-  for (int mode = 0; mode < 3; mode++) {
+  for (int mode = 0; mode < 4; mode++) {
     char *line = strtok_r(rest, "\n", &rest);
     assert_non_null(line);
     assert_json_at(line, "$.matrix", input);
@@ -51,7 +52,7 @@ static void needs_a_database(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(three_ways_of_choosing_a_case),
+      cmocka_unit_test(four_ways_of_choosing_a_case),
       cmocka_unit_test(needs_a_database),
   };
   return cmocka_run_group_tests(tests, folder_begin, folder_end);

@@ -12,7 +12,7 @@
 #include "db/classes.h"
 #include "db/model_record.h"
 #include "db/store.h"
-#include "runtime/dispatch/model.h"
+#include "select/model.h"
 #include "support/asserts.h"
 #include "support/emit_fixture.h"
 
@@ -43,14 +43,14 @@ static void is_small_and_whole(void **state) {
 static void its_choices_are_candidates(void **state) {
   (void)state;
   wlmi_measurement_record *records;
-  wlmi_choices choices;
+  wlmi_cases choices;
   int64_t count;
   wlm_store *store = open_store();
   assert_status(WLM_OK, wlmi_store_load(store, device, &records, &count));
-  assert_status(WLM_OK, wlmi_choices_make(records, count, &choices));
+  assert_status(WLM_OK, wlmi_cases_make(records, count, &choices));
   assert_true(choices.matrix_count > 400);
   for (int64_t i = 0; i < choices.matrix_count; i++) {
-    const wlmi_choice *c = &choices.matrices[i];
+    const wlmi_case *c = &choices.matrices[i];
     wlmi_text reason = {0};
     wlmi_spec spec;
     assert_true(c->count > 0);
@@ -59,7 +59,7 @@ static void its_choices_are_candidates(void **state) {
     if (reason.size) fail_msg("%s, n = %lld: %s %s", c->matrix, (long long)c->n, c->candidates[0].variant, reason.data);
     wlmi_text_release(&reason);
   }
-  wlmi_choices_release(&choices);
+  wlmi_cases_release(&choices);
   wlmi_measurements_free(records, count);
   wlmi_store_close(store);
 }

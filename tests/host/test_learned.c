@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <sqlite3.h>
 
 #include "db/pin.h"
-#include "runtime/context.h"
+#include "runtime/context_state.h"
 #include "support/command.h"
 #include "support/stats.h"
 #include "synth/input.h"
@@ -287,13 +288,63 @@ static void damage_costs_a_step_and_no_call(void **state) {
   free(bytes);
 }
 
+/* What was known stays where a database cannot be read for now, and the caller hears of it. */
+static void a_refresh_that_cannot_read_keeps_what_was_known(void **state) {
+  (void)state;
+  char sub[300], path[320];
+  wlmi_decision d;
+  const wlm_problem problem = problem_of();
+  wlmi_upload_release(&upload);
+  wlm_context_destroy(context);
+  snprintf(sub, sizeof sub, "%s/sub", folder.path);
+  snprintf(path, sizeof path, "%s/user.db", sub);
+  snprintf(user, sizeof user, "%s", path);
+  open_context();
+  put(user, measured(SECOND, 500));
+  put(user, measured(FIRST, 900));
+  assert_why("$.variant", SECOND);
+  unlink(user);
+  assert_int_equal(rmdir(sub), 0);
+  write_whole(sub, "a file", 6); /* in the place of the folder */
+  assert_status(WLM_ERR_IO, wlm_context_refresh(context));
+  assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
+  assert_string_equal(d.variant, SECOND);
+  unlink(sub);
+  assert_status(WLM_OK, wlm_context_refresh(context)); /* no database is an empty one */
+  assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
+  assert_int_equal(d.step, WLM_STEP_RULE);
+}
+
+/* Of two refreshes the one that ends later may have read earlier. */
+static void the_newer_of_two_snapshots_stays(void **state) {
+  (void)state;
+  wlmi_snapshot *older, *newer, *seen;
+  assert_status(WLM_OK, wlmi_snapshot_create(&older));
+  assert_status(WLM_OK, wlmi_snapshot_create(&newer));
+  older->generation = 1;
+  newer->generation = 2;
+  wlmi_context_install(context, newer);
+  seen = wlmi_context_snapshot(context);
+  wlmi_context_install(context, older);
+  assert_ptr_equal(seen, newer);
+  assert_ptr_equal(context->snapshot, newer);
+  assert_int_equal(seen->generation, 2); /* it lives as long as anybody looks at it */
+  wlmi_snapshot_release(seen);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(a_refresh_sees_measurements_and_pins), TEST(both_databases_choose_together),
-      TEST(the_newer_and_the_tuned_count),        TEST(what_failed_is_told_and_not_chosen),
-      TEST(a_case_that_knows_too_little_waits),   TEST(another_device_of_the_class_lends),
-      TEST(what_is_stale_is_used_and_told),       TEST(damage_costs_a_step_and_no_call),
+      TEST(a_refresh_sees_measurements_and_pins),
+      TEST(both_databases_choose_together),
+      TEST(the_newer_and_the_tuned_count),
+      TEST(what_failed_is_told_and_not_chosen),
+      TEST(a_case_that_knows_too_little_waits),
+      TEST(another_device_of_the_class_lends),
+      TEST(what_is_stale_is_used_and_told),
+      TEST(damage_costs_a_step_and_no_call),
+      TEST(a_refresh_that_cannot_read_keeps_what_was_known),
+      TEST(the_newer_of_two_snapshots_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "db/choice.h"
 #include "db/store.h"
+#include "select/case.h"
 #include "support/command.h"
 #include "synth/input.h"
 #include "tuner/upload.h"
@@ -49,17 +49,17 @@ static void plan_for(const char *input, const char *database_path, char variant[
 static void winner(char variant[WLM_VARIANT_NAME], char loser[WLM_VARIANT_NAME]) {
   wlm_store *store;
   wlmi_measurement_record *records;
-  wlmi_choices choices;
+  wlmi_cases choices;
   int64_t count;
   assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
-  assert_status(WLM_OK, wlmi_choices_make(records, count, &choices));
+  assert_status(WLM_OK, wlmi_cases_make(records, count, &choices));
   assert_int_equal(choices.matrix_count, 1);
-  const wlmi_choice *c = choices.matrices;
+  const wlmi_case *c = choices.matrices;
   assert_true(c->count > 2);
   snprintf(variant, WLM_VARIANT_NAME, "%s", c->candidates[0].variant);
   snprintf(loser, WLM_VARIANT_NAME, "%s", c->candidates[c->count - 1].variant);
-  wlmi_choices_release(&choices);
+  wlmi_cases_release(&choices);
   wlmi_measurements_free(records, count);
   wlmi_store_close(store);
 }

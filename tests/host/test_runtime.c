@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "support/asserts.h"
 #include "support/calls.h"
 #include "warploom/warploom.h"
 
@@ -190,6 +191,75 @@ static void unsupported_fields_are_named(void **state) {
                    WLM_ERR_INVALID_ARGUMENT);
   assert_non_null(strstr(wlm_error_detail(), "cuda"));
   assert_null(plan);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+/* Structs of a newer header are as good, as long as nothing is set that this library does not know. */
+static void structs_of_a_newer_header(void **state) {
+  (void)state;
+  struct {
+    wlm_context_options known;
+    char more[16];
+  } options = {WLM_CONTEXT_OPTIONS_INIT, {0}};
+  struct {
+    wlm_csr known;
+    char more[16];
+  } csr = {small_csr(WLM_I32), {0}};
+  struct {
+    wlm_problem known;
+    char more[16];
+  } problem = {problem_n(N), {0}};
+  struct {
+    wlm_execute_args known;
+    char more[16];
+  } args = {WLM_EXECUTE_ARGS_INIT, {0}};
+  struct {
+    wlm_matrix_options known;
+    char more[16];
+  } binding = {WLM_MATRIX_OPTIONS_INIT, {0}};
+  float b[COLS * N], c[ROWS * N];
+  wlm_context *context;
+  wlm_matrix *matrix, *refused;
+  wlm_plan *plan;
+  fill_b(b);
+  options.known.size = sizeof options;
+  options.known.device = "host";
+  options.known.database = options.known.system_database = options.known.kernel_cache = "";
+  csr.known.size = sizeof csr;
+  problem.known.size = sizeof problem;
+  args.known.size = sizeof args;
+  args.known.b = b;
+  args.known.c = c;
+  binding.known.size = sizeof binding;
+  options.more[3] = 1;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_context_create(&options.known, &context));
+  assert_contains(wlm_error_detail(), "wlm_context_options.size");
+  options.more[3] = 0;
+  assert_status(WLM_OK, wlm_context_create(&options.known, &context));
+  assert_status(WLM_OK, wlm_matrix_create(context, &csr.known, &binding.known, &matrix));
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem.known, &plan));
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args.known));
+  check_sum(b, c, 1);
+  memset(c, 0xff, sizeof c);
+  assert_status(WLM_OK, wlm_spmm(context, &csr.known, &problem.known, &args.known));
+  check_sum(b, c, 1);
+  char *const tails[] = {csr.more, problem.more, args.more};
+  const char *const names[] = {"wlm_csr.size", "wlm_problem.size", "wlm_execute_args.size"};
+  for (int i = 0; i < 3; i++) {
+    tails[i][15] = 1;
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr.known, &problem.known, &args.known));
+    assert_contains(wlm_error_detail(), names[i]);
+    tails[i][15] = 0;
+  }
+  args.more[0] = 1;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute(plan, &args.known));
+  wlm_plan_destroy(plan);
+  binding.more[0] = 1;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_matrix_create(context, &csr.known, &binding.known, &refused));
+  assert_contains(wlm_error_detail(), "wlm_matrix_options.size");
+  problem.more[0] = 1;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(context, matrix, &problem.known, &plan));
   wlm_matrix_destroy(matrix);
   wlm_context_destroy(context);
 }
@@ -383,6 +453,7 @@ int main(void) {
       cmocka_unit_test(no_nonzeros_still_writes),
       cmocka_unit_test(bad_matrices),
       cmocka_unit_test(unsupported_fields_are_named),
+      cmocka_unit_test(structs_of_a_newer_header),
       cmocka_unit_test(rules_choose_by_skew),
       cmocka_unit_test(execute_checks_its_pointers),
       cmocka_unit_test(one_plan_many_threads),

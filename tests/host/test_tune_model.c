@@ -10,7 +10,7 @@
 
 #include "common/memory.h"
 #include "db/store.h"
-#include "runtime/outlook.h"
+#include "runtime/forecast.h"
 #include "support/command.h"
 #include "support/host_bench.h"
 #include "tuner/tuner.h"
@@ -93,25 +93,25 @@ static wlmi_tune_summary tune(wlmi_tuner *tuner, double share, told *t) {
   return summary;
 }
 
-static void the_outlook_knows_the_model(void **state) {
+static void the_forecast_follows_the_model(void **state) {
   (void)state;
-  wlmi_outlook o;
-  assert_status(WLM_OK, wlmi_context_outlook(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
-  assert_true(isinf(o.distance));
-  assert_string_equal(o.present, o.rule);
-  wlmi_outlook_release(&o);
+  wlmi_context_forecast o;
+  assert_status(WLM_OK, wlmi_context_forecast_make(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
+  assert_true(isinf(o.of.distance));
+  assert_string_equal(o.of.present, o.of.rule);
+  wlmi_context_forecast_release(&o);
   plant();
   assert_status(WLM_OK, wlm_train(b.context));
-  assert_status(WLM_OK, wlmi_context_outlook(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
-  assert_true(o.distance < WLM_FAR && o.spread > 0 && !o.borrowed && o.count > 4);
-  assert_true(is_quick(o.present));
-  assert_true(wlmi_outlook_find(&o, o.rule) >= 0 && wlmi_outlook_find(&o, "nobody") < 0);
-  for (int64_t i = 0; i < o.count; i++) {
+  assert_status(WLM_OK, wlmi_context_forecast_make(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
+  assert_true(o.of.distance < WLM_FAR && o.of.spread > 0 && !o.of.borrowed && o.list.count > 4);
+  assert_true(is_quick(o.of.present));
+  assert_true(wlmi_candidate_find(&o.list, o.of.rule) >= 0 && wlmi_candidate_find(&o.list, "nobody") < 0);
+  for (int64_t i = 0; i < o.list.count; i++) {
     const double quick = 10e-6; /* what is slower than 4 times the best counts as 4 times as slow */
-    if (is_quick(o.candidates[i].variant) ? fabs(log(o.seconds[i] / quick)) > 0.3 : o.seconds[i] < 3 * quick)
-      fail_msg("%s: %g us", o.candidates[i].variant, 1e6 * o.seconds[i]);
+    if (is_quick(o.list.candidates[i].variant) ? fabs(log(o.of.seconds[i] / quick)) > 0.3 : o.of.seconds[i] < 3 * quick)
+      fail_msg("%s: %g us", o.list.candidates[i].variant, 1e6 * o.of.seconds[i]);
   }
-  wlmi_outlook_release(&o);
+  wlmi_context_forecast_release(&o);
   wlmi_place *places;
   int64_t count;
   assert_status(WLM_OK, wlmi_context_known_places(b.context, &spec, &places, &count));
@@ -156,7 +156,7 @@ static int end(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_outlook_knows_the_model),
+      cmocka_unit_test(the_forecast_follows_the_model),
       cmocka_unit_test(the_slow_come_last_or_not_at_all),
   };
   return cmocka_run_group_tests(tests, begin, end);

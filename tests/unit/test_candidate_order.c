@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/candidate_order.h"
+#include "select/order.h"
 
 enum { COUNT = 40 };
 

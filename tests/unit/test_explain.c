@@ -15,9 +15,9 @@ static wlmi_device device = {.info = {.name = "a device", .arch = "x1"}};
 static void set(char *to, const char *text) { strcpy(to, text); }
 
 static wlm_plan predicted_plan(void) {
-  wlm_plan plan = {.device = &device, .record = {.split = "carry", .deterministic = 1}};
+  wlm_plan plan = {.device = &device, .record.split = "carry", .record.deterministic = 1};
   wlmi_decision *d = &plan.record.decision;
-  plan.shape.n = plan.bound.args.n = 32;
+  plan.bound.args.n = 32;
   set(plan.record.problem_key, "the problem");
   set(d->variant, "merge_path/items=512");
   d->step = WLM_STEP_MODEL;
@@ -32,17 +32,17 @@ static wlm_plan predicted_plan(void) {
   d->refused = 2;
   set(d->refusals[0].variant, "old/x=1");
   set(d->refusals[0].reason, "no family 'old'");
-  d->neighbour_count = 2;
-  d->neighbours[0] = (wlmi_neighbour){"wiki-\"Vote", "row_block/rows=8", 8297, 103689, 32, 0.75, 9e-6, 0};
-  d->neighbours[1] = (wlmi_neighbour){"", "row_vec/lanes=8", 10, 20, 64, 2.5, 3e-6, 1};
-  d->runner_count = 2;
-  set(d->runners[0].variant, d->variant);
-  d->runners[0].relative = 1;
-  d->runners[0].predicted = d->predicted;
-  set(d->runners[1].variant, "row_vec/lanes=8");
-  d->runners[1].relative = 1.5;
-  d->runners[1].predicted = 18.75e-6;
-  d->runners[1].seconds = 20e-6;
+  d->similar_count = 2;
+  d->similar[0] = (wlmi_similar){"wiki-\"Vote", "row_block/rows=8", 8297, 103689, 32, 0.75, 9e-6, 0};
+  d->similar[1] = (wlmi_similar){"", "row_vec/lanes=8", 10, 20, 64, 2.5, 3e-6, 1};
+  d->ranked_count = 2;
+  set(d->ranked[0].variant, d->variant);
+  d->ranked[0].relative = 1;
+  d->ranked[0].predicted = d->predicted;
+  set(d->ranked[1].variant, "row_vec/lanes=8");
+  d->ranked[1].relative = 1.5;
+  d->ranked[1].predicted = 18.75e-6;
+  d->ranked[1].seconds = 20e-6;
   return plan;
 }
 
@@ -103,7 +103,7 @@ static void without_a_model_nothing_is_claimed(void **state) {
 static void what_never_pays_is_told_apart_from_what_needs_no_preparing(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
-  wlmi_runner_up *r = plan.record.decision.runners;
+  wlmi_ranked *r = plan.record.decision.ranked;
   char *text;
   r[1].prepare = 3;
   r[1].break_even = INFINITY;
@@ -146,9 +146,9 @@ static void all_else_is_told(void **state) {
   d->refused = 5;
   d->refused_failed = 3;
   d->unprepared = 4;
-  d->runners[0].seconds = 10e-6;
-  d->runners[0].spread = 0.05;
-  d->runners[1].stale = 1;
+  d->ranked[0].seconds = 10e-6;
+  d->ranked[0].spread = 0.05;
+  d->ranked[1].stale = 1;
   set(d->pin, "ready");
   set(d->pin_reason, "must be prepared");
   assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);

@@ -10,9 +10,10 @@
 #include "common/memory.h"
 #include "common/random.h"
 #include "common/spec_key.h"
-#include "runtime/dispatch/choose.h"
-#include "runtime/dispatch/predict.h"
+#include "select/forecast.h"
+#include "select/predict.h"
 #include "support/emit_fixture.h"
+#include "support/snapshot_fixture.h"
 #include "tuner/boost.h"
 #include "tuner/train.h"
 
@@ -169,7 +170,7 @@ static void finds_the_planted_winner_on_unseen_matrices(void **state) {
       describe_all(widths[k], &candidates, &count);
       for (int64_t i = 0; i < count; i++)
         if (!candidates[i].prepares) best = fmin(best, planted(&s, widths[k], candidates[i].variant));
-      wlmi_model_ask(&model, &s, key, widths[k], &asked);
+      wlmi_model_case_make(&model, &s, key, widths[k], &asked);
       assert_int_equal(wlmi_predict(&asked, candidates, count, 1, &first, 1, &untrained), 1);
       assert_true(untrained > 0); /* row_crc */
       assert_false(first.candidate->prepares);
@@ -233,41 +234,23 @@ static void boosting_finds_a_step(void **state) {
 
 /* ---- choosing --------------------------------------------------------------------------------------------- */
 
-typedef struct offer {
-  wlmi_candidate *candidates;
-  int64_t count;
-} offer;
-
-static int usable(void *user, const char *variant, int may_prepare) {
-  const offer *o = user;
-  for (int64_t i = 0; i < o->count; i++)
-    if (!strcmp(o->candidates[i].variant, variant)) return may_prepare || !o->candidates[i].prepares;
-  return 0;
-}
-
-static int64_t describe(void *user, const wlmi_candidate **candidates) {
-  const offer *o = user;
-  *candidates = o->candidates;
-  return o->count;
-}
-
 /* Of a snapshot with the models. `only`: the beginning of all candidates' names; NULL = any. */
 static wlmi_decision choose_among(wlmi_model *models, int model_count, const wlm_stats *stats, int64_t calls,
                                   const char *only) {
   const wlmi_snapshot snapshot = {.models = models, .model_count = model_count};
   wlmi_decision decision;
   wlmi_spec spec;
-  offer o;
+  wlmi_candidate *candidates;
+  int64_t count, kept = 0;
   assert_int_equal(wlmi_spec_from_key(key, 32, &spec), WLM_OK);
   spec.problem.policy.expected_calls = calls;
-  describe_all(32, &o.candidates, &o.count);
-  int64_t kept = 0;
-  for (int64_t i = 0; i < o.count; i++)
-    if (!only || !strncmp(o.candidates[i].variant, only, strlen(only))) o.candidates[kept++] = o.candidates[i];
-  o.count = kept;
-  const wlmi_judge judge = {usable, NULL, describe, &o};
-  assert_int_equal(wlmi_choose(&snapshot, stats, key, &spec, &emit_cuda, &judge, &decision), WLM_OK);
-  wlmi_free(o.candidates);
+  describe_all(32, &candidates, &count);
+  for (int64_t i = 0; i < count; i++)
+    if (!only || !strncmp(candidates[i].variant, only, strlen(only))) candidates[kept++] = candidates[i];
+  const wlmi_candidate_list list = {candidates, kept};
+  const wlmi_variant_set variants = wlmi_variants_of_list(&list);
+  assert_int_equal(select_for(&snapshot, stats, key, &spec, &emit_cuda, &variants, &decision), WLM_OK);
+  wlmi_free(candidates);
   return decision;
 }
 
@@ -282,10 +265,10 @@ static void the_model_decides_near_and_a_rule_far_away(void **state) {
   wlm_stats far = near;
   wlmi_decision d = choose(model, &near, 1, NULL);
   assert_int_equal(d.step, WLM_STEP_MODEL);
-  assert_int_equal(d.runner_count, WLM_RUNNERS_UP);
-  assert_string_equal(d.runners[0].variant, d.variant);
-  assert_true(d.runners[0].relative == 1 && d.runners[1].relative >= 1);
-  assert_true(d.predicted > 0 && d.predicted == d.runners[0].predicted && d.spread >= model->spread);
+  assert_int_equal(d.ranked_count, WLM_RANKED);
+  assert_string_equal(d.ranked[0].variant, d.variant);
+  assert_true(d.ranked[0].relative == 1 && d.ranked[1].relative >= 1);
+  assert_true(d.predicted > 0 && d.predicted == d.ranked[0].predicted && d.spread >= model->spread);
   assert_true(d.distance < WLM_MODEL_FAR && d.untrained > 0 && d.trained_on == model->measurements);
   far.rows = far.cols = 2;
   far.nnz = 1 << 20;
@@ -299,7 +282,7 @@ static void the_model_decides_near_and_a_rule_far_away(void **state) {
 
 /* A shipped model of many matrices and one's own of a few that lie elsewhere, in either order: each has the word near
  * what it knows. What another class of devices lends counts as farther away than it is. */
-static void the_model_that_is_nearest_is_heard(void **state) {
+static void the_most_similar_model_is_used(void **state) {
   (void)state;
   wlmi_model models[2] = {*learned(), train(WLM_TRAIN_MATRICES)};
   seed = 99; /* none of the world */
@@ -347,24 +330,63 @@ static void what_failed_is_not_predicted(void **state) {
   wlmi_snapshot snapshot = {.models = model, .model_count = 1};
   const wlm_stats near = any_matrix();
   const wlmi_decision before = choose(model, &near, 1, NULL);
-  const wlmi_case c = {.exact = 1, .fingerprint = {near.fingerprint[0], near.fingerprint[1]}, .problem = key, .n = 32};
   wlmi_decision d;
   wlmi_spec spec;
-  offer o;
-  assert_int_equal(wlmi_snapshot_add_case(&snapshot, &c), WLM_OK);
-  for (int i = 0; i < 2; i++)
-    assert_int_equal(wlmi_snapshot_add_failure(&snapshot, before.runners[i].variant, "why"), WLM_OK);
+  wlmi_candidate *candidates;
+  int64_t count;
+  snapshot_case(&snapshot, &near, 1, key, 32);
+  for (int i = 0; i < 2; i++) snapshot_failure(&snapshot, before.ranked[i].variant, "why");
   assert_int_equal(wlmi_spec_from_key(key, 32, &spec), WLM_OK);
-  describe_all(32, &o.candidates, &o.count);
-  const wlmi_judge judge = {usable, NULL, describe, &o};
-  assert_int_equal(wlmi_choose(&snapshot, &near, key, &spec, &emit_cuda, &judge, &d), WLM_OK);
+  describe_all(32, &candidates, &count);
+  const wlmi_candidate_list list = {candidates, count};
+  const wlmi_variant_set variants = wlmi_variants_of_list(&list);
+  assert_int_equal(select_for(&snapshot, &near, key, &spec, &emit_cuda, &variants, &d), WLM_OK);
   assert_int_equal(d.step, WLM_STEP_MODEL);
-  assert_string_equal(d.variant, before.runners[2].variant);
+  assert_string_equal(d.variant, before.ranked[2].variant);
   assert_int_equal(d.failed, 2);
-  wlmi_free(o.candidates);
+  wlmi_free(candidates);
   snapshot.models = NULL;
   snapshot.model_count = 0;
-  wlmi_snapshot_release(&snapshot);
+  wlmi_snapshot_clear(&snapshot);
+}
+
+/* Of estimated statistics only the size counts, and neither a fingerprint nor a pin for a bucket matches. */
+static void estimated_statistics_are_their_size(void **state) {
+  (void)state;
+  wlmi_model *model = learned();
+  wlmi_snapshot snapshot = {.models = model, .model_count = 1};
+  const wlm_stats real = any_matrix();
+  wlm_stats size = {.size = sizeof size, .rows = real.rows, .cols = real.cols, .nnz = real.nnz, .mean = real.mean};
+  wlmi_pin pin = {.problem = key, .n = 32, .variant = "row_crc/cf=1,rows=4"};
+  wlmi_candidate *candidates;
+  wlmi_decision d[2];
+  wlmi_spec spec;
+  int64_t count;
+  wlmi_bucket_of(&size, &pin.bucket);
+  assert_int_equal(wlmi_snapshot_add_pin(&snapshot, &pin), WLM_OK);
+  snapshot_case(&snapshot, &size, 1, key, 32);
+  snapshot_measured(&snapshot, "row_crc/cf=1,rows=4", 1, 0);
+  assert_int_equal(wlmi_spec_from_key(key, 32, &spec), WLM_OK);
+  describe_all(32, &candidates, &count);
+  const wlmi_candidate_list list = {candidates, count};
+  const wlmi_variant_set variants = wlmi_variants_of_list(&list);
+  for (int i = 0; i < 2; i++) {
+    const wlmi_request request = {&size, WLM_GRADE_ESTIMATED, key, &spec, &emit_cuda, &variants};
+    assert_int_equal(wlmi_select(&snapshot, &request, &d[i]), WLM_OK);
+    assert_int_equal(d[i].step, WLM_STEP_MODEL);
+    assert_string_equal(d[i].pin, "");
+    size.cv = 40; /* which nobody knows */
+    size.longest = size.nnz;
+  }
+  assert_string_equal(d[0].variant, d[1].variant);
+  assert_true(d[0].entry_count > 4 && d[0].predicted > 0);
+  for (int i = 1; i < d[0].entry_count; i++)
+    for (int k = 0; k < i; k++) assert_string_not_equal(d[0].entries[i].variant, d[0].entries[k].variant);
+  assert_int_equal(d[0].entries[d[0].entry_count - 1].step, WLM_STEP_BUILTIN);
+  wlmi_free(candidates);
+  snapshot.models = NULL;
+  snapshot.model_count = 0;
+  wlmi_snapshot_clear(&snapshot);
 }
 
 /* A family without measurements is left to the tuner: nothing is claimed of it. */
@@ -397,14 +419,14 @@ static void the_model_tells_what_preparing_is_worth(void **state) {
   while (skewed.cv < 1.5) skewed = any_matrix();
   const wlmi_decision once = choose(model, &skewed, 1, "merge_path");
   const double calls = once.other.break_even;
-  assert_true(once.runners[0].break_even == 0 && once.runners[0].prepare == 0);
+  assert_true(once.ranked[0].break_even == 0 && once.ranked[0].prepare == 0);
   assert_non_null(strstr(once.other.variant, "prepared=1"));
   assert_true(once.other.prepare > 0 && once.other.predicted > 0 && calls >= 2 && calls < 100000);
   assert_true(once.other.predicted < once.predicted);
   wlmi_decision d =
       choose(model, &skewed, (int64_t)calls, "merge_path"); /* the one that pays soonest, or a better one */
   assert_non_null(strstr(d.variant, "prepared=1"));
-  assert_true(d.runners[0].break_even >= 2 && d.runners[0].break_even <= calls);
+  assert_true(d.ranked[0].break_even >= 2 && d.ranked[0].break_even <= calls);
   assert_string_equal(d.other.variant, once.variant);
   assert_true(d.other.break_even == 0 && d.other.prepare == 0);
   if (calls > 2)
@@ -430,7 +452,7 @@ static void odd_matrices_give_numbers(void **state) {
     s.nnz = sizes[i / 12 % 3];
     s.longest = s.nnz;
     const int64_t n = (int64_t[]){0, 1, INT32_MAX}[i / 36];
-    wlmi_model_ask(&model, &s, key, n, &asked);
+    wlmi_model_case_make(&model, &s, key, n, &asked);
     assert_false(isnan(asked.distance));
     for (int64_t c = 0; c < count; c++) {
       assert_true(wlmi_model_seconds(&asked, &candidates[c]) >= 0);
@@ -463,16 +485,16 @@ static void evaluating_allocates_nothing(void **state) {
   const wlm_stats s = any_matrix();
   wlmi_candidate *candidates;
   int64_t count;
-  wlmi_prediction best[WLM_RUNNERS_UP];
+  wlmi_prediction best[WLM_RANKED];
   wlmi_model_case asked;
   int untrained;
   describe_all(32, &candidates, &count);
   const int64_t before = allocations;
   assert_true(before > 0);
-  wlmi_model_ask(&model, &s, key, 32, &asked);
-  assert_int_equal(wlmi_predict(&asked, candidates, count, 5, best, WLM_RUNNERS_UP, &untrained), WLM_RUNNERS_UP);
+  wlmi_model_case_make(&model, &s, key, 32, &asked);
+  assert_int_equal(wlmi_predict(&asked, candidates, count, 5, best, WLM_RANKED, &untrained), WLM_RANKED);
   assert_int_equal(allocations, before);
-  for (int i = 1; i < WLM_RUNNERS_UP; i++) assert_true(best[i - 1].price <= best[i].price);
+  for (int i = 1; i < WLM_RANKED; i++) assert_true(best[i - 1].price <= best[i].price);
   wlmi_free(candidates);
   wlmi_model_release(&model);
 }
@@ -494,8 +516,8 @@ static void bytes_go_around(void **state) {
   assert_true(again.made_at == model.made_at && again.measurements == model.measurements);
   assert_true(again.spread == model.spread && again.family_count == model.family_count);
   describe_all(32, &candidates, &count);
-  wlmi_model_ask(&model, &s, key, 32, &left);
-  wlmi_model_ask(&again, &s, key, 32, &right);
+  wlmi_model_case_make(&model, &s, key, 32, &left);
+  wlmi_model_case_make(&again, &s, key, 32, &right);
   assert_true(left.distance == right.distance);
   for (int64_t i = 0; i < count; i++)
     assert_true(wlmi_model_seconds(&left, &candidates[i]) == wlmi_model_seconds(&right, &candidates[i]));
@@ -566,8 +588,9 @@ int main(void) {
       cmocka_unit_test(same_measurements_give_the_same_bytes),
       cmocka_unit_test(boosting_finds_a_step),
       cmocka_unit_test(the_model_decides_near_and_a_rule_far_away),
-      cmocka_unit_test(the_model_that_is_nearest_is_heard),
+      cmocka_unit_test(the_most_similar_model_is_used),
       cmocka_unit_test(what_failed_is_not_predicted),
+      cmocka_unit_test(estimated_statistics_are_their_size),
       cmocka_unit_test(new_families_are_not_guessed_at),
       cmocka_unit_test(what_is_prepared_is_weighed_by_the_calls),
       cmocka_unit_test(the_model_tells_what_preparing_is_worth),

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "runtime/dispatch/choose.h"
 #include "support/asserts.h"
+#include "support/snapshot_fixture.h"
 
 static const wlmi_limits host = {WLM_TARGET_HOST, 0, 0, 0, 8};
 static const wlmi_bucket of_tuned = {WLM_BUCKET_VERSION, 9, 6, 1}; /* 1000 rows, 9 a row, cv 1 */
@@ -29,11 +29,10 @@ static int accepts(void *user, const char *variant, int may_prepare) {
 }
 
 static void tune(wlmi_snapshot *snapshot, uint64_t fingerprint) {
-  const wlmi_case c = {
-      .exact = 1, .fingerprint = {fingerprint, 0}, .bucket = of_tuned, .problem = "p", .n = 32, .matrices = 1};
-  assert_int_equal(wlmi_snapshot_add_case(snapshot, &c), WLM_OK);
-  assert_int_equal(wlmi_snapshot_add_ranked(snapshot, "measured", 1e-6, 0), WLM_OK);
-  assert_int_equal(wlmi_snapshot_add_ranked(snapshot, "second", 2e-6, 0), WLM_OK);
+  const wlm_stats stats = stats_of(fingerprint, 1);
+  snapshot_case(snapshot, &stats, 1, "p", 32);
+  snapshot_measured(snapshot, "measured", 1, 0);
+  snapshot_measured(snapshot, "second", 2, 0);
 }
 
 static void pin(wlmi_snapshot *snapshot, uint64_t fingerprint, int64_t n, const char *variant) {
@@ -49,7 +48,7 @@ static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stat
   problem.n = n;
   problem.policy.expected_calls = calls;
   assert_int_equal(wlmi_spec_make(&problem, &csr, &spec), WLM_OK);
-  assert_int_equal(wlmi_choose(snapshot, stats, "p", &spec, &host, &(wlmi_judge){.usable = accepts}, &decision),
+  assert_int_equal(select_for(snapshot, stats, "p", &spec, &host, &(wlmi_variant_set){.is_valid = accepts}, &decision),
                    WLM_OK);
   return decision;
 }
@@ -66,7 +65,7 @@ static void a_pin_wins_and_the_measured_choice_stays_visible(void **state) {
   assert_string_equal(d.variant, "for the bucket");
   assert_string_equal(d.unpinned, "measured");
   assert_false(d.pin_exact);
-  assert_int_equal(d.runner_count, 2);
+  assert_int_equal(d.ranked_count, 2);
   assert_string_equal(decide(&snapshot, &alike, 32, 1).variant, "for the bucket");
   d = decide(&snapshot, &tuned, 64, 1); /* another N */
   assert_string_equal(d.pin, "");
@@ -79,7 +78,7 @@ static void a_pin_wins_and_the_measured_choice_stays_visible(void **state) {
   assert_string_equal(d.variant, "for the matrix");
   assert_true(d.pin_exact);
   assert_string_equal(decide(&snapshot, &alike, 32, 1).variant, "for the bucket");
-  wlmi_snapshot_release(&snapshot);
+  wlmi_snapshot_clear(&snapshot);
 }
 
 static void a_pin_that_is_no_candidate_is_told_and_passed_over(void **state) {
@@ -93,14 +92,14 @@ static void a_pin_that_is_no_candidate_is_told_and_passed_over(void **state) {
   assert_string_equal(d.variant, "measured");
   assert_string_equal(d.pin, "no longer there");
 
-  assert_int_equal(wlmi_snapshot_add_failure(&snapshot, "wrong", "it was wrong"), WLM_OK);
+  snapshot_failure(&snapshot, "wrong", "it was wrong");
   snapshot.pins[0].variant = "wrong"; /* whoever pinned it did not know that */
   assert_string_equal(decide(&snapshot, &tuned, 32, 1).variant, "measured");
 
   pin(&snapshot, 7, 64, "turned");
   assert_true(decide(&snapshot, &tuned, 64, 1).step != WLM_STEP_PIN); /* it would have to be prepared */
   assert_string_equal(decide(&snapshot, &tuned, 64, 2).variant, "turned");
-  wlmi_snapshot_release(&snapshot);
+  wlmi_snapshot_clear(&snapshot);
 }
 
 static void buckets_as_text(void **state) {

@@ -1,0 +1,48 @@
+#include "runtime/forecast.h"
+
+#include <string.h>
+
+#include "common/memory.h"
+#include "runtime/context_state.h"
+
+wlm_status wlmi_context_forecast_make(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
+                                      wlmi_context_forecast *forecast) {
+  const wlmi_limits *limits = &context->device->info.limits;
+  wlmi_candidate *candidates = NULL;
+  char problem[WLM_SPEC_KEY];
+  wlm_status status;
+  *forecast = (wlmi_context_forecast){.list = {.count = 0}};
+  wlmi_spec_key(spec, problem);
+  WLM_TRY(wlmi_generator_describe(context->generator, spec, limits, &candidates, &forecast->list.count));
+  forecast->list.candidates = candidates;
+  wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
+  const wlmi_request request = {.stats = stats, .problem = problem, .spec = spec, .limits = limits};
+  status = wlmi_forecast_make(snapshot, &request, &forecast->list, &forecast->of);
+  wlmi_snapshot_release(snapshot);
+done:
+  if (status != WLM_OK) wlmi_context_forecast_release(forecast);
+  return status;
+}
+
+void wlmi_context_forecast_release(wlmi_context_forecast *forecast) {
+  wlmi_free((void *)forecast->list.candidates);
+  wlmi_forecast_release(&forecast->of);
+  forecast->list = (wlmi_candidate_list){0};
+}
+
+wlm_status wlmi_context_known_places(wlm_context *context, const wlmi_spec *spec, wlmi_place **places, int64_t *count) {
+  wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
+  char key[WLM_SPEC_KEY], problems[WLM_PROBLEM_CLASS], its[WLM_PROBLEM_CLASS];
+  *count = 0;
+  wlmi_spec_key(spec, key);
+  wlmi_problem_class(key, problems);
+  const wlm_status status = wlmi_alloc_array(snapshot->case_count, sizeof **places, "tuned cases", (void **)places);
+  for (int64_t i = 0; status == WLM_OK && i < snapshot->case_count; i++) {
+    const wlmi_case *c = &snapshot->cases[i];
+    if (!c->stats || c->borrowed || !c->count) continue;
+    wlmi_problem_class(c->problem, its);
+    if (!strcmp(its, problems)) (*places)[(*count)++] = c->place;
+  }
+  wlmi_snapshot_release(snapshot);
+  return status;
+}

@@ -1,0 +1,150 @@
+/* The candidates of a tuned case, ranked for a number of calls.
+ *
+ * Preparing is paid once and shared by the calls that the caller expects. So a candidate's price is its time + its
+ * preparing / calls, and the list is ranked by that: candidates that need no preparing keep the order of the case
+ * (which settles ties), and each of the others comes before the first of them that it beats. For a single call nothing
+ * that must be prepared is chosen, whatever its price: a caller who declares no reuse need not know of preparing. */
+#include <math.h>
+#include <string.h>
+
+#include "select/predict.h"
+#include "select/state.h"
+
+typedef struct ranking {
+  const wlmi_case *c;
+  const wlmi_measured *begin, *end;
+  int64_t calls;
+  const wlmi_measured *plain;    /* the next that needs no preparing */
+  const wlmi_measured *prepared; /* the last given that does; NULL = none yet */
+} ranking;
+
+static ranking ranking_of(const wlmi_case *c, int64_t calls) {
+  return (ranking){c, c->candidates, c->candidates + c->count, calls, c->candidates, NULL};
+}
+
+static double price(const ranking *r, const wlmi_measured *candidate) {
+  return candidate->cost + candidate->prepare / (double)r->calls;
+}
+
+/* Equal prices keep the order of the case. */
+static int is_before(const ranking *r, const wlmi_measured *a, const wlmi_measured *b) {
+  double left = price(r, a), right = price(r, b);
+  return left < right || (left == right && a < b);
+}
+
+/* From the best to the worst; NULL behind the last. */
+static const wlmi_measured *next_ranked(ranking *r) {
+  const wlmi_measured *best = NULL;
+  while (r->plain < r->end && r->plain->prepare > 0) r->plain++;
+  for (const wlmi_measured *i = r->begin; i < r->end; i++)
+    if (i->prepare > 0 && (!r->prepared || is_before(r, r->prepared, i)) && (!best || is_before(r, i, best))) best = i;
+  if (best && (r->plain == r->end || price(r, best) < price(r, r->plain))) return r->prepared = best;
+  return r->plain < r->end ? r->plain++ : NULL;
+}
+
+/* The first that may be chosen; NULL where none may. The decision, unless NULL, receives those before it that are not
+ * valid. */
+static const wlmi_measured *first_allowed(const wlmi_selection *s, const wlmi_case *c, wlmi_decision *decision) {
+  ranking r = ranking_of(c, s->calls);
+  for (const wlmi_measured *candidate; (candidate = next_ranked(&r));) {
+    if (candidate->prepare > 0 && !wlmi_may_prepare(s)) continue;
+    if (wlmi_is_allowed(s, candidate->variant, wlmi_may_prepare(s))) return candidate;
+    if (decision) wlmi_refuse(s, candidate->variant, decision);
+  }
+  return NULL;
+}
+
+int wlmi_case_serves(const wlmi_selection *s, const wlmi_case *c) { return first_allowed(s, c, NULL) != NULL; }
+
+/* ---- what explain shows ------------------------------------------------------------------------------ */
+
+/* The best allowed one that needs no preparing. */
+static const wlmi_measured *best_plain(const wlmi_selection *s, const ranking *r) {
+  for (const wlmi_measured *i = r->begin; i < r->end; i++)
+    if (!(i->prepare > 0) && wlmi_is_allowed(s, i->variant, 0)) return i;
+  return NULL;
+}
+
+static double break_even(const wlmi_measured *candidate, const wlmi_measured *plain) {
+  return wlmi_break_even(candidate->cost, candidate->prepare, plain ? plain->cost : 0);
+}
+
+static const wlmi_measured *pays_soonest(const wlmi_selection *s, const ranking *r, const wlmi_measured *plain) {
+  const wlmi_measured *soonest = NULL;
+  double fewest = INFINITY;
+  for (const wlmi_measured *i = r->begin; i < r->end; i++) {
+    double calls = break_even(i, plain);
+    if (calls == 0 || calls >= fewest || !wlmi_is_allowed(s, i->variant, 1)) continue;
+    soonest = i;
+    fewest = calls;
+  }
+  return soonest;
+}
+
+static double seconds_of(const ranking *r, double cost) { return r->c->stats ? cost / WLM_PICOSECONDS : 0; }
+
+static void describe(const wlmi_snapshot *s, const ranking *r, const wlmi_measured *candidate,
+                     const wlmi_measured *best, const wlmi_measured *plain, wlmi_ranked *out) {
+  wlmi_copy_name(out->variant, sizeof out->variant, candidate->variant);
+  out->seconds = seconds_of(r, candidate->cost);
+  out->prepare_seconds = seconds_of(r, candidate->prepare);
+  out->relative = price(r, candidate) / price(r, best);
+  out->prepare = candidate->prepare / best->cost;
+  out->break_even = break_even(candidate, plain);
+  out->spread = r->c->stats ? candidate->spread / candidate->cost : 0;
+  out->stale = r->c->stats && wlmi_snapshot_is_stale(s, candidate->compiler, candidate->driver);
+}
+
+/* The measurement of the variant on a matrix of the bucket that is stale; NULL = none. */
+static const wlmi_measured *stale_in_bucket(const wlmi_snapshot *s, const wlmi_case *bucket, const char *variant) {
+  for (int64_t i = 0; i < s->case_count; i++) {
+    const wlmi_case *c = &s->cases[i];
+    if (!c->stats || c->n != bucket->n || wlmi_bucket_distance(&c->bucket, 1, &bucket->bucket, 1) > 0 ||
+        !c->borrowed != !bucket->borrowed || strcmp(c->problem, bucket->problem))
+      continue;
+    for (int64_t k = 0; k < c->count; k++)
+      if (!strcmp(c->candidates[k].variant, variant) &&
+          wlmi_snapshot_is_stale(s, c->candidates[k].compiler, c->candidates[k].driver))
+        return &c->candidates[k];
+  }
+  return NULL;
+}
+
+static void describe_stale(const wlmi_snapshot *s, const wlmi_case *c, const wlmi_measured *chosen,
+                           wlmi_decision *decision) {
+  const wlmi_measured *stale = c->stats ? chosen : stale_in_bucket(s, c, chosen->variant);
+  wlmi_text text = {0};
+  if (stale) wlmi_snapshot_stale(s, stale->compiler, stale->driver, &text);
+  wlmi_copy_name(decision->stale, sizeof decision->stale, text.data);
+  wlmi_text_release(&text);
+}
+
+void wlmi_select_by_case(const wlmi_selection *s, const wlmi_case *c, double distance, wlmi_decision *decision) {
+  const wlmi_measured *chosen = first_allowed(s, c, decision);
+  decision->step = c->stats ? WLM_STEP_FINGERPRINT : WLM_STEP_BUCKET;
+  decision->distance = distance;
+  decision->tuned_n = c->n;
+  decision->bucket = c->bucket;
+  decision->matrices = c->matrices;
+  wlmi_copy_name(decision->borrowed, sizeof decision->borrowed, c->borrowed);
+  describe_stale(s->snapshot, c, chosen, decision);
+  decision->online = chosen->online;
+  for (int64_t i = 0; i < c->count && !wlmi_may_prepare(s); i++) decision->unprepared += c->candidates[i].prepare > 0;
+  ranking r = ranking_of(c, s->calls);
+  const wlmi_measured *plain = best_plain(s, &r), *best = NULL, *candidate;
+  const wlmi_measured *other = chosen->prepare > 0 ? plain : pays_soonest(s, &r, plain);
+  int is_behind = 0; /* the chosen one */
+  while ((candidate = next_ranked(&r)) &&
+         (decision->ranked_count < WLM_RANKED || decision->entry_count < WLM_STEP_ENTRIES)) {
+    if (!best) best = candidate;
+    is_behind |= candidate == chosen;
+    if (is_behind && decision->ranked_count < WLM_RANKED)
+      describe(s->snapshot, &r, candidate, best, plain, &decision->ranked[decision->ranked_count++]);
+    if (!is_behind || decision->entry_count == WLM_STEP_ENTRIES || (candidate->prepare > 0 && !wlmi_may_prepare(s)))
+      continue;
+    if (candidate == chosen || wlmi_is_allowed(s, candidate->variant, wlmi_may_prepare(s)))
+      wlmi_add_entry(decision, candidate->variant, seconds_of(&r, candidate->cost), decision->step,
+                     c->stats ? "measured on this very matrix" : "measured on matrices like this one");
+  }
+  if (other) describe(s->snapshot, &r, other, best, plain, &decision->other);
+}

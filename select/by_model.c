@@ -1,0 +1,111 @@
+/* The decision of the trained model: what it predicts for every candidate, on a matrix that was never measured. */
+#include <string.h>
+
+#include "select/predict.h"
+#include "select/state.h"
+
+/* A model of another class of devices counts as WLM_FAR farther away: it knows why kernels are quick, but not this
+ * device's numbers. */
+static double remoteness(const wlmi_model_case *c) { return c->distance + (c->model->borrowed ? WLM_FAR : 0); }
+
+static int is_better(const wlmi_model_case *a, const wlmi_model_case *b) {
+  const int within = a->distance <= WLM_MODEL_FAR;
+  if (within != (b->distance <= WLM_MODEL_FAR)) return within;
+  if (remoteness(a) != remoteness(b)) return remoteness(a) < remoteness(b);
+  return a->model->measurements > b->model->measurements;
+}
+
+/* Of the models for such problems the one trained on the most similar case is used, of equals the one trained on more.
+ * So a few matrices tuned here stand beside a shipped model of hundreds, not in front of it. */
+wlmi_lookup wlmi_lookup_make(const wlmi_selection *s, const char *problem) {
+  wlmi_lookup lookup = {.problem = problem};
+  char class[WLM_PROBLEM_CLASS];
+  wlmi_problem_class(problem, class);
+  for (int64_t i = 0; i < s->snapshot->model_count && s->request->variants->list; i++) {
+    const wlmi_model *model = &s->snapshot->models[i];
+    wlmi_model_case c;
+    if (strcmp(model->problems, class)) continue;
+    wlmi_model_case_make(model, s->stats, problem, s->n, &c);
+    if (lookup.model && !is_better(&c, &lookup.model_case)) continue;
+    lookup.model = model;
+    lookup.model_case = c;
+  }
+  return lookup;
+}
+
+int wlmi_model_is_near(const wlmi_lookup *lookup) {
+  return lookup->model && lookup->model_case.distance <= WLM_MODEL_FAR;
+}
+
+static double predict(wlmi_selection *s, const char *variant) {
+  if (!wlmi_model_is_near(&s->lookup)) return 0;
+  for (int64_t i = 0; i < s->candidate_count; i++)
+    if (!strcmp(s->candidates[i].variant, variant)) return wlmi_model_seconds(&s->lookup.model_case, &s->candidates[i]);
+  return 0;
+}
+
+static void describe(const wlmi_prediction *p, const wlmi_prediction *best, double plain, wlmi_ranked *out) {
+  wlmi_copy_name(out->variant, sizeof out->variant, p->candidate->variant);
+  out->predicted = p->seconds;
+  out->relative = p->price / best->price;
+  out->prepare = p->prepare / best->seconds;
+  out->break_even = wlmi_break_even(p->seconds, p->prepare, plain);
+}
+
+/* The quickest that needs no preparing; 0 where there is none. */
+static int predict_plain(wlmi_selection *s, const wlmi_prediction *best, int count, wlmi_prediction *plain) {
+  int untrained;
+  for (int i = 0; i < count; i++)
+    if (!(best[i].prepare > 0)) {
+      *plain = best[i];
+      return 1;
+    }
+  return wlmi_predict(&s->lookup.model_case, s->candidates, s->candidate_count, 1, plain, 1, &untrained);
+}
+
+void wlmi_describe_predictions(const wlmi_selection *s, const wlmi_prediction *best, int count, double plain,
+                               const char *reason, wlmi_decision *decision) {
+  const wlmi_model_case *c = &s->lookup.model_case;
+  decision->step = WLM_STEP_MODEL;
+  decision->distance = c->distance;
+  decision->matrices = c->model->place_count;
+  wlmi_copy_name(decision->borrowed, sizeof decision->borrowed, c->model->borrowed);
+  wlmi_copy_name(decision->stale, sizeof decision->stale, c->model->stale);
+  for (int64_t i = 0; i < s->candidate_count && !wlmi_may_prepare(s); i++)
+    decision->unprepared += s->candidates[i].prepares;
+  for (int i = 0; i < count; i++) {
+    wlmi_add_entry(decision, best[i].candidate->variant, best[i].seconds, WLM_STEP_MODEL, reason);
+    if (i < WLM_RANKED) describe(&best[i], &best[0], plain, &decision->ranked[decision->ranked_count++]);
+  }
+}
+
+/* The least predicted price wins. Candidates of families that were never measured are left out and counted. The worth
+ * of preparing is shown of either kind, whichever wins. */
+int wlmi_select_by_model(wlmi_selection *s, wlmi_decision *decision) {
+  wlmi_prediction best[WLM_STEP_ENTRIES], plain = {.seconds = 0}, soonest;
+  wlmi_model_case *c = &s->lookup.model_case;
+  if (!wlmi_model_is_near(&s->lookup)) return 0;
+  wlmi_list_candidates(s);
+  const int count =
+      wlmi_predict(c, s->candidates, s->candidate_count, s->calls, best, WLM_STEP_ENTRIES, &decision->untrained);
+  if (!count) return 0;
+  const int has_plain = predict_plain(s, best, count < WLM_RANKED ? count : WLM_RANKED, &plain);
+  wlmi_describe_predictions(s, best, count, plain.seconds, "predicted by the model", decision);
+  if (best[0].prepare > 0 && has_plain)
+    describe(&plain, &best[0], plain.seconds, &decision->other);
+  else if (has_plain && wlmi_predict_soonest(c, s->candidates, s->candidate_count, s->calls, plain.seconds, &soonest))
+    describe(&soonest, &best[0], plain.seconds, &decision->other);
+  return 1;
+}
+
+void wlmi_add_predictions(wlmi_selection *s, wlmi_decision *decision) {
+  if (!s->lookup.model) return;
+  decision->trained_at = s->lookup.model->made_at;
+  decision->trained_on = s->lookup.model->measurements;
+  if (!s->listed) return;
+  for (int i = 0; i < decision->ranked_count; i++)
+    if (!(decision->ranked[i].predicted > 0)) decision->ranked[i].predicted = predict(s, decision->ranked[i].variant);
+  decision->predicted =
+      decision->step == WLM_STEP_MODEL ? decision->ranked[0].predicted : predict(s, decision->variant);
+  decision->spread = decision->predicted > 0 ? wlmi_model_spread(&s->lookup.model_case) : 0;
+}

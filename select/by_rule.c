@@ -1,0 +1,69 @@
+/* The decision of the built-in table, where nothing near enough was tuned. */
+#include <math.h>
+
+#include "select/rules.h"
+#include "select/state.h"
+
+/* Rows are skewed where they vary much, and also where one of a few equal rows is more than a processor's even share.
+ */
+static int is_skewed(const wlm_stats *stats, double min_cv, const wlmi_limits *limits) {
+  return stats->cv >= min_cv || (double)stats->longest * limits->processors > (double)stats->nnz;
+}
+
+/* The columns of a rule; an sddmm has those of one head. */
+static int64_t columns_of(const wlmi_selection *s) {
+  return s->spec->problem.operation == WLM_SDDMM ? s->n / s->spec->problem.heads : s->n;
+}
+
+static int holds(const wlmi_selection *s, const wlmi_rule *rule) {
+  const wlmi_limits *limits = s->request->limits;
+  return rule->target == limits->target && rule->kind == (int)wlmi_rule_kind_of(&s->spec->problem) &&
+         columns_of(s) <= rule->max_n && is_skewed(s->stats, rule->min_cv, limits) && s->stats->nnz <= rule->max_nnz &&
+         s->calls >= rule->min_calls;
+}
+
+/* With the longest vector that is valid; where none is, with the shortest. */
+static int spell_allowed(const wlmi_selection *s, const wlmi_rule *rule, char variant[WLM_VARIANT_NAME]) {
+  for (int number = 0; wlmi_rule_spell(rule, columns_of(s), number, variant); number++)
+    if (wlmi_is_allowed(s, variant, wlmi_may_prepare(s))) return 1;
+  return 0;
+}
+
+/* Everything that the rules name failed on this very matrix: any candidate that did not. */
+static int select_what_is_left(wlmi_selection *s, wlmi_decision *decision) {
+  if (!wlmi_failure_count(s)) return 0;
+  wlmi_list_candidates(s);
+  for (int64_t i = 0; i < s->candidate_count && decision->entry_count < WLM_STEP_ENTRIES; i++)
+    if (!s->candidates[i].prepares)
+      wlmi_add_entry(decision, s->candidates[i].variant, 0, WLM_STEP_RULE,
+                     "what rules name failed here, so any that did not");
+  decision->step = WLM_STEP_RULE;
+  decision->rule = decision->entries[0].reason;
+  return decision->entry_count > 0;
+}
+
+int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision) {
+  char variant[WLM_VARIANT_NAME];
+  decision->distance = (double)NAN;
+  for (int i = 0; i < wlmi_rule_count; i++) {
+    if (!holds(s, &wlmi_rules[i])) continue;
+    if (!spell_allowed(s, &wlmi_rules[i], variant)) {
+      wlmi_refuse(s, variant, decision);
+      continue;
+    }
+    wlmi_add_entry(decision, variant, 0, WLM_STEP_RULE, wlmi_rules[i].why);
+    decision->step = WLM_STEP_RULE;
+    decision->rule = wlmi_rules[i].why;
+    return 1;
+  }
+  return select_what_is_left(s, decision);
+}
+
+void wlmi_add_rule_entries(const wlmi_selection *s, wlmi_decision *decision) {
+  enum { MOST = 2 };
+  char variant[WLM_VARIANT_NAME];
+  const int before = decision->entry_count;
+  for (int i = 0; i < wlmi_rule_count && decision->entry_count < before + MOST; i++)
+    if (holds(s, &wlmi_rules[i]) && spell_allowed(s, &wlmi_rules[i], variant))
+      wlmi_add_entry(decision, variant, 0, WLM_STEP_RULE, wlmi_rules[i].why);
+}

@@ -1,0 +1,371 @@
+/* On a matrix: the newest measurement of a variant says which source is current. Of those with that source the newest
+ * compiler counts (versions compare within one compiler only: the newest measurement's). The newest of these says
+ * whether the variant works. If it failed, the variant is out. Otherwise its time is the median over all measurements
+ * with that source and compiler. A measurement that counts for nothing is superseded and may be pruned.
+ *
+ * In a bucket: absolute times of different matrices do not compare, so each time is divided by the best on its matrix,
+ * and the candidate with the smallest geometric mean wins. A candidate that was not measured on a matrix counts as
+ * WLM_CASE_MISSING there: being absent must not beat being second. What failed on any matrix of the bucket is out,
+ * since a new matrix may be like that one.
+ *
+ * Preparing is kept beside the cost, in the same unit, because its worth depends on how often a caller executes, which
+ * is known when a plan is made. Candidates that need none are ranked by themselves and stand first. The best of them is
+ * what times are divided by in a bucket, so a prepared candidate never changes how the others compare.
+ *
+ * The tuner screens all candidates with a short run and times the best of them again, side by side. Where a variant was
+ * timed again, only those times count. Where any of a kind (prepared or not) was timed again, one that was not cannot
+ * win: a screening run below the best of them was a lucky one and counts as a little above it.
+ *
+ * Ties: a candidate within the spread of the fastest, and within WLM_CASE_TIE of it, ties with it. Among these the
+ * smallest name wins, so that the decision does not flip with noise.
+ *
+ * Everything is sorted by its full content before it is added up, so the result does not depend on the order of the
+ * input, to the last bit. */
+#include "select/case.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "select/compiler.h"
+
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+/* Returns from a comparison at the first difference. */
+#define ORDER_BY(comparison)  \
+  do {                        \
+    int order = (comparison); \
+    if (order) return order;  \
+  } while (0)
+
+static int compare_texts(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : ""); }
+
+static int compare_matrices(const wlmi_measurement_record *a, const wlmi_measurement_record *b) {
+  ORDER_BY(compare_texts(a->problem, b->problem));
+  ORDER_BY(COMPARE(a->n, b->n));
+  ORDER_BY(COMPARE(a->stats.fingerprint[0], b->stats.fingerprint[0]));
+  return COMPARE(a->stats.fingerprint[1], b->stats.fingerprint[1]);
+}
+
+/* Newest first; of equally new ones the failed, then the greater source hash. */
+static int compare_records(const void *left, const void *right) {
+  const wlmi_measurement_record *a = *(const wlmi_measurement_record *const *)left;
+  const wlmi_measurement_record *b = *(const wlmi_measurement_record *const *)right;
+  ORDER_BY(compare_matrices(a, b));
+  ORDER_BY(compare_texts(a->variant, b->variant));
+  ORDER_BY(COMPARE(wlmi_measurement_is_cold(a), wlmi_measurement_is_cold(b)));
+  ORDER_BY(COMPARE(b->made_at, a->made_at));
+  ORDER_BY(COMPARE(!!b->failed, !!a->failed));
+  ORDER_BY(compare_texts(b->source_hash, a->source_hash));
+  ORDER_BY(COMPARE(a->time_ps, b->time_ps));
+  ORDER_BY(COMPARE(a->spread_ps, b->spread_ps));
+  ORDER_BY(COMPARE(a->prepare_ps, b->prepare_ps));
+  ORDER_BY(compare_texts(a->compiler, b->compiler));
+  return compare_texts(a->driver, b->driver);
+}
+
+static int compare_candidates(const void *left, const void *right) {
+  const wlmi_measured *a = left, *b = right;
+  ORDER_BY(COMPARE(a->failed, b->failed));
+  ORDER_BY(COMPARE(a->prepare > 0, b->prepare > 0));
+  ORDER_BY(COMPARE(a->cost, b->cost));
+  return compare_texts(a->variant, b->variant);
+}
+
+static int compare_buckets(const wlmi_case *a, const wlmi_case *b) {
+  ORDER_BY(compare_texts(a->problem, b->problem));
+  ORDER_BY(COMPARE(a->n, b->n));
+  ORDER_BY(COMPARE(a->bucket.log2_rows, b->bucket.log2_rows));
+  ORDER_BY(COMPARE(a->bucket.half_log2_mean, b->bucket.half_log2_mean));
+  return COMPARE(a->bucket.cv_class, b->bucket.cv_class);
+}
+
+/* Cases of matrices lie in one array in the order of fingerprints, so that the address decides the rest. */
+static int compare_cases(const void *left, const void *right) {
+  const wlmi_case *a = *(const wlmi_case *const *)left, *b = *(const wlmi_case *const *)right;
+  ORDER_BY(compare_buckets(a, b));
+  return COMPARE(a, b);
+}
+
+static int compare_numbers(const void *left, const void *right) {
+  return COMPARE(*(const int64_t *)left, *(const int64_t *)right);
+}
+
+static int64_t median(int64_t *values, int64_t count) {
+  qsort(values, (size_t)count, sizeof *values, compare_numbers);
+  int64_t low = values[(count - 1) / 2], high = values[count / 2];
+  return low + (high - low) / 2;
+}
+
+/* Keeps what was only screened behind the best of its kind that was timed precisely. */
+static void raise_screened_times(wlmi_measured *candidates, int64_t total) {
+  double best[2] = {INFINITY, INFINITY};
+  for (int64_t i = 0; i < total; i++)
+    if (candidates[i].precise && !candidates[i].failed)
+      best[candidates[i].prepare > 0] = fmin(best[candidates[i].prepare > 0], candidates[i].cost);
+  for (int64_t i = 0; i < total; i++) {
+    wlmi_measured *c = &candidates[i];
+    const double least = best[c->prepare > 0] * (1 + WLM_CASE_TIE);
+    if (!c->precise && !c->failed && isfinite(least)) c->cost = fmax(c->cost, least);
+  }
+}
+
+/* Sorts, counts and puts the winner first. Returns the cost of the fastest that needs no preparing, or of the fastest
+ * where all do, 0 where none works. */
+static double rank(wlmi_case *c, wlmi_measured *candidates, int64_t total) {
+  raise_screened_times(candidates, total);
+  qsort(candidates, (size_t)total, sizeof *candidates, compare_candidates);
+  c->candidates = candidates;
+  c->count = 0;
+  while (c->count < total && !candidates[c->count].failed) c->count++;
+  c->failed = total - c->count;
+  if (!c->count) return 0;
+  double fastest = candidates[0].cost, limit = fastest + fmin(candidates[0].spread, WLM_CASE_TIE * fastest);
+  int64_t winner = 0;
+  for (int64_t i = 1; i < c->count && candidates[i].cost <= limit; i++) {
+    if (!candidates[i].prepare != !candidates[0].prepare) break;
+    if (candidates[i].precise < candidates[0].precise) continue;
+    if (compare_texts(candidates[i].variant, candidates[winner].variant) < 0) winner = i;
+  }
+  wlmi_measured first = candidates[winner];
+  memmove(candidates + 1, candidates, (size_t)winner * sizeof *candidates);
+  candidates[0] = first;
+  return fastest;
+}
+
+/* ---- matrices ---- */
+
+/* Of one variant's measurements on a matrix, newest first, the one that speaks for the current source and compiler. */
+static const wlmi_measurement_record *head_of(const wlmi_measurement_record **records, int64_t count) {
+  const wlmi_measurement_record *newest = records[0], *head = newest;
+  for (int64_t i = 1; i < count; i++)
+    if (!compare_texts(records[i]->source_hash, newest->source_hash) &&
+        wlmi_compiler_same(records[i]->compiler, newest->compiler) &&
+        wlmi_compiler_compare(records[i]->compiler, head->compiler) > 0)
+      head = records[i];
+  return head;
+}
+
+static int is_current(const wlmi_measurement_record *record, const wlmi_measurement_record *head) {
+  return !record->failed && !compare_texts(record->source_hash, head->source_hash) &&
+         wlmi_compiler_same(record->compiler, head->compiler) &&
+         !wlmi_compiler_compare(record->compiler, head->compiler);
+}
+
+static int is_precise(const wlmi_measurement_record *record) {
+  return record->samples >= WLM_PRECISE_SAMPLES && !wlmi_measurement_is_online(record);
+}
+
+static int any_precise(const wlmi_measurement_record **records, int64_t count, const wlmi_measurement_record *head) {
+  for (int64_t i = 0; i < count; i++)
+    if (is_current(records[i], head) && is_precise(records[i])) return 1;
+  return 0;
+}
+
+/* Whether a measurement has a part in what is known of its variant; precise: one of them is. */
+static int counts(const wlmi_measurement_record *record, const wlmi_measurement_record *head, int precise) {
+  if (head->failed) return record == head;
+  return is_current(record, head) && (is_precise(record) || !precise);
+}
+
+/* One variant's measurements on a matrix, newest first. `times` has room for three numbers a record. */
+static wlmi_measured candidate_of(const wlmi_measurement_record **records, int64_t count, int64_t *times) {
+  const wlmi_measurement_record *head = head_of(records, count);
+  wlmi_measured candidate = {.variant = head->variant,
+                             .source_hash = head->source_hash,
+                             .compiler = head->compiler,
+                             .driver = head->driver,
+                             .reason = head->reason,
+                             .count = count,
+                             .failed = 1};
+  if (head->failed) return candidate;
+  candidate.precise = any_precise(records, count, head);
+  int64_t *spreads = times + count, *prepares = spreads + count, used = 0;
+  for (int64_t i = 0; i < count; i++) {
+    if (!counts(records[i], head, candidate.precise)) continue;
+    candidate.online = wlmi_measurement_is_online(records[i]) && (!used || candidate.online);
+    times[used] = records[i]->time_ps;
+    spreads[used] = records[i]->spread_ps;
+    prepares[used++] = records[i]->prepare_ps;
+  }
+  candidate.cost = (double)median(times, used);
+  candidate.spread = (double)median(spreads, used);
+  candidate.prepare = (double)median(prepares, used);
+  candidate.count = used;
+  candidate.failed = 0;
+  return candidate;
+}
+
+/* The first record behind `begin` that is of another matrix, problem, N or variant. */
+static int64_t end_of_variant(const wlmi_measurement_record **records, int64_t begin, int64_t count) {
+  int64_t end = begin + 1;
+  while (end < count && !compare_matrices(records[begin], records[end]) &&
+         !compare_texts(records[begin]->variant, records[end]->variant) &&
+         wlmi_measurement_is_cold(records[begin]) == wlmi_measurement_is_cold(records[end]))
+    end++;
+  return end;
+}
+
+/* The smallest, so that it does not depend on the order. */
+static const char *common_name(const wlmi_measurement_record **records, int64_t count) {
+  const char *name = records[0]->matrix_name;
+  for (int64_t i = 1; i < count; i++)
+    if (compare_texts(records[i]->matrix_name, name) < 0) name = records[i]->matrix_name;
+  return name;
+}
+
+/* Equal fingerprints may still come with statistics that were rounded differently; the smallest speak for all. */
+static const wlm_stats *common_stats(const wlmi_measurement_record **records, int64_t count) {
+  const wlm_stats *chosen = &records[0]->stats;
+  for (int64_t i = 1; i < count; i++) {
+    const wlm_stats *other = &records[i]->stats;
+    int order = COMPARE(other->cv, chosen->cv);
+    if (order < 0 || (order == 0 && other->top_share < chosen->top_share)) chosen = other;
+  }
+  return chosen;
+}
+
+/* `best` receives of each matrix what rank gives. */
+static void rank_on_matrices(const wlmi_measurement_record **records, int64_t count, int64_t *times, double *best,
+                             wlmi_cases *out) {
+  wlmi_measured *next = out->matrix_candidates;
+  for (int64_t begin = 0, end; begin < count; begin = end) {
+    wlmi_case *c = &out->matrices[out->matrix_count];
+    wlmi_measured *first = next;
+    for (end = begin; end < count && !compare_matrices(records[begin], records[end]);) {
+      int64_t from = end;
+      end = end_of_variant(records, from, count);
+      *next++ = candidate_of(records + from, end - from, times);
+    }
+    *c = (wlmi_case){.problem = records[begin]->problem,
+                     .n = records[begin]->n,
+                     .stats = common_stats(records + begin, end - begin),
+                     .matrix = common_name(records + begin, end - begin),
+                     .matrices = 1};
+    wlmi_bucket_of(c->stats, &c->bucket);
+    c->place = wlmi_place_of(c->stats, c->n);
+    best[out->matrix_count++] = rank(c, first, next - first);
+  }
+}
+
+/* ---- buckets ---- */
+
+/* A candidate on one matrix of the bucket. */
+typedef struct entry {
+  const wlmi_measured *candidate;
+  double best;
+  int64_t matrix;
+} entry;
+
+static int compare_entries(const void *left, const void *right) {
+  const entry *a = left, *b = right;
+  ORDER_BY(compare_texts(a->candidate->variant, b->candidate->variant));
+  return COMPARE(a->matrix, b->matrix);
+}
+
+/* One variant's entries on `matrices` matrices. */
+static wlmi_measured score(const entry *entries, int64_t count, int64_t matrices) {
+  wlmi_measured total = {.variant = entries[0].candidate->variant, .count = count};
+  double logs = (double)(matrices - count) * log(WLM_CASE_MISSING), spreads = 0, prepares = 0;
+  for (int64_t i = 0; i < count; i++) {
+    total.failed |= entries[i].candidate->failed;
+    total.precise |= entries[i].candidate->precise;
+    if (total.failed) continue;
+    logs += log(entries[i].candidate->cost / entries[i].best);
+    spreads += entries[i].candidate->spread / entries[i].candidate->cost;
+    prepares += entries[i].candidate->prepare / entries[i].best;
+  }
+  if (total.failed) return total;
+  total.cost = exp(logs / (double)matrices);
+  total.spread = total.cost * spreads / (double)count;
+  total.prepare = prepares / (double)count;
+  return total;
+}
+
+static void rank_in_buckets(const wlmi_case **order, const double *best, entry *entries, wlmi_cases *out) {
+  wlmi_measured *next = out->bucket_candidates;
+  for (int64_t begin = 0, end; begin < out->matrix_count; begin = end) {
+    wlmi_case *c = &out->buckets[out->bucket_count++];
+    wlmi_measured *first = next;
+    int64_t total = 0, matrices = 0;
+    for (end = begin; end < out->matrix_count && !compare_buckets(order[begin], order[end]); end++) {
+      const wlmi_case *matrix = order[end];
+      matrices += matrix->count > 0;
+      for (int64_t i = 0; i < matrix->count + matrix->failed; i++)
+        entries[total++] = (entry){&matrix->candidates[i], best[matrix - out->matrices], end};
+    }
+    qsort(entries, (size_t)total, sizeof *entries, compare_entries);
+    for (int64_t from = 0, to; from < total; from = to) {
+      for (to = from; to < total && !compare_texts(entries[from].candidate->variant, entries[to].candidate->variant);)
+        to++;
+      *next++ = score(entries + from, to - from, matrices);
+    }
+    *c = (wlmi_case){
+        .problem = order[begin]->problem, .n = order[begin]->n, .bucket = order[begin]->bucket, .matrices = matrices};
+    rank(c, first, next - first);
+  }
+}
+
+wlm_status wlmi_cases_make(const wlmi_measurement_record *records, int64_t count, wlmi_cases *cases) {
+  const wlmi_measurement_record **sorted = NULL;
+  const wlmi_case **order = NULL;
+  int64_t *times = NULL;
+  double *best = NULL;
+  entry *entries = NULL;
+  wlmi_cases out = {0};
+  wlm_status status;
+  static const char what[] = "ranking measurements";
+  WLM_TRY(wlmi_alloc_array(count, sizeof *sorted, what, (void **)&sorted));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *order, what, (void **)&order));
+  WLM_TRY(wlmi_alloc_array(count, 3 * sizeof *times, what, (void **)&times));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *best, what, (void **)&best));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *entries, what, (void **)&entries));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *out.matrices, what, (void **)&out.matrices));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *out.buckets, what, (void **)&out.buckets));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *out.matrix_candidates, what, (void **)&out.matrix_candidates));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *out.bucket_candidates, what, (void **)&out.bucket_candidates));
+
+  int64_t hot = 0;
+  for (int64_t i = 0; i < count; i++)
+    if (!wlmi_measurement_is_cold(&records[i])) sorted[hot++] = &records[i];
+  qsort(sorted, (size_t)hot, sizeof *sorted, compare_records);
+  rank_on_matrices(sorted, hot, times, best, &out);
+  for (int64_t i = 0; i < out.matrix_count; i++) order[i] = &out.matrices[i];
+  qsort(order, (size_t)out.matrix_count, sizeof *order, compare_cases);
+  rank_in_buckets(order, best, entries, &out);
+  *cases = out;
+  out = (wlmi_cases){0};
+done:
+  wlmi_free(sorted);
+  wlmi_free(order);
+  wlmi_free(times);
+  wlmi_free(best);
+  wlmi_free(entries);
+  wlmi_cases_release(&out);
+  if (status != WLM_OK) *cases = (wlmi_cases){0};
+  return status;
+}
+
+void wlmi_cases_release(wlmi_cases *cases) {
+  wlmi_free(cases->matrices);
+  wlmi_free(cases->buckets);
+  wlmi_free(cases->matrix_candidates);
+  wlmi_free(cases->bucket_candidates);
+  *cases = (wlmi_cases){0};
+}
+
+wlm_status wlmi_cases_superseded(const wlmi_measurement_record *records, int64_t count, char *superseded) {
+  const wlmi_measurement_record **sorted;
+  wlm_status status = wlmi_alloc_array(count, sizeof *sorted, "sorting measurements", (void **)&sorted);
+  if (status != WLM_OK) return status;
+  for (int64_t i = 0; i < count; i++) sorted[i] = &records[i];
+  qsort(sorted, (size_t)count, sizeof *sorted, compare_records);
+  for (int64_t begin = 0, end; begin < count; begin = end) {
+    end = end_of_variant(sorted, begin, count);
+    const wlmi_measurement_record *head = head_of(sorted + begin, end - begin);
+    const int precise = any_precise(sorted + begin, end - begin, head);
+    for (int64_t i = begin; i < end; i++) superseded[sorted[i] - records] = !counts(sorted[i], head, precise);
+  }
+  wlmi_free(sorted);
+  return WLM_OK;
+}

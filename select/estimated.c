@@ -1,0 +1,161 @@
+/* The decision where only the size of the matrix is known: rows, columns and non-zeros.
+ *
+ * How the rows vary decides which kernel is quick, and here it is not known. So the model predicts every candidate for
+ * several plausible matrices of this size, the profiles: three with log-normal row lengths (even, skewed, very skewed),
+ * and the measured matrices of similar rows and mean, scaled to this size. The candidate with the least mean loss wins.
+ * The loss in a profile is log(time / best time) and a multiple of its square, so that a candidate which is a disaster
+ * in one profile does not win by being a little quicker in the others. tests/db/test_estimated.c gives the figures. */
+#include <math.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "select/state.h"
+
+enum { SYNTHETIC = 3, LEARNED = 12, PROFILES = SYNTHETIC + LEARNED };
+static const struct { double cv, weight; } synthetic[SYNTHETIC] = {{0.3, 2}, {1.2, 1}, {3, 1}};
+static const double reach = 3;  /* of the measured matrices, about in octaves of the mean */
+static const double square = 2; /* weight of the squared loss */
+
+typedef struct profile {
+  wlm_stats stats;
+  double weight;
+} profile;
+
+/* ---- profiles ------------------------------------------------------------------------------------------- */
+
+static int64_t clamp(double value, double least, double most) { return (int64_t)fmax(least, fmin(most, value)); }
+
+static double normal_below(double z) { return 0.5 * erfc(-z / sqrt(2)); }
+
+static double mean_of(const wlm_stats *s) { return s->rows > 0 ? (double)s->nnz / (double)s->rows : 0; }
+
+static int64_t longest_of(const wlm_stats *size, double longest) {
+  const double least = ceil(mean_of(size));
+  return clamp(longest, least, fmax(least, fmin((double)size->cols, (double)size->nnz)));
+}
+
+/* Row lengths of a log-normal distribution: its quantiles give the longest row, the share of short rows and that of the
+ * longest 1 % of the rows. */
+static wlm_stats log_normal(const wlm_stats *size, double cv) {
+  wlm_stats s = *size;
+  const double mean = fmax(mean_of(size), 1e-3), rows = fmax((double)size->rows, 1);
+  const double variance = log(1 + cv * cv), sigma = sqrt(variance), middle = log(mean) - variance / 2;
+  s.cv = cv;
+  s.longest = longest_of(size, exp(middle + sigma * sqrt(2 * log(rows + 1))));
+  s.rows_le_4 = clamp(rows * normal_below((log(4.5) - middle) / sigma), 0, rows);
+  s.rows_le_16 = clamp(rows * normal_below((log(16.5) - middle) / sigma), (double)s.rows_le_4, rows);
+  s.empty_rows = clamp(rows * normal_below((log(0.5) - middle) / sigma), 0, (double)s.rows_le_4);
+  s.top_share = 1 - normal_below(2.326 - sigma);
+  return s;
+}
+
+/* The rows of a measured matrix, in proportion to the mean. */
+static wlm_stats scaled(const wlm_stats *size, const wlm_stats *from) {
+  wlm_stats s = *size;
+  const double rows = (double)size->rows;
+  const double factor = from->rows > 0 ? rows / (double)from->rows : 0;
+  s.cv = from->cv;
+  s.longest = longest_of(size, (double)from->longest / fmax(mean_of(from), 1e-3) * mean_of(size));
+  s.rows_le_4 = clamp((double)from->rows_le_4 * factor, 0, rows);
+  s.rows_le_16 = clamp((double)from->rows_le_16 * factor, 0, rows);
+  s.empty_rows = clamp((double)from->empty_rows * factor, 0, rows);
+  s.top_share = from->top_share;
+  return s;
+}
+
+static double distance_of(const wlm_stats *a, const wlm_stats *b) {
+  const double rows = log2((double)(a->rows + 1) / (double)(b->rows + 1)) / 2;
+  const double mean = log2((mean_of(a) + 0.1) / (mean_of(b) + 0.1));
+  return sqrt(rows * rows + mean * mean);
+}
+
+/* The nearest measured matrices, each once, behind the synthetic profiles. */
+static int add_learned(const wlmi_selection *s, profile profiles[PROFILES]) {
+  const wlm_stats *nearest[LEARNED];
+  double distances[LEARNED];
+  int count = 0;
+  for (int64_t i = 0; i < s->snapshot->case_count; i++) {
+    const wlm_stats *stats = s->snapshot->cases[i].stats;
+    if (!stats) continue;
+    const double distance = distance_of(stats, s->stats);
+    int at = 0, known = 0;
+    for (; at < count && distances[at] <= distance; at++) known |= wlmi_same_fingerprint(nearest[at], stats);
+    if (known || distance > reach || at == LEARNED) continue;
+    if (count < LEARNED) count++;
+    memmove(&nearest[at + 1], &nearest[at], (size_t)(count - 1 - at) * sizeof *nearest);
+    memmove(&distances[at + 1], &distances[at], (size_t)(count - 1 - at) * sizeof *distances);
+    nearest[at] = stats;
+    distances[at] = distance;
+  }
+  for (int i = 0; i < count; i++)
+    profiles[i] = (profile){scaled(s->stats, nearest[i]), 1 / (1 + distances[i] * distances[i])};
+  return count;
+}
+
+wlm_stats wlmi_moderate_stats(const wlm_stats *estimated) { return log_normal(estimated, synthetic[1].cv); }
+
+/* ---- the decision --------------------------------------------------------------------------------------- */
+
+typedef struct expected {
+  double loss, log_seconds, log_price; /* weighted sums over the profiles */
+} expected;
+
+/* Adds the losses of all candidates in one profile; one that the model does not know loses infinitely. */
+static void add_profile(const wlmi_selection *s, const profile *p, double *prices, expected *sums) {
+  wlmi_model_case c;
+  double best = INFINITY;
+  wlmi_model_case_make(s->lookup.model, &p->stats, s->lookup.problem, s->n, &c);
+  for (int64_t i = 0; i < s->candidate_count; i++) {
+    wlmi_prediction prediction;
+    prices[i] = INFINITY;
+    if (s->candidates[i].prepares && !wlmi_may_prepare(s)) continue;
+    if (!wlmi_predict_one(&c, &s->candidates[i], s->calls, &prediction)) continue;
+    prices[i] = prediction.price;
+    sums[i].log_seconds += p->weight * log(prediction.seconds);
+    best = fmin(best, prediction.price);
+  }
+  for (int64_t i = 0; i < s->candidate_count; i++) {
+    const double loss = log(prices[i] / best);
+    sums[i].loss += p->weight * (loss + square * loss * loss);
+    sums[i].log_price += p->weight * log(prices[i]);
+  }
+}
+
+static int take_best(const wlmi_selection *s, expected *sums, double weight, wlmi_prediction best[WLM_STEP_ENTRIES]) {
+  int count = 0;
+  for (; count < WLM_STEP_ENTRIES; count++) {
+    int64_t least = -1;
+    for (int64_t i = 0; i < s->candidate_count; i++)
+      if (isfinite(sums[i].loss) && (least < 0 || sums[i].loss < sums[least].loss)) least = i;
+    if (least < 0) break;
+    const double seconds = exp(sums[least].log_seconds / weight), price = exp(sums[least].log_price / weight);
+    best[count] = (wlmi_prediction){&s->candidates[least], seconds, (price - seconds) * (double)s->calls, price};
+    sums[least].loss = INFINITY;
+  }
+  return count;
+}
+
+int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision) {
+  static const char reason[] = "robust by the model, over matrices of this size";
+  profile profiles[PROFILES];
+  wlmi_prediction best[WLM_STEP_ENTRIES];
+  double *prices = NULL, weight = 0;
+  expected *sums = NULL;
+  int count = 0;
+  if (!wlmi_model_is_near(&s->lookup)) return 0;
+  wlmi_list_candidates(s);
+  int profile_count = add_learned(s, profiles);
+  for (int i = 0; i < SYNTHETIC; i++)
+    profiles[profile_count++] = (profile){log_normal(s->stats, synthetic[i].cv), synthetic[i].weight};
+  prices = wlmi_alloc_zero((size_t)s->candidate_count, sizeof *prices);
+  sums = wlmi_alloc_zero((size_t)s->candidate_count, sizeof *sums);
+  for (int i = 0; i < profile_count && prices && sums; i++) {
+    add_profile(s, &profiles[i], prices, sums);
+    weight += profiles[i].weight;
+  }
+  if (prices && sums) count = take_best(s, sums, weight, best);
+  wlmi_free(prices);
+  wlmi_free(sums);
+  if (count) wlmi_describe_predictions(s, best, count, 0, reason, decision);
+  return count > 0;
+}

@@ -1,0 +1,132 @@
+/* Which kernel wins follows from a few relations rather than from a matrix's numbers alone: how many blocks a
+ * multiprocessor gets, whether they come out even, how much longer the largest block works than the others, how often
+ * A is walked. All of them can be computed from a launch, which is data, so nothing here knows any family: a
+ * new family is described as well as the old ones, and its parameters `lanes` and `batch` are found by name. Logarithms
+ * throughout, because a factor of two means the same on any scale. */
+#include "select/features.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double most_waves = 4;
+enum { THREADS_PER_PROCESSOR = 1024 }; /* that 64 registers each allow: for launches that state no wave */
+
+static double log2_above(double value, double least) { return log2(value > least ? value : least); }
+
+static double clean(double value) { return isfinite(value) ? value : 0; }
+
+static double mean_of(const wlm_stats *s) { return s->rows > 0 ? (double)s->nnz / (double)s->rows : 0; }
+
+static double work_of(const wlm_stats *s) { return (double)s->rows + (double)s->nnz; }
+
+static double processors_of(const wlmi_machine *machine) { return machine->processors > 0 ? machine->processors : 1; }
+
+void wlmi_features_of_case(const wlmi_machine *machine, const wlm_stats *s, int64_t n, int has_values,
+                           float features[WLM_FEATURES]) {
+  const double l2 = machine->l2_bytes > 0 ? (double)machine->l2_bytes : 1 << 20;
+  const double nnz = (double)s->nnz, width = (double)n;
+  const double share = nnz / processors_of(machine);
+  features[WLM_FEATURE_WORK] = (float)log2_above(work_of(s), 1);
+  features[WLM_FEATURE_MEAN] = (float)log2(mean_of(s) + 0.1);
+  features[WLM_FEATURE_CV] = (float)log2(clean(s->cv) + 0.25);
+  features[WLM_FEATURE_IMBALANCE] = (float)log2(1 + (share > 0 ? (double)s->longest / share : 0));
+  features[WLM_FEATURE_SHORT] = (float)(s->rows > 0 ? (double)s->rows_le_4 / (double)s->rows : 0);
+  features[WLM_FEATURE_N] = (float)log2_above(width, 1);
+  features[WLM_FEATURE_B_IN_L2] = (float)log2_above((double)s->cols * width * sizeof(float) / l2, 1e-9);
+  features[WLM_FEATURE_GATHERED] = (float)log2_above(nnz * width, 1);
+  features[WLM_FEATURE_VALUES] = has_values ? 1 : 0;
+}
+
+/* The value of a parameter that is an integer, or 0. */
+static int parameter(const char *variant, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *at = strpbrk(variant, "/,"); at; at = strpbrk(at + 1, "/,"))
+    if (!strncmp(at + 1, name, length) && at[1 + length] == '=') return atoi(at + length + 2);
+  return 0;
+}
+
+/* Blocks that a multiprocessor holds at once. */
+static double resident_of(const wlmi_pass *pass, double threads) {
+  if (pass->wave && pass->processors) return (double)pass->wave / (double)pass->processors;
+  return pass->threads ? fmax(1, THREADS_PER_PROCESSOR / threads) : 1;
+}
+
+/* rows + non-zeros of the block that has most. Only blocks of whole rows can come out uneven. */
+static double largest_share(const wlmi_pass *pass, const wlm_stats *s, double share) {
+  if (pass->units != WLM_UNITS_ROWS) return share;
+  return fmax(share, fmin(work_of(s), (double)s->longest + (double)pass->units_per_block));
+}
+
+/* Where rows are kept whole the longest one decides; otherwise the groups of a block share what it has. */
+static double longest_walk(const wlmi_candidate *candidate, const wlm_stats *s, double largest, double threads) {
+  const int lanes = parameter(candidate->variant, "lanes");
+  if (candidate->whole_rows) return 1 + (double)s->longest;
+  return fmax(1, lanes > 0 ? largest * lanes / threads : largest);
+}
+
+void wlmi_features_of_candidate(const wlmi_machine *machine, const wlm_stats *s, int64_t n,
+                                const wlmi_candidate *candidate, int family, float features[WLM_FEATURES]) {
+  const wlmi_pass *pass = &candidate->pass;
+  const double columns = n > 0 ? (double)n : 1, threads = pass->threads > 0 ? pass->threads : 1;
+  const double width = pass->columns_per_block ? fmin((double)pass->columns_per_block, 2 * columns) : columns;
+  const double walks = fmax(1, (double)wlmi_pass_column_blocks(pass, n));
+  const wlmi_extent op_a = {s->rows, s->cols, s->nnz, n}, a = {s->cols, s->rows, s->nnz, n};
+  const double unit_blocks = fmax(1, (double)wlmi_pass_unit_blocks(pass, candidate->walks_a ? &a : &op_a, 1));
+  const double blocks = unit_blocks * walks / processors_of(machine);
+  const double share = fmax(1, work_of(s)) / unit_blocks, largest = fmax(share, largest_share(pass, s, share));
+  features[WLM_FEATURE_FAMILY] = (float)family;
+  features[WLM_FEATURE_WIDTH] = (float)log2(width / columns);
+  features[WLM_FEATURE_LANES] = (float)log2(abs(parameter(candidate->variant, "lanes")) + 0.5);
+  features[WLM_FEATURE_BATCH] = (float)parameter(candidate->variant, "batch");
+  features[WLM_FEATURE_THREADS] = (float)log2(threads);
+  features[WLM_FEATURE_UNITS] = (float)log2((double)pass->units_per_block);
+  features[WLM_FEATURE_BLOCKS] = (float)log2(blocks);
+  features[WLM_FEATURE_WAVES] = (float)fmin(most_waves, blocks / resident_of(pass, threads));
+  features[WLM_FEATURE_SHARE] = (float)log2(share);
+  features[WLM_FEATURE_UNEVEN] = (float)log2(largest / share);
+  features[WLM_FEATURE_CRITICAL] = (float)log2(largest * width / threads);
+  const double serial = longest_walk(candidate, s, largest, threads);
+  features[WLM_FEATURE_SERIAL] = (float)log2(serial);
+  features[WLM_FEATURE_STEPS] = (float)log2(serial / fmax(1, parameter(candidate->variant, "batch")));
+  features[WLM_FEATURE_SPANS] = (float)log2(1 + (pass->units == WLM_UNITS_ROWS ? 0 : (double)s->longest / share));
+  features[WLM_FEATURE_FILLED] = (float)log2(blocks / resident_of(pass, threads));
+  features[WLM_FEATURE_WALKS] = (float)walks;
+  features[WLM_FEATURE_PREPARED] = candidate->prepares ? 1 : 0;
+}
+
+/* Rough on purpose: it only takes the scale out of the times. Seconds to begin, and bytes a second moved once and
+ * gathered. */
+double wlmi_simple_seconds(const wlmi_machine *machine, const wlm_stats *s, int64_t n) {
+  static const struct {
+    double begin, moved, gathered;
+  } rates[] = {[WLM_TARGET_CUDA] = {2e-6, 4e12, 15e12}, [WLM_TARGET_HOST] = {5e-6, 10e9, 20e9}};
+  const double element = sizeof(float), nnz = (double)s->nnz, columns = (double)n;
+  const double moved = nnz * 2 * element + element * columns * ((double)s->rows + (double)s->cols);
+  return rates[machine->target].begin + moved / rates[machine->target].moved +
+         nnz * columns * element / rates[machine->target].gathered;
+}
+
+wlmi_place wlmi_place_of(const wlm_stats *s, int64_t n) {
+  static const double cv_class = 1.6; /* octaves */
+  return (wlmi_place){{(float)(log2_above((double)s->rows, 1) / 2), (float)log2_above(mean_of(s), 1.0 / 16),
+                       (float)(log2(clean(s->cv) + 0.25) / cv_class), (float)log2_above((double)n, 1)}};
+}
+
+double wlmi_place_distance(const wlmi_place *a, const wlmi_place *b) {
+  double sum = 0;
+  for (int i = 0; i < WLM_PLACE_AXES; i++) sum += (double)((a->at[i] - b->at[i]) * (a->at[i] - b->at[i]));
+  return sqrt(sum);
+}
+
+void wlmi_problem_class(const char *key, char out[WLM_PROBLEM_CLASS]) {
+  const char *types = strstr(key, ",dense="), *values = types ? strstr(types, ",values=") : NULL;
+  const char *rest = values ? strchr(values + 1, ',') : NULL;
+  *out = 0;
+  if (rest) snprintf(out, WLM_PROBLEM_CLASS, "%.*s%s", (int)(values - types - 1), types + 1, rest);
+}
+
+int wlmi_problem_has_values(const char *key) { return !strstr(key, ",values=none"); }
+
+size_t wlmi_family_length(const char *variant) { return strcspn(variant, "/"); }

@@ -1,0 +1,78 @@
+/* What the model sees: numbers that say how a candidate's launch meets a matrix. */
+#ifndef WLM_SELECT_FEATURES_H
+#define WLM_SELECT_FEATURES_H
+
+#include "common/program.h"
+
+enum wlmi_feature {
+  /* of the matrix and N */
+  WLM_FEATURE_WORK,      /* log2 of rows + non-zeros */
+  WLM_FEATURE_MEAN,      /* log2 of non-zeros a row */
+  WLM_FEATURE_CV,        /* log2 of the row lengths' coefficient of variation */
+  WLM_FEATURE_IMBALANCE, /* log2 of the longest row over a multiprocessor's even share */
+  WLM_FEATURE_SHORT,     /* share of rows with at most 4 non-zeros */
+  WLM_FEATURE_N,         /* log2 */
+  WLM_FEATURE_B_IN_L2,   /* log2 of B's bytes over those of the last-level cache */
+  WLM_FEATURE_GATHERED,  /* log2 of non-zeros * N */
+  WLM_FEATURE_VALUES,    /* whether A has any */
+  WLM_CASE_FEATURES,
+  /* of the candidate on it */
+  WLM_FEATURE_FAMILY = WLM_CASE_FEATURES, /* index in the model's list */
+  WLM_FEATURE_WIDTH,                      /* log2 of the columns of a block over N */
+  WLM_FEATURE_LANES,                      /* log2 of the parameter of this name */
+  WLM_FEATURE_BATCH,                      /* the parameter of this name */
+  WLM_FEATURE_THREADS,                    /* log2, of a block */
+  WLM_FEATURE_UNITS,                      /* log2 of the rows or non-zeros of a block */
+  WLM_FEATURE_BLOCKS,                     /* log2 of blocks for each multiprocessor */
+  WLM_FEATURE_WAVES,                      /* how often the device is filled, up to 4 */
+  WLM_FEATURE_SHARE,                      /* log2 of rows + non-zeros for each block */
+  WLM_FEATURE_UNEVEN,                     /* log2 of the largest block's share over the mean */
+  WLM_FEATURE_CRITICAL,                   /* log2 of what a thread of the largest block has to do */
+  WLM_FEATURE_SERIAL,                     /* log2 of the non-zeros that one thread walks one after the other */
+  WLM_FEATURE_STEPS,                      /* log2 of the same in batches */
+  WLM_FEATURE_SPANS,                      /* log2 of the blocks that the longest row may reach over */
+  WLM_FEATURE_FILLED,                     /* log2 of how often the device is filled */
+  WLM_FEATURE_WALKS,                      /* blocks side by side: how often A is read */
+  WLM_FEATURE_PREPARED,                   /* whether it was prepared before */
+  WLM_FEATURES
+};
+
+/* The device, as far as features need it. */
+typedef struct wlmi_machine {
+  wlmi_target target;
+  int processors;
+  int64_t l2_bytes;
+} wlmi_machine;
+
+/* Fill their part of `features`. None is ever infinite or no number, whatever the statistics. */
+void wlmi_features_of_case(const wlmi_machine *machine, const wlm_stats *stats, int64_t n, int has_values,
+                           float features[WLM_FEATURES]);
+void wlmi_features_of_candidate(const wlmi_machine *machine, const wlm_stats *stats, int64_t n,
+                                const wlmi_candidate *candidate, int family, float features[WLM_FEATURES]);
+
+/* What a call would take if only launching and moving bytes counted; the model predicts the time over this. */
+double wlmi_simple_seconds(const wlmi_machine *machine, const wlm_stats *stats, int64_t n);
+
+/* Where a case lies among others; each axis counts 1 where kernels begin to differ: a factor of 4 in rows, of 2 in
+ * nnz/row or N, a class of CV. Beyond WLM_FAR nothing is borrowed from a bucket; the model, which knows why kernels are
+ * quick, reaches further. */
+#define WLM_FAR       3.0
+#define WLM_MODEL_FAR 8.0
+enum { WLM_PLACE_AXES = 4 };
+typedef struct wlmi_place {
+  float at[WLM_PLACE_AXES];
+} wlmi_place;
+wlmi_place wlmi_place_of(const wlm_stats *stats, int64_t n);
+double wlmi_place_distance(const wlmi_place *a, const wlmi_place *b);
+
+/* Problems of one class have the same types and sampling, so their kernels move the same bytes and rank alike, whatever
+ * the operator: they teach one model. "dense=f32,rowptr=i32,colind=i32,sample=none" for a key; whether there are values
+ * is a feature. "" for a key that is none. */
+enum { WLM_PROBLEM_CLASS = 160 };
+void wlmi_problem_class(const char *problem_key, char out[WLM_PROBLEM_CLASS]);
+int wlmi_problem_has_values(const char *problem_key);
+
+/* "row_crc" of "row_crc/cf=2,rows=4". */
+size_t wlmi_family_length(const char *variant);
+
+#endif

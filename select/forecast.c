@@ -1,0 +1,73 @@
+/* The selection runs twice, with everything that was learned and with nothing, so that its steps are in one place. */
+#include "select/forecast.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/memory.h"
+
+int64_t wlmi_candidate_find(const wlmi_candidate_list *list, const char *variant) {
+  for (int64_t i = 0; i < list->count; i++)
+    if (!strcmp(list->candidates[i].variant, variant)) return i;
+  return -1;
+}
+
+static int is_valid(void *user, const char *variant, int may_prepare) {
+  const wlmi_candidate_list *list = user;
+  const int64_t i = wlmi_candidate_find(list, variant);
+  return i >= 0 && (may_prepare || !list->candidates[i].prepares);
+}
+
+static int64_t list_all(void *user, const wlmi_candidate **candidates) {
+  const wlmi_candidate_list *list = user;
+  *candidates = list->candidates;
+  return list->count;
+}
+
+wlmi_variant_set wlmi_variants_of_list(const wlmi_candidate_list *list) {
+  return (wlmi_variant_set){.is_valid = is_valid, .list = list_all, .user = (void *)list};
+}
+
+/* Nothing chosen is no error here. */
+static void select_variant(const wlmi_snapshot *snapshot, const wlmi_request *request, char variant[WLM_VARIANT_NAME]) {
+  wlmi_decision decision;
+  if (wlmi_select(snapshot, request, &decision) == WLM_OK) memcpy(variant, decision.variant, sizeof decision.variant);
+  wlmi_clear_error();
+}
+
+static void predict(const wlmi_snapshot *snapshot, const wlmi_request *request, const wlmi_candidate_list *list,
+                    wlmi_forecast *f) {
+  char class[WLM_PROBLEM_CLASS];
+  wlmi_model_case nearest = {.distance = INFINITY}, c;
+  wlmi_problem_class(request->problem, class);
+  for (int64_t i = 0; i < snapshot->model_count; i++) {
+    if (strcmp(snapshot->models[i].problems, class)) continue;
+    wlmi_model_case_make(&snapshot->models[i], request->stats, request->problem, request->spec->problem.n, &c);
+    if (c.distance < nearest.distance) nearest = c;
+  }
+  f->distance = nearest.distance;
+  if (!isfinite(f->distance)) return;
+  f->spread = wlmi_model_spread(&nearest);
+  f->borrowed = nearest.model->borrowed != NULL;
+  for (int64_t i = 0; i < list->count; i++) f->seconds[i] = wlmi_model_seconds(&nearest, &list->candidates[i]);
+}
+
+wlm_status wlmi_forecast_make(const wlmi_snapshot *snapshot, const wlmi_request *request,
+                              const wlmi_candidate_list *list, wlmi_forecast *forecast) {
+  const wlmi_snapshot nothing = {.case_count = 0};
+  const wlmi_variant_set variants = wlmi_variants_of_list(list);
+  wlmi_request of_list = *request;
+  of_list.variants = &variants;
+  *forecast = (wlmi_forecast){.distance = INFINITY};
+  forecast->seconds = wlmi_alloc_zero((size_t)list->count, sizeof *forecast->seconds);
+  if (!forecast->seconds) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "predictions");
+  select_variant(&nothing, &of_list, forecast->rule);
+  select_variant(snapshot, &of_list, forecast->present);
+  predict(snapshot, &of_list, list, forecast);
+  return WLM_OK;
+}
+
+void wlmi_forecast_release(wlmi_forecast *forecast) {
+  wlmi_free(forecast->seconds);
+  *forecast = (wlmi_forecast){.distance = INFINITY};
+}

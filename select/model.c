@@ -1,0 +1,50 @@
+#include "select/model.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/memory.h"
+
+double wlmi_trees_sum(const wlmi_tree *trees, int64_t count, const float features[WLM_FEATURES]) {
+  double sum = 0;
+  for (int64_t t = 0; t < count; t++) {
+    const wlmi_tree *tree = &trees[t];
+    int node = 0;
+    for (int depth = 0; depth < WLM_TREE_DEPTH; depth++)
+      node = 2 * node + 1 + (features[tree->feature[node]] > tree->threshold[node]);
+    sum += (double)tree->leaf[node - WLM_TREE_NODES];
+  }
+  return sum;
+}
+
+int wlmi_model_family(const wlmi_model *model, const char *variant) {
+  const size_t length = wlmi_family_length(variant);
+  for (int i = 0; i < model->family_count; i++)
+    if (strlen(model->families[i]) == length && !memcmp(model->families[i], variant, length)) return i;
+  return -1;
+}
+
+void wlmi_model_case_make(const wlmi_model *model, const wlm_stats *stats, const char *problem_key, int64_t n,
+                          wlmi_model_case *c) {
+  const wlmi_place here = wlmi_place_of(stats, n);
+  *c = (wlmi_model_case){model, stats, n, wlmi_simple_seconds(&model->machine, stats, n), INFINITY, {0}};
+  for (int64_t i = 0; i < model->place_count; i++)
+    c->distance = fmin(c->distance, wlmi_place_distance(&here, &model->places[i]));
+  wlmi_features_of_case(&model->machine, stats, n, wlmi_problem_has_values(problem_key), c->features);
+}
+
+double wlmi_model_seconds(wlmi_model_case *c, const wlmi_candidate *candidate) {
+  const wlmi_model *model = c->model;
+  const int family = wlmi_model_family(model, candidate->variant);
+  if (family < 0) return 0;
+  wlmi_features_of_candidate(&model->machine, c->stats, c->n, candidate, family, c->features);
+  return c->seconds * exp(model->base + wlmi_trees_sum(model->trees, model->tree_count, c->features));
+}
+
+double wlmi_model_spread(const wlmi_model_case *c) { return c->model->spread * (1 + c->distance / WLM_FAR); }
+
+void wlmi_model_release(wlmi_model *model) {
+  wlmi_free(model->trees);
+  wlmi_free(model->places);
+  *model = (wlmi_model){0};
+}

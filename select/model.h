@@ -1,0 +1,70 @@
+/* The learned model: how long a candidate will take on a matrix that was never seen, for one class of problems and
+ * of devices. It is data: the tuner trains it (tuner/train.h), the database keeps it as a blob, dispatch evaluates it.
+ *
+ * Its prediction is wlmi_simple_seconds * exp(base + the leaves of all trees). A tree is complete: a node compares one
+ * feature with a threshold and goes left where it is not above; a node with nothing to tell apart has an
+ * infinite threshold. */
+#ifndef WLM_SELECT_MODEL_H
+#define WLM_SELECT_MODEL_H
+
+#include "select/features.h"
+
+enum {
+  WLM_TREE_DEPTH = 4,
+  WLM_TREE_NODES = (1 << WLM_TREE_DEPTH) - 1, /* children of node i: 2 i + 1 and 2 i + 2 */
+  WLM_TREE_LEAVES = 1 << WLM_TREE_DEPTH,
+  WLM_MODEL_FAMILIES = 48,
+  WLM_FAMILY_NAME = 32
+};
+
+typedef struct wlmi_tree {
+  unsigned char feature[WLM_TREE_NODES];
+  float threshold[WLM_TREE_NODES];
+  float leaf[WLM_TREE_LEAVES];
+} wlmi_tree;
+
+typedef struct wlmi_model {
+  char problems[WLM_PROBLEM_CLASS]; /* the class of problems that it was trained on */
+  wlmi_machine machine;
+  int64_t made_at; /* seconds since 1970 */
+  int64_t measurements;
+  double base;
+  double spread; /* of log(time / prediction) on matrices left out of the training, for candidates worth choosing */
+  int family_count;
+  char families[WLM_MODEL_FAMILIES][WLM_FAMILY_NAME];
+  double prepare[WLM_MODEL_FAMILIES]; /* preparing once takes so many calls; 0 = it needs none, or nobody measured it */
+  const char *borrowed, *stale;       /* as in wlmi_case and wlmi_measured; the blob does not know */
+  int64_t tree_count, place_count;
+  wlmi_tree *trees;
+  wlmi_place *places; /* of the cases that it was trained on */
+} wlmi_model;
+
+/* A case to predict, prepared once for all candidates. */
+typedef struct wlmi_model_case {
+  const wlmi_model *model;
+  const wlm_stats *stats;
+  int64_t n;
+  double seconds;  /* wlmi_simple_seconds */
+  double distance; /* to the nearest case of the training */
+  float features[WLM_FEATURES];
+} wlmi_model_case;
+
+void wlmi_model_case_make(const wlmi_model *model, const wlm_stats *stats, const char *problem_key, int64_t n,
+                          wlmi_model_case *c);
+/* Predicted seconds; 0 where the candidate's family was not part of the training. Allocates nothing. */
+double wlmi_model_seconds(wlmi_model_case *c, const wlmi_candidate *candidate);
+/* Of log(time): grows with the distance from what was trained on. */
+double wlmi_model_spread(const wlmi_model_case *c);
+
+/* Index of a variant's family in the list; -1 = not there. */
+int wlmi_model_family(const wlmi_model *model, const char *variant);
+/* base + leaves. */
+double wlmi_trees_sum(const wlmi_tree *trees, int64_t count, const float features[WLM_FEATURES]);
+
+/* Little-endian, with a version and a checksum. What is read is checked so that evaluating it can never go astray:
+ * WLM_ERR_DATABASE where it is damaged, WLM_ERR_DATABASE_VERSION where another version wrote it. */
+wlm_status wlmi_model_write(const wlmi_model *model, void **blob, size_t *size); /* wlmi_free */
+wlm_status wlmi_model_read(const void *blob, size_t size, wlmi_model *model);
+void wlmi_model_release(wlmi_model *model); /* also of a zeroed one */
+
+#endif

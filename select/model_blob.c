@@ -1,0 +1,174 @@
+/* A model as bytes: "WLMm", version, the numbers in the order of the struct, xxh3-128 of all that. Numbers are
+ * little-endian and floats are IEEE 754, so a database may travel. */
+#include <math.h>
+#include <string.h>
+
+#include "common/hash.h"
+#include "common/memory.h"
+#include "select/model.h"
+
+enum { VERSION = 1, HASH_BYTES = 16, MOST_TREES = 4096, MOST_PLACES = 1 << 20 };
+static const char magic[4] = {'W', 'L', 'M', 'm'};
+
+/* One walk over the fields serves writing (data NULL: only counting) and reading. */
+typedef struct stream {
+  unsigned char *data;
+  size_t at, size;
+  int reading, bad;
+} stream;
+
+static void bytes(stream *s, void *value, size_t size) {
+  if (s->data && size > s->size - s->at) s->bad = 1;
+  if (s->data && !s->bad) memcpy(s->reading ? value : s->data + s->at, s->reading ? s->data + s->at : value, size);
+  s->at += s->bad ? 0 : size;
+}
+
+static void integer(stream *s, int64_t *value) {
+  unsigned char raw[8];
+  uint64_t number = (uint64_t)*value;
+  for (int i = 0; i < 8; i++) raw[i] = (unsigned char)(number >> 8 * i);
+  bytes(s, raw, sizeof raw);
+  if (!s->reading || s->bad) return;
+  number = 0;
+  for (int i = 0; i < 8; i++) number |= (uint64_t)raw[i] << 8 * i;
+  *value = (int64_t)number;
+}
+
+static void small(stream *s, int *value, int64_t least, int64_t most) {
+  int64_t number = *value;
+  integer(s, &number);
+  if (number < least || number > most)
+    s->bad = 1;
+  else
+    *value = (int)number;
+}
+
+static void count(stream *s, int64_t *value, int64_t most) {
+  integer(s, value);
+  if (*value < 0 || *value > most) {
+    s->bad = 1;
+    *value = 0;
+  }
+}
+
+static void real(stream *s, double *value) {
+  int64_t number;
+  memcpy(&number, value, sizeof number);
+  integer(s, &number);
+  memcpy(value, &number, sizeof number);
+  s->bad |= !isfinite(*value);
+}
+
+/* A threshold may be infinite, nothing may be no number. */
+static void single(stream *s, float *value, int may_be_infinite) {
+  uint32_t number;
+  unsigned char raw[4];
+  memcpy(&number, value, sizeof number);
+  for (int i = 0; i < 4; i++) raw[i] = (unsigned char)(number >> 8 * i);
+  bytes(s, raw, sizeof raw);
+  if (s->reading && !s->bad) {
+    number = 0;
+    for (int i = 0; i < 4; i++) number |= (uint32_t)raw[i] << 8 * i;
+    memcpy(value, &number, sizeof number);
+  }
+  s->bad |= isnan(*value) || (!may_be_infinite && !isfinite(*value));
+}
+
+static void text(stream *s, char *value, size_t capacity) {
+  bytes(s, value, capacity);
+  if (s->reading && !s->bad && !memchr(value, 0, capacity)) s->bad = 1;
+}
+
+static void tree(stream *s, wlmi_tree *t) {
+  bytes(s, t->feature, sizeof t->feature);
+  for (int i = 0; i < WLM_TREE_NODES; i++) {
+    s->bad |= t->feature[i] >= WLM_FEATURES;
+    single(s, &t->threshold[i], 1);
+  }
+  for (int i = 0; i < WLM_TREE_LEAVES; i++) single(s, &t->leaf[i], 0);
+}
+
+static wlm_status fields(stream *s, wlmi_model *m) {
+  wlm_status status = WLM_OK;
+  int target = m->machine.target;
+  text(s, m->problems, sizeof m->problems);
+  small(s, &target, WLM_TARGET_CUDA, WLM_TARGET_HOST);
+  m->machine.target = (wlmi_target)target;
+  small(s, &m->machine.processors, 1, 1 << 20);
+  integer(s, &m->machine.l2_bytes);
+  integer(s, &m->made_at);
+  integer(s, &m->measurements);
+  real(s, &m->base);
+  real(s, &m->spread);
+  small(s, &m->family_count, 0, WLM_MODEL_FAMILIES);
+  count(s, &m->tree_count, MOST_TREES);
+  count(s, &m->place_count, MOST_PLACES);
+  if (s->reading && !s->bad) {
+    WLM_TRY(wlmi_alloc_array(m->tree_count, sizeof *m->trees, "trees of a model", (void **)&m->trees));
+    WLM_TRY(wlmi_alloc_array(m->place_count, sizeof *m->places, "places of a model", (void **)&m->places));
+  }
+  for (int i = 0; i < m->family_count && !s->bad; i++) {
+    text(s, m->families[i], sizeof m->families[i]);
+    real(s, &m->prepare[i]);
+  }
+  for (int64_t i = 0; i < m->tree_count && !s->bad; i++) tree(s, &m->trees[i]);
+  for (int64_t i = 0; i < m->place_count && !s->bad; i++)
+    for (int axis = 0; axis < WLM_PLACE_AXES; axis++) single(s, &m->places[i].at[axis], 0);
+done:
+  return status;
+}
+
+/* Written before and looked at before all else. */
+static void preamble(stream *s, int64_t *version) {
+  char mark[sizeof magic];
+  memcpy(mark, magic, sizeof magic);
+  bytes(s, mark, sizeof mark);
+  s->bad |= memcmp(mark, magic, sizeof magic) != 0;
+  integer(s, version);
+}
+
+static void seal(const unsigned char *data, size_t size, unsigned char out[HASH_BYTES]) {
+  const wlmi_hash hash = wlmi_hash_bytes(data, size);
+  for (int i = 0; i < 8; i++) {
+    out[i] = (unsigned char)(hash.high >> 8 * i);
+    out[8 + i] = (unsigned char)(hash.low >> 8 * i);
+  }
+}
+
+wlm_status wlmi_model_write(const wlmi_model *model, void **blob, size_t *size) {
+  wlmi_model copy = *model; /* the walk does not change what it writes, but its fields are not const */
+  int64_t version = VERSION;
+  stream s = {0};
+  *blob = NULL;
+  preamble(&s, &version);
+  wlm_status status = fields(&s, &copy);
+  if (s.bad) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "a model with a number that cannot be");
+  if (status != WLM_OK) return status;
+  *size = s.at + HASH_BYTES;
+  s = (stream){.data = wlmi_alloc(*size), .size = s.at};
+  if (!s.data) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a model");
+  preamble(&s, &version);
+  fields(&s, &copy);
+  seal(s.data, s.size, s.data + s.size);
+  *blob = s.data;
+  return WLM_OK;
+}
+
+wlm_status wlmi_model_read(const void *blob, size_t size, wlmi_model *model) {
+  unsigned char expected[HASH_BYTES];
+  int64_t version = 0;
+  *model = (wlmi_model){0};
+  if (size < HASH_BYTES) return wlmi_fail(WLM_ERR_DATABASE, "a model of %zu bytes is damaged; train again", size);
+  stream s = {.data = (unsigned char *)blob, .size = size - HASH_BYTES, .reading = 1};
+  preamble(&s, &version);
+  if (!s.bad && version != VERSION)
+    return wlmi_fail(WLM_ERR_DATABASE_VERSION, "a model of version %lld, expected %d; train again", (long long)version,
+                     VERSION);
+  seal(s.data, s.size, expected);
+  s.bad |= memcmp(expected, s.data + s.size, HASH_BYTES) != 0;
+  wlm_status status = s.bad ? WLM_OK : fields(&s, model);
+  if (status == WLM_OK && (s.bad || s.at != s.size))
+    status = wlmi_fail(WLM_ERR_DATABASE, "a model of %zu bytes is damaged; train again", size);
+  if (status != WLM_OK) wlmi_model_release(model);
+  return status;
+}

@@ -1,0 +1,127 @@
+/* Read from the top; the first rule that holds and whose variant is valid decides, so every group ends in
+ * rules for any N. The CUDA rows follow what was best on an H200 in the geometric mean over the matrices of suite core
+ * and of the tuner's design that fall under a rule (f32, N = 4 to 256; the gradient's rows over five matrices of suite
+ * operators, those of even rows over eight); the host rows follow from the host families' own reasons: the non-zeros
+ * split evenly where one row could keep a thread busy alone, and the widest tile that N fills. A variant that must be
+ * prepared stands in a row for 2 calls or more (a test holds the table to it), above the row for any.
+ *
+ * Which vectors fit depends on type, N and heads. So a row says how many columns a group of lanes takes at once,
+ * "lanes=64/@,vector=@", and is spelled for the longest vector that is valid: in f32 16 lanes of 4, in 16-bit types 8
+ * of 8, in f64 or for an even N 32 of 2. Only f32 with vectors of 4 was measured. */
+#include "select/rules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANY           INT64_MAX
+#define SKEWED        "skewed rows: share rows and non-zeros evenly, in larger pieces the more there are"
+#define TINY          "so small that a second launch would cost more than it brings"
+#define DENSE         "skewed rows, so many non-zeros that a few rows fill a block"
+#define NARROW        "few columns: the lanes of a warp share the edges of a row"
+#define EVEN          "even rows: a group of lanes a row"
+#define GRADIENT      "gradient of skewed rows: equal shares of edges for groups of lanes that keep a row of dC"
+#define GRADIENT_TINY "gradient of few edges: small shares, so that there are groups enough"
+#define GRADIENT_EVEN "gradient of even rows: a group of lanes a row"
+#define HOST_SKEWED   "skewed rows: split the non-zeros evenly"
+#define HOST_EVEN     "even rows: a thread takes whole rows"
+
+// clang-format off
+const wlmi_rule wlmi_rules[] = {
+    {WLM_TARGET_CUDA, 0, 4, 0, 20000, 1, "row_fold/lanes=32,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 16, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=16/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 32, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=32/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 64, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=64/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 128, 0, 20000, 1, "row_block/threads=256,rows=16,lanes=64/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 1, "row_block/threads=256,rows=16,lanes=128/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 1, "merge_path/items=256,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 700000, 1, "merge_path/items=512,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 1200000, 1, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 20000000, 1, "merge_path/items=2048,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 250000, 1, "merge_path/items=256,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 700000, 1, "merge_path/items=512,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 1200000, 1, "merge_path/items=1024,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 20000000, 1, "merge_path/items=2048,lanes=32/@,vector=@,batch=8,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 250000, 1, "merge_path/items=256,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 700000, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 1200000, 1, "merge_path/items=1024,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 20000000, 1, "merge_path/items=2048,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 128, 1.0, 250000, 1, "merge_path/items=256,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 250000, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 700000, 1, "merge_path/items=512,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 1200000, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 20000000, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 0.9, ANY, 1, "row_block/threads=256,rows=64,lanes=16/@,vector=@,batch=8", DENSE},
+    {WLM_TARGET_CUDA, 0, ANY, 0.9, ANY, 1, "row_block/threads=256,rows=64,lanes=32/@,vector=@,batch=8", DENSE},
+    {WLM_TARGET_CUDA, 0, 4, 0, ANY, 1, "row_fold/lanes=4,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 16, 0, ANY, 1, "row_vec/lanes=16/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, 32, 0, ANY, 1, "row_vec/lanes=32/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 1, "row_vec/lanes=64/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, 1, "row_sample/threads=32,rows=4,vector=@,batch=4", "ES-SpMM: a warp a row, vectors carry N"},
+    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, 1, "row_sample/threads=32,rows=4,vector=1,batch=4", "ES-SpMM: a warp a row"},
+    {WLM_TARGET_HOST, 0, 16, 1.5, ANY, 1, "host_nnz/nonzeros=8192,tile=16", HOST_SKEWED},
+    {WLM_TARGET_HOST, 0, 32, 1.5, ANY, 1, "host_nnz/nonzeros=8192,tile=32", HOST_SKEWED},
+    {WLM_TARGET_HOST, 0, 64, 1.5, ANY, 1, "host_nnz/nonzeros=8192,tile=64", HOST_SKEWED},
+    {WLM_TARGET_HOST, 0, ANY, 1.5, ANY, 1, "host_nnz/nonzeros=8192,tile=128", HOST_SKEWED},
+    {WLM_TARGET_HOST, 0, 16, 0, ANY, 1, "host_row/rows=128,tile=16", HOST_EVEN},
+    {WLM_TARGET_HOST, 0, 32, 0, ANY, 1, "host_row/rows=128,tile=32", HOST_EVEN},
+    {WLM_TARGET_HOST, 0, 64, 0, ANY, 1, "host_row/rows=128,tile=64", HOST_EVEN},
+    {WLM_TARGET_HOST, 0, ANY, 0, ANY, 1, "host_row/rows=128,tile=128", HOST_EVEN},
+    {WLM_TARGET_HOST, 1, 16, 0, ANY, 1, "host_row/rows=128,tile=16", "the host family that samples"},
+    {WLM_TARGET_HOST, 1, 32, 0, ANY, 1, "host_row/rows=128,tile=32", "the host family that samples"},
+    {WLM_TARGET_HOST, 1, 64, 0, ANY, 1, "host_row/rows=128,tile=64", "the host family that samples"},
+    {WLM_TARGET_HOST, 1, ANY, 0, ANY, 1, "host_row/rows=128,tile=128", "the host family that samples"},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 0, 20000, 1, "sddmm_nnz/share=8,lanes=16/@,vector=@,batch=4", GRADIENT_TINY},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, 20000, 1, "sddmm_nnz/share=8,lanes=128/@,vector=@,batch=8", GRADIENT_TINY},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 1.0, 500000, 1, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, 500000, 1, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=8", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, 500000, 1, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=8", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 1.0, ANY, 1, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, ANY, 1, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, ANY, 1, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 1.0, ANY, 1, "sddmm_nnz/share=32,lanes=128/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 0, ANY, 1, "sddmm_row/lanes=32/@,vector=@,batch=8", GRADIENT_EVEN},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, ANY, 1, "sddmm_row/lanes=64/@,vector=@,batch=8", GRADIENT_EVEN},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, 1, "sddmm_row/lanes=64/@,vector=@,batch=4", GRADIENT_EVEN},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 1, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_EVEN},
+    {WLM_TARGET_HOST, WLM_RULE_SDDMM, ANY, 0, ANY, 1, "sddmm_host/nonzeros=1024,ahead=16", "the host family of gradients"},
+};
+// clang-format on
+
+wlmi_rule_kind wlmi_rule_kind_of(const wlm_problem *problem) {
+  if (problem->operation == WLM_SDDMM) return WLM_RULE_SDDMM;
+  return problem->sampling.sample != WLM_SAMPLE_NONE ? WLM_RULE_SAMPLED : WLM_RULE_PLAIN;
+}
+
+enum { LEAST_LANES = 4, MOST_LANES = 32 };
+
+/* Lanes for so many columns, or for the next power of two where n has fewer. */
+static long lanes_for(long columns, int64_t n, int vector) {
+  while (columns > 1 && columns / 2 >= n) columns /= 2;
+  const long lanes = columns / vector;
+  return lanes < LEAST_LANES ? LEAST_LANES : lanes > MOST_LANES ? MOST_LANES : lanes;
+}
+
+int wlmi_rule_spell(const wlmi_rule *rule, int64_t n, int number, char variant[WLM_VARIANT_NAME]) {
+  static const int vectors[] = {8, 4, 2, 1};
+  const int spellings = strchr(rule->variant, '@') ? (int)(sizeof vectors / sizeof *vectors) : 1;
+  size_t size = 0;
+  if (number >= spellings) return 0;
+  for (const char *at = rule->variant; *at && size + 8 < WLM_VARIANT_NAME;) {
+    char *behind;
+    const long columns = strtol(at, &behind, 10);
+    if (*at >= '0' && *at <= '9' && !strncmp(behind, "/@", 2)) {
+      size += (size_t)snprintf(variant + size, 8, "%ld", lanes_for(columns, n, vectors[number]));
+      at = behind + 2;
+    } else if (*at == '@') {
+      variant[size++] = (char)('0' + vectors[number]);
+      at++;
+    } else {
+      variant[size++] = *at++;
+    }
+  }
+  variant[size] = 0;
+  return 1;
+}
+
+const int wlmi_rule_count = sizeof wlmi_rules / sizeof *wlmi_rules;

@@ -1,0 +1,30 @@
+/* The built-in table: what to run where nothing was measured. */
+#ifndef WLM_SELECT_RULES_H
+#define WLM_SELECT_RULES_H
+
+#include "common/program.h"
+
+/* Of problems; the names stand for 0, 1 and 2. */
+typedef enum wlmi_rule_kind { WLM_RULE_PLAIN, WLM_RULE_SAMPLED, WLM_RULE_SDDMM } wlmi_rule_kind;
+
+typedef struct wlmi_rule {
+  wlmi_target target;
+  int kind;
+  int64_t max_n;       /* holds for n <= max_n */
+  double min_cv;       /* and cv >= min_cv */
+  int64_t max_nnz;     /* and nnz <= max_nnz */
+  int64_t min_calls;   /* and expected_calls >= min_calls; 1 = any, above 1 a variant that is prepared may stand here */
+  const char *variant; /* wlmi_rule_spell */
+  const char *why;
+} wlmi_rule;
+
+/* The rule's variant for n columns (of a head, in an sddmm) and each vector that it may have, number = 0, 1, ... from
+ * the longest on; 0 behind the last. */
+int wlmi_rule_spell(const wlmi_rule *rule, int64_t n, int number, char variant[WLM_VARIANT_NAME]);
+
+wlmi_rule_kind wlmi_rule_kind_of(const wlm_problem *problem);
+
+extern const wlmi_rule wlmi_rules[];
+extern const int wlmi_rule_count;
+
+#endif

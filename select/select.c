@@ -1,0 +1,265 @@
+/* A selection goes from the most to the least that is known: this very matrix; what a model predicts from matrices that
+ * are not far; where there is no model, the nearest bucket of matrices that were tuned for the same operator and types;
+ * a table of rules. Each step offers a ranked list, and the first candidate that is valid for the problem at hand wins,
+ * because a variant that was best for one N need not exist for another. What is known to fail on this very matrix is
+ * chosen by no step. */
+#include "select/select.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "select/state.h"
+
+const char *wlmi_step_name(wlm_step step) {
+  static const char *const names[] = {"fingerprint", "bucket", "rule", "named", "builtin", "pin", "model"};
+  return names[step];
+}
+
+static double log2_of(int64_t n) { return log2((double)(n > 0 ? n : 1)); }
+
+double wlmi_bucket_distance(const wlmi_bucket *a, int64_t a_n, const wlmi_bucket *b, int64_t b_n) {
+  double rows = (a->log2_rows - b->log2_rows) / 2.0;
+  double mean = (a->half_log2_mean - b->half_log2_mean) / 2.0;
+  double cv = a->cv_class - b->cv_class;
+  double n = log2_of(a_n) - log2_of(b_n);
+  return sqrt(rows * rows + mean * mean + cv * cv + n * n);
+}
+
+/* ---- tuned cases ------------------------------------------------------------------------------------- */
+
+static int is_this_matrix(const wlmi_selection *s, const wlmi_case *c, const char *problem) {
+  return c->stats && c->n == s->n && wlmi_same_fingerprint(c->stats, s->stats) && !strcmp(c->problem, problem);
+}
+
+static int may_decide(const wlmi_selection *s, const wlmi_case *c) {
+  for (int i = 0; i < s->passed_over_count; i++)
+    if (s->passed_over[i] == c) return 0;
+  return wlmi_case_serves(s, c);
+}
+
+static const wlmi_case *find_exact(const wlmi_selection *s) {
+  for (int64_t i = 0; i < s->snapshot->case_count; i++) {
+    const wlmi_case *c = &s->snapshot->cases[i];
+    if (is_this_matrix(s, c, s->lookup.problem) && may_decide(s, c)) return c;
+  }
+  return NULL;
+}
+
+static const wlmi_case *find_bucket(const wlmi_selection *s, double *nearest_distance) {
+  wlmi_bucket here;
+  wlmi_bucket_of(s->stats, &here);
+  const wlmi_case *nearest = NULL;
+  *nearest_distance = WLM_FAR;
+  for (int64_t i = 0; i < s->snapshot->case_count; i++) {
+    const wlmi_case *c = &s->snapshot->cases[i];
+    if (c->stats || c->bucket.version != here.version || strcmp(c->problem, s->lookup.problem)) continue;
+    double distance = wlmi_bucket_distance(&here, s->n, &c->bucket, c->n);
+    if (distance > *nearest_distance || (nearest && distance == *nearest_distance) || !may_decide(s, c)) continue;
+    nearest = c;
+    *nearest_distance = distance;
+  }
+  return nearest;
+}
+
+/* Of this device's class: what another class of devices cannot run may well run here. */
+static const wlmi_case *same_matrix(const wlmi_selection *s, const char *problem) {
+  for (int64_t i = 0; i < s->snapshot->case_count; i++)
+    if (is_this_matrix(s, &s->snapshot->cases[i], problem) && !s->snapshot->cases[i].borrowed)
+      return &s->snapshot->cases[i];
+  return NULL;
+}
+
+/* ---- simpler problems ---------------------------------------------------------------------------------- */
+
+/* Kernels for A^T, for positions and for heads are those for A with a few lines more; those for any operator are those
+ * for a sum of products with another line. */
+static void add_simpler(wlmi_selection *s, const wlmi_spec *simpler, const char *like) {
+  wlmi_simpler *next = &s->simpler[s->simpler_count];
+  wlmi_spec_key(simpler, next->problem);
+  if (!strcmp(next->problem, s->request->problem) ||
+      (s->simpler_count && !strcmp(next->problem, s->simpler[0].problem)))
+    return;
+  wlmi_copy_name(next->like, sizeof next->like, like);
+  s->simpler_count++;
+}
+
+static void find_simpler(wlmi_selection *s) {
+  const wlm_problem *p = &s->spec->problem;
+  wlmi_spec simpler = *s->spec;
+  char like[WLM_LIKE];
+  snprintf(like, sizeof like, "%s%s%s", p->transpose ? ", untransposed" : "", p->want_argmax ? ", without positions" : "",
+           p->heads > 1 ? ", with one head" : "");
+  simpler.problem.transpose = simpler.problem.want_argmax = 0;
+  simpler.problem.heads = 1;
+  add_simpler(s, &simpler, like);
+  simpler.problem.message = WLM_MUL;
+  simpler.problem.reduce = WLM_SUM;
+  simpler.problem.custom = NULL;
+  *simpler.custom = 0;
+  simpler.problem.empty = WLM_EMPTY_ZERO;
+  add_simpler(s, &simpler, ", for a sum of products");
+}
+
+/* Where in the list of simpler problems the lookup stands; 0 = before all of them. */
+static int simplified(const wlmi_selection *s) {
+  for (int i = 0; i < s->simpler_count; i++)
+    if (s->lookup.problem == s->simpler[i].problem) return i + 1;
+  return 0;
+}
+
+static void simplify(wlmi_selection *s, int to, wlmi_decision *decision) {
+  s->lookup = wlmi_lookup_make(s, s->simpler[to].problem);
+  wlmi_copy_name(decision->like, sizeof decision->like, s->simpler[to].like);
+}
+
+static int settle(wlmi_selection *s, wlmi_decision *decision);
+
+/* What was tuned for a simpler problem is worth more than a rule. Rules do not depend on the problem's key: where they
+ * decide, the decision is not said to be of a simpler one. */
+static int by_simpler_problem(wlmi_selection *s, wlmi_decision *decision) {
+  const wlmi_lookup before = s->lookup;
+  const int next = simplified(s);
+  if (next == s->simpler_count) return 0;
+  simplify(s, next, decision);
+  if (settle(s, decision) && decision->step != WLM_STEP_RULE) return 1;
+  s->lookup = before;
+  *decision = (wlmi_decision){.calls = s->calls};
+  return 0;
+}
+
+/* And where that is this very matrix, more than what a model expects. */
+static const wlmi_case *find_exact_of_simpler(wlmi_selection *s, wlmi_decision *decision) {
+  const wlmi_lookup before = s->lookup;
+  const int from = simplified(s);
+  for (int next = from; next < s->simpler_count; next++) {
+    simplify(s, next, decision);
+    const wlmi_case *c = find_exact(s);
+    if (c) return c;
+  }
+  s->lookup = before;
+  wlmi_copy_name(decision->like, sizeof decision->like, from ? s->simpler[from - 1].like : "");
+  return NULL;
+}
+
+/* ---- from the most to the least that is known ------------------------------------------------------------ */
+
+/* Too few to say what is best: less than WLM_THIN and less than a third of all there are. */
+static int is_thin(wlmi_selection *s, const wlmi_case *c) {
+  const int64_t known = c->count + c->failed;
+  if (known >= WLM_THIN) return 0;
+  wlmi_list_candidates(s);
+  return 3 * known < s->candidate_count + wlmi_failure_count(s);
+}
+
+/* A thin case, left behind by a tuning that was cut short or by an import of a few lines, is trusted only where it
+ * measured what would be chosen without it: then its winner is better than that. */
+static int pass_over(wlmi_selection *s, const wlmi_case *c, wlmi_decision *decision) {
+  const wlmi_lookup lookup = s->lookup;
+  wlmi_decision instead = {.calls = s->calls};
+  s->passed_over[s->passed_over_count++] = c;
+  if (!settle(s, &instead) || wlmi_case_has(c, instead.entries[0].variant)) {
+    s->lookup = lookup;
+    return 0;
+  }
+  *decision = instead;
+  decision->thin_known = c->count + c->failed;
+  decision->thin_of = s->candidate_count + wlmi_failure_count(s);
+  decision->thin_exact = c->stats != NULL;
+  wlmi_copy_name(decision->thin_variant, sizeof decision->thin_variant, c->candidates[0].variant);
+  return 1;
+}
+
+static int settle(wlmi_selection *s, wlmi_decision *decision) {
+  const int asks_cases = s->passed_over_count < WLM_PASSED_OVER;
+  const int is_estimated = s->request->grade == WLM_GRADE_ESTIMATED;
+  const wlmi_case *c = asks_cases ? find_exact(s) : NULL;
+  double distance = 0;
+  if (!c && asks_cases) c = find_exact_of_simpler(s, decision);
+  if (!c && (is_estimated ? wlmi_select_estimated(s, decision) : wlmi_select_by_model(s, decision))) return 1;
+  if (!c && asks_cases) c = find_bucket(s, &distance);
+  if (!c) return by_simpler_problem(s, decision) || wlmi_select_by_rule(s, decision);
+  if (!is_thin(s, c) || !pass_over(s, c, decision)) wlmi_select_by_case(s, c, distance, decision);
+  return 1;
+}
+
+/* The decision without it stays beside, so that explain can show what a pin costs. */
+static void apply_pin(const wlmi_selection *s, wlmi_decision *decision) {
+  const char *problem = s->request->problem;
+  const wlmi_pin *pin = wlmi_pin_find(s->snapshot, s->stats, problem, s->n);
+  if (!pin && s->lookup.problem != problem) pin = wlmi_pin_find(s->snapshot, s->stats, s->lookup.problem, s->n);
+  if (!pin) return;
+  wlmi_copy_name(decision->pin, sizeof decision->pin, pin->variant);
+  decision->pin_exact = pin->exact;
+  if (!wlmi_is_allowed(s, pin->variant, wlmi_may_prepare(s))) {
+    wlmi_explain_refusal(s, pin->variant, decision->pin_reason);
+    return;
+  }
+  const wlmi_decision before = *decision;
+  decision->entry_count = 0;
+  wlmi_add_entry(decision, pin->variant, 0, WLM_STEP_PIN, "pinned by hand");
+  for (int i = 0; i < before.entry_count; i++)
+    wlmi_add_entry(decision, before.entries[i].variant, before.entries[i].seconds, before.entries[i].step,
+                   before.entries[i].reason);
+  if (before.entry_count) wlmi_copy_name(decision->unpinned, sizeof decision->unpinned, before.entries[0].variant);
+  decision->step = WLM_STEP_PIN;
+}
+
+wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *request, wlmi_decision *decision) {
+  wlmi_selection s = {.snapshot = snapshot,
+                      .request = request,
+                      .stats = request->stats,
+                      .spec = request->spec,
+                      .n = request->spec->problem.n,
+                      .calls = request->spec->problem.policy.expected_calls};
+  const int is_estimated = request->grade == WLM_GRADE_ESTIMATED;
+  wlm_stats moderate;
+  if (is_estimated) {
+    moderate = wlmi_moderate_stats(request->stats);
+    s.stats = &moderate;
+  }
+  *decision = (wlmi_decision){.calls = s.calls};
+  find_simpler(&s);
+  s.same_matrix[0] = same_matrix(&s, request->problem);
+  for (int i = 0; i < s.simpler_count; i++) s.same_matrix[1 + i] = same_matrix(&s, s.simpler[i].problem);
+  s.lookup = wlmi_lookup_make(&s, request->problem);
+  settle(&s, decision);
+  wlmi_describe_failures(&s, decision);
+  wlmi_describe_similar(&s, decision);
+  if (!is_estimated) apply_pin(&s, decision); /* a bucket needs the rows' cv */
+  const int is_found = decision->entry_count > 0;
+  if (is_found) {
+    wlmi_copy_name(decision->variant, sizeof decision->variant, decision->entries[0].variant);
+    wlmi_add_rule_entries(&s, decision);
+    wlmi_add_predictions(&s, decision);
+  }
+  wlmi_selection_release(&s);
+  wlmi_add_entry(decision, "builtin", 0, WLM_STEP_BUILTIN, "the kernel that the library carries");
+  if (is_found) return WLM_OK;
+  decision->step = WLM_STEP_BUILTIN;
+  wlmi_copy_name(decision->variant, sizeof decision->variant, "builtin");
+  return wlmi_fail(WLM_ERR_NOT_FOUND,
+                   "nothing tuned and no built-in rule serves %s with n = %lld on this device%s; tune it, or name a "
+                   "variant",
+                   request->problem, (long long)s.n,
+                   decision->failed ? ", and some kernels failed on this very matrix" : "");
+}
+
+/* Those before it count as refused; the reason is that of the first. */
+void wlmi_decision_advance(wlmi_decision *decision, int entry, const char *reason) {
+  const wlmi_entry *to = &decision->entries[entry];
+  if (to->step == WLM_STEP_BUILTIN) { /* nothing that was learned had a part in it */
+    *decision = (wlmi_decision){
+        .step = WLM_STEP_BUILTIN, .variant = "builtin", .distance = (double)NAN, .calls = decision->calls};
+    return;
+  }
+  for (int i = 0; i < entry; i++) {
+    const int index = decision->refused++;
+    if (index >= WLM_REFUSALS) continue;
+    wlmi_copy_name(decision->refusals[index].variant, WLM_VARIANT_NAME, decision->entries[i].variant);
+    wlmi_copy_name(decision->refusals[index].reason, WLM_REASON, i ? "could not be loaded" : reason);
+  }
+  decision->step = to->step;
+  if (to->step == WLM_STEP_RULE) decision->rule = to->reason;
+  wlmi_copy_name(decision->variant, sizeof decision->variant, to->variant);
+}

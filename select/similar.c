@@ -1,0 +1,53 @@
+/* The tuned cases that lie nearest, so that explain can show what a decision rests on. */
+#include <string.h>
+
+#include "select/state.h"
+
+static void describe(const wlmi_snapshot *s, const wlmi_case *c, double distance, wlmi_similar *out) {
+  const wlmi_measured *best = &c->candidates[0];
+  *out = (wlmi_similar){.rows = c->stats->rows, .nnz = c->stats->nnz, .n = c->n, .distance = distance};
+  wlmi_copy_name(out->matrix, sizeof out->matrix, c->matrix);
+  wlmi_copy_name(out->variant, sizeof out->variant, best->variant);
+  out->seconds = best->cost / WLM_PICOSECONDS;
+  out->stale = wlmi_snapshot_is_stale(s, best->compiler, best->driver);
+}
+
+/* Problems repeat from one case to the next, so the last one's class is kept. */
+typedef struct problem_class {
+  char name[WLM_PROBLEM_CLASS];
+  const char *last;
+  int last_is_same;
+} problem_class;
+
+static int is_of_class(problem_class *class, const char *problem) {
+  char its[WLM_PROBLEM_CLASS];
+  if (problem == class->last) return class->last_is_same;
+  wlmi_problem_class(problem, its);
+  class->last = problem;
+  return class->last_is_same = !strcmp(its, class->name);
+}
+
+void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision) {
+  const wlmi_place here = wlmi_place_of(s->stats, s->n);
+  const wlmi_case *nearest[WLM_SIMILAR];
+  double distances[WLM_SIMILAR];
+  int count = 0;
+  problem_class class = {.last = NULL};
+  wlmi_problem_class(s->lookup.problem, class.name);
+  for (int64_t i = 0; i < s->snapshot->case_count; i++) {
+    const wlmi_case *c = &s->snapshot->cases[i];
+    if (!c->stats || !c->count || !is_of_class(&class, c->problem)) continue;
+    const double distance = wlmi_place_distance(&here, &c->place);
+    int at = count < WLM_SIMILAR ? count++ : WLM_SIMILAR;
+    for (; at > 0 && distance < distances[at - 1]; at--)
+      if (at < WLM_SIMILAR) {
+        distances[at] = distances[at - 1];
+        nearest[at] = nearest[at - 1];
+      }
+    if (at == WLM_SIMILAR) continue;
+    distances[at] = distance;
+    nearest[at] = c;
+  }
+  for (int i = 0; i < count; i++) describe(s->snapshot, nearest[i], distances[i], &decision->similar[i]);
+  decision->similar_count = count;
+}

@@ -1,0 +1,165 @@
+#include "select/snapshot.h"
+
+#include <string.h>
+
+#include "common/memory.h"
+
+/* Problems and variants repeat from one entry to the next, so looking back a little keeps most copies away. */
+static wlm_status keep_text(wlmi_snapshot *s, const char **text) {
+  enum { LOOK_BACK = 64 };
+  if (!*text) return WLM_OK;
+  for (int64_t i = s->string_count; i-- > 0 && i >= s->string_count - LOOK_BACK;)
+    if (!strcmp(s->strings[i], *text)) return *text = s->strings[i], WLM_OK;
+  wlm_status status =
+      wlmi_grow((void **)&s->strings, s->string_count, &s->string_capacity, sizeof *s->strings, "snapshot");
+  if (status != WLM_OK) return status;
+  char *copy = wlmi_strdup(*text);
+  if (!copy) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "snapshot");
+  *text = s->strings[s->string_count++] = copy;
+  return WLM_OK;
+}
+
+wlm_status wlmi_snapshot_set_device(wlmi_snapshot *s, const char *compiler, const char *driver) {
+  s->compiler = compiler;
+  s->driver = driver;
+  wlm_status status = keep_text(s, &s->compiler);
+  return status == WLM_OK ? keep_text(s, &s->driver) : status;
+}
+
+/* A case of a matrix keeps the candidates that failed there; in a bucket they say nothing of another matrix. */
+wlm_status wlmi_snapshot_add_case(wlmi_snapshot *s, const wlmi_case *new_case) {
+  wlmi_case c = *new_case;
+  wlmi_measured *candidates = NULL;
+  wlm_stats *stats = NULL;
+  wlm_status status;
+  if (!c.stats) c.failed = 0;
+  const int64_t total = c.count + c.failed;
+  WLM_TRY(wlmi_alloc_array(total, sizeof *candidates, "snapshot", (void **)&candidates));
+  if (total) memcpy(candidates, c.candidates, (size_t)total * sizeof *candidates);
+  if (c.stats) {
+    WLM_TRY(wlmi_alloc_array(1, sizeof *stats, "snapshot", (void **)&stats));
+    *stats = *c.stats;
+  }
+  for (int64_t i = 0; i < total; i++) {
+    WLM_TRY(keep_text(s, &candidates[i].variant));
+    WLM_TRY(keep_text(s, &candidates[i].compiler));
+    WLM_TRY(keep_text(s, &candidates[i].driver));
+    WLM_TRY(keep_text(s, &candidates[i].reason));
+    candidates[i].source_hash = NULL;
+  }
+  c.candidates = candidates;
+  c.stats = stats;
+  WLM_TRY(keep_text(s, &c.problem));
+  WLM_TRY(keep_text(s, &c.matrix));
+  WLM_TRY(keep_text(s, &c.borrowed));
+  WLM_TRY(wlmi_grow((void **)&s->cases, s->case_count, &s->case_capacity, sizeof *s->cases, "snapshot"));
+  s->cases[s->case_count++] = c;
+done:
+  if (status != WLM_OK) {
+    wlmi_free(candidates);
+    wlmi_free(stats);
+  }
+  return status;
+}
+
+static wlm_status add_cases(wlmi_snapshot *s, wlmi_case *cases, int64_t count, const char *borrowed) {
+  wlm_status status = WLM_OK;
+  for (int64_t i = 0; i < count && status == WLM_OK; i++) {
+    cases[i].borrowed = borrowed;
+    if (cases[i].stats || cases[i].count) status = wlmi_snapshot_add_case(s, &cases[i]);
+  }
+  return status;
+}
+
+wlm_status wlmi_snapshot_add_measurements(wlmi_snapshot *s, const wlmi_measurement_record *records, int64_t count,
+                                          const char *borrowed, wlmi_keep_fn keep, void *user) {
+  wlmi_measurement_record *kept = NULL;
+  wlmi_cases cases = {0};
+  wlm_status status;
+  if (keep) {
+    int64_t rest = 0;
+    WLM_TRY(wlmi_alloc_array(count, sizeof *kept, "measurements", (void **)&kept));
+    for (int64_t i = 0; i < count; i++)
+      if (keep(user, &records[i])) kept[rest++] = records[i];
+    count = rest;
+  }
+  WLM_TRY(wlmi_cases_make(keep ? kept : records, count, &cases));
+  WLM_TRY(add_cases(s, cases.matrices, cases.matrix_count, borrowed));
+  status = add_cases(s, cases.buckets, cases.bucket_count, borrowed);
+done:
+  wlmi_cases_release(&cases);
+  wlmi_free(kept);
+  return status;
+}
+
+wlm_status wlmi_snapshot_add_pin(wlmi_snapshot *s, const wlmi_pin *new_pin) {
+  wlm_status status;
+  wlmi_pin pin = *new_pin;
+  WLM_TRY(keep_text(s, &pin.problem));
+  WLM_TRY(keep_text(s, &pin.variant));
+  WLM_TRY(wlmi_grow((void **)&s->pins, s->pin_count, &s->pin_capacity, sizeof *s->pins, "snapshot"));
+  s->pins[s->pin_count++] = pin;
+done:
+  return status;
+}
+
+wlm_status wlmi_snapshot_add_model(wlmi_snapshot *s, wlmi_model *model, const char *borrowed, const char *stale) {
+  wlm_status status;
+  model->borrowed = borrowed;
+  model->stale = stale;
+  WLM_TRY(keep_text(s, &model->borrowed));
+  WLM_TRY(keep_text(s, &model->stale));
+  WLM_TRY(wlmi_grow((void **)&s->models, s->model_count, &s->model_capacity, sizeof *s->models, "snapshot"));
+  s->models[s->model_count++] = *model;
+  *model = (wlmi_model){0};
+done:
+  return status;
+}
+
+void wlmi_snapshot_clear(wlmi_snapshot *s) {
+  for (int64_t i = 0; i < s->case_count; i++) {
+    wlmi_free((void *)s->cases[i].candidates);
+    wlmi_free((void *)s->cases[i].stats);
+  }
+  for (int64_t i = 0; i < s->model_count; i++) wlmi_model_release(&s->models[i]);
+  for (int64_t i = 0; i < s->string_count; i++) wlmi_free(s->strings[i]);
+  wlmi_free(s->cases);
+  wlmi_free(s->models);
+  wlmi_free(s->pins);
+  wlmi_free(s->strings);
+  memset(s, 0, sizeof *s);
+}
+
+/* ---- stale ---- */
+
+int wlmi_snapshot_is_stale(const wlmi_snapshot *s, const char *compiler, const char *driver) {
+  if (!s->driver) return 0;
+  return (s->compiler && *s->compiler && strcmp(compiler ? compiler : "", s->compiler)) ||
+         strcmp(driver ? driver : "", s->driver);
+}
+
+void wlmi_snapshot_stale(const wlmi_snapshot *s, const char *compiler, const char *driver, wlmi_text *stale) {
+  if (!wlmi_snapshot_is_stale(s, compiler, driver)) return;
+  wlmi_text_printf(stale, "%s%s%s", compiler ? compiler : "", driver && *driver ? ", driver " : "",
+                   driver ? driver : "");
+}
+
+/* ---- sharing ---- */
+
+wlm_status wlmi_snapshot_create(wlmi_snapshot **snapshot) {
+  *snapshot = wlmi_alloc_zero(1, sizeof **snapshot);
+  if (!*snapshot) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "snapshot");
+  atomic_init(&(*snapshot)->references, 1);
+  return WLM_OK;
+}
+
+wlmi_snapshot *wlmi_snapshot_retain(wlmi_snapshot *snapshot) {
+  atomic_fetch_add_explicit(&snapshot->references, 1, memory_order_relaxed);
+  return snapshot;
+}
+
+void wlmi_snapshot_release(wlmi_snapshot *snapshot) {
+  if (!snapshot || atomic_fetch_sub_explicit(&snapshot->references, 1, memory_order_acq_rel) > 1) return;
+  wlmi_snapshot_clear(snapshot);
+  wlmi_free(snapshot);
+}

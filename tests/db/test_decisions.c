@@ -1,0 +1,70 @@
+/* What is chosen for the 145 cases of bench suite core on an H200 with the shipped database: a golden file of step and
+ * variant, for one call and for a thousand. Beside the whole database ("tuned") the matrix itself is left out of the
+ * measurements, with the model ("unseen") and without one ("bucket"), and everything is left out ("rule"), so that each
+ * step of choosing is covered. WARPLOOM_UPDATE_GOLDEN=1 writes the file anew. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/text.h"
+#include "support/emit_fixture.h"
+#include "support/folder.h"
+#include "support/shipped.h"
+
+static const char golden[] = WLM_SOURCE_DIR "/tests/db/golden/decisions.tsv";
+enum { MODES = 4 };
+static const char *const modes[MODES] = {"tuned", "unseen", "bucket", "rule"};
+
+static void add_lines(const shipped_case *c, int mode, const wlmi_snapshot *snapshot, wlmi_text *lines) {
+  static const int64_t calls[] = {1, 1000};
+  for (int i = 0; i < 2; i++) {
+    wlmi_decision decision;
+    assert_status(WLM_OK, shipped_choose(c, snapshot, WLM_GRADE_MEASURED, calls[i], &decision));
+    wlmi_text_printf(lines, "%s\t%s\t%lld\t%lld\t%s\t%s\n", modes[mode], c->matrix, (long long)c->n,
+                     (long long)calls[i], wlmi_step_name(decision.step), decision.variant);
+  }
+}
+
+static void the_decisions_are_those_of_the_golden_file(void **state) {
+  (void)state;
+  shipped_database database;
+  wlmi_snapshot snapshots[MODES];
+  wlmi_text lines = {0};
+  size_t size;
+  shipped_load(&database);
+  assert_int_equal(database.case_count, 145);
+  shipped_snapshot_make(&database, NULL, 1, &snapshots[0]);
+  for (int64_t i = 0; i < database.case_count; i++) {
+    const shipped_case *c = &database.cases[i];
+    if (!i || strcmp(c->matrix, c[-1].matrix)) {
+      for (int mode = 1; i && mode < MODES; mode++) wlmi_snapshot_clear(&snapshots[mode]);
+      shipped_snapshot_make(&database, c->matrix, 1, &snapshots[1]);
+      shipped_snapshot_make(&database, c->matrix, 0, &snapshots[2]);
+      shipped_snapshot_make(NULL, NULL, 0, &snapshots[3]);
+    }
+    for (int mode = 0; mode < MODES; mode++) add_lines(c, mode, &snapshots[mode], &lines);
+  }
+  for (int mode = 0; mode < MODES; mode++) wlmi_snapshot_clear(&snapshots[mode]);
+  shipped_release(&database);
+  if (getenv("WARPLOOM_UPDATE_GOLDEN")) write_whole(golden, lines.data, lines.size);
+  if (access(golden, R_OK)) fail_msg("%s is not there: run the test with WARPLOOM_UPDATE_GOLDEN=1", golden);
+  unsigned char *expected = read_whole(golden, &size);
+  size_t line = 0;
+  for (size_t i = 0; i < size && i < lines.size && expected[i] == (unsigned char)lines.data[i]; i++)
+    if (lines.data[i] == '\n') line = i + 1;
+  if (size != lines.size || memcmp(expected, lines.data, size))
+    fail_msg("expected %.*s\n     got %.*s", (int)strcspn((char *)expected + line, "\n"), (char *)expected + line,
+             (int)strcspn(lines.data + line, "\n"), lines.data + line);
+  free(expected);
+  wlmi_text_release(&lines);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_decisions_are_those_of_the_golden_file)};
+  return cmocka_run_group_tests(tests, emit_begin, emit_end);
+}

@@ -1,0 +1,253 @@
+/* How good the decision is where only rows, columns and non-zeros are known, from the shipped database alone: the time
+ * of what is chosen over the best of the case, over suite core on an H200. The database keeps a few quick candidates of
+ * each case, so times of the others are what the shipped model, which was trained on all of them, predicts with the
+ * real statistics.
+ *
+ * The test asks the shipped model, which has seen the matrices. With WARPLOOM_ESTIMATED set to a folder it leaves each
+ * group of bench/suites/groups.tsv out, trains a model on the rest (kept in the folder) and prints every case. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/memory.h"
+#include "common/spec_key.h"
+#include "select/forecast.h"
+#include "support/emit_fixture.h"
+#include "support/folder.h"
+#include "support/shipped.h"
+#include "tuner/train.h"
+
+static shipped_database database;
+static wlmi_model shipped;
+
+static int begin(void **state) {
+  if (emit_begin(state)) return -1;
+  shipped_load(&database);
+  return wlmi_model_read(database.models[0].data, database.models[0].size, &shipped) != WLM_OK;
+}
+
+static int end(void **state) {
+  wlmi_model_release(&shipped);
+  shipped_release(&database);
+  return emit_end(state);
+}
+
+/* ---- times of all candidates of a case ------------------------------------------------------------------ */
+
+typedef struct times {
+  const wlmi_candidate *candidates;
+  int64_t count;
+  double seconds[1024]; /* of each; not prepared ones alone count */
+} times;
+
+static double measured_seconds(const wlmi_case *c, const char *variant) {
+  for (int64_t i = 0; i < c->count; i++)
+    if (!strcmp(c->candidates[i].variant, variant)) return c->candidates[i].cost / WLM_PICOSECONDS;
+  return 0;
+}
+
+/* What was not kept was slower than what was. */
+static void fill_times(const wlmi_case *c, const char *problem, times *t) {
+  wlmi_model_case model_case;
+  double slowest[2] = {0, 0};
+  assert_true(t->count <= 1024);
+  wlmi_model_case_make(&shipped, c->stats, problem, c->n, &model_case);
+  for (int64_t i = 0; i < t->count; i++) {
+    const int prepares = t->candidates[i].prepares;
+    slowest[prepares] = fmax(slowest[prepares], measured_seconds(c, t->candidates[i].variant));
+  }
+  for (int64_t i = 0; i < t->count; i++) {
+    t->seconds[i] = measured_seconds(c, t->candidates[i].variant);
+    if (t->seconds[i] == 0) {
+      const double predicted = wlmi_model_seconds(&model_case, &t->candidates[i]);
+      t->seconds[i] = predicted > 0 ? fmax(predicted, slowest[t->candidates[i].prepares]) : INFINITY;
+    }
+  }
+}
+
+static double best_plain(const times *t) {
+  double best = INFINITY;
+  for (int64_t i = 0; i < t->count; i++)
+    if (!t->candidates[i].prepares) best = fmin(best, t->seconds[i]);
+  return best;
+}
+
+static const wlmi_case *case_of(const wlmi_snapshot *s, const shipped_case *c) {
+  for (int64_t i = 0; i < s->case_count; i++)
+    if (s->cases[i].stats && s->cases[i].n == c->n && !strcmp(s->cases[i].problem, c->problem) &&
+        s->cases[i].stats->fingerprint[1] == c->stats.fingerprint[1])
+      return &s->cases[i];
+  return NULL;
+}
+
+/* ---- a model without a group ------------------------------------------------------------------------------ */
+
+static void group_of(const char *matrix, char group[128]) {
+  size_t size;
+  char *text = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/groups.tsv", &size);
+  text[size - 1] = 0;
+  snprintf(group, 128, "%s", matrix);
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    char *tab = strchr(line, '\t');
+    if (*line != '#' && tab && !strncmp(matrix, line, (size_t)(tab - line))) snprintf(group, 128, "%s", tab + 1);
+  }
+  free(text);
+}
+
+static int is_of_another_group(void *user, const wlmi_measurement_record *record) {
+  char its[128];
+  group_of(record->matrix_name, its);
+  return strcmp(its, user) != 0;
+}
+
+static wlmi_candidate_list list_for(const char *problem, int64_t n) {
+  static struct {
+    char problem[WLM_SPEC_KEY];
+    int64_t n;
+    wlmi_candidate_list list;
+  } known[64];
+  static int count;
+  for (int i = 0; i < count; i++)
+    if (known[i].n == n && !strcmp(known[i].problem, problem)) return known[i].list;
+  wlmi_candidate *candidates;
+  wlmi_spec spec;
+  assert_true(count < 64);
+  strcpy(known[count].problem, problem);
+  known[count].n = n;
+  assert_status(WLM_OK, wlmi_spec_from_key(problem, n, &spec));
+  assert_status(WLM_OK,
+                wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &candidates, &known[count].list.count));
+  known[count].list.candidates = candidates;
+  return known[count++].list;
+}
+
+/* The measurements of all candidates, as far as they are not of the group. */
+static void train_without(const char *group, const wlmi_snapshot *all, wlmi_model *model) {
+  wlmi_measurement_record *records = NULL;
+  int64_t count = 0, capacity = 0;
+  wlmi_models models;
+  static times t;
+  for (int64_t i = 0; i < all->case_count; i++) {
+    const wlmi_case *c = &all->cases[i];
+    const wlmi_measurement_record name = {.matrix_name = (char *)c->matrix};
+    if (!c->stats || !is_of_another_group((void *)group, &name)) continue;
+    const wlmi_candidate_list list = list_for(c->problem, c->n);
+    t.candidates = list.candidates;
+    t.count = list.count;
+    fill_times(c, c->problem, &t);
+    for (int64_t k = 0; k < t.count; k++) {
+      if (!isfinite(t.seconds[k])) continue;
+      assert_status(WLM_OK, wlmi_measurements_reserve(&records, count, &capacity));
+      double prepare = 0;
+      for (int f = 0; t.candidates[k].prepares && f < shipped.family_count; f++)
+        if (wlmi_model_family(&shipped, t.candidates[k].variant) == f) prepare = shipped.prepare[f];
+      records[count++] = (wlmi_measurement_record){.stats = *c->stats,
+                                                   .matrix_name = (char *)c->matrix,
+                                                   .variant = (char *)t.candidates[k].variant,
+                                                   .problem = (char *)c->problem,
+                                                   .n = c->n,
+                                                   .time_ps = (int64_t)(t.seconds[k] * WLM_PICOSECONDS),
+                                                   .prepare_ps = (int64_t)(prepare * t.seconds[k] * WLM_PICOSECONDS),
+                                                   .samples = 9,
+                                                   .made_at = 1};
+    }
+  }
+  assert_status(WLM_OK,
+                wlmi_models_train(emit_generator, &emit_cuda, shipped.machine.l2_bytes, records, count, &models));
+  assert_int_equal(models.count, 1);
+  *model = models.models[0];
+  models.models[0] = (wlmi_model){0};
+  wlmi_models_release(&models);
+  wlmi_free(records);
+}
+
+/* Training takes seconds, so the models are kept. */
+static void model_without(const char *folder, const char *group, const wlmi_snapshot *all, wlmi_model *model) {
+  char path[512];
+  void *blob;
+  size_t size;
+  snprintf(path, sizeof path, "%s/%s.model", folder, group);
+  for (char *at = path + strlen(folder) + 1; *at; at++)
+    if (*at == ':' || *at == ' ') *at = '_';
+  if (!access(path, R_OK)) {
+    blob = read_whole(path, &size);
+    assert_status(WLM_OK, wlmi_model_read(blob, size, model));
+    free(blob);
+    return;
+  }
+  train_without(group, all, model);
+  assert_status(WLM_OK, wlmi_model_write(model, &blob, &size));
+  write_whole(path, blob, size);
+  wlmi_free(blob);
+}
+
+/* ---- the figures -------------------------------------------------------------------------------------------- */
+
+static void make_snapshot(const char *folder, const char *matrix, const wlmi_snapshot *all, wlmi_snapshot *out) {
+  char group[128];
+  group_of(matrix, group);
+  *out = (wlmi_snapshot){.case_count = 0};
+  assert_status(WLM_OK, wlmi_snapshot_add_measurements(out, database.records, database.record_count, NULL,
+                                                       is_of_another_group, group));
+  wlmi_model model;
+  if (folder)
+    model_without(folder, group, all, &model);
+  else
+    assert_status(WLM_OK, wlmi_model_read(database.models[0].data, database.models[0].size, &model));
+  assert_status(WLM_OK, wlmi_snapshot_add_model(out, &model, NULL, NULL));
+}
+
+static void estimated_decisions_are_robust(void **state) {
+  (void)state;
+  const char *folder = getenv("WARPLOOM_ESTIMATED");
+  wlmi_snapshot all, others = {.case_count = 0};
+  double logs[2] = {0, 0}, worst[2] = {0, 0};
+  static times t;
+  shipped_snapshot_make(&database, NULL, 0, &all);
+  for (int64_t i = 0; i < database.case_count; i++) {
+    shipped_case c = database.cases[i];
+    const wlmi_candidate_list list = list_for(c.problem, c.n);
+    const wlm_stats real = c.stats;
+    wlmi_decision d[2];
+    if (!i || strcmp(c.matrix, database.cases[i - 1].matrix)) {
+      wlmi_snapshot_clear(&others);
+      make_snapshot(folder, c.matrix, &all, &others);
+    }
+    t.candidates = list.candidates;
+    t.count = list.count;
+    fill_times(case_of(&all, &c), c.problem, &t);
+    assert_status(WLM_OK, shipped_choose(&c, &others, WLM_GRADE_MEASURED, 1, &d[0]));
+    c.stats =
+        (wlm_stats){.size = sizeof real, .rows = real.rows, .cols = real.cols, .nnz = real.nnz, .mean = real.mean};
+    assert_status(WLM_OK, shipped_choose(&c, &others, WLM_GRADE_ESTIMATED, 1, &d[1]));
+    double ratio[2];
+    for (int k = 0; k < 2; k++) {
+      ratio[k] = t.seconds[wlmi_candidate_find(&list, d[k].variant)] / best_plain(&t);
+      logs[k] += log(ratio[k]);
+      worst[k] = fmax(worst[k], ratio[k]);
+    }
+    assert_int_equal(d[1].step, WLM_STEP_MODEL);
+    if (folder)
+      printf("%-24s %4lld %8lld rows %6.1f a row cv %5.2f  %.3f %.3f  %s | %s\n", c.matrix, (long long)c.n,
+             (long long)real.rows, real.mean, real.cv, ratio[0], ratio[1], d[0].variant, d[1].variant);
+  }
+  wlmi_snapshot_clear(&others);
+  wlmi_snapshot_clear(&all);
+  const double mean[2] = {exp(logs[0] / (double)database.case_count), exp(logs[1] / (double)database.case_count)};
+  print_message("statistics known: %.3fx, worst %.2fx; estimated: %.3fx, worst %.2fx\n", mean[0], worst[0], mean[1],
+                worst[1]);
+  assert_true(mean[1] <= 1.15 && worst[1] <= 2);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(estimated_decisions_are_robust)};
+  return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,156 @@
+/* A plan gets the first variant of its decision that loads: a tuned kernel that stops compiling costs no call, whatever
+ * the type. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "db/store.h"
+#include "runtime/context.h"
+#include "support/emit_fixture.h"
+#include "support/host_bench.h"
+
+static const char sound[] = "host_row/rows=128,tile=16"; /* what the rules name */
+static bench b;
+
+static void write_broken(test_folder *templates, const char *family) {
+  emit_write(templates, family, "family.lua",
+             "return { target = \"host\", summary = \"a test\", parameters = {},\n"
+             "  passes = function() return { { kernel = \"broken\", units = \"rows\", units_per_block = 1 } } end }\n");
+  emit_write(templates, family, "kernel.c.in", "this is no C\n");
+}
+
+static void copy_host_row(test_folder *templates) {
+  static const char *const names[] = {"family.lua", "kernel.c.in"};
+  for (int i = 0; i < 2; i++) {
+    char path[512];
+    size_t size;
+    snprintf(path, sizeof path, "%s/templates/host_row/%s", WLM_SOURCE_DIR, names[i]);
+    char *text = (char *)read_whole(path, &size);
+    text = realloc(text, size + 1);
+    text[size] = 0;
+    emit_write(templates, "host_row", names[i], text);
+    free(text);
+  }
+}
+
+/* As if it had been tuned: the broken ones are the fastest. */
+static void tune(wlm_type type) {
+  static const char *const variants[] = {"broken", "broken2", "host_row/rows=16,tile=16"};
+  const wlmi_device_info *info = &wlmi_context_device(b.context)->info;
+  wlm_store *store;
+  wlmi_spec spec;
+  char key[WLM_SPEC_KEY];
+  b.problem.dense_type = type;
+  assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
+  wlmi_spec_key(&spec, key);
+  assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_WRITE, &store));
+  for (int i = 0; i < 3; i++) {
+    wlmi_measurement_record record = {.stats = *wlm_matrix_stats(b.upload.matrix),
+                                      .variant = (char *)variants[i],
+                                      .source_hash = "00000000000000000000000000000001",
+                                      .problem = key,
+                                      .n = b.problem.n,
+                                      .compiler = (char *)info->compiler,
+                                      .clock = "hot",
+                                      .time_ps = 1000 * (i + 1),
+                                      .samples = 9,
+                                      .calls_per_sample = 1,
+                                      .made_at = 1700000000};
+    wlmi_context_device_record(b.context, &record.device);
+    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
+  }
+  wlmi_store_close(store);
+  assert_status(WLM_OK, wlm_context_refresh(b.context));
+}
+
+static void begin_with(int has_sound) {
+  test_folder templates;
+  folder_make(&templates);
+  write_broken(&templates, "broken");
+  write_broken(&templates, "broken2");
+  if (has_sound) copy_host_row(&templates);
+  bench_make(&b, templates.path, "uniform:rows=300,d=4", 8);
+  folder_remove(&templates);
+}
+
+static void the_next_that_compiles_is_taken(void **state) {
+  (void)state;
+  static const wlm_type types[] = {WLM_F32, WLM_F16, WLM_BF16};
+  begin_with(1);
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    wlm_plan *plan;
+    char *text;
+    tune(types[i]);
+    assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+    assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+    assert_contains(text, "\"variant\":\"host_row/rows=16,tile=16\",\"step\":\"fingerprint\"");
+    assert_contains(text, "\"refused\":2");
+    assert_contains(text, "{\"variant\":\"broken\",\"reason\":\"");
+    wlm_string_free(text);
+    wlm_plan_destroy(plan);
+  }
+  bench_release(&b);
+}
+
+/* The list of entries: each once, valid, in the order of trust, the built-in kernel last. */
+static void entries_stand_in_the_order_of_trust(void **state) {
+  (void)state;
+  static const char *const expected[] = {"broken", "broken2", "host_row/rows=16,tile=16", sound, "builtin"};
+  static const wlm_step steps[] = {WLM_STEP_FINGERPRINT, WLM_STEP_FINGERPRINT, WLM_STEP_FINGERPRINT, WLM_STEP_RULE,
+                                   WLM_STEP_BUILTIN};
+  wlmi_decision d;
+  begin_with(1);
+  tune(WLM_F32);
+  assert_status(WLM_OK, wlmi_context_choose(b.context, b.upload.matrix, &b.problem, &d));
+  assert_int_equal(d.entry_count, 5);
+  for (int i = 0; i < 5; i++) {
+    assert_string_equal(d.entries[i].variant, expected[i]);
+    assert_int_equal(d.entries[i].step, steps[i]);
+    assert_non_null(d.entries[i].reason);
+    assert_true(i < 3 ? d.entries[i].seconds == (i + 1) / 1e9 : d.entries[i].seconds == 0);
+  }
+  bench_release(&b);
+}
+
+/* Where none compiles the built-in kernel serves f32; for other types the error says what to mend. */
+static void in_the_end_the_built_in_kernel(void **state) {
+  (void)state;
+  wlm_plan *plan;
+  char *text;
+  begin_with(0);
+  tune(WLM_F32);
+  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+  assert_contains(text, "\"step\":\"builtin\"");
+  wlm_string_free(text);
+  wlm_plan_destroy(plan);
+  tune(WLM_F16);
+  assert_status(WLM_ERR_COMPILE, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  bench_release(&b);
+}
+
+/* A product that the library carries a kernel for is served, even if nothing was tuned and no rule names anything. */
+static void nothing_tuned_and_no_rule_is_no_refusal(void **state) {
+  (void)state;
+  wlm_plan *plan;
+  begin_with(0);
+  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  wlm_plan_destroy(plan);
+  b.problem.dense_type = WLM_F16;
+  assert_status(WLM_ERR_NOT_FOUND, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  bench_release(&b);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
+  const struct CMUnitTest tests[] = {
+      TEST(the_next_that_compiles_is_taken),
+      TEST(entries_stand_in_the_order_of_trust),
+      TEST(in_the_end_the_built_in_kernel),
+      TEST(nothing_tuned_and_no_rule_is_no_refusal),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,102 @@
+#include "support/shipped.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/**/
+#include <cmocka.h>
+
+#include "common/memory.h"
+#include "common/spec_key.h"
+#include "select/forecast.h"
+#include "support/emit_fixture.h"
+#include "support/folder.h"
+
+static const char device_class[] = "cuda/sm_90/NVIDIA H200/132";
+
+/* ---- the cases of suite core ---------------------------------------------------------------------------- */
+
+static int is_new(const shipped_database *d, int64_t from, const wlmi_measurement_record *r) {
+  for (int64_t i = from; i < d->case_count; i++)
+    if (d->cases[i].n == r->n) return 0;
+  return 1;
+}
+
+static int compare_widths(const void *left, const void *right) {
+  const shipped_case *a = left, *b = right;
+  return (a->n > b->n) - (a->n < b->n);
+}
+
+static void add_matrix(shipped_database *d, const char *name) {
+  const int64_t from = d->case_count;
+  for (int64_t i = 0; i < d->record_count; i++) {
+    const wlmi_measurement_record *r = &d->records[i];
+    if (strcmp(r->matrix_name, name) || !is_new(d, from, r)) continue;
+    d->cases = realloc(d->cases, (size_t)(d->case_count + 1) * sizeof *d->cases);
+    d->cases[d->case_count++] = (shipped_case){r->matrix_name, r->problem, r->n, r->stats};
+  }
+  qsort(d->cases + from, (size_t)(d->case_count - from), sizeof *d->cases, compare_widths);
+}
+
+void shipped_load(shipped_database *d) {
+  wlm_store *store;
+  size_t size;
+  *d = (shipped_database){0};
+  assert_status(WLM_OK, wlmi_store_open(WLM_SOURCE_DIR "/share/warploom/system.db", WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_load(store, device_class, &d->records, &d->record_count));
+  assert_status(WLM_OK, wlmi_store_load_models(store, device_class, &d->models, &d->model_count));
+  wlmi_store_close(store);
+  char *suite = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/core.txt", &size);
+  suite[size - 1] = 0;
+  for (char *line = strtok(suite, "\n"); line; line = strtok(NULL, "\n"))
+    if (*line != '#' && strncmp(line, "n ", 2)) add_matrix(d, line);
+  free(suite);
+}
+
+void shipped_release(shipped_database *d) {
+  wlmi_measurements_free(d->records, d->record_count);
+  wlmi_model_records_free(d->models, d->model_count);
+  free(d->cases);
+}
+
+/* ---- what is known ------------------------------------------------------------------------------------------ */
+
+static int is_of_another_matrix(void *user, const wlmi_measurement_record *record) {
+  return !user || strcmp(record->matrix_name, user);
+}
+
+void shipped_snapshot_make(const shipped_database *d, const char *without, int with_model, wlmi_snapshot *snapshot) {
+  *snapshot = (wlmi_snapshot){.case_count = 0};
+  if (!d) return;
+  assert_status(WLM_OK, wlmi_snapshot_add_measurements(snapshot, d->records, d->record_count, NULL,
+                                                       is_of_another_matrix, (void *)without));
+  for (int64_t i = 0; with_model && i < d->model_count; i++) {
+    wlmi_model model;
+    assert_status(WLM_OK, wlmi_model_read(d->models[i].data, d->models[i].size, &model));
+    assert_status(WLM_OK, wlmi_snapshot_add_model(snapshot, &model, NULL, NULL));
+  }
+}
+
+/* ---- choosing ----------------------------------------------------------------------------------------------- */
+
+/* The candidates of the last spec are kept, since making them takes longer than choosing. */
+wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_grade grade, int64_t calls,
+                          wlmi_decision *decision) {
+  static wlmi_candidate *candidates;
+  static wlmi_candidate_list list;
+  static char problem[WLM_SPEC_KEY];
+  static wlmi_spec spec;
+  if (!candidates || strcmp(problem, c->problem) || spec.problem.n != c->n) {
+    wlmi_free(candidates);
+    assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &spec));
+    assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &candidates, &list.count));
+    list.candidates = candidates;
+    strcpy(problem, c->problem);
+  }
+  spec.problem.policy.expected_calls = calls;
+  const wlmi_variant_set variants = wlmi_variants_of_list(&list);
+  const wlmi_request request = {&c->stats, grade, c->problem, &spec, &emit_cuda, &variants};
+  return wlmi_select(snapshot, &request, decision);
+}

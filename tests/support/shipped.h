@@ -1,0 +1,33 @@
+/* The database that is shipped, as an H200 sees it: its cases of bench suite core, and what would be chosen for them.
+ * Link with the templates (support/emit_fixture.h). */
+#ifndef WLM_TESTS_SUPPORT_SHIPPED_H
+#define WLM_TESTS_SUPPORT_SHIPPED_H
+
+#include "db/model_record.h"
+#include "select/select.h"
+
+typedef struct shipped_case {
+  const char *matrix, *problem;
+  int64_t n;
+  wlm_stats stats;
+} shipped_case;
+
+typedef struct shipped_database {
+  wlmi_measurement_record *records;
+  wlmi_model_record *models;
+  shipped_case *cases; /* by matrix, in the order of the suite, then by N */
+  int64_t record_count, model_count, case_count;
+} shipped_database;
+
+void shipped_load(shipped_database *database);
+void shipped_release(shipped_database *database);
+
+/* From the measurements on all matrices but `without` (NULL = on all) and, where asked for, the model. A NULL database
+ * gives an empty one. */
+void shipped_snapshot_make(const shipped_database *database, const char *without, int with_model,
+                           wlmi_snapshot *snapshot);
+
+wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_grade grade, int64_t calls,
+                          wlmi_decision *decision);
+
+#endif

@@ -1,0 +1,45 @@
+#include "support/snapshot_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+
+#include "common/memory.h"
+
+void snapshot_case(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact, const char *problem, int64_t n) {
+  wlmi_case c = {.problem = problem, .n = n, .matrices = 1, .stats = exact ? stats : NULL};
+  wlmi_bucket_of(stats, &c.bucket);
+  c.place = wlmi_place_of(stats, n);
+  assert_int_equal(wlmi_snapshot_add_case(snapshot, &c), WLM_OK);
+}
+
+static wlmi_measured *room_for_one(wlmi_case *c) {
+  const size_t size = (size_t)(c->count + c->failed + 1) * sizeof(wlmi_measured);
+  wlmi_measured *candidates = wlmi_realloc((void *)c->candidates, size);
+  assert_non_null(candidates);
+  c->candidates = candidates;
+  return &candidates[c->count + c->failed];
+}
+
+void snapshot_measured(wlmi_snapshot *snapshot, const char *variant, double cost, double prepare) {
+  wlmi_case *c = &snapshot->cases[snapshot->case_count - 1];
+  const double unit = c->stats ? 1e6 : 1;
+  *room_for_one(c) = (wlmi_measured){.variant = variant, .cost = cost * unit, .prepare = prepare * unit};
+  c->count++;
+}
+
+void snapshot_failure(wlmi_snapshot *snapshot, const char *variant, const char *reason) {
+  wlmi_case *c = &snapshot->cases[snapshot->case_count - 1];
+  *room_for_one(c) = (wlmi_measured){.variant = variant, .reason = reason, .failed = 1};
+  c->failed++;
+}
+
+wlm_status select_for(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, const wlmi_spec *spec,
+                      const wlmi_limits *limits, const wlmi_variant_set *variants, wlmi_decision *decision) {
+  const wlmi_request request = {
+      .stats = stats, .problem = problem, .spec = spec, .limits = limits, .variants = variants};
+  return wlmi_select(snapshot, &request, decision);
+}

@@ -1,0 +1,373 @@
+/* From measurements to choices: cases worked out by hand, and independence of the order of the input. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/**/
+#include <cmocka.h>
+
+#include "select/case.h"
+#include "support/db_fixture.h"
+
+/* A measurement of `variant` on matrix `matrix`; matrices 0 to 9 share a bucket, from 10 on another one. */
+static wlmi_measurement_record timed(int matrix, const char *variant, int64_t time_ps, int64_t spread_ps,
+                                     int64_t made_at) {
+  wlmi_measurement_record record = sample_measurement(0);
+  record.stats =
+      (wlm_stats){sizeof(wlm_stats), matrix < 10 ? 1000 : 100000, 900, 7000, 300, 3, 40, 900, 7, 1.0, 0.1, {5, 0}};
+  record.stats.fingerprint[1] = (uint64_t)matrix;
+  record.variant = (char *)variant;
+  record.source_hash = "00000000000000000000000000000001";
+  record.time_ps = time_ps;
+  record.spread_ps = spread_ps;
+  record.failed = time_ps == 0;
+  record.reason = time_ps ? "" : "it failed";
+  record.made_at = made_at;
+  return record;
+}
+
+static wlmi_cases choose(const wlmi_measurement_record *records, int64_t count) {
+  wlmi_cases choices;
+  assert_status(WLM_OK, wlmi_cases_make(records, count, &choices));
+  return choices;
+}
+#define CHOOSE(records) choose(records, (int64_t)(sizeof(records) / sizeof *(records)))
+
+static void nothing_gives_no_choices(void **state) {
+  (void)state;
+  wlmi_cases choices = choose(NULL, 0);
+  assert_int_equal(choices.matrix_count + choices.bucket_count, 0);
+  wlmi_cases_release(&choices);
+}
+
+static void the_fastest_wins_and_the_others_follow(void **state) {
+  (void)state;
+  const wlmi_measurement_record records[] = {timed(0, "b", 300, 1, 1), timed(0, "a", 500, 1, 1),
+                                             timed(0, "c", 100, 1, 1), timed(0, "d", 0, 0, 1)};
+  wlmi_cases choices = CHOOSE(records);
+  assert_int_equal(choices.matrix_count, 1);
+  const wlmi_case *choice = &choices.matrices[0];
+  assert_string_equal(choice->problem, records[0].problem);
+  assert_int_equal(choice->n, 32);
+  assert_int_equal(choice->count, 3);
+  assert_int_equal(choice->failed, 1);
+  static const char *const order[] = {"c", "b", "a", "d"};
+  for (int i = 0; i < 4; i++) assert_string_equal(choice->candidates[i].variant, order[i]);
+  assert_true(choice->candidates[0].cost == 100);
+  assert_true(choice->candidates[3].failed);
+  assert_int_equal(choices.bucket_count, 1);
+  assert_string_equal(choices.buckets[0].candidates[0].variant, "c");
+  assert_true(choices.buckets[0].candidates[0].cost == 1);
+  assert_true(fabs(choices.buckets[0].candidates[1].cost - 3) < 1e-12);
+  wlmi_cases_release(&choices);
+}
+
+static void the_newest_source_counts_by_its_median(void **state) {
+  (void)state;
+  wlmi_measurement_record records[] = {timed(0, "a", 10, 0, 1),  timed(0, "a", 300, 0, 5), timed(0, "a", 100, 0, 3),
+                                       timed(0, "a", 220, 0, 4), timed(0, "a", 200, 0, 2), timed(0, "b", 150, 0, 1)};
+  records[0].source_hash = "ffffffffffffffffffffffffffffffff"; /* an older text of the kernel */
+  wlmi_cases choices = CHOOSE(records);
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "b");
+  assert_true(choices.matrices[0].candidates[1].cost == 210); /* of 100 200 220 300 */
+  assert_int_equal(choices.matrices[0].candidates[1].count, 4);
+  wlmi_cases_release(&choices);
+}
+
+static void the_newer_compiler_counts(void **state) {
+  (void)state;
+  wlmi_measurement_record records[] = {
+      timed(0, "a", 100, 0, 9), timed(0, "a", 200, 0, 1), timed(0, "a", 240, 0, 2),
+      timed(0, "a", 50, 0, 3),  timed(0, "b", 10, 0, 5),  timed(0, "b", 0, 0, 4),
+      timed(0, "c", 0, 0, 1),   timed(0, "c", 30, 0, 2),  timed(0, "c", 40, 0, 3),
+  };
+  char superseded[sizeof records / sizeof *records];
+  static const char *const compilers[] = {"nvrtc 12.9", "nvrtc 12.10 -G", "nvrtc 12.10", "clang 19.0", "nvrtc 12.9",
+                                          "nvrtc 13.0", "nvrtc 13.0",     "nvrtc 12.0",  "nvrtc 13.0"};
+  static const char expected[] = {1, 0, 0, 1, 1, 0, 1, 1, 0};
+  for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++) records[i].compiler = (char *)compilers[i];
+  wlmi_cases choices = CHOOSE(records);
+  const wlmi_case *choice = &choices.matrices[0];
+  assert_int_equal(choice->count, 2);
+  assert_string_equal(choice->candidates[0].variant, "c");
+  assert_true(choice->candidates[0].cost == 40);
+  assert_string_equal(choice->candidates[1].variant, "a");
+  assert_true(choice->candidates[1].cost == 220);
+  assert_string_equal(choice->candidates[1].compiler, "nvrtc 12.10");
+  assert_true(choice->candidates[2].failed); /* b: with 13.0, though 12.9 was measured later */
+  assert_status(WLM_OK, wlmi_cases_superseded(records, 9, superseded));
+  assert_memory_equal(superseded, expected, sizeof expected);
+  wlmi_cases_release(&choices);
+}
+
+static void failures_never_win(void **state) {
+  (void)state;
+  const wlmi_measurement_record broke_later[] = {timed(0, "a", 10, 0, 1), timed(0, "a", 0, 0, 2),
+                                                 timed(0, "b", 90, 0, 1)};
+  wlmi_cases choices = CHOOSE(broke_later);
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "b");
+  assert_int_equal(choices.matrices[0].count, 1);
+  wlmi_cases_release(&choices);
+  const wlmi_measurement_record mended[] = {timed(0, "a", 10, 0, 3), timed(0, "a", 0, 0, 2), timed(0, "b", 90, 0, 1)};
+  choices = CHOOSE(mended);
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "a");
+  assert_int_equal(choices.matrices[0].candidates[0].count, 1);
+  wlmi_cases_release(&choices);
+  const wlmi_measurement_record same_second[] = {timed(0, "a", 10, 0, 2), timed(0, "a", 0, 0, 2)};
+  choices = CHOOSE(same_second);
+  assert_int_equal(choices.matrices[0].count, 0);
+  assert_int_equal(choices.buckets[0].count, 0);
+  assert_int_equal(choices.buckets[0].matrices, 0);
+  wlmi_cases_release(&choices);
+}
+
+static wlmi_measurement_record looked_at(int matrix, const char *variant, int64_t time_ps, int samples) {
+  wlmi_measurement_record record = timed(matrix, variant, time_ps, 0, 1);
+  record.samples = samples;
+  return record;
+}
+
+/* "lucky" came out best at a first look, yet "a" and "b" were timed again, "b" in spite of a poor first look. */
+static void a_first_look_ranks_but_does_not_win(void **state) {
+  (void)state;
+  wlmi_measurement_record records[] = {looked_at(0, "lucky", 90, 1), looked_at(0, "a", 95, 1),
+                                       looked_at(0, "b", 200, 1),    looked_at(0, "slow", 500, 1),
+                                       looked_at(0, "a", 110, 9),    looked_at(0, "b", 100, 9)};
+  enum { COUNT = sizeof records / sizeof *records };
+  char superseded[COUNT];
+  wlmi_cases choices = CHOOSE(records);
+  static const char *const order[] = {"b", "lucky", "a", "slow"};
+  assert_int_equal(choices.matrices[0].count, 4);
+  for (int i = 0; i < 4; i++) {
+    assert_string_equal(choices.matrices[0].candidates[i].variant, order[i]);
+    assert_string_equal(choices.buckets[0].candidates[i].variant, order[i]);
+  }
+  assert_true(choices.matrices[0].candidates[0].cost == 100);
+  assert_true(choices.matrices[0].candidates[2].cost == 110);
+  assert_int_equal(choices.matrices[0].candidates[0].precise, 1);
+  assert_int_equal(choices.matrices[0].candidates[3].precise, 0);
+  wlmi_cases_release(&choices);
+  assert_status(WLM_OK, wlmi_cases_superseded(records, COUNT, superseded));
+  for (int i = 0; i < COUNT; i++) assert_int_equal(superseded[i], i == 1 || i == 2);
+  choices = choose(records, 4); /* nobody was timed again: the first look is all there is */
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "lucky");
+  wlmi_cases_release(&choices);
+}
+
+/* A time from among a program's own calls is a first look, however many samples it has. */
+static void online_times_rank_but_do_not_win(void **state) {
+  (void)state;
+  wlmi_measurement_record records[] = {looked_at(0, "learned", 90, 24), looked_at(0, "other", 80, 3),
+                                       looked_at(0, "tuned", 300, 24), looked_at(0, "tuned", 100, 9)};
+  char superseded[4];
+  records[0].clock = records[1].clock = records[2].clock = WLM_CLOCK_ONLINE;
+  wlmi_cases choices = CHOOSE(records);
+  assert_int_equal(choices.matrices[0].count, 3);
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "tuned");
+  assert_true(choices.matrices[0].candidates[0].cost == 100);
+  assert_int_equal(choices.matrices[0].candidates[1].precise, 0);
+  wlmi_cases_release(&choices);
+  assert_status(WLM_OK, wlmi_cases_superseded(records, 4, superseded));
+  for (int i = 0; i < 4; i++) assert_int_equal(superseded[i], i == 2);
+  choices = choose(records, 3); /* nobody tuned: they are all there is */
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "other");
+  assert_string_equal(choices.matrices[0].candidates[1].variant, "learned");
+  wlmi_cases_release(&choices);
+}
+
+static void cold_measurements_choose_nothing(void **state) {
+  (void)state;
+  wlmi_measurement_record records[] = {timed(0, "a", 100, 0, 1), timed(0, "b", 110, 0, 1), timed(0, "a", 300, 0, 1),
+                                       timed(0, "b", 50, 0, 1)};
+  char superseded[4] = {9, 9, 9, 9};
+  records[2].clock = records[3].clock = "cold";
+  wlmi_cases choices = CHOOSE(records);
+  assert_int_equal(choices.matrices[0].count, 2);
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "a");
+  assert_true(choices.matrices[0].candidates[0].cost == 100);
+  wlmi_cases_release(&choices);
+  choices = choose(records + 2, 2);
+  assert_int_equal(choices.matrix_count + choices.bucket_count, 0);
+  wlmi_cases_release(&choices);
+  assert_status(WLM_OK, wlmi_cases_superseded(records, 4, superseded));
+  assert_memory_equal(superseded, "\0\0\0\0", 4);
+}
+
+/* Within the spread and within 2 %: "m" ties with the fastest, "b" is outside its spread and "a" too far. */
+static void ties_within_the_spread_go_to_the_smallest_name(void **state) {
+  (void)state;
+  const wlmi_measurement_record records[] = {timed(0, "z", 1000, 15, 1),  timed(0, "m", 1015, 0, 1),
+                                             timed(0, "p", 1010, 50, 1),  timed(0, "b", 1016, 99, 1),
+                                             timed(1, "z", 1000, 500, 1), timed(1, "a", 1021, 500, 1)};
+  wlmi_cases choices = CHOOSE(records);
+  static const char *const order[][4] = {{"m", "z", "p", "b"}, {"z", "a"}};
+  assert_int_equal(choices.matrix_count, 2);
+  for (int matrix = 0; matrix < 2; matrix++) {
+    const wlmi_case *choice = &choices.matrices[choices.matrices[0].count == 4 ? matrix : !matrix];
+    for (int i = 0; i < choice->count; i++) assert_string_equal(choice->candidates[i].variant, order[matrix][i]);
+  }
+  wlmi_cases_release(&choices);
+}
+
+static void a_bucket_goes_by_the_geometric_mean(void **state) {
+  (void)state;
+  /* a: 1 and 4, mean 2; b: 1.5 and 1, mean 1.22; sums of times would say a */
+  const wlmi_measurement_record records[] = {timed(0, "a", 1000000, 0, 1), timed(0, "b", 1500000, 0, 1),
+                                             timed(1, "a", 400, 0, 1), timed(1, "b", 100, 0, 1),
+                                             timed(10, "a", 7, 0, 1)};
+  wlmi_cases choices = CHOOSE(records);
+  assert_int_equal(choices.matrix_count, 3);
+  assert_int_equal(choices.bucket_count, 2);
+  const wlmi_case *bucket = &choices.buckets[0];
+  assert_int_equal(bucket->matrices, 2);
+  assert_null(bucket->stats);
+  assert_string_equal(bucket->candidates[0].variant, "b");
+  assert_true(fabs(bucket->candidates[0].cost - sqrt(1.5)) < 1e-12);
+  assert_true(fabs(bucket->candidates[1].cost - 2) < 1e-12);
+  assert_string_equal(choices.buckets[1].candidates[0].variant, "a");
+  wlmi_bucket expected;
+  wlmi_bucket_of(&records[4].stats, &expected);
+  assert_int_equal(choices.buckets[1].bucket.log2_rows, expected.log2_rows);
+  assert_true(bucket->bucket.log2_rows != expected.log2_rows);
+  wlmi_cases_release(&choices);
+}
+
+static void absence_costs_and_failure_excludes(void **state) {
+  (void)state;
+  /* once: best on one matrix, absent on the other; steady: 1.3 and 1; broken: best on both but for a failure */
+  const wlmi_measurement_record records[] = {timed(0, "once", 100, 0, 1), timed(0, "steady", 130, 0, 1),
+                                             timed(1, "steady", 100, 0, 1), timed(0, "broken", 100, 0, 1),
+                                             timed(1, "broken", 0, 0, 1)};
+  wlmi_cases choices = CHOOSE(records);
+  const wlmi_case *bucket = &choices.buckets[0];
+  assert_int_equal(bucket->count, 2);
+  assert_string_equal(bucket->candidates[0].variant, "steady");
+  assert_string_equal(bucket->candidates[1].variant, "once");
+  assert_true(fabs(bucket->candidates[1].cost - sqrt(WLM_CASE_MISSING)) < 1e-12);
+  assert_int_equal(bucket->candidates[1].count, 1);
+  assert_int_equal(bucket->failed, 1);
+  assert_string_equal(bucket->candidates[2].variant, "broken");
+  wlmi_cases_release(&choices);
+}
+
+static void problems_and_widths_stay_apart(void **state) {
+  (void)state;
+  wlmi_measurement_record records[] = {timed(0, "a", 1, 0, 1), timed(0, "b", 2, 0, 1), timed(0, "c", 3, 0, 1)};
+  records[1].n = 64;
+  records[2].problem = "op=mul.max";
+  wlmi_cases choices = CHOOSE(records);
+  assert_int_equal(choices.matrix_count, 3);
+  assert_int_equal(choices.bucket_count, 3);
+  assert_string_equal(choices.matrices[0].problem, "op=mul.max");
+  assert_int_equal(choices.matrices[1].n, 32);
+  assert_int_equal(choices.matrices[2].n, 64);
+  wlmi_cases_release(&choices);
+}
+
+/* The winner of those that need none stands first, though it is slower and though its name is greater; in the bucket,
+ * times and preparing are over its time: 200, and 100 on the other matrix. */
+static void what_is_prepared_stands_behind(void **state) {
+  (void)state;
+  wlmi_measurement_record records[] = {timed(0, "z", 200, 0, 1), timed(0, "y", 400, 0, 1), timed(0, "a", 100, 0, 1),
+                                       timed(0, "b", 50, 0, 1),  timed(0, "b", 60, 0, 1),  timed(0, "b", 70, 0, 1),
+                                       timed(1, "z", 100, 0, 1), timed(1, "a", 25, 0, 1)};
+  records[2].prepare_ps = 600;
+  records[3].prepare_ps = 3000;
+  records[4].prepare_ps = 1000;
+  records[5].prepare_ps = 2000;
+  records[7].prepare_ps = 700;
+  wlmi_cases choices = CHOOSE(records);
+  const wlmi_case *c = &choices.matrices[0];
+  static const char *const order[] = {"z", "y", "b", "a"};
+  assert_int_equal(c->count, 4);
+  for (int i = 0; i < 4; i++) assert_string_equal(c->candidates[i].variant, order[i]);
+  assert_true(c->candidates[0].prepare == 0 && c->candidates[1].prepare == 0);
+  assert_true(c->candidates[2].cost == 60 && c->candidates[2].prepare == 2000); /* medians, each */
+  assert_true(c->candidates[3].prepare == 600);
+  c = &choices.buckets[0];
+  for (int i = 0; i < 4; i++) assert_string_equal(c->candidates[i].variant, i < 2 ? order[i] : i < 3 ? "a" : "b");
+  assert_true(c->candidates[0].cost == 1 && c->candidates[0].prepare == 0);
+  assert_true(fabs(c->candidates[2].cost - sqrt(100.0 / 200 * 25 / 100)) < 1e-12);
+  assert_true(fabs(c->candidates[2].prepare - (600.0 / 200 + 700.0 / 100) / 2) < 1e-12);
+  assert_true(fabs(c->candidates[3].prepare - 2000.0 / 200) < 1e-12);
+  wlmi_cases_release(&choices);
+}
+
+/* Everything the choices say, to the last bit. */
+static char *spelled(const wlmi_cases *choices) {
+  wlmi_text text = {0};
+  char *string;
+  for (int kind = 0; kind < 2; kind++) {
+    const wlmi_case *list = kind ? choices->buckets : choices->matrices;
+    int64_t count = kind ? choices->bucket_count : choices->matrix_count;
+    for (const wlmi_case *c = list; c < list + count; c++) {
+      wlmi_text_printf(&text, "%s %lld %d %d %d %a %lld:", c->problem, (long long)c->n, c->bucket.log2_rows,
+                       c->bucket.half_log2_mean, c->bucket.cv_class, c->stats ? c->stats->cv : 0,
+                       (long long)c->matrices);
+      for (int64_t i = 0; i < c->count + c->failed; i++)
+        wlmi_text_printf(&text, " %s %s %a %a %a %lld %d", c->candidates[i].variant,
+                         c->candidates[i].source_hash ? c->candidates[i].source_hash : "-", c->candidates[i].cost,
+                         c->candidates[i].spread, c->candidates[i].prepare, (long long)c->candidates[i].count,
+                         c->candidates[i].failed);
+      wlmi_text_puts(&text, "\n");
+    }
+  }
+  assert_status(WLM_OK, wlmi_text_take(&text, &string));
+  return string;
+}
+
+static void the_order_of_the_input_does_not_matter(void **state) {
+  (void)state;
+  enum { COUNT = 400 };
+  static const char *const variants[] = {"a", "b", "c", "d", "e", "f"};
+  static const char *const sources[] = {"00000000000000000000000000000001", "00000000000000000000000000000002"};
+  wlmi_measurement_record records[COUNT];
+  uint64_t seed = 9;
+  for (int i = 0; i < COUNT; i++) {
+    int64_t time = draw(&seed) % 12 ? 1000 + (int64_t)(draw(&seed) % 40) * 25 : 0;
+    records[i] = timed((int)(draw(&seed) % 14), variants[draw(&seed) % 6], time, (int64_t)(draw(&seed) % 60),
+                       (int64_t)(draw(&seed) % 6));
+    records[i].source_hash = (char *)sources[draw(&seed) % 2];
+    if (time) records[i].prepare_ps = draw(&seed) % 3 ? 0 : 1 + (int64_t)(draw(&seed) % 9000);
+    records[i].n = 16 << draw(&seed) % 2;
+    records[i].stats.cv += (double)(draw(&seed) % 2) * 1e-15; /* rounded differently on two machines */
+  }
+  char *expected = NULL;
+  for (int round = 0; round < 50; round++) {
+    wlmi_cases choices = choose(records, COUNT);
+    char *got = spelled(&choices);
+    if (!expected) expected = got;
+    assert_string_equal(expected, got);
+    if (got != expected) wlm_string_free(got);
+    wlmi_cases_release(&choices);
+    for (int i = COUNT - 1; i > 0; i--) {
+      int j = (int)(draw(&seed) % (uint64_t)(i + 1));
+      wlmi_measurement_record swapped = records[i];
+      records[i] = records[j];
+      records[j] = swapped;
+    }
+  }
+  wlm_string_free(expected);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(nothing_gives_no_choices),
+      cmocka_unit_test(the_fastest_wins_and_the_others_follow),
+      cmocka_unit_test(the_newest_source_counts_by_its_median),
+      cmocka_unit_test(the_newer_compiler_counts),
+      cmocka_unit_test(failures_never_win),
+      cmocka_unit_test(a_first_look_ranks_but_does_not_win),
+      cmocka_unit_test(online_times_rank_but_do_not_win),
+      cmocka_unit_test(cold_measurements_choose_nothing),
+      cmocka_unit_test(ties_within_the_spread_go_to_the_smallest_name),
+      cmocka_unit_test(a_bucket_goes_by_the_geometric_mean),
+      cmocka_unit_test(absence_costs_and_failure_excludes),
+      cmocka_unit_test(problems_and_widths_stay_apart),
+      cmocka_unit_test(what_is_prepared_stands_behind),
+      cmocka_unit_test(the_order_of_the_input_does_not_matter),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

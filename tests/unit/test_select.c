@@ -1,0 +1,621 @@
+/* Selection: this very matrix before the nearest bucket before the rules, and only what is valid. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/memory.h"
+#include "generator/generator.h"
+#include "select/rules.h"
+#include "support/asserts.h"
+#include "support/snapshot_fixture.h"
+
+static const wlmi_limits cuda = {WLM_TARGET_CUDA, 90, 1024, 232448, 132};
+static const wlmi_limits host = {WLM_TARGET_HOST, 0, 0, 0, 8};
+
+static wlmi_spec spec_of(int64_t n, int kind) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlmi_spec spec;
+  problem.n = n;
+  if (kind == WLM_RULE_SDDMM) problem.operation = WLM_SDDMM;
+  if (kind == WLM_RULE_SAMPLED) {
+    problem.sampling.sample = WLM_SAMPLE_FASTRAND;
+    problem.sampling.width = 2304;
+  }
+  csr.values = &csr;
+  assert_int_equal(wlmi_spec_make(&problem, &csr, &spec), WLM_OK);
+  return spec;
+}
+
+static wlm_stats stats_of(int64_t rows, int64_t nnz, double cv, uint64_t fingerprint) {
+  wlm_stats stats = WLM_STATS_INIT;
+  stats.rows = stats.cols = rows;
+  stats.nnz = nnz;
+  stats.mean = rows ? (double)nnz / (double)rows : 0;
+  stats.cv = cv;
+  stats.fingerprint[0] = fingerprint;
+  return stats;
+}
+
+static void add_case(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact, const char *problem, int64_t n,
+                     const char *const variants[]) {
+  snapshot_case(snapshot, stats, exact, problem, n);
+  for (int i = 0; variants[i]; i++) snapshot_measured(snapshot, variants[i], i + 1, 0);
+}
+
+/* Anything but names that begin with "no", and "turned", which was measured before it had to be prepared. */
+static int accepts(void *user, const char *variant, int may_prepare) {
+  (void)user;
+  return strncmp(variant, "no", 2) != 0 && (may_prepare || strcmp(variant, "turned"));
+}
+
+static wlmi_decision decide_for(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n,
+                                int64_t calls) {
+  wlmi_decision decision;
+  wlmi_spec spec = spec_of(n, 0);
+  spec.problem.policy.expected_calls = calls;
+  assert_int_equal(
+      select_for(snapshot, stats, problem, &spec, &host, &(wlmi_variant_set){.is_valid = accepts}, &decision), WLM_OK);
+  return decision;
+}
+
+static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n) {
+  return decide_for(snapshot, stats, problem, n, 1);
+}
+
+static void goes_from_the_most_to_the_least_known(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {0};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8),
+                  near = stats_of(1000, 40000, 1, 9), far = stats_of(10000000, 20000000, 40, 10);
+  add_case(&snapshot, &tuned, 0, "p", 32, (const char *const[]){"bucket", NULL});
+  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"exact", "second", NULL});
+  wlmi_decision d = decide(&snapshot, &tuned, "p", 32);
+  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_string_equal(d.variant, "exact");
+  assert_int_equal(d.ranked_count, 2);
+  assert_string_equal(d.ranked[1].variant, "second");
+  assert_true(d.ranked[1].seconds == 2e-6 && d.ranked[1].relative == 2);
+  assert_true(d.ranked[1].prepare == 0 && d.ranked[1].break_even == 0);
+  assert_string_equal(d.other.variant, "");
+  d = decide(&snapshot, &alike, "p", 32);
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_true(d.distance == 0);
+  d = decide(&snapshot, &tuned, "p", 64); /* the exact one is for another n */
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_true(d.distance == 1 && d.tuned_n == 32);
+  d = decide(&snapshot, &near, "p", 32);
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_true(d.distance > 1.9 && d.distance < 2.6);
+  assert_int_equal(decide(&snapshot, &far, "p", 32).step, WLM_STEP_RULE);
+  assert_int_equal(decide(&snapshot, &tuned, "another", 32).step, WLM_STEP_RULE);
+  wlmi_snapshot_clear(&snapshot);
+}
+
+static wlmi_decision decide_as(const wlmi_snapshot *snapshot, const wlm_stats *stats, const wlmi_spec *spec) {
+  wlmi_decision decision;
+  char key[WLM_SPEC_KEY];
+  wlmi_spec_key(spec, key);
+  assert_int_equal(select_for(snapshot, stats, key, spec, &host, &(wlmi_variant_set){.is_valid = accepts}, &decision),
+                   WLM_OK);
+  return decision;
+}
+
+/* What was tuned for the sum of products on this very matrix serves other operators, unless they were tuned. */
+static void other_operators_follow_the_sum(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {0};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8);
+  wlmi_spec spec = spec_of(32, 0);
+  char sum[WLM_SPEC_KEY], max[WLM_SPEC_KEY];
+  wlmi_spec_key(&spec, sum);
+  spec.problem.reduce = WLM_MAX;
+  wlmi_spec_key(&spec, max);
+  add_case(&snapshot, &tuned, 1, sum, 32, (const char *const[]){"sum's", NULL});
+  wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
+  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_string_equal(d.variant, "sum's");
+  assert_string_equal(d.like, ", for a sum of products");
+  assert_int_equal(decide_as(&snapshot, &alike, &spec).step, WLM_STEP_RULE);
+  spec.problem.want_argmax = 1;
+  assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "sum's");
+
+  add_case(&snapshot, &tuned, 1, max, 32, (const char *const[]){"max's", NULL});
+  d = decide_as(&snapshot, &tuned, &spec);
+  assert_string_equal(d.variant, "max's");
+  assert_string_equal(d.like, ", without positions");
+  spec.problem.want_argmax = 0;
+  d = decide_as(&snapshot, &tuned, &spec);
+  assert_string_equal(d.variant, "max's");
+  assert_string_equal(d.like, "");
+  wlmi_snapshot_clear(&snapshot);
+}
+
+/* A user's operator as much as a built-in one. */
+static void a_custom_operator_follows_the_sum(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {.case_count = 0};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  wlmi_spec sum = spec_of(32, 0), spec;
+  wlm_problem problem = sum.problem;
+  wlm_csr csr = WLM_CSR_INIT;
+  char key[WLM_SPEC_KEY];
+  csr.values = &csr;
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = "init=0;reduce=acc+fabs(x)";
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  wlmi_spec_key(&sum, key);
+  add_case(&snapshot, &tuned, 1, key, 32, (const char *const[]){"sum's", NULL});
+  const wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
+  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_string_equal(d.variant, "sum's");
+  assert_string_equal(d.like, ", for a sum of products");
+  wlmi_snapshot_clear(&snapshot);
+}
+
+/* A fingerprint of zeros is none. */
+static void no_fingerprint_matches_none(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {.case_count = 0};
+  const wlm_stats nameless = stats_of(1000, 9000, 1, 0);
+  add_case(&snapshot, &nameless, 1, "p", 32, (const char *const[]){"exact", NULL});
+  assert_int_equal(decide(&snapshot, &nameless, "p", 32).step, WLM_STEP_RULE);
+  wlmi_snapshot_clear(&snapshot);
+}
+
+static void takes_the_nearest_bucket(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {0};
+  const wlm_stats here = stats_of(1000, 9000, 1, 1), twice = stats_of(1000, 18000, 1, 2),
+                  four = stats_of(1000, 36000, 1, 3);
+  add_case(&snapshot, &four, 0, "p", 32, (const char *const[]){"four", NULL});
+  add_case(&snapshot, &twice, 0, "p", 32, (const char *const[]){"twice", NULL});
+  add_case(&snapshot, &here, 0, "p", 64, (const char *const[]){"other n", NULL});
+  assert_string_equal(decide(&snapshot, &here, "p", 32).variant, "twice");
+  assert_string_equal(decide(&snapshot, &here, "p", 128).variant, "other n");
+  wlmi_snapshot_clear(&snapshot);
+}
+
+static void leaves_out_what_is_not_valid(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {0};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"no", "not", "yes", "later", NULL});
+  add_case(&snapshot, &tuned, 1, "q", 32, (const char *const[]){"no", NULL});
+  add_case(&snapshot, &tuned, 0, "q", 32, (const char *const[]){"none", NULL});
+  wlmi_decision d = decide(&snapshot, &tuned, "p", 32);
+  assert_string_equal(d.variant, "yes");
+  assert_int_equal(d.refused, 2);
+  assert_int_equal(d.ranked_count, 2);
+  assert_int_equal(decide(&snapshot, &tuned, "q", 32).step, WLM_STEP_RULE);
+  wlmi_snapshot_clear(&snapshot);
+}
+
+static void add_failure(wlmi_snapshot *snapshot, const char *variant) {
+  snapshot_failure(snapshot, variant, "it was wrong");
+}
+
+/* Neither by a bucket nor by a rule nor by what another class of devices lends; and another matrix gets it. */
+static void what_failed_on_the_matrix_is_not_chosen_for_it(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {0}, lent = {0};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8);
+  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"exact", NULL});
+  add_failure(&snapshot, "bucket");
+  add_case(&snapshot, &tuned, 1, "q", 32, (const char *const[]){NULL});
+  add_failure(&snapshot, "bucket");
+  add_failure(&snapshot, "other");
+  add_case(&snapshot, &tuned, 0, "q", 32, (const char *const[]){"bucket", "second", NULL});
+  assert_string_equal(decide(&snapshot, &alike, "q", 32).variant, "bucket");
+  wlmi_decision d = decide(&snapshot, &tuned, "p", 32);
+  assert_string_equal(d.variant, "exact");
+  assert_true(d.failed == 1 && d.refused == 0);
+  assert_string_equal(d.failures[0].variant, "bucket");
+  d = decide(&snapshot, &tuned, "q", 32);
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_string_equal(d.variant, "second");
+  assert_true(d.failed == 2 && d.refused == 1 && d.similar_count == 1);
+  assert_string_equal(d.refusals[0].variant, "bucket");
+  assert_string_equal(d.refusals[0].reason, "failed on this very matrix: it was wrong");
+
+  char first[WLM_VARIANT_NAME];
+  d = decide(&snapshot, &tuned, "r", 32);
+  assert_int_equal(d.step, WLM_STEP_RULE);
+  strcpy(first, d.variant);
+  add_case(&snapshot, &tuned, 1, "r", 32, (const char *const[]){NULL});
+  add_failure(&snapshot, first);
+  d = decide(&snapshot, &tuned, "r", 32);
+  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_string_not_equal(d.variant, first);
+  assert_string_equal(decide(&snapshot, &alike, "r", 32).variant, first);
+
+  add_case(&lent, &tuned, 1, "r", 32, (const char *const[]){NULL});
+  add_failure(&lent, first);
+  lent.cases[0].borrowed = "another class";
+  assert_string_equal(decide(&lent, &tuned, "r", 32).variant, first);
+  wlmi_snapshot_clear(&snapshot);
+  wlmi_snapshot_clear(&lent);
+}
+
+/* ---- cases that know too little ------------------------------------------------------------------ */
+
+enum { ALL = 30 };
+static wlmi_candidate all[ALL];
+
+static int64_t describe_some(void *user, const wlmi_candidate **candidates) {
+  ++*(int *)user;
+  *candidates = all;
+  return ALL;
+}
+
+static int accepts_any(void *user, const char *variant, int may_prepare) {
+  (void)user;
+  return accepts(NULL, variant, may_prepare);
+}
+
+/* The number of times that all candidates were asked for goes to *described. */
+static wlmi_decision decide_among_all(const wlmi_snapshot *snapshot, const wlm_stats *stats, int64_t n,
+                                      int *described) {
+  wlmi_decision decision;
+  const wlmi_spec spec = spec_of(n, 0);
+  const wlmi_variant_set judge = {accepts_any, NULL, describe_some, described};
+  *described = 0;
+  assert_int_equal(select_for(snapshot, stats, "p", &spec, &host, &judge, &decision), WLM_OK);
+  return decision;
+}
+
+/* Exact or a bucket: it is passed over unless it knows what the rules would choose, or eight candidates. */
+static void a_thin_case_does_not_beat_a_rule(void **state) {
+  (void)state;
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", NULL};
+  const wlmi_snapshot nothing = {0};
+  int described;
+  char rule[WLM_VARIANT_NAME];
+  strcpy(rule, decide(&nothing, &tuned, "p", 32).variant);
+  for (int exact = 0; exact < 2; exact++) {
+    const wlm_step step = exact ? WLM_STEP_FINGERPRINT : WLM_STEP_BUCKET;
+    wlmi_snapshot thin = {0}, with_rule = {0}, with_failed_rule = {0}, enough = {0};
+    add_case(&thin, &tuned, exact, "p", 32, (const char *const[]){"a", "b", NULL});
+    wlmi_decision d = decide_among_all(&thin, &tuned, 32, &described);
+    assert_int_equal(d.step, WLM_STEP_RULE);
+    assert_string_equal(d.variant, rule);
+    assert_true(isnan(d.distance));
+    assert_true(d.thin_known == 2 && d.thin_of == ALL && d.thin_exact == exact);
+    assert_string_equal(d.thin_variant, "a");
+    assert_int_equal(described, 1);
+
+    add_case(&with_rule, &tuned, exact, "p", 32, (const char *const[]){"a", rule, NULL});
+    d = decide_among_all(&with_rule, &tuned, 32, &described);
+    assert_int_equal(d.step, step);
+    assert_string_equal(d.variant, "a");
+    assert_true(d.thin_known == 0 && d.distance == 0);
+
+    add_case(&with_failed_rule, &tuned, 1, "p", 32, (const char *const[]){"a", NULL});
+    add_failure(&with_failed_rule, rule);
+    if (exact) assert_string_not_equal(decide_among_all(&with_failed_rule, &tuned, 32, &described).variant, rule);
+
+    add_case(&enough, &tuned, exact, "p", 32, names);
+    d = decide_among_all(&enough, &tuned, 32, &described);
+    assert_int_equal(d.step, step);
+    assert_string_equal(d.variant, "a");
+    assert_int_equal(described, 0); /* nobody had to ask */
+    wlmi_snapshot_clear(&thin);
+    wlmi_snapshot_clear(&with_rule);
+    wlmi_snapshot_clear(&with_failed_rule);
+    wlmi_snapshot_clear(&enough);
+  }
+}
+
+/* A bucket further off that knows enough is asked, and so is another class of devices. */
+static void behind_a_thin_case_others_are_asked(void **state) {
+  (void)state;
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7), twice = stats_of(1000, 18000, 1, 2);
+  const char *const names[] = {"s", "t", "u", "v", "w", "x", "y", "z", NULL};
+  wlmi_snapshot snapshot = {0};
+  int described;
+  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"a", NULL});
+  add_case(&snapshot, &tuned, 0, "p", 32, (const char *const[]){"a", NULL});
+  add_case(&snapshot, &twice, 0, "p", 32, names);
+  wlmi_decision d = decide_among_all(&snapshot, &tuned, 32, &described);
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_string_equal(d.variant, "s");
+  assert_true(d.distance > 0.9 && d.thin_exact && d.thin_known == 1);
+  assert_int_equal(described, 1);
+  add_case(&snapshot, &tuned, 1, "p", 32, names);
+  snapshot.cases[3].borrowed = "another class";
+  d = decide_among_all(&snapshot, &tuned, 32, &described);
+  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_string_equal(d.borrowed, "another class");
+  for (int i = 0; i < 8; i++) add_case(&snapshot, &tuned, 0, "p", 64, (const char *const[]){"a", NULL});
+  assert_int_equal(decide_among_all(&snapshot, &tuned, 2048, &described).step, WLM_STEP_RULE);
+  wlmi_snapshot_clear(&snapshot);
+}
+
+/* ---- preparing ----------------------------------------------------------------------------------- */
+
+typedef struct measured {
+  const char *variant;
+  double cost, prepare;
+} measured;
+
+static void add_measured(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact, const measured *list) {
+  add_case(snapshot, stats, exact, "p", 32, (const char *const[]){NULL});
+  for (; list->variant; list++) snapshot_measured(snapshot, list->variant, list->cost, list->prepare);
+}
+
+/* What needs no preparing costs 8. q costs 6 + 9 / calls and beats it from 5 calls on, p costs 4 + 60 / calls and beats
+ * it from 16 (15 is a draw) and q from 26 on; "not" would beat all from 7 on, were it valid. */
+static const measured amortised[] = {{"head", 8, 0}, {"slow", 10, 0},  {"p", 4, 60}, {"q", 6, 9},
+                                     {"not", 1, 48}, {"dear", 9, 1.5}, {NULL, 0, 0}};
+
+static double expected_break_even(const char *variant) {
+  static const struct {
+    const char *variant;
+    double calls;
+  } known[] = {{"p", 16}, {"q", 5}, {"not", 7}, {"dear", INFINITY}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (!strcmp(known[i].variant, variant)) return known[i].calls;
+  return 0;
+}
+
+static void check_ranking(const wlmi_decision *d, const char *const *ranked, int exact) {
+  for (int i = 0; i < d->ranked_count; i++) {
+    const wlmi_ranked *r = &d->ranked[i];
+    assert_string_equal(r->variant, ranked[i]);
+    assert_true(r->break_even == expected_break_even(r->variant));
+    assert_int_equal(r->prepare > 0, r->break_even > 0);
+    assert_int_equal(r->seconds > 0, exact);
+    assert_int_equal(r->prepare_seconds > 0, exact && r->prepare > 0);
+    assert_true(r->relative >= (i ? d->ranked[i - 1].relative : 1));
+  }
+  assert_null(ranked[d->ranked_count]);
+}
+
+static void preparing_is_shared_by_the_calls(void **state) {
+  (void)state;
+  static const struct {
+    int64_t calls;
+    int refused;
+    const char *other, *ranked[7];
+  } cases[] = {
+      {1, 0, "q", {"head", "slow", "dear", "q", "not", "p"}},    {4, 0, "q", {"head", "q", "dear", "slow", "not", "p"}},
+      {5, 0, "head", {"q", "head", "dear", "slow", "not", "p"}}, {10, 1, "head", {"q", "head", "dear", "slow", "p"}},
+      {25, 1, "head", {"q", "p", "head", "dear", "slow"}},       {26, 1, "head", {"p", "q", "head", "dear", "slow"}},
+      {INT64_MAX, 1, "head", {"p", "q", "head", "dear", "slow"}}};
+  for (int exact = 0; exact < 2; exact++) {
+    wlmi_snapshot snapshot = {0};
+    const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+    add_measured(&snapshot, &tuned, exact, amortised);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+      wlmi_decision d = decide_for(&snapshot, &tuned, "p", 32, cases[i].calls);
+      assert_int_equal(d.step, exact ? WLM_STEP_FINGERPRINT : WLM_STEP_BUCKET);
+      assert_int_equal(d.calls, cases[i].calls);
+      assert_string_equal(d.variant, cases[i].ranked[0]);
+      assert_int_equal(d.refused, cases[i].refused);
+      check_ranking(&d, cases[i].ranked, exact);
+      assert_string_equal(d.other.variant, cases[i].other);
+      assert_true(d.other.break_even == expected_break_even(cases[i].other));
+    }
+    wlmi_snapshot_clear(&snapshot);
+  }
+}
+
+/* Not for a price that is lower with all of the preparing in it, not where nothing else was measured, and not where the
+ * template prepares what the measurement did not. */
+static void nothing_is_prepared_for_one_call(void **state) {
+  (void)state;
+  wlmi_snapshot cheap = {0}, only = {0}, older = {0};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  add_measured(&cheap, &tuned, 1, (const measured[]){{"plain", 9, 0}, {"quick", 1, 2}, {NULL, 0, 0}});
+  assert_string_equal(decide_for(&cheap, &tuned, "p", 32, 1).variant, "plain");
+  assert_string_equal(decide_for(&cheap, &tuned, "p", 32, 2).variant, "quick");
+  add_measured(&only, &tuned, 1, (const measured[]){{"quick", 1, 2}, {NULL, 0, 0}});
+  assert_int_equal(decide_for(&only, &tuned, "p", 32, 1).step, WLM_STEP_RULE);
+  add_measured(&only, &tuned, 0, (const measured[]){{"plain", 1, 0}, {NULL, 0, 0}});
+  wlmi_decision d = decide_for(&only, &tuned, "p", 32, 1);
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_string_equal(d.variant, "plain");
+  d = decide_for(&only, &tuned, "p", 32, 2);
+  assert_string_equal(d.variant, "quick");
+  assert_string_equal(d.other.variant, "");
+  assert_true(d.ranked[0].break_even == 0); /* nothing to compare with */
+  add_measured(&older, &tuned, 1, (const measured[]){{"turned", 1, 0}, {"plain", 2, 0}, {NULL, 0, 0}});
+  d = decide_for(&older, &tuned, "p", 32, 1);
+  assert_string_equal(d.variant, "plain");
+  assert_int_equal(d.refused, 1);
+  assert_string_equal(decide_for(&older, &tuned, "p", 32, 2).variant, "turned");
+  wlmi_snapshot_clear(&cheap);
+  wlmi_snapshot_clear(&only);
+  wlmi_snapshot_clear(&older);
+}
+
+/* ---- the rules with the real families ----------------------------------------------------------- */
+
+typedef struct real_families {
+  wlmi_generator *generator;
+  const wlmi_spec *spec;
+  const wlmi_limits *limits;
+} real_families;
+
+static int is_candidate(void *user, const char *variant, int may_prepare) {
+  const real_families *r = user;
+  wlmi_text reason = {0};
+  int prepares = 0;
+  if (wlmi_generator_refusal(r->generator, variant, r->spec, r->limits, &reason) != WLM_OK)
+    fail_msg("a rule names what is no variant: %s", wlm_error_detail());
+  int yes = reason.size == 0;
+  wlmi_text_release(&reason);
+  if (yes && !may_prepare)
+    assert_int_equal(wlmi_generator_prepares(r->generator, variant, r->spec, r->limits, &prepares), WLM_OK);
+  return yes && !prepares;
+}
+
+static void rules_serve_every_problem(void **state) {
+  (void)state;
+  const wlmi_snapshot nothing = {0};
+  real_families r = {0};
+  assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
+  for (int64_t n = 1; n <= 600; n += n < 140 ? 1 : 47)
+    for (int number = 0; number < 12; number++) {
+      wlmi_spec spec = spec_of(n, number / 4);
+      for (int64_t heads = 2; heads <= 8; heads++) /* the most that n has */
+        if (n % heads == 0 && number & 1) spec.problem.heads = heads;
+      wlm_stats stats = stats_of(1000, number & 2 ? 400 : 4000000, number & 1 ? 30 : 0.1, 1);
+      wlmi_decision decision;
+      r.spec = &spec;
+      for (int device = 0; device < 2; device++) {
+        r.limits = device ? &cuda : &host;
+        if (select_for(&nothing, &stats, "p", &spec, r.limits,
+                       &(wlmi_variant_set){.is_valid = is_candidate, .user = &r}, &decision) != WLM_OK)
+          fail_msg("kind %d, n = %lld, %lld heads: %s", number / 4, (long long)n, (long long)spec.problem.heads,
+                   wlm_error_detail());
+        assert_int_equal(decision.step, WLM_STEP_RULE);
+        assert_non_null(decision.rule);
+      }
+    }
+  wlmi_generator_destroy(r.generator);
+}
+
+/* What a rule names is a candidate for some N; *prepares tells whether it must be prepared there. */
+static void rule_prepares(real_families *r, const wlmi_rule *rule, int *prepares) {
+  char variant[WLM_VARIANT_NAME];
+  for (int64_t n = rule->max_n < 256 ? rule->max_n : 256; n > 0; n--) {
+    wlmi_spec spec = spec_of(n, rule->kind);
+    r->spec = &spec;
+    r->limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
+    for (int number = 0; wlmi_rule_spell(rule, n, number, variant); number++) {
+      if (!is_candidate(r, variant, 1)) continue;
+      assert_int_equal(wlmi_generator_prepares(r->generator, variant, &spec, r->limits, prepares), WLM_OK);
+      return;
+    }
+  }
+  fail_msg("%s serves no n", rule->variant);
+}
+
+static void rules_prepare_only_where_it_is_reused(void **state) {
+  (void)state;
+  real_families r = {0};
+  int prepares;
+  assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
+  for (int i = 0; i < wlmi_rule_count; i++) {
+    rule_prepares(&r, &wlmi_rules[i], &prepares);
+    if (wlmi_rules[i].min_calls <= prepares) fail_msg("rule %d, %s, is for 1 call", i, wlmi_rules[i].variant);
+  }
+  wlmi_generator_destroy(r.generator);
+}
+
+/* No rule is shadowed by the ones above it for every problem. */
+static void every_rule_can_decide(void **state) {
+  (void)state;
+  const wlmi_snapshot nothing = {0};
+  real_families r = {0};
+  assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
+  for (int i = 0; i < wlmi_rule_count; i++) {
+    const wlmi_rule *rule = &wlmi_rules[i];
+    static const int64_t widths[] = {1, 3, 4, 8, 16, 24, 32, 33, 34, 48, 64, 65, 128, 130, 256, 2, 512};
+    int found = 0;
+    for (size_t number = 0; number < 2 * sizeof widths / sizeof *widths && !found; number++) {
+      const int64_t n = widths[number / 2];
+      if (n > rule->max_n) continue;
+      wlmi_spec spec = spec_of(n, rule->kind);
+      if (number % 2) spec.problem.dense_type = WLM_F16;
+      spec.problem.policy.expected_calls = rule->min_calls;
+      wlm_stats stats = stats_of(1000, rule->max_nnz < 4000000 ? rule->max_nnz : 4000000, rule->min_cv, 1);
+      wlmi_decision decision;
+      r.spec = &spec;
+      r.limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
+      assert_int_equal(select_for(&nothing, &stats, "p", &spec, r.limits,
+                                  &(wlmi_variant_set){.is_valid = is_candidate, .user = &r}, &decision),
+                       WLM_OK);
+      char variant[WLM_VARIANT_NAME];
+      for (int spelling = 0; !found && wlmi_rule_spell(rule, n, spelling, variant); spelling++)
+        found = !strcmp(decision.variant, variant);
+    }
+    if (!found) fail_msg("rule %d, %s, never decides", i, rule->variant);
+  }
+  wlmi_generator_destroy(r.generator);
+}
+
+static void rules_are_spelled_for_every_vector(void **state) {
+  (void)state;
+  static const char *const spelled[] = {"f/lanes=8,vector=8,batch=4", "f/lanes=16,vector=4,batch=4",
+                                        "f/lanes=32,vector=2,batch=4", "f/lanes=32,vector=1,batch=4"};
+  char variant[WLM_VARIANT_NAME];
+  wlmi_rule rule = {.variant = "f/lanes=64/@,vector=@,batch=4"};
+  for (int number = 0; number < 4; number++) {
+    assert_true(wlmi_rule_spell(&rule, 100, number, variant));
+    assert_string_equal(variant, spelled[number]);
+  }
+  assert_false(wlmi_rule_spell(&rule, 100, 4, variant));
+  rule.variant = "f/lanes=16/@,vector=@";
+  assert_true(wlmi_rule_spell(&rule, 100, 0, variant));
+  assert_string_equal(variant, "f/lanes=4,vector=8");
+  assert_true(wlmi_rule_spell(&rule, 7, 3, variant)); /* the other half of the lanes would have nothing to do */
+  assert_string_equal(variant, "f/lanes=8,vector=1");
+  rule.variant = "f/cf=2,rows=8";
+  assert_true(wlmi_rule_spell(&rule, 100, 0, variant));
+  assert_string_equal(variant, "f/cf=2,rows=8");
+  assert_false(wlmi_rule_spell(&rule, 100, 1, variant));
+}
+
+/* Whatever the type, the width and the heads: a group that takes whole rows would wait for the longest. */
+static void skewed_rows_are_split(void **state) {
+  (void)state;
+  static const struct shape {
+    int64_t n, heads;
+  } shapes[] = {{1, 1},  {2, 1},  {3, 1},  {7, 1},  {16, 1},  {33, 1},
+                {34, 1}, {36, 1}, {64, 4}, {40, 8}, {100, 4}, {128, 1}};
+  const wlmi_snapshot nothing = {0};
+  real_families r = {.limits = &cuda};
+  assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
+  for (int type = WLM_F32; type <= WLM_F64; type++)
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+      for (int64_t nnz = 100000; nnz <= 100000000; nnz *= 10) {
+        wlmi_spec spec = spec_of(shapes[i].n, WLM_RULE_PLAIN);
+        const wlm_stats stats = stats_of(10000, nnz, 3, 1);
+        wlmi_decision decision;
+        wlmi_candidate *candidates;
+        int64_t count, at = 0;
+        spec.problem.dense_type = spec.value_type = (wlm_type)type;
+        spec.problem.heads = shapes[i].heads;
+        r.spec = &spec;
+        assert_int_equal(select_for(&nothing, &stats, "p", &spec, &cuda,
+                                    &(wlmi_variant_set){.is_valid = is_candidate, .user = &r}, &decision),
+                         WLM_OK);
+        assert_int_equal(wlmi_generator_describe(r.generator, &spec, &cuda, &candidates, &count), WLM_OK);
+        while (at < count && strcmp(candidates[at].variant, decision.variant)) at++;
+        assert_true(at < count);
+        if (candidates[at].whole_rows && !strstr(decision.variant, "row_fold/"))
+          fail_msg("type %d, n = %lld, %lld heads: %s", type, (long long)shapes[i].n, (long long)shapes[i].heads,
+                   decision.variant);
+        wlmi_free(candidates);
+      }
+  wlmi_generator_destroy(r.generator);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(goes_from_the_most_to_the_least_known),
+      cmocka_unit_test(other_operators_follow_the_sum),
+      cmocka_unit_test(a_custom_operator_follows_the_sum),
+      cmocka_unit_test(no_fingerprint_matches_none),
+      cmocka_unit_test(takes_the_nearest_bucket),
+      cmocka_unit_test(leaves_out_what_is_not_valid),
+      cmocka_unit_test(what_failed_on_the_matrix_is_not_chosen_for_it),
+      cmocka_unit_test(a_thin_case_does_not_beat_a_rule),
+      cmocka_unit_test(behind_a_thin_case_others_are_asked),
+      cmocka_unit_test(preparing_is_shared_by_the_calls),
+      cmocka_unit_test(nothing_is_prepared_for_one_call),
+      cmocka_unit_test(rules_serve_every_problem),
+      cmocka_unit_test(rules_prepare_only_where_it_is_reused),
+      cmocka_unit_test(every_rule_can_decide),
+      cmocka_unit_test(rules_are_spelled_for_every_vector),
+      cmocka_unit_test(skewed_rows_are_split),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
