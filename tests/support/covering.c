@@ -6,11 +6,21 @@
  * A group is a family; the full set goes on with every variant as a group of its own. */
 #include "support/covering.h"
 
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <cmocka.h>
+
 #include "common/hash.h"
 #include "common/memory.h"
+#include "support/asserts.h"
+#include "support/folder.h"
 #include "support/shapes.h"
 
 /* The axes of a problem. Problems are all combinations of the first five, with other axes drawn. A pair of the crossed
@@ -68,6 +78,7 @@ typedef struct variant {
 typedef struct problem {
   wlmi_spec spec;
   int axes[AXES];
+  int own;              /* as in covering_entry */
   variant **candidates; /* those of a family stand together */
   int64_t count;
 } problem;
@@ -259,7 +270,7 @@ static wlm_status add(maker *m, const problem *p, const variant *v) {
     out->capacity = capacity;
   }
   covering_entry *entry = &out->entries[out->count++];
-  entry->spec = p->spec;
+  *entry = (covering_entry){.spec = p->spec, .own = p->own};
   entry->first = sum_over(v, count_unused) > 0;
   strcpy(entry->variant, v->name);
   sum_over(v, use);
@@ -334,10 +345,17 @@ static const struct own_problem {
     {"init=0;reduce=acc+x;combine=reduce;order=any", "relu", 1, 1, 4, 2}, /* some families are for small N alone */
 };
 
+/* What a spec only points at; kernel_check brings another bias. */
+static void point_at_own(wlm_problem *problem, const struct own_problem *own) {
+  problem->custom = own->custom;
+  problem->activation = own->activation;
+  problem->bias = own->has_bias ? own : NULL;
+}
+
 static wlm_status add_own_problem(maker *m, wlmi_generator *generator, const wlmi_limits *limits,
                                   const struct own_problem *own, int type, int sampled) {
   wlm_status status;
-  problem p = {0};
+  problem p = {.own = 1 + (int)(own - own_problems)};
   fill_axes(m, 0, p.axes);
   p.axes[AXIS_TYPES] = type;
   p.axes[AXIS_VALUES] = 1;
@@ -349,9 +367,7 @@ static wlm_status add_own_problem(maker *m, wlmi_generator *generator, const wlm
   own_problem.reduce = WLM_CUSTOM;
   own_problem.n = own_problem.ldb = own_problem.ldc = own->n;
   own_problem.heads = own->heads;
-  own_problem.custom = own->custom;
-  own_problem.activation = own->activation;
-  own_problem.bias = own->has_bias ? own : NULL; /* kernel_check brings another */
+  point_at_own(&own_problem, own);
   csr.values = own;
   csr.value_type = p.spec.value_type;
   csr.colind_type = p.spec.colind_type;
@@ -487,8 +503,6 @@ static wlm_status add_transposed(maker *m, wlmi_generator *generator, const wlmi
   return status;
 }
 
-int covering_full(void) { return getenv("WARPLOOM_FULL") != NULL; }
-
 wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, uint64_t seed, int full, covering *out) {
   *out = (covering){0};
   maker m = {.random = {seed * 0x9E3779B97F4A7C15u | 1}, .out = out};
@@ -511,6 +525,47 @@ done:
   wlmi_free(m.groups);
   if (status != WLM_OK) covering_release(out);
   return status;
+}
+
+/* ---- one set for many programs ------------------------------------------------------------------------- */
+
+void covering_save(const covering *set, const char *path) {
+  FILE *file = fopen(path, "wb");
+  if (!file || fwrite(set->entries, sizeof *set->entries, (size_t)set->count, file) != (size_t)set->count ||
+      fclose(file))
+    fail_msg("%s: %s", path, strerror(errno));
+}
+
+void covering_load(const char *path, covering *out) {
+  size_t size;
+  unsigned char *read = read_whole(path, &size);
+  const int64_t count = (int64_t)(size / sizeof *out->entries);
+  *out = (covering){wlmi_alloc_zero((size_t)count, sizeof *out->entries), count, count};
+  if (!out->entries) fail_msg("%s: %lld entries do not fit in memory", path, (long long)count);
+  memcpy(out->entries, read, size);
+  free(read);
+  for (int64_t i = 0; i < count; i++) {
+    const int own = out->entries[i].own;
+    point_at_own(&out->entries[i].spec.problem, own ? &own_problems[own - 1] : &(struct own_problem){0});
+  }
+}
+
+int covering_full(void) { return getenv("WARPLOOM_FULL") != NULL; }
+
+void covering_path(const char *folder, const wlmi_limits *limits, int full, char *path, size_t size) {
+  snprintf(path, size, "%s/%s%d%s.set", folder, limits->target == WLM_TARGET_CUDA ? "cuda" : "host", limits->arch,
+           full ? "-full" : "");
+}
+
+void covering_get(wlmi_generator *generator, const wlmi_limits *limits, int full, covering *out) {
+  const char *folder = getenv("WARPLOOM_COVERING");
+  char path[512];
+  if (!folder) {
+    assert_status(WLM_OK, covering_make(generator, limits, 1, full, out));
+    return;
+  }
+  covering_path(folder, limits, full, path, sizeof path);
+  covering_load(path, out);
 }
 
 void covering_release(covering *set) {
