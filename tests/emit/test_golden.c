@@ -1,110 +1,110 @@
-/* The source of one variant of each family, byte for byte, so that a change of a template or of the operator block
- * shows in review as a change of what is compiled. WARPLOOM_UPDATE_GOLDEN=1 writes them anew. */
+/* Which source each family emits: golden.tsv has a hash of the first candidate's for each of some problems, so that a
+ * change of a template or of the operator block shows in review as the families and problems that compile anew.
+ * WARPLOOM_UPDATE_GOLDEN=1 writes the table anew; so does the target golden. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 /**/
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
-#include "common/memory.h"
+#include "common/hash.h"
 #include "generator/generator.h"
 #include "support/emit_fixture.h"
+#include "support/golden.h"
 
-/* Says on stderr what is at the first line that differs. */
-static void show_difference(const char *golden, const char *emitted) {
-  int64_t line = 1;
-  while (*golden && *emitted) {
-    size_t a = strcspn(golden, "\n"), b = strcspn(emitted, "\n");
-    if (a != b || memcmp(golden, emitted, a)) break;
-    golden += a + (golden[a] == '\n');
-    emitted += b + (emitted[b] == '\n');
-    line++;
-  }
-  fprintf(stderr, "line %lld\n- %.*s\n+ %.*s\n", (long long)line, (int)strcspn(golden, "\n"), golden,
-          (int)strcspn(emitted, "\n"), emitted);
+static const char table[] = WLM_SOURCE_DIR "/tests/emit/golden.tsv";
+static const char header[] = "# family, problem, variant, hash of the source";
+/* What was hashed, and below `last` what it was when the table last had all of it. */
+static const char folder_now[] = WLM_BINARY_DIR "/golden", folder_last[] = WLM_BINARY_DIR "/golden/last";
+
+static const struct problem {
+  const char *name;
+  int64_t n;
+  wlm_operation operation;
+  wlm_reduce reduce;
+  wlm_type type;
+  int sampled, has_positions, transposed;
+} problems[] = {
+    {"plain", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0},     {"narrow", 4, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0},
+    {"sampled", 128, WLM_SPMM, WLM_SUM, WLM_F32, 1, 0, 0},   {"gradient", 128, WLM_SDDMM, WLM_SUM, WLM_F32, 0, 0, 0},
+    {"positions", 128, WLM_SPMM, WLM_MAX, WLM_F32, 0, 1, 0}, {"f16-mean", 128, WLM_SPMM, WLM_MEAN, WLM_F16, 0, 0, 0},
+    {"transposed", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 1}};
+enum { PROBLEMS = sizeof problems / sizeof *problems };
+
+static wlmi_spec spec_of(const struct problem *p) {
+  wlmi_spec spec = emit_spec(p->n);
+  spec.problem.operation = p->operation;
+  spec.problem.reduce = p->reduce;
+  spec.problem.dense_type = spec.value_type = p->type;
+  spec.problem.sampling.sample = p->sampled ? WLM_SAMPLE_BUCKET : WLM_SAMPLE_NONE;
+  spec.problem.sampling.width = p->sampled ? 64 : 0;
+  spec.problem.want_argmax = p->has_positions;
+  spec.problem.transpose = p->transposed;
+  return spec;
 }
 
-static void check_golden(const char *family, const wlmi_program *program) {
-  char path[512];
-  snprintf(path, sizeof path, "%s/tests/emit/golden/%s.txt", WLM_SOURCE_DIR, family);
-  if (getenv("WARPLOOM_UPDATE_GOLDEN")) {
-    write_whole(path, program->source, strlen(program->source));
-    return;
-  }
-  if (access(path, R_OK)) fail_msg("%s is not there: run the test with WARPLOOM_UPDATE_GOLDEN=1", path);
-  size_t size;
-  char *golden = (char *)read_whole(path, &size);
-  int equal = size == strlen(program->source) && !memcmp(golden, program->source, size);
-  if (!equal) {
-    char *ended = realloc(golden, size + 1);
-    assert_non_null(ended);
-    ended[size] = 0;
-    golden = ended;
-    show_difference(golden, program->source);
-  }
-  free(golden);
-  if (!equal)
-    fail_msg("%s differs from %s; if it should, run the test with WARPLOOM_UPDATE_GOLDEN=1 and look at the diff",
-             program->variant, path);
+static void add_row(const char *variant, const wlmi_spec *spec, const wlmi_limits *limits, const char *problem,
+                    wlmi_text *rows) {
+  const int family = (int)strcspn(variant, "/");
+  char hex[WLM_HASH_HEX], path[512];
+  wlmi_program program;
+  assert_status(WLM_OK, wlmi_generator_emit(emit_generator, variant, spec, limits, &program));
+  const size_t size = strlen(program.source);
+  wlmi_hash_to_hex(wlmi_hash_bytes(program.source, size), hex);
+  wlmi_text_printf(rows, "%.*s\t%s\t%s\t%s\n", family, variant, problem, variant, hex);
+  snprintf(path, sizeof path, "%s/%.*s.%s.txt", folder_now, family, variant, problem);
+  write_whole(path, program.source, size);
+  wlmi_program_release(&program);
 }
 
-enum { MOST_FAMILIES = 64 };
-
-static int is_new(char seen[MOST_FAMILIES][WLM_VARIANT_NAME], int *count, const char *family) {
-  for (int i = 0; i < *count; i++)
-    if (!strcmp(seen[i], family)) return 0;
-  assert_true(*count < MOST_FAMILIES);
-  strcpy(seen[(*count)++], family);
-  return 1;
+/* The first candidate of each family. */
+static void add_rows(const struct problem *p, const wlmi_limits *limits, wlmi_text *rows) {
+  const wlmi_spec spec = spec_of(p);
+  wlmi_names names;
+  assert_status(WLM_OK, wlmi_generator_candidates(emit_generator, &spec, limits, &names));
+  for (int64_t i = 0; i < names.count; i++) {
+    const size_t family = strcspn(names.names[i], "/") + 1;
+    if (!i || strncmp(names.names[i - 1], names.names[i], family))
+      add_row(names.names[i], &spec, limits, p->name, rows);
+  }
+  wlmi_names_release(&names);
 }
 
-/* The first candidate of each family, for the first of these problems that has one: plain, narrow, sampled, sddmm,
- * transposed. */
-static void test_golden(void **state) {
+static void make_folder(const char *path) {
+  if (mkdir(path, 0777) && errno != EEXIST) fail_msg("%s: %s", path, strerror(errno));
+}
+
+static void keep_texts(void) {
+  make_folder(folder_last);
+  if (system("cp '" WLM_BINARY_DIR "/golden/'*.txt '" WLM_BINARY_DIR "/golden/last'")) fail_msg("%s", folder_last);
+}
+
+static void sources_are_those_of_the_table(void **state) {
   (void)state;
-  static const struct {
-    int64_t n;
-    wlm_sample sample;
-    wlm_operation operation;
-    int transpose;
-  } problems[] = {{128, WLM_SAMPLE_NONE, WLM_SPMM, 0},
-                  {4, WLM_SAMPLE_NONE, WLM_SPMM, 0},
-                  {128, WLM_SAMPLE_BUCKET, WLM_SPMM, 0},
-                  {128, WLM_SAMPLE_NONE, WLM_SDDMM, 0},
-                  {128, WLM_SAMPLE_NONE, WLM_SPMM, 1}};
-  enum { NUMBERS = 2 * sizeof problems / sizeof *problems };
-  static const wlmi_limits *const devices[] = {&emit_cuda, &emit_host};
-  char seen[MOST_FAMILIES][WLM_VARIANT_NAME];
-  int families = 0;
-  for (int number = 0; number < NUMBERS; number++) {
-    const wlmi_limits *limits = devices[number % 2];
-    wlmi_spec spec = emit_spec(problems[number / 2].n);
-    wlmi_names names;
-    spec.problem.sampling.sample = problems[number / 2].sample;
-    spec.problem.sampling.width = 64;
-    spec.problem.operation = problems[number / 2].operation;
-    spec.problem.transpose = problems[number / 2].transpose;
-    assert_status(WLM_OK, wlmi_generator_candidates(emit_generator, &spec, limits, &names));
-    for (int64_t i = 0; i < names.count; i++) {
-      char family[WLM_VARIANT_NAME];
-      wlmi_program program;
-      snprintf(family, sizeof family, "%.*s", (int)strcspn(names.names[i], "/"), names.names[i]);
-      if (!is_new(seen, &families, family)) continue;
-      assert_status(WLM_OK, wlmi_generator_emit(emit_generator, names.names[i], &spec, limits, &program));
-      check_golden(family, &program);
-      wlmi_program_release(&program);
-    }
-    wlmi_names_release(&names);
+  wlmi_text rows = {0};
+  make_folder(folder_now);
+  for (int i = 0; i < PROBLEMS; i++) {
+    add_rows(&problems[i], &emit_cuda, &rows);
+    add_rows(&problems[i], &emit_host, &rows);
   }
-  assert_true(families >= 5);
+  assert_false(rows.failed);
+  const int same = golden_is(table, header, &rows);
+  wlmi_text_release(&rows);
+  if (!same)
+    fail_msg(
+        "families emit other sources than %s has; they are FAMILY.PROBLEM.txt in %s, and those of the last time "
+        "that the table was right in %s: compare with diff -u; " GOLDEN_UPDATE,
+        table, folder_now, folder_last);
+  keep_texts();
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sources_are_those_of_the_table)};
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }

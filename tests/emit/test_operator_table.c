@@ -21,7 +21,7 @@ static const char end_mark[] = "<!-- end of the operator table -->\n";
 static void make_table(wlmi_text *table) {
   static const wlmi_limits *const devices[] = {&emit_cuda, &emit_host};
   covering sets[2];
-  for (int i = 0; i < 2; i++) assert_status(WLM_OK, covering_make(emit_generator, devices[i], 1, 0, &sets[i]));
+  for (int i = 0; i < 2; i++) covering_get(emit_generator, devices[i], 0, &sets[i]);
   assert_status(WLM_OK, operator_table_write(emit_generator, sets, 2, table));
   for (int i = 0; i < 2; i++) covering_release(&sets[i]);
 }

@@ -15,6 +15,7 @@
 #include "support/calls.h"
 #include "support/gpu.h"
 #include "support/kernel_check.h"
+#include "support/require.h"
 
 /* 4 x 5; row 1 is empty; B's row 4 is referenced by nobody. */
 enum { ROWS = 4, COLS = 5, NNZ = 6, N = 3 };
@@ -351,5 +352,5 @@ int main(void) {
       cmocka_unit_test(timer_replays_a_graph),
       cmocka_unit_test(failed_capture_leaves_no_trace),
   };
-  return cmocka_run_group_tests(tests, NULL, test_gpu_close);
+  return test_group(tests, NULL, test_gpu_close);
 }

@@ -60,5 +60,5 @@ static void every_family_is_right(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_family_is_right)};
-  return cmocka_run_group_tests(tests, NULL, test_gpu_close);
+  return test_group(tests, NULL, test_gpu_close);
 }

@@ -152,5 +152,5 @@ int main(void) {
       cmocka_unit_test(zeros_have_no_sign),           cmocka_unit_test(back_by_positions),
       cmocka_unit_test(no_order_no_gradients),
   };
-  return cmocka_run_group_tests(tests, NULL, test_gpu_close);
+  return test_group(tests, NULL, test_gpu_close);
 }

@@ -226,5 +226,5 @@ int main(void) {
       cmocka_unit_test(sampled),
       cmocka_unit_test(built_in),
   };
-  return cmocka_run_group_tests(tests, NULL, release);
+  return test_group(tests, NULL, release);
 }

@@ -14,6 +14,7 @@
 #include "support/command.h"
 #include "support/exact.h"
 #include "support/gpu.h"
+#include "support/require.h"
 #include "synth/input.h"
 #include "tuner/upload.h"
 #include "warploom/warploom_tune.h"
@@ -187,5 +188,5 @@ int main(void) {
       cmocka_unit_test(every_result_is_right_and_is_stored),
       cmocka_unit_test(a_capture_holds_one_kernel),
   };
-  return cmocka_run_group_tests(tests, home_begin, end);
+  return test_group(tests, home_begin, end);
 }

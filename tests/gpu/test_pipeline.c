@@ -10,6 +10,7 @@
 
 #include "support/command.h"
 #include "support/gpu.h"
+#include "support/require.h"
 
 #define MATRIX "twin:arxiv,scale=0.02"
 
@@ -77,5 +78,5 @@ int main(void) {
       cmocka_unit_test(tuned_runs_are_right),
       cmocka_unit_test(broken_device_ends_tuning),
   };
-  return cmocka_run_group_tests(tests, home_begin, end);
+  return test_group(tests, home_begin, end);
 }

@@ -10,6 +10,7 @@
 
 #include "support/calls.h"
 #include "support/gpu_fixture.h"
+#include "support/require.h"
 #include "tuner/verify.h"
 
 static wlm_problem problem_of(int64_t n, wlm_reduce reduce) {
@@ -188,5 +189,5 @@ int main(void) {
       cmocka_unit_test(one_plan_on_many_streams),
       cmocka_unit_test(one_call),
   };
-  return cmocka_run_group_tests(tests, NULL, test_gpu_close);
+  return test_group(tests, NULL, test_gpu_close);
 }

@@ -19,16 +19,19 @@ static void next_threads(void *user, int run) {
   omp_set_num_threads(threads[run]);
 }
 
+static test_shard shard;
+
 static void test_emitted_kernels(void **state) {
   (void)state;
   wlmi_device *device;
   assert_status(WLM_OK, wlmi_host_device_open(&device));
   wlmi_host_share_from(0); /* however small */
-  covering_check_all(&(covering_check){.device = device, .runs = 3, .before_run = next_threads});
+  covering_check_all(&(covering_check){.device = device, .runs = 3, .before_run = next_threads, .shard = shard});
   device->ops->close(device);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  shard = test_shard_of(argc, argv);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_emitted_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

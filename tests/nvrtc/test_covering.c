@@ -1,6 +1,10 @@
 /* Compiles the covering set with real NVRTC: every entry for one of the architectures in turn, and the first of
  * each parameter value (in the full set of each variant) for all of them. No kernel may spill, nor use more registers
- * than its family.lua says. */
+ * than its family.lua says.
+ *
+ * The registers of the f32 entries on sm_90 are those in registers.tsv, where NVRTC is of the version that the table
+ * was made with. WARPLOOM_UPDATE_GOLDEN=1 writes it anew; so does the target golden. An architecture as the argument,
+ * such as 90, compiles for that one alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,9 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "common/memory.h"
 #include "support/covering.h"
+#include "support/emit_fixture.h"
+#include "support/golden.h"
 #include "support/parallel.h"
 #include "support/require.h"
 #ifdef WLM_HAVE_CUDA
@@ -27,27 +34,34 @@ typedef struct compile {
   int arch;
 } compile;
 
+/* What the compiler reports of an entry's kernels: the most registers, and all bytes spilled. */
+typedef struct figures {
+  int64_t registers, spilled;
+} figures;
+
 typedef struct suite {
   wlmi_generator *generator;
   covering set;
   compile *compiles;
+  figures *figures; /* of each compile; processes share them */
   int64_t count;
 } suite;
 
+static suite s;
+static int only_arch; /* 0: all */
+
 static wlmi_limits limits_of(int arch) {
-  /* dynamic shared memory of a block after opt-in, by the CUDA programming guide */
-  return (wlmi_limits){.target = WLM_TARGET_CUDA,
-                       .arch = arch,
-                       .threads_per_block = 1024,
-                       .shared_bytes = arch == 80 ? 166912 : 232448,
-                       .processors = 108};
+  wlmi_limits limits = emit_smallest;
+  limits.arch = arch;
+  if (arch > emit_smallest.arch) limits.shared_bytes = emit_cuda.shared_bytes;
+  return limits;
 }
 
 static void describe(void *user, int64_t index) {
-  const suite *s = user;
+  (void)user;
   char text[512];
-  covering_describe(s->compiles[index].entry, text, sizeof text);
-  fprintf(stderr, "sm_%d %s\n", s->compiles[index].arch, text);
+  covering_describe(s.compiles[index].entry, text, sizeof text);
+  fprintf(stderr, "sm_%d %s\n", s.compiles[index].arch, text);
 }
 
 /* The largest of the numbers that stand between `before` and `behind` in the compiler's log; -1 where there is
@@ -62,12 +76,13 @@ static int64_t largest_number(const char *log, const char *before, const char *b
   return largest;
 }
 
-static wlm_status check_log(const wlmi_program *program, const char *log) {
+static wlm_status check_log(const wlmi_program *program, const char *log, figures *found) {
   int64_t registers = largest_number(log, "Used ", " registers");
   int64_t stores = largest_number(log, "bytes stack frame, ", " bytes spill stores");
   int64_t loads = largest_number(log, "bytes spill stores, ", " bytes spill loads");
   if (registers < 0 || stores < 0 || loads < 0)
     return wlmi_fail(WLM_ERR_MISMATCH, "the compiler's log tells no registers or spills: %s", log);
+  *found = (figures){registers, stores + loads};
   if (stores || loads) return wlmi_fail(WLM_ERR_MISMATCH, "spills registers: %s", log);
   if (registers > program->max_registers)
     return wlmi_fail(WLM_ERR_MISMATCH, "uses %lld registers, family.lua says at most %d", (long long)registers,
@@ -76,16 +91,15 @@ static wlm_status check_log(const wlmi_program *program, const char *log) {
 }
 
 static int one(void *user, int64_t index) {
-  const suite *s = user;
-  const compile *c = &s->compiles[index];
+  const compile *c = &s.compiles[index];
   const wlmi_limits limits = limits_of(c->arch);
   wlmi_program program = {0};
   wlmi_text log = {0};
   void *cubin = NULL;
   size_t size;
-  wlm_status status = wlmi_generator_emit(s->generator, c->entry->variant, &c->entry->spec, &limits, &program);
+  wlm_status status = wlmi_generator_emit(s.generator, c->entry->variant, &c->entry->spec, &limits, &program);
   if (status == WLM_OK) status = wlmi_nvrtc_compile(program.source, "emitted", c->arch, &cubin, &size, &log);
-  if (status == WLM_OK) status = check_log(&program, log.data ? log.data : "");
+  if (status == WLM_OK) status = check_log(&program, log.data ? log.data : "", &s.figures[index]);
   if (status != WLM_OK) {
     fprintf(stderr, "%s: ", wlm_error_detail());
     describe(user, index);
@@ -96,43 +110,111 @@ static int one(void *user, int64_t index) {
   return status != WLM_OK;
 }
 
-/* The set is made for the smallest of the devices, so that each of its entries is a candidate on all. */
-static void plan_compiles(suite *s) {
-  s->compiles = calloc((size_t)s->set.count * ARCHITECTURES, sizeof *s->compiles);
-  assert_non_null(s->compiles);
-  for (int64_t i = 0; i < s->set.count; i++)
-    for (int a = 0; a < ARCHITECTURES; a++)
-      if (s->set.entries[i].first || i % ARCHITECTURES == a)
-        s->compiles[s->count++] = (compile){&s->set.entries[i], architectures[a]};
+static int is_in_table(const compile *c) {
+  return c->arch == emit_cuda.arch && c->entry->spec.problem.dense_type == WLM_F32;
 }
 
-static void test_emitted_kernels_compile(void **state) {
+/* The set is made for the smallest of the devices, so that each of its entries is a candidate on all. */
+static void plan_compiles(void) {
+  const size_t most = (size_t)s.set.count * ARCHITECTURES;
+  s.compiles = calloc(most, sizeof *s.compiles);
+  s.figures = mmap(NULL, most * sizeof *s.figures, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  assert_non_null(s.compiles);
+  assert_true(s.figures != MAP_FAILED);
+  for (int64_t i = 0; i < s.set.count; i++)
+    for (int a = 0; a < ARCHITECTURES; a++) {
+      const compile c = {&s.set.entries[i], architectures[a]};
+      if (only_arch && c.arch != only_arch) continue;
+      if (c.entry->first || i % ARCHITECTURES == a || is_in_table(&c)) s.compiles[s.count++] = c;
+    }
+}
+
+static int begin(void **state) {
   (void)state;
-  test_needs_nvrtc();
-  suite s = {0};
-  const wlmi_limits limits = limits_of(architectures[0]);
-  assert_int_equal(wlmi_generator_create(NULL, &s.generator), WLM_OK);
-  assert_int_equal(covering_make(s.generator, &limits, 1, covering_full(), &s.set), WLM_OK);
-  plan_compiles(&s);
-  printf("nvrtc: %lld variants, %lld compilations\n", (long long)s.set.count, (long long)s.count);
-  assert_true(s.set.count > 100);
-  assert_true(s.count <= (covering_full() ? MOST_COMPILES_FULL : MOST_COMPILES));
-  assert_int_equal(test_in_parallel(s.count, one, describe, &s), 0);
+  return wlmi_generator_create(NULL, &s.generator) != WLM_OK;
+}
+
+static int end(void **state) {
+  (void)state;
   free(s.compiles);
+  if (s.figures) munmap(s.figures, (size_t)s.set.count * ARCHITECTURES * sizeof *s.figures);
   covering_release(&s.set);
   wlmi_generator_destroy(s.generator);
+  return 0;
+}
+
+static void emitted_kernels_compile(void **state) {
+  (void)state;
+  test_needs_nvrtc();
+  covering_get(s.generator, &emit_smallest, covering_full(), &s.set);
+  plan_compiles();
+  printf("nvrtc: %lld variants, %lld compilations\n", (long long)s.set.count, (long long)s.count);
+  assert_true(s.set.count > 100);
+  assert_true(s.count > 0 && s.count <= (covering_full() ? MOST_COMPILES_FULL : MOST_COMPILES));
+  assert_int_equal(test_in_parallel(s.count, one, describe, NULL), 0);
+}
+
+/* ---- registers ------------------------------------------------------------------------------------------ */
+
+static const char table[] = WLM_SOURCE_DIR "/tests/nvrtc/registers.tsv";
+
+/* "V12.4.131", from the comment at the top of its PTX: nvrtcVersion leaves out the last number. */
+static void nvrtc_build(char *build, size_t size) {
+  char *ptx;
+  assert_status(WLM_OK, wlmi_nvrtc_ptx("extern \"C\" __global__ void nothing() {}", "nothing", 90, &ptx));
+  const char *at = strstr(ptx, ", V");
+  assert_non_null(at);
+  snprintf(build, size, "%.*s", (int)strcspn(at + 2, "\n\r "), at + 2);
+  wlmi_free(ptx);
+}
+
+static void registers_are_those_of_the_table(void **state) {
+  char build[64], header[128], of_table[128];
+  wlmi_text rows = {0};
+  (void)state;
+  test_needs_nvrtc();
+  if (covering_full() || (only_arch && only_arch != emit_cuda.arch)) return; /* of no row of the table */
+  nvrtc_build(build, sizeof build);
+  snprintf(header, sizeof header, "# NVRTC %s, sm_%d: variant, n, problem, registers, bytes spilled", build,
+           emit_cuda.arch);
+  golden_header(table, of_table, sizeof of_table);
+  if (!golden_updates() && strcmp(of_table, header))
+    test_missing("registers", "NVRTC of the table's version", of_table);
+  for (int64_t i = 0; i < s.count; i++) {
+    const compile *c = &s.compiles[i];
+    char key[WLM_SPEC_KEY];
+    if (!is_in_table(c)) continue;
+    wlmi_spec_key(&c->entry->spec, key);
+    wlmi_text_printf(&rows, "%s\t%lld\t%s\t%lld\t%lld\n", c->entry->variant, (long long)c->entry->spec.problem.n, key,
+                     (long long)s.figures[i].registers, (long long)s.figures[i].spilled);
+  }
+  assert_false(rows.failed);
+  const int same = golden_is(table, header, &rows);
+  wlmi_text_release(&rows);
+  if (!same) fail_msg("registers differ from those in %s; " GOLDEN_UPDATE, table);
 }
 
 #else
 
-static void test_emitted_kernels_compile(void **state) {
+static int only_arch;
+
+static int begin(void **state) { return (void)state, 0; }
+static int end(void **state) { return (void)state, 0; }
+
+static void emitted_kernels_compile(void **state) {
   (void)state;
   test_needs_nvrtc();
 }
 
+static void registers_are_those_of_the_table(void **state) { emitted_kernels_compile(state); }
+
 #endif
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_emitted_kernels_compile)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(emitted_kernels_compile),
+      cmocka_unit_test(registers_are_those_of_the_table),
+  };
+  only_arch = argc > 1 ? atoi(argv[1]) : 0;
+  return test_group(tests, begin, end);
 }

@@ -53,7 +53,7 @@ int main(void) {
       cmocka_unit_test(every_function),
       cmocka_unit_test(errors_have_their_place),
   };
-  return cmocka_run_group_tests(tests, emit_begin, emit_end);
+  return test_group(tests, emit_begin, emit_end);
 }
 #else
 static void nothing_to_test(void **state) {
@@ -63,6 +63,6 @@ static void nothing_to_test(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_to_test)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return test_group(tests, NULL, NULL);
 }
 #endif

@@ -161,7 +161,7 @@ int main(void) {
       cmocka_unit_test(unknown_architecture_is_no_compiler), cmocka_unit_test(error_names_the_templates_line),
       cmocka_unit_test(several_threads_compile_at_once),     cmocka_unit_test(built_in_kernels_are_there),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return test_group(tests, NULL, NULL);
 }
 #else
 static void nothing_to_test(void **state) {
@@ -171,6 +171,6 @@ static void nothing_to_test(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_to_test)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return test_group(tests, NULL, NULL);
 }
 #endif

@@ -107,5 +107,5 @@ static void compiles_for_all(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(compiles_for_all), cmocka_unit_test(stats_compile),
                                      cmocka_unit_test(gradients_compile)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return test_group(tests, NULL, NULL);
 }

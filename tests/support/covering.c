@@ -6,11 +6,21 @@
  * A group is a family; the full set goes on with every variant as a group of its own. */
 #include "support/covering.h"
 
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <cmocka.h>
+
+#include "common/hash.h"
 #include "common/memory.h"
+#include "support/asserts.h"
+#include "support/folder.h"
 #include "support/shapes.h"
 
 /* The axes of a problem. Problems are all combinations of the first five, with other axes drawn. A pair of the crossed
@@ -41,28 +51,44 @@ static const int64_t widths_s[] = {8, 32, 100, 9, 577, 64, 2304};
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 enum { NO_S = COUNT(widths_s) }; /* the value of that axis where nothing is sampled */
 
-enum { MAX_GROUPS = 1024, MAX_VALUES = 512, VALUE_NAME = WLM_VARIANT_NAME };
+enum { MAX_VARIANTS = 1024, MAX_GROUPS = MAX_VARIANTS, MAX_VALUES = 512, MAX_PARAMETERS = 16 };
+enum { VALUE_NAME = WLM_VARIANT_NAME, SLOTS = 4 * MAX_VARIANTS };
+
+struct value {
+  char text[VALUE_NAME]; /* "cf=2"; also a variant's values together, "/cf=2,rows=4", so that variants take turns */
+  int64_t uses;
+};
 
 typedef struct group {
   char name[VALUE_NAME];
   unsigned char met[AXES][OPS];
   int has_own; /* a problem with expressions of users */
   int value_count;
-  struct value {
-    char text[VALUE_NAME]; /* "cf=2"; also a variant's values together, "/cf=2,rows=4", so that variants take turns */
-    int64_t uses;
-  } values[MAX_VALUES];
+  struct value values[MAX_VALUES];
 } group;
+
+/* Names are compared once, when a candidate is first seen: some hundred names stand for millions of candidates. */
+typedef struct variant {
+  char name[WLM_VARIANT_NAME];
+  group *group;
+  int value_count;
+  struct value *values[1 + MAX_PARAMETERS]; /* of the group: the variant's all together, and one by one */
+} variant;
 
 typedef struct problem {
   wlmi_spec spec;
   int axes[AXES];
-  wlmi_names names; /* its candidates */
+  int own;              /* as in covering_entry */
+  variant **candidates; /* those of a family stand together */
+  int64_t count;
 } problem;
 
 typedef struct maker {
   problem *problems;
   int64_t problem_count;
+  variant *variants;
+  int variant_count;
+  variant *slots[SLOTS]; /* a hash table of them by name */
   group *groups;
   int group_count;
   int by_variant; /* a group is a variant */
@@ -115,28 +141,6 @@ static wlm_status spec_of(const int axes[AXES], wlmi_spec *spec) {
   return wlmi_spec_make(&p, &csr, spec);
 }
 
-static wlm_status list_problems(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
-  const int copies = full ? FULL_COPIES : COPIES;
-  m->problems = wlmi_alloc_zero((size_t)copies * SPECS, sizeof *m->problems);
-  if (!m->problems) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "covering set");
-  for (int number = 0; number < copies * SPECS; number++) {
-    problem *p = &m->problems[m->problem_count];
-    fill_axes(m, number % SPECS, p->axes);
-    wlm_status status = spec_of(p->axes, &p->spec);
-    if (status == WLM_ERR_UNSUPPORTED) continue;
-    if (status == WLM_OK) status = wlmi_generator_candidates(generator, &p->spec, limits, &p->names);
-    if (status != WLM_OK) return status;
-    m->problem_count++;
-  }
-  for (int64_t i = m->problem_count - 1; i > 0; i--) {
-    int64_t j = (int64_t)test_draw(&m->random, (uint64_t)i + 1);
-    problem swap = m->problems[i];
-    m->problems[i] = m->problems[j];
-    m->problems[j] = swap;
-  }
-  return WLM_OK;
-}
-
 /* ---- groups and their parameter values ------------------------------------------------------------- */
 
 static group *group_of(maker *m, const char *variant) {
@@ -149,32 +153,88 @@ static group *group_of(maker *m, const char *variant) {
   return g;
 }
 
-static struct value *value_of(group *g, const char *text, size_t size) {
+static void add_value(variant *v, const char *text, size_t size) {
+  group *g = v->group;
   int i = 0;
   while (i < g->value_count && (strlen(g->values[i].text) != size || strncmp(g->values[i].text, text, size))) i++;
-  if (i == MAX_VALUES || size >= VALUE_NAME) abort();
+  if (i == MAX_VALUES || size >= VALUE_NAME || v->value_count > MAX_PARAMETERS) abort();
   if (i == g->value_count) memcpy(g->values[g->value_count++].text, text, size);
-  return &g->values[i];
+  v->values[v->value_count++] = &g->values[i];
 }
 
-/* Calls visit for the variant's parameters, all together and one by one. */
-static void each_value(group *g, const char *variant, void (*visit)(struct value *value, int64_t *sum), int64_t *sum) {
-  const char *at = variant + strcspn(variant, "/");
-  visit(value_of(g, at, strlen(at)), sum);
+/* Puts the variant into its group. */
+static void join_group(maker *m, variant *v) {
+  const char *at = v->name + strcspn(v->name, "/");
+  v->group = group_of(m, v->name);
+  v->value_count = 0;
+  add_value(v, at, strlen(at));
   while (*at) {
     size_t size = strcspn(++at, ",");
-    visit(value_of(g, at, size), sum);
+    add_value(v, at, size);
     at += size;
   }
+}
+
+static variant *variant_of(maker *m, const char *name) {
+  size_t slot = wlmi_hash_bytes(name, strlen(name)).low % SLOTS;
+  for (; m->slots[slot]; slot = (slot + 1) % SLOTS)
+    if (!strcmp(m->slots[slot]->name, name)) return m->slots[slot];
+  if (m->variant_count == MAX_VARIANTS || strlen(name) >= WLM_VARIANT_NAME) abort();
+  variant *v = m->slots[slot] = &m->variants[m->variant_count++];
+  strcpy(v->name, name);
+  join_group(m, v);
+  return v;
+}
+
+static void regroup_by_variant(maker *m) {
+  m->by_variant = 1;
+  memset(m->groups, 0, (size_t)m->group_count * sizeof *m->groups);
+  m->group_count = 0;
+  for (int i = 0; i < m->variant_count; i++) join_group(m, &m->variants[i]);
+}
+
+/* The problem's candidates; to be released with wlmi_free. */
+static wlm_status list_candidates(maker *m, wlmi_generator *generator, const wlmi_limits *limits, problem *p) {
+  wlmi_names names = {0};
+  wlm_status status;
+  WLM_TRY(wlmi_generator_candidates(generator, &p->spec, limits, &names));
+  WLM_TRY(wlmi_alloc_array(names.count, sizeof *p->candidates, "covering set", (void **)&p->candidates));
+  for (p->count = 0; p->count < names.count; p->count++) p->candidates[p->count] = variant_of(m, names.names[p->count]);
+done:
+  wlmi_names_release(&names);
+  return status;
+}
+
+static wlm_status list_problems(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
+  const int copies = full ? FULL_COPIES : COPIES;
+  m->problems = wlmi_alloc_zero((size_t)copies * SPECS, sizeof *m->problems);
+  if (!m->problems) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "covering set");
+  for (int number = 0; number < copies * SPECS; number++) {
+    problem *p = &m->problems[m->problem_count];
+    fill_axes(m, number % SPECS, p->axes);
+    wlm_status status = spec_of(p->axes, &p->spec);
+    if (status == WLM_ERR_UNSUPPORTED) continue;
+    if (status == WLM_OK) status = list_candidates(m, generator, limits, p);
+    if (status != WLM_OK) return status;
+    m->problem_count++;
+  }
+  for (int64_t i = m->problem_count - 1; i > 0; i--) {
+    int64_t j = (int64_t)test_draw(&m->random, (uint64_t)i + 1);
+    problem swap = m->problems[i];
+    m->problems[i] = m->problems[j];
+    m->problems[j] = swap;
+  }
+  return WLM_OK;
 }
 
 static void sum_uses(struct value *value, int64_t *sum) { *sum += value->uses; }
 static void count_unused(struct value *value, int64_t *sum) { *sum += value->uses == 0 && value->text[0] != '/'; }
 static void use(struct value *value, int64_t *sum) { (void)sum, value->uses++; }
 
-static int64_t sum_over(group *g, const char *variant, void (*visit)(struct value *value, int64_t *sum)) {
+/* Calls visit for the variant's parameters, all together and one by one. */
+static int64_t sum_over(const variant *v, void (*visit)(struct value *value, int64_t *sum)) {
   int64_t sum = 0;
-  each_value(g, variant, visit, &sum);
+  for (int i = 0; i < v->value_count; i++) visit(v->values[i], &sum);
   return sum;
 }
 
@@ -200,7 +260,7 @@ static int count_new(maker *m, group *g, const int axes[AXES], int mark) {
   return found;
 }
 
-static wlm_status add(maker *m, group *g, const problem *p, const char *variant) {
+static wlm_status add(maker *m, const problem *p, const variant *v) {
   covering *out = m->out;
   if (out->count == out->capacity) {
     int64_t capacity = out->capacity ? 2 * out->capacity : 256;
@@ -210,22 +270,22 @@ static wlm_status add(maker *m, group *g, const problem *p, const char *variant)
     out->capacity = capacity;
   }
   covering_entry *entry = &out->entries[out->count++];
-  entry->spec = p->spec;
-  entry->first = sum_over(g, variant, count_unused) > 0;
-  snprintf(entry->variant, sizeof entry->variant, "%s", variant);
-  sum_over(g, variant, use);
-  count_new(m, g, p->axes, 1);
+  *entry = (covering_entry){.spec = p->spec, .own = p->own};
+  entry->first = sum_over(v, count_unused) > 0;
+  strcpy(entry->variant, v->name);
+  sum_over(v, use);
+  count_new(m, v->group, p->axes, 1);
   return WLM_OK;
 }
 
 /* The group's least used variant among the candidates that stand together from `first` on; *next is the
  * candidate after them. */
-static int64_t least_used(group *g, const wlmi_names *names, int64_t first, int64_t *next) {
-  size_t size = strlen(g->name);
-  int64_t best = first, best_uses = INT64_MAX, i = first;
-  for (; i < names->count && !strncmp(names->names[i], g->name, size) && strchr("/", names->names[i][size]); i++) {
-    int64_t uses = sum_over(g, names->names[i], sum_uses);
-    if (uses < best_uses) best = i, best_uses = uses;
+static const variant *least_used(const problem *p, int64_t first, int64_t *next) {
+  const variant *best = p->candidates[first];
+  int64_t best_uses = INT64_MAX, i = first;
+  for (; i < p->count && p->candidates[i]->group == p->candidates[first]->group; i++) {
+    int64_t uses = sum_over(p->candidates[i], sum_uses);
+    if (uses < best_uses) best = p->candidates[i], best_uses = uses;
   }
   *next = i;
   return best;
@@ -236,15 +296,14 @@ static int64_t least_used(group *g, const wlmi_names *names, int64_t first, int6
 static wlm_status sweep(maker *m, int least, int lottery) {
   for (int64_t i = 0; i < m->problem_count; i++) {
     const problem *p = &m->problems[i];
-    for (int64_t at = 0; at < p->names.count;) {
+    for (int64_t at = 0; at < p->count;) {
       if (lottery && test_draw(&m->random, 8)) {
         at++;
         continue;
       }
-      group *g = group_of(m, p->names.names[at]);
-      int64_t best = least_used(g, &p->names, at, &at);
-      if (count_new(m, g, p->axes, 0) < least) continue;
-      wlm_status status = add(m, g, p, p->names.names[best]);
+      const variant *best = least_used(p, at, &at);
+      if (count_new(m, best->group, p->axes, 0) < least) continue;
+      wlm_status status = add(m, p, best);
       if (status != WLM_OK) return status;
     }
   }
@@ -254,11 +313,10 @@ static wlm_status sweep(maker *m, int least, int lottery) {
 /* Parameter values that the sweeps did not happen on. */
 static wlm_status add_rest(maker *m) {
   for (int64_t i = 0; i < m->problem_count; i++)
-    for (int64_t at = 0; at < m->problems[i].names.count; at++) {
-      const char *variant = m->problems[i].names.names[at];
-      group *g = group_of(m, variant);
-      if (!sum_over(g, variant, count_unused)) continue;
-      wlm_status status = add(m, g, &m->problems[i], variant);
+    for (int64_t at = 0; at < m->problems[i].count; at++) {
+      const variant *v = m->problems[i].candidates[at];
+      if (!sum_over(v, count_unused)) continue;
+      wlm_status status = add(m, &m->problems[i], v);
       if (status != WLM_OK) return status;
     }
   return WLM_OK;
@@ -287,10 +345,30 @@ static const struct own_problem {
     {"init=0;reduce=acc+x;combine=reduce;order=any", "relu", 1, 1, 4, 2}, /* some families are for small N alone */
 };
 
+/* The activation of problems that are not of the table above. */
+static const char plain_activation[] = "leaky_relu(x,0.25)";
+
+/* The texts of a problem of the table above. */
+static void point_at_own(wlm_problem *problem, const struct own_problem *own) {
+  problem->custom = own->custom;
+  problem->epilogue.activation = own->activation;
+  problem->epilogue.bias = own->has_bias;
+}
+
+/* The texts that a set from a file only has addresses of. */
+static void point_again(wlm_problem *problem, int own) {
+  if (own) {
+    point_at_own(problem, &own_problems[own - 1]);
+    return;
+  }
+  problem->custom = NULL;
+  if (problem->epilogue.activation) problem->epilogue.activation = plain_activation;
+}
+
 static wlm_status add_own_problem(maker *m, wlmi_generator *generator, const wlmi_limits *limits,
                                   const struct own_problem *own, int type, int sampled) {
   wlm_status status;
-  problem p = {0};
+  problem p = {.own = 1 + (int)(own - own_problems)};
   fill_axes(m, 0, p.axes);
   p.axes[AXIS_TYPES] = type;
   p.axes[AXIS_VALUES] = 1;
@@ -302,23 +380,20 @@ static wlm_status add_own_problem(maker *m, wlmi_generator *generator, const wlm
   own_problem.reduce = WLM_CUSTOM;
   own_problem.n = own->n;
   own_problem.heads = own->heads;
-  own_problem.custom = own->custom;
-  own_problem.epilogue.activation = own->activation;
-  own_problem.epilogue.bias = own->has_bias;
+  point_at_own(&own_problem, own);
   csr.values = own;
   csr.value_type = p.spec.value_type;
   csr.colind_type = p.spec.colind_type;
   WLM_TRY(wlmi_spec_make(&own_problem, &csr, &p.spec));
-  WLM_TRY(wlmi_generator_candidates(generator, &p.spec, limits, &p.names));
-  for (int64_t at = 0; at < p.names.count && status == WLM_OK;) {
-    group *g = group_of(m, p.names.names[at]);
-    int64_t best = least_used(g, &p.names, at, &at);
-    if (own->for_rest && g->has_own) continue;
-    if (!own->for_rest) g->has_own = 1;
-    status = add(m, g, &p, p.names.names[best]);
+  WLM_TRY(list_candidates(m, generator, limits, &p));
+  for (int64_t at = 0; at < p.count && status == WLM_OK;) {
+    const variant *best = least_used(&p, at, &at);
+    if (own->for_rest && best->group->has_own) continue;
+    if (!own->for_rest) best->group->has_own = 1;
+    status = add(m, &p, best);
   }
 done:
-  wlmi_names_release(&p.names);
+  wlmi_free(p.candidates);
   return status;
 }
 
@@ -332,11 +407,10 @@ static wlm_status add_own_problems(maker *m, wlmi_generator *generator, const wl
 /* One of each family among the candidates, or every variant; of families from number first_group on. */
 static wlm_status add_each(maker *m, const problem *p, int first_group, int every_variant) {
   wlm_status status = WLM_OK;
-  for (int64_t at = 0, next; at < p->names.count && status == WLM_OK; at = next) {
-    group *g = group_of(m, p->names.names[at]);
-    int64_t best = least_used(g, &p->names, at, &next);
-    if (every_variant) best = at, next = at + 1;
-    if (g - m->groups >= first_group) status = add(m, g, p, p->names.names[best]);
+  for (int64_t at = 0, next; at < p->count && status == WLM_OK; at = next) {
+    const variant *best = least_used(p, at, &next);
+    if (every_variant) best = p->candidates[at], next = at + 1;
+    if (best->group - m->groups >= first_group) status = add(m, p, best);
   }
   return status;
 }
@@ -350,10 +424,10 @@ static wlm_status add_problem(maker *m, wlmi_generator *generator, const wlmi_li
   fill_axes(m, 0, p.axes);
   p.axes[AXIS_S] = NO_S;
   WLM_TRY(wlmi_spec_make(of, csr, &p.spec));
-  WLM_TRY(wlmi_generator_candidates(generator, &p.spec, limits, &p.names));
+  WLM_TRY(list_candidates(m, generator, limits, &p));
   status = add_each(m, &p, first_group, every_variant);
 done:
-  wlmi_names_release(&p.names);
+  wlmi_free(p.candidates);
   return status;
 }
 
@@ -461,7 +535,7 @@ static wlm_status add_transposed_alone(maker *m, wlmi_generator *generator, cons
       of.heads = heads[1 + test_draw(&m->random, COUNT(heads) - 1)];
     do of.n = widths_n[test_draw(&m->random, COUNT(widths_n))];
     while (of.n % of.heads);
-    of.epilogue.activation = i % 4 == 2 ? "leaky_relu(x,0.25)" : NULL;
+    of.epilogue.activation = i % 4 == 2 ? plain_activation : NULL;
     of.empty = (wlm_empty)test_draw(&m->random, 2);
     of.epilogue.bias = i % 8 >= 4;
     status = add_problem(m, generator, limits, &of, &csr, first_group, full);
@@ -469,14 +543,13 @@ static wlm_status add_transposed_alone(maker *m, wlmi_generator *generator, cons
   return status;
 }
 
-int covering_full(void) { return getenv("WARPLOOM_FULL") != NULL; }
-
 wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, uint64_t seed, int full, covering *out) {
   *out = (covering){0};
   maker m = {.random = {seed * 0x9E3779B97F4A7C15u | 1}, .out = out};
   wlm_status status = WLM_OK;
   m.groups = wlmi_alloc_zero(MAX_GROUPS, sizeof *m.groups);
-  if (!m.groups) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "covering set"));
+  m.variants = wlmi_alloc_zero(MAX_VARIANTS, sizeof *m.variants);
+  if (!m.groups || !m.variants) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "covering set"));
   WLM_TRY(list_problems(&m, generator, limits, full));
   WLM_TRY(cover(&m));
   WLM_TRY(add_own_problems(&m, generator, limits));
@@ -485,16 +558,55 @@ wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, u
   WLM_TRY(add_transposed(&m, generator, limits, full));
   WLM_TRY(add_transposed_alone(&m, generator, limits, families, full));
   if (!full) goto done;
-  m.by_variant = 1;
-  memset(m.groups, 0, (size_t)m.group_count * sizeof *m.groups);
-  m.group_count = 0;
+  regroup_by_variant(&m);
   WLM_TRY(cover(&m));
 done:
-  for (int64_t i = 0; i < m.problem_count; i++) wlmi_names_release(&m.problems[i].names);
+  for (int64_t i = 0; i < m.problem_count; i++) wlmi_free(m.problems[i].candidates);
   wlmi_free(m.problems);
+  wlmi_free(m.variants);
   wlmi_free(m.groups);
   if (status != WLM_OK) covering_release(out);
   return status;
+}
+
+/* ---- one set for many programs ------------------------------------------------------------------------- */
+
+void covering_save(const covering *set, const char *path) {
+  FILE *file = fopen(path, "wb");
+  if (!file || fwrite(set->entries, sizeof *set->entries, (size_t)set->count, file) != (size_t)set->count ||
+      fclose(file))
+    fail_msg("%s: %s", path, strerror(errno));
+}
+
+void covering_load(const char *path, covering *out) {
+  size_t size;
+  unsigned char *read = read_whole(path, &size);
+  const int64_t count = (int64_t)(size / sizeof *out->entries);
+  *out = (covering){wlmi_alloc_zero((size_t)count, sizeof *out->entries), count, count};
+  if (!out->entries) fail_msg("%s: %lld entries do not fit in memory", path, (long long)count);
+  memcpy(out->entries, read, size);
+  free(read);
+  for (int64_t i = 0; i < count; i++) {
+    point_again(&out->entries[i].spec.problem, out->entries[i].own);
+  }
+}
+
+int covering_full(void) { return getenv("WARPLOOM_FULL") != NULL; }
+
+void covering_path(const char *folder, const wlmi_limits *limits, int full, char *path, size_t size) {
+  snprintf(path, size, "%s/%s%d%s.set", folder, limits->target == WLM_TARGET_CUDA ? "cuda" : "host", limits->arch,
+           full ? "-full" : "");
+}
+
+void covering_get(wlmi_generator *generator, const wlmi_limits *limits, int full, covering *out) {
+  const char *folder = getenv("WARPLOOM_COVERING");
+  char path[512];
+  if (!folder) {
+    assert_status(WLM_OK, covering_make(generator, limits, 1, full, out));
+    return;
+  }
+  covering_path(folder, limits, full, path, sizeof path);
+  covering_load(path, out);
 }
 
 void covering_release(covering *set) {

@@ -17,6 +17,7 @@ typedef struct covering_entry {
   char variant[WLM_VARIANT_NAME];
   int first; /* of its family to have one of its parameter values, in the full set of its variant: tested for every
               * architecture, and with every check that there is */
+  int own;   /* the number of the user's operator and epilogue that it has, from 1; 0: none */
 } covering_entry;
 
 typedef struct covering {
@@ -25,6 +26,13 @@ typedef struct covering {
 } covering;
 
 wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, uint64_t seed, int full, covering *out);
+/* Writes the set to a file, and reads it in any program of the same build. */
+void covering_save(const covering *set, const char *path);
+void covering_load(const char *path, covering *out);
+/* The set of seed 1. ctest makes the sets once, with the program tests/covering_sets.c, and names their folder in
+ * WARPLOOM_COVERING; without that the set is made here. Fails the running test where it cannot be made. */
+void covering_get(wlmi_generator *generator, const wlmi_limits *limits, int full, covering *out);
+void covering_path(const char *folder, const wlmi_limits *limits, int full, char *path, size_t size);
 int covering_full(void); /* whether WARPLOOM_FULL is set in the environment */
 void covering_release(covering *set);
 

@@ -18,15 +18,17 @@ typedef struct suite {
   covering set;
 } suite;
 
-static void describe(void *user, int64_t index) {
+static void describe(void *user, int64_t k) {
+  const suite *s = user;
   char text[512];
-  covering_describe(&((suite *)user)->set.entries[index], text, sizeof text);
+  covering_describe(&s->set.entries[test_shard_index(s->check->shard, k)], text, sizeof text);
   fprintf(stderr, "%s\n", text);
 }
 
-static int one(void *user, int64_t index) {
+static int one(void *user, int64_t k) {
   const suite *s = user;
   const covering_check *c = s->check;
+  const int64_t index = test_shard_index(c->shard, k);
   const covering_entry *entry = &s->set.entries[index];
   const kernel_check check = {c->device, &entry->spec, c->runs, c->before_run, c->user, (uint64_t)index + 1};
   wlmi_program program = {0};
@@ -37,18 +39,18 @@ static int one(void *user, int64_t index) {
   wlmi_program_release(&program);
   if (status == WLM_OK) return 0;
   fprintf(stderr, "%s: ", wlm_error_detail());
-  describe(user, index);
+  describe(user, k);
   return 1;
 }
 
 int64_t covering_check_all(const covering_check *check) {
   suite s = {.check = check};
   assert_status(WLM_OK, wlmi_generator_create(NULL, &s.generator));
-  assert_status(WLM_OK, covering_make(s.generator, &check->device->info.limits, 1, covering_full(), &s.set));
-  printf("%lld kernels\n", (long long)s.set.count);
-  assert_true(s.set.count > 100);
-  assert_int_equal(test_in_parallel(s.set.count, one, describe, &s), 0);
-  int64_t count = s.set.count;
+  covering_get(s.generator, &check->device->info.limits, covering_full(), &s.set);
+  const int64_t count = s.set.count, own = test_shard_count(check->shard, count);
+  printf("%lld of %lld kernels\n", (long long)own, (long long)count);
+  assert_true(count > 100);
+  assert_int_equal(test_in_parallel(own, one, describe, &s), 0);
   covering_release(&s.set);
   wlmi_generator_destroy(s.generator);
   return count;

@@ -6,7 +6,8 @@
 #include "support/asserts.h"
 #include "support/folder.h"
 
-extern const wlmi_limits emit_cuda, emit_host;
+/* A GPU as the simt shim has it, the host, and the smallest GPU: what is a candidate there is one on any. */
+extern const wlmi_limits emit_cuda, emit_host, emit_smallest;
 
 /* A generator of the library's own templates; cmocka's group setup and teardown make and destroy it. */
 extern wlmi_generator *emit_generator;

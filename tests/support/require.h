@@ -9,4 +9,11 @@ void test_missing(const char *key, const char *what, const char *reason);
 /* test_missing("nvrtc", ...) where there is no NVRTC. */
 void test_needs_nvrtc(void);
 
+/* Runs the tests as a group of cmocka, for main to return: the number of failures, or MISSING where every test ended
+ * in test_missing, so that ctest reports the program as skipped. */
+#define test_group(tests, setup, teardown) \
+  test_exit_status(cmocka_run_group_tests(tests, setup, teardown), (int)(sizeof(tests) / sizeof *(tests)))
+enum { MISSING = 77 }; /* SKIP_RETURN_CODE in tests/CMakeLists.txt */
+int test_exit_status(int failures, int tests);
+
 #endif

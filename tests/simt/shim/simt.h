@@ -23,7 +23,7 @@ extern SIMT_PUBLIC const struct simt_place *simt_here; /* of the thread that is 
 
 #define __device__
 #define __global__      SIMT_PUBLIC
-#define __forceinline__ inline __attribute__((always_inline))
+#define __forceinline__ inline /* calls are kept: inlined, most kernels take cc seven times as long */
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
