@@ -1,9 +1,10 @@
 /* What other operators and types cost beside the f32 sum, all on the same matrix and timed side by side.
  *
  * The f32 sum is searched among all candidates that need no preparing. The others are searched among the ten that were
- * then the quickest at a look, in the shape that a type gives them (tuner/kin.h), what the dispatcher chooses, and
- * families that the sum does not know. The winners, what the dispatcher chooses and the rivals of all lines then meet
- * in one last round (bench/contest.c), so that every ratio of two lines of a case is one of neighbours in time.
+ * then the quickest at a look, in the shape that a type gives them (tuner/similar_variants.h), what the dispatcher
+ * chooses, and families that the sum does not know. The winners, what the dispatcher chooses and the rivals of all
+ * lines then meet in one last round (bench/contest.c), so that every ratio of two lines of a case is one of neighbours
+ * in time.
  *
  * To be economical lines share A, B and C where these are the same, and rivals are checked at a look. */
 #include "bench/operators.h"
@@ -16,7 +17,7 @@
 #include "bench/tell.h"
 #include "common/memory.h"
 #include "tuner/compile_ahead.h"
-#include "tuner/kin.h"
+#include "tuner/similar_variants.h"
 
 typedef enum rival { NOBODY, SPMM, SDDMM } rival;
 
@@ -72,7 +73,7 @@ struct round {
 
 static int is_of_top(const struct round *r, const char *variant) {
   for (int i = 0; i < r->top_count; i++)
-    if (wlmi_variants_are_kin(r->top[i], variant)) return 1;
+    if (wlmi_variants_are_similar(r->top[i], variant)) return 1;
   return 0;
 }
 

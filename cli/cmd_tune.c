@@ -12,9 +12,9 @@
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "runtime/forecast.h"
-#include "tuner/prospects.h"
 #include "tuner/timing.h"
 #include "tuner/tuner.h"
+#include "tuner/tuning_case.h"
 
 /* All that is tuned by one command. */
 typedef struct errand {
@@ -100,7 +100,7 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
 }
 
 /* What each width is worth. One that the database has whole is told of in the end. */
-static wlm_status find_prospects(errand *e, const char *label, wlmi_prospect *list) {
+static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_case *list) {
   const wlmi_cli_options *options = e->options;
   wlmi_session *session = &e->session;
   const wlmi_device_info *info = &wlmi_context_device(session->context)->info;
@@ -116,11 +116,11 @@ static wlm_status find_prospects(errand *e, const char *label, wlmi_prospect *li
     session->problem.n = options->n[i];
     WLM_TRY(wlmi_context_spec(session->context, session->matrix, &session->problem, &spec));
     WLM_TRY(wlmi_tuner_left(e->tuner, label, &spec, &left, &candidates));
-    wlmi_prospect_make(&machine, view.stats, 0, options->n[i], candidates, options->again ? candidates : left,
-                       &list[i]);
+    wlmi_tuning_case_make(&machine, view.stats, 0, options->n[i], candidates, options->again ? candidates : left,
+                          &list[i]);
   }
   WLM_TRY(wlmi_context_known_places(session->context, &spec, &places, &place_count));
-  for (int64_t i = 0; i < place_count; i++) wlmi_prospects_learn(list, options->n_count, &places[i]);
+  for (int64_t i = 0; i < place_count; i++) wlmi_tuning_cases_learn(list, options->n_count, &places[i]);
 done:
   wlmi_free(places);
   return status;
@@ -130,22 +130,22 @@ done:
  * enough for a candidate; without one as they were given. */
 static wlm_status tune_widths(errand *e, const char *label, double deadline) {
   const wlmi_cli_options *options = e->options;
-  wlmi_prospect list[WLM_CLI_MAX_WIDTHS];
+  wlmi_tuning_case list[WLM_CLI_MAX_WIDTHS];
   int tuned[WLM_CLI_MAX_WIDTHS] = {0};
   wlm_status status;
-  WLM_TRY(find_prospects(e, label, list));
+  WLM_TRY(find_tuning_cases(e, label, list));
   for (int count = 0; count < options->n_count && status == WLM_OK; count++) {
     const double left = deadline - wlmi_seconds();
-    int64_t i = isfinite(deadline) ? wlmi_prospects_next(list, options->n_count, 0, INFINITY) : -1;
+    int64_t i = isfinite(deadline) ? wlmi_tuning_cases_next(list, options->n_count, 0, INFINITY) : -1;
     for (int k = 0; i < 0; k++)
       if (!tuned[k]) i = k;
-    const double share = wlmi_prospects_share(list, options->n_count, i, left);
+    const double share = wlmi_tuning_cases_share(list, options->n_count, i, left);
     e->session.problem.n = options->n[i];
     status = tune_width(e, label, isfinite(deadline) ? fmax(share, 1e-3) : 0);
     if (!wlmi_report_flush(&e->report) && status == WLM_OK)
       status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
-    wlmi_prospects_learn(list, options->n_count, &list[i].place);
-    list[i].state = WLM_PROSPECT_DONE;
+    wlmi_tuning_cases_learn(list, options->n_count, &list[i].place);
+    list[i].state = WLM_TUNING_CASE_DONE;
     tuned[i] = 1;
   }
 done:

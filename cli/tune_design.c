@@ -1,5 +1,5 @@
 /* Tunes the device on the matrices of the design (tuner/design.c) at each width, in the order of what a measurement is
- * worth for its time (tuner/prospects.c), until the budget is used up. What the database has is left out, so that the
+ * worth for its time (tuner/tuning_case.c), until the budget is used up. What the database has is left out, so that the
  * same command goes on where the last one ended. In the end the model learns from all of it. */
 #include "cli/tune_design.h"
 
@@ -14,9 +14,9 @@
 #include "common/memory.h"
 #include "runtime/forecast.h"
 #include "tuner/design.h"
-#include "tuner/prospects.h"
 #include "tuner/timing.h"
 #include "tuner/tuner.h"
+#include "tuner/tuning_case.h"
 
 enum { MATRICES = 64, LABEL = 256 };
 static const double default_budget_seconds = 600;
@@ -30,9 +30,9 @@ typedef struct campaign {
   wlmi_design_matrix *matrices;
   wlmi_design_cell *cells;
   int64_t count, cell_count;
-  wlmi_prospect *prospects; /* of each cell */
-  double expected, spent;   /* seconds of all cells that were tuned: by their prospects, and what it took */
-  int64_t known, tuned;     /* cells of which half of the candidates or more were known, are now */
+  wlmi_tuning_case *tuning_cases; /* of each cell */
+  double expected, spent;         /* seconds of all cells that were tuned: as forecast, and what it took */
+  int64_t known, tuned;           /* cells of which half of the candidates or more were known, are now */
   int64_t measurements;
   int64_t loaded; /* the matrix in the session; -1 = none */
   int reread;     /* the tuner knows what this command measured */
@@ -70,14 +70,14 @@ static wlm_status spec_of(const campaign *c, int64_t n, wlmi_spec *spec) {
 }
 
 /* What of each cell the database has. */
-static wlm_status find_prospects(campaign *c) {
+static wlm_status find_tuning_cases(campaign *c) {
   const wlmi_device_info *info = &wlmi_context_device(c->session.context)->info;
   const wlmi_machine machine = {info->limits.target, info->limits.processors, info->l2_bytes};
   wlmi_place *places = NULL;
   int64_t place_count;
   wlmi_spec spec;
   wlm_status status;
-  WLM_TRY(wlmi_alloc_array(c->cell_count, sizeof *c->prospects, "cells of the design", (void **)&c->prospects));
+  WLM_TRY(wlmi_alloc_array(c->cell_count, sizeof *c->tuning_cases, "cells of the design", (void **)&c->tuning_cases));
   for (int64_t i = 0; i < c->cell_count; i++) {
     const wlmi_design_cell *cell = &c->cells[i];
     wlm_stats stats;
@@ -85,12 +85,12 @@ static wlm_status find_prospects(campaign *c) {
     WLM_TRY(spec_of(c, cell->n, &spec));
     WLM_TRY(wlmi_tuner_left(c->tuner, c->matrices[cell->matrix].name, &spec, &left, &candidates));
     wlmi_design_stats(&c->matrices[cell->matrix], &stats);
-    wlmi_prospect_make(&machine, &stats, cell->matrix, cell->n, candidates, left, &c->prospects[i]);
-    c->known += c->prospects[i].state >= WLM_PROSPECT_LEAST;
+    wlmi_tuning_case_make(&machine, &stats, cell->matrix, cell->n, candidates, left, &c->tuning_cases[i]);
+    c->known += c->tuning_cases[i].state >= WLM_TUNING_CASE_LEAST;
   }
   if (!c->cell_count) goto done;
   WLM_TRY(wlmi_context_known_places(c->session.context, &spec, &places, &place_count));
-  for (int64_t i = 0; i < place_count; i++) wlmi_prospects_learn(c->prospects, c->cell_count, &places[i]);
+  for (int64_t i = 0; i < place_count; i++) wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &places[i]);
 done:
   wlmi_free(places);
   return status;
@@ -104,7 +104,7 @@ static void show(campaign *c, const char *format, ...) {
   vsnprintf(note, sizeof note, format, values);
   va_end(values);
   int64_t complete = 0;
-  for (int64_t i = 0; i < c->cell_count; i++) complete += c->prospects[i].state == WLM_PROSPECT_DONE;
+  for (int64_t i = 0; i < c->cell_count; i++) complete += c->tuning_cases[i].state == WLM_TUNING_CASE_DONE;
   if (c->reread) /* in the end, when all are tuned */
     wlmi_progress_show(&c->progress, complete, c->cell_count, note);
   else
@@ -139,24 +139,25 @@ static void tell_cell(campaign *c, const wlmi_design_cell *cell, const wlmi_tune
 }
 
 /* Those that the model takes for slow are measured where the cell's part of the time is enough, and in the end. */
-static double share_of(const campaign *c, const wlmi_prospect *prospect) {
-  if (prospect->state == WLM_PROSPECT_LEAST) return INFINITY;
-  return wlmi_prospects_share(c->prospects, c->cell_count, prospect - c->prospects, c->deadline - wlmi_seconds());
+static double share_of(const campaign *c, const wlmi_tuning_case *tuning_case) {
+  if (tuning_case->state == WLM_TUNING_CASE_LEAST) return INFINITY;
+  return wlmi_tuning_cases_share(c->tuning_cases, c->cell_count, tuning_case - c->tuning_cases,
+                                 c->deadline - wlmi_seconds());
 }
 
-static wlm_status tune_cell(campaign *c, const wlmi_design_cell *cell, wlmi_prospect *prospect) {
+static wlm_status tune_cell(campaign *c, const wlmi_design_cell *cell, wlmi_tuning_case *tuning_case) {
   wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
   wlmi_tune_summary summary = {0};
   const char *name = c->matrices[cell->matrix].name;
   wlm_status status;
-  wlmi_progress_next(&c->progress, prospect->state == WLM_PROSPECT_LEAST ? "tune: the rest" : "tune");
+  wlmi_progress_next(&c->progress, tuning_case->state == WLM_TUNING_CASE_LEAST ? "tune: the rest" : "tune");
   if (c->loaded != cell->matrix) {
     c->loaded = -1;
     WLM_TRY(wlmi_session_load(&c->session, name));
     c->loaded = cell->matrix;
   }
-  if (prospect->state == WLM_PROSPECT_LEAST && !c->reread) WLM_TRY(wlmi_tuner_reread(c->tuner));
-  c->reread |= prospect->state == WLM_PROSPECT_LEAST;
+  if (tuning_case->state == WLM_TUNING_CASE_LEAST && !c->reread) WLM_TRY(wlmi_tuner_reread(c->tuner));
+  c->reread |= tuning_case->state == WLM_TUNING_CASE_LEAST;
   *c->best = 0;
   c->best_seconds = 0;
   c->session.problem.n = cell->n;
@@ -167,12 +168,12 @@ static wlm_status tune_cell(campaign *c, const wlmi_design_cell *cell, wlmi_pros
   options.progress = on_progress;
   options.user = c;
   status = wlmi_tuner_run(c->tuner, c->session.matrix, &c->session.problem, &c->session.args, &options,
-                          share_of(c, prospect), &summary);
+                          share_of(c, tuning_case), &summary);
   c->measurements += summary.measured + summary.finalists;
   if (status != WLM_OK) goto done;
-  const int had = prospect->state >= WLM_PROSPECT_LEAST;
-  wlmi_prospect_update(prospect, summary.candidates, summary.candidates - summary.known - summary.measured);
-  c->tuned += !had && prospect->state >= WLM_PROSPECT_LEAST; /* the budget may have cut it */
+  const int had = tuning_case->state >= WLM_TUNING_CASE_LEAST;
+  wlmi_tuning_case_update(tuning_case, summary.candidates, summary.candidates - summary.known - summary.measured);
+  c->tuned += !had && tuning_case->state >= WLM_TUNING_CASE_LEAST; /* the budget may have cut it */
   tell_cell(c, cell, &summary);
 done:
   if (status == WLM_ERR_CANCELLED)
@@ -180,7 +181,7 @@ done:
   return status == WLM_OK ? status : wlmi_fail_in(status, "%s, n = %lld", name, (long long)cell->n);
 }
 
-/* How long what is left may take by its prospects, which are as wrong as they were so far. */
+/* How long what is left may take by its forecast, which is as wrong as they were so far. */
 static double seconds_left(const campaign *c) {
   const double left = c->deadline - wlmi_seconds();
   return c->spent > 0 ? left * c->expected / c->spent : left;
@@ -191,19 +192,20 @@ static wlm_status tune_cells(campaign *c) {
   wlm_status status = WLM_OK;
   for (int64_t begun = 0; status == WLM_OK; begun = 1) {
     if (begun && wlmi_seconds() > c->deadline) break;
-    const int64_t i = wlmi_prospects_next(c->prospects, c->cell_count, c->loaded, begun ? seconds_left(c) : INFINITY);
+    const int64_t i =
+        wlmi_tuning_cases_next(c->tuning_cases, c->cell_count, c->loaded, begun ? seconds_left(c) : INFINITY);
     if (i < 0) break;
-    const double left = c->prospects[i].left, start = wlmi_seconds();
-    const double expected = wlmi_prospect_seconds(&c->prospects[i], c->loaded);
-    status = tune_cell(c, &c->cells[i], &c->prospects[i]);
+    const double left = c->tuning_cases[i].left, start = wlmi_seconds();
+    const double expected = wlmi_tuning_case_seconds(&c->tuning_cases[i], c->loaded);
+    status = tune_cell(c, &c->cells[i], &c->tuning_cases[i]);
     if (status == WLM_OK) {
-      c->expected += expected - wlmi_prospect_seconds(&c->prospects[i], c->loaded);
+      c->expected += expected - wlmi_tuning_case_seconds(&c->tuning_cases[i], c->loaded);
       c->spent += wlmi_seconds() - start;
-      wlmi_prospects_learn(c->prospects, c->cell_count, &c->prospects[i].place);
+      wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &c->tuning_cases[i].place);
       /* Where nothing is to be measured, or all is measured again, once is enough. */
-      if (left == c->prospects[i].left || c->options->again) c->prospects[i].state = WLM_PROSPECT_DONE;
+      if (left == c->tuning_cases[i].left || c->options->again) c->tuning_cases[i].state = WLM_TUNING_CASE_DONE;
     } else if (status == WLM_ERR_OUT_OF_MEMORY) {
-      c->prospects[i].state = WLM_PROSPECT_DONE;
+      c->tuning_cases[i].state = WLM_TUNING_CASE_DONE;
       show(c, "%s", wlm_error_detail());
       wlmi_clear_error();
       status = WLM_OK;
@@ -251,7 +253,7 @@ static void release(campaign *c) {
   wlmi_table_release(&c->table);
   wlmi_free(c->matrices);
   wlmi_free(c->cells);
-  wlmi_free(c->prospects);
+  wlmi_free(c->tuning_cases);
 }
 
 int wlmi_tune_design(const wlmi_cli_options *options) {
@@ -265,7 +267,7 @@ int wlmi_tune_design(const wlmi_cli_options *options) {
   WLM_TRY(wlmi_session_open(options, &c.session));
   WLM_TRY(wlmi_tuner_create(c.session.context, options->again, &c.tuner));
   WLM_TRY(make_design(&c));
-  WLM_TRY(find_prospects(&c));
+  WLM_TRY(find_tuning_cases(&c));
   wlmi_report_object(&report, NULL);
   wlmi_report_device(&report, c.session.context);
   wlmi_report_string(&report, "database", wlmi_context_database_path(c.session.context));

@@ -9,7 +9,7 @@ typedef struct wlmi_expectation {
   int present, rule; /* it would be chosen now; it would be if nothing had ever been tuned */
   int prepares;
   int doubtful;   /* hardly the best: comes last, and not at all where time is short */
-  double seconds; /* that a model predicts; 0 = nobody can tell */
+  double seconds; /* that a model predicts; 0 = not known */
 } wlmi_expectation;
 
 /* What a model that is trusted predicts. */

@@ -206,7 +206,9 @@ static void apply_pin(const wlmi_selection *s, wlmi_decision *decision) {
 }
 
 wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *request, wlmi_decision *decision) {
+  wlmi_validities validities;
   wlmi_selection s = {.snapshot = snapshot,
+                      .validities = &validities,
                       .request = request,
                       .stats = request->stats,
                       .spec = request->spec,
@@ -214,6 +216,7 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
                       .calls = request->spec->problem.policy.expected_calls};
   const int is_estimated = request->grade == WLM_GRADE_ESTIMATED;
   wlm_stats moderate;
+  validities.count = 0;
   if (is_estimated) {
     moderate = wlmi_moderate_stats(request->stats);
     s.stats = &moderate;
@@ -230,7 +233,7 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
   const int is_found = decision->entry_count > 0;
   if (is_found) {
     wlmi_copy_name(decision->variant, sizeof decision->variant, decision->entries[0].variant);
-    wlmi_add_rule_entries(&s, decision);
+    if (decision->entry_count < WLM_STEP_ENTRIES) wlmi_add_rule_entries(&s, decision);
     wlmi_add_predictions(&s, decision);
   }
   wlmi_selection_release(&s);

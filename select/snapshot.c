@@ -133,9 +133,10 @@ void wlmi_snapshot_clear(wlmi_snapshot *s) {
 /* ---- stale ---- */
 
 int wlmi_snapshot_is_stale(const wlmi_snapshot *s, const char *compiler, const char *driver) {
-  if (!s->driver) return 0;
-  return (s->compiler && *s->compiler && strcmp(compiler ? compiler : "", s->compiler)) ||
-         strcmp(driver ? driver : "", s->driver);
+  compiler = compiler ? compiler : "";
+  driver = driver ? driver : "";
+  if (!s->driver || (!*compiler && !*driver)) return 0;
+  return (s->compiler && *s->compiler && strcmp(compiler, s->compiler)) || strcmp(driver, s->driver);
 }
 
 void wlmi_snapshot_stale(const wlmi_snapshot *s, const char *compiler, const char *driver, wlmi_text *stale) {

@@ -47,9 +47,10 @@ wlm_status wlmi_snapshot_add_pin(wlmi_snapshot *snapshot, const wlmi_pin *new_pi
 wlm_status wlmi_snapshot_add_model(wlmi_snapshot *snapshot, wlmi_model *model, const char *borrowed, const char *stale);
 void wlmi_snapshot_clear(wlmi_snapshot *snapshot); /* frees what is in it, also of a zeroed one */
 
-/* ---- asking ---- */
+/* ---- looking at it ---- */
 
-/* Appends the compiler and the driver of a measurement where they are not the device's; nothing where they are. */
+/* Appends the compiler and the driver of a measurement where they are not the device's; nothing where they are, or are
+ * not known. */
 void wlmi_snapshot_stale(const wlmi_snapshot *snapshot, const char *compiler, const char *driver, wlmi_text *stale);
 int wlmi_snapshot_is_stale(const wlmi_snapshot *snapshot, const char *compiler, const char *driver);
 

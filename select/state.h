@@ -18,9 +18,19 @@ typedef struct wlmi_simpler {
 } wlmi_simpler;
 
 /* Entries that one step adds at most: the rest is for the rules and the built-in kernel. */
-enum { WLM_STEP_ENTRIES = 12 };
+enum { WLM_STEP_ENTRIES = 8 };
 /* Thin cases that are passed over before the rest goes on without any; problems that are simpler than one. */
 enum { WLM_PASSED_OVER = 4, WLM_SIMPLER = 2 };
+
+/* Answers of wlmi_variant_set.is_valid, each of which costs some 20 us. */
+enum { WLM_VALIDITIES = 32 };
+typedef struct wlmi_validities {
+  struct wlmi_validity {
+    char variant[WLM_VARIANT_NAME];
+    int may_prepare, is_valid;
+  } list[WLM_VALIDITIES];
+  int count;
+} wlmi_validities;
 
 typedef struct wlmi_selection {
   const wlmi_snapshot *snapshot;
@@ -38,6 +48,7 @@ typedef struct wlmi_selection {
   const wlmi_candidate *candidates; /* all there are but those that failed */
   int64_t candidate_count;
   int listed;
+  wlmi_validities *validities;
   wlmi_candidate *kept; /* the list, where it is not the caller's */
 } wlmi_selection;
 

@@ -27,9 +27,23 @@ int wlmi_case_has(const wlmi_case *c, const char *variant) {
   return 0;
 }
 
-int wlmi_is_allowed(const wlmi_selection *s, const char *variant, int may_prepare) {
+static int is_valid(const wlmi_selection *s, const char *variant, int may_prepare) {
   const wlmi_variant_set *variants = s->request->variants;
-  return !failure_of(s, variant) && variants->is_valid(variants->user, variant, may_prepare);
+  wlmi_validities *known = s->validities;
+  for (int i = 0; i < known->count; i++)
+    if (known->list[i].may_prepare == may_prepare && !strcmp(known->list[i].variant, variant))
+      return known->list[i].is_valid;
+  const int answer = variants->is_valid(variants->user, variant, may_prepare);
+  if (known->count == WLM_VALIDITIES) return answer;
+  struct wlmi_validity *next = &known->list[known->count++];
+  next->may_prepare = may_prepare;
+  next->is_valid = answer;
+  wlmi_copy_name(next->variant, sizeof next->variant, variant);
+  return answer;
+}
+
+int wlmi_is_allowed(const wlmi_selection *s, const char *variant, int may_prepare) {
+  return !failure_of(s, variant) && is_valid(s, variant, may_prepare);
 }
 
 void wlmi_explain_refusal(const wlmi_selection *s, const char *variant, char *out) {

@@ -32,7 +32,7 @@ typedef struct wlmi_design_cell {
   int64_t matrix, n;
 } wlmi_design_cell;
 
-/* All matrices at all widths that fit the limits; tuner/prospects.h says which is tuned when. */
+/* All matrices at all widths that fit the limits; tuner/tuning_case.h says which is tuned when. */
 wlm_status wlmi_design_cells(const wlmi_design_matrix *matrices, int64_t count, const int64_t *widths, int width_count,
                              const wlmi_design_limits *limits, wlmi_design_cell **cells, int64_t *cell_count);
 

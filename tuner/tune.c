@@ -3,7 +3,7 @@
  *
  * A first look is stored as it is made: one sample, and a result that was compared in a few rows. The finalists are
  * stored once more, with their samples, after their whole result was compared, and with a cold time beside. Which time
- * counts is told by the samples (db/choice.c). A candidate that fails is a measurement too: it says why. */
+ * counts is told by the samples (select/case.c). A candidate that fails is a measurement too: it says why. */
 #include <math.h>
 
 #include "common/log.h"

@@ -1,11 +1,11 @@
 /* A choice for a matrix that was never tuned is borrowed from the nearest one that was, by the model or by its bucket,
  * and errs the more the farther that is (the spread of a model grows with the distance, too). So what a measurement is
- * worth is how much nearer it brings everything that may be asked: the sum, over all prospects, of what their distance
+ * worth is how much nearer it brings everything that may be asked: the sum, over all cases, of what their distance
  * to the nearest known place shrinks by. Worth over seconds decides who is next; greedily, which for such sums is never
  * far from the best that can be done in the time.
  *
  * Nothing here depends on measured times, so that the same database gives the same order. */
-#include "tuner/prospects.h"
+#include "tuner/tuning_case.h"
 
 #include <math.h>
 
@@ -18,51 +18,51 @@ static const struct {
 /* What a place that is known already teaches: locality and the other side of the matrix are not in it. */
 static const double least_worth = 0.25;
 
-void wlmi_prospect_make(const wlmi_machine *machine, const wlm_stats *stats, int64_t matrix, int64_t n,
-                        int64_t candidates, int64_t left, wlmi_prospect *prospect) {
+void wlmi_tuning_case_make(const wlmi_machine *machine, const wlm_stats *stats, int64_t matrix, int64_t n,
+                           int64_t candidates, int64_t left, wlmi_tuning_case *tuning_case) {
   const double dense = (double)n * ((double)stats->rows + (double)stats->cols);
   const double candidate = candidate_takes[machine->target].seconds +
                            candidate_takes[machine->target].calls * wlmi_simple_seconds(machine, stats, n);
-  *prospect = (wlmi_prospect){.place = wlmi_place_of(stats, n),
-                              .matrix = matrix,
-                              .making = entry_seconds * (double)stats->nnz,
-                              .measuring = element_seconds * dense + candidate * (double)candidates,
-                              .distance = WLM_MODEL_FAR};
-  wlmi_prospect_update(prospect, candidates, left);
+  *tuning_case = (wlmi_tuning_case){.place = wlmi_place_of(stats, n),
+                                    .matrix = matrix,
+                                    .making = entry_seconds * (double)stats->nnz,
+                                    .measuring = element_seconds * dense + candidate * (double)candidates,
+                                    .distance = WLM_MODEL_FAR};
+  wlmi_tuning_case_update(tuning_case, candidates, left);
 }
 
-void wlmi_prospect_update(wlmi_prospect *prospect, int64_t candidates, int64_t left) {
-  prospect->left = candidates ? (double)left / (double)candidates : 0;
-  prospect->state = !left                   ? WLM_PROSPECT_DONE
-                    : left == candidates    ? WLM_PROSPECT_OPEN
-                    : 2 * left > candidates ? WLM_PROSPECT_BEGUN
-                                            : WLM_PROSPECT_LEAST;
+void wlmi_tuning_case_update(wlmi_tuning_case *tuning_case, int64_t candidates, int64_t left) {
+  tuning_case->left = candidates ? (double)left / (double)candidates : 0;
+  tuning_case->state = !left                   ? WLM_TUNING_CASE_DONE
+                       : left == candidates    ? WLM_TUNING_CASE_OPEN
+                       : 2 * left > candidates ? WLM_TUNING_CASE_BEGUN
+                                               : WLM_TUNING_CASE_LEAST;
 }
 
-void wlmi_prospects_learn(wlmi_prospect *list, int64_t count, const wlmi_place *place) {
+void wlmi_tuning_cases_learn(wlmi_tuning_case *list, int64_t count, const wlmi_place *place) {
   for (int64_t i = 0; i < count; i++)
     list[i].distance = fmin(list[i].distance, wlmi_place_distance(&list[i].place, place));
 }
 
-double wlmi_prospect_seconds(const wlmi_prospect *p, int64_t at_hand) {
+double wlmi_tuning_case_seconds(const wlmi_tuning_case *p, int64_t at_hand) {
   return (p->matrix == at_hand ? 0 : p->making) + p->left * p->measuring;
 }
 
-static double worth(const wlmi_prospect *list, int64_t count, int64_t i) {
+static double worth(const wlmi_tuning_case *list, int64_t count, int64_t i) {
   double sum = least_worth;
   for (int64_t k = 0; k < count; k++)
     sum += fmax(0, list[k].distance - wlmi_place_distance(&list[i].place, &list[k].place));
   return sum;
 }
 
-int64_t wlmi_prospects_next(const wlmi_prospect *list, int64_t count, int64_t at_hand, double seconds_left) {
+int64_t wlmi_tuning_cases_next(const wlmi_tuning_case *list, int64_t count, int64_t at_hand, double seconds_left) {
   int64_t best = -1;
   double most = 0;
   for (int64_t i = 0; i < count; i++) {
-    const wlmi_prospect *p = &list[i];
-    const double seconds = wlmi_prospect_seconds(p, at_hand);
-    if (p->state == WLM_PROSPECT_DONE || (best >= 0 && p->state > list[best].state)) continue;
-    if (p->state != WLM_PROSPECT_BEGUN && seconds > seconds_left) continue;
+    const wlmi_tuning_case *p = &list[i];
+    const double seconds = wlmi_tuning_case_seconds(p, at_hand);
+    if (p->state == WLM_TUNING_CASE_DONE || (best >= 0 && p->state > list[best].state)) continue;
+    if (p->state != WLM_TUNING_CASE_BEGUN && seconds > seconds_left) continue;
     const double rate = worth(list, count, i) / seconds;
     if (best >= 0 && p->state == list[best].state && !(rate > most)) continue;
     best = i;
@@ -71,9 +71,9 @@ int64_t wlmi_prospects_next(const wlmi_prospect *list, int64_t count, int64_t at
   return best;
 }
 
-double wlmi_prospects_share(const wlmi_prospect *list, int64_t count, int64_t i, double seconds_left) {
+double wlmi_tuning_cases_share(const wlmi_tuning_case *list, int64_t count, int64_t i, double seconds_left) {
   double sum = 0;
   for (int64_t k = 0; k < count; k++)
-    if (list[k].state != WLM_PROSPECT_DONE || k == i) sum += least_worth + list[k].distance;
+    if (list[k].state != WLM_TUNING_CASE_DONE || k == i) sum += least_worth + list[k].distance;
   return seconds_left * (least_worth + list[i].distance) / sum;
 }

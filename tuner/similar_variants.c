@@ -1,4 +1,4 @@
-#include "tuner/kin.h"
+#include "tuner/similar_variants.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static int of_shape(const char *piece, struct shape *shape) {
   return takes(piece, "lanes=", &shape->lanes) || takes(piece, "vector=", &shape->vector);
 }
 
-int wlmi_variants_are_kin(const char *a, const char *b) {
+int wlmi_variants_are_similar(const char *a, const char *b) {
   struct shape x = {0, 0}, y = {0, 0};
   for (;;) {
     const size_t size = piece_size(a), other = piece_size(b);

@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "tuner/kin.h"
+#include "tuner/similar_variants.h"
 
-static void kin(void **state) {
+static void similar_variants(void **state) {
   (void)state;
   static const struct {
     const char *a, *b;
@@ -31,7 +31,7 @@ static void kin(void **state) {
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
     for (int turned = 0; turned < 2; turned++) {
       const char *a = turned ? pairs[i].b : pairs[i].a, *b = turned ? pairs[i].a : pairs[i].b;
-      if (wlmi_variants_are_kin(a, b) != pairs[i].are) fail_msg("%s and %s", a, b);
+      if (wlmi_variants_are_similar(a, b) != pairs[i].are) fail_msg("%s and %s", a, b);
     }
 }
 
@@ -44,6 +44,6 @@ static void families(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(kin), cmocka_unit_test(families)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(similar_variants), cmocka_unit_test(families)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

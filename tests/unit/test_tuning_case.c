@@ -10,18 +10,18 @@
 #include "common/memory.h"
 #include "support/asserts.h"
 #include "tuner/design.h"
-#include "tuner/prospects.h"
+#include "tuner/tuning_case.h"
 
 static const wlmi_machine machine = {WLM_TARGET_CUDA, 132, 50 << 20};
 enum { CANDIDATES = 100, NONE_AT_HAND = -1 };
 
-static wlmi_prospect prospect(int64_t matrix, int64_t rows, int64_t nnz, int64_t n, int64_t left) {
+static wlmi_tuning_case tuning(int64_t matrix, int64_t rows, int64_t nnz, int64_t n, int64_t left) {
   wlm_stats stats = WLM_STATS_INIT;
-  wlmi_prospect out;
+  wlmi_tuning_case out;
   stats.rows = stats.cols = rows;
   stats.nnz = nnz;
   stats.mean = (double)nnz / (double)rows;
-  wlmi_prospect_make(&machine, &stats, matrix, n, CANDIDATES, left, &out);
+  wlmi_tuning_case_make(&machine, &stats, matrix, n, CANDIDATES, left, &out);
   return out;
 }
 
@@ -29,12 +29,12 @@ static void states_follow_from_what_is_left(void **state) {
   (void)state;
   static const struct {
     int64_t left;
-    wlmi_prospect_state state;
-  } cases[] = {{CANDIDATES, WLM_PROSPECT_OPEN}, {CANDIDATES - 1, WLM_PROSPECT_BEGUN},
-               {51, WLM_PROSPECT_BEGUN},        {50, WLM_PROSPECT_LEAST},
-               {1, WLM_PROSPECT_LEAST},         {0, WLM_PROSPECT_DONE}};
+    wlmi_tuning_case_state state;
+  } cases[] = {{CANDIDATES, WLM_TUNING_CASE_OPEN}, {CANDIDATES - 1, WLM_TUNING_CASE_BEGUN},
+               {51, WLM_TUNING_CASE_BEGUN},        {50, WLM_TUNING_CASE_LEAST},
+               {1, WLM_TUNING_CASE_LEAST},         {0, WLM_TUNING_CASE_DONE}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const wlmi_prospect p = prospect(0, 1000, 9000, 32, cases[i].left);
+    const wlmi_tuning_case p = tuning(0, 1000, 9000, 32, cases[i].left);
     assert_int_equal(p.state, cases[i].state);
     assert_true(fabs(p.left - (double)cases[i].left / CANDIDATES) < 1e-9);
   }
@@ -42,57 +42,57 @@ static void states_follow_from_what_is_left(void **state) {
 
 static void what_is_far_from_all_that_is_known_is_next(void **state) {
   (void)state;
-  wlmi_prospect list[3] = {prospect(0, 1000, 9000, 32, CANDIDATES), prospect(1, 1000, 9000, 128, CANDIDATES),
-                           prospect(2, 1000, 18000, 32, CANDIDATES)};
+  wlmi_tuning_case list[3] = {tuning(0, 1000, 9000, 32, CANDIDATES), tuning(1, 1000, 9000, 128, CANDIDATES),
+                              tuning(2, 1000, 18000, 32, CANDIDATES)};
   const wlmi_place known = list[0].place;
-  wlmi_prospects_learn(list, 3, &known);
+  wlmi_tuning_cases_learn(list, 3, &known);
   assert_true(list[0].distance == 0 && fabs(list[1].distance - 2) < 1e-6 && fabs(list[2].distance - 1) < 1e-6);
-  assert_int_equal(wlmi_prospects_next(list, 3, NONE_AT_HAND, 1e9), 1);
-  wlmi_prospects_learn(list, 3, &list[1].place);
-  assert_int_equal(wlmi_prospects_next(list, 3, NONE_AT_HAND, 1e9), 2);
+  assert_int_equal(wlmi_tuning_cases_next(list, 3, NONE_AT_HAND, 1e9), 1);
+  wlmi_tuning_cases_learn(list, 3, &list[1].place);
+  assert_int_equal(wlmi_tuning_cases_next(list, 3, NONE_AT_HAND, 1e9), 2);
 }
 
 /* Of two that teach the same the quicker one; the matrix at hand need not be made. */
 static void time_counts(void **state) {
   (void)state;
-  wlmi_prospect list[2] = {prospect(0, 1000000, 30000000, 32, CANDIDATES), prospect(1, 1000, 30000, 32, CANDIDATES)};
-  assert_int_equal(wlmi_prospects_next(list, 2, NONE_AT_HAND, 1e9), 1);
-  list[0] = prospect(0, 1000, 30000, 32, CANDIDATES);
+  wlmi_tuning_case list[2] = {tuning(0, 1000000, 30000000, 32, CANDIDATES), tuning(1, 1000, 30000, 32, CANDIDATES)};
+  assert_int_equal(wlmi_tuning_cases_next(list, 2, NONE_AT_HAND, 1e9), 1);
+  list[0] = tuning(0, 1000, 30000, 32, CANDIDATES);
   list[0].making = list[1].making = 5;
-  assert_int_equal(wlmi_prospects_next(list, 2, 0, 1e9), 0);
-  assert_int_equal(wlmi_prospects_next(list, 2, 1, 1e9), 1);
-  assert_true(wlmi_prospect_seconds(&list[0], 1) - wlmi_prospect_seconds(&list[0], 0) == 5);
+  assert_int_equal(wlmi_tuning_cases_next(list, 2, 0, 1e9), 0);
+  assert_int_equal(wlmi_tuning_cases_next(list, 2, 1, 1e9), 1);
+  assert_true(wlmi_tuning_case_seconds(&list[0], 1) - wlmi_tuning_case_seconds(&list[0], 0) == 5);
 }
 
 static void what_does_not_fit_is_passed_over(void **state) {
   (void)state;
-  wlmi_prospect list[4] = {prospect(0, 1000000, 100000000, 256, CANDIDATES), prospect(1, 1000, 9000, 32, CANDIDATES),
-                           prospect(2, 1000, 9000, 32, CANDIDATES - 1), prospect(3, 1000, 9000, 32, 40)};
-  const double room = 1.01 * wlmi_prospect_seconds(&list[1], NONE_AT_HAND);
-  assert_true(wlmi_prospect_seconds(&list[0], NONE_AT_HAND) > room);
-  assert_int_equal(wlmi_prospects_next(list, 4, NONE_AT_HAND, 0), 2); /* begun: goes on whatever it takes */
-  list[2].state = WLM_PROSPECT_DONE;
-  assert_int_equal(wlmi_prospects_next(list, 4, NONE_AT_HAND, room), 1);
-  list[1].state = WLM_PROSPECT_DONE;
-  assert_int_equal(wlmi_prospects_next(list, 4, NONE_AT_HAND, room), 3); /* the least comes last */
-  assert_int_equal(wlmi_prospects_next(list, 4, NONE_AT_HAND, 1e9), 0);
-  list[3].state = WLM_PROSPECT_DONE;
-  assert_int_equal(wlmi_prospects_next(list, 4, NONE_AT_HAND, room), -1);
-  assert_int_equal(wlmi_prospects_next(list, 0, NONE_AT_HAND, 1e9), -1);
+  wlmi_tuning_case list[4] = {tuning(0, 1000000, 100000000, 256, CANDIDATES), tuning(1, 1000, 9000, 32, CANDIDATES),
+                              tuning(2, 1000, 9000, 32, CANDIDATES - 1), tuning(3, 1000, 9000, 32, 40)};
+  const double room = 1.01 * wlmi_tuning_case_seconds(&list[1], NONE_AT_HAND);
+  assert_true(wlmi_tuning_case_seconds(&list[0], NONE_AT_HAND) > room);
+  assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, 0), 2); /* begun: goes on whatever it takes */
+  list[2].state = WLM_TUNING_CASE_DONE;
+  assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, room), 1);
+  list[1].state = WLM_TUNING_CASE_DONE;
+  assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, room), 3); /* the least comes last */
+  assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, 1e9), 0);
+  list[3].state = WLM_TUNING_CASE_DONE;
+  assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, room), -1);
+  assert_int_equal(wlmi_tuning_cases_next(list, 0, NONE_AT_HAND, 1e9), -1);
 }
 
 static void time_is_dealt_by_distance(void **state) {
   (void)state;
-  wlmi_prospect list[3] = {prospect(0, 1000, 9000, 32, CANDIDATES), prospect(0, 1000, 9000, 64, CANDIDATES),
-                           prospect(0, 1000, 9000, 512, CANDIDATES)};
+  wlmi_tuning_case list[3] = {tuning(0, 1000, 9000, 32, CANDIDATES), tuning(0, 1000, 9000, 64, CANDIDATES),
+                              tuning(0, 1000, 9000, 512, CANDIDATES)};
   const wlmi_place known = list[0].place;
-  wlmi_prospects_learn(list, 3, &known);
-  const double shares[3] = {wlmi_prospects_share(list, 3, 0, 60), wlmi_prospects_share(list, 3, 1, 60),
-                            wlmi_prospects_share(list, 3, 2, 60)};
+  wlmi_tuning_cases_learn(list, 3, &known);
+  const double shares[3] = {wlmi_tuning_cases_share(list, 3, 0, 60), wlmi_tuning_cases_share(list, 3, 1, 60),
+                            wlmi_tuning_cases_share(list, 3, 2, 60)};
   assert_true(fabs(shares[0] + shares[1] + shares[2] - 60) < 1e-9);
   assert_true(shares[0] > 0 && shares[1] > 3 * shares[0] && shares[2] > 2 * shares[1]);
-  list[2].state = WLM_PROSPECT_DONE;
-  assert_true(fabs(wlmi_prospects_share(list, 3, 0, 60) + wlmi_prospects_share(list, 3, 1, 60) - 60) < 1e-9);
+  list[2].state = WLM_TUNING_CASE_DONE;
+  assert_true(fabs(wlmi_tuning_cases_share(list, 3, 0, 60) + wlmi_tuning_cases_share(list, 3, 1, 60) - 60) < 1e-9);
 }
 
 /* ---- over the whole design ------------------------------------------------------------------------------ */
@@ -103,7 +103,7 @@ static const int64_t widths[WIDTHS] = {4, 16, 32, 64, 128, 256};
 typedef struct world {
   wlmi_design_matrix *matrices;
   wlmi_design_cell *cells;
-  wlmi_prospect *list;
+  wlmi_tuning_case *list;
   int64_t matrix_count, count;
 } world;
 
@@ -116,7 +116,7 @@ static world make_world(uint64_t seed) {
   for (int64_t i = 0; i < w.count; i++) {
     wlm_stats stats;
     wlmi_design_stats(&w.matrices[w.cells[i].matrix], &stats);
-    wlmi_prospect_make(&machine, &stats, w.cells[i].matrix, w.cells[i].n, CANDIDATES, CANDIDATES, &w.list[i]);
+    wlmi_tuning_case_make(&machine, &stats, w.cells[i].matrix, w.cells[i].n, CANDIDATES, CANDIDATES, &w.list[i]);
   }
   return w;
 }
@@ -137,14 +137,14 @@ static double mean_distance(const world *w) {
 static int64_t spend(world *w, double budget, int in_order, int64_t *tuned) {
   int64_t count = 0, at_hand = NONE_AT_HAND;
   for (;; count++) {
-    const int64_t i = !in_order          ? wlmi_prospects_next(w->list, w->count, at_hand, budget)
+    const int64_t i = !in_order          ? wlmi_tuning_cases_next(w->list, w->count, at_hand, budget)
                       : count < w->count ? count
                                          : -1;
-    if (i < 0 || wlmi_prospect_seconds(&w->list[i], at_hand) > budget) return count;
-    budget -= wlmi_prospect_seconds(&w->list[i], at_hand);
+    if (i < 0 || wlmi_tuning_case_seconds(&w->list[i], at_hand) > budget) return count;
+    budget -= wlmi_tuning_case_seconds(&w->list[i], at_hand);
     at_hand = w->list[i].matrix;
-    wlmi_prospect_update(&w->list[i], CANDIDATES, 0);
-    wlmi_prospects_learn(w->list, w->count, &w->list[i].place);
+    wlmi_tuning_case_update(&w->list[i], CANDIDATES, 0);
+    wlmi_tuning_cases_learn(w->list, w->count, &w->list[i].place);
     tuned[count] = i;
   }
 }
