@@ -79,6 +79,7 @@ typedef struct wlmi_program {
 typedef struct wlmi_candidate {
   char variant[WLM_VARIANT_NAME];
   wlmi_pass pass; /* the first to execute that walks the matrix: one over columns alone only clears C */
+  int launches;   /* of one call */
   int prepares;   /* must be prepared before it can run */
   int whole_rows; /* never splits a row: one group of threads walks it from end to end */
   int walks_a;    /* as of a program */

@@ -322,6 +322,7 @@ static void get_candidate(lua_State *lua, wlmi_candidate *candidate) {
     lua_geti(lua, -1, i);
     get_pass(lua, &pass);
     lua_pop(lua, 1);
+    candidate->launches += pass.when == WLM_WHEN_EXECUTE;
     if (pass.when == WLM_WHEN_PREPARE)
       candidate->prepares = 1;
     else if (pass.units != WLM_UNITS_COLS || !candidate->pass.units_per_block)

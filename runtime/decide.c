@@ -53,23 +53,31 @@ static int64_t list(void *user, const wlmi_candidate **candidates) {
   return count;
 }
 
-wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
-                               wlmi_grade grade, const wlmi_spec *spec, wlmi_decision *decision) {
+/* What cuLaunchKernelEx takes: bench/results/h200/dispatch.jsonl, case "execute". */
+static const double launch_seconds = 2.6e-6;
+
+static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
+                              wlmi_grade grade, double launch, const wlmi_spec *spec, wlmi_decision *decision) {
   variants v = {context, spec, NULL};
   const wlmi_variant_set set = {is_valid, explain, list, &v};
   char problem[WLM_SPEC_KEY];
   wlmi_spec_key(spec, problem);
-  const wlmi_request request = {stats, grade, problem, spec, &context->device->info.limits, &set};
-  wlmi_snapshot *own = snapshot ? NULL : wlmi_context_snapshot(context);
-  const wlm_status status = wlmi_select(snapshot ? snapshot : own, &request, decision);
-  wlmi_snapshot_release(own);
+  const wlmi_request request = {stats, grade, problem, spec, &context->device->info.limits, &set, launch};
+  const wlm_status status = wlmi_select(snapshot, &request, decision);
   wlmi_free(v.candidates);
   return status;
 }
 
+wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
+                               wlmi_grade grade, const wlmi_spec *spec, wlmi_decision *decision) {
+  wlmi_snapshot *own = snapshot ? NULL : wlmi_context_snapshot(context);
+  const wlm_status status = select_from(context, snapshot ? snapshot : own, stats, grade, 0, spec, decision);
+  wlmi_snapshot_release(own);
+  return status;
+}
+
 /* A decision with one entry that is not a matter of choosing. */
-static void decide_on(const char *variant, wlm_step step, const char *reason, const wlmi_spec *spec,
-                      wlmi_decision *d) {
+static void decide_on(const char *variant, wlm_step step, const char *reason, const wlmi_spec *spec, wlmi_decision *d) {
   *d = (wlmi_decision){.step = step, .distance = (double)NAN, .calls = spec->problem.policy.expected_calls};
   d->entries[d->entry_count++] = (wlmi_entry){.step = step, .reason = reason};
   snprintf(d->variant, sizeof d->variant, "%s", variant);
@@ -249,33 +257,39 @@ const wlm_plan *wlmi_plan_upgraded(const wlm_plan *plan) {
 }
 
 static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,
-                         wlmi_cell_use use, const wlm_stats *stats, const wlmi_spec *spec, wlmi_decision *decision) {
-  const int estimated = use == WLM_CELL_ESTIMATED || use == WLM_CELL_ONE_CALL;
-  if (request->variant)
-    return decide_on(request->variant, WLM_STEP_NAMED, "named by the caller", spec, decision), WLM_OK;
-  if (use == WLM_CELL_SCATTER) return choose_scatter(context, stats, spec, decision);
-  return wlmi_context_select(context, snapshot, stats, estimated ? WLM_GRADE_ESTIMATED : WLM_GRADE_MEASURED, spec,
-                             decision);
+                         const wlm_stats *stats, const wlmi_spec *spec, wlmi_decision *decision) {
+  const int is_cuda = context->device->info.limits.target == WLM_TARGET_CUDA;
+  if (request->variant) {
+    decide_on(request->variant, WLM_STEP_NAMED, "named by the caller", spec, decision);
+    return WLM_OK;
+  }
+  switch (request->use) {
+    case WLM_CELL_SCATTER: return choose_scatter(context, stats, spec, decision);
+    case WLM_CELL_ONE_CALL:
+      return select_from(context, snapshot, stats, WLM_GRADE_ESTIMATED, is_cuda ? launch_seconds : 0, spec, decision);
+    case WLM_CELL_ESTIMATED: return select_from(context, snapshot, stats, WLM_GRADE_ESTIMATED, 0, spec, decision);
+    default: return select_from(context, snapshot, stats, WLM_GRADE_MEASURED, 0, spec, decision);
+  }
 }
 
 static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,
-                         wlmi_cell_use use, const wlmi_hash *key, wlmi_decided **out) {
+                         const wlmi_decision_place *place, wlmi_decided **out) {
   wlmi_spec spec;
   wlm_stats centre;
   const wlm_stats *stats = request->stats;
   wlm_status status;
-  wlmi_decided *decided = new_decided(key);
+  wlmi_decided *decided = new_decided(&place->key);
   if (!decided) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
-  if (use != WLM_CELL_EXACT && !request->variant) {
+  if (!place->exact && !request->variant) {
     wlmi_cell cell;
-    wlmi_cell_of(stats, use != WLM_CELL_MEASURED, &cell);
+    wlmi_cell_of(stats, request->use != WLM_CELL_MEASURED, &cell);
     wlmi_cell_centre(&cell, &centre);
     stats = &centre;
   }
   WLM_TRY(wlmi_spec_make(request->problem, request->types, &spec));
   wlmi_spec_key(&spec, decided->plan.record.problem_key);
-  status = choose(context, snapshot, request, use, stats, &spec, &decided->plan.record.decision);
-  if (status != WLM_OK && (status != WLM_ERR_NOT_FOUND || use == WLM_CELL_SCATTER)) goto done;
+  status = choose(context, snapshot, request, stats, &spec, &decided->plan.record.decision);
+  if (status != WLM_OK && (status != WLM_ERR_NOT_FOUND || request->use == WLM_CELL_SCATTER)) goto done;
   const wlm_status chosen = status;
   if (chosen == WLM_OK) WLM_TRY(avoid_compiling(context, request, &spec, snapshot->generation, decided));
   WLM_TRY(fill(context, &spec, chosen, &decided->plan));
@@ -285,26 +299,25 @@ done:
   return status;
 }
 
-/* Scattering reads and adds every element of C once a non-zero; building A^T costs a few launches and passes over the
- * pattern, and then rows of C are written once. Where the two cross was measured on an H200 (docs/architecture.md). */
+/* Times of both ways on an H200 (docs/architecture.md has their source), in microseconds: scattering takes
+ * 3.7e-6 nnz n; building A^T takes 36 + 1.5e-4 nnz and the product behind it 1.4e-6 nnz n. Below 66 columns scattering
+ * is always quicker. */
 int wlmi_scatter_pays(const wlm_problem *problem, const wlm_csr *csr) {
-  static const double most_terms = 1e18;
+  const double nnz = (double)csr->nnz, terms = nnz * (double)problem->n;
   return !problem->policy.deterministic && !problem->want_argmax && problem->sampling.sample == WLM_SAMPLE_NONE &&
          problem->operation == WLM_SPMM && problem->reduce == WLM_SUM &&
-         (double)csr->nnz * (double)problem->n <= most_terms;
+         3.7e-6 * terms <= 36 + 1.5e-4 * nnz + 1.4e-6 * terms;
 }
 
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **out) {
-  const wlm_stats *s = request->stats;
-  const int exact = request->use != WLM_CELL_SCATTER && wlmi_stats_has_fingerprint(s) &&
-                    wlmi_decisions_know_size(&context->decisions, s->rows, s->nnz, request->problem->n, NULL);
-  const wlmi_cell_use use = exact ? WLM_CELL_EXACT : request->use;
   const wlmi_hash id = wlmi_problem_id(request->problem, request->types);
-  const wlmi_hash key = wlmi_decision_key(&id, s, use);
-  *out = request->variant ? NULL : wlmi_decisions_take(&context->decisions, &key);
-  if (*out) return WLM_OK;
+  wlmi_decision_place place;
+  *out = wlmi_decisions_take(&context->decisions, &id, request->problem->n, request->use, request->stats, &place);
+  if (*out && !request->variant) return WLM_OK;
+  wlmi_decided_drop(*out);
+  *out = NULL;
   wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
-  const wlm_status status = decide(context, snapshot, request, use, &key, out);
+  const wlm_status status = decide(context, snapshot, request, &place, out);
   if (status == WLM_OK && !request->variant) wlmi_decisions_add(&context->decisions, *out, snapshot->generation);
   wlmi_snapshot_release(snapshot);
   return status;

@@ -6,8 +6,8 @@
 
 typedef struct wlmi_decide_request {
   const wlm_problem *problem;
-  const wlm_csr *types;   /* of op(A): index and value types, and whether there are values */
-  const wlm_stats *stats; /* of op(A); with a fingerprint where the matrix may have been tuned */
+  const wlm_csr *types; /* of op(A): index and value types, and whether there are values */
+  wlm_stats *stats;     /* of op(A); with a fingerprint where the matrix may have been tuned (one call: added here) */
   wlmi_cell_use use;
   const char *variant; /* named by the caller; NULL = choose */
 } wlmi_decide_request;

@@ -46,15 +46,15 @@ wlmi_hash wlmi_problem_id(const wlm_problem *p, const wlm_csr *csr) {
   return wlmi_hash_bytes(&id, sizeof id);
 }
 
-wlmi_hash wlmi_decision_key(const wlmi_hash *problem, const wlm_stats *stats, wlmi_cell_use use) {
+wlmi_hash wlmi_decision_key(const wlmi_hash *problem, const wlm_stats *stats, wlmi_cell_use use, int exact) {
   struct {
     wlmi_hash problem;
-    uint64_t use, place[3];
-  } key = {*problem, use, {0}};
+    uint64_t use, exact, place[3];
+  } key = {*problem, use, exact != 0, {0}};
   wlmi_cell cell;
   _Static_assert(sizeof cell <= sizeof key.place, "a cell fits");
   wlmi_cell_of(stats, use != WLM_CELL_MEASURED, &cell);
-  if (use == WLM_CELL_EXACT)
+  if (exact)
     memcpy(key.place, stats->fingerprint, sizeof stats->fingerprint);
   else
     memcpy(key.place, &cell, sizeof cell);
@@ -97,18 +97,18 @@ static wlm_status collect_sizes(const wlmi_snapshot *snapshot, wlmi_known_size *
   return WLM_OK;
 }
 
-int wlmi_decisions_know_size(wlmi_decisions *d, int64_t rows, int64_t nnz, int64_t n, uint64_t fingerprint[2]) {
-  int found = 0;
-  if (fingerprint) fingerprint[0] = fingerprint[1] = 0;
+/* NULL where no matrix of this size was tuned. */
+static const wlmi_known_size *known_size(const wlmi_decisions *d, int64_t rows, int64_t nnz, int64_t n) {
+  if (!d->known_slots || n <= 0) return NULL;
+  const wlmi_known_size *slot = known_slot(d->known, d->known_slots, rows, nnz, n);
+  return slot->n ? slot : NULL;
+}
+
+int wlmi_decisions_know_size(wlmi_decisions *d, int64_t rows, int64_t nnz, int64_t n) {
   pthread_rwlock_rdlock(&d->lock);
-  if (d->known_slots && n > 0) {
-    const wlmi_known_size *slot = known_slot(d->known, d->known_slots, rows, nnz, n);
-    found = slot->n != 0;
-    if (found && fingerprint) memcpy(fingerprint, slot->fingerprint, sizeof slot->fingerprint);
-  }
-  found |= d->all_exact;
+  const int known = d->all_exact || known_size(d, rows, nnz, n);
   pthread_rwlock_unlock(&d->lock);
-  return found;
+  return known;
 }
 
 /* ---- the cache ------------------------------------------------------------------------------------------ */
@@ -170,9 +170,14 @@ static wlmi_decided *find(const wlmi_decisions *d, const wlmi_hash *key) {
   return NULL;
 }
 
-wlmi_decided *wlmi_decisions_take(wlmi_decisions *d, const wlmi_hash *key) {
+wlmi_decided *wlmi_decisions_take(wlmi_decisions *d, const wlmi_hash *problem_id, int64_t n, wlmi_cell_use use,
+                                  wlm_stats *stats, wlmi_decision_place *place) {
   pthread_rwlock_rdlock(&d->lock);
-  wlmi_decided *found = find(d, key);
+  const wlmi_known_size *known = use == WLM_CELL_SCATTER ? NULL : known_size(d, stats->rows, stats->nnz, n);
+  if (known && use == WLM_CELL_ONE_CALL) memcpy(stats->fingerprint, known->fingerprint, sizeof known->fingerprint);
+  place->exact = use != WLM_CELL_SCATTER && (known || d->all_exact) && (stats->fingerprint[0] || stats->fingerprint[1]);
+  place->key = wlmi_decision_key(problem_id, stats, use, place->exact);
+  wlmi_decided *found = find(d, &place->key);
   if (found) atomic_fetch_add(&found->users, 1);
   pthread_rwlock_unlock(&d->lock);
   return found;

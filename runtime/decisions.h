@@ -51,27 +51,35 @@ void wlmi_decisions_close(wlmi_decisions *decisions);
 /* Forgets everything and begins with another snapshot. */
 void wlmi_decisions_restart(wlmi_decisions *decisions, const wlmi_snapshot *snapshot);
 
-/* NULL = not known. Give it back by wlmi_decided_drop. */
-wlmi_decided *wlmi_decisions_take(wlmi_decisions *decisions, const wlmi_hash *key);
+typedef enum wlmi_cell_use {
+  WLM_CELL_MEASURED,
+  WLM_CELL_ESTIMATED,
+  WLM_CELL_ONE_CALL, /* estimated, and a loaded kernel that comes near is preferred to compiling */
+  WLM_CELL_SCATTER   /* of A itself, for kernels that scatter a transposed product */
+} wlmi_cell_use;
+/* Where a decision belongs. */
+typedef struct wlmi_decision_place {
+  wlmi_hash key;
+  int exact; /* for this very matrix, by its fingerprint */
+} wlmi_decision_place;
+
+/* The decision of a problem for a matrix with these stats; NULL where there is none yet. Give it back by
+ * wlmi_decided_drop. For one call, whose stats have no fingerprint, that of a tuned matrix of the same size is taken:
+ * at worst it costs speed, and reading the matrix would make the call wait. */
+wlmi_decided *wlmi_decisions_take(wlmi_decisions *decisions, const wlmi_hash *problem_id, int64_t n, wlmi_cell_use use,
+                                  wlm_stats *stats, wlmi_decision_place *place);
 void wlmi_decided_drop(wlmi_decided *decided);
 /* Keeps it for others too, unless it was made from a snapshot of another generation than today's. */
 void wlmi_decisions_add(wlmi_decisions *decisions, wlmi_decided *decided, uint64_t generation);
 /* The same in the place of what is there under its key. */
 void wlmi_decisions_replace(wlmi_decisions *decisions, wlmi_decided *decided, uint64_t generation);
 
-/* Whether a matrix of this size may have been tuned or pinned for products of n columns. fingerprint may be NULL;
- * otherwise it gets that of the tuned matrix, or zeros where only a pin is known. */
-int wlmi_decisions_know_size(wlmi_decisions *decisions, int64_t rows, int64_t nnz, int64_t n, uint64_t fingerprint[2]);
+/* Whether a matrix of this size may have been tuned or pinned for products of n columns. */
+int wlmi_decisions_know_size(wlmi_decisions *decisions, int64_t rows, int64_t nnz, int64_t n);
 
 /* Identifies everything of a problem and of a matrix's types that a decision and its kernels depend on. */
 wlmi_hash wlmi_problem_id(const wlm_problem *problem, const wlm_csr *csr);
-typedef enum wlmi_cell_use {
-  WLM_CELL_MEASURED,
-  WLM_CELL_ESTIMATED,
-  WLM_CELL_ONE_CALL, /* estimated, and a loaded kernel that comes near is preferred to compiling */
-  WLM_CELL_SCATTER,  /* of A itself, for kernels that scatter a transposed product */
-  WLM_CELL_EXACT     /* the fingerprint stands for the cell */
-} wlmi_cell_use;
-wlmi_hash wlmi_decision_key(const wlmi_hash *problem_id, const wlm_stats *stats, wlmi_cell_use use);
+/* exact: the fingerprint stands for the cell. */
+wlmi_hash wlmi_decision_key(const wlmi_hash *problem_id, const wlm_stats *stats, wlmi_cell_use use, int exact);
 
 #endif

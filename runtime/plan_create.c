@@ -11,8 +11,7 @@
 static wlm_status look_closer(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                               const wlm_stats *stats) {
   if (problem->transpose || wlmi_stats_has_fingerprint(stats)) return WLM_OK; /* A^T has one */
-  if (!context->recorder.wanted &&
-      !wlmi_decisions_know_size(&context->decisions, stats->rows, stats->nnz, problem->n, NULL))
+  if (!context->recorder.wanted && !wlmi_decisions_know_size(&context->decisions, stats->rows, stats->nnz, problem->n))
     return WLM_OK;
   return wlmi_matrix_fingerprint(matrix);
 }
@@ -29,7 +28,7 @@ static int is_scattered(wlm_context *context, const wlm_matrix *matrix, const wl
   const wlm_csr *a = &matrix->csr;
   return problem->transpose && problem->policy.expected_calls == 1 && wlmi_scatter_pays(problem, a) &&
          !wlmi_matrix_has_transpose(matrix) &&
-         !wlmi_decisions_know_size(&context->decisions, a->cols, a->nnz, problem->n, NULL);
+         !wlmi_decisions_know_size(&context->decisions, a->cols, a->nnz, problem->n);
 }
 
 /* `view` gets what the choice went by: op(A), or A where nothing but A was looked at. */
@@ -37,7 +36,8 @@ static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, con
                              const char *variant, wlmi_decided **decided, wlmi_matrix_view *view) {
   wlm_status status;
   if (!variant && is_scattered(context, matrix, problem)) {
-    const wlmi_decide_request request = {problem, &matrix->csr, &matrix->stats, WLM_CELL_SCATTER, NULL};
+    wlm_stats stats = matrix->stats;
+    const wlmi_decide_request request = {problem, &matrix->csr, &stats, WLM_CELL_SCATTER, NULL};
     status = wlmi_decide(context, &request, decided);
     if (status == WLM_OK) status = see(matrix, problem, 1, view);
     if (status != WLM_ERR_NOT_FOUND) return status;
@@ -45,8 +45,9 @@ static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, con
   }
   WLM_TRY(see(matrix, problem, variant != NULL, view));
   WLM_TRY(look_closer(context, matrix, problem, view->stats));
+  wlm_stats stats = *view->stats;
   const wlmi_decide_request request = {
-      problem, &view->csr, view->stats,
+      problem, &view->csr, &stats,
       matrix->grade == WLM_STATS_ESTIMATED && !view->order ? WLM_CELL_ESTIMATED : WLM_CELL_MEASURED, variant};
   status = wlmi_decide(context, &request, decided);
 done:

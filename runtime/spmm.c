@@ -5,13 +5,6 @@
 #include "runtime/decide.h"
 #include "runtime/transpose_device.h"
 
-/* Estimated stats. A tuned matrix of the same size is taken for this one: that costs at most speed, and reading the
- * matrix would make the call wait for the device. */
-static void guess_stats(wlm_context *context, const wlm_csr *csr, int64_t n, wlm_stats *stats) {
-  wlmi_stats_estimate(csr->rows, csr->cols, csr->nnz, stats);
-  wlmi_decisions_know_size(&context->decisions, csr->rows, csr->nnz, n, stats->fingerprint);
-}
-
 /* The gradients by argmax need no workspace. */
 static wlm_status run_backward(const wlm_plan *decided, const wlm_csr *csr, const wlm_csr *a, const void *order,
                                const wlm_execute_args *call) {
@@ -43,7 +36,7 @@ done:
 
 static wlm_status decide(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr, wlmi_decided **decided) {
   wlm_stats stats;
-  guess_stats(context, csr, problem->n, &stats);
+  wlmi_stats_estimate(csr->rows, csr->cols, csr->nnz, &stats);
   const wlmi_decide_request request = {problem, csr, &stats, WLM_CELL_ONE_CALL, NULL};
   return wlmi_decide(context, &request, decided);
 }

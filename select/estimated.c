@@ -11,10 +11,11 @@
 #include "common/memory.h"
 #include "select/state.h"
 
-enum { SYNTHETIC = 3, LEARNED = 12, PROFILES = SYNTHETIC + LEARNED };
+enum { SYNTHETIC = 3, LEARNED = 12, PROFILES = SYNTHETIC + LEARNED + 1 };
 static const struct { double cv, weight; } synthetic[SYNTHETIC] = {{0.3, 2}, {1.2, 1}, {3, 1}};
 static const double reach = 3;  /* of the measured matrices, about in octaves of the mean */
 static const double square = 2; /* weight of the squared loss */
+static const double sampled_weight = 40;
 
 typedef struct profile {
   wlm_stats stats;
@@ -92,6 +93,19 @@ static int add_learned(const wlmi_selection *s, profile profiles[PROFILES]) {
   return count;
 }
 
+/* A matrix that is used once and has more columns than rows is most likely a block of a neighbour sampler: rows are
+ * targets, columns are sources, each non-zero brings at most one new source, and no row is longer than the fanout. */
+static int looks_sampled(const wlm_stats *s) {
+  return s->cols > s->rows && s->cols - s->rows <= s->nnz && mean_of(s) <= 64;
+}
+
+static wlm_stats sampled_block(const wlm_stats *size) {
+  wlm_stats s = log_normal(size, 0.35);
+  s.longest = longest_of(size, 1.5 * mean_of(size));
+  s.top_share = 0.015;
+  return s;
+}
+
 wlm_stats wlmi_moderate_stats(const wlm_stats *estimated) { return log_normal(estimated, synthetic[1].cv); }
 
 /* ---- the decision --------------------------------------------------------------------------------------- */
@@ -110,9 +124,10 @@ static void add_profile(const wlmi_selection *s, const profile *p, double *price
     prices[i] = INFINITY;
     if (s->candidates[i].prepares && !wlmi_may_prepare(s)) continue;
     if (!wlmi_predict_one(&c, &s->candidates[i], s->calls, &prediction)) continue;
-    prices[i] = prediction.price;
-    sums[i].log_seconds += p->weight * log(prediction.seconds);
-    best = fmin(best, prediction.price);
+    const double launches = s->request->launch_seconds * s->candidates[i].launches;
+    prices[i] = fmax(prediction.price, launches);
+    sums[i].log_seconds += p->weight * log(fmax(prediction.seconds, launches));
+    best = fmin(best, prices[i]);
   }
   for (int64_t i = 0; i < s->candidate_count; i++) {
     const double loss = log(prices[i] / best);
@@ -147,6 +162,8 @@ int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision) {
   int profile_count = add_learned(s, profiles);
   for (int i = 0; i < SYNTHETIC; i++)
     profiles[profile_count++] = (profile){log_normal(s->stats, synthetic[i].cv), synthetic[i].weight};
+  if (s->request->launch_seconds > 0 && looks_sampled(s->stats))
+    profiles[profile_count++] = (profile){sampled_block(s->stats), sampled_weight};
   prices = wlmi_alloc_zero((size_t)s->candidate_count, sizeof *prices);
   sums = wlmi_alloc_zero((size_t)s->candidate_count, sizeof *sums);
   for (int i = 0; i < profile_count && prices && sums; i++) {

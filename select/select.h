@@ -141,6 +141,9 @@ typedef struct wlmi_request {
   const wlmi_spec *spec;
   const wlmi_limits *limits;
   const wlmi_variant_set *variants;
+  /* What enqueueing one launch takes on the host, where each call has a new matrix, so that none is replayed from a
+   * graph; 0 = it does not matter. A call then takes at least as long as its launches. */
+  double launch_seconds;
 } wlmi_request;
 
 /* A pin, then exact fingerprint (for this problem, or for a simpler one: without A^T, positions and heads, or with a

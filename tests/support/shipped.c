@@ -97,6 +97,6 @@ wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, 
   }
   spec.problem.policy.expected_calls = calls;
   const wlmi_variant_set variants = wlmi_variants_of_list(&list);
-  const wlmi_request request = {&c->stats, grade, c->problem, &spec, &emit_cuda, &variants};
+  const wlmi_request request = {&c->stats, grade, c->problem, &spec, &emit_cuda, &variants, 0};
   return wlmi_select(snapshot, &request, decision);
 }

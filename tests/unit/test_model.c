@@ -371,7 +371,7 @@ static void estimated_statistics_are_their_size(void **state) {
   const wlmi_candidate_list list = {candidates, count};
   const wlmi_variant_set variants = wlmi_variants_of_list(&list);
   for (int i = 0; i < 2; i++) {
-    const wlmi_request request = {&size, WLM_GRADE_ESTIMATED, key, &spec, &emit_cuda, &variants};
+    const wlmi_request request = {&size, WLM_GRADE_ESTIMATED, key, &spec, &emit_cuda, &variants, 0};
     assert_int_equal(wlmi_select(&snapshot, &request, &d[i]), WLM_OK);
     assert_int_equal(d[i].step, WLM_STEP_MODEL);
     assert_string_equal(d[i].pin, "");
