@@ -93,8 +93,8 @@ wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm
   wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
   wlm_matrix *matrix = NULL;
   wlm_status status;
+  if (out) *out = NULL;
   WLM_TRY(wlmi_need("wlm_matrix_create", "context csr matrix", context, csr, out));
-  *out = NULL;
   if (given) WLM_TRY(wlmi_struct_read(&wlmi_struct_matrix_options, given, &options));
   matrix = wlmi_alloc_zero(1, sizeof *matrix);
   if (!matrix) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "matrix");

@@ -35,6 +35,8 @@ static int is_scattered(wlm_context *context, const wlm_matrix *matrix, const wl
 static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                              const char *variant, wlmi_decided **decided, wlmi_matrix_view *view) {
   wlm_status status;
+  wlmi_spec checked;
+  if (problem->transpose) WLM_TRY(wlmi_spec_make(problem, &matrix->csr, &checked)); /* before A^T is built */
   if (!variant && is_scattered(context, matrix, problem)) {
     wlm_stats stats = matrix->stats;
     const wlmi_decide_request request = {problem, &matrix->csr, &stats, WLM_CELL_SCATTER, NULL};
@@ -87,10 +89,10 @@ wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matri
                                    const char *variant, wlm_plan **plan) {
   wlm_problem copy;
   const void *problem;
+  if (plan) *plan = NULL;
   wlm_status status = wlmi_need("wlm_plan_create_variant", "context matrix problem variant plan", context, matrix,
                                 given, variant, plan);
   if (status != WLM_OK) return status;
-  *plan = NULL;
   status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
   return status == WLM_OK ? create(context, matrix, problem, variant, plan) : status;
 }
@@ -98,9 +100,9 @@ wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matri
 wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *given, wlm_plan **plan) {
   wlm_problem copy;
   const void *problem;
+  if (plan) *plan = NULL;
   wlm_status status = wlmi_need("wlm_plan_create", "context matrix problem plan", context, matrix, given, plan);
   if (status != WLM_OK) return status;
-  *plan = NULL;
   status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
   return status == WLM_OK ? create(context, matrix, problem, NULL, plan) : status;
 }

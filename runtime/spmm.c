@@ -133,6 +133,6 @@ wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem 
   if (status == WLM_OK) status = wlmi_struct_read(&wlmi_struct_execute_args, args, &call);
   if (status == WLM_OK) status = wlmi_matrix_check(&matrix);
   if (status != WLM_OK) return status;
-  problem.policy.expected_calls = 1;
+  if (problem.policy.expected_calls > 1) problem.policy.expected_calls = 1; /* what is not valid is refused later */
   return (problem.transpose ? run_transposed : run)(context, &problem, &matrix, &call);
 }

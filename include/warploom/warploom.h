@@ -135,8 +135,9 @@ WLM_API const char *wlm_context_device_name(const wlm_context *context); /* live
 /* "host" or "cuda": what pointers and streams mean here. */
 WLM_API const char *wlm_context_device_kind(const wlm_context *context);
 /* Loads the databases again, for a process that wants what others tuned meanwhile. Thread-safe: a plan that is being
- * created sees either the old snapshot or the new one. On an error the old snapshot stays. Errors: WLM_ERR_DATABASE,
- * WLM_ERR_DATABASE_VERSION, WLM_ERR_OUT_OF_MEMORY. */
+ * created sees either the old snapshot or the new one. A damaged database is logged and left out; where one cannot be
+ * read for now, because it is locked for instance, the old snapshot stays. Errors: WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY.
+ */
 WLM_API wlm_status wlm_context_refresh(wlm_context *context);
 
 /* ---- the matrix A ------------------------------------------------------------------------------ */
