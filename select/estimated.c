@@ -13,9 +13,9 @@
 
 enum { SYNTHETIC = 3, LEARNED = 12, PROFILES = SYNTHETIC + LEARNED + 1 };
 static const struct { double cv, weight; } synthetic[SYNTHETIC] = {{0.3, 2}, {1.2, 1}, {3, 1}};
-static const double reach = 3;  /* of the measured matrices, about in octaves of the mean */
-static const double square = 2; /* weight of the squared loss */
-static const double sampled_weight = 40;
+static const double reach = 3;            /* of the measured matrices, about in octaves of the mean */
+static const double square = 2;           /* weight of the squared loss */
+static const double sampled_weight = 150; /* of a block's profile; the others together have about 10 */
 
 typedef struct profile {
   wlm_stats stats;

@@ -298,13 +298,15 @@ typedef struct wlm_execute_args {
 /* Enqueues one product (or SDDMM, or gradient by argmax) for a matrix that needs no wlm_matrix.
  *
  * Meant for a matrix that is used once or a few times. The kernel is chosen from rows, cols and nnz alone; where a
- * matrix of this size was tuned, that one's kernel runs. Loaded kernels and workspaces stay in the context; nothing
- * that depends on the contents of A is kept, so memory may be reused for another matrix, and the arrays of A may be
- * written by work that was enqueued on the stream before. policy.expected_calls counts as 1. rowptr is not checked.
- * Never synchronises. Compiles only where no loaded kernel for the problem is expected to come near the best one.
- * Allocates device memory only where the stream's workspace is too small; in a stream capture the workspace belongs to
- * the graph. With transpose = 1 it either scatters by atomic adds or builds A^T on the stream. Thread-safe.
- * Errors: as wlm_plan_create and wlm_plan_execute. */
+ * matrix of this size was tuned, that one's kernel runs. A matrix with more columns than rows is taken for a block of a
+ * neighbour sampler, whose rows have similar lengths; a plan, which measures the rows, is better for other wide
+ * matrices with a few long rows. Loaded kernels and workspaces stay in the context; nothing that depends on the
+ * contents of A is kept, so memory may be reused for another matrix, and the arrays of A may be written by work that
+ * was enqueued on the stream before. policy.expected_calls counts as 1. rowptr is not checked. Never synchronises.
+ * Compiles only where no loaded kernel for the problem is expected to come near the best one. Allocates device memory
+ * only where the stream's workspace is too small; in a stream capture the workspace belongs to the graph. With
+ * transpose = 1 it either scatters by atomic adds or builds A^T on the stream. Thread-safe. Errors: as wlm_plan_create
+ * and wlm_plan_execute. */
 WLM_API wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem,
                             const wlm_execute_args *args);
 
