@@ -91,8 +91,8 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
 /* What no kernel serves, each with its reason: it is not built yet, or the two do not go together. */
 static const char *refusal_of_gradient(const wlm_problem *p) {
   if (p->reduce == WLM_MAX || p->reduce == WLM_MIN)
-    return "wlm_problem: sddmm with a reduce of max or min: their gradients go by the positions that win, see want_argmax "
-           "and wlm_execute_args.db";
+    return "wlm_problem: sddmm with a reduce of max or min: their gradients go by the positions that win, see "
+           "want_argmax and wlm_execute_args.db";
   if (p->reduce != WLM_SUM && p->reduce != WLM_MEAN)
     return "wlm_problem: sddmm with a reduce other than sum and mean is not built yet";
   if (p->transpose) return "wlm_problem: sddmm with transpose is not built: the sddmm of A has the same edges";

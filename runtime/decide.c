@@ -68,8 +68,7 @@ wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapsh
 }
 
 /* A decision with one entry that is not a matter of choosing. */
-static void decide_on(const char *variant, wlm_step step, const char *reason, const wlmi_spec *spec,
-                      wlmi_decision *d) {
+static void decide_on(const char *variant, wlm_step step, const char *reason, const wlmi_spec *spec, wlmi_decision *d) {
   *d = (wlmi_decision){.step = step, .distance = (double)NAN, .calls = spec->problem.policy.expected_calls};
   d->entries[d->entry_count++] = (wlmi_entry){.step = step, .reason = reason};
   snprintf(d->variant, sizeof d->variant, "%s", variant);

@@ -88,8 +88,8 @@ static void find_simpler(wlmi_selection *s) {
   const wlm_problem *p = &s->spec->problem;
   wlmi_spec simpler = *s->spec;
   char like[WLM_LIKE];
-  snprintf(like, sizeof like, "%s%s%s", p->transpose ? ", untransposed" : "", p->want_argmax ? ", without positions" : "",
-           p->heads > 1 ? ", with one head" : "");
+  snprintf(like, sizeof like, "%s%s%s", p->transpose ? ", untransposed" : "",
+           p->want_argmax ? ", without positions" : "", p->heads > 1 ? ", with one head" : "");
   simpler.problem.transpose = simpler.problem.want_argmax = 0;
   simpler.problem.heads = 1;
   add_simpler(s, &simpler, like);

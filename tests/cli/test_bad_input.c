@@ -47,7 +47,7 @@ static const bad_line lines[] = {
     {2, "op:activation, column 1 of 'swish': 'swish' is not known", {"run", TWIN, "--epilogue", "swish"}},
     {2, "unknown option", {"run", TWIN, "--bias=3"}},
     {2, "--arg cannot be 'i16'", {"run", TWIN, "--op", "max", "--arg", "i16"}},
-    {1, "want_arg", {"run", TWIN, "--device", "host", "--arg", "i32"}},
+    {1, "want_argmax", {"run", TWIN, "--device", "host", "--arg", "i32"}},
     {2, "--type cannot be 'f8'", {"run", TWIN, "--type", "f8"}},
     {2, "--sample cannot be 'bucket'", {"run", TWIN, "--sample", "bucket"}},
     {2, "--sample cannot be", {"run", TWIN, "--sample", "bucket:4"}},

@@ -157,7 +157,7 @@ static void both_databases_choose_together(void **state) {
 }
 
 /* A newer text of the same kernel makes the older one's time forgotten, whichever database has it; a measurement that
- * both have counts once; and what a learner saw of real calls goes nowhere before what was tuned. */
+ * both have counts once; and times of online tuning never go before tuned ones. */
 static void the_newer_and_the_tuned_count(void **state) {
   (void)state;
   wlmi_measurement_record record = measured(SECOND, 500);

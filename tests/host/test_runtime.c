@@ -183,7 +183,7 @@ static void unsupported_fields_are_named(void **state) {
   problem = problem_n(N);
   problem.want_argmax = 1;
   assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_UNSUPPORTED);
-  assert_non_null(strstr(wlm_error_detail(), "want_arg"));
+  assert_non_null(strstr(wlm_error_detail(), "want_argmax"));
   problem = problem_n(-1);
   assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_INVALID_ARGUMENT);
   problem = problem_n(N);
