@@ -61,7 +61,7 @@ static const bad_line lines[] = {
     {2, "--alpha cannot be '2x'", {"run", TWIN, "--alpha", "2x"}},
     {2, "--beta cannot be 'inf'", {"run", TWIN, "--beta", "inf"}},
     {2, "--ldb cannot be '0'", {"run", TWIN, "--ldb", "0"}},
-    {1, "wlm_problem.ldc is 3, less than n = 32", {"run", TWIN, "--device", "host", "--ldc", "3"}},
+    {1, "wlm_execute_args.ldc is 3, less than n = 32", {"run", TWIN, "--device", "host", "--ldc", "3"}},
     {2, "--budget cannot be '-1'", {"tune", TWIN, "--budget", "-1"}},
     {2, "--budget cannot be", {"tune", TWIN, "--budget", "0"}},
     {2, "--budget cannot be", {"tune", TWIN, "--budget", "nan"}},
