@@ -1,4 +1,4 @@
-/* One product on one matrix, and who computes it quickest. */
+/* Finds the fastest kernel for one product on one matrix, and times it beside baselines. */
 #ifndef WLM_BENCH_CONTEST_H
 #define WLM_BENCH_CONTEST_H
 

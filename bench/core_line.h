@@ -1,4 +1,4 @@
-/* What suite core says of one case, and others whose lines are as its. */
+/* The line that suite core writes for one case; other suites extend it. */
 #ifndef WLM_BENCH_CORE_LINE_H
 #define WLM_BENCH_CORE_LINE_H
 
