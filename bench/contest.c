@@ -169,10 +169,10 @@ wlm_status wlmi_contest_winner(wlmi_contest *contest, wlmi_entrant *winner) {
   return status;
 }
 
-/* ---- rivals and the last round ------------------------------------------------------------------- */
+/* ---- baselines and the last round ------------------------------------------------------------------- */
 
-void wlmi_contest_check(wlmi_contest *contest, wlmi_entrant *rivals, int count) {
-  for (int i = 0; i < count; i++) wlmi_entrant_verify(&rivals[i], &contest->operands, contest->verifier);
+void wlmi_contest_check(wlmi_contest *contest, wlmi_entrant *baselines, int count) {
+  for (int i = 0; i < count; i++) wlmi_entrant_verify(&baselines[i], &contest->operands, contest->verifier);
 }
 
 /* First a call alone, then some, so that what a launch costs does not pass for the work of short calls. */

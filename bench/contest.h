@@ -1,4 +1,4 @@
-/* One product on one matrix, and who computes it quickest. */
+/* Finds the fastest kernel for one product on one matrix, and times it beside baselines. */
 #ifndef WLM_BENCH_CONTEST_H
 #define WLM_BENCH_CONTEST_H
 
@@ -42,9 +42,9 @@ wlm_status wlmi_contest_winner(wlmi_contest *contest, wlmi_entrant *winner);
 
 /* A variant by name, or (NULL) the dispatcher's choice; an entrant that is wrong has a failure. */
 void wlmi_contest_enter(wlmi_contest *contest, const char *variant, wlmi_entrant *entrant);
-/* Rivals over the contest's operands must compute the same product, or the comparison would mean nothing; one that does
- * not has a failure. */
-void wlmi_contest_check(wlmi_contest *contest, wlmi_entrant *rivals, int count);
+/* Baselines over the contest's operands must compute the same product, or the comparison would mean nothing; one that
+ * does not has a failure. */
+void wlmi_contest_check(wlmi_contest *contest, wlmi_entrant *baselines, int count);
 
 void wlmi_contest_note(wlmi_contest *contest, const wlmi_entrant *failed); /* among the failures */
 

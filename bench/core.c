@@ -1,19 +1,19 @@
 /* The winners of the contest, the dispatcher's choice, GE-SpMM as published and all of cuSPARSE (on the host: its own
- * rivals), timed side by side (bench/contest.c). */
+ * baselines), timed side by side (bench/contest.c). */
 #include "bench/core.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "bench/core_line.h"
-#include "bench/host_rivals.h"
+#include "bench/host_baselines.h"
 
 enum { OURS = 5, GE_SPMM = 2, PREPARE_SAMPLES = 7 };
 
 struct arena {
   const wlmi_bench_case *bench;
   wlmi_contest contest;
-  /* The last round: ours first (the winners, then those not yet there), then the rivals of this kind of device. */
+  /* The last round: ours first (the winners, then those not yet there), then the baselines of this kind of device. */
   wlmi_entrant entrants[OURS + WLM_CUSPARSE_WAYS];
   int ours, count;
   int prepared, chosen, ge[GE_SPMM]; /* index among ours, -1 = none */
@@ -60,14 +60,14 @@ static wlm_status last_round(struct arena *arena, wlmi_core_result *result) {
   wlm_status status;
   arena->chosen = add_ours(arena, NULL);
   if (on_gpu) add_ge_spmm(arena);
-  wlmi_entrant *rivals = &arena->entrants[arena->ours];
+  wlmi_entrant *baselines = &arena->entrants[arena->ours];
   for (int way = 0; way < WLM_CUSPARSE_WAYS && on_gpu; way++)
-    wlmi_entrant_cusparse(operands, way, &rivals[way], &result->preprocess[way]);
-  if (!on_gpu) wlmi_host_rivals_enter(operands, rivals);
-  result->rivals = rivals;
-  result->rival_count = on_gpu ? WLM_CUSPARSE_WAYS : WLM_HOST_RIVALS;
-  arena->count = arena->ours + result->rival_count;
-  wlmi_contest_check(&arena->contest, rivals, result->rival_count);
+    wlmi_entrant_cusparse(operands, way, &baselines[way], &result->preprocess[way]);
+  if (!on_gpu) wlmi_host_baselines_enter(operands, baselines);
+  result->baselines = baselines;
+  result->baseline_count = on_gpu ? WLM_CUSPARSE_WAYS : WLM_HOST_BASELINES;
+  arena->count = arena->ours + result->baseline_count;
+  wlmi_contest_check(&arena->contest, baselines, result->baseline_count);
   WLM_TRY(wlmi_contest_time(device, arena->entrants, arena->count, arena->bench->samples, &result->calls));
   for (int i = 0; i < arena->ours; i++)
     if (arena->entrants[i].failure) wlmi_contest_note(&arena->contest, &arena->entrants[i]);
@@ -109,6 +109,6 @@ done:
 }
 
 const wlmi_bench_suite wlmi_suite_core = {.name = "core",
-                                          .help = "fp32 sum: all candidates, GE-SpMM, the rivals of the device",
+                                          .help = "fp32 sum: all candidates, GE-SpMM, the baselines of the device",
                                           .heading = wlmi_core_heading,
                                           .run = run};

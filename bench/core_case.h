@@ -13,7 +13,7 @@ typedef struct wlmi_core_case {
    * eight, for `prepared_us`: who may preprocess may also leave it, and some ways lose by it. */
   double plain_us, best_us;
   const char *plain_way, *best_way;
-  double openmp_us, graphblas_us; /* the host's rivals */
+  double openmp_us, graphblas_us; /* the host's baselines */
 } wlmi_core_case;
 
 /* WLM_ERR_PARSE if it is no such line. */

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "bench/host_rivals.h"
+#include "bench/host_baselines.h"
 #include "bench/results_file.h"
 #include "bench/tell.h"
 #include "tuner/timing.h"
@@ -30,36 +30,36 @@ static void put_cusparse(const wlmi_core_result *r, wlmi_text *line) {
   wlmi_text_puts(line, "\"cusparse\":{");
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) {
     if (way) wlmi_text_puts(line, ",");
-    wlmi_tell_number(line, wlmi_cusparse_name(way), 3, wlmi_tell_us(&r->rivals[way]));
+    wlmi_tell_number(line, wlmi_cusparse_name(way), 3, wlmi_tell_us(&r->baselines[way]));
   }
   wlmi_text_puts(line, "},");
-  wlmi_tell_error(line, "cusparse_max_rel_err", largest_error(r->rivals, WLM_CUSPARSE_WAYS));
+  wlmi_tell_error(line, "cusparse_max_rel_err", largest_error(r->baselines, WLM_CUSPARSE_WAYS));
   wlmi_text_puts(line, ",\"cusparse_errors\":{");
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) {
-    if (!r->rivals[way].failure) continue;
+    if (!r->baselines[way].failure) continue;
     wlmi_text_printf(line, "%s\"%s\":", before, wlmi_cusparse_name(way));
-    wlmi_text_json_string(line, r->rivals[way].failure);
+    wlmi_text_json_string(line, r->baselines[way].failure);
     before = ",";
   }
   before = "";
   wlmi_text_puts(line, "},\"cusparse_preprocess_us\":{");
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) {
-    if (r->rivals[way].failure || r->preprocess[way] <= 0) continue;
+    if (r->baselines[way].failure || r->preprocess[way] <= 0) continue;
     wlmi_text_printf(line, "%s\"%s\":%.1f", before, wlmi_cusparse_name(way), 1e6 * r->preprocess[way]);
     before = ",";
   }
   wlmi_text_puts(line, "},");
 }
 
-static void put_rivals(const wlmi_core_result *r, wlmi_text *line) {
+static void put_baselines(const wlmi_core_result *r, wlmi_text *line) {
   const int on_gpu = r->contest->operands.device->info.limits.target == WLM_TARGET_CUDA;
-  if (r->rival_count && on_gpu) {
+  if (r->baseline_count && on_gpu) {
     put_cusparse(r, line);
     return;
   }
   wlmi_text_puts(line, "\"cusparse\":null,\"cusparse_errors\":{},");
-  if (!r->rival_count) return;
-  wlmi_host_rivals_write(r->rivals, line);
+  if (!r->baseline_count) return;
+  wlmi_host_baselines_write(r->baselines, line);
   wlmi_text_puts(line, ",");
 }
 
@@ -93,7 +93,7 @@ void wlmi_core_write_line(const wlmi_core_result *r, wlmi_text *line) {
   wlmi_text_puts(line, ",");
   put_entrant(line, "chosen_us", "chosen_variant", r->chosen);
   put_entrant(line, "ge_spmm_us", "ge_spmm_variant", r->ge_spmm);
-  put_rivals(r, line);
+  put_baselines(r, line);
   wlmi_text_puts(line, r->more);
   wlmi_tell_number(line, "compulsory_gbs", 1, compulsory_gbs(spec, a, seconds));
   wlmi_text_puts(line, ",");
@@ -111,20 +111,21 @@ void wlmi_core_write_line(const wlmi_core_result *r, wlmi_text *line) {
 
 const char wlmi_core_heading[] =
     "matrix                    n         us  spread  best variant                       prepared   ge-spmm    chosen   "
-    "  rival  (algorithm)    speed-up  max_rel_err\n";
+    "  baseline  (algorithm)    speed-up  max_rel_err\n";
 
 void wlmi_core_write_row(const wlmi_core_result *r, wlmi_text *row) {
-  const wlmi_entrant *rival = NULL;
-  for (int i = 0; i < r->rival_count; i++)
-    if (!r->rivals[i].failure && (!rival || r->rivals[i].seconds < rival->seconds)) rival = &r->rivals[i];
+  const wlmi_entrant *baseline = NULL;
+  for (int i = 0; i < r->baseline_count; i++)
+    if (!r->baselines[i].failure && (!baseline || r->baselines[i].seconds < baseline->seconds))
+      baseline = &r->baselines[i];
   wlmi_text_printf(row, "%-22.22s %4lld", r->bench->matrix, (long long)r->bench->n);
   wlmi_tell_cell(row, 10, wlmi_tell_us(r->best));
   wlmi_text_printf(row, " %6.1f%%  %-32.32s", 100 * r->best->spread, r->best->name);
   wlmi_tell_cell(row, 10, wlmi_tell_us(r->prepared));
   wlmi_tell_cell(row, 9, wlmi_tell_us(r->ge_spmm));
   wlmi_tell_cell(row, 9, wlmi_tell_us(r->chosen));
-  wlmi_tell_cell(row, 9, wlmi_tell_us(rival));
-  wlmi_text_printf(row, "  %-14s", rival ? rival->name : "-");
-  wlmi_tell_cell(row, 8, wlmi_tell_us(rival) / wlmi_tell_us(r->best));
+  wlmi_tell_cell(row, 9, wlmi_tell_us(baseline));
+  wlmi_text_printf(row, "  %-14s", baseline ? baseline->name : "-");
+  wlmi_tell_cell(row, 8, wlmi_tell_us(baseline) / wlmi_tell_us(r->best));
   wlmi_text_printf(row, "  %11.1e\n", max_rel_err(r));
 }

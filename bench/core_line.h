@@ -1,9 +1,9 @@
-/* What suite core says of one case, and others whose lines are as its. */
+/* The line that suite core writes for one case; other suites extend it. */
 #ifndef WLM_BENCH_CORE_LINE_H
 #define WLM_BENCH_CORE_LINE_H
 
+#include "bench/baseline_cusparse.h"
 #include "bench/contest.h"
-#include "bench/rival_cusparse.h"
 
 /* The entrants are timed; one with a failure has no time. */
 typedef struct wlmi_core_result {
@@ -11,8 +11,8 @@ typedef struct wlmi_core_result {
   const wlmi_bench_case *bench;
   const wlmi_contest *contest;
   const wlmi_entrant *best, *prepared, *chosen, *ge_spmm; /* NULL = there is none, or nobody asked */
-  const wlmi_entrant *rivals;                             /* cuSPARSE's ways on a GPU, those of the host on the host */
-  int rival_count;                                        /* 0 = nobody asked */
+  const wlmi_entrant *baselines;                          /* cuSPARSE's ways on a GPU, those of the host on the host */
+  int baseline_count;                                     /* 0 = none was timed */
   double prepare_seconds;
   double preprocess[WLM_CUSPARSE_WAYS]; /* seconds, 0 = none */
   int64_t calls;

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "bench/rival_cusparse.h"
+#include "bench/baseline_cusparse.h"
 
 static void destroy(void *user) { wlmi_cusparse_destroy(user); }
 
@@ -14,11 +14,11 @@ void wlmi_entrant_cusparse(const wlmi_operands *operands, int way, wlmi_entrant 
                                          .b = operands->b.memory,
                                          .dense = is_sddmm ? operands->x.memory : operands->c.memory,
                                          .values = is_sddmm ? operands->c.memory : NULL};
-  wlmi_cusparse *rival;
+  wlmi_cusparse *baseline;
   *entrant = (wlmi_entrant){.enqueue = wlmi_cusparse_enqueue, .destroy = destroy};
   snprintf(entrant->name, sizeof entrant->name, "%s", wlmi_cusparse_name(way));
-  if (wlmi_cusparse_create(operands->device, way, &product, &rival) != WLM_OK)
+  if (wlmi_cusparse_create(operands->device, way, &product, &baseline) != WLM_OK)
     wlmi_entrant_fail(entrant, wlm_error_detail());
-  entrant->user = rival;
-  if (preprocess_seconds) *preprocess_seconds = rival ? wlmi_cusparse_preprocess_seconds(rival) : 0;
+  entrant->user = baseline;
+  if (preprocess_seconds) *preprocess_seconds = baseline ? wlmi_cusparse_preprocess_seconds(baseline) : 0;
 }

@@ -2,11 +2,11 @@
  *
  * The f32 sum is searched among all candidates that need no preparing. The others are searched among the ten that were
  * then the quickest at a look, in the shape that a type gives them (tuner/similar_variants.h), what the dispatcher
- * chooses, and families that the sum does not know. The winners, what the dispatcher chooses and the rivals of all
+ * chooses, and families that the sum does not know. The winners, what the dispatcher chooses and the baselines of all
  * lines then meet in one last round (bench/contest.c), so that every ratio of two lines of a case is one of neighbours
  * in time.
  *
- * To be economical lines share A, B and C where these are the same, and rivals are checked at a look. */
+ * To be economical lines share A, B and C where these are the same, and baselines are checked at a look. */
 #include "bench/operators.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@
 #include "tuner/compile_ahead.h"
 #include "tuner/similar_variants.h"
 
-typedef enum rival { NOBODY, SPMM, SDDMM } rival;
+typedef enum baseline { NOBODY, SPMM, SDDMM } baseline;
 
 /* What a line is; the first is what the others are held against. */
 static const struct op {
@@ -29,20 +29,20 @@ static const struct op {
   wlm_reduce reduce;
   const char *custom;
   wlm_operation operation;
-  int want_arg;
-  int ones; /* A's values are ones: for rivals, who cannot do without */
-  rival rival;
+  int want_argmax;
+  int ones; /* A's values are ones, for baselines that need values */
+  baseline baseline;
 } ops[] = {
-    {.name = "sum", .rival = SPMM},
+    {.name = "sum", .baseline = SPMM},
     {.name = "mean", .reduce = WLM_MEAN},
     {.name = "max", .reduce = WLM_MAX},
     {.name = "min", .reduce = WLM_MIN},
-    {.name = "max_arg", .reduce = WLM_MAX, .want_arg = 1},
+    {.name = "max_arg", .reduce = WLM_MAX, .want_argmax = 1},
     {.name = "custom", .reduce = WLM_CUSTOM, .custom = "message=a*b;init=0;reduce=acc+x;combine=reduce"},
-    {.name = "copy_b", .message = WLM_COPY_B, .ones = 1, .rival = SPMM},
-    {.name = "sddmm", .operation = WLM_SDDMM, .rival = SDDMM},
-    {.name = "sum", .type = WLM_F16, .rival = SPMM},
-    {.name = "sum", .type = WLM_BF16, .rival = SPMM},
+    {.name = "copy_b", .message = WLM_COPY_B, .ones = 1, .baseline = SPMM},
+    {.name = "sddmm", .operation = WLM_SDDMM, .baseline = SDDMM},
+    {.name = "sum", .type = WLM_F16, .baseline = SPMM},
+    {.name = "sum", .type = WLM_BF16, .baseline = SPMM},
     {.name = "sum", .type = WLM_F64},
     {.name = "max", .type = WLM_F16, .reduce = WLM_MAX},
 };
@@ -53,9 +53,9 @@ struct line {
   wlmi_upload values; /* where A's are not those of the case */
   wlmi_contest contest;
   wlm_problem problem;
-  wlmi_names names;                      /* who is searched among */
-  char choice[WLM_VARIANT_NAME];         /* the dispatcher's, "" = it has none */
-  int best, chosen, rivals, rival_count; /* among the entrants; -1 = none */
+  wlmi_names names;                            /* who is searched among */
+  char choice[WLM_VARIANT_NAME];               /* the dispatcher's, "" = it has none */
+  int best, chosen, baselines, baseline_count; /* among the entrants; -1 = none */
   double preprocess[WLM_CUSPARSE_WAYS + 1];
 };
 
@@ -148,7 +148,7 @@ static wlm_status open_line(struct round *r, struct line *l) {
   l->problem.dense_type = op->type;
   l->problem.custom = op->custom;
   l->problem.operation = op->operation;
-  l->problem.want_argmax = op->want_arg;
+  l->problem.want_argmax = op->want_argmax;
   if (op->ones)
     WLM_TRY(upload_ones(bench, &l->values));
   else if (op->type != WLM_F32)
@@ -211,14 +211,14 @@ static void enter_choice(struct round *r, struct line *l) {
   wlmi_contest_enter(&l->contest, l->choice, &r->entrants[l->chosen]);
 }
 
-static void enter_rivals(struct round *r, struct line *l) {
+static void enter_baselines(struct round *r, struct line *l) {
   const wlmi_operands *operands = &l->contest.operands;
   double seconds;
-  if (operands->device->info.limits.target != WLM_TARGET_CUDA || l->op->rival == NOBODY) return;
-  const int first = l->op->rival == SDDMM ? WLM_CUSPARSE_SDDMM : 0;
-  l->rivals = r->count;
-  l->rival_count = l->op->rival == SDDMM ? 1 : WLM_CUSPARSE_WAYS;
-  for (int i = 0; i < l->rival_count; i++) {
+  if (operands->device->info.limits.target != WLM_TARGET_CUDA || l->op->baseline == NOBODY) return;
+  const int first = l->op->baseline == SDDMM ? WLM_CUSPARSE_SDDMM : 0;
+  l->baselines = r->count;
+  l->baseline_count = l->op->baseline == SDDMM ? 1 : WLM_CUSPARSE_WAYS;
+  for (int i = 0; i < l->baseline_count; i++) {
     wlmi_entrant *entrant = &r->entrants[r->count++];
     wlmi_entrant_cusparse(operands, first + i, entrant, &l->preprocess[i]);
     wlmi_entrant_glance(entrant, &l->contest.operands, l->contest.verifier, &seconds);
@@ -229,7 +229,7 @@ static wlm_status play_line(struct round *r, struct line *l) {
   wlm_status status = search(r, l);
   if (status != WLM_OK) return wlmi_fail_in(status, "%s %s", l->op->name, wlmi_type_name(l->op->type));
   enter_choice(r, l);
-  enter_rivals(r, l);
+  enter_baselines(r, l);
   return status;
 }
 
@@ -239,34 +239,34 @@ static const wlmi_entrant *entrant_of(const struct round *r, int index) {
   return index < 0 || r->entrants[index].failure ? NULL : &r->entrants[index];
 }
 
-static const wlmi_entrant *quickest_rival(const struct round *r, const struct line *l) {
+static const wlmi_entrant *quickest_baseline(const struct round *r, const struct line *l) {
   const wlmi_entrant *best = NULL;
-  for (int i = 0; i < l->rival_count; i++) {
-    const wlmi_entrant *entrant = entrant_of(r, l->rivals + i);
+  for (int i = 0; i < l->baseline_count; i++) {
+    const wlmi_entrant *entrant = entrant_of(r, l->baselines + i);
     if (entrant && (!best || entrant->seconds < best->seconds)) best = entrant;
   }
   return best;
 }
 
 static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
-  const int is_sddmm = l->op->rival == SDDMM, of_sddmm = is_sddmm && l->rival_count;
+  const int is_sddmm = l->op->baseline == SDDMM, of_sddmm = is_sddmm && l->baseline_count;
   wlmi_text more = {0};
   for (int i = 0; i < OURS; i++) {
     const int index = i ? l->chosen : l->best;
     if (index >= 0 && r->entrants[index].failure && !(i && l->chosen == l->best))
       wlmi_contest_note(&l->contest, &r->entrants[index]);
   }
-  wlmi_tell_string(&more, "arg_type", l->op->want_arg ? wlmi_index_name(l->problem.argmax_type) : NULL);
+  wlmi_tell_string(&more, "arg_type", l->op->want_argmax ? wlmi_index_name(l->problem.argmax_type) : NULL);
   wlmi_text_puts(&more, ",");
   wlmi_tell_number(&more, "sum_us", 3, wlmi_tell_us(entrant_of(r, r->lines[0].best)));
   wlmi_text_puts(&more, ",");
   if (is_sddmm) {
-    wlmi_tell_number(&more, "cusparse_sddmm_us", 3, wlmi_tell_us(quickest_rival(r, l)));
+    wlmi_tell_number(&more, "cusparse_sddmm_us", 3, wlmi_tell_us(quickest_baseline(r, l)));
     wlmi_text_puts(&more, ",");
-    wlmi_tell_string(&more, "cusparse_sddmm_error", of_sddmm ? r->entrants[l->rivals].failure : NULL);
+    wlmi_tell_string(&more, "cusparse_sddmm_error", of_sddmm ? r->entrants[l->baselines].failure : NULL);
     wlmi_text_puts(&more, ",");
     wlmi_tell_number(&more, "cusparse_sddmm_preprocess_us", 1,
-                     quickest_rival(r, l) ? 1e6 * l->preprocess[0] : (double)NAN);
+                     quickest_baseline(r, l) ? 1e6 * l->preprocess[0] : (double)NAN);
     wlmi_text_puts(&more, ",");
   }
   wlmi_core_result result = {.suite = wlmi_suite_operators.name,
@@ -275,8 +275,8 @@ static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
                              .contest = &l->contest,
                              .best = entrant_of(r, l->best),
                              .chosen = entrant_of(r, l->chosen),
-                             .rivals = is_sddmm ? NULL : &r->entrants[l->rivals],
-                             .rival_count = is_sddmm ? 0 : l->rival_count,
+                             .baselines = is_sddmm ? NULL : &r->entrants[l->baselines],
+                             .baseline_count = is_sddmm ? 0 : l->baseline_count,
                              .calls = r->calls,
                              .more = more.data};
   memcpy(result.preprocess, l->preprocess, sizeof result.preprocess);
@@ -288,15 +288,15 @@ static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
 }
 
 static void write_row(const struct round *r, const struct line *l, wlmi_text *row) {
-  const wlmi_entrant *best = entrant_of(r, l->best), *rival = quickest_rival(r, l);
+  const wlmi_entrant *best = entrant_of(r, l->best), *baseline = quickest_baseline(r, l);
   const double us = wlmi_tell_us(best);
   wlmi_text_printf(row, "%-22.22s %4lld  %-7s %-4s", r->bench->matrix, (long long)r->bench->n, l->op->name,
                    wlmi_type_name(l->op->type));
   wlmi_tell_cell(row, 10, us);
   wlmi_text_printf(row, "  %-44.44s", best ? best->name : "-");
   wlmi_tell_cell(row, 8, us / wlmi_tell_us(entrant_of(r, r->lines[0].best)));
-  wlmi_tell_cell(row, 9, wlmi_tell_us(rival));
-  wlmi_tell_cell(row, 9, wlmi_tell_us(rival) / us);
+  wlmi_tell_cell(row, 9, wlmi_tell_us(baseline));
+  wlmi_tell_cell(row, 9, wlmi_tell_us(baseline) / us);
   wlmi_text_printf(row, "  %11.1e\n", best ? best->max_rel_err : (double)NAN);
 }
 
@@ -315,7 +315,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
   struct round r = {.bench = bench};
   wlm_status status;
   for (int i = 0; i < LINES; i++)
-    r.lines[i] = (struct line){.op = &ops[i], .problem = WLM_PROBLEM_INIT, .best = -1, .chosen = -1, .rivals = 0};
+    r.lines[i] = (struct line){.op = &ops[i], .problem = WLM_PROBLEM_INIT, .best = -1, .chosen = -1, .baselines = 0};
   WLM_TRY(open_line(&r, &r.lines[0]));
   WLM_TRY(play_line(&r, &r.lines[0]));
   for (int i = 1; i < LINES; i++) WLM_TRY(open_line(&r, &r.lines[i]));
@@ -339,7 +339,7 @@ const wlmi_bench_suite wlmi_suite_operators = {
     .help = "suite core: other operators and types beside the f32 sum",
     .heading =
         "matrix                    n  op      type         us  best variant                                  over "
-        "sum     rival  speed-up  max_rel_err\n",
+        "sum     baseline  speed-up  max_rel_err\n",
     .run = run,
     .samples = SAMPLES,
 };

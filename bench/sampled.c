@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "bench/baseline_cusparse.h"
 #include "bench/contest.h"
 #include "bench/results_file.h"
-#include "bench/rival_cusparse.h"
 #include "bench/tell.h"
 #include "csr/presample.h"
 #include "tuner/timing.h"
@@ -109,7 +109,7 @@ static double kept_share(const struct round *round) {
 static void write_line(const struct round *round, wlmi_text *line) {
   const wlmi_csr_host *a = round->bench->csr;
   const wlmi_contest *sampled = &round->contests[SAMPLED];
-  const wlmi_entrant *entrants = round->entrants, *rival = &entrants[CUSPARSE];
+  const wlmi_entrant *entrants = round->entrants, *baseline = &entrants[CUSPARSE];
   wlmi_results_begin(line, suite_name, sampled->operands.device->info.name, round->bench->matrix);
   wlmi_text_printf(line, "\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"n\":%lld,", (long long)a->rows, (long long)a->cols,
                    (long long)a->nnz, (long long)round->bench->n);
@@ -117,11 +117,11 @@ static void write_line(const struct round *round, wlmi_text *line) {
   wlmi_text_printf(line, ",\"s\":%lld,", (long long)round->problem.sampling.width);
   wlmi_tell_number(line, "us", 3, wlmi_tell_us(&entrants[SAMPLED]));
   wlmi_text_printf(line, ",\"spread\":%.4f,\"kept_share\":%.6f,", entrants[SAMPLED].spread, kept_share(round));
-  wlmi_tell_number(line, "best_cusparse_us", 3, wlmi_tell_us(rival));
+  wlmi_tell_number(line, "best_cusparse_us", 3, wlmi_tell_us(baseline));
   wlmi_text_puts(line, ",");
-  wlmi_tell_string(line, "best_cusparse", rival->failure ? NULL : rival->name);
+  wlmi_tell_string(line, "best_cusparse", baseline->failure ? NULL : baseline->name);
   wlmi_text_puts(line, ",");
-  wlmi_tell_string(line, "cusparse_error", rival->failure);
+  wlmi_tell_string(line, "cusparse_error", baseline->failure);
   wlmi_text_puts(line, ",");
   wlmi_tell_number(line, "exact_us", 3, wlmi_tell_us(&entrants[EXACT]));
   wlmi_text_puts(line, ",");
@@ -147,13 +147,13 @@ static void write_line(const struct round *round, wlmi_text *line) {
 
 static void write_row(const struct round *round, wlmi_text *row) {
   const double us = wlmi_tell_us(&round->entrants[SAMPLED]), presampled = wlmi_tell_us(&round->entrants[PRESAMPLED]);
-  const double rival = wlmi_tell_us(&round->entrants[CUSPARSE]), exact = wlmi_tell_us(&round->entrants[EXACT]);
+  const double baseline = wlmi_tell_us(&round->entrants[CUSPARSE]), exact = wlmi_tell_us(&round->entrants[EXACT]);
   wlmi_text_printf(row, "%-22.22s %4lld  %-8s %4lld %6.1f%%", round->bench->matrix, (long long)round->bench->n,
                    round->strategy->name, (long long)round->problem.sampling.width, 100 * kept_share(round));
   wlmi_tell_cell(row, 10, us);
   wlmi_text_printf(row, "  %-44.44s", round->entrants[SAMPLED].name);
-  wlmi_tell_cell(row, 10, rival);
-  wlmi_tell_cell(row, 9, rival / us);
+  wlmi_tell_cell(row, 10, baseline);
+  wlmi_tell_cell(row, 9, baseline / us);
   wlmi_tell_cell(row, 8, exact / us);
   wlmi_tell_cell(row, 11, presampled);
   wlmi_tell_cell(row, 9, presampled / us);

@@ -22,7 +22,7 @@ enum { WORST = 5, MAX_CORA = 8 };
 struct state {
   wlmi_figure_list figures[RATIOS];
   struct cora {
-    double n, us, prepared_us, rival_us;
+    double n, us, prepared_us, baseline_us;
   } cora[MAX_CORA];
   int cora_count;
   double reddit_gbs, reddit_prepared_gbs; /* of N = 128, 0 = not there */
@@ -45,7 +45,7 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
       [GE_SPMM] = c.ge_spmm_us / c.us,     [CHOSEN] = c.chosen_us / c.us,          [OPENMP] = c.openmp_us / c.us,
       [GRAPHBLAS] = c.graphblas_us / c.us,
   };
-  /* The worst case is the least time of a rival, and the greatest of what we chose ourselves. */
+  /* The worst case is the least time of a baseline, and the greatest of what we chose ourselves. */
   for (int i = 0; i < RATIOS; i++) wlmi_figure_list_add(&state->figures[i], i == CHOSEN, ratios[i], c.matrix, c.n);
   if (!strcmp(c.matrix, "cora") && state->cora_count < MAX_CORA)
     state->cora[state->cora_count++] = (struct cora){c.n, c.us, c.prepared_us, c.best_us};
@@ -88,7 +88,7 @@ static void finish(const void *memory, int64_t cases, FILE *out) {
     const struct cora *cora = &state->cora[i];
     fprintf(out, "| N = %.0f | %.2f |", cora->n, cora->us);
     wlmi_put_us(out, cora->prepared_us);
-    wlmi_put_us(out, cora->rival_us);
+    wlmi_put_us(out, cora->baseline_us);
     fputc('\n', out);
   }
   if (state->reddit_gbs > 0)

@@ -1,5 +1,6 @@
 /* Suite "operators" in short: each line as a row of the table, then the figures that are asked for. Those over our own
- * sum are our time over that of the f32 sum of the same round; those over a rival are the rival's time over ours. */
+ * sum are our time over that of the f32 sum of the same round; those over a baseline are the baseline's time over ours.
+ */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* How what was measured is written: members of a line of the results file, cells of the table for people. */
+/* Writes measurements as members of a line of the results file and as cells of the table for people. */
 #ifndef WLM_BENCH_TELL_H
 #define WLM_BENCH_TELL_H
 

@@ -133,7 +133,7 @@ static void print_usage(FILE *to, const wlmi_command *c) {
 
 void wlmi_command_print_all(FILE *to) {
   for (int i = 0; i < COMMANDS; i++) print_usage(to, &commands[i]);
-  fprintf(to, "  warploom %-31s %s\n\n", "bench ...", "suites of matrices, rivals beside");
+  fprintf(to, "  warploom %-31s %s\n\n", "bench ...", "suites of matrices, with baselines");
   fputs("options of many commands (warploom COMMAND --help lists those of one):\n", to);
   wlmi_cli_print_options(to, COMMON);
 }

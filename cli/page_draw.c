@@ -1,5 +1,5 @@
-/* Coverage is told in the chooser's own measure: the plane is cut into cells as narrow as the tuning buckets, and of
- * each cell it is asked how far the nearest measured bucket lies, were it like that one in the third direction. */
+/* Coverage is drawn in the distance that the selection uses. The plane is cut into cells as narrow as the tuning
+ * buckets. Each cell shows how far the nearest measured bucket lies, if both were alike in the third direction. */
 #include "cli/page_draw.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
-/* A problem together with the types of the matrix it is for: all that the generator, the store and the
- * chooser need to know of a call besides the statistics. */
+/* A problem together with the types of the matrix it is for: all that the generator, the store and
+ * the selection need to know of a call besides the stats. */
 #ifndef WLM_COMMON_SPEC_H
 #define WLM_COMMON_SPEC_H
 

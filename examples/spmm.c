@@ -1,5 +1,6 @@
-/* C = A * B: in one call, and with a plan for a matrix that is used often. Runs on the host device, where device
- * pointers are ordinary pointers:   cc spmm.c $(pkg-config --cflags --libs warploom) && ./a.out */
+/* C = A * B in three ways: in one call, with a plan for a matrix that is used often, and with the same plan bound to
+ * another matrix, as for mini-batches. Runs on the host device, where device pointers are ordinary pointers:
+ *   cc spmm.c $(pkg-config --cflags --libs warploom) && ./a.out */
 #include <stdio.h>
 #include <stdlib.h>
 #include <warploom/warploom.h>
@@ -41,6 +42,16 @@ int main(void) {
   args.workspace = malloc(args.workspace_size + 1);
   check(wlm_plan_execute(plan, &args));
   printf("%s\n%g %g\n%g %g\n", wlm_plan_variant(plan), c[0], c[1], c[2], c[3]);
+
+  /* another matrix of the same types: here the first row alone */
+  csr.rows = 1, csr.nnz = 2;
+  check(wlm_plan_rebind(plan, &csr));
+  if (wlm_plan_workspace_size(plan) > args.workspace_size) {
+    args.workspace_size = wlm_plan_workspace_size(plan);
+    args.workspace = realloc(args.workspace, args.workspace_size);
+  }
+  check(wlm_plan_execute(plan, &args));
+  printf("%g %g\n", c[0], c[1]);
 
   free(args.workspace);
   wlm_plan_destroy(plan);

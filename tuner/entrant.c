@@ -8,7 +8,7 @@
 
 enum { MAX_CALLS = 4096 };
 static const double long_seconds = 20e-3;
-static const double rival_leeway = 16; /* cuSPARSE's half types were seen at 1.8 tolerances where no row was long */
+static const double baseline_leeway = 16; /* cuSPARSE's half types were seen at 1.8 tolerances where no row was long */
 
 struct variant {
   wlmi_device *device;
@@ -123,7 +123,7 @@ static void check(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier 
   wlm_status status;
   if (entrant->failure) return;
   entrant->max_rel_err = NAN;
-  wlmi_verifier_set_leeway(verifier, entrant->plan ? 1 : rival_leeway);
+  wlmi_verifier_set_leeway(verifier, entrant->plan ? 1 : baseline_leeway);
   WLM_TRY(poison(entrant, operands));
   WLM_TRY(call_once(operands->device, entrant, seconds));
   status = verify(verifier, &entrant->max_rel_err);

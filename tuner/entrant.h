@@ -1,4 +1,4 @@
-/* One way of computing the product that is being measured: a variant of ours, or a rival's algorithm. */
+/* One way of computing the product that is being measured: a variant of ours, or a baseline's algorithm. */
 #ifndef WLM_TUNER_ENTRANT_H
 #define WLM_TUNER_ENTRANT_H
 
@@ -9,7 +9,7 @@ typedef struct wlmi_entrant {
   wlm_status (*enqueue)(void *user, void *stream);
   void (*destroy)(void *user);
   void *user;
-  wlm_plan *plan;         /* NULL for a rival */
+  wlm_plan *plan;         /* NULL for a baseline */
   int prepared;           /* 1 where the plan needs preparing, which was done */
   char *failure;          /* why it could not be set up or run; NULL = it could */
   wlm_status status;      /* of the failure */
@@ -32,9 +32,9 @@ void wlmi_entrant_fail(wlmi_entrant *entrant, const char *reason);
 /* The same, with the status and the detail text of the call that just failed. */
 void wlmi_entrant_give_up(wlmi_entrant *entrant, wlm_status status);
 
-/* Runs it once, a variant of ours over NaN in C and in its workspace, and compares C with float64. A rival's C is full
- * of large finite numbers before, so that one which multiplies the old C by 0 is not called wrong, and it has a leeway:
- * cuSPARSE rounds the partial sums of half types. An entrant that is wrong has a failure. */
+/* Runs it once, a variant of ours over NaN in C and in its workspace, and compares C with float64. A baseline's C is
+ * full of large finite numbers before, so that one which multiplies the old C by 0 is not called wrong, and it has a
+ * leeway: cuSPARSE rounds the partial sums of half types. An entrant that is wrong has a failure. */
 void wlmi_entrant_verify(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier *verifier);
 /* The same with a few rows only (wlmi_verify_spots); tells what that one call took on the host's clock. */
 void wlmi_entrant_glance(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier *verifier, double *seconds);
@@ -53,7 +53,7 @@ int64_t wlmi_calls_for(double target, double seconds);
 /* Times those without a failure, interleaved: the first sample of all, the second of all, ... so that a drift of the
  * clock meets all alike. A sample is `calls` calls; seconds and spread are over `samples` samples. One that is known
  * from before (seconds) to need more than 20 ms for so many calls gets as many as fill 20 ms: what a launch costs is
- * long nothing there, and a rival a hundred times slower would take a minute. An entrant that fails on the way is
+ * long nothing there, and a baseline a hundred times slower would take a minute. An entrant that fails on the way is
  * marked so and left out. */
 wlm_status wlmi_entrants_time(wlmi_device *device, wlmi_entrant *entrants, int count, int64_t calls, int samples);
 

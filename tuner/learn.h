@@ -1,4 +1,4 @@
-/* A context's database, taught. */
+/* Trains models on the measurements in a context's database. */
 #ifndef WLM_TUNER_LEARN_H
 #define WLM_TUNER_LEARN_H
 

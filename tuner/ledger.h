@@ -1,5 +1,6 @@
-/* Measurements on their way to the store and to whoever listens. A put waits for the disk, and so some go in one: after
- * a fifth of a second, or when it is asked for. Nobody is told of a measurement before it is on the disk. */
+/* Measurements on their way to the store and to the caller's progress function. Writes are grouped, because each one
+ * waits for the disk: a group goes out after a fifth of a second, or on request. A measurement is reported only after
+ * it is on the disk. */
 #ifndef WLM_TUNER_LEDGER_H
 #define WLM_TUNER_LEDGER_H
 

@@ -1,9 +1,8 @@
-/* A plan that tunes while it is executed. Who may run, and what its times mean, is decided in online_policy.c; who
- * there is at all in online_gather.c. Here is the path of a call, and the end.
+/* A plan that tunes while it is executed: the path of a call, and closing the plan. online_policy.c decides which
+ * kernel runs and what its times mean; online_gather.c chooses the kernels to try.
  *
- * A call never waits: it asks how earlier timed calls went (which the device tells or does not tell yet), takes its
- * turn and enqueues one kernel, between two marks on the stream where it is timed. Once nothing is left to be tried a
- * call is a plain execute. */
+ * A call never waits. It asks for the times of earlier calls, which the device may not have yet, and enqueues one
+ * kernel, between two marks on the stream if it is timed. Once nothing is left to try, a call is a plain execute. */
 #include <math.h>
 
 #include "common/log.h"

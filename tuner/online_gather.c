@@ -1,10 +1,10 @@
-/* Who is tried: what the chooser ranked behind its choice, and where it ranked nothing, candidates from all over the
- * list. Each is compiled, prepared, checked against float64 on the real matrix and run a few times, all before the
- * first real call: a wrong kernel never meets a caller's data, and one that is hopeless is not tried on it.
+/* Gathers the kernels that online tuning tries: the runners-up of the decision or, where it ranked none, candidates
+ * spread over the whole list. Each one is compiled, prepared, checked against float64 on the real matrix and run a few
+ * times before the first real call. So no real call runs a wrong kernel or a hopeless one.
  *
- * Whoever asked for the same bits every time gets them from challengers too: only those stay that gave the first one's
- * bits, in every element of a product of the real matrix with random numbers. What a kernel adds in which order depends
- * on the pattern alone, so they add in the same order whatever the numbers are. */
+ * With policy.deterministic only those challengers stay that give the first kernel's bits in every element of a product
+ * of the real matrix with random numbers. The order in which a kernel adds depends on the pattern alone, so the bits
+ * are the same for other numbers, too. */
 #include <math.h>
 #include <string.h>
 

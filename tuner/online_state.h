@@ -23,7 +23,7 @@ typedef struct wlmi_online_mode {
   char problem[WLM_SPEC_KEY];
   int64_t n;
   wlmi_operands operands;                           /* while the plan is created */
-  wlmi_contender contenders[WLM_ONLINE_CONTENDERS]; /* the first is what the chooser, or the caller, wanted */
+  wlmi_contender contenders[WLM_ONLINE_CONTENDERS]; /* the first is chosen, or named by the caller */
   int count;
   wlmi_online online;
   int wants_argmax, is_tuning, is_closed;

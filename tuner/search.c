@@ -1,19 +1,19 @@
-/* Searching: a short look at everybody, a long one at few.
+/* Finds the fastest of many candidates: screening of all, then successive halving of the best.
  *
- * Screening. Each candidate is run once for its result, which is looked at in a few rows, and that call is timed on the
- * host's clock, for nothing. What takes `abandon` times the best of its kind even beyond what loading may cost is left
- * at that; so is what still does so in further calls, three where they are short, for the host may have been busy with
- * a compiler. Otherwise one sample decides: as many calls as the best so far puts into
- * `screening_seconds`, the same for all whom it is compared with, replayed from one captured graph. A call so long that
- * launching it costs nothing beside it needs no graph: the second call is the sample.
+ * Screening. Each candidate runs once for its result, which is compared in a few rows; the host's clock times that
+ * call. A candidate is dropped if it takes `abandon` times the best of its kind, beyond what loading may cost, and does
+ * so again in further calls (three if they are short), because a compiler may have kept the host busy. Otherwise one
+ * sample decides, replayed from one captured graph: as many calls as the best so far fits into `screening_seconds`, the
+ * same number for all candidates that are compared. A call so long that launching it costs nothing needs no graph: its
+ * second call is the sample.
  *
- * Halving. A screening sample errs by some percent, so those near the best are timed again, interleaved sample by
- * sample, so that a drift of the clock meets all alike; fewer of them in each round and for longer. Before the last
- * round each is compared with float64 as a whole, and what is wrong makes room for the next. The finalists' times are
- * those of the last round alone: no time is the least of many looks.
+ * Halving. A screening sample errs by some percent, so the best candidates are timed again, interleaved sample by
+ * sample, so that a drift of the clock affects all alike. Each round keeps fewer of them and times them longer. Before
+ * the last round each result is compared with float64 as a whole, and a wrong one is replaced by the next candidate.
+ * The finalists' times come from the last round only, which avoids selection bias.
  *
- * Candidates that must be prepared are held against the best of all, the others against the best of those that need no
- * preparing: whoever cannot prepare wants their winner, however slow it is beside the prepared. */
+ * Candidates that must be prepared are compared with the best of all, the others with the best of those that need no
+ * preparation: a caller who cannot prepare needs their winner, however slow it is beside prepared ones. */
 #include "tuner/search.h"
 
 #include <math.h>

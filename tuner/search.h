@@ -1,4 +1,4 @@
-/* Finds the quickest of many candidates without a long look at each of them. */
+/* Finds the fastest of many candidates, and measures only the best ones thoroughly. */
 #ifndef WLM_TUNER_SEARCH_H
 #define WLM_TUNER_SEARCH_H
 

@@ -1,4 +1,4 @@
-/* A matrix in the place of one of which only the statistics are known. */
+/* Makes a synthetic matrix that has the stats of a recorded one. */
 #ifndef WLM_TUNER_STAND_IN_H
 #define WLM_TUNER_STAND_IN_H
 

@@ -1,9 +1,9 @@
-/* Tuning on one matrix and width: what the store lacks is screened, the best are timed again (tuner/search.c), and all
- * of it is kept.
+/* Tuning for one matrix and width: kernels that the store lacks are screened, the best are timed again
+ * (tuner/search.c), and every measurement is stored.
  *
- * A first look is stored as it is made: one sample, and a result that was compared in a few rows. The finalists are
- * stored once more, with their samples, after their whole result was compared, and with a cold time beside. Which time
- * counts is told by the samples (select/case.c). A candidate that fails is a measurement too: it says why. */
+ * A screening run is stored at once: one sample, and a result that was compared in a few rows. Finalists are stored
+ * again with their samples, after their whole result was compared, and with a cold time. select/case.c uses the number
+ * of samples to decide which time counts. A candidate that fails is stored with its reason. */
 #include <math.h>
 
 #include "common/log.h"

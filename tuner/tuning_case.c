@@ -1,10 +1,9 @@
-/* A choice for a matrix that was never tuned is borrowed from the nearest one that was, by the model or by its bucket,
- * and errs the more the farther that is (the spread of a model grows with the distance, too). So what a measurement is
- * worth is how much nearer it brings everything that may be asked: the sum, over all cases, of what their distance
- * to the nearest known place shrinks by. Worth over seconds decides who is next; greedily, which for such sums is never
- * far from the best that can be done in the time.
+/* Chooses what to tune next. An untuned matrix gets the choice of the most similar tuned case, by the model or by its
+ * bucket, and the error grows with their distance. So a measurement is worth the sum, over all cases, of what it takes
+ * off their distance to the nearest tuned case. The next case is the one with the greatest worth per second. A greedy
+ * order is never far from the best one for such sums.
  *
- * Nothing here depends on measured times, so that the same database gives the same order. */
+ * Nothing here depends on measured times, so the same database gives the same order. */
 #include "tuner/tuning_case.h"
 
 #include <math.h>

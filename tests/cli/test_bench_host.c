@@ -1,5 +1,5 @@
-/* The rivals of the host device in warploom bench: they compute the same product as the verified winner, whatever the
- * matrix, and one that is not there is a reason, no failure. */
+/* The baselines of the host device in warploom bench: they compute the same product as the verified winner, whatever
+ * the matrix, and a missing one is reported with its reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int has_graphblas(const char *line) {
   return 0;
 }
 
-static void rivals_give_the_right_product(void **state) {
+static void baselines_give_the_right_product(void **state) {
   (void)state;
   command c;
   char matrix[320], results[320];
@@ -94,7 +94,7 @@ static void missing_library_is_a_reason(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rivals_give_the_right_product),
+      cmocka_unit_test(baselines_give_the_right_product),
       cmocka_unit_test(missing_library_is_a_reason),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);

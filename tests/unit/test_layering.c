@@ -42,9 +42,9 @@ static const char *const sideways[][2] = {{"cli/main.c", "bench/bench.h"}};
 static const struct {
   const char *header, *allowed[2]; /* beginnings of paths */
 } foreign[] = {
-    {"cuda", {"runtime/cuda/", "bench/rival_"}},
+    {"cuda", {"runtime/cuda/", "bench/baseline_"}},
     {"nvrtc", {"runtime/cuda/", NULL}},
-    {"cusparse", {"bench/rival_", "bench/cusparse_"}},
+    {"cusparse", {"bench/baseline_", "bench/cusparse_"}},
     {"lua", {"generator/", NULL}},
     {"lauxlib.h", {"generator/", NULL}},
     {"sqlite3.h", {"db/", NULL}},
@@ -156,7 +156,7 @@ static void rules_refuse(void **state) {
       {"runtime/host/device.c", "<cuda.h", 1},
       {"runtime/cuda/device.c", "<cuda.h", 0},
       {"runtime/dispatch/cuda_x.c", "<cuda.h", 1},
-      {"bench/rival_cusparse.c", "<cusparse.h", 0},
+      {"bench/baseline_cusparse.c", "<cusparse.h", 0},
       {"bench/entrant.c", "<cusparse.h", 1},
       {"cli/cmd_export.c", "<sqlite3.h", 1},
       {"include/warploom/warploom.h", "<stdint.h", 0},

@@ -1,26 +1,27 @@
-#include "bench/host_rivals.h"
+#include "bench/host_baselines.h"
 
 #include <stdio.h>
 
-static const wlmi_host_rival *const rivals[WLM_HOST_RIVALS] = {&wlmi_rival_openmp, &wlmi_rival_graphblas};
+static const wlmi_host_baseline *const baselines[WLM_HOST_BASELINES] = {&wlmi_baseline_openmp,
+                                                                        &wlmi_baseline_graphblas};
 
-void wlmi_host_rivals_enter(const wlmi_operands *operands, wlmi_entrant entrants[WLM_HOST_RIVALS]) {
+void wlmi_host_baselines_enter(const wlmi_operands *operands, wlmi_entrant entrants[WLM_HOST_BASELINES]) {
   const wlmi_host_product product = {wlmi_matrix_csr(operands->matrix), operands->spec.problem.n, operands->b.memory,
                                      operands->c.memory};
-  for (int i = 0; i < WLM_HOST_RIVALS; i++) {
-    entrants[i] = (wlmi_entrant){.enqueue = rivals[i]->enqueue, .destroy = rivals[i]->destroy};
-    snprintf(entrants[i].name, sizeof entrants[i].name, "%s", rivals[i]->name);
+  for (int i = 0; i < WLM_HOST_BASELINES; i++) {
+    entrants[i] = (wlmi_entrant){.enqueue = baselines[i]->enqueue, .destroy = baselines[i]->destroy};
+    snprintf(entrants[i].name, sizeof entrants[i].name, "%s", baselines[i]->name);
     if (!product.csr->values)
       wlmi_entrant_fail(&entrants[i], "needs values");
-    else if (rivals[i]->create(&product, &entrants[i].user) != WLM_OK)
+    else if (baselines[i]->create(&product, &entrants[i].user) != WLM_OK)
       wlmi_entrant_fail(&entrants[i], wlm_error_detail());
   }
 }
 
-void wlmi_host_rivals_write(const wlmi_entrant entrants[WLM_HOST_RIVALS], wlmi_text *line) {
+void wlmi_host_baselines_write(const wlmi_entrant entrants[WLM_HOST_BASELINES], wlmi_text *line) {
   const char *before = "";
   wlmi_text_puts(line, "\"host_rivals\":{");
-  for (int i = 0; i < WLM_HOST_RIVALS; i++) {
+  for (int i = 0; i < WLM_HOST_BASELINES; i++) {
     wlmi_text_printf(line, "%s\"%s\":", i ? "," : "", entrants[i].name);
     if (entrants[i].failure)
       wlmi_text_puts(line, "null");
@@ -28,7 +29,7 @@ void wlmi_host_rivals_write(const wlmi_entrant entrants[WLM_HOST_RIVALS], wlmi_t
       wlmi_text_printf(line, "%.3f", 1e6 * entrants[i].seconds);
   }
   wlmi_text_puts(line, "},\"host_rival_errors\":{");
-  for (int i = 0; i < WLM_HOST_RIVALS; i++) {
+  for (int i = 0; i < WLM_HOST_BASELINES; i++) {
     if (!entrants[i].failure) continue;
     wlmi_text_printf(line, "%s\"%s\":", before, entrants[i].name);
     wlmi_text_json_string(line, entrants[i].failure);

@@ -1,7 +1,7 @@
-/* cuSPARSE's SpMM and SDDMM for CSR, row-major dense matrices, all of one type, as a rival to be timed by a device's
+/* cuSPARSE's SpMM and SDDMM for CSR, row-major dense matrices, all of one type, as a baseline to be timed by a device's
  * timer. Sums are in f32, of f64 in f64. */
-#ifndef WLM_BENCH_RIVAL_CUSPARSE_H
-#define WLM_BENCH_RIVAL_CUSPARSE_H
+#ifndef WLM_BENCH_BASELINE_CUSPARSE_H
+#define WLM_BENCH_BASELINE_CUSPARSE_H
 
 #include "runtime/dispatch/device.h"
 
@@ -26,11 +26,11 @@ typedef struct wlmi_cusparse wlmi_cusparse; /* one way, set up for one product: 
 /* The device must be a cuda one and the arrays its memory. WARPLOOM_CUSPARSE may name the library's file.
  * WLM_ERR_UNSUPPORTED with cuSPARSE's reason where this way refuses. */
 wlm_status wlmi_cusparse_create(wlmi_device *device, int way, const wlmi_cusparse_product *product,
-                                wlmi_cusparse **rival);
-void wlmi_cusparse_destroy(wlmi_cusparse *rival); /* NULL is fine */
+                                wlmi_cusparse **baseline);
+void wlmi_cusparse_destroy(wlmi_cusparse *baseline); /* NULL is fine */
 
-wlm_status wlmi_cusparse_enqueue(void *rival, void *stream); /* fit for timer_create */
+wlm_status wlmi_cusparse_enqueue(void *baseline, void *stream); /* fit for timer_create */
 /* What the preprocessing took, 0 where this way has none. A second run in the process: the first loads code. */
-double wlmi_cusparse_preprocess_seconds(const wlmi_cusparse *rival);
+double wlmi_cusparse_preprocess_seconds(const wlmi_cusparse *baseline);
 
 #endif

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/host_rivals.h"
+#include "bench/host_baselines.h"
 #include "common/memory.h"
 
 typedef struct matrix *matrix; /* GrB_Matrix and all other handles are pointers */
@@ -117,15 +117,15 @@ static void zero(char *memory, int64_t size) {
 }
 
 /* *c is lent, and is afterwards what came back. */
-static wlm_status multiply(struct graphblas *rival, void **c) {
+static wlm_status multiply(struct graphblas *baseline, void **c) {
   void *lent = *c;
   wlm_status status, returned;
-  zero(*c, (int64_t)rival->c_size);
-  WLM_TRY(GRAPHBLAS(GxB_Matrix_pack_FullR, rival->c, c, rival->c_size, false, NULL));
-  status = GRAPHBLAS(GrB_mxm, rival->c, NULL, *graphblas.GrB_PLUS_FP32, *graphblas.GrB_PLUS_TIMES_SEMIRING_FP32,
-                     rival->a, rival->b, NULL);
-  if (status == WLM_OK) status = GRAPHBLAS(GrB_Matrix_wait, rival->c, COMPLETE);
-  returned = take_back(rival->c, c);
+  zero(*c, (int64_t)baseline->c_size);
+  WLM_TRY(GRAPHBLAS(GxB_Matrix_pack_FullR, baseline->c, c, baseline->c_size, false, NULL));
+  status = GRAPHBLAS(GrB_mxm, baseline->c, NULL, *graphblas.GrB_PLUS_FP32, *graphblas.GrB_PLUS_TIMES_SEMIRING_FP32,
+                     baseline->a, baseline->b, NULL);
+  if (status == WLM_OK) status = GRAPHBLAS(GrB_Matrix_wait, baseline->c, COMPLETE);
+  returned = take_back(baseline->c, c);
   if (status == WLM_OK) status = returned;
   if (status == WLM_OK && *c != lent) status = wlmi_fail(WLM_ERR_UNSUPPORTED, "GraphBLAS does not multiply in place");
 done:
@@ -133,20 +133,20 @@ done:
 }
 
 static wlm_status enqueue(void *user, void *stream) {
-  struct graphblas *rival = user;
-  void *c = rival->c_memory;
+  struct graphblas *baseline = user;
+  void *c = baseline->c_memory;
   (void)stream;
-  return multiply(rival, &c);
+  return multiply(baseline, &c);
 }
 
 static void destroy(void *user) {
-  struct graphblas *rival = user;
+  struct graphblas *baseline = user;
   void *b;
-  if (rival->b) take_back(rival->b, &b);
-  if (rival->a) graphblas.GrB_Matrix_free(&rival->a);
-  if (rival->b) graphblas.GrB_Matrix_free(&rival->b);
-  if (rival->c) graphblas.GrB_Matrix_free(&rival->c);
-  wlmi_free(rival);
+  if (baseline->b) take_back(baseline->b, &b);
+  if (baseline->a) graphblas.GrB_Matrix_free(&baseline->a);
+  if (baseline->b) graphblas.GrB_Matrix_free(&baseline->b);
+  if (baseline->c) graphblas.GrB_Matrix_free(&baseline->c);
+  wlmi_free(baseline);
 }
 
 static int64_t row_begin(const wlm_csr *csr, int64_t row) {
@@ -168,7 +168,7 @@ static int copy_a(const wlm_csr *csr, uint64_t *p, uint64_t *j, float *x) {
 }
 
 /* GraphBLAS frees what it is given by free(), so this memory is not of the caller's hooks. */
-static wlm_status set_a(struct graphblas *rival, const wlm_csr *csr) {
+static wlm_status set_a(struct graphblas *baseline, const wlm_csr *csr) {
   const size_t p_size = (size_t)(csr->rows + 1) * sizeof(uint64_t), j_size = (size_t)csr->nnz * sizeof(uint64_t);
   const size_t x_size = (size_t)csr->nnz * sizeof(float);
   uint64_t *p = malloc(p_size), *j = malloc(j_size ? j_size : 1);
@@ -176,7 +176,7 @@ static wlm_status set_a(struct graphblas *rival, const wlm_csr *csr) {
   wlm_status status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a copy of A for GraphBLAS");
   if (p && j && x) {
     const int unsorted = copy_a(csr, p, j, x);
-    status = GRAPHBLAS(GxB_Matrix_pack_CSR, rival->a, &p, &j, &x, p_size, j_size ? j_size : 1, x_size ? x_size : 1,
+    status = GRAPHBLAS(GxB_Matrix_pack_CSR, baseline->a, &p, &j, &x, p_size, j_size ? j_size : 1, x_size ? x_size : 1,
                        false, unsorted, NULL); /* p, j and x are NULL where it has taken them */
   }
   free(p);
@@ -186,28 +186,28 @@ static wlm_status set_a(struct graphblas *rival, const wlm_csr *csr) {
 }
 
 /* The first product goes into a C of its own: it shows whether the one that is lent comes back. */
-static wlm_status try_out(struct graphblas *rival) {
-  void *c = malloc(rival->c_size);
+static wlm_status try_out(struct graphblas *baseline) {
+  void *c = malloc(baseline->c_size);
   if (!c) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a C for GraphBLAS");
-  wlm_status status = multiply(rival, &c);
+  wlm_status status = multiply(baseline, &c);
   free(c);
   return status;
 }
 
-static wlm_status set_up(struct graphblas *rival, const wlmi_host_product *product) {
+static wlm_status set_up(struct graphblas *baseline, const wlmi_host_product *product) {
   const wlm_csr *csr = product->csr;
   const uint64_t rows = (uint64_t)csr->rows, cols = (uint64_t)csr->cols, n = (uint64_t)product->n;
   void *type = *graphblas.GrB_FP32, *b = (void *)product->b;
   wlm_status status;
-  rival->b_size = cols * n * sizeof(float);
-  rival->c_size = rows * n * sizeof(float);
-  rival->c_memory = product->c;
-  WLM_TRY(check(graphblas.GrB_Matrix_new(&rival->a, type, rows, cols), "GrB_Matrix_new", NULL));
-  WLM_TRY(check(graphblas.GrB_Matrix_new(&rival->b, type, cols, n), "GrB_Matrix_new", NULL));
-  WLM_TRY(check(graphblas.GrB_Matrix_new(&rival->c, type, rows, n), "GrB_Matrix_new", NULL));
-  WLM_TRY(set_a(rival, csr));
-  WLM_TRY(GRAPHBLAS(GxB_Matrix_pack_FullR, rival->b, &b, rival->b_size, false, NULL));
-  status = try_out(rival);
+  baseline->b_size = cols * n * sizeof(float);
+  baseline->c_size = rows * n * sizeof(float);
+  baseline->c_memory = product->c;
+  WLM_TRY(check(graphblas.GrB_Matrix_new(&baseline->a, type, rows, cols), "GrB_Matrix_new", NULL));
+  WLM_TRY(check(graphblas.GrB_Matrix_new(&baseline->b, type, cols, n), "GrB_Matrix_new", NULL));
+  WLM_TRY(check(graphblas.GrB_Matrix_new(&baseline->c, type, rows, n), "GrB_Matrix_new", NULL));
+  WLM_TRY(set_a(baseline, csr));
+  WLM_TRY(GRAPHBLAS(GxB_Matrix_pack_FullR, baseline->b, &b, baseline->b_size, false, NULL));
+  status = try_out(baseline);
 done:
   return status;
 }
@@ -215,14 +215,14 @@ done:
 static wlm_status create(const wlmi_host_product *product, void **out) {
   pthread_once(&once, load);
   if (missing[0]) return wlmi_fail(WLM_ERR_NOT_FOUND, "GraphBLAS: %s", missing);
-  struct graphblas *rival = wlmi_alloc_zero(1, sizeof *rival);
-  if (!rival) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "GraphBLAS rival");
-  wlm_status status = set_up(rival, product);
+  struct graphblas *baseline = wlmi_alloc_zero(1, sizeof *baseline);
+  if (!baseline) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "GraphBLAS baseline");
+  wlm_status status = set_up(baseline, product);
   if (status == WLM_OK)
-    *out = rival;
+    *out = baseline;
   else
-    destroy(rival);
+    destroy(baseline);
   return status;
 }
 
-const wlmi_host_rival wlmi_rival_graphblas = {"graphblas", create, enqueue, destroy};
+const wlmi_host_baseline wlmi_baseline_graphblas = {"graphblas", create, enqueue, destroy};

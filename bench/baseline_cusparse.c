@@ -1,0 +1,217 @@
+/* cuSPARSE at its best: every CSR algorithm, with and without preprocessing, each with a descriptor and a buffer of
+ * its own, since preprocessing leaves what it learned in them. SDDMM has one algorithm, which is preprocessed. B is
+ * given to it as it lies in memory, to be read transposed. */
+#include "bench/baseline_cusparse.h"
+
+#ifdef WLM_HAVE_CUDA
+#include <time.h>
+
+#include "bench/cusparse_library.h"
+#include "common/memory.h"
+#include "runtime/cuda/device.h"
+
+static const struct {
+  const char *name;
+  cusparseSpMMAlg_t algorithm;
+  int preprocess;
+} ways[] = {
+    {"default_nopre", CUSPARSE_SPMM_ALG_DEFAULT, 0}, {"default", CUSPARSE_SPMM_ALG_DEFAULT, 1},
+    {"alg1_nopre", CUSPARSE_SPMM_CSR_ALG1, 0},       {"alg1", CUSPARSE_SPMM_CSR_ALG1, 1},
+    {"alg2_nopre", CUSPARSE_SPMM_CSR_ALG2, 0},       {"alg2", CUSPARSE_SPMM_CSR_ALG2, 1},
+    {"alg3_nopre", CUSPARSE_SPMM_CSR_ALG3, 0},       {"alg3", CUSPARSE_SPMM_CSR_ALG3, 1},
+    [WLM_CUSPARSE_SDDMM] = {"sddmm", 0, 1},
+};
+
+struct wlmi_cusparse {
+  wlmi_device *device;
+  int way;
+  wlmi_cusparse_product product;
+  wlm_csr csr; /* the product's */
+  cusparseHandle_t handle;
+  cusparseSpMatDescr_t sparse;
+  cusparseDnMatDescr_t b, dense;
+  void *buffer;
+  double preprocess_seconds;
+};
+
+static const struct {
+  cudaDataType data, sums;
+} types[] = {[WLM_F32] = {CUDA_R_32F, CUDA_R_32F},
+             [WLM_F16] = {CUDA_R_16F, CUDA_R_32F},
+             [WLM_BF16] = {CUDA_R_16BF, CUDA_R_32F},
+             [WLM_F64] = {CUDA_R_64F, CUDA_R_64F}};
+
+/* alpha and beta, of the type of the sums */
+static const struct scalars {
+  float narrow;
+  double wide;
+} one = {1, 1}, zero = {0, 0};
+
+static void unset(wlmi_cusparse *baseline) {
+  if (baseline->sparse) wlmi_cusparse_api.cusparseDestroySpMat(baseline->sparse);
+  baseline->device->ops->release(baseline->device, baseline->buffer);
+  baseline->sparse = NULL;
+  baseline->buffer = NULL;
+}
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* ---- the calls of a way ---------------------------------------------------------------------------- */
+
+static int is_sddmm(const wlmi_cusparse *baseline) { return baseline->way == WLM_CUSPARSE_SDDMM; }
+
+static const void *scalar(const wlmi_cusparse *baseline, const struct scalars *value) {
+  return baseline->product.type == WLM_F64 ? (const void *)&value->wide : (const void *)&value->narrow;
+}
+
+#define SPMM_ARGUMENTS(baseline)                                                                                  \
+  (baseline)->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, scalar(baseline, &one), \
+      (baseline)->sparse, (baseline)->b, scalar(baseline, &zero), (baseline)->dense,                              \
+      types[(baseline)->product.type].sums, ways[(baseline)->way].algorithm
+#define SDDMM_ARGUMENTS(baseline)                                                                             \
+  (baseline)->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_TRANSPOSE, scalar(baseline, &one), \
+      (baseline)->dense, (baseline)->b, scalar(baseline, &zero), (baseline)->sparse,                          \
+      types[(baseline)->product.type].sums, CUSPARSE_SDDMM_ALG_DEFAULT
+
+static wlm_status buffer_size(wlmi_cusparse *baseline, size_t *size) {
+  return is_sddmm(baseline) ? WLM_CUSPARSE(cusparseSDDMM_bufferSize, SDDMM_ARGUMENTS(baseline), size)
+                            : WLM_CUSPARSE(cusparseSpMM_bufferSize, SPMM_ARGUMENTS(baseline), size);
+}
+
+static wlm_status preprocess(wlmi_cusparse *baseline) {
+  return is_sddmm(baseline) ? WLM_CUSPARSE(cusparseSDDMM_preprocess, SDDMM_ARGUMENTS(baseline), baseline->buffer)
+                            : WLM_CUSPARSE(cusparseSpMM_preprocess, SPMM_ARGUMENTS(baseline), baseline->buffer);
+}
+
+static wlm_status multiply(wlmi_cusparse *baseline) {
+  return is_sddmm(baseline) ? WLM_CUSPARSE(cusparseSDDMM, SDDMM_ARGUMENTS(baseline), baseline->buffer)
+                            : WLM_CUSPARSE(cusparseSpMM, SPMM_ARGUMENTS(baseline), baseline->buffer);
+}
+
+/* ---- setting up ------------------------------------------------------------------------------------- */
+
+/* Descriptor of the sparse matrix and the buffer, preprocessed where this way does so. */
+static wlm_status set(wlmi_cusparse *baseline) {
+  const wlm_csr *csr = &baseline->csr;
+  wlmi_device *device = baseline->device;
+  const wlm_type type = is_sddmm(baseline) ? baseline->product.type : csr->value_type;
+  void *values = is_sddmm(baseline) ? baseline->product.values : (void *)csr->values;
+  size_t size = 0;
+  wlm_status status;
+  WLM_TRY(WLM_CUSPARSE(cusparseCreateCsr, &baseline->sparse, csr->rows, csr->cols, csr->nnz, (void *)csr->rowptr,
+                       (void *)csr->colind, values,
+                       csr->rowptr_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I,
+                       csr->colind_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                       types[type].data));
+  WLM_TRY(buffer_size(baseline, &size));
+  WLM_TRY(device->ops->allocate(device, size, &baseline->buffer));
+  if (!ways[baseline->way].preprocess) goto done;
+  WLM_TRY(device->ops->synchronize(device, NULL));
+  double start = now();
+  WLM_TRY(preprocess(baseline));
+  WLM_TRY(device->ops->synchronize(device, NULL));
+  baseline->preprocess_seconds = now() - start;
+done:
+  return status;
+}
+
+static wlm_status set_up(wlmi_cusparse *baseline) {
+  const wlmi_cusparse_product *p = &baseline->product;
+  const wlm_csr *csr = &baseline->csr;
+  const cudaDataType type = types[p->type].data;
+  wlm_status status;
+  WLM_TRY(WLM_CUSPARSE(cusparseCreate, &baseline->handle));
+  WLM_TRY(
+      WLM_CUSPARSE(cusparseCreateDnMat, &baseline->b, csr->cols, p->n, p->n, (void *)p->b, type, CUSPARSE_ORDER_ROW));
+  WLM_TRY(
+      WLM_CUSPARSE(cusparseCreateDnMat, &baseline->dense, csr->rows, p->n, p->n, p->dense, type, CUSPARSE_ORDER_ROW));
+  WLM_TRY(set(baseline));
+  if (ways[baseline->way].preprocess) { /* once more, so that loading code is not counted as preprocessing */
+    unset(baseline);
+    WLM_TRY(set(baseline));
+  }
+done:
+  return status;
+}
+
+const char *wlmi_cusparse_name(int way) { return ways[way].name; }
+
+wlm_status wlmi_cusparse_create(wlmi_device *device, int way, const wlmi_cusparse_product *product,
+                                wlmi_cusparse **out) {
+  *out = NULL;
+  wlm_status status = wlmi_cusparse_open();
+  if (status != WLM_OK) return status;
+  if (!product->a->values && way != WLM_CUSPARSE_SDDMM) return wlmi_fail(WLM_ERR_UNSUPPORTED, "cuSPARSE needs values");
+  wlmi_cuda_scope scope;
+  wlmi_cusparse *baseline = wlmi_alloc_zero(1, sizeof *baseline);
+  if (!baseline) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "cuSPARSE baseline");
+  baseline->device = device;
+  baseline->way = way;
+  baseline->product = *product;
+  baseline->csr = *product->a;
+  status = wlmi_cuda_enter(device, &scope);
+  if (status == WLM_OK) {
+    status = set_up(baseline);
+    wlmi_cuda_leave(&scope);
+  }
+  if (status != WLM_OK)
+    wlmi_cusparse_destroy(baseline);
+  else
+    *out = baseline;
+  return status;
+}
+
+void wlmi_cusparse_destroy(wlmi_cusparse *baseline) {
+  wlmi_cuda_scope scope;
+  if (!baseline) return;
+  if (wlmi_cuda_enter(baseline->device, &scope) == WLM_OK) {
+    unset(baseline);
+    if (baseline->b) wlmi_cusparse_api.cusparseDestroyDnMat(baseline->b);
+    if (baseline->dense) wlmi_cusparse_api.cusparseDestroyDnMat(baseline->dense);
+    if (baseline->handle) wlmi_cusparse_api.cusparseDestroy(baseline->handle);
+    wlmi_cuda_leave(&scope);
+  }
+  wlmi_free(baseline);
+}
+
+wlm_status wlmi_cusparse_enqueue(void *user, void *stream) {
+  wlmi_cusparse *baseline = user;
+  wlm_status status;
+  WLM_TRY(WLM_CUSPARSE(cusparseSetStream, baseline->handle, stream));
+  status = multiply(baseline);
+done:
+  return status;
+}
+
+double wlmi_cusparse_preprocess_seconds(const wlmi_cusparse *baseline) { return baseline->preprocess_seconds; }
+
+#else /* a build without CUDA headers: no device calls any of this */
+
+const char *wlmi_cusparse_name(int way) {
+  (void)way;
+  return "cusparse";
+}
+
+wlm_status wlmi_cusparse_create(wlmi_device *device, int way, const wlmi_cusparse_product *product,
+                                wlmi_cusparse **baseline) {
+  (void)device, (void)way, (void)product;
+  *baseline = NULL;
+  return wlmi_fail(WLM_ERR_UNSUPPORTED, "this build has no cuda device");
+}
+
+void wlmi_cusparse_destroy(wlmi_cusparse *baseline) { (void)baseline; }
+
+wlm_status wlmi_cusparse_enqueue(void *baseline, void *stream) {
+  (void)baseline, (void)stream;
+  return wlmi_fail(WLM_ERR_UNSUPPORTED, "this build has no cuda device");
+}
+
+double wlmi_cusparse_preprocess_seconds(const wlmi_cusparse *baseline) {
+  (void)baseline;
+  return 0;
+}
+#endif

@@ -1,0 +1,32 @@
+/* What the host device is measured against. The baselines are a table, and all of them are entered at once. */
+#ifndef WLM_BENCH_HOST_BASELINES_H
+#define WLM_BENCH_HOST_BASELINES_H
+
+#include "bench/entrant.h"
+#include "common/text.h"
+
+/* C = A * B in f32, with 32-bit columns and values, B and C row-major without gaps; all in the host device's memory. */
+typedef struct wlmi_host_product {
+  const wlm_csr *csr;
+  int64_t n;
+  const float *b;
+  float *c;
+} wlmi_host_product;
+
+typedef struct wlmi_host_baseline {
+  const char *name;
+  /* Everything that is not the product itself happens here. The product's C may be written. */
+  wlm_status (*create)(const wlmi_host_product *product, void **baseline);
+  wlm_status (*enqueue)(void *baseline, void *stream); /* has finished when it returns */
+  void (*destroy)(void *baseline);
+} wlmi_host_baseline;
+
+enum { WLM_HOST_BASELINES = 2 };
+extern const wlmi_host_baseline wlmi_baseline_openmp, wlmi_baseline_graphblas;
+
+/* Each baseline as an entrant over the operands' memory; one that cannot be set up has a failure. */
+void wlmi_host_baselines_enter(const wlmi_operands *operands, wlmi_entrant entrants[WLM_HOST_BASELINES]);
+/* "host_rivals":{name:us or null},"host_rival_errors":{name:reason}; committed files have these names */
+void wlmi_host_baselines_write(const wlmi_entrant entrants[WLM_HOST_BASELINES], wlmi_text *line);
+
+#endif

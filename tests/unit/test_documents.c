@@ -1,0 +1,109 @@
+/* The Markdown files of the tree name files that exist, in links and in `code`, and their lines fit 100 columns. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { COLUMNS = 100 };
+
+static int faults, names;
+
+/* `name` from the folder of the document, or from the root. */
+static int exists(const char *folder, const char *name, size_t size) {
+  char path[1024];
+  snprintf(path, sizeof path, "%s/%s%.*s", WLM_SOURCE_DIR, folder, (int)size, name);
+  return !access(path, R_OK);
+}
+
+static void check_name(const char *document, const char *folder, const char *name, size_t size) {
+  names++;
+  if (exists(folder, name, size)) return;
+  faults++;
+  print_error("%s names %.*s, which does not exist\n", document, (int)size, name);
+}
+
+/* [text](name) or ![text](name#section); addresses of other places have a colon. */
+static void check_links(const char *document, const char *folder, const char *line) {
+  for (const char *at = line; (at = strstr(at, "](")) != NULL;) {
+    at += 2;
+    const size_t whole = strcspn(at, ")"), size = strcspn(at, ")#");
+    if (size && !memchr(at, ':', whole)) check_name(document, folder, at, size);
+    at += whole;
+  }
+}
+
+/* `room/file.c` or `room/folder/`: begins with a folder of ours and is a file name or ends in a slash. */
+static int is_path(const char *code, size_t size) {
+  static const char *const rooms[] = {".ci/",   "bench/",     "cli/",       "cmake/",   "common/",  "csr/",    "db/",
+                                      "docs/",  "examples/",  "generator/", "include/", "runtime/", "select/", "synth/",
+                                      "tests/", "templates/", "tools/",     "tuner/",   "verify/"};
+  static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./";
+  const char *slash = memchr(code, '/', size);
+  if (!slash || strspn(code, allowed) < size) return 0;
+  const char *last = code + size - 1;
+  if (*last != '/' && !memchr(slash, '.', (size_t)(last - slash))) return 0;
+  for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
+    if (!strncmp(code, rooms[i], strlen(rooms[i]))) return 1;
+  return 0;
+}
+
+static void check_code(const char *document, const char *line) {
+  for (const char *at = line; (at = strchr(at, '`')) != NULL;) {
+    const char *end = strchr(++at, '`');
+    if (!end) return;
+    if (is_path(at, (size_t)(end - at))) check_name(document, "", at, (size_t)(end - at));
+    at = end + 1;
+  }
+}
+
+static void check_document(const char *document, const char *folder, int has_history) {
+  char path[1024], line[4096];
+  int in_block = 0;
+  snprintf(path, sizeof path, "%s/%s", WLM_SOURCE_DIR, document);
+  FILE *file = fopen(path, "r");
+  if (!file) fail_msg("%s cannot be read", path);
+  for (int number = 1; fgets(line, sizeof line, file); number++) {
+    line[strcspn(line, "\n")] = 0;
+    in_block ^= !strncmp(line, "```", 3);
+    if (in_block) continue;
+    check_links(document, folder, line);
+    if (!has_history) check_code(document, line);
+    if (*line == '|' || strlen(line) <= COLUMNS) continue;
+    faults++;
+    print_error("%s:%d has more than %d columns\n", document, number, COLUMNS);
+  }
+  fclose(file);
+}
+
+static void documents_name_what_exists(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *folder;
+    int has_history; /* names files of the past */
+  } documents[] = {
+      {"README.md", "", 0},
+      {"CONTRIBUTING.md", "", 0},
+      {"CHANGELOG.md", "", 1},
+      {"docs/adding-a-family.md", "docs/", 0},
+      {"docs/architecture.md", "docs/", 0},
+      {"docs/bench.md", "docs/", 0},
+      {"docs/operators.md", "docs/", 0},
+      {"docs/performance.md", "docs/", 0},
+      {"docs/store.md", "docs/", 0},
+      {"docs/tuning.md", "docs/", 0},
+  };
+  for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
+    check_document(documents[i].name, documents[i].folder, documents[i].has_history);
+  print_message("%d names\n", names);
+  assert_int_equal(faults, 0);
+  assert_true(names > 60);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(documents_name_what_exists)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
