@@ -72,6 +72,7 @@ static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const w
   *plan = decided->plan;
   wlmi_upgrade_share(plan->upgrade);
   plan->record.stats = variant ? *view.stats : *chosen_by.stats;
+  plan->record.estimated = matrix->grade == WLM_STATS_ESTIMATED && !view.order;
   plan->record.transpose_seconds = view.made_seconds;
   plan->record.transpose_bytes = view.made_bytes;
   if (view.order) plan->no_rebind = "runs on an A^T that was built for one matrix";

@@ -100,8 +100,13 @@ static void print_bucket(const wlm_stats *s, char bucket_text[WLM_BUCKET_TEXT]) 
   wlmi_bucket_print(&bucket, bucket_text);
 }
 
-static void describe_matrix(wlmi_text *text, const wlm_stats *s) {
+static void describe_matrix(wlmi_text *text, const wlm_stats *s, int estimated) {
   char bucket_text[WLM_BUCKET_TEXT];
+  if (estimated) {
+    wlmi_text_printf(text, "matrix    %lld x %lld, %lld non-zeros, %.2f a row; row lengths were not measured\n",
+                     (long long)s->rows, (long long)s->cols, (long long)s->nnz, s->mean);
+    return;
+  }
   print_bucket(s, bucket_text);
   wlmi_text_printf(text, "matrix    %lld x %lld, %lld non-zeros, %.2f a row, cv %.2f, longest row %lld\n",
                    (long long)s->rows, (long long)s->cols, (long long)s->nnz, s->mean, s->cv, (long long)s->longest);
@@ -116,7 +121,7 @@ static void as_text(wlmi_text *text, const wlm_plan *plan) {
   const wlmi_decision *c = &plan->record.decision;
   const wlm_stats *s = &plan->record.stats;
   wlmi_text_printf(text, "problem   %s, n = %lld\n", plan->record.problem_key, (long long)plan->bound.args.n);
-  describe_matrix(text, s);
+  describe_matrix(text, s, plan->record.estimated);
   if (plan->record.transpose_bytes)
     wlmi_text_printf(text, "transpose %zu bytes beside the matrix, made in %.2f us\n", plan->record.transpose_bytes,
                      plan->record.transpose_seconds * 1e6);

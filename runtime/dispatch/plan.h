@@ -44,6 +44,7 @@ typedef struct wlmi_plan_mode {
 typedef struct wlmi_plan_record {
   wlmi_decision decision;
   wlm_stats stats;
+  int estimated; /* the stats are, from rows, cols and nnz */
   char problem_key[WLM_SPEC_KEY];
   char split[16];
   int deterministic;
