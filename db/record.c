@@ -65,16 +65,15 @@ const char *wlmi_stats_fault(const wlm_stats *s) {
   return s->nnz && !s->rows ? "nnz must be 0 where rows is 0" : NULL;
 }
 
-/* Another one would count as hot, whatever it meant. */
-static int is_known_clock(const char *clock) {
-  return !clock || !*clock || !strcmp(clock, WLM_CLOCK_HOT) || !strcmp(clock, WLM_CLOCK_COLD) ||
+int wlmi_clock_is_known(const char *clock) {
+  return !clock || !strcmp(clock, WLM_CLOCK_HOT) || !*clock || !strcmp(clock, WLM_CLOCK_COLD) ||
          !strcmp(clock, WLM_CLOCK_ONLINE);
 }
 
 /* Rules between fields: what must hold, in words. */
 static const char *broken_rule(const wlmi_measurement_record *r) {
   wlmi_hash hash;
-  if (!is_known_clock(r->clock))
+  if (!wlmi_clock_is_known(r->clock))
     return "clock must be " WLM_CLOCK_HOT ", " WLM_CLOCK_COLD ", " WLM_CLOCK_ONLINE
            " or empty, which is " WLM_CLOCK_HOT;
   if (r->source_hash && *r->source_hash && !wlmi_hash_from_hex(r->source_hash, &hash))

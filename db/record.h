@@ -25,6 +25,8 @@ void wlmi_device_class(const wlmi_device_record *device, wlmi_text *out);
 int wlmi_is_utf8(const char *text);
 /* What cannot be true of a matrix, in words; NULL = nothing. */
 const char *wlmi_stats_fault(const wlm_stats *stats);
+/* A clock that is not known would count as hot, whatever it meant. */
+int wlmi_clock_is_known(const char *clock);
 /* WLM_ERR_INVALID_ARGUMENT naming the first field that can't be true. */
 wlm_status wlmi_measurement_check(const wlmi_measurement_record *record);
 /* The canonical line, without a line end; with `id` that comes first as the key "id". */

@@ -12,6 +12,7 @@
 
 #include "common/log.h"
 #include "common/memory.h"
+#include "db/measurement_set.h"
 #include "db/model_record.h"
 #include "db/nearest.h"
 #include "db/pin.h"
@@ -48,40 +49,6 @@ void wlmi_system_database_path(wlmi_text *path) {
     if (path->failed || !access(path->data + start, R_OK)) return;
     path->data[path->size = start] = 0;
   }
-}
-
-/* ---- the measurements of one device class in both databases, as the set that a merge of them would have ---- */
-
-typedef struct measurements {
-  wlmi_measurement_record *records;
-  char (*ids)[WLM_HASH_HEX]; /* of the records */
-  int64_t count, capacity, id_capacity;
-  int64_t before; /* of them came from the database before this one, in the order of their ids */
-} measurements;
-
-static int compare_ids(const void *left, const void *right) { return memcmp(left, right, WLM_HASH_HEX); }
-
-static wlm_status add_measurement(void *user, const char *id, const wlmi_measurement_record *record) {
-  measurements *all = user;
-  char key[WLM_HASH_HEX];
-  wlm_status status;
-  memcpy(key, id, sizeof key);
-  if (all->before && bsearch(key, all->ids, (size_t)all->before, sizeof key, compare_ids)) return WLM_OK;
-  WLM_TRY(wlmi_measurements_reserve(&all->records, all->count, &all->capacity));
-  WLM_TRY(wlmi_grow((void **)&all->ids, all->count, &all->id_capacity, sizeof key, "ids of measurements"));
-  WLM_TRY(wlmi_measurement_copy(record, &all->records[all->count]));
-  memcpy(all->ids[all->count++], key, sizeof key);
-done:
-  return status;
-}
-
-/* All that the database has of the class and the set has not, or nothing where it cannot be read. */
-static wlm_status add_measurements(measurements *all, wlm_store *store, const char *device_class) {
-  all->before = all->count;
-  const wlm_status status = wlmi_store_each(store, device_class, add_measurement, all);
-  if (status != WLM_OK)
-    while (all->count > all->before) wlmi_measurement_release(&all->records[--all->count]);
-  return status;
 }
 
 /* ---- from databases to a snapshot ---------------------------------------------------------------------- */
@@ -138,17 +105,17 @@ static wlm_status add_model(const loading *l, const wlmi_model_record *record, c
 }
 
 /* A model that is damaged costs a step of choosing, never the measurements. It is as old as the newest measurement
- * beside it, which are those from `all->before` on. */
+ * beside it, which are those from `set->before` on. */
 static wlm_status add_models(const loading *l, wlm_store *store, const char *device_class, int borrowed,
-                             const measurements *all) {
+                             const wlmi_measurement_set *set) {
   wlmi_model_record *records = NULL;
   wlmi_text stale = {0};
   const wlmi_measurement_record *newest = NULL;
   int64_t count = 0;
   wlm_status status;
   WLM_TRY(wlmi_store_load_models(store, device_class, &records, &count));
-  for (int64_t i = all->before; i < all->count; i++)
-    if (!newest || all->records[i].made_at > newest->made_at) newest = &all->records[i];
+  for (int64_t i = set->before; i < set->count; i++)
+    if (!newest || set->records[i].made_at > newest->made_at) newest = &set->records[i];
   if (newest) wlmi_snapshot_stale(l->snapshot, newest->compiler, newest->driver, &stale);
   for (int64_t i = 0; i < count; i++)
     WLM_TRY(add_model(l, &records[i], borrowed ? device_class : NULL, stale.size ? stale.data : NULL));
@@ -160,21 +127,20 @@ done:
 
 /* One class of devices from all databases. Pins are for the class they were made on and are never borrowed. */
 static wlm_status add_class(loading *l, const char *device_class, int borrowed) {
-  measurements all = {0};
+  wlmi_measurement_set set = {0};
   wlm_status status = WLM_OK;
   for (int i = 0; i < DATABASES; i++) {
     if (!l->stores[i]) continue;
     if (!borrowed) status = add_pins(l, l->stores[i], device_class);
     if (status != WLM_OK) WLM_TRY(complain(l, status)); /* which costs the pins, not the rest */
-    status = add_measurements(&all, l->stores[i], device_class);
-    if (status == WLM_OK) status = add_models(l, l->stores[i], device_class, borrowed, &all);
+    status = wlmi_measurement_set_add(&set, l->stores[i], device_class);
+    if (status == WLM_OK) status = add_models(l, l->stores[i], device_class, borrowed, &set);
     if (status != WLM_OK) WLM_TRY(leave_out(l, i, status));
   }
   status =
-      wlmi_snapshot_add_measurements(l->snapshot, all.records, all.count, borrowed ? device_class : NULL, NULL, NULL);
+      wlmi_snapshot_add_measurements(l->snapshot, set.records, set.count, borrowed ? device_class : NULL, NULL, NULL);
 done:
-  wlmi_measurements_free(all.records, all.count);
-  wlmi_free(all.ids);
+  wlmi_measurement_set_release(&set);
   return status;
 }
 

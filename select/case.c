@@ -38,7 +38,8 @@
     if (order) return order;  \
   } while (0)
 
-static int compare_texts(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : ""); }
+/* Texts from a database share their copies, so that most comparisons end at the pointers. */
+static int compare_texts(const char *a, const char *b) { return a == b ? 0 : strcmp(a ? a : "", b ? b : ""); }
 
 static int compare_matrices(const wlmi_measurement_record *a, const wlmi_measurement_record *b) {
   ORDER_BY(compare_texts(a->problem, b->problem));

@@ -19,6 +19,7 @@ static const char *skip_suffix(const char *at) {
 }
 
 int wlmi_compiler_same(const char *a, const char *b) {
+  if (a == b) return 1;
   if (!a) a = "";
   if (!b) b = "";
   const char *const a_end = version_of(a), *const b_end = version_of(b);
@@ -40,6 +41,7 @@ static long long next_number(const char **version) {
 }
 
 int wlmi_compiler_compare(const char *a, const char *b) {
+  if (a == b) return 0;
   a = version_of(a ? a : "");
   b = version_of(b ? b : "");
   for (;;) {

@@ -4,18 +4,19 @@
 
 #include "common/memory.h"
 
-/* Problems and variants repeat from one entry to the next, so looking back a little keeps most copies away. */
+/* NULL stays NULL. */
 static wlm_status keep_text(wlmi_snapshot *s, const char **text) {
-  enum { LOOK_BACK = 64 };
+  int64_t index;
   if (!*text) return WLM_OK;
-  for (int64_t i = s->string_count; i-- > 0 && i >= s->string_count - LOOK_BACK;)
-    if (!strcmp(s->strings[i], *text)) return *text = s->strings[i], WLM_OK;
-  wlm_status status =
-      wlmi_grow((void **)&s->strings, s->string_count, &s->string_capacity, sizeof *s->strings, "snapshot");
-  if (status != WLM_OK) return status;
-  char *copy = wlmi_strdup(*text);
-  if (!copy) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "snapshot");
-  *text = s->strings[s->string_count++] = copy;
+  const wlm_status status = wlmi_strings_keep(&s->strings, *text, &index);
+  if (status == WLM_OK) *text = s->strings.texts[index];
+  return status;
+}
+
+/* The same for a text that is often that of the candidate before, which is kept as `kept`. */
+static wlm_status keep_next(wlmi_snapshot *s, const char **text, const char *before, const char *kept) {
+  if (*text != before) return keep_text(s, text);
+  *text = kept;
   return WLM_OK;
 }
 
@@ -29,7 +30,7 @@ wlm_status wlmi_snapshot_set_device(wlmi_snapshot *s, const char *compiler, cons
 /* A case of a matrix keeps the candidates that failed there; in a bucket they say nothing of another matrix. */
 wlm_status wlmi_snapshot_add_case(wlmi_snapshot *s, const wlmi_case *new_case) {
   wlmi_case c = *new_case;
-  wlmi_measured *candidates = NULL;
+  wlmi_measured *candidates = NULL, before = {0}, kept = {0};
   wlm_stats *stats = NULL;
   wlm_status status;
   if (!c.stats) c.failed = 0;
@@ -42,10 +43,12 @@ wlm_status wlmi_snapshot_add_case(wlmi_snapshot *s, const wlmi_case *new_case) {
   }
   for (int64_t i = 0; i < total; i++) {
     WLM_TRY(keep_text(s, &candidates[i].variant));
-    WLM_TRY(keep_text(s, &candidates[i].compiler));
-    WLM_TRY(keep_text(s, &candidates[i].driver));
-    WLM_TRY(keep_text(s, &candidates[i].reason));
+    WLM_TRY(keep_next(s, &candidates[i].compiler, before.compiler, kept.compiler));
+    WLM_TRY(keep_next(s, &candidates[i].driver, before.driver, kept.driver));
+    WLM_TRY(keep_next(s, &candidates[i].reason, before.reason, kept.reason));
     candidates[i].source_hash = NULL;
+    before = c.candidates[i];
+    kept = candidates[i];
   }
   c.candidates = candidates;
   c.stats = stats;
@@ -122,11 +125,10 @@ void wlmi_snapshot_clear(wlmi_snapshot *s) {
     wlmi_free((void *)s->cases[i].stats);
   }
   for (int64_t i = 0; i < s->model_count; i++) wlmi_model_release(&s->models[i]);
-  for (int64_t i = 0; i < s->string_count; i++) wlmi_free(s->strings[i]);
   wlmi_free(s->cases);
   wlmi_free(s->models);
   wlmi_free(s->pins);
-  wlmi_free(s->strings);
+  wlmi_strings_release(&s->strings);
   memset(s, 0, sizeof *s);
 }
 

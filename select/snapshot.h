@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "common/strings.h"
 #include "common/text.h"
 #include "select/case.h"
 #include "select/model.h"
@@ -29,8 +30,7 @@ typedef struct wlmi_snapshot {
   const char *compiler, *driver;
   uint64_t generation; /* of two snapshots of one context the newer has the greater one */
   atomic_int references;
-  char **strings;
-  int64_t string_count, string_capacity;
+  wlmi_strings strings;
 } wlmi_snapshot;
 
 /* ---- filling: everything is copied ---- */

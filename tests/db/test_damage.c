@@ -9,9 +9,11 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "db/measurement_set.h"
 #include "support/db_fixture.h"
 
 enum { ROWS = 60 };
+static const char sample_class[] = "cuda/sm_90/NVIDIA H200/132";
 static unsigned char *whole; /* a good database's bytes */
 static size_t whole_size;
 
@@ -30,6 +32,20 @@ static int teardown(void **state) {
   return 0;
 }
 
+/* Selection trusts the ids, so a changed value may reach it. What it gets must be understood all the same. */
+static void selection_reads_what_makes_sense(wlm_store *store) {
+  wlmi_measurement_set set = {0};
+  const wlm_status status = wlmi_measurement_set_add(&set, store, sample_class);
+  assert_true(status == WLM_OK || status == WLM_ERR_DATABASE || status == WLM_ERR_IO);
+  assert_in_range(set.count, 0, status == WLM_OK ? ROWS : 0);
+  for (int64_t i = 0; i < set.count; i++) {
+    const wlmi_measurement_record *r = &set.records[i];
+    assert_true(r->failed ? r->time_ps == 0 : r->time_ps > 0);
+    assert_true(*r->variant && !wlmi_stats_fault(&r->stats));
+  }
+  wlmi_measurement_set_release(&set);
+}
+
 /* Reads the file in whatever state it is. Returns 1 when a fault was noticed, by the check or by reading. */
 static int fault_noticed(const char *path) {
   wlm_store *store;
@@ -44,6 +60,7 @@ static int fault_noticed(const char *path) {
   }
   wlm_status read = wlmi_store_each(store, NULL, must_be_sample, &count);
   wlm_status check = wlmi_store_check(store, &faults);
+  selection_reads_what_makes_sense(store);
   wlmi_store_close(store);
   if (check == WLM_OK && (read != WLM_OK || count != ROWS))
     fail_msg("the check found nothing, but reading gave %lld rows and %s", (long long)count, wlm_status_name(read));

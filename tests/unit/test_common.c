@@ -16,6 +16,7 @@
 #include "common/program.h"
 #include "common/spec.h"
 #include "common/spec_key.h"
+#include "common/strings.h"
 #include "common/text.h"
 #include "support/command.h"
 
@@ -563,6 +564,27 @@ static void hashes(void **state) {
   wlmi_hasher_destroy(hasher);
 }
 
+/* ---- a set of strings ------------------------------------------------------------------------------------ */
+
+static void strings(void **state) {
+  (void)state;
+  enum { COUNT = 1000 };
+  wlmi_strings set = {0};
+  char text[32];
+  int64_t index;
+  for (int round = 0; round < 2; round++) /* of which the second adds nothing */
+    for (int i = 0; i < COUNT; i++) {
+      snprintf(text, sizeof text, "%d", i - 1);
+      assert_int_equal(wlmi_strings_keep(&set, i ? text : "", &index), WLM_OK);
+      assert_int_equal(index, i);
+    }
+  assert_int_equal(set.count, COUNT);
+  assert_string_equal(set.texts[0], "");
+  assert_string_equal(set.texts[COUNT - 1], "998");
+  wlmi_strings_release(&set);
+  assert_int_equal(set.count, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(statuses),
@@ -581,6 +603,7 @@ int main(void) {
       cmocka_unit_test(keys_with_positions),
       cmocka_unit_test(custom_keys),
       cmocka_unit_test(hashes),
+      cmocka_unit_test(strings),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
