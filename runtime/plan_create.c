@@ -86,21 +86,21 @@ wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matri
                                    const char *variant, wlm_plan **plan) {
   wlm_problem copy;
   const void *problem;
+  if (plan) *plan = NULL;
   wlm_status status = wlmi_need("wlm_plan_create_variant", "context matrix problem variant plan", context, matrix,
                                 given, variant, plan);
-  if (status != WLM_OK) return status;
-  *plan = NULL;
-  status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
+  if (status == WLM_OK) status = wlmi_matrix_of(matrix, context, "wlm_plan_create_variant");
+  if (status == WLM_OK) status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
   return status == WLM_OK ? create(context, matrix, problem, variant, plan) : status;
 }
 
 wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *given, wlm_plan **plan) {
   wlm_problem copy;
   const void *problem;
+  if (plan) *plan = NULL;
   wlm_status status = wlmi_need("wlm_plan_create", "context matrix problem plan", context, matrix, given, plan);
-  if (status != WLM_OK) return status;
-  *plan = NULL;
-  status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
+  if (status == WLM_OK) status = wlmi_matrix_of(matrix, context, "wlm_plan_create");
+  if (status == WLM_OK) status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
   return status == WLM_OK ? create(context, matrix, problem, NULL, plan) : status;
 }
 

@@ -39,7 +39,7 @@
  *
  * Errors. Every fallible call returns a wlm_status, and wlm_error_detail() gives the calling thread a text that names
  * the argument or the cause. A NULL handle or a NULL argument that is needed is WLM_ERR_INVALID_ARGUMENT; the _destroy
- * functions accept NULL. An address that is not a multiple of its element's size is WLM_ERR_INVALID_ARGUMENT. The
+ * functions accept NULL. A call that fails sets the object or text that it would give to NULL. An address that is not a multiple of its element's size is WLM_ERR_INVALID_ARGUMENT. The
  * library never exits, aborts or prints; it logs through wlm_set_log.
  *
  * Structs and ABI. Structs begin with `size`. Initialise them with their WLM_*_INIT macro or, in a language without

@@ -321,6 +321,7 @@ static void as_json(wlmi_text *text, const wlm_plan *plan) {
 
 wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **out) {
   wlmi_text text = {0};
+  if (out) *out = NULL;
   const wlm_status status = wlmi_need("wlm_plan_explain", "plan text", plan, out);
   if (status != WLM_OK) return status;
   const wlmi_c_locale locale = wlmi_c_locale_enter();
