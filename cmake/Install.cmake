@@ -1,10 +1,10 @@
-# Libraries, header, command, system database, pkg-config file and CMake package.
+# Libraries, headers, command, system database, pkg-config file and CMake package.
 list(TRANSFORM kinds TOLOWER OUTPUT_VARIABLE libraries)
 list(TRANSFORM libraries PREPEND warploom_)
 install(TARGETS ${libraries} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS warploom RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES share/warploom/system.db DESTINATION ${CMAKE_INSTALL_DATADIR}/warploom)
-install(FILES include/warploom/warploom.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warploom)
+install(FILES include/warploom/warploom.h include/warploom/warploom_tune.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warploom)
 
 # Relative, so that `cmake --install --prefix` and a moved folder still tell the truth.
 file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
