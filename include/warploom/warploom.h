@@ -478,7 +478,8 @@ typedef struct wlm_device_allocator {
   void *user;
 } wlm_device_allocator;
 /* Device memory of the library, such as a framework's caching allocator; NULL restores the driver's. Not while any
- * warploom object exists. The host device uses wlm_set_allocator's. */
+ * warploom object exists. The host device calls no allocator: what stands for device memory there comes from
+ * posix_memalign. */
 WLM_API void wlm_set_device_allocator(const wlm_device_allocator *allocator);
 
 WLM_API void wlm_string_free(char *string);
