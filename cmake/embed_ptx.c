@@ -76,6 +76,7 @@ static wlm_status add_kernel(FILE *file, wlmi_generator *generator, wlm_index ro
   wlmi_spec spec;
   wlmi_program program = {0};
   char key[WLM_SPEC_KEY], *ptx = NULL;
+  size_t size;
   wlm_status status;
   problem.n = 32;
   csr.rowptr_type = rowptr_type;
@@ -83,7 +84,7 @@ static wlm_status add_kernel(FILE *file, wlmi_generator *generator, wlm_index ro
   WLM_TRY(wlmi_spec_make(&problem, &csr, &spec));
   wlmi_spec_key(&spec, key);
   WLM_TRY(wlmi_generator_emit(generator, variant, &spec, &limits, &program));
-  WLM_TRY(wlmi_nvrtc_ptx(program.source, program.variant, limits.arch, &ptx));
+  WLM_TRY(wlmi_nvrtc_ptx(program.source, program.variant, limits.arch, &ptx, &size));
   lower_version(ptx);
   write_entry(file, key, &program, ptx);
 done:

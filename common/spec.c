@@ -17,7 +17,6 @@ static const char *const type_names[] = {"f32", "f16", "bf16", "f64", NULL};
 static const char *const index_names[] = {"i32", "i64", NULL};
 static const char *const sample_names[] = {"none", "bucket", "fastrand", "fastrand_coprime", NULL};
 static const char *const norm_names[] = {"none", "kept", "unbiased", NULL};
-
 static const char *const operation_names[] = {"spmm", "sddmm", NULL};
 
 static int count_of(const char *const *names) {
@@ -56,14 +55,46 @@ int wlmi_sample_norm_from_name(const char *name) { return value_of(norm_names, n
 size_t wlmi_type_size(wlm_type type) { return type == WLM_F64 ? 8 : type == WLM_F32 ? 4 : 2; }
 size_t wlmi_index_size(wlm_index index) { return index == WLM_I64 ? 8 : 4; }
 
+typedef struct enum_field {
+  const char *name;
+  int value;
+  const char *const *names;
+} enum_field;
+
+static wlm_status check_enums(const enum_field *fields, int count) {
+  for (const enum_field *f = fields; f < fields + count; f++)
+    if (!name_of(f->names, f->value))
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s is %d, which is not in its enum", f->name, f->value);
+  return WLM_OK;
+}
+
+wlm_status wlmi_check_types(const wlm_csr *csr) {
+  const enum_field fields[] = {
+      {"wlm_csr.rowptr_type", (int)csr->rowptr_type, index_names},
+      {"wlm_csr.colind_type", (int)csr->colind_type, index_names},
+      {"wlm_csr.value_type", (int)csr->value_type, type_names},
+  };
+  return check_enums(fields, sizeof fields / sizeof *fields);
+}
+
+static wlm_status check_problem_enums(const wlm_problem *p) {
+  const enum_field fields[] = {
+      {"wlm_problem.operation", (int)p->operation, operation_names},
+      {"wlm_problem.message", (int)p->message, message_names},
+      {"wlm_problem.reduce", (int)p->reduce, reduce_names},
+      {"wlm_problem.empty", (int)p->empty, empty_names},
+      {"wlm_problem.dense_type", (int)p->dense_type, type_names},
+      {"wlm_problem.argmax_type", (int)p->argmax_type, index_names},
+      {"wlm_problem.sampling.sample", (int)p->sampling.sample, sample_names},
+      {"wlm_problem.sampling.norm", (int)p->sampling.norm, norm_names},
+  };
+  return check_enums(fields, sizeof fields / sizeof *fields);
+}
+
 static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
-  if (!wlmi_message_name(p->message) || !wlmi_reduce_name(p->reduce) || !wlmi_empty_name(p->empty) ||
-      !wlmi_type_name(p->dense_type) || !wlmi_sample_name(p->sampling.sample) ||
-      !wlmi_sample_norm_name(p->sampling.norm) || !wlmi_operation_name(p->operation) ||
-      !wlmi_index_name(p->argmax_type))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: an enum field has a value that is not in its enum");
-  if (!wlmi_index_name(csr->rowptr_type) || !wlmi_index_name(csr->colind_type) || !wlmi_type_name(csr->value_type))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: a type field has a value that is not in its enum");
+  wlm_status status = check_problem_enums(p);
+  if (status == WLM_OK) status = wlmi_check_types(csr);
+  if (status != WLM_OK) return status;
   if (p->n < 0) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is %lld, must be >= 0", (long long)p->n);
   if (p->sampling.sample != WLM_SAMPLE_NONE && (p->sampling.width < 8 || p->sampling.width > 2304))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.width is %lld, must be 8 to 2304",
@@ -111,8 +142,9 @@ static const char *refusal_of_sample(const wlm_problem *p) {
            "transpose has them alone";
   if (p->sampling.norm == WLM_NORM_NONE || p->reduce == WLM_SUM) return NULL;
   if (p->reduce == WLM_MEAN)
-    return "wlm_problem: sample_norm with a mean, which divides by the edges kept by itself; leave it at none";
-  return "wlm_problem: sample_norm with a reduce other than sum has no meaning; leave it at none";
+    return "wlm_problem.sampling.norm with a mean, which divides by the edges kept by itself; leave it at "
+           "WLM_NORM_NONE";
+  return "wlm_problem.sampling.norm with a reduce other than sum has no meaning; leave it at WLM_NORM_NONE";
 }
 
 static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {

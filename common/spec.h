@@ -21,6 +21,9 @@ enum { WLM_SPEC_KEY = WLM_CUSTOM_TEXT + 192 };
  * the field for what is not built. */
 wlm_status wlmi_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlmi_spec *spec);
 
+/* WLM_ERR_INVALID_ARGUMENT naming a type field whose value is not in its enum. */
+wlm_status wlmi_check_types(const wlm_csr *csr);
+
 /* What tells problems apart in the store, N excepted: operator, types, sampling, heads. Values that never
  * change the choice of a kernel (alpha, beta, seed, leading dimensions) stay out, and so does the epilogue (bias and
  * activation), which makes another kernel of each variant but hardly another winner. Examples:

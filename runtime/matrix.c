@@ -11,8 +11,8 @@
 #include "runtime/stats_device.h"
 
 wlm_status wlmi_matrix_check(const wlm_csr *csr) {
-  if (!wlmi_index_name(csr->rowptr_type) || !wlmi_index_name(csr->colind_type) || !wlmi_type_name(csr->value_type))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: a type field has a value that is not in its enum");
+  const wlm_status status = wlmi_check_types(csr);
+  if (status != WLM_OK) return status;
   if (csr->rows < 0 || csr->cols < 0 || csr->nnz < 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: rows = %lld, cols = %lld, nnz = %lld; none may be negative",
                      (long long)csr->rows, (long long)csr->cols, (long long)csr->nnz);
@@ -72,8 +72,14 @@ static wlm_status take_stats(const wlm_csr *csr, const wlm_stats *given, wlm_sta
   if (status != WLM_OK) return status;
   if (stats->rows != csr->rows || stats->cols != csr->cols || stats->nnz != csr->nnz)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_matrix_options.stats are of a matrix of another size");
-  if (!isfinite(stats->mean) || !isfinite(stats->cv) || !isfinite(stats->top_share))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_matrix_options.stats: mean, cv and top_share must be finite");
+  const struct {
+    const char *name;
+    double value;
+  } fields[] = {{"mean", stats->mean}, {"cv", stats->cv}, {"top_share", stats->top_share}};
+  for (int i = 0; i < 3; i++)
+    if (!isfinite(fields[i].value))
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_matrix_options.stats: wlm_stats.%s is %g, must be finite",
+                       fields[i].name, fields[i].value);
   return WLM_OK;
 }
 
@@ -116,6 +122,12 @@ void wlm_matrix_destroy(wlm_matrix *matrix) {
   wlmi_transpose_destroy(matrix->transpose);
   pthread_mutex_destroy(&matrix->lock);
   wlmi_free(matrix);
+}
+
+wlm_status wlmi_matrix_of(const wlm_matrix *matrix, const wlm_context *context, const char *call) {
+  if (matrix->context == context) return WLM_OK;
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                   "%s: the matrix was created in another context; create one in this context", call);
 }
 
 /* Also for a matrix that is const to its user: what becomes known of it is no change that he could see. */

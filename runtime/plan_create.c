@@ -93,8 +93,8 @@ wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matri
   if (plan) *plan = NULL;
   wlm_status status = wlmi_need("wlm_plan_create_variant", "context matrix problem variant plan", context, matrix,
                                 given, variant, plan);
-  if (status != WLM_OK) return status;
-  status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
+  if (status == WLM_OK) status = wlmi_matrix_of(matrix, context, "wlm_plan_create_variant");
+  if (status == WLM_OK) status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
   return status == WLM_OK ? create(context, matrix, problem, variant, plan) : status;
 }
 
@@ -103,8 +103,8 @@ wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const
   const void *problem;
   if (plan) *plan = NULL;
   wlm_status status = wlmi_need("wlm_plan_create", "context matrix problem plan", context, matrix, given, plan);
-  if (status != WLM_OK) return status;
-  status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
+  if (status == WLM_OK) status = wlmi_matrix_of(matrix, context, "wlm_plan_create");
+  if (status == WLM_OK) status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
   return status == WLM_OK ? create(context, matrix, problem, NULL, plan) : status;
 }
 

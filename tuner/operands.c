@@ -7,6 +7,7 @@
 #include "common/memory.h"
 #include "common/sampling.h"
 #include "common/structs.h"
+#include "runtime/dispatch/plan.h"
 
 /* Uniform in [-1, 1): multiples of 2^-23, exact in float. */
 static float uniform(uint64_t seed, int64_t i) {
@@ -149,6 +150,7 @@ static wlm_status read_args(const wlm_execute_args *args, int64_t n, wlm_execute
   static const wlm_execute_args defaults = WLM_EXECUTE_ARGS_INIT;
   wlm_execute_args given = defaults;
   wlm_status status = args ? wlmi_struct_read(&wlmi_struct_execute_args, args, &given) : WLM_OK;
+  if (status == WLM_OK) status = wlmi_check_factors(&given);
   if (status != WLM_OK) return status;
   *call = defaults;
   call->alpha = given.alpha;

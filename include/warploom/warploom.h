@@ -35,12 +35,17 @@
  * Devices. Device pointers and CUDA streams are void *, so this header needs no CUDA header. On a GPU work runs in the
  * device's primary context, as that of the CUDA runtime and of PyTorch does, so their pointers and streams can be
  * passed as they are. The stream NULL is the legacy default stream. On the host device a device pointer is an ordinary
- * pointer and streams are ignored. A context serves one device; use several contexts for several GPUs.
+ * pointer and streams are ignored. A context serves one device; use several contexts for several GPUs. A matrix and its
+ * plans are used with the context that they were created in.
+ *
+ * Threads. A context and a matrix may be used by several threads at once, a plan as wlm_plan_execute says. Nothing may
+ * be destroyed while another thread uses it.
  *
  * Errors. Every fallible call returns a wlm_status, and wlm_error_detail() gives the calling thread a text that names
  * the argument or the cause. A NULL handle or a NULL argument that is needed is WLM_ERR_INVALID_ARGUMENT; the _destroy
- * functions accept NULL. An address that is not a multiple of its element's size is WLM_ERR_INVALID_ARGUMENT. The
- * library never exits, aborts or prints; it logs through wlm_set_log.
+ * functions and wlm_string_free accept NULL. A call that fails sets the object or text that it would give to NULL. An
+ * address that is not a multiple of its element's size is WLM_ERR_INVALID_ARGUMENT. The library never exits, aborts or
+ * prints; it logs through wlm_set_log.
  *
  * Structs and ABI. Structs begin with `size`. Initialise them with their WLM_*_INIT macro or, in a language without
  * macros, with wlm_*_init(pointer, size). Within one SOVERSION structs only grow: a smaller size, down to that of the
@@ -249,13 +254,15 @@ typedef struct wlm_problem {
 
 /* ---- one call: what changes from call to call ----------------------------------------------------- */
 
-/* The arguments of wlm_spmm and wlm_plan_execute. Fill in what the operation reads and writes:
+/* The arguments of wlm_spmm and wlm_plan_execute. Fill in what the operation reads and writes. Brackets mark what
+ * only some problems need; values are always optional.
  *
  *   WLM_SPMM                        reads b [bias] [values]    writes c [argmax]
  *   WLM_SDDMM                       reads x, b                 writes dvalues
  *   gradient of a plan with argmax  reads x, argmax [b]        writes db, dvalues, or one of them
  *
- * The last one runs where want_argmax is set and x is not NULL. Memory is on the device. */
+ * The last one runs where want_argmax is set and x is not NULL. Memory is on the device. The shapes below are those
+ * without transpose; with it, rows and cols change places. */
 typedef struct wlm_execute_args {
   size_t size;
   const void *b;      /* cols x n of dense_type with leading dimension ldb; may be NULL where the message has no b */
@@ -282,7 +289,7 @@ typedef struct wlm_execute_args {
    * negated; for div and rdiv -<x[i,:], B[k,:]> / a^2 and the sum of x[i,:] / B[k,:]; for copy_b 0. reduce is sum, or
    * mean, which divides by the edges of the row. */
   void *dvalues;
-  double alpha, beta; /* beta = 0 never reads C */
+  double alpha, beta; /* finite; beta = 0 never reads C */
   const void *bias;   /* n values of dense_type, where epilogue.bias is set */
   uint64_t seed;      /* of sampling: 0 = as published, otherwise adds hash(seed, row) mod d. A CUDA graph keeps it */
   int64_t ldb, ldc;   /* in elements; 0 means n */
@@ -302,11 +309,12 @@ typedef struct wlm_execute_args {
  * neighbour sampler, whose rows have similar lengths; a plan, which measures the rows, is better for other wide
  * matrices with a few long rows. Loaded kernels and workspaces stay in the context; nothing that depends on the
  * contents of A is kept, so memory may be reused for another matrix, and the arrays of A may be written by work that
- * was enqueued on the stream before. policy.expected_calls counts as 1. rowptr is not checked. Never synchronises.
- * Compiles only where no loaded kernel for the problem is expected to come near the best one. Allocates device memory
- * only where the stream's workspace is too small; in a stream capture the workspace belongs to the graph. With
- * transpose = 1 it either scatters by atomic adds or builds A^T on the stream. Thread-safe. Errors: as wlm_plan_create
- * and wlm_plan_execute. */
+ * was enqueued on the stream before. policy.expected_calls counts as 1. rowptr is not checked. Never synchronises, but
+ * for transpose = 1 without a compiler, where A^T is built on the host. Compiles only where no loaded kernel for the
+ * problem is expected to come near the best one. Allocates device memory only where the stream's workspace is too
+ * small; in a stream capture the workspace belongs to the graph. With transpose = 1 it scatters sums by atomic adds
+ * where policy.deterministic is 0 and that is expected to be quicker, and otherwise builds A^T on the stream.
+ * Thread-safe. Errors: as wlm_plan_create and wlm_plan_execute. */
 WLM_API wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem,
                             const wlm_execute_args *args);
 
@@ -362,16 +370,17 @@ WLM_API const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix);
 
 /* ---- plan ------------------------------------------------------------------------------------------- */
 
-/* Chooses a kernel for a problem and a matrix, and compiles or loads it.
+/* Chooses a kernel for a problem and a matrix of this context, and compiles or loads it.
  *
  * The order of trust: a pin, a tuned case of this very matrix (fingerprint), the cost model, similar tuned cases, the
  * built-in rules. A kernel that does not compile or load is skipped for the next of the ranked list, whose last entry
- * is the built-in kernel. Host call; may read the kernel cache and run a compiler. The matrix must outlive the plan.
- * With transpose = 1 and policy.expected_calls above 1 the first plan builds A^T, which stays with the matrix: (cols +
- * 1 + nnz) offsets of rowptr's type and nnz indices of colind's. Values are read where they are and may change in
- * place.
- * Errors: WLM_ERR_UNSUPPORTED naming the field, WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_INVALID_ARGUMENT,
- * WLM_ERR_OVERFLOW. */
+ * is the built-in kernel where that serves the problem (sums in f32). Host call; may read the kernel cache and run a
+ * compiler. The matrix must outlive the plan. With transpose = 1 the first plan builds A^T, unless
+ * policy.expected_calls is 1 and the product is one that wlm_spmm scatters. A^T stays with the matrix: (cols + 1 + nnz)
+ * offsets of rowptr's type and nnz indices of colind's. Values are read where they are and may change in place.
+ * Errors: WLM_ERR_UNSUPPORTED naming the field, WLM_ERR_INVALID_ARGUMENT, WLM_ERR_NOT_FOUND (no kernel serves the
+ * problem on this device), WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_OVERFLOW, WLM_ERR_DEVICE,
+ * WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                    wlm_plan **plan);
 /* Destroys a plan whose enqueued work has ended. */
@@ -379,8 +388,8 @@ WLM_API void wlm_plan_destroy(wlm_plan *plan);
 /* Bytes of device memory that a call needs, to be aligned to 16; 0 = none. */
 WLM_API size_t wlm_plan_workspace_size(const wlm_plan *plan);
 /* Enqueues the plan's product on args->stream. No malloc, sync, lock, getenv, file access or JIT; can be captured in a
- * CUDA graph. One plan may run concurrently with distinct workspaces. A plan with no rows or no columns succeeds
- * without a launch. Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_NOT_READY, WLM_ERR_OVERFLOW, WLM_ERR_DEVICE. */
+ * CUDA graph. One plan may run concurrently with distinct workspaces. A plan whose C has no rows or no columns
+ * succeeds without a launch. Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_NOT_READY, WLM_ERR_OVERFLOW, WLM_ERR_DEVICE. */
 WLM_API wlm_status wlm_plan_execute(const wlm_plan *plan, const wlm_execute_args *args);
 
 /* Binds another matrix of the same index and value types: new rows, cols, nnz and pointers, for mini-batches.
@@ -438,11 +447,12 @@ WLM_API wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matri
 
 /* ---- measurements, as JSON lines sorted by content ------------------------------------------------------ */
 
-/* Every measurement, pin and recorded problem of the context's user database. */
+/* Every measurement, pin and recorded problem of the context's user database. WLM_ERR_NOT_FOUND where the context has
+ * none. Free the text with wlm_string_free. */
 WLM_API wlm_status wlm_export_path(wlm_context *context, const char *path);
 WLM_API wlm_status wlm_export_string(wlm_context *context, char **text);
 /* All or nothing; a bad line is WLM_ERR_PARSE with its number. A pin for what is pinned to another variant already is
- * left out and logged. The context is refreshed. */
+ * left out and logged. The context is refreshed. WLM_ERR_NOT_FOUND where the context has no user database. */
 WLM_API wlm_status wlm_import_path(wlm_context *context, const char *path);
 WLM_API wlm_status wlm_import_string(wlm_context *context, const char *text);
 
@@ -471,7 +481,8 @@ typedef struct wlm_device_allocator {
   void *user;
 } wlm_device_allocator;
 /* Device memory of the library, such as a framework's caching allocator; NULL restores the driver's. Not while any
- * warploom object exists. The host device uses wlm_set_allocator's. */
+ * warploom object exists. The host device calls no allocator: what stands for device memory there comes from
+ * posix_memalign. */
 WLM_API void wlm_set_device_allocator(const wlm_device_allocator *allocator);
 
 WLM_API void wlm_string_free(char *string);

@@ -37,7 +37,7 @@ typedef struct wlm_tune_options {
   double budget_seconds;   /* 0 = all candidates; otherwise candidates that a nearby model predicts to be slow are left
                             * out where they would not fit */
   double min_sample_seconds; /* a sample of the finals repeats the call until it lasts this long */
-  int samples;               /* of the finals; 3 at least */
+  int samples;               /* of each finalist, 1 to 10,000; fewer where the budget is short, down to 3 */
   uint64_t seed;             /* order of candidates without a prediction; operands */
   /* After each candidate, once it is stored, and with last = NULL some times a second while kernels are being compiled;
    * the finalists are reported again at the end. Return non-zero to stop; what was measured is kept. May be NULL. */

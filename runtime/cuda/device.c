@@ -106,12 +106,13 @@ static wlm_status describe(wlmi_cuda_device *cuda) {
   WLM_TRY(WLM_CUDA(cuDeviceGetName, info->name, (int)sizeof info->name, cuda->handle));
   WLM_TRY(WLM_CUDA(cuDeviceTotalMem, &memory, cuda->handle));
   info->kind = "cuda";
+  cuda->arch = 10 * major + minor;
   snprintf(info->arch, sizeof info->arch, "sm_%d%d", major, minor);
   describe_driver(info->driver, sizeof info->driver);
   describe_compiler(info->compiler, sizeof info->compiler);
   wlmi_nvrtc_identify(info->compiler_file);
   info->limits = (wlmi_limits){.target = WLM_TARGET_CUDA,
-                               .arch = 10 * major + minor,
+                               .arch = wlmi_nvrtc_arch(cuda->arch),
                                .threads_per_block = threads,
                                .shared_bytes = shared,
                                .processors = processors};

@@ -13,6 +13,7 @@ typedef struct wlmi_cuda_device {
   wlmi_device base;
   int ordinal;
   CUdevice handle;
+  int arch;          /* 90 for sm_90; base.info.limits.arch is what code is compiled for */
   CUcontext context; /* the primary one, which the CUDA runtime and PyTorch use as well */
   CUmemoryPool pool; /* of memory in a stream's order; NULL where the device has no pools */
   pthread_mutex_t block_lock;

@@ -6,8 +6,12 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/nvrtc.h"
 
+/* A GPU that is newer than NVRTC gets PTX, whose text the kernel cache keeps as it does machine code. */
 wlm_status wlmi_cuda_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size) {
-  return wlmi_nvrtc_compile(program->source, program->variant, device->info.limits.arch, image, size, NULL);
+  const int arch = device->info.limits.arch;
+  if (arch == ((const wlmi_cuda_device *)device)->arch)
+    return wlmi_nvrtc_compile(program->source, program->variant, arch, image, size, NULL);
+  return wlmi_nvrtc_ptx(program->source, program->variant, arch, (char **)image, size);
 }
 
 /* Module from a cubin, or from PTX, which the driver compiles; its messages become the detail text. */

@@ -16,6 +16,8 @@
 // clang-format off
 #define NVRTC_FUNCTIONS(X) \
   X(nvrtcVersion)          \
+  X(nvrtcGetNumSupportedArchs) \
+  X(nvrtcGetSupportedArchs) \
   X(nvrtcGetErrorString)   \
   X(nvrtcCreateProgram)    \
   X(nvrtcDestroyProgram)   \
@@ -33,10 +35,19 @@ static struct {
   NVRTC_FUNCTIONS(NVRTC_FIELD)
 #undef NVRTC_FIELD
   int major, minor;
+  int archs[64], arch_count;
 } nvrtc;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char missing[512]; /* why there is no compiler; "" = there is one */
+
+static wlm_status find_archs(void) {
+  const int room = sizeof nvrtc.archs / sizeof *nvrtc.archs;
+  if (nvrtc.nvrtcGetNumSupportedArchs(&nvrtc.arch_count) == NVRTC_SUCCESS && nvrtc.arch_count <= room &&
+      nvrtc.nvrtcGetSupportedArchs(nvrtc.archs) == NVRTC_SUCCESS)
+    return WLM_OK;
+  return wlmi_fail(WLM_ERR_NO_COMPILER, "NVRTC does not list its architectures");
+}
 
 static wlm_status find(void) {
   static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
@@ -47,7 +58,8 @@ static wlm_status find(void) {
   NVRTC_FUNCTIONS(NVRTC_FIND)
 #undef NVRTC_FIND
   if (nvrtc.nvrtcVersion(&nvrtc.major, &nvrtc.minor) != NVRTC_SUCCESS)
-    status = wlmi_fail(WLM_ERR_NO_COMPILER, "NVRTC does not answer");
+    WLM_TRY(wlmi_fail(WLM_ERR_NO_COMPILER, "NVRTC does not answer"));
+  status = find_archs();
 done:
   return status;
 }
@@ -78,6 +90,17 @@ void wlmi_nvrtc_identify(char hex[WLM_HASH_HEX]) {
   }
   memcpy(&address, &nvrtc.nvrtcVersion, sizeof address);
   if (dladdr(address, &loaded) && loaded.dli_fname) wlmi_file_identity(loaded.dli_fname, hex);
+}
+
+int wlmi_nvrtc_arch(int arch) {
+  int newest = 0;
+  if (ready() != WLM_OK) {
+    wlmi_clear_error();
+    return arch;
+  }
+  for (int i = 0; i < nvrtc.arch_count; i++)
+    if (nvrtc.archs[i] <= arch && nvrtc.archs[i] > newest) newest = nvrtc.archs[i];
+  return newest ? newest : arch;
 }
 
 const char *wlmi_nvrtc_flags(void) { return NVRTC_FLAGS; }
@@ -148,10 +171,9 @@ wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, vo
                  log);
 }
 
-wlm_status wlmi_nvrtc_ptx(const char *source, const char *name, int arch, char **ptx) {
-  size_t size;
+wlm_status wlmi_nvrtc_ptx(const char *source, const char *name, int arch, char **ptx, size_t *size) {
   wlm_status status = ready();
   if (status != WLM_OK) return status;
   return compile(source, name, arch, &(struct form){"compute", nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX}, (void **)ptx,
-                 &size, NULL);
+                 size, NULL);
 }

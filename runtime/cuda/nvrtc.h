@@ -23,7 +23,11 @@ const char *wlmi_nvrtc_flags(void);
 wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, void **cubin, size_t *size,
                               wlmi_text *log);
 
-/* The same to PTX for a virtual architecture, text ended by NUL. */
-wlm_status wlmi_nvrtc_ptx(const char *source, const char *name, int arch, char **ptx);
+/* The same to PTX for a virtual architecture, text ended by NUL, which *size counts. */
+wlm_status wlmi_nvrtc_ptx(const char *source, const char *name, int arch, char **ptx, size_t *size);
+
+/* The newest architecture that this NVRTC knows and a GPU of `arch` runs: `arch` itself where NVRTC knows it. An older
+ * one can only be compiled to PTX, which the GPU's driver translates. Where there is none, or no NVRTC, `arch`. */
+int wlmi_nvrtc_arch(int arch);
 
 #endif

@@ -185,6 +185,12 @@ static wlm_status check_stride(const char *name, int64_t ld, int64_t n, size_t e
   return WLM_OK;
 }
 
+wlm_status wlmi_check_factors(const wlm_execute_args *call) {
+  if (isfinite(call->alpha) && isfinite(call->beta)) return WLM_OK;
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.%s is %g, must be finite",
+                   isfinite(call->alpha) ? "beta" : "alpha", isfinite(call->alpha) ? call->beta : call->alpha);
+}
+
 wlm_status wlmi_take_call(const wlmi_shape *shape, const wlm_execute_args *call, struct wlm_args *args) {
   args->ldb = call->ldb ? call->ldb : shape->n;
   args->ldc = call->ldc ? call->ldc : shape->n;
@@ -192,13 +198,12 @@ wlm_status wlmi_take_call(const wlmi_shape *shape, const wlm_execute_args *call,
   args->beta = call->beta;
   args->scaled = call->alpha != 1 || call->beta != 0;
   args->seed = call->seed;
-  if (!isfinite(call->alpha) || !isfinite(call->beta))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.%s is %g, must be finite",
-                     isfinite(call->alpha) ? "beta" : "alpha", isfinite(call->alpha) ? call->beta : call->alpha);
+  wlm_status status = wlmi_check_factors(call);
+  if (status != WLM_OK) return status;
   if (call->values && !shape->has_values)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.values is given, but the plan's matrix has none");
   if (call->values) args->values = call->values;
-  wlm_status status = check_stride("ldb", args->ldb, shape->n, shape->dense_size);
+  status = check_stride("ldb", args->ldb, shape->n, shape->dense_size);
   return status == WLM_OK ? check_stride("ldc", args->ldc, shape->n, shape->dense_size) : status;
 }
 

@@ -80,6 +80,8 @@ wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, voi
  * wlm_args. With `fresh` the arrays may be written by work that is enqueued before the product, so its first pass does
  * not overlap that work. WLM_ERR_OVERFLOW where the grid or a size is past what the device can take. */
 wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *order, int fresh, wlmi_bound *bound);
+/* WLM_ERR_INVALID_ARGUMENT where alpha or beta is not finite. */
+wlm_status wlmi_check_factors(const wlm_execute_args *call);
 /* What every operation takes from a call besides its arrays: scalars, leading dimensions, values. */
 wlm_status wlmi_take_call(const wlmi_shape *shape, const wlm_execute_args *call, struct wlm_args *args);
 /* Checks a call's arguments and enqueues the passes. Its struct has today's size. */

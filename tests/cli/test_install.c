@@ -40,6 +40,23 @@ static void installs(void **state) {
   free(out);
 }
 
+/* A program that was linked to 0.2 runs with every 0.2.x and with no other. */
+static void states_its_version(void **state) {
+  (void)state;
+  char name[64];
+  free(shell("test -f prefix/include/warploom/warploom.h && test -f prefix/include/warploom/warploom_tune.h"));
+  char *out = shell(
+      "ls \"$(dirname \"$(find prefix -name 'libwarploom.so')\")\"; sed -n 's/^Version: //p' $(find . -name "
+      "warploom.pc)");
+  snprintf(name, sizeof name, "libwarploom.so.%d.%d\n", WLM_VERSION_MAJOR, WLM_VERSION_MINOR);
+  assert_contains(out, name);
+  snprintf(name, sizeof name, "libwarploom.so.%s\n", wlm_version_string());
+  assert_contains(out, name);
+  snprintf(name, sizeof name, "\n%s\n", wlm_version_string());
+  assert_contains(out, name);
+  free(out);
+}
+
 static void builds_by_pkg_config(void **state) {
   (void)state;
   if (system("command -v pkg-config > /dev/null")) {
@@ -90,6 +107,7 @@ static void hides_its_symbols(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(installs),
+      cmocka_unit_test(states_its_version),
       cmocka_unit_test(builds_by_pkg_config),
       cmocka_unit_test(builds_by_find_package),
       cmocka_unit_test(hides_its_symbols),

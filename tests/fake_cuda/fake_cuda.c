@@ -7,7 +7,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT fake_cuda fake_cuda_state = {.version = 13000, .devices = 1};
+EXPORT fake_cuda fake_cuda_state = {.version = 13000, .devices = 1, .arch = 90};
 #define fake fake_cuda_state
 
 struct CUctx_st {
@@ -84,8 +84,8 @@ static CUresult fake_cuDeviceGetName(char *name, int size, CUdevice device) {
 }
 static CUresult fake_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
   (void)device;
-  *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR               ? 9
-           : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR             ? 0
+  *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR               ? fake.arch / 10
+           : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR             ? fake.arch % 10
            : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN    ? 227 << 10
            : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR ? 228 << 10
            : attribute == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED               ? !fake.no_pools
@@ -123,7 +123,14 @@ static CUresult fake_cuCtxSynchronize(void) { return fake.all_wait++, in_context
 static CUresult fake_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, CUjit_option *options,
                                         void **values) {
   static const char log[] = "line 3: not what a fake can read";
-  if (!memcmp(image, FAKE_CUDA_IMAGE, strlen(FAKE_CUDA_IMAGE))) return make((void **)module, 1, &fake.modules);
+  fake.loaded_arch = 0;
+  if (!memcmp(image, FAKE_CUDA_IMAGE, strlen(FAKE_CUDA_IMAGE)) || !memcmp(image, "\177ELF", 4))
+    return make((void **)module, 1, &fake.modules);
+  const char *target = strstr(image, "\n.target sm_"); /* reads a text up to its NUL */
+  if (target) {
+    fake.loaded_arch = atoi(target + strlen("\n.target sm_"));
+    return make((void **)module, 1, &fake.modules);
+  }
   for (unsigned int i = 0; i + 1 < count; i++)
     if (options[i] == CU_JIT_ERROR_LOG_BUFFER && options[i + 1] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES &&
         (size_t)values[i + 1] >= sizeof log)

@@ -8,6 +8,7 @@
 typedef struct fake_cuda {
   /* What it pretends to be. */
   int version, devices;
+  int arch;             /* its compute capability, 90 for sm_90 */
   int no_functions;     /* cuGetProcAddress finds nothing */
   int init_result;      /* of cuInit */
   int busy;             /* events have not been reached */
@@ -27,6 +28,7 @@ typedef struct fake_cuda {
   int overlaps;        /* the last launch might start early */
   int launches;        /* kernels run, replayed ones too */
   int functions_loaded;
+  int loaded_arch;  /* of the last module loaded from PTX, 0 from anything else */
   int shared_limit; /* last dynamic shared memory asked for */
   int carveout;     /* last share of L1 asked for as shared memory, in percent */
   unsigned int grid[3], threads, shared_bytes;
@@ -36,7 +38,8 @@ typedef struct fake_cuda {
 
 /* Exported by the library. */
 #define FAKE_CUDA_STATE "fake_cuda_state"
-/* The only kernel that a module of its has, and what its modules begin with. */
+/* The only kernel that a module of its has, and what its modules begin with. It loads PTX and cubins as well, whatever
+ * they hold. */
 #define FAKE_CUDA_KERNEL "wlm_fake"
 #define FAKE_CUDA_IMAGE  "FAKE"
 

@@ -193,6 +193,31 @@ static void of_structs(void **state) {
   REFUSED("wlm_online_state", wlm_online_state_init(NULL, sizeof(wlm_online_state)));
 }
 
+/* Kernels, devices and databases are a context's own. */
+static void of_another_context(void **state) {
+  (void)state;
+  static const char says[] = "created in another context";
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *other;
+  wlm_plan *made;
+  options.device = "host";
+  options.database = options.system_database = options.kernel_cache = "";
+  assert_status(WLM_OK, wlm_context_create(&options, &other));
+#define FOREIGN(name, call)                         \
+  do {                                              \
+    assert_status(WLM_ERR_INVALID_ARGUMENT, call);  \
+    assert_contains(wlm_error_detail(), name ": "); \
+    assert_contains(wlm_error_detail(), says);      \
+  } while (0)
+  FOREIGN("wlm_plan_create", wlm_plan_create(other, matrix, &problem, &made));
+  assert_null(made);
+  FOREIGN("wlm_plan_create_variant",
+          wlm_plan_create_variant(other, matrix, &problem, "host_row/rows=16,tile=16", &made));
+  FOREIGN("wlm_plan_create_online", wlm_plan_create_online(other, matrix, &problem, NULL, &made));
+  FOREIGN("wlm_tune", wlm_tune(other, matrix, &problem, NULL, NULL));
+  wlm_context_destroy(other);
+}
+
 /* In the first test, since they may not be called while there is a context. */
 static void of_the_process(void **state) {
   (void)state;
@@ -232,11 +257,11 @@ static void of_every_function(void **state) {
 int main(void) {
   const struct CMUnitTest without_objects[] = {cmocka_unit_test(of_the_process)};
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(of_a_context),      cmocka_unit_test(of_one_call),
-      cmocka_unit_test(of_a_matrix),       cmocka_unit_test(of_plans_that_are_created),
-      cmocka_unit_test(of_a_plan),         cmocka_unit_test(of_tuning),
-      cmocka_unit_test(of_measurements),   cmocka_unit_test(of_structs),
-      cmocka_unit_test(of_every_function),
+      cmocka_unit_test(of_a_context),       cmocka_unit_test(of_one_call),
+      cmocka_unit_test(of_a_matrix),        cmocka_unit_test(of_plans_that_are_created),
+      cmocka_unit_test(of_a_plan),          cmocka_unit_test(of_tuning),
+      cmocka_unit_test(of_measurements),    cmocka_unit_test(of_structs),
+      cmocka_unit_test(of_another_context), cmocka_unit_test(of_every_function),
   };
   const int failed = cmocka_run_group_tests(without_objects, NULL, NULL);
   return cmocka_run_group_tests(tests, begin, end) || failed;

@@ -161,7 +161,8 @@ static const char table[] = WLM_SOURCE_DIR "/tests/nvrtc/registers.tsv";
 /* "V12.4.131", from the comment at the top of its PTX: nvrtcVersion leaves out the last number. */
 static void nvrtc_build(char *build, size_t size) {
   char *ptx;
-  assert_status(WLM_OK, wlmi_nvrtc_ptx("extern \"C\" __global__ void nothing() {}", "nothing", 90, &ptx));
+  size_t ptx_size;
+  assert_status(WLM_OK, wlmi_nvrtc_ptx("extern \"C\" __global__ void nothing() {}", "nothing", 90, &ptx, &ptx_size));
   const char *at = strstr(ptx, ", V");
   assert_non_null(at);
   snprintf(build, size, "%.*s", (int)strcspn(at + 2, "\n\r "), at + 2);

@@ -83,6 +83,27 @@ static void unknown_architecture_is_no_compiler(void **state) {
   assert_non_null(strstr(wlm_error_detail(), "sm_11"));
 }
 
+/* Of the architectures that NVRTC lists, the newest that the GPU runs. */
+static void newer_gpu_gets_ptx_of_the_newest_architecture(void **state) {
+  (void)state;
+  wlmi_program program;
+  char *ptx, target[32];
+  size_t size;
+  test_needs_nvrtc();
+  const int newest = wlmi_nvrtc_arch(1000);
+  assert_in_range(newest, 90, 999);
+  assert_int_equal(wlmi_nvrtc_arch(newest), newest);
+  assert_int_equal(wlmi_nvrtc_arch(91), 90);
+  assert_int_equal(wlmi_nvrtc_arch(11), 11);
+  emit(newest, &program);
+  assert_int_equal(wlmi_nvrtc_ptx(program.source, program.variant, newest, &ptx, &size), WLM_OK);
+  assert_int_equal(strlen(ptx) + 1, size);
+  snprintf(target, sizeof target, "\n.target sm_%d\n", newest);
+  assert_non_null(strstr(ptx, target));
+  wlmi_free(ptx);
+  wlmi_program_release(&program);
+}
+
 /* The text behind row_crc's #line, broken in a place that only the compiler notices. */
 static void error_names_the_templates_line(void **state) {
   (void)state;
@@ -157,9 +178,13 @@ static void built_in_kernels_are_there(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(version_is_one_that_will_do),         cmocka_unit_test(compiles_for_each_architecture),
-      cmocka_unit_test(unknown_architecture_is_no_compiler), cmocka_unit_test(error_names_the_templates_line),
-      cmocka_unit_test(several_threads_compile_at_once),     cmocka_unit_test(built_in_kernels_are_there),
+      cmocka_unit_test(version_is_one_that_will_do),
+      cmocka_unit_test(compiles_for_each_architecture),
+      cmocka_unit_test(unknown_architecture_is_no_compiler),
+      cmocka_unit_test(newer_gpu_gets_ptx_of_the_newest_architecture),
+      cmocka_unit_test(error_names_the_templates_line),
+      cmocka_unit_test(several_threads_compile_at_once),
+      cmocka_unit_test(built_in_kernels_are_there),
   };
   return test_group(tests, NULL, NULL);
 }

@@ -319,6 +319,12 @@ CHANGE(negative_n, p->n = -1)
 CHANGE(bad_message, p->message = (wlm_message)99)
 CHANGE(bad_reduce, p->reduce = (wlm_reduce)-1)
 CHANGE(bad_index, csr->rowptr_type = (wlm_index)7)
+CHANGE(bad_colind, csr->colind_type = (wlm_index)2)
+CHANGE(bad_values, csr->value_type = (wlm_type)4)
+CHANGE(bad_operation, p->operation = (wlm_operation)2)
+CHANGE(bad_empty, p->empty = (wlm_empty)2)
+CHANGE(bad_sample, p->sampling.sample = (wlm_sample)4)
+CHANGE(bad_norm, p->sampling.norm = (wlm_sample_norm)3)
 CHANGE(narrow_sample, (p->sampling.sample = WLM_SAMPLE_BUCKET, p->sampling.width = 7))
 CHANGE(wide_sample, (p->sampling.sample = WLM_SAMPLE_FASTRAND, p->sampling.width = 2305))
 CHANGE(norm_alone, p->sampling.norm = WLM_NORM_KEPT)
@@ -366,9 +372,15 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.size", old_problem},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.size", old_csr},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n", negative_n},
-      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem", bad_message},
-      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem", bad_reduce},
-      {WLM_ERR_INVALID_ARGUMENT, "wlm_csr", bad_index},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.message is 99, which is not in its enum", bad_message},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.reduce is -1,", bad_reduce},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.rowptr_type is 7,", bad_index},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.colind_type is 2,", bad_colind},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.value_type is 4,", bad_values},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.operation is 2,", bad_operation},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.empty is 2,", bad_empty},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.sample is 4,", bad_sample},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.norm is 3,", bad_norm},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.width", narrow_sample},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.width", wide_sample},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.norm", norm_alone},
@@ -380,7 +392,7 @@ static void specs(void **state) {
       {WLM_ERR_UNSUPPORTED, "wlm_csr: value_type other than dense_type", double_values},
       {WLM_ERR_UNSUPPORTED, "wlm_csr: value_type other than dense_type", narrow_values},
       {WLM_ERR_UNSUPPORTED, "wlm_csr: value_type other than dense_type", other_half},
-      {WLM_ERR_INVALID_ARGUMENT, "enum", no_type},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.dense_type is 4,", no_type},
       {WLM_OK, "", transposed},
       {WLM_OK, "", two_heads},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.heads is 0", no_heads},
@@ -391,7 +403,7 @@ static void specs(void **state) {
       {WLM_OK, "", arg_of_max},
       {WLM_ERR_OVERFLOW, "wlm_problem.argmax_type is i32", narrow_arg},
       {WLM_OK, "", wide_arg},
-      {WLM_ERR_INVALID_ARGUMENT, "enum", bad_arg_type},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.argmax_type is 2,", bad_arg_type},
       {WLM_OK, "", with_bias},
       {WLM_OK, "", with_activation},
       {WLM_ERR_INVALID_ARGUMENT, "op:activation, column 6", bad_activation},
@@ -400,8 +412,9 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "reduce is not WLM_CUSTOM", custom_text_alone},
       {WLM_ERR_INVALID_ARGUMENT, "op:reduce, column 5 of 'acc+y': 'y'", bad_custom},
       {WLM_ERR_INVALID_ARGUMENT, "at most 511", long_custom},
-      {WLM_ERR_UNSUPPORTED, "norm with a reduce other than sum has no meaning", unbiased_max},
-      {WLM_ERR_UNSUPPORTED, "norm with a mean, which divides by the edges kept by itself", kept_mean},
+      {WLM_ERR_UNSUPPORTED, "wlm_problem.sampling.norm with a reduce other than sum has no meaning", unbiased_max},
+      {WLM_ERR_UNSUPPORTED, "wlm_problem.sampling.norm with a mean, which divides by the edges kept by itself",
+       kept_mean},
       {WLM_ERR_UNSUPPORTED, "bind a CSR of the edges that are kept", sampled_transpose},
       {WLM_ERR_UNSUPPORTED, "bind a CSR of the edges that are kept", sampled_sddmm},
       {WLM_ERR_UNSUPPORTED, "wlm_execute_args.db", max_sddmm},

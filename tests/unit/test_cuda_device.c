@@ -16,11 +16,15 @@
 #include <unistd.h>
 
 #include "common/file.h"
+#include "common/memory.h"
 #include "fake_cuda/fake_cuda.h"
+#include "runtime/context_state.h"
+#include "runtime/cuda/nvrtc.h"
 #include "runtime/devices.h"
 #include "runtime/dispatch/plan.h"
 #include "runtime/stats_device.h"
 #include "runtime/transpose_device.h"
+#include "support/folder.h"
 
 static fake_cuda *fake;
 
@@ -372,6 +376,101 @@ static void plans_by_what_fits(void) {
   device->ops->close(device);
 }
 
+/* What NVRTC compiles and the fake driver finds the kernel of. */
+static wlmi_program compiled = {
+    .source = "extern \"C\" __global__ void " FAKE_CUDA_KERNEL "() {}",
+    .variant = "fake/x=1",
+    .pass_count = 1,
+    .passes = {{.kernel = FAKE_CUDA_KERNEL, .threads = 64}},
+};
+
+static int has_nvrtc(void) {
+  int major, minor;
+  return wlmi_nvrtc_version(&major, &minor) == WLM_OK;
+}
+
+static void compiles_for_a_known_gpu(void) {
+  if (!has_nvrtc()) return;
+  wlmi_device *device = open_fake();
+  void *image, *kernels[WLM_MAX_PASSES];
+  wlmi_module *module;
+  size_t size;
+  CHECK(device->info.limits.arch == 90 && wlmi_nvrtc_arch(90) == 90);
+  CHECK(device->ops->compile(device, &compiled, &image, &size) == WLM_OK);
+  CHECK(size > 4 && !memcmp(image, "\177ELF", 4));
+  CHECK(device->ops->load(device, &compiled, image, size, kernels, &module) == WLM_OK && !fake->loaded_arch);
+  device->ops->unload(device, module);
+  wlmi_free(image);
+  device->ops->close(device);
+}
+
+/* NVRTC knows no sm_200; the device keeps its name, and emission is told what is compiled for. */
+static void compiles_for_a_newer_gpu(void) {
+  if (!has_nvrtc()) return;
+  char target[64];
+  void *image, *kernels[WLM_MAX_PASSES];
+  wlmi_module *module;
+  size_t size;
+  fake->arch = 200;
+  wlmi_device *device = open_fake();
+  const int newest = device->info.limits.arch;
+  CHECK(!strcmp(device->info.arch, "sm_200") && newest >= 90 && newest < 200 && newest == wlmi_nvrtc_arch(1000));
+  CHECK(device->ops->compile(device, &compiled, &image, &size) == WLM_OK);
+  snprintf(target, sizeof target, "\n.target sm_%d\n", newest);
+  CHECK(size && strlen(image) + 1 == size && strstr(image, target));
+  CHECK(device->ops->load(device, &compiled, image, size, kernels, &module) == WLM_OK && fake->loaded_arch == newest);
+  device->ops->unload(device, module);
+  wlmi_free(image);
+  device->ops->close(device);
+}
+
+static void compiles_for_no_older_gpu(void) {
+  if (!has_nvrtc()) return;
+  void *image;
+  size_t size;
+  fake->arch = 20;
+  wlmi_device *device = open_fake();
+  CHECK(device->info.limits.arch == 20);
+  CHECK(device->ops->compile(device, &compiled, &image, &size) == WLM_ERR_NO_COMPILER && !image);
+  DETAIL("cannot compile for sm_20");
+  device->ops->close(device);
+}
+
+static wlm_context *open_context(const char *cache) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  options.device = "cuda:0";
+  options.database = options.system_database = "";
+  options.kernel_cache = cache;
+  CHECK(wlm_context_create(&options, &context) == WLM_OK);
+  return context;
+}
+
+static wlm_status refuse(wlmi_device *device, const wlmi_program *unused, void **image, size_t *size) {
+  (void)device, (void)unused, (void)image, (void)size;
+  return wlmi_fail(WLM_ERR_NO_COMPILER, "not in the kernel cache");
+}
+
+/* A second context finds the first one's PTX in the kernel cache. */
+static void keeps_ptx_in_the_cache(void) {
+  if (!has_nvrtc()) return;
+  test_folder place;
+  void *kernels[WLM_MAX_PASSES];
+  folder_make(&place);
+  fake->arch = 200;
+  for (int cached = 0; cached < 2; cached++) {
+    wlm_context *context = open_context(folder_file(&place, "kernels.db"));
+    wlmi_device_ops ops = *context->device->ops;
+    if (cached) ops.compile = refuse;
+    context->device->ops = &ops;
+    fake->loaded_arch = 0;
+    CHECK(wlmi_context_load(context, &compiled, kernels) == WLM_OK);
+    CHECK(fake->loaded_arch == wlmi_nvrtc_arch(200));
+    wlm_context_destroy(context);
+  }
+  folder_remove(&place);
+}
+
 static void refuses_bad_code(void) {
   wlmi_device *device = open_fake();
   void *kernels[WLM_MAX_PASSES];
@@ -491,6 +590,10 @@ TEST(transposes_without_waiting)
 TEST(measures_on_a_stream)
 TEST(tells_what_kernels_need)
 TEST(plans_by_what_fits)
+TEST(compiles_for_a_known_gpu)
+TEST(compiles_for_a_newer_gpu)
+TEST(compiles_for_no_older_gpu)
+TEST(keeps_ptx_in_the_cache)
 TEST(refuses_bad_code)
 TEST(times_by_a_graph)
 TEST(knows_captures)
@@ -514,6 +617,10 @@ int main(void) {
       cmocka_unit_test(test_measures_on_a_stream),
       cmocka_unit_test(test_tells_what_kernels_need),
       cmocka_unit_test(test_plans_by_what_fits),
+      cmocka_unit_test(test_compiles_for_a_known_gpu),
+      cmocka_unit_test(test_compiles_for_a_newer_gpu),
+      cmocka_unit_test(test_compiles_for_no_older_gpu),
+      cmocka_unit_test(test_keeps_ptx_in_the_cache),
       cmocka_unit_test(test_refuses_bad_code),
       cmocka_unit_test(test_times_by_a_graph),
       cmocka_unit_test(test_knows_captures),

@@ -1,0 +1,69 @@
+/* The public headers by themselves: a strict compiler of C99, of C11 or of C++17 has nothing to say about them. */
+#include "warploom/warploom_tune.h"
+/**/
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/folder.h"
+#include "support/require.h"
+
+/* Each header alone and every macro of theirs. */
+static const char *const sources[] = {
+    "#include <warploom/warploom.h>\n"
+    "int main(void);\n"
+    "int main(void) {\n"
+    "  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;\n"
+    "  wlm_csr csr = WLM_CSR_INIT;\n"
+    "  wlm_problem problem = WLM_PROBLEM_INIT;\n"
+    "  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;\n"
+    "  wlm_matrix_options matrix = WLM_MATRIX_OPTIONS_INIT;\n"
+    "  wlm_stats stats = WLM_STATS_INIT;\n"
+    "  return options.size + csr.size + problem.size + args.size + matrix.size + stats.size == 0;\n"
+    "}\n",
+    "#include <warploom/warploom_tune.h>\n"
+    "int main(void);\n"
+    "int main(void) {\n"
+    "  wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;\n"
+    "  wlm_online_options online = WLM_ONLINE_OPTIONS_INIT;\n"
+    "  wlm_online_state state = WLM_ONLINE_STATE_INIT;\n"
+    "  return tune.size + online.size + state.size == 0;\n"
+    "}\n",
+};
+
+static void compile(const char *compiler, const char *language, const char *standard) {
+  char line[1024];
+  snprintf(line, sizeof line, "command -v %s >/dev/null", compiler);
+  if (system(line)) test_missing(compiler, compiler, "the headers were not compiled with it");
+  for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+    write_whole(folder_file(&folder, "alone.source"), sources[i], strlen(sources[i]));
+    snprintf(line, sizeof line,
+             "%s -x %s -std=%s -Wall -Wextra -pedantic -Werror -fsyntax-only -I '" WLM_SOURCE_DIR "/include' '%s'",
+             compiler, language, standard, folder.file);
+    if (system(line)) fail_msg("%s", line);
+  }
+}
+
+static void as_c99(void **state) {
+  (void)state;
+  compile("cc", "c", "c99");
+}
+
+static void as_c11(void **state) {
+  (void)state;
+  compile("cc", "c", "c11");
+}
+
+static void as_cxx17(void **state) {
+  (void)state;
+  compile("c++", "c++", "c++17");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_c99), cmocka_unit_test(as_c11), cmocka_unit_test(as_cxx17)};
+  return test_group(tests, folder_begin, folder_end);
+}
