@@ -123,7 +123,8 @@ static CUresult fake_cuCtxSynchronize(void) { return fake.all_wait++, in_context
 static CUresult fake_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, CUjit_option *options,
                                         void **values) {
   static const char log[] = "line 3: not what a fake can read";
-  if (!memcmp(image, FAKE_CUDA_IMAGE, strlen(FAKE_CUDA_IMAGE))) return make((void **)module, 1, &fake.modules);
+  if (fake.any_code || !memcmp(image, FAKE_CUDA_IMAGE, strlen(FAKE_CUDA_IMAGE)))
+    return make((void **)module, 1, &fake.modules);
   for (unsigned int i = 0; i + 1 < count; i++)
     if (options[i] == CU_JIT_ERROR_LOG_BUFFER && options[i + 1] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES &&
         (size_t)values[i + 1] >= sizeof log)
@@ -134,7 +135,7 @@ static CUresult fake_cuModuleUnload(CUmodule module) { return unmake(module, &fa
 static CUresult fake_cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
   IN_CONTEXT();
   *function = (CUfunction)module;
-  return strcmp(name, FAKE_CUDA_KERNEL) ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+  return !fake.any_code && strcmp(name, FAKE_CUDA_KERNEL) ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 static CUresult fake_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function) {
   (void)function;
