@@ -243,9 +243,10 @@ static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_reques
   return WLM_OK;
 }
 
+/* A kernel that walks A itself cannot take over from one that was bound to A^T, nor the other way round. */
 const wlm_plan *wlmi_plan_upgraded(const wlm_plan *plan) {
   const wlmi_decided *better = atomic_load(&plan->upgrade->result);
-  return better ? &better->plan : NULL;
+  return better && better->plan.shape.walks_a == plan->shape.walks_a ? &better->plan : NULL;
 }
 
 static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,
