@@ -15,7 +15,7 @@
 #include "common/cell.h"
 #include "db/pin.h"
 #include "db/store.h"
-#include "runtime/context.h"
+#include "runtime/context_state.h"
 #include "support/calls.h"
 #include "support/command.h"
 #include "support/host_bench.h"
@@ -300,6 +300,37 @@ static void a_refresh_forgets_decisions(void **state) {
   assert_string_equal(after, other[0]);
 }
 
+/* Two kernels that were tuned: one call compiles the faster one only where the loaded one takes over a tenth longer. */
+static void one_call_prefers_a_loaded_kernel(void **state) {
+  (void)state;
+  static float dense[2][400 * N];
+  const wlm_stats stats = test_stats_of(&b.csr);
+  const wlm_csr csr = csr_of(&b.csr);
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  wlmi_spec spec;
+  assert_true(csr.rows <= 400 && csr.cols <= 400);
+  args.b = dense[0];
+  args.c = dense[1];
+  assert_status(WLM_OK, wlmi_spec_make(&b.problem, &csr, &spec));
+  plant(&stats, slowest_by_rule, 2); /* 1 us and 2 us */
+  for (int near = 0; near < 2; near++) {
+    wlm_context *context = open_again();
+    wlm_matrix *matrix = matrix_of(context, &csr, WLM_STATS_ESTIMATED, NULL);
+    wlm_plan *plan;
+    wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
+    assert_status(WLM_OK, wlm_plan_create_variant(context, matrix, &b.problem, slowest_by_rule[1], &plan));
+    if (near) /* as if it had been measured so */
+      for (int64_t i = 0; i < snapshot->case_count; i++)
+        if (snapshot->cases[i].stats) ((wlmi_measured *)snapshot->cases[i].candidates)[1].cost *= 0.52;
+    wlmi_snapshot_release(snapshot);
+    assert_status(WLM_OK, wlm_spmm(context, &csr, &b.problem, &args));
+    assert_int_equal(wlmi_context_has_variant(context, slowest_by_rule[0], &spec), !near);
+    wlm_plan_destroy(plan);
+    wlm_matrix_destroy(matrix);
+    wlm_context_destroy(context);
+  }
+}
+
 static void a_pin_is_seen_after_a_refresh(void **state) {
   (void)state;
   const wlm_stats stats = test_stats_of(&b.csr);
@@ -337,6 +368,7 @@ int main(void) {
       TEST(no_fingerprint_is_no_match),
       TEST(the_order_of_matrices_does_not_matter),
       TEST(a_refresh_forgets_decisions),
+      TEST(one_call_prefers_a_loaded_kernel),
       TEST(a_pin_is_seen_after_a_refresh),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
