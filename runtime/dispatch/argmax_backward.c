@@ -15,8 +15,7 @@ wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, cons
     const wlmi_pass *pass = &plan->backward_passes[i];
     const wlmi_extent extent = {rows[i], csr->cols, csr->nnz, plan->shape.n};
     const int64_t units = wlmi_pass_unit_blocks(pass, &extent, 0);
-    WLM_TRY(
-        wlmi_launch_make(pass, target, units ? units : 1, plan->shape.n, plan->backward_kernels[i], &launches[i]));
+    WLM_TRY(wlmi_launch_make(pass, target, units ? units : 1, plan->shape.n, plan->backward_kernels[i], &launches[i]));
   }
   memcpy(plan->backward, launches, sizeof launches);
   plan->a_rowptr = csr->rowptr;
