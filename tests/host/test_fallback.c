@@ -11,6 +11,7 @@
 #include "runtime/context.h"
 #include "support/emit_fixture.h"
 #include "support/host_bench.h"
+#include "support/stats.h"
 
 static const char sound[] = "host_row/rows=128,tile=16"; /* what the rules name */
 static bench b;
@@ -48,7 +49,7 @@ static void tune(wlm_type type) {
   wlmi_spec_key(&spec, key);
   assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_WRITE, &store));
   for (int i = 0; i < 3; i++) {
-    wlmi_measurement_record record = {.stats = *wlm_matrix_stats(b.upload.matrix),
+    wlmi_measurement_record record = {.stats = test_stats_of(&b.csr),
                                       .variant = (char *)variants[i],
                                       .source_hash = "00000000000000000000000000000001",
                                       .problem = key,
