@@ -2,15 +2,17 @@
 
 #include <math.h>
 
-enum { EXACT = 16, OCTAVE = 4, TOP_STEPS = 16, SHARE_STEPS = 8 };
+enum { EXACT = 16, OCTAVE = 4, NNZ_OCTAVE = 8, TOP_STEPS = 16, SHARE_STEPS = 8 };
 
-/* Counts up to EXACT stand for themselves, larger ones for the nearest quarter octave. */
-static int16_t of_count(int64_t count) {
-  return (int16_t)(count <= EXACT ? count : EXACT + (int64_t)lround(OCTAVE * log2((double)count / EXACT)));
+/* Counts up to EXACT stand for themselves, larger ones for the nearest step of an octave. */
+static int16_t of_count(int64_t count, int steps) {
+  return (int16_t)(count <= EXACT ? count : EXACT + lround(steps * log2((double)count / EXACT)));
 }
 
-static int64_t to_count(int16_t code) {
-  return code <= EXACT ? code : llround(EXACT * exp2((double)(code - EXACT) / OCTAVE));
+static int64_t to_count(int16_t code, int steps) {
+  const double count = EXACT * exp2((double)(code - EXACT) / steps);
+  if (code <= EXACT) return code;
+  return count < 0x1p63 ? llround(count) : INT64_MAX;
 }
 
 static int16_t of_real(double value) { return value > 0 ? (int16_t)lround(OCTAVE * log2(value)) : INT16_MIN; }
@@ -28,12 +30,12 @@ static const double least_cv = 1.0 / 16;
 
 void wlmi_cell_of(const wlm_stats *s, int estimated, wlmi_cell *cell) {
   *cell = (wlmi_cell){.estimated = estimated != 0,
-                      .rows = of_count(s->rows),
-                      .cols = of_count(s->cols),
-                      .mean = of_real(s->rows ? (double)s->nnz / (double)s->rows : 0)};
+                      .rows = of_count(s->rows, OCTAVE),
+                      .cols = of_count(s->cols, OCTAVE),
+                      .nnz = of_count(s->nnz, NNZ_OCTAVE)};
   if (estimated) return;
-  cell->cv = s->cv > least_cv ? of_real(s->cv) : INT16_MIN;
-  cell->longest = of_count(s->longest);
+  cell->cv = s->cv >= least_cv ? of_real(s->cv) : INT16_MIN;
+  cell->longest = of_count(s->longest, OCTAVE);
   cell->top_share = (int16_t)lround(TOP_STEPS * s->top_share);
   cell->empty = of_share(s->empty_rows, s->rows, SHARE_STEPS);
   cell->le_4 = of_share(s->rows_le_4, s->rows, SHARE_STEPS);
@@ -55,11 +57,11 @@ void wlmi_stats_estimate(int64_t rows, int64_t cols, int64_t nnz, wlm_stats *sta
 }
 
 void wlmi_cell_centre(const wlmi_cell *cell, wlm_stats *stats) {
-  const int64_t rows = to_count(cell->rows);
-  wlmi_stats_estimate(rows, to_count(cell->cols), llround((double)rows * to_real(cell->mean)), stats);
+  const int64_t rows = to_count(cell->rows, OCTAVE);
+  wlmi_stats_estimate(rows, to_count(cell->cols, OCTAVE), to_count(cell->nnz, NNZ_OCTAVE), stats);
   if (cell->estimated) return;
   stats->cv = to_real(cell->cv);
-  stats->longest = to_count(cell->longest);
+  stats->longest = to_count(cell->longest, OCTAVE);
   stats->top_share = (double)cell->top_share / TOP_STEPS;
   stats->empty_rows = to_part(cell->empty, rows, SHARE_STEPS);
   stats->rows_le_4 = to_part(cell->le_4, rows, SHARE_STEPS);

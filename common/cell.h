@@ -5,10 +5,10 @@
 
 #include "common/status.h"
 
-/* Rows, columns, non-zeros a row, CV and the longest row in quarter octaves (small counts exactly); shares in steps.
- * Estimated stats have the first three alone. */
+/* Rows, columns, CV and the longest row in quarter octaves, non-zeros in eighths (small counts exactly); shares in
+ * steps. Estimated stats have the first three alone. */
 typedef struct wlmi_cell {
-  int16_t estimated, rows, cols, mean, cv, longest, top_share, empty, le_4, le_16;
+  int16_t estimated, rows, cols, nnz, cv, longest, top_share, empty, le_4, le_16;
 } wlmi_cell;
 
 void wlmi_cell_of(const wlm_stats *stats, int estimated, wlmi_cell *cell);

@@ -32,6 +32,12 @@ static void compile(wlmi_background_job *job) {
     wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s", wlm_error_detail());
     return;
   }
+  if (decided->plan.no_rebind) { /* an entry further down that must be prepared, which only the caller could do */
+    wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s did not compile, and %s must be prepared",
+             job->decision.variant, decided->plan.record.decision.variant);
+    wlmi_decided_drop(decided);
+    return;
+  }
   wlmi_decisions_replace(&job->context->decisions, decided, job->generation);
   atomic_store(&job->upgrade->result, decided);
 }

@@ -72,6 +72,8 @@ struct wlm_matrix {
 
 /* matrix.c: refuses a matrix that no kernel could read. */
 wlm_status wlmi_matrix_check(const wlm_csr *csr);
+/* Of a view of the matrix, whose stats another thread may just be completing. */
+void wlmi_matrix_read_stats(const wlm_matrix *matrix, const wlm_stats *from, wlm_stats *to);
 int wlmi_matrix_has_transpose(const wlm_matrix *matrix);
 /* Everything but the fingerprint, and the fingerprint of measured stats; both wait for the stream. */
 wlm_status wlmi_matrix_make_stats(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);

@@ -131,13 +131,13 @@ static int next_entry(const wlmi_decision *decision, int entry, wlm_status statu
   return status == WLM_ERR_NO_COMPILER ? decision->entry_count - 1 : entry + 1;
 }
 
-/* The first entry of the decision that loads. `chosen` is the status of making the decision: where that is an error the
- * built-in kernel is the only entry. If no entry loads, the error is the first one, which is the one to mend. */
-static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *spec, wlm_status chosen,
+/* The first entry of the decision from `entry` on that loads. `chosen` is the status of making the decision: where that
+ * is an error the built-in kernel is the only entry. If no entry loads, the error is the first one, which is the one to
+ * mend. */
+static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *spec, wlm_status chosen, int entry,
                        wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
   wlm_status first = chosen, status = chosen;
   char *reason = chosen == WLM_OK ? NULL : wlmi_strdup(wlm_error_detail());
-  int entry = 0;
   for (;;) {
     status = load_entry(context, &d->entries[entry], spec, program, kernels);
     if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) break;
@@ -153,6 +153,8 @@ static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *
              d->entries[entry].step == WLM_STEP_BUILTIN ? "the built-in kernel" : d->entries[entry].variant,
              reason ? reason : "");
     wlmi_decision_advance(d, entry, reason ? reason : "");
+  } else if (status == WLM_OK && entry) {
+    wlmi_decision_advance(d, entry, "its kernel is not compiled yet");
   } else if (status != WLM_OK && status != WLM_ERR_OUT_OF_MEMORY) {
     status = reason ? wlmi_fail(first, "%s", reason) : first;
   }
@@ -171,12 +173,12 @@ static wlm_status add_backward(wlm_context *context, const wlmi_spec *spec, wlm_
   return status;
 }
 
-static wlm_status fill(wlm_context *context, const wlmi_spec *spec, wlm_status chosen, wlm_plan *plan) {
+static wlm_status fill(wlm_context *context, const wlmi_spec *spec, wlm_status chosen, int entry, wlm_plan *plan) {
   wlmi_program program = {0};
   void *kernels[WLM_MAX_PASSES] = {0};
   wlmi_decision *decision = &plan->record.decision;
   wlm_status status;
-  WLM_TRY(load(context, decision, spec, chosen, &program, kernels));
+  WLM_TRY(load(context, decision, spec, chosen, entry, &program, kernels));
   snprintf(decision->variant, sizeof decision->variant, "%s", program.variant);
   WLM_TRY(wlmi_plan_set_program(plan, context->device, &program, kernels, spec));
   WLM_TRY(add_backward(context, spec, plan));
@@ -202,7 +204,7 @@ wlm_status wlmi_decide_load(wlm_context *context, const wlm_problem *problem, co
   decided->plan.record.decision = *decision;
   WLM_TRY(wlmi_spec_make(problem, types, &spec));
   wlmi_spec_key(&spec, decided->plan.record.problem_key);
-  WLM_TRY(fill(context, &spec, WLM_OK, &decided->plan));
+  WLM_TRY(fill(context, &spec, WLM_OK, 0, &decided->plan));
   *out = decided;
 done:
   if (status != WLM_OK) wlmi_decided_drop(decided);
@@ -226,14 +228,16 @@ static int loaded_entry(wlm_context *context, const wlmi_spec *spec, const wlmi_
   return -1;
 }
 
-/* Replaces a choice whose kernel is not loaded yet by one that runs at once, where the request or the context wants
- * that. What is compiled meanwhile must need no preparing, which only the caller could do. */
+/* *start gets the entry to load: where the request or the context wants that, one that runs at once in the place of a
+ * choice whose kernel is not loaded yet. What is compiled meanwhile must need no preparing, which only the caller could
+ * do. */
 static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_request *request, const wlmi_spec *spec,
-                                  uint64_t generation, wlmi_decided *decided) {
+                                  uint64_t generation, wlmi_decided *decided, int *start) {
   wlm_plan *plan = &decided->plan;
-  wlmi_decision *decision = &plan->record.decision;
+  const wlmi_decision *decision = &plan->record.decision;
   const int background = context->background.wanted && !spec->problem.policy.deterministic;
   int prepares = 0;
+  *start = 0;
   if (request->variant || (!background && request->use != WLM_CELL_ONE_CALL)) return WLM_OK;
   if (wlmi_context_has_variant(context, decision->variant, spec)) return WLM_OK;
   const int entry = loaded_entry(context, spec, decision, background ? (double)INFINITY : near_enough);
@@ -247,13 +251,14 @@ static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_reques
     if (status != WLM_OK) return status;
     plan->upgraded = wlmi_plan_upgraded;
   }
-  wlmi_decision_advance(decision, entry, "its kernel is not compiled yet");
+  *start = entry;
   return WLM_OK;
 }
 
+/* A kernel that walks A itself cannot take over from one that was bound to A^T, nor the other way round. */
 const wlm_plan *wlmi_plan_upgraded(const wlm_plan *plan) {
   const wlmi_decided *better = atomic_load(&plan->upgrade->result);
-  return better ? &better->plan : NULL;
+  return better && better->plan.shape.walks_a == plan->shape.walks_a ? &better->plan : NULL;
 }
 
 static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,
@@ -278,6 +283,7 @@ static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, co
   wlm_stats centre;
   const wlm_stats *stats = request->stats;
   wlm_status status;
+  int start = 0;
   wlmi_decided *decided = new_decided(&place->key);
   if (!decided) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
   if (!place->exact && !request->variant) {
@@ -291,8 +297,8 @@ static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, co
   status = choose(context, snapshot, request, stats, &spec, &decided->plan.record.decision);
   if (status != WLM_OK && (status != WLM_ERR_NOT_FOUND || request->use == WLM_CELL_SCATTER)) goto done;
   const wlm_status chosen = status;
-  if (chosen == WLM_OK) WLM_TRY(avoid_compiling(context, request, &spec, snapshot->generation, decided));
-  WLM_TRY(fill(context, &spec, chosen, &decided->plan));
+  if (chosen == WLM_OK) WLM_TRY(avoid_compiling(context, request, &spec, snapshot->generation, decided, &start));
+  WLM_TRY(fill(context, &spec, chosen, start, &decided->plan));
   *out = decided;
 done:
   if (status != WLM_OK) wlmi_decided_drop(decided);

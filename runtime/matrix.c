@@ -158,6 +158,13 @@ static wlm_status see_transpose(wlm_matrix *matrix, wlmi_matrix_view *view) {
   return status == WLM_OK ? wlmi_transpose_get(matrix->transpose, &matrix->csr, view) : status;
 }
 
+void wlmi_matrix_read_stats(const wlm_matrix *known, const wlm_stats *from, wlm_stats *to) {
+  wlm_matrix *matrix = (wlm_matrix *)(uintptr_t)known;
+  pthread_mutex_lock(&matrix->lock);
+  *to = *from;
+  pthread_mutex_unlock(&matrix->lock);
+}
+
 int wlmi_matrix_has_transpose(const wlm_matrix *known) {
   wlm_matrix *matrix = (wlm_matrix *)(uintptr_t)known;
   pthread_mutex_lock(&matrix->lock);

@@ -38,7 +38,8 @@ static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, con
   wlmi_spec checked;
   if (problem->transpose) WLM_TRY(wlmi_spec_make(problem, &matrix->csr, &checked)); /* before A^T is built */
   if (!variant && is_scattered(context, matrix, problem)) {
-    wlm_stats stats = matrix->stats;
+    wlm_stats stats;
+    wlmi_matrix_read_stats(matrix, &matrix->stats, &stats);
     const wlmi_decide_request request = {problem, &matrix->csr, &stats, WLM_CELL_SCATTER, NULL};
     status = wlmi_decide(context, &request, decided);
     if (status == WLM_OK) status = see(matrix, problem, 1, view);
@@ -47,7 +48,8 @@ static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, con
   }
   WLM_TRY(see(matrix, problem, variant != NULL, view));
   WLM_TRY(look_closer(context, matrix, problem, view->stats));
-  wlm_stats stats = *view->stats;
+  wlm_stats stats;
+  wlmi_matrix_read_stats(matrix, view->stats, &stats);
   const wlmi_decide_request request = {
       problem, &view->csr, &stats,
       matrix->grade == WLM_STATS_ESTIMATED && !view->order ? WLM_CELL_ESTIMATED : WLM_CELL_MEASURED, variant};
@@ -71,13 +73,13 @@ static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const w
   }
   *plan = decided->plan;
   wlmi_upgrade_share(plan->upgrade);
-  plan->record.stats = variant ? *view.stats : *chosen_by.stats;
+  wlmi_matrix_read_stats(matrix, variant ? view.stats : chosen_by.stats, &plan->record.stats);
   plan->record.estimated = matrix->grade == WLM_STATS_ESTIMATED && !view.order;
   plan->record.transpose_seconds = view.made_seconds;
   plan->record.transpose_bytes = view.made_bytes;
   if (view.order) plan->no_rebind = "runs on an A^T that was built for one matrix";
   WLM_TRY(wlmi_bind(&plan->shape, &view.csr, view.order, 0, &plan->bound));
-  if (plan->shape.want_argmax) WLM_TRY(wlmi_plan_bind_backward(plan, &matrix->csr));
+  if (plan->shape.want_argmax) WLM_TRY(wlmi_plan_bind_backward(plan, &plan->bound, &matrix->csr));
   wlmi_context_record(context, plan, problem->n);
   *out = plan;
 done:
@@ -123,8 +125,8 @@ wlm_status wlm_plan_rebind(wlm_plan *plan, const wlm_csr *given) {
   WLM_TRY(wlmi_matrix_check(csr));
   WLM_TRY(wlmi_shape_accepts(&plan->shape, csr));
   WLM_TRY(wlmi_bind(&plan->shape, csr, NULL, 1, &bound));
+  if (plan->shape.want_argmax) WLM_TRY(wlmi_plan_bind_backward(plan, &bound, csr));
   plan->bound = bound;
-  if (plan->shape.want_argmax) status = wlmi_plan_bind_backward(plan, csr);
 done:
   return status;
 }

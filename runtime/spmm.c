@@ -11,7 +11,7 @@ static wlm_status run_backward(const wlm_plan *decided, const wlm_csr *csr, cons
   wlm_plan plan = *decided;
   wlm_status status;
   WLM_TRY(wlmi_bind(&plan.shape, csr, order, 1, &plan.bound));
-  WLM_TRY(wlmi_plan_bind_backward(&plan, a));
+  WLM_TRY(wlmi_plan_bind_backward(&plan, &plan.bound, a));
   status = wlmi_plan_run_backward(&plan, call);
 done:
   return status;
@@ -24,7 +24,10 @@ static wlm_status run_decided(wlm_context *context, const wlm_plan *plan, const 
   wlmi_lent workspace = {0};
   wlm_status status;
   if (plan->shape.want_argmax && call->x) return run_backward(plan, csr, a, order, call);
-  WLM_TRY(wlmi_bind(&plan->shape, csr, order, 1, &bound));
+  if (plan->shape.walks_a)
+    WLM_TRY(wlmi_bind(&plan->shape, a, NULL, 1, &bound));
+  else
+    WLM_TRY(wlmi_bind(&plan->shape, csr, order, 1, &bound));
   WLM_TRY(wlmi_workspace_take(&context->workspaces, context->device, call->stream, bound.workspace_size, &workspace));
   call->workspace = workspace.memory;
   call->workspace_size = workspace.size;

@@ -123,8 +123,9 @@ typedef struct wlm_context_options {
    * synthetic matrices with these stats. */
   int record;
   /* 1 = never wait for a compiler when a plan is created: the best kernel that is already loaded, or the built-in one,
-   * runs until a background thread has compiled the chosen kernel, and later calls run that. Results may differ in the
-   * last bits between the two kernels, so plans with policy.deterministic wait as ever. */
+   * runs until a background thread has compiled the chosen kernel, and later calls run that. Where it needs a larger
+   * workspace it runs once calls bring one: ask wlm_plan_workspace_size again. Results may differ in the last bits
+   * between the two kernels, so plans with policy.deterministic wait as ever. */
   int compile_in_background;
 } wlm_context_options;
 #define WLM_CONTEXT_OPTIONS_INIT \

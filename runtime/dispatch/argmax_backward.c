@@ -1,22 +1,25 @@
 /* The gradients of max and min: the one edge that each element of C came from gets the element of dC (what the kernels
  * do is told in templates/prelude/arg_backward.cu.in). A plan with argmax indices is usually for training, so its
  * backward kernels are compiled at plan creation; they are the same for every variant. */
+#include <string.h>
+
 #include "common/pointer.h"
 #include "runtime/dispatch/plan.h"
 
-wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlm_csr *csr) {
+wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, const wlm_csr *csr) {
   const wlmi_target target = plan->device->info.limits.target;
-  const int64_t rows[WLM_BACKWARD_PASSES] = {plan->bound.args.cols, plan->bound.args.rows}; /* of dB, of dC */
+  const int64_t rows[WLM_BACKWARD_PASSES] = {bound->args.cols, bound->args.rows}; /* of dB, of dC */
+  wlmi_launch launches[WLM_BACKWARD_PASSES];
   wlm_status status = WLM_OK;
-  plan->a_rowptr = csr->rowptr;
-  plan->a_colind = csr->colind;
   for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
     const wlmi_pass *pass = &plan->backward_passes[i];
     const wlmi_extent extent = {rows[i], csr->cols, csr->nnz, plan->shape.n};
     const int64_t units = wlmi_pass_unit_blocks(pass, &extent, 0);
-    WLM_TRY(wlmi_launch_make(pass, target, units ? units : 1, plan->shape.n, plan->backward_kernels[i],
-                             &plan->backward[i]));
+    WLM_TRY(wlmi_launch_make(pass, target, units ? units : 1, plan->shape.n, plan->backward_kernels[i], &launches[i]));
   }
+  memcpy(plan->backward, launches, sizeof launches);
+  plan->a_rowptr = csr->rowptr;
+  plan->a_colind = csr->colind;
 done:
   return status;
 }
@@ -37,7 +40,7 @@ void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *c
 wlm_status wlmi_plan_fill_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
                                    const wlm_csr *csr, const wlmi_spec *spec) {
   wlmi_plan_set_backward(plan, program, kernels, spec);
-  return wlmi_plan_bind_backward(plan, csr);
+  return wlmi_plan_bind_backward(plan, &plan->bound, csr);
 }
 
 wlm_status wlmi_plan_run_backward(const wlm_plan *plan, const wlm_execute_args *call) {

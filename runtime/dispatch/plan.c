@@ -148,7 +148,23 @@ const char *wlm_plan_variant(const wlm_plan *plan) { return plan ? current(plan)
 
 size_t wlm_plan_prepared_size(const wlm_plan *plan) { return plan ? plan->bound.prepared_size : 0; }
 
-size_t wlm_plan_workspace_size(const wlm_plan *plan) { return plan ? plan->bound.workspace_size : 0; }
+/* The matrix of the plan, for the kernel that was compiled meanwhile. */
+static wlm_status bind_upgraded(const wlm_plan *plan, const wlm_plan *better, wlmi_bound *bound) {
+  const struct wlm_args *a = &plan->bound.args;
+  const wlm_csr csr = {
+      .rows = a->rows, .cols = a->cols, .nnz = a->nnz, .rowptr = a->rowptr, .colind = a->colind, .values = a->values};
+  return wlmi_bind(&better->shape, &csr, a->order, 1, bound);
+}
+
+/* A kernel that takes over counts too, so that a caller who asks again gives it room. */
+size_t wlm_plan_workspace_size(const wlm_plan *plan) {
+  if (!plan) return 0;
+  const wlm_plan *better = plan->mode ? plan : current(plan);
+  wlmi_bound bound;
+  const size_t size = plan->bound.workspace_size;
+  if (better == plan || bind_upgraded(plan, better, &bound) != WLM_OK) return size;
+  return bound.workspace_size > size ? bound.workspace_size : size;
+}
 
 static wlm_status launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when,
                              const struct wlm_args *args, void *stream) {
@@ -241,11 +257,8 @@ wlm_status wlmi_run(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_
 /* With the kernel that was compiled meanwhile, where the caller's workspace is large enough for it. */
 static wlm_status execute_upgraded(const wlm_plan *plan, const wlm_plan *better, const wlm_execute_args *args,
                                    int *done) {
-  const struct wlm_args *a = &plan->bound.args;
-  const wlm_csr csr = {
-      .rows = a->rows, .cols = a->cols, .nnz = a->nnz, .rowptr = a->rowptr, .colind = a->colind, .values = a->values};
   wlmi_bound bound;
-  wlm_status status = wlmi_bind(&better->shape, &csr, a->order, 1, &bound);
+  const wlm_status status = bind_upgraded(plan, better, &bound);
   *done = status != WLM_OK || bound.workspace_size <= args->workspace_size;
   return *done && status == WLM_OK ? wlmi_run(&better->shape, &bound, args, NULL) : status;
 }

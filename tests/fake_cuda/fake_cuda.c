@@ -124,7 +124,7 @@ static CUresult fake_cuModuleLoadDataEx(CUmodule *module, const void *image, uns
                                         void **values) {
   static const char log[] = "line 3: not what a fake can read";
   fake.loaded_arch = 0;
-  if (!memcmp(image, FAKE_CUDA_IMAGE, strlen(FAKE_CUDA_IMAGE)) || !memcmp(image, "\177ELF", 4))
+  if (fake.any_code || !memcmp(image, FAKE_CUDA_IMAGE, strlen(FAKE_CUDA_IMAGE)) || !memcmp(image, "\177ELF", 4))
     return make((void **)module, 1, &fake.modules);
   const char *target = strstr(image, "\n.target sm_"); /* reads a text up to its NUL */
   if (target) {
@@ -141,7 +141,7 @@ static CUresult fake_cuModuleUnload(CUmodule module) { return unmake(module, &fa
 static CUresult fake_cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
   IN_CONTEXT();
   *function = (CUfunction)module;
-  return strcmp(name, FAKE_CUDA_KERNEL) ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+  return !fake.any_code && strcmp(name, FAKE_CUDA_KERNEL) ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 static CUresult fake_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function) {
   (void)function;

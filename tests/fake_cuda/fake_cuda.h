@@ -15,6 +15,7 @@ typedef struct fake_cuda {
   int local_bytes;      /* that a thread of any kernel has */
   int implicit_capture; /* something is captured, so that the legacy stream cannot be asked */
   int no_pools;         /* the device has no memory pools */
+  int any_code;         /* modules load from any image and have every kernel */
   /* What happened. */
   int without_context;  /* calls that need a current context and had none */
   int retained, pushed; /* primary contexts, contexts on the calling threads' stacks */

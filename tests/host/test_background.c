@@ -1,0 +1,354 @@
+/* Contexts that compile in the background, on the host device: a plan runs the built-in kernel until the compiler ends,
+ * which here waits for a file of the test's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "csr/stats.h"
+#include "db/store.h"
+#include "runtime/context.h"
+#include "runtime/decisions.h"
+#include "support/asserts.h"
+#include "support/drawn.h"
+#include "support/emit_fixture.h"
+
+static char database[320];
+static drawn a;
+static _Alignas(64) char workspace[1 << 20];
+
+/* ---- a compiler that waits ---------------------------------------------------------------------------------- */
+
+static void use_compiler(const char *text) {
+  char path[320];
+  snprintf(path, sizeof path, "%s", folder_file(&folder, "compiler"));
+  write_whole(path, text, strlen(text));
+  assert_int_equal(chmod(path, 0700), 0);
+  setenv("WARPLOOM_CC", path, 1);
+}
+
+static void use_waiting_compiler(void) {
+  char text[1024];
+  snprintf(text, sizeof text,
+           "#!/bin/sh\n"
+           "[ \"$1\" = --version ] && exec cc --version\n"
+           "echo >> '%s/begun'\n"
+           "while [ ! -e '%s/open' ]; do sleep 0.01; done\n"
+           "exec cc \"$@\"\n",
+           folder.path, folder.path);
+  use_compiler(text);
+}
+
+static void open_gate(void) { write_whole(folder_file(&folder, "open"), "", 0); }
+
+static void wait_until_it_compiles(void) {
+  char path[320];
+  snprintf(path, sizeof path, "%s", folder_file(&folder, "begun"));
+  while (access(path, F_OK)) usleep(1000);
+}
+
+static void wait_for_another_kernel(const wlm_plan *plan) {
+  while (!strcmp(wlm_plan_variant(plan), "host_builtin")) usleep(1000);
+}
+
+static int begin(void **state) {
+  test_random random = {5};
+  alarm(300); /* what waits for ever ends here */
+  folder_begin(state);
+  snprintf(database, sizeof database, "%s/tuned.db", folder.path);
+  draw_matrix(&a, &random, 1);
+  use_waiting_compiler();
+  return 0;
+}
+
+static int end(void **state) {
+  alarm(0);
+  unsetenv("WARPLOOM_CC");
+  return folder_end(state);
+}
+
+/* ---- plans ---------------------------------------------------------------------------------------------------- */
+
+static wlm_context *open_context(const char *templates) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  options.device = "host";
+  options.database = database;
+  options.system_database = options.kernel_cache = "";
+  options.templates = templates;
+  options.compile_in_background = 1;
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  return context;
+}
+
+static wlm_problem problem_of(int64_t n) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = n;
+  return problem;
+}
+
+static wlm_plan *plan_of(wlm_context *context, const wlm_problem *problem, wlm_matrix **matrix) {
+  wlm_plan *plan;
+  if (!*matrix) assert_status(WLM_OK, wlm_matrix_create(context, &a.csr, NULL, matrix));
+  assert_status(WLM_OK, wlm_plan_create(context, *matrix, problem, &plan));
+  return plan;
+}
+
+static wlm_execute_args call_into(float *c) {
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  args.b = a.b;
+  args.c = c;
+  args.workspace = workspace;
+  args.workspace_size = sizeof workspace;
+  return args;
+}
+
+/* Sums of small whole numbers are exact in float. */
+static void expect_right(const float *c, int64_t n) {
+  for (int64_t row = 0; row < a.csr.rows; row++)
+    for (int64_t j = 0; j < n; j++) {
+      float sum = 0;
+      for (int32_t p = a.rowptr[row]; p < a.rowptr[row + 1]; p++) sum += a.values[p] * a.b[a.colind[p] * n + j];
+      assert_true(c[row * n + j] == sum);
+    }
+}
+
+static void expect_product(const wlm_plan *plan, int64_t n) {
+  static float c[DRAWN_DENSE];
+  memset(c, 0xff, sizeof c);
+  const wlm_execute_args args = call_into(c);
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args));
+  expect_right(c, n);
+}
+
+static void the_chosen_kernel_takes_over(void **state) {
+  (void)state;
+  wlm_context *context = open_context(NULL);
+  const wlm_problem problem = problem_of(DRAWN_N);
+  wlm_matrix *matrix = NULL;
+  wlm_plan *plan = plan_of(context, &problem, &matrix), *second = plan_of(context, &problem, &matrix);
+  assert_string_equal(wlm_plan_variant(plan), "host_builtin");
+  assert_string_equal(wlm_plan_variant(second), "host_builtin");
+  expect_product(plan, DRAWN_N);
+  wlm_plan_destroy(second);
+  open_gate();
+  wait_for_another_kernel(plan);
+  expect_product(plan, DRAWN_N);
+  test_random random = {9}; /* another matrix, which the kernel that took over gets as well */
+  draw_matrix(&a, &random, 1);
+  assert_status(WLM_OK, wlm_plan_rebind(plan, &a.csr));
+  expect_product(plan, DRAWN_N);
+  second = plan_of(context, &problem, &matrix);
+  assert_string_equal(wlm_plan_variant(second), wlm_plan_variant(plan));
+  assert_null(second->upgrade);
+  wlm_plan_destroy(second);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+static void one_call_does_not_wait(void **state) {
+  (void)state;
+  static float c[DRAWN_DENSE];
+  wlm_context *context = open_context(NULL);
+  const wlm_problem problem = problem_of(DRAWN_N);
+  const wlm_execute_args args = call_into(c);
+  assert_status(WLM_OK, wlm_spmm(context, &a.csr, &problem, &args));
+  expect_right(c, DRAWN_N);
+  wait_until_it_compiles();
+  open_gate();
+  memset(c, 0xff, sizeof c);
+  assert_status(WLM_OK, wlm_spmm(context, &a.csr, &problem, &args));
+  expect_right(c, DRAWN_N);
+  wlm_context_destroy(context);
+}
+
+/* One job is being compiled and others wait behind it. The gate opens some time after the context began to close. */
+static void a_context_closes_while_it_compiles(void **state) {
+  (void)state;
+  wlm_context *context = open_context(NULL);
+  wlm_matrix *matrix = NULL;
+  for (int64_t n = 1; n <= 4; n++) {
+    const wlm_problem problem = problem_of(n);
+    wlm_plan *plan = plan_of(context, &problem, &matrix);
+    expect_product(plan, n);
+    wlm_plan_destroy(plan);
+  }
+  wlm_matrix_destroy(matrix);
+  wait_until_it_compiles();
+  fflush(NULL);
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (!child) {
+    usleep(50000);
+    open_gate();
+    _exit(0);
+  }
+  wlm_context_destroy(context);
+  assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void deterministic_plans_wait(void **state) {
+  (void)state;
+  wlm_context *context = open_context(NULL);
+  wlm_problem problem = problem_of(DRAWN_N);
+  wlm_matrix *matrix = NULL;
+  problem.policy.deterministic = 1;
+  open_gate();
+  wlm_plan *plan = plan_of(context, &problem, &matrix);
+  assert_string_not_equal(plan->record.decision.variant, "host_builtin");
+  assert_null(plan->upgrade);
+  expect_product(plan, DRAWN_N);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+static void texts_need_not_stay(void **state) {
+  (void)state;
+  char activation[] = "relu";
+  wlm_context *context = open_context(NULL);
+  wlm_problem problem = problem_of(DRAWN_N);
+  wlm_matrix *matrix = NULL;
+  wlm_plan *plan = plan_of(context, &problem, &matrix); /* keeps the compiler busy */
+  open_gate();
+  problem.epilogue.activation = activation;
+  wlm_plan *second = plan_of(context, &problem, &matrix); /* no loaded kernel serves it */
+  memset(activation, '?', sizeof activation - 1);
+  assert_string_not_equal(wlm_plan_variant(second), "host_builtin");
+  wlm_plan_destroy(second);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+/* ---- kernels of a folder ---------------------------------------------------------------------------------------- */
+
+/* As if they had been tuned, the fastest first; a `prepared` one needs preparing. */
+static void plant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                  const char *const *variants, int count, const char *prepared) {
+  const wlmi_device_info *info = &wlmi_context_device(context)->info;
+  wlm_store *store;
+  wlmi_spec spec;
+  char key[WLM_SPEC_KEY];
+  assert_status(WLM_OK, wlmi_context_spec(context, matrix, problem, &spec));
+  wlmi_spec_key(&spec, key);
+  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
+  wlm_stats stats;
+  assert_status(WLM_OK,
+                wlmi_stats_compute(a.rowptr, WLM_I32, a.csr.rows, a.csr.cols, a.csr.nnz, a.colind, WLM_I32, &stats));
+  for (int i = 0; i < count; i++) {
+    wlmi_measurement_record record = {.stats = stats,
+                                      .variant = (char *)variants[i],
+                                      .source_hash = "00000000000000000000000000000001",
+                                      .problem = key,
+                                      .n = problem->n,
+                                      .compiler = (char *)info->compiler,
+                                      .clock = "hot",
+                                      .time_ps = 1000 * (i + 1),
+                                      .prepare_ps = !strcmp(variants[i], prepared),
+                                      .samples = 9,
+                                      .calls_per_sample = 1,
+                                      .made_at = 1700000000};
+    wlmi_context_device_record(context, &record.device);
+    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
+  }
+  wlmi_store_close(store);
+  assert_status(WLM_OK, wlm_context_refresh(context));
+}
+
+static const char body[] = "{ for (long long i = 0; i < args->rows; i++) ((float *)args->c)[i * args->ldc] = 7; }\n";
+
+static void write_family(const char *name, const char *rest, const char *kernel) {
+  char family[512], text[512];
+  snprintf(family, sizeof family, "return { target = 'host', summary = 'a test', parameters = {}, %s }\n", rest);
+  snprintf(text, sizeof text, "%s%s", kernel, body);
+  emit_write(&folder, name, "family.lua", family);
+  emit_write(&folder, name, "kernel.c.in", text);
+}
+
+/* The kernel that takes over needs a workspace, which the caller cannot know before. */
+static void the_workspace_is_asked_for_again(void **state) {
+  (void)state;
+  static const char *const variants[] = {"spaced"};
+  float c[DRAWN_DENSE];
+  write_family("spaced",
+               "passes = function() return { { kernel = 'spaced', units = 'rows' } } end, "
+               "workspace = function() return { rows = 16 } end",
+               "WLM_KERNEL(spaced) ");
+  wlm_context *context = open_context(folder.path);
+  const wlm_problem problem = problem_of(DRAWN_N);
+  wlm_matrix *matrix = NULL;
+  assert_status(WLM_OK, wlm_matrix_create(context, &a.csr, NULL, &matrix));
+  plant(context, matrix, &problem, variants, 1, "");
+  wlm_plan *plan = plan_of(context, &problem, &matrix);
+  assert_int_equal(wlm_plan_workspace_size(plan), 0);
+  open_gate();
+  wait_for_another_kernel(plan);
+  wlm_execute_args args = call_into(c);
+  args.workspace = NULL;
+  args.workspace_size = 0;
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args)); /* by the first kernel still */
+  expect_right(c, DRAWN_N);
+  args.workspace = workspace;
+  args.workspace_size = wlm_plan_workspace_size(plan);
+  assert_int_equal(args.workspace_size, 16 * a.csr.rows);
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args));
+  assert_true(c[0] == 7);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+/* The first choice does not compile, and what comes next would have to be prepared by a caller who does not know. */
+static void nothing_that_must_be_prepared_takes_over(void **state) {
+  (void)state;
+  static const char *const variants[] = {"broken", "ready"};
+  write_family("broken", "passes = function() return { { kernel = 'broken', units = 'rows' } } end", "this is no C");
+  write_family("ready",
+               "passes = function() return { { kernel = 'prepares', when = 'prepare', units = 'one' }, "
+               "{ kernel = 'ready', units = 'rows' } } end, prepared = function() return { rows = 16 } end",
+               "WLM_KERNEL(prepares) { *(int *)args->prepared = 1; }\n"
+               "WLM_KERNEL(ready) ");
+  wlm_context *context = open_context(folder.path);
+  wlm_problem problem = problem_of(DRAWN_N);
+  wlm_matrix *matrix = NULL;
+  wlmi_decision decision;
+  problem.policy.expected_calls = 1000;
+  assert_status(WLM_OK, wlm_matrix_create(context, &a.csr, NULL, &matrix));
+  plant(context, matrix, &problem, variants, 2, "ready");
+  assert_status(WLM_OK, wlmi_context_choose(context, matrix, &problem, &decision));
+  assert_string_equal(decision.entries[0].variant, "broken");
+  assert_string_equal(decision.entries[1].variant, "ready");
+  wlm_plan *plan = plan_of(context, &problem, &matrix);
+  assert_string_equal(wlm_plan_variant(plan), "host_builtin");
+  open_gate();
+  while (atomic_load(&plan->upgrade->users) > 2) usleep(1000); /* until the job is gone: the cache and the plan stay */
+  assert_string_equal(wlm_plan_variant(plan), "host_builtin");
+  expect_product(plan, DRAWN_N);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+  const struct CMUnitTest tests[] = {
+      TEST(the_chosen_kernel_takes_over),
+      TEST(one_call_does_not_wait),
+      TEST(a_context_closes_while_it_compiles),
+      TEST(deterministic_plans_wait),
+      TEST(texts_need_not_stay),
+      TEST(the_workspace_is_asked_for_again),
+      TEST(nothing_that_must_be_prepared_takes_over),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

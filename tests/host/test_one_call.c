@@ -1,0 +1,263 @@
+/* wlm_spmm on the host device against plans: every operation, memory that is used again for other matrices, and calls
+ * of two threads. Operands are small whole numbers, so that any kernel gives the same bits. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/asserts.h"
+#include "support/bare_host.h"
+#include "support/drawn.h"
+#include "verify/reference.h"
+
+/* ---- what is asked for --------------------------------------------------------------------------------- */
+
+typedef struct request {
+  const char *name;
+  wlm_message message;
+  wlm_reduce reduce;
+  int transpose, argmax, gradient, sddmm, heads, epilogue, pattern;
+  wlm_sample sample;
+} request;
+
+static const request requests[] = {
+    {.name = "sum"},
+    {.name = "sum of a pattern", .pattern = 1},
+    {.name = "mean", .message = WLM_COPY_B, .reduce = WLM_MEAN},
+    {.name = "max with argmax", .reduce = WLM_MAX, .argmax = 1},
+    {.name = "its gradient", .reduce = WLM_MAX, .argmax = 1, .gradient = 1},
+    {.name = "sddmm", .sddmm = 1},
+    {.name = "epilogue", .epilogue = 1},
+    {.name = "heads", .heads = 1},
+    {.name = "sampled", .sample = WLM_SAMPLE_FASTRAND},
+    {.name = "transposed", .transpose = 1},
+    {.name = "transposed min with argmax", .message = WLM_ADD, .reduce = WLM_MIN, .argmax = 1, .transpose = 1},
+    {.name = "its transposed gradient",
+     .message = WLM_ADD,
+     .reduce = WLM_MIN,
+     .argmax = 1,
+     .transpose = 1,
+     .gradient = 1},
+};
+enum { REQUESTS = sizeof requests / sizeof *requests };
+
+static wlm_problem problem_of(const request *r) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = DRAWN_N;
+  problem.message = r->message;
+  problem.reduce = r->reduce;
+  problem.operation = r->sddmm ? WLM_SDDMM : WLM_SPMM;
+  problem.transpose = r->transpose;
+  problem.want_argmax = r->argmax;
+  problem.heads = r->heads ? DRAWN_HEADS : 1;
+  problem.epilogue.bias = r->epilogue;
+  problem.epilogue.activation = r->epilogue ? "relu" : NULL;
+  problem.sampling.sample = r->sample;
+  problem.sampling.width = r->sample ? 8 : 0;
+  return problem;
+}
+
+/* Everything that a call may write. */
+typedef struct results {
+  float c[DRAWN_DENSE], db[DRAWN_DENSE], dvalues[DRAWN_NNZ * DRAWN_HEADS];
+  int32_t argmax[DRAWN_DENSE];
+} results;
+
+static wlm_execute_args call_of(const request *r, const drawn *a, results *to) {
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  args.b = a->b;
+  args.c = to->c;
+  args.argmax = to->argmax;
+  args.db = to->db;
+  args.dvalues = to->dvalues;
+  if (r->sddmm || r->gradient) args.x = a->x;
+  if (r->epilogue) args.bias = a->bias, args.alpha = 2, args.beta = 3;
+  if (r->sample) args.seed = 12345;
+  return args;
+}
+
+static void begin_results(results *to) {
+  memset(to, 0, sizeof *to);
+  for (int i = 0; i < DRAWN_DENSE; i++) to->c[i] = (float)(i % 7), to->argmax[i] = -7;
+}
+
+/* ---- the two ways --------------------------------------------------------------------------------------- */
+
+/* The positions first, where a gradient goes by them. */
+static void run_both(const request *r, const drawn *a) {
+  static results one, planned;
+  const wlm_problem problem = problem_of(r);
+  request forward = *r;
+  forward.gradient = 0;
+  begin_results(&one);
+  begin_results(&planned);
+  for (int step = r->gradient ? 0 : 1; step < 2; step++) {
+    wlm_execute_args by_one = call_of(step ? r : &forward, a, &one),
+                     by_plan = call_of(step ? r : &forward, a, &planned);
+    assert_status(WLM_OK, wlm_spmm(bare_host, &a->csr, &problem, &by_one));
+    assert_status(WLM_OK, drawn_plan_once(bare_host, &a->csr, &problem, by_plan));
+    if (memcmp(&one, &planned, sizeof one))
+      fail_msg("%s: %lld x %lld with %lld: one call and a plan differ", r->name, (long long)a->csr.rows,
+               (long long)a->csr.cols, (long long)a->csr.nnz);
+  }
+}
+
+static void every_operation_of_reused_memory(void **state) {
+  (void)state;
+  static drawn a;
+  test_random random = {3};
+  for (int matrix = 0; matrix < 12; matrix++)
+    for (int i = 0; i < REQUESTS; i++) {
+      draw_matrix(&a, &random, !requests[i].pattern);
+      run_both(&requests[i], &a);
+    }
+}
+
+/* Against the reference itself. */
+static void sums_are_right(void **state) {
+  (void)state;
+  static drawn a;
+  static results to;
+  static double expected[DRAWN_DENSE];
+  test_random random = {5};
+  const request *sum = &requests[0];
+  const wlm_problem problem = problem_of(sum);
+  for (int matrix = 0; matrix < 50; matrix++) {
+    int64_t rowptr[DRAWN_ROWS + 1];
+    draw_matrix(&a, &random, 1);
+    for (int64_t i = 0; i <= a.csr.rows; i++) rowptr[i] = a.rowptr[i];
+    const wlmi_csr_host csr = {.rows = a.csr.rows,
+                               .cols = a.csr.cols,
+                               .nnz = a.csr.nnz,
+                               .rowptr = rowptr,
+                               .colind = a.colind,
+                               .values = a.values};
+    const wlm_execute_args args = call_of(sum, &a, &to);
+    assert_status(WLM_OK, wlm_spmm(bare_host, &a.csr, &problem, &args));
+    assert_status(WLM_OK, wlmi_reference_rows(&csr, &problem, &args, a.b, NULL, NULL, a.csr.rows, expected, NULL));
+    for (int64_t i = 0; i < a.csr.rows * DRAWN_N; i++) assert_true((double)to.c[i] == expected[i]);
+  }
+}
+
+/* No rows, no columns, no non-zeros. */
+static void empty_matrices(void **state) {
+  (void)state;
+  static drawn a;
+  test_random random = {9};
+  for (int i = 0; i < REQUESTS; i++)
+    for (int empty = 0; empty < 3; empty++) {
+      draw_matrix(&a, &random, !requests[i].pattern);
+      memset(a.rowptr, 0, sizeof a.rowptr);
+      a.csr.nnz = 0;
+      if (empty == 1) a.csr.rows = 0;
+      if (empty == 2) a.csr.cols = 0;
+      run_both(&requests[i], &a);
+    }
+}
+
+/* A plan of a variant, one that was bound to another matrix first, and one call: sums of any numbers. */
+static void three_ways_give_the_same_bits(void **state) {
+  (void)state;
+  static drawn first, second;
+  static results named, rebound, one;
+  static _Alignas(64) char workspace[1 << 20];
+  const wlm_problem problem = problem_of(&requests[0]);
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  test_random random = {11};
+  options.grade = WLM_STATS_ESTIMATED;
+  for (int i = 0; i < 10; i++) {
+    wlm_matrix *matrix, *other;
+    wlm_plan *plan, *moving;
+    draw_matrix(&first, &random, 1);
+    draw_matrix(&second, &random, 1);
+    for (int k = 0; k < DRAWN_DENSE; k++) second.b[k] = test_draw_between(&random, -1, 1);
+    for (int k = 0; k < DRAWN_NNZ; k++) second.values[k] = test_draw_between(&random, -1, 1);
+    assert_status(WLM_OK, wlm_matrix_create(bare_host, &first.csr, &options, &other));
+    assert_status(WLM_OK, wlm_matrix_create(bare_host, &second.csr, &options, &matrix));
+    assert_status(WLM_OK, wlm_plan_create(bare_host, other, &problem, &moving));
+    assert_status(WLM_OK, wlm_plan_create_variant(bare_host, matrix, &problem, wlm_plan_variant(moving), &plan));
+    assert_status(WLM_OK, wlm_plan_rebind(moving, &second.csr));
+    wlm_execute_args args = call_of(&requests[0], &second, &named);
+    args.workspace = workspace;
+    args.workspace_size = sizeof workspace;
+    assert_status(WLM_OK, wlm_plan_execute(plan, &args));
+    args.c = rebound.c;
+    assert_status(WLM_OK, wlm_plan_execute(moving, &args));
+    args.c = one.c;
+    assert_status(WLM_OK, wlm_spmm(bare_host, &second.csr, &problem, &args));
+    const size_t size = (size_t)second.csr.rows * DRAWN_N * sizeof *one.c;
+    assert_memory_equal(named.c, rebound.c, size);
+    assert_memory_equal(named.c, one.c, size);
+    wlm_plan_destroy(plan);
+    wlm_plan_destroy(moving);
+    wlm_matrix_destroy(matrix);
+    wlm_matrix_destroy(other);
+  }
+}
+
+/* ---- threads ---------------------------------------------------------------------------------------------- */
+
+typedef struct worker {
+  pthread_t thread;
+  int number, wrong;
+  drawn a;
+  results expected[REQUESTS], to;
+} worker;
+
+static void *call_in_turn(void *user) {
+  worker *w = user;
+  for (int i = 0; i < 40 * REQUESTS && !w->wrong; i++) {
+    const int at = (i * (w->number ? 5 : 1)) % REQUESTS;
+    const request *r = &requests[at];
+    const wlm_problem problem = problem_of(r);
+    begin_results(&w->to);
+    memcpy(w->to.argmax, w->expected[at].argmax, sizeof w->to.argmax);
+    wlm_execute_args args = call_of(r, &w->a, &w->to);
+    wlm_csr csr = w->a.csr;
+    if (r->pattern) csr.values = NULL;
+    w->wrong = wlm_spmm(bare_host, &csr, &problem, &args) != WLM_OK || memcmp(&w->to, &w->expected[at], sizeof w->to);
+  }
+  return NULL;
+}
+
+static void two_threads_with_problems_of_their_own(void **state) {
+  (void)state;
+  worker *workers = calloc(2, sizeof *workers);
+  test_random random = {21};
+  assert_non_null(workers);
+  for (int t = 0; t < 2; t++) {
+    worker *w = &workers[t];
+    w->number = t;
+    draw_matrix(&w->a, &random, 1);
+    for (int i = 0; i < REQUESTS; i++) {
+      const wlm_problem problem = problem_of(&requests[i]);
+      begin_results(&w->expected[i]);
+      if (requests[i].gradient) memcpy(w->expected[i].argmax, w->expected[i - 1].argmax, sizeof w->to.argmax);
+      const wlm_execute_args args = call_of(&requests[i], &w->a, &w->expected[i]);
+      const wlm_csr csr = w->a.csr;
+      if (requests[i].pattern) w->a.csr.values = NULL;
+      assert_status(WLM_OK, drawn_plan_once(bare_host, &w->a.csr, &problem, args));
+      w->a.csr = csr;
+    }
+  }
+  for (int t = 0; t < 2; t++) assert_int_equal(pthread_create(&workers[t].thread, NULL, call_in_turn, &workers[t]), 0);
+  for (int t = 0; t < 2; t++) pthread_join(workers[t].thread, NULL);
+  assert_false(workers[0].wrong || workers[1].wrong);
+  free(workers);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(two_threads_with_problems_of_their_own, bare_host_begin, bare_host_end),
+      cmocka_unit_test_setup_teardown(every_operation_of_reused_memory, bare_host_begin, bare_host_end),
+      cmocka_unit_test_setup_teardown(sums_are_right, bare_host_begin, bare_host_end),
+      cmocka_unit_test_setup_teardown(empty_matrices, bare_host_begin, bare_host_end),
+      cmocka_unit_test_setup_teardown(three_ways_give_the_same_bits, bare_host_begin, bare_host_end),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

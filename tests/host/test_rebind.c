@@ -1,0 +1,310 @@
+/* wlm_plan_rebind on the host device: a plan that moves from matrix to matrix gives what a plan of its own gives, and
+ * what is refused leaves it as it was. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/asserts.h"
+#include "support/calls.h"
+#include "support/drawn.h"
+#include "support/emit_fixture.h"
+#include "warploom/warploom_tune.h"
+
+/* Of the library's templates, and of a folder with the families below. */
+static wlm_context *context, *other;
+
+static const char spaced_family[] =
+    "return { target = 'host', summary = 'a test', parameters = {},\n"
+    "  passes = function() return { { kernel = 'spaced', units = 'rows' } } end,\n"
+    "  workspace = function() return { rows = 16 } end }\n";
+/* The first number of each row of C is that row's place in the workspace. */
+static const char spaced_kernel[] =
+    "WLM_KERNEL(spaced) {\n"
+    "  for (long long row = 0; row < unit_blocks; row++) {\n"
+    "    ((double *)args->workspace)[2 * row + 1] = (double)row;\n"
+    "    ((float *)args->c)[row * args->ldc] = (float)((double *)args->workspace)[2 * row + 1];\n"
+    "  }\n"
+    "}\n";
+static const char ready_family[] =
+    "return { target = 'host', summary = 'a test', parameters = {},\n"
+    "  passes = function() return { { kernel = 'ready_prepare', when = 'prepare', units = 'one' },\n"
+    "    { kernel = 'ready', units = 'rows' } } end,\n"
+    "  prepared = function() return { rows = 16 } end }\n";
+static const char ready_kernel[] =
+    "WLM_KERNEL(ready_prepare) { *(float *)args->prepared = 7; }\n"
+    "WLM_KERNEL(ready) { *(float *)args->c = *(const float *)args->prepared; }\n";
+
+static wlm_context *open_context(const char *templates) {
+  wlm_context *opened;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  options.device = "host";
+  options.database = options.system_database = options.kernel_cache = "";
+  options.templates = templates;
+  assert_status(WLM_OK, wlm_context_create(&options, &opened));
+  return opened;
+}
+
+static int begin(void **state) {
+  folder_begin(state);
+  emit_write(&folder, "spaced", "family.lua", spaced_family);
+  emit_write(&folder, "spaced", "kernel.c.in", spaced_kernel);
+  emit_write(&folder, "ready", "family.lua", ready_family);
+  emit_write(&folder, "ready", "kernel.c.in", ready_kernel);
+  context = open_context(NULL);
+  other = open_context(folder.path);
+  return 0;
+}
+
+static int end(void **state) {
+  wlm_context_destroy(context);
+  wlm_context_destroy(other);
+  return folder_end(state);
+}
+
+typedef struct results {
+  float c[DRAWN_DENSE], db[DRAWN_DENSE], dvalues[DRAWN_NNZ];
+  int32_t argmax[DRAWN_DENSE];
+} results;
+
+static wlm_execute_args call_of(const drawn *d, results *to) {
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  static _Alignas(64) char workspace[1 << 20];
+  args.b = d->b;
+  args.c = to->c;
+  args.argmax = to->argmax;
+  args.db = to->db;
+  args.dvalues = to->dvalues;
+  args.workspace = workspace;
+  args.workspace_size = sizeof workspace;
+  return args;
+}
+
+/* A product, and the gradients where the problem has positions. */
+static void expect_as_alone(const wlm_plan *plan, const wlm_problem *problem, const drawn *d) {
+  static results moved, alone;
+  memset(&moved, 0, sizeof moved);
+  memset(&alone, 0, sizeof alone);
+  for (int gradient = 0; gradient <= problem->want_argmax; gradient++) {
+    wlm_execute_args args = call_of(d, &moved);
+    if (gradient) args.x = d->x;
+    assert_status(WLM_OK, wlm_plan_execute(plan, &args));
+    args = call_of(d, &alone);
+    if (gradient) args.x = d->x;
+    assert_status(WLM_OK, drawn_plan_once(context, &d->csr, problem, args));
+    assert_memory_equal(&moved, &alone, sizeof moved);
+  }
+}
+
+static wlm_plan *plan_of(wlm_context *of, const wlm_csr *csr, const wlm_problem *problem, wlm_matrix **matrix) {
+  wlm_plan *plan;
+  assert_status(WLM_OK, wlm_matrix_create(of, csr, NULL, matrix));
+  assert_status(WLM_OK, wlm_plan_create(of, *matrix, problem, &plan));
+  return plan;
+}
+
+static wlm_problem problem_of(int want_argmax) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = DRAWN_N;
+  problem.want_argmax = want_argmax;
+  if (want_argmax) problem.reduce = WLM_MAX;
+  return problem;
+}
+
+/* Half of the matrices lie where one lay before. */
+static void other_matrices(void **state) {
+  (void)state;
+  static drawn memory[2];
+  test_random random = {2};
+  for (int kind = 0; kind < 4; kind++) {
+    const int has_values = kind % 2, want_argmax = kind / 2;
+    const wlm_problem problem = problem_of(want_argmax);
+    wlm_matrix *matrix;
+    draw_matrix(&memory[0], &random, has_values);
+    wlm_plan *plan = plan_of(context, &memory[0].csr, &problem, &matrix);
+    expect_as_alone(plan, &problem, &memory[0]);
+    for (int i = 0; i < 20; i++) {
+      drawn *d = &memory[i / 2 % 2];
+      draw_matrix(d, &random, has_values);
+      if (i % 7 == 3) d->csr.rows = d->csr.nnz = 0;
+      assert_status(WLM_OK, wlm_plan_rebind(plan, &d->csr));
+      expect_as_alone(plan, &problem, d);
+    }
+    wlm_plan_destroy(plan);
+    wlm_matrix_destroy(matrix);
+  }
+}
+
+static void the_matrix_may_be_gone(void **state) {
+  (void)state;
+  static drawn d;
+  test_random random = {4};
+  const wlm_problem problem = problem_of(0);
+  drawn *first = calloc(1, sizeof *first);
+  wlm_matrix *matrix;
+  assert_non_null(first);
+  draw_matrix(first, &random, 1);
+  wlm_plan *plan = plan_of(context, &first->csr, &problem, &matrix);
+  draw_matrix(&d, &random, 1);
+  assert_status(WLM_OK, wlm_plan_rebind(plan, &d.csr));
+  free(first);
+  expect_as_alone(plan, &problem, &d);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+static void the_workspace_size_follows(void **state) {
+  (void)state;
+  static drawn d;
+  static results to;
+  test_random random = {6};
+  const wlm_problem problem = problem_of(0);
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  draw_matrix(&d, &random, 1);
+  assert_status(WLM_OK, wlm_matrix_create(other, &d.csr, NULL, &matrix));
+  assert_status(WLM_OK, wlm_plan_create_variant(other, matrix, &problem, "spaced", &plan));
+  for (int i = 0; i < 10; i++) {
+    assert_int_equal(wlm_plan_workspace_size(plan), 16 * d.csr.rows);
+    wlm_execute_args args = call_of(&d, &to);
+    args.workspace_size = wlm_plan_workspace_size(plan) - 1;
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute(plan, &args));
+    args.workspace_size++;
+    assert_status(WLM_OK, wlm_plan_execute(plan, &args));
+    for (int64_t row = 0; row < d.csr.rows; row++) assert_true(to.c[row * DRAWN_N] == (float)row);
+    draw_matrix(&d, &random, 1);
+    assert_status(WLM_OK, wlm_plan_rebind(plan, &d.csr));
+  }
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+/* ---- refusals ------------------------------------------------------------------------------------------------ */
+
+static void expect_refused(wlm_plan *plan, const wlm_csr *csr, wlm_status status, const char *reason) {
+  assert_status(status, wlm_plan_rebind(plan, csr));
+  assert_contains(wlm_error_detail(), reason);
+}
+
+static void what_is_refused_changes_nothing(void **state) {
+  (void)state;
+  static drawn d, next;
+  test_random random = {8};
+  const wlm_problem problem = problem_of(1);
+  wlm_matrix *matrix;
+  draw_matrix(&d, &random, 1);
+  draw_matrix(&next, &random, 1);
+  wlm_plan *plan = plan_of(context, &d.csr, &problem, &matrix);
+#define REFUSED(set, status, reason)            \
+  do {                                          \
+    wlm_csr csr = next.csr;                     \
+    set;                                        \
+    expect_refused(plan, &csr, status, reason); \
+    expect_as_alone(plan, &problem, &d);        \
+  } while (0)
+  REFUSED(csr.values = NULL, WLM_ERR_INVALID_ARGUMENT, "values of f32, not none");
+  REFUSED(csr.value_type = WLM_F64, WLM_ERR_INVALID_ARGUMENT, "values of f32, not f64");
+  REFUSED(csr.rowptr_type = WLM_I64, WLM_ERR_INVALID_ARGUMENT, "rowptr of i32");
+  REFUSED(csr.colind_type = WLM_I64, WLM_ERR_INVALID_ARGUMENT, "colind of i32");
+  REFUSED(csr.rows = -1, WLM_ERR_INVALID_ARGUMENT, "rows = -1");
+  REFUSED(csr.rowptr = NULL, WLM_ERR_INVALID_ARGUMENT, "rowptr");
+  REFUSED(csr.colind = (char *)next.colind + 1, WLM_ERR_INVALID_ARGUMENT, "colind");
+  REFUSED(csr.cols = (int64_t)1 << 40, WLM_ERR_OVERFLOW, "columns do not fit");
+  REFUSED(csr.size = 1, WLM_ERR_INVALID_ARGUMENT, "size");
+#undef REFUSED
+  expect_refused(plan, NULL, WLM_ERR_INVALID_ARGUMENT, "csr");
+  expect_refused(NULL, &d.csr, WLM_ERR_INVALID_ARGUMENT, "plan");
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+static void values_for_a_plan_without(void **state) {
+  (void)state;
+  static drawn d;
+  test_random random = {10};
+  const wlm_problem problem = problem_of(0);
+  wlm_matrix *matrix;
+  draw_matrix(&d, &random, 0);
+  wlm_plan *plan = plan_of(context, &d.csr, &problem, &matrix);
+  wlm_csr csr = d.csr;
+  csr.values = d.values;
+  expect_refused(plan, &csr, WLM_ERR_INVALID_ARGUMENT, "values of none, not f32");
+  expect_as_alone(plan, &problem, &d);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+static void positions_of_32_bits(void **state) {
+  (void)state;
+  static drawn d;
+  int64_t rowptr[DRAWN_ROWS + 1];
+  test_random random = {12};
+  const wlm_problem problem = problem_of(1);
+  wlm_matrix *matrix;
+  draw_matrix(&d, &random, 1);
+  for (int64_t i = 0; i <= d.csr.rows; i++) rowptr[i] = d.rowptr[i];
+  d.csr.rowptr = rowptr;
+  d.csr.rowptr_type = WLM_I64;
+  wlm_plan *plan = plan_of(context, &d.csr, &problem, &matrix);
+  wlm_csr csr = d.csr;
+  csr.nnz = (int64_t)INT32_MAX + 1;
+  expect_refused(plan, &csr, WLM_ERR_OVERFLOW, "argmax_type is i32");
+  expect_as_alone(plan, &problem, &d);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+static void plans_of_one_matrix(void **state) {
+  (void)state;
+  static drawn d;
+  static results to;
+  test_random random = {14};
+  wlm_problem problem = problem_of(0);
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  draw_matrix(&d, &random, 1);
+  problem.transpose = 1;
+  plan = plan_of(context, &d.csr, &problem, &matrix);
+  expect_refused(plan, &d.csr, WLM_ERR_UNSUPPORTED, "A^T that was built for one matrix");
+  expect_as_alone(plan, &problem, &d);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+
+  problem.transpose = 0;
+  assert_status(WLM_OK, wlm_matrix_create(context, &d.csr, NULL, &matrix));
+  assert_status(WLM_OK, wlm_plan_create_online(context, matrix, &problem, NULL, &plan));
+  expect_refused(plan, &d.csr, WLM_ERR_UNSUPPORTED, "tunes online");
+  expect_as_alone(plan, &problem, &d);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+
+  float prepared[4 * DRAWN_ROWS] __attribute__((aligned(16)));
+  assert_status(WLM_OK, wlm_matrix_create(other, &d.csr, NULL, &matrix));
+  assert_status(WLM_OK, wlm_plan_create_variant(other, matrix, &problem, "ready", &plan));
+  expect_refused(plan, &d.csr, WLM_ERR_UNSUPPORTED, "prepared memory");
+  const wlm_execute_args args = call_of(&d, &to);
+  assert_status(WLM_ERR_NOT_READY, wlm_plan_execute(plan, &args));
+  assert_status(WLM_OK, wlm_plan_prepare(plan, prepared, NULL));
+  expect_refused(plan, &d.csr, WLM_ERR_UNSUPPORTED, "prepared memory");
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args));
+  assert_true(to.c[0] == 7);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(other_matrices),
+      cmocka_unit_test(the_matrix_may_be_gone),
+      cmocka_unit_test(the_workspace_size_follows),
+      cmocka_unit_test(what_is_refused_changes_nothing),
+      cmocka_unit_test(values_for_a_plan_without),
+      cmocka_unit_test(positions_of_32_bits),
+      cmocka_unit_test(plans_of_one_matrix),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,375 @@
+/* The grades of a matrix's stats: estimated stats read none of its arrays, given ones are checked, measured ones are
+ * those of csr/stats; and in each grade a tuned matrix is recognised by its fingerprint. Decisions go by cells, and a
+ * refresh forgets them. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "common/cell.h"
+#include "db/pin.h"
+#include "db/store.h"
+#include "runtime/context_state.h"
+#include "support/calls.h"
+#include "support/command.h"
+#include "support/host_bench.h"
+#include "support/stats.h"
+#include "synth/input.h"
+#include "warploom/warploom_tune.h"
+
+#define TUNED "synth:rows=300,d=6,cv=1"
+enum { N = 16 };
+
+static bench b;
+
+static int begin(void **state) {
+  folder_begin(state);
+  bench_make(&b, NULL, TUNED, N);
+  return 0;
+}
+
+static int end(void **state) {
+  bench_release(&b);
+  return folder_end(state);
+}
+
+static wlm_csr csr_of(const wlmi_csr_host *host) {
+  wlm_csr csr = WLM_CSR_INIT;
+  csr.rows = host->rows;
+  csr.cols = host->cols;
+  csr.nnz = host->nnz;
+  csr.rowptr = host->rowptr;
+  csr.rowptr_type = WLM_I64;
+  csr.colind = host->colind;
+  csr.values = host->values;
+  return csr;
+}
+
+static wlm_matrix *matrix_of(wlm_context *context, const wlm_csr *csr, wlm_stats_grade grade, const wlm_stats *stats) {
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  wlm_matrix *matrix;
+  options.grade = grade;
+  options.stats = stats;
+  assert_status(WLM_OK, wlm_matrix_create(context, csr, &options, &matrix));
+  return matrix;
+}
+
+/* ---- how stats come about ------------------------------------------------------------------------------- */
+
+static void estimated_stats_read_nothing(void **state) {
+  (void)state;
+  const size_t size = 1 << 20;
+  void *forbidden = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_plan *plan;
+  char *why;
+  assert_true(forbidden != MAP_FAILED);
+  csr.rows = csr.cols = 1000;
+  csr.nnz = 9000;
+  csr.rowptr = csr.colind = csr.values = forbidden;
+  wlm_matrix *matrix = matrix_of(b.context, &csr, WLM_STATS_ESTIMATED, NULL);
+  assert_status(WLM_OK, wlm_plan_create(b.context, matrix, &b.problem, &plan));
+  assert_status(WLM_OK, wlm_plan_rebind(plan, &csr));
+  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &why));
+  wlm_string_free(why);
+  const wlm_stats *stats = wlm_matrix_stats(matrix);
+  assert_true(stats->rows == 1000 && stats->cols == 1000 && stats->nnz == 9000 && stats->mean == 9);
+  assert_false(wlmi_stats_has_fingerprint(stats));
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  munmap(forbidden, size);
+}
+
+static void measured_stats_are_those_of_csr(void **state) {
+  (void)state;
+  wlm_stats expected = test_stats_of(&b.csr);
+  const wlm_csr csr = csr_of(&b.csr);
+  wlm_matrix *matrix = matrix_of(b.context, &csr, WLM_STATS_MEASURED, NULL);
+  memset(expected.fingerprint, 0, sizeof expected.fingerprint); /* until something asks for it */
+  assert_memory_equal(wlm_matrix_stats(matrix), &expected, sizeof expected);
+  wlm_matrix_destroy(matrix);
+}
+
+static void given_stats_are_checked(void **state) {
+  (void)state;
+  const wlm_csr csr = csr_of(&b.csr);
+  const wlm_stats sound = test_stats_of(&b.csr);
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  wlm_matrix *matrix;
+  wlm_stats given;
+  options.grade = WLM_STATS_GIVEN;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_matrix_create(b.context, &csr, &options, &matrix));
+  options.stats = &given;
+#define REFUSED(set, reason)                                                                        \
+  do {                                                                                              \
+    given = sound;                                                                                  \
+    set;                                                                                            \
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_matrix_create(b.context, &csr, &options, &matrix)); \
+    assert_contains(wlm_error_detail(), reason);                                                    \
+    assert_null(matrix);                                                                            \
+  } while (0)
+  REFUSED(given.mean = NAN, "finite");
+  REFUSED(given.cv = NAN, "finite");
+  REFUSED(given.cv = INFINITY, "finite");
+  REFUSED(given.top_share = NAN, "finite");
+  REFUSED(given.rows++, "another size");
+  REFUSED(given.cols--, "another size");
+  REFUSED(given.nnz++, "another size");
+  REFUSED(given.size = 3, "size");
+#undef REFUSED
+  given = sound;
+  assert_status(WLM_OK, wlm_matrix_create(b.context, &csr, &options, &matrix));
+  assert_memory_equal(wlm_matrix_stats(matrix), &sound, sizeof sound);
+  wlm_matrix_destroy(matrix);
+  options.grade = (wlm_stats_grade)7;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_matrix_create(b.context, &csr, &options, &matrix));
+  assert_contains(wlm_error_detail(), "grade is 7");
+}
+
+/* ---- tuned matrices ------------------------------------------------------------------------------------- */
+
+static void spec_key(char key[WLM_SPEC_KEY]) {
+  const wlm_csr csr = csr_of(&b.csr);
+  wlmi_spec spec;
+  assert_status(WLM_OK, wlmi_spec_make(&b.problem, &csr, &spec));
+  wlmi_spec_key(&spec, key);
+}
+
+/* As if each of these variants had been tuned on a matrix with these stats; the first is the fastest. */
+static void plant(const wlm_stats *stats, const char *const *variants, int count) {
+  const wlmi_device_info *info = &wlmi_context_device(b.context)->info;
+  wlm_store *store;
+  char key[WLM_SPEC_KEY];
+  spec_key(key);
+  assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_WRITE, &store));
+  for (int i = 0; i < count; i++) {
+    wlmi_measurement_record record = {.stats = *stats,
+                                      .variant = (char *)variants[i],
+                                      .source_hash = "00000000000000000000000000000001",
+                                      .problem = key,
+                                      .n = b.problem.n,
+                                      .compiler = (char *)info->compiler,
+                                      .clock = "hot",
+                                      .time_ps = 1000 * (i + 1),
+                                      .samples = 9,
+                                      .calls_per_sample = 1,
+                                      .made_at = 1700000000};
+    wlmi_context_device_record(b.context, &record.device);
+    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
+  }
+  wlmi_store_close(store);
+}
+
+static wlm_context *open_again(void) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  options.device = "host";
+  options.database = b.database;
+  options.system_database = "";
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  return context;
+}
+
+static void expect_step(wlm_context *context, const wlm_csr *csr, wlm_stats_grade grade, const wlm_stats *stats,
+                        const char *step, const char *variant) {
+  wlm_matrix *matrix = matrix_of(context, csr, grade, stats);
+  wlm_plan *plan;
+  char *why;
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &b.problem, &plan));
+  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &why));
+  assert_json_at(why, "$.step", step);
+  if (variant) assert_string_equal(wlm_plan_variant(plan), variant);
+  wlm_string_free(why);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+static const char *const slowest_by_rule[] = {"host_row/rows=16,tile=16", "host_row/rows=128,tile=16"};
+
+/* By the tuner itself, in a context that is gone before the next one opens. */
+static void a_tuned_matrix_is_recognised(void **state) {
+  (void)state;
+  const wlm_csr csr = csr_of(&b.csr);
+  wlm_stats none = test_stats_of(&b.csr);
+  wlm_context *context = open_again();
+  wlm_matrix *matrix = matrix_of(context, &csr, WLM_STATS_MEASURED, NULL);
+  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
+  options.budget_seconds = 2;
+  assert_status(WLM_OK, wlm_tune(context, matrix, &b.problem, NULL, &options));
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+  context = open_again();
+  none.fingerprint[0] = none.fingerprint[1] = 0;
+  expect_step(context, &csr, WLM_STATS_ESTIMATED, NULL, "fingerprint", NULL);
+  expect_step(context, &csr, WLM_STATS_MEASURED, NULL, "fingerprint", NULL);
+  expect_step(context, &csr, WLM_STATS_GIVEN, &none, "fingerprint", NULL);
+  wlm_context_destroy(context);
+}
+
+/* Another matrix of the tuned one's size is not taken for it, whatever the grade. */
+static void another_matrix_of_that_size_is_not(void **state) {
+  (void)state;
+  wlm_csr csr = csr_of(&b.csr);
+  const wlm_stats stats = test_stats_of(&b.csr);
+  int32_t colind[8192];
+  assert_true(csr.nnz <= 8192);
+  memset(colind, 0, sizeof colind);
+  plant(&stats, slowest_by_rule, 2);
+  wlm_context *context = open_again();
+  expect_step(context, &csr, WLM_STATS_ESTIMATED, NULL, "fingerprint", slowest_by_rule[0]);
+  csr.colind = colind;
+  expect_step(context, &csr, WLM_STATS_ESTIMATED, NULL, "bucket", NULL);
+  expect_step(context, &csr, WLM_STATS_MEASURED, NULL, "bucket", NULL);
+  wlm_context_destroy(context);
+}
+
+/* A case whose fingerprint is 0, 0 is nobody's: stats without a fingerprint do not match it. */
+static void no_fingerprint_is_no_match(void **state) {
+  (void)state;
+  const wlm_csr csr = csr_of(&b.csr);
+  wlm_stats stats = test_stats_of(&b.csr);
+  wlm_context *context;
+  stats.rows += 5;
+  plant(&stats, slowest_by_rule, 2);
+  context = open_again();
+  stats = test_stats_of(&b.csr);
+  stats.fingerprint[0] = stats.fingerprint[1] = 0;
+  expect_step(context, &csr, WLM_STATS_GIVEN, &stats, "bucket", NULL);
+  wlm_context_destroy(context);
+}
+
+/* ---- decisions -------------------------------------------------------------------------------------------- */
+
+static void variant_of(wlm_context *context, const wlmi_csr_host *host, char variant[WLM_VARIANT_NAME]) {
+  const wlm_csr csr = csr_of(host);
+  wlm_matrix *matrix = matrix_of(context, &csr, WLM_STATS_MEASURED, NULL);
+  wlm_plan *plan;
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &b.problem, &plan));
+  snprintf(variant, WLM_VARIANT_NAME, "%s", wlm_plan_variant(plan));
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+/* Matrices of one cell, and on both sides of the bound of a tuning bucket (256 rows): the first comer must not decide
+ * for the other. */
+static void the_order_of_matrices_does_not_matter(void **state) {
+  (void)state;
+  static const char *const inputs[] = {"uniform:rows=255,d=8", "uniform:rows=257,d=8"};
+  char variants[2][2][WLM_VARIANT_NAME];
+  wlm_stats small, large;
+  wlmi_stats_estimate(250, 250, 2000, &small);
+  wlmi_stats_estimate(300, 300, 2400, &large);
+  small.fingerprint[0] = 1, large.fingerprint[0] = 2;
+  static const char *const other_way[] = {"host_row/rows=128,tile=16", "host_row/rows=16,tile=16"};
+  plant(&small, slowest_by_rule, 2);
+  plant(&large, other_way, 2);
+  for (int order = 0; order < 2; order++) {
+    wlm_context *context = open_again();
+    for (int i = 0; i < 2; i++) {
+      wlmi_csr_host host;
+      const int which = i ^ order;
+      assert_status(WLM_OK, wlmi_input_read(inputs[which], &host));
+      variant_of(context, &host, variants[order][which]);
+      wlmi_csr_host_release(&host);
+    }
+    wlm_context_destroy(context);
+  }
+  for (int which = 0; which < 2; which++) assert_string_equal(variants[0][which], variants[1][which]);
+  assert_string_equal(variants[0][0], variants[0][1]);
+}
+
+/* What was decided before the refresh is decided again. */
+static void a_refresh_forgets_decisions(void **state) {
+  (void)state;
+  const wlm_stats stats = test_stats_of(&b.csr);
+  char before[WLM_VARIANT_NAME], after[WLM_VARIANT_NAME];
+  variant_of(b.context, &b.csr, before);
+  const int same = !strcmp(before, slowest_by_rule[0]);
+  const char *const other[] = {slowest_by_rule[same], slowest_by_rule[!same]};
+  plant(&stats, other, 2);
+  variant_of(b.context, &b.csr, after);
+  assert_string_equal(after, before);
+  assert_status(WLM_OK, wlm_context_refresh(b.context));
+  variant_of(b.context, &b.csr, after);
+  assert_string_equal(after, other[0]);
+}
+
+/* Two kernels that were tuned: one call compiles the faster one only where the loaded one takes over a tenth longer. */
+static void one_call_prefers_a_loaded_kernel(void **state) {
+  (void)state;
+  static float dense[2][400 * N];
+  const wlm_stats stats = test_stats_of(&b.csr);
+  const wlm_csr csr = csr_of(&b.csr);
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  wlmi_spec spec;
+  assert_true(csr.rows <= 400 && csr.cols <= 400);
+  args.b = dense[0];
+  args.c = dense[1];
+  assert_status(WLM_OK, wlmi_spec_make(&b.problem, &csr, &spec));
+  plant(&stats, slowest_by_rule, 2); /* 1 us and 2 us */
+  for (int near = 0; near < 2; near++) {
+    wlm_context *context = open_again();
+    wlm_matrix *matrix = matrix_of(context, &csr, WLM_STATS_ESTIMATED, NULL);
+    wlm_plan *plan;
+    wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
+    assert_status(WLM_OK, wlm_plan_create_variant(context, matrix, &b.problem, slowest_by_rule[1], &plan));
+    if (near) /* as if it had been measured so */
+      for (int64_t i = 0; i < snapshot->case_count; i++)
+        if (snapshot->cases[i].stats) ((wlmi_measured *)snapshot->cases[i].candidates)[1].cost *= 0.52;
+    wlmi_snapshot_release(snapshot);
+    assert_status(WLM_OK, wlm_spmm(context, &csr, &b.problem, &args));
+    assert_int_equal(wlmi_context_has_variant(context, slowest_by_rule[0], &spec), !near);
+    wlm_plan_destroy(plan);
+    wlm_matrix_destroy(matrix);
+    wlm_context_destroy(context);
+  }
+}
+
+static void a_pin_is_seen_after_a_refresh(void **state) {
+  (void)state;
+  const wlm_stats stats = test_stats_of(&b.csr);
+  wlmi_device_record device;
+  wlmi_text device_class = {0};
+  char key[WLM_SPEC_KEY], place[WLM_HASH_HEX];
+  wlm_store *store;
+  char before[WLM_VARIANT_NAME], after[WLM_VARIANT_NAME];
+  variant_of(b.context, &b.csr, before);
+  const char *pinned = slowest_by_rule[!strcmp(before, slowest_by_rule[0])];
+  spec_key(key);
+  wlmi_context_device_record(b.context, &device);
+  wlmi_device_class(&device, &device_class);
+  wlmi_hash_to_hex((wlmi_hash){stats.fingerprint[0], stats.fingerprint[1]}, place);
+  const wlmi_pin_record pin = {device_class.data, place, key, N, (char *)pinned};
+  assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_pin(store, &pin));
+  wlmi_text_release(&device_class);
+  wlmi_store_close(store);
+  variant_of(b.context, &b.csr, after);
+  assert_string_equal(after, before);
+  assert_status(WLM_OK, wlm_context_refresh(b.context));
+  variant_of(b.context, &b.csr, after);
+  assert_string_equal(after, pinned);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+  const struct CMUnitTest tests[] = {
+      TEST(estimated_stats_read_nothing),
+      TEST(measured_stats_are_those_of_csr),
+      TEST(given_stats_are_checked),
+      TEST(a_tuned_matrix_is_recognised),
+      TEST(another_matrix_of_that_size_is_not),
+      TEST(no_fingerprint_is_no_match),
+      TEST(the_order_of_matrices_does_not_matter),
+      TEST(a_refresh_forgets_decisions),
+      TEST(one_call_prefers_a_loaded_kernel),
+      TEST(a_pin_is_seen_after_a_refresh),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,32 @@
+/* Small matrices drawn at random into memory that stays where it is, with dense operands: for tests that use the same
+ * addresses again. Operands are small whole numbers, so that any kernel gives the same bits. */
+#ifndef WLM_TESTS_SUPPORT_DRAWN_H
+#define WLM_TESTS_SUPPORT_DRAWN_H
+
+#include "support/shapes.h"
+#include "warploom/warploom.h"
+
+enum {
+  DRAWN_ROWS = 60,
+  DRAWN_COLS = 70,
+  DRAWN_NNZ = 700,
+  DRAWN_N = 16,
+  DRAWN_HEADS = 2,
+  DRAWN_DENSE = (DRAWN_ROWS + DRAWN_COLS) * DRAWN_N
+};
+
+typedef struct drawn {
+  _Alignas(16) int32_t rowptr[DRAWN_ROWS + 1];
+  _Alignas(16) int32_t colind[DRAWN_NNZ];
+  _Alignas(16) float values[DRAWN_NNZ * DRAWN_HEADS];
+  float b[DRAWN_DENSE], x[DRAWN_DENSE], bias[DRAWN_N];
+  wlm_csr csr; /* of the arrays above */
+} drawn;
+
+/* Everything anew: the size, the pattern, the values and the operands. Rows have at most 13 non-zeros. */
+void draw_matrix(drawn *drawn, test_random *random, int has_values);
+
+/* What is asked for, by a plan of its own. */
+wlm_status drawn_plan_once(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem, wlm_execute_args args);
+
+#endif

@@ -1,0 +1,322 @@
+/* The cache of decisions and the cells that it goes by: the centre of a cell lies in the cell, keys tell problems,
+ * types and grades apart, the cache is bounded, and decisions of an older snapshot are not kept. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/cell.h"
+#include "common/memory.h"
+#include "csr/stats.h"
+#include "runtime/decisions.h"
+#include "support/asserts.h"
+#include "support/shapes.h"
+#include "support/snapshot_fixture.h"
+#include "support/stats.h"
+
+/* ---- cells ------------------------------------------------------------------------------------------------- */
+
+static int same_cell(const wlmi_cell *a, const wlmi_cell *b) { return !memcmp(a, b, sizeof *a); }
+
+static void expect_centre_in_cell(const wlm_stats *stats) {
+  for (int estimated = 0; estimated < 2; estimated++) {
+    wlmi_cell cell, again;
+    wlm_stats centre;
+    wlmi_cell_of(stats, estimated, &cell);
+    wlmi_cell_centre(&cell, &centre);
+    wlmi_cell_of(&centre, estimated, &again);
+    if (!same_cell(&cell, &again))
+      fail_msg("rows %lld, cols %lld, nnz %lld, cv %g: the centre %lld, %lld, %lld, %g lies elsewhere",
+               (long long)stats->rows, (long long)stats->cols, (long long)stats->nnz, stats->cv, (long long)centre.rows,
+               (long long)centre.cols, (long long)centre.nnz, centre.cv);
+    assert_false(wlmi_stats_has_fingerprint(&centre));
+  }
+}
+
+static int64_t draw_count(test_random *random, double octaves) {
+  return (int64_t)exp2(octaves * (double)test_draw(random, 1u << 20) / (1u << 20)) - 1;
+}
+
+static void centres_lie_in_their_cells(void **state) {
+  (void)state;
+  test_random random = {1};
+  for (int i = 0; i < 200000; i++) {
+    const double octaves = i % 2 ? 40 : 8;
+    wlm_stats s = WLM_STATS_INIT;
+    s.rows = draw_count(&random, octaves);
+    s.cols = draw_count(&random, octaves);
+    s.nnz = s.rows ? draw_count(&random, octaves) : 0;
+    s.longest = draw_count(&random, 20);
+    s.cv = test_draw_between(&random, -1, 1) > 0 ? exp2(test_draw_between(&random, -6, 6)) : 0;
+    s.top_share = test_draw_between(&random, 0, 1);
+    s.empty_rows = (int64_t)test_draw(&random, (uint64_t)s.rows + 1);
+    s.rows_le_4 = (int64_t)test_draw(&random, (uint64_t)s.rows + 1);
+    s.rows_le_16 = (int64_t)test_draw(&random, (uint64_t)s.rows + 1);
+    expect_centre_in_cell(&s);
+  }
+}
+
+static void centres_of_real_matrices(void **state) {
+  (void)state;
+  test_random random = {7};
+  for (int shape = 0; shape < test_shape_count(); shape++) {
+    wlmi_csr_host csr;
+    assert_status(WLM_OK, test_shape_make(shape, 32, 500, &random, &csr));
+    const wlm_stats stats = test_stats_of(&csr);
+    expect_centre_in_cell(&stats);
+    wlmi_csr_host_release(&csr);
+  }
+}
+
+static void the_largest_sizes_have_cells(void **state) {
+  (void)state;
+  wlm_stats s;
+  wlmi_stats_estimate(INT64_MAX / 16, INT64_MAX, INT64_MAX / 16, &s);
+  expect_centre_in_cell(&s);
+}
+
+/* ---- keys -------------------------------------------------------------------------------------------------- */
+
+static int same_hash(wlmi_hash a, wlmi_hash b) { return a.low == b.low && a.high == b.high; }
+
+static void problems_have_ids_of_their_own(void **state) {
+  (void)state;
+  static const char *const texts[] = {"relu", "x*2", "relu"};
+  enum { MOST = 32 };
+  wlmi_hash ids[MOST];
+  int count = 0;
+  wlm_csr csr = WLM_CSR_INIT, other = WLM_CSR_INIT;
+  csr.values = texts;
+  const wlm_problem plain = WLM_PROBLEM_INIT;
+#define ID(set)                                 \
+  do {                                          \
+    wlm_problem p = plain;                      \
+    other = csr;                                \
+    set;                                        \
+    ids[count++] = wlmi_problem_id(&p, &other); \
+  } while (0)
+  ID((void)0);
+  ID(p.n = 1);
+  ID(p.heads = 2);
+  ID(p.sampling.width = 1);
+  ID(p.sampling.sample = WLM_SAMPLE_BUCKET);
+  ID(p.policy.expected_calls = 2);
+  ID(p.policy.deterministic = 1);
+  ID(p.custom = texts[0]);
+  ID(p.epilogue.activation = texts[0]);
+  ID(p.epilogue.activation = texts[1]);
+  ID(p.epilogue.bias = 1);
+  ID(p.operation = WLM_SDDMM);
+  ID(p.message = WLM_ADD);
+  ID(p.reduce = WLM_MAX);
+  ID(p.empty = WLM_EMPTY_IDENTITY);
+  ID(p.dense_type = WLM_F16);
+  ID(p.transpose = 1);
+  ID(p.want_argmax = 1);
+  ID(p.argmax_type = WLM_I64);
+  ID(other.rowptr_type = WLM_I64);
+  ID(other.colind_type = WLM_I64);
+  ID(other.value_type = WLM_F64);
+  ID(other.values = NULL);
+#undef ID
+  for (int i = 0; i < count; i++)
+    for (int k = 0; k < i; k++) assert_false(same_hash(ids[i], ids[k]));
+  /* What a text says counts, not where it lies; nor do the arrays or truth beyond 1. */
+  wlm_problem one = plain, two = plain;
+  one.epilogue.activation = texts[0];
+  two.epilogue.activation = (const char[]){"relu"};
+  one.transpose = 1;
+  two.transpose = 2;
+  other = csr;
+  other.values = &other;
+  other.rowptr = other.colind = &other;
+  other.rows = 5;
+  assert_true(same_hash(wlmi_problem_id(&one, &csr), wlmi_problem_id(&two, &other)));
+}
+
+static void keys_go_by_use(void **state) {
+  (void)state;
+  const wlmi_hash id = {1, 2};
+  enum { USES = WLM_CELL_SCATTER + 1 };
+  wlmi_hash keys[2 * USES];
+  wlm_stats s, near;
+  wlmi_stats_estimate(1000, 1000, 9000, &s);
+  wlmi_stats_estimate(1001, 1000, 9001, &near);
+  s.fingerprint[0] = 3;
+  near.fingerprint[0] = 4;
+  for (int i = 0; i < 2 * USES; i++) {
+    const wlmi_cell_use use = (wlmi_cell_use)(i / 2);
+    const int exact = i % 2;
+    keys[i] = wlmi_decision_key(&id, &s, use, exact);
+    const wlmi_hash other = wlmi_decision_key(&id, &near, use, exact);
+    assert_int_equal(same_hash(keys[i], other), !exact);
+    for (int k = 0; k < i; k++) assert_false(same_hash(keys[i], keys[k]));
+  }
+}
+
+/* ---- the cache --------------------------------------------------------------------------------------------- */
+
+static wlm_stats some_stats(void) {
+  wlm_stats stats;
+  wlmi_stats_estimate(100, 100, 900, &stats);
+  return stats;
+}
+
+/* Problems are told apart by a number. */
+static wlmi_hash key_of(uint64_t problem) {
+  const wlm_stats stats = some_stats();
+  return wlmi_decision_key(&(wlmi_hash){.low = problem, .high = 5}, &stats, WLM_CELL_MEASURED, 0);
+}
+
+static wlmi_decided *take(wlmi_decisions *d, uint64_t problem) {
+  wlm_stats stats = some_stats();
+  wlmi_decision_place place;
+  const wlmi_hash id = {.low = problem, .high = 5}, key = key_of(problem);
+  wlmi_decided *found = wlmi_decisions_take(d, &id, 32, WLM_CELL_MEASURED, &stats, &place);
+  assert_false(place.exact);
+  assert_true(same_hash(place.key, key));
+  return found;
+}
+
+static wlmi_decided *decided_of(uint64_t problem) {
+  wlmi_decided *decided = wlmi_alloc_zero(1, sizeof *decided);
+  assert_non_null(decided);
+  atomic_init(&decided->users, 1);
+  decided->key = key_of(problem);
+  return decided;
+}
+
+static void add(wlmi_decisions *d, uint64_t low, uint64_t generation) {
+  wlmi_decided *decided = decided_of(low);
+  wlmi_decisions_add(d, decided, generation);
+  wlmi_decided_drop(decided);
+}
+
+static int has(wlmi_decisions *d, uint64_t low) {
+  wlmi_decided *found = take(d, low);
+  wlmi_decided_drop(found);
+  return found != NULL;
+}
+
+static wlmi_decisions *decisions_make(void) {
+  wlmi_decisions *d = wlmi_alloc_zero(1, sizeof *d);
+  assert_non_null(d);
+  wlmi_decisions_open(d);
+  return d;
+}
+
+static void decisions_release(wlmi_decisions *d) {
+  wlmi_decisions_close(d);
+  wlmi_free(d);
+}
+
+static void the_cache_is_bounded(void **state) {
+  (void)state;
+  wlmi_decisions *d = decisions_make();
+  for (uint64_t i = 0; i < WLM_DECISIONS_MOST; i++) add(d, i, 0);
+  assert_int_equal(d->count, WLM_DECISIONS_MOST);
+  wlmi_decided *held = take(d, 17);
+  add(d, 17, 0); /* known: nothing changes */
+  assert_int_equal(d->count, WLM_DECISIONS_MOST);
+  add(d, WLM_DECISIONS_MOST, 0);
+  assert_true(d->count >= 1 && d->count <= WLM_DECISIONS_MOST);
+  assert_true(has(d, WLM_DECISIONS_MOST));
+  assert_true(same_hash(held->key, key_of(17))); /* who took it keeps it */
+  wlmi_decided_drop(held);
+  decisions_release(d);
+}
+
+static void another_snapshot_clears_it(void **state) {
+  (void)state;
+  wlmi_decisions *d = decisions_make();
+  wlmi_snapshot *snapshot;
+  assert_status(WLM_OK, wlmi_snapshot_create(&snapshot));
+  add(d, 1, 0);
+  snapshot->generation = 3;
+  wlmi_decisions_restart(d, snapshot);
+  assert_false(has(d, 1));
+  add(d, 1, 0); /* made from the old one, and late */
+  assert_false(has(d, 1));
+  add(d, 1, 3);
+  assert_true(has(d, 1));
+  wlmi_snapshot_release(snapshot);
+  decisions_release(d);
+}
+
+static void one_takes_the_place_of_another(void **state) {
+  (void)state;
+  wlmi_decisions *d = decisions_make();
+  uint64_t problems[4], problem = 0;
+  for (int i = 0; i < 4; problem++) /* of one slot */
+    if (!i || key_of(problem).low % WLM_DECISION_SLOTS == key_of(problems[0]).low % WLM_DECISION_SLOTS)
+      problems[i++] = problem;
+  for (int i = 0; i < 3; i++) add(d, problems[i], 0);
+  for (int i = 0; i < 4; i++) { /* the last one is new */
+    wlmi_decided *better = decided_of(problems[i]);
+    wlmi_decisions_replace(d, better, 1); /* of another snapshot */
+    wlmi_decided *found = take(d, problems[i]);
+    assert_true(found != better);
+    wlmi_decided_drop(found);
+    wlmi_decisions_replace(d, better, 0);
+    found = take(d, problems[i]);
+    assert_ptr_equal(found, better);
+    wlmi_decided_drop(found);
+    wlmi_decided_drop(better);
+    assert_int_equal(d->count, i < 3 ? 3 : 4);
+  }
+  for (int i = 0; i < 4; i++) assert_true(has(d, problems[i]));
+  decisions_release(d);
+}
+
+static void sizes_of_tuned_matrices_are_known(void **state) {
+  (void)state;
+  wlmi_decisions *d = decisions_make();
+  wlmi_snapshot *snapshot;
+  enum { CASES = 100 };
+  assert_status(WLM_OK, wlmi_snapshot_create(&snapshot));
+  assert_false(wlmi_decisions_know_size(d, 5, 5, 5));
+  for (int i = 0; i < CASES; i++) {
+    wlm_stats s;
+    wlmi_stats_estimate(100 + i, 50, 1000, &s);
+    s.fingerprint[0] = (uint64_t)i + 1;
+    s.fingerprint[1] = 77;
+    snapshot_case(snapshot, &s, 1, "a problem", 16 << i % 3);
+  }
+  wlmi_decisions_restart(d, snapshot);
+  for (int i = 0; i < CASES; i++) {
+    const int64_t n = 16 << i % 3;
+    const wlmi_hash id = {1, 2};
+    wlmi_decision_place place;
+    wlm_stats s;
+    assert_true(wlmi_decisions_know_size(d, 100 + i, 1000, n));
+    assert_false(wlmi_decisions_know_size(d, 100 + i, 1000, 15));
+    assert_false(wlmi_decisions_know_size(d, 100 + i, 1001, n));
+    /* One call takes a matrix of the same size for the tuned one; a plan goes by the fingerprint. */
+    wlmi_stats_estimate(100 + i, 50, 1000, &s);
+    assert_null(wlmi_decisions_take(d, &id, n, WLM_CELL_MEASURED, &s, &place));
+    assert_true(!place.exact && !s.fingerprint[0]);
+    assert_null(wlmi_decisions_take(d, &id, n, WLM_CELL_ONE_CALL, &s, &place));
+    assert_true(place.exact && s.fingerprint[0] == (uint64_t)i + 1 && s.fingerprint[1] == 77);
+  }
+  assert_false(wlmi_decisions_know_size(d, 100, 1000, 0));
+  wlmi_snapshot_release(snapshot);
+  decisions_release(d);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(centres_lie_in_their_cells),
+      cmocka_unit_test(centres_of_real_matrices),
+      cmocka_unit_test(the_largest_sizes_have_cells),
+      cmocka_unit_test(problems_have_ids_of_their_own),
+      cmocka_unit_test(keys_go_by_use),
+      cmocka_unit_test(the_cache_is_bounded),
+      cmocka_unit_test(another_snapshot_clears_it),
+      cmocka_unit_test(one_takes_the_place_of_another),
+      cmocka_unit_test(sizes_of_tuned_matrices_are_known),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

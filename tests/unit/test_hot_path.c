@@ -1,0 +1,379 @@
+/* What calls that repeat may cost, counted over a driver that only pretends (tests/fake_cuda): wlm_plan_execute and
+ * wlm_plan_rebind make no allocation, lock, system call or wait; a wlm_spmm that is warm allocates no device memory,
+ * compiles nothing and does not wait. Each test is a process of its own, since a driver is opened once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#ifdef WLM_HAVE_CUDA
+#include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_cuda/fake_cuda.h"
+#include "runtime/cuda/driver.h"
+#include "support/require.h"
+#include "warploom/warploom.h"
+
+static fake_cuda *fake;
+
+#define CHECK(condition)                                                               \
+  do {                                                                                 \
+    if (!(condition)) {                                                                \
+      fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, wlm_error_detail()); \
+      _exit(1);                                                                        \
+    }                                                                                  \
+  } while (0)
+
+/* ---- locks and allocations, counted while `counting` is set --------------------------------------------- */
+
+static volatile int counting, locks, allocations;
+
+/* The program's definition comes before the C library's. */
+#define COUNTED(function, type)                               \
+  int function(type *lock) {                                  \
+    static int (*next)(type *);                               \
+    if (!next) *(void **)&next = dlsym(RTLD_NEXT, #function); \
+    locks += counting;                                        \
+    return next(lock);                                        \
+  }
+COUNTED(pthread_mutex_lock, pthread_mutex_t)
+COUNTED(pthread_mutex_trylock, pthread_mutex_t)
+COUNTED(pthread_rwlock_rdlock, pthread_rwlock_t)
+COUNTED(pthread_rwlock_wrlock, pthread_rwlock_t)
+
+static void *count_allocate(void *user, size_t size) {
+  (void)user;
+  allocations += counting;
+  return malloc(size);
+}
+
+static void *count_reallocate(void *user, void *old, size_t size) {
+  (void)user;
+  allocations += counting;
+  return realloc(old, size);
+}
+
+static void count_release(void *user, void *old) {
+  (void)user;
+  allocations += counting;
+  free(old);
+}
+
+/* ---- a context over the driver ------------------------------------------------------------------------------ */
+
+static wlm_context *context;
+
+static void in_a_process(void (*body)(void)) {
+  test_needs_nvrtc();
+  fflush(NULL);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (!child) {
+    static const wlm_allocator counted = {count_allocate, count_reallocate, count_release, NULL};
+    wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+    void *library = dlopen(WLM_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+    CHECK(library);
+    fake = dlsym(library, FAKE_CUDA_STATE);
+    CHECK(fake);
+    fake->any_code = 1;
+    wlm_set_allocator(&counted);
+    options.device = "cuda";
+    options.database = options.system_database = options.kernel_cache = "";
+    CHECK(wlm_context_create(&options, &context) == WLM_OK);
+    body();
+    wlm_context_destroy(context);
+    CHECK(fake->without_context == 0 && fake->retained == 0 && fake->pushed == 0);
+    CHECK(!fake->memories && !fake->pooled && !fake->pools && !fake->modules && !fake->streams && !fake->graphs);
+    _exit(0);
+  }
+  int how;
+  assert_int_equal(waitpid(child, &how, 0), child);
+  assert_true(WIFEXITED(how));
+  assert_int_equal(WEXITSTATUS(how), 0);
+}
+
+/* No kernel runs and nothing reads the arrays, so any address will do. */
+static char array[64] __attribute__((aligned(16)));
+
+static wlm_csr csr_of(int64_t rows, int64_t cols, int64_t nnz) {
+  wlm_csr csr = WLM_CSR_INIT;
+  csr.rows = rows;
+  csr.cols = cols;
+  csr.nnz = nnz;
+  csr.rowptr = csr.colind = csr.values = array;
+  return csr;
+}
+
+static wlm_plan *plan_of(const wlm_csr *csr, const wlm_problem *problem, wlm_matrix **matrix) {
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  wlm_plan *plan;
+  options.grade = WLM_STATS_ESTIMATED;
+  CHECK(wlm_matrix_create(context, csr, &options, matrix) == WLM_OK);
+  CHECK(wlm_plan_create(context, *matrix, problem, &plan) == WLM_OK);
+  return plan;
+}
+
+static wlm_execute_args call_on(void *stream) {
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  args.b = args.c = args.argmax = array;
+  args.stream = stream;
+  return args;
+}
+
+/* ---- plans --------------------------------------------------------------------------------------------------- */
+
+static void alternate(wlm_plan *plan, const wlm_csr *one, const wlm_csr *other, int times) {
+  const wlm_execute_args args = call_on(NULL);
+  for (int i = 0; i < times; i++) {
+    CHECK(wlm_plan_rebind(plan, i % 2 ? one : other) == WLM_OK);
+    CHECK(wlm_plan_execute(plan, &args) == WLM_OK);
+  }
+}
+
+typedef struct hot_plan {
+  wlm_csr small, large;
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+} hot_plan;
+
+static hot_plan make_hot(int want_argmax) {
+  hot_plan hot = {.small = csr_of(50, 70, 100), .large = csr_of(3000, 2000, 90000)};
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = 64;
+  problem.want_argmax = want_argmax;
+  if (want_argmax) problem.reduce = WLM_MAX;
+  hot.plan = plan_of(&hot.small, &problem, &hot.matrix);
+  CHECK(wlm_plan_workspace_size(hot.plan) == 0);
+  alternate(hot.plan, &hot.small, &hot.large, 2);
+  return hot;
+}
+
+static void release_hot(hot_plan *hot) {
+  wlm_plan_destroy(hot->plan);
+  wlm_matrix_destroy(hot->matrix);
+}
+
+static void plans_take_no_lock_and_no_memory(void) {
+  for (int want_argmax = 0; want_argmax < 2; want_argmax++) {
+    hot_plan hot = make_hot(want_argmax);
+    const fake_cuda before = *fake;
+    counting = 1;
+    alternate(hot.plan, &hot.small, &hot.large, 10);
+    counting = 0;
+    CHECK(!locks && !allocations);
+    CHECK(fake->launches == before.launches + 10);
+    CHECK(fake->waits == before.waits && fake->all_wait == before.all_wait);
+    CHECK(fake->allocations == before.allocations && fake->modules == before.modules);
+    release_hot(&hot);
+  }
+}
+
+static void counters_count(void) {
+  hot_plan hot;
+  counting = 1;
+  hot = make_hot(0);
+  counting = 0;
+  CHECK(locks && allocations);
+  release_hot(&hot);
+}
+
+/* From here on any system call but exit ends the process by SIGSYS. */
+static int forbid_system_calls(void) {
+  struct sock_filter rules[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL),
+  };
+  const struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+  return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static void plans_make_no_system_call(void) {
+  hot_plan hot = make_hot(0);
+  fflush(NULL);
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (!child) {
+    const int forbidden = forbid_system_calls();
+    alternate(hot.plan, &hot.small, &hot.large, forbidden ? 10 : 0);
+    syscall(SYS_exit_group, forbidden ? 0 : MISSING);
+  }
+  int how;
+  CHECK(waitpid(child, &how, 0) == child);
+  CHECK(WIFEXITED(how));
+  if (WEXITSTATUS(how) == MISSING) fprintf(stderr, "no filter of system calls: not checked\n");
+  release_hot(&hot);
+}
+
+/* A matrix whose product could run, but not its gradients: the plan stays with the matrix before. */
+static void a_refused_rebind_changes_nothing(void) {
+  hot_plan hot = make_hot(1);
+  wlm_csr wide = csr_of(60, (int64_t)1 << 31, 100);
+  wlm_execute_args args = call_on(NULL), gradient = call_on(NULL);
+  gradient.x = gradient.db = array;
+  CHECK(wlm_plan_rebind(hot.plan, &hot.small) == WLM_OK);
+  CHECK(wlm_plan_execute(hot.plan, &gradient) == WLM_OK);
+  const fake_cuda before = *fake;
+  CHECK(wlm_plan_rebind(hot.plan, &wide) == WLM_OK); /* as many columns as an i32 can name */
+  CHECK(wlm_plan_rebind(hot.plan, &hot.small) == WLM_OK);
+  wide.cols++;
+  CHECK(wlm_plan_rebind(hot.plan, &wide) == WLM_ERR_OVERFLOW);
+  wlm_csr many = hot.small;
+  many.colind_type = WLM_I64;
+  CHECK(wlm_plan_rebind(hot.plan, &many) == WLM_ERR_INVALID_ARGUMENT);
+  CHECK(wlm_plan_execute(hot.plan, &args) == WLM_OK && fake->args.rows == 50 && fake->args.cols == 70);
+  CHECK(wlm_plan_execute(hot.plan, &gradient) == WLM_OK);
+  CHECK(!memcmp(&fake->args, &before.args, sizeof before.args));
+  CHECK(!memcmp(fake->grid, before.grid, sizeof before.grid));
+  release_hot(&hot);
+}
+
+/* With i64 columns there may be more of them than the gradients' grid has blocks. */
+static void a_refused_gradient_changes_nothing(void) {
+  wlm_csr small = csr_of(50, 70, 100), wide = csr_of(60, (int64_t)1 << 61, 100);
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_matrix *matrix;
+  wlm_execute_args args = call_on(NULL), gradient = call_on(NULL);
+  gradient.x = gradient.db = array;
+  small.colind_type = wide.colind_type = WLM_I64;
+  problem.n = 64;
+  problem.want_argmax = 1;
+  problem.reduce = WLM_MAX;
+  wlm_plan *plan = plan_of(&small, &problem, &matrix);
+  CHECK(wlm_plan_execute(plan, &gradient) == WLM_OK);
+  const fake_cuda before = *fake;
+  CHECK(wlm_plan_rebind(plan, &wide) == WLM_ERR_OVERFLOW);
+  CHECK(wlm_plan_execute(plan, &args) == WLM_OK && fake->args.rows == 50 && fake->args.cols == 70);
+  CHECK(wlm_plan_execute(plan, &gradient) == WLM_OK);
+  CHECK(!memcmp(&fake->args, &before.args, sizeof before.args));
+  CHECK(!memcmp(fake->grid, before.grid, sizeof before.grid));
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+/* ---- one call ------------------------------------------------------------------------------------------------- */
+
+/* Transposed products in f16 are summed up in a workspace. */
+static wlm_problem with_workspace(void) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = 32;
+  problem.dense_type = WLM_F16;
+  problem.transpose = 1;
+  return problem;
+}
+
+static void spmm(int64_t rows, int64_t cols, const wlm_problem *problem, void *stream) {
+  const wlm_csr csr = csr_of(rows, cols, 4 * rows);
+  const wlm_execute_args args = call_on(stream);
+  CHECK(wlm_spmm(context, &csr, problem, &args) == WLM_OK);
+}
+
+static void one_call_warm(void) {
+  wlm_problem plain = WLM_PROBLEM_INIT;
+  const wlm_problem scattered = with_workspace();
+  plain.n = 64;
+  spmm(1000, 1000, &plain, NULL);
+  spmm(200, 200, &scattered, NULL);
+  const fake_cuda before = *fake;
+  allocations = 0;
+  counting = 1;
+  for (int i = 0; i < 5; i++) {
+    spmm(1000 + i % 2, 1000, &plain, NULL); /* other matrices of one cell */
+    spmm(200 - i % 2, 200, &scattered, NULL);
+  }
+  counting = 0;
+  CHECK(fake->launches > before.launches && fake->modules == before.modules);
+  CHECK(fake->waits == before.waits && fake->all_wait == before.all_wait && fake->allocations == before.allocations);
+  CHECK(!allocations);
+}
+
+static void *workspace_of(int64_t cols, void *stream) {
+  const wlm_problem problem = with_workspace();
+  spmm(200, cols, &problem, stream);
+  CHECK(fake->args.workspace);
+  return fake->args.workspace;
+}
+
+static void workspaces_belong_to_streams(void) {
+  void *first = workspace_of(200, NULL), *second;
+  CUstream stream;
+  CUcontext primary;
+  CHECK(wlmi_cuda.cuDevicePrimaryCtxRetain(&primary, 0) == CUDA_SUCCESS);
+  CHECK(wlmi_cuda.cuCtxPushCurrent(primary) == CUDA_SUCCESS);
+  CHECK(wlmi_cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  second = workspace_of(200, stream);
+  CHECK(first != second && fake->pooled == 2 && fake->stream == stream);
+  CHECK(workspace_of(200, NULL) == first && workspace_of(200, stream) == second);
+  workspace_of(400, stream); /* more than before */
+  CHECK(fake->pooled == 2 && workspace_of(200, NULL) == first);
+  second = workspace_of(400, stream);
+  CHECK(workspace_of(200, stream) == second); /* the larger one stays */
+
+  /* What a capture uses is the graph's own. */
+  CUgraph graph;
+  const fake_cuda before = *fake;
+  CHECK(wlmi_cuda.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED) == CUDA_SUCCESS);
+  const wlm_problem problem = with_workspace();
+  spmm(200, 200, &problem, stream);
+  CHECK(fake->allocations == before.allocations + 2 && fake->pooled == before.pooled);
+  CHECK(fake->waits == before.waits && fake->all_wait == before.all_wait);
+  CHECK(wlmi_cuda.cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS);
+  CHECK(wlmi_cuda.cuGraphDestroy(graph) == CUDA_SUCCESS);
+  CHECK(workspace_of(400, stream) == second);
+
+  wlm_context_destroy(context);
+  context = NULL;
+  CHECK(wlmi_cuda.cuStreamDestroy(stream) == CUDA_SUCCESS);
+  CHECK(wlmi_cuda.cuCtxPopCurrent(&primary) == CUDA_SUCCESS);
+  CHECK(wlmi_cuda.cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
+}
+
+#define TEST(name)                        \
+  static void test_##name(void **state) { \
+    (void)state;                          \
+    in_a_process(name);                   \
+  }
+TEST(counters_count)
+TEST(plans_take_no_lock_and_no_memory)
+TEST(plans_make_no_system_call)
+TEST(a_refused_rebind_changes_nothing)
+TEST(a_refused_gradient_changes_nothing)
+TEST(one_call_warm)
+TEST(workspaces_belong_to_streams)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_counters_count),
+      cmocka_unit_test(test_plans_take_no_lock_and_no_memory),
+      cmocka_unit_test(test_plans_make_no_system_call),
+      cmocka_unit_test(test_a_refused_rebind_changes_nothing),
+      cmocka_unit_test(test_a_refused_gradient_changes_nothing),
+      cmocka_unit_test(test_one_call_warm),
+      cmocka_unit_test(test_workspaces_belong_to_streams),
+  };
+  return test_group(tests, NULL, NULL);
+}
+#else
+static void there_is_no_cuda_device(void **state) {
+  (void)state;
+  skip();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(there_is_no_cuda_device)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#endif
