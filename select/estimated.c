@@ -96,7 +96,8 @@ static int add_learned(const wlmi_selection *s, profile profiles[PROFILES]) {
 /* A matrix that is used once and has more columns than rows is most likely a block of a neighbour sampler: rows are
  * targets, columns are sources, each non-zero brings at most one new source, and no row is longer than the fanout. */
 static int looks_sampled(const wlm_stats *s) {
-  return s->cols > s->rows && s->cols - s->rows <= s->nnz && mean_of(s) <= 64;
+  const double sources = (double)(s->cols - s->rows);
+  return s->cols > s->rows && sources <= 1.3 * (double)s->nnz && mean_of(s) <= 64; /* stats are a cell's centre */
 }
 
 static wlm_stats sampled_block(const wlm_stats *size) {
