@@ -188,7 +188,7 @@ static void written_in_any_version(void **state) {
     assert_int_equal(to.known.size, size);
     for (size_t k = sizeof size; k < size; k++)
       assert_int_equal(to.bytes[k], k < sizeof from ? ((const char *)&from)[k] : 0);
-    for (size_t k = size; k < sizeof to; k++) assert_int_equal(to.bytes[k], 0x5a);
+    for (size_t k = size; k < sizeof to.bytes; k++) assert_int_equal(to.bytes[k], 0x5a);
   }
   to.known.size = offsetof(grown, c) - 1;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_struct_write(&grown_type, &from, &to));
