@@ -18,6 +18,7 @@
 #include "runtime/transpose_device.h"
 #include "support/asserts.h"
 #include "support/gpu.h"
+#include "support/require.h"
 #include "synth/twin.h"
 
 typedef struct loaded {
@@ -193,5 +194,5 @@ static void memory_of_a_stream(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(real_shapes), cmocka_unit_test(memory_of_a_stream)};
-  return cmocka_run_group_tests(tests, NULL, test_gpu_close);
+  return test_group(tests, NULL, test_gpu_close);
 }
