@@ -10,7 +10,7 @@ typedef struct wlmi_core_result {
   const char *suite, *op; /* "core", "sum" */
   const wlmi_bench_case *bench;
   const wlmi_contest *contest;
-  const wlmi_entrant *best, *prepared, *chosen, *ge_spmm; /* NULL = there is none, or nobody asked */
+  const wlmi_entrant *best, *prepared, *chosen, *ge_spmm; /* NULL = there is none, or it was not timed */
   const wlmi_entrant *baselines;                          /* cuSPARSE's ways on a GPU, those of the host on the host */
   int baseline_count;                                     /* 0 = none was timed */
   double prepare_seconds;

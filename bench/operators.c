@@ -19,7 +19,7 @@
 #include "tuner/compile_ahead.h"
 #include "tuner/similar_variants.h"
 
-typedef enum baseline { NOBODY, SPMM, SDDMM } baseline;
+typedef enum baseline { NO_BASELINE, SPMM, SDDMM } baseline;
 
 /* What a line is; the first is what the others are held against. */
 static const struct op {
@@ -214,7 +214,7 @@ static void enter_choice(struct round *r, struct line *l) {
 static void enter_baselines(struct round *r, struct line *l) {
   const wlmi_operands *operands = &l->contest.operands;
   double seconds;
-  if (operands->device->info.limits.target != WLM_TARGET_CUDA || l->op->baseline == NOBODY) return;
+  if (operands->device->info.limits.target != WLM_TARGET_CUDA || l->op->baseline == NO_BASELINE) return;
   const int first = l->op->baseline == SDDMM ? WLM_CUSPARSE_SDDMM : 0;
   l->baselines = r->count;
   l->baseline_count = l->op->baseline == SDDMM ? 1 : WLM_CUSPARSE_WAYS;

@@ -41,7 +41,7 @@ struct state {
   wlmi_snapshot others;
 };
 
-/* ---- what is known without a group of matrices ------------------------------------------------------- */
+/* ---- measurements without a group of matrices ------------------------------------------------------- */
 
 static int is_of_another_group(void *user, const wlmi_measurement_record *record) {
   char its[WLM_GROUP_NAME];

@@ -16,7 +16,7 @@ enum { WLM_DECISION_SLOTS = 1024, WLM_DECISIONS_MOST = 4096 };
  */
 typedef struct wlmi_upgrade {
   atomic_int users;
-  _Atomic(struct wlmi_decided *) result; /* NULL until then, and for ever where it does not compile */
+  _Atomic(struct wlmi_decided *) result; /* NULL until then, and always where it does not compile */
 } wlmi_upgrade;
 
 wlmi_upgrade *wlmi_upgrade_share(wlmi_upgrade *upgrade); /* NULL stays NULL */
