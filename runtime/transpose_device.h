@@ -17,7 +17,7 @@ wlm_status wlmi_transpose_layout_of(const wlm_csr *csr, wlmi_transpose_layout *l
 
 /* Enqueues what fills rowptr, colind and order; `kernels` are those of the program that wlmi_generator_transpose emits.
  * No malloc, no sync: can be captured in a graph. The arrays are ready for what is enqueued on the stream afterwards,
- * but not for a launch that is `dependent` and reads a pattern before it waits. */
+ * but a product that is bound to them while the work runs must be `fresh` (wlmi_bind). */
 wlm_status wlmi_transpose_enqueue(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr,
                                   void *rowptr, void *colind, void *order, void *scratch, void *stream);
 

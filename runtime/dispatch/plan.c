@@ -105,6 +105,7 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *or
       .head_width = n / shape->heads,
       .blocks = blocks,
       .units = wlmi_pass_units_each(&shape->passes[first], &extent, 0),
+      .fresh = fresh,
   };
   for (int i = 0; i < shape->pass_count; i++) {
     const wlmi_pass *pass = &shape->passes[i];
@@ -112,7 +113,6 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *or
     WLM_TRY(
         wlmi_launch_make(pass, shape->device->info.limits.target, units, n, shape->kernels[i], &bound->launches[i]));
   }
-  if (fresh) bound->launches[first].dependent = 0;
   WLM_TRY(wlmi_bytes_size(&shape->workspace, &extent, blocks, &bound->workspace_size));
   WLM_TRY(wlmi_bytes_size(&shape->prepared, &extent, blocks, &bound->prepared_size));
 done:
@@ -153,7 +153,7 @@ static wlm_status bind_upgraded(const wlm_plan *plan, const wlm_plan *better, wl
   const struct wlm_args *a = &plan->bound.args;
   const wlm_csr csr = {
       .rows = a->rows, .cols = a->cols, .nnz = a->nnz, .rowptr = a->rowptr, .colind = a->colind, .values = a->values};
-  return wlmi_bind(&better->shape, &csr, a->order, 1, bound);
+  return wlmi_bind(&better->shape, &csr, a->order, a->fresh != 0, bound);
 }
 
 /* A kernel that takes over counts too, so that a caller who asks again gives it room. */

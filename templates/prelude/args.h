@@ -16,6 +16,7 @@ struct wlm_args {
   const void *prepared;
   double alpha, beta;
   long long scaled;     /* 0 = alpha is 1 and beta 0 */
+  long long fresh;      /* 1 = work that was enqueued before may still write rowptr and colind */
   long long blocks, units; /* of the first execute pass: unit blocks, and units of each but the last ones */
   unsigned long long seed;
   long long sample_width;

@@ -35,11 +35,16 @@ WLM_FN void wlm_let_next_pass_start(void) {}
 WLM_FN void wlm_wait_for_pass_before(void) {}
 #endif
 
-/* The same for the first pass of a program, which may be launched while the call before drains. What belongs to the
- * pattern of A (rowptr, colind) never changes under a plan and may be read before; values, B, what was prepared and C
- * only afterwards. `seen` is made of what was read before, and never the least number; the wait hangs on it, or the
- * compiler would read later. The result is 0, but the
- * compiler does not know: added to an index, it keeps loads behind the wait. */
+/* The same for the first pass of a program, which may be launched while the call before drains. A thread that reads the
+ * pattern of A (rowptr, colind) before its turn calls this first: the pattern of a planned matrix is ready, that of a
+ * fresh one may still be written by what was enqueued before. */
+WLM_FN void wlm_wait_for_pattern(const struct wlm_args *args) {
+  if ((int)args->fresh) wlm_wait_for_pass_before(); /* one comparison of 32 bits */
+}
+
+/* Values, B, what was prepared and C may be read only after this. `seen` is made of what was read of the pattern, and
+ * never the least number; the wait hangs on it, or the compiler would read later. The result is 0, but the compiler does
+ * not know: added to an index, it keeps loads behind the wait. */
 WLM_FN long long wlm_wait_for_turn(long long seen) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   long long zero;

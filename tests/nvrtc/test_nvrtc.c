@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "support/emit_fixture.h"
 #include "support/require.h"
 
 #ifdef WLM_HAVE_CUDA
@@ -125,6 +126,76 @@ static void error_names_the_templates_line(void **state) {
   wlmi_program_release(&program);
 }
 
+/* ---- fresh patterns ---------------------------------------------------------------------------------------- */
+
+/* Of the kernel's body, which ends before the next kernel. */
+static void waits_before_it_loads(const char *ptx, const char *kernel, const char *name) {
+  char entry[128];
+  snprintf(entry, sizeof entry, ".entry %s(", kernel);
+  const char *body = strstr(ptx, entry);
+  assert_non_null(body);
+  const char *wait = strstr(body, "griddepcontrol.wait"), *load = strstr(body, "ld.global");
+  const char *end = strstr(body, "\n}\n");
+  assert_non_null(end);
+  if (!wait || wait > end || (load && load < wait)) fail_msg("%s: %s loads before it waits", name, kernel);
+}
+
+/* A candidate of each family that may start while the work before it drains, prepared ones aside. */
+static int check_families(wlmi_generator *generator, const wlm_problem *problem) {
+  const wlmi_limits *limits = &emit_cuda;
+  char family[64] = "";
+  wlmi_names names;
+  wlmi_spec spec;
+  int checked = 0;
+  wlm_csr csr = WLM_CSR_INIT;
+  csr.values = &csr;
+  assert_int_equal(wlmi_spec_make(problem, &csr, &spec), WLM_OK);
+  assert_int_equal(wlmi_generator_candidates(generator, &spec, limits, &names), WLM_OK);
+  for (int64_t i = 0; i < names.count; i++) {
+    const char *name = names.names[i];
+    const size_t length = strcspn(name, "/");
+    wlmi_program program;
+    char *ptx;
+    size_t size;
+    if (!strncmp(name, family, length) && !family[length]) continue;
+    assert_int_equal(wlmi_generator_emit(generator, name, &spec, limits, &program), WLM_OK);
+    const wlmi_pass *first = wlmi_program_first_execute(&program);
+    if (first == program.passes) snprintf(family, sizeof family, "%.*s", (int)length, name);
+    if (first == program.passes && first->dependent) {
+      assert_int_equal(wlmi_nvrtc_ptx(program.source, name, limits->arch, &ptx, &size), WLM_OK);
+      waits_before_it_loads(ptx, first->kernel, name);
+      wlmi_free(ptx);
+      checked++;
+    }
+    wlmi_program_release(&program);
+  }
+  wlmi_names_release(&names);
+  return checked;
+}
+
+/* The first pass of a matrix whose pattern the kernel before may still write: it waits before any load. */
+static void fresh_patterns_are_waited_for(void **state) {
+  (void)state;
+  wlmi_generator *generator;
+  wlm_problem problems[5];
+  static const int least[] = {3, 4, 1, 4, 2};
+  test_needs_nvrtc();
+  for (int i = 0; i < 5; i++) {
+    problems[i] = (wlm_problem)WLM_PROBLEM_INIT;
+    problems[i].n = 64;
+  }
+  problems[1].n = 4;
+  problems[2].sampling.sample = WLM_SAMPLE_BUCKET;
+  problems[2].sampling.width = 16;
+  problems[3].transpose = 1;
+  problems[4].operation = WLM_SDDMM;
+  assert_int_equal(wlmi_generator_create(NULL, &generator), WLM_OK);
+  for (int i = 0; i < 5; i++) assert_true(check_families(generator, &problems[i]) >= least[i]);
+  wlmi_generator_destroy(generator);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ */
+
 static void *compile_again(void *user) {
   const wlmi_program *program = user;
   for (int i = 0; i < 3; i++) {
@@ -183,6 +254,7 @@ int main(void) {
       cmocka_unit_test(unknown_architecture_is_no_compiler),
       cmocka_unit_test(newer_gpu_gets_ptx_of_the_newest_architecture),
       cmocka_unit_test(error_names_the_templates_line),
+      cmocka_unit_test(fresh_patterns_are_waited_for),
       cmocka_unit_test(several_threads_compile_at_once),
       cmocka_unit_test(built_in_kernels_are_there),
   };

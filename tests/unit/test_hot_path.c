@@ -180,6 +180,26 @@ static void plans_take_no_lock_and_no_memory(void) {
   }
 }
 
+/* A planned matrix has a complete pattern. That of a rebound one, or of one call, may still be written, and then the
+ * kernel waits itself: it starts early all the same. */
+static void fresh_patterns_are_marked(void) {
+  const wlm_csr csr = csr_of(50, 70, 100);
+  const wlm_execute_args args = call_on(NULL);
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_matrix *matrix;
+  problem.n = 64;
+  wlm_plan *plan = plan_of(&csr, &problem, &matrix);
+  CHECK(wlm_plan_execute(plan, &args) == WLM_OK && !fake->args.fresh && fake->overlaps);
+  CHECK(wlm_plan_rebind(plan, &csr) == WLM_OK);
+  CHECK(wlm_plan_execute(plan, &args) == WLM_OK && fake->args.fresh == 1 && fake->overlaps);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  CHECK(wlm_spmm(context, &csr, &problem, &args) == WLM_OK && fake->args.fresh == 1 && fake->overlaps);
+  problem.transpose = 1;
+  problem.reduce = WLM_MAX; /* on an A^T that the kernels before make */
+  CHECK(wlm_spmm(context, &csr, &problem, &args) == WLM_OK && fake->args.fresh == 1 && fake->overlaps);
+}
+
 static void counters_count(void) {
   hot_plan hot;
   counting = 1;
@@ -349,6 +369,7 @@ static void workspaces_belong_to_streams(void) {
 TEST(counters_count)
 TEST(plans_take_no_lock_and_no_memory)
 TEST(plans_make_no_system_call)
+TEST(fresh_patterns_are_marked)
 TEST(a_refused_rebind_changes_nothing)
 TEST(a_refused_gradient_changes_nothing)
 TEST(one_call_warm)
@@ -359,6 +380,7 @@ int main(void) {
       cmocka_unit_test(test_counters_count),
       cmocka_unit_test(test_plans_take_no_lock_and_no_memory),
       cmocka_unit_test(test_plans_make_no_system_call),
+      cmocka_unit_test(test_fresh_patterns_are_marked),
       cmocka_unit_test(test_a_refused_rebind_changes_nothing),
       cmocka_unit_test(test_a_refused_gradient_changes_nothing),
       cmocka_unit_test(test_one_call_warm),

@@ -1,0 +1,190 @@
+/* A pattern that the kernel just before the product writes, into memory that the product before has read: every
+ * candidate that can be rebound gives the bits that it gives where the host waits in between. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "generator/generator.h"
+#include "runtime/context_state.h"
+#include "runtime/transpose_device.h"
+#include "support/gpu_fixture.h"
+#include "support/require.h"
+#include "synth/twin.h"
+
+/* CU_STREAM_PER_THREAD: kernels overlap on it, as they might not on the legacy stream. */
+#define STREAM ((void *)2)
+
+enum { ROUNDS = 24, SOURCES = 2, MOST_N = 64 };
+
+/* Two matrices by turns: what is written is the pattern of A^T of each, always in the same memory. */
+typedef struct writer {
+  fixture *f;
+  wlm_csr sources[SOURCES];
+  wlmi_transpose_layout layouts[SOURCES];
+  void *kernels[WLM_MAX_PASSES];
+  void *rowptr, *colind, *order, *scratch;
+} writer;
+
+static void *memory_of(fixture *f, size_t size) {
+  void *memory;
+  assert_status(WLM_OK, f->device->ops->allocate(f->device, size, &memory));
+  return memory;
+}
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+static void writer_make(fixture *f, const wlmi_upload *other, writer *w) {
+  wlmi_transpose_layout *layout = w->layouts;
+  *w = (writer){.f = f, .sources = {*wlmi_matrix_csr(f->upload.matrix), *wlmi_matrix_csr(other->matrix)}};
+  for (int i = 0; i < SOURCES; i++) assert_status(WLM_OK, wlmi_transpose_layout_of(&w->sources[i], &layout[i]));
+  assert_status(WLM_OK, wlmi_context_load_transpose(f->context, &w->sources[0], w->kernels));
+  w->rowptr = memory_of(f, larger(layout[0].colind, layout[1].colind));
+  w->colind = memory_of(f, larger(layout[0].order - layout[0].colind, layout[1].order - layout[1].colind));
+  w->order = memory_of(f, larger(layout[0].scratch - layout[0].order, layout[1].scratch - layout[1].order));
+  w->scratch = memory_of(f, larger(layout[0].size - layout[0].scratch, layout[1].size - layout[1].scratch));
+}
+
+static void writer_release(writer *w) {
+  void *const all[] = {w->rowptr, w->colind, w->order, w->scratch};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) w->f->device->ops->release(w->f->device, all[i]);
+}
+
+/* Enqueues it; the matrix without values. */
+static wlm_csr write_pattern(const writer *w, int source) {
+  wlm_csr csr = w->sources[source];
+  assert_status(WLM_OK, wlmi_transpose_enqueue(w->f->device, w->kernels, &w->sources[source], w->rowptr, w->colind,
+                                               w->order, w->scratch, STREAM));
+  csr.rows = w->sources[source].cols;
+  csr.cols = w->sources[source].rows;
+  csr.rowptr = w->rowptr;
+  csr.colind = w->colind;
+  csr.values = NULL;
+  return csr;
+}
+
+typedef struct product {
+  const writer *w;
+  wlm_plan *plan;
+  const void *b;
+  char *c; /* of each round */
+  void *workspace;
+  size_t c_size, workspace_size;
+} product;
+
+/* Sums of small integers have the same bits in any order. 0 where the plan cannot be rebound. */
+static int run(const product *p, int waits) {
+  wlmi_device *device = p->w->f->device;
+  for (int i = 0; i < ROUNDS; i++) {
+    wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+    const wlm_csr csr = write_pattern(p->w, i % SOURCES);
+    if (waits) assert_status(WLM_OK, device->ops->wait(device, STREAM));
+    const wlm_status status = wlm_plan_rebind(p->plan, &csr);
+    if (status == WLM_ERR_UNSUPPORTED) return 0;
+    assert_status(WLM_OK, status);
+    assert_true(wlm_plan_workspace_size(p->plan) <= p->workspace_size);
+    args.b = p->b;
+    args.c = p->c + (size_t)i * p->c_size;
+    args.workspace = p->workspace;
+    args.workspace_size = p->workspace_size;
+    args.stream = STREAM;
+    assert_status(WLM_OK, wlm_plan_execute(p->plan, &args));
+  }
+  return 1;
+}
+
+static int check_plan(product *p, char *expected, char *got, const char *variant) {
+  wlmi_device *device = p->w->f->device;
+  const size_t size = ROUNDS * p->c_size;
+  assert_status(WLM_OK, device->ops->fill_on(device, STREAM, p->c, 0xff, size));
+  if (!run(p, 1)) return 0;
+  assert_status(WLM_OK, device->ops->copy_out_on(device, STREAM, expected, p->c, size));
+  assert_status(WLM_OK, device->ops->fill_on(device, STREAM, p->c, 0xff, size));
+  assert_true(run(p, 0));
+  assert_status(WLM_OK, device->ops->copy_out_on(device, STREAM, got, p->c, size));
+  for (int i = 0; i < ROUNDS; i++)
+    if (memcmp(expected + (size_t)i * p->c_size, got + (size_t)i * p->c_size, p->c_size))
+      fail_msg("%s: round %d differs", variant, i);
+  return 1;
+}
+
+/* Every candidate for the problem; how many could be rebound. */
+static int check_problem(const writer *w, const wlm_problem *problem, product *p) {
+  fixture *f = w->f;
+  char *expected = malloc(ROUNDS * p->c_size), *got = malloc(ROUNDS * p->c_size);
+  wlm_csr csr = write_pattern(w, 0);
+  wlm_matrix *matrix;
+  wlmi_names names;
+  wlmi_spec spec;
+  int checked = 0;
+  assert_true(expected && got);
+  assert_status(WLM_OK, f->device->ops->wait(f->device, STREAM));
+  assert_status(WLM_OK, wlm_matrix_create(f->context, &csr, NULL, &matrix));
+  assert_status(WLM_OK, wlmi_spec_make(problem, &csr, &spec));
+  assert_status(WLM_OK,
+                wlmi_generator_candidates(wlmi_context_generator(f->context), &spec, &f->device->info.limits, &names));
+  for (int64_t i = 0; i < names.count; i++) {
+    assert_status(WLM_OK, wlm_plan_create_variant(f->context, matrix, problem, names.names[i], &p->plan));
+    checked += check_plan(p, expected, got, names.names[i]);
+    wlm_plan_destroy(p->plan);
+  }
+  print_message("n = %lld: %d of %lld candidates\n", (long long)problem->n, checked, (long long)names.count);
+  wlmi_names_release(&names);
+  wlm_matrix_destroy(matrix);
+  free(expected);
+  free(got);
+  return checked;
+}
+
+static void written_just_before(void **state) {
+  (void)state;
+  test_needs_nvrtc();
+  wlmi_csr_host host;
+  wlmi_upload other;
+  writer w;
+  fixture f;
+  fixture_make("uniform:rows=6000,d=9", WLM_I32, &f);
+  assert_status(WLM_OK, wlmi_twin_make("synth:rows=5000,d=12,cv=2", &host));
+  assert_status(WLM_OK, wlmi_upload_create(f.context, &host, WLM_I32, &other));
+  writer_make(&f, &other, &w);
+  const size_t elements = 6000 * MOST_N, size = elements * sizeof(float);
+  float *b = malloc(size);
+  assert_non_null(b);
+  for (size_t i = 0; i < elements; i++) b[i] = (float)((i * 2654435761u >> 7) % 17);
+  product p = {.w = &w, .c_size = size, .workspace_size = 64 << 20};
+  p.b = test_gpu_copy(b, size);
+  p.c = memory_of(&f, ROUNDS * size);
+  p.workspace = memory_of(&f, p.workspace_size);
+
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.message = WLM_COPY_B;
+  problem.n = MOST_N;
+  assert_true(check_problem(&w, &problem, &p) > 0);
+  problem.transpose = 1; /* those that scatter */
+  assert_true(check_problem(&w, &problem, &p) > 0);
+  problem.transpose = 0;
+  problem.n = 4;
+  assert_true(check_problem(&w, &problem, &p) > 0);
+  problem.n = MOST_N;
+  problem.sampling.sample = WLM_SAMPLE_FASTRAND;
+  problem.sampling.width = 8;
+  assert_true(check_problem(&w, &problem, &p) > 0);
+
+  f.device->ops->release(f.device, (void *)(uintptr_t)p.b);
+  f.device->ops->release(f.device, p.c);
+  f.device->ops->release(f.device, p.workspace);
+  free(b);
+  writer_release(&w);
+  wlmi_upload_release(&other);
+  wlmi_csr_host_release(&host);
+  fixture_release(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(written_just_before)};
+  return test_group(tests, NULL, test_gpu_close);
+}
