@@ -49,11 +49,10 @@ done:
   return status;
 }
 
-static wlm_status launch(const wlmi_device *device, void *kernel, int64_t blocks, unsigned int threads, int dependent,
+static wlm_status launch(const wlmi_device *device, void *kernel, int64_t blocks, unsigned int threads,
                          const struct wlm_args *args, void *stream) {
   if (blocks > INT32_MAX) return wlmi_fail(WLM_ERR_OVERFLOW, "%lld blocks", (long long)blocks);
-  const wlmi_launch one = {
-      .kernel = kernel, .grid = {(unsigned int)blocks, 1, 1}, .threads = threads, .dependent = dependent};
+  const wlmi_launch one = {.kernel = kernel, .grid = {(unsigned int)blocks, 1, 1}, .threads = threads, .dependent = 1};
   return device->ops->launch(device, &one, args, stream);
 }
 
@@ -75,15 +74,14 @@ wlm_status wlmi_transpose_enqueue(const wlmi_device *device, void *const kernels
     args.c = last ? (char *)scratch + plan.columns : colind;
     args.arg = last ? order : (char *)scratch + plan.order;
     args.seed = (unsigned long long)round * DIGIT_BITS;
-    WLM_TRY(launch(device, kernels[COUNT], plan.tiles, THREADS, round > 0, &args, stream));
-    WLM_TRY(launch(device, kernels[SCATTER], plan.tiles, THREADS, 1, &args, stream));
+    WLM_TRY(launch(device, kernels[COUNT], plan.tiles, THREADS, &args, stream));
+    WLM_TRY(launch(device, kernels[SCATTER], plan.tiles, THREADS, &args, stream));
     args.b = args.c;
     args.values = args.arg;
   }
   args.c = rowptr;
   args.arg = colind;
-  WLM_TRY(launch(device, kernels[FINISH], divide_up(threads, FINISH_THREADS), FINISH_THREADS, csr->nnz != 0, &args,
-                 stream));
+  WLM_TRY(launch(device, kernels[FINISH], divide_up(threads, FINISH_THREADS), FINISH_THREADS, &args, stream));
 done:
   return status;
 }
