@@ -5,7 +5,6 @@
 
 #include "common/log.h"
 #include "common/memory.h"
-#include "db/content.h"
 #include "db/json_line.h"
 
 /* ---- export ---- */
@@ -85,30 +84,6 @@ static wlm_status read_line(source *from, wlmi_text *line, int *more) {
   return WLM_OK;
 }
 
-static wlm_status read_content_line(wlmi_json_reader *reader, const char *line, wlmi_content *content) {
-  wlm_status status = WLM_OK;
-  switch (wlmi_json_kind(reader, line)) {
-    case WLM_LINE_PIN:
-      WLM_TRY(wlmi_grow((void **)&content->pins, content->pin_count, &content->pin_capacity, sizeof *content->pins,
-                        "pins"));
-      WLM_TRY(wlmi_json_read_pin(reader, line, &content->pins[content->pin_count]));
-      content->pin_count++;
-      break;
-    case WLM_LINE_RECORDED:
-      WLM_TRY(wlmi_grow((void **)&content->recorded, content->recorded_count, &content->recorded_capacity,
-                        sizeof *content->recorded, "recorded problems"));
-      WLM_TRY(wlmi_json_read_recorded(reader, line, &content->recorded[content->recorded_count]));
-      content->recorded_count++;
-      break;
-    case WLM_LINE_MEASUREMENT:
-      WLM_TRY(wlmi_measurements_reserve(&content->records, content->count, &content->capacity));
-      WLM_TRY(wlmi_json_read_measurement(reader, line, &content->records[content->count]));
-      content->count++;
-  }
-done:
-  return status;
-}
-
 /* Each conflict is a line of the log. */
 static void log_conflicts(wlmi_text *conflicts) {
   char *rest = NULL;
@@ -118,21 +93,19 @@ static void log_conflicts(wlmi_text *conflicts) {
 }
 
 static wlm_status import_lines(wlm_store *store, source *from, const char *name, int64_t *added) {
-  wlmi_json_reader *reader = NULL;
   wlmi_content content = {0};
   wlmi_text line = {0}, conflicts = {0};
   int more;
-  wlm_status status = wlmi_json_reader_open(&reader);
+  wlm_status status = WLM_OK;
   for (int64_t number = 1; status == WLM_OK; number++) {
     status = read_line(from, &line, &more);
     if (status == WLM_OK && !more && number > 1) break;
     if (status == WLM_OK)
-      status = number == 1 ? wlmi_json_read_header(reader, line.data) : read_content_line(reader, line.data, &content);
+      status = number == 1 ? wlmi_json_read_header(line.data) : wlmi_json_read_line(line.data, &content);
     if (status != WLM_OK) wlmi_fail_in(status, "%s:%lld", name, (long long)number);
   }
   if (status == WLM_OK) status = wlmi_store_add(store, &content, &conflicts, added);
   if (status == WLM_OK) log_conflicts(&conflicts);
-  wlmi_json_reader_close(reader);
   wlmi_content_release(&content);
   wlmi_text_release(&line);
   wlmi_text_release(&conflicts);

@@ -48,6 +48,7 @@ static const struct {
     {"lua", {"generator/", NULL}},
     {"lauxlib.h", {"generator/", NULL}},
     {"sqlite3.h", {"db/", NULL}},
+    {"jansson.h", {"db/", NULL}},
     {"zlib.h", {"csr/", NULL}},
     {"xxhash.h", {"common/", NULL}},
 };
