@@ -7,9 +7,8 @@
 #include "cli/db_actions.h"
 #include "cli/page.h"
 #include "cli/session.h"
-#include "db/content.h"
-#include "db/model_record.h"
-#include "db/path.h"
+#include "common/path.h"
+#include "db/store.h"
 #include "select/model.h"
 
 /* "cuda:0" is any GPU's: the store does not count them. */

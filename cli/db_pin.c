@@ -6,7 +6,7 @@
 #include "cli/session.h"
 #include "common/bucket.h"
 #include "common/hash.h"
-#include "db/pin.h"
+#include "db/store.h"
 
 /* What is pinned: the place and the specs of one N that it stands for. */
 enum { MAX_SPECS = 3 };

@@ -12,7 +12,7 @@
 #include "cli/session.h"
 #include "common/memory.h"
 #include "common/spec_key.h"
-#include "db/recorded.h"
+#include "db/store.h"
 #include "tuner/design.h"
 #include "tuner/stand_in.h"
 #include "tuner/timing.h"

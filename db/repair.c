@@ -7,9 +7,7 @@
 #include <unistd.h>
 
 #include "common/memory.h"
-#include "db/model_record.h"
-#include "db/pin.h"
-#include "db/recorded.h"
+#include "common/path.h"
 #include "db/store_state.h"
 
 typedef struct salvage {

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "common/memory.h"
-#include "db/content.h"
-#include "db/fields.h"
 #include "db/store_state.h"
 
 /* ?1 is the row's id, then the table's fields in the order of wlmi_fields, then what else the table holds. */
@@ -66,30 +64,6 @@ void wlmi_store_close(wlm_store *store) {
   sqlite3_finalize(store->select);
   sqlite3_close(store->db);
   wlmi_free(store);
-}
-
-wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *reader, const char *device_class,
-                                int whole_only, void **list, int64_t *count) {
-  sqlite3_stmt *row = NULL;
-  wlm_status status;
-  int more;
-  int64_t capacity = 0;
-  *list = NULL;
-  *count = 0;
-  WLM_TRY(wlmi_sqlite_prepare(store->db, reader->select, &row));
-  wlmi_sqlite_bind_text(row, 1, device_class);
-  for (;;) {
-    WLM_TRY(wlmi_sqlite_step(row, &more));
-    if (!more) break;
-    WLM_TRY(wlmi_grow(list, *count, &capacity, reader->size, reader->what));
-    status = reader->read(store, row, (char *)*list + (size_t)*count * reader->size);
-    if (whole_only && status == WLM_ERR_DATABASE) continue;
-    WLM_TRY(status);
-    ++*count;
-  }
-done:
-  sqlite3_finalize(row);
-  return whole_only && status == WLM_ERR_DATABASE ? WLM_OK : status;
 }
 
 const char *wlmi_store_path(const wlm_store *store) { return sqlite3_db_filename(store->db, "main"); }
@@ -153,13 +127,9 @@ done:
   return status;
 }
 
-wlm_status wlmi_store_merge(wlm_store *store, const wlmi_measurement_record *records, int64_t count, int64_t *added) {
-  const wlmi_content content = {.records = (wlmi_measurement_record *)records, .count = count};
-  return wlmi_store_add(store, &content, NULL, added);
-}
-
 wlm_status wlmi_store_put(wlm_store *store, const wlmi_measurement_record *records, int64_t count) {
-  return wlmi_store_merge(store, records, count, NULL);
+  const wlmi_content content = {.records = (wlmi_measurement_record *)records, .count = count};
+  return wlmi_store_add(store, &content, NULL, NULL);
 }
 
 /* ---- reading ---- */
@@ -258,5 +228,30 @@ wlm_status wlmi_store_count(wlm_store *store, wlmi_store_counts *counts) {
   wlm_status status = WLM_OK;
   for (size_t i = 0; i < sizeof queries / sizeof *queries && status == WLM_OK; i++)
     status = wlmi_sqlite_integer(store->db, queries[i].sql, queries[i].value);
+  return status;
+}
+
+/* The ratio of processors, the larger over the smaller, is what a fixed shape of kernel feels. */
+static const char nearest_sql[] =
+    "SELECT class FROM (SELECT DISTINCT class, name, CASE WHEN processors > ?4 THEN 1.0 * processors / ?4"
+    " ELSE 1.0 * ?4 / processors END AS ratio FROM device"
+    " WHERE kind = ?1 AND arch = ?2 AND NOT (name = ?3 AND processors = ?4)"
+    " AND EXISTS (SELECT 1 FROM measurement m WHERE m.device = device.id))"
+    " WHERE ratio <= 2 ORDER BY name <> ?3, ratio, class LIMIT 1";
+
+wlm_status wlmi_store_nearest_class(wlm_store *store, const wlmi_device_record *device, wlmi_text *device_class) {
+  sqlite3_stmt *row = NULL;
+  wlm_status status;
+  int found;
+  WLM_TRY(wlmi_sqlite_prepare(store->db, nearest_sql, &row));
+  wlmi_sqlite_bind_text(row, 1, device->kind);
+  wlmi_sqlite_bind_text(row, 2, device->arch);
+  wlmi_sqlite_bind_text(row, 3, device->name);
+  sqlite3_bind_int(row, 4, device->processors);
+  WLM_TRY(wlmi_sqlite_step(row, &found));
+  wlmi_text_puts(device_class, found ? wlmi_sqlite_text(row, 0) : "");
+  if (device_class->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device");
+done:
+  sqlite3_finalize(row);
   return status;
 }

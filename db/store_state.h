@@ -3,7 +3,6 @@
 #define WLM_DB_STORE_STATE_H
 
 #include "db/database.h"
-#include "db/fields.h"
 #include "db/store.h"
 
 struct wlm_store {
@@ -31,16 +30,10 @@ wlm_status wlmi_store_put_one(wlm_store *store, const wlmi_measurement_record *r
 wlm_status wlmi_store_writable(const wlm_store *store);
 const char *wlmi_store_path(const wlm_store *store);
 
-/* How the rows of a statement, whose ?1 is a device class or NULL, become a list. */
-typedef struct wlmi_row_reader {
-  const char *select, *what; /* what: for messages */
-  size_t size;               /* of an element */
-  /* WLM_ERR_DATABASE where the row is damaged. */
-  wlm_status (*read)(const wlm_store *store, sqlite3_stmt *row, void *element);
-} wlmi_row_reader;
-/* whole_only passes over what is damaged and is content with what can be read at all. The list is the caller's also
- * where it ends with an error. */
-wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *reader, const char *device_class,
-                                int whole_only, void **list, int64_t *count);
+/* All pins and recorded problems that are whole, in a store that is damaged. */
+wlm_status wlmi_store_salvage_pins(wlm_store *store, wlmi_pin_record **pins, int64_t *count);
+wlm_status wlmi_store_salvage_recorded(wlm_store *store, wlmi_recorded **list, int64_t *count);
+/* One within the caller's transaction. */
+wlm_status wlmi_store_record_one(wlm_store *store, const wlmi_recorded *recorded);
 
 #endif

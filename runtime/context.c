@@ -6,8 +6,8 @@
 
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/path.h"
 #include "common/structs.h"
-#include "db/path.h"
 #include "runtime/context_state.h"
 #include "runtime/devices.h"
 

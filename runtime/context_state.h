@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "db/kernel_cache.h"
-#include "db/recorded.h"
+#include "db/store.h"
 #include "runtime/background.h"
 #include "runtime/context.h"
 #include "runtime/decisions.h"

@@ -13,9 +13,7 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "db/measurement_set.h"
-#include "db/model_record.h"
-#include "db/nearest.h"
-#include "db/pin.h"
+#include "db/store.h"
 #include "runtime/context_state.h"
 
 void wlmi_context_device_record(const wlm_context *context, wlmi_device_record *record) {

@@ -5,7 +5,7 @@
 
 #include "common/memory.h"
 #include "common/structs.h"
-#include "db/model_record.h"
+#include "db/store.h"
 #include "warploom/warploom_tune.h"
 
 static wlm_status keep(wlm_store *store, const char *device_class, const wlmi_model *model) {

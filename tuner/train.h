@@ -2,8 +2,8 @@
 #ifndef WLM_TUNER_TRAIN_H
 #define WLM_TUNER_TRAIN_H
 
-#include "db/record.h"
 #include "generator/generator.h"
+#include "records/record.h"
 #include "select/model.h"
 
 /* Fewer different matrices than this teach nothing that a rule would not know better. */

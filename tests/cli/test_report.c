@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "common/memory.h"
-#include "db/model_record.h"
 #include "db/store.h"
 #include "support/command.h"
 #include "support/require.h"

@@ -12,7 +12,7 @@
 
 #include "db/diff.h"
 #include "db/interchange.h"
-#include "db/nearest.h"
+#include "db/store.h"
 #include "support/db_fixture.h"
 
 /* The path of a store of the samples begin .. end - 1; lives as long as `where`. */

@@ -14,7 +14,7 @@
 /**/
 #include <cmocka.h>
 
-#include "db/content.h"
+#include "db/store.h"
 #include "support/db_fixture.h"
 
 enum { EACH = 400, KILLS = 60 };

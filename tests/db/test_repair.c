@@ -12,8 +12,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "db/model_record.h"
-#include "db/pin.h"
+#include "db/store.h"
 #include "support/db_fixture.h"
 
 enum { ROWS = 360, PAGE = 4096 };

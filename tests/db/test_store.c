@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "common/path.h"
 #include "db/database.h"
 #include "support/db_fixture.h"
 
@@ -92,11 +93,12 @@ static void equal_measurements_are_one_row(void **state) {
   wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 0);
   wlmi_measurement_record records[3] = {sample_measurement(0), sample_measurement(0), sample_measurement(0)};
   wlmi_store_counts counts;
+  const wlmi_content content = {.records = records, .count = 3};
   int64_t added;
   records[2].time_ps++;
-  assert_status(WLM_OK, wlmi_store_merge(store, records, 3, &added));
+  assert_status(WLM_OK, wlmi_store_add(store, &content, NULL, &added));
   assert_int_equal(added, 2);
-  assert_status(WLM_OK, wlmi_store_merge(store, records, 3, &added));
+  assert_status(WLM_OK, wlmi_store_add(store, &content, NULL, &added));
   assert_int_equal(added, 0);
   assert_status(WLM_OK, wlmi_store_count(store, &counts));
   assert_int_equal(counts.measurements, 2);

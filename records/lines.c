@@ -1,10 +1,14 @@
-#include "db/json_line.h"
+#include "records/lines.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
 
 #include "common/memory.h"
+#include "records/record.h"
+
+enum { FORMAT_VERSION = 1 };
 
 static wlm_status parse(const char *line, json_t **object) {
   json_error_t error;
@@ -16,21 +20,21 @@ static wlm_status parse(const char *line, json_t **object) {
   return wlmi_fail(WLM_ERR_PARSE, "not a JSON object: %s", error.text);
 }
 
-wlm_status wlmi_json_read_header(const char *line) {
+static wlm_status read_header(const char *line) {
   json_t *object;
   wlm_status status;
   if (parse(line, &object) != WLM_OK)
     WLM_TRY(wlmi_fail(WLM_ERR_PARSE,
                       "not a warploom export: the first line must be {\"warploom\":\"tuned\",\"version\":%d}",
-                      WLM_INTERCHANGE_VERSION));
+                      FORMAT_VERSION));
   const char *of = json_string_value(json_object_get(object, "warploom"));
   const json_t *version = json_object_get(object, "version");
   if (!of || strcmp(of, "tuned"))
     WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "not a warploom export: warploom must be \"tuned\""));
   if (!json_is_integer(version)) WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "version must be an integer"));
-  if (json_integer_value(version) != WLM_INTERCHANGE_VERSION)
+  if (json_integer_value(version) != FORMAT_VERSION)
     WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "found version %lld, expected %d; import it with the warploom that wrote it",
-                      (long long)json_integer_value(version), WLM_INTERCHANGE_VERSION));
+                      (long long)json_integer_value(version), FORMAT_VERSION));
   status = WLM_OK;
 done:
   json_decref(object);
@@ -173,7 +177,7 @@ static wlm_status read_pin(json_t *object, wlmi_pin_record *pin) {
   return status == WLM_OK ? wlmi_pin_copy(&read, pin) : status;
 }
 
-wlm_status wlmi_json_read_line(const char *line, wlmi_content *c) {
+static wlm_status read_content(const char *line, wlmi_content *c) {
   json_t *object;
   wlm_status status;
   WLM_TRY(parse(line, &object));
@@ -193,5 +197,82 @@ wlm_status wlmi_json_read_line(const char *line, wlmi_content *c) {
   }
 done:
   json_decref(object);
+  return status;
+}
+
+/* ---- whole files ---- */
+
+/* Where lines come from: a file or a string. */
+typedef struct source {
+  FILE *file;
+  const char *next, *end;
+} source;
+
+static int next_byte(source *from) {
+  if (from->file) return getc(from->file);
+  return from->next < from->end ? (unsigned char)*from->next++ : EOF;
+}
+
+/* The next line without its end; *more = 0 after the last. */
+static wlm_status read_line(source *from, wlmi_text *line, int *more) {
+  int byte;
+  line->size = 0;
+  while ((byte = next_byte(from)) != EOF && byte != '\n') {
+    char c = (char)byte;
+    wlmi_text_append(line, &c, 1);
+  }
+  *more = byte != EOF || line->size;
+  if (from->file && ferror(from->file)) return wlmi_fail(WLM_ERR_IO, "cannot read: %s", strerror(errno));
+  if (line->size == 0) wlmi_text_append(line, "", 0);
+  if (line->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "line of %zu bytes", line->size);
+  if (strlen(line->data) != line->size) return wlmi_fail(WLM_ERR_PARSE, "holds a NUL byte");
+  return WLM_OK;
+}
+
+static wlm_status read_lines(source *from, const char *name, wlmi_content *content) {
+  wlmi_text line = {0};
+  wlm_status status = WLM_OK;
+  int more;
+  *content = (wlmi_content){0};
+  for (int64_t number = 1; status == WLM_OK; number++) {
+    status = read_line(from, &line, &more);
+    if (status == WLM_OK && !more && number > 1) break;
+    if (status == WLM_OK) status = number == 1 ? read_header(line.data) : read_content(line.data, content);
+    if (status != WLM_OK) wlmi_fail_in(status, "%s:%lld", name, (long long)number);
+  }
+  if (status != WLM_OK) wlmi_content_release(content);
+  wlmi_text_release(&line);
+  return status;
+}
+
+wlm_status wlmi_lines_read_file(FILE *file, const char *name, wlmi_content *content) {
+  source from = {file, NULL, NULL};
+  return read_lines(&from, name, content);
+}
+
+wlm_status wlmi_lines_read_string(const char *text, const char *name, wlmi_content *content) {
+  source from = {NULL, text, text + strlen(text)};
+  return read_lines(&from, name, content);
+}
+
+wlm_status wlmi_lines_write(const wlmi_content *content, wlmi_text *out) {
+  char id[WLM_HASH_HEX];
+  wlm_status status = WLM_OK;
+  wlmi_text_printf(out, "{\"warploom\":\"tuned\",\"version\":%d}\n", FORMAT_VERSION);
+  for (int64_t i = 0; i < content->count; i++) {
+    WLM_TRY(wlmi_measurement_id(&content->records[i], id));
+    wlmi_measurement_json(&content->records[i], id, out);
+    wlmi_text_puts(out, "\n");
+  }
+  for (int64_t i = 0; i < content->pin_count; i++) {
+    wlmi_pin_json(&content->pins[i], out);
+    wlmi_text_puts(out, "\n");
+  }
+  for (int64_t i = 0; i < content->recorded_count; i++) {
+    wlmi_recorded_json(&content->recorded[i], out);
+    wlmi_text_puts(out, "\n");
+  }
+  if (out->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "export of %zu bytes", out->size);
+done:
   return status;
 }
