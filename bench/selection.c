@@ -58,7 +58,7 @@ static wlm_status train_without(struct state *s, wlm_context *context, const cha
   WLM_TRY(wlmi_alloc_array(s->count, sizeof *kept, "measurements", (void **)&kept));
   for (int64_t i = 0; i < s->count; i++)
     if (is_of_another_group((void *)group, &s->records[i])) kept[count++] = s->records[i];
-  WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, info->l2_bytes, kept, count, &models));
+  WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, kept, count, &models));
   for (int64_t i = 0; i < models.count; i++)
     WLM_TRY(wlmi_snapshot_add_model(&s->others, &models.models[i], NULL, NULL));
 done:
@@ -125,19 +125,13 @@ static void find_fixed(struct state *s) {
 /* ---- before the first case ---------------------------------------------------------------------------- */
 
 static wlm_status load(const char *path, const wlm_context *context, struct state *s) {
-  wlmi_device_record device;
-  wlmi_text device_class = {0};
   wlm_store *store = NULL;
   wlm_status status;
-  wlmi_context_device_record(context, &device);
-  wlmi_device_class(&device, &device_class);
-  if (device_class.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
   WLM_TRY(wlmi_store_open(path, WLM_STORE_READ, &store));
-  WLM_TRY(wlmi_store_load(store, device_class.data, &s->records, &s->count));
+  WLM_TRY(wlmi_store_load(store, wlmi_context_device_class(context), &s->records, &s->count));
   status = wlmi_cases_make(s->records, s->count, &s->cases);
 done:
   wlmi_store_close(store);
-  wlmi_text_release(&device_class);
   return status;
 }
 
