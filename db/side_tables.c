@@ -4,40 +4,6 @@
 #include "common/memory.h"
 #include "db/store_state.h"
 
-/* How the rows of a statement, whose ?1 is a device class or NULL, become a list. */
-typedef struct row_reader {
-  const char *select, *what; /* what: for messages */
-  size_t size;               /* of an element */
-  /* WLM_ERR_DATABASE where the row is damaged. */
-  wlm_status (*read)(const wlm_store *store, sqlite3_stmt *row, void *element);
-} row_reader;
-
-/* whole_only passes over what is damaged and is content with what can be read at all. The list is the caller's also
- * where it ends with an error. */
-static wlm_status read_rows(const wlm_store *store, const row_reader *reader, const char *device_class, int whole_only,
-                            void **list, int64_t *count) {
-  sqlite3_stmt *row = NULL;
-  wlm_status status;
-  int more;
-  int64_t capacity = 0;
-  *list = NULL;
-  *count = 0;
-  WLM_TRY(wlmi_sqlite_prepare(store->db, reader->select, &row));
-  wlmi_sqlite_bind_text(row, 1, device_class);
-  for (;;) {
-    WLM_TRY(wlmi_sqlite_step(row, &more));
-    if (!more) break;
-    WLM_TRY(wlmi_grow(list, *count, &capacity, reader->size, reader->what));
-    status = reader->read(store, row, (char *)*list + (size_t)*count * reader->size);
-    if (whole_only && status == WLM_ERR_DATABASE) continue;
-    WLM_TRY(status);
-    ++*count;
-  }
-done:
-  sqlite3_finalize(row);
-  return whole_only && status == WLM_ERR_DATABASE ? WLM_OK : status;
-}
-
 /* ---- pins ---- */
 
 static const char pin_put_sql[] =
@@ -88,23 +54,11 @@ static wlm_status read_pin(const wlm_store *store, sqlite3_stmt *row, void *copy
   return status;
 }
 
-static wlm_status load_pins(wlm_store *store, const char *device_class, int whole_only, wlmi_pin_record **pins,
-                            int64_t *count) {
-  static const row_reader reader = {pin_select_sql, "pins", sizeof **pins, read_pin};
-  wlm_status status = read_rows(store, &reader, device_class, whole_only, (void **)pins, count);
-  if (status == WLM_OK) return WLM_OK;
-  wlmi_pins_free(*pins, *count);
-  *pins = NULL;
-  *count = 0;
-  return status;
-}
+static void release_pin(void *pin) { wlmi_pin_release(pin); }
 
 wlm_status wlmi_store_load_pins(wlm_store *store, const char *device_class, wlmi_pin_record **pins, int64_t *count) {
-  return load_pins(store, device_class, 0, pins, count);
-}
-
-wlm_status wlmi_store_salvage_pins(wlm_store *store, wlmi_pin_record **pins, int64_t *count) {
-  return load_pins(store, NULL, 1, pins, count);
+  static const wlmi_row_reader reader = {pin_select_sql, "pins", sizeof **pins, read_pin, release_pin};
+  return wlmi_store_read_rows(store, &reader, device_class, (void **)pins, count);
 }
 
 /* ---- recorded problems ---- */
@@ -180,30 +134,17 @@ static wlm_status read_recorded(const wlm_store *store, sqlite3_stmt *row, void 
                    wlmi_store_path(store), wlmi_sqlite_text(row, 0));
 }
 
-static wlm_status load_recorded(wlm_store *store, const char *device_class, int whole_only, wlmi_recorded **list,
-                                int64_t *count) {
-  static const row_reader reader = {recorded_select_sql, "recorded problems", sizeof **list, read_recorded};
-  int64_t version;
-  wlm_status status;
-  *list = NULL;
-  *count = 0;
-  WLM_TRY(wlmi_sqlite_integer(store->db, "PRAGMA user_version", &version));
-  if (version < RECORDED_SINCE) return WLM_OK;
-  status = read_rows(store, &reader, device_class, whole_only, (void **)list, count);
-done:
-  if (status == WLM_OK) return WLM_OK;
-  wlmi_recorded_free(*list, *count);
-  *list = NULL;
-  *count = 0;
-  return status;
-}
+static void release_recorded(void *recorded) { wlmi_recorded_release(recorded); }
 
 wlm_status wlmi_store_load_recorded(wlm_store *store, const char *device_class, wlmi_recorded **list, int64_t *count) {
-  return load_recorded(store, device_class, 0, list, count);
-}
-
-wlm_status wlmi_store_salvage_recorded(wlm_store *store, wlmi_recorded **list, int64_t *count) {
-  return load_recorded(store, NULL, 1, list, count);
+  static const wlmi_row_reader reader = {recorded_select_sql, "recorded problems", sizeof **list, read_recorded,
+                                         release_recorded};
+  int64_t version;
+  *list = NULL;
+  *count = 0;
+  const wlm_status status = wlmi_sqlite_integer(store->db, "PRAGMA user_version", &version);
+  if (status != WLM_OK || version < RECORDED_SINCE) return status;
+  return wlmi_store_read_rows(store, &reader, device_class, (void **)list, count);
 }
 
 /* ---- models ---- */
@@ -226,37 +167,34 @@ done:
   return status;
 }
 
+static void release_model(void *element) {
+  wlmi_model_record *model = element;
+  wlmi_free(model->name);
+  wlmi_free(model->data);
+}
+
 static wlm_status read_model(const wlm_store *store, sqlite3_stmt *row, void *element) {
   const size_t size = (size_t)sqlite3_column_bytes(row, 2);
-  wlmi_model_record *record = element;
+  wlmi_model_record *model = element;
   (void)store;
-  *record =
+  *model =
       (wlmi_model_record){wlmi_strdup(wlmi_sqlite_text(row, 0)), sqlite3_column_int64(row, 1), wlmi_alloc(size), size};
-  if (!record->name || !record->data) {
-    wlmi_free(record->name);
-    wlmi_free(record->data);
+  if (!model->name || !model->data) {
+    release_model(model);
     return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a model of %zu bytes", size);
   }
-  if (size) memcpy(record->data, sqlite3_column_blob(row, 2), size);
+  if (size) memcpy(model->data, sqlite3_column_blob(row, 2), size);
   return WLM_OK;
 }
 
 wlm_status wlmi_store_load_models(wlm_store *store, const char *device_class, wlmi_model_record **records,
                                   int64_t *count) {
-  static const row_reader reader = {"SELECT name, made_at, data FROM model WHERE class = ?1 ORDER BY name", "models",
-                                    sizeof **records, read_model};
-  const wlm_status status = read_rows(store, &reader, device_class, 0, (void **)records, count);
-  if (status == WLM_OK) return WLM_OK;
-  wlmi_model_records_free(*records, *count);
-  *records = NULL;
-  *count = 0;
-  return status;
+  static const wlmi_row_reader reader = {"SELECT name, made_at, data FROM model WHERE class = ?1 ORDER BY name",
+                                         "models", sizeof **records, read_model, release_model};
+  return wlmi_store_read_rows(store, &reader, device_class, (void **)records, count);
 }
 
 void wlmi_model_records_free(wlmi_model_record *records, int64_t count) {
-  for (int64_t i = 0; i < count; i++) {
-    wlmi_free(records[i].name);
-    wlmi_free(records[i].data);
-  }
+  for (int64_t i = 0; i < count; i++) release_model(&records[i]);
   wlmi_free(records);
 }

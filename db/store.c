@@ -164,56 +164,57 @@ int wlmi_store_read_row(sqlite3_stmt *row, wlmi_measurement_record *record) {
   return fits;
 }
 
-wlm_status wlmi_store_each(wlm_store *store, const char *device_class, wlmi_store_each_fn each, void *user) {
-  sqlite3_stmt *row = store->select;
+wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *reader, const char *device_class,
+                                void **list, int64_t *count) {
+  sqlite3_stmt *row = NULL;
   wlm_status status;
   int more;
-  wlmi_sqlite_bind_text(row, 1, device_class); /* NULL binds NULL */
+  int64_t capacity = 0;
+  char *elements = NULL;
+  *count = 0;
+  WLM_TRY(wlmi_sqlite_prepare(store->db, reader->select, &row));
+  wlmi_sqlite_bind_text(row, 1, device_class);
   for (;;) {
-    wlmi_measurement_record record;
-    char id[WLM_HASH_HEX];
     WLM_TRY(wlmi_sqlite_step(row, &more));
     if (!more) break;
-    int fits = wlmi_store_read_row(row, &record);
-    WLM_TRY(wlmi_measurement_id(&record, id));
-    if (!fits || strcmp(id, wlmi_sqlite_text(row, WLM_COLUMN_ID)))
-      WLM_TRY(wlmi_fail(WLM_ERR_DATABASE,
-                        "%s: measurement %s is damaged (its content has another id); run 'warploom db check' on the "
-                        "file, or move it away",
-                        wlmi_store_path(store), wlmi_sqlite_text(row, WLM_COLUMN_ID)));
-    WLM_TRY(each(user, id, &record));
+    WLM_TRY(wlmi_grow((void **)&elements, *count, &capacity, reader->size, reader->what));
+    status = reader->read(store, row, elements + (size_t)*count * reader->size);
+    if (store->whole_only && status == WLM_ERR_DATABASE) continue;
+    WLM_TRY(status);
+    ++*count;
   }
 done:
-  sqlite3_reset(row);
-  sqlite3_clear_bindings(row);
+  sqlite3_finalize(row);
+  if (store->whole_only && status == WLM_ERR_DATABASE) status = WLM_OK;
+  while (status != WLM_OK && *count) reader->release(elements + (size_t)-- * count * reader->size);
+  if (status != WLM_OK) {
+    wlmi_free(elements);
+    elements = NULL;
+  }
+  *list = elements;
   return status;
 }
 
-typedef struct loading {
-  wlmi_measurement_record *records;
-  int64_t count, capacity;
-} loading;
-
-static wlm_status load_one(void *user, const char *id, const wlmi_measurement_record *record) {
-  (void)id;
-  loading *all = user;
-  wlm_status status = wlmi_measurements_reserve(&all->records, all->count, &all->capacity);
-  if (status == WLM_OK) status = wlmi_measurement_copy(record, &all->records[all->count]);
-  if (status == WLM_OK) all->count++;
-  return status;
+static wlm_status read_measurement(const wlm_store *store, sqlite3_stmt *row, void *copy) {
+  wlmi_measurement_record record;
+  char id[WLM_HASH_HEX];
+  const int fits = wlmi_store_read_row(row, &record);
+  const wlm_status status = wlmi_measurement_id(&record, id);
+  if (status != WLM_OK) return status;
+  if (fits && !strcmp(id, wlmi_sqlite_text(row, WLM_COLUMN_ID))) return wlmi_measurement_copy(&record, copy);
+  return wlmi_fail(WLM_ERR_DATABASE,
+                   "%s: measurement %s is damaged (its content has another id); run 'warploom db check' on the file, "
+                   "or move it away",
+                   wlmi_store_path(store), wlmi_sqlite_text(row, WLM_COLUMN_ID));
 }
+
+static void release_measurement(void *record) { wlmi_measurement_release(record); }
 
 wlm_status wlmi_store_load(wlm_store *store, const char *device_class, wlmi_measurement_record **records,
                            int64_t *count) {
-  loading all = {0};
-  wlm_status status = wlmi_store_each(store, device_class, load_one, &all);
-  if (status != WLM_OK) {
-    wlmi_measurements_free(all.records, all.count);
-    all = (loading){0};
-  }
-  *records = all.records;
-  *count = all.count;
-  return status;
+  static const wlmi_row_reader reader = {select_sql, "measurements", sizeof **records, read_measurement,
+                                         release_measurement};
+  return wlmi_store_read_rows(store, &reader, device_class, (void **)records, count);
 }
 
 wlm_status wlmi_store_count(wlm_store *store, wlmi_store_counts *counts) {

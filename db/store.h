@@ -37,13 +37,9 @@ wlm_status wlmi_store_merge_files(const char *const *sources, int64_t source_cou
 
 /* ---- reading ---- */
 
-/* Calls `each` for all measurements of a device class, or of all devices where that is NULL, in the order of their
- * ids. The record's strings live during the call only (wlmi_measurement_copy keeps them). A status other than
- * WLM_OK ends the reading and is returned. Every id is recomputed: a damaged row is WLM_ERR_DATABASE.
- * Writers wait meanwhile, so keep the callback short. */
-typedef wlm_status (*wlmi_store_each_fn)(void *user, const char *id, const wlmi_measurement_record *record);
-wlm_status wlmi_store_each(wlm_store *store, const char *device_class, wlmi_store_each_fn each, void *user);
-/* The same into an array: wlmi_measurements_free. */
+/* All measurements of a device class, or of all devices where that is NULL, in the order of their ids:
+ * wlmi_measurements_free. Every id is recomputed: a damaged row is WLM_ERR_DATABASE. What only chooses, trains or tunes
+ * trusts the ids and reads a wlmi_measurement_set. */
 wlm_status wlmi_store_load(wlm_store *store, const char *device_class, wlmi_measurement_record **records,
                            int64_t *count);
 wlm_status wlmi_content_load(wlm_store *store, wlmi_content *content); /* of all devices: wlmi_content_release */

@@ -9,6 +9,7 @@ struct wlm_store {
   sqlite3 *db;
   sqlite3_stmt *insert[WLM_TABLE_COUNT]; /* NULL when opened for reading */
   sqlite3_stmt *select;                  /* ?1 is a device class or NULL */
+  int whole_only; /* wlmi_store_read_rows passes over what is damaged and is content with what can be read at all */
 };
 
 /* For reading what is left of it; WLM_ERR_DATABASE where that is nothing. */
@@ -30,9 +31,17 @@ wlm_status wlmi_store_put_one(wlm_store *store, const wlmi_measurement_record *r
 wlm_status wlmi_store_writable(const wlm_store *store);
 const char *wlmi_store_path(const wlm_store *store);
 
-/* All pins and recorded problems that are whole, in a store that is damaged. */
-wlm_status wlmi_store_salvage_pins(wlm_store *store, wlmi_pin_record **pins, int64_t *count);
-wlm_status wlmi_store_salvage_recorded(wlm_store *store, wlmi_recorded **list, int64_t *count);
+/* How the rows of a statement, whose ?1 is a device class or NULL, become a list. */
+typedef struct wlmi_row_reader {
+  const char *select, *what; /* what: for messages */
+  size_t size;               /* of an element */
+  /* WLM_ERR_DATABASE where the row is damaged. */
+  wlm_status (*read)(const wlm_store *store, sqlite3_stmt *row, void *element);
+  void (*release)(void *element);
+} wlmi_row_reader;
+wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *reader, const char *device_class,
+                                void **list, int64_t *count);
+
 /* One within the caller's transaction. */
 wlm_status wlmi_store_record_one(wlm_store *store, const wlmi_recorded *recorded);
 

@@ -53,7 +53,7 @@ int wlmi_pin_compare(const wlmi_pin_record *a, const wlmi_pin_record *b) {
   return order ? order : (a->n > b->n) - (a->n < b->n);
 }
 
-static void release_pin(wlmi_pin_record *pin) {
+void wlmi_pin_release(wlmi_pin_record *pin) {
   wlmi_free(pin->device_class);
   wlmi_free(pin->place);
   wlmi_free(pin->problem);
@@ -64,12 +64,12 @@ wlm_status wlmi_pin_copy(const wlmi_pin_record *pin, wlmi_pin_record *copy) {
   *copy = (wlmi_pin_record){wlmi_strdup(pin->device_class), wlmi_strdup(pin->place), wlmi_strdup(pin->problem), pin->n,
                             wlmi_strdup(pin->variant)};
   if (copy->device_class && copy->place && copy->problem && copy->variant) return WLM_OK;
-  release_pin(copy);
+  wlmi_pin_release(copy);
   return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "copy of a pin");
 }
 
 void wlmi_pins_free(wlmi_pin_record *pins, int64_t count) {
-  for (int64_t i = 0; i < count; i++) release_pin(&pins[i]);
+  for (int64_t i = 0; i < count; i++) wlmi_pin_release(&pins[i]);
   wlmi_free(pins);
 }
 

@@ -21,6 +21,7 @@ void wlmi_pin_json(const wlmi_pin_record *pin, wlmi_text *out);
 /* By class, place, problem and n; 0 where they are for the same. */
 int wlmi_pin_compare(const wlmi_pin_record *a, const wlmi_pin_record *b);
 wlm_status wlmi_pin_copy(const wlmi_pin_record *pin, wlmi_pin_record *copy); /* owns its strings */
+void wlmi_pin_release(wlmi_pin_record *pin);
 void wlmi_pins_free(wlmi_pin_record *pins, int64_t count);
 
 /* A problem that a program met and nothing near was tuned for, noted down to be tuned later. It says enough of the

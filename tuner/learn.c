@@ -5,7 +5,7 @@
 
 #include "common/memory.h"
 #include "common/structs.h"
-#include "db/store.h"
+#include "db/measurement_set.h"
 #include "warploom/warploom_tune.h"
 
 static wlm_status keep(wlm_store *store, const char *device_class, const wlmi_model *model) {
@@ -21,8 +21,7 @@ wlm_status wlmi_learn(wlm_context *context, wlmi_models *models) {
   const wlmi_device_info *info = &wlmi_context_device(context)->info;
   wlm_store *store = NULL;
   const char *device_class = wlmi_context_device_class(context);
-  wlmi_measurement_record *records = NULL;
-  int64_t count = 0;
+  wlmi_measurement_set set = {0};
   wlm_status status;
   *models = (wlmi_models){0};
   if (!*path)
@@ -30,13 +29,13 @@ wlm_status wlmi_learn(wlm_context *context, wlmi_models *models) {
                      "training reads what was measured, and the context has no user database");
   if (access(path, F_OK)) return WLM_OK;
   WLM_TRY(wlmi_store_open(path, WLM_STORE_WRITE, &store));
-  WLM_TRY(wlmi_store_load(store, device_class, &records, &count));
-  WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, records, count, models));
+  WLM_TRY(wlmi_measurement_set_add(&set, store, device_class));
+  WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, set.records, set.count, models));
   for (int64_t i = 0; i < models->count; i++) WLM_TRY(keep(store, device_class, &models->models[i]));
   status = wlm_context_refresh(context);
 done:
   if (status != WLM_OK) wlmi_models_release(models);
-  wlmi_measurements_free(records, count);
+  wlmi_measurement_set_release(&set);
   wlmi_store_close(store);
   return status;
 }
