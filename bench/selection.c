@@ -22,7 +22,7 @@
 #include "bench/suite_file.h"
 #include "bench/tell.h"
 #include "common/memory.h"
-#include "db/store.h"
+#include "db/measurement_set.h"
 #include "select/select.h"
 #include "tuner/compile_ahead.h"
 #include "tuner/train.h"
@@ -32,8 +32,7 @@ enum { TOP = 6, ENTRANTS = MODES + TOP + 1 };
 static const char *const modes[MODES] = {"tuned", "loo", "estimated", "rule"};
 
 struct state {
-  wlmi_measurement_record *records;
-  int64_t count;
+  wlmi_measurement_set set;
   wlmi_cases cases;
   wlmi_suite_file suite; /* core: what "all cases" are */
   char fixed[WLM_VARIANT_NAME];
@@ -51,14 +50,14 @@ static int is_of_another_group(void *user, const wlmi_measurement_record *record
 
 static wlm_status train_without(struct state *s, wlm_context *context, const char *group) {
   const wlmi_device_info *info = &wlmi_context_device(context)->info;
-  wlmi_measurement_record *kept = NULL; /* their strings are those of s->records */
+  wlmi_measurement_record *kept = NULL; /* their strings are those of s->set.records */
   wlmi_models models = {0};
   int64_t count = 0;
   wlm_status status;
-  WLM_TRY(wlmi_alloc_array(s->count, sizeof *kept, "measurements", (void **)&kept));
-  for (int64_t i = 0; i < s->count; i++)
-    if (is_of_another_group((void *)group, &s->records[i])) kept[count++] = s->records[i];
-  WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, info->l2_bytes, kept, count, &models));
+  WLM_TRY(wlmi_alloc_array(s->set.count, sizeof *kept, "measurements", (void **)&kept));
+  for (int64_t i = 0; i < s->set.count; i++)
+    if (is_of_another_group((void *)group, &s->set.records[i])) kept[count++] = s->set.records[i];
+  WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, kept, count, &models));
   for (int64_t i = 0; i < models.count; i++)
     WLM_TRY(wlmi_snapshot_add_model(&s->others, &models.models[i], NULL, NULL));
 done:
@@ -75,7 +74,7 @@ static wlm_status learn_without(struct state *s, wlm_context *context, const cha
   if (!strcmp(group, s->group)) return WLM_OK;
   *s->group = 0;
   wlmi_snapshot_clear(&s->others);
-  WLM_TRY(wlmi_snapshot_add_measurements(&s->others, s->records, s->count, NULL, is_of_another_group, group));
+  WLM_TRY(wlmi_snapshot_add_measurements(&s->others, s->set.records, s->set.count, NULL, is_of_another_group, group));
   WLM_TRY(train_without(s, context, group));
   snprintf(s->group, sizeof s->group, "%s", group);
 done:
@@ -125,19 +124,13 @@ static void find_fixed(struct state *s) {
 /* ---- before the first case ---------------------------------------------------------------------------- */
 
 static wlm_status load(const char *path, const wlm_context *context, struct state *s) {
-  wlmi_device_record device;
-  wlmi_text device_class = {0};
   wlm_store *store = NULL;
   wlm_status status;
-  wlmi_context_device_record(context, &device);
-  wlmi_device_class(&device, &device_class);
-  if (device_class.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
   WLM_TRY(wlmi_store_open(path, WLM_STORE_READ, &store));
-  WLM_TRY(wlmi_store_load(store, device_class.data, &s->records, &s->count));
-  status = wlmi_cases_make(s->records, s->count, &s->cases);
+  WLM_TRY(wlmi_measurement_set_add(&s->set, store, wlmi_context_device_class(context)));
+  status = wlmi_cases_make(s->set.records, s->set.count, &s->cases);
 done:
   wlmi_store_close(store);
-  wlmi_text_release(&device_class);
   return status;
 }
 
@@ -146,7 +139,7 @@ static void close_all(void *user) {
   if (!s) return;
   wlmi_snapshot_clear(&s->others);
   wlmi_cases_release(&s->cases);
-  wlmi_measurements_free(s->records, s->count);
+  wlmi_measurement_set_release(&s->set);
   wlmi_suite_file_release(&s->suite);
   wlmi_free(s);
 }

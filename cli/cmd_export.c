@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/db_actions.h"
 #include "cli/session.h"
+#include "common/path.h"
 #include "db/interchange.h"
 
 wlm_status wlmi_cli_database_path(const wlmi_cli_options *options, wlmi_text *path) {

@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "common/path.h"
 #include "csr/stats.h"
 #include "db/store.h"
 #include "runtime/context.h"

@@ -7,9 +7,8 @@
 #include "cli/db_actions.h"
 #include "cli/page.h"
 #include "cli/session.h"
-#include "db/content.h"
-#include "db/model_record.h"
-#include "db/path.h"
+#include "common/path.h"
+#include "db/store.h"
 #include "select/model.h"
 
 /* "cuda:0" is any GPU's: the store does not count them. */
@@ -39,7 +38,7 @@ static wlm_status look_at_models(wlm_store *store, const char *device_class, int
     wlmi_model model;
     if (records[i].made_at <= *made_at || wlmi_model_read(records[i].data, records[i].size, &model) != WLM_OK) continue;
     *made_at = records[i].made_at;
-    *l2_bytes = model.machine.l2_bytes > 0 ? model.machine.l2_bytes : 1;
+    *l2_bytes = model.limits.l2_bytes > 0 ? model.limits.l2_bytes : 1;
     wlmi_model_release(&model);
   }
   wlmi_model_records_free(records, count);

@@ -103,8 +103,7 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
 static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_case *list) {
   const wlmi_cli_options *options = e->options;
   wlmi_session *session = &e->session;
-  const wlmi_device_info *info = &wlmi_context_device(session->context)->info;
-  const wlmi_machine machine = {info->limits.target, info->limits.processors, info->l2_bytes};
+  const wlmi_limits *limits = &wlmi_context_device(session->context)->info.limits;
   wlmi_place *places = NULL;
   int64_t place_count;
   wlmi_matrix_view view;
@@ -116,7 +115,7 @@ static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_ca
     session->problem.n = options->n[i];
     WLM_TRY(wlmi_context_spec(session->context, session->matrix, &session->problem, &spec));
     WLM_TRY(wlmi_tuner_left(e->tuner, label, &spec, &left, &candidates));
-    wlmi_tuning_case_make(&machine, view.stats, 0, options->n[i], candidates, options->again ? candidates : left,
+    wlmi_tuning_case_make(limits, view.stats, 0, options->n[i], candidates, options->again ? candidates : left,
                           &list[i]);
   }
   WLM_TRY(wlmi_context_known_places(session->context, &spec, &places, &place_count));

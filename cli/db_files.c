@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/db_actions.h"
-#include "db/content.h"
+#include "db/store.h"
 
 static wlm_status only_check(const char *path, wlmi_text *faults, wlmi_store_counts *counts) {
   wlm_store *store;

@@ -6,7 +6,7 @@
 #include "cli/session.h"
 #include "common/bucket.h"
 #include "common/hash.h"
-#include "db/pin.h"
+#include "db/store.h"
 
 /* What is pinned: the place and the specs of one N that it stands for. */
 enum { MAX_SPECS = 3 };
@@ -114,30 +114,26 @@ static wlm_status each(task *task, const wlmi_cli_options *options,
 /* Every width is checked before the first is written. */
 static wlm_status pin_or_unpin(const wlmi_cli_options *options, wlmi_report *report, const char *variant) {
   wlmi_session session = {0};
-  wlmi_text path = {0}, device_class = {0}, widths = {0};
-  wlmi_device_record device;
+  wlmi_text path = {0}, widths = {0};
   wlm_status status;
   task task = {.session = &session, .variant = variant};
   WLM_TRY(wlmi_session_open(options, &session));
   WLM_TRY(find_place(&session, options->arguments[1], &task.target));
   WLM_TRY(each(&task, options, check));
-  wlmi_context_device_record(session.context, &device);
-  wlmi_device_class(&device, &device_class);
   for (int i = 0; i < options->n_count; i++)
     wlmi_text_printf(&widths, "%s%lld", i ? "," : "", (long long)options->n[i]);
-  if (device_class.failed || widths.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
-  task.device_class = device_class.data;
+  if (widths.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "list of widths"));
+  task.device_class = wlmi_context_device_class(session.context);
   WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_WRITE, &path, &task.store));
   WLM_TRY(each(&task, options, write_pin));
   wlmi_report_string(report, "database", path.data);
-  wlmi_report_string(report, "device_class", device_class.data);
+  wlmi_report_string(report, "device_class", task.device_class);
   wlmi_report_string(report, variant ? "pinned_for" : "unpinned_for", task.target.place);
   wlmi_report_string(report, "n", widths.data);
   if (variant) wlmi_report_string(report, "variant", variant);
 done:
   wlmi_store_close(task.store);
   wlmi_text_release(&path);
-  wlmi_text_release(&device_class);
   wlmi_text_release(&widths);
   wlmi_session_close(&session);
   return status;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "common/memory.h"
 
 /* Of a case; the slower ones are many and nobody chooses them. */

@@ -5,7 +5,7 @@
 #ifndef WLM_CLI_SURVEY_H
 #define WLM_CLI_SURVEY_H
 
-#include "db/classes.h"
+#include "select/classes.h"
 
 typedef enum wlmi_way {
   WLM_WAY_GE_SPMM,   /* GE-SpMM's kernels by its own rule */

@@ -126,13 +126,13 @@ done:
 static int part_of(const wlm_stats *stats) { return (int)((stats->fingerprint[0] ^ stats->fingerprint[1]) % PARTS); }
 
 static wlm_status train_without(const wlmi_class *of, int part, wlmi_measurement_record *others,
-                                const survey_request *r, int64_t l2_bytes, wlmi_snapshot *snapshot) {
+                                const survey_request *r, wlmi_snapshot *snapshot) {
   wlmi_models models = {0};
   int64_t count = 0;
   wlm_status status;
   for (int64_t i = 0; i < of->count; i++)
     if (part_of(&of->records[i].stats) != part) others[count++] = of->records[i];
-  WLM_TRY(wlmi_models_train(r->generator, &r->limits, l2_bytes, others, count, &models));
+  WLM_TRY(wlmi_models_train(r->generator, &r->limits, others, count, &models));
   for (int64_t i = 0; i < models.count; i++) WLM_TRY(wlmi_snapshot_add_model(snapshot, &models.models[i], NULL, NULL));
 done:
   wlmi_models_release(&models);
@@ -145,6 +145,7 @@ static wlm_status predict(wlmi_survey *survey, int64_t l2_bytes) {
   wlmi_measurement_record *others = NULL;
   wlmi_progress progress;
   wlm_status status;
+  r.limits.l2_bytes = l2_bytes;
   WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &r.generator));
   WLM_TRY(wlmi_alloc_array(survey->of->count, sizeof *others, "measurements", (void **)&others));
   wlmi_progress_begin(&progress, 1, 0);
@@ -153,7 +154,7 @@ static wlm_status predict(wlmi_survey *survey, int64_t l2_bytes) {
     wlmi_snapshot trained = {.case_count = 0};
     r.snapshot = &trained;
     wlmi_progress_show(&progress, part, PARTS, "each time without a part of the matrices");
-    status = train_without(survey->of, part, others, &r, l2_bytes, &trained);
+    status = train_without(survey->of, part, others, &r, &trained);
     for (int64_t i = 0; i < survey->case_count && status == WLM_OK; i++)
       if (part_of(survey->cases[i].choice->stats) == part)
         choose(&r, &survey->cases[i], WLM_WAY_PREDICTED, WLM_STEP_MODEL);

@@ -71,8 +71,7 @@ static wlm_status spec_of(const campaign *c, int64_t n, wlmi_spec *spec) {
 
 /* What of each cell the database has. */
 static wlm_status find_tuning_cases(campaign *c) {
-  const wlmi_device_info *info = &wlmi_context_device(c->session.context)->info;
-  const wlmi_machine machine = {info->limits.target, info->limits.processors, info->l2_bytes};
+  const wlmi_limits *limits = &wlmi_context_device(c->session.context)->info.limits;
   wlmi_place *places = NULL;
   int64_t place_count;
   wlmi_spec spec;
@@ -85,7 +84,7 @@ static wlm_status find_tuning_cases(campaign *c) {
     WLM_TRY(spec_of(c, cell->n, &spec));
     WLM_TRY(wlmi_tuner_left(c->tuner, c->matrices[cell->matrix].name, &spec, &left, &candidates));
     wlmi_design_stats(&c->matrices[cell->matrix], &stats);
-    wlmi_tuning_case_make(&machine, &stats, cell->matrix, cell->n, candidates, left, &c->tuning_cases[i]);
+    wlmi_tuning_case_make(limits, &stats, cell->matrix, cell->n, candidates, left, &c->tuning_cases[i]);
     c->known += c->tuning_cases[i].state >= WLM_TUNING_CASE_LEAST;
   }
   if (!c->cell_count) goto done;

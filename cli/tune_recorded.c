@@ -12,7 +12,7 @@
 #include "cli/session.h"
 #include "common/memory.h"
 #include "common/spec_key.h"
-#include "db/recorded.h"
+#include "db/store.h"
 #include "tuner/design.h"
 #include "tuner/stand_in.h"
 #include "tuner/timing.h"
@@ -34,15 +34,8 @@ typedef struct errand {
 } errand;
 
 static wlm_status load(errand *e) {
-  wlmi_device_record device;
-  wlmi_text device_class = {0};
-  wlmi_context_device_record(e->session.context, &device);
-  wlmi_device_class(&device, &device_class);
-  wlm_status status = device_class.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device")
-                                          : wlmi_store_load_recorded(wlmi_tuner_store(e->tuner), device_class.data,
-                                                                     &e->list, &e->count);
-  wlmi_text_release(&device_class);
-  return status;
+  return wlmi_store_load_recorded(wlmi_tuner_store(e->tuner), wlmi_context_device_class(e->session.context), &e->list,
+                                  &e->count);
 }
 
 static int on_progress(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {

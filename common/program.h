@@ -7,13 +7,14 @@
 
 typedef enum wlmi_target { WLM_TARGET_CUDA, WLM_TARGET_HOST } wlmi_target;
 
-/* What of a device decides which variants are valid. */
+/* What of a device decides which variants are valid, and how fast they are. */
 typedef struct wlmi_limits {
   wlmi_target target;
   int arch;              /* compute capability, 90 for sm_90; 0 on the host */
   int threads_per_block; /* 0 on the host */
   int64_t shared_bytes;  /* a block's dynamic shared memory after opt-in */
   int processors;        /* multiprocessors, or cores */
+  int64_t l2_bytes;      /* last-level cache; 0 = not known */
 } wlmi_limits;
 
 /* What the blocks of a pass share out: rows and columns of the matrix that the kernels walk; BLOCKS = the unit blocks

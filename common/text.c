@@ -83,3 +83,24 @@ void wlmi_text_release(wlmi_text *text) {
   wlmi_free(text->data);
   *text = (wlmi_text){0};
 }
+
+/* Length of the well-formed UTF-8 character at `s`, 0 if there is none (overlong, surrogate, cut). */
+static int utf8_length(const unsigned char *s) {
+  if (s[0] < 0x80) return 1;
+  int length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+  if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
+  for (int i = 1; i < length; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
+  if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
+  return length;
+}
+
+int wlmi_is_utf8(const char *text) {
+  for (const unsigned char *s = (const unsigned char *)text; *s;) {
+    int length = utf8_length(s);
+    if (!length) return 0;
+    s += length;
+  }
+  return 1;
+}

@@ -21,4 +21,6 @@ void wlmi_text_json_string(wlmi_text *text, const char *string); /* quoted and e
 wlm_status wlmi_text_take(wlmi_text *text, char **string);
 void wlmi_text_release(wlmi_text *text);
 
+int wlmi_is_utf8(const char *text);
+
 #endif

@@ -1,7 +1,5 @@
 #include <string.h>
 
-#include "db/pin.h"
-#include "db/recorded.h"
 #include "db/store_state.h"
 
 static void report(wlmi_text *out, int64_t *faults, const char *what, const char *which, const char *fault) {

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/path.h"
 #include "common/text.h"
-#include "db/path.h"
 
 enum { HEADER_SIZE = 100, APPLICATION_ID_AT = 68 };
 

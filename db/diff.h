@@ -2,8 +2,8 @@
 #ifndef WLM_DB_DIFF_H
 #define WLM_DB_DIFF_H
 
-#include "db/classes.h"
-#include "db/content.h"
+#include "db/store.h"
+#include "select/classes.h"
 
 /* A matrix, problem and N whose winners differ, or that only one side knows a winner of. */
 typedef struct wlmi_choice_difference {

@@ -1,9 +1,5 @@
-/* What was learned as JSON lines: a header, then one line a measurement sorted by id, then one line a pin, then one a
- * recorded problem, so that equal stores give equal bytes. What is derived (choices, models) is made again and not
- * written.
- *
- * Import is all or nothing: every line is read and checked before the first is stored, and all are stored in
- * one transaction. Errors name the source and the line: "name:17: time_ps must be a positive integer". */
+/* A store's content to and from JSON lines (records/lines.h). Import is all or nothing: every line is read and checked
+ * before the first is stored, and all are stored in one transaction. */
 #ifndef WLM_DB_INTERCHANGE_H
 #define WLM_DB_INTERCHANGE_H
 

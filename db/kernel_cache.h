@@ -6,7 +6,7 @@
 #ifndef WLM_DB_KERNEL_CACHE_H
 #define WLM_DB_KERNEL_CACHE_H
 
-#include "db/path.h"
+#include "common/path.h"
 
 enum { WLM_KERNEL_CACHE_BYTES = 256 << 20 };
 

@@ -1,10 +1,8 @@
 /* The only place that deletes measurements, and only when asked to. */
-#include <string.h>
-
 #include "common/log.h"
 #include "common/memory.h"
-#include "db/classes.h"
 #include "db/store_state.h"
+#include "select/classes.h"
 
 static const char orphans_sql[] =
     "DELETE FROM device WHERE id NOT IN (SELECT device FROM measurement);"
@@ -19,44 +17,11 @@ static wlm_status remove_one(sqlite3_stmt *statement, const wlmi_measurement_rec
   return wlmi_sqlite_execute(statement);
 }
 
-/* ---- the quickest ones ------------------------------------------------------------------------- */
-
-static const wlmi_case *case_of(const wlmi_class *class, const wlmi_measurement_record *r) {
-  for (int64_t i = 0; i < class->choices.matrix_count; i++) {
-    const wlmi_case *c = &class->choices.matrices[i];
-    if (c->n == r->n && !strcmp(c->problem, r->problem) &&
-        !memcmp(c->stats->fingerprint, r->stats.fingerprint, sizeof r->stats.fingerprint))
-      return c;
-  }
-  return NULL;
-}
-
-/* Candidates that work come by rising cost, those without preparing first, those with it behind them. */
-static int is_beaten(const wlmi_case *c, const char *variant, int64_t keep) {
-  int64_t plain = 0, prepared = 0;
-  for (int64_t i = 0; i < c->count; i++) {
-    const int64_t before = c->candidates[i].prepare > 0 ? prepared++ : plain++;
-    if (!strcmp(c->candidates[i].variant, variant)) return before >= keep;
-  }
-  return 1; /* it failed */
-}
-
-static void mark_beaten(const wlmi_class *class, int64_t keep, char *beaten) {
-  for (int64_t i = 0; i < class->count; i++) {
-    const wlmi_case *c = case_of(class, &class->records[i]);
-    const int cold = wlmi_measurement_is_cold(&class->records[i]); /* which choices pass over */
-    if (cold || (c && is_beaten(c, class->records[i].variant, keep))) beaten[i] = 1;
-  }
-}
-
-/* ---- deleting ------------------------------------------------------------------------------------ */
-
 static wlm_status prune_class(const wlmi_class *class, int64_t keep, sqlite3_stmt *statement, int64_t *removed) {
   char *gone = NULL;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array(class->count, 1, "measurements", (void **)&gone));
-  WLM_TRY(wlmi_cases_superseded(class->records, class->count, gone));
-  if (keep) mark_beaten(class, keep, gone);
+  WLM_TRY(wlmi_class_superfluous(class, keep, gone));
   for (int64_t i = 0; i < class->count; i++) {
     if (!gone[i]) continue;
     WLM_TRY(remove_one(statement, &class->records[i]));

@@ -7,9 +7,7 @@
 #include <unistd.h>
 
 #include "common/memory.h"
-#include "db/model_record.h"
-#include "db/pin.h"
-#include "db/recorded.h"
+#include "common/path.h"
 #include "db/store_state.h"
 
 typedef struct salvage {
@@ -87,9 +85,9 @@ static wlm_status salvage_into(wlm_store *from, wlm_store *to, wlmi_store_repair
   WLM_TRY(wlmi_sqlite_begin(to->db));
   status = walk(&s, "SELECT id FROM measurement ORDER BY id", 1);
   if (status == WLM_OK) status = walk(&s, "SELECT id FROM measurement ORDER BY id DESC", 0);
-  if (status == WLM_OK) status = wlmi_store_salvage_pins(from, &pins, &pin_count);
+  if (status == WLM_OK) status = wlmi_store_load_pins(from, NULL, &pins, &pin_count);
   for (int64_t i = 0; i < pin_count && status == WLM_OK; i++) status = wlmi_store_pin(to, &pins[i]);
-  if (status == WLM_OK) status = wlmi_store_salvage_recorded(from, &recorded, &recorded_count);
+  if (status == WLM_OK) status = wlmi_store_load_recorded(from, NULL, &recorded, &recorded_count);
   for (int64_t i = 0; i < recorded_count && status == WLM_OK; i++) status = wlmi_store_record_one(to, &recorded[i]);
   if (status == WLM_OK) status = salvage_models(&s);
   status = wlmi_sqlite_end(to->db, status);
@@ -118,6 +116,7 @@ wlm_status wlmi_store_repair(const char *path, wlmi_text *report, wlmi_text *kep
   WLM_TRY(wlmi_store_open_damaged(path, &damaged));
   status = wlmi_store_check(damaged, report);
   if (status != WLM_ERR_DATABASE) goto done; /* whole, or a failure that is none of the file's */
+  damaged->whole_only = 1;
   WLM_TRY(lock(damaged));
   wlmi_text_printf(&fresh_path, "%s.repaired-%ld", path, (long)getpid());
   if (fresh_path.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path));

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "common/memory.h"
-#include "db/content.h"
-#include "db/fields.h"
 #include "db/store_state.h"
 
 /* ?1 is the row's id, then the table's fields in the order of wlmi_fields, then what else the table holds. */
@@ -66,30 +64,6 @@ void wlmi_store_close(wlm_store *store) {
   sqlite3_finalize(store->select);
   sqlite3_close(store->db);
   wlmi_free(store);
-}
-
-wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *reader, const char *device_class,
-                                int whole_only, void **list, int64_t *count) {
-  sqlite3_stmt *row = NULL;
-  wlm_status status;
-  int more;
-  int64_t capacity = 0;
-  *list = NULL;
-  *count = 0;
-  WLM_TRY(wlmi_sqlite_prepare(store->db, reader->select, &row));
-  wlmi_sqlite_bind_text(row, 1, device_class);
-  for (;;) {
-    WLM_TRY(wlmi_sqlite_step(row, &more));
-    if (!more) break;
-    WLM_TRY(wlmi_grow(list, *count, &capacity, reader->size, reader->what));
-    status = reader->read(store, row, (char *)*list + (size_t)*count * reader->size);
-    if (whole_only && status == WLM_ERR_DATABASE) continue;
-    WLM_TRY(status);
-    ++*count;
-  }
-done:
-  sqlite3_finalize(row);
-  return whole_only && status == WLM_ERR_DATABASE ? WLM_OK : status;
 }
 
 const char *wlmi_store_path(const wlm_store *store) { return sqlite3_db_filename(store->db, "main"); }
@@ -153,13 +127,9 @@ done:
   return status;
 }
 
-wlm_status wlmi_store_merge(wlm_store *store, const wlmi_measurement_record *records, int64_t count, int64_t *added) {
-  const wlmi_content content = {.records = (wlmi_measurement_record *)records, .count = count};
-  return wlmi_store_add(store, &content, NULL, added);
-}
-
 wlm_status wlmi_store_put(wlm_store *store, const wlmi_measurement_record *records, int64_t count) {
-  return wlmi_store_merge(store, records, count, NULL);
+  const wlmi_content content = {.records = (wlmi_measurement_record *)records, .count = count};
+  return wlmi_store_add(store, &content, NULL, NULL);
 }
 
 /* ---- reading ---- */
@@ -194,56 +164,57 @@ int wlmi_store_read_row(sqlite3_stmt *row, wlmi_measurement_record *record) {
   return fits;
 }
 
-wlm_status wlmi_store_each(wlm_store *store, const char *device_class, wlmi_store_each_fn each, void *user) {
-  sqlite3_stmt *row = store->select;
+wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *reader, const char *device_class,
+                                void **list, int64_t *count) {
+  sqlite3_stmt *row = NULL;
   wlm_status status;
   int more;
-  wlmi_sqlite_bind_text(row, 1, device_class); /* NULL binds NULL */
+  int64_t capacity = 0;
+  char *elements = NULL;
+  *count = 0;
+  WLM_TRY(wlmi_sqlite_prepare(store->db, reader->select, &row));
+  wlmi_sqlite_bind_text(row, 1, device_class);
   for (;;) {
-    wlmi_measurement_record record;
-    char id[WLM_HASH_HEX];
     WLM_TRY(wlmi_sqlite_step(row, &more));
     if (!more) break;
-    int fits = wlmi_store_read_row(row, &record);
-    WLM_TRY(wlmi_measurement_id(&record, id));
-    if (!fits || strcmp(id, wlmi_sqlite_text(row, WLM_COLUMN_ID)))
-      WLM_TRY(wlmi_fail(WLM_ERR_DATABASE,
-                        "%s: measurement %s is damaged (its content has another id); run 'warploom db check' on the "
-                        "file, or move it away",
-                        wlmi_store_path(store), wlmi_sqlite_text(row, WLM_COLUMN_ID)));
-    WLM_TRY(each(user, id, &record));
+    WLM_TRY(wlmi_grow((void **)&elements, *count, &capacity, reader->size, reader->what));
+    status = reader->read(store, row, elements + (size_t)*count * reader->size);
+    if (store->whole_only && status == WLM_ERR_DATABASE) continue;
+    WLM_TRY(status);
+    ++*count;
   }
 done:
-  sqlite3_reset(row);
-  sqlite3_clear_bindings(row);
+  sqlite3_finalize(row);
+  if (store->whole_only && status == WLM_ERR_DATABASE) status = WLM_OK;
+  while (status != WLM_OK && *count) reader->release(elements + (size_t)-- * count * reader->size);
+  if (status != WLM_OK) {
+    wlmi_free(elements);
+    elements = NULL;
+  }
+  *list = elements;
   return status;
 }
 
-typedef struct loading {
-  wlmi_measurement_record *records;
-  int64_t count, capacity;
-} loading;
-
-static wlm_status load_one(void *user, const char *id, const wlmi_measurement_record *record) {
-  (void)id;
-  loading *all = user;
-  wlm_status status = wlmi_measurements_reserve(&all->records, all->count, &all->capacity);
-  if (status == WLM_OK) status = wlmi_measurement_copy(record, &all->records[all->count]);
-  if (status == WLM_OK) all->count++;
-  return status;
+static wlm_status read_measurement(const wlm_store *store, sqlite3_stmt *row, void *copy) {
+  wlmi_measurement_record record;
+  char id[WLM_HASH_HEX];
+  const int fits = wlmi_store_read_row(row, &record);
+  const wlm_status status = wlmi_measurement_id(&record, id);
+  if (status != WLM_OK) return status;
+  if (fits && !strcmp(id, wlmi_sqlite_text(row, WLM_COLUMN_ID))) return wlmi_measurement_copy(&record, copy);
+  return wlmi_fail(WLM_ERR_DATABASE,
+                   "%s: measurement %s is damaged (its content has another id); run 'warploom db check' on the file, "
+                   "or move it away",
+                   wlmi_store_path(store), wlmi_sqlite_text(row, WLM_COLUMN_ID));
 }
+
+static void release_measurement(void *record) { wlmi_measurement_release(record); }
 
 wlm_status wlmi_store_load(wlm_store *store, const char *device_class, wlmi_measurement_record **records,
                            int64_t *count) {
-  loading all = {0};
-  wlm_status status = wlmi_store_each(store, device_class, load_one, &all);
-  if (status != WLM_OK) {
-    wlmi_measurements_free(all.records, all.count);
-    all = (loading){0};
-  }
-  *records = all.records;
-  *count = all.count;
-  return status;
+  static const wlmi_row_reader reader = {select_sql, "measurements", sizeof **records, read_measurement,
+                                         release_measurement};
+  return wlmi_store_read_rows(store, &reader, device_class, (void **)records, count);
 }
 
 wlm_status wlmi_store_count(wlm_store *store, wlmi_store_counts *counts) {
@@ -258,5 +229,30 @@ wlm_status wlmi_store_count(wlm_store *store, wlmi_store_counts *counts) {
   wlm_status status = WLM_OK;
   for (size_t i = 0; i < sizeof queries / sizeof *queries && status == WLM_OK; i++)
     status = wlmi_sqlite_integer(store->db, queries[i].sql, queries[i].value);
+  return status;
+}
+
+/* The ratio of processors, the larger over the smaller, is what a fixed shape of kernel feels. */
+static const char nearest_sql[] =
+    "SELECT class FROM (SELECT DISTINCT class, name, CASE WHEN processors > ?4 THEN 1.0 * processors / ?4"
+    " ELSE 1.0 * ?4 / processors END AS ratio FROM device"
+    " WHERE kind = ?1 AND arch = ?2 AND NOT (name = ?3 AND processors = ?4)"
+    " AND EXISTS (SELECT 1 FROM measurement m WHERE m.device = device.id))"
+    " WHERE ratio <= 2 ORDER BY name <> ?3, ratio, class LIMIT 1";
+
+wlm_status wlmi_store_nearest_class(wlm_store *store, const wlmi_device_record *device, wlmi_text *device_class) {
+  sqlite3_stmt *row = NULL;
+  wlm_status status;
+  int found;
+  WLM_TRY(wlmi_sqlite_prepare(store->db, nearest_sql, &row));
+  wlmi_sqlite_bind_text(row, 1, device->kind);
+  wlmi_sqlite_bind_text(row, 2, device->arch);
+  wlmi_sqlite_bind_text(row, 3, device->name);
+  sqlite3_bind_int(row, 4, device->processors);
+  WLM_TRY(wlmi_sqlite_step(row, &found));
+  wlmi_text_puts(device_class, found ? wlmi_sqlite_text(row, 0) : "");
+  if (device_class->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device");
+done:
+  sqlite3_finalize(row);
   return status;
 }

@@ -3,13 +3,13 @@
 #define WLM_DB_STORE_STATE_H
 
 #include "db/database.h"
-#include "db/fields.h"
 #include "db/store.h"
 
 struct wlm_store {
   sqlite3 *db;
   sqlite3_stmt *insert[WLM_TABLE_COUNT]; /* NULL when opened for reading */
   sqlite3_stmt *select;                  /* ?1 is a device class or NULL */
+  int whole_only; /* wlmi_store_read_rows passes over what is damaged and is content with what can be read at all */
 };
 
 /* For reading what is left of it; WLM_ERR_DATABASE where that is nothing. */
@@ -37,10 +37,12 @@ typedef struct wlmi_row_reader {
   size_t size;               /* of an element */
   /* WLM_ERR_DATABASE where the row is damaged. */
   wlm_status (*read)(const wlm_store *store, sqlite3_stmt *row, void *element);
+  void (*release)(void *element);
 } wlmi_row_reader;
-/* whole_only passes over what is damaged and is content with what can be read at all. The list is the caller's also
- * where it ends with an error. */
 wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *reader, const char *device_class,
-                                int whole_only, void **list, int64_t *count);
+                                void **list, int64_t *count);
+
+/* One within the caller's transaction. */
+wlm_status wlmi_store_record_one(wlm_store *store, const wlmi_recorded *recorded);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/path.h"
 #include "common/structs.h"
-#include "db/path.h"
 #include "runtime/context_state.h"
 #include "runtime/devices.h"
 
@@ -39,6 +39,14 @@ static void open_cache(wlm_context *context, const char *path) {
     wlmi_log(WLM_LOG_WARNING, "going on without a kernel cache: %s", wlm_error_detail());
 }
 
+static wlm_status name_class(wlm_context *context) {
+  wlmi_device_record device;
+  wlmi_text class = {0};
+  wlmi_context_device_record(context, &device);
+  wlmi_device_class(&device, &class);
+  return wlmi_text_take(&class, &context->device_class);
+}
+
 wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **out) {
   wlm_context_options read = WLM_CONTEXT_OPTIONS_INIT;
   const wlm_context_options *options = &read;
@@ -57,6 +65,7 @@ wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **ou
   wlmi_background_open(&context->background, options->compile_in_background);
   pthread_mutex_init(&context->recorder.lock, NULL);
   WLM_TRY(wlmi_device_open(options->device, &context->device));
+  WLM_TRY(name_class(context));
   WLM_TRY(wlmi_generator_create(options->templates ? options->templates : environment("WARPLOOM_TEMPLATES"),
                                 &context->generator));
   WLM_TRY(resolve_path(options->database, wlmi_store_default_path, "user database", &context->database));
@@ -94,11 +103,14 @@ void wlm_context_destroy(wlm_context *context) {
   wlmi_snapshot_release(context->snapshot);
   wlmi_free(context->database);
   wlmi_free(context->system_database);
+  wlmi_free(context->device_class);
   pthread_mutex_destroy(&context->snapshot_lock);
   pthread_mutex_destroy(&context->kernel_lock);
   pthread_mutex_destroy(&context->recorder.lock);
   wlmi_free(context);
 }
+
+const char *wlmi_context_device_class(const wlm_context *context) { return context->device_class; }
 
 const char *wlm_context_device_name(const wlm_context *context) { return context ? context->device->info.name : NULL; }
 

@@ -2,8 +2,8 @@
 #ifndef WLM_RUNTIME_CONTEXT_H
 #define WLM_RUNTIME_CONTEXT_H
 
-#include "db/record.h"
 #include "generator/generator.h"
+#include "records/record.h"
 #include "runtime/dispatch/device.h"
 #include "select/select.h"
 
@@ -14,8 +14,9 @@ const char *wlmi_context_database_path(const wlm_context *context);
 /* Appends the path of the database that is shipped with what this is linked into; nothing where there is none. */
 void wlmi_system_database_path(wlmi_text *path);
 
-/* How the store knows this device; the strings are the context's. */
+/* How the store knows this device, and its class (wlmi_device_class); the strings are the context's. */
 void wlmi_context_device_record(const wlm_context *context, wlmi_device_record *record);
+const char *wlmi_context_device_class(const wlm_context *context);
 
 /* The problem joined with the matrix's types, checked. */
 wlm_status wlmi_context_spec(const wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "db/kernel_cache.h"
-#include "db/recorded.h"
+#include "db/store.h"
 #include "runtime/background.h"
 #include "runtime/context.h"
 #include "runtime/decisions.h"
@@ -47,7 +47,7 @@ struct wlm_context {
   wlmi_device *device;
   wlmi_generator *generator;
   wlmi_kernel_cache *cache; /* NULL = none */
-  char *database, *system_database;
+  char *database, *system_database, *device_class;
   pthread_mutex_t snapshot_lock;
   wlmi_snapshot *snapshot;   /* never NULL; see wlmi_context_snapshot */
   atomic_ullong generations; /* loads that were begun */

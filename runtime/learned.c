@@ -13,9 +13,7 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "db/measurement_set.h"
-#include "db/model_record.h"
-#include "db/nearest.h"
-#include "db/pin.h"
+#include "db/store.h"
 #include "runtime/context_state.h"
 
 void wlmi_context_device_record(const wlm_context *context, wlmi_device_record *record) {
@@ -149,27 +147,26 @@ done:
 wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, wlmi_snapshot *snapshot) {
   const char *const paths[DATABASES] = {context->database, context->system_database};
   loading l = {snapshot, {NULL}, must_read};
-  wlmi_text classes[1 + DATABASES] = {{0}};
+  wlmi_text nearest[DATABASES] = {{0}};
   wlmi_device_record device;
   wlm_status status;
   WLM_TRY(wlmi_snapshot_set_device(snapshot, context->device->info.compiler, context->device->info.driver));
   wlmi_context_device_record(context, &device);
-  wlmi_device_class(&device, &classes[0]);
   for (int i = 0; i < DATABASES; i++) {
     if (!*paths[i]) continue;
     status = wlmi_store_open(paths[i], WLM_STORE_READ, &l.stores[i]);
-    if (status == WLM_OK) status = wlmi_store_nearest_class(l.stores[i], &device, &classes[1 + i]);
+    if (status == WLM_OK) status = wlmi_store_nearest_class(l.stores[i], &device, &nearest[i]);
     if (status == WLM_ERR_NOT_FOUND) status = WLM_OK; /* nothing was tuned so far */
     if (status != WLM_OK) WLM_TRY(leave_out(&l, i, status));
   }
-  for (int i = 0; i < 1 + DATABASES; i++) {
-    const char *name = classes[i].data;
-    if (classes[i].failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
-    if (!name || !*name || (i == 2 && classes[1].data && !strcmp(name, classes[1].data))) continue;
-    WLM_TRY(add_class(&l, name, i > 0));
+  WLM_TRY(add_class(&l, context->device_class, 0));
+  for (int i = 0; i < DATABASES; i++) {
+    const char *name = nearest[i].data;
+    if (nearest[i].failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
+    if (name && *name && (!i || !nearest[0].data || strcmp(name, nearest[0].data))) WLM_TRY(add_class(&l, name, 1));
   }
 done:
   for (int i = 0; i < DATABASES; i++) wlmi_store_close(l.stores[i]);
-  for (int i = 0; i < 1 + DATABASES; i++) wlmi_text_release(&classes[i]);
+  for (int i = 0; i < DATABASES; i++) wlmi_text_release(&nearest[i]);
   return status;
 }

@@ -44,17 +44,11 @@ done:
 
 void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n) {
   wlmi_recorder *recorder = &context->recorder;
-  wlmi_device_record device;
-  wlmi_text device_class = {0};
   if (!recorder->wanted || !plan->record.stats.nnz || !n || !is_untuned(&plan->record.decision)) return;
-  wlmi_context_device_record(context, &device);
-  wlmi_device_class(&device, &device_class);
-  const wlmi_recorded problem = {device_class.data, plan->record.stats, (char *)plan->record.problem_key, n};
+  const wlmi_recorded problem = {context->device_class, plan->record.stats, (char *)plan->record.problem_key, n};
   pthread_mutex_lock(&recorder->lock);
-  const wlm_status status =
-      device_class.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device") : add(recorder, &problem);
+  const wlm_status status = add(recorder, &problem);
   pthread_mutex_unlock(&recorder->lock);
-  wlmi_text_release(&device_class);
   if (status != WLM_OK) wlmi_log(WLM_LOG_WARNING, "a problem is not recorded: %s", wlm_error_detail());
 }
 

@@ -5,8 +5,8 @@
 #define WLM_SELECT_CASE_H
 
 #include "common/bucket.h"
+#include "common/measurement.h"
 #include "select/features.h"
-#include "select/measurement.h"
 
 /* In a bucket, a candidate that was not measured on a matrix counts as this many times the best there. */
 #define WLM_CASE_MISSING 2.0

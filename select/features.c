@@ -21,13 +21,13 @@ static double mean_of(const wlm_stats *s) { return s->rows > 0 ? (double)s->nnz 
 
 static double work_of(const wlm_stats *s) { return (double)s->rows + (double)s->nnz; }
 
-static double processors_of(const wlmi_machine *machine) { return machine->processors > 0 ? machine->processors : 1; }
+static double processors_of(const wlmi_limits *limits) { return limits->processors > 0 ? limits->processors : 1; }
 
-void wlmi_features_of_case(const wlmi_machine *machine, const wlm_stats *s, int64_t n, int has_values,
+void wlmi_features_of_case(const wlmi_limits *limits, const wlm_stats *s, int64_t n, int has_values,
                            float features[WLM_FEATURES]) {
-  const double l2 = machine->l2_bytes > 0 ? (double)machine->l2_bytes : 1 << 20;
+  const double l2 = limits->l2_bytes > 0 ? (double)limits->l2_bytes : 1 << 20;
   const double nnz = (double)s->nnz, width = (double)n;
-  const double share = nnz / processors_of(machine);
+  const double share = nnz / processors_of(limits);
   features[WLM_FEATURE_WORK] = (float)log2_above(work_of(s), 1);
   features[WLM_FEATURE_MEAN] = (float)log2(mean_of(s) + 0.1);
   features[WLM_FEATURE_CV] = (float)log2(clean(s->cv) + 0.25);
@@ -66,7 +66,7 @@ static double longest_walk(const wlmi_candidate *candidate, const wlm_stats *s, 
   return fmax(1, lanes > 0 ? largest * lanes / threads : largest);
 }
 
-void wlmi_features_of_candidate(const wlmi_machine *machine, const wlm_stats *s, int64_t n,
+void wlmi_features_of_candidate(const wlmi_limits *limits, const wlm_stats *s, int64_t n,
                                 const wlmi_candidate *candidate, int family, float features[WLM_FEATURES]) {
   const wlmi_pass *pass = &candidate->pass;
   const double columns = n > 0 ? (double)n : 1, threads = pass->threads > 0 ? pass->threads : 1;
@@ -74,7 +74,7 @@ void wlmi_features_of_candidate(const wlmi_machine *machine, const wlm_stats *s,
   const double walks = fmax(1, (double)wlmi_pass_column_blocks(pass, n));
   const wlmi_extent op_a = {s->rows, s->cols, s->nnz, n}, a = {s->cols, s->rows, s->nnz, n};
   const double unit_blocks = fmax(1, (double)wlmi_pass_unit_blocks(pass, candidate->walks_a ? &a : &op_a, 1));
-  const double blocks = unit_blocks * walks / processors_of(machine);
+  const double blocks = unit_blocks * walks / processors_of(limits);
   const double share = fmax(1, work_of(s)) / unit_blocks, largest = fmax(share, largest_share(pass, s, share));
   features[WLM_FEATURE_FAMILY] = (float)family;
   features[WLM_FEATURE_WIDTH] = (float)log2(width / columns);
@@ -98,14 +98,14 @@ void wlmi_features_of_candidate(const wlmi_machine *machine, const wlm_stats *s,
 
 /* Rough on purpose: it only takes the scale out of the times. Seconds to begin, and bytes a second moved once and
  * gathered. */
-double wlmi_simple_seconds(const wlmi_machine *machine, const wlm_stats *s, int64_t n) {
+double wlmi_simple_seconds(const wlmi_limits *limits, const wlm_stats *s, int64_t n) {
   static const struct {
     double begin, moved, gathered;
   } rates[] = {[WLM_TARGET_CUDA] = {2e-6, 4e12, 15e12}, [WLM_TARGET_HOST] = {5e-6, 10e9, 20e9}};
   const double element = sizeof(float), nnz = (double)s->nnz, columns = (double)n;
   const double moved = nnz * 2 * element + element * columns * ((double)s->rows + (double)s->cols);
-  return rates[machine->target].begin + moved / rates[machine->target].moved +
-         nnz * columns * element / rates[machine->target].gathered;
+  return rates[limits->target].begin + moved / rates[limits->target].moved +
+         nnz * columns * element / rates[limits->target].gathered;
 }
 
 wlmi_place wlmi_place_of(const wlm_stats *s, int64_t n) {

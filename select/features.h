@@ -37,21 +37,14 @@ enum wlmi_feature {
   WLM_FEATURES
 };
 
-/* The device, as far as features need it. */
-typedef struct wlmi_machine {
-  wlmi_target target;
-  int processors;
-  int64_t l2_bytes;
-} wlmi_machine;
-
 /* Fill their part of `features`. None is ever infinite or no number, whatever the statistics. */
-void wlmi_features_of_case(const wlmi_machine *machine, const wlm_stats *stats, int64_t n, int has_values,
+void wlmi_features_of_case(const wlmi_limits *limits, const wlm_stats *stats, int64_t n, int has_values,
                            float features[WLM_FEATURES]);
-void wlmi_features_of_candidate(const wlmi_machine *machine, const wlm_stats *stats, int64_t n,
+void wlmi_features_of_candidate(const wlmi_limits *limits, const wlm_stats *stats, int64_t n,
                                 const wlmi_candidate *candidate, int family, float features[WLM_FEATURES]);
 
 /* What a call would take if only launching and moving bytes counted; the model predicts the time over this. */
-double wlmi_simple_seconds(const wlmi_machine *machine, const wlm_stats *stats, int64_t n);
+double wlmi_simple_seconds(const wlmi_limits *limits, const wlm_stats *stats, int64_t n);
 
 /* Where a case lies among others; each axis counts 1 where kernels begin to differ: a factor of 4 in rows, of 2 in
  * nnz/row or N, a class of CV. Beyond WLM_FAR nothing is borrowed from a bucket; the model, which knows why kernels are

@@ -25,8 +25,8 @@ typedef struct wlmi_tree {
 
 typedef struct wlmi_model {
   char problems[WLM_PROBLEM_CLASS]; /* the class of problems that it was trained on */
-  wlmi_machine machine;
-  int64_t made_at; /* seconds since 1970 */
+  wlmi_limits limits;               /* target, processors and l2_bytes of the device */
+  int64_t made_at;                  /* seconds since 1970 */
   int64_t measurements;
   double base;
   double spread; /* of log(time / prediction) on matrices left out of the training, for candidates worth choosing */

@@ -90,12 +90,12 @@ static void tree(stream *s, wlmi_tree *t) {
 
 static wlm_status fields(stream *s, wlmi_model *m) {
   wlm_status status = WLM_OK;
-  int target = m->machine.target;
+  int target = m->limits.target;
   text(s, m->problems, sizeof m->problems);
   small(s, &target, WLM_TARGET_CUDA, WLM_TARGET_HOST);
-  m->machine.target = (wlmi_target)target;
-  small(s, &m->machine.processors, 1, 1 << 20);
-  integer(s, &m->machine.l2_bytes);
+  m->limits.target = (wlmi_target)target;
+  small(s, &m->limits.processors, 1, 1 << 20);
+  integer(s, &m->limits.l2_bytes);
   integer(s, &m->made_at);
   integer(s, &m->measurements);
   real(s, &m->base);

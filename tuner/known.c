@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "db/measurement_set.h"
 
 typedef struct entry {
   wlmi_hash key;
@@ -13,9 +14,8 @@ typedef struct entry {
 } entry;
 
 struct wlmi_known {
-  const char *compiler, *driver; /* while loading */
   entry *entries;
-  int64_t count, capacity;
+  int64_t count;
 };
 
 static wlmi_hash hash_text(const char *text) { return wlmi_hash_bytes(text ? text : "", text ? strlen(text) : 0); }
@@ -52,22 +52,7 @@ static int compare(const void *left, const void *right) {
   return (a->time.seconds > b->time.seconds) - (a->time.seconds < b->time.seconds);
 }
 
-static int is_stale(const wlmi_known *known, const wlmi_measurement_record *record) {
-  return strcmp(record->compiler ? record->compiler : "", known->compiler) ||
-         strcmp(record->driver ? record->driver : "", known->driver);
-}
-
-static wlm_status add(void *user, const char *id, const wlmi_measurement_record *record) {
-  (void)id;
-  wlmi_known *known = user;
-  if (wlmi_measurement_is_cold(record) || wlmi_measurement_is_online(record) || is_stale(known, record)) return WLM_OK;
-  if (known->count + 4 > known->capacity) {
-    const int64_t capacity = known->capacity ? 2 * known->capacity : 1024;
-    entry *entries = wlmi_realloc(known->entries, (size_t)capacity * sizeof *entries);
-    if (!entries) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "what was measured before");
-    known->entries = entries;
-    known->capacity = capacity;
-  }
+static void add(wlmi_known *known, const wlmi_measurement_record *record) {
   const wlmi_hash places[2] = {wlmi_known_place(record->stats.fingerprint, record->problem, record->n),
                                wlmi_known_named_place(record->matrix_name, record->problem, record->n)};
   const wlmi_known_time time = {record->failed ? INFINITY : (double)record->time_ps * 1e-12,
@@ -76,25 +61,30 @@ static wlm_status add(void *user, const char *id, const wlmi_measurement_record 
     known->entries[known->count++] = (entry){key_of(places[i], record->variant, record->source_hash), time};
     known->entries[known->count++] = (entry){.key = places[i]};
   }
-  return WLM_OK;
 }
 
 wlm_status wlmi_known_load(wlm_store *store, const char *device_class, const char *compiler, const char *driver,
                            wlmi_known **out) {
+  wlmi_measurement_set set = {0};
+  wlm_status status;
   wlmi_known *known = wlmi_alloc_zero(1, sizeof *known);
   *out = NULL;
   if (!known) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "what was measured before");
-  known->compiler = compiler;
-  known->driver = driver;
-  wlm_status status = wlmi_store_each(store, device_class, add, known);
-  known->compiler = known->driver = NULL;
-  if (status != WLM_OK) {
-    wlmi_known_destroy(known);
-    return status;
+  WLM_TRY(wlmi_measurement_set_add(&set, store, device_class));
+  WLM_TRY(
+      wlmi_alloc_array(4 * set.count, sizeof *known->entries, "what was measured before", (void **)&known->entries));
+  for (int64_t i = 0; i < set.count; i++) {
+    const wlmi_measurement_record *record = &set.records[i];
+    const int stale = strcmp(record->compiler, compiler) || strcmp(record->driver, driver);
+    if (!stale && !wlmi_measurement_is_online(record)) add(known, record);
   }
   if (known->count) qsort(known->entries, (size_t)known->count, sizeof *known->entries, compare);
   *out = known;
-  return WLM_OK;
+  known = NULL;
+done:
+  wlmi_known_destroy(known);
+  wlmi_measurement_set_release(&set);
+  return status;
 }
 
 void wlmi_known_destroy(wlmi_known *known) {

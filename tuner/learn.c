@@ -5,7 +5,7 @@
 
 #include "common/memory.h"
 #include "common/structs.h"
-#include "db/model_record.h"
+#include "db/measurement_set.h"
 #include "warploom/warploom_tune.h"
 
 static wlm_status keep(wlm_store *store, const char *device_class, const wlmi_model *model) {
@@ -20,28 +20,22 @@ wlm_status wlmi_learn(wlm_context *context, wlmi_models *models) {
   const char *path = wlmi_context_database_path(context);
   const wlmi_device_info *info = &wlmi_context_device(context)->info;
   wlm_store *store = NULL;
-  wlmi_text device_class = {0};
-  wlmi_measurement_record *records = NULL;
-  wlmi_device_record device;
-  int64_t count = 0;
+  const char *device_class = wlmi_context_device_class(context);
+  wlmi_measurement_set set = {0};
   wlm_status status;
   *models = (wlmi_models){0};
   if (!*path)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                      "training reads what was measured, and the context has no user database");
   if (access(path, F_OK)) return WLM_OK;
-  wlmi_context_device_record(context, &device);
-  wlmi_device_class(&device, &device_class);
-  if (device_class.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
   WLM_TRY(wlmi_store_open(path, WLM_STORE_WRITE, &store));
-  WLM_TRY(wlmi_store_load(store, device_class.data, &records, &count));
-  WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, info->l2_bytes, records, count, models));
-  for (int64_t i = 0; i < models->count; i++) WLM_TRY(keep(store, device_class.data, &models->models[i]));
+  WLM_TRY(wlmi_measurement_set_add(&set, store, device_class));
+  WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, set.records, set.count, models));
+  for (int64_t i = 0; i < models->count; i++) WLM_TRY(keep(store, device_class, &models->models[i]));
   status = wlm_context_refresh(context);
 done:
   if (status != WLM_OK) wlmi_models_release(models);
-  wlmi_measurements_free(records, count);
-  wlmi_text_release(&device_class);
+  wlmi_measurement_set_release(&set);
   wlmi_store_close(store);
   return status;
 }

@@ -70,9 +70,9 @@ static wlm_status add_example(lesson *l, const wlmi_case *c, const wlmi_measured
   WLM_TRY(wlmi_grow((void **)&l->samples, l->count, &l->sample_capacity, sizeof *l->samples, what));
   WLM_TRY(wlmi_grow((void **)&l->examples, l->count, &l->example_capacity, sizeof *l->examples, what));
   wlmi_boost_sample *sample = &l->samples[l->count];
-  wlmi_features_of_case(&m->machine, c->stats, c->n, wlmi_problem_has_values(c->problem), sample->features);
-  wlmi_features_of_candidate(&m->machine, c->stats, c->n, candidate, family, sample->features);
-  sample->target = (float)log(fmin(seconds, hopeless * best) / wlmi_simple_seconds(&m->machine, c->stats, c->n));
+  wlmi_features_of_case(&m->limits, c->stats, c->n, wlmi_problem_has_values(c->problem), sample->features);
+  wlmi_features_of_candidate(&m->limits, c->stats, c->n, candidate, family, sample->features);
+  sample->target = (float)log(fmin(seconds, hopeless * best) / wlmi_simple_seconds(&m->limits, c->stats, c->n));
   sample->weight = (float)pow(fmin(1, best / seconds), emphasis);
   l->examples[l->count++] = (example){seconds / best, (int)(c->stats->fingerprint[1] % FOLDS)};
   m->measurements += timed->count;
@@ -178,9 +178,9 @@ static void count_matrices(const wlmi_cases *cases, wlmi_taught *taught) {
   }
 }
 
-static wlm_status train_class(wlmi_generator *generator, const wlmi_machine *machine, const wlmi_limits *limits,
-                              const wlmi_cases *cases, const char *problems, wlmi_models *models) {
-  lesson l = {.model = {.machine = *machine, .made_at = (int64_t)time(NULL)}};
+static wlm_status train_class(wlmi_generator *generator, const wlmi_limits *limits, const wlmi_cases *cases,
+                              const char *problems, wlmi_models *models) {
+  lesson l = {.model = {.limits = *limits, .made_at = (int64_t)time(NULL)}};
   wlm_status status = WLM_OK;
   snprintf(l.model.problems, sizeof l.model.problems, "%s", problems);
   for (int64_t i = 0; i < cases->matrix_count; i++) {
@@ -205,9 +205,8 @@ static int is_listed(const wlmi_models *models, const char *problems) {
   return 0;
 }
 
-wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limits, int64_t l2_bytes,
+wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limits,
                              const wlmi_measurement_record *records, int64_t count, wlmi_models *models) {
-  const wlmi_machine machine = {limits->target, limits->processors, l2_bytes};
   wlmi_measurement_record *usable = NULL;
   wlmi_cases cases = {0};
   wlm_status status;
@@ -226,8 +225,7 @@ wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limit
     if (!is_first || is_listed(models, taught.problems)) continue;
     count_matrices(&cases, &taught);
     models->classes[models->class_count++] = taught;
-    if (taught.matrices >= WLM_TRAIN_MATRICES)
-      WLM_TRY(train_class(generator, &machine, limits, &cases, taught.problems, models));
+    if (taught.matrices >= WLM_TRAIN_MATRICES) WLM_TRY(train_class(generator, limits, &cases, taught.problems, models));
   }
 done:
   wlmi_cases_release(&cases);

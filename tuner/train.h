@@ -2,8 +2,8 @@
 #ifndef WLM_TUNER_TRAIN_H
 #define WLM_TUNER_TRAIN_H
 
-#include "db/record.h"
 #include "generator/generator.h"
+#include "records/record.h"
 #include "select/model.h"
 
 /* Fewer different matrices than this teach nothing that a rule would not know better. */
@@ -23,9 +23,9 @@ typedef struct wlmi_models {
   int64_t class_count;
 } wlmi_models;
 
-/* `records` are of one device class, which `limits` and `l2_bytes` describe. What was measured of variants that the
+/* `records` are of one device class, which `limits` describe. What was measured of variants that the
  * templates do not make any more teaches nothing. The same records give the same models, made_at excepted. */
-wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limits, int64_t l2_bytes,
+wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limits,
                              const wlmi_measurement_record *records, int64_t count, wlmi_models *models);
 void wlmi_models_release(wlmi_models *models);
 

@@ -29,15 +29,8 @@ struct wlmi_tuner {
 
 static wlm_status load_known(wlmi_tuner *tuner) {
   const wlmi_device_info *info = &wlmi_context_device(tuner->context)->info;
-  wlmi_device_record device;
-  wlmi_text class = {0};
-  wlmi_context_device_record(tuner->context, &device);
-  wlmi_device_class(&device, &class);
-  wlm_status status = class.failed
-                          ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the device's class")
-                          : wlmi_known_load(tuner->store, class.data, info->compiler, info->driver, &tuner->known);
-  wlmi_text_release(&class);
-  return status;
+  return wlmi_known_load(tuner->store, wlmi_context_device_class(tuner->context), info->compiler, info->driver,
+                         &tuner->known);
 }
 
 wlm_status wlmi_tuner_create(wlm_context *context, int again, wlmi_tuner **out) {
@@ -193,7 +186,7 @@ wlm_status wlmi_tuner_left(wlmi_tuner *tuner, const char *matrix_name, const wlm
 
 const wlmi_buffer *wlmi_tuner_flush_buffer(wlmi_tuner *tuner) {
   wlmi_device *device = wlmi_context_device(tuner->context);
-  const size_t size = 2 * (size_t)device->info.l2_bytes;
+  const size_t size = 2 * (size_t)device->info.limits.l2_bytes;
   if (!tuner->flush_tried && size && device->ops->timer_sample_cold &&
       device->ops->allocate(device, size, &tuner->flush.memory) == WLM_OK)
     tuner->flush.size = size;

@@ -17,11 +17,11 @@ static const struct {
 /* What a place that is known already teaches: locality and the other side of the matrix are not in it. */
 static const double least_worth = 0.25;
 
-void wlmi_tuning_case_make(const wlmi_machine *machine, const wlm_stats *stats, int64_t matrix, int64_t n,
+void wlmi_tuning_case_make(const wlmi_limits *limits, const wlm_stats *stats, int64_t matrix, int64_t n,
                            int64_t candidates, int64_t left, wlmi_tuning_case *tuning_case) {
   const double dense = (double)n * ((double)stats->rows + (double)stats->cols);
-  const double candidate = candidate_takes[machine->target].seconds +
-                           candidate_takes[machine->target].calls * wlmi_simple_seconds(machine, stats, n);
+  const double candidate = candidate_takes[limits->target].seconds +
+                           candidate_takes[limits->target].calls * wlmi_simple_seconds(limits, stats, n);
   *tuning_case = (wlmi_tuning_case){.place = wlmi_place_of(stats, n),
                                     .matrix = matrix,
                                     .making = entry_seconds * (double)stats->nnz,

@@ -23,7 +23,7 @@ typedef struct wlmi_tuning_case {
 } wlmi_tuning_case;
 
 /* From what is known before it is made; `left` of its `candidates` are to be measured. */
-void wlmi_tuning_case_make(const wlmi_machine *machine, const wlm_stats *stats, int64_t matrix, int64_t n,
+void wlmi_tuning_case_make(const wlmi_limits *limits, const wlm_stats *stats, int64_t matrix, int64_t n,
                            int64_t candidates, int64_t left, wlmi_tuning_case *tuning_case);
 /* After some were measured. */
 void wlmi_tuning_case_update(wlmi_tuning_case *tuning_case, int64_t candidates, int64_t left);

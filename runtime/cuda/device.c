@@ -115,9 +115,9 @@ static wlm_status describe(wlmi_cuda_device *cuda) {
                                .arch = wlmi_nvrtc_arch(cuda->arch),
                                .threads_per_block = threads,
                                .shared_bytes = shared,
-                               .processors = processors};
+                               .processors = processors,
+                               .l2_bytes = l2};
   info->memory_bytes = (int64_t)memory;
-  info->l2_bytes = l2;
 done:
   return status;
 }

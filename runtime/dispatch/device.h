@@ -21,7 +21,6 @@ typedef struct wlmi_device_info {
   char compiler_file[WLM_HASH_HEX]; /* wlmi_file_identity of the compiler's file, for the keys of compiled kernels */
   wlmi_limits limits;
   int64_t memory_bytes;
-  int64_t l2_bytes; /* last-level cache */
 } wlmi_device_info;
 
 /* One kernel launch, all of it known when the plan is made. */

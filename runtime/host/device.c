@@ -247,7 +247,7 @@ wlm_status wlmi_host_device_open(wlmi_device **device) {
   wlmi_host_compiler_identify(info->compiler_file);
   info->limits = (wlmi_limits){.target = WLM_TARGET_HOST, .processors = omp_get_max_threads()};
   info->memory_bytes = positive(sysconf(_SC_PHYS_PAGES)) * positive(sysconf(_SC_PAGESIZE));
-  info->l2_bytes = positive(sysconf(_SC_LEVEL3_CACHE_SIZE));
-  if (!info->l2_bytes) info->l2_bytes = positive(sysconf(_SC_LEVEL2_CACHE_SIZE));
+  info->limits.l2_bytes = positive(sysconf(_SC_LEVEL3_CACHE_SIZE));
+  if (!info->limits.l2_bytes) info->limits.l2_bytes = positive(sysconf(_SC_LEVEL2_CACHE_SIZE));
   return WLM_OK;
 }

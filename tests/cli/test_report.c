@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "common/memory.h"
-#include "db/model_record.h"
 #include "db/store.h"
 #include "support/command.h"
 #include "support/require.h"
@@ -282,14 +281,14 @@ static void what_counts_is_of_one_class(void **state) {
 
 /* Any model of the class: that there is one is what counts. */
 static void put_model(const wlmi_measurement_record *records, int64_t count) {
-  const wlmi_limits limits = {.target = WLM_TARGET_HOST, .processors = 2};
+  const wlmi_limits limits = {.target = WLM_TARGET_HOST, .processors = 2, .l2_bytes = 1 << 20};
   wlmi_generator *generator;
   wlmi_models models;
   wlmi_text device_class = {0};
   wlm_store *store;
   wlmi_device_class(&records->device, &device_class);
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlmi_models_train(generator, &limits, 1 << 20, records, count, &models));
+  assert_status(WLM_OK, wlmi_models_train(generator, &limits, records, count, &models));
   assert_int_equal(models.count, 1);
   wlmi_model_record record = {.name = models.models[0].problems, .made_at = 1700000000};
   assert_status(WLM_OK, wlmi_model_write(&models.models[0], &record.data, &record.size));

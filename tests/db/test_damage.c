@@ -58,7 +58,7 @@ static int fault_noticed(const char *path) {
     assert_contains(wlm_error_detail(), folder.path);
     return 1;
   }
-  wlm_status read = wlmi_store_each(store, NULL, must_be_sample, &count);
+  wlm_status read = each_measurement(store, NULL, must_be_sample, &count);
   wlm_status check = wlmi_store_check(store, &faults);
   selection_reads_what_makes_sense(store);
   wlmi_store_close(store);

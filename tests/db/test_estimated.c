@@ -160,8 +160,9 @@ static void train_without(const char *group, const wlmi_snapshot *all, wlmi_mode
                                                    .made_at = 1};
     }
   }
-  assert_status(WLM_OK,
-                wlmi_models_train(emit_generator, &emit_cuda, shipped.machine.l2_bytes, records, count, &models));
+  wlmi_limits limits = emit_cuda;
+  limits.l2_bytes = shipped.limits.l2_bytes;
+  assert_status(WLM_OK, wlmi_models_train(emit_generator, &limits, records, count, &models));
   assert_int_equal(models.count, 1);
   *model = models.models[0];
   models.models[0] = (wlmi_model){0};

@@ -9,10 +9,11 @@
 #include <unistd.h>
 /**/
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "db/diff.h"
 #include "db/interchange.h"
-#include "db/nearest.h"
+#include "db/store.h"
 #include "support/db_fixture.h"
 
 /* The path of a store of the samples begin .. end - 1; lives as long as `where`. */
@@ -99,6 +100,27 @@ static void nothing_is_made_of_what_cannot_be_read(void **state) {
   assert_status(WLM_ERR_NOT_FOUND,
                 wlmi_store_merge_files((const char *[]){a, missing}, 2, c, &conflicts, &measurements));
   assert_int_not_equal(access(c, F_OK), 0);
+}
+
+/* A changed value has no other sign than its id, which an exchange of stores must look at. */
+static void changed_values_are_not_passed_on(void **state) {
+  (void)state;
+  test_folder fa, fb, fc = folder;
+  wlm_store *store;
+  wlmi_text out = {0};
+  sqlite3 *db;
+  int64_t measurements;
+  const char *a = store_of(&fa, "a.db", 0, 3), *b = store_of(&fb, "b.db", 3, 6), *c = folder_file(&fc, "c.db");
+  assert_int_equal(SQLITE_OK, sqlite3_open(b, &db));
+  assert_int_equal(SQLITE_OK, sqlite3_exec(db, "UPDATE measurement SET made_at = made_at + 1", NULL, NULL, NULL));
+  sqlite3_close(db);
+  assert_status(WLM_ERR_DATABASE, wlmi_store_merge_files((const char *[]){a, b}, 2, c, NULL, &measurements));
+  assert_contains(wlm_error_detail(), "b.db: measurement");
+  assert_int_not_equal(access(c, F_OK), 0);
+  assert_status(WLM_OK, wlmi_store_open(b, WLM_STORE_READ, &store));
+  assert_status(WLM_ERR_DATABASE, wlmi_store_export(store, &out));
+  wlmi_store_close(store);
+  wlmi_text_release(&out);
 }
 
 static void pins_travel_byte_for_byte(void **state) {
@@ -314,6 +336,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(merging_is_a_union_and_lists_conflicts),
       TEST(nothing_is_made_of_what_cannot_be_read),
+      TEST(changed_values_are_not_passed_on),
       TEST(pins_travel_byte_for_byte),
       TEST(wrong_pin_lines_are_refused),
       TEST(differences_are_told),

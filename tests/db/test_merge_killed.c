@@ -14,7 +14,7 @@
 /**/
 #include <cmocka.h>
 
-#include "db/content.h"
+#include "db/store.h"
 #include "support/db_fixture.h"
 
 enum { EACH = 400, KILLS = 60 };
@@ -50,7 +50,7 @@ static int is_there(void) {
   int64_t count = 0;
   if (access(merged, F_OK)) return 0;
   assert_status(WLM_OK, wlmi_store_open(merged, WLM_STORE_READ, &store));
-  assert_status(WLM_OK, wlmi_store_each(store, NULL, must_be_sample, &count));
+  assert_status(WLM_OK, each_measurement(store, NULL, must_be_sample, &count));
   assert_int_equal(count, 2 * EACH);
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
   wlmi_store_close(store);

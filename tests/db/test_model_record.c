@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "db/model_record.h"
+#include "db/store.h"
 #include "support/db_fixture.h"
 
 static wlm_store *open_store(wlmi_store_mode mode) {

@@ -61,7 +61,7 @@ static marks marks_of(const char *path, int64_t size) {
   wlmi_text faults = {0};
   marks all = {calloc((size_t)size, 1), size, 0};
   assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
-  assert_status(WLM_OK, wlmi_store_each(store, NULL, mark, &all));
+  assert_status(WLM_OK, each_measurement(store, NULL, mark, &all));
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
   wlmi_store_close(store);
   return all;

@@ -8,7 +8,9 @@
 /**/
 #include <cmocka.h>
 
-#include "db/fields.h"
+#include "records/fields.h"
+#include "records/lines.h"
+#include "records/record.h"
 #include "support/db_fixture.h"
 
 static void the_canonical_line_is_pinned(void **state) {
@@ -90,15 +92,19 @@ static void reals_survive_print_and_parse(void **state) {
   (void)state;
   if (!setlocale(LC_ALL, "de_DE.UTF-8")) print_message("locale de_DE.UTF-8 is not there, checked in C only\n");
   uint64_t seed = 1;
+  wlmi_measurement_record record = sample_measurement(0);
   for (int i = 0; i < 20000; i++) {
     uint64_t bits = draw(&seed);
-    double value;
-    char text[32];
-    memcpy(&value, &bits, sizeof value);
-    if (!isfinite(value)) continue;
-    wlmi_real_print(value, text);
-    assert_null(strchr(text, ','));
-    assert_true(wlmi_real_parse(text) == value);
+    const wlmi_content written = {.records = &record, .count = 1};
+    wlmi_content read;
+    wlmi_text text = {0};
+    memcpy(&record.max_rel_err, &bits, sizeof bits);
+    if (!(record.max_rel_err >= 0 && record.max_rel_err < 1e18)) continue;
+    assert_status(WLM_OK, wlmi_lines_write(&written, &text));
+    assert_status(WLM_OK, wlmi_lines_read_string(text.data, "x", &read));
+    assert_true(read.count == 1 && read.records->max_rel_err == record.max_rel_err);
+    wlmi_content_release(&read);
+    wlmi_text_release(&text);
   }
   setlocale(LC_ALL, "C");
 }

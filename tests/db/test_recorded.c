@@ -155,7 +155,7 @@ static void malformed_lines_are_named(void **state) {
                {"{\"recorded\":\"class '0'\"", "{\"recorded\":7", "recorded must be a string that is not empty"},
                {"\"rows\":", "\"rows\":-", "rows must be an integer of at least 0"},
                {",\"n\":0}", "}", "n is missing"},
-               {",\"n\":0}", ",\"n\":0,\"n\":0}", "n occurs twice"},
+               {",\"n\":0}", ",\"n\":0,\"n\":0}", "duplicate object key near '\"n\"'"},
                {",\"n\":0}", ",\"n\":0,\"time_ps\":1}", "unknown key time_ps"},
                {",\"n\":0}", ",\"n\":0,\"id\":\"x\"}", "unknown key id"},
                {",\"n\":0}", ",\"n\":0.5}", "n must be"},

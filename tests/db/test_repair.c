@@ -12,8 +12,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "db/model_record.h"
-#include "db/pin.h"
+#include "db/store.h"
 #include "support/db_fixture.h"
 
 enum { ROWS = 360, PAGE = 4096 };
@@ -47,7 +46,7 @@ static int64_t count_right(const char *path) {
   wlmi_text faults = {0};
   int64_t count = 0;
   assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
-  assert_status(WLM_OK, wlmi_store_each(store, NULL, must_be_sample, &count));
+  assert_status(WLM_OK, each_measurement(store, NULL, must_be_sample, &count));
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
   wlmi_store_close(store);
   wlmi_text_release(&faults);

@@ -9,9 +9,8 @@
 #include <cmocka.h>
 
 #include "common/spec_key.h"
-#include "db/classes.h"
-#include "db/model_record.h"
 #include "db/store.h"
+#include "select/classes.h"
 #include "select/model.h"
 #include "support/asserts.h"
 #include "support/emit_fixture.h"

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "common/path.h"
 #include "db/database.h"
 #include "support/db_fixture.h"
 
@@ -64,16 +65,16 @@ static void what_is_put_is_read_back(void **state) {
   wlmi_store_counts counts;
   seen all = {0};
   wlmi_text faults = {0};
-  assert_status(WLM_OK, wlmi_store_each(store, NULL, compare_with_sample, &all));
+  assert_status(WLM_OK, each_measurement(store, NULL, compare_with_sample, &all));
   assert_int_equal(all.count, 50);
   wlmi_store_close(store);
 
   assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
   all = (seen){0};
-  assert_status(WLM_OK, wlmi_store_each(store, "cuda/sm_90/NVIDIA H200/132", compare_with_sample, &all));
+  assert_status(WLM_OK, each_measurement(store, "cuda/sm_90/NVIDIA H200/132", compare_with_sample, &all));
   assert_int_equal(all.count, 50);
   all = (seen){0};
-  assert_status(WLM_OK, wlmi_store_each(store, "cuda/sm_90/NVIDIA H200/131", compare_with_sample, &all));
+  assert_status(WLM_OK, each_measurement(store, "cuda/sm_90/NVIDIA H200/131", compare_with_sample, &all));
   assert_int_equal(all.count, 0);
   assert_status(WLM_OK, wlmi_store_count(store, &counts));
   assert_int_equal(counts.devices, 1);
@@ -92,11 +93,12 @@ static void equal_measurements_are_one_row(void **state) {
   wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 0);
   wlmi_measurement_record records[3] = {sample_measurement(0), sample_measurement(0), sample_measurement(0)};
   wlmi_store_counts counts;
+  const wlmi_content content = {.records = records, .count = 3};
   int64_t added;
   records[2].time_ps++;
-  assert_status(WLM_OK, wlmi_store_merge(store, records, 3, &added));
+  assert_status(WLM_OK, wlmi_store_add(store, &content, NULL, &added));
   assert_int_equal(added, 2);
-  assert_status(WLM_OK, wlmi_store_merge(store, records, 3, &added));
+  assert_status(WLM_OK, wlmi_store_add(store, &content, NULL, &added));
   assert_int_equal(added, 0);
   assert_status(WLM_OK, wlmi_store_count(store, &counts));
   assert_int_equal(counts.measurements, 2);
@@ -118,19 +120,14 @@ static void a_put_is_all_or_nothing(void **state) {
   wlmi_store_close(store);
 }
 
-static wlm_status stop_at_third(void *user, const char *id, const wlmi_measurement_record *record) {
-  (void)id, (void)record;
-  return ++*(int *)user == 3 ? WLM_ERR_CANCELLED : WLM_OK;
-}
-
-static void a_reader_can_stop_and_load_copies(void **state) {
+static void loading_copies_and_keeps_no_lock(void **state) {
   (void)state;
   wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 10);
   wlmi_measurement_record *records, extra = sample_measurement(99);
   int64_t count;
-  int calls = 0;
-  assert_status(WLM_ERR_CANCELLED, wlmi_store_each(store, NULL, stop_at_third, &calls));
-  assert_int_equal(calls, 3);
+  assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
+  assert_int_equal(count, 10);
+  wlmi_measurements_free(records, count);
   assert_status(WLM_OK, wlmi_store_put(store, &extra, 1)); /* no read lock is left behind */
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   wlmi_store_close(store);
@@ -271,7 +268,7 @@ static void measurements_of_version_1_need_no_preparing(void **state) {
   assert_contains(wlm_error_detail(), "found schema version 1, expected 3");
 
   store = store_with(path, 3); /* the first of which is there already */
-  assert_status(WLM_OK, wlmi_store_each(store, NULL, compare_with_sample, &all));
+  assert_status(WLM_OK, each_measurement(store, NULL, compare_with_sample, &all));
   assert_int_equal(all.count, 3);
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
   wlmi_measurement_record prepared = sample_measurement(3);
@@ -332,7 +329,7 @@ static int read_works_and_write_is_refused(void) {
   seen all = {0};
   if (access(folder.file, W_OK) == 0) return 1; /* the test tests nothing */
   if (wlmi_store_open(folder.file, WLM_STORE_READ, &store) != WLM_OK) return 2;
-  if (wlmi_store_each(store, NULL, compare_with_sample, &all) != WLM_OK || all.count != 5) return 3;
+  if (each_measurement(store, NULL, compare_with_sample, &all) != WLM_OK || all.count != 5) return 3;
   wlmi_store_close(store);
   if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 4;
   return strstr(wlm_error_detail(), "is read-only") ? 0 : 5;
@@ -394,7 +391,7 @@ int main(void) {
       TEST(what_is_put_is_read_back),
       TEST(equal_measurements_are_one_row),
       TEST(a_put_is_all_or_nothing),
-      TEST(a_reader_can_stop_and_load_copies),
+      TEST(loading_copies_and_keeps_no_lock),
       TEST(missing_and_empty_files_are_not_found),
       TEST(files_of_others_are_left_alone),
       TEST(other_versions_are_refused),

@@ -107,7 +107,7 @@ static void tells_what_it_is(void **state) {
   snprintf(arch, sizeof arch, "sm_%d", info->limits.arch);
   print_message("%s, %s, %s, %s, %d processors, %lld KB shared, %lld MB L2, %lld MB\n", info->name, info->arch,
                 info->driver, info->compiler, info->limits.processors, (long long)info->limits.shared_bytes >> 10,
-                (long long)info->l2_bytes >> 20, (long long)info->memory_bytes >> 20);
+                (long long)info->limits.l2_bytes >> 20, (long long)info->memory_bytes >> 20);
   assert_string_equal(info->kind, "cuda");
   assert_string_equal(info->arch, arch);
   assert_memory_equal(info->driver, "CUDA 1", 6);
@@ -115,7 +115,7 @@ static void tells_what_it_is(void **state) {
   assert_int_equal(info->limits.target, WLM_TARGET_CUDA);
   assert_in_range(info->limits.arch, 50, 999);
   assert_true(info->limits.threads_per_block >= 1024 && info->limits.shared_bytes >= 48 << 10);
-  assert_true(info->limits.processors > 0 && info->memory_bytes > 0 && info->l2_bytes > 0);
+  assert_true(info->limits.processors > 0 && info->memory_bytes > 0 && info->limits.l2_bytes > 0);
 }
 
 static void no_such_ordinal(void **state) {

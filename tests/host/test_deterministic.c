@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "db/pin.h"
+#include "db/store.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
 #include "support/emit_fixture.h"

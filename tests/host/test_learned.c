@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "db/pin.h"
+#include "db/store.h"
 #include "runtime/context_state.h"
 #include "support/command.h"
 #include "support/stats.h"

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "db/store.h"
 #include "select/case.h"
 #include "support/command.h"
+#include "support/db_fixture.h"
 #include "synth/input.h"
 #include "tuner/upload.h"
 
@@ -115,7 +115,7 @@ static void measurements_decide(void **state) {
   winner(best, worst);
   wlmi_measurement_record record = {.variant = worst};
   assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
-  assert_status(WLM_OK, wlmi_store_each(store, NULL, find_variant, &record));
+  assert_status(WLM_OK, each_measurement(store, NULL, find_variant, &record));
   assert_true(record.time_ps > 1);
   record.time_ps = 1;
   record.spread_ps = 0;

@@ -18,8 +18,7 @@
 
 #include "common/spec_key.h"
 #include "csr/stats.h"
-#include "db/pin.h"
-#include "db/recorded.h"
+#include "db/store.h"
 #include "support/command.h"
 #include "support/stats.h"
 #include "synth/input.h"

@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include "common/cell.h"
-#include "db/pin.h"
 #include "db/store.h"
 #include "runtime/context_state.h"
 #include "support/calls.h"

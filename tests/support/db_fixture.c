@@ -54,6 +54,19 @@ void put_samples(const char *path, int64_t count) {
   wlmi_store_close(store);
 }
 
+wlm_status each_measurement(wlm_store *store, const char *device_class, each_measurement_fn each, void *user) {
+  wlmi_measurement_record *records;
+  int64_t count;
+  char id[WLM_HASH_HEX];
+  wlm_status status = wlmi_store_load(store, device_class, &records, &count);
+  for (int64_t i = 0; i < count && status == WLM_OK; i++) {
+    assert_status(WLM_OK, wlmi_measurement_id(&records[i], id));
+    status = each(user, id, &records[i]);
+  }
+  wlmi_measurements_free(records, count);
+  return status;
+}
+
 wlm_status must_be_sample(void *count, const char *id, const wlmi_measurement_record *record) {
   char expected[WLM_HASH_HEX];
   const int64_t number = record->made_at - FIRST_MADE_AT;

@@ -3,7 +3,7 @@
 #ifndef WLM_TESTS_SUPPORT_SHIPPED_H
 #define WLM_TESTS_SUPPORT_SHIPPED_H
 
-#include "db/model_record.h"
+#include "db/store.h"
 #include "select/select.h"
 
 typedef struct shipped_case {

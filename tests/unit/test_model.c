@@ -18,7 +18,13 @@
 #include "tuner/train.h"
 
 static const char key[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none";
-static const int64_t l2_bytes = 50 << 20, widths[] = {32, 64};
+static const wlmi_limits limits = {.target = WLM_TARGET_CUDA,
+                                   .arch = 90,
+                                   .threads_per_block = 1024,
+                                   .shared_bytes = 232448,
+                                   .processors = 132,
+                                   .l2_bytes = 50 << 20};
+static const int64_t widths[] = {32, 64};
 enum { MATRICES = 40, UNSEEN = 12, MOST = 40000, WIDTHS = 2 };
 
 /* ---- a world in which it is known what wins ------------------------------------------------------------ */
@@ -66,8 +72,6 @@ static double planted(const wlm_stats *s, int64_t n, const char *variant) {
   return 6;
 }
 
-static const wlmi_machine machine = {WLM_TARGET_CUDA, 132, 50 << 20};
-
 static void describe_all(int64_t n, wlmi_candidate **candidates, int64_t *count) {
   wlmi_spec spec;
   assert_int_equal(wlmi_spec_from_key(key, n, &spec), WLM_OK);
@@ -94,7 +98,7 @@ static world make_world(int count) {
       for (int64_t i = 0; i < candidate_count; i++) {
         const char *variant = candidates[i].variant;
         if (!strncmp(variant, "row_block", 9)) continue;
-        const double seconds = wlmi_simple_seconds(&machine, &w.matrices[m], widths[k]) *
+        const double seconds = wlmi_simple_seconds(&limits, &w.matrices[m], widths[k]) *
                                planted(&w.matrices[m], widths[k], variant) * between(0.98, 1.02);
         assert_true(w.count < MOST);
         memcpy(w.names[w.count], variant, WLM_VARIANT_NAME);
@@ -123,7 +127,7 @@ static wlmi_model train(int matrices) {
   world w = make_world(matrices);
   wlmi_models models;
   wlmi_model model = {0};
-  assert_int_equal(wlmi_models_train(emit_generator, &emit_cuda, l2_bytes, w.records, w.count, &models), WLM_OK);
+  assert_int_equal(wlmi_models_train(emit_generator, &limits, w.records, w.count, &models), WLM_OK);
   assert_int_equal(models.count, matrices >= WLM_TRAIN_MATRICES);
   if (models.count) {
     model = models.models[0];

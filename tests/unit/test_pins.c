@@ -9,7 +9,7 @@
 #include "support/asserts.h"
 #include "support/snapshot_fixture.h"
 
-static const wlmi_limits host = {WLM_TARGET_HOST, 0, 0, 0, 8};
+static const wlmi_limits host = {.target = WLM_TARGET_HOST, .processors = 8};
 static const wlmi_bucket of_tuned = {WLM_BUCKET_VERSION, 9, 6, 1}; /* 1000 rows, 9 a row, cv 1 */
 
 static wlm_stats stats_of(uint64_t fingerprint, double cv) {

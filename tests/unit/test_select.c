@@ -13,8 +13,9 @@
 #include "support/asserts.h"
 #include "support/snapshot_fixture.h"
 
-static const wlmi_limits cuda = {WLM_TARGET_CUDA, 90, 1024, 232448, 132};
-static const wlmi_limits host = {WLM_TARGET_HOST, 0, 0, 0, 8};
+static const wlmi_limits cuda = {
+    .target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132};
+static const wlmi_limits host = {.target = WLM_TARGET_HOST, .processors = 8};
 
 static wlmi_spec spec_of(int64_t n, int kind) {
   wlm_problem problem = WLM_PROBLEM_INIT;

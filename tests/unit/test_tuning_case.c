@@ -12,7 +12,7 @@
 #include "tuner/design.h"
 #include "tuner/tuning_case.h"
 
-static const wlmi_machine machine = {WLM_TARGET_CUDA, 132, 50 << 20};
+static const wlmi_limits device = {.target = WLM_TARGET_CUDA, .processors = 132, .l2_bytes = 50 << 20};
 enum { CANDIDATES = 100, NONE_AT_HAND = -1 };
 
 static wlmi_tuning_case tuning(int64_t matrix, int64_t rows, int64_t nnz, int64_t n, int64_t left) {
@@ -21,7 +21,7 @@ static wlmi_tuning_case tuning(int64_t matrix, int64_t rows, int64_t nnz, int64_
   stats.rows = stats.cols = rows;
   stats.nnz = nnz;
   stats.mean = (double)nnz / (double)rows;
-  wlmi_tuning_case_make(&machine, &stats, matrix, n, CANDIDATES, left, &out);
+  wlmi_tuning_case_make(&device, &stats, matrix, n, CANDIDATES, left, &out);
   return out;
 }
 
@@ -116,7 +116,7 @@ static world make_world(uint64_t seed) {
   for (int64_t i = 0; i < w.count; i++) {
     wlm_stats stats;
     wlmi_design_stats(&w.matrices[w.cells[i].matrix], &stats);
-    wlmi_tuning_case_make(&machine, &stats, w.cells[i].matrix, w.cells[i].n, CANDIDATES, CANDIDATES, &w.list[i]);
+    wlmi_tuning_case_make(&device, &stats, w.cells[i].matrix, w.cells[i].n, CANDIDATES, CANDIDATES, &w.list[i]);
   }
   return w;
 }

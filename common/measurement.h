@@ -1,11 +1,9 @@
 /* One candidate timed on one matrix and one device: the record that tuner, store, selection, explain and bench share.
  * Every text may be NULL, which means "". */
-#ifndef WLM_SELECT_MEASUREMENT_H
-#define WLM_SELECT_MEASUREMENT_H
+#ifndef WLM_COMMON_MEASUREMENT_H
+#define WLM_COMMON_MEASUREMENT_H
 
-#include <stdint.h>
-
-#include "warploom/warploom.h"
+#include "common/text.h"
 
 typedef struct wlmi_device_record {
   char *name; /* "NVIDIA H200", or the CPU's model */
@@ -14,6 +12,9 @@ typedef struct wlmi_device_record {
   int processors;
   int64_t memory_bytes;
 } wlmi_device_record;
+
+/* Devices of one class may use each other's measurements: "cuda/sm_90/NVIDIA H200/132". */
+void wlmi_device_class(const wlmi_device_record *device, wlmi_text *out);
 
 typedef struct wlmi_measurement_record {
   wlmi_device_record device;

@@ -1,62 +1,11 @@
-#include "db/record.h"
+#include "records/record.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "common/memory.h"
-#include "db/fields.h"
-
-void wlmi_device_class(const wlmi_device_record *device, wlmi_text *out) {
-  wlmi_text_printf(out, "%s/%s/%s/%d", device->kind ? device->kind : "", device->arch ? device->arch : "",
-                   device->name ? device->name : "", device->processors);
-}
+#include "records/fields.h"
 
 /* ---- checks ---- */
-
-/* Length of the well-formed UTF-8 character at `s`, 0 if there is none (overlong, surrogate, cut). */
-static int utf8_length(const unsigned char *s) {
-  if (s[0] < 0x80) return 1;
-  int length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-  if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
-  for (int i = 1; i < length; i++)
-    if ((s[i] & 0xc0) != 0x80) return 0;
-  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
-  if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
-  return length;
-}
-
-int wlmi_is_utf8(const char *text) {
-  for (const unsigned char *s = (const unsigned char *)text; *s;) {
-    int length = utf8_length(s);
-    if (!length) return 0;
-    s += length;
-  }
-  return 1;
-}
-
-int wlmi_field_is_possible(const wlmi_field *field, const wlmi_measurement_record *record) {
-  switch (field->type) {
-    case WLM_FIELD_TEXT: {
-      const char *text = wlmi_field_text(field, record);
-      return (int64_t)strlen(text) >= field->least && wlmi_is_utf8(text);
-    }
-    case WLM_FIELD_INT:
-    case WLM_FIELD_INT64:
-    case WLM_FIELD_INT64_OR_NONE:
-    case WLM_FIELD_BOOL: {
-      int64_t value = wlmi_field_integer(field, record);
-      return value >= field->least && value <= field->most;
-    }
-    case WLM_FIELD_REAL:
-    case WLM_FIELD_REAL_OR_NULL: {
-      double value = wlmi_field_real(field, record);
-      if (!isfinite(value)) return field->type == WLM_FIELD_REAL_OR_NULL && record->failed;
-      return value >= (double)field->least && value <= (double)field->most;
-    }
-    case WLM_FIELD_HASH: return 1;
-  }
-  return 0;
-}
 
 const char *wlmi_stats_fault(const wlm_stats *s) {
   if (s->longest > s->nnz) return "longest must not be greater than nnz";
@@ -101,29 +50,6 @@ wlm_status wlmi_measurement_check(const wlmi_measurement_record *record) {
 }
 
 /* ---- canonical JSON and ids ---- */
-
-void wlmi_field_json(const wlmi_field *field, const wlmi_measurement_record *record, wlmi_text *out) {
-  char digits[WLM_HASH_HEX];
-  wlmi_text_printf(out, ",\"%s\":", field->key);
-  switch (field->type) {
-    case WLM_FIELD_TEXT: wlmi_text_json_string(out, wlmi_field_text(field, record)); break;
-    case WLM_FIELD_INT:
-    case WLM_FIELD_INT64:
-    case WLM_FIELD_INT64_OR_NONE: wlmi_text_printf(out, "%lld", (long long)wlmi_field_integer(field, record)); break;
-    case WLM_FIELD_BOOL: wlmi_text_puts(out, wlmi_field_integer(field, record) ? "true" : "false"); break;
-    case WLM_FIELD_REAL:
-    case WLM_FIELD_REAL_OR_NULL: {
-      double value = wlmi_field_real(field, record);
-      if (isfinite(value)) wlmi_real_print(value, digits);
-      wlmi_text_puts(out, isfinite(value) ? digits : "null");
-      break;
-    }
-    case WLM_FIELD_HASH:
-      wlmi_hash_to_hex(wlmi_field_hash(field, record), digits);
-      wlmi_text_json_string(out, digits);
-      break;
-  }
-}
 
 /* The members of one table, or of all, each after a comma. */
 static void put_members(const wlmi_measurement_record *record, wlmi_field_table table, wlmi_text *out) {

@@ -1,6 +1,6 @@
 /* Where the databases live by default, and the few things done to files besides SQLite. */
-#ifndef WLM_DB_PATH_H
-#define WLM_DB_PATH_H
+#ifndef WLM_COMMON_PATH_H
+#define WLM_COMMON_PATH_H
 
 #include "common/text.h"
 

@@ -1,4 +1,4 @@
-#include "db/path.h"
+#include "common/path.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "db/fields.h"
+#include "records/fields.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -108,6 +108,30 @@ int wlmi_field_set_hash(const wlmi_field *field, wlmi_measurement_record *record
   return 1;
 }
 
+int wlmi_field_is_possible(const wlmi_field *field, const wlmi_measurement_record *record) {
+  switch (field->type) {
+    case WLM_FIELD_TEXT: {
+      const char *text = wlmi_field_text(field, record);
+      return (int64_t)strlen(text) >= field->least && wlmi_is_utf8(text);
+    }
+    case WLM_FIELD_INT:
+    case WLM_FIELD_INT64:
+    case WLM_FIELD_INT64_OR_NONE:
+    case WLM_FIELD_BOOL: {
+      int64_t value = wlmi_field_integer(field, record);
+      return value >= field->least && value <= field->most;
+    }
+    case WLM_FIELD_REAL:
+    case WLM_FIELD_REAL_OR_NULL: {
+      double value = wlmi_field_real(field, record);
+      if (!isfinite(value)) return field->type == WLM_FIELD_REAL_OR_NULL && record->failed;
+      return value >= (double)field->least && value <= (double)field->most;
+    }
+    case WLM_FIELD_HASH: return 1;
+  }
+  return 0;
+}
+
 void wlmi_fields_derive(wlmi_measurement_record *record) {
   wlm_stats *stats = &record->stats;
   stats->size = sizeof *stats;
@@ -123,9 +147,25 @@ void wlmi_real_print(double value, char text[32]) {
   wlmi_c_locale_leave(locale);
 }
 
-double wlmi_real_parse(const char *text) {
-  const wlmi_c_locale locale = wlmi_c_locale_enter();
-  double value = strtod(text, NULL);
-  wlmi_c_locale_leave(locale);
-  return value;
+void wlmi_field_json(const wlmi_field *field, const wlmi_measurement_record *record, wlmi_text *out) {
+  char digits[WLM_HASH_HEX];
+  wlmi_text_printf(out, ",\"%s\":", field->key);
+  switch (field->type) {
+    case WLM_FIELD_TEXT: wlmi_text_json_string(out, wlmi_field_text(field, record)); break;
+    case WLM_FIELD_INT:
+    case WLM_FIELD_INT64:
+    case WLM_FIELD_INT64_OR_NONE: wlmi_text_printf(out, "%lld", (long long)wlmi_field_integer(field, record)); break;
+    case WLM_FIELD_BOOL: wlmi_text_puts(out, wlmi_field_integer(field, record) ? "true" : "false"); break;
+    case WLM_FIELD_REAL:
+    case WLM_FIELD_REAL_OR_NULL: {
+      double value = wlmi_field_real(field, record);
+      if (isfinite(value)) wlmi_real_print(value, digits);
+      wlmi_text_puts(out, isfinite(value) ? digits : "null");
+      break;
+    }
+    case WLM_FIELD_HASH:
+      wlmi_hash_to_hex(wlmi_field_hash(field, record), digits);
+      wlmi_text_json_string(out, digits);
+      break;
+  }
 }

@@ -1,8 +1,7 @@
 /* Measurements by device class, each class with its choices. */
-#ifndef WLM_DB_CLASSES_H
-#define WLM_DB_CLASSES_H
+#ifndef WLM_SELECT_CLASSES_H
+#define WLM_SELECT_CLASSES_H
 
-#include "db/record.h"
 #include "select/case.h"
 
 typedef struct wlmi_class {
@@ -16,5 +15,10 @@ typedef struct wlmi_class {
 wlm_status wlmi_classes_make(wlmi_measurement_record *records, int64_t count, wlmi_class **classes,
                              int64_t *class_count);
 void wlmi_classes_free(wlmi_class *classes, int64_t class_count);
+
+/* superfluous[i] = 1 for the measurements of the class that no choice looks at (wlmi_cases_superseded) and, where keep
+ * is not 0, for all but those of the `keep` quickest of each matrix, problem and N, as many of those that are prepared
+ * too. */
+wlm_status wlmi_class_superfluous(const wlmi_class *class, int64_t keep, char *superfluous);
 
 #endif

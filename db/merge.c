@@ -1,10 +1,10 @@
-#include "db/content.h"
-
+/* Adding whole contents to a store, and stores to each other. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/memory.h"
+#include "common/path.h"
 #include "db/store_state.h"
 
 wlm_status wlmi_content_load(wlm_store *store, wlmi_content *content) {
@@ -14,13 +14,6 @@ wlm_status wlmi_content_load(wlm_store *store, wlmi_content *content) {
   if (status == WLM_OK) status = wlmi_store_load_recorded(store, NULL, &content->recorded, &content->recorded_count);
   if (status != WLM_OK) wlmi_content_release(content);
   return status;
-}
-
-void wlmi_content_release(wlmi_content *content) {
-  wlmi_measurements_free(content->records, content->count);
-  wlmi_pins_free(content->pins, content->pin_count);
-  wlmi_recorded_free(content->recorded, content->recorded_count);
-  *content = (wlmi_content){0};
 }
 
 /* ---- adding ---- */

@@ -5,24 +5,19 @@
  * difference is another row, and merging two stores is a union that cannot conflict. Devices, matrices
  * and variants have ids of their own, made the same way from their part of the line.
  *
- * The canonical line is one flat JSON object with exactly the keys of db/fields.h in that order, no
+ * The canonical line is one flat JSON object with exactly the keys of records/fields.h in that order, no
  * spaces, integers in decimal and reals in the fewest of 15 to 17 digits that give the same double. A field that
  * came later is left out where it is 0, so that the lines and ids from before it stay what they were. */
-#ifndef WLM_DB_RECORD_H
-#define WLM_DB_RECORD_H
+#ifndef WLM_RECORDS_RECORD_H
+#define WLM_RECORDS_RECORD_H
 
 #include "common/hash.h"
-#include "common/text.h"
-#include "select/measurement.h"
+#include "common/measurement.h"
 
 typedef struct wlmi_record_ids {
   char device[WLM_HASH_HEX], matrix[WLM_HASH_HEX], variant[WLM_HASH_HEX], measurement[WLM_HASH_HEX];
 } wlmi_record_ids;
 
-/* Devices of one class may use each other's measurements: "cuda/sm_90/NVIDIA H200/132". */
-void wlmi_device_class(const wlmi_device_record *device, wlmi_text *out);
-
-int wlmi_is_utf8(const char *text);
 /* What cannot be true of a matrix, in words; NULL = nothing. */
 const char *wlmi_stats_fault(const wlm_stats *stats);
 /* A clock that is not known would count as hot, whatever it meant. */

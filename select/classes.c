@@ -1,4 +1,4 @@
-#include "db/classes.h"
+#include "select/classes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,4 +47,40 @@ void wlmi_classes_free(wlmi_class *classes, int64_t class_count) {
     wlmi_cases_release(&classes[i].choices);
   }
   wlmi_free(classes);
+}
+
+/* ---- what a smaller database can do without ---- */
+
+static const wlmi_case *case_of(const wlmi_class *class, const wlmi_measurement_record *r) {
+  for (int64_t i = 0; i < class->choices.matrix_count; i++) {
+    const wlmi_case *c = &class->choices.matrices[i];
+    if (c->n == r->n && !strcmp(c->problem, r->problem) &&
+        !memcmp(c->stats->fingerprint, r->stats.fingerprint, sizeof r->stats.fingerprint))
+      return c;
+  }
+  return NULL;
+}
+
+/* Candidates that work come by rising cost, those without preparing first, those with it behind them. */
+static int is_beaten(const wlmi_case *c, const char *variant, int64_t keep) {
+  int64_t plain = 0, prepared = 0;
+  for (int64_t i = 0; i < c->count; i++) {
+    const int64_t before = c->candidates[i].prepare > 0 ? prepared++ : plain++;
+    if (!strcmp(c->candidates[i].variant, variant)) return before >= keep;
+  }
+  return 1; /* it failed */
+}
+
+static void mark_beaten(const wlmi_class *class, int64_t keep, char *beaten) {
+  for (int64_t i = 0; i < class->count; i++) {
+    const wlmi_case *c = case_of(class, &class->records[i]);
+    const int cold = wlmi_measurement_is_cold(&class->records[i]); /* which choices pass over */
+    if (cold || (c && is_beaten(c, class->records[i].variant, keep))) beaten[i] = 1;
+  }
+}
+
+wlm_status wlmi_class_superfluous(const wlmi_class *class, int64_t keep, char *superfluous) {
+  const wlm_status status = wlmi_cases_superseded(class->records, class->count, superfluous);
+  if (status == WLM_OK && keep) mark_beaten(class, keep, superfluous);
+  return status;
 }

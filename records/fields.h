@@ -1,10 +1,11 @@
 /* A measurement record as data: one row a field. The canonical JSON, the reader of JSON lines, the
  * binding of SQL parameters, the reading of SQL rows and the checks of single values all walk this table,
  * so that a field is added here, in the struct and in the schema, and nowhere else. */
-#ifndef WLM_DB_FIELDS_H
-#define WLM_DB_FIELDS_H
+#ifndef WLM_RECORDS_FIELDS_H
+#define WLM_RECORDS_FIELDS_H
 
-#include "db/record.h"
+#include "common/hash.h"
+#include "common/measurement.h"
 
 /* The store's tables. Fields of a table follow each other, tables in this order. */
 typedef enum wlmi_field_table {
@@ -56,8 +57,7 @@ void wlmi_field_json(const wlmi_field *field, const wlmi_measurement_record *rec
 /* Fills what follows from other fields (stats.size, stats.mean) once all are set. */
 void wlmi_fields_derive(wlmi_measurement_record *record);
 
-/* Decimal text of a finite double and back, whatever the program's locale is. */
+/* Decimal text of a finite double, whatever the program's locale is. */
 void wlmi_real_print(double value, char text[32]);
-double wlmi_real_parse(const char *text);
 
 #endif

@@ -1,6 +1,11 @@
-#include "select/measurement.h"
+#include "common/measurement.h"
 
 #include <string.h>
+
+void wlmi_device_class(const wlmi_device_record *device, wlmi_text *out) {
+  wlmi_text_printf(out, "%s/%s/%s/%d", device->kind ? device->kind : "", device->arch ? device->arch : "",
+                   device->name ? device->name : "", device->processors);
+}
 
 static int has_clock(const wlmi_measurement_record *record, const char *clock) {
   return record->clock && !strcmp(record->clock, clock);
