@@ -83,7 +83,7 @@ static void check_verified(const wlmi_csr_host *csr, wlm_type type, wlm_type val
   problem.dense_type = type;
   call.alpha = 1.5;
   call.beta = -0.5;
-  assert_status(WLM_OK, wlmi_upload_create_as(context, csr, WLM_I32, value_type, &upload));
+  assert_status(WLM_OK, wlmi_upload_create_typed(context, csr, WLM_I32, WLM_I32, value_type, 1, &upload));
   assert_status(WLM_OK, wlmi_operands_create(context, upload.matrix, &problem, &call, 1, &operands));
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
   assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
