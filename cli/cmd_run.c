@@ -67,31 +67,30 @@ done:
   return status;
 }
 
-int wlmi_cmd_run(const wlmi_cli_options *options) {
+wlm_status wlmi_cmd_run(const wlmi_cli_options *options, wlmi_report *report) {
   wlm_status status;
-  wlmi_report report = {.json = options->json};
   wlmi_session session = {0};
   double max_rel_err = 0;
   WLM_TRY(wlmi_session_open(options, &session));
   WLM_TRY(wlmi_session_load(&session, options->arguments[0]));
-  wlmi_report_object(&report, NULL);
-  wlmi_report_string(&report, "input", options->arguments[0]);
-  wlmi_report_device(&report, session.context);
-  wlmi_report_array(&report, "runs");
+  wlmi_report_object(report, NULL);
+  wlmi_report_string(report, "input", options->arguments[0]);
+  wlmi_report_device(report, session.context);
+  wlmi_report_array(report, "runs");
   for (int i = 0; i < options->n_count && status == WLM_OK; i++) {
     session.problem.n = options->n[i];
-    status = run_width(&report, &session, options, &max_rel_err);
+    status = run_width(report, &session, options, &max_rel_err);
   }
-  wlmi_report_close(&report);
-  if (options->check && report.json) {
-    wlmi_report_flag(&report, "verified", status == WLM_OK);
-    wlmi_report_real(&report, "max_rel_err", "%.3g", max_rel_err);
+  wlmi_report_close(report);
+  if (options->check && report->json) {
+    wlmi_report_flag(report, "verified", status == WLM_OK);
+    wlmi_report_real(report, "max_rel_err", "%.3g", max_rel_err);
   }
-  wlmi_report_close(&report);
-  if (options->check && status == WLM_OK) wlmi_report_line(&report, "verified: max_rel_err=%.3g", max_rel_err);
+  wlmi_report_close(report);
+  if (options->check && status == WLM_OK) wlmi_report_line(report, "verified: max_rel_err=%.3g", max_rel_err);
 done:
   wlmi_session_close(&session);
-  return wlmi_cli_finish(&report, status);
+  return status;
 }
 
 static wlm_status explain_width(wlmi_report *report, const wlmi_session *session, const char *variant) {
@@ -108,19 +107,17 @@ done:
   return status;
 }
 
-int wlmi_cmd_explain(const wlmi_cli_options *options) {
+wlm_status wlmi_cmd_explain(const wlmi_cli_options *options, wlmi_report *report) {
   wlm_status status;
-  wlmi_report report = {.json = options->json};
   wlmi_session session = {0};
   WLM_TRY(wlmi_session_open(options, &session));
   WLM_TRY(wlmi_session_load(&session, options->arguments[0]));
-  wlmi_report_array(&report, NULL);
+  wlmi_report_array(report, NULL);
   for (int i = 0; i < options->n_count && status == WLM_OK; i++) {
     session.problem.n = options->n[i];
-    status = explain_width(&report, &session, options->variant);
+    status = explain_width(report, &session, options->variant);
   }
-  wlmi_report_close(&report);
 done:
   wlmi_session_close(&session);
-  return wlmi_cli_finish(&report, status);
+  return status;
 }
