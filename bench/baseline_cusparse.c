@@ -4,11 +4,12 @@
 #include "bench/baseline_cusparse.h"
 
 #ifdef WLM_HAVE_CUDA
-#include <time.h>
+#include <stdio.h>
 
 #include "bench/cusparse_library.h"
 #include "common/memory.h"
 #include "runtime/cuda/device.h"
+#include "tuner/timing.h"
 
 static const struct {
   const char *name;
@@ -22,10 +23,20 @@ static const struct {
     [WLM_CUSPARSE_SDDMM] = {"sddmm", 0, 1},
 };
 
-struct wlmi_cusparse {
+/* C = A * B, or values = dC * B^T where A has entries. */
+struct product {
+  const wlm_csr *a; /* its values take no part in SDDMM */
+  int64_t n;
+  wlm_type type; /* of B and what is dense beside it */
+  const void *b; /* cols x n */
+  void *dense;   /* rows x n: C, or dC, which is only read */
+  void *values;  /* of SDDMM: the nnz results */
+};
+
+struct cusparse {
   wlmi_device *device;
   int way;
-  wlmi_cusparse_product product;
+  struct product product;
   wlm_csr csr; /* the product's */
   cusparseHandle_t handle;
   cusparseSpMatDescr_t sparse;
@@ -47,24 +58,18 @@ static const struct scalars {
   double wide;
 } one = {1, 1}, zero = {0, 0};
 
-static void unset(wlmi_cusparse *baseline) {
+static void unset(struct cusparse *baseline) {
   if (baseline->sparse) wlmi_cusparse_api.cusparseDestroySpMat(baseline->sparse);
   baseline->device->ops->release(baseline->device, baseline->buffer);
   baseline->sparse = NULL;
   baseline->buffer = NULL;
 }
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* ---- the calls of a way ---------------------------------------------------------------------------- */
 
-static int is_sddmm(const wlmi_cusparse *baseline) { return baseline->way == WLM_CUSPARSE_SDDMM; }
+static int is_sddmm(const struct cusparse *baseline) { return baseline->way == WLM_CUSPARSE_SDDMM; }
 
-static const void *scalar(const wlmi_cusparse *baseline, const struct scalars *value) {
+static const void *scalar(const struct cusparse *baseline, const struct scalars *value) {
   return baseline->product.type == WLM_F64 ? (const void *)&value->wide : (const void *)&value->narrow;
 }
 
@@ -77,17 +82,17 @@ static const void *scalar(const wlmi_cusparse *baseline, const struct scalars *v
       (baseline)->dense, (baseline)->b, scalar(baseline, &zero), (baseline)->sparse,                          \
       types[(baseline)->product.type].sums, CUSPARSE_SDDMM_ALG_DEFAULT
 
-static wlm_status buffer_size(wlmi_cusparse *baseline, size_t *size) {
+static wlm_status buffer_size(struct cusparse *baseline, size_t *size) {
   return is_sddmm(baseline) ? WLM_CUSPARSE(cusparseSDDMM_bufferSize, SDDMM_ARGUMENTS(baseline), size)
                             : WLM_CUSPARSE(cusparseSpMM_bufferSize, SPMM_ARGUMENTS(baseline), size);
 }
 
-static wlm_status preprocess(wlmi_cusparse *baseline) {
+static wlm_status preprocess(struct cusparse *baseline) {
   return is_sddmm(baseline) ? WLM_CUSPARSE(cusparseSDDMM_preprocess, SDDMM_ARGUMENTS(baseline), baseline->buffer)
                             : WLM_CUSPARSE(cusparseSpMM_preprocess, SPMM_ARGUMENTS(baseline), baseline->buffer);
 }
 
-static wlm_status multiply(wlmi_cusparse *baseline) {
+static wlm_status multiply(struct cusparse *baseline) {
   return is_sddmm(baseline) ? WLM_CUSPARSE(cusparseSDDMM, SDDMM_ARGUMENTS(baseline), baseline->buffer)
                             : WLM_CUSPARSE(cusparseSpMM, SPMM_ARGUMENTS(baseline), baseline->buffer);
 }
@@ -95,7 +100,7 @@ static wlm_status multiply(wlmi_cusparse *baseline) {
 /* ---- setting up ------------------------------------------------------------------------------------- */
 
 /* Descriptor of the sparse matrix and the buffer, preprocessed where this way does so. */
-static wlm_status set(wlmi_cusparse *baseline) {
+static wlm_status set(struct cusparse *baseline) {
   const wlm_csr *csr = &baseline->csr;
   wlmi_device *device = baseline->device;
   const wlm_type type = is_sddmm(baseline) ? baseline->product.type : csr->value_type;
@@ -111,16 +116,16 @@ static wlm_status set(wlmi_cusparse *baseline) {
   WLM_TRY(device->ops->allocate(device, size, &baseline->buffer));
   if (!ways[baseline->way].preprocess) goto done;
   WLM_TRY(device->ops->synchronize(device, NULL));
-  double start = now();
+  double start = wlmi_seconds();
   WLM_TRY(preprocess(baseline));
   WLM_TRY(device->ops->synchronize(device, NULL));
-  baseline->preprocess_seconds = now() - start;
+  baseline->preprocess_seconds = wlmi_seconds() - start;
 done:
   return status;
 }
 
-static wlm_status set_up(wlmi_cusparse *baseline) {
-  const wlmi_cusparse_product *p = &baseline->product;
+static wlm_status set_up(struct cusparse *baseline) {
+  const struct product *p = &baseline->product;
   const wlm_csr *csr = &baseline->csr;
   const cudaDataType type = types[p->type].data;
   wlm_status status;
@@ -140,34 +145,9 @@ done:
 
 const char *wlmi_cusparse_name(int way) { return ways[way].name; }
 
-wlm_status wlmi_cusparse_create(wlmi_device *device, int way, const wlmi_cusparse_product *product,
-                                wlmi_cusparse **out) {
-  *out = NULL;
-  wlm_status status = wlmi_cusparse_open();
-  if (status != WLM_OK) return status;
-  if (!product->a->values && way != WLM_CUSPARSE_SDDMM) return wlmi_fail(WLM_ERR_UNSUPPORTED, "cuSPARSE needs values");
+static void destroy(void *user) {
+  struct cusparse *baseline = user;
   wlmi_cuda_scope scope;
-  wlmi_cusparse *baseline = wlmi_alloc_zero(1, sizeof *baseline);
-  if (!baseline) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "cuSPARSE baseline");
-  baseline->device = device;
-  baseline->way = way;
-  baseline->product = *product;
-  baseline->csr = *product->a;
-  status = wlmi_cuda_enter(device, &scope);
-  if (status == WLM_OK) {
-    status = set_up(baseline);
-    wlmi_cuda_leave(&scope);
-  }
-  if (status != WLM_OK)
-    wlmi_cusparse_destroy(baseline);
-  else
-    *out = baseline;
-  return status;
-}
-
-void wlmi_cusparse_destroy(wlmi_cusparse *baseline) {
-  wlmi_cuda_scope scope;
-  if (!baseline) return;
   if (wlmi_cuda_enter(baseline->device, &scope) == WLM_OK) {
     unset(baseline);
     if (baseline->b) wlmi_cusparse_api.cusparseDestroyDnMat(baseline->b);
@@ -178,8 +158,30 @@ void wlmi_cusparse_destroy(wlmi_cusparse *baseline) {
   wlmi_free(baseline);
 }
 
-wlm_status wlmi_cusparse_enqueue(void *user, void *stream) {
-  wlmi_cusparse *baseline = user;
+static wlm_status create(wlmi_device *device, int way, const struct product *product, struct cusparse **out) {
+  wlmi_cuda_scope scope;
+  wlm_status status;
+  WLM_TRY(wlmi_cusparse_open());
+  if (!product->a->values && way != WLM_CUSPARSE_SDDMM)
+    WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED, "cuSPARSE needs values"));
+  struct cusparse *baseline = wlmi_alloc_zero(1, sizeof *baseline);
+  if (!baseline) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "cuSPARSE baseline"));
+  *baseline = (struct cusparse){.device = device, .way = way, .product = *product, .csr = *product->a};
+  status = wlmi_cuda_enter(device, &scope);
+  if (status == WLM_OK) {
+    status = set_up(baseline);
+    wlmi_cuda_leave(&scope);
+  }
+  if (status == WLM_OK)
+    *out = baseline;
+  else
+    destroy(baseline);
+done:
+  return status;
+}
+
+static wlm_status enqueue(void *user, void *stream) {
+  struct cusparse *baseline = user;
   wlm_status status;
   WLM_TRY(WLM_CUSPARSE(cusparseSetStream, baseline->handle, stream));
   status = multiply(baseline);
@@ -187,7 +189,21 @@ done:
   return status;
 }
 
-double wlmi_cusparse_preprocess_seconds(const wlmi_cusparse *baseline) { return baseline->preprocess_seconds; }
+void wlmi_entrant_cusparse(const wlmi_operands *operands, int way, wlmi_entrant *entrant, double *preprocess_seconds) {
+  const int is_sddmm = way == WLM_CUSPARSE_SDDMM;
+  const struct product product = {.a = wlmi_matrix_csr(operands->matrix),
+                                  .n = operands->spec.problem.n,
+                                  .type = operands->spec.problem.dense_type,
+                                  .b = operands->b.memory,
+                                  .dense = is_sddmm ? operands->x.memory : operands->c.memory,
+                                  .values = is_sddmm ? operands->c.memory : NULL};
+  struct cusparse *baseline = NULL;
+  *entrant = (wlmi_entrant){.enqueue = enqueue, .destroy = destroy};
+  snprintf(entrant->name, sizeof entrant->name, "%s", wlmi_cusparse_name(way));
+  if (create(operands->device, way, &product, &baseline) != WLM_OK) wlmi_entrant_fail(entrant, wlm_error_detail());
+  entrant->user = baseline;
+  if (preprocess_seconds) *preprocess_seconds = baseline ? baseline->preprocess_seconds : 0;
+}
 
 #else /* a build without CUDA headers: no device calls any of this */
 
@@ -196,22 +212,10 @@ const char *wlmi_cusparse_name(int way) {
   return "cusparse";
 }
 
-wlm_status wlmi_cusparse_create(wlmi_device *device, int way, const wlmi_cusparse_product *product,
-                                wlmi_cusparse **baseline) {
-  (void)device, (void)way, (void)product;
-  *baseline = NULL;
-  return wlmi_fail(WLM_ERR_UNSUPPORTED, "this build has no cuda device");
-}
-
-void wlmi_cusparse_destroy(wlmi_cusparse *baseline) { (void)baseline; }
-
-wlm_status wlmi_cusparse_enqueue(void *baseline, void *stream) {
-  (void)baseline, (void)stream;
-  return wlmi_fail(WLM_ERR_UNSUPPORTED, "this build has no cuda device");
-}
-
-double wlmi_cusparse_preprocess_seconds(const wlmi_cusparse *baseline) {
-  (void)baseline;
-  return 0;
+void wlmi_entrant_cusparse(const wlmi_operands *operands, int way, wlmi_entrant *entrant, double *preprocess_seconds) {
+  (void)operands, (void)way;
+  *entrant = (wlmi_entrant){0};
+  wlmi_entrant_fail(entrant, "this build has no cuda device");
+  if (preprocess_seconds) *preprocess_seconds = 0;
 }
 #endif

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "common/json.h"
 #include "common/memory.h"
 #include "tuner/compile_ahead.h"
 #include "tuner/timing.h"
@@ -46,10 +47,13 @@ void wlmi_contest_release(wlmi_contest *contest) {
 }
 
 void wlmi_contest_note(wlmi_contest *contest, const wlmi_entrant *failed) {
-  if (contest->failures.size) wlmi_text_puts(&contest->failures, ",");
-  wlmi_text_json_string(&contest->failures, failed->name);
-  wlmi_text_puts(&contest->failures, ":");
-  wlmi_text_json_string(&contest->failures, failed->failure);
+  wlmi_json_string(&contest->failures, failed->name, failed->failure);
+}
+
+void wlmi_contest_put_failures(const wlmi_contest *contest, const char *key, wlmi_text *line) {
+  wlmi_json_open(line, key, '{');
+  wlmi_json_members(line, contest->failures.data);
+  wlmi_json_close(line, '}');
 }
 
 void wlmi_contest_enter(wlmi_contest *contest, const char *variant, wlmi_entrant *entrant) {

@@ -2,8 +2,7 @@
 #ifndef WLM_BENCH_CONTEST_H
 #define WLM_BENCH_CONTEST_H
 
-#include "bench/case.h"
-#include "bench/entrant.h"
+#include "bench/suite.h"
 #include "tuner/search.h"
 
 /* Is not moved once created: the verifier knows where its operands are. */
@@ -47,6 +46,7 @@ void wlmi_contest_enter(wlmi_contest *contest, const char *variant, wlmi_entrant
 void wlmi_contest_check(wlmi_contest *contest, wlmi_entrant *baselines, int count);
 
 void wlmi_contest_note(wlmi_contest *contest, const wlmi_entrant *failed); /* among the failures */
+void wlmi_contest_put_failures(const wlmi_contest *contest, const char *key, wlmi_text *line);
 
 /* The times that are reported: side by side, with the same number of calls in every sample, so many that the quickest
  * fills a millisecond. */

@@ -1,12 +1,11 @@
 /* The winners of the contest, the dispatcher's choice, GE-SpMM as published and all of cuSPARSE (on the host: its own
  * baselines), timed side by side (bench/contest.c). */
-#include "bench/core.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "bench/core_line.h"
 #include "bench/host_baselines.h"
+#include "bench/suite.h"
 
 enum { OURS = 5, GE_SPMM = 2, PREPARE_SAMPLES = 7 };
 
@@ -88,8 +87,7 @@ static const wlmi_entrant *quicker_ge_spmm(const struct arena *arena) {
 
 static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
   struct arena arena = {.bench = bench, .ge = {-1, -1}};
-  wlmi_core_result result = {
-      .suite = wlmi_suite_core.name, .op = "sum", .bench = bench, .contest = &arena.contest, .more = ""};
+  wlmi_core_result result = {.suite = wlmi_suite_core.name, .op = "sum", .bench = bench, .contest = &arena.contest};
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
   wlm_status status;

@@ -4,17 +4,14 @@
 
 #include "bench/host_baselines.h"
 #include "bench/results_file.h"
-#include "bench/tell.h"
 #include "tuner/timing.h"
 
 /* ---- the JSON line -------------------------------------------------------------------------------- */
 
 /* "us":12.345,"variant":"...", with the names given; null for what is not there. */
 static void put_entrant(wlmi_text *line, const char *us, const char *variant, const wlmi_entrant *entrant) {
-  wlmi_tell_number(line, us, 3, wlmi_tell_us(entrant));
-  wlmi_text_puts(line, ",");
-  wlmi_tell_string(line, variant, entrant && !entrant->failure ? entrant->name : NULL);
-  wlmi_text_puts(line, ",");
+  wlmi_json_real(line, us, "%.3f", wlmi_entrant_us(entrant));
+  wlmi_json_string(line, variant, entrant && !entrant->failure ? entrant->name : NULL);
 }
 
 /* Of those that are right; NAN where none is. */
@@ -26,41 +23,30 @@ static double largest_error(const wlmi_entrant *entrants, int count) {
 }
 
 static void put_cusparse(const wlmi_core_result *r, wlmi_text *line) {
-  const char *before = "";
-  wlmi_text_puts(line, "\"cusparse\":{");
-  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) {
-    if (way) wlmi_text_puts(line, ",");
-    wlmi_tell_number(line, wlmi_cusparse_name(way), 3, wlmi_tell_us(&r->baselines[way]));
-  }
-  wlmi_text_puts(line, "},");
-  wlmi_tell_error(line, "cusparse_max_rel_err", largest_error(r->baselines, WLM_CUSPARSE_WAYS));
-  wlmi_text_puts(line, ",\"cusparse_errors\":{");
-  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) {
-    if (!r->baselines[way].failure) continue;
-    wlmi_text_printf(line, "%s\"%s\":", before, wlmi_cusparse_name(way));
-    wlmi_text_json_string(line, r->baselines[way].failure);
-    before = ",";
-  }
-  before = "";
-  wlmi_text_puts(line, "},\"cusparse_preprocess_us\":{");
-  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) {
-    if (r->baselines[way].failure || r->preprocess[way] <= 0) continue;
-    wlmi_text_printf(line, "%s\"%s\":%.1f", before, wlmi_cusparse_name(way), 1e6 * r->preprocess[way]);
-    before = ",";
-  }
-  wlmi_text_puts(line, "},");
+  wlmi_json_open(line, "cusparse", '{');
+  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++)
+    wlmi_json_real(line, wlmi_cusparse_name(way), "%.3f", wlmi_entrant_us(&r->baselines[way]));
+  wlmi_json_close(line, '}');
+  wlmi_json_real(line, "cusparse_max_rel_err", "%.3g", largest_error(r->baselines, WLM_CUSPARSE_WAYS));
+  wlmi_json_open(line, "cusparse_errors", '{');
+  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++)
+    if (r->baselines[way].failure) wlmi_json_string(line, wlmi_cusparse_name(way), r->baselines[way].failure);
+  wlmi_json_close(line, '}');
+  wlmi_json_open(line, "cusparse_preprocess_us", '{');
+  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++)
+    if (!r->baselines[way].failure && r->preprocess[way] > 0)
+      wlmi_json_real(line, wlmi_cusparse_name(way), "%.1f", 1e6 * r->preprocess[way]);
+  wlmi_json_close(line, '}');
 }
 
 static void put_baselines(const wlmi_core_result *r, wlmi_text *line) {
-  const int on_gpu = r->contest->operands.device->info.limits.target == WLM_TARGET_CUDA;
-  if (r->baseline_count && on_gpu) {
+  if (r->baseline_count && r->contest->operands.device->info.limits.target == WLM_TARGET_CUDA) {
     put_cusparse(r, line);
     return;
   }
-  wlmi_text_puts(line, "\"cusparse\":null,\"cusparse_errors\":{},");
-  if (!r->baseline_count) return;
-  wlmi_host_baselines_write(r->baselines, line);
-  wlmi_text_puts(line, ",");
+  wlmi_json_raw(line, "cusparse", "null");
+  wlmi_json_raw(line, "cusparse_errors", "{}");
+  if (r->baseline_count) wlmi_host_baselines_write(r->baselines, line);
 }
 
 /* Of our winners. */
@@ -82,29 +68,25 @@ void wlmi_core_write_line(const wlmi_core_result *r, wlmi_text *line) {
   const wlmi_spec *spec = &operands->spec;
   const double seconds = r->best ? r->best->seconds : NAN;
   wlmi_results_begin(line, r->suite, operands->device->info.name, r->bench->matrix);
-  wlmi_text_printf(line, "\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"n\":%lld,", (long long)a->rows, (long long)a->cols,
-                   (long long)a->nnz, (long long)r->bench->n);
-  wlmi_text_printf(line, "\"op\":\"%s\",\"type\":\"%s\",", r->op, wlmi_type_name(spec->problem.dense_type));
+  wlmi_results_put_matrix(line, a, r->bench->n);
+  wlmi_json_string(line, "op", r->op);
+  wlmi_json_string(line, "type", wlmi_type_name(spec->problem.dense_type));
   put_entrant(line, "us", "variant", r->best);
-  wlmi_tell_number(line, "spread", 4, r->best ? r->best->spread : NAN);
-  wlmi_text_puts(line, ",");
+  wlmi_json_real(line, "spread", "%.4f", r->best ? r->best->spread : NAN);
   put_entrant(line, "prepared_us", "prepared_variant", r->prepared);
-  wlmi_tell_number(line, "prepare_us", 3, r->prepared ? 1e6 * r->prepare_seconds : NAN);
-  wlmi_text_puts(line, ",");
+  wlmi_json_real(line, "prepare_us", "%.3f", r->prepared ? 1e6 * r->prepare_seconds : NAN);
   put_entrant(line, "chosen_us", "chosen_variant", r->chosen);
   put_entrant(line, "ge_spmm_us", "ge_spmm_variant", r->ge_spmm);
   put_baselines(r, line);
-  wlmi_text_puts(line, r->more);
-  wlmi_tell_number(line, "compulsory_gbs", 1, compulsory_gbs(spec, a, seconds));
-  wlmi_text_puts(line, ",");
-  wlmi_tell_number(line, "gather_gbs", 1, r->best ? wlmi_gather_gbs(spec, a->rows, operands->edges, seconds) : NAN);
-  wlmi_text_puts(line, ",");
-  wlmi_tell_error(line, "max_rel_err", max_rel_err(r));
-  wlmi_text_printf(line, ",\"checked_rows\":%lld,\"candidates\":%lld,\"calls\":%lld,\"failed\":{",
-                   (long long)wlmi_verifier_rows(r->contest->verifier), (long long)r->contest->candidates,
-                   (long long)r->calls);
-  if (r->contest->failures.size) wlmi_text_append(line, r->contest->failures.data, r->contest->failures.size);
-  wlmi_text_puts(line, "}}\n");
+  wlmi_json_members(line, r->more);
+  wlmi_json_real(line, "compulsory_gbs", "%.1f", compulsory_gbs(spec, a, seconds));
+  wlmi_json_real(line, "gather_gbs", "%.1f", r->best ? wlmi_gather_gbs(spec, a->rows, operands->edges, seconds) : NAN);
+  wlmi_json_real(line, "max_rel_err", "%.3g", max_rel_err(r));
+  wlmi_json_integer(line, "checked_rows", wlmi_verifier_rows(r->contest->verifier));
+  wlmi_json_integer(line, "candidates", r->contest->candidates);
+  wlmi_json_integer(line, "calls", r->calls);
+  wlmi_contest_put_failures(r->contest, "failed", line);
+  wlmi_results_end(line);
 }
 
 /* ---- the row for people ---------------------------------------------------------------------------- */
@@ -119,13 +101,13 @@ void wlmi_core_write_row(const wlmi_core_result *r, wlmi_text *row) {
     if (!r->baselines[i].failure && (!baseline || r->baselines[i].seconds < baseline->seconds))
       baseline = &r->baselines[i];
   wlmi_text_printf(row, "%-22.22s %4lld", r->bench->matrix, (long long)r->bench->n);
-  wlmi_tell_cell(row, 10, wlmi_tell_us(r->best));
+  wlmi_row_cell(row, 10, wlmi_entrant_us(r->best));
   wlmi_text_printf(row, " %6.1f%%  %-32.32s", 100 * r->best->spread, r->best->name);
-  wlmi_tell_cell(row, 10, wlmi_tell_us(r->prepared));
-  wlmi_tell_cell(row, 9, wlmi_tell_us(r->ge_spmm));
-  wlmi_tell_cell(row, 9, wlmi_tell_us(r->chosen));
-  wlmi_tell_cell(row, 9, wlmi_tell_us(baseline));
+  wlmi_row_cell(row, 10, wlmi_entrant_us(r->prepared));
+  wlmi_row_cell(row, 9, wlmi_entrant_us(r->ge_spmm));
+  wlmi_row_cell(row, 9, wlmi_entrant_us(r->chosen));
+  wlmi_row_cell(row, 9, wlmi_entrant_us(baseline));
   wlmi_text_printf(row, "  %-14s", baseline ? baseline->name : "-");
-  wlmi_tell_cell(row, 8, wlmi_tell_us(baseline) / wlmi_tell_us(r->best));
+  wlmi_row_cell(row, 8, wlmi_entrant_us(baseline) / wlmi_entrant_us(r->best));
   wlmi_text_printf(row, "  %11.1e\n", max_rel_err(r));
 }

@@ -16,7 +16,7 @@ typedef struct wlmi_core_result {
   double prepare_seconds;
   double preprocess[WLM_CUSPARSE_WAYS]; /* seconds, 0 = none */
   int64_t calls;
-  const char *more; /* further members, each with a comma behind it; "" = none */
+  const char *more; /* further members of the line; NULL = none */
 } wlmi_core_result;
 
 void wlmi_core_write_line(const wlmi_core_result *result, wlmi_text *line);

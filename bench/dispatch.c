@@ -10,8 +10,6 @@
  *   matrix_measured   the same with measured stats, which are read back
  *   spmm_new_matrix   wlm_spmm, a new block at every call
  *   execute           wlm_plan_execute */
-#include "bench/dispatch.h"
-
 #include <math.h>
 #include <stdio.h>
 
@@ -19,8 +17,7 @@
 #include "bench/block_method.h"
 #include "bench/block_set.h"
 #include "bench/results_file.h"
-#include "bench/run.h"
-#include "bench/tell.h"
+#include "bench/suite.h"
 #include "common/memory.h"
 #include "runtime/context.h"
 #include "tuner/timing.h"
@@ -240,27 +237,24 @@ done:
 static void write(const struct work *w, const struct measured *m, const struct figure figures[2], const char *failure,
                   wlmi_text *line, wlmi_text *row) {
   wlmi_results_begin(line, wlmi_suite_dispatch.name, w->device->info.name, w->bench->matrix);
-  wlmi_text_printf(line, "\"n\":%lld,", (long long)w->bench->n);
-  wlmi_tell_string(line, "case", m->name);
-  wlmi_text_puts(line, ",");
-  wlmi_tell_number(line, "us", 4, 1e6 * figures[0].seconds);
-  wlmi_text_puts(line, ",");
-  wlmi_tell_number(line, "baseline_us", 4, 1e6 * figures[1].seconds);
-  wlmi_text_puts(line, ",");
-  wlmi_tell_number(line, "spread", 4, figures[0].spread);
-  wlmi_text_printf(line, ",\"batch\":%lld,", (long long)m->batch);
-  wlmi_tell_string(line, "failed", failure);
-  wlmi_text_puts(line, "}\n");
+  wlmi_json_integer(line, "n", w->bench->n);
+  wlmi_json_string(line, "case", m->name);
+  wlmi_json_real(line, "us", "%.4f", 1e6 * figures[0].seconds);
+  wlmi_json_real(line, "baseline_us", "%.4f", 1e6 * figures[1].seconds);
+  wlmi_json_real(line, "spread", "%.4f", figures[0].spread);
+  wlmi_json_integer(line, "batch", m->batch);
+  wlmi_json_string(line, "failed", failure);
+  wlmi_results_end(line);
   wlmi_text_printf(row, "%-18s", m->name);
-  wlmi_tell_cell(row, 11, 1e6 * figures[0].seconds);
-  wlmi_tell_cell(row, 11, 1e6 * figures[1].seconds);
-  wlmi_tell_cell(row, 7, 100 * figures[0].spread);
+  wlmi_row_cell(row, 11, 1e6 * figures[0].seconds);
+  wlmi_row_cell(row, 11, 1e6 * figures[1].seconds);
+  wlmi_row_cell(row, 7, 100 * figures[0].spread);
   wlmi_text_printf(row, "%%  %s\n", failure ? failure : "");
 }
 
 /* A case that fails has a line without a time; the others stand. */
 static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
-  const wlmi_run_options *options = bench->state;
+  const wlmi_cli_options *options = bench->state;
   struct work w = {.bench = bench,
                    .opening = WLM_CONTEXT_OPTIONS_INIT,
                    .device = wlmi_context_device(bench->context),
@@ -282,7 +276,7 @@ done:
 }
 
 /* The cases need the options that the bench's own context was opened with. */
-static wlm_status keep_options(const wlmi_run_options *options, wlm_context *context, void **state) {
+static wlm_status keep_options(const wlmi_cli_options *options, wlm_context *context, void **state) {
   (void)context;
   *state = (void *)options;
   return WLM_OK;

@@ -2,8 +2,47 @@
 
 #include <stdio.h>
 
-static const wlmi_host_baseline *const baselines[WLM_HOST_BASELINES] = {&wlmi_baseline_openmp,
-                                                                        &wlmi_baseline_graphblas};
+#include "bench/openmp_loop.h"
+#include "common/memory.h"
+
+/* ---- the plain loop ---- */
+
+struct openmp {
+  wlmi_host_product product;
+  wlmi_openmp_loop *loop;
+};
+
+static void destroy_openmp(void *user) {
+  struct openmp *baseline = user;
+  wlmi_openmp_loop_destroy(baseline->loop);
+  wlmi_free(baseline);
+}
+
+static wlm_status create_openmp(const wlmi_host_product *product, void **out) {
+  struct openmp *baseline = wlmi_alloc_zero(1, sizeof *baseline);
+  if (!baseline) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "OpenMP loop");
+  baseline->product = *product;
+  wlm_status status = wlmi_openmp_loop_create(product->csr->rowptr_type, &baseline->loop);
+  if (status == WLM_OK)
+    *out = baseline;
+  else
+    destroy_openmp(baseline);
+  return status;
+}
+
+static wlm_status enqueue_openmp(void *user, void *stream) {
+  const struct openmp *baseline = user;
+  const wlmi_host_product *p = &baseline->product;
+  (void)stream;
+  wlmi_openmp_loop_run(baseline->loop, p->csr, 0, p->n, p->b, p->c);
+  return WLM_OK;
+}
+
+static const wlmi_host_baseline openmp = {"openmp", create_openmp, enqueue_openmp, destroy_openmp};
+
+/* ---- all of them ---- */
+
+static const wlmi_host_baseline *const baselines[WLM_HOST_BASELINES] = {&openmp, &wlmi_baseline_graphblas};
 
 void wlmi_host_baselines_enter(const wlmi_operands *operands, wlmi_entrant entrants[WLM_HOST_BASELINES]) {
   const wlmi_host_product product = {wlmi_matrix_csr(operands->matrix), operands->spec.problem.n, operands->b.memory,
@@ -19,21 +58,12 @@ void wlmi_host_baselines_enter(const wlmi_operands *operands, wlmi_entrant entra
 }
 
 void wlmi_host_baselines_write(const wlmi_entrant entrants[WLM_HOST_BASELINES], wlmi_text *line) {
-  const char *before = "";
-  wlmi_text_puts(line, "\"host_rivals\":{");
-  for (int i = 0; i < WLM_HOST_BASELINES; i++) {
-    wlmi_text_printf(line, "%s\"%s\":", i ? "," : "", entrants[i].name);
-    if (entrants[i].failure)
-      wlmi_text_puts(line, "null");
-    else
-      wlmi_text_printf(line, "%.3f", 1e6 * entrants[i].seconds);
-  }
-  wlmi_text_puts(line, "},\"host_rival_errors\":{");
-  for (int i = 0; i < WLM_HOST_BASELINES; i++) {
-    if (!entrants[i].failure) continue;
-    wlmi_text_printf(line, "%s\"%s\":", before, entrants[i].name);
-    wlmi_text_json_string(line, entrants[i].failure);
-    before = ",";
-  }
-  wlmi_text_puts(line, "}");
+  wlmi_json_open(line, "host_rivals", '{');
+  for (int i = 0; i < WLM_HOST_BASELINES; i++)
+    wlmi_json_real(line, entrants[i].name, "%.3f", wlmi_entrant_us(&entrants[i]));
+  wlmi_json_close(line, '}');
+  wlmi_json_open(line, "host_rival_errors", '{');
+  for (int i = 0; i < WLM_HOST_BASELINES; i++)
+    if (entrants[i].failure) wlmi_json_string(line, entrants[i].name, entrants[i].failure);
+  wlmi_json_close(line, '}');
 }

@@ -2,8 +2,7 @@
 #ifndef WLM_BENCH_HOST_BASELINES_H
 #define WLM_BENCH_HOST_BASELINES_H
 
-#include "bench/entrant.h"
-#include "common/text.h"
+#include "bench/results_file.h"
 
 /* C = A * B in f32, with 32-bit columns and values, B and C row-major without gaps; all in the host device's memory. */
 typedef struct wlmi_host_product {
@@ -22,7 +21,7 @@ typedef struct wlmi_host_baseline {
 } wlmi_host_baseline;
 
 enum { WLM_HOST_BASELINES = 2 };
-extern const wlmi_host_baseline wlmi_baseline_openmp, wlmi_baseline_graphblas;
+extern const wlmi_host_baseline wlmi_baseline_graphblas;
 
 /* Each baseline as an entrant over the operands' memory; one that cannot be set up has a failure. */
 void wlmi_host_baselines_enter(const wlmi_operands *operands, wlmi_entrant entrants[WLM_HOST_BASELINES]);

@@ -6,15 +6,13 @@
  *
  * Runs of all methods are interleaved. The reported time is the median; of cuSPARSE that of its quickest algorithm.
  * Every method is checked on the first batch before it is timed. */
-#include "bench/minibatch.h"
-
 #include <math.h>
 #include <stdio.h>
 
 #include "bench/block_check.h"
 #include "bench/block_set.h"
 #include "bench/results_file.h"
-#include "bench/tell.h"
+#include "bench/suite.h"
 #include "common/memory.h"
 #include "common/sampling.h"
 #include "runtime/context.h"
@@ -183,74 +181,65 @@ static const struct entrant *quickest_baseline(const struct round *r) {
   return best;
 }
 
+static void write_means(const struct wlmi_block_means *means, wlmi_text *line) {
+  wlmi_json_real(line, "rows_mean", "%.1f", means->rows);
+  wlmi_json_real(line, "cols_mean", "%.1f", means->cols);
+  wlmi_json_real(line, "nnz_mean", "%.1f", means->nnz);
+}
+
 static void write_layers(const struct round *r, const struct entrant *baseline, wlmi_text *line) {
-  wlmi_text_puts(line, "\"layers\":[");
+  wlmi_json_open(line, "layers", '[');
   for (int layer = 0; layer < r->set.layers; layer++) {
-    const struct wlmi_block_means *means = &r->set.means[layer];
-    wlmi_text_printf(line, "%s{\"rows_mean\":%.1f,\"cols_mean\":%.1f,\"nnz_mean\":%.1f,", layer ? "," : "", means->rows,
-                     means->cols, means->nnz);
-    wlmi_tell_number(line, "us", 3, us_of(&r->entrants[0], 1 + layer));
-    wlmi_text_puts(line, ",");
-    wlmi_tell_number(line, "baseline_us", 3, us_of(baseline, 1 + layer));
-    wlmi_text_puts(line, "}");
+    wlmi_json_open(line, NULL, '{');
+    write_means(&r->set.means[layer], line);
+    wlmi_json_real(line, "us", "%.3f", us_of(&r->entrants[0], 1 + layer));
+    wlmi_json_real(line, "baseline_us", "%.3f", us_of(baseline, 1 + layer));
+    wlmi_json_close(line, '}');
   }
-  wlmi_text_puts(line, "],");
+  wlmi_json_close(line, ']');
 }
 
 static void write_baselines(const struct round *r, wlmi_text *line) {
-  wlmi_text_puts(line, "\"baselines\":{");
-  for (int i = 1; i < r->count; i++) {
-    if (i > 1) wlmi_text_puts(line, ",");
-    wlmi_tell_number(line, r->entrants[i].method.name, 3, us_of(&r->entrants[i], 0));
-  }
-  wlmi_text_puts(line, "},\"failed\":{");
-  const char *before = "";
-  for (int i = 1; i < r->count; i++) {
-    if (!r->entrants[i].failure[0]) continue;
-    wlmi_text_puts(line, before);
-    wlmi_tell_string(line, r->entrants[i].method.name, r->entrants[i].failure);
-    before = ",";
-  }
-  wlmi_text_puts(line, "}");
+  wlmi_json_open(line, "baselines", '{');
+  for (int i = 1; i < r->count; i++)
+    wlmi_json_real(line, r->entrants[i].method.name, "%.3f", us_of(&r->entrants[i], 0));
+  wlmi_json_close(line, '}');
+  wlmi_json_open(line, "failed", '{');
+  for (int i = 1; i < r->count; i++)
+    if (r->entrants[i].failure[0]) wlmi_json_string(line, r->entrants[i].method.name, r->entrants[i].failure);
+  wlmi_json_close(line, '}');
 }
 
 static void write_line(const struct round *r, const char *direction, wlmi_text *line) {
   const struct entrant *ours = &r->entrants[0], *baseline = quickest_baseline(r);
   const int on_host = r->device->info.limits.target == WLM_TARGET_HOST;
   wlmi_results_begin(line, wlmi_suite_minibatch.name, r->device->info.name, r->bench->matrix);
-  wlmi_tell_string(line, "graph", r->bench->matrix);
-  wlmi_text_printf(line, ",\"n\":%lld,", (long long)r->bench->n);
-  wlmi_tell_string(line, "direction", direction);
-  wlmi_text_puts(line, ",");
-  wlmi_tell_number(line, "us", 3, us_of(ours, 0));
-  wlmi_text_puts(line, ",");
-  wlmi_tell_number(line, "cusparse_us", 3, on_host ? (double)NAN : us_of(baseline, 0));
-  wlmi_text_puts(line, ",");
-  wlmi_tell_number(line, "openmp_us", 3, on_host ? us_of(baseline, 0) : (double)NAN);
-  wlmi_text_puts(line, ",");
-  wlmi_tell_string(line, "baseline", baseline ? baseline->method.name : NULL);
-  wlmi_text_puts(line, ",");
-  wlmi_tell_number(line, "spread", 4, ours->spread[0]);
-  wlmi_text_puts(line, ",");
-  wlmi_tell_number(line, "baseline_spread", 4, baseline ? baseline->spread[0] : (double)NAN);
-  wlmi_text_printf(line, ",\"blocks\":%lld,\"rows_mean\":%.1f,\"cols_mean\":%.1f,\"nnz_mean\":%.1f,",
-                   (long long)r->set.count, r->set.all.rows, r->set.all.cols, r->set.all.nnz);
+  wlmi_json_string(line, "graph", r->bench->matrix);
+  wlmi_json_integer(line, "n", r->bench->n);
+  wlmi_json_string(line, "direction", direction);
+  wlmi_json_real(line, "us", "%.3f", us_of(ours, 0));
+  wlmi_json_real(line, "cusparse_us", "%.3f", on_host ? (double)NAN : us_of(baseline, 0));
+  wlmi_json_real(line, "openmp_us", "%.3f", on_host ? us_of(baseline, 0) : (double)NAN);
+  wlmi_json_string(line, "baseline", baseline ? baseline->method.name : NULL);
+  wlmi_json_real(line, "spread", "%.4f", ours->spread[0]);
+  wlmi_json_real(line, "baseline_spread", "%.4f", baseline ? baseline->spread[0] : (double)NAN);
+  wlmi_json_integer(line, "blocks", r->set.count);
+  write_means(&r->set.all, line);
   write_layers(r, baseline, line);
-  wlmi_tell_error(line, "max_rel_err", ours->max_rel_err);
-  wlmi_text_puts(line, ",");
+  wlmi_json_real(line, "max_rel_err", "%.3g", ours->max_rel_err);
   write_baselines(r, line);
-  wlmi_text_puts(line, "}\n");
+  wlmi_results_end(line);
 }
 
 static void write_row(const struct round *r, const char *direction, wlmi_text *row) {
   const struct entrant *ours = &r->entrants[0], *baseline = quickest_baseline(r);
   wlmi_text_printf(row, "%-22.22s %4lld  %-10s", r->bench->matrix, (long long)r->bench->n, direction);
-  wlmi_tell_cell(row, 10, us_of(ours, 0));
+  wlmi_row_cell(row, 10, us_of(ours, 0));
   wlmi_text_printf(row, " %6.1f%%", 100 * ours->spread[0]);
-  wlmi_tell_cell(row, 10, us_of(baseline, 0));
+  wlmi_row_cell(row, 10, us_of(baseline, 0));
   wlmi_text_printf(row, "  %-9s", baseline ? baseline->method.name : "-");
-  wlmi_tell_cell(row, 8, us_of(baseline, 0) / us_of(ours, 0));
-  for (int layer = 0; layer < r->set.layers; layer++) wlmi_tell_cell(row, 9, us_of(ours, 1 + layer));
+  wlmi_row_cell(row, 8, us_of(baseline, 0) / us_of(ours, 0));
+  for (int layer = 0; layer < r->set.layers; layer++) wlmi_row_cell(row, 9, us_of(ours, 1 + layer));
   wlmi_text_printf(row, "  %11.1e\n", ours->max_rel_err);
 }
 

@@ -7,14 +7,13 @@
  * in time.
  *
  * To be economical lines share A, B and C where these are the same, and baselines are checked at a look. */
-#include "bench/operators.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "bench/contest.h"
 #include "bench/core_line.h"
-#include "bench/tell.h"
+#include "bench/results_file.h"
+#include "bench/suite.h"
 #include "common/memory.h"
 #include "tuner/compile_ahead.h"
 #include "tuner/similar_variants.h"
@@ -256,18 +255,13 @@ static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
     if (index >= 0 && r->entrants[index].failure && !(i && l->chosen == l->best))
       wlmi_contest_note(&l->contest, &r->entrants[index]);
   }
-  wlmi_tell_string(&more, "arg_type", l->op->want_argmax ? wlmi_index_name(l->problem.argmax_type) : NULL);
-  wlmi_text_puts(&more, ",");
-  wlmi_tell_number(&more, "sum_us", 3, wlmi_tell_us(entrant_of(r, r->lines[0].best)));
-  wlmi_text_puts(&more, ",");
+  wlmi_json_string(&more, "arg_type", l->op->want_argmax ? wlmi_index_name(l->problem.argmax_type) : NULL);
+  wlmi_json_real(&more, "sum_us", "%.3f", wlmi_entrant_us(entrant_of(r, r->lines[0].best)));
   if (is_sddmm) {
-    wlmi_tell_number(&more, "cusparse_sddmm_us", 3, wlmi_tell_us(quickest_baseline(r, l)));
-    wlmi_text_puts(&more, ",");
-    wlmi_tell_string(&more, "cusparse_sddmm_error", of_sddmm ? r->entrants[l->baselines].failure : NULL);
-    wlmi_text_puts(&more, ",");
-    wlmi_tell_number(&more, "cusparse_sddmm_preprocess_us", 1,
-                     quickest_baseline(r, l) ? 1e6 * l->preprocess[0] : (double)NAN);
-    wlmi_text_puts(&more, ",");
+    wlmi_json_real(&more, "cusparse_sddmm_us", "%.3f", wlmi_entrant_us(quickest_baseline(r, l)));
+    wlmi_json_string(&more, "cusparse_sddmm_error", of_sddmm ? r->entrants[l->baselines].failure : NULL);
+    wlmi_json_real(&more, "cusparse_sddmm_preprocess_us", "%.1f",
+                   quickest_baseline(r, l) ? 1e6 * l->preprocess[0] : (double)NAN);
   }
   wlmi_core_result result = {.suite = wlmi_suite_operators.name,
                              .op = l->op->name,
@@ -289,14 +283,14 @@ static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
 
 static void write_row(const struct round *r, const struct line *l, wlmi_text *row) {
   const wlmi_entrant *best = entrant_of(r, l->best), *baseline = quickest_baseline(r, l);
-  const double us = wlmi_tell_us(best);
+  const double us = wlmi_entrant_us(best);
   wlmi_text_printf(row, "%-22.22s %4lld  %-7s %-4s", r->bench->matrix, (long long)r->bench->n, l->op->name,
                    wlmi_type_name(l->op->type));
-  wlmi_tell_cell(row, 10, us);
+  wlmi_row_cell(row, 10, us);
   wlmi_text_printf(row, "  %-44.44s", best ? best->name : "-");
-  wlmi_tell_cell(row, 8, us / wlmi_tell_us(entrant_of(r, r->lines[0].best)));
-  wlmi_tell_cell(row, 9, wlmi_tell_us(baseline));
-  wlmi_tell_cell(row, 9, wlmi_tell_us(baseline) / us);
+  wlmi_row_cell(row, 8, us / wlmi_entrant_us(entrant_of(r, r->lines[0].best)));
+  wlmi_row_cell(row, 9, wlmi_entrant_us(baseline));
+  wlmi_row_cell(row, 9, wlmi_entrant_us(baseline) / us);
   wlmi_text_printf(row, "  %11.1e\n", best ? best->max_rel_err : (double)NAN);
 }
 

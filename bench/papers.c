@@ -6,15 +6,13 @@
  * have neighbouring columns, blocks first go down the rows, and a block has the threads that the published code gives
  * it: 256 where N >= 64, 128 below. For row_crc, a warp of which is a row, that is 8 or 4 rows a block; for row_naive
  * as many rows of min(N, 32) columns as fill it. Warps are merged only where a row of C is wider than one: N > 32. */
-#include "bench/papers.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bench/contest.h"
 #include "bench/results_file.h"
-#include "bench/tell.h"
+#include "bench/suite.h"
 
 enum { STEPS = 5, WARP = 32 };
 
@@ -64,61 +62,54 @@ static wlm_status measure(struct run *run) {
 
 /* NaN of a step that did not run. */
 static double gflops(const struct run *run, int step) {
-  return 2e-3 * (double)run->contest.operands.a.nnz * (double)run->bench->n / wlmi_tell_us(&run->entrants[step]);
+  return 2e-3 * (double)run->contest.operands.a.nnz * (double)run->bench->n / wlmi_entrant_us(&run->entrants[step]);
 }
-static double microseconds(const struct run *run, int step) { return wlmi_tell_us(&run->entrants[step]); }
+static double microseconds(const struct run *run, int step) { return wlmi_entrant_us(&run->entrants[step]); }
 static double spread(const struct run *run, int step) {
   return run->entrants[step].failure ? NAN : run->entrants[step].spread;
 }
 
-/* "name":{"algorithm1":1.5,"crc":null,...}, */
+/* "name":{"algorithm1":1.5,"crc":null,...} */
 static void put_steps(const struct run *run, wlmi_text *line, const char *name,
                       double (*figure)(const struct run *run, int step)) {
-  wlmi_text_printf(line, "\"%s\":{", name);
-  for (int i = 0; i < STEPS; i++) {
-    if (i) wlmi_text_puts(line, ",");
-    wlmi_tell_number(line, steps[i].name, 4, figure(run, i));
-  }
-  wlmi_text_puts(line, "},");
+  wlmi_json_open(line, name, '{');
+  for (int i = 0; i < STEPS; i++) wlmi_json_real(line, steps[i].name, "%.4f", figure(run, i));
+  wlmi_json_close(line, '}');
 }
 
 static void put_strings(const struct run *run, wlmi_text *line, const char *name, int failures) {
-  const char *before = "";
-  wlmi_text_printf(line, "\"%s\":{", name);
+  wlmi_json_open(line, name, '{');
   for (int i = 0; i < STEPS; i++) {
     const wlmi_entrant *entrant = &run->entrants[i];
-    if ((entrant->failure != NULL) != failures) continue;
-    wlmi_text_puts(line, before);
-    wlmi_tell_string(line, steps[i].name, failures ? entrant->failure : entrant->name);
-    before = ",";
+    if ((entrant->failure != NULL) == failures)
+      wlmi_json_string(line, steps[i].name, failures ? entrant->failure : entrant->name);
   }
-  wlmi_text_puts(line, "}");
+  wlmi_json_close(line, '}');
 }
 
 static void write_line(const struct run *run, wlmi_text *line) {
   const wlmi_csr_host *a = &run->contest.operands.a;
   wlmi_results_begin(line, suite_name, run->contest.operands.device->info.name, run->bench->matrix);
-  wlmi_text_printf(line, "\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"n\":%lld,", (long long)a->rows, (long long)a->cols,
-                   (long long)a->nnz, (long long)run->bench->n);
+  wlmi_results_put_matrix(line, a, run->bench->n);
   put_steps(run, line, "gflops", gflops);
   put_steps(run, line, "us", microseconds);
   put_steps(run, line, "spread", spread);
-  wlmi_tell_string(line, "best", steps[run->best].name);
-  wlmi_text_puts(line, ",");
+  wlmi_json_string(line, "best", steps[run->best].name);
   put_strings(run, line, "variants", 0);
-  wlmi_text_printf(line, ",\"max_rel_err\":%.3g,\"checked_rows\":%lld,\"calls\":%lld,", run->max_rel_err,
-                   (long long)wlmi_verifier_rows(run->contest.verifier), (long long)run->calls);
+  wlmi_json_real(line, "max_rel_err", "%.3g", run->max_rel_err);
+  wlmi_json_integer(line, "checked_rows", wlmi_verifier_rows(run->contest.verifier));
+  wlmi_json_integer(line, "calls", run->calls);
   put_strings(run, line, "failed", 1);
-  wlmi_text_puts(line, "}\n");
+  wlmi_results_end(line);
 }
 
 static void write_row(const struct run *run, wlmi_text *row) {
   const double first = gflops(run, 0);
   wlmi_text_printf(row, "%-22.22s %4lld", run->bench->matrix, (long long)run->bench->n);
-  for (int i = 0; i < STEPS; i++) wlmi_tell_cell(row, i ? 9 : 11, gflops(run, i));
+  for (int i = 0; i < STEPS; i++) wlmi_row_cell(row, i ? 9 : 11, gflops(run, i));
   wlmi_text_printf(row, "  %-10s", steps[run->best].name);
-  wlmi_tell_cell(row, 14, gflops(run, 1) / first);
-  wlmi_tell_cell(row, 16, gflops(run, run->best) / first);
+  wlmi_row_cell(row, 14, gflops(run, 1) / first);
+  wlmi_row_cell(row, 16, gflops(run, run->best) / first);
   wlmi_text_printf(row, "  %11.1e\n", run->max_rel_err);
 }
 

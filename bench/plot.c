@@ -1,16 +1,13 @@
 /* Two pictures side by side: the speed-up of every case over cuSPARSE against non-zeros a row, and against N. Each case
  * is there twice, unprepared over the best way without preprocess and prepared over the best of all ways. gnuplot gets
  * everything as one script on its standard input, data included, and is started without a shell. */
-#include "bench/plot.h"
-
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "bench/core_case.h"
+#include "bench/summary.h"
 #include "common/gnuplot.h"
+#include "common/text.h"
 
 enum { UNPREPARED, PREPARED, SERIES, MAX_WIDTHS = 32 };
 
@@ -38,26 +35,18 @@ static void add_point(struct series *series, const wlmi_core_case *c, double spe
   wlmi_figure_add(&series->means[i], speed_up, c->matrix, c->n);
 }
 
+static wlm_status add_points(void *user, const char *line) {
+  struct series *series = user;
+  wlmi_core_case c;
+  wlm_status status = wlmi_core_case_read(line, &c);
+  if (status != WLM_OK) return status;
+  add_point(&series[UNPREPARED], &c, c.plain_us / c.us);
+  add_point(&series[PREPARED], &c, c.best_us / c.prepared_us);
+  return WLM_OK;
+}
+
 static wlm_status read_points(const char *path, struct series series[SERIES]) {
-  char *line = NULL;
-  size_t capacity = 0;
-  int64_t number = 0;
-  wlm_status status = WLM_OK;
-  FILE *file = fopen(path, "r");
-  if (!file) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
-  while (status == WLM_OK && getline(&line, &capacity, file) > 0) {
-    wlmi_core_case c;
-    number++;
-    status = wlmi_core_case_read(line, &c);
-    if (status != WLM_OK) {
-      wlmi_fail_in(status, "%s:%lld", path, (long long)number);
-      break;
-    }
-    add_point(&series[UNPREPARED], &c, c.plain_us / c.us);
-    add_point(&series[PREPARED], &c, c.best_us / c.prepared_us);
-  }
-  fclose(file);
-  free(line);
+  wlm_status status = wlmi_results_each(path, add_points, series);
   if (status == WLM_OK && !series[UNPREPARED].points.size && !series[PREPARED].points.size)
     return wlmi_fail(WLM_ERR_PARSE, "%s: no line has a time of cuSPARSE beside ours", path);
   return status;

@@ -1,6 +1,7 @@
 #include "bench/results_file.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,13 +38,22 @@ void wlmi_results_close(wlmi_results *results) {
 }
 
 void wlmi_results_begin(wlmi_text *line, const char *suite, const char *device, const char *matrix) {
-  wlmi_text_puts(line, "{\"suite\":");
-  wlmi_text_json_string(line, suite);
-  wlmi_text_puts(line, ",\"device\":");
-  wlmi_text_json_string(line, device);
-  wlmi_text_puts(line, ",\"matrix\":");
-  wlmi_text_json_string(line, matrix);
-  wlmi_text_puts(line, ",");
+  wlmi_json_open(line, NULL, '{');
+  wlmi_json_string(line, "suite", suite);
+  wlmi_json_string(line, "device", device);
+  wlmi_json_string(line, "matrix", matrix);
+}
+
+void wlmi_results_put_matrix(wlmi_text *line, const wlmi_csr_host *a, int64_t n) {
+  wlmi_json_integer(line, "rows", a->rows);
+  wlmi_json_integer(line, "cols", a->cols);
+  wlmi_json_integer(line, "nnz", a->nnz);
+  wlmi_json_integer(line, "n", n);
+}
+
+void wlmi_results_end(wlmi_text *line) {
+  wlmi_json_close(line, '}');
+  wlmi_text_puts(line, "\n");
 }
 
 static int has_in_line(const char *line, size_t size, const wlmi_text *begin, const char *n) {
@@ -73,4 +83,15 @@ wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line) {
   if (!results->file) return WLM_OK;
   int whole = fwrite(line->data, 1, line->size, results->file) == line->size && fflush(results->file) == 0;
   return whole && fsync(fileno(results->file)) == 0 ? WLM_OK : failed(results->path);
+}
+
+double wlmi_entrant_us(const wlmi_entrant *entrant) {
+  return entrant && !entrant->failure ? 1e6 * entrant->seconds : (double)NAN;
+}
+
+void wlmi_row_cell(wlmi_text *row, int width, double value) {
+  if (isfinite(value))
+    wlmi_text_printf(row, " %*.2f", width, value);
+  else
+    wlmi_text_printf(row, " %*s", width, "-");
 }

@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-#include "common/text.h"
+#include "common/json.h"
+#include "tuner/entrant.h"
 
 typedef struct wlmi_results {
   const char *path;
@@ -18,11 +19,18 @@ typedef struct wlmi_results {
 wlm_status wlmi_results_open(const char *path, wlmi_results *results);
 void wlmi_results_close(wlmi_results *results); /* also of a zeroed one */
 
-/* How a line of this case begins; has(results, ...) tells whether one is there. */
+/* The first members of a case's line, and its end. */
 void wlmi_results_begin(wlmi_text *line, const char *suite, const char *device, const char *matrix);
+void wlmi_results_put_matrix(wlmi_text *line, const wlmi_csr_host *a, int64_t n); /* rows, cols, nnz, n */
+void wlmi_results_end(wlmi_text *line);
+/* Whether a line of the case is there. */
 int wlmi_results_has(const wlmi_results *results, const char *suite, const char *device, const char *matrix, int64_t n);
 
 /* Appends a whole line, ended by a newline, and sees it to the disk. */
 wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line);
+
+double wlmi_entrant_us(const wlmi_entrant *entrant); /* NaN where there is none (NULL) or it failed */
+/* A space and 1.25, or - for NaN, in the table for people. */
+void wlmi_row_cell(wlmi_text *row, int width, double value);
 
 #endif

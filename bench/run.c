@@ -1,9 +1,11 @@
-#include "bench/run.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "bench/results_file.h"
+#include "bench/suite.h"
+#include "bench/suite_file.h"
+#include "cli/progress.h"
+#include "cli/session.h"
 #include "common/memory.h"
 #include "common/sampling.h"
 #include "synth/input.h"
@@ -13,26 +15,17 @@ enum { NAME = 256, SAMPLES = 21 };
 
 typedef struct run {
   const wlmi_bench_suite *suite;
-  const wlmi_run_options *options;
+  const wlmi_cli_options *options;
   wlm_context *context;
   void *state; /* the suite's */
   wlmi_results results;
   const char *const *inputs;
   const int64_t *widths;
-  int input_count, width_count, ran, left; /* ran: cases begun; left: those that the budget did not reach */
+  int input_count, width_count;
+  int ran, failed, left; /* cases begun, cases and inputs that failed, cases that the budget did not reach */
   double started;
+  wlmi_progress progress;
 } run;
-
-/* "../data/cora.mtx.gz" is cora; the name of a synthetic matrix is its own. */
-static void matrix_name(const char *input, char name[NAME]) {
-  static const char *const endings[] = {".mtx", ".mtx.gz"};
-  snprintf(name, NAME, "%s", input);
-  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-    if (!wlmi_has_ending(input, endings[i])) continue;
-    const char *slash = strrchr(input, '/'), *base = slash ? slash + 1 : input;
-    snprintf(name, NAME, "%.*s", (int)(strlen(base) - strlen(endings[i])), base);
-  }
-}
 
 /* A pattern gets values, so that all that is compared reads the same bytes: multiples of 1/128 in [0.5, 1.5). */
 static wlm_status give_values(wlmi_csr_host *csr) {
@@ -44,10 +37,21 @@ static wlm_status give_values(wlmi_csr_host *csr) {
   return WLM_OK;
 }
 
+/* On a terminal a line says which case is running; elsewhere the rows say how far it is. */
+static void show_progress(run *r, const wlmi_bench_case *bench) {
+  char title[96];
+  snprintf(title, sizeof title, "bench %s: %.48s n=%lld", r->suite->name, bench->matrix, (long long)bench->n);
+  wlmi_progress_next(&r->progress, title);
+  if (r->progress.on_terminal) wlmi_progress_show(&r->progress, 0, 1, "");
+}
+
 static wlm_status run_case(run *r, const wlmi_bench_case *bench) {
   wlmi_text line = {0}, row = {0};
-  wlm_status status;
-  WLM_TRY(r->suite->run(bench, &line, &row));
+  r->ran++;
+  show_progress(r, bench);
+  wlm_status status = r->suite->run(bench, &line, &row);
+  wlmi_progress_end(&r->progress);
+  WLM_TRY(status);
   WLM_TRY(wlmi_results_append(&r->results, &line));
   if (row.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a row of the table"));
   fputs(row.data ? row.data : "", stdout);
@@ -75,19 +79,18 @@ static int used_up(const run *r) {
 }
 
 static int samples_of(const run *r) {
-  if (r->options->samples) return r->options->samples;
+  if (r->options->samples) return (int)r->options->samples;
   return r->suite->samples ? r->suite->samples : SAMPLES;
 }
 
-/* All widths that the results do not have yet; the matrix is read once, and only if there is one. 0 after a message. */
-static int run_input(run *r, const char *input) {
+/* All widths that the results do not have yet; the matrix is read once, and only if there is one. */
+static void run_input(run *r, const char *input) {
   wlmi_csr_host csr = {0};
   wlmi_upload upload = {0};
   wlm_status status = WLM_OK;
-  int good = 1;
   char name[NAME];
-  matrix_name(input, name);
-  for (int i = 0; i < r->width_count && status == WLM_OK; i++) {
+  wlmi_input_label(input, name, sizeof name);
+  for (int i = 0; i < r->width_count; i++) {
     wlmi_bench_case bench = {.context = r->context,
                              .csr = &csr,
                              .upload = &upload,
@@ -96,61 +99,67 @@ static int run_input(run *r, const char *input) {
                              .samples = samples_of(r),
                              .seed = r->options->seed,
                              .state = r->state};
-    if (wlmi_results_has(&r->results, r->suite->name, wlm_context_device_name(r->context), name, bench.n)) continue;
+    if (wlmi_results_has(&r->results, r->suite->name, wlm_context_device_name(r->context), name, bench.n)) {
+      wlmi_progress_next(&r->progress, "");
+      continue;
+    }
     if (used_up(r)) {
       r->left++;
       continue;
     }
     if (!csr.rowptr) WLM_TRY(read_input(r, input, &csr, &upload));
-    r->ran++;
     if (run_case(r, &bench) == WLM_OK) continue;
     fprintf(stderr, "warploom bench: %s, n = %lld: %s\n", input, (long long)bench.n, wlm_error_detail());
-    good = 0;
+    r->failed++;
   }
 done:
   if (status != WLM_OK) fprintf(stderr, "warploom bench: %s: %s\n", input, wlm_error_detail());
+  r->failed += status != WLM_OK;
   wlmi_upload_release(&upload);
   wlmi_csr_host_release(&csr);
-  return good && status == WLM_OK;
 }
 
 /* What the command line names comes before what the suite's file lists; `file` is read where it is needed. */
 static wlm_status find_cases(run *r, wlmi_suite_file *file) {
-  const wlmi_run_options *options = r->options;
-  if (!options->input_count || !options->width_count) {
+  const wlmi_cli_options *o = r->options;
+  const int names_inputs = o->argument_count > 1, names_widths = wlmi_cli_has(o, WLM_OPTION_WIDTH);
+  if (!names_inputs || !names_widths) {
     wlm_status status = wlmi_suite_file_read(r->suite->list ? r->suite->list : r->suite->name, file);
     if (status != WLM_OK) return status;
   }
-  r->inputs = options->input_count ? (const char *const *)options->inputs : file->names;
-  r->input_count = options->input_count ? options->input_count : file->count;
-  r->widths = options->width_count ? options->widths : file->widths;
-  r->width_count = options->width_count ? options->width_count : file->width_count;
+  r->inputs = names_inputs ? (const char *const *)o->arguments + 1 : file->names;
+  r->input_count = names_inputs ? o->argument_count - 1 : file->count;
+  r->widths = names_widths ? o->n : file->widths;
+  r->width_count = names_widths ? o->n_count : file->width_count;
   return WLM_OK;
 }
 
-int wlmi_run_suite(const wlmi_bench_suite *suite, const wlmi_run_options *options) {
-  run r = {.suite = suite, .options = options, .started = wlmi_seconds()};
+wlm_status wlmi_run_suite(const wlmi_bench_suite *suite, const wlmi_cli_options *given) {
+  wlmi_cli_options options = *given;
+  run r = {.suite = suite, .options = &options, .started = wlmi_seconds()};
   wlm_context_options open = WLM_CONTEXT_OPTIONS_INIT;
   wlmi_suite_file file = {0};
   wlm_status status;
-  int good = 1;
-  open.device = options->device;
-  open.database = options->database;
+  if (!options.database) options.database = ""; /* the built-in rules choose */
+  open.device = options.device;
+  open.database = options.database;
   open.system_database = suite->uses_shipped ? NULL : "";
   WLM_TRY(find_cases(&r, &file));
-  WLM_TRY(wlmi_results_open(options->out, &r.results));
+  WLM_TRY(wlmi_results_open(options.output, &r.results));
   WLM_TRY(wlm_context_create(&open, &r.context));
-  if (suite->open) WLM_TRY(suite->open(options, r.context, &r.state));
+  if (suite->open) WLM_TRY(suite->open(&options, r.context, &r.state));
   printf("device: %s\n%s", wlm_context_device_name(r.context), suite->heading);
-  for (int i = 0; i < r.input_count; i++) good &= run_input(&r, r.inputs[i]);
+  wlmi_progress_begin(&r.progress, (int64_t)r.input_count * r.width_count, options.budget_seconds);
+  for (int i = 0; i < r.input_count; i++) run_input(&r, r.inputs[i]);
   if (r.left)
-    printf("the budget of %.0f s is used up: %d of %d cases are left%s\n", options->budget_seconds, r.left,
-           r.input_count * r.width_count, options->out ? "; the same command goes on" : "");
+    printf("the budget of %.0f s is used up: %d of %d cases are left%s\n", options.budget_seconds, r.left,
+           r.input_count * r.width_count, options.output ? "; the same command goes on" : "");
+  if (r.failed)
+    status = wlmi_fail(WLM_ERR_DEVICE, "bench %s: %d cases or inputs failed; see above", suite->name, r.failed);
 done:
-  if (status != WLM_OK) fprintf(stderr, "warploom bench: %s: %s\n", wlm_status_message(status), wlm_error_detail());
   if (suite->close) suite->close(r.state);
   wlm_context_destroy(r.context);
   wlmi_results_close(&r.results);
   wlmi_suite_file_release(&file);
-  return good && status == WLM_OK;
+  return status;
 }

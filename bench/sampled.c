@@ -5,15 +5,13 @@
  *
  * cuSPARSE does not depend on strategy and S: its algorithms are timed once for a matrix and width, and the quickest
  * (with or without its preprocess) is timed again beside every winner. It is that second time which is reported. */
-#include "bench/sampled.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "bench/baseline_cusparse.h"
 #include "bench/contest.h"
 #include "bench/results_file.h"
-#include "bench/tell.h"
+#include "bench/suite.h"
 #include "csr/presample.h"
 #include "tuner/timing.h"
 
@@ -111,52 +109,45 @@ static void write_line(const struct round *round, wlmi_text *line) {
   const wlmi_contest *sampled = &round->contests[SAMPLED];
   const wlmi_entrant *entrants = round->entrants, *baseline = &entrants[CUSPARSE];
   wlmi_results_begin(line, suite_name, sampled->operands.device->info.name, round->bench->matrix);
-  wlmi_text_printf(line, "\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"n\":%lld,", (long long)a->rows, (long long)a->cols,
-                   (long long)a->nnz, (long long)round->bench->n);
-  wlmi_tell_string(line, "strategy", round->strategy->name);
-  wlmi_text_printf(line, ",\"s\":%lld,", (long long)round->problem.sampling.width);
-  wlmi_tell_number(line, "us", 3, wlmi_tell_us(&entrants[SAMPLED]));
-  wlmi_text_printf(line, ",\"spread\":%.4f,\"kept_share\":%.6f,", entrants[SAMPLED].spread, kept_share(round));
-  wlmi_tell_number(line, "best_cusparse_us", 3, wlmi_tell_us(baseline));
-  wlmi_text_puts(line, ",");
-  wlmi_tell_string(line, "best_cusparse", baseline->failure ? NULL : baseline->name);
-  wlmi_text_puts(line, ",");
-  wlmi_tell_string(line, "cusparse_error", baseline->failure);
-  wlmi_text_puts(line, ",");
-  wlmi_tell_number(line, "exact_us", 3, wlmi_tell_us(&entrants[EXACT]));
-  wlmi_text_puts(line, ",");
-  wlmi_tell_string(line, "exact_variant", entrants[EXACT].name);
-  wlmi_text_puts(line, ",");
-  wlmi_tell_string(line, "variant", entrants[SAMPLED].name);
-  wlmi_text_puts(line, ",");
-  wlmi_tell_number(line, "presampled_us", 3, wlmi_tell_us(&entrants[PRESAMPLED]));
-  wlmi_text_puts(line, ",");
-  wlmi_tell_string(line, "presampled_variant", entrants[PRESAMPLED].name);
-  wlmi_text_printf(line, ",\"gather_gbs\":%.1f,\"max_rel_err\":%.3g,\"presampled_max_rel_err\":%.3g,",
-                   wlmi_gather_gbs(&sampled->operands.spec, a->rows, round->kept.nnz, entrants[SAMPLED].seconds),
-                   entrants[SAMPLED].max_rel_err, entrants[PRESAMPLED].max_rel_err);
-  wlmi_text_printf(line, "\"checked_rows\":%lld,\"candidates\":%lld,\"calls\":%lld,\"failed\":{",
-                   (long long)wlmi_verifier_rows(sampled->verifier), (long long)sampled->candidates,
-                   (long long)round->calls);
-  if (sampled->failures.size) wlmi_text_append(line, sampled->failures.data, sampled->failures.size);
-  wlmi_text_puts(line, "},\"presampled_failed\":{");
-  const wlmi_text *others = &round->contests[PRESAMPLED].failures;
-  if (others->size) wlmi_text_append(line, others->data, others->size);
-  wlmi_text_puts(line, "}}\n");
+  wlmi_results_put_matrix(line, a, round->bench->n);
+  wlmi_json_string(line, "strategy", round->strategy->name);
+  wlmi_json_integer(line, "s", round->problem.sampling.width);
+  wlmi_json_real(line, "us", "%.3f", wlmi_entrant_us(&entrants[SAMPLED]));
+  wlmi_json_real(line, "spread", "%.4f", entrants[SAMPLED].spread);
+  wlmi_json_real(line, "kept_share", "%.6f", kept_share(round));
+  wlmi_json_real(line, "best_cusparse_us", "%.3f", wlmi_entrant_us(baseline));
+  wlmi_json_string(line, "best_cusparse", baseline->failure ? NULL : baseline->name);
+  wlmi_json_string(line, "cusparse_error", baseline->failure);
+  wlmi_json_real(line, "exact_us", "%.3f", wlmi_entrant_us(&entrants[EXACT]));
+  wlmi_json_string(line, "exact_variant", entrants[EXACT].name);
+  wlmi_json_string(line, "variant", entrants[SAMPLED].name);
+  wlmi_json_real(line, "presampled_us", "%.3f", wlmi_entrant_us(&entrants[PRESAMPLED]));
+  wlmi_json_string(line, "presampled_variant", entrants[PRESAMPLED].name);
+  wlmi_json_real(line, "gather_gbs", "%.1f",
+                 wlmi_gather_gbs(&sampled->operands.spec, a->rows, round->kept.nnz, entrants[SAMPLED].seconds));
+  wlmi_json_real(line, "max_rel_err", "%.3g", entrants[SAMPLED].max_rel_err);
+  wlmi_json_real(line, "presampled_max_rel_err", "%.3g", entrants[PRESAMPLED].max_rel_err);
+  wlmi_json_integer(line, "checked_rows", wlmi_verifier_rows(sampled->verifier));
+  wlmi_json_integer(line, "candidates", sampled->candidates);
+  wlmi_json_integer(line, "calls", round->calls);
+  wlmi_contest_put_failures(sampled, "failed", line);
+  wlmi_contest_put_failures(&round->contests[PRESAMPLED], "presampled_failed", line);
+  wlmi_results_end(line);
 }
 
 static void write_row(const struct round *round, wlmi_text *row) {
-  const double us = wlmi_tell_us(&round->entrants[SAMPLED]), presampled = wlmi_tell_us(&round->entrants[PRESAMPLED]);
-  const double baseline = wlmi_tell_us(&round->entrants[CUSPARSE]), exact = wlmi_tell_us(&round->entrants[EXACT]);
+  const double us = wlmi_entrant_us(&round->entrants[SAMPLED]),
+               presampled = wlmi_entrant_us(&round->entrants[PRESAMPLED]);
+  const double baseline = wlmi_entrant_us(&round->entrants[CUSPARSE]), exact = wlmi_entrant_us(&round->entrants[EXACT]);
   wlmi_text_printf(row, "%-22.22s %4lld  %-8s %4lld %6.1f%%", round->bench->matrix, (long long)round->bench->n,
                    round->strategy->name, (long long)round->problem.sampling.width, 100 * kept_share(round));
-  wlmi_tell_cell(row, 10, us);
+  wlmi_row_cell(row, 10, us);
   wlmi_text_printf(row, "  %-44.44s", round->entrants[SAMPLED].name);
-  wlmi_tell_cell(row, 10, baseline);
-  wlmi_tell_cell(row, 9, baseline / us);
-  wlmi_tell_cell(row, 8, exact / us);
-  wlmi_tell_cell(row, 11, presampled);
-  wlmi_tell_cell(row, 9, presampled / us);
+  wlmi_row_cell(row, 10, baseline);
+  wlmi_row_cell(row, 9, baseline / us);
+  wlmi_row_cell(row, 8, exact / us);
+  wlmi_row_cell(row, 11, presampled);
+  wlmi_row_cell(row, 9, presampled / us);
   wlmi_text_printf(row, "  %11.1e\n", round->entrants[SAMPLED].max_rel_err);
 }
 

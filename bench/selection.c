@@ -2,25 +2,20 @@
  * choosing are held against the best candidate of each case:
  *
  *   tuned      what a context with that database chooses;
- *   loo        the same with all measurements of the matrix and of its siblings (bench/groups.h) left out before
- *              anything is learned;
- *   estimated  as loo, with nothing of the matrix known but rows, columns and non-zeros;
- *   rule       what the built-in table says.
+ *   loo        the same with all measurements of the matrix and of its siblings (bench/suites/groups.tsv) left out
+ * before anything is learned; estimated  as loo, with nothing of the matrix known but rows, columns and non-zeros; rule
+ * what the built-in table says.
  *
  * The measurements only say which candidates to time: every reported time is taken here, side by side, of what was
  * chosen, of the TOP quickest by the database, and of the best fixed variant, which is a candidate in all cases of the
  * suite and has the best geometric mean over them. Calls are single ones, so nothing is prepared. */
-#include "bench/selection.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "bench/contest.h"
-#include "bench/groups.h"
 #include "bench/results_file.h"
-#include "bench/run.h"
+#include "bench/suite.h"
 #include "bench/suite_file.h"
-#include "bench/tell.h"
 #include "common/memory.h"
 #include "db/measurement_set.h"
 #include "select/select.h"
@@ -144,7 +139,7 @@ static void close_all(void *user) {
   wlmi_free(s);
 }
 
-static wlm_status open_all(const wlmi_run_options *options, wlm_context *context, void **out) {
+static wlm_status open_all(const wlmi_cli_options *options, wlm_context *context, void **out) {
   wlm_status status;
   *out = NULL;
   if (!options->database || !*options->database)
@@ -250,33 +245,25 @@ static const wlmi_entrant *quickest(const struct round *r) {
 static void tell(const struct round *r, wlmi_text *line, wlmi_text *row) {
   const wlmi_entrant *best = quickest(r);
   wlmi_text_printf(row, "%-22.22s %4lld", r->bench->matrix, (long long)r->bench->n);
-  wlmi_tell_cell(row, 10, wlmi_tell_us(best));
+  wlmi_row_cell(row, 10, wlmi_entrant_us(best));
   for (int mode = 0; mode < MODES; mode++) {
     const wlmi_decision *d = &r->decisions[mode];
     const wlmi_entrant *chosen = entrant_of(r, d->variant);
     wlmi_results_begin(line, wlmi_suite_selection.name, r->contest.operands.device->info.name, r->bench->matrix);
-    wlmi_text_printf(line, "\"n\":%lld,", (long long)r->bench->n);
-    wlmi_tell_string(line, "mode", modes[mode]);
-    wlmi_text_puts(line, ",");
-    wlmi_tell_number(line, "us", 3, wlmi_tell_us(chosen));
-    wlmi_text_puts(line, ",");
-    wlmi_tell_number(line, "best_us", 3, wlmi_tell_us(best));
-    wlmi_text_puts(line, ",");
-    wlmi_tell_number(line, "best_fixed_us", 3, wlmi_tell_us(entrant_of(r, r->state->fixed)));
-    wlmi_text_puts(line, ",");
-    wlmi_tell_string(line, "variant", d->variant);
-    wlmi_text_puts(line, ",");
-    wlmi_tell_string(line, "best_variant", best ? best->name : NULL);
-    wlmi_text_puts(line, ",");
-    wlmi_tell_string(line, "source", wlmi_step_name(d->step));
-    wlmi_text_puts(line, ",");
-    wlmi_tell_number(line, "distance", 3, d->distance);
-    wlmi_text_puts(line, ",");
-    wlmi_tell_number(line, "predicted_us", 3, d->predicted > 0 ? 1e6 * d->predicted : (double)NAN);
-    wlmi_text_puts(line, "}\n");
-    wlmi_tell_cell(row, 9, wlmi_tell_us(chosen) / wlmi_tell_us(best));
+    wlmi_json_integer(line, "n", r->bench->n);
+    wlmi_json_string(line, "mode", modes[mode]);
+    wlmi_json_real(line, "us", "%.3f", wlmi_entrant_us(chosen));
+    wlmi_json_real(line, "best_us", "%.3f", wlmi_entrant_us(best));
+    wlmi_json_real(line, "best_fixed_us", "%.3f", wlmi_entrant_us(entrant_of(r, r->state->fixed)));
+    wlmi_json_string(line, "variant", d->variant);
+    wlmi_json_string(line, "best_variant", best ? best->name : NULL);
+    wlmi_json_string(line, "source", wlmi_step_name(d->step));
+    wlmi_json_real(line, "distance", "%.3f", d->distance);
+    wlmi_json_real(line, "predicted_us", "%.3f", d->predicted > 0 ? 1e6 * d->predicted : (double)NAN);
+    wlmi_results_end(line);
+    wlmi_row_cell(row, 9, wlmi_entrant_us(chosen) / wlmi_entrant_us(best));
   }
-  wlmi_tell_cell(row, 9, wlmi_tell_us(entrant_of(r, r->state->fixed)) / wlmi_tell_us(best));
+  wlmi_row_cell(row, 9, wlmi_entrant_us(entrant_of(r, r->state->fixed)) / wlmi_entrant_us(best));
   wlmi_text_printf(row, "  %s\n", best ? best->name : "-");
 }
 

@@ -11,7 +11,7 @@
 extern const struct wlmi_archive_file wlmi_suite_files[];
 extern const int wlmi_suite_files_count;
 
-int wlmi_has_ending(const char *text, const char *ending) {
+static int has_ending(const char *text, const char *ending) {
   size_t size = strlen(text), tail = strlen(ending);
   return size > tail && !strcmp(text + size - tail, ending);
 }
@@ -22,7 +22,7 @@ static int parse_widths(const char *text, wlmi_suite_file *file) {
     text += strspn(text, " \t");
     if (!*text) return file->width_count > 0;
     long long n = strtoll(text, &end, 10);
-    if (end == text || n < 1 || n > 1 << 20 || file->width_count == WLM_MAX_WIDTHS) return 0;
+    if (end == text || n < 1 || n > 1 << 20 || file->width_count == WLM_CLI_MAX_WIDTHS) return 0;
     file->widths[file->width_count++] = n;
   }
 }
@@ -58,7 +58,7 @@ wlm_status wlmi_suite_file_read(const char *suite, wlmi_suite_file *file) {
   *file = (wlmi_suite_file){0};
   for (int i = 0; i < wlmi_suite_files_count; i++) {
     const struct wlmi_archive_file *found = &wlmi_suite_files[i];
-    if (wlmi_has_ending(found->name, ".txt") && strlen(found->name) == strlen(suite) + 4 &&
+    if (has_ending(found->name, ".txt") && strlen(found->name) == strlen(suite) + 4 &&
         !strncmp(found->name, suite, strlen(suite)))
       return parse(found->begin, (size_t)(found->end - found->begin), suite, file);
   }
@@ -74,7 +74,7 @@ void wlmi_suite_file_release(wlmi_suite_file *file) {
 wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLM_INPUT_PATH]) {
   snprintf(path, WLM_INPUT_PATH, "%s", input);
   if (strlen(input) >= WLM_INPUT_PATH) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%.64s...: too long", input);
-  if (strchr(input, ':') || wlmi_has_ending(input, ".mtx") || wlmi_has_ending(input, ".mtx.gz")) return WLM_OK;
+  if (strchr(input, ':') || has_ending(input, ".mtx") || has_ending(input, ".mtx.gz")) return WLM_OK;
   if (!data) return wlmi_fail(WLM_ERR_NOT_FOUND, "%s is a file of the data set: say where that is, --data DIR", input);
   static const char *const places[] = {"%s/%s.mtx.gz", "%s/%s/%s.mtx.gz"};
   for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -82,4 +82,28 @@ wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLM_I
       return WLM_OK;
   return wlmi_fail(WLM_ERR_NOT_FOUND, "neither %s/%s.mtx.gz nor %s/%s/%s.mtx.gz can be read", data, input, data, input,
                    input);
+}
+
+/* ---- groups ---- */
+
+static const struct wlmi_archive_file *groups_file(void) {
+  for (int i = 0; i < wlmi_suite_files_count; i++)
+    if (!strcmp(wlmi_suite_files[i].name, "groups.tsv")) return &wlmi_suite_files[i];
+  return NULL;
+}
+
+/* Lines are "PREFIX<tab>GROUP"; "#" begins a comment. */
+void wlmi_group_of(const char *matrix, char group[WLM_GROUP_NAME]) {
+  const struct wlmi_archive_file *file = groups_file();
+  snprintf(group, WLM_GROUP_NAME, "%s", matrix);
+  for (const char *line = file ? file->begin : NULL; line && line < file->end;) {
+    const char *end = memchr(line, '\n', (size_t)(file->end - line));
+    if (!end) end = file->end;
+    const char *tab = memchr(line, '\t', (size_t)(end - line));
+    if (*line != '#' && tab && !strncmp(matrix, line, (size_t)(tab - line))) {
+      snprintf(group, WLM_GROUP_NAME, "%.*s", (int)(end - tab - 1), tab + 1);
+      return;
+    }
+    line = end + 1;
+  }
 }

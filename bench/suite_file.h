@@ -4,15 +4,16 @@
 #ifndef WLM_BENCH_SUITE_FILE_H
 #define WLM_BENCH_SUITE_FILE_H
 
+#include "cli/options.h"
 #include "common/status.h"
 
-enum { WLM_MAX_WIDTHS = 16, WLM_INPUT_PATH = 1024 };
+enum { WLM_INPUT_PATH = 1024, WLM_GROUP_NAME = 128 };
 
 typedef struct wlmi_suite_file {
   char *text; /* what the names point into */
   const char **names;
   int count;
-  int64_t widths[WLM_MAX_WIDTHS];
+  int64_t widths[WLM_CLI_MAX_WIDTHS];
   int width_count;
 } wlmi_suite_file;
 
@@ -21,10 +22,10 @@ wlm_status wlmi_suite_file_read(const char *suite, wlmi_suite_file *file);
 void wlmi_suite_file_release(wlmi_suite_file *file); /* also of a zeroed one */
 
 /* What to read for an input: a synthetic name (with a colon) or a .mtx or .mtx.gz file as it is; any other is
- * DATA/NAME.mtx.gz or DATA/NAME/NAME.mtx.gz. WLM_ERR_NOT_FOUND tells the mend; `data` may be NULL. */
+ * DATA/NAME.mtx.gz or DATA/NAME/NAME.mtx.gz. WLM_ERR_NOT_FOUND says what to do; `data` may be NULL. */
 wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLM_INPUT_PATH]);
 
-/* 1 where the text ends so and is longer. */
-int wlmi_has_ending(const char *text, const char *ending);
+/* The group of siblings that a matrix belongs to by bench/suites/groups.tsv, or its own name where it has none. */
+void wlmi_group_of(const char *matrix, char group[WLM_GROUP_NAME]);
 
 #endif

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/core_case.h"
+#include "bench/summary.h"
 
 typedef enum ratio { PLAIN, PREPARED, DEFAULT, GE_SPMM, CHOSEN, OPENMP, GRAPHBLAS, RATIOS } ratio;
 static const char *const ratio_texts[RATIOS] = {

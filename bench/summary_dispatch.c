@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/summary_parts.h"
+#include "bench/summary.h"
 
 static const struct target {
   const char *name;

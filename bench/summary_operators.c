@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/core_case.h"
+#include "bench/summary.h"
 
 typedef struct op_case {
   wlmi_core_case core;

@@ -1,7 +1,7 @@
 /* Suite "papers" in short: GFLOP/s of each step, and for each width what a step brings over the one before it. */
 #include <math.h>
 
-#include "bench/summary_parts.h"
+#include "bench/summary.h"
 
 enum { STEPS = 5, GAINS = 5, MAX_WIDTHS = 16 };
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/summary_parts.h"
+#include "bench/summary.h"
 
 enum { STRATEGIES = 2, OTHERS = 3 };
 static const char *const strategies[STRATEGIES] = {"bucket", "fastrand"};

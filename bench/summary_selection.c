@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/summary_parts.h"
+#include "bench/summary.h"
 
 static const struct mode {
   const char *name;

@@ -71,8 +71,7 @@ static void tell_database(wlmi_report *report, const char *path) {
   wlmi_store_close(store);
 }
 
-int wlmi_cmd_info(const wlmi_cli_options *options) {
-  wlmi_report report = {.json = options->json};
+wlm_status wlmi_cmd_info(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_text database = {0}, shipped = {0}, cache = {0};
   const char *templates = getenv("WARPLOOM_TEMPLATES");
   if (options->database)
@@ -80,34 +79,32 @@ int wlmi_cmd_info(const wlmi_cli_options *options) {
   else
     wlmi_store_default_path(&database);
   wlmi_kernel_cache_default_path(&cache);
-  wlmi_report_object(&report, NULL);
-  wlmi_report_string(&report, "version", wlm_version_string());
-  wlmi_report_string(&report, "templates", templates && *templates ? templates : "embedded");
-  tell_database(&report, database.data ? database.data : "");
+  wlmi_report_object(report, NULL);
+  wlmi_report_string(report, "version", wlm_version_string());
+  wlmi_report_string(report, "templates", templates && *templates ? templates : "embedded");
+  tell_database(report, database.data ? database.data : "");
   wlmi_system_database_path(&shipped);
-  wlmi_report_string(&report, "system_database", shipped.data ? shipped.data : "");
-  wlmi_report_string(&report, "kernel_cache", cache.data ? cache.data : "");
-  const wlm_status status = tell_devices(&report, options->device);
-  wlmi_report_close(&report);
+  wlmi_report_string(report, "system_database", shipped.data ? shipped.data : "");
+  wlmi_report_string(report, "kernel_cache", cache.data ? cache.data : "");
+  const wlm_status status = tell_devices(report, options->device);
+  wlmi_report_close(report);
   wlmi_text_release(&database);
   wlmi_text_release(&shipped);
   wlmi_text_release(&cache);
-  return wlmi_cli_finish(&report, status);
+  return status;
 }
 
-int wlmi_cmd_stats(const wlmi_cli_options *options) {
+wlm_status wlmi_cmd_stats(const wlmi_cli_options *options, wlmi_report *report) {
   wlm_status status;
-  wlmi_report report = {.json = options->json};
   wlmi_csr_host csr = {0};
   wlm_stats stats = WLM_STATS_INIT;
   WLM_TRY(wlmi_input_read(options->arguments[0], &csr));
   WLM_TRY(wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &stats));
-  wlmi_report_object(&report, NULL);
-  wlmi_report_string(&report, "input", options->arguments[0]);
-  wlmi_report_stats(&report, &stats);
-  wlmi_report_flag(&report, "values", csr.values != NULL);
-  wlmi_report_close(&report);
+  wlmi_report_object(report, NULL);
+  wlmi_report_string(report, "input", options->arguments[0]);
+  wlmi_report_stats(report, &stats);
+  wlmi_report_flag(report, "values", csr.values != NULL);
 done:
   wlmi_csr_host_release(&csr);
-  return wlmi_cli_finish(&report, status);
+  return status;
 }

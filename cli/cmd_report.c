@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include "cli/commands.h"
-#include "cli/db_actions.h"
 #include "cli/page.h"
 #include "cli/session.h"
 #include "common/path.h"
@@ -86,24 +85,21 @@ static wlm_status deliver(const char *output, const wlmi_page *page, const wlmi_
   return WLM_OK;
 }
 
-int wlmi_cmd_report(const wlmi_cli_options *options) {
-  wlmi_report report = {.json = options->json};
+wlm_status wlmi_cmd_report(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_text path = {0}, html = {0};
   wlm_store *store = NULL;
   wlmi_page page = {0};
   struct stat info;
-  int without_gnuplot = 0;
   wlm_status status;
   WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_READ, &path, &store));
   page.database = path.data;
   page.database_bytes = stat(path.data, &info) ? 0 : (int64_t)info.st_size;
   status = make_page(options, store, &page, &html);
-  without_gnuplot = status == WLM_ERR_NOT_FOUND;
-  if (status == WLM_OK) status = deliver(options->output, &page, &html, &report);
+  if (status == WLM_ERR_NOT_FOUND) report->exit_code = WLM_EXIT_USAGE; /* there is no gnuplot */
+  if (status == WLM_OK) status = deliver(options->output, &page, &html, report);
 done:
   wlmi_store_close(store);
   wlmi_text_release(&path);
   wlmi_text_release(&html);
-  const int code = wlmi_cli_finish(&report, status);
-  return without_gnuplot ? WLM_EXIT_USAGE : code;
+  return status;
 }

@@ -1,9 +1,7 @@
 /* show: the source that would be compiled. Needs no GPU: the limits are those of a device that many have. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/commands.h"
-#include "cli/session.h"
 #include "common/memory.h"
 #include "generator/generator.h"
 
@@ -21,12 +19,12 @@ static wlm_status print_list(wlmi_generator *generator) {
 }
 
 /* The wanted target, or the one that takes the variant; the last refusal is the one to tell. */
-static wlm_status emit(wlmi_generator *generator, const char *variant, const char *target, const wlmi_spec *spec,
+static wlm_status emit(wlmi_generator *generator, const char *variant, int target, const wlmi_spec *spec,
                        wlmi_program *program) {
   wlmi_text reason = {0};
   wlm_status status = WLM_OK;
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
-    if (target && (targets[i].target == WLM_TARGET_CUDA) != !strcmp(target, "cuda")) continue;
+    if (target >= 0 && (int)targets[i].target != target) continue;
     wlmi_text_release(&reason);
     WLM_TRY(wlmi_generator_refusal(generator, variant, spec, &targets[i], &reason));
     if (!reason.size) {
@@ -40,7 +38,8 @@ done:
   return status;
 }
 
-int wlmi_cmd_show(const wlmi_cli_options *options) {
+wlm_status wlmi_cmd_show(const wlmi_cli_options *options, wlmi_report *report) {
+  (void)report;
   wlm_status status;
   wlmi_generator *generator = NULL;
   wlmi_program program = {0};
@@ -64,5 +63,5 @@ int wlmi_cmd_show(const wlmi_cli_options *options) {
 done:
   wlmi_program_release(&program);
   wlmi_generator_destroy(generator);
-  return status == WLM_OK ? WLM_EXIT_OK : wlmi_cli_failed(status);
+  return status;
 }

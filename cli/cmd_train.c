@@ -31,25 +31,23 @@ static void tell_classes(wlmi_report *report, const wlmi_models *models) {
   wlmi_table_release(&table);
 }
 
-int wlmi_cmd_train(const wlmi_cli_options *options) {
-  wlmi_report report = {.json = options->json};
+wlm_status wlmi_cmd_train(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_session session = {0};
   wlmi_models models = {0};
   wlm_status status;
   WLM_TRY(wlmi_session_open(options, &session));
   WLM_TRY(wlmi_learn(session.context, &models));
-  wlmi_report_object(&report, NULL);
-  wlmi_report_device(&report, session.context);
-  wlmi_report_string(&report, "database", wlmi_context_database_path(session.context));
-  wlmi_report_integer(&report, "models", models.count);
-  if (report.json) wlmi_report_integer(&report, "needed", WLM_TRAIN_MATRICES);
-  if (models.class_count || report.json)
-    tell_classes(&report, &models);
+  wlmi_report_object(report, NULL);
+  wlmi_report_device(report, session.context);
+  wlmi_report_string(report, "database", wlmi_context_database_path(session.context));
+  wlmi_report_integer(report, "models", models.count);
+  if (report->json) wlmi_report_integer(report, "needed", WLM_TRAIN_MATRICES);
+  if (models.class_count || report->json)
+    tell_classes(report, &models);
   else
-    wlmi_report_line(&report, "nothing was measured on such a device; tune it, or import what was measured elsewhere");
-  wlmi_report_close(&report);
+    wlmi_report_line(report, "nothing was measured on such a device; tune it, or import what was measured elsewhere");
 done:
   wlmi_models_release(&models);
   wlmi_session_close(&session);
-  return wlmi_cli_finish(&report, status);
+  return status;
 }

@@ -6,9 +6,7 @@
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/session.h"
-#include "cli/tune_design.h"
 #include "cli/tune_outcomes.h"
-#include "cli/tune_recorded.h"
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "runtime/forecast.h"
@@ -19,7 +17,7 @@
 /* All that is tuned by one command. */
 typedef struct errand {
   const wlmi_cli_options *options;
-  wlmi_report report;
+  wlmi_report *report;
   wlmi_session session;
   wlmi_tuner *tuner;
   wlmi_progress progress;
@@ -73,9 +71,9 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   tune.progress = on_progress;
   tune.user = &l;
   snprintf(title, sizeof title, "tune %.32s n=%lld", label, (long long)session->problem.n);
-  wlmi_report_object(&e->report, NULL);
-  wlmi_report_integer(&e->report, "n", session->problem.n);
-  wlmi_report_flush(&e->report);
+  wlmi_report_object(e->report, NULL);
+  wlmi_report_integer(e->report, "n", session->problem.n);
+  wlmi_report_flush(e->report);
   wlmi_progress_next(&e->progress, title);
   wlm_status status = wlmi_tuner_run(e->tuner, session->matrix, &session->problem, &session->args, &tune,
                                      budget > 0 ? budget : INFINITY, &summary);
@@ -87,14 +85,14 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   if (l.outcomes.failed)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
   if (status == WLM_OK || status == WLM_ERR_CANCELLED) {
-    wlm_status told = tell_choice(&e->report, session, &l.outcomes);
-    wlmi_tune_summary_tell(&summary, &e->report);
+    wlm_status told = tell_choice(e->report, session, &l.outcomes);
+    wlmi_tune_summary_tell(&summary, e->report);
     if (status == WLM_OK) status = told;
     if (status == WLM_ERR_CANCELLED)
       wlmi_fail(status, "interrupted: %lld measurements were made and are kept",
                 (long long)(summary.measured + summary.finalists));
   }
-  wlmi_report_close(&e->report);
+  wlmi_report_close(e->report);
   wlmi_tune_outcomes_release(&l.outcomes);
   return status;
 }
@@ -141,7 +139,7 @@ static wlm_status tune_widths(errand *e, const char *label, double deadline) {
     const double share = wlmi_tuning_cases_share(list, options->n_count, i, left);
     e->session.problem.n = options->n[i];
     status = tune_width(e, label, isfinite(deadline) ? fmax(share, 1e-3) : 0);
-    if (!wlmi_report_flush(&e->report) && status == WLM_OK)
+    if (!wlmi_report_flush(e->report) && status == WLM_OK)
       status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
     wlmi_tuning_cases_learn(list, options->n_count, &list[i].place);
     list[i].state = WLM_TUNING_CASE_DONE;
@@ -155,17 +153,17 @@ done:
 static wlm_status tune_input(errand *e, const char *input, double deadline) {
   wlm_status status;
   char label[256];
-  wlmi_report_object(&e->report, NULL);
-  wlmi_report_string(&e->report, "input", input);
+  wlmi_report_object(e->report, NULL);
+  wlmi_report_string(e->report, "input", input);
   WLM_TRY(wlmi_session_load(&e->session, input));
   WLM_TRY(wlmi_matrix_fingerprint(e->session.matrix));
-  wlmi_report_stats(&e->report, wlm_matrix_stats(e->session.matrix));
-  wlmi_report_array(&e->report, "tuned");
+  wlmi_report_stats(e->report, wlm_matrix_stats(e->session.matrix));
+  wlmi_report_array(e->report, "tuned");
   wlmi_input_label(input, label, sizeof label);
   status = tune_widths(e, label, deadline);
-  wlmi_report_close(&e->report);
+  wlmi_report_close(e->report);
 done:
-  wlmi_report_close(&e->report);
+  wlmi_report_close(e->report);
   return status;
 }
 
@@ -180,25 +178,21 @@ static wlm_status tune_inputs(errand *e, double deadline) {
   return status;
 }
 
-int wlmi_cmd_tune(const wlmi_cli_options *options) {
+wlm_status wlmi_cmd_tune(const wlmi_cli_options *options, wlmi_report *report) {
   wlm_status status;
-  errand e = {.options = options, .report.json = options->json};
+  errand e = {.options = options, .report = report};
   const double deadline = options->budget_seconds > 0 ? wlmi_seconds() + options->budget_seconds : INFINITY;
-  if (options->recorded) return wlmi_tune_recorded(options);
-  if (!options->argument_count) return wlmi_tune_design(options);
   wlmi_catch_interrupts();
   WLM_TRY(wlmi_session_open(options, &e.session));
   WLM_TRY(wlmi_tuner_create(e.session.context, options->again, &e.tuner));
-  wlmi_report_object(&e.report, NULL);
-  wlmi_report_device(&e.report, e.session.context);
-  wlmi_report_string(&e.report, "database", wlmi_context_database_path(e.session.context));
-  wlmi_report_array(&e.report, "inputs");
+  wlmi_report_object(report, NULL);
+  wlmi_report_device(report, e.session.context);
+  wlmi_report_string(report, "database", wlmi_context_database_path(e.session.context));
+  wlmi_report_array(report, "inputs");
   status = tune_inputs(&e, deadline);
   if (status == WLM_OK) status = wlm_train(e.session.context);
-  wlmi_report_close(&e.report);
-  wlmi_report_close(&e.report);
 done:
   wlmi_tuner_destroy(e.tuner);
   wlmi_session_close(&e.session);
-  return wlmi_cli_finish(&e.report, status);
+  return status;
 }

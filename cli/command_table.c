@@ -2,10 +2,14 @@
 
 #include <string.h>
 
-#define PROBLEM  (WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_EPILOGUE)
-#define STORE    (WLM_OPTION_DATABASE | WLM_OPTION_JSON)
-#define CONTEXT  (STORE | WLM_OPTION_DEVICE)
-#define TUNING   (CONTEXT | WLM_OPTION_BUDGET | WLM_OPTION_SEED | WLM_OPTION_AGAIN)
+#define PROBLEM (WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_EPILOGUE)
+#define STORE   (WLM_OPTION_DATABASE | WLM_OPTION_JSON)
+#define CONTEXT (STORE | WLM_OPTION_DEVICE)
+#define TUNING  (CONTEXT | WLM_OPTION_BUDGET | WLM_OPTION_SEED | WLM_OPTION_AGAIN)
+#define PINNING (CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR)
+#define BENCH                                                                                         \
+  (WLM_OPTION_DATABASE | WLM_OPTION_DEVICE | WLM_OPTION_WIDTH | WLM_OPTION_BUDGET | WLM_OPTION_SEED | \
+   WLM_OPTION_BENCH | WLM_OPTION_OUTPUT)
 #define COMMON   (CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_BUDGET | WLM_OPTION_SEED)
 #define NO_LIMIT (1 << 20)
 
@@ -13,49 +17,54 @@ static const char input_needed[] = "name a matrix: a .mtx or .mtx.gz file, or a 
 
 static const wlmi_command commands[] = {
     {"info", NULL, "", "version, devices, compilers, databases", wlmi_cmd_info, .takes = CONTEXT},
-    {"stats", NULL, "INPUT", "what is known of a matrix", wlmi_cmd_stats, .takes = WLM_OPTION_JSON, .least = 1,
+    {"stats", NULL, "INPUT", "row statistics of a matrix", wlmi_cmd_stats, .takes = WLM_OPTION_JSON, .least = 1,
      .most = 1, .missing = input_needed},
-    {"show", NULL, "VARIANT", "the source that would be compiled", wlmi_cmd_show, .takes = PROBLEM | WLM_OPTION_TARGET,
-     .least = 1, .most = 1, .missing = "name one variant, row_crc/cf=2,rows=8, or say --list"},
+    {"show", NULL, "VARIANT", "the source of a kernel", wlmi_cmd_show, .takes = PROBLEM | WLM_OPTION_TARGET, .least = 1,
+     .most = 1, .missing = "name one variant, row_crc/cf=2,rows=8, or say --list"},
     {"show", NULL, "--list", "all families with their parameters", wlmi_cmd_show, .takes = WLM_OPTION_LIST,
      .when = WLM_OPTION_LIST},
-    {"tune", NULL, "INPUT...", "measure what is not known yet", wlmi_cmd_tune,
+    {"tune", NULL, "INPUT...", "measure the kernels that were not measured yet", wlmi_cmd_tune,
      .takes = TUNING | PROBLEM | WLM_OPTION_CALLS, .least = 1, .most = NO_LIMIT, .missing = input_needed},
-    {"tune", NULL, "", "the device, on a design of synthetic matrices", wlmi_cmd_tune, .takes = TUNING | PROBLEM},
-    {"tune", NULL, "--recorded", "what programs recorded, on matrices made after the statistics", wlmi_cmd_tune,
-     .takes = TUNING | WLM_OPTION_RECORDED, .when = WLM_OPTION_RECORDED},
-    {"train", NULL, "", "learn from all measurements what to choose for matrices not tuned", wlmi_cmd_train,
+    {"tune", NULL, "", "tune the device on a design of synthetic matrices", wlmi_cmd_tune_design,
+     .takes = TUNING | PROBLEM},
+    {"tune", NULL, "--recorded", "tune what programs recorded, on matrices made from their statistics",
+     wlmi_cmd_tune_recorded, .takes = TUNING | WLM_OPTION_RECORDED, .when = WLM_OPTION_RECORDED},
+    {"train", NULL, "", "train the models that choose kernels for matrices that were not tuned", wlmi_cmd_train,
      .takes = CONTEXT},
-    {"run", NULL, "INPUT", "one product with the chosen kernel, timed; --check compares it with float64", wlmi_cmd_run,
+    {"run", NULL, "INPUT", "time one product with the chosen kernel; --check compares it with float64", wlmi_cmd_run,
      .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_SEED | WLM_OPTION_CHECK | WLM_OPTION_VARIANT |
               WLM_OPTION_RECORD,
      .least = 1, .most = 1, .missing = input_needed},
-    {"explain", NULL, "INPUT", "which kernel, and why", wlmi_cmd_explain,
+    {"explain", NULL, "INPUT", "which kernel is chosen, and why", wlmi_cmd_explain,
      .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_VARIANT, .least = 1, .most = 1,
      .missing = input_needed},
-    {"export", NULL, "-o FILE", "the measurements as JSON lines", wlmi_cmd_export,
+    {"export", NULL, "-o FILE", "write the measurements as JSON lines", wlmi_cmd_export,
      .takes = STORE | WLM_OPTION_OUTPUT | WLM_OPTION_FORMAT, .needs = WLM_OPTION_OUTPUT},
-    {"import", NULL, "FILE", "add measurements, all or none", wlmi_cmd_import, .takes = STORE, .least = 1, .most = 1,
-     .missing = "name the file that export wrote"},
-    {"db", "list", "", "choices, pins and recorded problems", .act = wlmi_db_list, .takes = STORE},
-    {"db", "check", "[--repair]", "everything that can be wrong with the file", .act = wlmi_db_check,
-     .takes = STORE | WLM_OPTION_REPAIR},
-    {"db", "merge", "A B [...] -o C", "the union of databases, as a new one", .act = wlmi_db_merge,
-     .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 2, .most = WLM_DB_ARGUMENTS,
+    {"import", NULL, "FILE", "add exported measurements, all or none", wlmi_cmd_import, .takes = STORE, .least = 1,
+     .most = 1, .missing = "name the file that export wrote"},
+    {"db", "list", "", "list choices, pins and recorded problems", wlmi_cmd_db_list, .takes = STORE},
+    {"db", "check", "[--repair]", "check the database file", wlmi_cmd_db_check, .takes = STORE | WLM_OPTION_REPAIR},
+    {"db", "merge", "A B [...] -o C", "write the union of databases to a new one", wlmi_cmd_db_merge,
+     .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 2, .most = 32,
      .missing = "name two databases or more"},
-    {"db", "diff", "A B", "where two databases differ", .act = wlmi_db_diff, .takes = WLM_OPTION_JSON, .least = 2,
-     .most = 2, .missing = "name two databases"},
-    {"db", "prune", "[--keep COUNT]", "delete what no choice looks at any more", .act = wlmi_db_prune,
+    {"db", "diff", "A B", "list the differences of two databases", wlmi_cmd_db_diff, .takes = WLM_OPTION_JSON,
+     .least = 2, .most = 2, .missing = "name two databases"},
+    {"db", "prune", "[--keep COUNT]", "delete measurements that no choice uses any more", wlmi_cmd_db_prune,
      .takes = STORE | WLM_OPTION_KEEP},
-    {"db", "pin", "INPUT-or-BUCKET VARIANT", "this kernel, whatever was measured", .act = wlmi_db_pin,
-     .takes = CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR, .least = 2, .most = 2,
-     .missing = "name a matrix or bucket, then a variant"},
-    {"db", "unpin", "INPUT-or-BUCKET", "no longer", .act = wlmi_db_unpin,
-     .takes = CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR, .least = 1, .most = 1,
+    {"db", "pin", "INPUT-or-BUCKET VARIANT", "always use this kernel", wlmi_cmd_db_pin, .takes = PINNING, .least = 2,
+     .most = 2, .missing = "name a matrix or bucket, then a variant"},
+    {"db", "unpin", "INPUT-or-BUCKET", "remove a pin", wlmi_cmd_db_unpin, .takes = PINNING, .least = 1, .most = 1,
      .missing = "name a matrix or bucket"},
-    {"report", NULL, "-o FILE",
-     "a database as one HTML page to look at; --device takes any part of a device class's name", wlmi_cmd_report,
+    {"report", NULL, "-o FILE", "an HTML report; --device takes any part of a device class's name", wlmi_cmd_report,
      .takes = CONTEXT | WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT},
+    {"bench", NULL, "SUITE [INPUT...]", "run a suite on its matrices (--data DIR) or on these", wlmi_cmd_bench,
+     .takes = BENCH, .least = 1, .most = NO_LIMIT, .missing = "name a suite; warploom bench --help lists them",
+     .more_help = wlmi_bench_print_suites},
+    {"bench", "summary", "FILE", "means and worst cases of a results file", wlmi_cmd_bench_summary, .least = 1,
+     .most = 1, .missing = "name a results file"},
+    {"bench", "plot", "FILE -o PREFIX", "draw its speed-ups to PREFIX.svg and PREFIX.png, by gnuplot",
+     wlmi_cmd_bench_plot, .takes = WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 1, .most = 1,
+     .missing = "name a results file"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -77,14 +86,14 @@ static int counts_fit(const wlmi_command *c, const wlmi_cli_options *o) {
   return argument_count(c, o) >= c->least && argument_count(c, o) <= c->most;
 }
 
-/* A row that asks for an option goes before all others, then one that takes as many arguments as there are. */
+/* A row whose option was given goes first, then one whose action was, then one that takes this many arguments. */
 static const wlmi_command *closest(const char *name, const wlmi_cli_options *o) {
   const wlmi_command *found = NULL;
   for (int i = 0; i < COMMANDS; i++) {
     const wlmi_command *c = &commands[i];
-    if (!is_called(c, name, action_of(o))) continue;
-    if (c->when && wlmi_cli_has(o, c->when)) return c;
-    if (!c->when && (!found || (!counts_fit(found, o) && counts_fit(c, o)))) found = c;
+    if (!is_called(c, name, action_of(o)) || (c->when && !wlmi_cli_has(o, c->when))) continue;
+    if (c->when || c->action) return c;
+    if (!found || (!counts_fit(found, o) && counts_fit(c, o))) found = c;
   }
   return found;
 }
@@ -95,7 +104,7 @@ static void label_of(const wlmi_command *c, char label[32]) {
   snprintf(label, 32, "%s%s%s", c->name, *second ? " " : "", second);
 }
 
-static void tell_actions(const char *name, const char *action) {
+static void print_actions(const char *name, const char *action) {
   int left = 0;
   if (action)
     fprintf(stderr, "warploom %s: unknown action '%s'; say ", name, action);
@@ -110,7 +119,7 @@ static void tell_actions(const char *name, const char *action) {
 const wlmi_command *wlmi_command_find(const char *name, const wlmi_cli_options *o) {
   const wlmi_command *c = closest(name, o);
   char label[32];
-  if (!c) return tell_actions(name, action_of(o)), NULL;
+  if (!c) return print_actions(name, action_of(o)), NULL;
   label_of(c, label);
   if (!wlmi_cli_check(o, label, c->takes, c->needs)) return NULL;
   if (counts_fit(c, o)) return c;
@@ -133,20 +142,23 @@ static void print_usage(FILE *to, const wlmi_command *c) {
 
 void wlmi_command_print_all(FILE *to) {
   for (int i = 0; i < COMMANDS; i++) print_usage(to, &commands[i]);
-  fprintf(to, "  warploom %-31s %s\n\n", "bench ...", "suites of matrices, with baselines");
-  fputs("options of many commands (warploom COMMAND --help lists those of one):\n", to);
+  fputs("\noptions of many commands (warploom COMMAND --help lists those of one):\n", to);
   wlmi_cli_print_options(to, COMMON);
 }
 
 void wlmi_command_print(const char *name, const wlmi_cli_options *o) {
-  int takes = 0, one = 0;
-  for (int i = 0; i < COMMANDS; i++) one |= commands[i].action && is_called(&commands[i], name, action_of(o));
+  const wlmi_command *one = closest(name, o);
+  void (*more)(FILE *) = NULL;
+  int takes = 0;
   puts("usage:");
   for (int i = 0; i < COMMANDS; i++) {
-    if (strcmp(commands[i].name, name) || (one && !is_called(&commands[i], name, action_of(o)))) continue;
-    print_usage(stdout, &commands[i]);
-    takes |= commands[i].takes;
+    const wlmi_command *c = &commands[i];
+    if (strcmp(c->name, name) || (one && one->action && c != one)) continue;
+    print_usage(stdout, c);
+    takes |= c->takes;
+    if (c->more_help) more = c->more_help;
   }
+  if (more) more(stdout);
   puts("\noptions:");
   wlmi_cli_print_options(stdout, takes);
 }

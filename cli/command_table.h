@@ -1,20 +1,19 @@
-/* The commands as data: what each is called, which arguments and options it takes, and who runs it. A command that
- * does different things (db by its action, tune with and without an INPUT) has a row for each. */
+/* The commands as data: the name of each, the arguments and options it takes, and its function. A command that does
+ * different things (db by its action, tune with and without an INPUT) has a row for each. */
 #ifndef WLM_CLI_COMMAND_TABLE_H
 #define WLM_CLI_COMMAND_TABLE_H
 
 #include "cli/commands.h"
-#include "cli/db_actions.h"
 
 typedef struct wlmi_command {
   const char *name, *action;    /* action: the first argument must be this; NULL = there is none */
   const char *arguments, *help; /* for people */
   wlmi_command_fn *run;
-  wlmi_db_action *act; /* in the place of run */
-  int takes, needs;    /* WLM_OPTION_... */
-  int when;            /* the option that makes this row the one; 0 = none does */
-  int least, most;     /* arguments, without the action */
-  const char *missing; /* what to do where there are too few */
+  int takes, needs;          /* WLM_OPTION_... */
+  int when;                  /* the option that makes this row the one; 0 = none does */
+  int least, most;           /* arguments, without the action */
+  const char *missing;       /* what to do where there are too few */
+  void (*more_help)(FILE *); /* what --help says between usage and options; may be NULL */
 } wlmi_command;
 
 /* The row that the command line means; NULL after a message on stderr where there is none or where arguments and

@@ -1,20 +1,34 @@
-/* The commands. Each takes the options that main.c read and gives the exit code. */
+/* The commands. Each takes the options that main.c read and puts its result into the report. */
 #ifndef WLM_CLI_COMMANDS_H
 #define WLM_CLI_COMMANDS_H
 
 #include "cli/options.h"
+#include "cli/report.h"
 
-typedef int wlmi_command_fn(const wlmi_cli_options *options);
+typedef wlm_status wlmi_command_fn(const wlmi_cli_options *options, wlmi_report *report);
 
 wlmi_command_fn wlmi_cmd_info;
 wlmi_command_fn wlmi_cmd_stats;
 wlmi_command_fn wlmi_cmd_show;
 wlmi_command_fn wlmi_cmd_tune;
+wlmi_command_fn wlmi_cmd_tune_design;   /* without an INPUT */
+wlmi_command_fn wlmi_cmd_tune_recorded; /* --recorded */
 wlmi_command_fn wlmi_cmd_train;
 wlmi_command_fn wlmi_cmd_run;
 wlmi_command_fn wlmi_cmd_explain;
 wlmi_command_fn wlmi_cmd_export;
 wlmi_command_fn wlmi_cmd_import;
+wlmi_command_fn wlmi_cmd_db_list;
+wlmi_command_fn wlmi_cmd_db_check;
+wlmi_command_fn wlmi_cmd_db_merge;
+wlmi_command_fn wlmi_cmd_db_diff;
+wlmi_command_fn wlmi_cmd_db_prune;
+wlmi_command_fn wlmi_cmd_db_pin;
+wlmi_command_fn wlmi_cmd_db_unpin;
 wlmi_command_fn wlmi_cmd_report;
+wlmi_command_fn wlmi_cmd_bench; /* this one and the next two: bench/bench.c */
+wlmi_command_fn wlmi_cmd_bench_summary;
+wlmi_command_fn wlmi_cmd_bench_plot;
+void wlmi_bench_print_suites(FILE *to);
 
 #endif

@@ -1,7 +1,8 @@
 /* db check, merge and prune: the database as a file. */
 #include <string.h>
 
-#include "cli/db_actions.h"
+#include "cli/commands.h"
+#include "cli/session.h"
 #include "db/store.h"
 
 static wlm_status only_check(const char *path, wlmi_text *faults, wlmi_store_counts *counts) {
@@ -27,11 +28,12 @@ static wlm_status repair(const char *path, wlmi_text *faults, wlmi_report *repor
   return status;
 }
 
-wlm_status wlmi_db_check(const wlmi_cli_options *options, wlmi_report *report) {
+wlm_status wlmi_cmd_db_check(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_text path = {0}, faults = {0};
   wlmi_store_counts counts = {0};
   wlm_status status;
   WLM_TRY(wlmi_cli_database_path(options, &path));
+  wlmi_report_object(report, NULL);
   wlmi_report_string(report, "database", path.data);
   status = options->repair ? repair(path.data, &faults, report) : only_check(path.data, &faults, &counts);
   if (faults.size) wlmi_report_string(report, "faults", faults.data);
@@ -45,13 +47,14 @@ done:
   return status;
 }
 
-wlm_status wlmi_db_merge(const wlmi_cli_options *options, wlmi_report *report) {
+wlm_status wlmi_cmd_db_merge(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_text conflicts = {0};
   int64_t measurements = 0;
   char *rest = NULL;
   wlm_status status;
   WLM_TRY(wlmi_store_merge_files((const char *const *)options->arguments + 1, options->argument_count - 1,
                                  options->output, &conflicts, &measurements));
+  wlmi_report_object(report, NULL);
   wlmi_report_string(report, "database", options->output);
   wlmi_report_integer(report, "measurements", measurements);
   wlmi_report_array(report, "conflicts");
@@ -64,7 +67,7 @@ done:
   return status;
 }
 
-wlm_status wlmi_db_prune(const wlmi_cli_options *options, wlmi_report *report) {
+wlm_status wlmi_cmd_db_prune(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_text path = {0};
   wlm_store *store = NULL;
   wlmi_store_counts counts;
@@ -73,6 +76,7 @@ wlm_status wlmi_db_prune(const wlmi_cli_options *options, wlmi_report *report) {
   WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_WRITE, &path, &store));
   WLM_TRY(wlmi_store_prune(store, options->keep, &removed));
   WLM_TRY(wlmi_store_count(store, &counts));
+  wlmi_report_object(report, NULL);
   wlmi_report_string(report, "database", path.data);
   wlmi_report_integer(report, "removed", removed);
   wlmi_report_integer(report, "measurements", counts.measurements);

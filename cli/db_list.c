@@ -3,7 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "cli/db_actions.h"
+#include "cli/commands.h"
+#include "cli/session.h"
 #include "db/diff.h"
 
 /* The name stands in the record that the choice's stats are part of. */
@@ -85,7 +86,7 @@ static void list_recorded(wlmi_report *report, const wlmi_recorded *list, int64_
   wlmi_table_release(&table);
 }
 
-wlm_status wlmi_db_list(const wlmi_cli_options *options, wlmi_report *report) {
+wlm_status wlmi_cmd_db_list(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_text path = {0};
   wlm_store *store = NULL;
   wlmi_content content = {0};
@@ -93,6 +94,7 @@ wlm_status wlmi_db_list(const wlmi_cli_options *options, wlmi_report *report) {
   int64_t class_count = 0;
   wlm_status status;
   WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_READ, &path, &store));
+  wlmi_report_object(report, NULL);
   wlmi_report_string(report, "database", path.data);
   WLM_TRY(wlmi_content_load(store, &content));
   WLM_TRY(wlmi_classes_make(content.records, content.count, &classes, &class_count));
@@ -157,7 +159,7 @@ static void tell_pins(wlmi_report *report, const wlmi_diff *diff) {
   wlmi_table_release(&table);
 }
 
-wlm_status wlmi_db_diff(const wlmi_cli_options *options, wlmi_report *report) {
+wlm_status wlmi_cmd_db_diff(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_content contents[2] = {{0}, {0}};
   wlmi_diff diff = {0};
   wlm_status status;
@@ -169,6 +171,7 @@ wlm_status wlmi_db_diff(const wlmi_cli_options *options, wlmi_report *report) {
     WLM_TRY(status);
   }
   WLM_TRY(wlmi_diff_make(&contents[0], &contents[1], &diff));
+  wlmi_report_object(report, NULL);
   wlmi_report_flag(report, "same",
                    !diff.only_a && !diff.only_b && !diff.pin_count && !diff.recorded_only_a && !diff.recorded_only_b);
   wlmi_report_integer(report, "only_in_a", diff.only_a);

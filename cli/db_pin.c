@@ -2,7 +2,7 @@
  * bucket or fingerprint as `warploom stats` shows it; the options say for which problem, widths and device. */
 #include <string.h>
 
-#include "cli/db_actions.h"
+#include "cli/commands.h"
 #include "cli/session.h"
 #include "common/bucket.h"
 #include "common/hash.h"
@@ -126,6 +126,7 @@ static wlm_status pin_or_unpin(const wlmi_cli_options *options, wlmi_report *rep
   task.device_class = wlmi_context_device_class(session.context);
   WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_WRITE, &path, &task.store));
   WLM_TRY(each(&task, options, write_pin));
+  wlmi_report_object(report, NULL);
   wlmi_report_string(report, "database", path.data);
   wlmi_report_string(report, "device_class", task.device_class);
   wlmi_report_string(report, variant ? "pinned_for" : "unpinned_for", task.target.place);
@@ -139,10 +140,10 @@ done:
   return status;
 }
 
-wlm_status wlmi_db_pin(const wlmi_cli_options *options, wlmi_report *report) {
+wlm_status wlmi_cmd_db_pin(const wlmi_cli_options *options, wlmi_report *report) {
   return pin_or_unpin(options, report, options->arguments[2]);
 }
 
-wlm_status wlmi_db_unpin(const wlmi_cli_options *options, wlmi_report *report) {
+wlm_status wlmi_cmd_db_unpin(const wlmi_cli_options *options, wlmi_report *report) {
   return pin_or_unpin(options, report, NULL);
 }

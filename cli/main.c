@@ -1,7 +1,6 @@
 /* warploom, the command: reads the options, finds what is meant in the table of commands and calls it. */
 #include <string.h>
 
-#include "bench/bench.h"
 #include "cli/command_table.h"
 #include "cli/session.h"
 
@@ -16,14 +15,6 @@ static void print_help(FILE *to) {
       to);
 }
 
-static int run_action(wlmi_db_action *act, const wlmi_cli_options *options) {
-  wlmi_report report = {.json = options->json};
-  wlmi_report_object(&report, NULL);
-  const wlm_status status = act(options, &report);
-  wlmi_report_close(&report);
-  return wlmi_cli_finish(&report, status);
-}
-
 static void print_log(void *user, wlm_log_level level, const char *message) {
   (void)user;
   fprintf(stderr, "warploom: %s: %s\n", level == WLM_LOG_ERROR ? "error" : "warning", message);
@@ -36,8 +27,6 @@ static int run(int argc, char **argv) {
   if (!strcmp(name, "--version")) return printf("warploom %s\n", wlm_version_string()), WLM_EXIT_OK;
   if (argc < 2) return print_help(stderr), WLM_EXIT_USAGE;
   wlm_set_log(print_log, NULL, WLM_LOG_WARNING);
-  if (!strcmp(name, "bench")) return wlmi_bench_main(argc - 1, argv + 1);
-
   if (!wlmi_command_exists(name)) {
     fprintf(stderr, "warploom: unknown command '%s'; warploom --help lists the commands\n", name);
     return WLM_EXIT_USAGE;
@@ -46,7 +35,9 @@ static int run(int argc, char **argv) {
   if (options.help) return wlmi_command_print(name, &options), WLM_EXIT_OK;
   const wlmi_command *c = wlmi_command_find(name, &options);
   if (!c) return WLM_EXIT_USAGE;
-  return c->act ? run_action(c->act, &options) : c->run(&options);
+  wlmi_report report = {.json = options.json};
+  const wlm_status status = c->run(&options, &report);
+  return wlmi_cli_finish(&report, status);
 }
 
 /* What was told but not written is not done. */

@@ -8,11 +8,44 @@
 
 #include "common/operator.h"
 #include "common/spec.h"
+#include "common/text.h"
 
-/* Reads the value of an option; 0 where it cannot be understood. */
-typedef int parse_fn(wlmi_cli_options *o, const char *value);
+/* ---- parsing: each is 0 where the value is wrong; an error's detail text, where there is one, says why -------------
+ */
 
-/* ---- values ---------------------------------------------------------------------------------- */
+static void *member(wlmi_cli_options *o, const wlmi_option *option) { return (char *)o + option->offset; }
+
+static int set_flag(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
+  (void)value;
+  *(int *)member(o, option) = 1;
+  return 1;
+}
+
+static int set_text(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
+  *(const char **)member(o, option) = value;
+  return *value != 0;
+}
+
+static int set_database(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
+  set_text(option, value, o);
+  return 1; /* "" = no database */
+}
+
+/* Enums have the size of an int. */
+static int set_choice(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
+  const size_t size = strlen(value);
+  int number = 0;
+  for (const char *name = option->values; *name; number++) {
+    const size_t length = strcspn(name, "|");
+    if (length == size && !memcmp(name, value, size)) return memcpy(member(o, option), &number, sizeof number), 1;
+    name += length + (name[length] == '|');
+  }
+  return 0;
+}
+
+static int set_argmax(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
+  return o->problem.want_argmax = set_choice(option, value, o);
+}
 
 static int parse_integer(const char *text, char end, int64_t least, int64_t most, const char **rest, int64_t *value) {
   char *stop;
@@ -25,34 +58,57 @@ static int parse_integer(const char *text, char end, int64_t least, int64_t most
   return !*stop || **rest; /* a separator at the end separates nothing */
 }
 
-static int parse_device(wlmi_cli_options *o, const char *value) {
-  o->device = value;
-  return *value != 0;
+static int set_integer(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
+  const char *rest;
+  return parse_integer(value, 0, option->least, option->most, &rest, member(o, option));
 }
 
-static int parse_database(wlmi_cli_options *o, const char *value) {
-  o->database = value;
-  return 1; /* "" = none */
-}
-
-static int parse_real(const char *text, double *value) {
-  char *stop;
-  *value = strtod(text, &stop);
-  return stop != text && !*stop && isfinite(*value);
-}
-
-static int parse_widths(wlmi_cli_options *o, const char *value) {
+static int set_widths(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
   o->n_count = 0;
-  o->n_given = 1;
   do {
-    if (o->n_count == WLM_CLI_MAX_WIDTHS) return 0;
-    if (!parse_integer(value, ',', 0, INT32_MAX, &value, &o->n[o->n_count++])) return 0;
+    if (o->n_count == WLM_CLI_MAX_WIDTHS)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "at most %d numbers", WLM_CLI_MAX_WIDTHS), 0;
+    if (!parse_integer(value, ',', option->least, option->most, &value, &o->n[o->n_count++])) return 0;
   } while (*value);
   return 1;
 }
 
-/* What is wrong with an expression is told by the detail text. */
-static int parse_custom(wlmi_cli_options *o, const char *value) {
+static int parse_uint64(const char *text, uint64_t *value) {
+  char *stop;
+  if (*text < '0' || *text > '9') return 0;
+  errno = 0;
+  *value = strtoull(text, &stop, 10);
+  return !errno && !*stop;
+}
+
+static int set_seed(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
+  return parse_uint64(value, member(o, option));
+}
+
+static int set_real(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
+  char *stop;
+  const double number = strtod(value, &stop);
+  *(double *)member(o, option) = number;
+  return stop != value && !*stop && isfinite(number);
+}
+
+static int set_seconds(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
+  static const struct {
+    const char *unit;
+    double seconds;
+  } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60}, {"h", 3600}};
+  char *stop;
+  if ((*value < '0' || *value > '9') && *value != '.') return 0;
+  const double number = strtod(value, &stop);
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (!strcmp(stop, units[i].unit)) {
+      const double seconds = *(double *)member(o, option) = number * units[i].seconds;
+      return isfinite(seconds) && seconds > 0;
+    }
+  return 0;
+}
+
+static int set_custom(const char *value, wlmi_cli_options *o) {
   wlmi_operator op;
   if (wlmi_operator_parse(value, &op) != WLM_OK) return 0;
   wlmi_operator_release(&op);
@@ -62,8 +118,9 @@ static int parse_custom(wlmi_cli_options *o, const char *value) {
   return 1;
 }
 
-static int parse_op(wlmi_cli_options *o, const char *value) {
-  if (strchr(value, '=')) return parse_custom(o, value);
+static int set_op(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
+  (void)option;
+  if (strchr(value, '=')) return set_custom(value, o);
   char message[32] = "mul";
   const char *dot = strchr(value, '.');
   if (dot) {
@@ -80,281 +137,246 @@ static int parse_op(wlmi_cli_options *o, const char *value) {
   return 1;
 }
 
-static int parse_epilogue(wlmi_cli_options *o, const char *value) {
+static int set_activation(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
   wlmi_expression activation;
   if (wlmi_activation_parse(value, &activation) != WLM_OK) return 0;
   wlmi_expression_release(&activation);
-  o->problem.epilogue.activation = value;
-  return 1;
+  return set_text(option, value, o);
 }
 
-static int parse_type(wlmi_cli_options *o, const char *value) {
-  int type = wlmi_type_from_name(value);
-  if (type < 0) return 0;
-  o->problem.dense_type = (wlm_type)type;
-  return 1;
-}
-
-static int parse_uint64(const char *text, uint64_t *value) {
-  char *stop;
-  if (*text < '0' || *text > '9') return 0;
-  errno = 0;
-  *value = strtoull(text, &stop, 10);
-  return !errno && !*stop;
-}
-
-/* STRATEGY:WIDTH[:NORM[:SEED]] */
-static int parse_sample(wlmi_cli_options *o, const char *value) {
+/* HOW:WIDTH[:NORM[:SEED]] */
+static int set_sample(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
   char text[64], *save = NULL;
   if (strlen(value) >= sizeof text) return 0;
   strcpy(text, value);
-  const char *strategy = strtok_r(text, ":", &save), *width = strtok_r(NULL, ":", &save);
+  const char *how = strtok_r(text, ":", &save), *width = strtok_r(NULL, ":", &save);
   const char *norm = strtok_r(NULL, ":", &save), *seed = strtok_r(NULL, ":", &save), *rest;
-  int sample = strategy ? wlmi_sample_from_name(strategy) : -1;
+  int sample = how ? wlmi_sample_from_name(how) : -1;
   int sample_norm = norm ? wlmi_sample_norm_from_name(norm) : WLM_NORM_NONE;
   if (sample <= WLM_SAMPLE_NONE || sample_norm < 0 || !width || strtok_r(NULL, ":", &save)) return 0;
   o->problem.sampling.sample = (wlm_sample)sample;
   o->problem.sampling.norm = (wlm_sample_norm)sample_norm;
   if (seed && !parse_uint64(seed, &o->args.seed)) return 0;
-  return parse_integer(width, 0, 8, 2304, &rest, &o->problem.sampling.width);
+  return parse_integer(width, 0, option->least, option->most, &rest, &o->problem.sampling.width);
 }
 
-static int parse_count(const char *value, int64_t most, int64_t *count) {
-  const char *rest;
-  return parse_integer(value, 0, 1, most, &rest, count);
-}
+/* ---- the table ------------------------------------------------------------------------------------------------- */
 
-static int parse_calls(wlmi_cli_options *o, const char *value) {
-  return parse_count(value, INT64_MAX, &o->problem.policy.expected_calls);
-}
+#define AT(member) offsetof(wlmi_cli_options, member)
 
-static int parse_heads(wlmi_cli_options *o, const char *value) {
-  return parse_count(value, INT32_MAX, &o->problem.heads);
-}
-
-static int parse_seconds(wlmi_cli_options *o, const char *value) {
-  static const struct {
-    const char *unit;
-    double seconds;
-  } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60}, {"h", 3600}};
-  char *stop;
-  if ((*value < '0' || *value > '9') && *value != '.') return 0;
-  double number = strtod(value, &stop);
-  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-    if (!strcmp(stop, units[i].unit)) {
-      o->budget_seconds = number * units[i].seconds;
-      return isfinite(o->budget_seconds) && o->budget_seconds > 0;
-    }
-  return 0;
-}
-
-static int parse_seed(wlmi_cli_options *o, const char *value) { return parse_uint64(value, &o->seed); }
-
-static int parse_target(wlmi_cli_options *o, const char *value) {
-  o->target = value;
-  return !strcmp(value, "cuda") || !strcmp(value, "host");
-}
-
-static int parse_variant(wlmi_cli_options *o, const char *value) {
-  o->variant = value;
-  return *value != 0;
-}
-
-static int parse_output(wlmi_cli_options *o, const char *value) {
-  o->output = value;
-  return *value != 0;
-}
-
-static int parse_format(wlmi_cli_options *o, const char *value) { return (void)o, !strcmp(value, "jsonl"); }
-
-static int parse_operation(wlmi_cli_options *o, const char *value) {
-  int operation = wlmi_operation_from_name(value);
-  if (operation < 0) return 0;
-  o->problem.operation = (wlm_operation)operation;
-  return 1;
-}
-
-static int parse_empty(wlmi_cli_options *o, const char *value) {
-  const int empty = wlmi_empty_from_name(value);
-  o->problem.empty = (wlm_empty)empty;
-  return empty >= 0;
-}
-
-static int parse_index(const char *value, wlm_index *index) {
-  const int type = wlmi_index_from_name(value);
-  *index = (wlm_index)type;
-  return type >= 0;
-}
-
-static int parse_rowptr(wlmi_cli_options *o, const char *value) { return parse_index(value, &o->rowptr_type); }
-static int parse_colind(wlmi_cli_options *o, const char *value) { return parse_index(value, &o->colind_type); }
-static int parse_alpha(wlmi_cli_options *o, const char *value) { return parse_real(value, &o->args.alpha); }
-static int parse_beta(wlmi_cli_options *o, const char *value) { return parse_real(value, &o->args.beta); }
-
-static int parse_ldb(wlmi_cli_options *o, const char *value) { return parse_count(value, INT32_MAX, &o->args.ldb); }
-
-static int parse_ldc(wlmi_cli_options *o, const char *value) { return parse_count(value, INT32_MAX, &o->args.ldc); }
-
-static int parse_arg(wlmi_cli_options *o, const char *value) {
-  return o->problem.want_argmax = parse_index(value, &o->problem.argmax_type);
-}
-
-static int set_json(wlmi_cli_options *o, const char *value) { return (void)value, o->json = 1; }
-static int set_transpose(wlmi_cli_options *o, const char *value) { return (void)value, o->problem.transpose = 1; }
-static int set_deterministic(wlmi_cli_options *o, const char *value) {
-  return (void)value, o->problem.policy.deterministic = 1;
-}
-static int set_bias(wlmi_cli_options *o, const char *value) { return (void)value, o->problem.epilogue.bias = 1; }
-static int set_help(wlmi_cli_options *o, const char *value) { return (void)value, o->help = 1; }
-static int set_check(wlmi_cli_options *o, const char *value) { return (void)value, o->check = 1; }
-static int parse_keep(wlmi_cli_options *o, const char *value) { return parse_count(value, INT64_MAX, &o->keep); }
-static int set_repair(wlmi_cli_options *o, const char *value) { return (void)value, o->repair = 1; }
-static int set_again(wlmi_cli_options *o, const char *value) { return (void)value, o->again = 1; }
-static int set_recorded(wlmi_cli_options *o, const char *value) { return (void)value, o->recorded = 1; }
-static int set_record(wlmi_cli_options *o, const char *value) { return (void)value, o->record = 1; }
-static int set_list(wlmi_cli_options *o, const char *value) { return (void)value, o->list = 1; }
-
-/* ---- the table --------------------------------------------------------------------------------- */
-
-static const struct {
-  const char *name;
-  char letter; /* 0 = long form only */
-  const char *argument;
-  int group; /* WLM_OPTION_... */
-  parse_fn *parse;
-  const char *must_be; /* of the argument, in words */
-  const char *help;
-} table[] = {
-    {"device", 'd', "NAME", WLM_OPTION_DEVICE, parse_device, "host, cuda or cuda:NUMBER",
-     "host, cuda:0 ... (default: the first GPU, or the host)"},
-    {"db", 0, "PATH", WLM_OPTION_DATABASE, parse_database, "a path",
-     "user database (default: warploom/tuned.db in $XDG_DATA_HOME)"},
-    {"width", 'n', "N[,N...]", WLM_OPTION_WIDTH, parse_widths, "up to 16 numbers, 32,128",
-     "columns of B and C (default: 32,128)"},
-    {"op", 0, "OP", WLM_OPTION_OPERATOR, parse_op,
-     "[MESSAGE.]REDUCE with MESSAGE mul, copy_b, copy_a, add, sub, rsub, div, rdiv and REDUCE sum, mean, max, min, "
-     "prod, or a user's own, 'init=0;reduce=acc+x'",
-     "[MESSAGE.]REDUCE: sum, copy_b.max ... (default: mul.sum), or 'message=fmaxf(a*b,0);init=0;reduce=acc+x'"},
-    {"operation", 0, "NAME", WLM_OPTION_OPERATOR, parse_operation, "spmm or sddmm",
-     "spmm, or sddmm: the gradient of the values of A, for each edge (default: spmm)"},
-    {"arg", 0, "TYPE", WLM_OPTION_OPERATOR, parse_arg, "i32 or i64", "also the positions that win, of max and min"},
-    {"heads", 0, "H", WLM_OPTION_OPERATOR, parse_heads, "a number of 1 or more that divides n",
-     "values of an edge, each for n / H columns: v (h + 1) / H for head h and an edge of v (default: 1)"},
-    {"transpose", 0, NULL, WLM_OPTION_OPERATOR, set_transpose, NULL, "multiply by the transpose of A"},
-    {"epilogue", 0, "EXPRESSION", WLM_OPTION_EPILOGUE, parse_epilogue, "an expression over x, 'leaky_relu(x,0.2)'",
-     "what is done to each element of C at last: relu, tanh, 'leaky_relu(x,0.2)', 'x/(1+exp(-x))'"},
-    {"bias", 0, NULL, WLM_OPTION_EPILOGUE, set_bias, NULL, "add n values to every row of C before that"},
-    {"alpha", 0, "X", WLM_OPTION_EPILOGUE, parse_alpha, "a number", "C = alpha A B + beta C (default: 1)"},
-    {"beta", 0, "X", WLM_OPTION_EPILOGUE, parse_beta, "a number", "the same (default: 0, C is not read)"},
-    {"ldb", 0, "LD", WLM_OPTION_EPILOGUE, parse_ldb, "a number of 1 or more", "from row to row of B (default: n)"},
-    {"ldc", 0, "LD", WLM_OPTION_EPILOGUE, parse_ldc, "a number of 1 or more", "from row to row of C (default: n)"},
-    {"deterministic", 0, NULL, WLM_OPTION_EPILOGUE, set_deterministic, NULL,
-     "only kernels that give the same bits every time"},
-    {"empty", 0, "WHAT", WLM_OPTION_OPERATOR, parse_empty, "zero or identity",
-     "what a row without edges gives: zero, or the identity of the reduction (default: zero)"},
-    {"type", 0, "TYPE", WLM_OPTION_OPERATOR, parse_type, "f32, f16, bf16 or f64", "of B and C (default: f32)"},
-    {"rowptr", 0, "TYPE", WLM_OPTION_OPERATOR, parse_rowptr, "i32 or i64",
-     "of A's offsets (default: i32 where they fit)"},
-    {"colind", 0, "TYPE", WLM_OPTION_OPERATOR, parse_colind, "i32 or i64", "of A's columns (default: i32)"},
-    {"sample", 0, "HOW:S[:NORM]", WLM_OPTION_OPERATOR, parse_sample,
-     "bucket, fastrand or fastrand_coprime, then a width from 8 to 2304, then perhaps none, kept or unbiased, then "
-     "perhaps a seed, bucket:64:kept:7",
-     "use at most S edges of a row: bucket:64, fastrand:128:unbiased, with a seed fastrand:16:none:7"},
-    {"calls", 0, "NUMBER", WLM_OPTION_CALLS, parse_calls, "a number of 1 or more",
-     "executions to expect of one plan, which pay for preparing it (default: 1, nothing is prepared)"},
-    {"budget", 0, "TIME", WLM_OPTION_BUDGET, parse_seconds, "a time above 0, 60s or 2m",
-     "stop tuning after this time: 60s, 2m (without an INPUT: 10m)"},
-    {"seed", 0, "NUMBER", WLM_OPTION_SEED, parse_seed, "a number from 0 to 18446744073709551615",
-     "order of candidates and content of B (default: 1)"},
-    {"json", 0, NULL, WLM_OPTION_JSON, set_json, NULL, "machine-readable output"},
-    {"help", 'h', NULL, WLM_OPTION_HELP, set_help, NULL, "this text"},
-    {"check", 0, NULL, WLM_OPTION_CHECK, set_check, NULL, "compare the result with a float64 reference"},
-    {"list", 0, NULL, WLM_OPTION_LIST, set_list, NULL, "all families with their parameters"},
-    {"target", 0, "NAME", WLM_OPTION_TARGET, parse_target, "cuda or host", "cuda or host (default: the family's)"},
-    {"variant", 0, "VARIANT", WLM_OPTION_VARIANT, parse_variant, "a variant, row_crc/cf=2,rows=8",
-     "this kernel instead of the chosen one"},
-    {"output", 'o', "FILE", WLM_OPTION_OUTPUT, parse_output, "a path",
-     "the file to write; - is standard output, but for db merge"},
-    {"repair", 0, NULL, WLM_OPTION_REPAIR, set_repair, NULL,
-     "check: put what is whole into a new file; the damaged one stays beside it"},
-    {"keep", 0, "COUNT", WLM_OPTION_KEEP, parse_keep, "a number of 1 or more",
-     "prune: leave only so many of the quickest candidates of a matrix and N"},
-    {"again", 0, NULL, WLM_OPTION_AGAIN, set_again, NULL, "measure also what was measured before and is not stale"},
-    {"recorded", 0, NULL, WLM_OPTION_RECORDED, set_recorded, NULL,
-     "tune what programs recorded, on matrices made after the statistics"},
-    {"record", 0, NULL, WLM_OPTION_RECORD, set_record, NULL,
-     "note the problem down for tune --recorded, where nothing near was tuned"},
-    {"format", 0, "FORMAT", WLM_OPTION_FORMAT, parse_format, "jsonl", "jsonl, the only one so far"},
+const wlmi_option wlmi_options[] = {
+    {"device", 'd', "NAME", WLM_OPTION_DEVICE, set_text, AT(device), .values = "host, cuda or cuda:NUMBER",
+     .standard = "the first GPU, or the host", .help = "where products run: host, cuda, cuda:1"},
+    {"db", 0, "PATH", WLM_OPTION_DATABASE, set_database, AT(database),
+     .standard = "warploom/tuned.db in $XDG_DATA_HOME; none for bench", .help = "the user database; '' uses none"},
+    {"width", 'n', "N[,N...]", WLM_OPTION_WIDTH, set_widths, AT(n), 1, INT32_MAX,
+     .standard = "32,128; those of the suite for bench", .help = "columns of B and C"},
+    {"op", 0, "OP", WLM_OPTION_OPERATOR, set_op,
+     .values = "[MESSAGE.]REDUCE with MESSAGE mul, copy_b, copy_a, add, sub, rsub, div, rdiv and REDUCE sum, mean, "
+               "max, min, prod, or your own operator, 'init=0;reduce=acc+x'",
+     .standard = "mul.sum",
+     .help = "[MESSAGE.]REDUCE: sum, copy_b.max; or your own: 'message=fmaxf(a*b,0);init=0;reduce=acc+x'"},
+    {"operation", 0, "NAME", WLM_OPTION_OPERATOR, set_choice, AT(problem.operation), .values = "spmm|sddmm",
+     .standard = "spmm", .help = "the product, or the gradient of the values of A, one for each edge"},
+    {"arg", 0, "TYPE", WLM_OPTION_OPERATOR, set_argmax, AT(problem.argmax_type), .values = "i32|i64",
+     .help = "also store the argmax indices of max and min, of this type"},
+    {"heads", 0, "H", WLM_OPTION_OPERATOR, set_integer, AT(problem.heads), 1, INT32_MAX, .standard = "1",
+     .help = "values of an edge, each for n / H columns; an edge of v has v (h + 1) / H for head h"},
+    {"transpose", 0, NULL, WLM_OPTION_OPERATOR, set_flag, AT(problem.transpose),
+     .help = "multiply by the transpose of A"},
+    {"epilogue", 0, "EXPRESSION", WLM_OPTION_EPILOGUE, set_activation, AT(problem.epilogue.activation),
+     .values = "an expression over x, 'leaky_relu(x,0.2)'",
+     .help = "applied to each element of C at the end: relu, tanh, 'leaky_relu(x,0.2)', 'x/(1+exp(-x))'"},
+    {"bias", 0, NULL, WLM_OPTION_EPILOGUE, set_flag, AT(problem.epilogue.bias),
+     .help = "add n values to every row of C before the epilogue"},
+    {"alpha", 0, "X", WLM_OPTION_EPILOGUE, set_real, AT(args.alpha), .values = "a finite number", .standard = "1",
+     .help = "C = alpha A B + beta C"},
+    {"beta", 0, "X", WLM_OPTION_EPILOGUE, set_real, AT(args.beta), .values = "a finite number",
+     .standard = "0, which does not read C", .help = "C = alpha A B + beta C"},
+    {"ldb", 0, "LD", WLM_OPTION_EPILOGUE, set_integer, AT(args.ldb), 1, INT32_MAX, .standard = "n",
+     .help = "elements from row to row of B"},
+    {"ldc", 0, "LD", WLM_OPTION_EPILOGUE, set_integer, AT(args.ldc), 1, INT32_MAX, .standard = "n",
+     .help = "elements from row to row of C"},
+    {"deterministic", 0, NULL, WLM_OPTION_EPILOGUE, set_flag, AT(problem.policy.deterministic),
+     .help = "use only kernels that give the same bits every time"},
+    {"empty", 0, "WHAT", WLM_OPTION_OPERATOR, set_choice, AT(problem.empty), .values = "zero|identity",
+     .standard = "zero", .help = "the result of a row without edges; identity is that of the reduction"},
+    {"type", 0, "TYPE", WLM_OPTION_OPERATOR, set_choice, AT(problem.dense_type), .values = "f32|f16|bf16|f64",
+     .standard = "f32", .help = "of B and C"},
+    {"rowptr", 0, "TYPE", WLM_OPTION_OPERATOR, set_choice, AT(rowptr_type), .values = "i32|i64",
+     .standard = "i32 where the offsets fit", .help = "of A's row offsets"},
+    {"colind", 0, "TYPE", WLM_OPTION_OPERATOR, set_choice, AT(colind_type), .values = "i32|i64", .standard = "i32",
+     .help = "of A's column indices"},
+    {"sample", 0, "HOW:S[:NORM]", WLM_OPTION_OPERATOR, set_sample, 0, 8, 2304,
+     .values = "bucket, fastrand or fastrand_coprime, then a width from 8 to 2304, then optionally none, kept or "
+               "unbiased, then optionally a seed, as in bucket:64:kept:7",
+     .help = "use at most S edges of a row: bucket:64, fastrand:128:unbiased, with a seed fastrand:16:none:7"},
+    {"calls", 0, "NUMBER", WLM_OPTION_CALLS, set_integer, AT(problem.policy.expected_calls), 1, INT64_MAX,
+     .standard = "1, which prepares nothing",
+     .help = "executions to expect of one plan; preparing must pay within so many"},
+    {"budget", 0, "TIME", WLM_OPTION_BUDGET, set_seconds, AT(budget_seconds),
+     .values = "a time above 0, as in 60s or 2m", .standard = "none; 10m for tune without an INPUT",
+     .help = "begin no further measurement after this time: 60s, 2m"},
+    {"seed", 0, "NUMBER", WLM_OPTION_SEED, set_seed, AT(seed), .values = "0 to 18446744073709551615", .standard = "1",
+     .help = "of the order of candidates and the contents of B"},
+    {"samples", 0, "COUNT", WLM_OPTION_BENCH, set_integer, AT(samples), 1, 10000,
+     .standard = "21; operators 7, minibatch 11, dispatch 51", .help = "of every reported time"},
+    {"data", 0, "DIR", WLM_OPTION_BENCH, set_text, AT(data), .values = "a folder",
+     .help = "the folder with NAME.mtx.gz or NAME/NAME.mtx.gz for each matrix of a suite"},
+    {"json", 0, NULL, WLM_OPTION_JSON, set_flag, AT(json), .help = "print JSON"},
+    {"help", 'h', NULL, WLM_OPTION_HELP, set_flag, AT(help), .help = "this text"},
+    {"check", 0, NULL, WLM_OPTION_CHECK, set_flag, AT(check), .help = "compare the result with a float64 reference"},
+    {"list", 0, NULL, WLM_OPTION_LIST, set_flag, AT(list), .help = "all families with their parameters"},
+    {"target", 0, "NAME", WLM_OPTION_TARGET, set_choice, AT(target), .values = "cuda|host", .standard = "the family's",
+     .help = "the kind of device to emit for"},
+    {"variant", 0, "VARIANT", WLM_OPTION_VARIANT, set_text, AT(variant), .values = "a variant, row_crc/cf=2,rows=8",
+     .help = "use this kernel instead of the chosen one"},
+    /* getopt takes --out for it, as bench's documents have it. */
+    {"output", 'o', "FILE", WLM_OPTION_OUTPUT, set_text, AT(output), .values = "a path",
+     .help =
+         "the file to write, - for standard output; bench (--out) adds one JSON line a case and skips those of FILE"},
+    {"repair", 0, NULL, WLM_OPTION_REPAIR, set_flag, AT(repair),
+     .help = "write what is undamaged to a new file; the damaged one stays beside it"},
+    {"keep", 0, "COUNT", WLM_OPTION_KEEP, set_integer, AT(keep), 1, INT64_MAX,
+     .help = "keep only the COUNT quickest candidates of each matrix and N"},
+    {"again", 0, NULL, WLM_OPTION_AGAIN, set_flag, AT(again),
+     .help = "also measure kernels that were already measured"},
+    {"recorded", 0, NULL, WLM_OPTION_RECORDED, set_flag, AT(recorded),
+     .help = "tune the problems that programs recorded, on matrices made from their statistics"},
+    {"record", 0, NULL, WLM_OPTION_RECORD, set_flag, AT(record),
+     .help = "record the problem for tune --recorded, if nothing similar was tuned"},
+    {"format", 0, "FORMAT", WLM_OPTION_FORMAT, set_choice, AT(format), .values = "jsonl", .standard = "jsonl",
+     .help = "of the file"},
 };
-enum { OPTIONS = sizeof table / sizeof *table };
+enum { OPTIONS = sizeof wlmi_options / sizeof *wlmi_options };
+const int wlmi_options_count = OPTIONS;
+_Static_assert(OPTIONS <= 64, "`given` has 64 bits");
+_Static_assert(sizeof(wlm_type) == sizeof(int) && sizeof(wlm_operation) == sizeof(int), "set_choice stores an int");
 
-void wlmi_cli_print_options(FILE *to, int takes) {
-  for (int i = 0; i < OPTIONS; i++) {
-    char left[64];
-    if (!(table[i].group & (takes | WLM_OPTION_HELP))) continue;
-    snprintf(left, sizeof left, "%c%c%s--%s %s", table[i].letter ? '-' : ' ', table[i].letter ? table[i].letter : ' ',
-             table[i].letter ? ", " : "  ", table[i].name, table[i].argument ? table[i].argument : "");
-    fprintf(to, "  %-28s %s\n", left, table[i].help);
+/* ---- help and messages ------------------------------------------------------------------------------------------- */
+
+/* "f32, f16 or bf16" */
+static void put_choices(const char *values, wlmi_text *out) {
+  for (const char *name = values; *name;) {
+    const size_t length = strcspn(name, "|");
+    const int is_last = !name[length];
+    if (name != values) wlmi_text_puts(out, is_last ? " or " : ", ");
+    wlmi_text_append(out, name, length);
+    name += length + !is_last;
   }
 }
 
-static int complain(const char *command, const char *what, const char *which, const char *mend) {
-  fprintf(stderr, "warploom %s: %s '%s'; %s\n", command, what, which, mend);
+void wlmi_cli_print_options(FILE *to, int takes) {
+  for (int i = 0; i < OPTIONS; i++) {
+    const wlmi_option *option = &wlmi_options[i];
+    char left[64];
+    wlmi_text right = {0};
+    if (!(option->group & (takes | WLM_OPTION_HELP))) continue;
+    snprintf(left, sizeof left, "%c%c%s--%s %s", option->letter ? '-' : ' ', option->letter ? option->letter : ' ',
+             option->letter ? ", " : "  ", option->name, option->argument ? option->argument : "");
+    wlmi_text_puts(&right, option->help);
+    if (option->parse == set_choice || option->parse == set_argmax) {
+      wlmi_text_puts(&right, ": ");
+      put_choices(option->values, &right);
+    }
+    if (option->most && option->most < INT32_MAX && !option->values)
+      wlmi_text_printf(&right, ", %lld to %lld", (long long)option->least, (long long)option->most);
+    if (option->standard) wlmi_text_printf(&right, " (default: %s)", option->standard);
+    fprintf(to, "  %-28s %s\n", left, right.data ? right.data : "");
+    wlmi_text_release(&right);
+  }
+}
+
+/* As it was typed: -n or --width. */
+static void put_name(const wlmi_cli_options *o, int i, wlmi_text *out) {
+  if (o->given_short >> i & 1)
+    wlmi_text_printf(out, "-%c", wlmi_options[i].letter);
+  else
+    wlmi_text_printf(out, "--%s", wlmi_options[i].name);
+}
+
+static int complain(const char *command, const wlmi_text *what) {
+  fprintf(stderr, "warploom %s: %s\n", command, what->data ? what->data : "out of memory");
   return 0;
 }
 
+static int complain_of_value(const char *command, const wlmi_cli_options *o, int i, const char *value) {
+  const wlmi_option *option = &wlmi_options[i];
+  const char *quote = *value && !strchr(value, ' ') ? "" : "'";
+  wlmi_text what = {0};
+  put_name(o, i, &what);
+  if (*wlm_error_detail()) {
+    wlmi_text_printf(&what, ": %s", wlm_error_detail());
+  } else {
+    wlmi_text_puts(&what, " must be ");
+    if (option->values)
+      put_choices(option->values, &what);
+    else
+      wlmi_text_printf(&what, "%lld to %lld", (long long)option->least, (long long)option->most);
+    wlmi_text_printf(&what, ", not %s%s%s", quote, value, quote);
+  }
+  complain(command, &what);
+  wlmi_text_release(&what);
+  return 0;
+}
+
+static int complain_of(const char *command, const char *what, const char *which) {
+  fprintf(stderr, "warploom %s: %s '%s'; see warploom %s --help\n", command, what, which, command);
+  return 0;
+}
+
+/* ---- the command line -------------------------------------------------------------------------------------------- */
+
 int wlmi_cli_parse(int argc, char **argv, wlmi_cli_options *o) {
   struct option longs[OPTIONS + 1] = {{0}};
-  char letters[2 * OPTIONS + 2] = ":", help[64], must_be[512];
+  char letters[2 * OPTIONS + 2] = ":";
   const wlm_problem problem = WLM_PROBLEM_INIT;
   const wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  *o = (wlmi_cli_options){.n = {32, 128}, .n_count = 2, .problem = problem, .args = args, .seed = 1};
-  snprintf(help, sizeof help, "see warploom %s --help", argv[0]);
+  *o = (wlmi_cli_options){.n = {32, 128}, .n_count = 2, .problem = problem, .args = args, .seed = 1, .target = -1};
   for (int i = 0; i < OPTIONS; i++) {
+    const wlmi_option *option = &wlmi_options[i];
     /* Values past any letter tell the options apart. */
-    longs[i] = (struct option){table[i].name, table[i].argument != NULL, NULL, 256 + i};
-    if (table[i].letter) snprintf(letters + strlen(letters), 3, "%c%s", table[i].letter, table[i].argument ? ":" : "");
+    longs[i] = (struct option){option->name, option->argument != NULL, NULL, 256 + i};
+    if (option->letter) snprintf(letters + strlen(letters), 3, "%c%s", option->letter, option->argument ? ":" : "");
   }
   optind = 1;
   opterr = 0;
   for (int found; (found = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
     int i = found >= 256 ? found - 256 : -1;
     for (int k = 0; i < 0 && k < OPTIONS; k++)
-      if (table[k].letter == found) i = k;
-    if (found == ':') return complain(argv[0], "a value is missing after", argv[optind - 1], help);
-    if (i < 0) return complain(argv[0], "unknown option", argv[optind - 1], help);
-    o->given |= (uint64_t)1 << i;
+      if (wlmi_options[k].letter == found) i = k;
+    if (found == ':') return complain_of(argv[0], "a value is missing after", argv[optind - 1]);
+    if (i < 0) return complain_of(argv[0], "unknown option", argv[optind - 1]);
+    const uint64_t bit = (uint64_t)1 << i;
+    o->given |= bit;
+    o->given_short = found < 256 ? o->given_short | bit : o->given_short & ~bit;
     wlmi_clear_error();
-    if (table[i].parse(o, optarg)) continue;
-    snprintf(must_be, sizeof must_be, "must be %s", table[i].must_be);
-    if (*wlm_error_detail()) snprintf(must_be, sizeof must_be, "%s", wlm_error_detail());
-    char what[64];
-    snprintf(what, sizeof what, "--%s cannot be", table[i].name);
-    return complain(argv[0], what, optarg ? optarg : "", must_be);
+    if (!wlmi_options[i].parse(&wlmi_options[i], optarg, o)) return complain_of_value(argv[0], o, i, optarg);
   }
   o->arguments = argv + optind;
   o->argument_count = argc - optind;
   return 1;
 }
 
-static int is_given(const wlmi_cli_options *o, int i) { return o->given >> i & 1; }
-
-int wlmi_cli_has(const wlmi_cli_options *o, int which) {
+int wlmi_cli_has(const wlmi_cli_options *o, int group) {
   for (int i = 0; i < OPTIONS; i++)
-    if (is_given(o, i) && table[i].group & which) return 1;
+    if (o->given >> i & 1 && wlmi_options[i].group & group) return 1;
   return 0;
 }
 
 int wlmi_cli_check(const wlmi_cli_options *o, const char *command, int takes, int needs) {
-  for (int i = 0; i < OPTIONS; i++) {
-    if (!is_given(o, i) || table[i].group & (takes | WLM_OPTION_HELP)) continue;
-    fprintf(stderr, "warploom %s: takes no option '--%s'; see warploom %s --help\n", command, table[i].name, command);
-    return 0;
+  wlmi_text what = {0};
+  for (int i = 0; i < OPTIONS && !what.size; i++) {
+    if (!(o->given >> i & 1) || wlmi_options[i].group & (takes | WLM_OPTION_HELP)) continue;
+    wlmi_text_puts(&what, "takes no option '");
+    put_name(o, i, &what);
+    wlmi_text_printf(&what, "'; see warploom %s --help", command);
   }
-  for (int i = 0; i < OPTIONS; i++) {
-    if (is_given(o, i) || !(table[i].group & needs)) continue;
-    fprintf(stderr, "warploom %s: say where to with -%c %s\n", command, table[i].letter, table[i].argument);
-    return 0;
-  }
-  return 1;
+  for (int i = 0; i < OPTIONS && !what.size; i++)
+    if (!(o->given >> i & 1) && wlmi_options[i].group & needs)
+      wlmi_text_printf(&what, "say where to with -%c %s", wlmi_options[i].letter, wlmi_options[i].argument);
+  const int good = !what.size;
+  if (!good) complain(command, &what);
+  wlmi_text_release(&what);
+  return good;
 }

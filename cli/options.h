@@ -1,4 +1,4 @@
-/* The command line as data: one table of options, read by getopt_long, by --help and by the checks. */
+/* The options of every command as one table: parsing, range checks, messages and --help come from it. */
 #ifndef WLM_CLI_OPTIONS_H
 #define WLM_CLI_OPTIONS_H
 
@@ -10,29 +10,28 @@ enum { WLM_EXIT_OK = 0, WLM_EXIT_FAILED = 1, WLM_EXIT_USAGE = 2 };
 
 enum { WLM_CLI_MAX_WIDTHS = 16 };
 
+/* What the command line says. */
 typedef struct wlmi_cli_options {
-  const char *device, *database;
+  const char *device, *database; /* NULL = not given */
   int64_t n[WLM_CLI_MAX_WIDTHS];
-  int n_count, n_given;               /* given: not the default */
-  wlm_problem problem;                /* all that options say of it; n is left to the command */
-  wlm_execute_args args;              /* the same of a call: alpha, beta, ldb, ldc and the seed of sampling */
+  int n_count;
+  wlm_problem problem;                /* without n, which the command sets */
+  wlm_execute_args args;              /* alpha, beta, ldb, ldc and the seed of sampling */
   wlm_index rowptr_type, colind_type; /* of the matrix, rowptr i64 also where i32 is too small */
-  double budget_seconds;
+  double budget_seconds;              /* 0 = none */
   uint64_t seed;
   int json, help;
-  int check, list;      /* run; show */
-  int repair, again;    /* db; tune */
-  int64_t keep;         /* db; 0 = all */
-  int recorded, record; /* tune; run */
-  const char *target;   /* show */
-  const char *variant;  /* run, explain */
-  const char *output;   /* export, db, report */
-  char **arguments;     /* what is no option */
+  int check, list, repair, again, recorded, record;
+  int64_t keep, samples;        /* 0 = not given */
+  int format, target;           /* target: a wlmi_target, -1 = not given */
+  const char *variant, *output; /* NULL = not given */
+  const char *data;             /* the folder of the matrices; NULL = not given */
+  char **arguments;             /* what is no option */
   int argument_count;
-  uint64_t given; /* places in the table */
+  uint64_t given, given_short; /* by place in the table; short: as its letter */
 } wlmi_cli_options;
 
-/* Options by who takes them: those that always go together are one. --help is everybody's. */
+/* Options by the commands that take them: those that always go together have one bit. Every command takes --help. */
 enum {
   WLM_OPTION_DEVICE = 1 << 0,
   WLM_OPTION_DATABASE = 1 << 1,
@@ -54,13 +53,30 @@ enum {
   WLM_OPTION_RECORDED = 1 << 17,
   WLM_OPTION_RECORD = 1 << 18,
   WLM_OPTION_KEEP = 1 << 19,
-  WLM_OPTION_HELP = 1 << 20
+  WLM_OPTION_HELP = 1 << 20,
+  WLM_OPTION_BENCH = 1 << 21 /* --data, --samples */
 };
+
+typedef struct wlmi_option {
+  const char *name;     /* without the dashes */
+  char letter;          /* 0 = it has none */
+  const char *argument; /* its name in --help; NULL = the option takes none */
+  int group;            /* WLM_OPTION_..., by which cli/command_table.c gives it to commands */
+  int (*parse)(const struct wlmi_option *option, const char *value, wlmi_cli_options *options);
+  size_t offset;        /* of the member that `parse` sets */
+  int64_t least, most;  /* of a number */
+  const char *values;   /* "f32|f16": one of these, whose number is stored; otherwise what it must be, in words */
+  const char *standard; /* the value where it is not given, or a description of that; NULL = none */
+  const char *help;
+} wlmi_option;
+
+extern const wlmi_option wlmi_options[];
+extern const int wlmi_options_count;
 
 /* argv[0] is the command. Reads whatever options there are; 0 after a message on stderr, else 1. */
 int wlmi_cli_parse(int argc, char **argv, wlmi_cli_options *options);
-/* Whether one of them was given. */
-int wlmi_cli_has(const wlmi_cli_options *options, int which);
+/* Whether one of the group was given. */
+int wlmi_cli_has(const wlmi_cli_options *options, int group);
 /* Whether only what `command` takes was given, and all that it needs; 0 after a message on stderr. */
 int wlmi_cli_check(const wlmi_cli_options *options, const char *command, int takes, int needs);
 void wlmi_cli_print_options(FILE *to, int takes);

@@ -4,23 +4,11 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/json.h"
 #include "common/memory.h"
 
 /* Of a case; the slower ones are many and nobody chooses them. */
 enum { MOST_CANDIDATES = 60 };
-
-/* Nothing in a script element may look like its end. */
-static void put_string(wlmi_text *out, const char *string) {
-  wlmi_text json = {0};
-  wlmi_text_json_string(&json, string ? string : "");
-  for (size_t i = 0; i < json.size; i++)
-    if (json.data[i] == '<')
-      wlmi_text_puts(out, "\\u003c");
-    else
-      wlmi_text_append(out, &json.data[i], 1);
-  out->failed |= json.failed;
-  wlmi_text_release(&json);
-}
 
 /* ---- names of variants, each once ------------------------------------------------------------------------ */
 
@@ -64,19 +52,31 @@ static int compare_costs(const void *left, const void *right) {
 static void put_candidates(const names *all, const wlmi_case *choice, const wlmi_measured **order, wlmi_text *out) {
   for (int64_t i = 0; i < choice->count; i++) order[i] = &choice->candidates[i];
   qsort(order, (size_t)choice->count, sizeof *order, compare_costs);
-  for (int64_t i = 0; i < choice->count && i < MOST_CANDIDATES; i++)
-    wlmi_text_printf(out, "%s[%lld,%.6g,%.4g,%.6g,%lld,%d]", i ? "," : "", (long long)index_of(all, order[i]->variant),
-                     order[i]->cost * 1e-6, order[i]->spread * 1e-6, order[i]->prepare * 1e-6,
-                     (long long)order[i]->count, order[i]->precise);
+  wlmi_json_open(out, "candidates", '[');
+  for (int64_t i = 0; i < choice->count && i < MOST_CANDIDATES; i++) {
+    wlmi_json_open(out, NULL, '[');
+    wlmi_json_integer(out, NULL, index_of(all, order[i]->variant));
+    wlmi_json_real(out, NULL, "%.6g", order[i]->cost * 1e-6);
+    wlmi_json_real(out, NULL, "%.4g", order[i]->spread * 1e-6);
+    wlmi_json_real(out, NULL, "%.6g", order[i]->prepare * 1e-6);
+    wlmi_json_integer(out, NULL, order[i]->count);
+    wlmi_json_integer(out, NULL, order[i]->precise);
+    wlmi_json_close(out, ']');
+  }
+  wlmi_json_close(out, ']');
 }
 
 /* Which way of choosing names which variant. */
 static void put_ways(const names *all, const wlmi_survey_case *c, wlmi_text *out) {
-  int put = 0;
-  for (int way = 0; way < WLM_WAYS; way++)
-    if (c->chosen[way])
-      wlmi_text_printf(out, "%s[\"%s\",%lld]", put++ ? "," : "", wlmi_way_names[way],
-                       (long long)index_of(all, c->chosen[way]->variant));
+  wlmi_json_open(out, "ways", '[');
+  for (int way = 0; way < WLM_WAYS; way++) {
+    if (!c->chosen[way]) continue;
+    wlmi_json_open(out, NULL, '[');
+    wlmi_json_string(out, NULL, wlmi_way_names[way]);
+    wlmi_json_integer(out, NULL, index_of(all, c->chosen[way]->variant));
+    wlmi_json_close(out, ']');
+  }
+  wlmi_json_close(out, ']');
 }
 
 static void put_case(int64_t problem, const names *all, const wlmi_survey_case *of, const wlmi_measured **order,
@@ -85,46 +85,58 @@ static void put_case(int64_t problem, const names *all, const wlmi_survey_case *
   char bucket[WLM_BUCKET_TEXT], id[WLM_HASH_HEX];
   wlmi_bucket_print(&c->bucket, bucket);
   wlmi_hash_to_hex((wlmi_hash){c->stats->fingerprint[0], c->stats->fingerprint[1]}, id);
-  wlmi_text_printf(out, "{\"problem\":%lld,\"id\":\"%s\",\"matrix\":", (long long)problem, id);
-  put_string(out, c->matrix && *c->matrix ? c->matrix : "(unnamed)");
-  wlmi_text_printf(out,
-                   ",\"n\":%lld,\"rows\":%lld,\"nnz\":%lld,\"cv\":%.6g,\"bucket\":\"%s\",\"failed\":%lld,\"more\":%lld,"
-                   "\"ways\":[",
-                   (long long)c->n, (long long)c->stats->rows, (long long)c->stats->nnz, c->stats->cv, bucket,
-                   (long long)c->failed, (long long)(c->count > MOST_CANDIDATES ? c->count - MOST_CANDIDATES : 0));
+  wlmi_json_open(out, NULL, '{');
+  wlmi_json_integer(out, "problem", problem);
+  wlmi_json_string(out, "id", id);
+  wlmi_json_string(out, "matrix", c->matrix && *c->matrix ? c->matrix : "(unnamed)");
+  wlmi_json_integer(out, "n", c->n);
+  wlmi_json_integer(out, "rows", c->stats->rows);
+  wlmi_json_integer(out, "nnz", c->stats->nnz);
+  wlmi_json_real(out, "cv", "%.6g", c->stats->cv);
+  wlmi_json_string(out, "bucket", bucket);
+  wlmi_json_integer(out, "failed", c->failed);
+  wlmi_json_integer(out, "more", c->count > MOST_CANDIDATES ? c->count - MOST_CANDIDATES : 0);
   put_ways(all, of, out);
-  wlmi_text_puts(out, "],\"candidates\":[");
   put_candidates(all, c, order, out);
-  wlmi_text_puts(out, "]}");
+  wlmi_json_close(out, '}');
+}
+
+/* Nothing in a script element may look like its end. */
+static void append_escaped(const wlmi_text *json, wlmi_text *out) {
+  for (size_t i = 0; i < json->size; i++)
+    if (json->data[i] == '<')
+      wlmi_text_puts(out, "\\u003c");
+    else
+      wlmi_text_append(out, &json->data[i], 1);
+  out->failed |= json->failed;
 }
 
 wlm_status wlmi_page_json(const wlmi_survey *survey, wlmi_text *out) {
   const wlmi_measured **order = NULL;
+  wlmi_text json = {0};
   names all = {0};
-  int64_t most = 1, put = 0;
+  int64_t most = 1;
   wlm_status status;
   for (int64_t i = 0; i < survey->case_count; i++)
     if (survey->cases[i].choice->count > most) most = survey->cases[i].choice->count;
   WLM_TRY(wlmi_alloc_array(most, sizeof *order, "candidates", (void **)&order));
   WLM_TRY(gather(survey, &all));
-  wlmi_text_puts(out, "{\"problems\":[");
-  for (int64_t i = 0; i < survey->problem_count; i++) {
-    wlmi_text_puts(out, i ? "," : "");
-    put_string(out, survey->problems[i].key);
-  }
-  wlmi_text_puts(out, "],\n\"variants\":[");
-  for (int64_t i = 0; i < all.count; i++) {
-    wlmi_text_puts(out, i ? "," : "");
-    put_string(out, all.sorted[i]);
-  }
-  wlmi_text_puts(out, "],\n\"cases\":[");
+  wlmi_json_open(&json, NULL, '{');
+  wlmi_json_open(&json, "problems", '[');
+  for (int64_t i = 0; i < survey->problem_count; i++) wlmi_json_string(&json, NULL, survey->problems[i].key);
+  wlmi_json_close(&json, ']');
+  wlmi_json_open(&json, "variants", '[');
+  for (int64_t i = 0; i < all.count; i++) wlmi_json_string(&json, NULL, all.sorted[i]);
+  wlmi_json_close(&json, ']');
+  wlmi_json_open(&json, "cases", '[');
   for (int64_t p = 0; p < survey->problem_count; p++)
-    for (int64_t i = 0; i < survey->problems[p].count; i++) {
-      wlmi_text_puts(out, put++ ? ",\n" : "");
-      put_case(p, &all, &survey->problems[p].cases[i], order, out);
-    }
-  wlmi_text_puts(out, "]}");
+    for (int64_t i = 0; i < survey->problems[p].count; i++)
+      put_case(p, &all, &survey->problems[p].cases[i], order, &json);
+  wlmi_json_close(&json, ']');
+  wlmi_json_close(&json, '}');
+  append_escaped(&json, out);
 done:
+  wlmi_text_release(&json);
   wlmi_free(order);
   wlmi_free(all.sorted);
   return status;

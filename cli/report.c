@@ -1,30 +1,13 @@
 #include "cli/report.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <string.h>
+#include <stdio.h>
 
-void wlmi_json_real(wlmi_text *out, double value) {
-  if (isfinite(value))
-    wlmi_text_printf(out, "%.15g", value);
-  else
-    wlmi_text_puts(out, "null");
-}
+#include "common/json.h"
 
-/* Comma and key of a JSON member. */
-static void member(wlmi_report *report, const char *key) {
-  if (report->comma) wlmi_text_puts(&report->text, ",");
-  report->comma = 1;
-  if (!key) return;
-  wlmi_text_json_string(&report->text, key);
-  wlmi_text_puts(&report->text, ":");
-}
-
-static void open_with(wlmi_report *report, const char *key, const char *opener, char closer) {
+static void open_with(wlmi_report *report, const char *key, char opener, char closer) {
   if (report->json) {
-    member(report, key);
-    wlmi_text_puts(&report->text, opener);
-    report->comma = 0;
+    wlmi_json_open(&report->text, key, opener);
   } else if (closer == '}' && report->wrote) {
     wlmi_text_puts(&report->text, "\n");
     report->wrote = 0;
@@ -32,14 +15,13 @@ static void open_with(wlmi_report *report, const char *key, const char *opener, 
   report->closers[report->depth++] = closer;
 }
 
-void wlmi_report_object(wlmi_report *report, const char *key) { open_with(report, key, "{", '}'); }
-void wlmi_report_array(wlmi_report *report, const char *key) { open_with(report, key, "[", ']'); }
+void wlmi_report_object(wlmi_report *report, const char *key) { open_with(report, key, '{', '}'); }
+void wlmi_report_array(wlmi_report *report, const char *key) { open_with(report, key, '[', ']'); }
 
 void wlmi_report_close(wlmi_report *report) {
   report->depth--;
   if (!report->json) return;
-  wlmi_text_append(&report->text, &report->closers[report->depth], 1);
-  report->comma = 1;
+  wlmi_json_close(&report->text, report->closers[report->depth]);
   if (!report->depth) wlmi_text_puts(&report->text, "\n");
 }
 
@@ -60,50 +42,45 @@ static void line_of(wlmi_report *report, const char *key, const char *value) {
 }
 
 void wlmi_report_string(wlmi_report *report, const char *key, const char *value) {
-  if (report->json) {
-    member(report, key);
-    wlmi_text_json_string(&report->text, value);
-  } else {
+  if (report->json)
+    wlmi_json_string(&report->text, key, value);
+  else
     line_of(report, key, value ? value : "");
-  }
-}
-
-/* What looks the same in JSON but for the key. */
-static void number_of(wlmi_report *report, const char *key, const char *number) {
-  if (report->json) {
-    member(report, key);
-    wlmi_text_puts(&report->text, number);
-  } else {
-    line_of(report, key, number);
-  }
 }
 
 void wlmi_report_integer(wlmi_report *report, const char *key, int64_t value) {
   char number[32];
   snprintf(number, sizeof number, "%lld", (long long)value);
-  number_of(report, key, number);
+  if (report->json)
+    wlmi_json_raw(&report->text, key, number);
+  else
+    line_of(report, key, number);
 }
 
 void wlmi_report_real(wlmi_report *report, const char *key, const char *format, double value) {
-  if (report->json) {
-    member(report, key);
-    wlmi_json_real(&report->text, value);
-  } else {
-    char number[64];
-    snprintf(number, sizeof number, format, value);
+  char number[64];
+  snprintf(number, sizeof number, format, value);
+  if (report->json)
+    wlmi_json_real(&report->text, key, "%.15g", value);
+  else
     line_of(report, key, number);
-  }
 }
 
 void wlmi_report_flag(wlmi_report *report, const char *key, int value) {
-  number_of(report, key, report->json ? value ? "true" : "false" : value ? "yes" : "no");
+  if (report->json)
+    wlmi_json_raw(&report->text, key, value ? "true" : "false");
+  else
+    line_of(report, key, value ? "yes" : "no");
 }
 
 void wlmi_report_block(wlmi_report *report, const char *text) {
-  if (report->json)
-    member(report, NULL);
-  else if (report->wrote)
-    wlmi_text_puts(&report->text, "\n");
+  if (report->json) {
+    wlmi_json_raw(&report->text, NULL, text);
+    if (report->text.size && report->text.data[report->text.size - 1] == '\n')
+      report->text.size--; /* another follows */
+    return;
+  }
+  if (report->wrote) wlmi_text_puts(&report->text, "\n");
   wlmi_text_puts(&report->text, text);
   report->wrote = 1;
 }
@@ -111,8 +88,7 @@ void wlmi_report_block(wlmi_report *report, const char *text) {
 void wlmi_report_table(wlmi_report *report, const char *key, const wlmi_table *table) {
   if (table->failed) report->text.failed = 1;
   if (report->json) {
-    member(report, key);
-    wlmi_table_json(table, &report->text);
+    wlmi_table_json(table, key, &report->text);
   } else {
     wlmi_table_print(table, &report->text);
     report->wrote = 1;

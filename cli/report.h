@@ -11,8 +11,9 @@ typedef struct wlmi_report {
   int json;
   wlmi_text text;
   char closers[16]; /* of what is open */
-  int depth, comma;
-  int wrote; /* something for people stands above */
+  int depth;
+  int wrote;     /* something for people stands above */
+  int exit_code; /* where the command fails; 0 = by its status */
 } wlmi_report;
 
 /* `key` is NULL for the outermost one and in arrays. */
@@ -33,7 +34,5 @@ void wlmi_report_line(wlmi_report *report, const char *format, ...) __attribute_
 /* 0 where memory failed, after a message. */
 int wlmi_report_flush(wlmi_report *report);
 void wlmi_report_release(wlmi_report *report);
-
-void wlmi_json_real(wlmi_text *out, double value); /* null where it is not finite */
 
 #endif

@@ -52,17 +52,29 @@ void wlmi_input_label(const char *input, char *label, size_t size) {
   }
 }
 
-int wlmi_cli_failed(wlm_status status) {
-  const char *detail = wlm_error_detail();
-  fprintf(stderr, "warploom: %s\n", *detail ? detail : wlm_status_message(status));
-  return status == WLM_ERR_NO_COMPILER ? WLM_EXIT_USAGE : WLM_EXIT_FAILED;
+wlm_status wlmi_cli_database_path(const wlmi_cli_options *options, wlmi_text *path) {
+  if (!options->database) return wlmi_store_default_path(path);
+  if (!*options->database)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--db '' means no database; name one, or leave the option out");
+  wlmi_text_puts(path, options->database);
+  return path->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of the database") : WLM_OK;
+}
+
+wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode mode, wlmi_text *path,
+                               wlm_store **store) {
+  *store = NULL;
+  wlm_status status = wlmi_cli_database_path(options, path);
+  return status == WLM_OK ? wlmi_store_open(path->data, mode, store) : status;
 }
 
 int wlmi_cli_finish(wlmi_report *report, wlm_status status) {
-  int written = wlmi_report_flush(report);
+  while (report->depth) wlmi_report_close(report);
+  const int written = wlmi_report_flush(report);
   wlmi_report_release(report);
-  if (status != WLM_OK) return wlmi_cli_failed(status);
-  return written ? WLM_EXIT_OK : WLM_EXIT_FAILED;
+  if (status == WLM_OK) return written ? WLM_EXIT_OK : WLM_EXIT_FAILED;
+  fprintf(stderr, "warploom: %s\n", *wlm_error_detail() ? wlm_error_detail() : wlm_status_message(status));
+  if (report->exit_code) return report->exit_code;
+  return status == WLM_ERR_NO_COMPILER ? WLM_EXIT_USAGE : WLM_EXIT_FAILED;
 }
 
 void wlmi_report_device(wlmi_report *report, const wlm_context *context) {

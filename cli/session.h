@@ -4,6 +4,7 @@
 
 #include "cli/options.h"
 #include "cli/report.h"
+#include "db/store.h"
 #include "tuner/upload.h"
 
 typedef struct wlmi_session {
@@ -24,9 +25,12 @@ void wlmi_session_close(wlmi_session *session); /* also of a zeroed one */
 /* The name that measurements and tables carry: the file's without folder and endings, or the INPUT as it is. */
 void wlmi_input_label(const char *input, char *label, size_t size);
 
-/* Prints why the last library call failed; gives the exit code. */
-int wlmi_cli_failed(wlm_status status);
-/* Finishes a command: flushes what there is to tell, prints a failure, gives the exit code. */
+/* The user database that the options name, or the default one. `path` receives its name and *store the open store. */
+wlm_status wlmi_cli_database_path(const wlmi_cli_options *options, wlmi_text *path);
+wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode mode, wlmi_text *path,
+                               wlm_store **store);
+
+/* Ends a command: closes and prints the report, prints why the command failed, gives the exit code. */
 int wlmi_cli_finish(wlmi_report *report, wlm_status status);
 
 void wlmi_report_device(wlmi_report *report, const wlm_context *context);

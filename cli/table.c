@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cli/report.h"
+#include "common/json.h"
 #include "common/memory.h"
 
 enum { WIDEST = 120 };
@@ -61,7 +61,7 @@ void wlmi_table_real(wlmi_table *table, const char *format, double value) {
   wlmi_text shown = {0}, json = {0};
   snprintf(number, sizeof number, format, value);
   wlmi_text_puts(&shown, number);
-  wlmi_json_real(&json, value);
+  wlmi_json_real(&json, NULL, "%.15g", value);
   add(table, &shown, &json, 1);
 }
 
@@ -105,22 +105,16 @@ void wlmi_table_print(const wlmi_table *table, wlmi_text *out) {
   }
 }
 
-void wlmi_table_json(const wlmi_table *table, wlmi_text *out) {
+void wlmi_table_json(const wlmi_table *table, const char *key, wlmi_text *out) {
   const int64_t rows = table->count / table->column_count;
-  wlmi_text_puts(out, "[");
+  wlmi_json_open(out, key, '[');
   for (int64_t r = 0; r < rows; r++) {
-    const char *comma = "";
-    wlmi_text_puts(out, r ? ",{" : "{");
-    for (int c = 0; c < table->column_count; c++) {
-      if (!table->columns[c].key) continue;
-      wlmi_text_puts(out, comma);
-      wlmi_text_json_string(out, table->columns[c].key);
-      wlmi_text_printf(out, ":%s", cell(table, r, c)->json);
-      comma = ",";
-    }
-    wlmi_text_puts(out, "}");
+    wlmi_json_open(out, NULL, '{');
+    for (int c = 0; c < table->column_count; c++)
+      if (table->columns[c].key) wlmi_json_raw(out, table->columns[c].key, cell(table, r, c)->json);
+    wlmi_json_close(out, '}');
   }
-  wlmi_text_puts(out, "]");
+  wlmi_json_close(out, ']');
 }
 
 void wlmi_table_release(wlmi_table *table) {

@@ -27,7 +27,7 @@ void wlmi_table_real(wlmi_table *table, const char *format, double value); /* fo
 void wlmi_table_flag(wlmi_table *table, int value);
 
 void wlmi_table_print(const wlmi_table *table, wlmi_text *out); /* titles, then rows; numbers to the right */
-void wlmi_table_json(const wlmi_table *table, wlmi_text *out);  /* an array of objects */
+void wlmi_table_json(const wlmi_table *table, const char *key, wlmi_text *out); /* an array of objects */
 void wlmi_table_release(wlmi_table *table);
 
 #endif

@@ -1,8 +1,6 @@
 /* Tunes the device on the matrices of the design (tuner/design.c) at each width, in the order of what a measurement is
  * worth for its time (tuner/tuning_case.c), until the budget is used up. What the database has is left out, so that the
  * same command goes on where the last one ended. In the end the model learns from all of it. */
-#include "cli/tune_design.h"
-
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,13 +43,14 @@ typedef struct campaign {
 
 static wlm_status make_design(campaign *c) {
   const wlmi_cli_options *o = c->options;
+  const int given = wlmi_cli_has(o, WLM_OPTION_WIDTH);
   const int64_t on_device = wlmi_context_device(c->session.context)->info.memory_bytes;
   const int64_t on_host = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   const wlmi_design_limits limits = wlmi_design_limits_of(on_device < on_host ? on_device : on_host);
   wlm_status status;
   WLM_TRY(wlmi_design_make(o->seed, &limits, MATRICES, &c->matrices, &c->count));
-  WLM_TRY(wlmi_design_cells(c->matrices, c->count, o->n_given ? o->n : default_widths,
-                            o->n_given ? o->n_count : DEFAULT_WIDTHS, &limits, &c->cells, &c->cell_count));
+  WLM_TRY(wlmi_design_cells(c->matrices, c->count, given ? o->n : default_widths, given ? o->n_count : DEFAULT_WIDTHS,
+                            &limits, &c->cells, &c->cell_count));
 done:
   return status;
 }
@@ -255,9 +254,8 @@ static void release(campaign *c) {
   wlmi_free(c->tuning_cases);
 }
 
-int wlmi_tune_design(const wlmi_cli_options *options) {
+wlm_status wlmi_cmd_tune_design(const wlmi_cli_options *options, wlmi_report *report) {
   campaign c = {.options = options, .loaded = -1};
-  wlmi_report report = {.json = options->json};
   const double budget = options->budget_seconds > 0 ? options->budget_seconds : default_budget_seconds;
   wlm_status status;
   begin_table(&c.table);
@@ -267,17 +265,16 @@ int wlmi_tune_design(const wlmi_cli_options *options) {
   WLM_TRY(wlmi_tuner_create(c.session.context, options->again, &c.tuner));
   WLM_TRY(make_design(&c));
   WLM_TRY(find_tuning_cases(&c));
-  wlmi_report_object(&report, NULL);
-  wlmi_report_device(&report, c.session.context);
-  wlmi_report_string(&report, "database", wlmi_context_database_path(c.session.context));
-  wlmi_report_flush(&report);
+  wlmi_report_object(report, NULL);
+  wlmi_report_device(report, c.session.context);
+  wlmi_report_string(report, "database", wlmi_context_database_path(c.session.context));
+  wlmi_report_flush(report);
   wlmi_progress_begin(&c.progress, 1, budget);
   status = tune_cells(&c);
   wlmi_progress_end(&c.progress);
   if (status == WLM_OK) status = learn(&c);
-  tell(&report, &c);
-  wlmi_report_close(&report);
+  tell(report, &c);
 done:
   release(&c);
-  return wlmi_cli_finish(&report, status);
+  return status;
 }

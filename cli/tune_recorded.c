@@ -1,8 +1,6 @@
 /* Tunes what programs met and recorded: for each problem of this device a matrix is made after the statistics, tuned
  * like any other, and the record taken away. What the budget cuts short, or what cannot be made, stays recorded, so
  * that the same command goes on where it ended. In the end the model learns from all of it. */
-#include "cli/tune_recorded.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -143,12 +141,11 @@ static void tell(wlmi_report *report, errand *e) {
   if (e->count || report->json) wlmi_report_table(report, "results", &e->table);
 }
 
-int wlmi_tune_recorded(const wlmi_cli_options *options) {
+wlm_status wlmi_cmd_tune_recorded(const wlmi_cli_options *options, wlmi_report *report) {
   static const wlmi_table_column columns[] = {{"matrix", "matrix"},   {"problem", "problem"}, {"n", "n"},
                                               {"variant", "variant"}, {"us", "us"},           {"measured", "measured"},
                                               {"known", "known"},     {"seconds", "s"},       {"failed", "failed"}};
   errand e = {.options = options, .deadline = INFINITY};
-  wlmi_report report = {.json = options->json};
   wlm_status status;
   wlmi_table_begin(&e.table, columns, sizeof columns / sizeof *columns);
   if (options->budget_seconds > 0) e.deadline = wlmi_seconds() + options->budget_seconds;
@@ -156,17 +153,17 @@ int wlmi_tune_recorded(const wlmi_cli_options *options) {
   WLM_TRY(wlmi_session_open(options, &e.session));
   WLM_TRY(wlmi_tuner_create(e.session.context, options->again, &e.tuner));
   WLM_TRY(load(&e));
-  wlmi_report_object(&report, NULL);
-  wlmi_report_device(&report, e.session.context);
-  wlmi_report_string(&report, "database", wlmi_context_database_path(e.session.context));
-  wlmi_report_flush(&report);
+  wlmi_report_object(report, NULL);
+  wlmi_report_device(report, e.session.context);
+  wlmi_report_string(report, "database", wlmi_context_database_path(e.session.context));
+  wlmi_report_flush(report);
   wlmi_progress_begin(&e.progress, 1, options->budget_seconds);
   wlmi_progress_next(&e.progress, "tune");
   status = tune_all(&e);
   wlmi_progress_end(&e.progress);
   if (status == WLM_OK) status = learn(&e);
-  tell(&report, &e);
-  wlmi_report_close(&report);
+  tell(report, &e);
+  wlmi_report_close(report);
   if (status == WLM_OK && e.failed)
     status = wlmi_fail(WLM_ERR_UNSUPPORTED, "%lld of %lld could not be tuned and stay recorded", (long long)e.failed,
                        (long long)e.count);
@@ -175,5 +172,5 @@ done:
   wlmi_session_close(&e.session);
   wlmi_table_release(&e.table);
   wlmi_recorded_free(e.list, e.count);
-  return wlmi_cli_finish(&report, status);
+  return status;
 }

@@ -3,7 +3,6 @@
  * parallel; a last pass closes the gaps that this left. No step needs memory in proportion to the columns. */
 #include "csr/csr.h"
 
-#include <endian.h>
 #include <string.h>
 
 #include "common/memory.h"
@@ -28,25 +27,6 @@ static wlm_status check_shape(int64_t rows, int64_t cols, int64_t nnz) {
   return WLM_OK;
 }
 
-wlm_status wlmi_csr_check(const wlmi_csr_host *csr) {
-  wlm_status status = check_shape(csr->rows, csr->cols, csr->nnz);
-  if (status != WLM_OK) return status;
-  if (!csr->rowptr || (csr->nnz && !csr->colind))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr or colind is NULL in a matrix with entries");
-  if (csr->rowptr[0] != 0 || csr->rowptr[csr->rows] != csr->nnz)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr goes from %lld to %lld, must go from 0 to nnz = %lld",
-                     (long long)csr->rowptr[0], (long long)csr->rowptr[csr->rows], (long long)csr->nnz);
-  for (int64_t r = 0; r < csr->rows; r++)
-    if (csr->rowptr[r] > csr->rowptr[r + 1])
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr falls from %lld to %lld at row %lld",
-                       (long long)csr->rowptr[r], (long long)csr->rowptr[r + 1], (long long)r);
-  for (int64_t i = 0; i < csr->nnz; i++)
-    if (csr->colind[i] < 0 || csr->colind[i] >= csr->cols)
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "colind[%lld] is %d, must be 0 to %lld", (long long)i, csr->colind[i],
-                       (long long)csr->cols - 1);
-  return WLM_OK;
-}
-
 static uint32_t bits_of(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -58,8 +38,6 @@ static float float_of(uint32_t bits) {
   memcpy(&value, &bits, sizeof value);
   return value;
 }
-
-/* ---- COO to CSR ---- */
 
 /* Counts into rowptr[row + 1], so that the prefix sum is rowptr itself. */
 static wlm_status count_rows(wlmi_csr_host *csr, const int32_t *row, const int32_t *col) {
@@ -173,31 +151,4 @@ wlm_status wlmi_csr_from_coo(int64_t rows, int64_t cols, int64_t count, const in
 done:
   wlmi_csr_host_release(&csr);
   return status;
-}
-
-/* ---- hash ---- */
-
-enum { CHUNK = 1024 };
-
-/* int32 or float: 32 bits a piece. */
-static void hash_words(wlmi_hasher *hasher, const void *data, int64_t count) {
-  uint32_t chunk[CHUNK];
-  for (int64_t i = 0; i < count; i += CHUNK) {
-    int64_t size = count - i < CHUNK ? count - i : CHUNK;
-    memcpy(chunk, (const char *)data + i * 4, (size_t)size * 4);
-    for (int64_t k = 0; k < size; k++) chunk[k] = htole32(chunk[k]);
-    wlmi_hasher_add(hasher, chunk, (size_t)size * sizeof *chunk);
-  }
-}
-
-wlm_status wlmi_csr_hash(const wlmi_csr_host *csr, wlmi_hash *hash) {
-  wlmi_hasher *hasher = wlmi_hasher_create();
-  if (!hasher) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "state of a hash");
-  wlmi_hasher_add_int64(hasher, (const int64_t[]){csr->rows, csr->cols, csr->nnz}, 3);
-  wlmi_hasher_add_int64(hasher, csr->rowptr, csr->rows + 1);
-  hash_words(hasher, csr->colind, csr->nnz);
-  if (csr->values) hash_words(hasher, csr->values, csr->nnz);
-  *hash = wlmi_hasher_result(hasher);
-  wlmi_hasher_destroy(hasher);
-  return WLM_OK;
 }

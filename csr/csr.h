@@ -2,7 +2,6 @@
 #ifndef WLM_CSR_CSR_H
 #define WLM_CSR_CSR_H
 
-#include "common/hash.h"
 #include "common/status.h"
 
 typedef struct wlmi_csr_host {
@@ -25,12 +24,5 @@ void wlmi_csr_host_release(wlmi_csr_host *csr); /* also of a zeroed one; leaves 
  * WLM_ERR_INVALID_ARGUMENT names the first entry that lies outside. */
 wlm_status wlmi_csr_from_coo(int64_t rows, int64_t cols, int64_t count, const int32_t *row, const int32_t *col,
                              const float *value, wlmi_csr_host *out);
-
-/* Sizes, rowptr and every column index. WLM_ERR_INVALID_ARGUMENT names the row or entry. */
-wlm_status wlmi_csr_check(const wlmi_csr_host *csr);
-
-/* xxh3-128 of everything: rows, cols, nnz, rowptr (int64), colind (int32) and the bits of the values where
- * there are any, all little-endian. */
-wlm_status wlmi_csr_hash(const wlmi_csr_host *csr, wlmi_hash *hash);
 
 #endif

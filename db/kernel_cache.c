@@ -60,13 +60,13 @@ static wlm_status repair(wlmi_kernel_cache *cache) {
   return status == WLM_OK ? try_connect(cache) : status;
 }
 
-wlm_status wlmi_kernel_cache_open(const char *path, wlmi_kernel_cache **out) {
+wlm_status wlmi_kernel_cache_open(const char *path, int64_t most_bytes, wlmi_kernel_cache **out) {
   wlm_status status;
   wlmi_kernel_cache *cache = wlmi_alloc_zero(1, sizeof *cache);
   *out = NULL;
   if (!cache) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a kernel cache");
   pthread_mutex_init(&cache->lock, NULL);
-  cache->limit = WLM_KERNEL_CACHE_BYTES;
+  cache->limit = most_bytes;
   cache->path = wlmi_strdup(path ? path : "");
   if (!cache->path) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a kernel cache"));
   status = try_connect(cache);
@@ -154,12 +154,6 @@ static wlm_status put(wlmi_kernel_cache *cache, const char *key, const void *blo
   wlm_status status = wlmi_sqlite_execute(statement);
   if (status == WLM_OK) evict(cache);
   return status;
-}
-
-void wlmi_kernel_cache_limit(wlmi_kernel_cache *cache, int64_t bytes) {
-  pthread_mutex_lock(&cache->lock);
-  cache->limit = bytes;
-  pthread_mutex_unlock(&cache->lock);
 }
 
 wlm_status wlmi_kernel_cache_get(wlmi_kernel_cache *cache, const char *key_hex, void **blob, size_t *size) {

@@ -35,7 +35,7 @@ static wlm_status default_system_database(wlmi_text *text) {
 }
 
 static void open_cache(wlm_context *context, const char *path) {
-  if (*path && wlmi_kernel_cache_open(path, &context->cache) != WLM_OK)
+  if (*path && wlmi_kernel_cache_open(path, WLM_KERNEL_CACHE_BYTES, &context->cache) != WLM_OK)
     wlmi_log(WLM_LOG_WARNING, "going on without a kernel cache: %s", wlm_error_detail());
 }
 

@@ -168,10 +168,9 @@ int64_t wlmi_calls_for(double target, double seconds) {
 wlm_status wlmi_entrant_sample(wlmi_device *device, const wlmi_entrant *entrant, int64_t calls, int steady,
                                double *seconds) {
   wlmi_timer *timer = NULL;
-  double quickest;
   wlm_status status;
   WLM_TRY(device->ops->timer_create(device, entrant->enqueue, entrant->user, calls, &timer));
-  if (steady) WLM_TRY(wlmi_timing_warm_up(device, timer, &quickest));
+  if (steady) WLM_TRY(wlmi_timing_warm_up(device, timer));
   WLM_TRY(device->ops->timer_sample(timer, seconds));
   *seconds /= (double)calls;
 done:
@@ -216,6 +215,19 @@ done:
     if (timers[i]) device->ops->timer_destroy(timers[i]);
   wlmi_free(timers);
   wlmi_free(seconds);
+  return status;
+}
+
+/* The first call pays for what is loaded and touched for the first time, so the warm one says how many are needed. */
+wlm_status wlmi_entrant_time(wlmi_device *device, wlmi_entrant *entrant, double sample_seconds, int samples) {
+  wlm_status status = WLM_OK;
+  for (int steady = 0; steady < 2; steady++) {
+    const int64_t calls = steady ? wlmi_calls_for(sample_seconds, entrant->seconds) : 1;
+    WLM_TRY(wlmi_entrant_sample(device, entrant, calls, steady, &entrant->seconds));
+  }
+  WLM_TRY(wlmi_entrants_time(device, entrant, 1, wlmi_calls_for(sample_seconds, entrant->seconds), samples));
+  if (entrant->failure) status = wlmi_fail(entrant->status, "%s", entrant->failure);
+done:
   return status;
 }
 

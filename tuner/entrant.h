@@ -57,6 +57,10 @@ int64_t wlmi_calls_for(double target, double seconds);
  * marked so and left out. */
 wlm_status wlmi_entrants_time(wlmi_device *device, wlmi_entrant *entrants, int count, int64_t calls, int samples);
 
+/* Times one alone, warmed up before, with as many calls in a sample as fill `sample_seconds`. An entrant that fails is
+ * an error here. */
+wlm_status wlmi_entrant_time(wlmi_device *device, wlmi_entrant *entrant, double sample_seconds, int samples);
+
 /* Of one call that finds nothing of its operands in cache: the flush buffer is overwritten before each sample. */
 wlm_status wlmi_entrant_time_cold(wlmi_device *device, const wlmi_entrant *entrant, const wlmi_buffer *flush,
                                   int samples, double *seconds, double *spread);

@@ -277,8 +277,6 @@ void wlmi_operands_release(wlmi_operands *operands) {
   device->ops->release(device, operands->arg.memory);
   device->ops->release(device, operands->x.memory);
   device->ops->release(device, operands->bias.memory);
-  device->ops->release(device, operands->workspace.memory);
-  device->ops->release(device, operands->prepared.memory);
   wlmi_csr_host_release(&operands->a);
   wlmi_free(operands->order);
   wlmi_free(operands->b_host);
@@ -288,33 +286,10 @@ void wlmi_operands_release(wlmi_operands *operands) {
   *operands = (wlmi_operands){0};
 }
 
-wlm_status wlmi_operands_prepare(const wlmi_operands *operands, wlm_plan *plan, void *stream) {
-  return wlm_plan_prepare(plan, operands->prepared.memory, stream);
-}
-
-wlm_status wlmi_operands_bind(wlmi_operands *operands, wlm_plan *plan) {
-  wlm_status status;
-  wlmi_device *device = operands->device;
-  const size_t prepared = wlm_plan_prepared_size(plan);
-  WLM_TRY(buffer_reserve(device, &operands->workspace, wlm_plan_workspace_size(plan)));
-  WLM_TRY(buffer_reserve(device, &operands->prepared, prepared));
-  operands->call.workspace = operands->workspace.memory;
-  operands->call.workspace_size = operands->workspace.size;
-  operands->call.prepared = prepared ? operands->prepared.memory : NULL;
-  if (!prepared) goto done;
-  WLM_TRY(device->ops->fill(device, operands->prepared.memory, 0xFF, prepared));
-  WLM_TRY(device->ops->synchronize(device, NULL));
-  status = wlmi_operands_prepare(operands, plan, NULL);
-  if (status == WLM_OK) status = device->ops->synchronize(device, NULL);
-  if (status != WLM_OK) wlmi_fail_in(status, "preparing");
-done:
-  return status;
-}
-
 wlm_status wlmi_operands_poison(wlmi_operands *operands) {
   wlm_status status;
   wlmi_device *device = operands->device;
-  const wlmi_buffer *c = &operands->c, *workspace = &operands->workspace;
+  const wlmi_buffer *c = &operands->c;
   const wlm_problem *p = &operands->spec.problem;
   size_t used = (size_t)(operands->result_rows * operands->result_ld) * wlmi_type_size(p->dense_type);
   if (operands->c_old)
@@ -322,7 +297,6 @@ wlm_status wlmi_operands_poison(wlmi_operands *operands) {
   else
     WLM_TRY(device->ops->fill(device, c->memory, 0xFF, c->size));
   if (operands->arg.size) WLM_TRY(device->ops->fill(device, operands->arg.memory, 0xA5, operands->arg.size));
-  if (workspace->size) WLM_TRY(device->ops->fill(device, workspace->memory, 0xFF, workspace->size));
   status = device->ops->synchronize(device, NULL);
 done:
   return status;
@@ -333,12 +307,6 @@ wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *pla
   call.workspace = workspace;
   call.workspace_size = wlm_plan_workspace_size(plan);
   call.prepared = NULL;
-  call.stream = stream;
-  return wlm_plan_execute(plan, &call);
-}
-
-wlm_status wlmi_operands_execute(const wlmi_operands *operands, const wlm_plan *plan, void *stream) {
-  wlm_execute_args call = operands->call;
   call.stream = stream;
   return wlm_plan_execute(plan, &call);
 }

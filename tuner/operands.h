@@ -18,7 +18,7 @@ typedef struct wlmi_operands {
   wlmi_device *device;
   const wlm_matrix *matrix;
   wlmi_spec spec;
-  wlm_execute_args call; /* complete but for the stream once a plan is bound; ldb and ldc are never 0 unless n is */
+  wlm_execute_args call; /* complete but for the workspace and the stream; ldb and ldc are never 0 unless n is */
   wlmi_csr_host a;       /* op(A), read back from the device */
   int64_t edges;         /* that the problem uses: nnz, or fewer where it samples */
   /* Of the dense type. */
@@ -27,7 +27,7 @@ typedef struct wlmi_operands {
   void *bias_host; /* n; NULL where there is no bias */
   void *x_host;    /* of an sddmm dC, rows x ldc */
   int64_t *order;  /* with transpose, where in A each entry of op(A) is; NULL = at its own position */
-  wlmi_buffer b, c, arg, x, bias, workspace, prepared;
+  wlmi_buffer b, c, arg, x, bias;
   /* What a call writes into c, of rows that lie `result_ld` elements apart: C, or an sddmm's nnz values. */
   int64_t result_rows, result_columns, result_ld;
   int borrowed; /* a, b_host, b and c are others' */
@@ -44,15 +44,9 @@ wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context 
                                        wlmi_operands *operands);
 void wlmi_operands_release(wlmi_operands *operands); /* also of a zeroed one */
 
-/* Workspace and prepared memory for this plan, which is prepared as well, over NaN. Holds until the next bind. */
-wlm_status wlmi_operands_bind(wlmi_operands *operands, wlm_plan *plan);
-/* Enqueues the preparing of the plan that was bound. */
-wlm_status wlmi_operands_prepare(const wlmi_operands *operands, wlm_plan *plan, void *stream);
-/* NaN, or what the problem reads, into C, NaN into the workspace and no position into arg: a result that is right then
- * was written. */
+/* NaN, or what the problem reads, into C and no position into arg: a result that is right then was written. */
 wlm_status wlmi_operands_poison(wlmi_operands *operands);
-/* Enqueues one call of a plan that was prepared with a workspace of the caller's, or of the plan that was bound. */
+/* Enqueues one call of a plan, prepared if it needs that, with a workspace of the size that the plan asks for. */
 wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *plan, void *workspace, void *stream);
-wlm_status wlmi_operands_execute(const wlmi_operands *operands, const wlm_plan *plan, void *stream);
 
 #endif

@@ -78,14 +78,9 @@ done:
   return status;
 }
 
-wlm_status wlmi_upload_create_as(wlm_context *context, const wlmi_csr_host *csr, wlm_index rowptr_type,
-                                 wlm_type value_type, wlmi_upload *upload) {
-  return wlmi_upload_create_typed(context, csr, rowptr_type, WLM_I32, value_type, 1, upload);
-}
-
 wlm_status wlmi_upload_create(wlm_context *context, const wlmi_csr_host *csr, wlm_index rowptr_type,
                               wlmi_upload *upload) {
-  return wlmi_upload_create_as(context, csr, rowptr_type, WLM_F32, upload);
+  return wlmi_upload_create_typed(context, csr, rowptr_type, WLM_I32, WLM_F32, 1, upload);
 }
 
 wlm_status wlmi_upload_create_values(wlm_context *context, const wlmi_upload *pattern, const wlmi_csr_host *csr,

@@ -17,9 +17,7 @@ wlm_index wlmi_upload_rowptr_type(const wlmi_csr_host *csr);
  * another type; an edge with the value v has v (h + 1) / heads for each head h. */
 wlm_status wlmi_upload_create_typed(wlm_context *context, const wlmi_csr_host *csr, wlm_index rowptr_type,
                                     wlm_index colind_type, wlm_type value_type, int64_t heads, wlmi_upload *upload);
-/* The same with 32-bit columns and one value an edge, and with values of f32 too. */
-wlm_status wlmi_upload_create_as(wlm_context *context, const wlmi_csr_host *csr, wlm_index rowptr_type,
-                                 wlm_type value_type, wlmi_upload *upload);
+/* The same with 32-bit columns and one f32 value an edge. */
 wlm_status wlmi_upload_create(wlm_context *context, const wlmi_csr_host *csr, wlm_index rowptr_type,
                               wlmi_upload *upload);
 /* Other values over the pattern of an upload, which is released later. */

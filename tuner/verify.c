@@ -372,14 +372,3 @@ done:
 wlm_status wlmi_verify_spots(wlmi_verifier *verifier, double *max_rel_err) {
   return wlmi_verify_result(verifier->spots ? verifier->spots : verifier, max_rel_err);
 }
-
-wlm_status wlmi_verify(wlmi_verifier *verifier, const wlm_plan *plan, double *max_rel_err) {
-  wlm_status status;
-  wlmi_operands *operands = verifier->operands;
-  WLM_TRY(wlmi_operands_poison(operands));
-  WLM_TRY(wlmi_operands_execute(operands, plan, NULL));
-  WLM_TRY(operands->device->ops->synchronize(operands->device, NULL));
-  status = wlmi_verify_result(verifier, max_rel_err);
-done:
-  return status;
-}

@@ -1,4 +1,4 @@
-/* The checked run: one call into poisoned memory, compared with the float64 reference. */
+/* Compares the result of a call into poisoned memory with the float64 reference. */
 #ifndef WLM_TUNER_VERIFY_H
 #define WLM_TUNER_VERIFY_H
 
@@ -13,12 +13,8 @@ wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_ver
 void wlmi_verifier_destroy(wlmi_verifier *verifier);
 int64_t wlmi_verifier_rows(const wlmi_verifier *verifier); /* how many are compared */
 
-/* Runs the plan, which must be bound to the operands. *max_rel_err (relative to sum |a b|; may be infinite) is set
- * whenever the plan ran; WLM_ERR_MISMATCH with the worst row or column in the detail text where one is beyond its
- * tolerance. */
-wlm_status wlmi_verify(wlmi_verifier *verifier, const wlm_plan *plan, double *max_rel_err);
-
-/* The same of what the operands' C holds now, whoever wrote it. */
+/* Compares what the operands' C holds now. *max_rel_err is relative to sum |a b| and may be infinite; WLM_ERR_MISMATCH
+ * with the worst row or column in the detail text where one is beyond its tolerance. */
 wlm_status wlmi_verify_result(wlmi_verifier *verifier, double *max_rel_err);
 
 /* A look at a few of the rows only, evenly spread, the longest among them: what has no chance of winning need not be

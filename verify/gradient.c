@@ -26,18 +26,6 @@ static double of_edge(wlm_message message, double a, double sum) {
   }
 }
 
-/* d message(a, b) / d b */
-static double derivative_by_b(wlm_message message, double a, double b) {
-  switch (message) {
-    case WLM_MUL: return a;
-    case WLM_COPY_A: return 0;
-    case WLM_RSUB: return -1;
-    case WLM_DIV: return 1 / a;
-    case WLM_RDIV: return -a / b / b;
-    default: return 1; /* copy_b, add, sub */
-  }
-}
-
 static int reads_b(wlm_message message) { return message == WLM_MUL || message == WLM_DIV || message == WLM_RDIV; }
 
 /* The last row that begins at or before edge p. */
@@ -83,32 +71,4 @@ wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *probl
     if (scale) scale[i] = fabs(factor * of_edge(p->message, value, size)) + fabs(before);
   }
   return WLM_OK;
-}
-
-static void add_term(double *sum, double *size, double term) {
-  *sum += term;
-  *size += fabs(term);
-}
-
-void wlmi_reference_arg_backward(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
-                                 const void *dc, const int64_t *arg, const void *b, wlmi_gradient_sums *sums) {
-  const wlm_problem *p = problem;
-  const int64_t n = p->n, ldb = call->ldb ? call->ldb : n, ldc = call->ldc ? call->ldc : n;
-  const int64_t rows = p->transpose ? a->cols : a->rows, cols = p->transpose ? a->rows : a->cols;
-  for (int i = 0; i < 2; i++) memset(i ? sums->db_scale : sums->db, 0, (size_t)(cols * n) * sizeof *sums->db);
-  for (int i = 0; i < 2; i++)
-    memset(i ? sums->dvalues_scale : sums->dvalues, 0, (size_t)(a->nnz * p->heads) * sizeof *sums->db);
-  for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = 0; j < n; j++) {
-      const int64_t edge = arg[i * n + j];
-      if (edge < 0) continue;
-      const int64_t k = p->transpose ? row_of(a, edge) : a->colind[edge];
-      const double x = call->alpha * wlmi_element_get(p->dense_type, dc, i * ldc + j);
-      const int64_t place = edge * p->heads + j / (n / p->heads);
-      const double value = wlmi_csr_value(a, place);
-      const double y = reads_b(p->message) ? wlmi_element_get(p->dense_type, b, k * ldb + j) : 0;
-      add_term(&sums->db[k * n + j], &sums->db_scale[k * n + j], x * derivative_by_b(p->message, value, y));
-      add_term(&sums->dvalues[place], &sums->dvalues_scale[place],
-               x * of_edge(p->message, value, term_of(p->message, y)));
-    }
 }

@@ -1,4 +1,4 @@
-/* The float64 references of gradients: of an sddmm, and of max and min by their positions. */
+/* The float64 reference of an sddmm. */
 #ifndef WLM_VERIFY_GRADIENT_H
 #define WLM_VERIFY_GRADIENT_H
 
@@ -18,16 +18,5 @@
 wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
                                 const void *dc, const void *b, const void *old, const int64_t *edges, int64_t count,
                                 double *dvalues, double *scale);
-
-/* Sums in double and, beside them, of the absolute values of their terms. */
-typedef struct wlmi_gradient_sums {
-  double *db, *db_scale;           /* as B, without padding */
-  double *dvalues, *dvalues_scale; /* nnz x heads */
-} wlmi_gradient_sums;
-
-/* What the gradients by argmax of wlm_plan_execute are. a is A itself; dc and arg are as C of op(A), arg without
- * padding and -1 where there is no edge. Of the call alpha, ldb and ldc (0 = n) are read. */
-void wlmi_reference_arg_backward(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
-                                 const void *dc, const int64_t *arg, const void *b, wlmi_gradient_sums *sums);
 
 #endif

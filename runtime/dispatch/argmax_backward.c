@@ -37,12 +37,6 @@ void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *c
   }
 }
 
-wlm_status wlmi_plan_fill_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
-                                   const wlm_csr *csr, const wlmi_spec *spec) {
-  wlmi_plan_set_backward(plan, program, kernels, spec);
-  return wlmi_plan_bind_backward(plan, &plan->bound, csr);
-}
-
 wlm_status wlmi_plan_run_backward(const wlm_plan *plan, const wlm_execute_args *call) {
   const wlmi_shape *shape = &plan->shape;
   const int empty = plan->bound.empty;

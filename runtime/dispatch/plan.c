@@ -131,12 +131,6 @@ wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi
   return status;
 }
 
-wlm_status wlmi_plan_fill(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
-                          void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr, const wlmi_spec *spec) {
-  const wlm_status status = wlmi_plan_set_program(plan, device, program, kernels, spec);
-  return status == WLM_OK ? wlmi_bind(&plan->shape, csr, NULL, 0, &plan->bound) : status;
-}
-
 /* The plan that runs: this one, or the current one of a plan that tunes online. */
 static const wlm_plan *current(const wlm_plan *plan) {
   if (plan->mode) return plan->mode->current(plan);

@@ -96,12 +96,6 @@ wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi
                                  void *const kernels[WLM_MAX_PASSES], const wlmi_spec *spec);
 void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
                             const wlmi_spec *spec);
-/* The same and the binding to a matrix. */
-wlm_status wlmi_plan_fill(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
-                          void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr, const wlmi_spec *spec);
-/* The same of the program of the gradients by argmax, behind wlmi_plan_fill; csr is A itself. */
-wlm_status wlmi_plan_fill_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
-                                   const wlm_csr *csr, const wlmi_spec *spec);
 /* For the matrix of `bound`; csr is A itself. Where the grid is past what the device can take the plan stays as it was.
  */
 wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, const wlm_csr *csr);

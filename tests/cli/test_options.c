@@ -14,14 +14,16 @@
 
 static const struct {
   const char *name, *value; /* NULL = it has none */
-} options[] = {
-    {"device", "host"}, {"db", "x.db"},          {"width", "8"},      {"op", "max"},        {"operation", "spmm"},
-    {"arg", "i32"},     {"heads", "2"},          {"transpose", NULL}, {"epilogue", "relu"}, {"bias", NULL},
-    {"type", "f32"},    {"sample", "bucket:8"},  {"calls", "2"},      {"budget", "1s"},     {"seed", "2"},
-    {"json", NULL},     {"check", NULL},         {"list", NULL},      {"target", "host"},   {"variant", "v"},
-    {"output", "x"},    {"repair", NULL},        {"keep", "2"},       {"again", NULL},      {"recorded", NULL},
-    {"record", NULL},   {"format", "jsonl"},     {"alpha", "2"},      {"beta", "1"},        {"ldb", "9"},
-    {"ldc", "9"},       {"deterministic", NULL}, {"empty", "zero"},   {"rowptr", "i32"},    {"colind", "i32"}};
+} options[] = {{"device", "host"},    {"db", "x.db"},    {"width", "8"},      {"op", "max"},
+               {"operation", "spmm"}, {"arg", "i32"},    {"heads", "2"},      {"transpose", NULL},
+               {"epilogue", "relu"},  {"bias", NULL},    {"type", "f32"},     {"sample", "bucket:8"},
+               {"calls", "2"},        {"budget", "1s"},  {"seed", "2"},       {"json", NULL},
+               {"check", NULL},       {"list", NULL},    {"target", "host"},  {"variant", "v"},
+               {"output", "x"},       {"repair", NULL},  {"keep", "2"},       {"again", NULL},
+               {"recorded", NULL},    {"record", NULL},  {"format", "jsonl"}, {"alpha", "2"},
+               {"beta", "1"},         {"ldb", "9"},      {"ldc", "9"},        {"deterministic", NULL},
+               {"empty", "zero"},     {"rowptr", "i32"}, {"colind", "i32"},   {"samples", "3"},
+               {"data", "x"}};
 enum { OPTIONS = sizeof options / sizeof *options, WORDS = 5 };
 
 static const struct {
@@ -45,6 +47,9 @@ static const struct {
     {{"db", "pin", TWIN, "v"}, 14},
     {{"db", "unpin", TWIN}, 14},
     {{"report"}, 4},
+    {{"bench", "core"}, 8},
+    {{"bench", "summary", "x"}, 0},
+    {{"bench", "plot", "x"}, 1},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

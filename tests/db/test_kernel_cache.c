@@ -56,7 +56,7 @@ static int get_kernel(wlmi_kernel_cache *cache, int i) {
 
 static wlmi_kernel_cache *open_cache(void) {
   wlmi_kernel_cache *cache;
-  assert_status(WLM_OK, wlmi_kernel_cache_open(folder.file, &cache));
+  assert_status(WLM_OK, wlmi_kernel_cache_open(folder.file, WLM_KERNEL_CACHE_BYTES, &cache));
   return cache;
 }
 
@@ -137,7 +137,7 @@ static void assert_refused(wlm_status expected) {
   size_t before_size, after_size;
   wlmi_kernel_cache *cache;
   unsigned char *before = read_whole(folder.file, &before_size);
-  assert_status(expected, wlmi_kernel_cache_open(folder.file, &cache));
+  assert_status(expected, wlmi_kernel_cache_open(folder.file, WLM_KERNEL_CACHE_BYTES, &cache));
   assert_null(cache);
   assert_contains(wlm_error_detail(), folder.file);
   unsigned char *after = read_whole(folder.file, &after_size);
@@ -214,7 +214,8 @@ static void what_was_used_longest_ago_goes_first(void **state) {
   wlmi_kernel_cache *cache = filled_cache();
   run_sql("UPDATE kernel SET used_at = used_at - 86400000000");
   for (int i = 0; i < USED; i++) assert_int_equal(1, get_kernel(cache, i));
-  wlmi_kernel_cache_limit(cache, LIMIT);
+  wlmi_kernel_cache_close(cache);
+  assert_status(WLM_OK, wlmi_kernel_cache_open(folder.file, LIMIT, &cache));
   int last = KERNELS;
   for (int64_t before = 0; count_rows() > before; last++) { /* until something goes */
     before = count_rows();
@@ -260,7 +261,7 @@ static void threads_and_processes_share_it(void **state) {
     if ((children[p] = fork()) == 0) {
       wlmi_kernel_cache *cache;
       pthread_t threads[THREADS];
-      int failed = wlmi_kernel_cache_open(folder.file, &cache) != WLM_OK;
+      int failed = wlmi_kernel_cache_open(folder.file, WLM_KERNEL_CACHE_BYTES, &cache) != WLM_OK;
       for (int t = 0; !failed && t < THREADS; t++) pthread_create(&threads[t], NULL, use_from_thread, cache);
       for (int t = 0; !failed && t < THREADS; t++) {
         void *result;

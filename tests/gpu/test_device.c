@@ -12,6 +12,7 @@
 #include "runtime/devices.h"
 #include "runtime/dispatch/plan.h"
 #include "support/asserts.h"
+#include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/gpu.h"
 #include "support/kernel_check.h"
@@ -86,7 +87,7 @@ static void product_load(product *p, const char *variant) {
     assert_status(WLM_OK, device->ops->load_builtin(device, &p->spec, &program, p->kernels, &p->module));
     assert_null(program.source);
   }
-  assert_status(WLM_OK, wlmi_plan_fill(&p->plan, device, &program, p->kernels, &p->csr, &p->spec));
+  assert_status(WLM_OK, bare_plan_fill(&p->plan, device, &program, p->kernels, &p->csr, &p->spec));
   assert_int_equal(wlm_plan_workspace_size(&p->plan), 0);
   wlmi_program_release(&program);
 }

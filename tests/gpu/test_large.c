@@ -13,6 +13,7 @@
 #include "generator/generator.h"
 #include "runtime/dispatch/plan.h"
 #include "support/asserts.h"
+#include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/gpu.h"
 #include "support/require.h"
@@ -131,7 +132,7 @@ static void check(large *l, const wlmi_spec *spec, const wlmi_program *program, 
   const wlm_execute_args call = scaled();
   wlm_plan plan = {0};
   void *workspace = NULL, *prepared = NULL;
-  assert_status(WLM_OK, wlmi_plan_fill(&plan, device, program, kernels, &l->csr, spec));
+  assert_status(WLM_OK, bare_plan_fill(&plan, device, program, kernels, &l->csr, spec));
   assert_status(WLM_OK, device->ops->allocate(device, wlm_plan_workspace_size(&plan), &workspace));
   assert_status(WLM_OK, device->ops->allocate(device, wlm_plan_prepared_size(&plan), &prepared));
   assert_status(WLM_OK, device->ops->fill(device, l->c, 0xff, (size_t)c_size));

@@ -11,7 +11,7 @@
 #include "support/calls.h"
 #include "support/gpu_fixture.h"
 #include "support/require.h"
-#include "tuner/verify.h"
+#include "support/verified.h"
 
 static wlm_problem problem_of(int64_t n, wlm_reduce reduce) {
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -74,9 +74,10 @@ static void use_many_streams(fixture *f, wlmi_operands *operands, wlmi_verifier 
   enum { STREAMS = 6 };
   stream_user users[STREAMS];
   pthread_t threads[STREAMS];
+  plan_memory memory;
   double error;
-  assert_status(WLM_OK, wlmi_operands_bind(operands, plan));
-  assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
+  assert_status(WLM_OK, plan_memory_make(operands, plan, &memory));
+  assert_status(WLM_OK, verify_with(operands, verifier, plan, &memory, &error));
   size_t size = operands->c.size, workspace = wlm_plan_workspace_size(plan);
   char *right = malloc(size), *found = malloc(size);
   assert_true(right && found);
@@ -98,6 +99,7 @@ static void use_many_streams(fixture *f, wlmi_operands *operands, wlmi_verifier 
   }
   free(right);
   free(found);
+  plan_memory_release(&memory);
 }
 
 /* The first candidate that must be prepared; NULL where no family prepares. */
@@ -173,8 +175,7 @@ static void one_call(void **state) {
   }
   wlm_plan *plan;
   assert_status(WLM_OK, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
-  assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
-  assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
+  assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
   free(c);
   free(again);
   wlm_plan_destroy(plan);

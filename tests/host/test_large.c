@@ -14,6 +14,7 @@
 #include "common/sampling.h"
 #include "common/spec.h"
 #include "csr/transpose.h"
+#include "support/argmax_gradient.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
@@ -140,9 +141,9 @@ static void check_backward(const pair *p, const wlm_plan *plan, const wlm_proble
   const wlm_execute_args call = far_call();
   const int64_t rows = problem->transpose ? ROWS : COLS; /* of B */
   void *db = dense(rows, type, 0), *dvalues = array(p->a.nnz, wlmi_type_size(type));
-  wlmi_gradient_sums sums = {array(rows * N, sizeof(double)), array(rows * N, sizeof(double)),
-                             array(p->a.nnz, sizeof(double)), array(p->a.nnz, sizeof(double))};
-  wlmi_reference_arg_backward(&p->a, problem, &call, dc, dense_arg, b, &sums);
+  gradient_sums sums = {array(rows * N, sizeof(double)), array(rows * N, sizeof(double)),
+                        array(p->a.nnz, sizeof(double)), array(p->a.nnz, sizeof(double))};
+  argmax_gradient(&p->a, problem, &call, dc, dense_arg, b, &sums);
   assert_status(WLM_OK, test_execute_argmax_backward_call(plan, &call, dc, arg, b, db, dvalues));
   expect_close("dB", type, db, apart, rows, N, sums.db, sums.db_scale, problem);
   expect_close("dvalues", type, dvalues, 1, p->a.nnz, 1, sums.dvalues, sums.dvalues_scale, problem);

@@ -9,9 +9,9 @@
 
 #include "common/element.h"
 #include "support/command.h"
+#include "support/verified.h"
 #include "synth/input.h"
 #include "tuner/upload.h"
-#include "tuner/verify.h"
 
 enum { N = 12 };
 static wlm_context *context;
@@ -55,8 +55,7 @@ static void check(wlmi_operands *operands) {
   double error;
   assert_status(WLM_OK, wlmi_verifier_create(operands, 1, &verifier));
   assert_status(WLM_OK, wlm_plan_create(context, operands->matrix, &operands->spec.problem, &plan));
-  assert_status(WLM_OK, wlmi_operands_bind(operands, plan));
-  assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
+  assert_status(WLM_OK, verify_plan(operands, verifier, plan, &error));
   wlm_plan_destroy(plan);
   wlmi_verifier_destroy(verifier);
 }

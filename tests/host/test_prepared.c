@@ -18,7 +18,7 @@
 #include "support/host_bench.h"
 #include "support/kernel_check.h"
 #include "support/stats.h"
-#include "tuner/verify.h"
+#include "support/verified.h"
 #include "warploom/warploom_tune.h"
 
 #define INPUT "uniform:rows=41,d=5"
@@ -353,13 +353,12 @@ static void unprepared_plans_are_not_ready(void **state) {
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
   /* Named by hand it may be one that prepares, for a single call too. */
   assert_status(WLM_OK, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, "ready", &plan));
-  assert_status(WLM_ERR_NOT_READY, wlmi_verify(verifier, plan, &error));
+  assert_status(WLM_ERR_NOT_READY, wlmi_operands_call(&operands, plan, NULL, NULL));
   assert_contains(wlm_error_detail(), "wlm_plan_prepare");
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_prepare(plan, NULL, NULL));
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_prepare(plan, (void *)(uintptr_t)8, NULL)); /* misaligned */
-  assert_status(WLM_ERR_NOT_READY, wlmi_verify(verifier, plan, &error));
-  assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
-  assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
+  assert_status(WLM_ERR_NOT_READY, wlmi_operands_call(&operands, plan, NULL, NULL));
+  assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
   wlm_plan_destroy(plan);
   wlmi_verifier_destroy(verifier);
   wlmi_operands_release(&operands);
@@ -390,6 +389,7 @@ static void one_preparing_serves_many_calls(void **state) {
   bench b;
   wlmi_operands operands;
   wlmi_verifier *verifier;
+  plan_memory memory;
   caller callers[THREADS];
   pthread_t threads[THREADS];
   double error;
@@ -399,8 +399,8 @@ static void one_preparing_serves_many_calls(void **state) {
   assert_string_equal(wlm_plan_variant(plan), "ready");
   assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 3, &operands));
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
-  assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
-  assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
+  assert_status(WLM_OK, plan_memory_make(&operands, plan, &memory));
+  assert_status(WLM_OK, verify_with(&operands, verifier, plan, &memory, &error));
   float *c = operands.c.memory, expected[ROWS * N];
   memcpy(expected, c, sizeof expected);
   for (int i = 0; i < THREADS; i++) {
@@ -412,8 +412,9 @@ static void one_preparing_serves_many_calls(void **state) {
 
   float *values = b.upload.values; /* on the host device memory is memory */
   for (int64_t p = 0; p < b.csr.nnz; p++) values[p] *= 2;
-  assert_status(WLM_OK, wlmi_operands_execute(&operands, plan, NULL));
+  assert_status(WLM_OK, wlmi_operands_call(&operands, plan, memory.workspace, NULL));
   for (int i = 0; i < ROWS * N; i++) assert_true(c[i] == 2 * expected[i]);
+  plan_memory_release(&memory);
   wlmi_verifier_destroy(verifier);
   wlmi_operands_release(&operands);
   wlm_plan_destroy(plan);

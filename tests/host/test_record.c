@@ -21,9 +21,9 @@
 #include "db/store.h"
 #include "support/command.h"
 #include "support/stats.h"
+#include "support/verified.h"
 #include "synth/input.h"
 #include "tuner/stand_in.h"
-#include "tuner/verify.h"
 #include "warploom/warploom_tune.h"
 
 #define INPUT "synth:rows=500,d=6,cv=1.5"
@@ -437,9 +437,8 @@ static void stand_ins_have_the_types(void **state) {
     wlm_plan *plan;
     assert_status(WLM_OK, wlmi_operands_create(b.context, upload.matrix, &spec.problem, NULL, 1, &operands));
     assert_status(WLM_OK, wlm_plan_create(b.context, upload.matrix, &spec.problem, &plan));
-    assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
     assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
-    assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
+    assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
     wlmi_verifier_destroy(verifier);
     wlm_plan_destroy(plan);
     wlmi_operands_release(&operands);

@@ -13,9 +13,9 @@
 #include "db/store.h"
 #include "support/command.h"
 #include "support/host_bench.h"
+#include "support/verified.h"
 #include "tuner/compile_ahead.h"
 #include "tuner/timing.h"
-#include "tuner/verify.h"
 #include "warploom/warploom_tune.h"
 
 /* ---- what the tuner tells ------------------------------------------------------------------------ */
@@ -513,15 +513,14 @@ static void large_matrices_are_sampled(void **state) {
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
   assert_in_range(wlmi_verifier_rows(verifier), 3500, 4100);
   assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
-  assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
-  assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
+  assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
   assert_true(error >= 0 && error < 1e-6);
   assert_status(WLM_OK, wlmi_verify_spots(verifier, &error));
   /* The last row is one of them: a matrix whose last row changed is found out. */
   operands.a.values[operands.a.nnz - 1] += 1;
   wlmi_verifier_destroy(verifier);
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
-  assert_status(WLM_ERR_MISMATCH, wlmi_verify(verifier, plan, &error));
+  assert_status(WLM_ERR_MISMATCH, verify_plan(&operands, verifier, plan, &error));
   assert_contains(wlm_error_detail(), "row 39999");
   assert_status(WLM_ERR_MISMATCH, wlmi_verify_spots(verifier, &error)); /* a first look sees that too */
   assert_contains(wlm_error_detail(), "row 39999");

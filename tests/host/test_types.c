@@ -15,9 +15,9 @@
 #include "common/spec.h"
 #include "support/calls.h"
 #include "support/command.h"
+#include "support/verified.h"
 #include "synth/input.h"
 #include "tuner/upload.h"
-#include "tuner/verify.h"
 
 static wlm_context *context;
 
@@ -83,12 +83,11 @@ static void check_verified(const wlmi_csr_host *csr, wlm_type type, wlm_type val
   problem.dense_type = type;
   call.alpha = 1.5;
   call.beta = -0.5;
-  assert_status(WLM_OK, wlmi_upload_create_as(context, csr, WLM_I32, value_type, &upload));
+  assert_status(WLM_OK, wlmi_upload_create_typed(context, csr, WLM_I32, WLM_I32, value_type, 1, &upload));
   assert_status(WLM_OK, wlmi_operands_create(context, upload.matrix, &problem, &call, 1, &operands));
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
   assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
-  assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
-  assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
+  assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
   assert_true(error >= 0 && error <= wlmi_tolerance(&problem, wlm_matrix_stats(upload.matrix)->longest));
   for (int64_t i = 0;; i++) {
     const double value = wlmi_element_get(type, operands.c.memory, i);

@@ -11,9 +11,9 @@
 
 #include "common/memory.h"
 #include "support/command.h"
+#include "support/verified.h"
 #include "synth/input.h"
 #include "tuner/upload.h"
-#include "tuner/verify.h"
 
 enum { N = 200, COLUMN = 5 };
 static const char input[] = "uniform:rows=6000,d=90"; /* 1.08e8 products: too many to compare all */
@@ -56,8 +56,7 @@ static void product_make(product *p, wlm_problem problem, const wlm_execute_args
   assert_status(WLM_OK, wlmi_verifier_create(&p->operands, 1, &p->verifier));
   assert_in_range(wlmi_verifier_rows(p->verifier), 2000, 5000);
   assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &p->operands.spec.problem, &plan));
-  assert_status(WLM_OK, wlmi_operands_bind(&p->operands, plan));
-  assert_status(WLM_OK, wlmi_verify(p->verifier, plan, &error));
+  assert_status(WLM_OK, verify_plan(&p->operands, p->verifier, plan, &error));
   assert_true(error >= 0 && error < 1e-5);
   wlm_plan_destroy(plan);
   p->c = p->operands.c.memory; /* of the host */
@@ -274,8 +273,7 @@ static void gradients_where_a_is_zero(void **state) {
     assert_status(WLM_OK, wlmi_operands_create(context, with_zeros.matrix, &problem, NULL, 1, &operands));
     assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
     assert_status(WLM_OK, wlm_plan_create(context, with_zeros.matrix, &problem, &plan));
-    assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
-    assert_status(WLM_OK, wlmi_verify(verifier, plan, &error));
+    assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
     float *dvalues = operands.c.memory;
     assert_true(isinf(dvalues[0]) && isfinite(dvalues[1]));
     dvalues[0] = -dvalues[0];

@@ -6,9 +6,10 @@
 #include "common/element.h"
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
+#include "support/argmax_gradient.h"
+#include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/shapes.h"
-#include "verify/gradient.h"
 #include "verify/reference.h"
 
 enum { GUARD = 16 }; /* elements before and after an output that nobody may write */
@@ -73,7 +74,7 @@ typedef struct operands {
   int64_t count;      /* of dvalues, and of values: edges x heads */
   int64_t *winners;   /* rows x n */
   array arrays[ARRAYS];
-  wlmi_gradient_sums sums;
+  gradient_sums sums;
   char *first[2]; /* dB and dvalues of the first run */
 } operands;
 
@@ -160,14 +161,13 @@ done:
 
 static wlm_status make_sums(operands *o) {
   const int64_t elements = o->cols * o->spec.problem.n;
-  wlmi_gradient_sums *sums = &o->sums;
+  gradient_sums *sums = &o->sums;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array(elements, sizeof(double), "dB", (void **)&sums->db));
   WLM_TRY(wlmi_alloc_array(elements, sizeof(double), "dB", (void **)&sums->db_scale));
   WLM_TRY(wlmi_alloc_array(o->count, sizeof(double), "dvalues", (void **)&sums->dvalues));
   WLM_TRY(wlmi_alloc_array(o->count, sizeof(double), "dvalues", (void **)&sums->dvalues_scale));
-  wlmi_reference_arg_backward(&o->a, &o->spec.problem, &o->call, o->arrays[DC].host, o->winners, o->arrays[B].host,
-                              sums);
+  argmax_gradient(&o->a, &o->spec.problem, &o->call, o->arrays[DC].host, o->winners, o->arrays[B].host, sums);
   for (int i = 0; i < 2; i++)
     WLM_TRY(
         wlmi_alloc_array((int64_t)o->arrays[DB + i].count, o->arrays[DB + i].size, "gradient", (void **)&o->first[i]));
@@ -225,8 +225,10 @@ static wlm_status fill_plan(const kernel_check *check, const wlmi_program *progr
   seen = csr;
   seen.rows = o->rows;
   seen.cols = o->cols;
-  wlm_status status = wlmi_plan_fill(plan, check->device, program, kernels, &seen, &o->spec);
-  return status == WLM_OK ? wlmi_plan_fill_backward(plan, program, kernels, &csr, &o->spec) : status;
+  wlm_status status = bare_plan_fill(plan, check->device, program, kernels, &seen, &o->spec);
+  if (status != WLM_OK) return status;
+  wlmi_plan_set_backward(plan, program, kernels, &o->spec);
+  return wlmi_plan_bind_backward(plan, &plan->bound, &csr);
 }
 
 /* An output that was not wanted stays as it was. `after` is what the device has. */

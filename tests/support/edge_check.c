@@ -6,6 +6,7 @@
 #include "common/element.h"
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
+#include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/shapes.h"
 #include "verify/gradient.h"
@@ -148,7 +149,7 @@ static wlm_status run(const kernel_check *check, const wlmi_program *program, vo
   wlm_plan plan = {0};
   wlm_status status;
   WLM_TRY(device->ops->copy_in(device, d->memory[DVALUES], o->old, size));
-  WLM_TRY(wlmi_plan_fill(&plan, device, program, kernels, &d->csr, &o->spec));
+  WLM_TRY(bare_plan_fill(&plan, device, program, kernels, &d->csr, &o->spec));
   if (wlm_plan_workspace_size(&plan) && !d->memory[WORKSPACE])
     WLM_TRY(device->ops->allocate(device, wlm_plan_workspace_size(&plan), &d->memory[WORKSPACE]));
   if (check->before_run) check->before_run(check->user, number);

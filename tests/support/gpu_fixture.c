@@ -6,8 +6,8 @@
 #include <cmocka.h>
 
 #include "support/gpu_fixture.h"
+#include "support/verified.h"
 #include "synth/twin.h"
-#include "tuner/verify.h"
 
 void fixture_make(const char *matrix, wlm_index rowptr_type, fixture *f) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
@@ -42,8 +42,8 @@ void check_candidates(fixture *f, const wlm_problem *problem) {
     double error;
     assert_status(WLM_OK, wlm_plan_create_variant(f->context, f->upload.matrix, problem, names.names[i], &plan));
     assert_string_equal(wlm_plan_variant(plan), names.names[i]);
-    assert_status(WLM_OK, wlmi_operands_bind(&operands, plan));
-    if (wlmi_verify(verifier, plan, &error) != WLM_OK) fail_msg("%s: %s", names.names[i], wlm_error_detail());
+    if (verify_plan(&operands, verifier, plan, &error) != WLM_OK)
+      fail_msg("%s: %s", names.names[i], wlm_error_detail());
     wlm_plan_destroy(plan);
   }
   print_message("n = %lld: %lld candidates\n", (long long)problem->n, (long long)names.count);

@@ -6,6 +6,7 @@
 #include "common/element.h"
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
+#include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/edge_check.h"
 #include "support/position_check.h"
@@ -353,7 +354,7 @@ static wlm_status run(const loaded *l, int number, operands *o, device_copy *d) 
   wlm_execute_args call = o->call;
   const size_t c_size = (size_t)o->c_count * element_size(o);
   WLM_TRY(device->ops->copy_in(device, d->c, o->c, c_size));
-  WLM_TRY(wlmi_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &o->spec));
+  WLM_TRY(bare_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &o->spec));
   plan.bound.args.order = d->order;
   call.bias = d->bias;
   WLM_TRY(put_poison(device, wlm_plan_workspace_size(&plan), &d->workspace));

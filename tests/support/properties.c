@@ -11,6 +11,7 @@
 #include "generator/generator.h"
 #include "runtime/dispatch/plan.h"
 #include "support/asserts.h"
+#include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/exact_matrix.h"
 #include "support/properties.h"
@@ -104,7 +105,7 @@ static void call_begin(call *c, const kernel *k, const exact_matrix *m) {
     m = &c->walked;
   }
   const wlm_csr csr = exact_csr(m);
-  assert_status(WLM_OK, wlmi_plan_fill(&c->plan, device, &k->program, k->kernels, &csr, &k->spec));
+  assert_status(WLM_OK, bare_plan_fill(&c->plan, device, &k->program, k->kernels, &csr, &k->spec));
   c->plan.bound.args.order = m->order;
   c->workspace = malloc(wlm_plan_workspace_size(&c->plan) + 1);
   c->prepared = malloc(wlm_plan_prepared_size(&c->plan) + 1);

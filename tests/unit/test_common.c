@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "common/hash.h"
+#include "common/json.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/program.h"
@@ -103,6 +104,31 @@ static void texts(void **state) {
   assert_int_equal(wlmi_text_take(&text, &taken), WLM_OK); /* nothing was appended */
   assert_string_equal(taken, "");
   wlmi_free(taken);
+}
+
+static void json_values(void **state) {
+  (void)state;
+  wlmi_text text = {0};
+  for (int line = 0; line < 2; line++) {
+    wlmi_json_open(&text, NULL, '{');
+    wlmi_json_string(&text, "s{", "{[:,");
+    wlmi_json_open(&text, "list", '[');
+    wlmi_json_integer(&text, NULL, -1);
+    wlmi_json_real(&text, NULL, "%.2f", 0.5);
+    wlmi_json_real(&text, NULL, "%.2f", (double)NAN);
+    wlmi_json_open(&text, NULL, '{');
+    wlmi_json_members(&text, line ? "\"a\":1" : NULL);
+    wlmi_json_close(&text, '}');
+    wlmi_json_close(&text, ']');
+    wlmi_json_raw(&text, "last", "true");
+    wlmi_json_members(&text, "");
+    wlmi_json_close(&text, '}');
+    wlmi_text_puts(&text, "\n");
+  }
+  assert_string_equal(text.data,
+                      "{\"s{\":\"{[:,\",\"list\":[-1,0.50,null,{}],\"last\":true}\n"
+                      "{\"s{\":\"{[:,\",\"list\":[-1,0.50,null,{\"a\":1}],\"last\":true}\n");
+  wlmi_text_release(&text);
 }
 
 static void json_strings(void **state) {
@@ -605,6 +631,7 @@ int main(void) {
       cmocka_unit_test(logging),
       cmocka_unit_test(texts),
       cmocka_unit_test(json_strings),
+      cmocka_unit_test(json_values),
       cmocka_unit_test(allocators),
       cmocka_unit_test(texts_without_memory),
       cmocka_unit_test(pass_blocks),

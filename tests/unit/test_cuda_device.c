@@ -24,6 +24,7 @@
 #include "runtime/dispatch/plan.h"
 #include "runtime/stats_device.h"
 #include "runtime/transpose_device.h"
+#include "support/bare_plan.h"
 #include "support/folder.h"
 
 static fake_cuda *fake;
@@ -370,7 +371,7 @@ static void plans_by_what_fits(void) {
   csr.nnz = 120;
   CHECK(wlmi_spec_make(&problem, &csr, &spec) == WLM_OK);
   CHECK(device->ops->load(device, &stated, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
-  CHECK(wlmi_plan_fill(&plan, device, &stated, kernels, &csr, &spec) == WLM_OK);
+  CHECK(bare_plan_fill(&plan, device, &stated, kernels, &csr, &spec) == WLM_OK);
   CHECK(plan.bound.args.blocks == 16 && plan.bound.args.units == 8 && plan.bound.launches[0].grid[0] == 16);
   device->ops->unload(device, module);
   device->ops->close(device);

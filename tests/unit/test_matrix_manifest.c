@@ -11,6 +11,7 @@
 
 #include "csr/stats.h"
 #include "support/asserts.h"
+#include "support/csr.h"
 #include "support/tsv.h"
 #include "synth/input.h"
 
@@ -22,7 +23,7 @@ static void check_matrix(const tsv_table *manifest, int i) {
   wlm_stats s;
   snprintf(path, sizeof path, "%s%s", DATA, tsv_text(manifest, i, "file"));
   assert_status(WLM_OK, wlmi_input_read(path, &csr));
-  assert_status(WLM_OK, wlmi_csr_check(&csr));
+  assert_csr(&csr);
   assert_status(WLM_OK, wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &s));
   const char *name = tsv_text(manifest, i, "name");
   if (s.rows != tsv_int(manifest, i, "rows") || s.cols != tsv_int(manifest, i, "cols") ||

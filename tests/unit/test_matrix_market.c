@@ -13,6 +13,7 @@
 #include "csr/lines.h"
 #include "csr/matrix_market.h"
 #include "support/asserts.h"
+#include "support/csr.h"
 #include "support/folder.h"
 
 #define BANNER(kind) "%%MatrixMarket matrix coordinate " kind "\n"
@@ -61,7 +62,7 @@ static void good_files(void **state) {
     char text[400];
     wlmi_csr_host csr;
     assert_status(WLM_OK, read_text(good[i].text, &csr));
-    assert_status(WLM_OK, wlmi_csr_check(&csr));
+    assert_csr(&csr);
     describe(&csr, text, sizeof text);
     assert_string_equal(text, good[i].matrix);
     wlmi_csr_host_release(&csr);

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "support/db_fixture.h"
+#include "tuner/entrant.h"
 #include "tuner/timing.h"
-#include "tuner/verify.h"
 
 typedef struct fake {
   wlmi_device device;
@@ -53,12 +53,12 @@ static wlm_status enqueue(void *user, void *stream) { return (void)user, (void)s
 static const wlmi_device_ops ops = {
     .timer_create = make_timer, .timer_sample = take_sample, .timer_destroy = drop_timer};
 
-static wlm_status time_it(double call, double cold, const double *noise, double min_sample, int samples, double abandon,
-                          wlmi_timing *timing) {
-  const wlmi_timing_options options = {min_sample, samples, abandon};
+static wlm_status time_it(double call, double cold, const double *noise, double sample_seconds, int samples,
+                          wlmi_entrant *entrant) {
   clock_of = (fake){.device.ops = &ops, .call = call, .cold = cold};
   memcpy(clock_of.noise, noise, sizeof clock_of.noise);
-  wlm_status status = wlmi_time_calls(&clock_of.device, enqueue, NULL, &options, timing);
+  *entrant = (wlmi_entrant){.enqueue = enqueue};
+  wlm_status status = wlmi_entrant_time(&clock_of.device, entrant, sample_seconds, samples);
   assert_int_equal(clock_of.live, 0);
   return status;
 }
@@ -82,66 +82,44 @@ static void summaries(void **state) {
 
 static void samples_are_long_enough(void **state) {
   (void)state;
-  wlmi_timing timing;
-  assert_status(WLM_OK, time_it(2e-6, 0, quiet, 1e-3, 9, 0, &timing));
-  assert_int_equal(timing.samples, 9);
-  assert_in_range(timing.calls, 499, 501);
-  assert_true(fabs(timing.median - 2e-6) < 1e-12 && timing.spread < 1e-9);
-  assert_status(WLM_OK, time_it(0.5, 0, quiet, 1e-3, 3, 0, &timing));
-  assert_int_equal(timing.calls, 1);
-  assert_status(WLM_OK, time_it(1e-12, 0, quiet, 1, 2, 0, &timing));
-  assert_in_range(timing.calls, 1000, 100000); /* bounded: a graph holds them all */
-  assert_status(WLM_OK, time_it(0, 0, quiet, 1e-3, 2, 0, &timing));
-  assert_true(timing.median == 0 && timing.spread == 0);
+  wlmi_entrant entrant;
+  assert_status(WLM_OK, time_it(2e-6, 0, quiet, 1e-3, 9, &entrant));
+  assert_int_equal(entrant.samples, 9);
+  assert_in_range(entrant.calls, 499, 501);
+  assert_true(fabs(entrant.seconds - 2e-6) < 1e-12 && entrant.spread < 1e-9);
+  assert_status(WLM_OK, time_it(0.5, 0, quiet, 1e-3, 3, &entrant));
+  assert_int_equal(entrant.calls, 1);
+  assert_status(WLM_OK, time_it(1e-12, 0, quiet, 1, 2, &entrant));
+  assert_in_range(entrant.calls, 1000, 100000); /* bounded: a graph holds them all */
+  assert_status(WLM_OK, time_it(0, 0, quiet, 1e-3, 2, &entrant));
+  assert_true(entrant.seconds == 0 && entrant.spread == 0);
 }
 
 static void cold_starts_do_not_count(void **state) {
   (void)state;
-  wlmi_timing timing;
-  assert_status(WLM_OK, time_it(1e-6, 0.01, quiet, 1e-3, 5, 0, &timing));
-  assert_true(timing.median < 1.05e-6); /* the first sample alone was ten times that */
-}
-
-static void hopeless_ones_are_abandoned(void **state) {
-  (void)state;
-  wlmi_timing timing;
-  assert_status(WLM_OK, time_it(1e-3, 0, quiet, 1e-3, 9, 0.9e-3, &timing));
-  assert_int_equal(timing.samples, 1);
-  assert_true(fabs(timing.median - 1e-3) < 1e-9);
-  assert_status(WLM_OK, time_it(1e-3, 0, quiet, 1e-3, 9, 1.1e-3, &timing));
-  assert_int_equal(timing.samples, 9);
-}
-
-/* One sample that was disturbed says nothing against the candidate. */
-static void disturbed_ones_are_not_abandoned(void **state) {
-  (void)state;
-  wlmi_timing timing;
-  for (int at = 0; at < 8; at++) {
-    double noise[8] = {0};
-    noise[at] = 1e-2;
-    assert_status(WLM_OK, time_it(1e-3, 0, noise, 1e-3, 7, 3e-3, &timing));
-    assert_int_equal(timing.samples, 7);
-  }
+  wlmi_entrant entrant;
+  assert_status(WLM_OK, time_it(1e-6, 0.01, quiet, 1e-3, 5, &entrant));
+  assert_true(entrant.seconds < 1.05e-6); /* the first sample alone was ten times that */
 }
 
 static void noise_never_ends_the_warm_up_late(void **state) {
   (void)state;
   static const double noise[8] = {0, 5e-6, 1e-6, 9e-6, 2e-6, 7e-6, 3e-6, 8e-6};
-  wlmi_timing timing;
-  assert_status(WLM_OK, time_it(1e-5, 0, noise, 1e-3, 8, 0, &timing));
-  assert_true(clock_of.samples < 40); /* calibration, a bounded warm-up, 8 samples */
-  assert_true(timing.spread > 0.1 && timing.spread < 0.6);
+  wlmi_entrant entrant;
+  assert_status(WLM_OK, time_it(1e-5, 0, noise, 1e-3, 8, &entrant));
+  assert_true(clock_of.samples < 40); /* a first call, a bounded warm-up, 8 samples */
+  assert_true(entrant.spread > 0.1 && entrant.spread < 0.6);
 }
 
 static void failures_come_through(void **state) {
   (void)state;
   for (int fail_at = 1; fail_at <= 7; fail_at++) {
-    wlmi_timing timing;
-    const wlmi_timing_options options = {1e-3, 5, 0};
+    wlmi_entrant entrant = {.enqueue = enqueue};
     clock_of = (fake){.device.ops = &ops, .call = 1e-6, .fail_at = fail_at};
-    assert_int_equal(wlmi_time_calls(&clock_of.device, enqueue, NULL, &options, &timing), WLM_ERR_DEVICE);
+    assert_int_equal(wlmi_entrant_time(&clock_of.device, &entrant, 1e-3, 5), WLM_ERR_DEVICE);
     assert_string_equal(wlm_error_detail(), "the fake broke");
     assert_int_equal(clock_of.live, 0);
+    wlmi_entrant_release(&entrant);
   }
 }
 
@@ -206,8 +184,6 @@ int main(void) {
       cmocka_unit_test(summaries),
       cmocka_unit_test(samples_are_long_enough),
       cmocka_unit_test(cold_starts_do_not_count),
-      cmocka_unit_test(hopeless_ones_are_abandoned),
-      cmocka_unit_test(disturbed_ones_are_not_abandoned),
       cmocka_unit_test(noise_never_ends_the_warm_up_late),
       cmocka_unit_test(failures_come_through),
       cmocka_unit_test(gather_bandwidth),

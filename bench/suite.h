@@ -1,0 +1,52 @@
+/* What a suite of `warploom bench` is, and what it is given: one matrix at one width. */
+#ifndef WLM_BENCH_SUITE_H
+#define WLM_BENCH_SUITE_H
+
+#include "cli/options.h"
+#include "common/text.h"
+#include "tuner/upload.h"
+
+typedef struct wlmi_bench_case {
+  wlm_context *context;
+  const wlmi_csr_host *csr;  /* on the host, with values */
+  const wlmi_upload *upload; /* the same on the device; empty for a suite that keeps it on the host */
+  const char *matrix;        /* name */
+  int64_t n;
+  int samples; /* of every reported time */
+  uint64_t seed;
+  void *state; /* what the suite's open made */
+} wlmi_bench_case;
+
+/* Matrices and widths of a suite are bench/suites/NAME.txt. */
+typedef struct wlmi_bench_suite {
+  const char *name;
+  const char *help;    /* a few words for --help */
+  const char *heading; /* of the rows below */
+  /* Appends to `line` the case's JSON lines for the results file, each begun with wlmi_results_begin, holding a member
+   * "n" and ended by wlmi_results_end, and to `row` its rows of the table for people. A case is done, and skipped the
+   * next time, once the file has a line of it. */
+  wlm_status (*run)(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row);
+  const char *list;   /* the suite whose file lists the matrices; NULL = its own */
+  int samples;        /* of every reported time where the command line has none; 0 = 21 */
+  int keeps_patterns; /* a matrix without values is not given any */
+  int stays_on_host;  /* the matrix is not uploaded */
+  int uses_shipped;   /* the context chooses from the shipped database too, as a user's does */
+  int is_synthetic;   /* its file lists synthetic matrices only, so it runs without --data */
+  /* Before the first case, and after the last (also of NULL); both NULL where nothing is kept in between. */
+  wlm_status (*open)(const wlmi_cli_options *options, wlm_context *context, void **state);
+  void (*close)(void *state);
+} wlmi_bench_suite;
+
+extern const wlmi_bench_suite wlmi_suite_core;      /* every kernel of an f32 sum, the choice, GE-SpMM, cuSPARSE */
+extern const wlmi_bench_suite wlmi_suite_papers;    /* the steps of GE-SpMM, in GFLOP/s */
+extern const wlmi_bench_suite wlmi_suite_sampled;   /* edge sampling against exact kernels */
+extern const wlmi_bench_suite wlmi_suite_selection; /* the choice against the best kernel */
+extern const wlmi_bench_suite wlmi_suite_operators; /* other operators and types */
+extern const wlmi_bench_suite wlmi_suite_minibatch; /* blocks of a neighbour sampler, each used once */
+extern const wlmi_bench_suite wlmi_suite_dispatch;  /* host time of the library's calls */
+
+/* Runs every matrix at every width, one after the other, and keeps each case as it ends. A case that fails is reported
+ * on stderr and does not stop the rest; the status is then an error. What the budget leaves out is reported. */
+wlm_status wlmi_run_suite(const wlmi_bench_suite *suite, const wlmi_cli_options *options);
+
+#endif

@@ -1,0 +1,14 @@
+/* A plan over kernels that a test loaded itself, without a context. */
+#ifndef WLM_TESTS_SUPPORT_BARE_PLAN_H
+#define WLM_TESTS_SUPPORT_BARE_PLAN_H
+
+#include "runtime/dispatch/plan.h"
+
+static inline wlm_status bare_plan_fill(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
+                                        void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr,
+                                        const wlmi_spec *spec) {
+  const wlm_status status = wlmi_plan_set_program(plan, device, program, kernels, spec);
+  return status == WLM_OK ? wlmi_bind(&plan->shape, csr, NULL, 0, &plan->bound) : status;
+}
+
+#endif

@@ -1,0 +1,15 @@
+/* Whether a matrix on the host is well formed, and a hash of all of it. Include after cmocka. */
+#ifndef WLM_TESTS_SUPPORT_CSR_H
+#define WLM_TESTS_SUPPORT_CSR_H
+
+#include "common/hash.h"
+#include "csr/csr.h"
+
+/* Fails the running test where rowptr or a column index is wrong. */
+void assert_csr(const wlmi_csr_host *csr);
+
+/* xxh3-128 of everything: rows, cols, nnz, rowptr (int64), colind (int32) and the bits of the values where there are
+ * any, all little-endian. */
+wlmi_hash csr_hash(const wlmi_csr_host *csr);
+
+#endif
