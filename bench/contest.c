@@ -68,25 +68,24 @@ static int go_on(void *user) {
   return 0;
 }
 
-static wlm_status compile_all(const wlmi_contest *contest, const wlmi_names *candidates) {
-  wlmi_compile_job *jobs = wlmi_alloc_zero((size_t)candidates->count, sizeof *jobs);
+static wlm_status compile_all(const wlmi_contest *contest, const wlmi_candidate_list *list) {
+  wlmi_compile_job *jobs = wlmi_alloc_zero((size_t)list->count, sizeof *jobs);
   if (!jobs) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "compilations");
-  for (int64_t i = 0; i < candidates->count; i++) jobs[i].variant = candidates->names[i];
-  wlm_status status =
-      wlmi_compile_ahead(contest->context, &contest->operands.spec, jobs, candidates->count, go_on, NULL);
-  for (int64_t i = 0; i < candidates->count; i++) wlmi_free(jobs[i].detail); /* making the plan tells it again */
+  for (int64_t i = 0; i < list->count; i++) jobs[i].variant = list->candidates[i].variant;
+  wlm_status status = wlmi_compile_ahead(contest->context, &contest->operands.spec, jobs, list->count, go_on, NULL);
+  for (int64_t i = 0; i < list->count; i++) wlmi_free(jobs[i].detail); /* making the plan tells it again */
   wlmi_free(jobs);
   return status;
 }
 
 struct candidates {
   wlmi_contest *contest;
-  const wlmi_names *names;
+  const wlmi_candidate_list *list;
 };
 
 static void enter(void *user, int64_t i, wlmi_entrant *entrant) {
   const struct candidates *c = user;
-  wlmi_entrant_variant(c->contest->context, &c->contest->operands, c->names->names[i], entrant);
+  wlmi_entrant_variant(c->contest->context, &c->contest->operands, c->list->candidates[i].variant, entrant);
 }
 
 static void glance(void *user, wlmi_entrant *entrant, double *seconds) {
@@ -105,9 +104,9 @@ static wlm_status note(void *user, int64_t i, const wlmi_entrant *entrant) {
   return WLM_OK;
 }
 
-wlm_status wlmi_contest_search(wlmi_contest *contest, const wlmi_names *names, int finalists, wlmi_screened *screened,
-                               wlmi_finals *finals) {
-  struct candidates c = {contest, names};
+wlm_status wlmi_contest_search(wlmi_contest *contest, const wlmi_candidate_list *list, int finalists,
+                               wlmi_screened *screened, wlmi_finals *finals) {
+  struct candidates c = {contest, list};
   const wlmi_search_rules rules = {
       .abandon = near,
       .screening_seconds = screening_seconds,
@@ -116,7 +115,7 @@ wlm_status wlmi_contest_search(wlmi_contest *contest, const wlmi_names *names, i
       .rounds = {{1, finalists, contest->samples, near, sample_seconds}},
   };
   const wlmi_search_field field = {.device = contest->operands.device,
-                                   .count = names->count,
+                                   .count = list->count,
                                    .screened = screened,
                                    .user = &c,
                                    .clock = wlmi_seconds,
@@ -127,8 +126,8 @@ wlm_status wlmi_contest_search(wlmi_contest *contest, const wlmi_names *names, i
                                    .out_of_time = go_on};
   wlm_status status;
   finals->count = 0;
-  contest->candidates = names->count;
-  WLM_TRY(compile_all(contest, names));
+  contest->candidates = list->count;
+  WLM_TRY(compile_all(contest, list));
   status = wlmi_search(&field, &rules, finals);
   for (int i = 0; i < finals->count; i++)
     if (finals->list[i].entrant.failure) wlmi_contest_note(contest, &finals->list[i].entrant);
@@ -142,16 +141,16 @@ static void take(wlmi_finalist *finalist, wlmi_entrant *winner) {
 }
 
 wlm_status wlmi_contest_winners(wlmi_contest *contest, wlmi_winners *winners) {
-  wlmi_names names = {0};
+  const wlmi_candidate_list *list = NULL;
   wlmi_screened *screened = NULL;
   wlmi_finals finals = {.count = 0};
   wlm_status status;
   *winners = (wlmi_winners){0};
-  WLM_TRY(wlmi_generator_candidates(wlmi_context_generator(contest->context), &contest->operands.spec,
-                                    &contest->operands.device->info.limits, &names));
-  screened = wlmi_alloc_zero((size_t)names.count, sizeof *screened);
+  WLM_TRY(wlmi_generator_describe(wlmi_context_generator(contest->context), &contest->operands.spec,
+                                  &contest->operands.device->info.limits, &list));
+  screened = wlmi_alloc_zero((size_t)list->count, sizeof *screened);
   if (!screened) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
-  WLM_TRY(wlmi_contest_search(contest, &names, FINALISTS, screened, &finals));
+  WLM_TRY(wlmi_contest_search(contest, list, FINALISTS, screened, &finals));
   wlmi_finalist *plain = wlmi_finals_best(&finals, WLM_PLAIN), *prepared = wlmi_finals_best(&finals, WLM_PREPARED);
   if (!plain)
     WLM_TRY(wlmi_fail(WLM_ERR_MISMATCH, "no candidate that needs no preparing is right: %s",
@@ -160,7 +159,7 @@ wlm_status wlmi_contest_winners(wlmi_contest *contest, wlmi_winners *winners) {
   take(plain, &winners->plain);
 done:
   wlmi_finals_release(&finals);
-  wlmi_names_release(&names);
+  wlmi_candidates_drop(list);
   wlmi_free(screened);
   return status;
 }

@@ -26,9 +26,9 @@ wlm_status wlmi_contest_create_beside(const wlmi_contest *first, const wlm_matri
 void wlmi_contest_release(wlmi_contest *contest); /* also of a zeroed one; entrants are released before */
 
 /* Looks at these candidates, of which the best `finalists` of each kind are checked and timed again. What the looks
- * said is left in `screened`, names->count of them that are zero at first. *finals is released also after a failure. */
-wlm_status wlmi_contest_search(wlmi_contest *contest, const wlmi_names *names, int finalists, wlmi_screened *screened,
-                               wlmi_finals *finals);
+ * said is left in `screened`, list->count of them that are zero at first. *finals is released also after a failure. */
+wlm_status wlmi_contest_search(wlmi_contest *contest, const wlmi_candidate_list *list, int finalists,
+                               wlmi_screened *screened, wlmi_finals *finals);
 
 /* The quickest candidates that are right. Their times are not yet ones to report. */
 typedef struct wlmi_winners {

@@ -52,7 +52,8 @@ struct line {
   wlmi_upload values; /* where A's are not those of the case */
   wlmi_contest contest;
   wlm_problem problem;
-  wlmi_names names;                            /* who is searched among */
+  wlmi_candidate *candidates;                  /* that are searched among */
+  wlmi_candidate_list list;                    /* of them */
   char choice[WLM_VARIANT_NAME];               /* the dispatcher's, "" = it has none */
   int best, chosen, baselines, baseline_count; /* among the entrants; -1 = none */
   double preprocess[WLM_CUSPARSE_WAYS + 1];
@@ -77,49 +78,46 @@ static int is_of_top(const struct round *r, const char *variant) {
 }
 
 static int sums_too(const struct round *r, const char *variant) {
-  const wlmi_names *sums = &r->lines[0].names;
+  const wlmi_candidate_list *sums = &r->lines[0].list;
   for (int64_t i = 0; i < sums->count; i++)
-    if (wlmi_same_family(sums->names[i], variant)) return 1;
+    if (wlmi_same_family(sums->candidates[i].variant, variant)) return 1;
   return 0;
 }
 
 /* Those of the candidates that need no preparing; for the first line all of them. */
-static wlm_status list_names(const struct round *r, struct line *l) {
-  wlmi_names *names = &l->names;
+static wlm_status list_candidates(const struct round *r, struct line *l) {
   const wlmi_contest *contest = &l->contest;
   const int all = l == r->lines;
-  wlmi_candidate *candidates = NULL;
-  int64_t count = 0;
+  const wlmi_candidate_list *list = NULL;
   wlm_status status;
   WLM_TRY(wlmi_generator_describe(wlmi_context_generator(contest->context), &contest->operands.spec,
-                                  &contest->operands.device->info.limits, &candidates, &count));
-  names->names = wlmi_alloc_zero((size_t)count, sizeof *names->names);
-  if (!names->names) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
-  for (int64_t i = 0; i < count; i++) {
-    const char *variant = candidates[i].variant;
-    if (candidates[i].prepares) continue;
+                                  &contest->operands.device->info.limits, &list));
+  WLM_TRY(wlmi_alloc_array(list->count, sizeof *l->candidates, "candidates", (void **)&l->candidates));
+  l->list = (wlmi_candidate_list){list->families, l->candidates, 0};
+  for (int64_t i = 0; i < list->count; i++) {
+    const char *variant = list->candidates[i].variant;
+    if (list->candidates[i].prepares) continue;
     if (!all && !is_of_top(r, variant) && sums_too(r, variant) && strcmp(variant, l->choice)) continue;
-    names->names[names->count] = wlmi_strdup(variant);
-    if (!names->names[names->count++]) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
+    l->candidates[l->list.count++] = list->candidates[i];
   }
 done:
-  wlmi_free(candidates);
+  wlmi_candidates_drop(list);
   return status;
 }
 
 /* The quickest at a look, for the other lines. */
 static void keep_top(struct round *r, const wlmi_screened *screened) {
-  const wlmi_names *names = &r->lines[0].names;
+  const wlmi_candidate_list *list = &r->lines[0].list;
   double last = 0;
   while (r->top_count < TOP) {
     int64_t next = -1;
-    for (int64_t i = 0; i < names->count; i++)
+    for (int64_t i = 0; i < list->count; i++)
       if (isfinite(screened[i].seconds) && screened[i].seconds > last &&
           (next < 0 || screened[i].seconds < screened[next].seconds))
         next = i;
     if (next < 0) return;
     last = screened[next].seconds;
-    snprintf(r->top[r->top_count++], WLM_VARIANT_NAME, "%s", names->names[next]);
+    snprintf(r->top[r->top_count++], WLM_VARIANT_NAME, "%s", list->candidates[next].variant);
   }
 }
 
@@ -157,7 +155,7 @@ static wlm_status open_line(struct round *r, struct line *l) {
                         : wlmi_contest_create_beside(&r->lines[0].contest, matrix, &l->problem, &l->contest));
   if (wlmi_context_choose(bench->context, matrix, &l->problem, &decision) == WLM_OK)
     snprintf(l->choice, sizeof l->choice, "%s", decision.variant);
-  status = list_names(r, l);
+  status = list_candidates(r, l);
 done:
   return status == WLM_OK ? status : wlmi_fail_in(status, "%s %s", op->name, wlmi_type_name(op->type));
 }
@@ -171,13 +169,13 @@ static int go_on(void *user) {
  * is told when it is entered. */
 static wlm_status compile(const struct round *r) {
   int64_t count = 0, at = 0;
-  for (int i = 1; i < LINES; i++) count += r->lines[i].names.count;
+  for (int i = 1; i < LINES; i++) count += r->lines[i].list.count;
   wlmi_compile_job *jobs = wlmi_alloc_zero((size_t)count, sizeof *jobs);
   if (!jobs) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "compilations");
   for (int i = 1; i < LINES; i++)
-    for (int64_t k = 0; k < r->lines[i].names.count; k++)
-      jobs[at++] =
-          (wlmi_compile_job){.variant = r->lines[i].names.names[k], .spec = &r->lines[i].contest.operands.spec};
+    for (int64_t k = 0; k < r->lines[i].list.count; k++)
+      jobs[at++] = (wlmi_compile_job){.variant = r->lines[i].list.candidates[k].variant,
+                                      .spec = &r->lines[i].contest.operands.spec};
   wlm_status status = wlmi_compile_ahead(r->bench->context, NULL, jobs, count, go_on, NULL);
   for (int64_t i = 0; i < count; i++) wlmi_free(jobs[i].detail);
   wlmi_free(jobs);
@@ -187,9 +185,9 @@ static wlm_status compile(const struct round *r) {
 static wlm_status search(struct round *r, struct line *l) {
   wlmi_finals finals = {.count = 0};
   wlm_status status;
-  wlmi_screened *screened = wlmi_alloc_zero((size_t)l->names.count, sizeof *screened);
+  wlmi_screened *screened = wlmi_alloc_zero((size_t)l->list.count, sizeof *screened);
   if (!screened) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
-  WLM_TRY(wlmi_contest_search(&l->contest, &l->names, FINALISTS, screened, &finals));
+  WLM_TRY(wlmi_contest_search(&l->contest, &l->list, FINALISTS, screened, &finals));
   if (l == r->lines) keep_top(r, screened);
   wlmi_finalist *best = wlmi_finals_best(&finals, WLM_PLAIN);
   if (!best) goto done;
@@ -301,7 +299,7 @@ static void release(struct round *r) {
   for (int i = LINES - 1; i >= 0; i--) { /* the first one lends to the others */
     wlmi_contest_release(&r->lines[i].contest);
     wlmi_upload_release(&r->lines[i].values);
-    wlmi_names_release(&r->lines[i].names);
+    wlmi_free(r->lines[i].candidates);
   }
 }
 

@@ -69,6 +69,7 @@ static wlm_status learn_without(struct state *s, wlm_context *context, const cha
   if (!strcmp(group, s->group)) return WLM_OK;
   *s->group = 0;
   wlmi_snapshot_clear(&s->others);
+  s->others.families = wlmi_generator_families(wlmi_context_generator(context));
   WLM_TRY(wlmi_snapshot_add_measurements(&s->others, s->set.records, s->set.count, NULL, is_of_another_group, group));
   WLM_TRY(train_without(s, context, group));
   snprintf(s->group, sizeof s->group, "%s", group);

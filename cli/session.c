@@ -4,6 +4,7 @@
 
 #include "common/bucket.h"
 #include "common/hash.h"
+#include "common/path.h"
 #include "synth/input.h"
 
 wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *session) {

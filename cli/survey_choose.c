@@ -22,30 +22,31 @@ enum { PARTS = 4 };
 typedef struct survey_request {
   const wlmi_snapshot *snapshot;
   wlmi_limits limits;
-  wlmi_generator *generator; /* NULL = there is no model in the snapshot */
-  const wlmi_spec *spec;
+  wlmi_generator *generator;
+  int has_model; /* the snapshot */
   const wlmi_survey_case *of;
-  wlmi_candidate *candidates;
 } survey_request;
 
 /* What was not measured on the matrix has no time there, so it cannot be chosen. */
-static int was_measured(void *user, const char *variant, int may_prepare) {
+static int was_measured(void *user, const wlmi_variant *variant, int may_prepare) {
   const survey_request *r = user;
+  char name[WLM_VARIANT_NAME];
   (void)may_prepare;
-  return wlmi_survey_find(r->of->choice, variant) != NULL;
+  wlmi_variant_print(wlmi_generator_families(r->generator), variant, name);
+  return wlmi_survey_find(r->of->choice, name) != NULL;
 }
 
-static int64_t list(void *user, const wlmi_candidate **candidates) {
-  survey_request *r = user;
-  int64_t count = 0, kept = 0;
-  wlmi_free(r->candidates);
-  r->candidates = NULL;
-  if (r->generator && wlmi_generator_describe(r->generator, r->spec, &r->limits, &r->candidates, &count) != WLM_OK)
-    return 0;
-  for (int64_t i = 0; i < count; i++)
-    if (was_measured(r, r->candidates[i].variant, 0)) r->candidates[kept++] = r->candidates[i];
-  *candidates = r->candidates;
-  return kept;
+/* The candidates that were measured; wlmi_free them. */
+static wlm_status list_measured(survey_request *r, const wlmi_spec *spec, wlmi_candidate **kept,
+                                wlmi_candidate_list *out) {
+  const wlmi_candidate_list *all;
+  wlm_status status = wlmi_generator_describe(r->generator, spec, &r->limits, &all);
+  if (status == WLM_OK) status = wlmi_alloc_array(all->count, sizeof **kept, "candidates", (void **)kept);
+  for (int64_t i = 0; status == WLM_OK && i < all->count; i++)
+    if (was_measured(r, &all->candidates[i].value, 0)) (*kept)[out->count++] = all->candidates[i];
+  out->candidates = *kept;
+  wlmi_candidates_drop(all);
+  return status;
 }
 
 /* What was measured was valid, so beyond kind and architecture the limits forbid nothing. */
@@ -62,21 +63,23 @@ static wlmi_limits limits_of(const wlmi_device_record *device) {
 /* A problem of another version has no rules, and what is not decided stays NULL. Only this step counts where one is
  * given (-1 = any). */
 static void choose(survey_request *r, wlmi_survey_case *c, wlmi_way way, int step) {
-  const wlmi_variant_set variants = {.is_valid = was_measured, .list = list, .user = r};
+  const wlmi_families *families = wlmi_generator_families(r->generator);
+  wlmi_candidate_list list = {.families = families};
+  const wlmi_variant_set variants = {families, r->has_model ? &list : NULL, was_measured, NULL, r};
+  wlmi_candidate *kept = NULL;
   wlmi_decision decision;
   wlmi_spec spec;
   r->of = c;
-  r->spec = &spec;
   const wlmi_request request = {.stats = c->choice->stats,
                                 .problem = c->choice->problem,
                                 .spec = &spec,
                                 .limits = &r->limits,
                                 .variants = &variants};
   if (wlmi_spec_from_key(c->choice->problem, c->choice->n, &spec) == WLM_OK &&
+      (!r->has_model || list_measured(r, &spec, &kept, &list) == WLM_OK) &&
       wlmi_select(r->snapshot, &request, &decision) == WLM_OK && (step < 0 || (int)decision.step == step))
     c->chosen[way] = wlmi_survey_find(c->choice, decision.variant);
-  wlmi_free(r->candidates);
-  r->candidates = NULL;
+  wlmi_free(kept);
 }
 
 /* ---- borrowed ------------------------------------------------------------------------------------------- */
@@ -95,17 +98,18 @@ static int compare_fingerprints(const void *left, const void *right) {
   return memcmp(a->choice->stats->fingerprint, b->choice->stats->fingerprint, sizeof a->choice->stats->fingerprint);
 }
 
-static wlm_status borrow(wlmi_survey *survey) {
+static wlm_status borrow(wlmi_survey *survey, wlmi_generator *generator) {
   const wlmi_snapshot nothing = {.case_count = 0};
-  survey_request rule = {.snapshot = &nothing, .limits = limits_of(&survey->of->records->device)};
+  survey_request rule = {
+      .snapshot = &nothing, .limits = limits_of(&survey->of->records->device), .generator = generator};
   wlmi_survey_case **order = NULL;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array(survey->case_count, sizeof *order, "cases", (void **)&order));
   for (int64_t i = 0; i < survey->case_count; i++) order[i] = &survey->cases[i];
   qsort(order, (size_t)survey->case_count, sizeof *order, compare_fingerprints);
   for (int64_t begin = 0, end; begin < survey->case_count; begin = end) {
-    wlmi_snapshot unseen = {.case_count = 0};
-    survey_request borrowed = {.snapshot = &unseen, .limits = rule.limits};
+    wlmi_snapshot unseen = {.families = wlmi_generator_families(generator)};
+    survey_request borrowed = {.snapshot = &unseen, .limits = rule.limits, .generator = generator};
     status = wlmi_snapshot_add_measurements(&unseen, survey->of->records, survey->of->count, NULL, is_near_other,
                                             (void *)order[begin]->choice);
     for (end = begin; end < survey->case_count && !compare_fingerprints(&order[begin], &order[end]); end++) {
@@ -139,19 +143,17 @@ done:
   return status;
 }
 
-static wlm_status predict(wlmi_survey *survey, int64_t l2_bytes) {
-  const char *folder = getenv("WARPLOOM_TEMPLATES");
-  survey_request r = {.limits = limits_of(&survey->of->records->device)};
+static wlm_status predict(wlmi_survey *survey, wlmi_generator *generator, int64_t l2_bytes) {
+  survey_request r = {.limits = limits_of(&survey->of->records->device), .generator = generator, .has_model = 1};
   wlmi_measurement_record *others = NULL;
   wlmi_progress progress;
   wlm_status status;
   r.limits.l2_bytes = l2_bytes;
-  WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &r.generator));
   WLM_TRY(wlmi_alloc_array(survey->of->count, sizeof *others, "measurements", (void **)&others));
   wlmi_progress_begin(&progress, 1, 0);
   wlmi_progress_next(&progress, "report: training");
   for (int part = 0; part < PARTS && status == WLM_OK; part++) {
-    wlmi_snapshot trained = {.case_count = 0};
+    wlmi_snapshot trained = {.families = wlmi_generator_families(generator)};
     r.snapshot = &trained;
     wlmi_progress_show(&progress, part, PARTS, "each time without a part of the matrices");
     status = train_without(survey->of, part, others, &r, &trained);
@@ -163,12 +165,18 @@ static wlm_status predict(wlmi_survey *survey, int64_t l2_bytes) {
   wlmi_progress_end(&progress);
 done:
   wlmi_free(others);
-  wlmi_generator_destroy(r.generator);
   return status;
 }
 
 wlm_status wlmi_survey_choose(wlmi_survey *survey, int64_t l2_bytes) {
+  const char *folder = getenv("WARPLOOM_TEMPLATES");
+  wlmi_generator *generator = NULL;
+  wlm_status status;
   if (!survey->case_count) return WLM_OK;
-  const wlm_status status = borrow(survey);
-  return status == WLM_OK && l2_bytes ? predict(survey, l2_bytes) : status;
+  WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &generator));
+  WLM_TRY(borrow(survey, generator));
+  if (l2_bytes) status = predict(survey, generator, l2_bytes);
+done:
+  wlmi_generator_destroy(generator);
+  return status;
 }

@@ -1,10 +1,27 @@
 #include "common/program.h"
 
+#include <stdlib.h>
+
 #include "common/memory.h"
 
 void wlmi_program_release(wlmi_program *program) {
   wlmi_free(program->source);
   program->source = NULL;
+}
+
+static int compare_with_candidate(const void *variant, const void *candidate) {
+  return wlmi_variant_compare(variant, &((const wlmi_candidate *)candidate)->value);
+}
+
+const wlmi_candidate *wlmi_candidate_find(const wlmi_candidate_list *list, const wlmi_variant *variant) {
+  if (!variant->family || !list->count) return NULL;
+  return bsearch(variant, list->candidates, (size_t)list->count, sizeof *list->candidates, compare_with_candidate);
+}
+
+const wlmi_candidate *wlmi_candidate_named(const wlmi_candidate_list *list, const char *name) {
+  wlmi_variant variant;
+  wlmi_variant_recognise(list->families, name, &variant);
+  return wlmi_candidate_find(list, &variant);
 }
 
 const wlmi_pass *wlmi_program_first_execute(const wlmi_program *program) {

@@ -4,6 +4,7 @@
 #define WLM_COMMON_PROGRAM_H
 
 #include "common/spec.h"
+#include "common/variant.h"
 
 typedef enum wlmi_target { WLM_TARGET_CUDA, WLM_TARGET_HOST } wlmi_target;
 
@@ -60,7 +61,7 @@ typedef struct wlmi_extent {
   int64_t rows, cols, nnz, n;
 } wlmi_extent;
 
-enum { WLM_MAX_PASSES = 4, WLM_VARIANT_NAME = 128 };
+enum { WLM_MAX_PASSES = 4 };
 
 typedef struct wlmi_program {
   char variant[WLM_VARIANT_NAME]; /* canonical name */
@@ -78,13 +79,26 @@ typedef struct wlmi_program {
 
 /* A variant that is valid for a problem on a device, before any source text is made of it. */
 typedef struct wlmi_candidate {
-  char variant[WLM_VARIANT_NAME];
-  wlmi_pass pass; /* the first to execute that walks the matrix: one over columns alone only clears C */
-  int launches;   /* of one call */
-  int prepares;   /* must be prepared before it can run */
-  int whole_rows; /* never splits a row: one group of threads walks it from end to end */
-  int walks_a;    /* as of a program */
+  wlmi_variant value;
+  char variant[WLM_VARIANT_NAME]; /* its canonical name */
+  int lanes, batch;               /* its parameters of these names; 0 = it has none */
+  wlmi_pass pass;                 /* the first to execute that walks the matrix: one over columns alone only clears C */
+  int launches;                   /* of one call */
+  int prepares;                   /* must be prepared before it can run */
+  int whole_rows;                 /* never splits a row: one group of threads walks it from end to end */
+  int walks_a;                    /* as of a program */
 } wlmi_candidate;
+
+/* All candidates for a problem on a device, in the order of their values. */
+typedef struct wlmi_candidate_list {
+  const wlmi_families *families;
+  const wlmi_candidate *candidates;
+  int64_t count;
+} wlmi_candidate_list;
+
+/* NULL where the variant is no candidate. */
+const wlmi_candidate *wlmi_candidate_find(const wlmi_candidate_list *list, const wlmi_variant *variant);
+const wlmi_candidate *wlmi_candidate_named(const wlmi_candidate_list *list, const char *variant);
 
 void wlmi_program_release(wlmi_program *program);
 

@@ -28,7 +28,8 @@ local function quoted_pieces(line, number, name)
   return table.concat(pieces, ", ")
 end
 
--- One line of Lua for each line of the template, so that Lua's own messages have the right number too.
+-- One line of Lua for each line of the template, so that Lua's own messages have the right number too. The function takes
+-- its environment as the argument.
 local function translate(text, name)
   local out, number = {}, 0
   for line in (text:gsub("\n?$", "\n", 1)):gmatch("(.-)\n") do
@@ -40,7 +41,18 @@ local function translate(text, name)
       out[#out + 1] = ("__emit(%d, %s)"):format(number, quoted_pieces(line, number, name))
     end
   end
-  return table.concat(out, "\n")
+  return "local _ENV = ...; " .. table.concat(out, "\n")
+end
+
+local compiled = {} -- name -> { text, function }
+
+local function compile(text, name)
+  local known = compiled[name]
+  if known and known[1] == text then return known[2] end
+  local chunk, message = load(translate(text, name), "=" .. name, "t", {})
+  if not chunk then error(message, 0) end
+  compiled[name] = { text, chunk }
+  return chunk
 end
 
 local function strict(parameters, name)
@@ -91,9 +103,7 @@ function engine.render(text, name, parameters, read)
     lines[#lines + 1] = engine.render(read(other), other, all, read):gsub("\n$", "")
     expected = nil
   end
-  local chunk, message = load(translate(text, name), "=" .. name, "t", strict(env, name))
-  if not chunk then error(message, 0) end
-  chunk()
+  compile(text, name)(strict(env, name))
   return table.concat(lines, "\n") .. "\n"
 end
 

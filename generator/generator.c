@@ -7,17 +7,32 @@
 #include <lua.h>
 #include <lualib.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "common/element.h"
 #include "common/memory.h"
+#include "common/spec_id.h"
 #include "generator/archive.h"
 #include "generator/custom.h"
 #include "generator/files.h"
 
+/* The candidates of one spec. */
+typedef struct description {
+  wlmi_candidate_list list; /* the first member: what callers hold */
+  wlmi_hash key;
+  atomic_int users;
+  wlmi_candidate candidates[];
+} description;
+
+enum { DESCRIPTIONS = 64 }; /* that are kept: some 50 kB each */
+
 struct wlmi_generator {
   lua_State *lua;
   pthread_mutex_t lock;
+  wlmi_families families; /* as they are since creation */
+  description *kept[DESCRIPTIONS];
+  int oldest; /* of `kept` */
 };
 
 static void *lua_memory(void *user, void *old, size_t old_size, size_t size) {
@@ -159,7 +174,6 @@ static void check_passes(lua_State *lua, const wlmi_program *program) {
 }
 
 static void get_program(lua_State *lua, wlmi_program *program) {
-  get_string(lua, "variant", program->variant, sizeof program->variant);
   get_string(lua, "split", program->split, sizeof program->split);
   get_bytes(lua, "workspace", &program->workspace);
   get_bytes(lua, "prepared", &program->prepared);
@@ -227,6 +241,15 @@ static int read_template(lua_State *lua) {
   return result == LUA_OK ? 1 : lua_error(lua);
 }
 
+/* add(family), add(family, parameter, value) */
+static int add_to_families(lua_State *lua) {
+  wlmi_families *families = lua_touserdata(lua, lua_upvalueindex(1));
+  const wlm_status status = lua_isnoneornil(lua, 2)
+                                ? wlmi_families_add(families, luaL_checkstring(lua, 1))
+                                : wlmi_families_add_value(families, luaL_checkstring(lua, 2), luaL_checkstring(lua, 3));
+  return status == WLM_OK ? 0 : luaL_error(lua, "%s", wlm_error_detail());
+}
+
 static void push_name(void *user, const char *name) {
   lua_State *lua = user;
   lua_pushstring(lua, name);
@@ -236,18 +259,16 @@ static void push_name(void *user, const char *name) {
 /* ---- entries: one C function each under lua_pcall ------------------------------------------------- */
 
 typedef struct call {
-  const char *folder, *variant;
+  const char *folder;
+  wlmi_families *families; /* to fill; afterwards those of the generator */
+  const wlmi_variant *variant;
   const wlmi_spec *spec;
   wlmi_custom_source custom; /* of the spec */
   const wlmi_limits *limits;
   wlm_index rowptr_type; /* where there is no spec */
   wlmi_text *text;
-  wlmi_names *names;
-  wlmi_candidate *candidates; /* wlmi_free */
-  int64_t candidate_count;
+  description *described;
   wlmi_program *program;
-  int prepares;
-  int misunderstood; /* the error is in the variant's name, not in a template */
 } call;
 
 static call *pushed_call(lua_State *lua) { return lua_touserdata(lua, 1); }
@@ -281,7 +302,9 @@ static int do_load(lua_State *lua) {
   if (wlmi_template_names(c->folder, push_name, lua) != WLM_OK) return luaL_error(lua, "%s", wlm_error_detail());
   lua_pushstring(lua, c->folder);
   lua_pushcclosure(lua, read_template, 1);
-  lua_call(lua, 2, 0);
+  lua_pushlightuserdata(lua, c->families);
+  lua_pushcclosure(lua, add_to_families, 1);
+  lua_call(lua, 3, 0);
   return 0;
 }
 
@@ -292,28 +315,17 @@ static int do_list(lua_State *lua) {
   return 0;
 }
 
-static int do_candidates(lua_State *lua) {
-  call *c = pushed_call(lua);
-  push_function(lua, "candidates");
-  push_problem(lua, c->spec, &c->custom);
-  push_limits(lua, c->limits);
-  lua_call(lua, 2, 1);
-  int64_t count = luaL_len(lua, -1);
-  c->names->names = wlmi_alloc_zero((size_t)count + 1, sizeof(char *));
-  if (!c->names->names) return luaL_error(lua, "out of memory");
-  for (int64_t i = 0; i < count; i++) {
-    lua_geti(lua, -1, i + 1);
-    c->names->names[i] = wlmi_strdup(luaL_checkstring(lua, -1));
-    if (!c->names->names[i]) return luaL_error(lua, "out of memory");
-    c->names->count = i + 1;
-    lua_pop(lua, 1);
-  }
-  return 0;
-}
-
 /* The table on top of the stack. */
-static void get_candidate(lua_State *lua, wlmi_candidate *candidate) {
-  get_string(lua, "variant", candidate->variant, sizeof candidate->variant);
+static void get_candidate(lua_State *lua, const wlmi_families *families, wlmi_candidate *candidate) {
+  size_t size;
+  lua_getfield(lua, -1, "value");
+  const char *value = lua_tolstring(lua, -1, &size);
+  memcpy(&candidate->value, value, size);
+  lua_pop(lua, 1);
+  if (!wlmi_variant_print(families, &candidate->value, candidate->variant))
+    luaL_error(lua, "%s...: the name is too long", candidate->variant);
+  candidate->lanes = wlmi_variant_integer(families, &candidate->value, "lanes");
+  candidate->batch = wlmi_variant_integer(families, &candidate->value, "batch");
   candidate->whole_rows = get_boolean(lua, "whole_rows");
   candidate->walks_a = get_boolean(lua, "walks_a");
   lua_getfield(lua, -1, "passes");
@@ -337,49 +349,36 @@ static int do_describe(lua_State *lua) {
   push_problem(lua, c->spec, &c->custom);
   push_limits(lua, c->limits);
   lua_call(lua, 2, 1);
-  c->candidate_count = luaL_len(lua, -1);
-  c->candidates = wlmi_alloc_zero((size_t)c->candidate_count + 1, sizeof *c->candidates);
-  if (!c->candidates) return luaL_error(lua, "out of memory");
-  for (int64_t i = 0; i < c->candidate_count; i++) {
+  const int64_t count = luaL_len(lua, -1);
+  c->described = wlmi_alloc_zero(1, sizeof *c->described + (size_t)count * sizeof *c->described->candidates);
+  if (!c->described) return luaL_error(lua, "out of memory");
+  c->described->list = (wlmi_candidate_list){c->families, c->described->candidates, count};
+  for (int64_t i = 0; i < count; i++) {
     lua_geti(lua, -1, i + 1);
-    get_candidate(lua, &c->candidates[i]);
+    get_candidate(lua, c->families, &c->described->candidates[i]);
     lua_pop(lua, 1);
   }
   return 0;
 }
 
-static int do_refusal(lua_State *lua) {
-  call *c = pushed_call(lua);
-  push_function(lua, "refusal");
-  lua_pushstring(lua, c->variant);
+static void push_variant_call(lua_State *lua, const char *function, const call *c) {
+  push_function(lua, function);
+  lua_pushlstring(lua, (const char *)c->variant, sizeof *c->variant);
   push_problem(lua, c->spec, &c->custom);
   push_limits(lua, c->limits);
-  lua_call(lua, 3, 2);
-  if (lua_isnil(lua, -2)) {
-    c->misunderstood = 1;
-    return lua_error(lua);
-  }
-  wlmi_text_puts(c->text, luaL_checkstring(lua, -2));
-  return 0;
 }
 
-static int do_prepares(lua_State *lua) {
+static int do_refusal(lua_State *lua) {
   call *c = pushed_call(lua);
-  push_function(lua, "prepares");
-  lua_pushstring(lua, c->variant);
-  push_problem(lua, c->spec, &c->custom);
-  push_limits(lua, c->limits);
+  push_variant_call(lua, "refusal", c);
   lua_call(lua, 3, 1);
-  c->prepares = lua_toboolean(lua, -1);
+  wlmi_text_puts(c->text, luaL_checkstring(lua, -1));
   return 0;
 }
 
 static int do_emit(lua_State *lua) {
   call *c = pushed_call(lua);
-  push_function(lua, "emit");
-  lua_pushstring(lua, c->variant);
-  push_problem(lua, c->spec, &c->custom);
-  push_limits(lua, c->limits);
+  push_variant_call(lua, "emit", c);
   lua_call(lua, 3, 1);
   get_program(lua, c->program);
   return 0;
@@ -425,7 +424,7 @@ static wlm_status enter(wlmi_generator *generator, lua_CFunction function, call 
   if (result == LUA_ERRMEM)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the generator ran out of memory");
   else if (result != LUA_OK)
-    status = wlmi_fail(c->misunderstood ? WLM_ERR_INVALID_ARGUMENT : WLM_ERR_TEMPLATE, "%s",
+    status = wlmi_fail(WLM_ERR_TEMPLATE, "%s",
                        lua_type(lua, -1) == LUA_TSTRING ? lua_tostring(lua, -1) : "a family raised what is no text");
   lua_settop(lua, 0);
   pthread_mutex_unlock(&generator->lock);
@@ -439,8 +438,9 @@ wlm_status wlmi_generator_create(const char *folder, wlmi_generator **out) {
   if (!generator) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "generator");
   pthread_mutex_init(&generator->lock, NULL);
   generator->lua = lua_newstate(lua_memory, NULL);
-  wlm_status status = generator->lua ? enter(generator, do_load, &(call){.folder = folder})
-                                     : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "generator");
+  wlm_status status = generator->lua
+                          ? enter(generator, do_load, &(call){.folder = folder, .families = &generator->families})
+                          : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "generator");
   if (status == WLM_OK)
     *out = generator;
   else
@@ -451,6 +451,8 @@ wlm_status wlmi_generator_create(const char *folder, wlmi_generator **out) {
 void wlmi_generator_destroy(wlmi_generator *generator) {
   if (!generator) return;
   if (generator->lua) lua_close(generator->lua);
+  for (int i = 0; i < DESCRIPTIONS; i++) wlmi_candidates_drop(generator->kept[i] ? &generator->kept[i]->list : NULL);
+  wlmi_families_release(&generator->families);
   pthread_mutex_destroy(&generator->lock);
   wlmi_free(generator);
 }
@@ -459,55 +461,82 @@ wlm_status wlmi_generator_list(wlmi_generator *generator, wlmi_text *text) {
   return enter(generator, do_list, &(call){.text = text});
 }
 
-void wlmi_names_release(wlmi_names *names) {
-  for (int64_t i = 0; i < names->count; i++) wlmi_free(names->names[i]);
-  wlmi_free(names->names);
-  *names = (wlmi_names){0};
+const wlmi_families *wlmi_generator_families(const wlmi_generator *generator) { return &generator->families; }
+
+/* ---- candidates ------------------------------------------------------------------------------------- */
+
+static wlmi_hash description_key(const wlmi_spec *spec, const wlmi_limits *limits) {
+  const struct {
+    wlmi_hash spec;
+    int64_t target, arch, threads_per_block, shared_bytes, processors;
+  } key = {wlmi_spec_id(spec),        limits->target,       limits->arch,
+           limits->threads_per_block, limits->shared_bytes, limits->processors};
+  return wlmi_hash_bytes(&key, sizeof key);
 }
 
-wlm_status wlmi_generator_candidates(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
-                                     wlmi_names *candidates) {
-  *candidates = (wlmi_names){0};
-  wlm_status status = enter(generator, do_candidates, &(call){.spec = spec, .limits = limits, .names = candidates});
-  if (status != WLM_OK) wlmi_names_release(candidates);
-  return status;
+static description *find_kept(wlmi_generator *generator, const wlmi_hash *key) {
+  description *found = NULL;
+  pthread_mutex_lock(&generator->lock);
+  for (int i = 0; i < DESCRIPTIONS && !found; i++)
+    if (generator->kept[i] && !memcmp(&generator->kept[i]->key, key, sizeof *key)) found = generator->kept[i];
+  if (found) atomic_fetch_add(&found->users, 1);
+  pthread_mutex_unlock(&generator->lock);
+  return found;
+}
+
+/* In the place of the oldest. */
+static void keep_description(wlmi_generator *generator, description *fresh) {
+  pthread_mutex_lock(&generator->lock);
+  description **place = &generator->kept[generator->oldest], *old = *place;
+  generator->oldest = (generator->oldest + 1) % DESCRIPTIONS;
+  *place = fresh;
+  pthread_mutex_unlock(&generator->lock);
+  if (old) wlmi_candidates_drop(&old->list);
 }
 
 wlm_status wlmi_generator_describe(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
-                                   wlmi_candidate **candidates, int64_t *count) {
-  call c = {.spec = spec, .limits = limits};
-  wlm_status status = enter(generator, do_describe, &c);
-  if (status != WLM_OK) {
-    wlmi_free(c.candidates);
-    c = (call){0};
+                                   const wlmi_candidate_list **list) {
+  const wlmi_hash key = description_key(spec, limits);
+  call c = {.families = &generator->families, .spec = spec, .limits = limits};
+  *list = NULL;
+  wlm_status status = WLM_OK;
+  if (!(c.described = find_kept(generator, &key))) {
+    WLM_TRY(enter(generator, do_describe, &c));
+    c.described->key = key;
+    atomic_init(&c.described->users, 2); /* the caller and the generator */
+    keep_description(generator, c.described);
   }
-  *candidates = c.candidates;
-  *count = c.candidate_count;
+  *list = &c.described->list;
+  return WLM_OK;
+done:
+  wlmi_free(c.described);
   return status;
 }
 
-wlm_status wlmi_generator_refusal(wlmi_generator *generator, const char *variant, const wlmi_spec *spec,
+void wlmi_candidates_drop(const wlmi_candidate_list *list) {
+  description *described = (description *)list;
+  if (described && atomic_fetch_sub(&described->users, 1) == 1) wlmi_free(described);
+}
+
+wlm_status wlmi_generator_refusal(wlmi_generator *generator, const char *name, const wlmi_spec *spec,
                                   const wlmi_limits *limits, wlmi_text *reason) {
-  return enter(generator, do_refusal, &(call){.variant = variant, .spec = spec, .limits = limits, .text = reason});
+  wlmi_variant variant;
+  wlm_status status = wlmi_variant_parse(&generator->families, name, &variant);
+  if (status != WLM_OK) return status;
+  return enter(generator, do_refusal, &(call){.variant = &variant, .spec = spec, .limits = limits, .text = reason});
 }
 
-wlm_status wlmi_generator_prepares(wlmi_generator *generator, const char *variant, const wlmi_spec *spec,
-                                   const wlmi_limits *limits, int *prepares) {
-  call c = {.variant = variant, .spec = spec, .limits = limits};
-  wlm_status status = enter(generator, do_prepares, &c);
-  *prepares = c.prepares;
-  return status;
-}
+/* ---- programs --------------------------------------------------------------------------------------- */
 
 wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type, wlmi_program *program) {
-  memset(program, 0, sizeof *program);
+  *program = (wlmi_program){.variant = "stats"};
   wlm_status status = enter(generator, do_stats, &(call){.rowptr_type = rowptr_type, .program = program});
   if (status != WLM_OK) wlmi_program_release(program);
   return status;
 }
 
 wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program) {
-  memset(program, 0, sizeof *program);
+  *program = (wlmi_program){.variant = "transpose"};
   wlm_status status = enter(generator, do_transpose, &(call){.spec = spec, .program = program});
   if (status != WLM_OK) wlmi_program_release(program);
   return status;
@@ -515,22 +544,34 @@ wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *
 
 wlm_status wlmi_generator_arg_backward(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
                                        wlmi_program *program) {
-  memset(program, 0, sizeof *program);
+  *program = (wlmi_program){.variant = "arg_backward"};
   wlm_status status = enter(generator, do_arg_backward, &(call){.spec = spec, .limits = limits, .program = program});
   if (status != WLM_OK) wlmi_program_release(program);
   return status;
 }
 
-wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *variant, const wlmi_spec *spec,
+wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *name, const wlmi_spec *spec,
                                const wlmi_limits *limits, wlmi_program *program) {
+  wlmi_variant variant;
   memset(program, 0, sizeof *program);
+  const wlm_status status = wlmi_variant_parse(&generator->families, name, &variant);
+  return status == WLM_OK ? wlmi_generator_emit_variant(generator, &variant, spec, limits, program) : status;
+}
+
+wlm_status wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_variant *variant, const wlmi_spec *spec,
+                                       const wlmi_limits *limits, wlmi_program *program) {
+  call c = {.variant = variant, .spec = spec, .limits = limits, .program = program};
   wlmi_text reason = {0};
-  wlm_status status = wlmi_generator_refusal(generator, variant, spec, limits, &reason);
-  if (status == WLM_OK && reason.size)
-    status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' is no candidate here: it %s", variant, reason.data);
+  wlm_status status;
+  memset(program, 0, sizeof *program);
+  wlmi_variant_print(&generator->families, variant, program->variant);
+  c.text = &reason;
+  WLM_TRY(enter(generator, do_refusal, &c));
+  if (reason.size)
+    WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' is no candidate here: it %s", program->variant, reason.data));
+  WLM_TRY(enter(generator, do_emit, &c));
+done:
   wlmi_text_release(&reason);
-  if (status == WLM_OK)
-    status = enter(generator, do_emit, &(call){.variant = variant, .spec = spec, .limits = limits, .program = program});
   if (status != WLM_OK) wlmi_program_release(program);
   return status;
 }

@@ -15,28 +15,23 @@ void wlmi_generator_destroy(wlmi_generator *generator);
 /* Every family with its parameters, for people. */
 wlm_status wlmi_generator_list(wlmi_generator *generator, wlmi_text *text);
 
-typedef struct wlmi_names {
-  char **names;
-  int64_t count;
-} wlmi_names;
-void wlmi_names_release(wlmi_names *names);
+/* Those of the templates; they stay as they are as long as the generator. */
+const wlmi_families *wlmi_generator_families(const wlmi_generator *generator);
 
-/* Canonical names of every valid variant, families in alphabetical order. */
-wlm_status wlmi_generator_candidates(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
-                                     wlmi_names *candidates);
-/* The same with what each launches; wlmi_free the list. */
+/* All candidates, families in alphabetical order. The generator keeps the lists of some specs, so that all but the
+ * first call for a spec are look-ups. Give *list back by wlmi_candidates_drop, before the generator ends. */
 wlm_status wlmi_generator_describe(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
-                                   wlmi_candidate **candidates, int64_t *count);
+                                   const wlmi_candidate_list **list);
+void wlmi_candidates_drop(const wlmi_candidate_list *list); /* NULL is fine */
 /* Appends nothing where the variant is a candidate, otherwise the reason.
  * WLM_ERR_INVALID_ARGUMENT where the name cannot be understood; the detail text lists what can. */
-wlm_status wlmi_generator_refusal(wlmi_generator *generator, const char *variant, const wlmi_spec *spec,
+wlm_status wlmi_generator_refusal(wlmi_generator *generator, const char *name, const wlmi_spec *spec,
                                   const wlmi_limits *limits, wlmi_text *reason);
-/* Whether the variant, a candidate here, must be prepared before it can run. */
-wlm_status wlmi_generator_prepares(wlmi_generator *generator, const char *variant, const wlmi_spec *spec,
-                                   const wlmi_limits *limits, int *prepares);
-/* Release the program with wlmi_program_release. */
-wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *variant, const wlmi_spec *spec,
+/* Of a name, and of a variant. Release the program with wlmi_program_release. */
+wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *name, const wlmi_spec *spec,
                                const wlmi_limits *limits, wlmi_program *program);
+wlm_status wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_variant *variant, const wlmi_spec *spec,
+                                       const wlmi_limits *limits, wlmi_program *program);
 /* The program that measures row statistics on a CUDA device (runtime/stats_device.h); no family either. */
 wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type, wlmi_program *program);
 /* The program that makes A^T on a CUDA device, for the types of the spec: no family, and its launches are the caller's.

@@ -14,8 +14,9 @@
 --   operation      "spmm" or "sddmm": what it computes
 --   positions      gives the positions of what wins (a family that does not is no candidate where they are wanted)
 --   samples        serves sampled problems (a family that does not is no candidate for them)
---   parameters     { {"cf", {1, 2}}, ... } in the order of the canonical name; {"vector", {1, 2, 4}, "widest"} has only
---                  the widest vector of B that n and the type allow as a valid value
+--   parameters     { {"cf", {1, 2}}, ... } in the order of the canonical name, at most 8, each with at most 16 values,
+--                  integers or words; {"vector", {1, 2, 4}, "widest"} has only the widest vector of B that n and the type
+--                  allow as a valid value
 --   valid(p, problem, limits)      -> true, or false and a reason           (optional)
 --   passes(p, problem, limits)     -> list of launches (common/program.h)
 --   workspace(p, problem, limits)  -> row of byte coefficients              (optional)
@@ -40,8 +41,9 @@ local function template_name(family)
   return family.name .. (family.target == "cuda" and "/kernel.cu.in" or "/kernel.c.in")
 end
 
--- files: sorted list of names; read(name) -> text. Both come from C.
-function variants.load(files, read)
+-- files: sorted list of names; read(name) -> text; add(family) and then add(family, parameter, value) for each of its
+-- values fill C's table of families. All come from C.
+function variants.load(files, read, add)
   families, names = {}, {}
   variants.read = read
   for _, file in ipairs(files) do
@@ -73,6 +75,12 @@ function variants.load(files, read)
     names[#names + 1] = name
   end
   table.sort(names)
+  for _, name in ipairs(names) do
+    add(name)
+    for _, parameter in ipairs(families[name].parameters) do
+      for _, value in ipairs(parameter[2]) do add(name, parameter[1], tostring(value)) end
+    end
+  end
   variants.prelude = {}
   for _, piece in ipairs { "args.h", "cuda.h", "host.h", "half.h", "sampling.h", "stats.h" } do
     variants.prelude[piece] = engine.plain(read("prelude/" .. piece), "prelude/" .. piece)
@@ -90,47 +98,10 @@ local function most_registers(registers, passes)
   return most
 end
 
-local function canonical(family, p)
-  local parts = {}
-  for i, parameter in ipairs(family.parameters) do
-    parts[i] = parameter[1] .. "=" .. tostring(p[parameter[1]])
-  end
-  return family.name .. (#parts > 0 and "/" or "") .. table.concat(parts, ",")
-end
-
-local function values_text(values)
-  local texts = {}
-  for i, value in ipairs(values) do texts[i] = tostring(value) end
-  return table.concat(texts, ", ")
-end
-
--- "row_crc/cf=2,rows=4" -> family, parameters; errors say what would be understood.
-local function parse(variant)
-  local name, rest = variant:match("^([^/]*)/?(.*)$")
-  local family = families[name]
-  if not family then
-    error(("'%s': no family '%s'; there are: %s"):format(variant, name, table.concat(names, ", ")), 0)
-  end
-  local given = {}
-  for part in rest:gmatch("[^,]+") do
-    local key, value = part:match("^([%w_]+)=([%w_]+)$")
-    if not key then error(("'%s': '%s' is not NAME=VALUE"):format(variant, part), 0) end
-    if given[key] then error(("'%s': '%s' stands twice"):format(variant, key), 0) end
-    given[key] = value
-  end
-  local p = {}
-  for _, parameter in ipairs(family.parameters) do
-    local key, values = parameter[1], parameter[2]
-    for _, value in ipairs(values) do
-      if tostring(value) == given[key] then p[key] = value end
-    end
-    if p[key] == nil then
-      error(("'%s': parameter '%s' must be one of: %s"):format(variant, key, values_text(values)), 0)
-    end
-    given[key] = nil
-  end
-  local unknown = next(given)
-  if unknown then error(("'%s': family '%s' has no parameter '%s'"):format(variant, name, unknown), 0) end
+-- A variant as C has it: the place of its family among the names, then the place of each value, counted from 0.
+local function resolve(variant)
+  local family, p = families[names[variant:byte(1)]], {}
+  for i, parameter in ipairs(family.parameters) do p[parameter[1]] = parameter[2][variant:byte(1 + i) + 1] end
   return family, p
 end
 
@@ -207,12 +178,12 @@ local function refusal(family, p, problem, limits)
 end
 
 local function each(family, visit)
-  local p = {}
+  local p, places = {}, {}
   local function descend(i)
     local parameter = family.parameters[i]
-    if not parameter then return visit(p) end
-    for _, value in ipairs(parameter[2]) do
-      p[parameter[1]] = value
+    if not parameter then return visit(p, places) end
+    for place, value in ipairs(parameter[2]) do
+      p[parameter[1]], places[i] = value, place - 1
       descend(i + 1)
     end
   end
@@ -228,58 +199,33 @@ local function passes_of(family, p, problem, limits)
   return passes
 end
 
-local function each_candidate(problem, limits, visit)
-  complete(problem)
-  for _, name in ipairs(names) do
-    local family = families[name]
-    each(family, function(p)
-      if not refusal(family, p, problem, limits) then visit(family, p) end
-    end)
-  end
-end
-
--- Canonical names of all valid candidates, sorted by family, parameters in their listed order.
-function variants.candidates(problem, limits)
-  local found = {}
-  each_candidate(problem, limits, function(family, p) found[#found + 1] = canonical(family, p) end)
-  return found
-end
-
--- The same with what each launches: { variant, passes, whole_rows, walks_a }.
+-- All valid candidates, sorted by family, parameters in their listed order: { value, passes, whole_rows, walks_a }.
 function variants.describe(problem, limits)
   local found = {}
-  each_candidate(problem, limits, function(family, p)
-    found[#found + 1] = {
-      variant = canonical(family, p), passes = passes_of(family, p, problem, limits), whole_rows = family.split == "none",
-      walks_a = family.walks == "a",
-    }
-  end)
+  complete(problem)
+  for id, name in ipairs(names) do
+    local family = families[name]
+    each(family, function(p, places)
+      if refusal(family, p, problem, limits) then return end
+      found[#found + 1] = {
+        value = string.char(id, table.unpack(places)), passes = passes_of(family, p, problem, limits),
+        whole_rows = family.split == "none", walks_a = family.walks == "a",
+      }
+    end)
+  end
   return found
 end
 
--- "" or why the variant is no candidate; nil and a message where its name cannot be understood.
+-- "" or why the variant is no candidate.
 function variants.refusal(variant, problem, limits)
-  local understood, family, p = pcall(parse, variant)
-  if not understood then return nil, family end
+  local family, p = resolve(variant)
   complete(problem)
   return refusal(family, p, problem, limits) or ""
 end
 
--- Whether a candidate has a pass that prepares.
-function variants.prepares(variant, problem, limits)
-  complete(problem)
-  local family, p = parse(variant)
-  for _, pass in ipairs(passes_of(family, p, problem, limits)) do
-    if pass.when == "prepare" then return true end
-  end
-  return false
-end
-
 function variants.emit(variant, problem, limits)
   complete(problem)
-  local family, p = parse(variant)
-  local reason = refusal(family, p, problem, limits)
-  if reason then error(("'%s' is no candidate: %s"):format(variant, reason), 0) end
+  local family, p = resolve(variant)
   problem = seen_by(family, problem)
   local passes = passes_of(family, p, problem, limits)
   local parameters = {}
@@ -300,7 +246,6 @@ function variants.emit(variant, problem, limits)
     engine.render(family.template, template_name(family), parameters, variants.read),
   }
   return {
-    variant = canonical(family, p),
     source = source,
     passes = passes,
     workspace = family.workspace and family.workspace(p, problem, limits) or {},
@@ -321,7 +266,7 @@ function variants.stats(rowptr_type)
     variants.prelude["cuda.h"], engine.render(variants.read(name), name, { rowptr = operators.index(rowptr_type) }, variants.read),
   }
   return {
-    variant = "stats", source = source, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
+    source = source, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
     passes = { { kernel = "wlm_stats_rows", threads = 256 }, { kernel = "wlm_stats_sample", threads = 256 } },
   }
 end
@@ -340,7 +285,7 @@ function variants.transpose(problem)
     operators.block(problem), engine.render(variants.read(name), name, {}, variants.read),
   }
   return {
-    variant = "transpose", source = source, passes = passes, workspace = {}, prepared = {}, registers = 40,
+    source = source, passes = passes, workspace = {}, prepared = {}, registers = 40,
     deterministic = true, split = "none",
   }
 end
@@ -368,7 +313,7 @@ function variants.arg_backward(problem, limits)
     engine.render(variants.read(name), name, parameters, variants.read),
   }
   return {
-    variant = "arg_backward", source = source, passes = passes, workspace = {}, prepared = {}, registers = cuda and 64 or 0,
+    source = source, passes = passes, workspace = {}, prepared = {}, registers = cuda and 64 or 0,
     deterministic = not cuda, uses_b = parameters.reads_b, split = "none",
   }
 end
@@ -385,7 +330,9 @@ function variants.list()
       family.split, count)
     out[#out + 1] = "    " .. family.summary
     for _, parameter in ipairs(family.parameters) do
-      out[#out + 1] = ("    %s = %s"):format(parameter[1], values_text(parameter[2]))
+      local texts = {}
+      for i, value in ipairs(parameter[2]) do texts[i] = tostring(value) end
+      out[#out + 1] = ("    %s = %s"):format(parameter[1], table.concat(texts, ", "))
     end
   end
   return table.concat(out, "\n") .. "\n"

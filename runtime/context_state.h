@@ -81,10 +81,10 @@ wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr,
 
 /* kernels.c: from a program to loaded kernels; compiles, or finds it in memory or in the cache. */
 wlm_status wlmi_context_load(wlm_context *context, const wlmi_program *program, void *kernels[WLM_MAX_PASSES]);
-/* The same from a variant's name; fills the program too, but for its source. */
-wlm_status wlmi_context_load_variant(wlm_context *context, const char *variant, const wlmi_spec *spec,
+/* The same of a variant; fills the program too, but for its source. */
+wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
                                      wlmi_program *program, void *kernels[WLM_MAX_PASSES]);
-int wlmi_context_has_variant(wlm_context *context, const char *variant, const wlmi_spec *spec);
+int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec);
 /* The kernels of the gradients by argmax. */
 wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
                                       void *kernels[WLM_MAX_PASSES]);

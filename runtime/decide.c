@@ -10,47 +10,26 @@
 #include "common/cell.h"
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/spec_id.h"
 #include "csr/stats.h"
 
-typedef struct variants {
+typedef struct place {
   wlm_context *context;
   const wlmi_spec *spec;
-  wlmi_candidate *candidates; /* NULL until they are listed */
-} variants;
-
-/* Asks the family itself whether it prepares: what was stored may be older than the template. */
-static int is_valid(void *user, const char *variant, int may_prepare) {
-  const variants *v = user;
-  wlmi_generator *generator = v->context->generator;
-  const wlmi_limits *limits = &v->context->device->info.limits;
-  wlmi_text reason = {0};
-  int prepares = 0;
-  wlm_status status = wlmi_generator_refusal(generator, variant, v->spec, limits, &reason);
-  int yes = status == WLM_OK && reason.size == 0;
-  wlmi_text_release(&reason);
-  if (!yes || may_prepare) return yes;
-  return wlmi_generator_prepares(generator, variant, v->spec, limits, &prepares) == WLM_OK && !prepares;
-}
+} place;
 
 static void explain(void *user, const char *variant, int may_prepare, wlmi_text *reason) {
-  const variants *v = user;
+  const place *p = user;
   wlm_status status =
-      wlmi_generator_refusal(v->context->generator, variant, v->spec, &v->context->device->info.limits, reason);
+      wlmi_generator_refusal(p->context->generator, variant, p->spec, &p->context->device->info.limits, reason);
   if (status != WLM_OK)
     wlmi_text_puts(reason, wlm_error_detail());
   else if (!reason->size && !may_prepare)
     wlmi_text_puts(reason, "must be prepared, which one call does not pay");
 }
 
-static int64_t list(void *user, const wlmi_candidate **candidates) {
-  variants *v = user;
-  int64_t count = 0;
-  wlmi_free(v->candidates);
-  if (wlmi_generator_describe(v->context->generator, v->spec, &v->context->device->info.limits, &v->candidates,
-                              &count) != WLM_OK)
-    wlmi_log(WLM_LOG_WARNING, "no model is used: %s", wlm_error_detail());
-  *candidates = v->candidates;
-  return count;
+static wlm_status describe(wlm_context *context, const wlmi_spec *spec, const wlmi_candidate_list **list) {
+  return wlmi_generator_describe(context->generator, spec, &context->device->info.limits, list);
 }
 
 /* What cuLaunchKernelEx takes: bench/results/h200/dispatch.jsonl, case "execute". */
@@ -58,13 +37,16 @@ static const double launch_seconds = 2.6e-6;
 
 static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
                               wlmi_grade grade, double launch, const wlmi_spec *spec, wlmi_decision *decision) {
-  variants v = {context, spec, NULL};
-  const wlmi_variant_set set = {is_valid, explain, list, &v};
+  place here = {context, spec};
+  wlmi_variant_set set = {.families = wlmi_generator_families(context->generator), .explain = explain, .user = &here};
+  const wlmi_candidate_list nothing = {.families = set.families}, *list;
   char problem[WLM_SPEC_KEY];
+  if (describe(context, spec, &list) != WLM_OK) wlmi_log(WLM_LOG_WARNING, "no family is used: %s", wlm_error_detail());
+  set.list = list ? list : &nothing;
   wlmi_spec_key(spec, problem);
   const wlmi_request request = {stats, grade, problem, spec, &context->device->info.limits, &set, launch};
   const wlm_status status = wlmi_select(snapshot, &request, decision);
-  wlmi_free(v.candidates);
+  wlmi_candidates_drop(list);
   return status;
 }
 
@@ -77,11 +59,14 @@ wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapsh
 }
 
 /* A decision with one entry that is not a matter of choosing. */
-static void decide_on(const char *variant, wlm_step step, const char *reason, const wlmi_spec *spec, wlmi_decision *d) {
-  *d = (wlmi_decision){.step = step, .distance = (double)NAN, .calls = spec->problem.policy.expected_calls};
-  d->entries[d->entry_count++] = (wlmi_entry){.step = step, .reason = reason};
-  snprintf(d->variant, sizeof d->variant, "%s", variant);
-  memcpy(d->entries[0].variant, d->variant, sizeof d->variant);
+static void decide_on(const wlm_context *context, const wlmi_variant *variant, wlm_step step, const char *reason,
+                      const wlmi_spec *spec, wlmi_decision *d) {
+  *d = (wlmi_decision){.step = step,
+                       .families = wlmi_generator_families(context->generator),
+                       .distance = (double)NAN,
+                       .calls = spec->problem.policy.expected_calls};
+  d->entries[d->entry_count++] = (wlmi_entry){.variant = *variant, .step = step, .reason = reason};
+  wlmi_entry_print(d, 0, d->variant);
 }
 
 /* Columns that a variant covers at once: as few as cover all of B, or as many as there are. */
@@ -101,21 +86,20 @@ static wlm_status choose_scatter(wlm_context *context, const wlm_stats *stats, c
                                  wlmi_decision *decision) {
   static const char rule[] = "a matrix that is used once is scattered, not transposed";
   const wlmi_limits *limits = &context->device->info.limits;
-  wlmi_candidate *candidates = NULL;
+  const wlmi_candidate_list *list;
   const wlmi_candidate *best = NULL;
-  int64_t count = 0;
-  const wlm_status status = wlmi_generator_describe(context->generator, spec, limits, &candidates, &count);
-  for (int64_t i = 0; status == WLM_OK && i < count; i++) {
-    const wlmi_candidate *c = &candidates[i];
+  const wlm_status status = describe(context, spec, &list);
+  for (int64_t i = 0; status == WLM_OK && i < list->count; i++) {
+    const wlmi_candidate *c = &list->candidates[i];
     if (!c->walks_a) continue;
     const int64_t n = spec->problem.n, difference = best ? misfit(c, n) - misfit(best, n) : -1;
     if (difference < 0 ||
         (difference == 0 && share_misfit(c, stats, limits->processors) < share_misfit(best, stats, limits->processors)))
       best = c;
   }
-  if (best) decide_on(best->variant, WLM_STEP_RULE, rule, spec, decision);
+  if (best) decide_on(context, &best->value, WLM_STEP_RULE, rule, spec, decision);
   decision->rule = rule;
-  wlmi_free(candidates);
+  wlmi_candidates_drop(list);
   if (status != WLM_OK || best) return status;
   return wlmi_fail(WLM_ERR_NOT_FOUND, "no family scatters this product");
 }
@@ -123,7 +107,7 @@ static wlm_status choose_scatter(wlm_context *context, const wlm_stats *stats, c
 static wlm_status load_entry(wlm_context *context, const wlmi_entry *entry, const wlmi_spec *spec,
                              wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
   if (entry->step == WLM_STEP_BUILTIN) return wlmi_context_load_builtin(context, spec, program, kernels);
-  return wlmi_context_load_variant(context, entry->variant, spec, program, kernels);
+  return wlmi_context_load_variant(context, &entry->variant, spec, program, kernels);
 }
 
 /* Without a compiler no other entry helps but the built-in kernel. */
@@ -149,9 +133,10 @@ static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *
     entry = next_entry(d, entry, status);
   }
   if (status == WLM_OK && first != WLM_OK) {
+    char name[WLM_VARIANT_NAME];
+    wlmi_entry_print(d, entry, name);
     wlmi_log(WLM_LOG_WARNING, "falling back to %s: %s",
-             d->entries[entry].step == WLM_STEP_BUILTIN ? "the built-in kernel" : d->entries[entry].variant,
-             reason ? reason : "");
+             d->entries[entry].step == WLM_STEP_BUILTIN ? "the built-in kernel" : name, reason ? reason : "");
     wlmi_decision_advance(d, entry, reason ? reason : "");
   } else if (status == WLM_OK && entry) {
     wlmi_decision_advance(d, entry, "its kernel is not compiled yet");
@@ -222,7 +207,7 @@ static int loaded_entry(wlm_context *context, const wlmi_spec *spec, const wlmi_
     const int near = !isfinite(most) || (d->entries[0].seconds > 0 && entry->seconds > 0 &&
                                          entry->seconds <= most * d->entries[0].seconds);
     if (near && (entry->step == WLM_STEP_BUILTIN ? wlmi_context_has_builtin(context, spec)
-                                                 : wlmi_context_has_variant(context, entry->variant, spec)))
+                                                 : wlmi_context_has_variant(context, &entry->variant, spec)))
       return i;
   }
   return -1;
@@ -235,17 +220,21 @@ static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_reques
                                   uint64_t generation, wlmi_decided *decided, int *start) {
   wlm_plan *plan = &decided->plan;
   const wlmi_decision *decision = &plan->record.decision;
+  const wlmi_variant *chosen = &decision->entries[0].variant;
   const int background = context->background.wanted && !spec->problem.policy.deterministic;
-  int prepares = 0;
   *start = 0;
   if (request->variant || (!background && request->use != WLM_CELL_ONE_CALL)) return WLM_OK;
-  if (wlmi_context_has_variant(context, decision->variant, spec)) return WLM_OK;
+  if (wlmi_context_has_variant(context, chosen, spec)) return WLM_OK;
   const int entry = loaded_entry(context, spec, decision, background ? (double)INFINITY : near_enough);
   if (entry < 0) return WLM_OK;
   if (background) {
-    wlm_status status =
-        wlmi_generator_prepares(context->generator, decision->variant, spec, &context->device->info.limits, &prepares);
-    if (status != WLM_OK || prepares) return WLM_OK;
+    const wlmi_candidate_list *list;
+    wlm_status status = describe(context, spec, &list);
+    if (status != WLM_OK) return status;
+    const wlmi_candidate *candidate = wlmi_candidate_find(list, chosen);
+    const int prepares = !candidate || candidate->prepares;
+    wlmi_candidates_drop(list);
+    if (prepares) return WLM_OK;
     status = wlmi_background_add(context, request->problem, request->types, decision, &decided->key, generation,
                                  &plan->upgrade);
     if (status != WLM_OK) return status;
@@ -265,7 +254,7 @@ static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, co
                          const wlm_stats *stats, const wlmi_spec *spec, wlmi_decision *decision) {
   const int is_cuda = context->device->info.limits.target == WLM_TARGET_CUDA;
   if (request->variant) {
-    decide_on(request->variant, WLM_STEP_NAMED, "named by the caller", spec, decision);
+    decide_on(context, request->variant, WLM_STEP_NAMED, "named by the caller", spec, decision);
     return WLM_OK;
   }
   switch (request->use) {

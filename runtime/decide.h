@@ -9,7 +9,7 @@ typedef struct wlmi_decide_request {
   const wlm_csr *types; /* of op(A): index and value types, and whether there are values */
   wlm_stats *stats;     /* of op(A); with a fingerprint where the matrix may have been tuned (one call: added here) */
   wlmi_cell_use use;
-  const char *variant; /* named by the caller; NULL = choose */
+  const wlmi_variant *variant; /* named by the caller; NULL = choose */
 } wlmi_decide_request;
 
 /* Whether a transposed product of a matrix that is used once is better scattered from A than gathered from an A^T that

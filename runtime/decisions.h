@@ -77,8 +77,6 @@ void wlmi_decisions_replace(wlmi_decisions *decisions, wlmi_decided *decided, ui
 /* Whether a matrix of this size may have been tuned or pinned for products of n columns. */
 int wlmi_decisions_know_size(wlmi_decisions *decisions, int64_t rows, int64_t nnz, int64_t n);
 
-/* Identifies everything of a problem and of a matrix's types that a decision and its kernels depend on. */
-wlmi_hash wlmi_problem_id(const wlm_problem *problem, const wlm_csr *csr);
 /* exact: the fingerprint stands for the cell. */
 wlmi_hash wlmi_decision_key(const wlmi_hash *problem_id, const wlm_stats *stats, wlmi_cell_use use, int exact);
 

@@ -8,16 +8,14 @@
 wlm_status wlmi_context_forecast_make(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
                                       wlmi_context_forecast *forecast) {
   const wlmi_limits *limits = &context->device->info.limits;
-  wlmi_candidate *candidates = NULL;
   char problem[WLM_SPEC_KEY];
   wlm_status status;
-  *forecast = (wlmi_context_forecast){.list = {.count = 0}};
+  *forecast = (wlmi_context_forecast){.list = NULL};
   wlmi_spec_key(spec, problem);
-  WLM_TRY(wlmi_generator_describe(context->generator, spec, limits, &candidates, &forecast->list.count));
-  forecast->list.candidates = candidates;
+  WLM_TRY(wlmi_generator_describe(context->generator, spec, limits, &forecast->list));
   wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
   const wlmi_request request = {.stats = stats, .problem = problem, .spec = spec, .limits = limits};
-  status = wlmi_forecast_make(snapshot, &request, &forecast->list, &forecast->of);
+  status = wlmi_forecast_make(snapshot, &request, forecast->list, &forecast->of);
   wlmi_snapshot_release(snapshot);
 done:
   if (status != WLM_OK) wlmi_context_forecast_release(forecast);
@@ -25,9 +23,9 @@ done:
 }
 
 void wlmi_context_forecast_release(wlmi_context_forecast *forecast) {
-  wlmi_free((void *)forecast->list.candidates);
+  wlmi_candidates_drop(forecast->list);
   wlmi_forecast_release(&forecast->of);
-  forecast->list = (wlmi_candidate_list){0};
+  forecast->list = NULL;
 }
 
 wlm_status wlmi_context_known_places(wlm_context *context, const wlmi_spec *spec, wlmi_place **places, int64_t *count) {

@@ -6,8 +6,8 @@
 #include "select/forecast.h"
 
 typedef struct wlmi_context_forecast {
-  wlmi_candidate_list list; /* all that are valid */
-  wlmi_forecast of;         /* each of them */
+  const wlmi_candidate_list *list; /* all that are valid */
+  wlmi_forecast of;                /* each of them */
 } wlmi_context_forecast;
 
 /* `stats` are those of op(A). Compiles and loads nothing. */

@@ -6,6 +6,7 @@
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/spec_id.h"
 #include "runtime/context_state.h"
 
 static void kernel_key(const wlm_context *context, const wlmi_program *program, char hex[33]) {
@@ -90,17 +91,15 @@ wlm_status wlmi_context_load(wlm_context *context, const wlmi_program *program, 
   return status;
 }
 
-/* Everything that the source and the launches depend on besides the device. */
-static wlmi_hash loaded_key(const char *variant, const wlmi_spec *spec) {
-  wlm_problem problem = spec->problem;
-  wlm_csr types = WLM_CSR_INIT;
-  problem.policy.expected_calls = 1;
-  problem.custom = *spec->custom ? spec->custom : NULL;
-  types.rowptr_type = spec->rowptr_type;
-  types.colind_type = spec->colind_type;
-  types.value_type = spec->value_type;
-  types.values = spec->has_values ? spec : NULL; /* only whether there are any counts */
-  const wlmi_hash parts[] = {wlmi_problem_id(&problem, &types), wlmi_hash_bytes(variant, strlen(variant))};
+/* Which kernels of a problem: those of a variant, or others, whose `variant` is zeroes. */
+typedef struct wanted {
+  wlmi_variant variant;
+  uint8_t others;
+} wanted;
+enum { BACKWARD = 1, STATS, TRANSPOSE };
+
+static wlmi_hash loaded_key(const wanted *w, const wlmi_spec *spec) {
+  const wlmi_hash parts[] = {wlmi_spec_id(spec), wlmi_hash_bytes(w, sizeof *w)};
   return wlmi_hash_bytes(parts, sizeof parts);
 }
 
@@ -133,17 +132,25 @@ static wlm_status keep_loaded(wlm_context *context, const wlmi_hash *key, const 
   return WLM_OK;
 }
 
-int wlmi_context_has_variant(wlm_context *context, const char *variant, const wlmi_spec *spec) {
-  const wlmi_hash key = loaded_key(variant, spec);
+int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec) {
+  const wlmi_hash key = loaded_key(&(wanted){.variant = *variant}, spec);
   return find_loaded_locked(context, &key) != NULL;
 }
 
-/* What is loaded under the key, or what `emit` gives, compiled and kept. The program comes without its source. */
-typedef wlm_status emit(const wlm_context *context, const char *variant, const wlmi_spec *spec, wlmi_program *program);
+static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_program *program) {
+  const wlmi_limits *limits = &context->device->info.limits;
+  switch (w->others) {
+    case BACKWARD: return wlmi_generator_arg_backward(context->generator, spec, limits, program);
+    case STATS: return wlmi_generator_stats(context->generator, spec->rowptr_type, program);
+    case TRANSPOSE: return wlmi_generator_transpose(context->generator, spec, program);
+    default: return wlmi_generator_emit_variant(context->generator, &w->variant, spec, limits, program);
+  }
+}
 
-static wlm_status load_once(wlm_context *context, emit *function, const char *variant, const wlmi_spec *spec,
-                            wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
-  const wlmi_hash key = loaded_key(variant, spec);
+/* What is loaded, or what is emitted, compiled and kept. The program comes without its source. */
+static wlm_status load_once(wlm_context *context, wanted w, const wlmi_spec *spec, wlmi_program *program,
+                            void *kernels[WLM_MAX_PASSES]) {
+  const wlmi_hash key = loaded_key(&w, spec);
   const wlmi_loaded *loaded = find_loaded_locked(context, &key);
   wlm_status status = WLM_OK;
   *program = (wlmi_program){0};
@@ -152,7 +159,7 @@ static wlm_status load_once(wlm_context *context, emit *function, const char *va
     memcpy(kernels, loaded->kernels, sizeof loaded->kernels);
     return WLM_OK;
   }
-  WLM_TRY(function(context, variant, spec, program));
+  WLM_TRY(emit(context, &w, spec, program));
   WLM_TRY(wlmi_context_load(context, program, kernels));
   WLM_TRY(keep_loaded(context, &key, program, kernels));
 done:
@@ -160,41 +167,18 @@ done:
   return status;
 }
 
-static wlm_status emit_variant(const wlm_context *context, const char *variant, const wlmi_spec *spec,
-                               wlmi_program *program) {
-  return wlmi_generator_emit(context->generator, variant, spec, &context->device->info.limits, program);
-}
-
-static wlm_status emit_backward(const wlm_context *context, const char *variant, const wlmi_spec *spec,
-                                wlmi_program *program) {
-  (void)variant;
-  return wlmi_generator_arg_backward(context->generator, spec, &context->device->info.limits, program);
-}
-
-static wlm_status emit_stats(const wlm_context *context, const char *variant, const wlmi_spec *spec,
-                             wlmi_program *program) {
-  (void)variant;
-  return wlmi_generator_stats(context->generator, spec->rowptr_type, program);
-}
-
-static wlm_status emit_transpose(const wlm_context *context, const char *variant, const wlmi_spec *spec,
-                                 wlmi_program *program) {
-  (void)variant;
-  return wlmi_generator_transpose(context->generator, spec, program);
-}
-
-wlm_status wlmi_context_load_variant(wlm_context *context, const char *variant, const wlmi_spec *spec,
+wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
                                      wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
-  return load_once(context, emit_variant, variant, spec, program, kernels);
+  return load_once(context, (wanted){.variant = *variant}, spec, program, kernels);
 }
 
 wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
                                       void *kernels[WLM_MAX_PASSES]) {
-  return load_once(context, emit_backward, "gradients by argmax", spec, program, kernels);
+  return load_once(context, (wanted){.others = BACKWARD}, spec, program, kernels);
 }
 
 /* Kernels that depend on a matrix's index types alone. */
-static wlm_status load_for_types(wlm_context *context, emit *function, const char *name, const wlm_csr *csr,
+static wlm_status load_for_types(wlm_context *context, uint8_t others, const wlm_csr *csr,
                                  void *kernels[WLM_MAX_PASSES]) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr pattern = *csr;
@@ -203,15 +187,15 @@ static wlm_status load_for_types(wlm_context *context, emit *function, const cha
   problem.n = 1;
   pattern.values = NULL;
   const wlm_status status = wlmi_spec_make(&problem, &pattern, &spec);
-  return status == WLM_OK ? load_once(context, function, name, &spec, &program, kernels) : status;
+  return status == WLM_OK ? load_once(context, (wanted){.others = others}, &spec, &program, kernels) : status;
 }
 
 wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
-  return load_for_types(context, emit_stats, "stats", csr, kernels);
+  return load_for_types(context, STATS, csr, kernels);
 }
 
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
-  return load_for_types(context, emit_transpose, "transpose", csr, kernels);
+  return load_for_types(context, TRANSPOSE, csr, kernels);
 }
 
 wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,

@@ -150,6 +150,7 @@ wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, 
   wlmi_text nearest[DATABASES] = {{0}};
   wlmi_device_record device;
   wlm_status status;
+  snapshot->families = wlmi_generator_families(context->generator);
   WLM_TRY(wlmi_snapshot_set_device(snapshot, context->device->info.compiler, context->device->info.driver));
   wlmi_context_device_record(context, &device);
   for (int i = 0; i < DATABASES; i++) {

@@ -33,7 +33,7 @@ static int is_scattered(wlm_context *context, const wlm_matrix *matrix, const wl
 
 /* `view` gets what the choice went by: op(A), or A where nothing but A was looked at. */
 static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                             const char *variant, wlmi_decided **decided, wlmi_matrix_view *view) {
+                             const wlmi_variant *variant, wlmi_decided **decided, wlmi_matrix_view *view) {
   wlm_status status;
   wlmi_spec checked;
   if (problem->transpose) WLM_TRY(wlmi_spec_make(problem, &matrix->csr, &checked)); /* before A^T is built */
@@ -59,7 +59,7 @@ done:
 }
 
 static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                         const char *variant, wlm_plan **out) {
+                         const wlmi_variant *variant, wlm_plan **out) {
   wlmi_matrix_view chosen_by, view;
   wlmi_decided *decided = NULL;
   wlm_plan *plan = NULL;
@@ -90,6 +90,7 @@ done:
 
 wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *given,
                                    const char *variant, wlm_plan **plan) {
+  wlmi_variant value;
   wlm_problem copy;
   const void *problem;
   if (plan) *plan = NULL;
@@ -97,7 +98,8 @@ wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matri
                                 given, variant, plan);
   if (status == WLM_OK) status = wlmi_matrix_of(matrix, context, "wlm_plan_create_variant");
   if (status == WLM_OK) status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
-  return status == WLM_OK ? create(context, matrix, problem, variant, plan) : status;
+  if (status == WLM_OK) status = wlmi_variant_parse(wlmi_generator_families(context->generator), variant, &value);
+  return status == WLM_OK ? create(context, matrix, problem, &value, plan) : status;
 }
 
 wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *given, wlm_plan **plan) {

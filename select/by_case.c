@@ -48,8 +48,8 @@ static const wlmi_measured *first_allowed(const wlmi_selection *s, const wlmi_ca
   ranking r = ranking_of(c, s->calls);
   for (const wlmi_measured *candidate; (candidate = next_ranked(&r));) {
     if (candidate->prepare > 0 && !wlmi_may_prepare(s)) continue;
-    if (wlmi_is_allowed(s, candidate->variant, wlmi_may_prepare(s))) return candidate;
-    if (decision) wlmi_refuse(s, candidate->variant, decision);
+    if (wlmi_is_allowed(s, &candidate->value, wlmi_may_prepare(s))) return candidate;
+    if (decision) wlmi_refuse(s, &candidate->value, candidate->variant, decision);
   }
   return NULL;
 }
@@ -61,7 +61,7 @@ int wlmi_case_serves(const wlmi_selection *s, const wlmi_case *c) { return first
 /* The best allowed one that needs no preparing. */
 static const wlmi_measured *best_plain(const wlmi_selection *s, const ranking *r) {
   for (const wlmi_measured *i = r->begin; i < r->end; i++)
-    if (!(i->prepare > 0) && wlmi_is_allowed(s, i->variant, 0)) return i;
+    if (!(i->prepare > 0) && wlmi_is_allowed(s, &i->value, 0)) return i;
   return NULL;
 }
 
@@ -74,7 +74,7 @@ static const wlmi_measured *pays_soonest(const wlmi_selection *s, const ranking 
   double fewest = INFINITY;
   for (const wlmi_measured *i = r->begin; i < r->end; i++) {
     double calls = break_even(i, plain);
-    if (calls == 0 || calls >= fewest || !wlmi_is_allowed(s, i->variant, 1)) continue;
+    if (calls == 0 || calls >= fewest || !wlmi_is_allowed(s, &i->value, 1)) continue;
     soonest = i;
     fewest = calls;
   }
@@ -96,14 +96,15 @@ static void describe(const wlmi_snapshot *s, const ranking *r, const wlmi_measur
 }
 
 /* The measurement of the variant on a matrix of the bucket that is stale; NULL = none. */
-static const wlmi_measured *stale_in_bucket(const wlmi_snapshot *s, const wlmi_case *bucket, const char *variant) {
+static const wlmi_measured *stale_in_bucket(const wlmi_snapshot *s, const wlmi_case *bucket,
+                                            const wlmi_variant *variant) {
   for (int64_t i = 0; i < s->case_count; i++) {
     const wlmi_case *c = &s->cases[i];
     if (!c->stats || c->n != bucket->n || wlmi_bucket_distance(&c->bucket, 1, &bucket->bucket, 1) > 0 ||
         !c->borrowed != !bucket->borrowed || strcmp(c->problem, bucket->problem))
       continue;
     for (int64_t k = 0; k < c->count; k++)
-      if (!strcmp(c->candidates[k].variant, variant) &&
+      if (wlmi_variant_same(&c->candidates[k].value, variant) &&
           wlmi_snapshot_is_stale(s, c->candidates[k].compiler, c->candidates[k].driver))
         return &c->candidates[k];
   }
@@ -112,7 +113,7 @@ static const wlmi_measured *stale_in_bucket(const wlmi_snapshot *s, const wlmi_c
 
 static void describe_stale(const wlmi_snapshot *s, const wlmi_case *c, const wlmi_measured *chosen,
                            wlmi_decision *decision) {
-  const wlmi_measured *stale = c->stats ? chosen : stale_in_bucket(s, c, chosen->variant);
+  const wlmi_measured *stale = c->stats ? chosen : stale_in_bucket(s, c, &chosen->value);
   wlmi_text text = {0};
   if (stale) wlmi_snapshot_stale(s, stale->compiler, stale->driver, &text);
   wlmi_copy_name(decision->stale, sizeof decision->stale, text.data);
@@ -142,8 +143,8 @@ void wlmi_select_by_case(const wlmi_selection *s, const wlmi_case *c, double dis
       describe(s->snapshot, &r, candidate, best, plain, &decision->ranked[decision->ranked_count++]);
     if (!is_behind || decision->entry_count == WLM_STEP_ENTRIES || (candidate->prepare > 0 && !wlmi_may_prepare(s)))
       continue;
-    if (candidate == chosen || wlmi_is_allowed(s, candidate->variant, wlmi_may_prepare(s)))
-      wlmi_add_entry(decision, candidate->variant, seconds_of(&r, candidate->cost), decision->step,
+    if (candidate == chosen || wlmi_is_allowed(s, &candidate->value, wlmi_may_prepare(s)))
+      wlmi_add_entry(decision, &candidate->value, seconds_of(&r, candidate->cost), decision->step,
                      c->stats ? "measured on this very matrix" : "measured on matrices like this one");
   }
   if (other) describe(s->snapshot, &r, other, best, plain, &decision->other);

@@ -38,10 +38,8 @@ int wlmi_model_is_near(const wlmi_lookup *lookup) {
 }
 
 static double predict(wlmi_selection *s, const char *variant) {
-  if (!wlmi_model_is_near(&s->lookup)) return 0;
-  for (int64_t i = 0; i < s->candidate_count; i++)
-    if (!strcmp(s->candidates[i].variant, variant)) return wlmi_model_seconds(&s->lookup.model_case, &s->candidates[i]);
-  return 0;
+  const wlmi_candidate *candidate = wlmi_candidate_named(s->request->variants->list, variant);
+  return candidate && wlmi_model_is_near(&s->lookup) ? wlmi_model_seconds(&s->lookup.model_case, candidate) : 0;
 }
 
 static void describe(const wlmi_prediction *p, const wlmi_prediction *best, double plain, wlmi_ranked *out) {
@@ -74,7 +72,7 @@ void wlmi_describe_predictions(const wlmi_selection *s, const wlmi_prediction *b
   for (int64_t i = 0; i < s->candidate_count && !wlmi_may_prepare(s); i++)
     decision->unprepared += s->candidates[i].prepares;
   for (int i = 0; i < count; i++) {
-    wlmi_add_entry(decision, best[i].candidate->variant, best[i].seconds, WLM_STEP_MODEL, reason);
+    wlmi_add_entry(decision, &best[i].candidate->value, best[i].seconds, WLM_STEP_MODEL, reason);
     if (i < WLM_RANKED) describe(&best[i], &best[0], plain, &decision->ranked[decision->ranked_count++]);
   }
 }

@@ -23,9 +23,12 @@ static int holds(const wlmi_selection *s, const wlmi_rule *rule) {
 }
 
 /* With the longest vector that is valid; where none is, with the shortest. */
-static int spell_allowed(const wlmi_selection *s, const wlmi_rule *rule, char variant[WLM_VARIANT_NAME]) {
-  for (int number = 0; wlmi_rule_spell(rule, columns_of(s), number, variant); number++)
+static int spell_allowed(const wlmi_selection *s, const wlmi_rule *rule, wlmi_variant *variant,
+                         char name[WLM_VARIANT_NAME]) {
+  for (int number = 0; wlmi_rule_spell(rule, columns_of(s), number, name); number++) {
+    wlmi_variant_recognise(s->request->variants->families, name, variant);
     if (wlmi_is_allowed(s, variant, wlmi_may_prepare(s))) return 1;
+  }
   return 0;
 }
 
@@ -35,7 +38,7 @@ static int select_what_is_left(wlmi_selection *s, wlmi_decision *decision) {
   wlmi_list_candidates(s);
   for (int64_t i = 0; i < s->candidate_count && decision->entry_count < WLM_STEP_ENTRIES; i++)
     if (!s->candidates[i].prepares)
-      wlmi_add_entry(decision, s->candidates[i].variant, 0, WLM_STEP_RULE,
+      wlmi_add_entry(decision, &s->candidates[i].value, 0, WLM_STEP_RULE,
                      "what rules name failed here, so any that did not");
   decision->step = WLM_STEP_RULE;
   decision->rule = decision->entries[0].reason;
@@ -43,15 +46,16 @@ static int select_what_is_left(wlmi_selection *s, wlmi_decision *decision) {
 }
 
 int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision) {
-  char variant[WLM_VARIANT_NAME];
+  char name[WLM_VARIANT_NAME];
+  wlmi_variant variant;
   decision->distance = (double)NAN;
   for (int i = 0; i < wlmi_rule_count; i++) {
     if (!holds(s, &wlmi_rules[i])) continue;
-    if (!spell_allowed(s, &wlmi_rules[i], variant)) {
-      wlmi_refuse(s, variant, decision);
+    if (!spell_allowed(s, &wlmi_rules[i], &variant, name)) {
+      wlmi_refuse(s, &variant, name, decision);
       continue;
     }
-    wlmi_add_entry(decision, variant, 0, WLM_STEP_RULE, wlmi_rules[i].why);
+    wlmi_add_entry(decision, &variant, 0, WLM_STEP_RULE, wlmi_rules[i].why);
     decision->step = WLM_STEP_RULE;
     decision->rule = wlmi_rules[i].why;
     return 1;
@@ -61,9 +65,10 @@ int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision) {
 
 void wlmi_add_rule_entries(const wlmi_selection *s, wlmi_decision *decision) {
   enum { MOST = 2 };
-  char variant[WLM_VARIANT_NAME];
+  char name[WLM_VARIANT_NAME];
+  wlmi_variant variant;
   const int before = decision->entry_count;
   for (int i = 0; i < wlmi_rule_count && decision->entry_count < before + MOST; i++)
-    if (holds(s, &wlmi_rules[i]) && spell_allowed(s, &wlmi_rules[i], variant))
-      wlmi_add_entry(decision, variant, 0, WLM_STEP_RULE, wlmi_rules[i].why);
+    if (holds(s, &wlmi_rules[i]) && spell_allowed(s, &wlmi_rules[i], &variant, name))
+      wlmi_add_entry(decision, &variant, 0, WLM_STEP_RULE, wlmi_rules[i].why);
 }

@@ -18,7 +18,8 @@
 
 /* A candidate of a case, with what was measured of it. */
 typedef struct wlmi_measured {
-  const char *variant;
+  wlmi_variant value;      /* zeroes outside of a snapshot, and for a variant that this version does not have */
+  const char *variant;     /* as the store spells it */
   const char *source_hash; /* of the measurements that count; NULL in a bucket, like the next three */
   const char *compiler, *driver;
   const char *reason; /* why it failed */

@@ -39,14 +39,6 @@ void wlmi_features_of_case(const wlmi_limits *limits, const wlm_stats *s, int64_
   features[WLM_FEATURE_VALUES] = has_values ? 1 : 0;
 }
 
-/* The value of a parameter that is an integer, or 0. */
-static int parameter(const char *variant, const char *name) {
-  const size_t length = strlen(name);
-  for (const char *at = strpbrk(variant, "/,"); at; at = strpbrk(at + 1, "/,"))
-    if (!strncmp(at + 1, name, length) && at[1 + length] == '=') return atoi(at + length + 2);
-  return 0;
-}
-
 /* Blocks that a multiprocessor holds at once. */
 static double resident_of(const wlmi_pass *pass, double threads) {
   if (pass->wave && pass->processors) return (double)pass->wave / (double)pass->processors;
@@ -61,9 +53,8 @@ static double largest_share(const wlmi_pass *pass, const wlm_stats *s, double sh
 
 /* Where rows are kept whole the longest one decides; otherwise the groups of a block share what it has. */
 static double longest_walk(const wlmi_candidate *candidate, const wlm_stats *s, double largest, double threads) {
-  const int lanes = parameter(candidate->variant, "lanes");
   if (candidate->whole_rows) return 1 + (double)s->longest;
-  return fmax(1, lanes > 0 ? largest * lanes / threads : largest);
+  return fmax(1, candidate->lanes > 0 ? largest * candidate->lanes / threads : largest);
 }
 
 void wlmi_features_of_candidate(const wlmi_limits *limits, const wlm_stats *s, int64_t n,
@@ -78,8 +69,8 @@ void wlmi_features_of_candidate(const wlmi_limits *limits, const wlm_stats *s, i
   const double share = fmax(1, work_of(s)) / unit_blocks, largest = fmax(share, largest_share(pass, s, share));
   features[WLM_FEATURE_FAMILY] = (float)family;
   features[WLM_FEATURE_WIDTH] = (float)log2(width / columns);
-  features[WLM_FEATURE_LANES] = (float)log2(abs(parameter(candidate->variant, "lanes")) + 0.5);
-  features[WLM_FEATURE_BATCH] = (float)parameter(candidate->variant, "batch");
+  features[WLM_FEATURE_LANES] = (float)log2(abs(candidate->lanes) + 0.5);
+  features[WLM_FEATURE_BATCH] = (float)candidate->batch;
   features[WLM_FEATURE_THREADS] = (float)log2(threads);
   features[WLM_FEATURE_UNITS] = (float)log2((double)pass->units_per_block);
   features[WLM_FEATURE_BLOCKS] = (float)log2(blocks);
@@ -89,7 +80,7 @@ void wlmi_features_of_candidate(const wlmi_limits *limits, const wlm_stats *s, i
   features[WLM_FEATURE_CRITICAL] = (float)log2(largest * width / threads);
   const double serial = longest_walk(candidate, s, largest, threads);
   features[WLM_FEATURE_SERIAL] = (float)log2(serial);
-  features[WLM_FEATURE_STEPS] = (float)log2(serial / fmax(1, parameter(candidate->variant, "batch")));
+  features[WLM_FEATURE_STEPS] = (float)log2(serial / fmax(1, candidate->batch));
   features[WLM_FEATURE_SPANS] = (float)log2(1 + (pass->units == WLM_UNITS_ROWS ? 0 : (double)s->longest / share));
   features[WLM_FEATURE_FILLED] = (float)log2(blocks / resident_of(pass, threads));
   features[WLM_FEATURE_WALKS] = (float)walks;
@@ -128,5 +119,3 @@ void wlmi_problem_class(const char *key, char out[WLM_PROBLEM_CLASS]) {
 }
 
 int wlmi_problem_has_values(const char *key) { return !strstr(key, ",values=none"); }
-
-size_t wlmi_family_length(const char *variant) { return strcspn(variant, "/"); }

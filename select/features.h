@@ -65,7 +65,4 @@ enum { WLM_PROBLEM_CLASS = 160 };
 void wlmi_problem_class(const char *problem_key, char out[WLM_PROBLEM_CLASS]);
 int wlmi_problem_has_values(const char *problem_key);
 
-/* "row_crc" of "row_crc/cf=2,rows=4". */
-size_t wlmi_family_length(const char *variant);
-
 #endif

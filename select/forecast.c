@@ -6,26 +6,8 @@
 
 #include "common/memory.h"
 
-int64_t wlmi_candidate_find(const wlmi_candidate_list *list, const char *variant) {
-  for (int64_t i = 0; i < list->count; i++)
-    if (!strcmp(list->candidates[i].variant, variant)) return i;
-  return -1;
-}
-
-static int is_valid(void *user, const char *variant, int may_prepare) {
-  const wlmi_candidate_list *list = user;
-  const int64_t i = wlmi_candidate_find(list, variant);
-  return i >= 0 && (may_prepare || !list->candidates[i].prepares);
-}
-
-static int64_t list_all(void *user, const wlmi_candidate **candidates) {
-  const wlmi_candidate_list *list = user;
-  *candidates = list->candidates;
-  return list->count;
-}
-
 wlmi_variant_set wlmi_variants_of_list(const wlmi_candidate_list *list) {
-  return (wlmi_variant_set){.is_valid = is_valid, .list = list_all, .user = (void *)list};
+  return (wlmi_variant_set){.families = list->families, .list = list};
 }
 
 /* Nothing chosen is no error here. */

@@ -4,14 +4,7 @@
 
 #include "select/select.h"
 
-/* The valid variants as a list, for a wlmi_variant_set. */
-typedef struct wlmi_candidate_list {
-  const wlmi_candidate *candidates;
-  int64_t count;
-} wlmi_candidate_list;
 wlmi_variant_set wlmi_variants_of_list(const wlmi_candidate_list *list); /* which must outlive it */
-/* Index of a variant; -1 = it is not there. */
-int64_t wlmi_candidate_find(const wlmi_candidate_list *list, const char *variant);
 
 typedef struct wlmi_forecast {
   char present[WLM_VARIANT_NAME]; /* what a plan would be given now, */

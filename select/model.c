@@ -17,10 +17,15 @@ double wlmi_trees_sum(const wlmi_tree *trees, int64_t count, const float feature
   return sum;
 }
 
-int wlmi_model_family(const wlmi_model *model, const char *variant) {
-  const size_t length = wlmi_family_length(variant);
+void wlmi_model_set_families(wlmi_model *model, const wlmi_families *families) {
   for (int i = 0; i < model->family_count; i++)
-    if (strlen(model->families[i]) == length && !memcmp(model->families[i], variant, length)) return i;
+    model->family_ids[i] =
+        (uint8_t)(families ? wlmi_family_find(families, model->families[i], strlen(model->families[i])) : 0);
+}
+
+int wlmi_model_family(const wlmi_model *model, const wlmi_variant *variant) {
+  for (int i = 0; i < model->family_count; i++)
+    if (model->family_ids[i] && model->family_ids[i] == variant->family) return i;
   return -1;
 }
 
@@ -35,7 +40,7 @@ void wlmi_model_case_make(const wlmi_model *model, const wlm_stats *stats, const
 
 double wlmi_model_seconds(wlmi_model_case *c, const wlmi_candidate *candidate) {
   const wlmi_model *model = c->model;
-  const int family = wlmi_model_family(model, candidate->variant);
+  const int family = wlmi_model_family(model, &candidate->value);
   if (family < 0) return 0;
   wlmi_features_of_candidate(&model->limits, c->stats, c->n, candidate, family, c->features);
   return c->seconds * exp(model->base + wlmi_trees_sum(model->trees, model->tree_count, c->features));

@@ -32,6 +32,7 @@ typedef struct wlmi_model {
   double spread; /* of log(time / prediction) on matrices left out of the training, for candidates worth choosing */
   int family_count;
   char families[WLM_MODEL_FAMILIES][WLM_FAMILY_NAME];
+  uint8_t family_ids[WLM_MODEL_FAMILIES]; /* wlmi_variant.family of each; 0 = this version does not have it */
   double prepare[WLM_MODEL_FAMILIES]; /* preparing once takes so many calls; 0 = it needs none, or nobody measured it */
   const char *borrowed, *stale;       /* as in wlmi_case and wlmi_measured; the blob does not know */
   int64_t tree_count, place_count;
@@ -51,13 +52,16 @@ typedef struct wlmi_model_case {
 
 void wlmi_model_case_make(const wlmi_model *model, const wlm_stats *stats, const char *problem_key, int64_t n,
                           wlmi_model_case *c);
-/* Predicted seconds; 0 where the candidate's family was not part of the training. Allocates nothing. */
+/* Predicted seconds; 0 where the candidate's family was not part of the training, or the model does not know the table
+ * of families. Allocates nothing. */
 double wlmi_model_seconds(wlmi_model_case *c, const wlmi_candidate *candidate);
 /* Of log(time): grows with the distance from what was trained on. */
 double wlmi_model_spread(const wlmi_model_case *c);
 
+/* Looks the names of the model's families up in the table, which a blob knows nothing of. */
+void wlmi_model_set_families(wlmi_model *model, const wlmi_families *families);
 /* Index of a variant's family in the list; -1 = not there. */
-int wlmi_model_family(const wlmi_model *model, const char *variant);
+int wlmi_model_family(const wlmi_model *model, const wlmi_variant *variant);
 /* base + leaves. */
 double wlmi_trees_sum(const wlmi_tree *trees, int64_t count, const float features[WLM_FEATURES]);
 

@@ -4,7 +4,7 @@
 
 /* In calls; 0 = it needs none, negative = nobody knows. */
 static double prepare_calls(const wlmi_model *model, const wlmi_candidate *candidate) {
-  const int family = wlmi_model_family(model, candidate->variant);
+  const int family = wlmi_model_family(model, &candidate->value);
   if (!candidate->prepares) return 0;
   return family >= 0 && model->prepare[family] > 0 ? model->prepare[family] : -1;
 }

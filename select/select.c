@@ -158,7 +158,7 @@ static int pass_over(wlmi_selection *s, const wlmi_case *c, wlmi_decision *decis
   const wlmi_lookup lookup = s->lookup;
   wlmi_decision instead = {.calls = s->calls};
   s->passed_over[s->passed_over_count++] = c;
-  if (!settle(s, &instead) || wlmi_case_has(c, instead.entries[0].variant)) {
+  if (!settle(s, &instead) || wlmi_case_has(c, &instead.entries[0].variant)) {
     s->lookup = lookup;
     return 0;
   }
@@ -191,24 +191,23 @@ static void apply_pin(const wlmi_selection *s, wlmi_decision *decision) {
   if (!pin) return;
   wlmi_copy_name(decision->pin, sizeof decision->pin, pin->variant);
   decision->pin_exact = pin->exact;
-  if (!wlmi_is_allowed(s, pin->variant, wlmi_may_prepare(s))) {
-    wlmi_explain_refusal(s, pin->variant, decision->pin_reason);
+  if (!wlmi_is_allowed(s, &pin->value, wlmi_may_prepare(s))) {
+    wlmi_explain_refusal(s, &pin->value, pin->variant, decision->pin_reason);
     return;
   }
   const wlmi_decision before = *decision;
   decision->entry_count = 0;
-  wlmi_add_entry(decision, pin->variant, 0, WLM_STEP_PIN, "pinned by hand");
+  wlmi_add_entry(decision, &pin->value, 0, WLM_STEP_PIN, "pinned by hand");
   for (int i = 0; i < before.entry_count; i++)
-    wlmi_add_entry(decision, before.entries[i].variant, before.entries[i].seconds, before.entries[i].step,
+    wlmi_add_entry(decision, &before.entries[i].variant, before.entries[i].seconds, before.entries[i].step,
                    before.entries[i].reason);
-  if (before.entry_count) wlmi_copy_name(decision->unpinned, sizeof decision->unpinned, before.entries[0].variant);
+  if (before.entry_count)
+    wlmi_variant_print(s->request->variants->families, &before.entries[0].variant, decision->unpinned);
   decision->step = WLM_STEP_PIN;
 }
 
 wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *request, wlmi_decision *decision) {
-  wlmi_validities validities;
   wlmi_selection s = {.snapshot = snapshot,
-                      .validities = &validities,
                       .request = request,
                       .stats = request->stats,
                       .spec = request->spec,
@@ -216,7 +215,6 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
                       .calls = request->spec->problem.policy.expected_calls};
   const int is_estimated = request->grade == WLM_GRADE_ESTIMATED;
   wlm_stats moderate;
-  validities.count = 0;
   if (is_estimated) {
     moderate = wlmi_moderate_stats(request->stats);
     s.stats = &moderate;
@@ -231,13 +229,14 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
   wlmi_describe_similar(&s, decision);
   if (!is_estimated) apply_pin(&s, decision); /* a bucket needs the rows' cv */
   const int is_found = decision->entry_count > 0;
+  decision->families = request->variants->families;
   if (is_found) {
-    wlmi_copy_name(decision->variant, sizeof decision->variant, decision->entries[0].variant);
+    wlmi_entry_print(decision, 0, decision->variant);
     if (decision->entry_count < WLM_STEP_ENTRIES) wlmi_add_rule_entries(&s, decision);
     wlmi_add_predictions(&s, decision);
   }
   wlmi_selection_release(&s);
-  wlmi_add_entry(decision, "builtin", 0, WLM_STEP_BUILTIN, "the kernel that the library carries");
+  wlmi_add_entry(decision, &(wlmi_variant){0}, 0, WLM_STEP_BUILTIN, "the kernel that the library carries");
   if (is_found) return WLM_OK;
   decision->step = WLM_STEP_BUILTIN;
   wlmi_copy_name(decision->variant, sizeof decision->variant, "builtin");
@@ -246,6 +245,14 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
                    "variant",
                    request->problem, (long long)s.n,
                    decision->failed ? ", and some kernels failed on this very matrix" : "");
+}
+
+void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLM_VARIANT_NAME]) {
+  const wlmi_entry *e = &decision->entries[entry];
+  if (e->step == WLM_STEP_BUILTIN)
+    wlmi_copy_name(name, WLM_VARIANT_NAME, "builtin");
+  else
+    wlmi_variant_print(decision->families, &e->variant, name);
 }
 
 /* Those before it count as refused; the reason is that of the first. */
@@ -259,10 +266,10 @@ void wlmi_decision_advance(wlmi_decision *decision, int entry, const char *reaso
   for (int i = 0; i < entry; i++) {
     const int index = decision->refused++;
     if (index >= WLM_REFUSALS) continue;
-    wlmi_copy_name(decision->refusals[index].variant, WLM_VARIANT_NAME, decision->entries[i].variant);
+    wlmi_entry_print(decision, i, decision->refusals[index].variant);
     wlmi_copy_name(decision->refusals[index].reason, WLM_REASON, i ? "could not be loaded" : reason);
   }
   decision->step = to->step;
   if (to->step == WLM_STEP_RULE) decision->rule = to->reason;
-  wlmi_copy_name(decision->variant, sizeof decision->variant, to->variant);
+  wlmi_entry_print(decision, entry, decision->variant);
 }

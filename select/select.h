@@ -35,10 +35,10 @@ enum {
 
 /* One of the variants to try, in the order of trust. */
 typedef struct wlmi_entry {
-  char variant[WLM_VARIANT_NAME]; /* "builtin" for the kernel that the library carries */
-  double seconds;                 /* expected of one call: measured or predicted; 0 = not known */
-  wlm_step step;                  /* that put it here */
-  const char *reason;             /* static */
+  wlmi_variant variant; /* zeroes for the kernel that the library carries */
+  double seconds;       /* expected of one call: measured or predicted; 0 = not known */
+  wlm_step step;        /* that put it here */
+  const char *reason;   /* static */
 } wlmi_entry;
 
 /* A candidate as explain shows it, valid or not. Seconds are measured, 0 where they were not on this matrix. */
@@ -67,9 +67,11 @@ typedef struct wlmi_refusal {
   char variant[WLM_VARIANT_NAME], reason[WLM_REASON];
 } wlmi_refusal;
 
-/* A copy of everything that explain shows: it outlives the snapshot. */
+/* A copy of everything that explain shows: it outlives the snapshot. The entries are what is loaded; names are shown.
+ */
 typedef struct wlmi_decision {
   wlm_step step;
+  const wlmi_families *families;
   char variant[WLM_VARIANT_NAME]; /* of the first entry */
   /* What to try, one after the other: valid for the problem, each once. The last one is the built-in kernel. */
   int entry_count;
@@ -117,13 +119,13 @@ typedef struct wlmi_decision {
 
 /* The valid variants of a request. */
 typedef struct wlmi_variant_set {
-  /* Whether the variant is a candidate for the problem at hand, and one that needs no preparing unless it may. */
-  int (*is_valid)(void *user, const char *variant, int may_prepare);
-  /* Appends why is_valid() said no. May be NULL. */
+  const wlmi_families *families;
+  const wlmi_candidate_list *list; /* all of them; NULL = then no model is used, and no case knows too few of them */
+  /* Whether the variant is a candidate for the problem at hand, and one that needs no preparing unless it may. NULL =
+   * the list says so. */
+  int (*is_valid)(void *user, const wlmi_variant *variant, int may_prepare);
+  /* Appends why a name is not valid. May be NULL. */
   void (*explain)(void *user, const char *variant, int may_prepare, wlmi_text *reason);
-  /* All candidates for the problem, which stay the owner's. NULL, or none where it fails: then no model is used. It is
-   * called only where a step needs it, since making the list takes most of the time of a decision. */
-  int64_t (*list)(void *user, const wlmi_candidate **candidates);
   void *user;
 } wlmi_variant_set;
 
@@ -153,6 +155,8 @@ typedef struct wlmi_request {
  * left; the decision then has the built-in kernel as its only entry. */
 wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *request, wlmi_decision *decision);
 
+/* "builtin" for the kernel that the library carries. */
+void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLM_VARIANT_NAME]);
 /* The decision falls to a later entry, since the ones before it could not be had: `reason` is why the first could not.
  */
 void wlmi_decision_advance(wlmi_decision *decision, int entry, const char *reason);

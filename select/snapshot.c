@@ -43,6 +43,7 @@ wlm_status wlmi_snapshot_add_case(wlmi_snapshot *s, const wlmi_case *new_case) {
   }
   for (int64_t i = 0; i < total; i++) {
     WLM_TRY(keep_text(s, &candidates[i].variant));
+    wlmi_variant_recognise(s->families, candidates[i].variant, &candidates[i].value);
     WLM_TRY(keep_next(s, &candidates[i].compiler, before.compiler, kept.compiler));
     WLM_TRY(keep_next(s, &candidates[i].driver, before.driver, kept.driver));
     WLM_TRY(keep_next(s, &candidates[i].reason, before.reason, kept.reason));
@@ -100,6 +101,7 @@ wlm_status wlmi_snapshot_add_pin(wlmi_snapshot *s, const wlmi_pin *new_pin) {
   wlmi_pin pin = *new_pin;
   WLM_TRY(keep_text(s, &pin.problem));
   WLM_TRY(keep_text(s, &pin.variant));
+  wlmi_variant_recognise(s->families, pin.variant, &pin.value);
   WLM_TRY(wlmi_grow((void **)&s->pins, s->pin_count, &s->pin_capacity, sizeof *s->pins, "snapshot"));
   s->pins[s->pin_count++] = pin;
 done:
@@ -113,6 +115,7 @@ wlm_status wlmi_snapshot_add_model(wlmi_snapshot *s, wlmi_model *model, const ch
   WLM_TRY(keep_text(s, &model->borrowed));
   WLM_TRY(keep_text(s, &model->stale));
   WLM_TRY(wlmi_grow((void **)&s->models, s->model_count, &s->model_capacity, sizeof *s->models, "snapshot"));
+  wlmi_model_set_families(model, s->families);
   s->models[s->model_count++] = *model;
   *model = (wlmi_model){0};
 done:

@@ -17,6 +17,7 @@ typedef struct wlmi_pin {
   wlmi_bucket bucket;      /* otherwise */
   const char *problem;     /* wlmi_spec_key */
   int64_t n;
+  wlmi_variant value; /* filled by wlmi_snapshot_add_pin */
   const char *variant;
 } wlmi_pin;
 
@@ -26,6 +27,7 @@ typedef struct wlmi_snapshot {
   wlmi_model *models;
   int64_t case_count, pin_count, model_count;
   int64_t case_capacity, pin_capacity, model_capacity;
+  const wlmi_families *families; /* set before anything is added: what names stand for. NULL = every name is unknown */
   /* Those of the device now: what was measured with others is stale. NULL = not known, and nothing is stale. */
   const char *compiler, *driver;
   uint64_t generation; /* of two snapshots of one context the newer has the greater one */

@@ -22,16 +22,6 @@ enum { WLM_STEP_ENTRIES = 8 };
 /* Thin cases that are passed over before the rest goes on without any; problems that are simpler than one. */
 enum { WLM_PASSED_OVER = 4, WLM_SIMPLER = 2 };
 
-/* Answers of wlmi_variant_set.is_valid, each of which costs some 20 us. */
-enum { WLM_VALIDITIES = 32 };
-typedef struct wlmi_validities {
-  struct wlmi_validity {
-    char variant[WLM_VARIANT_NAME];
-    int may_prepare, is_valid;
-  } list[WLM_VALIDITIES];
-  int count;
-} wlmi_validities;
-
 typedef struct wlmi_selection {
   const wlmi_snapshot *snapshot;
   const wlmi_request *request;
@@ -48,7 +38,6 @@ typedef struct wlmi_selection {
   const wlmi_candidate *candidates; /* all there are but those that failed */
   int64_t candidate_count;
   int listed;
-  wlmi_validities *validities;
   wlmi_candidate *kept; /* the list, where it is not the caller's */
 } wlmi_selection;
 
@@ -56,21 +45,22 @@ typedef struct wlmi_selection {
 
 int wlmi_may_prepare(const wlmi_selection *s);
 /* Valid for the problem, not to be prepared unless it may, and not known to fail on this very matrix. */
-int wlmi_is_allowed(const wlmi_selection *s, const char *variant, int may_prepare);
+int wlmi_is_allowed(const wlmi_selection *s, const wlmi_variant *variant, int may_prepare);
 /* Why not, into what has room for WLM_REASON. */
-void wlmi_explain_refusal(const wlmi_selection *s, const char *variant, char *reason);
+void wlmi_explain_refusal(const wlmi_selection *s, const wlmi_variant *variant, const char *name, char *reason);
 /* Counts and keeps one that is not allowed. */
-void wlmi_refuse(const wlmi_selection *s, const char *variant, wlmi_decision *decision);
+void wlmi_refuse(const wlmi_selection *s, const wlmi_variant *variant, const char *name, wlmi_decision *decision);
 /* Fills the list of candidates, once. */
 void wlmi_list_candidates(wlmi_selection *s);
 void wlmi_selection_release(wlmi_selection *s);
 /* Whether the case has a measurement of the variant, if only that it fails. */
-int wlmi_case_has(const wlmi_case *c, const char *variant);
+int wlmi_case_has(const wlmi_case *c, const wlmi_variant *variant);
 int64_t wlmi_failure_count(const wlmi_selection *s); /* on this very matrix */
 void wlmi_describe_failures(const wlmi_selection *s, wlmi_decision *decision);
 void wlmi_copy_name(char *to, size_t capacity, const char *from);
 /* Behind the other entries, unless it is one of them or there is no room (a place is left for the built-in kernel). */
-void wlmi_add_entry(wlmi_decision *decision, const char *variant, double seconds, wlm_step step, const char *reason);
+void wlmi_add_entry(wlmi_decision *decision, const wlmi_variant *variant, double seconds, wlm_step step,
+                    const char *reason);
 
 /* ---- by_case.c: by what was measured ------------------------------------------------------------------- */
 

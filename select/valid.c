@@ -9,62 +9,51 @@ void wlmi_copy_name(char *to, size_t capacity, const char *from) { snprintf(to, 
 
 int wlmi_may_prepare(const wlmi_selection *s) { return s->calls > 1; }
 
-static const wlmi_measured *failure_in(const wlmi_case *c, const char *variant) {
-  for (int64_t i = c ? c->count : 0; c && i < c->count + c->failed; i++)
-    if (!strcmp(c->candidates[i].variant, variant)) return &c->candidates[i];
+/* Among the candidates of a case from the given one on. */
+static const wlmi_measured *find(const wlmi_case *c, int64_t from, const wlmi_variant *variant) {
+  for (int64_t i = from; i < c->count + c->failed; i++)
+    if (wlmi_variant_same(&c->candidates[i].value, variant)) return &c->candidates[i];
   return NULL;
 }
 
-static const wlmi_measured *failure_of(const wlmi_selection *s, const char *variant) {
-  const wlmi_measured *failure = NULL;
-  for (int i = 0; i <= WLM_SIMPLER && !failure; i++) failure = failure_in(s->same_matrix[i], variant);
-  return failure;
+int wlmi_case_has(const wlmi_case *c, const wlmi_variant *variant) { return find(c, 0, variant) != NULL; }
+
+static const wlmi_measured *failure_of(const wlmi_selection *s, const wlmi_variant *variant) {
+  for (int i = 0; i <= WLM_SIMPLER; i++) {
+    const wlmi_case *c = s->same_matrix[i];
+    const wlmi_measured *failure = c ? find(c, c->count, variant) : NULL;
+    if (failure) return failure;
+  }
+  return NULL;
 }
 
-int wlmi_case_has(const wlmi_case *c, const char *variant) {
-  for (int64_t i = 0; i < c->count + c->failed; i++)
-    if (!strcmp(c->candidates[i].variant, variant)) return 1;
-  return 0;
-}
-
-static int is_valid(const wlmi_selection *s, const char *variant, int may_prepare) {
+int wlmi_is_allowed(const wlmi_selection *s, const wlmi_variant *variant, int may_prepare) {
   const wlmi_variant_set *variants = s->request->variants;
-  wlmi_validities *known = s->validities;
-  for (int i = 0; i < known->count; i++)
-    if (known->list[i].may_prepare == may_prepare && !strcmp(known->list[i].variant, variant))
-      return known->list[i].is_valid;
-  const int answer = variants->is_valid(variants->user, variant, may_prepare);
-  if (known->count == WLM_VALIDITIES) return answer;
-  struct wlmi_validity *next = &known->list[known->count++];
-  next->may_prepare = may_prepare;
-  next->is_valid = answer;
-  wlmi_copy_name(next->variant, sizeof next->variant, variant);
-  return answer;
+  if (!variant->family || failure_of(s, variant)) return 0;
+  if (variants->is_valid) return variants->is_valid(variants->user, variant, may_prepare);
+  const wlmi_candidate *candidate = wlmi_candidate_find(variants->list, variant);
+  return candidate && (may_prepare || !candidate->prepares);
 }
 
-int wlmi_is_allowed(const wlmi_selection *s, const char *variant, int may_prepare) {
-  return !failure_of(s, variant) && is_valid(s, variant, may_prepare);
-}
-
-void wlmi_explain_refusal(const wlmi_selection *s, const char *variant, char *out) {
+void wlmi_explain_refusal(const wlmi_selection *s, const wlmi_variant *variant, const char *name, char *out) {
   const wlmi_variant_set *variants = s->request->variants;
   const wlmi_measured *failure = failure_of(s, variant);
   wlmi_text reason = {0};
   if (failure)
     wlmi_text_printf(&reason, "failed on this very matrix: %s", failure->reason ? failure->reason : "");
   else if (variants->explain)
-    variants->explain(variants->user, variant, wlmi_may_prepare(s), &reason);
+    variants->explain(variants->user, name, wlmi_may_prepare(s), &reason);
   wlmi_copy_name(out, WLM_REASON, reason.data && !reason.failed ? reason.data : "is not valid");
   wlmi_text_release(&reason);
 }
 
-void wlmi_refuse(const wlmi_selection *s, const char *variant, wlmi_decision *decision) {
+void wlmi_refuse(const wlmi_selection *s, const wlmi_variant *variant, const char *name, wlmi_decision *decision) {
   const int index = decision->refused++;
   decision->refused_failed += failure_of(s, variant) != NULL;
   if (index >= WLM_REFUSALS) return;
   wlmi_refusal *refusal = &decision->refusals[index];
-  wlmi_copy_name(refusal->variant, sizeof refusal->variant, variant);
-  wlmi_explain_refusal(s, variant, refusal->reason);
+  wlmi_copy_name(refusal->variant, sizeof refusal->variant, name);
+  wlmi_explain_refusal(s, variant, name, refusal->reason);
 }
 
 int64_t wlmi_failure_count(const wlmi_selection *s) {
@@ -74,15 +63,16 @@ int64_t wlmi_failure_count(const wlmi_selection *s) {
 }
 
 void wlmi_list_candidates(wlmi_selection *s) {
-  const wlmi_variant_set *variants = s->request->variants;
+  const wlmi_candidate_list *list = s->request->variants->list;
   int64_t kept = 0;
-  if (s->listed || !variants->list) return;
+  if (s->listed || !list) return;
   s->listed = 1;
-  s->candidate_count = variants->list(variants->user, &s->candidates);
+  s->candidates = list->candidates;
+  s->candidate_count = list->count;
   if (!wlmi_failure_count(s) || !s->candidate_count) return;
   if (wlmi_alloc_array(s->candidate_count, sizeof *s->kept, "candidates", (void **)&s->kept) == WLM_OK)
     for (int64_t i = 0; i < s->candidate_count; i++)
-      if (!failure_of(s, s->candidates[i].variant)) s->kept[kept++] = s->candidates[i];
+      if (!failure_of(s, &s->candidates[i].value)) s->kept[kept++] = s->candidates[i];
   s->candidates = s->kept; /* none where there is no memory: then no model is used */
   s->candidate_count = kept;
 }
@@ -103,12 +93,11 @@ void wlmi_describe_failures(const wlmi_selection *s, wlmi_decision *decision) {
     }
 }
 
-void wlmi_add_entry(wlmi_decision *decision, const char *variant, double seconds, wlm_step step, const char *reason) {
+void wlmi_add_entry(wlmi_decision *decision, const wlmi_variant *variant, double seconds, wlm_step step,
+                    const char *reason) {
   const int limit = step == WLM_STEP_BUILTIN ? WLM_ENTRIES : WLM_ENTRIES - 1;
   if (decision->entry_count >= limit) return;
   for (int i = 0; i < decision->entry_count; i++)
-    if (!strcmp(decision->entries[i].variant, variant)) return;
-  wlmi_entry *entry = &decision->entries[decision->entry_count++];
-  *entry = (wlmi_entry){.seconds = seconds, .step = step, .reason = reason};
-  wlmi_copy_name(entry->variant, sizeof entry->variant, variant);
+    if (wlmi_variant_same(&decision->entries[i].variant, variant)) return;
+  decision->entries[decision->entry_count++] = (wlmi_entry){*variant, seconds, step, reason};
 }

@@ -19,8 +19,7 @@ enum { LOOKS = 3, SEED = 1 };
 /* ---- names ------------------------------------------------------------------------------------------- */
 
 typedef struct shortlist {
-  const wlmi_candidate *candidates; /* all there are */
-  int64_t candidate_count;
+  const wlmi_candidate_list *list; /* all there are */
   int may_prepare;
   const char *names[WLM_ONLINE_CONTENDERS]; /* those chosen, the first contender at the head */
   int count, most;
@@ -30,20 +29,17 @@ typedef struct shortlist {
 static void consider(shortlist *s, const char *variant) {
   for (int i = 0; i < s->count; i++)
     if (!strcmp(s->names[i], variant)) return;
-  for (int64_t i = 0; i < s->candidate_count && s->count < s->most; i++) {
-    const wlmi_candidate *candidate = &s->candidates[i];
-    if (strcmp(candidate->variant, variant) || (candidate->prepares && !s->may_prepare)) continue;
+  const wlmi_candidate *candidate = wlmi_candidate_named(s->list, variant);
+  if (candidate && s->count < s->most && (!candidate->prepares || s->may_prepare))
     s->names[s->count++] = candidate->variant;
-    return;
-  }
 }
 
 static void fill(shortlist *s, const wlmi_decision *decision) {
   consider(s, decision->variant); /* the first one may have been named by the caller */
   for (int i = 0; i < decision->ranked_count; i++) consider(s, decision->ranked[i].variant);
   consider(s, decision->other.variant);
-  const int64_t open = s->most - s->count, all = s->candidate_count;
-  for (int64_t i = 0; i < open && all; i++) consider(s, s->candidates[(2 * i + 1) * all / (2 * open)].variant);
+  const int64_t open = s->most - s->count, all = s->list->count;
+  for (int64_t i = 0; i < open && all; i++) consider(s, s->list->candidates[(2 * i + 1) * all / (2 * open)].variant);
 }
 
 /* ---- setting up -------------------------------------------------------------------------------------- */
@@ -177,7 +173,6 @@ done:
 
 wlm_status wlmi_online_gather(wlmi_online_mode *m, const wlm_matrix *matrix, const wlm_problem *problem) {
   const wlmi_limits *limits = &m->device->info.limits;
-  wlmi_candidate *candidates = NULL;
   wlmi_decision named, *decision;
   shortlist s = {.most = 1 + m->options.challengers};
   wlm_status status;
@@ -193,12 +188,10 @@ wlm_status wlmi_online_gather(wlmi_online_mode *m, const wlm_matrix *matrix, con
   decision = &m->contenders[0].entrant.plan->record.decision;
   if (m->options.first && wlmi_context_choose(m->context, matrix, problem, &named) == WLM_OK) decision = &named;
   s.names[s.count++] = m->contenders[0].entrant.name;
-  WLM_TRY(wlmi_generator_describe(wlmi_context_generator(m->context), &m->operands.spec, limits, &candidates,
-                                  &s.candidate_count));
-  s.candidates = candidates;
+  WLM_TRY(wlmi_generator_describe(wlmi_context_generator(m->context), &m->operands.spec, limits, &s.list));
   fill(&s, decision);
   status = challenge(m, matrix, problem, &s);
 done:
-  wlmi_free(candidates);
+  wlmi_candidates_drop(s.list);
   return status;
 }

@@ -40,29 +40,24 @@ typedef struct lesson {
   int64_t measured[WLM_MODEL_FAMILIES]; /* preparings behind model.prepare */
 } lesson;
 
-static int family_of(lesson *l, const char *variant) {
+static int family_of(lesson *l, const wlmi_candidate_list *list, const wlmi_candidate *candidate) {
   wlmi_model *m = &l->model;
-  const size_t length = wlmi_family_length(variant);
-  const int known = wlmi_model_family(m, variant);
-  if (known >= 0 || m->family_count == WLM_MODEL_FAMILIES || length >= WLM_FAMILY_NAME) return known;
-  memcpy(m->families[m->family_count], variant, length);
+  const char *name = list->families->list[candidate->value.family - 1].name;
+  const int known = wlmi_model_family(m, &candidate->value);
+  if (known >= 0 || m->family_count == WLM_MODEL_FAMILIES || strlen(name) >= WLM_FAMILY_NAME) return known;
+  strcpy(m->families[m->family_count], name);
+  m->family_ids[m->family_count] = candidate->value.family;
   return m->family_count++;
 }
 
-static const wlmi_candidate *find(const wlmi_candidate *candidates, int64_t count, const char *variant) {
-  for (int64_t i = 0; i < count; i++)
-    if (!strcmp(candidates[i].variant, variant)) return &candidates[i];
-  return NULL;
-}
-
-static wlm_status add_example(lesson *l, const wlmi_case *c, const wlmi_measured *timed, double best,
-                              const wlmi_candidate *candidate) {
+static wlm_status add_example(lesson *l, const wlmi_case *c, const wlmi_measured *timed,
+                              const wlmi_candidate_list *list, const wlmi_candidate *candidate) {
   static const char what[] = "samples of a model";
   wlmi_model *m = &l->model;
   wlm_status status;
-  const int family = family_of(l, timed->variant);
+  const int family = family_of(l, list, candidate);
   if (family < 0) return WLM_OK;
-  const double seconds = timed->cost * 1e-12;
+  const double seconds = timed->cost * 1e-12, best = c->candidates[0].cost * 1e-12;
   if (timed->prepare > 0) {
     m->prepare[family] += timed->prepare / timed->cost;
     l->measured[family]++;
@@ -82,20 +77,19 @@ done:
 
 static wlm_status add_case(lesson *l, wlmi_generator *generator, const wlmi_limits *limits, const wlmi_case *c) {
   wlmi_model *m = &l->model;
-  wlmi_candidate *candidates = NULL;
-  int64_t count = 0;
+  const wlmi_candidate_list *list = NULL;
   wlmi_spec spec;
   wlm_status status;
   WLM_TRY(wlmi_spec_from_key(c->problem, c->n, &spec));
-  WLM_TRY(wlmi_generator_describe(generator, &spec, limits, &candidates, &count));
+  WLM_TRY(wlmi_generator_describe(generator, &spec, limits, &list));
   WLM_TRY(wlmi_grow((void **)&m->places, m->place_count, &l->place_capacity, sizeof *m->places, "places of a model"));
   m->places[m->place_count++] = wlmi_place_of(c->stats, c->n);
   for (int64_t i = 0; i < c->count; i++) {
-    const wlmi_candidate *candidate = find(candidates, count, c->candidates[i].variant);
-    if (candidate) WLM_TRY(add_example(l, c, &c->candidates[i], c->candidates[0].cost * 1e-12, candidate));
+    const wlmi_candidate *candidate = wlmi_candidate_named(list, c->candidates[i].variant);
+    if (candidate) WLM_TRY(add_example(l, c, &c->candidates[i], list, candidate));
   }
 done:
-  wlmi_free(candidates);
+  wlmi_candidates_drop(list);
   return status;
 }
 

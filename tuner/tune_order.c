@@ -12,11 +12,11 @@ static int is_trusted(const wlmi_forecast *f) { return f->distance <= WLM_FAR &&
 
 static wlmi_doubt doubt_of(const wlmi_context_forecast *forecast) {
   wlmi_doubt doubt = {INFINITY, INFINITY, forecast->of.spread};
-  for (int64_t i = 0; i < forecast->list.count; i++) {
+  for (int64_t i = 0; i < forecast->list->count; i++) {
     const double seconds = forecast->of.seconds[i];
     if (!(seconds > 0)) continue;
     doubt.best = fmin(doubt.best, seconds);
-    if (!forecast->list.candidates[i].prepares) doubt.plain = fmin(doubt.plain, seconds);
+    if (!forecast->list->candidates[i].prepares) doubt.plain = fmin(doubt.plain, seconds);
   }
   return doubt;
 }
@@ -24,17 +24,17 @@ static wlmi_doubt doubt_of(const wlmi_context_forecast *forecast) {
 /* For the order alone a model that is far is better than nothing. */
 static void expect(const wlmi_context_forecast *forecast, const char *variant, wlmi_expectation *expected) {
   const wlmi_forecast *f = &forecast->of;
-  const int64_t i = wlmi_candidate_find(&forecast->list, variant);
+  const wlmi_candidate *candidate = wlmi_candidate_named(forecast->list, variant);
   *expected = (wlmi_expectation){.present = !strcmp(variant, f->present), .rule = !strcmp(variant, f->rule)};
-  if (i < 0) return;
-  expected->prepares = forecast->list.candidates[i].prepares;
-  expected->seconds = f->distance <= WLM_MODEL_FAR ? f->seconds[i] : 0;
+  if (!candidate) return;
+  expected->prepares = candidate->prepares;
+  expected->seconds = f->distance <= WLM_MODEL_FAR ? f->seconds[candidate - forecast->list->candidates] : 0;
 }
 
 /* The likely best first. Half of the candidates are measured, whatever a model says. */
 wlm_status wlmi_tuning_order(wlmi_tuning *t) {
   wlm_status status;
-  wlmi_context_forecast forecast = {.list = {.count = 0}};
+  wlmi_context_forecast forecast = {.list = NULL};
   wlmi_expectation *expected = NULL;
   wlmi_tuner_candidate *sorted = NULL;
   int64_t *order = NULL;

@@ -14,7 +14,7 @@
 typedef struct catalogue {
   struct catalogue *next;
   wlmi_spec spec;
-  wlmi_names names;
+  const wlmi_candidate_list *list;
   char (*source_hashes)[WLM_HASH_HEX]; /* NULL until they are needed; "" where it cannot be emitted */
 } catalogue;
 
@@ -68,7 +68,7 @@ wlm_status wlmi_tuner_reread(wlmi_tuner *tuner) {
 }
 
 static void release_catalogue(catalogue *c) {
-  wlmi_names_release(&c->names);
+  wlmi_candidates_drop(c->list);
   wlmi_free(c->source_hashes);
   wlmi_free(c);
 }
@@ -118,8 +118,8 @@ static wlm_status find_catalogue(wlmi_tuner *tuner, const wlmi_spec *spec, catal
   catalogue *c = wlmi_alloc_zero(1, sizeof *c);
   if (!c) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
   c->spec = *spec;
-  WLM_TRY(wlmi_generator_candidates(wlmi_context_generator(tuner->context), spec, &info->limits, &c->names));
-  if (!c->names.count)
+  WLM_TRY(wlmi_generator_describe(wlmi_context_generator(tuner->context), spec, &info->limits, &c->list));
+  if (!c->list->count)
     WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED, "no family has a kernel for this problem on the device %s", info->name));
   c->next = tuner->catalogues;
   *out = tuner->catalogues = c;
@@ -132,9 +132,10 @@ done:
 /* spec: the caller's, whose texts are alive; those of the catalogue may be gone. */
 static wlm_status hash_sources(const wlmi_tuner *tuner, const wlmi_spec *spec, catalogue *c) {
   if (c->source_hashes) return WLM_OK;
-  c->source_hashes = wlmi_alloc_zero((size_t)c->names.count, sizeof *c->source_hashes);
+  c->source_hashes = wlmi_alloc_zero((size_t)c->list->count, sizeof *c->source_hashes);
   if (!c->source_hashes) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
-  for (int64_t i = 0; i < c->names.count; i++) hash_source(tuner, spec, c->names.names[i], c->source_hashes[i]);
+  for (int64_t i = 0; i < c->list->count; i++)
+    hash_source(tuner, spec, c->list->candidates[i].variant, c->source_hashes[i]);
   wlmi_clear_error();
   return WLM_OK;
 }
@@ -146,13 +147,15 @@ wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_
   const int anything = wlmi_known_anything(tuner->known, place);
   if (status == WLM_OK && anything) status = hash_sources(tuner, spec, c);
   if (status == WLM_OK)
-    status = wlmi_alloc_array(c->names.count, sizeof **candidates, "candidates", (void **)candidates);
+    status = wlmi_alloc_array(c->list->count, sizeof **candidates, "candidates", (void **)candidates);
   if (status != WLM_OK) return status;
-  *count = c->names.count;
+  *count = c->list->count;
   for (int64_t i = 0; i < *count; i++) {
     wlmi_known_time time = {0};
-    const int known = anything && wlmi_known_find(tuner->known, place, c->names.names[i], c->source_hashes[i], &time);
-    (*candidates)[i] = (wlmi_tuner_candidate){c->names.names[i], known, time.prepared, time.seconds, time.samples};
+    const int known =
+        anything && wlmi_known_find(tuner->known, place, c->list->candidates[i].variant, c->source_hashes[i], &time);
+    (*candidates)[i] =
+        (wlmi_tuner_candidate){c->list->candidates[i].variant, known, time.prepared, time.seconds, time.samples};
   }
   return WLM_OK;
 }

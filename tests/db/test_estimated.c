@@ -31,7 +31,9 @@ static wlmi_model shipped;
 static int begin(void **state) {
   if (emit_begin(state)) return -1;
   shipped_load(&database);
-  return wlmi_model_read(database.models[0].data, database.models[0].size, &shipped) != WLM_OK;
+  if (wlmi_model_read(database.models[0].data, database.models[0].size, &shipped) != WLM_OK) return -1;
+  wlmi_model_set_families(&shipped, wlmi_generator_families(emit_generator));
+  return 0;
 }
 
 static int end(void **state) {
@@ -108,25 +110,15 @@ static int is_of_another_group(void *user, const wlmi_measurement_record *record
   return strcmp(its, user) != 0;
 }
 
-static wlmi_candidate_list list_for(const char *problem, int64_t n) {
-  static struct {
-    char problem[WLM_SPEC_KEY];
-    int64_t n;
-    wlmi_candidate_list list;
-  } known[64];
-  static int count;
-  for (int i = 0; i < count; i++)
-    if (known[i].n == n && !strcmp(known[i].problem, problem)) return known[i].list;
-  wlmi_candidate *candidates;
+/* The times of a case's candidates; wlmi_candidates_drop the list. */
+static const wlmi_candidate_list *begin_times(const char *problem, int64_t n, times *t) {
+  const wlmi_candidate_list *list;
   wlmi_spec spec;
-  assert_true(count < 64);
-  strcpy(known[count].problem, problem);
-  known[count].n = n;
   assert_status(WLM_OK, wlmi_spec_from_key(problem, n, &spec));
-  assert_status(WLM_OK,
-                wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &candidates, &known[count].list.count));
-  known[count].list.candidates = candidates;
-  return known[count++].list;
+  assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
+  t->candidates = list->candidates;
+  t->count = list->count;
+  return list;
 }
 
 /* The measurements of all candidates, as far as they are not of the group. */
@@ -139,19 +131,17 @@ static void train_without(const char *group, const wlmi_snapshot *all, wlmi_mode
     const wlmi_case *c = &all->cases[i];
     const wlmi_measurement_record name = {.matrix_name = (char *)c->matrix};
     if (!c->stats || !is_of_another_group((void *)group, &name)) continue;
-    const wlmi_candidate_list list = list_for(c->problem, c->n);
-    t.candidates = list.candidates;
-    t.count = list.count;
+    const wlmi_candidate_list *list = begin_times(c->problem, c->n, &t);
     fill_times(c, c->problem, &t);
     for (int64_t k = 0; k < t.count; k++) {
       if (!isfinite(t.seconds[k])) continue;
       assert_status(WLM_OK, wlmi_measurements_reserve(&records, count, &capacity));
       double prepare = 0;
       for (int f = 0; t.candidates[k].prepares && f < shipped.family_count; f++)
-        if (wlmi_model_family(&shipped, t.candidates[k].variant) == f) prepare = shipped.prepare[f];
+        if (wlmi_model_family(&shipped, &t.candidates[k].value) == f) prepare = shipped.prepare[f];
       records[count++] = (wlmi_measurement_record){.stats = *c->stats,
                                                    .matrix_name = (char *)c->matrix,
-                                                   .variant = (char *)t.candidates[k].variant,
+                                                   .variant = wlmi_strdup(t.candidates[k].variant),
                                                    .problem = (char *)c->problem,
                                                    .n = c->n,
                                                    .time_ps = (int64_t)(t.seconds[k] * WLM_PICOSECONDS),
@@ -159,6 +149,7 @@ static void train_without(const char *group, const wlmi_snapshot *all, wlmi_mode
                                                    .samples = 9,
                                                    .made_at = 1};
     }
+    wlmi_candidates_drop(list);
   }
   wlmi_limits limits = emit_cuda;
   limits.l2_bytes = shipped.limits.l2_bytes;
@@ -167,6 +158,7 @@ static void train_without(const char *group, const wlmi_snapshot *all, wlmi_mode
   *model = models.models[0];
   models.models[0] = (wlmi_model){0};
   wlmi_models_release(&models);
+  for (int64_t i = 0; i < count; i++) wlmi_free(records[i].variant);
   wlmi_free(records);
 }
 
@@ -195,7 +187,7 @@ static void model_without(const char *folder, const char *group, const wlmi_snap
 static void make_snapshot(const char *folder, const char *matrix, const wlmi_snapshot *all, wlmi_snapshot *out) {
   char group[128];
   group_of(matrix, group);
-  *out = (wlmi_snapshot){.case_count = 0};
+  *out = (wlmi_snapshot){.families = wlmi_generator_families(emit_generator)};
   assert_status(WLM_OK, wlmi_snapshot_add_measurements(out, database.records, database.record_count, NULL,
                                                        is_of_another_group, group));
   wlmi_model model;
@@ -215,15 +207,13 @@ static void estimated_decisions_are_robust(void **state) {
   shipped_snapshot_make(&database, NULL, 0, &all);
   for (int64_t i = 0; i < database.case_count; i++) {
     shipped_case c = database.cases[i];
-    const wlmi_candidate_list list = list_for(c.problem, c.n);
+    const wlmi_candidate_list *list = begin_times(c.problem, c.n, &t);
     const wlm_stats real = c.stats;
     wlmi_decision d[2];
     if (!i || strcmp(c.matrix, database.cases[i - 1].matrix)) {
       wlmi_snapshot_clear(&others);
       make_snapshot(folder, c.matrix, &all, &others);
     }
-    t.candidates = list.candidates;
-    t.count = list.count;
     fill_times(case_of(&all, &c), c.problem, &t);
     assert_status(WLM_OK, shipped_choose(&c, &others, WLM_GRADE_MEASURED, 1, &d[0]));
     c.stats =
@@ -231,7 +221,7 @@ static void estimated_decisions_are_robust(void **state) {
     assert_status(WLM_OK, shipped_choose(&c, &others, WLM_GRADE_ESTIMATED, 1, &d[1]));
     double ratio[2];
     for (int k = 0; k < 2; k++) {
-      ratio[k] = t.seconds[wlmi_candidate_find(&list, d[k].variant)] / best_plain(&t);
+      ratio[k] = t.seconds[wlmi_candidate_named(list, d[k].variant) - list->candidates] / best_plain(&t);
       logs[k] += log(ratio[k]);
       worst[k] = fmax(worst[k], ratio[k]);
     }
@@ -239,6 +229,7 @@ static void estimated_decisions_are_robust(void **state) {
     if (folder)
       printf("%-24s %4lld %8lld rows %6.1f a row cv %5.2f  %.3f %.3f  %s | %s\n", c.matrix, (long long)c.n,
              (long long)real.rows, real.mean, real.cv, ratio[0], ratio[1], d[0].variant, d[1].variant);
+    wlmi_candidates_drop(list);
   }
   wlmi_snapshot_clear(&others);
   wlmi_snapshot_clear(&all);

@@ -226,11 +226,11 @@ static void check_variant(const char *variant, const wlm_problem *served) {
 }
 
 static int64_t check_variants_of(const wlmi_limits *limits, const wlmi_spec *spec) {
-  wlmi_names names;
-  assert_status(WLM_OK, wlmi_generator_candidates(generator, spec, limits, &names));
-  int64_t count = names.count;
-  for (int64_t i = 0; i < count; i++) check_variant(names.names[i], &spec->problem);
-  wlmi_names_release(&names);
+  const wlmi_candidate_list *names;
+  assert_status(WLM_OK, wlmi_generator_describe(generator, spec, limits, &names));
+  int64_t count = names->count;
+  for (int64_t i = 0; i < count; i++) check_variant(names->candidates[i].variant, &spec->problem);
+  wlmi_candidates_drop(names);
   return count;
 }
 

@@ -195,18 +195,19 @@ static void test_lines_are_in_step(void **state) {
   int64_t checked = 0;
   for (int i = 0; i < 4; i++) {
     wlmi_spec spec = emit_spec(128);
-    wlmi_names names;
+    const wlmi_candidate_list *names;
     spec.problem.sampling.sample = i / 2 ? WLM_SAMPLE_FASTRAND : WLM_SAMPLE_NONE;
     spec.problem.sampling.width = 32;
-    assert_status(WLM_OK, wlmi_generator_candidates(generator, &spec, limits[i % 2], &names));
-    for (int64_t k = 0; k < names.count; k++) {
+    assert_status(WLM_OK, wlmi_generator_describe(generator, &spec, limits[i % 2], &names));
+    for (int64_t k = 0; k < names->count; k++) {
       wlmi_program program;
-      assert_status(WLM_OK, wlmi_generator_emit(generator, names.names[k], &spec, limits[i % 2], &program));
+      assert_status(WLM_OK,
+                    wlmi_generator_emit(generator, names->candidates[k].variant, &spec, limits[i % 2], &program));
       check_lines(&program);
       wlmi_program_release(&program);
       checked++;
     }
-    wlmi_names_release(&names);
+    wlmi_candidates_drop(names);
   }
   assert_true(checked > 50);
   wlmi_generator_destroy(generator);

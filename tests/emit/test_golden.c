@@ -66,14 +66,14 @@ static void add_row(const char *variant, const wlmi_spec *spec, const wlmi_limit
 /* The first candidate of each family. */
 static void add_rows(const struct problem *p, const wlmi_limits *limits, wlmi_text *rows) {
   const wlmi_spec spec = spec_of(p);
-  wlmi_names names;
-  assert_status(WLM_OK, wlmi_generator_candidates(emit_generator, &spec, limits, &names));
-  for (int64_t i = 0; i < names.count; i++) {
-    const size_t family = strcspn(names.names[i], "/") + 1;
-    if (!i || strncmp(names.names[i - 1], names.names[i], family))
-      add_row(names.names[i], &spec, limits, p->name, rows);
+  const wlmi_candidate_list *names;
+  assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, limits, &names));
+  for (int64_t i = 0; i < names->count; i++) {
+    const size_t family = strcspn(names->candidates[i].variant, "/") + 1;
+    if (!i || strncmp(names->candidates[i - 1].variant, names->candidates[i].variant, family))
+      add_row(names->candidates[i].variant, &spec, limits, p->name, rows);
   }
-  wlmi_names_release(&names);
+  wlmi_candidates_drop(names);
 }
 
 static void make_folder(const char *path) {

@@ -112,9 +112,9 @@ static void test_a_small_device_has_fewer_candidates(void **state) {
   wlmi_text_release(&reason);
 }
 
-static int64_t count_prefix(const wlmi_names *names, const char *prefix) {
+static int64_t count_prefix(const wlmi_candidate_list *names, const char *prefix) {
   int64_t count = 0;
-  for (int64_t i = 0; i < names->count; i++) count += !strncmp(names->names[i], prefix, strlen(prefix));
+  for (int64_t i = 0; i < names->count; i++) count += !strncmp(names->candidates[i].variant, prefix, strlen(prefix));
   return count;
 }
 
@@ -123,20 +123,52 @@ static void test_candidates(void **state) {
   static const struct { int64_t n, crc, naive; } cases[] = {{16, 2, 8}, {32, 2, 8}, {33, 8, 8}, {128, 8, 8}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const wlmi_spec spec = emit_spec(cases[i].n);
-    wlmi_names names;
-    assert_status(WLM_OK, wlmi_generator_candidates(emit_generator, &spec, &emit_cuda, &names));
-    assert_int_equal(count_prefix(&names, "row_crc/"), cases[i].crc);
-    assert_int_equal(count_prefix(&names, "row_naive/"), cases[i].naive);
-    assert_int_equal(count_prefix(&names, "host_"), 0);
-    assert_int_equal(count_prefix(&names, "row_sample/"), 0);
-    for (int64_t k = 0; k < names.count; k++) { /* what is listed is accepted, and listed once */
+    const wlmi_candidate_list *names;
+    assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &names));
+    assert_int_equal(count_prefix(names, "row_crc/"), cases[i].crc);
+    assert_int_equal(count_prefix(names, "row_naive/"), cases[i].naive);
+    assert_int_equal(count_prefix(names, "host_"), 0);
+    assert_int_equal(count_prefix(names, "row_sample/"), 0);
+    for (int64_t k = 0; k < names->count; k++) { /* what is listed is accepted, and listed once */
       wlmi_text reason = {0};
-      assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, names.names[k], &spec, &emit_cuda, &reason));
+      assert_status(WLM_OK,
+                    wlmi_generator_refusal(emit_generator, names->candidates[k].variant, &spec, &emit_cuda, &reason));
       assert_int_equal(reason.size, 0);
       wlmi_text_release(&reason);
-      for (int64_t j = 0; j < k; j++) assert_string_not_equal(names.names[j], names.names[k]);
+      for (int64_t j = 0; j < k; j++)
+        assert_string_not_equal(names->candidates[j].variant, names->candidates[k].variant);
     }
-    wlmi_names_release(&names);
+    wlmi_candidates_drop(names);
+  }
+}
+
+/* The list of a spec is made once, whatever a plan expects of it, and outlives its place among the kept ones. */
+static void test_candidates_are_kept(void **state) {
+  (void)state;
+  enum { MANY = 100 };
+  const wlmi_candidate_list *lists[MANY], *again;
+  wlmi_spec spec = emit_spec(32);
+  assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &lists[0]));
+  spec.problem.policy.expected_calls = 1000;
+  assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &again));
+  assert_ptr_equal(again, lists[0]);
+  wlmi_candidates_drop(again);
+  assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_smallest, &again));
+  assert_ptr_not_equal(again, lists[0]);
+  wlmi_candidates_drop(again);
+  for (int i = 1; i < MANY; i++) {
+    spec = emit_spec(8 * i);
+    assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_host, &lists[i]));
+    for (int64_t k = 0; k < lists[i]->count; k++) {
+      const wlmi_candidate *c = &lists[i]->candidates[k];
+      assert_ptr_equal(wlmi_candidate_find(lists[i], &c->value), c);
+      assert_ptr_equal(wlmi_candidate_named(lists[i], c->variant), c);
+    }
+  }
+  for (int i = 0; i < MANY; i++) {
+    assert_true(lists[i]->count > 0);
+    assert_null(wlmi_candidate_named(lists[i], i ? "row_crc/cf=1,rows=4" : "host_row/rows=16,tile=16"));
+    wlmi_candidates_drop(lists[i]);
   }
 }
 
@@ -202,6 +234,7 @@ int main(void) {
       cmocka_unit_test(test_refusals_say_why),
       cmocka_unit_test(test_a_small_device_has_fewer_candidates),
       cmocka_unit_test(test_candidates),
+      cmocka_unit_test(test_candidates_are_kept),
       cmocka_unit_test(test_operators),
       cmocka_unit_test(test_list),
       cmocka_unit_test(test_several_threads),

@@ -124,19 +124,21 @@ static void without_combine(void **state) {
   expect_refusal(emit_generator, host_row, &emit_host, &whole, NULL);
   expect_refusal(emit_generator, host_nnz, &emit_host, &whole, "splits rows, and the operator has no combine");
   expect_refusal(emit_generator, host_nnz, &emit_host, &parts, NULL);
-  wlmi_names names;
+  const wlmi_candidate_list *names;
   const wlmi_limits *const targets[] = {&emit_cuda, &emit_host};
   for (int i = 0; i < 2; i++) {
-    assert_status(WLM_OK, wlmi_generator_candidates(emit_generator, &whole, targets[i], &names));
-    assert_true(names.count > 1);
-    for (int64_t k = 0; k < names.count; k++) {
+    assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &whole, targets[i], &names));
+    assert_true(names->count > 1);
+    for (int64_t k = 0; k < names->count; k++) {
       wlmi_program program;
-      assert_status(WLM_OK, wlmi_generator_emit(emit_generator, names.names[k], &whole, targets[i], &program));
+      assert_status(WLM_OK,
+                    wlmi_generator_emit(emit_generator, names->candidates[k].variant, &whole, targets[i], &program));
       assert_string_equal(program.split, "none");
-      if (strstr(program.source, "wlm_combine")) fail_msg("%s does not split rows and combines", names.names[k]);
+      if (strstr(program.source, "wlm_combine"))
+        fail_msg("%s does not split rows and combines", names->candidates[k].variant);
       wlmi_program_release(&program);
     }
-    wlmi_names_release(&names);
+    wlmi_candidates_drop(names);
   }
 }
 

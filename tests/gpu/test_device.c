@@ -254,17 +254,18 @@ static void large_shared_memory(void **state) {
   (void)state;
   wlmi_device *device = test_gpu();
   wlmi_generator *generator;
-  wlmi_names names;
+  const wlmi_candidate_list *names;
   product p;
   int checked = 0;
   product_make(WLM_I32, &p);
   p.spec.problem.sampling.sample = WLM_SAMPLE_BUCKET;
   p.spec.problem.sampling.width = 2304;
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlmi_generator_candidates(generator, &p.spec, &device->info.limits, &names));
-  for (int64_t i = 0; i < names.count; i++) {
+  assert_status(WLM_OK, wlmi_generator_describe(generator, &p.spec, &device->info.limits, &names));
+  for (int64_t i = 0; i < names->count; i++) {
     wlmi_program program;
-    assert_status(WLM_OK, wlmi_generator_emit(generator, names.names[i], &p.spec, &device->info.limits, &program));
+    assert_status(
+        WLM_OK, wlmi_generator_emit(generator, names->candidates[i].variant, &p.spec, &device->info.limits, &program));
     if (program.passes[0].shared_bytes > 48 << 10) {
       kernel_check check = {.device = device, .spec = &p.spec, .runs = 1, .seed = 7};
       assert_status(WLM_OK, kernel_check_program(&check, &program));
@@ -273,7 +274,7 @@ static void large_shared_memory(void **state) {
     wlmi_program_release(&program);
   }
   assert_true(checked > 0);
-  wlmi_names_release(&names);
+  wlmi_candidates_drop(names);
   wlmi_generator_destroy(generator);
   product_release(&p);
 }

@@ -118,7 +118,7 @@ static int check_problem(const writer *w, const wlm_problem *problem, product *p
   char *expected = malloc(ROUNDS * p->c_size), *got = malloc(ROUNDS * p->c_size);
   wlm_csr csr = write_pattern(w, 0);
   wlm_matrix *matrix;
-  wlmi_names names;
+  const wlmi_candidate_list *list;
   wlmi_spec spec;
   int checked = 0;
   assert_true(expected && got);
@@ -126,14 +126,14 @@ static int check_problem(const writer *w, const wlm_problem *problem, product *p
   assert_status(WLM_OK, wlm_matrix_create(f->context, &csr, NULL, &matrix));
   assert_status(WLM_OK, wlmi_spec_make(problem, &csr, &spec));
   assert_status(WLM_OK,
-                wlmi_generator_candidates(wlmi_context_generator(f->context), &spec, &f->device->info.limits, &names));
-  for (int64_t i = 0; i < names.count; i++) {
-    assert_status(WLM_OK, wlm_plan_create_variant(f->context, matrix, problem, names.names[i], &p->plan));
-    checked += check_plan(p, expected, got, names.names[i]);
+                wlmi_generator_describe(wlmi_context_generator(f->context), &spec, &f->device->info.limits, &list));
+  for (int64_t i = 0; i < list->count; i++) {
+    assert_status(WLM_OK, wlm_plan_create_variant(f->context, matrix, problem, list->candidates[i].variant, &p->plan));
+    checked += check_plan(p, expected, got, list->candidates[i].variant);
     wlm_plan_destroy(p->plan);
   }
-  print_message("n = %lld: %d of %lld candidates\n", (long long)problem->n, checked, (long long)names.count);
-  wlmi_names_release(&names);
+  print_message("n = %lld: %d of %lld candidates\n", (long long)problem->n, checked, (long long)list->count);
+  wlmi_candidates_drop(list);
   wlm_matrix_destroy(matrix);
   free(expected);
   free(got);

@@ -175,7 +175,7 @@ static int same_family(const char *a, const char *b) {
 /* The first and the last candidate of every family; returns how many families there are. */
 static int check_families(wlm_sample sample) {
   wlmi_generator *generator;
-  wlmi_names names;
+  const wlmi_candidate_list *names;
   wlmi_spec spec;
   int families = 0;
   test_gpu();
@@ -183,15 +183,15 @@ static int check_families(wlm_sample sample) {
   large *l = operands();
   problem_make(l, sample, &spec);
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlmi_generator_candidates(generator, &spec, &test_gpu()->info.limits, &names));
-  for (int64_t i = 0; i < names.count; i++) {
-    int first = i == 0 || !same_family(names.names[i], names.names[i - 1]);
-    int last = i == names.count - 1 || !same_family(names.names[i], names.names[i + 1]);
+  assert_status(WLM_OK, wlmi_generator_describe(generator, &spec, &test_gpu()->info.limits, &names));
+  for (int64_t i = 0; i < names->count; i++) {
+    int first = i == 0 || !same_family(names->candidates[i].variant, names->candidates[i - 1].variant);
+    int last = i == names->count - 1 || !same_family(names->candidates[i].variant, names->candidates[i + 1].variant);
     if (!first && !last) continue;
-    check_variant(l, generator, &spec, names.names[i]);
+    check_variant(l, generator, &spec, names->candidates[i].variant);
     families += first;
   }
-  wlmi_names_release(&names);
+  wlmi_candidates_drop(names);
   wlmi_generator_destroy(generator);
   return families;
 }

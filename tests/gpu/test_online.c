@@ -83,19 +83,19 @@ static void assert_right(const bench *b, const char *what) {
 static wlm_plan *online_of(const bench *b) {
   wlm_online_options options = WLM_ONLINE_OPTIONS_INIT;
   wlm_plan *online;
-  wlmi_names names;
+  const wlmi_candidate_list *names;
   wlmi_spec spec;
   assert_status(WLM_OK, wlmi_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
   assert_status(WLM_OK,
-                wlmi_generator_candidates(wlmi_context_generator(b->context), &spec, &b->device->info.limits, &names));
-  options.first = names.names[names.count - 1];
+                wlmi_generator_describe(wlmi_context_generator(b->context), &spec, &b->device->info.limits, &names));
+  options.first = names->candidates[names->count - 1].variant;
   options.challengers = 8;
   options.share = 0.5;
   options.slowdown = options.abandon = 1000; /* to see them all, and soon */
   assert_status(WLM_OK, wlm_plan_create_online(b->context, b->upload.matrix, &b->problem, &options, &online));
   assert_string_equal(tell(online).variant, options.first);
   assert_true(tell(online).challengers > 0);
-  wlmi_names_release(&names);
+  wlmi_candidates_drop(names);
   return online;
 }
 

@@ -103,14 +103,9 @@ static void use_many_streams(fixture *f, wlmi_operands *operands, wlmi_verifier 
 }
 
 /* The first candidate that must be prepared; NULL where no family prepares. */
-static const char *preparing_one(fixture *f, const wlmi_spec *spec, const wlmi_names *names) {
-  wlmi_generator *generator = wlmi_context_generator(f->context);
-  for (int64_t i = 0; i < names->count; i++) {
-    int prepares;
-    assert_status(WLM_OK,
-                  wlmi_generator_prepares(generator, names->names[i], spec, &f->device->info.limits, &prepares));
-    if (prepares) return names->names[i];
-  }
+static const char *preparing_one(const wlmi_candidate_list *list) {
+  for (int64_t i = 0; i < list->count; i++)
+    if (list->candidates[i].prepares) return list->candidates[i].variant;
   return NULL;
 }
 
@@ -121,7 +116,7 @@ static void one_plan_on_many_streams(void **state) {
   wlmi_operands operands;
   wlmi_verifier *verifier;
   wlm_plan *plan;
-  wlmi_names names;
+  const wlmi_candidate_list *names;
   fixture_make("twin:arxiv,scale=0.05", WLM_I32, &f);
   wlm_problem problem = problem_of(64, WLM_SUM);
   problem.policy.deterministic = 1;
@@ -131,15 +126,15 @@ static void one_plan_on_many_streams(void **state) {
   assert_int_equal(wlm_plan_prepared_size(plan), 0); /* expected_calls is 1 */
   use_many_streams(&f, &operands, verifier, plan);
   wlm_plan_destroy(plan);
-  assert_status(WLM_OK, wlmi_generator_candidates(wlmi_context_generator(f.context), &operands.spec,
-                                                  &f.device->info.limits, &names));
-  const char *variant = preparing_one(&f, &operands.spec, &names);
+  assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(f.context), &operands.spec,
+                                                &f.device->info.limits, &names));
+  const char *variant = preparing_one(names);
   if (variant) {
     assert_status(WLM_OK, wlm_plan_create_variant(f.context, f.upload.matrix, &problem, variant, &plan));
     use_many_streams(&f, &operands, verifier, plan);
     wlm_plan_destroy(plan);
   }
-  wlmi_names_release(&names);
+  wlmi_candidates_drop(names);
   wlmi_verifier_destroy(verifier);
   wlmi_operands_release(&operands);
   fixture_release(&f);

@@ -147,14 +147,14 @@ static void candidates_without_it(void **state) {
   for (int deterministic = 0; deterministic < 2; deterministic++) {
     const wlm_problem problem = problem_of(WLM_SPMM, deterministic);
     wlmi_spec spec;
-    wlmi_names names;
+    const wlmi_candidate_list *names;
     assert_status(WLM_OK, wlmi_context_spec(context, upload.matrix, &problem, &spec));
-    assert_status(WLM_OK, wlmi_generator_candidates(wlmi_context_generator(context), &spec,
-                                                    &wlmi_context_device(context)->info.limits, &names));
-    counts[deterministic] = names.count;
-    for (int64_t i = 0; i < names.count; i++)
-      loose_ones[deterministic] += !strncmp(names.names[i], "host_nnz/", strlen("host_nnz/"));
-    wlmi_names_release(&names);
+    assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(context), &spec,
+                                                  &wlmi_context_device(context)->info.limits, &names));
+    counts[deterministic] = names->count;
+    for (int64_t i = 0; i < names->count; i++)
+      loose_ones[deterministic] += !strncmp(names->candidates[i].variant, "host_nnz/", strlen("host_nnz/"));
+    wlmi_candidates_drop(names);
   }
   assert_true(loose_ones[0] > 0);
   assert_int_equal(loose_ones[1], 0);

@@ -108,7 +108,9 @@ static void entries_stand_in_the_order_of_trust(void **state) {
   assert_status(WLM_OK, wlmi_context_choose(b.context, b.upload.matrix, &b.problem, &d));
   assert_int_equal(d.entry_count, 5);
   for (int i = 0; i < 5; i++) {
-    assert_string_equal(d.entries[i].variant, expected[i]);
+    char name[WLM_VARIANT_NAME];
+    wlmi_entry_print(&d, i, name);
+    assert_string_equal(name, expected[i]);
     assert_int_equal(d.entries[i].step, steps[i]);
     assert_non_null(d.entries[i].reason);
     assert_true(i < 3 ? d.entries[i].seconds == (i + 1) / 1e9 : d.entries[i].seconds == 0);
@@ -145,13 +147,36 @@ static void nothing_tuned_and_no_rule_is_no_refusal(void **state) {
   bench_release(&b);
 }
 
+/* A family.lua that raises an error costs the families, not the call. */
+static void without_families_the_built_in_kernel(void **state) {
+  (void)state;
+  wlm_plan *plan;
+  test_folder templates;
+  folder_make(&templates);
+  copy_host_row(&templates);
+  emit_write(&templates, "raising", "family.lua",
+             "return { target = \"host\", summary = \"a test\", parameters = {},\n"
+             "  passes = function() return nil + 1 end }\n");
+  emit_write(&templates, "raising", "kernel.c.in", "WLM_KERNEL(raising) {}\n");
+  bench_make(&b, templates.path, "uniform:rows=300,d=4", 8);
+  folder_remove(&templates);
+  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  assert_string_equal(wlm_plan_variant(plan), "host_builtin");
+  wlm_plan_destroy(plan);
+  assert_status(WLM_OK, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, sound, &plan));
+  assert_string_equal(wlm_plan_variant(plan), sound);
+  wlm_plan_destroy(plan);
+  assert_status(WLM_ERR_TEMPLATE, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, "raising", &plan));
+  assert_contains(wlm_error_detail(), "raising/family.lua:2");
+  bench_release(&b);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
   const struct CMUnitTest tests[] = {
-      TEST(the_next_that_compiles_is_taken),
-      TEST(entries_stand_in_the_order_of_trust),
-      TEST(in_the_end_the_built_in_kernel),
-      TEST(nothing_tuned_and_no_rule_is_no_refusal),
+      TEST(the_next_that_compiles_is_taken),      TEST(entries_stand_in_the_order_of_trust),
+      TEST(in_the_end_the_built_in_kernel),       TEST(nothing_tuned_and_no_rule_is_no_refusal),
+      TEST(without_families_the_built_in_kernel),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -319,13 +319,13 @@ static void tuning_goes_before_online_tuning(void **state) {
   assert_true(finalists > 0);
   const int64_t count = stored(b.database, &records);
   for (int64_t i = 0; i < count; i++) hot += !strcmp(records[i].clock, "hot") && records[i].samples == 1;
-  wlmi_names names;
+  const wlmi_candidate_list *names;
   wlmi_spec spec;
   assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
-  assert_status(WLM_OK, wlmi_generator_candidates(wlmi_context_generator(b.context), &spec,
-                                                  &wlmi_context_device(b.context)->info.limits, &names));
-  assert_int_equal(hot, names.count);
-  wlmi_names_release(&names);
+  assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(b.context), &spec,
+                                                &wlmi_context_device(b.context)->info.limits, &names));
+  assert_int_equal(hot, names->count);
+  wlmi_candidates_drop(names);
 
   wlm_plan *plan;
   int precise = 0;

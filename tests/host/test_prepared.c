@@ -139,10 +139,11 @@ static void the_kernels_are_right(void **state) {
   for (int i = 0; i < 2; i++) {
     wlmi_program program;
     wlmi_spec spec = emit_spec(33);
-    int prepares = -1;
+    const wlmi_candidate_list *list;
     const kernel_check check = {.device = device, .spec = &spec, .runs = 3, .seed = 5};
-    assert_status(WLM_OK, wlmi_generator_prepares(generator, variants[i], &spec, &device->info.limits, &prepares));
-    assert_int_equal(prepares, i);
+    assert_status(WLM_OK, wlmi_generator_describe(generator, &spec, &device->info.limits, &list));
+    assert_int_equal(wlmi_candidate_named(list, variants[i])->prepares, i);
+    wlmi_candidates_drop(list);
     assert_status(WLM_OK, wlmi_generator_emit(generator, variants[i], &spec, &device->info.limits, &program));
     assert_status(WLM_OK, kernel_check_program(&check, &program));
     wlmi_program_release(&program);

@@ -377,11 +377,11 @@ static void compiled_meanwhile(void **state) {
   int cancelled = 0;
   bench_make(&b, NULL, "uniform:rows=40,d=5", 9);
   assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
-  wlmi_names names;
-  assert_status(WLM_OK, wlmi_generator_candidates(wlmi_context_generator(b.context), &spec,
-                                                  &wlmi_context_device(b.context)->info.limits, &names));
+  const wlmi_candidate_list *names;
+  assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(b.context), &spec,
+                                                &wlmi_context_device(b.context)->info.limits, &names));
   for (int i = 0; i < JOBS; i++)
-    jobs[i] = (wlmi_compile_job){.variant = i == 2 ? "no_such_family" : names.names[i % names.count]};
+    jobs[i] = (wlmi_compile_job){.variant = i == 2 ? "no_such_family" : names->candidates[i % names->count].variant};
   assert_status(WLM_OK, wlmi_compile_begin(b.context, &spec, jobs, JOBS, &compiling));
   for (int i = 0; i < WAITED; i++) {
     wlmi_compile_wait(compiling, i, no_tick, NULL);
@@ -395,7 +395,7 @@ static void compiled_meanwhile(void **state) {
     wlmi_free(jobs[i].detail);
   }
   assert_in_range(cancelled, 0, JOBS - WAITED);
-  wlmi_names_release(&names);
+  wlmi_candidates_drop(names);
   bench_release(&b);
 }
 

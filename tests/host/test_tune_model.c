@@ -44,26 +44,25 @@ static wlmi_measurement_record made_up(const wlm_stats *stats, const char *key, 
 /* Of matrices a little larger than the one that is tuned. */
 static void plant(void) {
   char key[WLM_SPEC_KEY];
-  wlmi_candidate *candidates;
-  int64_t count;
+  const wlmi_candidate_list *list;
   wlm_store *store;
   wlmi_spec_key(&spec, key);
   assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(b.context), &spec,
-                                                &wlmi_context_device(b.context)->info.limits, &candidates, &count));
+                                                &wlmi_context_device(b.context)->info.limits, &list));
   assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_WRITE, &store));
   for (int m = 0; m < MATRICES; m++) {
     wlm_stats stats = *wlm_matrix_stats(b.upload.matrix);
     stats.rows += 10 * (m + 1);
     stats.cols = stats.rows;
     stats.fingerprint[0] = stats.fingerprint[1] = (uint64_t)m + 1;
-    for (int64_t i = 0; i < count; i++) {
-      const wlmi_measurement_record record =
-          made_up(&stats, key, candidates[i].variant, is_quick(candidates[i].variant) ? 10000000 : 400000000);
+    for (int64_t i = 0; i < list->count; i++) {
+      const wlmi_measurement_record record = made_up(&stats, key, list->candidates[i].variant,
+                                                     is_quick(list->candidates[i].variant) ? 10000000 : 400000000);
       assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
     }
   }
   wlmi_store_close(store);
-  wlmi_free(candidates);
+  wlmi_candidates_drop(list);
 }
 
 typedef struct told {
@@ -103,13 +102,14 @@ static void the_forecast_follows_the_model(void **state) {
   plant();
   assert_status(WLM_OK, wlm_train(b.context));
   assert_status(WLM_OK, wlmi_context_forecast_make(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
-  assert_true(o.of.distance < WLM_FAR && o.of.spread > 0 && !o.of.borrowed && o.list.count > 4);
+  assert_true(o.of.distance < WLM_FAR && o.of.spread > 0 && !o.of.borrowed && o.list->count > 4);
   assert_true(is_quick(o.of.present));
-  assert_true(wlmi_candidate_find(&o.list, o.of.rule) >= 0 && wlmi_candidate_find(&o.list, "nobody") < 0);
-  for (int64_t i = 0; i < o.list.count; i++) {
+  assert_true(wlmi_candidate_named(o.list, o.of.rule) && !wlmi_candidate_named(o.list, "nobody"));
+  for (int64_t i = 0; i < o.list->count; i++) {
     const double quick = 10e-6; /* what is slower than 4 times the best counts as 4 times as slow */
-    if (is_quick(o.list.candidates[i].variant) ? fabs(log(o.of.seconds[i] / quick)) > 0.3 : o.of.seconds[i] < 3 * quick)
-      fail_msg("%s: %g us", o.list.candidates[i].variant, 1e6 * o.of.seconds[i]);
+    if (is_quick(o.list->candidates[i].variant) ? fabs(log(o.of.seconds[i] / quick)) > 0.3
+                                                : o.of.seconds[i] < 3 * quick)
+      fail_msg("%s: %g us", o.list->candidates[i].variant, 1e6 * o.of.seconds[i]);
   }
   wlmi_context_forecast_release(&o);
   wlmi_place *places;

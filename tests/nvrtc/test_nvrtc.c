@@ -144,15 +144,15 @@ static void waits_before_it_loads(const char *ptx, const char *kernel, const cha
 static int check_families(wlmi_generator *generator, const wlm_problem *problem) {
   const wlmi_limits *limits = &emit_cuda;
   char family[64] = "";
-  wlmi_names names;
+  const wlmi_candidate_list *list;
   wlmi_spec spec;
   int checked = 0;
   wlm_csr csr = WLM_CSR_INIT;
   csr.values = &csr;
   assert_int_equal(wlmi_spec_make(problem, &csr, &spec), WLM_OK);
-  assert_int_equal(wlmi_generator_candidates(generator, &spec, limits, &names), WLM_OK);
-  for (int64_t i = 0; i < names.count; i++) {
-    const char *name = names.names[i];
+  assert_int_equal(wlmi_generator_describe(generator, &spec, limits, &list), WLM_OK);
+  for (int64_t i = 0; i < list->count; i++) {
+    const char *name = list->candidates[i].variant;
     const size_t length = strcspn(name, "/");
     wlmi_program program;
     char *ptx;
@@ -169,7 +169,7 @@ static int check_families(wlmi_generator *generator, const wlm_problem *problem)
     }
     wlmi_program_release(&program);
   }
-  wlmi_names_release(&names);
+  wlmi_candidates_drop(list);
   return checked;
 }
 

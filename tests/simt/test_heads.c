@@ -36,15 +36,17 @@ static void check(wlmi_device *device, wlmi_generator *generator, const wlmi_spe
 
 /* One variant of each, not always the same. */
 static int check_families(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec) {
-  wlmi_names names;
+  const wlmi_candidate_list *names;
   int families = 0;
-  assert_status(WLM_OK, wlmi_generator_candidates(generator, spec, &device->info.limits, &names));
-  for (int64_t first = 0, end; first < names.count; first = end, families++) {
-    const size_t size = strcspn(names.names[first], "/") + 1;
-    for (end = first; end < names.count && !strncmp(names.names[end], names.names[first], size);) end++;
-    check(device, generator, spec, names.names[first + spec->problem.n % (end - first)]);
+  assert_status(WLM_OK, wlmi_generator_describe(generator, spec, &device->info.limits, &names));
+  for (int64_t first = 0, end; first < names->count; first = end, families++) {
+    const size_t size = strcspn(names->candidates[first].variant, "/") + 1;
+    for (end = first;
+         end < names->count && !strncmp(names->candidates[end].variant, names->candidates[first].variant, size);)
+      end++;
+    check(device, generator, spec, names->candidates[first + spec->problem.n % (end - first)].variant);
   }
-  wlmi_names_release(&names);
+  wlmi_candidates_drop(names);
   return families;
 }
 

@@ -84,19 +84,20 @@ static void every_variant(void **state) {
   (void)state;
   enum { POINTS = sizeof points / sizeof *points };
   static suite s;
-  wlmi_names names[POINTS];
+  const wlmi_candidate_list *names[POINTS];
   assert_status(WLM_OK, simt_device_open(&s.device));
   assert_status(WLM_OK, wlmi_generator_create(NULL, &s.generator));
   for (int i = 0; i < POINTS; i++) {
     const wlmi_spec spec = spec_of(&points[i]);
     const int64_t before = s.count;
-    assert_status(WLM_OK, wlmi_generator_candidates(s.generator, &spec, &s.device->info.limits, &names[i]));
-    for (int64_t k = 0; k < names[i].count; k++)
-      if (!strncmp(names[i].names[k], "scatter/", 8)) s.entries[s.count++] = (struct entry){spec, names[i].names[k]};
+    assert_status(WLM_OK, wlmi_generator_describe(s.generator, &spec, &s.device->info.limits, &names[i]));
+    for (int64_t k = 0; k < names[i]->count; k++)
+      if (!strncmp(names[i]->candidates[k].variant, "scatter/", 8))
+        s.entries[s.count++] = (struct entry){spec, names[i]->candidates[k].variant};
     assert_in_range(s.count - before, 3, 12); /* few enough to be tried for a matrix that is used once */
   }
   assert_int_equal(test_in_parallel(s.count, one, describe, &s), 0);
-  for (int i = 0; i < POINTS; i++) wlmi_names_release(&names[i]);
+  for (int i = 0; i < POINTS; i++) wlmi_candidates_drop(names[i]);
   wlmi_generator_destroy(s.generator);
   s.device->ops->close(s.device);
 }

@@ -195,13 +195,14 @@ static void regroup_by_variant(maker *m) {
 
 /* The problem's candidates; to be released with wlmi_free. */
 static wlm_status list_candidates(maker *m, wlmi_generator *generator, const wlmi_limits *limits, problem *p) {
-  wlmi_names names = {0};
+  const wlmi_candidate_list *names = NULL;
   wlm_status status;
-  WLM_TRY(wlmi_generator_candidates(generator, &p->spec, limits, &names));
-  WLM_TRY(wlmi_alloc_array(names.count, sizeof *p->candidates, "covering set", (void **)&p->candidates));
-  for (p->count = 0; p->count < names.count; p->count++) p->candidates[p->count] = variant_of(m, names.names[p->count]);
+  WLM_TRY(wlmi_generator_describe(generator, &p->spec, limits, &names));
+  WLM_TRY(wlmi_alloc_array(names->count, sizeof *p->candidates, "covering set", (void **)&p->candidates));
+  for (p->count = 0; p->count < names->count; p->count++)
+    p->candidates[p->count] = variant_of(m, names->candidates[p->count].variant);
 done:
-  wlmi_names_release(&names);
+  wlmi_candidates_drop(names);
   return status;
 }
 

@@ -31,23 +31,23 @@ void fixture_release(fixture *f) {
 void check_candidates(fixture *f, const wlm_problem *problem) {
   wlmi_operands operands;
   wlmi_verifier *verifier;
-  wlmi_names names;
+  const wlmi_candidate_list *names;
   assert_status(WLM_OK, wlmi_operands_create(f->context, f->upload.matrix, problem, NULL, 5, &operands));
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 5, &verifier));
-  assert_status(WLM_OK, wlmi_generator_candidates(wlmi_context_generator(f->context), &operands.spec,
-                                                  &f->device->info.limits, &names));
-  assert_true(names.count > 1);
-  for (int64_t i = 0; i < names.count; i++) {
+  assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(f->context), &operands.spec,
+                                                &f->device->info.limits, &names));
+  assert_true(names->count > 1);
+  for (int64_t i = 0; i < names->count; i++) {
     wlm_plan *plan;
     double error;
-    assert_status(WLM_OK, wlm_plan_create_variant(f->context, f->upload.matrix, problem, names.names[i], &plan));
-    assert_string_equal(wlm_plan_variant(plan), names.names[i]);
-    if (verify_plan(&operands, verifier, plan, &error) != WLM_OK)
-      fail_msg("%s: %s", names.names[i], wlm_error_detail());
+    const char *variant = names->candidates[i].variant;
+    assert_status(WLM_OK, wlm_plan_create_variant(f->context, f->upload.matrix, problem, variant, &plan));
+    assert_string_equal(wlm_plan_variant(plan), variant);
+    if (verify_plan(&operands, verifier, plan, &error) != WLM_OK) fail_msg("%s: %s", variant, wlm_error_detail());
     wlm_plan_destroy(plan);
   }
-  print_message("n = %lld: %lld candidates\n", (long long)problem->n, (long long)names.count);
-  wlmi_names_release(&names);
+  print_message("n = %lld: %lld candidates\n", (long long)problem->n, (long long)names->count);
+  wlmi_candidates_drop(names);
   wlmi_verifier_destroy(verifier);
   wlmi_operands_release(&operands);
 }

@@ -63,19 +63,22 @@ static const kernel *kernel_of(const wlmi_spec *spec, const char *variant) {
 static int kernels_of(const wlm_problem *problem, int variants, const kernel *list[MAX_KERNELS]) {
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec;
-  wlmi_names names;
+  const wlmi_candidate_list *names;
   int count = 0;
   csr.rowptr_type = WLM_I64;
   csr.values = &csr; /* whether there are any is all that counts */
   assert_status(WLM_OK, wlmi_spec_make(problem, &csr, &spec));
-  assert_status(WLM_OK, wlmi_generator_candidates(generator, &spec, &device->info.limits, &names));
-  for (int64_t first = 0, end; first < names.count; first = end) {
-    const size_t size = strcspn(names.names[first], "/") + 1;
-    for (end = first; end < names.count && !strncmp(names.names[end], names.names[first], size);) end++;
+  assert_status(WLM_OK, wlmi_generator_describe(generator, &spec, &device->info.limits, &names));
+  for (int64_t first = 0, end; first < names->count; first = end) {
+    const size_t size = strcspn(names->candidates[first].variant, "/") + 1;
+    for (end = first;
+         end < names->count && !strncmp(names->candidates[end].variant, names->candidates[first].variant, size);)
+      end++;
     const int64_t most = variants < end - first ? variants : end - first;
-    for (int64_t i = 0; i < most; i++) list[count++] = kernel_of(&spec, names.names[first + i * (end - first) / most]);
+    for (int64_t i = 0; i < most; i++)
+      list[count++] = kernel_of(&spec, names->candidates[first + i * (end - first) / most].variant);
   }
-  wlmi_names_release(&names);
+  wlmi_candidates_drop(names);
   assert_true(count > 0);
   return count;
 }

@@ -8,7 +8,6 @@
 /**/
 #include <cmocka.h>
 
-#include "common/memory.h"
 #include "common/spec_key.h"
 #include "select/forecast.h"
 #include "support/emit_fixture.h"
@@ -68,7 +67,7 @@ static int is_of_another_matrix(void *user, const wlmi_measurement_record *recor
 }
 
 void shipped_snapshot_make(const shipped_database *d, const char *without, int with_model, wlmi_snapshot *snapshot) {
-  *snapshot = (wlmi_snapshot){.case_count = 0};
+  *snapshot = (wlmi_snapshot){.families = wlmi_generator_families(emit_generator)};
   if (!d) return;
   assert_status(WLM_OK, wlmi_snapshot_add_measurements(snapshot, d->records, d->record_count, NULL,
                                                        is_of_another_matrix, (void *)without));
@@ -81,22 +80,16 @@ void shipped_snapshot_make(const shipped_database *d, const char *without, int w
 
 /* ---- choosing ----------------------------------------------------------------------------------------------- */
 
-/* The candidates of the last spec are kept, since making them takes longer than choosing. */
 wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_grade grade, int64_t calls,
                           wlmi_decision *decision) {
-  static wlmi_candidate *candidates;
-  static wlmi_candidate_list list;
-  static char problem[WLM_SPEC_KEY];
-  static wlmi_spec spec;
-  if (!candidates || strcmp(problem, c->problem) || spec.problem.n != c->n) {
-    wlmi_free(candidates);
-    assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &spec));
-    assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &candidates, &list.count));
-    list.candidates = candidates;
-    strcpy(problem, c->problem);
-  }
+  const wlmi_candidate_list *list;
+  wlmi_spec spec;
+  assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &spec));
   spec.problem.policy.expected_calls = calls;
-  const wlmi_variant_set variants = wlmi_variants_of_list(&list);
+  assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
+  const wlmi_variant_set variants = wlmi_variants_of_list(list);
   const wlmi_request request = {&c->stats, grade, c->problem, &spec, &emit_cuda, &variants, 0};
-  return wlmi_select(snapshot, &request, decision);
+  const wlm_status status = wlmi_select(snapshot, &request, decision);
+  wlmi_candidates_drop(list);
+  return status;
 }

@@ -10,6 +10,7 @@
 
 #include "common/cell.h"
 #include "common/memory.h"
+#include "common/spec_id.h"
 #include "csr/stats.h"
 #include "runtime/decisions.h"
 #include "support/asserts.h"

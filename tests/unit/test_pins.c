@@ -23,8 +23,10 @@ static wlm_stats stats_of(uint64_t fingerprint, double cv) {
 }
 
 /* Anything but names that begin with "no", and "turned" only where preparing is allowed. */
-static int accepts(void *user, const char *variant, int may_prepare) {
+static int accepts(void *user, const wlmi_variant *value, int may_prepare) {
+  char variant[WLM_VARIANT_NAME];
   (void)user;
+  wlmi_variant_print(snapshot_families(), value, variant);
   return strncmp(variant, "no", 2) != 0 && (may_prepare || strcmp(variant, "turned"));
 }
 
@@ -36,7 +38,9 @@ static void tune(wlmi_snapshot *snapshot, uint64_t fingerprint) {
 }
 
 static void pin(wlmi_snapshot *snapshot, uint64_t fingerprint, int64_t n, const char *variant) {
-  const wlmi_pin p = {fingerprint != 0, {fingerprint, 0}, of_tuned, "p", n, variant};
+  const wlmi_pin p = {fingerprint != 0, {fingerprint, 0}, of_tuned, "p", n, snapshot_variant(snapshot, variant),
+                      variant};
+  snapshot->families = snapshot_families();
   assert_int_equal(wlmi_snapshot_add_pin(snapshot, &p), WLM_OK);
 }
 
@@ -48,7 +52,8 @@ static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stat
   problem.n = n;
   problem.policy.expected_calls = calls;
   assert_int_equal(wlmi_spec_make(&problem, &csr, &spec), WLM_OK);
-  assert_int_equal(select_for(snapshot, stats, "p", &spec, &host, &(wlmi_variant_set){.is_valid = accepts}, &decision),
+  assert_int_equal(select_for(snapshot, stats, "p", &spec, &host,
+                              &(wlmi_variant_set){.families = snapshot_families(), .is_valid = accepts}, &decision),
                    WLM_OK);
   return decision;
 }
@@ -93,7 +98,7 @@ static void a_pin_that_is_no_candidate_is_told_and_passed_over(void **state) {
   assert_string_equal(d.pin, "no longer there");
 
   snapshot_failure(&snapshot, "wrong", "it was wrong");
-  snapshot.pins[0].variant = "wrong"; /* whoever pinned it did not know that */
+  snapshot.pins[0].value = snapshot_variant(&snapshot, "wrong"); /* whoever pinned it did not know that */
   assert_string_equal(decide(&snapshot, &tuned, 32, 1).variant, "measured");
 
   pin(&snapshot, 7, 64, "turned");

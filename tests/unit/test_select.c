@@ -49,18 +49,24 @@ static void add_case(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact,
 }
 
 /* Anything but names that begin with "no", and "turned", which was measured before it had to be prepared. */
-static int accepts(void *user, const char *variant, int may_prepare) {
+static int accepts(void *user, const wlmi_variant *value, int may_prepare) {
+  char variant[WLM_VARIANT_NAME];
   (void)user;
+  wlmi_variant_print(snapshot_families(), value, variant);
   return strncmp(variant, "no", 2) != 0 && (may_prepare || strcmp(variant, "turned"));
+}
+
+static wlmi_variant_set accepted(void) {
+  return (wlmi_variant_set){.families = snapshot_families(), .is_valid = accepts};
 }
 
 static wlmi_decision decide_for(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n,
                                 int64_t calls) {
   wlmi_decision decision;
   wlmi_spec spec = spec_of(n, 0);
+  const wlmi_variant_set variants = accepted();
   spec.problem.policy.expected_calls = calls;
-  assert_int_equal(
-      select_for(snapshot, stats, problem, &spec, &host, &(wlmi_variant_set){.is_valid = accepts}, &decision), WLM_OK);
+  assert_int_equal(select_for(snapshot, stats, problem, &spec, &host, &variants, &decision), WLM_OK);
   return decision;
 }
 
@@ -100,9 +106,9 @@ static void goes_from_the_most_to_the_least_known(void **state) {
 static wlmi_decision decide_as(const wlmi_snapshot *snapshot, const wlm_stats *stats, const wlmi_spec *spec) {
   wlmi_decision decision;
   char key[WLM_SPEC_KEY];
+  const wlmi_variant_set variants = accepted();
   wlmi_spec_key(spec, key);
-  assert_int_equal(select_for(snapshot, stats, key, spec, &host, &(wlmi_variant_set){.is_valid = accepts}, &decision),
-                   WLM_OK);
+  assert_int_equal(select_for(snapshot, stats, key, spec, &host, &variants, &decision), WLM_OK);
   return decision;
 }
 
@@ -196,6 +202,26 @@ static void leaves_out_what_is_not_valid(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
+/* What was measured by a version that had other families, or other values of a parameter. */
+static void leaves_out_what_is_not_there_any_more(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {.families = snapshot_families()};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  add_case(&snapshot, &tuned, 1, "p", 32,
+           (const char *const[]){"host_gone/rows=1", "host_row/rows=3,tile=32", "host_row/rows=128,tile=16", NULL});
+  add_case(&snapshot, &tuned, 1, "q", 32, (const char *const[]){"host_gone/rows=1", NULL});
+  snapshot_failure(&snapshot, "host_gone/rows=2", "why");
+  wlmi_decision d = decide(&snapshot, &tuned, "p", 32);
+  assert_string_equal(d.variant, "host_row/rows=128,tile=16");
+  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_int_equal(d.refused, 2);
+  assert_string_equal(d.refusals[0].variant, "host_gone/rows=1");
+  d = decide(&snapshot, &tuned, "q", 32);
+  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_true(d.failed == 1 && !strcmp(d.failures[0].variant, "host_gone/rows=2"));
+  wlmi_snapshot_clear(&snapshot);
+}
+
 static void add_failure(wlmi_snapshot *snapshot, const char *variant) {
   snapshot_failure(snapshot, variant, "it was wrong");
 }
@@ -245,27 +271,15 @@ static void what_failed_on_the_matrix_is_not_chosen_for_it(void **state) {
 /* ---- cases that know too little ------------------------------------------------------------------ */
 
 enum { ALL = 30 };
-static wlmi_candidate all[ALL];
 
-static int64_t describe_some(void *user, const wlmi_candidate **candidates) {
-  ++*(int *)user;
-  *candidates = all;
-  return ALL;
-}
-
-static int accepts_any(void *user, const char *variant, int may_prepare) {
-  (void)user;
-  return accepts(NULL, variant, may_prepare);
-}
-
-/* The number of times that all candidates were asked for goes to *described. */
-static wlmi_decision decide_among_all(const wlmi_snapshot *snapshot, const wlm_stats *stats, int64_t n,
-                                      int *described) {
+static wlmi_decision decide_among_all(const wlmi_snapshot *snapshot, const wlm_stats *stats, int64_t n) {
+  static const wlmi_candidate all[ALL];
   wlmi_decision decision;
   const wlmi_spec spec = spec_of(n, 0);
-  const wlmi_variant_set judge = {accepts_any, NULL, describe_some, described};
-  *described = 0;
-  assert_int_equal(select_for(snapshot, stats, "p", &spec, &host, &judge, &decision), WLM_OK);
+  const wlmi_candidate_list list = {snapshot_families(), all, ALL};
+  wlmi_variant_set variants = accepted();
+  variants.list = &list;
+  assert_int_equal(select_for(snapshot, stats, "p", &spec, &host, &variants, &decision), WLM_OK);
   return decision;
 }
 
@@ -275,36 +289,33 @@ static void a_thin_case_does_not_beat_a_rule(void **state) {
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
   const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", NULL};
   const wlmi_snapshot nothing = {0};
-  int described;
   char rule[WLM_VARIANT_NAME];
   strcpy(rule, decide(&nothing, &tuned, "p", 32).variant);
   for (int exact = 0; exact < 2; exact++) {
     const wlm_step step = exact ? WLM_STEP_FINGERPRINT : WLM_STEP_BUCKET;
     wlmi_snapshot thin = {0}, with_rule = {0}, with_failed_rule = {0}, enough = {0};
     add_case(&thin, &tuned, exact, "p", 32, (const char *const[]){"a", "b", NULL});
-    wlmi_decision d = decide_among_all(&thin, &tuned, 32, &described);
+    wlmi_decision d = decide_among_all(&thin, &tuned, 32);
     assert_int_equal(d.step, WLM_STEP_RULE);
     assert_string_equal(d.variant, rule);
     assert_true(isnan(d.distance));
     assert_true(d.thin_known == 2 && d.thin_of == ALL && d.thin_exact == exact);
     assert_string_equal(d.thin_variant, "a");
-    assert_int_equal(described, 1);
 
     add_case(&with_rule, &tuned, exact, "p", 32, (const char *const[]){"a", rule, NULL});
-    d = decide_among_all(&with_rule, &tuned, 32, &described);
+    d = decide_among_all(&with_rule, &tuned, 32);
     assert_int_equal(d.step, step);
     assert_string_equal(d.variant, "a");
     assert_true(d.thin_known == 0 && d.distance == 0);
 
     add_case(&with_failed_rule, &tuned, 1, "p", 32, (const char *const[]){"a", NULL});
     add_failure(&with_failed_rule, rule);
-    if (exact) assert_string_not_equal(decide_among_all(&with_failed_rule, &tuned, 32, &described).variant, rule);
+    if (exact) assert_string_not_equal(decide_among_all(&with_failed_rule, &tuned, 32).variant, rule);
 
     add_case(&enough, &tuned, exact, "p", 32, names);
-    d = decide_among_all(&enough, &tuned, 32, &described);
+    d = decide_among_all(&enough, &tuned, 32);
     assert_int_equal(d.step, step);
     assert_string_equal(d.variant, "a");
-    assert_int_equal(described, 0); /* nobody had to ask */
     wlmi_snapshot_clear(&thin);
     wlmi_snapshot_clear(&with_rule);
     wlmi_snapshot_clear(&with_failed_rule);
@@ -318,22 +329,20 @@ static void behind_a_thin_case_others_are_asked(void **state) {
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7), twice = stats_of(1000, 18000, 1, 2);
   const char *const names[] = {"s", "t", "u", "v", "w", "x", "y", "z", NULL};
   wlmi_snapshot snapshot = {0};
-  int described;
   add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"a", NULL});
   add_case(&snapshot, &tuned, 0, "p", 32, (const char *const[]){"a", NULL});
   add_case(&snapshot, &twice, 0, "p", 32, names);
-  wlmi_decision d = decide_among_all(&snapshot, &tuned, 32, &described);
+  wlmi_decision d = decide_among_all(&snapshot, &tuned, 32);
   assert_int_equal(d.step, WLM_STEP_BUCKET);
   assert_string_equal(d.variant, "s");
   assert_true(d.distance > 0.9 && d.thin_exact && d.thin_known == 1);
-  assert_int_equal(described, 1);
   add_case(&snapshot, &tuned, 1, "p", 32, names);
   snapshot.cases[3].borrowed = "another class";
-  d = decide_among_all(&snapshot, &tuned, 32, &described);
+  d = decide_among_all(&snapshot, &tuned, 32);
   assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
   assert_string_equal(d.borrowed, "another class");
   for (int i = 0; i < 8; i++) add_case(&snapshot, &tuned, 0, "p", 64, (const char *const[]){"a", NULL});
-  assert_int_equal(decide_among_all(&snapshot, &tuned, 2048, &described).step, WLM_STEP_RULE);
+  assert_int_equal(decide_among_all(&snapshot, &tuned, 2048).step, WLM_STEP_RULE);
   wlmi_snapshot_clear(&snapshot);
 }
 
@@ -443,22 +452,26 @@ typedef struct real_families {
   const wlmi_limits *limits;
 } real_families;
 
-static int is_candidate(void *user, const char *variant, int may_prepare) {
+static int is_candidate(void *user, const wlmi_variant *variant, int may_prepare) {
   const real_families *r = user;
+  char name[WLM_VARIANT_NAME];
   wlmi_text reason = {0};
-  int prepares = 0;
-  if (wlmi_generator_refusal(r->generator, variant, r->spec, r->limits, &reason) != WLM_OK)
-    fail_msg("a rule names what is no variant: %s", wlm_error_detail());
-  int yes = reason.size == 0;
+  wlmi_variant_print(wlmi_generator_families(r->generator), variant, name);
+  assert_status(WLM_OK, wlmi_generator_refusal(r->generator, name, r->spec, r->limits, &reason));
+  const int yes = reason.size == 0;
   wlmi_text_release(&reason);
-  if (yes && !may_prepare)
-    assert_int_equal(wlmi_generator_prepares(r->generator, variant, r->spec, r->limits, &prepares), WLM_OK);
-  return yes && !prepares;
+  return yes && (may_prepare || !strstr(name, "prepared=1"));
+}
+
+static wlm_status select_real(real_families *r, const wlm_stats *stats, wlmi_decision *decision) {
+  const wlmi_snapshot nothing = {0};
+  const wlmi_variant_set variants = {
+      .families = wlmi_generator_families(r->generator), .is_valid = is_candidate, .user = r};
+  return select_for(&nothing, stats, "p", r->spec, r->limits, &variants, decision);
 }
 
 static void rules_serve_every_problem(void **state) {
   (void)state;
-  const wlmi_snapshot nothing = {0};
   real_families r = {0};
   assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
   for (int64_t n = 1; n <= 600; n += n < 140 ? 1 : 47)
@@ -471,8 +484,7 @@ static void rules_serve_every_problem(void **state) {
       r.spec = &spec;
       for (int device = 0; device < 2; device++) {
         r.limits = device ? &cuda : &host;
-        if (select_for(&nothing, &stats, "p", &spec, r.limits,
-                       &(wlmi_variant_set){.is_valid = is_candidate, .user = &r}, &decision) != WLM_OK)
+        if (select_real(&r, &stats, &decision) != WLM_OK)
           fail_msg("kind %d, n = %lld, %lld heads: %s", number / 4, (long long)n, (long long)spec.problem.heads,
                    wlm_error_detail());
         assert_int_equal(decision.step, WLM_STEP_RULE);
@@ -485,13 +497,18 @@ static void rules_serve_every_problem(void **state) {
 /* What a rule names is a candidate for some N; *prepares tells whether it must be prepared there. */
 static void rule_prepares(real_families *r, const wlmi_rule *rule, int *prepares) {
   char variant[WLM_VARIANT_NAME];
+  wlmi_variant value;
+  const wlmi_candidate_list *list;
   for (int64_t n = rule->max_n < 256 ? rule->max_n : 256; n > 0; n--) {
     wlmi_spec spec = spec_of(n, rule->kind);
     r->spec = &spec;
     r->limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
     for (int number = 0; wlmi_rule_spell(rule, n, number, variant); number++) {
-      if (!is_candidate(r, variant, 1)) continue;
-      assert_int_equal(wlmi_generator_prepares(r->generator, variant, &spec, r->limits, prepares), WLM_OK);
+      assert_status(WLM_OK, wlmi_variant_parse(wlmi_generator_families(r->generator), variant, &value));
+      if (!is_candidate(r, &value, 1)) continue;
+      assert_status(WLM_OK, wlmi_generator_describe(r->generator, &spec, r->limits, &list));
+      *prepares = wlmi_candidate_find(list, &value)->prepares;
+      wlmi_candidates_drop(list);
       return;
     }
   }
@@ -513,7 +530,6 @@ static void rules_prepare_only_where_it_is_reused(void **state) {
 /* No rule is shadowed by the ones above it for every problem. */
 static void every_rule_can_decide(void **state) {
   (void)state;
-  const wlmi_snapshot nothing = {0};
   real_families r = {0};
   assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
   for (int i = 0; i < wlmi_rule_count; i++) {
@@ -530,9 +546,7 @@ static void every_rule_can_decide(void **state) {
       wlmi_decision decision;
       r.spec = &spec;
       r.limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
-      assert_int_equal(select_for(&nothing, &stats, "p", &spec, r.limits,
-                                  &(wlmi_variant_set){.is_valid = is_candidate, .user = &r}, &decision),
-                       WLM_OK);
+      assert_int_equal(select_real(&r, &stats, &decision), WLM_OK);
       char variant[WLM_VARIANT_NAME];
       for (int spelling = 0; !found && wlmi_rule_spell(rule, n, spelling, variant); spelling++)
         found = !strcmp(decision.variant, variant);
@@ -571,7 +585,6 @@ static void skewed_rows_are_split(void **state) {
     int64_t n, heads;
   } shapes[] = {{1, 1},  {2, 1},  {3, 1},  {7, 1},  {16, 1},  {33, 1},
                 {34, 1}, {36, 1}, {64, 4}, {40, 8}, {100, 4}, {128, 1}};
-  const wlmi_snapshot nothing = {0};
   real_families r = {.limits = &cuda};
   assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
   for (int type = WLM_F32; type <= WLM_F64; type++)
@@ -580,21 +593,18 @@ static void skewed_rows_are_split(void **state) {
         wlmi_spec spec = spec_of(shapes[i].n, WLM_RULE_PLAIN);
         const wlm_stats stats = stats_of(10000, nnz, 3, 1);
         wlmi_decision decision;
-        wlmi_candidate *candidates;
-        int64_t count, at = 0;
+        const wlmi_candidate_list *list;
         spec.problem.dense_type = spec.value_type = (wlm_type)type;
         spec.problem.heads = shapes[i].heads;
         r.spec = &spec;
-        assert_int_equal(select_for(&nothing, &stats, "p", &spec, &cuda,
-                                    &(wlmi_variant_set){.is_valid = is_candidate, .user = &r}, &decision),
-                         WLM_OK);
-        assert_int_equal(wlmi_generator_describe(r.generator, &spec, &cuda, &candidates, &count), WLM_OK);
-        while (at < count && strcmp(candidates[at].variant, decision.variant)) at++;
-        assert_true(at < count);
-        if (candidates[at].whole_rows && !strstr(decision.variant, "row_fold/"))
+        assert_int_equal(select_real(&r, &stats, &decision), WLM_OK);
+        assert_int_equal(wlmi_generator_describe(r.generator, &spec, &cuda, &list), WLM_OK);
+        const wlmi_candidate *chosen = wlmi_candidate_named(list, decision.variant);
+        assert_non_null(chosen);
+        if (chosen->whole_rows && !strstr(decision.variant, "row_fold/"))
           fail_msg("type %d, n = %lld, %lld heads: %s", type, (long long)shapes[i].n, (long long)shapes[i].heads,
                    decision.variant);
-        wlmi_free(candidates);
+        wlmi_candidates_drop(list);
       }
   wlmi_generator_destroy(r.generator);
 }
@@ -607,6 +617,7 @@ int main(void) {
       cmocka_unit_test(no_fingerprint_matches_none),
       cmocka_unit_test(takes_the_nearest_bucket),
       cmocka_unit_test(leaves_out_what_is_not_valid),
+      cmocka_unit_test(leaves_out_what_is_not_there_any_more),
       cmocka_unit_test(what_failed_on_the_matrix_is_not_chosen_for_it),
       cmocka_unit_test(a_thin_case_does_not_beat_a_rule),
       cmocka_unit_test(behind_a_thin_case_others_are_asked),
