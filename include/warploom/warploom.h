@@ -346,7 +346,7 @@ typedef struct wlm_stats {
 typedef enum wlm_stats_grade {
   WLM_STATS_MEASURED,  /* by a small kernel on the stream and one copy of about 100 bytes; rowptr is checked by it */
   WLM_STATS_ESTIMATED, /* from rows, cols and nnz alone: nothing is read, nothing waits */
-  WLM_STATS_GIVEN      /* by the caller; only the size is checked */
+  WLM_STATS_GIVEN      /* by the caller; checked against the size and against each other, not against the arrays */
 } wlm_stats_grade;
 
 typedef struct wlm_matrix_options {
