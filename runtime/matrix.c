@@ -55,7 +55,7 @@ static wlm_status with_scratch(measure *function, wlm_context *context, const wl
     WLM_TRY(wlmi_workspace_take(&context->workspaces, context->device, stream, wlmi_stats_scratch_size(csr), &scratch));
   status = function(context->device, kernels, csr, stream, scratch.memory, stats);
 done:
-  wlmi_workspace_give(context->device, stream, &scratch);
+  wlmi_workspace_give(&context->workspaces, context->device, stream, &scratch);
   return status;
 }
 
