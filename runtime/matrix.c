@@ -55,7 +55,7 @@ static wlm_status with_scratch(measure *function, wlm_context *context, const wl
     WLM_TRY(wlmi_workspace_take(&context->workspaces, context->device, stream, wlmi_stats_scratch_size(csr), &scratch));
   status = function(context->device, kernels, csr, stream, scratch.memory, stats);
 done:
-  wlmi_workspace_give(context->device, stream, &scratch);
+  wlmi_workspace_give(&context->workspaces, context->device, stream, &scratch);
   return status;
 }
 
@@ -65,6 +65,17 @@ wlm_status wlmi_matrix_make_stats(wlm_context *context, const wlm_csr *csr, void
 
 wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats) {
   return with_scratch(wlmi_stats_measure_fingerprint, context, csr, stream, stats);
+}
+
+/* What must hold between the fields of stats, in words; a mean may be rounded to float. */
+static const char *broken_rule(const wlm_stats *s) {
+  const double mean = s->rows ? (double)s->nnz / (double)s->rows : 0;
+  if (s->longest < 0 || s->empty_rows < 0) return "longest and empty_rows must not be negative";
+  if (wlmi_stats_fault(s)) return wlmi_stats_fault(s);
+  if ((double)s->longest < (1 - 1e-6) * mean) return "longest must not be less than nnz / rows";
+  if (fabs(s->mean - mean) > 1e-3 * mean) return "mean must be nnz / rows";
+  if (s->cv < 0) return "cv must not be negative";
+  return s->top_share < 0 || s->top_share > 1 ? "top_share must be 0 to 1" : NULL;
 }
 
 static wlm_status take_stats(const wlm_csr *csr, const wlm_stats *given, wlm_stats *stats) {
@@ -80,7 +91,8 @@ static wlm_status take_stats(const wlm_csr *csr, const wlm_stats *given, wlm_sta
     if (!isfinite(fields[i].value))
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_matrix_options.stats: wlm_stats.%s is %g, must be finite",
                        fields[i].name, fields[i].value);
-  return WLM_OK;
+  const char *rule = broken_rule(stats);
+  return rule ? wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_matrix_options.stats: %s", rule) : WLM_OK;
 }
 
 static wlm_status make_stats(wlm_context *context, wlm_matrix *matrix, const wlm_matrix_options *options) {

@@ -17,23 +17,30 @@ done:
   return status;
 }
 
-/* csr is op(A), a is A itself. */
+static int is_backward(const wlm_plan *plan, const wlm_execute_args *call) {
+  return plan->shape.want_argmax && call->x;
+}
+
+/* csr is op(A), a is A itself; here and below. */
+static wlm_status bind(const wlm_plan *plan, const wlm_csr *csr, const wlm_csr *a, const void *order,
+                       wlmi_bound *bound) {
+  return plan->shape.walks_a ? wlmi_bind(&plan->shape, a, NULL, 1, bound)
+                             : wlmi_bind(&plan->shape, csr, order, 1, bound);
+}
+
 static wlm_status run_decided(wlm_context *context, const wlm_plan *plan, const wlm_csr *csr, const wlm_csr *a,
                               const void *order, wlm_execute_args *call) {
   wlmi_bound bound;
   wlmi_lent workspace = {0};
   wlm_status status;
-  if (plan->shape.want_argmax && call->x) return run_backward(plan, csr, a, order, call);
-  if (plan->shape.walks_a)
-    WLM_TRY(wlmi_bind(&plan->shape, a, NULL, 1, &bound));
-  else
-    WLM_TRY(wlmi_bind(&plan->shape, csr, order, 1, &bound));
+  if (is_backward(plan, call)) return run_backward(plan, csr, a, order, call);
+  WLM_TRY(bind(plan, csr, a, order, &bound));
   WLM_TRY(wlmi_workspace_take(&context->workspaces, context->device, call->stream, bound.workspace_size, &workspace));
   call->workspace = workspace.memory;
   call->workspace_size = workspace.size;
   status = wlmi_run(&plan->shape, &bound, call, NULL);
 done:
-  wlmi_workspace_give(context->device, call->stream, &workspace);
+  wlmi_workspace_give(&context->workspaces, context->device, call->stream, &workspace);
   return status;
 }
 
@@ -86,13 +93,17 @@ static wlm_status run_scattered(wlm_context *context, const wlm_problem *problem
   return status;
 }
 
-/* A^T in memory of the stream's, then the product as of any matrix. */
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+/* A^T in the stream's workspace, then the product as of any matrix; its own workspace lies where the scratch was. */
 static wlm_status run_built_transpose(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr,
                                       wlm_execute_args *call) {
   wlmi_device *device = context->device;
-  void *kernels[WLM_MAX_PASSES] = {0}, *memory = NULL;
-  wlmi_transpose_layout layout = {0};
+  void *kernels[WLM_MAX_PASSES] = {0};
+  wlmi_transpose_layout layout;
+  wlmi_lent workspace = {0};
   wlmi_decided *decided = NULL;
+  wlmi_bound bound;
   wlm_csr transposed = *csr;
   wlm_status status = device->info.limits.target == WLM_TARGET_CUDA ? wlmi_context_load_transpose(context, csr, kernels)
                                                                     : WLM_ERR_NO_COMPILER;
@@ -101,17 +112,27 @@ static wlm_status run_built_transpose(wlm_context *context, const wlm_problem *p
   transposed.rows = csr->cols;
   transposed.cols = csr->rows;
   WLM_TRY(wlmi_transpose_layout_of(csr, &layout));
-  WLM_TRY(device->ops->allocate_on(device, call->stream, layout.size, &memory));
-  void *const rowptr = (char *)memory + layout.rowptr, *const colind = (char *)memory + layout.colind,
-              *const order = (char *)memory + layout.order;
-  transposed.rowptr = rowptr;
-  transposed.colind = colind;
   WLM_TRY(decide(context, problem, &transposed, &decided));
-  WLM_TRY(wlmi_transpose_enqueue(device, kernels, csr, rowptr, colind, order, (char *)memory + layout.scratch,
-                                 call->stream));
-  status = run_decided(context, &decided->plan, &transposed, csr, order, call);
+  const wlm_plan *plan = &decided->plan;
+  WLM_TRY(bind(plan, &transposed, csr, NULL, &bound)); /* for the size alone */
+  WLM_TRY(wlmi_workspace_take(&context->workspaces, device, call->stream,
+                              larger(layout.size, layout.scratch + bound.workspace_size), &workspace));
+  char *const memory = workspace.memory;
+  void *const order = memory + layout.order;
+  transposed.rowptr = memory + layout.rowptr;
+  transposed.colind = memory + layout.colind;
+  WLM_TRY(wlmi_transpose_enqueue(device, kernels, csr, memory + layout.rowptr, memory + layout.colind, order,
+                                 memory + layout.scratch, call->stream));
+  if (is_backward(plan, call)) {
+    status = run_backward(plan, &transposed, csr, order, call);
+    goto done;
+  }
+  call->workspace = memory + layout.scratch;
+  call->workspace_size = workspace.size - layout.scratch;
+  WLM_TRY(bind(plan, &transposed, csr, order, &bound));
+  status = wlmi_run(&plan->shape, &bound, call, NULL);
 done:
-  if (memory) device->ops->release_on(device, call->stream, memory, layout.size);
+  wlmi_workspace_give(&context->workspaces, device, call->stream, &workspace);
   wlmi_decided_drop(decided);
   return status;
 }

@@ -2,7 +2,11 @@
 
 #include "common/memory.h"
 
-void wlmi_workspaces_open(wlmi_workspaces *w) { pthread_rwlock_init(&w->lock, NULL); }
+void wlmi_workspaces_open(wlmi_workspaces *w) {
+  pthread_rwlock_init(&w->lock, NULL);
+  atomic_init(&w->count, 0);
+  atomic_init(&w->calls, 0);
+}
 
 /* The streams may be gone already, and all work has ended. */
 void wlmi_workspaces_close(wlmi_workspaces *w, wlmi_device *device) {
@@ -10,6 +14,7 @@ void wlmi_workspaces_close(wlmi_workspaces *w, wlmi_device *device) {
     wlmi_workspace *first = w->list;
     w->list = first->next;
     if (first->memory) device->ops->release_on(device, NULL, first->memory, first->size);
+    if (first->watch) device->ops->watch_destroy(first->watch);
     pthread_mutex_destroy(&first->turn);
     wlmi_free(first);
   }
@@ -22,17 +27,60 @@ static wlmi_workspace *find(const wlmi_workspaces *w, const void *stream) {
   return NULL;
 }
 
-static wlmi_workspace *add(wlmi_workspaces *w, void *stream) {
+static int has_ended(wlmi_device *device, const wlmi_workspace *s) {
+  double seconds;
+  int done = 0;
+  if (s->watched && device->ops->watch_poll(s->watch, &done, &seconds) != WLM_OK) wlmi_clear_error();
+  return done;
+}
+
+/* The one that was used longest ago of those whose work has ended, in the caller's turn; NULL where there is none. */
+static wlmi_workspace *take_idle(const wlmi_workspaces *w, wlmi_device *device) {
+  wlmi_workspace *idle = NULL;
+  for (wlmi_workspace *s = w->list; s; s = s->next) {
+    if (pthread_mutex_trylock(&s->turn)) continue;
+    const int better = (!idle || s->used < idle->used) && has_ended(device, s);
+    wlmi_workspace *other = better ? idle : s;
+    if (better) idle = s;
+    if (other) pthread_mutex_unlock(&other->turn);
+  }
+  return idle;
+}
+
+static wlmi_workspace *add(wlmi_workspaces *w, wlmi_device *device, void *stream) {
   pthread_rwlock_wrlock(&w->lock);
   wlmi_workspace *s = find(w, stream);
-  if (!s && (s = wlmi_alloc_zero(1, sizeof *s))) {
+  if (s) goto done;
+  if (atomic_load(&w->count) >= WLM_WORKSPACES && (s = take_idle(w, device))) {
+    if (s->memory) device->ops->release_on(device, stream, s->memory, s->size);
+    s->memory = NULL;
+    s->size = 0;
+    s->stream = stream;
+    s->watched = 0;
+    pthread_mutex_unlock(&s->turn);
+  } else if ((s = wlmi_alloc_zero(1, sizeof *s))) {
     s->stream = stream;
     pthread_mutex_init(&s->turn, NULL);
     s->next = w->list;
     w->list = s;
+    atomic_fetch_add(&w->count, 1);
   }
+done:
   pthread_rwlock_unlock(&w->lock);
   return s;
+}
+
+/* In the caller's turn; the stream's workspace may go to another stream before that comes. */
+static wlmi_workspace *take_of(wlmi_workspaces *w, wlmi_device *device, void *stream) {
+  for (;;) {
+    pthread_rwlock_rdlock(&w->lock);
+    wlmi_workspace *s = find(w, stream);
+    pthread_rwlock_unlock(&w->lock);
+    if (!s && !(s = add(w, device, stream))) return NULL;
+    pthread_mutex_lock(&s->turn);
+    if (s->stream == stream) return s;
+    pthread_mutex_unlock(&s->turn);
+  }
 }
 
 /* Work that was enqueued with the old memory ends before the stream's allocator gives it to later work. */
@@ -50,12 +98,10 @@ wlm_status wlmi_workspace_take(wlmi_workspaces *w, wlmi_device *device, void *st
   *lent = (wlmi_lent){NULL, NULL, size};
   if (!size) return WLM_OK;
   if (device->ops->is_captured(device, stream)) return device->ops->allocate_on(device, stream, size, &lent->memory);
-  pthread_rwlock_rdlock(&w->lock);
-  wlmi_workspace *s = find(w, stream);
-  pthread_rwlock_unlock(&w->lock);
-  if (!s) s = add(w, stream);
+  wlmi_workspace *s = take_of(w, device, stream);
   if (!s) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "workspace");
-  pthread_mutex_lock(&s->turn);
+  s->used = atomic_fetch_add(&w->calls, 1);
+  s->watched = 0;
   const wlm_status status = s->size < size ? grow(device, s, size) : WLM_OK;
   if (status != WLM_OK) {
     pthread_mutex_unlock(&s->turn);
@@ -65,9 +111,23 @@ wlm_status wlmi_workspace_take(wlmi_workspaces *w, wlmi_device *device, void *st
   return WLM_OK;
 }
 
-void wlmi_workspace_give(wlmi_device *device, void *stream, wlmi_lent *lent) {
-  if (lent->from)
+/* An event costs a call less than a launch, and most programs have few streams. */
+static void watch(wlmi_device *device, wlmi_workspace *s) {
+  wlm_status status = WLM_OK;
+  if (!s->watch) {
+    status = device->ops->watch_create(device, &s->watch);
+    if (status == WLM_OK) status = device->ops->watch_start(s->watch, s->stream);
+  }
+  if (status == WLM_OK) status = device->ops->watch_stop(s->watch, s->stream);
+  if (status != WLM_OK) wlmi_clear_error(); /* it only stays longer */
+  s->watched = status == WLM_OK;
+}
+
+void wlmi_workspace_give(wlmi_workspaces *w, wlmi_device *device, void *stream, wlmi_lent *lent) {
+  if (lent->from) {
+    if (atomic_load(&w->count) > WLM_WORKSPACES_UNWATCHED) watch(device, lent->from);
     pthread_mutex_unlock(&lent->from->turn);
-  else if (lent->memory)
+  } else if (lent->memory) {
     device->ops->release_on(device, stream, lent->memory, lent->size);
+  }
 }

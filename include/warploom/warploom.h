@@ -313,8 +313,9 @@ typedef struct wlm_execute_args {
  * was enqueued on the stream before. policy.expected_calls counts as 1. rowptr is not checked. Never synchronises, but
  * for transpose = 1 without a compiler, where A^T is built on the host. Compiles only where no loaded kernel for the
  * problem is expected to come near the best one. Allocates device memory only where the stream's workspace is too
- * small; in a stream capture the workspace belongs to the graph. With transpose = 1 it scatters sums by atomic adds
- * where policy.deterministic is 0 and that is expected to be quicker, and otherwise builds A^T on the stream.
+ * small, or was released because more than 32 other streams were used since; in a stream capture the workspace belongs
+ * to the graph. With transpose = 1 it scatters sums by atomic adds where policy.deterministic is 0 and that is expected
+ * to be quicker, and otherwise builds A^T on the stream.
  * Thread-safe. Errors: as wlm_plan_create and wlm_plan_execute. */
 WLM_API wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem,
                             const wlm_execute_args *args);
@@ -346,7 +347,7 @@ typedef struct wlm_stats {
 typedef enum wlm_stats_grade {
   WLM_STATS_MEASURED,  /* by a small kernel on the stream and one copy of about 100 bytes; rowptr is checked by it */
   WLM_STATS_ESTIMATED, /* from rows, cols and nnz alone: nothing is read, nothing waits */
-  WLM_STATS_GIVEN      /* by the caller; only the size is checked */
+  WLM_STATS_GIVEN      /* by the caller; checked against the size and against each other, not against the arrays */
 } wlm_stats_grade;
 
 typedef struct wlm_matrix_options {

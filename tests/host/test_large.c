@@ -368,7 +368,8 @@ static void types_that_are_too_narrow(void **state) {
   wlm_matrix *matrix;
   wlm_plan *plan;
   csr.rows = csr.cols = stats.rows = stats.cols = 1;
-  csr.nnz = stats.nnz = past;
+  csr.nnz = stats.nnz = stats.longest = past;
+  stats.mean = (double)past;
   csr.rowptr = narrow;
   csr.colind = colind;
   assert_status(WLM_ERR_OVERFLOW, test_matrix_given(bare_host, &csr, &stats, &matrix));
@@ -385,10 +386,10 @@ static void types_that_are_too_narrow(void **state) {
   assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
   for (int i = 0; i < 2; i++) {
     const float any[1] = {0};
-    float c[1];
+    _Alignas(16) float c[1];
     wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
     *(i ? &call.ldc : &call.ldb) = past;
-    assert_status(WLM_ERR_OVERFLOW, test_execute_call(plan, &call, any, c, NULL));
+    assert_status(WLM_ERR_OVERFLOW, test_execute_call(plan, &call, any, c, c));
     assert_contains(wlm_error_detail(), "4 GiB");
   }
   wlm_plan_destroy(plan);

@@ -121,7 +121,23 @@ static void given_stats_are_checked(void **state) {
   REFUSED(given.cols--, "another size");
   REFUSED(given.nnz++, "another size");
   REFUSED(given.size = 3, "size");
+  REFUSED(given.longest = given.nnz + 1, "longest must not be greater than nnz");
+  REFUSED(given.longest = (int64_t)given.mean - 1, "longest must not be less than nnz / rows");
+  REFUSED(given.longest = -1, "must not be negative");
+  REFUSED(given.empty_rows = -1, "must not be negative");
+  REFUSED(given.empty_rows = given.rows_le_4 + 1, "empty_rows <= rows_le_4");
+  REFUSED(given.rows_le_4 = given.rows_le_16 + 1, "empty_rows <= rows_le_4");
+  REFUSED(given.rows_le_16 = given.rows + 1, "empty_rows <= rows_le_4");
+  REFUSED(given.mean *= 1.01, "mean must be nnz / rows");
+  REFUSED(given.mean = 0, "mean must be nnz / rows");
+  REFUSED(given.cv = -0.1, "cv must not be negative");
+  REFUSED(given.top_share = -0.1, "top_share must be 0 to 1");
+  REFUSED(given.top_share = 1.1, "top_share must be 0 to 1");
 #undef REFUSED
+  given = sound;
+  given.mean = (double)(float)given.mean;
+  assert_status(WLM_OK, wlm_matrix_create(b.context, &csr, &options, &matrix));
+  wlm_matrix_destroy(matrix);
   given = sound;
   assert_status(WLM_OK, wlm_matrix_create(b.context, &csr, &options, &matrix));
   assert_memory_equal(wlm_matrix_stats(matrix), &sound, sizeof sound);

@@ -261,6 +261,8 @@ static void what_is_refused(void **state) {
   wlm_plan *plan;
   csr.rows = stats.rows = csr.nnz = stats.nnz = 2;
   csr.cols = stats.cols = 3;
+  stats.longest = 1;
+  stats.mean = 1;
   csr.rowptr = rowptr;
   csr.colind = outside;
   assert_status(WLM_OK, test_matrix_given(bare_host, &csr, &stats, &matrix));

@@ -23,6 +23,7 @@
 
 #include "fake_cuda/fake_cuda.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/workspaces.h"
 #include "support/require.h"
 #include "warploom/warploom.h"
 
@@ -302,16 +303,20 @@ static void spmm(int64_t rows, int64_t cols, const wlm_problem *problem, void *s
 }
 
 static void one_call_warm(void) {
-  wlm_problem plain = WLM_PROBLEM_INIT;
+  wlm_problem plain = WLM_PROBLEM_INIT, built = WLM_PROBLEM_INIT;
   const wlm_problem scattered = with_workspace();
-  plain.n = 64;
+  plain.n = built.n = 64;
+  built.transpose = 1;
+  built.reduce = WLM_MAX;
   spmm(1000, 1000, &plain, NULL);
+  spmm(1000, 1000, &built, NULL);
   spmm(200, 200, &scattered, NULL);
   const fake_cuda before = *fake;
   allocations = 0;
   counting = 1;
   for (int i = 0; i < 5; i++) {
     spmm(1000 + i % 2, 1000, &plain, NULL); /* other matrices of one cell */
+    spmm(1000 + i % 2, 1000, &built, NULL);
     spmm(200 - i % 2, 200, &scattered, NULL);
   }
   counting = 0;
@@ -361,6 +366,45 @@ static void workspaces_belong_to_streams(void) {
   CHECK(wlmi_cuda.cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
 }
 
+static void on_a_stream_that_ends(void) {
+  CUstream stream;
+  CHECK(wlmi_cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  workspace_of(200, stream);
+  CHECK(wlmi_cuda.cuStreamDestroy(stream) == CUDA_SUCCESS);
+}
+
+/* However many streams come, no more keep a workspace than the limit, as long as the work of some has ended. */
+static void workspaces_are_bounded(void) {
+  enum { STREAMS = 100, BUSY = 5 };
+  CUstream streams[STREAMS];
+  CUcontext primary;
+  CHECK(wlmi_cuda.cuDevicePrimaryCtxRetain(&primary, 0) == CUDA_SUCCESS);
+  CHECK(wlmi_cuda.cuCtxPushCurrent(primary) == CUDA_SUCCESS);
+  for (int i = 0; i < STREAMS; i++)
+    CHECK(wlmi_cuda.cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  for (int i = 0; i < STREAMS - BUSY; i++) {
+    workspace_of(200, streams[i]);
+    CHECK(fake->pooled <= WLM_WORKSPACES);
+  }
+  CHECK(fake->pooled == WLM_WORKSPACES && fake->events == 2 * (WLM_WORKSPACES - WLM_WORKSPACES_UNWATCHED));
+  void *recent = workspace_of(200, streams[STREAMS - BUSY - 1]);
+  CHECK(workspace_of(200, streams[0]) && fake->pooled == WLM_WORKSPACES); /* used first, never watched: it stays */
+  for (int i = STREAMS - BUSY - 9; i < STREAMS - BUSY - 1; i++) workspace_of(200, streams[i]);
+  CHECK(workspace_of(200, streams[STREAMS - BUSY - 1]) == recent);
+  for (int i = 0; i < STREAMS - BUSY; i++) CHECK(wlmi_cuda.cuStreamDestroy(streams[i]) == CUDA_SUCCESS);
+  on_a_stream_that_ends(); /* the streams of what is dropped are gone */
+  CHECK(fake->pooled == WLM_WORKSPACES);
+  fake->busy = 1;
+  for (int i = STREAMS - BUSY; i < STREAMS; i++) workspace_of(200, streams[i]);
+  CHECK(fake->pooled == WLM_WORKSPACES + BUSY && !fake->all_wait);
+  for (int i = STREAMS - BUSY; i < STREAMS; i++) CHECK(wlmi_cuda.cuStreamDestroy(streams[i]) == CUDA_SUCCESS);
+  wlm_context_destroy(context);
+  context = NULL;
+  CHECK(!fake->pooled && !fake->events);
+  CHECK(wlmi_cuda.cuCtxPopCurrent(&primary) == CUDA_SUCCESS);
+  CHECK(wlmi_cuda.cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
+}
+
 #define TEST(name)                        \
   static void test_##name(void **state) { \
     (void)state;                          \
@@ -374,6 +418,7 @@ TEST(a_refused_rebind_changes_nothing)
 TEST(a_refused_gradient_changes_nothing)
 TEST(one_call_warm)
 TEST(workspaces_belong_to_streams)
+TEST(workspaces_are_bounded)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -385,6 +430,7 @@ int main(void) {
       cmocka_unit_test(test_a_refused_gradient_changes_nothing),
       cmocka_unit_test(test_one_call_warm),
       cmocka_unit_test(test_workspaces_belong_to_streams),
+      cmocka_unit_test(test_workspaces_are_bounded),
   };
   return test_group(tests, NULL, NULL);
 }
