@@ -71,80 +71,69 @@ static int is_word(span s) {
   return s.size > 0;
 }
 
-/* Why a name is no variant; `part` is the piece of it that is wrong. */
-typedef enum fault { NONE, NO_FAMILY, NO_PAIR, TWICE, NO_VALUE, NO_PARAMETER } fault;
+static wlm_status no_family(const wlmi_families *families, const char *name, span part) {
+  wlmi_text text = {0};
+  for (int i = 0; i < families->count; i++) wlmi_text_printf(&text, "%s%s", i ? ", " : "", families->list[i].name);
+  const wlm_status status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s': no family '%.*s'; there are: %s", name,
+                                      (int)part.size, part.at, text.data ? text.data : "none");
+  wlmi_text_release(&text);
+  return status;
+}
 
-static fault read_name(const wlmi_families *families, const char *name, wlmi_variant *variant, span *part) {
-  span given[WLM_PARAMETERS] = {{NULL, 0}}, unknown = {NULL, 0};
-  *part = (span){name, strcspn(name, "/")};
-  *variant = (wlmi_variant){.family = (uint8_t)wlmi_family_find(families, name, part->size)};
-  if (!variant->family) return NO_FAMILY;
-  const wlmi_family *family = &families->list[variant->family - 1];
-  for (const char *at = name + part->size + (name[part->size] == '/'); *(at += strspn(at, ",")); at += part->size) {
-    *part = (span){at, strcspn(at, ",")};
-    const span key = {at, strcspn(at, "=,")}, value = {at + key.size + 1, part->size - key.size - 1};
-    if (key.size == part->size || !is_word(key) || !is_word(value)) return NO_PAIR;
+/* The values of the parameters as the name gives them; *unknown is a key that is no parameter. */
+static wlm_status read_values(const wlmi_family *family, const char *name, span given[WLM_PARAMETERS], span *unknown) {
+  for (const char *at = name + strlen(family->name) + 1; *(at += strspn(at, ",")); at += strcspn(at, ",")) {
+    const span part = {at, strcspn(at, ",")}, key = {at, strcspn(at, "=,")};
+    const span value = {at + key.size + 1, part.size - key.size - 1};
+    if (key.size == part.size || !is_word(key) || !is_word(value))
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s': '%.*s' is not NAME=VALUE", name, (int)part.size, part.at);
     int i = 0;
     while (i < family->parameter_count && !is_text(key, family->parameters[i].name)) i++;
     if (i == family->parameter_count) {
-      unknown = key;
-    } else if (given[i].size) {
-      *part = key;
-      return TWICE;
-    } else {
-      given[i] = value;
+      *unknown = key;
+      continue;
     }
+    if (given[i].size)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s': '%s' stands twice", name, family->parameters[i].name);
+    given[i] = value;
   }
-  for (int i = 0; i < family->parameter_count; i++) {
-    const wlmi_parameter *parameter = &family->parameters[i];
-    int place = 0;
-    while (place < parameter->value_count && !(given[i].size && is_text(given[i], parameter->values[place]))) place++;
-    *part = (span){parameter->name, strlen(parameter->name)};
-    if (place == parameter->value_count) return NO_VALUE;
-    variant->values[i] = (uint8_t)place;
-  }
-  *part = unknown;
-  return unknown.size ? NO_PARAMETER : NONE;
+  return WLM_OK;
 }
 
-static void put_choices(const wlmi_families *families, int family, span parameter, wlmi_text *text) {
-  for (int i = 0; !family && i < families->count; i++)
-    wlmi_text_printf(text, "%s%s", i ? ", " : "", families->list[i].name);
-  for (int i = 0; family && i < families->list[family - 1].parameter_count; i++) {
-    const wlmi_parameter *p = &families->list[family - 1].parameters[i];
-    for (int k = 0; is_text(parameter, p->name) && k < p->value_count; k++)
-      wlmi_text_printf(text, "%s%s", k ? ", " : "", p->values[k]);
-  }
+static wlm_status find_value(const wlmi_parameter *parameter, const char *name, span given, uint8_t *place) {
+  for (*place = 0; *place < parameter->value_count; ++*place)
+    if (given.size && is_text(given, parameter->values[*place])) return WLM_OK;
+  wlmi_text text = {0};
+  for (int i = 0; i < parameter->value_count; i++) wlmi_text_printf(&text, "%s%s", i ? ", " : "", parameter->values[i]);
+  const wlm_status status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s': parameter '%s' must be one of: %s", name,
+                                      parameter->name, text.data ? text.data : "");
+  wlmi_text_release(&text);
+  return status;
 }
 
 wlm_status wlmi_variant_parse(const wlmi_families *families, const char *name, wlmi_variant *variant) {
-  span part;
-  wlmi_text choices = {0};
-  const fault found = read_name(families, name, variant, &part);
-  const int size = (int)part.size;
-  if (found == NO_FAMILY || found == NO_VALUE) put_choices(families, variant->family, part, &choices);
-  const char *list = choices.data ? choices.data : "", *text = part.at;
-  const wlm_status bad = WLM_ERR_INVALID_ARGUMENT;
-  wlm_status status = WLM_OK;
-  switch (found) {
-    case NONE: break;
-    case NO_FAMILY: status = wlmi_fail(bad, "'%s': no family '%.*s'; there are: %s", name, size, text, list); break;
-    case NO_PAIR: status = wlmi_fail(bad, "'%s': '%.*s' is not NAME=VALUE", name, size, text); break;
-    case TWICE: status = wlmi_fail(bad, "'%s': '%.*s' stands twice", name, size, text); break;
-    case NO_VALUE: status = wlmi_fail(bad, "'%s': parameter '%.*s' must be one of: %s", name, size, text, list); break;
-    case NO_PARAMETER:
-      status = wlmi_fail(bad, "'%s': family '%s' has no parameter '%.*s'", name,
-                         families->list[variant->family - 1].name, size, text);
-      break;
-  }
-  if (status != WLM_OK) *variant = (wlmi_variant){0};
-  wlmi_text_release(&choices);
+  span given[WLM_PARAMETERS] = {{NULL, 0}}, unknown = {NULL, 0};
+  const span part = {name, strcspn(name, "/")};
+  wlmi_variant found = {.family = (uint8_t)wlmi_family_find(families, name, part.size)};
+  wlm_status status;
+  *variant = (wlmi_variant){0};
+  if (!found.family) return no_family(families, name, part);
+  const wlmi_family *family = &families->list[found.family - 1];
+  if (name[part.size]) WLM_TRY(read_values(family, name, given, &unknown));
+  for (int i = 0; i < family->parameter_count; i++)
+    WLM_TRY(find_value(&family->parameters[i], name, given[i], &found.values[i]));
+  if (unknown.size)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s': family '%s' has no parameter '%.*s'", name, family->name,
+                     (int)unknown.size, unknown.at);
+  *variant = found;
+  return WLM_OK;
+done:
   return status;
 }
 
 void wlmi_variant_recognise(const wlmi_families *families, const char *name, wlmi_variant *variant) {
-  span part;
-  if (!families || read_name(families, name, variant, &part) != NONE) *variant = (wlmi_variant){0};
+  *variant = (wlmi_variant){0};
+  if (families && wlmi_variant_parse(families, name, variant) != WLM_OK) wlmi_clear_error();
 }
 
 /* ---- to a name ----------------------------------------------------------------------------------------- */

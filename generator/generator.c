@@ -528,26 +528,27 @@ wlm_status wlmi_generator_refusal(wlmi_generator *generator, const char *name, c
 
 /* ---- programs --------------------------------------------------------------------------------------- */
 
-wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type, wlmi_program *program) {
-  *program = (wlmi_program){.variant = "stats"};
-  wlm_status status = enter(generator, do_stats, &(call){.rowptr_type = rowptr_type, .program = program});
+static wlm_status make_program(wlmi_generator *generator, lua_CFunction function, const char *name, call c,
+                               wlmi_program *program) {
+  *program = (wlmi_program){.source = NULL};
+  snprintf(program->variant, sizeof program->variant, "%s", name);
+  c.program = program;
+  const wlm_status status = enter(generator, function, &c);
   if (status != WLM_OK) wlmi_program_release(program);
   return status;
 }
 
+wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type, wlmi_program *program) {
+  return make_program(generator, do_stats, "stats", (call){.rowptr_type = rowptr_type}, program);
+}
+
 wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program) {
-  *program = (wlmi_program){.variant = "transpose"};
-  wlm_status status = enter(generator, do_transpose, &(call){.spec = spec, .program = program});
-  if (status != WLM_OK) wlmi_program_release(program);
-  return status;
+  return make_program(generator, do_transpose, "transpose", (call){.spec = spec}, program);
 }
 
 wlm_status wlmi_generator_arg_backward(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
                                        wlmi_program *program) {
-  *program = (wlmi_program){.variant = "arg_backward"};
-  wlm_status status = enter(generator, do_arg_backward, &(call){.spec = spec, .limits = limits, .program = program});
-  if (status != WLM_OK) wlmi_program_release(program);
-  return status;
+  return make_program(generator, do_arg_backward, "arg_backward", (call){.spec = spec, .limits = limits}, program);
 }
 
 wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *name, const wlmi_spec *spec,
@@ -560,18 +561,15 @@ wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *name, cons
 
 wlm_status wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_variant *variant, const wlmi_spec *spec,
                                        const wlmi_limits *limits, wlmi_program *program) {
-  call c = {.variant = variant, .spec = spec, .limits = limits, .program = program};
+  char name[WLM_VARIANT_NAME];
   wlmi_text reason = {0};
-  wlm_status status;
-  memset(program, 0, sizeof *program);
-  wlmi_variant_print(&generator->families, variant, program->variant);
-  c.text = &reason;
-  WLM_TRY(enter(generator, do_refusal, &c));
-  if (reason.size)
-    WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' is no candidate here: it %s", program->variant, reason.data));
-  WLM_TRY(enter(generator, do_emit, &c));
-done:
+  const call c = {.variant = variant, .spec = spec, .limits = limits, .text = &reason};
+  call asked = c;
+  *program = (wlmi_program){.source = NULL};
+  wlmi_variant_print(&generator->families, variant, name);
+  wlm_status status = enter(generator, do_refusal, &asked);
+  if (status == WLM_OK && reason.size)
+    status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' is no candidate here: it %s", name, reason.data);
   wlmi_text_release(&reason);
-  if (status != WLM_OK) wlmi_program_release(program);
-  return status;
+  return status == WLM_OK ? make_program(generator, do_emit, name, c, program) : status;
 }

@@ -53,8 +53,10 @@ wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, c
  * where that fails. Does nothing where `record` is off. Any thread; plan creation does not wait for it. */
 wlm_status wlmi_context_write_recorded(wlm_context *context);
 
-/* Compiles the program into the kernel cache (or finds it there), so that a plan made later loads it at
- * once. Any thread, several at once. */
-wlm_status wlmi_context_compile(wlm_context *context, const wlmi_program *program);
+/* Emits a variant for a spec and hashes its source, both once, and compiles it into the kernel cache (or finds it
+ * there) where that is asked for, so that a plan made later loads it at once. source_hash is filled also where it does
+ * not compile; "" where it cannot be emitted. Any thread, several at once. */
+wlm_status wlmi_context_emit(wlm_context *context, const char *variant, const wlmi_spec *spec, int compiled,
+                             char source_hash[WLM_HASH_HEX]);
 
 #endif

@@ -25,13 +25,15 @@ typedef struct wlmi_kernel_entry {
   struct wlmi_kernel_entry *next;
 } wlmi_kernel_entry;
 
-/* The kernels of a variant for one problem, so that its source is emitted once. */
-typedef struct wlmi_loaded {
+/* A variant that was emitted for a spec, which is done once. Its source is kept as a hash. */
+typedef struct wlmi_emitted {
   wlmi_hash key;
   wlmi_program program; /* its source is NULL */
-  void *kernels[WLM_MAX_PASSES];
-  struct wlmi_loaded *next;
-} wlmi_loaded;
+  char source_hash[WLM_HASH_HEX];
+  wlmi_kernel_entry *entry; /* NULL = not compiled */
+  struct wlmi_emitted *next;
+} wlmi_emitted;
+enum { WLM_EMITTED_SLOTS = 256 };
 
 /* The problems that a context recorded for a later tuning. The list only grows, up to 4,096, and what it holds stays as
  * it is until the context ends. */
@@ -53,7 +55,7 @@ struct wlm_context {
   atomic_ullong generations; /* loads that were begun */
   pthread_mutex_t kernel_lock;
   wlmi_kernel_entry *kernels;
-  wlmi_loaded *loaded; /* under kernel_lock */
+  wlmi_emitted *emitted[WLM_EMITTED_SLOTS]; /* under kernel_lock, as their entries are */
   wlmi_decisions decisions;
   wlmi_workspaces workspaces;
   wlmi_background background;

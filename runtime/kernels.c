@@ -1,6 +1,6 @@
-/* From a program to loaded kernels. A program is looked for in memory, then in the kernel cache on disk,
- * then compiled; the key is a hash of everything that makes the binary what it is, so a new driver,
- * compiler, flag or template simply misses. */
+/* From a variant to loaded kernels. A source is emitted once for each variant and spec. Its binary is looked for in
+ * memory, then in the kernel cache on disk, then compiled; the key is a hash of everything that makes the binary what
+ * it is, so a new driver, compiler, flag or template simply misses. */
 #include <string.h>
 
 #include "common/hash.h"
@@ -45,23 +45,24 @@ static wlm_status compile_or_fetch(wlm_context *context, const wlmi_program *pro
 }
 
 /* The lock is not held while compiling, so two threads may compile one program; the first to end is kept. */
-wlm_status wlmi_context_compile(wlm_context *context, const wlmi_program *program) {
+static wlm_status compile(wlm_context *context, const wlmi_program *program, wlmi_kernel_entry **entry) {
   char key[33];
   void *image = NULL;
   size_t size = 0;
   kernel_key(context, program, key);
   pthread_mutex_lock(&context->kernel_lock);
-  wlmi_kernel_entry *entry = find_entry(context, key);
+  *entry = find_entry(context, key);
   pthread_mutex_unlock(&context->kernel_lock);
-  if (entry) return WLM_OK;
+  if (*entry) return WLM_OK;
   wlm_status status = compile_or_fetch(context, program, key, &image, &size);
   if (status != WLM_OK) return status;
   pthread_mutex_lock(&context->kernel_lock);
-  if (!find_entry(context, key)) {
-    status = add_entry(context, key, &entry);
+  *entry = find_entry(context, key);
+  if (!*entry) {
+    status = add_entry(context, key, entry);
     if (status == WLM_OK) {
-      entry->image = image;
-      entry->size = size;
+      (*entry)->image = image;
+      (*entry)->size = size;
       image = NULL;
     }
   }
@@ -70,13 +71,10 @@ wlm_status wlmi_context_compile(wlm_context *context, const wlmi_program *progra
   return status;
 }
 
-wlm_status wlmi_context_load(wlm_context *context, const wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
-  char key[33];
-  wlm_status status = wlmi_context_compile(context, program);
-  if (status != WLM_OK) return status;
-  kernel_key(context, program, key);
+static wlm_status load(wlm_context *context, const wlmi_program *program, wlmi_kernel_entry *entry,
+                       void *kernels[WLM_MAX_PASSES]) {
+  wlm_status status = WLM_OK;
   pthread_mutex_lock(&context->kernel_lock);
-  wlmi_kernel_entry *entry = find_entry(context, key);
   if (!entry->loaded) {
     status =
         context->device->ops->load(context->device, program, entry->image, entry->size, entry->kernels, &entry->module);
@@ -91,6 +89,14 @@ wlm_status wlmi_context_load(wlm_context *context, const wlmi_program *program, 
   return status;
 }
 
+wlm_status wlmi_context_load(wlm_context *context, const wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
+  wlmi_kernel_entry *entry;
+  const wlm_status status = compile(context, program, &entry);
+  return status == WLM_OK ? load(context, program, entry, kernels) : status;
+}
+
+/* ---- by variant and spec ------------------------------------------------------------------------------ */
+
 /* Which kernels of a problem: those of a variant, or others, whose `variant` is zeroes. */
 typedef struct wanted {
   wlmi_variant variant;
@@ -98,43 +104,43 @@ typedef struct wanted {
 } wanted;
 enum { BACKWARD = 1, STATS, TRANSPOSE };
 
-static wlmi_hash loaded_key(const wanted *w, const wlmi_spec *spec) {
+static wlmi_hash emitted_key(const wanted *w, const wlmi_spec *spec) {
   const wlmi_hash parts[] = {wlmi_spec_id(spec), wlmi_hash_bytes(w, sizeof *w)};
   return wlmi_hash_bytes(parts, sizeof parts);
 }
 
-static wlmi_loaded *find_loaded(const wlm_context *context, const wlmi_hash *key) {
-  for (wlmi_loaded *l = context->loaded; l; l = l->next)
-    if (l->key.low == key->low && l->key.high == key->high) return l;
-  return NULL;
+/* *entry as in wlmi_emitted. */
+static wlmi_emitted *find_emitted(wlm_context *context, const wlmi_hash *key, wlmi_kernel_entry **entry) {
+  pthread_mutex_lock(&context->kernel_lock);
+  wlmi_emitted *e = context->emitted[key->low % WLM_EMITTED_SLOTS];
+  while (e && (e->key.low != key->low || e->key.high != key->high)) e = e->next;
+  *entry = e ? e->entry : NULL;
+  pthread_mutex_unlock(&context->kernel_lock);
+  return e;
 }
 
-static wlmi_loaded *find_loaded_locked(wlm_context *context, const wlmi_hash *key) {
+/* Of two threads that emitted the same both records are good. */
+static wlm_status keep_emitted(wlm_context *context, const wlmi_hash *key, const wlmi_program *program,
+                               wlmi_emitted **out) {
+  wlmi_emitted *e = wlmi_alloc_zero(1, sizeof *e), **slot = &context->emitted[key->low % WLM_EMITTED_SLOTS];
+  if (!e) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "emitted variants");
+  e->key = *key;
+  e->program = *program;
+  e->program.source = NULL;
+  wlmi_hash_to_hex(wlmi_hash_bytes(program->source, strlen(program->source)), e->source_hash);
   pthread_mutex_lock(&context->kernel_lock);
-  wlmi_loaded *found = find_loaded(context, key);
+  e->next = *slot;
+  *slot = e;
   pthread_mutex_unlock(&context->kernel_lock);
-  return found;
-}
-
-/* Of two threads that loaded the same both have good kernels. */
-static wlm_status keep_loaded(wlm_context *context, const wlmi_hash *key, const wlmi_program *program,
-                              void *const kernels[WLM_MAX_PASSES]) {
-  wlmi_loaded *loaded = wlmi_alloc_zero(1, sizeof *loaded);
-  if (!loaded) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "loaded kernels");
-  loaded->key = *key;
-  loaded->program = *program;
-  loaded->program.source = NULL;
-  memcpy(loaded->kernels, kernels, sizeof loaded->kernels);
-  pthread_mutex_lock(&context->kernel_lock);
-  loaded->next = context->loaded;
-  context->loaded = loaded;
-  pthread_mutex_unlock(&context->kernel_lock);
+  *out = e;
   return WLM_OK;
 }
 
 int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec) {
-  const wlmi_hash key = loaded_key(&(wanted){.variant = *variant}, spec);
-  return find_loaded_locked(context, &key) != NULL;
+  const wlmi_hash key = emitted_key(&(wanted){.variant = *variant}, spec);
+  wlmi_kernel_entry *entry;
+  find_emitted(context, &key, &entry);
+  return entry && entry->loaded;
 }
 
 static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_program *program) {
@@ -147,24 +153,47 @@ static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_s
   }
 }
 
-/* What is loaded, or what is emitted, compiled and kept. The program comes without its source. */
+/* *emitted is NULL where it could not be emitted; *entry, where that is asked for, where it could not be compiled. */
+static wlm_status emit_once(wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_emitted **emitted,
+                            wlmi_kernel_entry **entry) {
+  const wlmi_hash key = emitted_key(w, spec);
+  wlmi_program program = {0};
+  wlmi_kernel_entry *compiled;
+  wlm_status status = WLM_OK;
+  *emitted = find_emitted(context, &key, &compiled);
+  if (entry) *entry = compiled;
+  if (compiled || (*emitted && !entry)) return WLM_OK;
+  WLM_TRY(emit(context, w, spec, &program));
+  if (!*emitted) WLM_TRY(keep_emitted(context, &key, &program, emitted));
+  if (!entry) goto done;
+  WLM_TRY(compile(context, &program, entry));
+  pthread_mutex_lock(&context->kernel_lock);
+  (*emitted)->entry = *entry;
+  pthread_mutex_unlock(&context->kernel_lock);
+done:
+  wlmi_program_release(&program);
+  return status;
+}
+
+wlm_status wlmi_context_emit(wlm_context *context, const char *name, const wlmi_spec *spec, int compiled,
+                             char source_hash[WLM_HASH_HEX]) {
+  wanted w = {.others = 0};
+  wlmi_emitted *emitted = NULL;
+  wlmi_kernel_entry *entry;
+  wlm_status status = wlmi_variant_parse(wlmi_generator_families(context->generator), name, &w.variant);
+  if (status == WLM_OK) status = emit_once(context, &w, spec, &emitted, compiled ? &entry : NULL);
+  strcpy(source_hash, emitted ? emitted->source_hash : "");
+  return status;
+}
+
+/* The program comes without its source. */
 static wlm_status load_once(wlm_context *context, wanted w, const wlmi_spec *spec, wlmi_program *program,
                             void *kernels[WLM_MAX_PASSES]) {
-  const wlmi_hash key = loaded_key(&w, spec);
-  const wlmi_loaded *loaded = find_loaded_locked(context, &key);
-  wlm_status status = WLM_OK;
-  *program = (wlmi_program){0};
-  if (loaded) {
-    *program = loaded->program;
-    memcpy(kernels, loaded->kernels, sizeof loaded->kernels);
-    return WLM_OK;
-  }
-  WLM_TRY(emit(context, &w, spec, program));
-  WLM_TRY(wlmi_context_load(context, program, kernels));
-  WLM_TRY(keep_loaded(context, &key, program, kernels));
-done:
-  wlmi_program_release(program);
-  return status;
+  wlmi_emitted *emitted;
+  wlmi_kernel_entry *entry;
+  const wlm_status status = emit_once(context, &w, spec, &emitted, &entry);
+  *program = status == WLM_OK ? emitted->program : (wlmi_program){0};
+  return status == WLM_OK ? load(context, program, entry, kernels) : status;
 }
 
 wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
@@ -243,11 +272,12 @@ int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec) {
 }
 
 void wlmi_context_release_kernels(wlm_context *context) {
-  while (context->loaded) {
-    wlmi_loaded *loaded = context->loaded;
-    context->loaded = loaded->next;
-    wlmi_free(loaded);
-  }
+  for (int i = 0; i < WLM_EMITTED_SLOTS; i++)
+    while (context->emitted[i]) {
+      wlmi_emitted *emitted = context->emitted[i];
+      context->emitted[i] = emitted->next;
+      wlmi_free(emitted);
+    }
   while (context->kernels) {
     wlmi_kernel_entry *entry = context->kernels;
     context->kernels = entry->next;

@@ -13,7 +13,21 @@ static wlm_status keep_text(wlmi_snapshot *s, const char **text) {
   return status;
 }
 
-/* The same for a text that is often that of the candidate before, which is kept as `kept`. */
+/* Each name is parsed once. */
+static wlm_status keep_variant(wlmi_snapshot *s, const char **name, wlmi_variant *value) {
+  const int64_t before = s->variants.count;
+  int64_t index;
+  wlm_status status;
+  WLM_TRY(wlmi_grow((void **)&s->values, before, &s->value_capacity, sizeof *s->values, "variants"));
+  WLM_TRY(wlmi_strings_keep(&s->variants, *name, &index));
+  if (index == before) wlmi_variant_recognise(s->families, *name, &s->values[index]);
+  *name = s->variants.texts[index];
+  *value = s->values[index];
+done:
+  return status;
+}
+
+/* keep_text for a text that is often that of the candidate before, which is kept as `kept`. */
 static wlm_status keep_next(wlmi_snapshot *s, const char **text, const char *before, const char *kept) {
   if (*text != before) return keep_text(s, text);
   *text = kept;
@@ -42,8 +56,7 @@ wlm_status wlmi_snapshot_add_case(wlmi_snapshot *s, const wlmi_case *new_case) {
     *stats = *c.stats;
   }
   for (int64_t i = 0; i < total; i++) {
-    WLM_TRY(keep_text(s, &candidates[i].variant));
-    wlmi_variant_recognise(s->families, candidates[i].variant, &candidates[i].value);
+    WLM_TRY(keep_variant(s, &candidates[i].variant, &candidates[i].value));
     WLM_TRY(keep_next(s, &candidates[i].compiler, before.compiler, kept.compiler));
     WLM_TRY(keep_next(s, &candidates[i].driver, before.driver, kept.driver));
     WLM_TRY(keep_next(s, &candidates[i].reason, before.reason, kept.reason));
@@ -100,8 +113,7 @@ wlm_status wlmi_snapshot_add_pin(wlmi_snapshot *s, const wlmi_pin *new_pin) {
   wlm_status status;
   wlmi_pin pin = *new_pin;
   WLM_TRY(keep_text(s, &pin.problem));
-  WLM_TRY(keep_text(s, &pin.variant));
-  wlmi_variant_recognise(s->families, pin.variant, &pin.value);
+  WLM_TRY(keep_variant(s, &pin.variant, &pin.value));
   WLM_TRY(wlmi_grow((void **)&s->pins, s->pin_count, &s->pin_capacity, sizeof *s->pins, "snapshot"));
   s->pins[s->pin_count++] = pin;
 done:
@@ -131,7 +143,9 @@ void wlmi_snapshot_clear(wlmi_snapshot *s) {
   wlmi_free(s->cases);
   wlmi_free(s->models);
   wlmi_free(s->pins);
+  wlmi_free(s->values);
   wlmi_strings_release(&s->strings);
+  wlmi_strings_release(&s->variants);
   memset(s, 0, sizeof *s);
 }
 

@@ -32,7 +32,9 @@ typedef struct wlmi_snapshot {
   const char *compiler, *driver;
   uint64_t generation; /* of two snapshots of one context the newer has the greater one */
   atomic_int references;
-  wlmi_strings strings;
+  wlmi_strings strings, variants; /* the texts of all that is above; the names of variants */
+  wlmi_variant *values;           /* of each of `variants` */
+  int64_t value_capacity;
 } wlmi_snapshot;
 
 /* ---- filling: everything is copied ---- */

@@ -32,25 +32,11 @@ int wlmi_compile_threads(void) {
   return online < MIN_THREADS ? MIN_THREADS : online > MAX_THREADS ? MAX_THREADS : (int)online;
 }
 
-static wlm_status compile(wlmi_compiling *c, wlmi_compile_job *job) {
-  wlmi_device *device = wlmi_context_device(c->context);
-  const wlmi_spec *spec = job->spec ? job->spec : c->spec;
-  wlmi_program program = {0};
-  wlm_status status =
-      wlmi_generator_emit(wlmi_context_generator(c->context), job->variant, spec, &device->info.limits, &program);
-  if (status == WLM_OK) {
-    wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), job->source_hash);
-    status = wlmi_context_compile(c->context, &program);
-  }
-  wlmi_program_release(&program);
-  return status;
-}
-
 static void *work(void *user) {
   wlmi_compiling *c = user;
   for (int64_t i; (i = atomic_fetch_add(&c->next, 1)) < c->count && !atomic_load(&c->cancelled);) {
     wlmi_compile_job *job = &c->jobs[i];
-    job->status = compile(c, job);
+    job->status = wlmi_context_emit(c->context, job->variant, job->spec ? job->spec : c->spec, 1, job->source_hash);
     if (job->status != WLM_OK) job->detail = wlmi_strdup(wlm_error_detail());
     pthread_mutex_lock(&c->lock);
     c->done[i] = 1;

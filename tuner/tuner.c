@@ -1,6 +1,5 @@
-/* What tunings have in common: the store, what it knew at the beginning, the candidates of each spec with the hash of
- * their source (emitted once a spec, since it does not depend on the matrix, and only if there is something to compare
- * it with), and the memory that empties caches. */
+/* What tunings have in common: the store, what it knew at the beginning, the candidates of a spec with what the store
+ * knows of them, and the memory that empties caches. */
 #include "tuner/tuner.h"
 
 #include <math.h>
@@ -10,19 +9,10 @@
 #include "tuner/known.h"
 #include "tuner/operands.h"
 
-/* The candidates of one spec. */
-typedef struct catalogue {
-  struct catalogue *next;
-  wlmi_spec spec;
-  const wlmi_candidate_list *list;
-  char (*source_hashes)[WLM_HASH_HEX]; /* NULL until they are needed; "" where it cannot be emitted */
-} catalogue;
-
 struct wlmi_tuner {
   wlm_context *context;
   wlm_store *store;
   wlmi_known *known; /* NULL where all is measured again */
-  catalogue *catalogues;
   wlmi_buffer flush;
   int flush_tried;
 };
@@ -67,18 +57,8 @@ wlm_status wlmi_tuner_reread(wlmi_tuner *tuner) {
   return status;
 }
 
-static void release_catalogue(catalogue *c) {
-  wlmi_candidates_drop(c->list);
-  wlmi_free(c->source_hashes);
-  wlmi_free(c);
-}
-
 void wlmi_tuner_destroy(wlmi_tuner *tuner) {
   if (!tuner) return;
-  for (catalogue *c = tuner->catalogues, *next; c; c = next) {
-    next = c->next;
-    release_catalogue(c);
-  }
   wlmi_device *device = wlmi_context_device(tuner->context);
   device->ops->release(device, tuner->flush.memory);
   wlmi_known_destroy(tuner->known);
@@ -91,79 +71,39 @@ wlm_context *wlmi_tuner_context(const wlmi_tuner *tuner) { return tuner->context
 
 /* ---- candidates --------------------------------------------------------------------------------------- */
 
-/* Whether nothing differs that makes another source or another list; an activation's text may be gone by now. */
-static int same_spec(const wlmi_spec *a, const wlmi_spec *b) {
-  const wlm_problem *p = &a->problem, *q = &b->problem;
-  char keys[2][WLM_SPEC_KEY];
-  wlmi_spec_key(a, keys[0]);
-  wlmi_spec_key(b, keys[1]);
-  return !strcmp(keys[0], keys[1]) && p->n == q->n && p->policy.deterministic == q->policy.deterministic &&
-         !p->epilogue.bias == !q->epilogue.bias && !p->epilogue.activation && !q->epilogue.activation;
-}
-
-/* One that cannot be emitted is told when it is compiled. */
-static void hash_source(const wlmi_tuner *tuner, const wlmi_spec *spec, const char *variant, char hash[WLM_HASH_HEX]) {
-  wlmi_program program = {0};
-  if (wlmi_generator_emit(wlmi_context_generator(tuner->context), variant, spec,
-                          &wlmi_context_device(tuner->context)->info.limits, &program) == WLM_OK)
-    wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), hash);
-  wlmi_program_release(&program);
-}
-
-static wlm_status find_catalogue(wlmi_tuner *tuner, const wlmi_spec *spec, catalogue **out) {
-  wlm_status status;
-  for (catalogue *c = tuner->catalogues; c; c = c->next)
-    if (same_spec(&c->spec, spec)) return *out = c, WLM_OK;
-  const wlmi_device_info *info = &wlmi_context_device(tuner->context)->info;
-  catalogue *c = wlmi_alloc_zero(1, sizeof *c);
-  if (!c) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
-  c->spec = *spec;
-  WLM_TRY(wlmi_generator_describe(wlmi_context_generator(tuner->context), spec, &info->limits, &c->list));
-  if (!c->list->count)
-    WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED, "no family has a kernel for this problem on the device %s", info->name));
-  c->next = tuner->catalogues;
-  *out = tuner->catalogues = c;
-  c = NULL;
-done:
-  if (c) release_catalogue(c);
-  return status;
-}
-
-/* spec: the caller's, whose texts are alive; those of the catalogue may be gone. */
-static wlm_status hash_sources(const wlmi_tuner *tuner, const wlmi_spec *spec, catalogue *c) {
-  if (c->source_hashes) return WLM_OK;
-  c->source_hashes = wlmi_alloc_zero((size_t)c->list->count, sizeof *c->source_hashes);
-  if (!c->source_hashes) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
-  for (int64_t i = 0; i < c->list->count; i++)
-    hash_source(tuner, spec, c->list->candidates[i].variant, c->source_hashes[i]);
-  wlmi_clear_error();
-  return WLM_OK;
-}
-
+/* Sources are emitted only if there is something to compare them with. One that cannot be emitted is told when it is
+ * compiled. */
 wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash place,
                                  wlmi_tuner_candidate **candidates, int64_t *count) {
-  catalogue *c = NULL;
-  wlm_status status = find_catalogue(tuner, spec, &c);
+  const wlmi_device_info *info = &wlmi_context_device(tuner->context)->info;
   const int anything = wlmi_known_anything(tuner->known, place);
-  if (status == WLM_OK && anything) status = hash_sources(tuner, spec, c);
-  if (status == WLM_OK)
-    status = wlmi_alloc_array(c->list->count, sizeof **candidates, "candidates", (void **)candidates);
-  if (status != WLM_OK) return status;
-  *count = c->list->count;
+  const wlmi_candidate_list *list;
+  wlm_status status;
+  WLM_TRY(wlmi_generator_describe(wlmi_context_generator(tuner->context), spec, &info->limits, &list));
+  if (!list->count)
+    WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED, "no family has a kernel for this problem on the device %s", info->name));
+  WLM_TRY(wlmi_alloc_array(list->count, sizeof **candidates, "candidates", (void **)candidates));
+  *count = list->count;
   for (int64_t i = 0; i < *count; i++) {
+    wlmi_tuner_candidate *c = &(*candidates)[i];
     wlmi_known_time time = {0};
-    const int known =
-        anything && wlmi_known_find(tuner->known, place, c->list->candidates[i].variant, c->source_hashes[i], &time);
-    (*candidates)[i] =
-        (wlmi_tuner_candidate){c->list->candidates[i].variant, known, time.prepared, time.seconds, time.samples};
+    char hash[WLM_HASH_HEX];
+    *c = (wlmi_tuner_candidate){.known = 0};
+    memcpy(c->variant, list->candidates[i].variant, sizeof c->variant);
+    if (anything) wlmi_tuner_source_hash(tuner, spec, c->variant, hash);
+    c->known = anything && wlmi_known_find(tuner->known, place, c->variant, hash, &time);
+    c->prepared = time.prepared;
+    c->seconds = time.seconds;
+    c->samples = time.samples;
   }
-  return WLM_OK;
+done:
+  wlmi_candidates_drop(list);
+  return status;
 }
 
 void wlmi_tuner_source_hash(const wlmi_tuner *tuner, const wlmi_spec *spec, const char *variant,
                             char hash[WLM_HASH_HEX]) {
-  *hash = 0;
-  hash_source(tuner, spec, variant, hash);
+  if (wlmi_context_emit(tuner->context, variant, spec, 0, hash) != WLM_OK) wlmi_clear_error();
 }
 
 wlm_status wlmi_tuner_left(wlmi_tuner *tuner, const char *matrix_name, const wlmi_spec *spec, int64_t *left,

@@ -45,7 +45,7 @@ wlm_context *wlmi_tuner_context(const wlmi_tuner *tuner);
 
 /* A candidate of a spec, with what the store knows of it on one matrix. */
 typedef struct wlmi_tuner_candidate {
-  const char *variant; /* lives as long as the tuner */
+  char variant[WLM_VARIANT_NAME];
   int known, prepared;
   double seconds; /* where known; infinite where it failed */
   int samples;

@@ -171,12 +171,41 @@ static void without_families_the_built_in_kernel(void **state) {
   bench_release(&b);
 }
 
+/* What was compiled once needs no source again, here of a template that is gone. */
+static void a_source_is_emitted_once(void **state) {
+  (void)state;
+  char hashes[2][WLM_HASH_HEX];
+  wlm_plan *plan;
+  wlmi_spec spec;
+  test_folder templates;
+  folder_make(&templates);
+  emit_write(&templates, "once", "family.lua",
+             "return { target = \"host\", summary = \"a test\", parameters = {},\n"
+             "  passes = function() return { { kernel = \"once\", units = \"rows\", units_per_block = 1 } } end }\n");
+  emit_write(&templates, "once", "kernel.c.in", "% include \"once/piece.h\"\n");
+  emit_write(&templates, "once", "piece.h", "WLM_KERNEL(once) { (void)args; (void)unit_blocks; }\n");
+  bench_make(&b, templates.path, "uniform:rows=300,d=4", 8);
+  assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
+  assert_status(WLM_OK, wlmi_context_emit(b.context, "once", &spec, 1, hashes[0]));
+  folder_remove(&templates);
+  assert_status(WLM_OK, wlmi_context_emit(b.context, "once", &spec, 1, hashes[1]));
+  assert_string_equal(hashes[0], hashes[1]);
+  assert_status(WLM_OK, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, "once", &plan));
+  wlm_plan_destroy(plan);
+  spec.problem.n++;
+  assert_status(WLM_ERR_TEMPLATE, wlmi_context_emit(b.context, "once", &spec, 0, hashes[1]));
+  assert_string_equal(hashes[1], "");
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_context_emit(b.context, "twice", &spec, 0, hashes[1]));
+  assert_string_equal(hashes[1], "");
+  bench_release(&b);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
   const struct CMUnitTest tests[] = {
       TEST(the_next_that_compiles_is_taken),      TEST(entries_stand_in_the_order_of_trust),
       TEST(in_the_end_the_built_in_kernel),       TEST(nothing_tuned_and_no_rule_is_no_refusal),
-      TEST(without_families_the_built_in_kernel),
+      TEST(without_families_the_built_in_kernel), TEST(a_source_is_emitted_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
