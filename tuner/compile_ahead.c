@@ -14,7 +14,6 @@ enum { MIN_THREADS = 2, MAX_THREADS = 16, TICK_NANOSECONDS = 100 * 1000 * 1000 }
 
 struct wlmi_compiling {
   wlm_context *context;
-  const wlmi_spec *spec;
   wlmi_compile_job *jobs;
   char *done; /* of each job; guarded by the lock, as `working` is */
   int64_t count;
@@ -34,10 +33,9 @@ int wlmi_compile_threads(void) {
 
 static wlm_status compile(wlmi_compiling *c, wlmi_compile_job *job) {
   wlmi_device *device = wlmi_context_device(c->context);
-  const wlmi_spec *spec = job->spec ? job->spec : c->spec;
   wlmi_program program = {0};
   wlm_status status =
-      wlmi_generator_emit(wlmi_context_generator(c->context), job->variant, spec, &device->info.limits, &program);
+      wlmi_generator_emit(wlmi_context_generator(c->context), job->variant, job->spec, &device->info.limits, &program);
   if (status == WLM_OK) {
     wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), job->source_hash);
     status = wlmi_context_compile(c->context, &program);
@@ -73,8 +71,7 @@ static struct timespec next_tick(void) {
   return time;
 }
 
-wlm_status wlmi_compile_begin(wlm_context *context, const wlmi_spec *spec, wlmi_compile_job *jobs, int64_t count,
-                              wlmi_compiling **compiling) {
+wlm_status wlmi_compile_begin(wlm_context *context, wlmi_compile_job *jobs, int64_t count, wlmi_compiling **compiling) {
   wlmi_compiling *c = wlmi_alloc_zero(1, sizeof *c);
   char *done = wlmi_alloc_zero((size_t)count, 1);
   *compiling = c;
@@ -84,7 +81,7 @@ wlm_status wlmi_compile_begin(wlm_context *context, const wlmi_spec *spec, wlmi_
     *compiling = NULL;
     return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "compilations");
   }
-  *c = (wlmi_compiling){.context = context, .spec = spec, .jobs = jobs, .done = done, .count = count};
+  *c = (wlmi_compiling){.context = context, .jobs = jobs, .done = done, .count = count};
   pthread_mutex_init(&c->lock, NULL);
   pthread_cond_init(&c->progress, NULL);
   for (int64_t i = 0; i < count; i++) jobs[i].status = WLM_ERR_CANCELLED;
@@ -107,7 +104,7 @@ void wlmi_compile_wait(wlmi_compiling *c, int64_t i, int (*tick)(void *user), vo
   while (c->working && !c->done[i]) {
     if (pthread_cond_timedwait(&c->progress, &c->lock, &until) == 0) continue;
     pthread_mutex_unlock(&c->lock);
-    if (tick(user)) atomic_store(&c->cancelled, 1);
+    if (tick && tick(user)) atomic_store(&c->cancelled, 1);
     until = next_tick();
     pthread_mutex_lock(&c->lock);
   }
@@ -124,11 +121,20 @@ void wlmi_compile_end(wlmi_compiling *c) {
   wlmi_free(c);
 }
 
-wlm_status wlmi_compile_ahead(wlm_context *context, const wlmi_spec *spec, wlmi_compile_job *jobs, int64_t count,
-                              int (*tick)(void *user), void *user) {
+wlm_status wlmi_compile_ahead(wlm_context *context, wlmi_compile_job *jobs, int64_t count, int (*tick)(void *user),
+                              void *user) {
   wlmi_compiling *compiling;
-  wlm_status status = wlmi_compile_begin(context, spec, jobs, count, &compiling);
+  wlm_status status = wlmi_compile_begin(context, jobs, count, &compiling);
   for (int64_t i = 0; status == WLM_OK && i < count; i++) wlmi_compile_wait(compiling, i, tick, user);
   if (status == WLM_OK) wlmi_compile_end(compiling);
+  return status;
+}
+
+wlm_status wlmi_compile_all(wlm_context *context, wlmi_compile_job *jobs, int64_t count) {
+  wlm_status status = wlmi_compile_ahead(context, jobs, count, NULL, NULL);
+  for (int64_t i = 0; i < count; i++) {
+    wlmi_free(jobs[i].detail);
+    jobs[i].detail = NULL;
+  }
   return status;
 }

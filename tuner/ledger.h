@@ -5,6 +5,16 @@
 #define WLM_TUNER_LEDGER_H
 
 #include "db/store.h"
+#include "runtime/context.h"
+
+/* What all measurements of a problem on a matrix by this device have in common, made now; its strings are the caller's
+ * and the context's. */
+void wlmi_measured_begin(const wlm_context *context, const char *matrix_name, const wlm_stats *stats,
+                         const char *problem, int64_t n, wlmi_measurement_record *record);
+/* spread: (third quartile - first) / median. */
+void wlmi_measured_time(wlmi_measurement_record *record, double seconds, double spread, int samples, int64_t calls);
+
+int64_t wlmi_picoseconds(double seconds); /* 1 at least */
 
 typedef struct wlmi_ledger {
   wlm_store *store;

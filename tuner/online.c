@@ -9,7 +9,7 @@
 #include "common/memory.h"
 #include "common/structs.h"
 #include "db/store.h"
-#include "tuner/measured.h"
+#include "tuner/ledger.h"
 #include "tuner/online_state.h"
 #include "warploom/warploom_tune.h"
 

@@ -1,7 +1,6 @@
 #include <math.h>
 
 #include "common/memory.h"
-#include "tuner/measured.h"
 #include "tuner/tuning.h"
 
 wlm_status wlmi_tuning_report(wlmi_tuning *t, const wlm_candidate_result *last) {
