@@ -1,7 +1,6 @@
 #include "bench/block_check.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "common/memory.h"
 #include "csr/transpose.h"
@@ -10,47 +9,13 @@
 
 enum { MOST_ROWS = 4096, NAN_BYTE = 0xFF, LARGE_BYTE = 0x7E, BASELINE_LEEWAY = 16 };
 
-static wlm_status allocate(int64_t rows, int64_t cols, int64_t nnz, int has_values, wlmi_csr_host *a) {
-  wlm_status status;
-  *a = (wlmi_csr_host){.rows = rows, .cols = cols, .nnz = nnz};
-  WLM_TRY(wlmi_alloc_array(rows + 1, sizeof *a->rowptr, "rowptr", (void **)&a->rowptr));
-  WLM_TRY(wlmi_alloc_array(nnz, sizeof *a->colind, "colind", (void **)&a->colind));
-  if (has_values) WLM_TRY(wlmi_alloc_array(nnz, sizeof *a->values, "values", (void **)&a->values));
-done:
-  return status;
-}
-
-static void copy(const wlmi_csr_host *from, wlmi_csr_host *to) {
-  memcpy(to->rowptr, from->rowptr, (size_t)(from->rows + 1) * sizeof *to->rowptr);
-  memcpy(to->colind, from->colind, (size_t)from->nnz * sizeof *to->colind);
-  if (to->values) memcpy(to->values, from->values, (size_t)from->nnz * sizeof *to->values);
-}
-
-static wlm_status transpose(const wlmi_csr_host *from, wlmi_csr_host *to) {
-  wlm_csr view = WLM_CSR_INIT;
-  int64_t *order = NULL;
-  wlm_status status;
-  view.rows = from->rows;
-  view.cols = from->cols;
-  view.nnz = from->nnz;
-  view.rowptr = from->rowptr;
-  view.colind = from->colind;
-  view.rowptr_type = WLM_I64;
-  WLM_TRY(wlmi_alloc_array(from->nnz, sizeof *order, "order", (void **)&order));
-  WLM_TRY(wlmi_transpose_pattern(&view, to->rowptr, to->colind, order));
-  for (int64_t p = 0; to->values && p < from->nnz; p++) to->values[p] = from->values[order[p]];
-done:
-  wlmi_free(order);
-  return status;
-}
-
 static wlm_status choose_rows(wlmi_block_check *check) {
-  check->row_count = check->a.rows < MOST_ROWS ? check->a.rows : MOST_ROWS;
+  check->row_count = check->a->rows < MOST_ROWS ? check->a->rows : MOST_ROWS;
   wlm_status status = wlmi_alloc_array(check->row_count, sizeof *check->rows, "rows", (void **)&check->rows);
   int64_t longest = 0;
   for (int64_t i = 0; status == WLM_OK && i < check->row_count; i++) {
-    const int64_t row = check->rows[i] = i * check->a.rows / check->row_count;
-    const int64_t edges = check->a.rowptr[row + 1] - check->a.rowptr[row];
+    const int64_t row = check->rows[i] = i * check->a->rows / check->row_count;
+    const int64_t edges = check->a->rowptr[row + 1] - check->a->rowptr[row];
     longest = edges > longest ? edges : longest;
   }
   check->tolerance = wlmi_tolerance(&check->problem, longest);
@@ -59,29 +24,25 @@ static wlm_status choose_rows(wlmi_block_check *check) {
 
 wlm_status wlmi_block_check_create(const wlmi_csr_host *block, int transposed, int64_t n, const float *b,
                                    wlmi_block_check *check) {
-  const int64_t rows = transposed ? block->cols : block->rows, cols = transposed ? block->rows : block->cols;
   wlm_status status;
   *check = (wlmi_block_check){.problem = WLM_PROBLEM_INIT};
   check->problem.n = n;
-  WLM_TRY(allocate(rows, cols, block->nnz, block->values != NULL, &check->a));
-  if (transposed)
-    WLM_TRY(transpose(block, &check->a));
-  else
-    copy(block, &check->a);
+  check->a = transposed ? &check->transposed : block;
+  if (transposed) WLM_TRY(wlmi_csr_host_transpose(block, &check->transposed));
   WLM_TRY(choose_rows(check));
   WLM_TRY(wlmi_alloc_array(check->row_count * n, sizeof *check->expected, "reference", (void **)&check->expected));
   WLM_TRY(wlmi_alloc_array(check->row_count * n, sizeof *check->scale, "reference", (void **)&check->scale));
-  WLM_TRY(wlmi_alloc_array(rows * n, sizeof *check->c, "C", (void **)&check->c));
+  WLM_TRY(wlmi_alloc_array(check->a->rows * n, sizeof *check->c, "C", (void **)&check->c));
   const wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  WLM_TRY(wlmi_reference_rows(&check->a, &check->problem, &call, b, NULL, check->rows, check->row_count,
-                              check->expected, check->scale));
+  WLM_TRY(wlmi_reference_rows(check->a, &check->problem, &call, b, NULL, check->rows, check->row_count, check->expected,
+                              check->scale));
 done:
   if (status != WLM_OK) wlmi_block_check_release(check);
   return status;
 }
 
 void wlmi_block_check_release(wlmi_block_check *check) {
-  wlmi_csr_host_release(&check->a);
+  wlmi_csr_host_release(&check->transposed);
   wlmi_free(check->rows);
   wlmi_free(check->expected);
   wlmi_free(check->scale);
@@ -98,7 +59,7 @@ static int all_finite(const float *c, int64_t count) {
 
 wlm_status wlmi_block_check_run(const wlmi_block_check *check, wlmi_device *device, const wlmi_block_method *method,
                                 const wlmi_block_product *product, double *max_rel_err) {
-  const int64_t n = check->problem.n, count = check->a.rows * n;
+  const int64_t n = check->problem.n, count = check->a->rows * n;
   const size_t size = (size_t)count * sizeof *check->c;
   wlm_status status;
   WLM_TRY(device->ops->fill(device, product->c, method->is_ours ? NAN_BYTE : LARGE_BYTE, size));
@@ -112,10 +73,10 @@ wlm_status wlmi_block_check_run(const wlmi_block_check *check, wlmi_device *devi
   *max_rel_err = fmax(*max_rel_err, error);
   if (!(error <= tolerance))
     status = wlmi_fail(WLM_ERR_MISMATCH, "%s: an error of %.3g in a block of %lld x %lld, beyond %.3g", method->name,
-                       error, (long long)check->a.rows, (long long)check->a.cols, tolerance);
+                       error, (long long)check->a->rows, (long long)check->a->cols, tolerance);
   else if (!all_finite(check->c, count))
     status = wlmi_fail(WLM_ERR_MISMATCH, "%s: a result of a block of %lld x %lld was not written or is not finite",
-                       method->name, (long long)check->a.rows, (long long)check->a.cols);
+                       method->name, (long long)check->a->rows, (long long)check->a->cols);
 done:
   return status;
 }

@@ -6,7 +6,8 @@
 #include "csr/csr.h"
 
 typedef struct wlmi_block_check {
-  wlmi_csr_host a; /* op(A) */
+  const wlmi_csr_host *a; /* op(A): the block or */
+  wlmi_csr_host transposed;
   wlm_problem problem;
   int64_t *rows; /* that are compared: at most 4,096, evenly spaced */
   int64_t row_count;
@@ -15,7 +16,7 @@ typedef struct wlmi_block_check {
   float *c; /* the whole result */
 } wlmi_block_check;
 
-/* `b` is on the host and holds the B of the block. */
+/* `b` is on the host and holds the B of the block. Neither the check nor its block is moved meanwhile. */
 wlm_status wlmi_block_check_create(const wlmi_csr_host *block, int transpose, int64_t n, const float *b,
                                    wlmi_block_check *check);
 void wlmi_block_check_release(wlmi_block_check *check); /* also of a zeroed one */

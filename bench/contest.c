@@ -63,17 +63,12 @@ void wlmi_contest_enter(wlmi_contest *contest, const char *variant, wlmi_entrant
 
 /* ---- the winners --------------------------------------------------------------------------------- */
 
-static int go_on(void *user) {
-  (void)user;
-  return 0;
-}
-
 static wlm_status compile_all(const wlmi_contest *contest, const wlmi_candidate_list *list) {
   wlmi_compile_job *jobs = wlmi_alloc_zero((size_t)list->count, sizeof *jobs);
   if (!jobs) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "compilations");
-  for (int64_t i = 0; i < list->count; i++) jobs[i].variant = list->candidates[i].variant;
-  wlm_status status = wlmi_compile_ahead(contest->context, &contest->operands.spec, jobs, list->count, go_on, NULL);
-  for (int64_t i = 0; i < list->count; i++) wlmi_free(jobs[i].detail); /* making the plan tells it again */
+  for (int64_t i = 0; i < list->count; i++)
+    jobs[i] = (wlmi_compile_job){.variant = list->candidates[i].variant, .spec = &contest->operands.spec};
+  wlm_status status = wlmi_compile_all(contest->context, jobs, list->count);
   wlmi_free(jobs);
   return status;
 }
@@ -122,8 +117,7 @@ wlm_status wlmi_contest_search(wlmi_contest *contest, const wlmi_candidate_list 
                                    .enter = enter,
                                    .glance = glance,
                                    .verify = verify,
-                                   .tell = note,
-                                   .out_of_time = go_on};
+                                   .tell = note};
   wlm_status status;
   finals->count = 0;
   contest->candidates = list->count;

@@ -160,13 +160,8 @@ done:
   return status == WLM_OK ? status : wlmi_fail_in(status, "%s %s", op->name, wlmi_type_name(op->type));
 }
 
-static int go_on(void *user) {
-  (void)user;
-  return 0;
-}
-
 /* Of the lines behind the first at once, for each alone has too little to keep all cores busy. What cannot be compiled
- * is told when it is entered. */
+ * fails when it is entered. */
 static wlm_status compile(const struct round *r) {
   int64_t count = 0, at = 0;
   for (int i = 1; i < LINES; i++) count += r->lines[i].list.count;
@@ -176,8 +171,7 @@ static wlm_status compile(const struct round *r) {
     for (int64_t k = 0; k < r->lines[i].list.count; k++)
       jobs[at++] = (wlmi_compile_job){.variant = r->lines[i].list.candidates[k].variant,
                                       .spec = &r->lines[i].contest.operands.spec};
-  wlm_status status = wlmi_compile_ahead(r->bench->context, NULL, jobs, count, go_on, NULL);
-  for (int64_t i = 0; i < count; i++) wlmi_free(jobs[i].detail);
+  wlm_status status = wlmi_compile_all(r->bench->context, jobs, count);
   wlmi_free(jobs);
   return status;
 }

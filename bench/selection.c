@@ -216,16 +216,11 @@ static void add_top(struct round *r) {
   }
 }
 
-static int go_on(void *user) {
-  (void)user;
-  return 0;
-}
-
 static wlm_status enter_all(struct round *r) {
   wlmi_compile_job jobs[ENTRANTS];
-  for (int i = 0; i < r->count; i++) jobs[i] = (wlmi_compile_job){.variant = r->names[i]};
-  wlmi_compile_ahead(r->contest.context, &r->contest.operands.spec, jobs, r->count, go_on, NULL);
-  for (int i = 0; i < r->count; i++) wlmi_free(jobs[i].detail); /* entering it tells again */
+  for (int i = 0; i < r->count; i++)
+    jobs[i] = (wlmi_compile_job){.variant = r->names[i], .spec = &r->contest.operands.spec};
+  wlmi_compile_all(r->contest.context, jobs, r->count); /* one that fails does so again below */
   for (int i = 0; i < r->count; i++) wlmi_contest_enter(&r->contest, r->names[i], &r->entrants[i]);
   int64_t calls;
   return wlmi_contest_time(r->contest.operands.device, r->entrants, r->count, r->contest.samples, &calls);

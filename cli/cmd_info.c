@@ -51,8 +51,7 @@ static wlm_status tell_devices(wlmi_report *report, const char *wanted) {
   if (why_no_cuda || report->json) wlmi_report_string(report, "no_cuda", why_no_cuda ? why_no_cuda : "");
   if (is_wanted(wanted, "host") && wlmi_host_device_open(&device) == WLM_OK) add_device(&table, "host", device);
   const int found = table.count > 0;
-  wlmi_report_table(report, "devices", &table);
-  wlmi_table_release(&table);
+  wlmi_report_table(report, "devices", &table, 0);
   if (found || !wanted) return WLM_OK;
   return wlmi_fail(WLM_ERR_NOT_FOUND, "--device %s: is not there; warploom info lists devices", wanted);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "cli/commands.h"
+#include "cli/session.h"
 #include "common/memory.h"
 #include "generator/generator.h"
 
@@ -44,7 +45,6 @@ wlm_status wlmi_cmd_show(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_generator *generator = NULL;
   wlmi_program program = {0};
   wlmi_spec spec;
-  wlm_csr csr = WLM_CSR_INIT;
   wlm_problem problem = options->problem;
   const char *folder = getenv("WARPLOOM_TEMPLATES");
   WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &generator));
@@ -53,11 +53,7 @@ wlm_status wlmi_cmd_show(const wlmi_cli_options *options, wlmi_report *report) {
     goto done;
   }
   problem.n = options->n[options->n_count - 1];
-  csr.values = &csr; /* any: a matrix with values */
-  csr.value_type = problem.dense_type;
-  csr.rowptr_type = options->rowptr_type;
-  csr.colind_type = options->colind_type;
-  WLM_TRY(wlmi_spec_make(&problem, &csr, &spec));
+  WLM_TRY(wlmi_cli_spec(&problem, options->rowptr_type, options->colind_type, problem.dense_type, 1, &spec));
   WLM_TRY(emit(generator, options->arguments[0], options->target, &spec, &program));
   fputs(program.source, stdout);
 done:

@@ -27,8 +27,7 @@ static void tell_classes(wlmi_report *report, const wlmi_models *models) {
     wlmi_table_real(&table, "%g", model ? model->spread : NAN);
     wlmi_table_text(&table, outcome);
   }
-  wlmi_report_table(report, "classes", &table);
-  wlmi_table_release(&table);
+  wlmi_report_table(report, "classes", &table, 0);
 }
 
 wlm_status wlmi_cmd_train(const wlmi_cli_options *options, wlmi_report *report) {

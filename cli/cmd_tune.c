@@ -4,23 +4,18 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/progress.h"
-#include "cli/session.h"
 #include "cli/tune_outcomes.h"
+#include "cli/tune_run.h"
 #include "common/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "runtime/forecast.h"
 #include "tuner/timing.h"
-#include "tuner/tuner.h"
 #include "tuner/tuning_case.h"
 
 /* All that is tuned by one command. */
 typedef struct errand {
-  const wlmi_cli_options *options;
+  wlmi_tune_run run;
   wlmi_report *report;
-  wlmi_session session;
-  wlmi_tuner *tuner;
-  wlmi_progress progress;
 } errand;
 
 /* To one matrix and width. */
@@ -60,24 +55,17 @@ static wlm_status tell_choice(wlmi_report *report, wlmi_session *session, wlmi_t
 /* One matrix and width. Cancelled is told after the table of what was measured. */
 static wlm_status tune_width(errand *e, const char *label, double budget) {
   char title[64];
-  wlmi_session *session = &e->session;
-  listener l = {.progress = &e->progress};
+  wlmi_session *session = &e->run.session;
+  listener l = {.progress = &e->run.progress};
   wlmi_tune_summary summary = {0};
-  wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;
-  tune.matrix_name = label;
-  tune.budget_seconds = budget;
-  tune.seed = e->options->seed;
-  tune.again = e->options->again;
-  tune.progress = on_progress;
-  tune.user = &l;
   snprintf(title, sizeof title, "tune %.32s n=%lld", label, (long long)session->problem.n);
   wlmi_report_object(e->report, NULL);
   wlmi_report_integer(e->report, "n", session->problem.n);
   wlmi_report_flush(e->report);
-  wlmi_progress_next(&e->progress, title);
-  wlm_status status = wlmi_tuner_run(e->tuner, session->matrix, &session->problem, &session->args, &tune,
-                                     budget > 0 ? budget : INFINITY, &summary);
-  wlmi_progress_end(&e->progress);
+  wlmi_progress_next(&e->run.progress, title);
+  wlm_status status = wlmi_tune_one(&e->run, session->matrix, &session->problem, &session->args, label, budget,
+                                    budget > 0 ? budget : INFINITY, on_progress, &l, &summary);
+  wlmi_progress_end(&e->run.progress);
   if (l.outcomes.count && (status == WLM_OK || status == WLM_ERR_CANCELLED)) {
     wlm_status refreshed = wlm_context_refresh(session->context);
     if (status == WLM_OK) status = refreshed;
@@ -88,9 +76,7 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
     wlm_status told = tell_choice(e->report, session, &l.outcomes);
     wlmi_tune_summary_tell(&summary, e->report);
     if (status == WLM_OK) status = told;
-    if (status == WLM_ERR_CANCELLED)
-      wlmi_fail(status, "interrupted: %lld measurements were made and are kept",
-                (long long)(summary.measured + summary.finalists));
+    if (status == WLM_ERR_CANCELLED) wlmi_tune_cancelled(&e->run);
   }
   wlmi_report_close(e->report);
   wlmi_tune_outcomes_release(&l.outcomes);
@@ -99,8 +85,8 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
 
 /* What each width is worth. One that the database has whole is told of in the end. */
 static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_case *list) {
-  const wlmi_cli_options *options = e->options;
-  wlmi_session *session = &e->session;
+  const wlmi_cli_options *options = e->run.options;
+  wlmi_session *session = &e->run.session;
   const wlmi_limits *limits = &wlmi_context_device(session->context)->info.limits;
   wlmi_place *places = NULL;
   int64_t place_count;
@@ -112,7 +98,7 @@ static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_ca
     int64_t candidates, left;
     session->problem.n = options->n[i];
     WLM_TRY(wlmi_context_spec(session->context, session->matrix, &session->problem, &spec));
-    WLM_TRY(wlmi_tuner_left(e->tuner, label, &spec, &left, &candidates));
+    WLM_TRY(wlmi_tuner_left(e->run.tuner, label, &spec, &left, &candidates));
     wlmi_tuning_case_make(limits, view.stats, 0, options->n[i], candidates, options->again ? candidates : left,
                           &list[i]);
   }
@@ -126,7 +112,7 @@ done:
 /* All widths. With a budget in the order of their worth, each with its part of what is left until the deadline, but
  * enough for a candidate; without one as they were given. */
 static wlm_status tune_widths(errand *e, const char *label, double deadline) {
-  const wlmi_cli_options *options = e->options;
+  const wlmi_cli_options *options = e->run.options;
   wlmi_tuning_case list[WLM_CLI_MAX_WIDTHS];
   int tuned[WLM_CLI_MAX_WIDTHS] = {0};
   wlm_status status;
@@ -137,7 +123,7 @@ static wlm_status tune_widths(errand *e, const char *label, double deadline) {
     for (int k = 0; i < 0; k++)
       if (!tuned[k]) i = k;
     const double share = wlmi_tuning_cases_share(list, options->n_count, i, left);
-    e->session.problem.n = options->n[i];
+    e->run.session.problem.n = options->n[i];
     status = tune_width(e, label, isfinite(deadline) ? fmax(share, 1e-3) : 0);
     if (!wlmi_report_flush(e->report) && status == WLM_OK)
       status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
@@ -155,9 +141,9 @@ static wlm_status tune_input(errand *e, const char *input, double deadline) {
   char label[256];
   wlmi_report_object(e->report, NULL);
   wlmi_report_string(e->report, "input", input);
-  WLM_TRY(wlmi_session_load(&e->session, input));
-  WLM_TRY(wlmi_matrix_fingerprint(e->session.matrix));
-  wlmi_report_stats(e->report, wlm_matrix_stats(e->session.matrix));
+  WLM_TRY(wlmi_session_load(&e->run.session, input));
+  WLM_TRY(wlmi_matrix_fingerprint(e->run.session.matrix));
+  wlmi_report_stats(e->report, wlm_matrix_stats(e->run.session.matrix));
   wlmi_report_array(e->report, "tuned");
   wlmi_input_label(input, label, sizeof label);
   status = tune_widths(e, label, deadline);
@@ -168,31 +154,24 @@ done:
 }
 
 static wlm_status tune_inputs(errand *e, double deadline) {
-  const int count = e->options->argument_count;
+  const int count = e->run.options->argument_count;
   wlm_status status = WLM_OK;
-  wlmi_progress_begin(&e->progress, (int64_t)count * e->options->n_count, e->options->budget_seconds);
+  wlmi_progress_begin(&e->run.progress, (int64_t)count * e->run.options->n_count, e->run.options->budget_seconds);
   for (int i = 0; i < count && status == WLM_OK; i++) {
     const double now = wlmi_seconds();
-    status = tune_input(e, e->options->arguments[i], now + (deadline - now) / (count - i));
+    status = tune_input(e, e->run.options->arguments[i], now + (deadline - now) / (count - i));
   }
   return status;
 }
 
 wlm_status wlmi_cmd_tune(const wlmi_cli_options *options, wlmi_report *report) {
+  errand e = {.report = report};
   wlm_status status;
-  errand e = {.options = options, .report = report};
-  const double deadline = options->budget_seconds > 0 ? wlmi_seconds() + options->budget_seconds : INFINITY;
-  wlmi_catch_interrupts();
-  WLM_TRY(wlmi_session_open(options, &e.session));
-  WLM_TRY(wlmi_tuner_create(e.session.context, options->again, &e.tuner));
-  wlmi_report_object(report, NULL);
-  wlmi_report_device(report, e.session.context);
-  wlmi_report_string(report, "database", wlmi_context_database_path(e.session.context));
+  WLM_TRY(wlmi_tune_open(options, options->budget_seconds, &e.run, report));
   wlmi_report_array(report, "inputs");
-  status = tune_inputs(&e, deadline);
-  if (status == WLM_OK) status = wlm_train(e.session.context);
+  status = tune_inputs(&e, e.run.deadline);
+  if (status == WLM_OK) status = wlm_train(e.run.session.context);
 done:
-  wlmi_tuner_destroy(e.tuner);
-  wlmi_session_close(&e.session);
+  wlmi_tune_close(&e.run);
   return status;
 }

@@ -43,8 +43,7 @@ static void list_choices(wlmi_report *report, const wlmi_class *classes, int64_t
       wlmi_table_integer(&table, c->count);
       wlmi_table_integer(&table, c->failed);
     }
-  wlmi_report_table(report, "choices", &table);
-  wlmi_table_release(&table);
+  wlmi_report_table(report, "choices", &table, 0);
 }
 
 static void list_pins(wlmi_report *report, const wlmi_pin_record *pins, int64_t count) {
@@ -62,8 +61,7 @@ static void list_pins(wlmi_report *report, const wlmi_pin_record *pins, int64_t 
     wlmi_table_integer(&table, pins[i].n);
     wlmi_table_text(&table, pins[i].variant);
   }
-  if (count || report->json) wlmi_report_table(report, "pins", &table);
-  wlmi_table_release(&table);
+  wlmi_report_table(report, "pins", &table, !count);
 }
 
 /* To be tuned by 'warploom tune --recorded'. */
@@ -82,8 +80,7 @@ static void list_recorded(wlmi_report *report, const wlmi_recorded *list, int64_
     wlmi_table_text(&table, list[i].problem);
     wlmi_table_integer(&table, list[i].n);
   }
-  if (count || report->json) wlmi_report_table(report, "recorded", &table);
-  wlmi_table_release(&table);
+  wlmi_report_table(report, "recorded", &table, !count);
 }
 
 wlm_status wlmi_cmd_db_list(const wlmi_cli_options *options, wlmi_report *report) {
@@ -135,8 +132,7 @@ static void tell_choices(wlmi_report *report, const wlmi_diff *diff) {
     wlmi_table_text(&table, winner(d->b));
     put_time(&table, d->b);
   }
-  if (diff->choice_count || report->json) wlmi_report_table(report, "choices", &table);
-  wlmi_table_release(&table);
+  wlmi_report_table(report, "choices", &table, !diff->choice_count);
 }
 
 static void tell_pins(wlmi_report *report, const wlmi_diff *diff) {
@@ -155,8 +151,7 @@ static void tell_pins(wlmi_report *report, const wlmi_diff *diff) {
     wlmi_table_text(&table, d->a ? d->a->variant : NULL);
     wlmi_table_text(&table, d->b ? d->b->variant : NULL);
   }
-  if (diff->pin_count || report->json) wlmi_report_table(report, "pins", &table);
-  wlmi_table_release(&table);
+  wlmi_report_table(report, "pins", &table, !diff->pin_count);
 }
 
 wlm_status wlmi_cmd_db_diff(const wlmi_cli_options *options, wlmi_report *report) {

@@ -25,12 +25,9 @@ static wlm_status specs_of_bucket(const wlmi_session *session, target *t) {
     int has_values;
   } values[MAX_SPECS] = {{problem->dense_type, 0}, {problem->dense_type, 1}, {WLM_F32, 1}};
   for (t->spec_count = 0; t->spec_count < 2 + is_short; t->spec_count++) {
-    wlm_csr csr = WLM_CSR_INIT;
-    csr.rowptr_type = session->rowptr_type;
-    csr.colind_type = session->colind_type;
-    csr.value_type = values[t->spec_count].type;
-    csr.values = values[t->spec_count].has_values ? &csr : NULL; /* only whether there are any is asked */
-    wlm_status status = wlmi_spec_make(problem, &csr, &t->specs[t->spec_count]);
+    const wlm_status status =
+        wlmi_cli_spec(problem, session->rowptr_type, session->colind_type, values[t->spec_count].type,
+                      values[t->spec_count].has_values, &t->specs[t->spec_count]);
     if (status != WLM_OK) return status;
   }
   return WLM_OK;

@@ -9,8 +9,7 @@
 #include <time.h>
 
 #include "cli/page_draw.h"
-#include "cli/page_facts.h"
-#include "cli/page_json.h"
+#include "cli/page_parts.h"
 #include "cli/page_pictures.h"
 #include "generator/archive.h"
 

@@ -1,5 +1,5 @@
 /* What a page says of the database, the device and the clocks of its measurements. */
-#include "cli/page_facts.h"
+#include "cli/page_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "cli/page_json.h"
+#include "cli/page_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -85,14 +85,15 @@ void wlmi_report_block(wlmi_report *report, const char *text) {
   report->wrote = 1;
 }
 
-void wlmi_report_table(wlmi_report *report, const char *key, const wlmi_table *table) {
+void wlmi_report_table(wlmi_report *report, const char *key, wlmi_table *table, int only_json) {
   if (table->failed) report->text.failed = 1;
   if (report->json) {
     wlmi_table_json(table, key, &report->text);
-  } else {
+  } else if (!only_json) {
     wlmi_table_print(table, &report->text);
     report->wrote = 1;
   }
+  wlmi_table_release(table);
 }
 
 int wlmi_report_flush(wlmi_report *report) {

@@ -26,7 +26,8 @@ void wlmi_report_integer(wlmi_report *report, const char *key, int64_t value);
 /* People see the value by `format`, a printf format of one double. */
 void wlmi_report_real(wlmi_report *report, const char *key, const char *format, double value);
 void wlmi_report_flag(wlmi_report *report, const char *key, int value);
-void wlmi_report_table(wlmi_report *report, const char *key, const wlmi_table *table);
+/* Releases the table. only_json: people do not see it, since it is empty. */
+void wlmi_report_table(wlmi_report *report, const char *key, wlmi_table *table, int only_json);
 /* Text that is already in the report's form: a whole JSON value in an array, or lines. */
 void wlmi_report_block(wlmi_report *report, const char *text);
 void wlmi_report_line(wlmi_report *report, const char *format, ...) __attribute__((format(printf, 2, 3))); /* people */

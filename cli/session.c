@@ -43,6 +43,16 @@ void wlmi_session_close(wlmi_session *session) {
   *session = (wlmi_session){0};
 }
 
+wlm_status wlmi_cli_spec(const wlm_problem *problem, wlm_index rowptr_type, wlm_index colind_type, wlm_type value_type,
+                         int has_values, wlmi_spec *spec) {
+  wlm_csr csr = WLM_CSR_INIT;
+  csr.rowptr_type = rowptr_type;
+  csr.colind_type = colind_type;
+  csr.value_type = value_type;
+  csr.values = has_values ? &csr : NULL; /* only whether there are any is asked */
+  return wlmi_spec_make(problem, &csr, spec);
+}
+
 void wlmi_input_label(const char *input, char *label, size_t size) {
   const char *slash = strchr(input, ':') ? NULL : strrchr(input, '/');
   const char *endings[] = {".gz", ".mtx"};

@@ -4,16 +4,12 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/progress.h"
-#include "cli/session.h"
+#include "cli/tune_run.h"
 #include "common/memory.h"
 #include "runtime/forecast.h"
-#include "tuner/design.h"
 #include "tuner/timing.h"
-#include "tuner/tuner.h"
 #include "tuner/tuning_case.h"
 
 enum { MATRICES = 64, LABEL = 256 };
@@ -22,31 +18,22 @@ static const int64_t default_widths[] = {4, 16, 32, 64, 128, 256};
 enum { DEFAULT_WIDTHS = sizeof default_widths / sizeof *default_widths };
 
 typedef struct campaign {
-  const wlmi_cli_options *options;
-  wlmi_session session;
-  wlmi_tuner *tuner;
+  wlmi_tune_run run;
   wlmi_design_matrix *matrices;
   wlmi_design_cell *cells;
   int64_t count, cell_count;
   wlmi_tuning_case *tuning_cases; /* of each cell */
   double expected, spent;         /* seconds of all cells that were tuned: as forecast, and what it took */
   int64_t known, tuned;           /* cells of which half of the candidates or more were known, are now */
-  int64_t measurements;
-  int64_t loaded; /* the matrix in the session; -1 = none */
-  int reread;     /* the tuner knows what this command measured */
-  double deadline;
-  wlmi_progress progress;
+  int64_t loaded;                 /* the matrix in the session; -1 = none */
+  int reread;                     /* the tuner knows what this command measured */
   wlmi_table table;
-  char best[WLM_VARIANT_NAME]; /* of the cell */
-  double best_seconds;
 } campaign;
 
 static wlm_status make_design(campaign *c) {
-  const wlmi_cli_options *o = c->options;
+  const wlmi_cli_options *o = c->run.options;
   const int given = wlmi_cli_has(o, WLM_OPTION_WIDTH);
-  const int64_t on_device = wlmi_context_device(c->session.context)->info.memory_bytes;
-  const int64_t on_host = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-  const wlmi_design_limits limits = wlmi_design_limits_of(on_device < on_host ? on_device : on_host);
+  const wlmi_design_limits limits = wlmi_tune_limits(&c->run);
   wlm_status status;
   WLM_TRY(wlmi_design_make(o->seed, &limits, MATRICES, &c->matrices, &c->count));
   WLM_TRY(wlmi_design_cells(c->matrices, c->count, given ? o->n : default_widths, given ? o->n_count : DEFAULT_WIDTHS,
@@ -57,20 +44,15 @@ done:
 
 /* What tells the problem's key before there is a matrix: its types, as wlmi_session_load makes them. */
 static wlm_status spec_of(const campaign *c, int64_t n, wlmi_spec *spec) {
-  static const float some = 1;
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_problem problem = c->session.problem;
+  const wlmi_session *session = &c->run.session;
+  wlm_problem problem = session->problem;
   problem.n = n;
-  csr.values = &some;
-  csr.value_type = problem.dense_type;
-  csr.rowptr_type = c->session.rowptr_type;
-  csr.colind_type = c->session.colind_type;
-  return wlmi_spec_make(&problem, &csr, spec);
+  return wlmi_cli_spec(&problem, session->rowptr_type, session->colind_type, problem.dense_type, 1, spec);
 }
 
 /* What of each cell the database has. */
 static wlm_status find_tuning_cases(campaign *c) {
-  const wlmi_limits *limits = &wlmi_context_device(c->session.context)->info.limits;
+  const wlmi_limits *limits = &wlmi_context_device(c->run.session.context)->info.limits;
   wlmi_place *places = NULL;
   int64_t place_count;
   wlmi_spec spec;
@@ -81,13 +63,13 @@ static wlm_status find_tuning_cases(campaign *c) {
     wlm_stats stats;
     int64_t candidates, left;
     WLM_TRY(spec_of(c, cell->n, &spec));
-    WLM_TRY(wlmi_tuner_left(c->tuner, c->matrices[cell->matrix].name, &spec, &left, &candidates));
+    WLM_TRY(wlmi_tuner_left(c->run.tuner, c->matrices[cell->matrix].name, &spec, &left, &candidates));
     wlmi_design_stats(&c->matrices[cell->matrix], &stats);
     wlmi_tuning_case_make(limits, &stats, cell->matrix, cell->n, candidates, left, &c->tuning_cases[i]);
     c->known += c->tuning_cases[i].state >= WLM_TUNING_CASE_LEAST;
   }
   if (!c->cell_count) goto done;
-  WLM_TRY(wlmi_context_known_places(c->session.context, &spec, &places, &place_count));
+  WLM_TRY(wlmi_context_known_places(c->run.session.context, &spec, &places, &place_count));
   for (int64_t i = 0; i < place_count; i++) wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &places[i]);
 done:
   wlmi_free(places);
@@ -104,29 +86,25 @@ static void show(campaign *c, const char *format, ...) {
   int64_t complete = 0;
   for (int64_t i = 0; i < c->cell_count; i++) complete += c->tuning_cases[i].state == WLM_TUNING_CASE_DONE;
   if (c->reread) /* in the end, when all are tuned */
-    wlmi_progress_show(&c->progress, complete, c->cell_count, note);
+    wlmi_progress_show(&c->run.progress, complete, c->cell_count, note);
   else
-    wlmi_progress_show(&c->progress, c->tuned, c->cell_count - c->known, note);
+    wlmi_progress_show(&c->run.progress, c->tuned, c->cell_count - c->known, note);
 }
 
 static int on_progress(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
   campaign *c = user;
-  if (last && !last->failed && last->samples >= 3 && !(last->prepare_seconds > 0) &&
-      (!c->best_seconds || last->seconds < c->best_seconds)) {
-    c->best_seconds = last->seconds;
-    snprintf(c->best, sizeof c->best, "%s", last->variant);
-  }
-  if (c->progress.on_terminal) show(c, "%lld of %lld candidates", (long long)done, (long long)total);
+  wlmi_tune_keep_best(&c->run, last);
+  if (c->run.progress.on_terminal) show(c, "%lld of %lld candidates", (long long)done, (long long)total);
   return wlmi_interrupted();
 }
 
 static void tell_cell(campaign *c, const wlmi_design_cell *cell, const wlmi_tune_summary *summary) {
   const char *name = c->matrices[cell->matrix].name;
-  show(c, "%s n=%lld: %s %.2f us", name, (long long)cell->n, c->best, 1e6 * c->best_seconds);
+  show(c, "%s n=%lld: %s %.2f us", name, (long long)cell->n, c->run.best, 1e6 * c->run.best_seconds);
   wlmi_table_text(&c->table, name);
   wlmi_table_integer(&c->table, cell->n);
-  wlmi_table_text(&c->table, c->best);
-  wlmi_table_real(&c->table, "%.2f", c->best_seconds ? 1e6 * c->best_seconds : NAN);
+  wlmi_table_text(&c->table, c->run.best);
+  wlmi_table_real(&c->table, "%.2f", c->run.best_seconds ? 1e6 * c->run.best_seconds : NAN);
   wlmi_table_integer(&c->table, summary->measured);
   wlmi_table_integer(&c->table, summary->finalists);
   wlmi_table_real(&c->table, "%.2f", summary->total);
@@ -140,48 +118,38 @@ static void tell_cell(campaign *c, const wlmi_design_cell *cell, const wlmi_tune
 static double share_of(const campaign *c, const wlmi_tuning_case *tuning_case) {
   if (tuning_case->state == WLM_TUNING_CASE_LEAST) return INFINITY;
   return wlmi_tuning_cases_share(c->tuning_cases, c->cell_count, tuning_case - c->tuning_cases,
-                                 c->deadline - wlmi_seconds());
+                                 c->run.deadline - wlmi_seconds());
 }
 
 static wlm_status tune_cell(campaign *c, const wlmi_design_cell *cell, wlmi_tuning_case *tuning_case) {
-  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
   wlmi_tune_summary summary = {0};
   const char *name = c->matrices[cell->matrix].name;
   wlm_status status;
-  wlmi_progress_next(&c->progress, tuning_case->state == WLM_TUNING_CASE_LEAST ? "tune: the rest" : "tune");
+  wlmi_progress_next(&c->run.progress, tuning_case->state == WLM_TUNING_CASE_LEAST ? "tune: the rest" : "tune");
   if (c->loaded != cell->matrix) {
     c->loaded = -1;
-    WLM_TRY(wlmi_session_load(&c->session, name));
+    WLM_TRY(wlmi_session_load(&c->run.session, name));
     c->loaded = cell->matrix;
   }
-  if (tuning_case->state == WLM_TUNING_CASE_LEAST && !c->reread) WLM_TRY(wlmi_tuner_reread(c->tuner));
+  if (tuning_case->state == WLM_TUNING_CASE_LEAST && !c->reread) WLM_TRY(wlmi_tuner_reread(c->run.tuner));
   c->reread |= tuning_case->state == WLM_TUNING_CASE_LEAST;
-  *c->best = 0;
-  c->best_seconds = 0;
-  c->session.problem.n = cell->n;
-  options.matrix_name = name;
-  options.seed = c->options->seed;
-  options.again = c->options->again;
-  options.budget_seconds = fmax(c->deadline - wlmi_seconds(), 1e-3); /* for one candidate at least */
-  options.progress = on_progress;
-  options.user = c;
-  status = wlmi_tuner_run(c->tuner, c->session.matrix, &c->session.problem, &c->session.args, &options,
-                          share_of(c, tuning_case), &summary);
-  c->measurements += summary.measured + summary.finalists;
+  c->run.session.problem.n = cell->n;
+  status = wlmi_tune_one(&c->run, c->run.session.matrix, &c->run.session.problem, &c->run.session.args, name,
+                         wlmi_tune_seconds_left(&c->run), share_of(c, tuning_case), on_progress, c, &summary);
   if (status != WLM_OK) goto done;
   const int had = tuning_case->state >= WLM_TUNING_CASE_LEAST;
   wlmi_tuning_case_update(tuning_case, summary.candidates, summary.candidates - summary.known - summary.measured);
   c->tuned += !had && tuning_case->state >= WLM_TUNING_CASE_LEAST; /* the budget may have cut it */
   tell_cell(c, cell, &summary);
 done:
-  if (status == WLM_ERR_CANCELLED)
-    return wlmi_fail(status, "interrupted: %lld measurements were made and are kept", (long long)c->measurements);
-  return status == WLM_OK ? status : wlmi_fail_in(status, "%s, n = %lld", name, (long long)cell->n);
+  return status == WLM_OK || status == WLM_ERR_CANCELLED
+             ? status
+             : wlmi_fail_in(status, "%s, n = %lld", name, (long long)cell->n);
 }
 
 /* How long what is left may take by its forecast, which is as wrong as they were so far. */
 static double seconds_left(const campaign *c) {
-  const double left = c->deadline - wlmi_seconds();
+  const double left = c->run.deadline - wlmi_seconds();
   return c->spent > 0 ? left * c->expected / c->spent : left;
 }
 
@@ -189,7 +157,7 @@ static double seconds_left(const campaign *c) {
 static wlm_status tune_cells(campaign *c) {
   wlm_status status = WLM_OK;
   for (int64_t begun = 0; status == WLM_OK; begun = 1) {
-    if (begun && wlmi_seconds() > c->deadline) break;
+    if (begun && wlmi_seconds() > c->run.deadline) break;
     const int64_t i =
         wlmi_tuning_cases_next(c->tuning_cases, c->cell_count, c->loaded, begun ? seconds_left(c) : INFINITY);
     if (i < 0) break;
@@ -201,7 +169,7 @@ static wlm_status tune_cells(campaign *c) {
       c->spent += wlmi_seconds() - start;
       wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &c->tuning_cases[i].place);
       /* Where nothing is to be measured, or all is measured again, once is enough. */
-      if (left == c->tuning_cases[i].left || c->options->again) c->tuning_cases[i].state = WLM_TUNING_CASE_DONE;
+      if (left == c->tuning_cases[i].left || c->run.options->again) c->tuning_cases[i].state = WLM_TUNING_CASE_DONE;
     } else if (status == WLM_ERR_OUT_OF_MEMORY) {
       c->tuning_cases[i].state = WLM_TUNING_CASE_DONE;
       show(c, "%s", wlm_error_detail());
@@ -212,15 +180,6 @@ static wlm_status tune_cells(campaign *c) {
   return status;
 }
 
-static wlm_status learn(campaign *c) {
-  wlm_status status;
-  if (!c->measurements) return WLM_OK;
-  WLM_TRY(wlm_context_refresh(c->session.context));
-  status = wlm_train(c->session.context);
-done:
-  return status;
-}
-
 static void tell(wlmi_report *report, campaign *c) {
   const int64_t left = c->cell_count - c->known - c->tuned;
   wlmi_report_integer(report, "matrices", c->count);
@@ -228,8 +187,8 @@ static void tell(wlmi_report *report, campaign *c) {
   wlmi_report_integer(report, "known", c->known);
   wlmi_report_integer(report, "tuned", c->tuned);
   wlmi_report_integer(report, "left", left);
-  wlmi_report_integer(report, "measurements", c->measurements);
-  wlmi_report_table(report, "results", &c->table);
+  wlmi_report_integer(report, "measurements", c->run.measurements);
+  wlmi_report_table(report, "results", &c->table, 0);
   if (left && !report->json)
     wlmi_report_line(report, "\n%lld of %lld cells are left; the same command goes on", (long long)left,
                      (long long)c->cell_count);
@@ -246,8 +205,7 @@ static void begin_table(wlmi_table *table) {
 }
 
 static void release(campaign *c) {
-  wlmi_tuner_destroy(c->tuner);
-  wlmi_session_close(&c->session);
+  wlmi_tune_close(&c->run);
   wlmi_table_release(&c->table);
   wlmi_free(c->matrices);
   wlmi_free(c->cells);
@@ -255,24 +213,18 @@ static void release(campaign *c) {
 }
 
 wlm_status wlmi_cmd_tune_design(const wlmi_cli_options *options, wlmi_report *report) {
-  campaign c = {.options = options, .loaded = -1};
   const double budget = options->budget_seconds > 0 ? options->budget_seconds : default_budget_seconds;
+  campaign c = {.loaded = -1};
   wlm_status status;
   begin_table(&c.table);
-  c.deadline = wlmi_seconds() + budget;
-  wlmi_catch_interrupts();
-  WLM_TRY(wlmi_session_open(options, &c.session));
-  WLM_TRY(wlmi_tuner_create(c.session.context, options->again, &c.tuner));
+  WLM_TRY(wlmi_tune_open(options, budget, &c.run, report));
   WLM_TRY(make_design(&c));
   WLM_TRY(find_tuning_cases(&c));
-  wlmi_report_object(report, NULL);
-  wlmi_report_device(report, c.session.context);
-  wlmi_report_string(report, "database", wlmi_context_database_path(c.session.context));
   wlmi_report_flush(report);
-  wlmi_progress_begin(&c.progress, 1, budget);
+  wlmi_progress_begin(&c.run.progress, 1, budget);
   status = tune_cells(&c);
-  wlmi_progress_end(&c.progress);
-  if (status == WLM_OK) status = learn(&c);
+  wlmi_progress_end(&c.run.progress);
+  if (status == WLM_OK) status = wlmi_tune_learn(&c.run);
   tell(report, &c);
 done:
   release(&c);

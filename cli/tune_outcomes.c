@@ -88,8 +88,7 @@ void wlmi_tune_outcomes_tell(wlmi_tune_outcomes *o, wlmi_report *report, const c
     wlmi_table_flag(&table, r->failed);
     wlmi_table_text(&table, r->reason);
   }
-  wlmi_report_table(report, "candidates", &table);
-  wlmi_table_release(&table);
+  wlmi_report_table(report, "candidates", &table, 0);
 }
 
 /* What was done, and where its time went. */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "common/memory.h"
 #include "common/spec.h"
 
 static int64_t get(wlm_index type, const void *from, int64_t i) {
@@ -48,4 +49,30 @@ wlm_status wlmi_transpose_pattern(const wlm_csr *csr, void *rowptr, void *colind
       put(offset, rowptr, column + 1, place + 1);
     }
   return WLM_OK;
+}
+
+wlm_status wlmi_csr_host_transpose(const wlmi_csr_host *a, wlmi_csr_host *out) {
+  wlm_csr pattern = WLM_CSR_INIT;
+  wlmi_csr_host t = {.rows = a->cols, .cols = a->rows, .nnz = a->nnz};
+  int64_t *order = NULL;
+  wlm_status status;
+  *out = (wlmi_csr_host){0};
+  pattern.rows = a->rows;
+  pattern.cols = a->cols;
+  pattern.nnz = a->nnz;
+  pattern.rowptr = a->rowptr;
+  pattern.colind = a->colind;
+  pattern.rowptr_type = WLM_I64;
+  WLM_TRY(wlmi_alloc_array(t.rows + 1, sizeof *t.rowptr, "rowptr", (void **)&t.rowptr));
+  WLM_TRY(wlmi_alloc_array(t.nnz, sizeof *t.colind, "colind", (void **)&t.colind));
+  WLM_TRY(wlmi_alloc_array(t.nnz, sizeof *order, "order of the transpose", (void **)&order));
+  if (a->values) WLM_TRY(wlmi_alloc_array(t.nnz, sizeof *t.values, "values", (void **)&t.values));
+  WLM_TRY(wlmi_transpose_pattern(&pattern, t.rowptr, t.colind, order));
+  for (int64_t p = 0; t.values && p < t.nnz; p++) t.values[p] = a->values[order[p]];
+  *out = t;
+  t = (wlmi_csr_host){0};
+done:
+  wlmi_free(order);
+  wlmi_csr_host_release(&t);
+  return status;
 }

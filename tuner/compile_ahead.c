@@ -14,7 +14,6 @@ enum { MIN_THREADS = 2, MAX_THREADS = 16, TICK_NANOSECONDS = 100 * 1000 * 1000 }
 
 struct wlmi_compiling {
   wlm_context *context;
-  const wlmi_spec *spec;
   wlmi_compile_job *jobs;
   char *done; /* of each job; guarded by the lock, as `working` is */
   int64_t count;
@@ -36,7 +35,7 @@ static void *work(void *user) {
   wlmi_compiling *c = user;
   for (int64_t i; (i = atomic_fetch_add(&c->next, 1)) < c->count && !atomic_load(&c->cancelled);) {
     wlmi_compile_job *job = &c->jobs[i];
-    job->status = wlmi_context_emit(c->context, job->variant, job->spec ? job->spec : c->spec, 1, job->source_hash);
+    job->status = wlmi_context_emit(c->context, job->variant, job->spec, 1, job->source_hash);
     if (job->status != WLM_OK) job->detail = wlmi_strdup(wlm_error_detail());
     pthread_mutex_lock(&c->lock);
     c->done[i] = 1;
@@ -59,8 +58,7 @@ static struct timespec next_tick(void) {
   return time;
 }
 
-wlm_status wlmi_compile_begin(wlm_context *context, const wlmi_spec *spec, wlmi_compile_job *jobs, int64_t count,
-                              wlmi_compiling **compiling) {
+wlm_status wlmi_compile_begin(wlm_context *context, wlmi_compile_job *jobs, int64_t count, wlmi_compiling **compiling) {
   wlmi_compiling *c = wlmi_alloc_zero(1, sizeof *c);
   char *done = wlmi_alloc_zero((size_t)count, 1);
   *compiling = c;
@@ -70,7 +68,7 @@ wlm_status wlmi_compile_begin(wlm_context *context, const wlmi_spec *spec, wlmi_
     *compiling = NULL;
     return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "compilations");
   }
-  *c = (wlmi_compiling){.context = context, .spec = spec, .jobs = jobs, .done = done, .count = count};
+  *c = (wlmi_compiling){.context = context, .jobs = jobs, .done = done, .count = count};
   pthread_mutex_init(&c->lock, NULL);
   pthread_cond_init(&c->progress, NULL);
   for (int64_t i = 0; i < count; i++) jobs[i].status = WLM_ERR_CANCELLED;
@@ -93,7 +91,7 @@ void wlmi_compile_wait(wlmi_compiling *c, int64_t i, int (*tick)(void *user), vo
   while (c->working && !c->done[i]) {
     if (pthread_cond_timedwait(&c->progress, &c->lock, &until) == 0) continue;
     pthread_mutex_unlock(&c->lock);
-    if (tick(user)) atomic_store(&c->cancelled, 1);
+    if (tick && tick(user)) atomic_store(&c->cancelled, 1);
     until = next_tick();
     pthread_mutex_lock(&c->lock);
   }
@@ -110,11 +108,20 @@ void wlmi_compile_end(wlmi_compiling *c) {
   wlmi_free(c);
 }
 
-wlm_status wlmi_compile_ahead(wlm_context *context, const wlmi_spec *spec, wlmi_compile_job *jobs, int64_t count,
-                              int (*tick)(void *user), void *user) {
+wlm_status wlmi_compile_ahead(wlm_context *context, wlmi_compile_job *jobs, int64_t count, int (*tick)(void *user),
+                              void *user) {
   wlmi_compiling *compiling;
-  wlm_status status = wlmi_compile_begin(context, spec, jobs, count, &compiling);
+  wlm_status status = wlmi_compile_begin(context, jobs, count, &compiling);
   for (int64_t i = 0; status == WLM_OK && i < count; i++) wlmi_compile_wait(compiling, i, tick, user);
   if (status == WLM_OK) wlmi_compile_end(compiling);
+  return status;
+}
+
+wlm_status wlmi_compile_all(wlm_context *context, wlmi_compile_job *jobs, int64_t count) {
+  wlm_status status = wlmi_compile_ahead(context, jobs, count, NULL, NULL);
+  for (int64_t i = 0; i < count; i++) {
+    wlmi_free(jobs[i].detail);
+    jobs[i].detail = NULL;
+  }
   return status;
 }

@@ -44,8 +44,6 @@ static void fill(shortlist *s, const wlmi_decision *decision) {
 
 /* ---- setting up -------------------------------------------------------------------------------------- */
 
-static int go_on(void *user) { return (void)user, 0; }
-
 static wlm_status add_first(wlmi_online_mode *m) {
   wlmi_entrant *entrant = &m->contenders[0].entrant;
   wlmi_entrant_variant(m->context, &m->operands, m->options.first, entrant);
@@ -57,8 +55,8 @@ static wlm_status add_first(wlmi_online_mode *m) {
 /* Compiles the names, the first one's too for the sake of its source; adds contenders for those that could be. */
 static wlm_status add_challengers(wlmi_online_mode *m, const shortlist *s) {
   wlmi_compile_job jobs[WLM_ONLINE_CONTENDERS] = {{0}};
-  for (int i = 0; i < s->count; i++) jobs[i] = (wlmi_compile_job){.variant = s->names[i]};
-  wlm_status status = wlmi_compile_ahead(m->context, &m->operands.spec, jobs, s->count, go_on, NULL);
+  for (int i = 0; i < s->count; i++) jobs[i] = (wlmi_compile_job){.variant = s->names[i], .spec = &m->operands.spec};
+  wlm_status status = wlmi_compile_all(m->context, jobs, s->count);
   for (int i = 0; i < s->count && status == WLM_OK; i++) {
     wlmi_contender *contender = &m->contenders[i ? m->count : 0];
     memcpy(contender->source_hash, jobs[i].source_hash, sizeof contender->source_hash);
@@ -69,7 +67,6 @@ static wlm_status add_challengers(wlmi_online_mode *m, const shortlist *s) {
     else
       m->count++;
   }
-  for (int i = 0; i < s->count; i++) wlmi_free(jobs[i].detail);
   return status;
 }
 

@@ -93,7 +93,7 @@ static wlm_status screen_all(search *s) {
   const wlmi_search_field *field = s->field;
   for (int64_t i = 0, begun = 0; i < field->count; i++) {
     if (field->screened[i].seconds > 0) continue;
-    if (begun && field->out_of_time(field->user)) break;
+    if (begun && field->out_of_time && field->out_of_time(field->user)) break;
     begun = 1;
     wlm_status status = screen_one(s, i);
     if (status != WLM_OK) return status;

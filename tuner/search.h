@@ -48,7 +48,7 @@ typedef struct wlmi_search_field {
   /* After each that was screened: seconds and samples are in the entrant, or a failure. Another status than WLM_OK ends
    * the search and is returned. */
   wlm_status (*tell)(void *user, int64_t i, const wlmi_entrant *entrant);
-  int (*out_of_time)(void *user); /* after at least one was screened: the others are not */
+  int (*out_of_time)(void *user); /* after at least one was screened: the others are not; NULL = all are */
   int (*in_a_hurry)(void *user);  /* after the screening: of the rounds only the last is played; NULL = all are */
 } wlmi_search_field;
 

@@ -29,37 +29,10 @@ void wlmi_stand_in_name(const wlm_stats *s, char name[WLM_STAND_IN_NAME]) {
            (long long)(cv / 1000000), (long long)(cv % 1000000), (long long)longest);
 }
 
-/* Values stay where they are: they are any. */
-static wlm_status transpose(wlmi_csr_host *csr) {
-  wlm_csr pattern = WLM_CSR_INIT;
-  wlmi_csr_host out = {.rows = csr->cols, .cols = csr->rows, .nnz = csr->nnz};
-  int64_t *order = NULL;
-  wlm_status status;
-  pattern.rows = csr->rows;
-  pattern.cols = csr->cols;
-  pattern.nnz = csr->nnz;
-  pattern.rowptr = csr->rowptr;
-  pattern.colind = csr->colind;
-  pattern.rowptr_type = WLM_I64;
-  WLM_TRY(wlmi_alloc_array(out.rows + 1, sizeof *out.rowptr, "rowptr", (void **)&out.rowptr));
-  WLM_TRY(wlmi_alloc_array(out.nnz, sizeof *out.colind, "colind", (void **)&out.colind));
-  WLM_TRY(wlmi_alloc_array(out.nnz, sizeof *order, "order of the transpose", (void **)&order));
-  WLM_TRY(wlmi_transpose_pattern(&pattern, out.rowptr, out.colind, order));
-  out.values = csr->values;
-  csr->values = NULL;
-  wlmi_csr_host_release(csr);
-  *csr = out;
-  out = (wlmi_csr_host){0};
-done:
-  wlmi_free(order);
-  wlmi_csr_host_release(&out);
-  return status;
-}
-
 wlm_status wlmi_stand_in_make(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
                               wlmi_upload *upload) {
   char name[WLM_STAND_IN_NAME];
-  wlmi_csr_host csr = {0};
+  wlmi_csr_host csr = {0}, transposed = {0};
   wlm_status status;
   *upload = (wlmi_upload){.device = NULL};
   wlmi_stand_in_name(stats, name);
@@ -68,10 +41,11 @@ wlm_status wlmi_stand_in_make(wlm_context *context, const wlm_stats *stats, cons
     wlmi_free(csr.values);
     csr.values = NULL;
   }
-  if (spec->problem.transpose) WLM_TRY(transpose(&csr));
-  status = wlmi_upload_create_typed(context, &csr, spec->rowptr_type, spec->colind_type, spec->value_type,
-                                    spec->problem.heads, upload);
+  if (spec->problem.transpose) WLM_TRY(wlmi_csr_host_transpose(&csr, &transposed));
+  status = wlmi_upload_create_typed(context, spec->problem.transpose ? &transposed : &csr, spec->rowptr_type,
+                                    spec->colind_type, spec->value_type, spec->problem.heads, upload);
 done:
   wlmi_csr_host_release(&csr);
+  wlmi_csr_host_release(&transposed);
   return status;
 }

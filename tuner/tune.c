@@ -133,12 +133,13 @@ static wlm_status begin_search(wlmi_tuning *t) {
   t->jobs = wlmi_alloc_zero((size_t)t->fresh, sizeof *t->jobs);
   t->screened = wlmi_alloc_zero((size_t)t->count, sizeof *t->screened);
   if (!t->jobs || !t->screened) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
-  for (int64_t i = 0; i < t->fresh; i++) t->jobs[i] = (wlmi_compile_job){.variant = t->candidates[i].variant};
+  for (int64_t i = 0; i < t->fresh; i++)
+    t->jobs[i] = (wlmi_compile_job){.variant = t->candidates[i].variant, .spec = &t->operands.spec};
   for (int64_t i = t->fresh; i < t->count; i++)
     t->screened[i] = (wlmi_screened){t->candidates[i].seconds, t->candidates[i].prepared ? WLM_PREPARED : WLM_PLAIN};
   t->summary.making = wlmi_seconds() - t->started;
   if (t->device->info.limits.target == WLM_TARGET_CUDA)
-    status = wlmi_compile_begin(t->context, &t->operands.spec, t->jobs, t->fresh, &t->compiling);
+    status = wlmi_compile_begin(t->context, t->jobs, t->fresh, &t->compiling);
 done:
   return status;
 }

@@ -22,7 +22,7 @@ static void compile(wlmi_tuning *t, int64_t i) {
     const int64_t each = t->options->budget_seconds > 0 ? BATCH_IN_BUDGET : BATCH_PER_THREAD;
     const int64_t batch = each * wlmi_compile_threads(), left = t->fresh - t->compiled;
     const int64_t count = left < batch ? left : batch;
-    wlmi_compile_ahead(t->context, &t->operands.spec, t->jobs + t->compiled, count, compile_tick, t);
+    wlmi_compile_ahead(t->context, t->jobs + t->compiled, count, compile_tick, t);
     t->compiled += count;
     wlmi_tuning_report(t, NULL); /* before an interrupted compiler is taken for a failed one */
   }

@@ -364,8 +364,6 @@ static void a_new_family_is_measured_alone(void **state) {
 
 /* ---- compiling while others are measured --------------------------------------------------------------- */
 
-static int no_tick(void *user) { return (void)user, 0; }
-
 /* Jobs are waited for one by one, as they are needed; an early end leaves the others undone, and says so. */
 static void compiled_meanwhile(void **state) {
   (void)state;
@@ -381,10 +379,11 @@ static void compiled_meanwhile(void **state) {
   assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(b.context), &spec,
                                                 &wlmi_context_device(b.context)->info.limits, &names));
   for (int i = 0; i < JOBS; i++)
-    jobs[i] = (wlmi_compile_job){.variant = i == 2 ? "no_such_family" : names->candidates[i % names->count].variant};
-  assert_status(WLM_OK, wlmi_compile_begin(b.context, &spec, jobs, JOBS, &compiling));
+    jobs[i] = (wlmi_compile_job){.variant = i == 2 ? "no_such_family" : names->candidates[i % names->count].variant,
+                                 .spec = &spec};
+  assert_status(WLM_OK, wlmi_compile_begin(b.context, jobs, JOBS, &compiling));
   for (int i = 0; i < WAITED; i++) {
-    wlmi_compile_wait(compiling, i, no_tick, NULL);
+    wlmi_compile_wait(compiling, i, NULL, NULL);
     assert_int_equal(jobs[i].status == WLM_OK, i != 2);
     assert_int_equal(jobs[i].detail != NULL, i == 2);
     assert_int_equal(strlen(jobs[i].source_hash), i == 2 ? 0 : 32);

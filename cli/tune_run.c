@@ -1,0 +1,73 @@
+#include "cli/tune_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "runtime/context.h"
+#include "tuner/timing.h"
+
+wlm_status wlmi_tune_open(const wlmi_cli_options *options, double budget_seconds, wlmi_tune_run *run,
+                          wlmi_report *report) {
+  wlm_status status;
+  *run = (wlmi_tune_run){.options = options, .deadline = INFINITY};
+  if (budget_seconds > 0) run->deadline = wlmi_seconds() + budget_seconds;
+  wlmi_catch_interrupts();
+  WLM_TRY(wlmi_session_open(options, &run->session));
+  WLM_TRY(wlmi_tuner_create(run->session.context, options->again, &run->tuner));
+  wlmi_report_object(report, NULL);
+  wlmi_report_device(report, run->session.context);
+  wlmi_report_string(report, "database", wlmi_context_database_path(run->session.context));
+done:
+  return status;
+}
+
+void wlmi_tune_close(wlmi_tune_run *run) {
+  wlmi_tuner_destroy(run->tuner);
+  wlmi_session_close(&run->session);
+}
+
+wlm_status wlmi_tune_one(wlmi_tune_run *run, const wlm_matrix *matrix, const wlm_problem *problem,
+                         const wlm_execute_args *args, const char *name, double budget_seconds, double share_seconds,
+                         wlmi_tune_progress_fn *progress, void *user, wlmi_tune_summary *summary) {
+  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
+  options.matrix_name = name;
+  options.budget_seconds = budget_seconds;
+  options.seed = run->options->seed;
+  options.again = run->options->again;
+  options.progress = progress;
+  options.user = user;
+  *run->best = 0;
+  run->best_seconds = 0;
+  const wlm_status status = wlmi_tuner_run(run->tuner, matrix, problem, args, &options, share_seconds, summary);
+  run->measurements += summary->measured + summary->finalists;
+  return status == WLM_ERR_CANCELLED ? wlmi_tune_cancelled(run) : status;
+}
+
+wlm_status wlmi_tune_cancelled(const wlmi_tune_run *run) {
+  return wlmi_fail(WLM_ERR_CANCELLED, "interrupted: %lld measurements were made and are kept",
+                   (long long)run->measurements);
+}
+
+void wlmi_tune_keep_best(wlmi_tune_run *run, const wlm_candidate_result *last) {
+  if (!last || last->failed || last->samples < 3 || last->prepare_seconds > 0) return;
+  if (run->best_seconds > 0 && last->seconds >= run->best_seconds) return;
+  run->best_seconds = last->seconds;
+  snprintf(run->best, sizeof run->best, "%s", last->variant);
+}
+
+double wlmi_tune_seconds_left(const wlmi_tune_run *run) {
+  return isfinite(run->deadline) ? fmax(run->deadline - wlmi_seconds(), 1e-3) : 0;
+}
+
+wlmi_design_limits wlmi_tune_limits(const wlmi_tune_run *run) {
+  const int64_t on_device = wlmi_context_device(run->session.context)->info.memory_bytes;
+  const int64_t on_host = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  return wlmi_design_limits_of(on_device < on_host ? on_device : on_host);
+}
+
+wlm_status wlmi_tune_learn(wlmi_tune_run *run) {
+  if (!run->measurements) return WLM_OK;
+  const wlm_status status = wlm_context_refresh(run->session.context);
+  return status == WLM_OK ? wlm_train(run->session.context) : status;
+}
