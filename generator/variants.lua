@@ -143,8 +143,17 @@ local function with_positions(problem, parameters)
   return parameters
 end
 
--- nil where the variant is a candidate for the problem on the device, otherwise the reason.
-local function refusal(family, p, problem, limits)
+-- A family's passes, with what it says of blocks that are resident turned into numbers of the device.
+local function passes_of(family, p, problem, limits)
+  local passes = family.passes(p, problem, limits)
+  for _, pass in ipairs(passes) do
+    if pass.resident then pass.wave, pass.processors = pass.resident * limits.processors, limits.processors end
+  end
+  return passes
+end
+
+-- nil where the family serves the problem on the device, otherwise the reason.
+local function family_refusal(family, problem, limits)
   if family.target ~= limits.target then return "is for the " .. family.target .. " device" end
   if family.operation ~= problem.operation then return "computes another operation, " .. family.operation end
   local reason = operators.refusal(problem)
@@ -156,7 +165,11 @@ local function refusal(family, p, problem, limits)
   if problem.arg ~= "none" and not family.positions then return "gives no positions" end
   if problem.deterministic and not family.deterministic then return "is not deterministic" end
   if family.walks == "a" and not problem.transpose then return "serves transposed products alone" end
-  problem = seen_by(family, problem)
+  return nil
+end
+
+-- nil and the passes where the variant of such a family, which sees the problem so, is a candidate, otherwise the reason.
+local function variant_refusal(family, p, problem, limits)
   for _, parameter in ipairs(family.parameters) do
     if parameter[3] == "widest" and p[parameter[1]] ~= problem.widest_vector then
       return "loads other vectors than the widest that n and the columns of a head are multiples of"
@@ -166,7 +179,8 @@ local function refusal(family, p, problem, limits)
     local ok, why = family.valid(p, problem, limits)
     if not ok then return why or "is not valid" end
   end
-  for _, pass in ipairs(family.passes(p, problem, limits)) do
+  local passes = passes_of(family, p, problem, limits)
+  for _, pass in ipairs(passes) do
     if limits.target == "cuda" and pass.threads > limits.threads_per_block then
       return ("needs %d threads a block, the device has %d"):format(pass.threads, limits.threads_per_block)
     end
@@ -174,7 +188,7 @@ local function refusal(family, p, problem, limits)
       return ("needs %d bytes of shared memory, the device has %d"):format(pass.shared_bytes, limits.shared_bytes)
     end
   end
-  return nil
+  return nil, passes
 end
 
 local function each(family, visit)
@@ -190,28 +204,23 @@ local function each(family, visit)
   descend(1)
 end
 
--- A family's passes, with what it says of blocks that are resident turned into numbers of the device.
-local function passes_of(family, p, problem, limits)
-  local passes = family.passes(p, seen_by(family, problem), limits)
-  for _, pass in ipairs(passes) do
-    if pass.resident then pass.wave, pass.processors = pass.resident * limits.processors, limits.processors end
-  end
-  return passes
-end
-
 -- All valid candidates, sorted by family, parameters in their listed order: { value, passes, whole_rows, walks_a }.
 function variants.describe(problem, limits)
   local found = {}
   complete(problem)
   for id, name in ipairs(names) do
     local family = families[name]
-    each(family, function(p, places)
-      if refusal(family, p, problem, limits) then return end
-      found[#found + 1] = {
-        value = string.char(id, table.unpack(places)), passes = passes_of(family, p, problem, limits),
-        whole_rows = family.split == "none", walks_a = family.walks == "a",
-      }
-    end)
+    if not family_refusal(family, problem, limits) then
+      local seen = seen_by(family, problem)
+      each(family, function(p, places)
+        local reason, passes = variant_refusal(family, p, seen, limits)
+        if reason then return end
+        found[#found + 1] = {
+          value = string.char(id, table.unpack(places)), passes = passes, whole_rows = family.split == "none",
+          walks_a = family.walks == "a",
+        }
+      end)
+    end
   end
   return found
 end
@@ -220,7 +229,7 @@ end
 function variants.refusal(variant, problem, limits)
   local family, p = resolve(variant)
   complete(problem)
-  return refusal(family, p, problem, limits) or ""
+  return family_refusal(family, problem, limits) or variant_refusal(family, p, seen_by(family, problem), limits) or ""
 end
 
 function variants.emit(variant, problem, limits)

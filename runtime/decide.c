@@ -13,15 +13,16 @@
 #include "common/spec_id.h"
 #include "csr/stats.h"
 
-typedef struct place {
+/* What explain() is called with. */
+struct asked {
   wlm_context *context;
   const wlmi_spec *spec;
-} place;
+};
 
 static void explain(void *user, const char *variant, int may_prepare, wlmi_text *reason) {
-  const place *p = user;
-  wlm_status status =
-      wlmi_generator_refusal(p->context->generator, variant, p->spec, &p->context->device->info.limits, reason);
+  const struct asked *asked = user;
+  wlm_status status = wlmi_generator_refusal(asked->context->generator, variant, asked->spec,
+                                             &asked->context->device->info.limits, reason);
   if (status != WLM_OK)
     wlmi_text_puts(reason, wlm_error_detail());
   else if (!reason->size && !may_prepare)
@@ -37,8 +38,8 @@ static const double launch_seconds = 2.6e-6;
 
 static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
                               wlmi_grade grade, double launch, const wlmi_spec *spec, wlmi_decision *decision) {
-  place here = {context, spec};
-  wlmi_variant_set set = {.families = wlmi_generator_families(context->generator), .explain = explain, .user = &here};
+  struct asked asked = {context, spec};
+  wlmi_variant_set set = {.families = wlmi_generator_families(context->generator), .explain = explain, .user = &asked};
   const wlmi_candidate_list nothing = {.families = set.families}, *list;
   char problem[WLM_SPEC_KEY];
   if (describe(context, spec, &list) != WLM_OK) wlmi_log(WLM_LOG_WARNING, "no family is used: %s", wlm_error_detail());
