@@ -102,7 +102,7 @@ static void check_finds_what_is_wrong(void **state) {
   (void)state;
   int64_t rowptr[] = {0, 2, 1, 3};
   int32_t colind[] = {0, 1, 5};
-  wlmi_csr_host csr = {3, 6, 3, rowptr, colind, NULL, NULL};
+  wlmi_csr_host csr = {3, 6, 3, rowptr, colind, NULL, NULL, NULL};
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_csr_check(&csr));
   assert_contains(wlm_error_detail(), "row 1");
   rowptr[2] = 2;
@@ -119,7 +119,7 @@ static void hash_sees_every_part(void **state) {
   int64_t rowptr[] = {0, 1, 2};
   int32_t colind[] = {0, 1};
   float values[] = {1.0f, 2.0f};
-  wlmi_csr_host csr = {2, 2, 2, rowptr, colind, values, NULL};
+  wlmi_csr_host csr = {2, 2, 2, rowptr, colind, values, NULL, NULL};
   wlmi_hash hashes[6];
   assert_status(WLM_OK, wlmi_csr_hash(&csr, &hashes[0]));
   values[1] = 3.0f;
