@@ -28,6 +28,7 @@ static wlm_status run_decided(wlm_context *context, const wlm_plan *plan, const 
     WLM_TRY(wlmi_bind(&plan->shape, a, NULL, 1, &bound));
   else
     WLM_TRY(wlmi_bind(&plan->shape, csr, order, 1, &bound));
+  bound.args.a_rowptr = a->rowptr;
   WLM_TRY(wlmi_workspace_take(&context->workspaces, context->device, call->stream, bound.workspace_size, &workspace));
   call->workspace = workspace.memory;
   call->workspace_size = workspace.size;
