@@ -13,8 +13,9 @@
 --   deterministic  same bits every time
 --   operation      "spmm" or "sddmm": what it computes
 --   positions      gives the positions of what wins (a family that does not is no candidate where they are wanted)
---   samples        serves sampled problems (a family that does not is no candidate for them); "rows": only these, and
---                  no transposed ones; "transposed": only transposed ones, for which walking A^T takes wlm_share
+--   samples        serves problems that sample the rows which it walks (a family that does not is no candidate for them);
+--                  "only": serves nothing else
+--   shares         walks A^T of a sampled A, and asks wlm_share what each edge counts; "only": serves nothing else
 --   parameters     { {"cf", {1, 2}}, ... } in the order of the canonical name; {"vector", {1, 2, 4}, "widest"} has only
 --                  the widest vector of B that n and the type allow as a valid value
 --   valid(p, problem, limits)      -> true, or false and a reason           (optional)
@@ -32,7 +33,7 @@ local names    -- sorted
 
 local defaults = {
   operation = "spmm", split = "none", keeps_order = true, deterministic = true, samples = false,
-  positions = false, walks = "op(a)",
+  shares = false, positions = false, walks = "op(a)",
   registers = function() return 64 end,
 }
 local required = { "target", "summary", "parameters", "passes" }
@@ -181,10 +182,10 @@ local function refusal(family, p, problem, limits)
   if reason then return reason end
   reason = operators.split_refusal(problem, family.split, family.keeps_order)
   if reason then return reason end
-  if problem.sample ~= "none" and not family.samples then return "does not sample" end
-  if problem.sample == "none" and type(family.samples) == "string" then return "is for sampled problems" end
-  if family.samples == "rows" and problem.transpose then return "samples the rows that it walks, and here A^T is walked" end
-  if family.samples == "transposed" and not problem.transpose then return "serves transposed products alone" end
+  local by_rows_of_a = problem.transpose and family.walks == "op(a)"
+  if problem.sample ~= "none" and by_rows_of_a and not family.shares then return "does not look up which edges the rows of A sample" end
+  if problem.sample ~= "none" and not by_rows_of_a and not family.samples then return "does not sample" end
+  if problem.sample == "none" and (family.samples == "only" or family.shares == "only") then return "is for sampled problems" end
   if problem.arg ~= "none" and not family.positions then return "gives no positions" end
   if problem.deterministic and not family.deterministic then return "is not deterministic" end
   if family.walks == "a" and not problem.transpose then return "serves transposed products alone" end
@@ -384,7 +385,7 @@ function variants.list()
     local count = 0
     each(family, function() count = count + 1 end)
     out[#out + 1] = ("%s (%s; %s%ssplits a row: %s; %d variants)"):format(name, family.target,
-      family.operation ~= "spmm" and family.operation .. "; " or "", (family.walks == "a" or family.samples == "transposed") and "transposed; " or "",
+      family.operation ~= "spmm" and family.operation .. "; " or "", (family.walks == "a" or family.shares == "only") and "transposed; " or "",
       family.split, count)
     out[#out + 1] = "    " .. family.summary
     for _, parameter in ipairs(family.parameters) do

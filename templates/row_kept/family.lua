@@ -3,7 +3,7 @@ return {
   summary = "A^T B of a sampled A: a group of lanes a row of A^T looks up which edges the rows of A kept, and folds those",
   split = "none",
   positions = true,
-  samples = "transposed",
+  shares = "only",
   parameters = {
     { "lanes", { 4, 8, 16, 32 } }, -- of a row; several rows share a warp
     { "vector", { 1, 2, 4, 8 }, "widest" }, -- columns a lane loads at once

@@ -4,7 +4,7 @@ return {
   summary = "samples at most S edges of a row into shared memory, then multiplies them (ES-SpMM, Algorithm 1)",
   split = "none",
   positions = true,
-  samples = "rows",
+  samples = "only",
   parameters = {
     { "threads", { 32, 64, 128 } }, -- of a row
     { "rows", { 2, 4, 8, 16 } },    -- of a block
