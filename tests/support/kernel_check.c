@@ -181,16 +181,16 @@ done:
   return status;
 }
 
-/* Half of the edges get one column of op(A), which is a row of A. Of a sample another column gets twice as many as the
- * published stride has, where edges are taken repeatedly. */
+/* Half of the edges get one column of op(A), which is a row of A. If that is sampled and there are edges enough,
+ * another column gets twice as many as published fastrand's stride is, of which it takes a few repeatedly. */
 static void make_hub(wlmi_csr_host *a, test_random *random, int sampled) {
+  const int64_t repeating = 2 * WLM_FASTRAND_STRIDE;
   for (int64_t p = 0; p < a->nnz; p++)
     if (test_draw(random, 2)) a->colind[p] = 0;
-  for (int64_t p = 0; sampled && a->cols > 1 && p < a->nnz; p++)
+  if (!sampled || a->cols < 2 || a->nnz < repeating + repeating / 2) return;
+  for (int64_t p = 0; p < a->nnz; p++)
     if (a->colind[p] == 1) a->colind[p] = 0;
-  for (int64_t i = 0; sampled && a->cols > 1 && a->nnz > 2 * 2 * WLM_FASTRAND_STRIDE && i < 2 * WLM_FASTRAND_STRIDE;
-       i++)
-    a->colind[a->nnz / 2 / WLM_FASTRAND_STRIDE * i / 2] = 1;
+  for (int64_t i = 0; i < repeating; i++) a->colind[a->nnz * i / repeating] = 1;
 }
 
 /* What the rows of A make of the edges of op(A), of which edge q is order[q] of A. */
