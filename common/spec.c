@@ -128,18 +128,12 @@ static const char *refusal_of_gradient(const wlm_problem *p) {
   if (p->reduce != WLM_SUM && p->reduce != WLM_MEAN)
     return "wlm_problem: sddmm with a reduce other than sum and mean is not built yet";
   if (p->transpose) return "wlm_problem: sddmm with transpose is not built: the sddmm of A has the same edges";
-  if (p->sampling.sample != WLM_SAMPLE_NONE)
-    return "wlm_problem: sddmm of a sampled matrix is not built yet; bind a CSR of the edges that are kept, whose "
-           "sddmm has them alone";
   if (p->epilogue.bias || p->epilogue.activation)
     return "wlm_problem: sddmm with an epilogue is not built: a gradient has none, give dC as it is before it";
   return NULL;
 }
 
 static const char *refusal_of_sample(const wlm_problem *p) {
-  if (p->transpose)
-    return "wlm_problem: transpose of a sampled matrix is not built yet; bind a CSR of the edges that are kept, whose "
-           "transpose has them alone";
   if (p->sampling.norm == WLM_NORM_NONE || p->reduce == WLM_SUM) return NULL;
   if (p->reduce == WLM_MEAN)
     return "wlm_problem.sampling.norm with a mean, which divides by the edges kept by itself; leave it at "

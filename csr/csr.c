@@ -13,6 +13,7 @@ void wlmi_csr_host_release(wlmi_csr_host *csr) {
   wlmi_free(csr->colind);
   wlmi_free(csr->values);
   wlmi_free(csr->wide);
+  wlmi_free(csr->shares);
   *csr = (wlmi_csr_host){0};
 }
 

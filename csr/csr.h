@@ -4,12 +4,19 @@
 
 #include "common/status.h"
 
+/* What the rows of A made of an edge of A^T when they were sampled. */
+typedef struct wlmi_edge_share {
+  int64_t times; /* how often the sample takes the edge */
+  double factor; /* what the norm multiplies its message by */
+} wlmi_edge_share;
+
 typedef struct wlmi_csr_host {
   int64_t rows, cols, nnz;
   int64_t *rowptr; /* rows + 1 */
   int32_t *colind; /* nnz, 0-based */
   float *values;   /* nnz (x heads where a problem has several); NULL = pattern, every entry is 1 */
   double *wide;    /* nnz, in place of `values`, of a matrix that is read back with values of f64; otherwise NULL */
+  wlmi_edge_share *shares; /* nnz, of the transpose of a sampled matrix; otherwise NULL */
 } wlmi_csr_host;
 
 static inline double wlmi_csr_value(const wlmi_csr_host *csr, int64_t p) {

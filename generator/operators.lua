@@ -20,7 +20,12 @@
 --   wlm_edge(acc, a)         of an SDDMM, once an edge; its wlm_message(a, b) is what dC is multiplied by
 --   WLM_USES_A, WLM_USES_B   0 where the message ignores that operand (then it is never read)
 --   wlm_kept(degree), wlm_sample_begin(args, row, degree), wlm_sample(k, degree, state), wlm_normalise(acc, kept, degree)
---                            which edges a sampled problem uses; every edge in order for any other
+--                            which edges a sampled problem uses; every edge in order for any other, and where a
+--                            transposed one walks A^T, whose edges the rows of A sample
+--   wlm_sample_row(args, row, degree), wlm_times(sample, position), wlm_edge_taken(sample, k), wlm_edges_taken(sample)
+--                            of a sampled sddmm or transpose: the sample of a row of A, how often it takes the edge at a
+--                            position of the row, and the edges that it takes at all
+--   wlm_share(args, p)       of a sampled transpose: how often the sample takes edge p of A^T, and the norm's factor
 
 local operators = {}
 
@@ -378,8 +383,53 @@ local function accumulators(out, problem, reduction, message)
     ("return degree == 0 ? %s :"):format(empty))
 end
 
+-- What a single edge of a sampled row counts, for those that do not walk a row's sample.
+local function shares(out, problem)
+  local stride, norm = strides[problem.sample], norms[problem.sample_norm]
+  out[#out + 1] = "struct wlm_sample_row { long long degree, shift; int stride, inverse; wlm_acc_t factor; };"
+  out[#out + 1] = "WLM_FN struct wlm_sample_row wlm_sample_row(const struct wlm_args *args, long long row, long long degree) {"
+  out[#out + 1] = "  struct wlm_sample_row sample = {degree, 0, 1, 1, 1};"
+  out[#out + 1] = "  if (degree > WLM_SAMPLE_WIDTH) {"
+  out[#out + 1] = ("    sample.stride = %s;"):format(stride)
+  if problem.sample ~= "bucket" then
+    out[#out + 1] = "    sample.inverse = wlm_inverse((int)(degree % sample.stride), sample.stride);"
+  end
+  out[#out + 1] = "    if (args->seed) sample.shift = (long long)(wlm_row_hash(args->seed, row) % (unsigned long long)degree);"
+  out[#out + 1] = "  }"
+  if problem.sample_norm ~= "none" then
+    out[#out + 1] = "  const wlm_acc_t acc = 1;"
+    out[#out + 1] = "  const long long kept = degree < WLM_SAMPLE_WIDTH ? degree : WLM_SAMPLE_WIDTH;"
+    out[#out + 1] = ("  if (kept > 0) sample.factor = %s;"):format(norm)
+  end
+  out[#out + 1] = "  return sample;"
+  out[#out + 1] = "}"
+  fn(out, "int", "wlm_times", "struct wlm_sample_row sample, long long position",
+    "if (sample.degree <= WLM_SAMPLE_WIDTH) return 1; " ..
+    "const long long place = position - sample.shift + (position < sample.shift ? sample.degree : 0); " ..
+    "return wlm_times_strided(place, sample.stride, sample.inverse, sample.degree, WLM_SAMPLE_WIDTH);")
+  if problem.operation == "sddmm" then
+    fn(out, "long long", "wlm_edge_taken", "struct wlm_sample_row sample, long long k",
+      "return sample.degree <= WLM_SAMPLE_WIDTH ? k : wlm_strided(k, sample.stride, sample.degree, sample.shift);")
+    fn(out, "int", "wlm_edges_taken", "struct wlm_sample_row sample",
+      "const long long apart = sample.inverse ? sample.degree : sample.degree / sample.stride; " ..
+      "return apart < WLM_SAMPLE_WIDTH ? (int)apart : WLM_SAMPLE_WIDTH;")
+    return
+  end
+  out[#out + 1] = "struct wlm_share { int times; wlm_acc_t factor; };"
+  out[#out + 1] = "WLM_FN struct wlm_share wlm_share(const struct wlm_args *args, long long p) {"
+  out[#out + 1] = "  const wlm_rowptr_t *begin = (const wlm_rowptr_t *)args->a_rowptr + wlm_column(args, p);"
+  out[#out + 1] = "  const long long first = __ldg(begin), degree = __ldg(begin + 1) - first;"
+  out[#out + 1] = "  const struct wlm_sample_row sample = wlm_sample_row(args, wlm_column(args, p), degree);"
+  out[#out + 1] = "  struct wlm_share share = {wlm_times(sample, __ldg((const wlm_rowptr_t *)args->order + p) - first), sample.factor};"
+  out[#out + 1] = "  return share;"
+  out[#out + 1] = "}"
+end
+
 local function sampling(out, problem)
-  local stride, sum = strides[problem.sample], operators.sum(problem)
+  local sum = operators.sum(problem)
+  local stride = not problem.transpose and strides[problem.sample]
+  if problem.sample ~= "none" then out[#out + 1] = ("#define WLM_SAMPLE_WIDTH %d"):format(problem.sample_width) end
+  if problem.sample ~= "none" and (problem.transpose or problem.operation == "sddmm") then shares(out, problem) end
   if not stride then
     out[#out + 1] = "struct wlm_sample_state { int none; };"
     fn(out, "long long", "wlm_kept", "long long degree", "return degree;")
@@ -391,7 +441,6 @@ local function sampling(out, problem)
       "(void)kept; (void)degree; return acc;")
     return
   end
-  out[#out + 1] = ("#define WLM_SAMPLE_WIDTH %d"):format(problem.sample_width)
   out[#out + 1] = "struct wlm_sample_state { int stride; long long shift; };"
   fn(out, "long long", "wlm_kept", "long long degree",
     "return degree < WLM_SAMPLE_WIDTH ? degree : WLM_SAMPLE_WIDTH;")

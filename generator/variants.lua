@@ -13,7 +13,9 @@
 --   deterministic  same bits every time
 --   operation      "spmm" or "sddmm": what it computes
 --   positions      gives the positions of what wins (a family that does not is no candidate where they are wanted)
---   samples        serves sampled problems (a family that does not is no candidate for them)
+--   samples        serves problems that sample the rows which it walks (a family that does not is no candidate for them);
+--                  "only": serves nothing else
+--   shares         walks A^T of a sampled A, and asks wlm_share what each edge counts; "only": serves nothing else
 --   parameters     { {"cf", {1, 2}}, ... } in the order of the canonical name, at most 8, each with at most 16 values,
 --                  integers or words; {"vector", {1, 2, 4}, "widest"} has only the widest vector of B that n and the type
 --                  allow as a valid value
@@ -32,7 +34,7 @@ local names    -- sorted
 
 local defaults = {
   operation = "spmm", split = "none", keeps_order = true, deterministic = true, samples = false,
-  positions = false, walks = "op(a)",
+  shares = false, positions = false, walks = "op(a)",
   registers = function() return 64 end,
 }
 local required = { "target", "summary", "parameters", "passes" }
@@ -160,8 +162,10 @@ local function family_refusal(family, problem, limits)
   if reason then return reason end
   reason = operators.split_refusal(problem, family.split, family.keeps_order)
   if reason then return reason end
-  if problem.sample ~= "none" and not family.samples then return "does not sample" end
-  if problem.sample == "none" and family.samples == "only" then return "is for sampled problems" end
+  local by_rows_of_a = problem.transpose and family.walks == "op(a)"
+  if problem.sample ~= "none" and by_rows_of_a and not family.shares then return "does not look up which edges the rows of A sample" end
+  if problem.sample ~= "none" and not by_rows_of_a and not family.samples then return "does not sample" end
+  if problem.sample == "none" and (family.samples == "only" or family.shares == "only") then return "is for sampled problems" end
   if problem.arg ~= "none" and not family.positions then return "gives no positions" end
   if problem.deterministic and not family.deterministic then return "is not deterministic" end
   if family.walks == "a" and not problem.transpose then return "serves transposed products alone" end
@@ -335,7 +339,7 @@ function variants.list()
     local count = 0
     each(family, function() count = count + 1 end)
     out[#out + 1] = ("%s (%s; %s%ssplits a row: %s; %d variants)"):format(name, family.target,
-      family.operation ~= "spmm" and family.operation .. "; " or "", family.walks == "a" and "transposed; " or "",
+      family.operation ~= "spmm" and family.operation .. "; " or "", (family.walks == "a" or family.shares == "only") and "transposed; " or "",
       family.split, count)
     out[#out + 1] = "    " .. family.summary
     for _, parameter in ipairs(family.parameters) do

@@ -296,13 +296,14 @@ done:
 }
 
 /* Times of both ways on an H200 (docs/architecture.md has their source), in microseconds: scattering takes
- * 3.7e-6 nnz n; building A^T takes 36 + 1.5e-4 nnz and the product behind it 1.4e-6 nnz n. Below 66 columns scattering
- * is always quicker. */
+ * 3.7e-6 edges n; building A^T takes 36 + 1.5e-4 nnz and the product behind it 1.4e-6 edges n. Below 66 columns
+ * scattering is always quicker. Of a sampled matrix the edges are those that it may keep; that was not measured. */
 int wlmi_scatter_pays(const wlm_problem *problem, const wlm_csr *csr) {
-  const double nnz = (double)csr->nnz, terms = nnz * (double)problem->n;
-  return !problem->policy.deterministic && !problem->want_argmax && problem->sampling.sample == WLM_SAMPLE_NONE &&
-         problem->operation == WLM_SPMM && problem->reduce == WLM_SUM &&
-         3.7e-6 * terms <= 36 + 1.5e-4 * nnz + 1.4e-6 * terms;
+  const double nnz = (double)csr->nnz, most = (double)csr->rows * (double)problem->sampling.width;
+  const double edges = problem->sampling.sample == WLM_SAMPLE_NONE || nnz < most ? nnz : most;
+  const double terms = edges * (double)problem->n;
+  return !problem->policy.deterministic && !problem->want_argmax && problem->operation == WLM_SPMM &&
+         problem->reduce == WLM_SUM && 3.7e-6 * terms <= 36 + 1.5e-4 * nnz + 1.4e-6 * terms;
 }
 
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **out) {

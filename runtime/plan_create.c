@@ -79,6 +79,7 @@ static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const w
   plan->record.transpose_bytes = view.made_bytes;
   if (view.order) plan->no_rebind = "runs on an A^T that was built for one matrix";
   WLM_TRY(wlmi_bind(&plan->shape, &view.csr, view.order, 0, &plan->bound));
+  plan->bound.args.a_rowptr = matrix->csr.rowptr;
   if (plan->shape.want_argmax) WLM_TRY(wlmi_plan_bind_backward(plan, &plan->bound, &matrix->csr));
   wlmi_context_record(context, plan, problem->n);
   *out = plan;

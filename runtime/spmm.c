@@ -35,6 +35,7 @@ static wlm_status run_decided(wlm_context *context, const wlm_plan *plan, const 
   wlm_status status;
   if (is_backward(plan, call)) return run_backward(plan, csr, a, order, call);
   WLM_TRY(bind(plan, csr, a, order, &bound));
+  bound.args.a_rowptr = a->rowptr;
   WLM_TRY(wlmi_workspace_take(&context->workspaces, context->device, call->stream, bound.workspace_size, &workspace));
   call->workspace = workspace.memory;
   call->workspace_size = workspace.size;

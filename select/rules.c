@@ -20,6 +20,7 @@
 #define DENSE         "skewed rows, so many non-zeros that a few rows fill a block"
 #define NARROW        "few columns: the lanes of a warp share the edges of a row"
 #define EVEN          "even rows: a group of lanes a row"
+#define KEPT          "transpose of a sampled matrix: look up which edges its rows kept"
 #define GRADIENT      "gradient of skewed rows: equal shares of edges for groups of lanes that keep a row of dC"
 #define GRADIENT_TINY "gradient of few edges: small shares, so that there are groups enough"
 #define GRADIENT_EVEN "gradient of even rows: a group of lanes a row"
@@ -59,6 +60,9 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 1, "row_vec/lanes=64/@,vector=@,batch=8", EVEN},
     {WLM_TARGET_CUDA, 1, ANY, 0, ANY, 1, "row_sample/threads=32,rows=4,vector=@,batch=4", "ES-SpMM: a warp a row, vectors carry N"},
     {WLM_TARGET_CUDA, 1, ANY, 0, ANY, 1, "row_sample/threads=32,rows=4,vector=1,batch=4", "ES-SpMM: a warp a row"},
+    {WLM_TARGET_CUDA, 1, 16, 0, ANY, 1, "row_kept/lanes=16/@,vector=@,batch=4", KEPT},
+    {WLM_TARGET_CUDA, 1, 32, 0, ANY, 1, "row_kept/lanes=32/@,vector=@,batch=4", KEPT},
+    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, 1, "row_kept/lanes=64/@,vector=@,batch=4", KEPT},
     {WLM_TARGET_HOST, 0, 16, 1.5, ANY, 1, "host_nnz/nonzeros=8192,tile=16", HOST_SKEWED},
     {WLM_TARGET_HOST, 0, 32, 1.5, ANY, 1, "host_nnz/nonzeros=8192,tile=32", HOST_SKEWED},
     {WLM_TARGET_HOST, 0, 64, 1.5, ANY, 1, "host_nnz/nonzeros=8192,tile=64", HOST_SKEWED},

@@ -54,18 +54,20 @@ static void add_row(const wlmi_operands *operands, int64_t row, double sign, dou
   const wlm_problem *p = &operands->spec.problem;
   const wlm_execute_args *call = &operands->call;
   const int64_t begin = a->rowptr[row], degree = a->rowptr[row + 1] - begin;
-  const int64_t kept = wlmi_sample_kept(p->sampling.sample, degree, p->sampling.width);
-  const int64_t stride = wlmi_sample_stride(p->sampling.sample, degree),
-                shift = wlmi_sample_shift(call->seed, row, degree);
-  double factor = call->alpha;
-  if (p->reduce == WLM_MEAN && kept) factor /= (double)kept;
-  if (p->sampling.sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_KEPT && kept) factor /= (double)kept;
-  if (p->sampling.sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_UNBIASED && kept)
-    factor *= (double)degree / (double)kept;
+  const wlm_sample sample = a->shares ? WLM_SAMPLE_NONE : p->sampling.sample; /* of this row */
+  const int64_t kept = wlmi_sample_kept(sample, degree, p->sampling.width), used = wlmi_edges_of_row(a, p, row);
+  const int64_t stride = wlmi_sample_stride(sample, degree), shift = wlmi_sample_shift(call->seed, row, degree);
+  double of_row = call->alpha;
+  if (p->reduce == WLM_MEAN && used) of_row /= (double)used;
+  if (sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_KEPT && kept) of_row /= (double)kept;
+  if (sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_UNBIASED && kept)
+    of_row *= (double)degree / (double)kept;
   *offsets = *scale = 0;
   for (int64_t k = 0; k < kept; k++) {
-    const int64_t at = begin + (kept < degree ? wlmi_sample_position(p->sampling.sample, degree, k, stride, shift) : k);
+    const int64_t at = begin + (kept < degree ? wlmi_sample_position(sample, degree, k, stride, shift) : k);
+    const double factor = a->shares ? of_row * (double)a->shares[at].times * a->shares[at].factor : of_row;
     double slope, offset;
+    if (a->shares && !a->shares[at].times) continue;
     linear_form(p->message, wlmi_csr_value(a, at), &slope, &offset);
     *offsets += sign * factor * offset;
     *scale += fabs(factor) * (fabs(slope) + fabs(offset));
@@ -105,8 +107,7 @@ static wlm_status expect(wlmi_column_check *check, const wlmi_operands *operands
   for (int64_t row = 0; row < a->rows; row++) {
     double row_offset, row_scale;
     add_row(operands, row, sign_of(check->seed, row), weights, &row_offset, &row_scale);
-    const int64_t edges = wlmi_sample_kept(p->sampling.sample, a->rowptr[row + 1] - a->rowptr[row], p->sampling.width);
-    const double error = row_tolerance(p, edges) * (row_scale + fabs(call->beta));
+    const double error = row_tolerance(p, wlmi_edges_of_row(a, p, row)) * (row_scale + fabs(call->beta));
     offset += row_offset;
     squares += error * error;
   }

@@ -7,6 +7,7 @@
 #include "common/memory.h"
 #include "common/sampling.h"
 #include "common/structs.h"
+#include "csr/presample.h"
 #include "runtime/dispatch/plan.h"
 
 /* Uniform in [-1, 1): multiples of 2^-23, exact in float. */
@@ -138,10 +139,34 @@ static wlm_status take_order(const int64_t *order, int64_t heads, wlmi_csr_host 
   return WLM_OK;
 }
 
+/* Of the transpose of a sampled matrix, whose rows decide. */
+static wlm_status make_shares(wlmi_device *device, const wlm_csr *csr, const wlm_problem *problem, uint64_t seed,
+                              const int64_t *order, wlmi_csr_host *a) {
+  wlmi_csr_host sampled = {.rows = csr->rows, .nnz = csr->nnz};
+  wlmi_edge_share *shares = NULL;
+  wlm_status status = WLM_OK;
+  if (!order || problem->sampling.sample == WLM_SAMPLE_NONE) return status;
+  WLM_TRY(read_back_rowptr(device, csr, &sampled.rowptr));
+  WLM_TRY(wlmi_sample_shares(&sampled, problem, seed, &shares));
+  WLM_TRY(wlmi_alloc_array(a->nnz, sizeof *a->shares, "shares of edges", (void **)&a->shares));
+  for (int64_t q = 0; q < a->nnz; q++) a->shares[q] = shares[order[q]];
+done:
+  wlmi_csr_host_release(&sampled);
+  wlmi_free(shares);
+  return status;
+}
+
+int64_t wlmi_edges_of_row(const wlmi_csr_host *a, const wlm_problem *problem, int64_t row) {
+  const int64_t degree = a->rowptr[row + 1] - a->rowptr[row];
+  int64_t edges = 0;
+  if (!a->shares) return wlmi_sample_kept(problem->sampling.sample, degree, problem->sampling.width);
+  for (int64_t p = a->rowptr[row]; p < a->rowptr[row + 1]; p++) edges += a->shares[p].times;
+  return edges;
+}
+
 static int64_t edges_used(const wlmi_csr_host *a, const wlm_problem *problem) {
   int64_t edges = 0;
-  for (int64_t row = 0; row < a->rows; row++)
-    edges += wlmi_sample_kept(problem->sampling.sample, a->rowptr[row + 1] - a->rowptr[row], problem->sampling.width);
+  for (int64_t row = 0; row < a->rows; row++) edges += wlmi_edges_of_row(a, problem, row);
   return edges;
 }
 
@@ -208,6 +233,7 @@ wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, 
   WLM_TRY(read_back_matrix(device, csr, p->heads, &operands->a));
   WLM_TRY(read_back_order(device, &view, &operands->order));
   WLM_TRY(take_order(operands->order, p->heads, &operands->a));
+  WLM_TRY(make_shares(device, wlmi_matrix_csr(matrix), p, call->seed, operands->order, &operands->a));
   operands->edges = edges_used(&operands->a, p);
   const wlm_type type = p->dense_type;
   const size_t size = wlmi_type_size(type);
@@ -236,7 +262,7 @@ static int are_alike(const wlm_problem *p, const wlm_execute_args *call, const w
   const wlm_problem *q = &lender->spec.problem;
   return is_plain(p, call) && is_plain(q, &lender->call) && p->dense_type == q->dense_type && p->n == q->n &&
          call->ldb == lender->call.ldb && call->ldc == lender->call.ldc && p->transpose == q->transpose &&
-         p->heads == q->heads;
+         p->heads == q->heads && !lender->a.shares && (!p->transpose || p->sampling.sample == WLM_SAMPLE_NONE);
 }
 
 wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context *context, const wlm_matrix *matrix,

@@ -19,7 +19,7 @@ typedef struct wlmi_operands {
   const wlm_matrix *matrix;
   wlmi_spec spec;
   wlm_execute_args call; /* complete but for the workspace and the stream; ldb and ldc are never 0 unless n is */
-  wlmi_csr_host a;       /* op(A), read back from the device */
+  wlmi_csr_host a;       /* op(A), read back from the device, with the shares that a sample of A gives its edges */
   int64_t edges;         /* that the problem uses: nnz, or fewer where it samples */
   /* Of the dense type. */
   void *b_host;    /* cols x ldb */
@@ -43,6 +43,9 @@ wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context 
                                        const wlm_problem *problem, const wlm_execute_args *args, uint64_t seed,
                                        wlmi_operands *operands);
 void wlmi_operands_release(wlmi_operands *operands); /* also of a zeroed one */
+
+/* Edges of a row of op(A) that the problem uses. */
+int64_t wlmi_edges_of_row(const wlmi_csr_host *a, const wlm_problem *problem, int64_t row);
 
 /* NaN, or what the problem reads, into C and no position into arg: a result that is right then was written. */
 wlm_status wlmi_operands_poison(wlmi_operands *operands);

@@ -76,7 +76,7 @@ static int is_sddmm(const wlmi_verifier *verifier) { return verifier->operands->
 static int64_t terms(const wlmi_verifier *verifier, int64_t row) {
   const wlm_problem *p = &verifier->operands->spec.problem;
   if (is_sddmm(verifier)) return p->n / p->heads;
-  return wlmi_sample_kept(p->sampling.sample, degree(&verifier->operands->a, row), p->sampling.width);
+  return wlmi_edges_of_row(&verifier->operands->a, p, row);
 }
 
 static wlm_status choose_rows(wlmi_verifier *verifier, uint64_t seed) {

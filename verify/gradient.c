@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "common/element.h"
+#include "common/memory.h"
+#include "csr/presample.h"
 
 /* d message(a, b) / d a is of_edge(message, a, term_of(message, b)). */
 static double term_of(wlm_message message, double b) {
@@ -47,16 +49,23 @@ wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *probl
   const wlm_problem *p = problem;
   const wlm_type type = p->dense_type;
   const int64_t ldb = call->ldb ? call->ldb : p->n, ldc = call->ldc ? call->ldc : p->n, width = p->n / p->heads;
+  wlmi_edge_share *shares = NULL;
   for (int64_t i = 0; i < count; i++)
     if ((edges ? edges[i] : i) < 0 || (edges ? edges[i] : i) >= a->nnz * p->heads)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "edge %lld of %lld", (long long)(edges ? edges[i] : i),
                        (long long)(a->nnz * p->heads));
+  const wlm_status status = wlmi_sample_shares(a, p, call->seed, &shares);
+  if (status != WLM_OK) return status;
 #pragma omp parallel for schedule(dynamic, 256)
   for (int64_t i = 0; i < count; i++) {
     const int64_t place = edges ? edges[i] : i, edge = place / p->heads, first = place % p->heads * width;
     const int64_t row = row_of(a, edge), column = a->colind[edge];
-    const double value = wlmi_csr_value(a, place);
+    const double value = wlmi_csr_value(a, place),
+                 before = call->beta != 0 ? call->beta * wlmi_element_get(type, old, place) : 0;
     double sum = 0, size = 0;
+    dvalues[i] = before;
+    if (scale) scale[i] = fabs(before);
+    if (!shares[edge].times) continue;
     for (int64_t j = first; j < first + width; j++) {
       const double x = wlmi_element_get(type, dc, row * ldc + j);
       const double y = reads_b(p->message) ? wlmi_element_get(type, b, column * ldb + j) : 0;
@@ -64,11 +73,11 @@ wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *probl
       sum += term;
       size += fabs(term);
     }
-    const double factor = call->alpha / (p->reduce == WLM_MEAN ? (double)(a->rowptr[row + 1] - a->rowptr[row]) : 1);
-    const double before = call->beta != 0 ? call->beta * wlmi_element_get(type, old, place) : 0;
+    const double factor = call->alpha * (double)shares[edge].times * shares[edge].factor;
     dvalues[i] = factor * of_edge(p->message, value, sum);
     if (call->beta != 0) dvalues[i] += before;
     if (scale) scale[i] = fabs(factor * of_edge(p->message, value, size)) + fabs(before);
   }
+  wlmi_free(shares);
   return WLM_OK;
 }

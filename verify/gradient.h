@@ -6,9 +6,10 @@
 
 /* dvalues[p] = alpha * sum over j of dC[i,j] * d message(a_p, B[k,j]) / d a_p + beta * old[p], in double, for `count`
  * edges p: those that `edges` names, or the first ones where it is NULL. With heads p is a place among nnz x heads, and
- * j goes over the columns of its head. reduce is sum, or mean, which divides by the edges of row i.
+ * j goes over the columns of its head. reduce is sum, or mean, which divides by the edges of row i. Where
+ * the problem samples, the derivative has the edge's share in the product, and 0 where the sample leaves the edge out.
  *
- *   call   of which alpha, beta, ldb and ldc (0 = n) are read
+ *   call   of which alpha, beta, seed, ldb and ldc (0 = n) are read
  *   dc     rows x n of the problem's dense type, leading dimension ldc
  *   b      cols x n, leading dimension ldb
  *   old    nnz x heads elements; read only where beta is not 0

@@ -20,8 +20,11 @@ typedef struct expressions {
   double weight; /* of an error's denominator, for the roundings that a built-in operator does not have */
 } expressions;
 
+/* The row's edges and which of them are used: `walked` places, which hold `kept` edges, an edge that the rows of A
+ * sampled n times counting as n. */
 typedef struct edges {
-  int64_t start, degree, kept, stride, shift; /* the row's edges and which of them are used */
+  wlm_sample sample; /* of this row; none where the rows of A were sampled */
+  int64_t start, degree, walked, kept, stride, shift;
 } edges;
 
 static wlm_status check_problem(const wlm_problem *p, const wlm_execute_args *call, const void *c_old) {
@@ -68,18 +71,23 @@ done:
   return status;
 }
 
+static int64_t times_of(const wlmi_csr_host *a, int64_t edge) { return a->shares ? a->shares[edge].times : 1; }
+
 static edges edges_of(const wlmi_csr_host *a, const wlm_problem *p, uint64_t seed, int64_t row) {
-  edges e = {a->rowptr[row], a->rowptr[row + 1] - a->rowptr[row], 0, 1, 0};
-  e.kept = wlmi_sample_kept(p->sampling.sample, e.degree, p->sampling.width);
+  edges e = {.sample = a->shares ? WLM_SAMPLE_NONE : p->sampling.sample, .start = a->rowptr[row], .stride = 1};
+  e.degree = a->rowptr[row + 1] - e.start;
+  e.walked = e.kept = wlmi_sample_kept(e.sample, e.degree, p->sampling.width);
   if (e.kept < e.degree) {
-    e.stride = wlmi_sample_stride(p->sampling.sample, e.degree);
+    e.stride = wlmi_sample_stride(e.sample, e.degree);
     e.shift = wlmi_sample_shift(seed, row, e.degree);
   }
+  if (a->shares) e.kept = 0;
+  for (int64_t k = 0; a->shares && k < e.walked; k++) e.kept += times_of(a, e.start + k);
   return e;
 }
 
-static int64_t edge_at(const edges *e, wlm_sample sample, int64_t k) {
-  return e->start + (e->kept < e->degree ? wlmi_sample_position(sample, e->degree, k, e->stride, e->shift) : k);
+static int64_t edge_at(const edges *e, int64_t k) {
+  return e->start + (e->walked < e->degree ? wlmi_sample_position(e->sample, e->degree, k, e->stride, e->shift) : k);
 }
 
 /* The edge's values for the columns of a block. */
@@ -133,13 +141,13 @@ static double reduce_one(wlm_reduce reduce, double acc, double x) {
   }
 }
 
-/* What is done to the reduced value before alpha: mean, and the norms of sampling. */
+/* What is done to the reduced value before alpha: mean, and the norms of sampling this row. */
 static double factor_of(const wlm_problem *p, const edges *e) {
   double factor = 1.0;
   if (e->kept == 0) return factor;
   if (p->reduce == WLM_MEAN) factor /= (double)e->kept;
-  if (p->sampling.sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_KEPT) factor /= (double)e->kept;
-  if (p->sampling.sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_UNBIASED)
+  if (e->sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_KEPT) factor /= (double)e->kept;
+  if (e->sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_UNBIASED)
     factor *= (double)e->degree / (double)e->kept;
   return factor;
 }
@@ -153,13 +161,17 @@ static void reduce_block(const wlmi_csr_host *a, const wlm_problem *p, const edg
   wlm_reduce size_reduce = scale_reduce(p->reduce);
   for (int j = 0; j < width; j++) acc[j] = identity_of(p->reduce);
   for (int j = 0; j < width; j++) size[j] = p->reduce == WLM_PROD ? 1.0 : 0.0;
-  for (int64_t k = 0; k < e->kept; k++) {
-    int64_t at = edge_at(e, p->sampling.sample, k);
+  for (int64_t k = 0; k < e->walked; k++) {
+    const int64_t at = edge_at(e, k), times = times_of(a, at);
+    if (!times) continue;
     wlmi_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense);
     values_of(a, p, at, first, width, edge);
     make_messages(p->message, edge, dense, width, message);
-    for (int j = 0; j < width; j++) acc[j] = reduce_one(p->reduce, acc[j], message[j]);
-    for (int j = 0; j < width; j++) size[j] = reduce_one(size_reduce, size[j], fabs(message[j]));
+    for (int j = 0; a->shares && j < width; j++) message[j] *= a->shares[at].factor;
+    for (int64_t t = 0; t < times; t++) {
+      for (int j = 0; j < width; j++) acc[j] = reduce_one(p->reduce, acc[j], message[j]);
+      for (int j = 0; j < width; j++) size[j] = reduce_one(size_reduce, size[j], fabs(message[j]));
+    }
   }
   if (e->kept == 0 && p->empty == WLM_EMPTY_ZERO && p->reduce != WLM_PROD)
     for (int j = 0; j < width; j++) acc[j] = 0.0;
@@ -180,8 +192,9 @@ static void reduce_custom(const wlmi_csr_host *a, const wlm_problem *p, const ex
   wlmi_column_block value, edge, dense, message, degree;
   const wlmi_column_block *const operands[WLM_OPERANDS] = {&edge, &dense, &value, &message, &degree};
   wlmi_evaluate(&x->op.parts[WLM_PART_INIT], operands, width, step, &value);
-  for (int64_t k = 0; k < e->kept; k++) {
-    int64_t at = edge_at(e, p->sampling.sample, k);
+  for (int64_t k = 0; k < e->walked; k++) {
+    const int64_t at = edge_at(e, k), times = times_of(a, at);
+    if (!times) continue;
     values_of(a, p, at, first, width, edge.value);
     for (int j = 0; j < width; j++) edge.size[j] = isinf(edge.value[j]) ? 0.0 : fabs(edge.value[j]);
     wlmi_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense.value);
@@ -192,7 +205,7 @@ static void reduce_custom(const wlmi_csr_host *a, const wlm_problem *p, const ex
       make_messages(p->message, edge.value, dense.value, width, message.value);
       for (int j = 0; j < width; j++) message.size[j] = fabs(message.value[j]);
     }
-    wlmi_evaluate(&x->op.parts[WLM_PART_REDUCE], operands, width, step, &value);
+    for (int64_t t = 0; t < times; t++) wlmi_evaluate(&x->op.parts[WLM_PART_REDUCE], operands, width, step, &value);
   }
   wlmi_block_fill(&degree, width, (double)e->kept);
   if (finish && e->kept) wlmi_evaluate(finish, operands, width, step, &value);
@@ -269,8 +282,9 @@ static void positions_of_block(const wlmi_csr_host *a, const wlm_problem *p, con
   const wlm_type type = wlmi_accumulator_type(p->dense_type);
   double message[BLOCK], edge[BLOCK], dense[BLOCK], best[BLOCK];
   for (int j = 0; j < width; j++) arg[j] = -1;
-  for (int64_t k = 0; k < e->kept; k++) {
-    const int64_t at = edge_at(e, p->sampling.sample, k);
+  for (int64_t k = 0; k < e->walked; k++) {
+    const int64_t at = edge_at(e, k);
+    if (!times_of(a, at)) continue;
     wlmi_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense);
     values_of(a, p, at, first, width, edge);
     make_messages(p->message, edge, dense, width, message);

@@ -14,8 +14,8 @@
  *   scale  row_count x n, dense, or NULL: the denominators of max_rel_err, which are the same reduction over
  *          the absolute values of the messages (sum |a b| for a sum; the largest for max and min), through the
  *          same epilogue with absolute values; of users' expressions what evaluate.h says, more where they round more
- * The result is not rounded to the dense type. WLM_ERR_UNSUPPORTED for what it cannot do: transpose. With heads
- * a->values are nnz x heads, or NULL. */
+ * The result is not rounded to the dense type. WLM_ERR_UNSUPPORTED for what it cannot do: transpose, for which a is
+ * A^T, with the shares of its edges where A is sampled. With heads a->values are nnz x heads, or NULL. */
 wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
                                const void *b, const void *c_old, const int64_t *row_ids, int64_t row_count, double *c,
                                double *scale);

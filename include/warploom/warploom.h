@@ -199,7 +199,14 @@ typedef struct wlm_epilogue {
   const char *activation;
 } wlm_epilogue;
 
-/* ES-SpMM edge sampling. kept = min(width, d) edges of a row with d edges: all of them, in order, where d <= width. */
+/* ES-SpMM edge sampling. kept = min(width, d) edges of a row with d edges: all of them, in order, where d <= width.
+ *
+ * The rows of A are sampled, also with transpose and for WLM_SDDMM. So the gradients of a sampled product use the edges
+ * of that product when they are given its seed:
+ *   dB       transpose = 1 and b = dC, with the same norm; for a forward mean reduce = WLM_SUM and WLM_NORM_KEPT
+ *   dvalues  WLM_SDDMM with the same reduce and norm, which gives 0 for an edge that is left out
+ * With transpose the norm is that of the edge's row of A, and a mean divides by the edges that a row of A^T has left.
+ * An edge that is taken several times counts as often. Give each step of a training its own seed. */
 typedef enum wlm_sample {
   WLM_SAMPLE_NONE,
   WLM_SAMPLE_BUCKET,          /* edge start + k */
@@ -288,7 +295,8 @@ typedef struct wlm_execute_args {
    *   dvalues[p] = alpha * sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p + beta * dvalues[p]
    * For mul that is the product of rows <x[i,:], B[k,:]>; for copy_a, add and rsub the sum of x[i,:]; for sub that sum
    * negated; for div and rdiv -<x[i,:], B[k,:]> / a^2 and the sum of x[i,:] / B[k,:]; for copy_b 0. reduce is sum, or
-   * mean, which divides by the edges of the row. */
+   * mean, which divides by the edges of the row. With sampling the derivative is multiplied by the norm and by how
+   * often the edge is taken; rows of B that are named only by edges which are left out are not read. */
   void *dvalues;
   double alpha, beta; /* finite; beta = 0 never reads C */
   const void *bias;   /* n values of dense_type, where epilogue.bias is set */

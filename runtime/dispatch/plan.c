@@ -100,6 +100,7 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *or
       .colind = csr->colind,
       .values = csr->values,
       .order = order,
+      .a_rowptr = csr->rowptr,
       .sample_width = shape->sample_width,
       .heads = shape->heads,
       .head_width = n / shape->heads,
@@ -147,7 +148,9 @@ static wlm_status bind_upgraded(const wlm_plan *plan, const wlm_plan *better, wl
   const struct wlm_args *a = &plan->bound.args;
   const wlm_csr csr = {
       .rows = a->rows, .cols = a->cols, .nnz = a->nnz, .rowptr = a->rowptr, .colind = a->colind, .values = a->values};
-  return wlmi_bind(&better->shape, &csr, a->order, a->fresh != 0, bound);
+  const wlm_status status = wlmi_bind(&better->shape, &csr, a->order, a->fresh != 0, bound);
+  bound->args.a_rowptr = a->a_rowptr;
+  return status;
 }
 
 /* A kernel that takes over counts too, so that a caller who asks again gives it room. */

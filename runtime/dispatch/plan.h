@@ -77,9 +77,9 @@ struct wlm_plan {
 wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
                            const wlmi_spec *spec, wlmi_shape *shape);
 /* Launches and sizes for a matrix of the shape's types: op(A), or A itself where the shape walks A; `order` as in
- * wlm_args. With `fresh` rowptr and colind may still be written by work that is enqueued before the product, and its
- * kernels wait for that work before they read them. WLM_ERR_OVERFLOW where the grid or a size is past what the device
- * can take. */
+ * wlm_args. Of a transpose whose `order` is given the caller sets args.a_rowptr. With `fresh` rowptr and colind may
+ * still be written by work that is enqueued before the product, and its kernels wait for that work before they read
+ * them. WLM_ERR_OVERFLOW where the grid or a size is past what the device can take. */
 wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *order, int fresh, wlmi_bound *bound);
 /* WLM_ERR_INVALID_ARGUMENT where alpha or beta is not finite. */
 wlm_status wlmi_check_factors(const wlm_execute_args *call);

@@ -4,6 +4,7 @@ return {
   split = "none",
   positions = true,
   samples = true,
+  shares = true,
   parameters = {
     { "rows", { 16, 128 } },         -- of a block, the unit that threads take
     { "tile", { 16, 32, 64, 128 } }, -- columns held in registers and cache at a time

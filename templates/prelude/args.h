@@ -7,6 +7,7 @@ struct wlm_args {
   long long rows, cols, nnz, n, ldb, ldc; /* ldb, ldc in elements */
   const void *rowptr, *colind, *values;   /* values NULL = every edge is 1 */
   const void *order;                      /* of a transpose: where in `values` the value of each edge is */
+  const void *a_rowptr;                   /* rowptr of A itself, transposed or not */
   const void *b;
   void *c;              /* of an SDDMM: nnz values */
   const void *x;        /* of an SDDMM: rows x n, leading dimension ldc */

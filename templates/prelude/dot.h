@@ -112,10 +112,11 @@ WLM_FN wlm_colind_t wlm_column_before(const struct wlm_args *args, long long p, 
   return p < end ? wlm_column(args, p) : 0;
 }
 
-/* The first `count` of a batch's products, from edge p on; `degree` is that of the row of the edge that this lane
- * stores. Whole warps. */
+% local sampled = problem.sample ~= "none"
+/* The first `count` of a batch's products; `p` is the edge that this lane stores, `degree` how many edges its row
+ * has@{sampled and ", `weight` what it counts in the sampled product" or ""}. Whole warps. */
 WLM_FN void wlm_store_dots(const struct wlm_args *args, struct wlm_dots dots, long long p, int count,
-                           long long degree) {
+                           long long degree@{sampled and ", wlm_acc_t weight" or ""}) {
   const int lane = (int)(threadIdx.x % @{lanes}u);
 % local half = batch // 2
 % while half > 0 do
@@ -134,8 +135,9 @@ WLM_FN void wlm_store_dots(const struct wlm_args *args, struct wlm_dots dots, lo
   dots.at[0] = wlm_combine(dots.at[0], __shfl_xor_sync(0xffffffffu, dots.at[0], @{mask}, @{lanes}));
 % mask = mask * 2
 % end
-% local place = many and "(p + lane) * args->heads + wlm_slow_block()" or "p + lane"
+% local place = many and "p * args->heads + wlm_slow_block()" or "p"
+% local weight = sampled and "weight * " or ""
   if (lane < @{batch} && lane < count)
     wlm_store(args, (wlm_c_t *)args->c + @{place}, 0,
-              wlm_edge(wlm_finish(dots.at[0], degree), @{load_a("args", "p + lane", "(int)wlm_slow_block()")}));
+              @{weight}wlm_edge(wlm_finish(dots.at[0], degree), @{load_a("args", "p", "(int)wlm_slow_block()")}));
 }

@@ -8,6 +8,8 @@
 enum { WLM_PIECE = 16, WLM_AHEAD = 8 };
 % local many = problem.heads == "many"
 % local a = many and "a[j]" or "a"
+% local shared = problem.sample ~= "none" and problem.transpose -- an edge counts as often as its row of A took it
+% local factor = shared and problem.sample_norm ~= "none" and "share.factor * " or ""
 % if many then
 %   local run = math.min(16, problem.head_width & -problem.head_width)
 
@@ -28,23 +30,36 @@ WLM_FN void wlm_fold_winner(wlm_acc_t *acc, wlm_place_t *place, wlm_acc_t x, lon
 }
 
 % end
-WLM_FN void wlm_fold(const struct wlm_args *args, long long begin, long long kept, long long degree,
-                     struct wlm_sample_state state, long long column, int width, wlm_acc_t acc[][WLM_PIECE]@{at "wlm_place_t place[][WLM_PIECE]"}) {
+/* Gives how many edges were folded: those kept, or how often they were taken together. */
+WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long long kept, long long degree,
+                          struct wlm_sample_state state, long long column, int width, wlm_acc_t acc[][WLM_PIECE]@{at "wlm_place_t place[][WLM_PIECE]"}) {
   const wlm_b_t *restrict b = (const wlm_b_t *)args->b + column;
-  const int pieces = width / WLM_PIECE, rest = width % WLM_PIECE;@{from " const long long first = begin + wlm_sample(0, degree, state);"}
+  const int pieces = width / WLM_PIECE, rest = width % WLM_PIECE;@{from(" const long long first = begin + " .. (shared and "degree;" or "wlm_sample(0, degree, state);"))}
   for (int t = 0; t <= (width - 1) / WLM_PIECE; t++)
     for (int j = 0; j < WLM_PIECE; j++) @{from "place[t][j] = (wlm_place_t)first, "}acc[t][j] = wlm_init(@{from "first"})@{value};
+% if shared then
+  long long folded = 0;
+% end
   for (long long k = 0; k < kept; k++) {
     const long long p = begin + wlm_sample(k, degree, state);
+% if shared then
+    const struct wlm_share share = wlm_share(args, p);
+    if (!share.times) continue;
+    folded += share.times;
+% end
 % if not many then
     const wlm_acc_t a = wlm_load_a(args, p);
 % end
     const wlm_b_t *restrict b_row = b + wlm_column(args, p) * args->ldb;
+% if not shared then
 #if WLM_USES_B
     const long long ahead = begin + wlm_sample(k + WLM_AHEAD, degree, state);
     const wlm_b_t *b_ahead = b + wlm_column(args, ahead < args->nnz ? ahead : p) * args->ldb;
     for (int j = 0; j < width; j += 64 / (int)sizeof *b) __builtin_prefetch(b_ahead + j);
 #endif
+% else
+    for (int times = 0; times < share.times; times++) {
+% end
 #pragma GCC unroll 16
 % if many then
     for (int t = 0; t < pieces; t++) {
@@ -55,7 +70,7 @@ WLM_FN void wlm_fold(const struct wlm_args *args, long long begin, long long kep
 % end
 #pragma omp simd
       for (int j = 0; j < WLM_PIECE; j++)
-        @{from("wlm_fold_winner(&acc[t][j], &place[t][j], ", "acc[t][j] = wlm_reduce(acc[t][j], ")}wlm_message(@{a}, wlm_load_b(b_row + t * WLM_PIECE + j))@{at "p"});
+        @{from("wlm_fold_winner(&acc[t][j], &place[t][j], ", "acc[t][j] = wlm_reduce(acc[t][j], ")}@{factor}wlm_message(@{a}, wlm_load_b(b_row + t * WLM_PIECE + j))@{at "p"});
 % if many then
     }
     wlm_acc_t a[WLM_PIECE];
@@ -63,8 +78,12 @@ WLM_FN void wlm_fold(const struct wlm_args *args, long long begin, long long kep
 % end
 #pragma omp simd
     for (int j = 0; j < rest; j++)
-      @{from("wlm_fold_winner(&acc[pieces][j], &place[pieces][j], ", "acc[pieces][j] = wlm_reduce(acc[pieces][j], ")}wlm_message(@{a}, wlm_load_b(b_row + pieces * WLM_PIECE + j))@{at "p"});
+      @{from("wlm_fold_winner(&acc[pieces][j], &place[pieces][j], ", "acc[pieces][j] = wlm_reduce(acc[pieces][j], ")}@{factor}wlm_message(@{a}, wlm_load_b(b_row + pieces * WLM_PIECE + j))@{at "p"});
+% if shared then
+    }
+% end
   }
+  return @{shared and "folded" or "kept"};
 }
 
 /* Finishes what wlm_fold gave and stores it to those columns of a row of C. */

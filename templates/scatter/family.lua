@@ -17,6 +17,7 @@ return {
   keeps_order = false,
   deterministic = false,
   walks = "a",
+  samples = true,
   parameters = {
     { "lanes", { 4, 8, 16, 32 } },          -- of a group
     { "vector", { 1, 2, 4, 8 }, "widest" }, -- columns a lane loads at once
@@ -26,14 +27,17 @@ return {
     local width = p.lanes * p.vector
     if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
     if 2 * width < problem.n and p.lanes < 32 then return false, "walks A more than twice" end
+    if problem.sample ~= "none" and p.share ~= 32 then return false, "deals out non-zeros, and of a sampled matrix rows are" end
     return true
   end,
   passes = function(p, problem)
     local in_place = problem.dense_bytes == problem.acc_bytes -- C holds accumulators
+    local sampled = problem.sample ~= "none" -- then a group takes a row, which is no longer than the sample
     local list = {
       over_c("wlm_scatter_clear", problem.n, math.min(p.vector, 16 // problem.acc_bytes)),
       {
-        kernel = "wlm_scatter", units = "nnz", units_per_block = threads // p.lanes * p.share,
+        kernel = "wlm_scatter", units = sampled and "rows" or "nnz",
+        units_per_block = threads // p.lanes * (sampled and 1 or p.share),
         columns_per_block = p.lanes * p.vector, threads = threads, dependent = true,
       },
     }

@@ -3,6 +3,7 @@ return {
   operation = "sddmm",
   summary = "a group of lanes a row of A, which keeps its row of X in registers",
   split = "carry", -- lanes add up their parts of a product
+  samples = true,
   parameters = {
     { "lanes", { 4, 8, 16, 32 } }, -- of a row; several rows share a warp
     { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once

@@ -172,6 +172,37 @@ static void test_candidates_are_kept(void **state) {
   }
 }
 
+/* A family that samples the rows of A^T would use other edges than the rows of A keep. */
+static void test_backward_of_a_sample(void **state) {
+  (void)state;
+  static const struct {
+    int sddmm, deterministic, host, families;
+    const char *names[2];
+  } cases[] = {{0, 0, 0, 2, {"row_kept/", "scatter/"}},
+               {0, 1, 0, 1, {"row_kept/"}},
+               {0, 0, 1, 1, {"host_row/"}},
+               {1, 0, 0, 1, {"sddmm_row/"}},
+               {1, 0, 1, 1, {"sddmm_host/"}}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_spec spec = emit_spec(64);
+    const wlmi_candidate_list *names;
+    int64_t found = 0;
+    spec.problem.operation = cases[i].sddmm ? WLM_SDDMM : WLM_SPMM;
+    spec.problem.transpose = !cases[i].sddmm;
+    spec.problem.policy.deterministic = cases[i].deterministic;
+    spec.problem.sampling = (wlm_sampling){WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 32};
+    assert_status(WLM_OK,
+                  wlmi_generator_describe(emit_generator, &spec, cases[i].host ? &emit_host : &emit_cuda, &names));
+    for (int k = 0; k < cases[i].families; k++) {
+      const int64_t count = count_prefix(names, cases[i].names[k]);
+      assert_true(count > 0);
+      found += count;
+    }
+    assert_int_equal(found, names->count);
+    wlmi_candidates_drop(names);
+  }
+}
+
 /* Every operator has a carry form or needs none, and what has no emitted form yet is refused by name. */
 static void test_operators(void **state) {
   (void)state;
@@ -235,6 +266,7 @@ int main(void) {
       cmocka_unit_test(test_a_small_device_has_fewer_candidates),
       cmocka_unit_test(test_candidates),
       cmocka_unit_test(test_candidates_are_kept),
+      cmocka_unit_test(test_backward_of_a_sample),
       cmocka_unit_test(test_operators),
       cmocka_unit_test(test_list),
       cmocka_unit_test(test_several_threads),

@@ -13,6 +13,7 @@
 #include "support/calls.h"
 #include "support/gpu_fixture.h"
 #include "support/require.h"
+#include "tuner/verify.h"
 
 static void *narrowed(const wlmi_csr_host *a, wlm_index type) {
   int32_t *rowptr = wlmi_alloc((size_t)(a->rows + 1) * sizeof *rowptr);
@@ -91,6 +92,58 @@ static void every_candidate(void **state) {
   fixture_release(&f);
 }
 
+static wlm_problem sampled(int deterministic) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = 48;
+  problem.transpose = 1;
+  problem.sampling = (wlm_sampling){WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 16};
+  problem.policy.deterministic = deterministic;
+  return problem;
+}
+
+static void every_candidate_of_a_sample(void **state) {
+  (void)state;
+  test_needs_nvrtc();
+  fixture f;
+  fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
+  wlm_problem problem = sampled(0);
+  check_candidates(&f, &problem);
+  problem.sampling.norm = WLM_NORM_NONE;
+  problem.reduce = WLM_MAX;
+  problem.want_argmax = 1;
+  check_candidates(&f, &problem);
+  problem = sampled(0);
+  problem.transpose = 0;
+  problem.operation = WLM_SDDMM;
+  check_candidates(&f, &problem);
+  fixture_release(&f);
+}
+
+/* One call with each seed: scattered, and where that is not deterministic over an A^T that is built on the stream. */
+static void one_call_with_each_seed(void **state) {
+  (void)state;
+  test_needs_nvrtc();
+  fixture f;
+  fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
+  for (int number = 0; number < 6; number++) {
+    const wlm_problem problem = sampled(number % 2);
+    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+    wlmi_operands operands;
+    wlmi_verifier *verifier;
+    double error;
+    call.seed = (uint64_t)number / 2;
+    assert_status(WLM_OK, wlmi_operands_create(f.context, f.upload.matrix, &problem, &call, 3, &operands));
+    assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
+    assert_status(WLM_OK, wlmi_operands_poison(&operands));
+    assert_status(WLM_OK, wlm_spmm(f.context, wlmi_matrix_csr(f.upload.matrix), &problem, &operands.call));
+    assert_status(WLM_OK, f.device->ops->synchronize(f.device, NULL));
+    assert_status(WLM_OK, wlmi_verify_result(verifier, &error));
+    wlmi_verifier_destroy(verifier);
+    wlmi_operands_release(&operands);
+  }
+  fixture_release(&f);
+}
+
 /* 0 and -0 are equal, so that the first edge of a row wins, whatever the device's instruction makes of them. */
 static void zeros_have_no_sign(void **state) {
   (void)state;
@@ -149,6 +202,7 @@ static void no_order_no_gradients(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(transpose_has_the_hosts_bits), cmocka_unit_test(every_candidate),
+      cmocka_unit_test(every_candidate_of_a_sample),  cmocka_unit_test(one_call_with_each_seed),
       cmocka_unit_test(zeros_have_no_sign),           cmocka_unit_test(back_by_positions),
       cmocka_unit_test(no_order_no_gradients),
   };

@@ -80,7 +80,8 @@ static void pair_make(pair *p) {
     p->a.values[e] = test_draw_between(&random, 0.5f, 1.5f);
   }
   p->t = (wlmi_csr_host){
-      COLS, ROWS, nnz, array(COLS + 1, sizeof(int64_t)), array(nnz, sizeof(int32_t)), array(nnz, sizeof(float)), NULL};
+      COLS, ROWS, nnz, array(COLS + 1, sizeof(int64_t)), array(nnz, sizeof(int32_t)), array(nnz, sizeof(float)),
+      NULL, NULL};
   p->order = array(nnz, sizeof *p->order);
   csr.rows = ROWS;
   csr.cols = COLS;
@@ -335,7 +336,7 @@ static void positions_past_32_bits(void **state) {
   for (int i = 0; i < FEW * N; i++) b[i] = test_draw_between(&random, -1, 1);
   const int64_t nnz = rowptr[LONG_ROWS];
   wlmi_csr_host a = {
-      LONG_ROWS, FEW, nnz, rowptr, addresses(nnz, sizeof(int32_t)), addresses(nnz * HEADS, sizeof(float)), NULL};
+      LONG_ROWS, FEW, nnz, rowptr, addresses(nnz, sizeof(int32_t)), addresses(nnz * HEADS, sizeof(float)), NULL, NULL};
   wlm_csr csr = WLM_CSR_INIT;
   wlm_problem problem = WLM_PROBLEM_INIT;
   csr.rows = LONG_ROWS;

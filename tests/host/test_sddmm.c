@@ -137,14 +137,15 @@ static void what_is_refused(void **state) {
     const char *says;
   } cases[] = {{WLM_ERR_UNSUPPORTED, "reduce"},
                {WLM_ERR_UNSUPPORTED, "transpose"},
-               {WLM_ERR_UNSUPPORTED, "sampled"},
+               {WLM_ERR_UNSUPPORTED, "sampling.norm with a mean"},
                {WLM_ERR_UNSUPPORTED, "epilogue"},
                {WLM_ERR_INVALID_ARGUMENT, "n is 0"}};
   wlm_plan *plan;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_problem problem = gradient_of(WLM_MUL, i == 0 ? WLM_MAX : WLM_SUM);
+    wlm_problem problem = gradient_of(WLM_MUL, i == 0 ? WLM_MAX : i == 2 ? WLM_MEAN : WLM_SUM);
     problem.transpose = i == 1;
     problem.sampling.sample = i == 2 ? WLM_SAMPLE_BUCKET : WLM_SAMPLE_NONE;
+    problem.sampling.norm = i == 2 ? WLM_NORM_KEPT : WLM_NORM_NONE;
     problem.sampling.width = 8;
     problem.epilogue.activation = i == 3 ? "relu" : NULL;
     if (i == 4) problem.n = 0;

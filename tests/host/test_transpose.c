@@ -268,10 +268,6 @@ static void what_is_refused(void **state) {
   assert_status(WLM_OK, test_matrix_given(bare_host, &csr, &stats, &matrix));
   assert_int_equal(wlm_plan_create(bare_host, matrix, &problem, &plan), WLM_ERR_INVALID_ARGUMENT);
   assert_non_null(strstr(wlm_error_detail(), "colind[1] is 3"));
-  problem.sampling.sample = WLM_SAMPLE_BUCKET;
-  problem.sampling.width = 8;
-  assert_int_equal(wlm_plan_create(bare_host, matrix, &problem, &plan), WLM_ERR_UNSUPPORTED);
-  assert_non_null(strstr(wlm_error_detail(), "transpose"));
   wlm_matrix_destroy(matrix);
 }
 

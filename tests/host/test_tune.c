@@ -418,12 +418,16 @@ static void every_kind_of_problem(void **state) {
       {WLM_MUL, WLM_SUM, 1, 0, 16, 0, 0, WLM_SAMPLE_BUCKET, WLM_NORM_KEPT},
       {WLM_MUL, WLM_SUM, 1, 0, 4, 0, 0, WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_UNBIASED},
   };
+  enum { KINDS = sizeof kinds / sizeof *kinds };
   bench b;
   bench_make(&b, NULL, "twin:arxiv,scale=0.002", 0);
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+  for (int number = 0; number < KINDS + 2; number++) { /* the last kind also with its backward passes */
+    const int i = number < KINDS ? number : KINDS - 1;
     told t;
     wlm_tune_options options = quick(&t);
     options.budget_seconds = 2;
+    b.problem.transpose = number == KINDS;
+    b.problem.operation = number > KINDS ? WLM_SDDMM : WLM_SPMM;
     b.problem.message = kinds[i].message;
     b.problem.reduce = kinds[i].reduce;
     b.call.alpha = kinds[i].alpha;

@@ -131,7 +131,7 @@ static void operators_with_sums(void **state) {
                    {WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 7},
                    {WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_UNBIASED, 7}};
   enum { MESSAGES = sizeof messages / sizeof *messages, SAMPLINGS = sizeof samplings / sizeof *samplings };
-  for (int i = 0; i < MESSAGES + SAMPLINGS; i++) {
+  for (int i = 0; i < MESSAGES + 2 * SAMPLINGS; i++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
     wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
     product p;
@@ -141,9 +141,11 @@ static void operators_with_sums(void **state) {
       call.alpha = 1.5;
       call.beta = i % 2 ? 0 : -0.5;
     } else {
-      problem.sampling.sample = samplings[i - MESSAGES].sample;
-      problem.sampling.norm = samplings[i - MESSAGES].norm;
-      call.seed = samplings[i - MESSAGES].seed;
+      const int sampling = (i - MESSAGES) % SAMPLINGS;
+      problem.transpose = i >= MESSAGES + SAMPLINGS;
+      problem.sampling.sample = samplings[sampling].sample;
+      problem.sampling.norm = samplings[sampling].norm;
+      call.seed = samplings[sampling].seed;
       problem.sampling.width = 16;
     }
     product_make(&p, problem, &call);

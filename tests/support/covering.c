@@ -367,7 +367,7 @@ static void point_again(wlm_problem *problem, int own) {
 }
 
 static wlm_status add_own_problem(maker *m, wlmi_generator *generator, const wlmi_limits *limits,
-                                  const struct own_problem *own, int type, int sampled) {
+                                  const struct own_problem *own, int type, int sampled, int transpose) {
   wlm_status status;
   problem p = {.own = 1 + (int)(own - own_problems)};
   fill_axes(m, 0, p.axes);
@@ -381,6 +381,7 @@ static wlm_status add_own_problem(maker *m, wlmi_generator *generator, const wlm
   own_problem.reduce = WLM_CUSTOM;
   own_problem.n = own->n;
   own_problem.heads = own->heads;
+  own_problem.transpose = transpose;
   point_at_own(&own_problem, own);
   csr.values = own;
   csr.value_type = p.spec.value_type;
@@ -401,7 +402,7 @@ done:
 static wlm_status add_own_problems(maker *m, wlmi_generator *generator, const wlmi_limits *limits) {
   wlm_status status = WLM_OK;
   for (int i = 0; i < 2 * TYPES * COUNT(own_problems) && status == WLM_OK; i++)
-    status = add_own_problem(m, generator, limits, &own_problems[i / (2 * TYPES)], i / 2 % TYPES, i % 2);
+    status = add_own_problem(m, generator, limits, &own_problems[i / (2 * TYPES)], i / 2 % TYPES, i % 2, 0);
   return status;
 }
 
@@ -434,8 +435,8 @@ done:
 
 /* ---- gradients ------------------------------------------------------------------------------------------ */
 
-/* An sddmm sums or takes the mean and samples nothing: every message with one of the two, and what changes a kernel
- * besides: n for all vectors, one too wide to be kept in registers, heads, types, values or none. */
+/* An sddmm sums or takes the mean: every message with one of the two, and what changes a kernel besides: n for all
+ * vectors, one too wide to be kept in registers, heads, types, values or none. */
 static const struct gradient {
   wlm_message message;
   wlm_reduce reduce;
@@ -520,7 +521,7 @@ static wlm_status add_transposed(maker *m, wlmi_generator *generator, const wlmi
 /* What serves transposed products alone, the families from first_group on, had no problem before those: every type with
  * every message, each pair of indices, heads, a bias and an activation, and with what is drawn of the rest. */
 static wlm_status add_transposed_alone(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int first_group,
-                                       int full) {
+                                       int sampled, int full) {
   wlm_status status = WLM_OK;
   for (int i = 0; first_group < m->group_count && i < TYPES * MESSAGES && status == WLM_OK; i++) {
     wlm_problem of = WLM_PROBLEM_INIT;
@@ -539,7 +540,69 @@ static wlm_status add_transposed_alone(maker *m, wlmi_generator *generator, cons
     of.epilogue.activation = i % 4 == 2 ? plain_activation : NULL;
     of.empty = (wlm_empty)test_draw(&m->random, 2);
     of.epilogue.bias = i % 8 >= 4;
+    if (sampled) {
+      of.reduce = (wlm_reduce)(i / 2 % REDUCTIONS);
+      of.sampling.sample = (wlm_sample)(1 + i % 3);
+      of.sampling.norm = of.reduce == WLM_SUM ? (wlm_sample_norm)(i / 10 % NORMS) : WLM_NORM_NONE;
+      of.sampling.width = widths_s[test_draw(&m->random, COUNT(widths_s))];
+      of.want_argmax = (of.reduce == WLM_MAX || of.reduce == WLM_MIN) && i % 2;
+    }
     status = add_problem(m, generator, limits, &of, &csr, first_group, full);
+  }
+  return status;
+}
+
+/* The backward passes of sampled products: the transpose and the sddmm of the edges that are kept, with every strategy
+ * and norm, each type, positions, heads, and widths below and above the published stride. */
+static const struct backward {
+  wlm_operation operation;
+  wlm_message message;
+  wlm_reduce reduce;
+  wlm_type type;
+  wlm_index rowptr, colind;
+  int64_t n, heads;
+  wlm_sampling sampling;
+} backwards[] = {
+    {WLM_SPMM, WLM_MUL, WLM_SUM, WLM_F32, WLM_I32, WLM_I32, 64, 1, {WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 700}},
+    {WLM_SPMM, WLM_MUL, WLM_SUM, WLM_F32, WLM_I64, WLM_I32, 33, 1, {WLM_SAMPLE_BUCKET, WLM_NORM_UNBIASED, 32}},
+    {WLM_SPMM, WLM_RDIV, WLM_SUM, WLM_F16, WLM_I32, WLM_I64, 40, 8, {WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_NONE, 9}},
+    {WLM_SPMM, WLM_ADD, WLM_SUM, WLM_BF16, WLM_I64, WLM_I64, 8, 1, {WLM_SAMPLE_FASTRAND, WLM_NORM_UNBIASED, 8}},
+    {WLM_SPMM, WLM_DIV, WLM_SUM, WLM_F64, WLM_I32, WLM_I32, 66, 2, {WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_KEPT, 64}},
+    {WLM_SPMM, WLM_MUL, WLM_MEAN, WLM_F32, WLM_I32, WLM_I64, 300, 1, {WLM_SAMPLE_FASTRAND, WLM_NORM_NONE, 1000}},
+    {WLM_SPMM, WLM_SUB, WLM_MAX, WLM_F64, WLM_I64, WLM_I32, 2, 1, {WLM_SAMPLE_FASTRAND, WLM_NORM_NONE, 8}},
+    {WLM_SPMM, WLM_MUL, WLM_MIN, WLM_BF16, WLM_I32, WLM_I32, 31, 1, {WLM_SAMPLE_BUCKET, WLM_NORM_NONE, 100}},
+    {WLM_SPMM, WLM_DIV, WLM_MAX, WLM_F16, WLM_I64, WLM_I64, 128, 1, {WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_NONE, 16}},
+    {WLM_SPMM, WLM_MUL, WLM_PROD, WLM_F32, WLM_I64, WLM_I32, 7, 1, {WLM_SAMPLE_FASTRAND, WLM_NORM_NONE, 700}},
+    {WLM_SDDMM, WLM_MUL, WLM_SUM, WLM_F32, WLM_I32, WLM_I32, 128, 1, {WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 700}},
+    {WLM_SDDMM, WLM_DIV, WLM_MEAN, WLM_F16, WLM_I64, WLM_I32, 64, 1, {WLM_SAMPLE_BUCKET, WLM_NORM_NONE, 32}},
+    {WLM_SDDMM, WLM_MUL, WLM_SUM, WLM_BF16, WLM_I32, WLM_I64, 33, 1, {WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_NONE, 9}},
+    {WLM_SDDMM, WLM_RDIV, WLM_SUM, WLM_F64, WLM_I64, WLM_I64, 4, 1, {WLM_SAMPLE_FASTRAND, WLM_NORM_UNBIASED, 64}},
+    {WLM_SDDMM, WLM_MUL, WLM_SUM, WLM_F32, WLM_I64, WLM_I64, 1100, 1, {WLM_SAMPLE_BUCKET, WLM_NORM_UNBIASED, 100}},
+    {WLM_SDDMM, WLM_SUB, WLM_MEAN, WLM_F32, WLM_I32, WLM_I64, 66, 2, {WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_NONE, 577}},
+    {WLM_SDDMM, WLM_MUL, WLM_SUM, WLM_BF16, WLM_I32, WLM_I32, 128, 8, {WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 8}},
+    {WLM_SDDMM, WLM_COPY_B, WLM_SUM, WLM_F32, WLM_I32, WLM_I32, 16, 1, {WLM_SAMPLE_BUCKET, WLM_NORM_KEPT, 8}},
+};
+
+static wlm_status add_backwards(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < COUNT(backwards) && status == WLM_OK; i++) {
+    const struct backward *b = &backwards[i];
+    wlm_problem of = WLM_PROBLEM_INIT;
+    wlm_csr csr = WLM_CSR_INIT;
+    of.operation = b->operation;
+    of.transpose = b->operation == WLM_SPMM;
+    of.message = b->message;
+    of.reduce = b->reduce;
+    of.want_argmax = b->reduce == WLM_MAX || b->reduce == WLM_MIN;
+    of.argmax_type = b->rowptr;
+    of.dense_type = csr.value_type = b->type;
+    of.n = b->n;
+    of.heads = b->heads;
+    of.sampling = b->sampling;
+    csr.rowptr_type = b->rowptr;
+    csr.colind_type = b->colind;
+    csr.values = &csr;
+    status = add_problem(m, generator, limits, &of, &csr, 0, full);
   }
   return status;
 }
@@ -557,7 +620,12 @@ wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, u
   WLM_TRY(add_gradients(&m, generator, limits, full));
   const int families = m.group_count;
   WLM_TRY(add_transposed(&m, generator, limits, full));
-  WLM_TRY(add_transposed_alone(&m, generator, limits, families, full));
+  WLM_TRY(add_transposed_alone(&m, generator, limits, families, 0, full));
+  const int unsampled = m.group_count;
+  WLM_TRY(add_backwards(&m, generator, limits, full));
+  WLM_TRY(add_transposed_alone(&m, generator, limits, unsampled, 1, full));
+  for (int type = 0; type < TYPES; type++)
+    WLM_TRY(add_own_problem(&m, generator, limits, &own_problems[type % 2], type, 1, 1));
   if (!full) goto done;
   regroup_by_variant(&m);
   WLM_TRY(cover(&m));

@@ -5,6 +5,7 @@
 
 #include "common/element.h"
 #include "common/memory.h"
+#include "csr/presample.h"
 #include "runtime/dispatch/plan.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
@@ -23,6 +24,7 @@ typedef struct operands {
   void *x, *b, *old, *after; /* of the dense type; old and after with their guards */
   size_t size;               /* of an element */
   int64_t count;             /* of dvalues, and of values: edges x heads */
+  char *is_read;             /* whether an edge that the problem uses names the row of B */
 } operands;
 
 static double draw_value(test_random *random) {
@@ -37,10 +39,22 @@ static wlm_status dense(const operands *o, test_random *random, int64_t rows, in
   wlm_status status = wlmi_alloc_array(rows * ld, o->size, "operand", to);
   for (int64_t i = 0; status == WLM_OK && i < rows * ld; i++) {
     const int64_t row = i / ld;
-    const int used = i % ld < o->spec.problem.n &&
-                     (is_b ? !test_column_is_unreferenced(row) : o->a.rowptr[row + 1] > o->a.rowptr[row]);
+    const int used = i % ld < o->spec.problem.n && (is_b ? o->is_read[row] : o->a.rowptr[row + 1] > o->a.rowptr[row]);
     wlmi_element_put(type, *to, i, used ? draw_value(random) : strange[test_draw(random, 3)]);
   }
+  return status;
+}
+
+static wlm_status find_rows_of_b(operands *o) {
+  wlmi_edge_share *shares = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_alloc_array(o->a.cols, sizeof *o->is_read, "rows of B", (void **)&o->is_read));
+  memset(o->is_read, 0, (size_t)o->a.cols);
+  WLM_TRY(wlmi_sample_shares(&o->a, &o->spec.problem, o->call.seed, &shares));
+  for (int64_t p = 0; p < o->a.nnz; p++)
+    if (shares[p].times) o->is_read[o->a.colind[p]] = 1;
+done:
+  wlmi_free(shares);
   return status;
 }
 
@@ -77,7 +91,10 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   o->call.beta = calls[call].beta;
   o->call.ldb = p->n + calls[call].more_b;
   o->call.ldc = p->n + calls[call].more_c;
-  WLM_TRY(test_shape_make(shape, step, 577, random, &o->a));
+  const int sampled = p->sampling.sample != WLM_SAMPLE_NONE; /* then edges of the long row are taken repeatedly */
+  if (sampled && test_draw(random, 2)) o->call.seed = 1 + test_draw(random, 1 << 30);
+  WLM_TRY(test_shape_make(shape, step, sampled ? 5 * 577 : 577, random, &o->a));
+  WLM_TRY(find_rows_of_b(o));
   WLM_TRY(make_pattern(o));
   o->count = o->a.nnz * p->heads;
   if (o->spec.has_values) {
@@ -100,7 +117,7 @@ done:
 }
 
 static void operands_release(operands *o) {
-  void *all[] = {o->rowptr, o->colind, o->values, o->x, o->b, o->old, o->after};
+  void *all[] = {o->is_read, o->rowptr, o->colind, o->values, o->x, o->b, o->old, o->after};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) wlmi_free(all[i]);
   wlmi_csr_host_release(&o->a);
 }
@@ -178,8 +195,9 @@ static wlm_status compare(const wlmi_program *program, const operands *o, const 
     return wlmi_fail(WLM_ERR_MISMATCH, "%s, %s: writes outside of dvalues", program->variant, o->shape);
   const double worst = wlmi_reference_error(p->dense_type, after + guard, 1, NULL, o->count, 1, expected, scale);
   if (worst <= tolerance(p)) return WLM_OK;
-  return wlmi_fail(WLM_ERR_MISMATCH, "%s, %s, alpha %g, beta %g: max_rel_err %.3g, allowed %.3g", program->variant,
-                   o->shape, o->call.alpha, o->call.beta, worst, tolerance(p));
+  return wlmi_fail(WLM_ERR_MISMATCH, "%s, %s, alpha %g, beta %g, seed %llu: max_rel_err %.3g, allowed %.3g",
+                   program->variant, o->shape, o->call.alpha, o->call.beta, (unsigned long long)o->call.seed, worst,
+                   tolerance(p));
 }
 
 static wlm_status check_shape(const kernel_check *check, const wlmi_program *program,

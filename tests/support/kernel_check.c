@@ -5,6 +5,8 @@
 
 #include "common/element.h"
 #include "common/memory.h"
+#include "common/sampling.h"
+#include "csr/presample.h"
 #include "runtime/dispatch/plan.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
@@ -24,10 +26,11 @@ typedef struct loaded {
 typedef struct operands {
   const char *shape;
   wlmi_csr_host a;
-  int32_t *rowptr32;
+  int32_t *rowptr32, *a_rowptr32;
   int64_t *colind64;
   void *order;          /* of a transpose: where each value is, of rowptr's type */
-  wlmi_csr_host walked; /* what the program walks where that is not op(A); its values are `values` */
+  wlmi_csr_host walked; /* A itself, of a transpose that needs its pattern; its values are `values` */
+  int walks_a;          /* the program walks that and not op(A) */
   void *values;         /* of the matrix's type; NULL where there are none */
   wlmi_spec spec;
   wlm_execute_args call;
@@ -40,7 +43,7 @@ typedef struct operands {
 /* What the device has of them. */
 typedef struct device_copy {
   wlm_csr csr;
-  void *order;
+  void *order, *a_rowptr;
   void *rowptr, *colind, *values, *b, *c, *bias, *workspace, *prepared;
   position_check positions; /* where the problem wants them */
 } device_copy;
@@ -179,10 +182,35 @@ done:
   return status;
 }
 
+/* Half of the edges get one column of op(A), which is a row of A. If that is sampled and there are edges enough,
+ * another column gets twice as many as published fastrand's stride is, of which it takes a few repeatedly. */
+static void make_hub(wlmi_csr_host *a, test_random *random, int sampled) {
+  const int64_t repeating = 2 * WLM_FASTRAND_STRIDE;
+  for (int64_t p = 0; p < a->nnz; p++)
+    if (test_draw(random, 2)) a->colind[p] = 0;
+  if (!sampled || a->cols < 2 || a->nnz < repeating + repeating / 2) return;
+  for (int64_t p = 0; p < a->nnz; p++)
+    if (a->colind[p] == 1) a->colind[p] = 0;
+  for (int64_t i = 0; i < repeating; i++) a->colind[a->nnz * i / repeating] = 1;
+}
+
+/* What the rows of A make of the edges of op(A), of which edge q is order[q] of A. */
+static wlm_status make_shares(operands *o, const int64_t *order) {
+  wlmi_edge_share *shares = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_sample_shares(&o->walked, &o->spec.problem, o->call.seed, &shares));
+  WLM_TRY(wlmi_alloc_array(o->a.nnz, sizeof *o->a.shares, "shares", (void **)&o->a.shares));
+  for (int64_t q = 0; q < o->a.nnz; q++) o->a.shares[q] = shares[order[q]];
+done:
+  wlmi_free(shares);
+  return status;
+}
+
 /* Of a transpose the values lie elsewhere than their edges; the reference has them in the order of the edges, and sees
  * an ordinary matrix. */
-static wlm_status shuffle_values(operands *o, test_random *random, int walks_a) {
+static wlm_status shuffle_values(operands *o, test_random *random) {
   const int64_t nnz = o->a.nnz;
+  const int sampled = o->spec.problem.sampling.sample != WLM_SAMPLE_NONE;
   const int wide = o->spec.rowptr_type == WLM_I64;
   char *old = o->values, *shuffled = NULL;
   int64_t *order = NULL;
@@ -195,10 +223,9 @@ static wlm_status shuffle_values(operands *o, test_random *random, int walks_a) 
     order[q] = order[other];
     order[other] = q;
   }
-  if (walks_a)
-    WLM_TRY(make_walked(o, order));
-  else
-    WLM_TRY(wlmi_alloc_array(nnz, wlmi_index_size(o->spec.rowptr_type), "order", &o->order));
+  if (o->walks_a || sampled) WLM_TRY(make_walked(o, order));
+  if (sampled) WLM_TRY(make_shares(o, order));
+  if (!o->walks_a) WLM_TRY(wlmi_alloc_array(nnz, wlmi_index_size(o->spec.rowptr_type), "order", &o->order));
   for (int64_t q = 0; o->order && q < nnz; q++)
     if (wide)
       ((int64_t *)o->order)[q] = order[q];
@@ -215,12 +242,12 @@ done:
   return status;
 }
 
-static const wlmi_csr_host *seen_by_kernels(const operands *o) { return o->walked.rowptr ? &o->walked : &o->a; }
+static const wlmi_csr_host *seen_by_kernels(const operands *o) { return o->walks_a ? &o->walked : &o->a; }
 
-/* Half of the edges get one column of op(A), which is a row of the A that is walked. */
-static void make_hub(wlmi_csr_host *a, test_random *random) {
-  for (int64_t p = 0; p < a->nnz; p++)
-    if (test_draw(random, 2)) a->colind[p] = 0;
+static wlm_status copy_narrow(const int64_t *from, int64_t count, int32_t **to) {
+  const wlm_status status = wlmi_alloc_array(count, sizeof **to, "rowptr", (void **)to);
+  for (int64_t i = 0; status == WLM_OK && i < count; i++) (*to)[i] = (int32_t)from[i];
+  return status;
 }
 
 static wlm_status operands_make(const loaded *l, int number, test_random *random, operands *o) {
@@ -249,12 +276,14 @@ static wlm_status operands_make(const loaded *l, int number, test_random *random
   if (number == NO_COLUMNS) p->n = 0;
   o->call.seed = p->sampling.sample == WLM_SAMPLE_NONE || test_draw(random, 2) ? 0 : test_draw(random, 1 << 30) << 20;
   WLM_TRY(test_shape_make(shape, step, longest_of(&o->spec, step), random, &o->a));
-  if (l->program->walks_a) make_hub(&o->a, random);
+  o->walks_a = l->program->walks_a;
+  const int sampled = p->transpose && p->sampling.sample != WLM_SAMPLE_NONE;
+  if (o->walks_a || sampled) make_hub(&o->a, random, sampled);
   WLM_TRY(fill_values(o, random, number >= test_shape_count()));
-  WLM_TRY(shuffle_values(o, random, l->program->walks_a));
+  WLM_TRY(shuffle_values(o, random));
   const wlmi_csr_host *seen = seen_by_kernels(o);
-  WLM_TRY(wlmi_alloc_array(seen->rows + 1, sizeof *o->rowptr32, "rowptr", (void **)&o->rowptr32));
-  for (int64_t i = 0; i <= seen->rows; i++) o->rowptr32[i] = (int32_t)seen->rowptr[i];
+  WLM_TRY(copy_narrow(seen->rowptr, seen->rows + 1, &o->rowptr32));
+  if (o->walked.rowptr) WLM_TRY(copy_narrow(o->walked.rowptr, o->walked.rows + 1, &o->a_rowptr32));
   WLM_TRY(wlmi_alloc_array(seen->nnz, sizeof *o->colind64, "colind", (void **)&o->colind64));
   for (int64_t i = 0; i < seen->nnz; i++) o->colind64[i] = seen->colind[i];
   WLM_TRY(fill_b(o, random, number >= test_shape_count()));
@@ -271,6 +300,7 @@ static void operands_release(operands *o) {
   wlmi_csr_host_release(&o->a);
   wlmi_csr_host_release(&o->walked);
   wlmi_free(o->rowptr32);
+  wlmi_free(o->a_rowptr32);
   wlmi_free(o->colind64);
   wlmi_free(o->order);
   wlmi_free(o->values);
@@ -308,6 +338,9 @@ static wlm_status copy_make(wlmi_device *device, const operands *o, device_copy 
   WLM_TRY(put(device, wide_colind ? (const void *)o->colind64 : a->colind,
               (size_t)a->nnz * wlmi_index_size(o->spec.colind_type), &d->colind));
   if (o->order) WLM_TRY(put(device, o->order, (size_t)a->nnz * wlmi_index_size(o->spec.rowptr_type), &d->order));
+  if (o->walked.rowptr)
+    WLM_TRY(put(device, wide ? (const void *)o->walked.rowptr : o->a_rowptr32,
+                (size_t)(o->walked.rows + 1) * wlmi_index_size(o->spec.rowptr_type), &d->a_rowptr));
   if (o->values) WLM_TRY(put(device, o->values, values_size(o), &d->values));
   WLM_TRY(put(device, o->b, (size_t)o->b_count * element_size(o), &d->b));
   WLM_TRY(put(device, o->c, (size_t)o->c_count * element_size(o), &d->c));
@@ -326,8 +359,8 @@ done:
 }
 
 static void copy_release(wlmi_device *device, device_copy *d) {
-  if (d->order) device->ops->release(device, d->order);
-  void *all[] = {d->rowptr, d->colind, d->values, d->b, d->c, d->bias, d->workspace, d->prepared};
+  void *all[] = {d->order, d->a_rowptr, d->rowptr, d->colind,    d->values,
+                 d->b,     d->c,        d->bias,   d->workspace, d->prepared};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]) device->ops->release(device, all[i]);
   position_check_release(&d->positions);
@@ -356,6 +389,7 @@ static wlm_status run(const loaded *l, int number, operands *o, device_copy *d) 
   WLM_TRY(device->ops->copy_in(device, d->c, o->c, c_size));
   WLM_TRY(bare_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &o->spec));
   plan.bound.args.order = d->order;
+  plan.bound.args.a_rowptr = d->a_rowptr;
   call.bias = d->bias;
   WLM_TRY(put_poison(device, wlm_plan_workspace_size(&plan), &d->workspace));
   WLM_TRY(put_poison(device, wlm_plan_prepared_size(&plan), &d->prepared));

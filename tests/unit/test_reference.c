@@ -19,7 +19,7 @@
 static int64_t rowptr[] = {0, 2, 2, 3, 6};
 static int32_t colind[] = {2, 0, 1, 0, 0, 1};
 static float values[] = {2, -3, 4, 1, 5, -2};
-static const wlmi_csr_host small = {4, 3, 6, rowptr, colind, values, NULL};
+static const wlmi_csr_host small = {4, 3, 6, rowptr, colind, values, NULL, NULL};
 static const float small_b[] = {10, 7, 3}; /* 3 x 1 */
 
 static const wlm_execute_args plain_call = WLM_EXECUTE_ARGS_INIT;
@@ -100,7 +100,7 @@ static void positions_by_hand(void **state) {
 static void heads_by_hand(void **state) {
   (void)state;
   float two_values[12], b[12];
-  const wlmi_csr_host a = {4, 3, 6, rowptr, colind, two_values, NULL};
+  const wlmi_csr_host a = {4, 3, 6, rowptr, colind, two_values, NULL, NULL};
   const double sums[4] = {-24, 0, 28, 46};
   double c[16], scale[16];
   wlm_problem p = WLM_PROBLEM_INIT;
@@ -151,7 +151,7 @@ static void not_a_number(void **state) {
   int64_t ptr[] = {0, 3};
   int32_t col[] = {0, 1, 2};
   float val[] = {1, 0, 1};
-  const wlmi_csr_host a = {1, 4, 3, ptr, col, val, NULL};
+  const wlmi_csr_host a = {1, 4, 3, ptr, col, val, NULL, NULL};
   float b[] = {1, INFINITY, 3, NAN}; /* row 3 is never referenced */
   double c;
   wlm_problem p = WLM_PROBLEM_INIT;
@@ -188,7 +188,7 @@ static wlmi_csr_host random_problem(wlmi_random *random, int with_values) {
   for (size_t i = 0; i < sizeof dense / sizeof *dense; i++) dense[i] = random_value(random) - 4.0f;
   for (size_t i = 0; i < sizeof old / sizeof *old; i++) old[i] = random_value(random);
   return (wlmi_csr_host){
-      ROWS, COLS, random_rowptr[ROWS], random_rowptr, random_colind, with_values ? random_values : NULL, NULL};
+      ROWS, COLS, random_rowptr[ROWS], random_rowptr, random_colind, with_values ? random_values : NULL, NULL, NULL};
 }
 
 static double message_of(wlm_message message, double a, double b) {

@@ -7,6 +7,10 @@
 
 #include "common/sampling.h"
 
+/* What emitted kernels look an edge up with. */
+#define WLM_FN static __attribute__((unused))
+#include "templates/prelude/sampling.h"
+
 static int64_t position(wlm_sample strategy, int64_t degree, int64_t k, uint64_t seed, int64_t row) {
   return wlmi_sample_position(strategy, degree, k, wlmi_sample_stride(strategy, degree),
                               wlmi_sample_shift(seed, row, degree));
@@ -68,6 +72,30 @@ static void seeds_shift(void **state) {
   }
 }
 
+/* Kernels compute how often a sample takes an edge; here the positions that it takes are counted. */
+static void kernels_know_how_often(void **state) {
+  (void)state;
+  static const int64_t widths[] = {8, 9, 100, 577, 700, 2304};
+  static int taken[8 * 577 + 1];
+  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+    for (int64_t degree = widths[i] + 1; degree <= 8 * 577; degree += degree % 577 && degree % 7 ? 7 - degree % 7 : 1)
+      for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++) {
+        const int stride = (int)wlmi_sample_stride((wlm_sample)sample, degree);
+        const int inverse = stride == 1 ? 1 : wlm_inverse((int)(degree % stride), stride);
+        assert_int_equal(inverse == 0, sample == WLM_SAMPLE_FASTRAND && degree % 577 == 0);
+        for (int64_t p = 0; p < degree; p++) taken[p] = 0;
+        for (int64_t k = 0; k < widths[i]; k++) taken[position((wlm_sample)sample, degree, k, 0, 0)]++;
+        for (int64_t p = 0; p < degree; p++)
+          if (wlm_times_strided(p, stride, inverse, degree, (int)widths[i]) != taken[p])
+            fail_msg("strategy %d, degree %d, width %d: edge %d", sample, (int)degree, (int)widths[i], (int)p);
+      }
+  /* A row of more than 2^32 edges. */
+  const int64_t degree = (INT64_C(1) << 40) + 1;
+  const int inverse = wlm_inverse((int)(degree % 577), 577);
+  for (int64_t k = 0; k < 40; k++) assert_int_equal(wlm_times_strided(577 * k, 577, inverse, degree, 32), k < 32);
+  assert_int_equal(wlm_times_strided(1, 577, inverse, degree, 32), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(as_published),
@@ -75,6 +103,7 @@ int main(void) {
       cmocka_unit_test(coprime_strides_never_repeat),
       cmocka_unit_test(hash_is_pinned),
       cmocka_unit_test(seeds_shift),
+      cmocka_unit_test(kernels_know_how_often),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,13 +17,17 @@ static const wlmi_limits cuda = {
     .target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132};
 static const wlmi_limits host = {.target = WLM_TARGET_HOST, .processors = 8};
 
+/* Kinds of problems beside those of rules, which the rules for sampled ones and for an sddmm serve too. */
+enum { SAMPLED_TRANSPOSE = WLM_RULE_SDDMM + 1, SAMPLED_SDDMM, KINDS };
+
 static wlmi_spec spec_of(int64_t n, int kind) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec;
   problem.n = n;
-  if (kind == WLM_RULE_SDDMM) problem.operation = WLM_SDDMM;
-  if (kind == WLM_RULE_SAMPLED) {
+  if (kind == WLM_RULE_SDDMM || kind == SAMPLED_SDDMM) problem.operation = WLM_SDDMM;
+  problem.transpose = kind == SAMPLED_TRANSPOSE;
+  if (kind == WLM_RULE_SAMPLED || kind > WLM_RULE_SDDMM) {
     problem.sampling.sample = WLM_SAMPLE_FASTRAND;
     problem.sampling.width = 2304;
   }
@@ -475,7 +479,7 @@ static void rules_serve_every_problem(void **state) {
   real_families r = {0};
   assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
   for (int64_t n = 1; n <= 600; n += n < 140 ? 1 : 47)
-    for (int number = 0; number < 12; number++) {
+    for (int number = 0; number < 4 * KINDS; number++) {
       wlmi_spec spec = spec_of(n, number / 4);
       for (int64_t heads = 2; heads <= 8; heads++) /* the most that n has */
         if (n % heads == 0 && number & 1) spec.problem.heads = heads;
@@ -499,8 +503,9 @@ static void rule_prepares(real_families *r, const wlmi_rule *rule, int *prepares
   char variant[WLM_VARIANT_NAME];
   wlmi_variant value;
   const wlmi_candidate_list *list;
-  for (int64_t n = rule->max_n < 256 ? rule->max_n : 256; n > 0; n--) {
-    wlmi_spec spec = spec_of(n, rule->kind);
+  for (int64_t number = 2 * (rule->max_n < 256 ? rule->max_n : 256); number > 1; number--) {
+    const int64_t n = number / 2;
+    wlmi_spec spec = spec_of(n, number % 2 && rule->kind == WLM_RULE_SAMPLED ? SAMPLED_TRANSPOSE : (int)rule->kind);
     r->spec = &spec;
     r->limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
     for (int number = 0; wlmi_rule_spell(rule, n, number, variant); number++) {
@@ -536,10 +541,10 @@ static void every_rule_can_decide(void **state) {
     const wlmi_rule *rule = &wlmi_rules[i];
     static const int64_t widths[] = {1, 3, 4, 8, 16, 24, 32, 33, 34, 48, 64, 65, 128, 130, 256, 2, 512};
     int found = 0;
-    for (size_t number = 0; number < 2 * sizeof widths / sizeof *widths && !found; number++) {
-      const int64_t n = widths[number / 2];
+    for (size_t number = 0; number < 4 * sizeof widths / sizeof *widths && !found; number++) {
+      const int64_t n = widths[number / 4];
       if (n > rule->max_n) continue;
-      wlmi_spec spec = spec_of(n, rule->kind);
+      wlmi_spec spec = spec_of(n, number & 2 && rule->kind == WLM_RULE_SAMPLED ? SAMPLED_TRANSPOSE : (int)rule->kind);
       if (number % 2) spec.problem.dense_type = WLM_F16;
       spec.problem.policy.expected_calls = rule->min_calls;
       wlm_stats stats = stats_of(1000, rule->max_nnz < 4000000 ? rule->max_nnz : 4000000, rule->min_cv, 1);

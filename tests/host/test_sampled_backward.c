@@ -1,0 +1,286 @@
+/* The backward passes of sampled products: transpose and sddmm of the edges that the sample of the same seed keeps, by
+ * plans and by wlm_spmm. Numbers are small integers, so sums are exact in any order. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "common/random.h"
+#include "csr/csr.h"
+#include "csr/presample.h"
+#include "support/argmax_gradient.h"
+#include "support/asserts.h"
+#include "support/bare_host.h"
+#include "support/calls.h"
+#include "verify/gradient.h"
+
+/* Row 1 has 2 * 577 edges, of which published fastrand takes two, repeatedly; row 4 is empty. */
+enum { ROWS = 6, COLS = 90, NNZ = 8 + 1154 + 40 + 9 + 0 + 600, N = 5, WIDTH = 8 };
+
+static const int32_t rowptr[ROWS + 1] = {0, 8, 1162, 1202, 1211, 1211, NNZ};
+static int64_t rowptr64[ROWS + 1];
+static int32_t colind[NNZ];
+static float values[NNZ], b[COLS * N], dc[ROWS * N];
+static wlmi_csr_host a = {
+    .rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr64, .colind = colind, .values = values};
+static wlm_csr csr = WLM_CSR_INIT;
+static wlm_matrix *matrix;
+
+static float small(uint64_t seed, int64_t i) { return (float)(wlmi_mix(seed * 1000000 + (uint64_t)i) % 13) - 6; }
+
+static int begin(void **state) {
+  if (bare_host_begin(state)) return 1;
+  for (int i = 0; i <= ROWS; i++) rowptr64[i] = rowptr[i];
+  for (int p = 0; p < NNZ; p++) {
+    colind[p] = (int32_t)(wlmi_mix((uint64_t)p) % COLS);
+    values[p] = small(1, p);
+  }
+  for (int i = 0; i < COLS * N; i++) b[i] = small(2, i);
+  for (int i = 0; i < ROWS * N; i++) dc[i] = small(3, i);
+  csr.rows = ROWS;
+  csr.cols = COLS;
+  csr.nnz = NNZ;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  csr.values = values;
+  return wlm_matrix_create(bare_host, &csr, NULL, &matrix) != WLM_OK;
+}
+
+static int end(void **state) {
+  wlm_matrix_destroy(matrix);
+  return bare_host_end(state);
+}
+
+static wlm_problem sampled(int sample) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = N;
+  problem.sampling.sample = (wlm_sample)sample;
+  problem.sampling.width = WIDTH;
+  return problem;
+}
+
+static wlm_execute_args with_seed(uint64_t seed) {
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  call.seed = seed;
+  return call;
+}
+
+/* By a plan, or by one call. */
+static void run(const wlm_problem *problem, wlm_execute_args call, int planned) {
+  wlm_plan *plan;
+  if (!planned) {
+    assert_status(WLM_OK, wlm_spmm(bare_host, &csr, problem, &call));
+    return;
+  }
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, problem, &plan));
+  assert_status(WLM_OK, test_execute_args(plan, call));
+  wlm_plan_destroy(plan);
+}
+
+static double dot(const float *x, const float *y, int64_t count) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; i++) sum += (double)x[i] * (double)y[i];
+  return sum;
+}
+
+static void strategies(void (*each)(int sample, uint64_t seed, int planned)) {
+  for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++)
+    for (uint64_t seed = 0; seed < 4; seed++)
+      for (int planned = 0; planned < 2; planned++) each(sample, seed, planned);
+}
+
+/* <dC, S(A) B> = <S(A)^T dC, B> = <the sddmm, values>, in exact numbers but for a norm, which is of the row. */
+static void check_adjoint(int sample, uint64_t seed, int planned) {
+  for (int norm = WLM_NORM_NONE; norm <= WLM_NORM_UNBIASED; norm++) {
+    wlm_problem problem = sampled(sample);
+    wlm_execute_args call = with_seed(seed);
+    float c[ROWS * N], db[COLS * N], dvalues[NNZ];
+    memset(db, 0xff, sizeof db);
+    memset(dvalues, 0xff, sizeof dvalues);
+    problem.sampling.norm = (wlm_sample_norm)norm;
+    call.b = b;
+    call.c = c;
+    run(&problem, call, planned);
+    problem.operation = WLM_SDDMM;
+    call.x = dc;
+    call.dvalues = dvalues;
+    run(&problem, call, planned);
+    problem.operation = WLM_SPMM;
+    problem.transpose = 1;
+    call.b = dc;
+    call.c = db;
+    run(&problem, call, planned);
+    const double product = dot(dc, c, ROWS * N), close = norm == WLM_NORM_NONE ? 0 : 1e-4 * (1 + fabs(product));
+    assert_true(fabs(dot(db, b, COLS * N) - product) <= close);
+    assert_true(fabs(dot(dvalues, values, NNZ) - product) <= close);
+  }
+}
+
+static void is_the_adjoint(void **state) {
+  (void)state;
+  strategies(check_adjoint);
+}
+
+/* A matrix of the edges that are kept, those that are taken repeatedly standing there repeatedly, has the same
+ * transposed product without sampling, whatever the reduction. */
+static void check_presampled(int sample, uint64_t seed, int planned) {
+  static const char squares[] = "message=a-b;init=1;reduce=acc+x*x;finish=acc*degree";
+  wlmi_csr_host kept;
+  wlm_csr kept_csr = csr;
+  const wlm_problem forward = sampled(sample);
+  assert_status(WLM_OK, wlmi_presample(&a, &forward, seed, &kept));
+  kept_csr.rowptr = kept.rowptr;
+  kept_csr.rowptr_type = WLM_I64;
+  kept_csr.colind = kept.colind;
+  kept_csr.values = kept.values;
+  kept_csr.nnz = kept.nnz;
+  for (int reduce = WLM_SUM; reduce <= WLM_CUSTOM; reduce++) {
+    wlm_problem problem = forward, plain = WLM_PROBLEM_INIT;
+    float db[COLS * N], expected[COLS * N];
+    wlm_execute_args call = with_seed(seed);
+    problem.reduce = (wlm_reduce)reduce;
+    problem.message = reduce == WLM_PROD ? WLM_SUB : WLM_MUL;
+    problem.empty = seed % 2 ? WLM_EMPTY_IDENTITY : WLM_EMPTY_ZERO;
+    problem.custom = reduce == WLM_CUSTOM ? squares : NULL;
+    problem.transpose = 1;
+    plain = problem;
+    plain.sampling = (wlm_sampling){WLM_SAMPLE_NONE, WLM_NORM_NONE, 0};
+    call.b = dc;
+    call.c = db;
+    run(&problem, call, planned);
+    assert_status(WLM_OK, test_spmm(bare_host, &kept_csr, &plain, dc, expected));
+    for (int i = 0; i < COLS * N; i++)
+      if (db[i] != expected[i])
+        fail_msg("sample %d, seed %d, reduce %d: element %d is %g, not %g", sample, (int)seed, reduce, i, (double)db[i],
+                 (double)expected[i]);
+  }
+  wlmi_csr_host_release(&kept);
+}
+
+static void is_that_of_the_edges_kept(void **state) {
+  (void)state;
+  strategies(check_presampled);
+}
+
+/* A mean divides by the edges that its row keeps, so its gradient is the transposed sum with the norm of them. */
+static void gradient_of_a_mean(void **state) {
+  (void)state;
+  for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++) {
+    wlm_problem problem = sampled(sample);
+    wlm_execute_args call = with_seed(5);
+    float c[ROWS * N], db[COLS * N], dvalues[NNZ];
+    problem.reduce = WLM_MEAN;
+    call.b = b;
+    call.c = c;
+    run(&problem, call, 1);
+    problem.operation = WLM_SDDMM;
+    call.x = dc;
+    call.dvalues = dvalues;
+    run(&problem, call, 1);
+    problem.operation = WLM_SPMM;
+    problem.reduce = WLM_SUM;
+    problem.sampling.norm = WLM_NORM_KEPT;
+    problem.transpose = 1;
+    call.b = dc;
+    call.c = db;
+    run(&problem, call, 1);
+    const double product = dot(dc, c, ROWS * N);
+    assert_true(fabs(dot(db, b, COLS * N) - product) <= 1e-4 * (1 + fabs(product)));
+    assert_true(fabs(dot(dvalues, values, NNZ) - product) <= 1e-4 * (1 + fabs(product)));
+  }
+}
+
+/* Rows of B that only edges name which are left out hold NaN, and what is left of their dvalues is beta times as much,
+ * which without beta is 0 over NaN. */
+static void check_left_out(int sample, uint64_t seed, int planned) {
+  wlm_problem problem = sampled(sample);
+  wlmi_edge_share *shares;
+  float padded[COLS * N], dvalues[NNZ], old[NNZ];
+  double expected[NNZ];
+  int left_out = 0;
+  problem.operation = WLM_SDDMM;
+  problem.message = WLM_DIV; /* where a value is 0 the derivative is none */
+  for (int beta = 0; beta < 2; beta++) {
+    wlm_execute_args call = with_seed(seed);
+    assert_status(WLM_OK, wlmi_sample_shares(&a, &problem, seed, &shares));
+    for (int i = 0; i < COLS * N; i++) padded[i] = NAN;
+    for (int p = 0; p < NNZ; p++) {
+      values[p] = shares[p].times ? (values[p] == 0 ? 1 : values[p]) : 0;
+      for (int j = 0; j < N && shares[p].times; j++) padded[colind[p] * N + j] = b[colind[p] * N + j];
+      dvalues[p] = old[p] = beta ? small(9, p) : NAN;
+      left_out += !shares[p].times;
+    }
+    call.x = dc;
+    call.b = padded;
+    call.beta = beta;
+    call.dvalues = dvalues;
+    run(&problem, call, planned);
+    assert_status(WLM_OK, wlmi_reference_edges(&a, &problem, &call, dc, padded, old, NULL, NNZ, expected, NULL));
+    for (int p = 0; p < NNZ; p++) {
+      if (!shares[p].times) assert_true(dvalues[p] == (beta ? old[p] : 0.0f));
+      if (!(fabs((double)dvalues[p] - expected[p]) <= 1e-4 * (1 + fabs(expected[p])))) fail_msg("edge %d", p);
+    }
+    wlmi_free(shares);
+  }
+  for (int p = 0; p < NNZ; p++) values[p] = small(1, p);
+  assert_true(left_out > 2 * (NNZ - ROWS * 9) - 10);
+}
+
+static void edges_left_out(void **state) {
+  (void)state;
+  strategies(check_left_out);
+}
+
+/* The gradients by positions of max, sampled, with and without transpose. */
+static void gradients_by_position(void **state) {
+  (void)state;
+  for (int transpose = 0; transpose < 2; transpose++) {
+    wlm_problem problem = sampled(WLM_SAMPLE_FASTRAND);
+    wlm_execute_args call = with_seed(3);
+    wlm_plan *plan;
+    static float c[COLS * N], db[COLS * N], dvalues[NNZ];
+    static int32_t arg[COLS * N];
+    static int64_t arg64[COLS * N];
+    static double expected[COLS * N], expected_scale[COLS * N], of_edges[NNZ], of_edges_scale[NNZ];
+    gradient_sums sums = {expected, expected_scale, of_edges, of_edges_scale};
+    const float *in = transpose ? dc : b, *gradient = transpose ? b : dc;
+    const int rows = transpose ? COLS : ROWS, cols = transpose ? ROWS : COLS;
+    problem.reduce = WLM_MAX;
+    problem.want_argmax = 1;
+    problem.transpose = transpose;
+    assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+    assert_status(WLM_OK, test_execute_argmax_call(plan, &call, in, c, arg, NULL));
+    for (int i = 0; i < rows * N; i++) arg64[i] = arg[i];
+    assert_status(WLM_OK, test_execute_argmax_backward_call(plan, &call, gradient, arg, in, db, dvalues));
+    argmax_gradient(&a, &problem, &call, gradient, arg64, in, &sums);
+    for (int i = 0; i < cols * N; i++) assert_true((double)db[i] == expected[i]);
+    for (int p = 0; p < NNZ; p++) assert_true((double)dvalues[p] == of_edges[p]);
+    wlm_plan_destroy(plan);
+    /* Each position is an edge that the sample takes, and the product there is C. */
+    wlmi_edge_share *shares;
+    assert_status(WLM_OK, wlmi_sample_shares(&a, &problem, 3, &shares));
+    for (int i = 0; i < rows * N; i++) {
+      if (arg[i] < 0) continue;
+      int row = 0;
+      while (rowptr[row + 1] <= arg[i]) row++;
+      const int k = transpose ? row : colind[arg[i]];
+      assert_true(shares[arg[i]].times > 0);
+      assert_true(c[i] == values[arg[i]] * in[k * N + i % N]);
+    }
+    wlmi_free(shares);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(is_the_adjoint),        cmocka_unit_test(is_that_of_the_edges_kept),
+      cmocka_unit_test(gradient_of_a_mean),    cmocka_unit_test(edges_left_out),
+      cmocka_unit_test(gradients_by_position),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
