@@ -15,7 +15,7 @@
 
 static const char input_needed[] = "name a matrix: a .mtx or .mtx.gz file, or a synthetic one (twin:arxiv)";
 
-static const wlmi_command commands[] = {
+const wlmi_command wlmi_commands[] = {
     {"info", NULL, "", "version, devices, compilers, databases", wlmi_cmd_info, .takes = CONTEXT},
     {"stats", NULL, "INPUT", "row statistics of a matrix", wlmi_cmd_stats, .takes = WLM_OPTION_JSON, .least = 1,
      .most = 1, .missing = input_needed},
@@ -66,7 +66,8 @@ static const wlmi_command commands[] = {
      wlmi_cmd_bench_plot, .takes = WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 1, .most = 1,
      .missing = "name a results file"},
 };
-enum { COMMANDS = sizeof commands / sizeof *commands };
+enum { COMMANDS = sizeof wlmi_commands / sizeof *wlmi_commands };
+const int wlmi_commands_count = COMMANDS;
 
 static int is_called(const wlmi_command *c, const char *name, const char *action) {
   return !strcmp(c->name, name) && (!c->action || (action && !strcmp(c->action, action)));
@@ -74,7 +75,7 @@ static int is_called(const wlmi_command *c, const char *name, const char *action
 
 int wlmi_command_exists(const char *name) {
   for (int i = 0; i < COMMANDS; i++)
-    if (!strcmp(commands[i].name, name)) return 1;
+    if (!strcmp(wlmi_commands[i].name, name)) return 1;
   return 0;
 }
 
@@ -90,7 +91,7 @@ static int counts_fit(const wlmi_command *c, const wlmi_cli_options *o) {
 static const wlmi_command *closest(const char *name, const wlmi_cli_options *o) {
   const wlmi_command *found = NULL;
   for (int i = 0; i < COMMANDS; i++) {
-    const wlmi_command *c = &commands[i];
+    const wlmi_command *c = &wlmi_commands[i];
     if (!is_called(c, name, action_of(o)) || (c->when && !wlmi_cli_has(o, c->when))) continue;
     if (c->when || c->action) return c;
     if (!found || (!counts_fit(found, o) && counts_fit(c, o))) found = c;
@@ -110,10 +111,10 @@ static void print_actions(const char *name, const char *action) {
     fprintf(stderr, "warploom %s: unknown action '%s'; say ", name, action);
   else
     fprintf(stderr, "warploom %s: an argument is missing; say ", name);
-  for (int i = 0; i < COMMANDS; i++) left += !strcmp(commands[i].name, name);
+  for (int i = 0; i < COMMANDS; i++) left += !strcmp(wlmi_commands[i].name, name);
   for (int i = 0; i < COMMANDS; i++)
-    if (!strcmp(commands[i].name, name))
-      fprintf(stderr, "%s%s", commands[i].action, --left > 1 ? ", " : left ? " or " : "\n");
+    if (!strcmp(wlmi_commands[i].name, name))
+      fprintf(stderr, "%s%s", wlmi_commands[i].action, --left > 1 ? ", " : left ? " or " : "\n");
 }
 
 const wlmi_command *wlmi_command_find(const char *name, const wlmi_cli_options *o) {
@@ -141,7 +142,7 @@ static void print_usage(FILE *to, const wlmi_command *c) {
 }
 
 void wlmi_command_print_all(FILE *to) {
-  for (int i = 0; i < COMMANDS; i++) print_usage(to, &commands[i]);
+  for (int i = 0; i < COMMANDS; i++) print_usage(to, &wlmi_commands[i]);
   fputs("\noptions of many commands (warploom COMMAND --help lists those of one):\n", to);
   wlmi_cli_print_options(to, COMMON);
 }
@@ -152,7 +153,7 @@ void wlmi_command_print(const char *name, const wlmi_cli_options *o) {
   int takes = 0;
   puts("usage:");
   for (int i = 0; i < COMMANDS; i++) {
-    const wlmi_command *c = &commands[i];
+    const wlmi_command *c = &wlmi_commands[i];
     if (strcmp(c->name, name) || (one && one->action && c != one)) continue;
     print_usage(stdout, c);
     takes |= c->takes;

@@ -16,8 +16,11 @@ typedef struct wlmi_command {
   void (*more_help)(FILE *); /* what --help says between usage and options; may be NULL */
 } wlmi_command;
 
-/* The row that the command line means; NULL after a message on stderr where there is none or where arguments and
- * options are not such as it takes. */
+extern const wlmi_command wlmi_commands[];
+extern const int wlmi_commands_count;
+
+/* The row that the command line means; NULL after a message on stderr where there is none or where it does not take
+ * these arguments and options. */
 const wlmi_command *wlmi_command_find(const char *name, const wlmi_cli_options *options);
 int wlmi_command_exists(const char *name);
 

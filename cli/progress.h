@@ -1,5 +1,5 @@
-/* How far a long job is: a bar on a terminal, plain lines elsewhere, both with the time gone by and the time left of
- * the whole job. Writes to stderr. */
+/* The progress of a long job on stderr: a bar on a terminal, plain lines elsewhere, both with the elapsed time and the
+ * time left. */
 #ifndef WLM_CLI_PROGRESS_H
 #define WLM_CLI_PROGRESS_H
 
@@ -14,26 +14,26 @@ typedef struct wlmi_progress {
   int on_terminal;
   double started;     /* seconds */
   double limit;       /* the job ends after so many seconds at the latest; 0 = no limit */
-  int64_t last_plain; /* count that the last plain line told */
+  int64_t last_plain; /* count of the last plain line */
 } wlmi_progress;
 
 /* A job of so many parts, which take about as long as each other. */
 void wlmi_progress_begin(wlmi_progress *progress, int64_t parts, double limit_seconds);
 /* The next part begins; the last one may begin again. */
 void wlmi_progress_next(wlmi_progress *progress, const char *title);
-/* Of the part; `note` is what was done last. */
+/* done of total in this part; `note` is about the last one. */
 void wlmi_progress_show(wlmi_progress *progress, int64_t done, int64_t total, const char *note);
 void wlmi_progress_end(wlmi_progress *progress);
 
-/* ---- what is shown, after so many seconds ---- */
+/* ---- what is shown after so many seconds ---- */
 
-/* Of the whole job, by what was done so far; negative where nobody knows yet. */
+/* Of the whole job, extrapolated from what was done so far; negative as long as that is nothing. */
 double wlmi_progress_left(const wlmi_progress *progress, double elapsed, int64_t done, int64_t total);
 /* "tune small n=16 (2 of 6) 3/15  0:12, 1:05 left  row_crc/cf=2 ...", on a terminal with a bar of the whole job. */
 void wlmi_progress_line(const wlmi_progress *progress, double elapsed, int64_t done, int64_t total, const char *note,
                         char line[WLM_PROGRESS_LINE]);
 
-/* The first Ctrl-C sets the flag that wlmi_interrupted tells, the second ends the process as usual. */
+/* The first Ctrl-C sets the flag that wlmi_interrupted returns, the second ends the process as usual. */
 void wlmi_catch_interrupts(void);
 int wlmi_interrupted(void);
 

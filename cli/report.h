@@ -1,4 +1,4 @@
-/* What a command has to tell, as lines for people or as one JSON value. One list of facts, two ways to write it.
+/* The result of a command, as lines for people or as one JSON value. One list of facts, two ways to write it.
  *
  * For people: "key  value" lines, a blank line between objects. Text goes to stdout by wlmi_report_flush,
  * which for JSON does nothing until the outermost object is closed, so that what is printed is always whole. */
