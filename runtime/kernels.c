@@ -193,21 +193,32 @@ wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spe
   return load_once(context, emit_backward, "gradients by argmax", spec, program, kernels);
 }
 
-/* Kernels that depend on a matrix's index types alone. */
-static wlm_status load_for_types(wlm_context *context, emit *function, const char *name, const wlm_csr *csr,
-                                 void *kernels[WLM_MAX_PASSES]) {
+/* Of kernels that depend on a matrix's index types alone. */
+static wlm_status spec_for_types(const wlm_csr *csr, wlmi_spec *spec) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr pattern = *csr;
-  wlmi_program program;
-  wlmi_spec spec;
   problem.n = 1;
   pattern.values = NULL;
-  const wlm_status status = wlmi_spec_make(&problem, &pattern, &spec);
+  return wlmi_spec_make(&problem, &pattern, spec);
+}
+
+static wlm_status load_for_types(wlm_context *context, emit *function, const char *name, const wlm_csr *csr,
+                                 void *kernels[WLM_MAX_PASSES]) {
+  wlmi_program program;
+  wlmi_spec spec;
+  const wlm_status status = spec_for_types(csr, &spec);
   return status == WLM_OK ? load_once(context, function, name, &spec, &program, kernels) : status;
 }
 
+static const char stats_name[] = "stats";
+
 wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
-  return load_for_types(context, emit_stats, "stats", csr, kernels);
+  return load_for_types(context, emit_stats, stats_name, csr, kernels);
+}
+
+int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) {
+  wlmi_spec spec;
+  return spec_for_types(csr, &spec) == WLM_OK && wlmi_context_has_variant(context, stats_name, &spec);
 }
 
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
