@@ -4,7 +4,8 @@
 #include "common/memory.h"
 #include "runtime/decide.h"
 
-/* A decision that is complete but for its kernels, with texts of its own. */
+/* A decision that is complete but for its kernels, with texts of its own; where there is no upgrade, the kernels that
+ * measure stats. */
 struct wlmi_background_job {
   wlm_context *context;
   wlm_problem problem;
@@ -22,6 +23,12 @@ static void free_job(wlmi_background_job *job) {
   wlmi_free(job->activation);
   wlmi_upgrade_drop(job->upgrade);
   wlmi_free(job);
+}
+
+static void compile_stats(const wlmi_background_job *job) {
+  void *kernels[WLM_MAX_PASSES];
+  if (wlmi_context_load_stats(job->context, &job->types, kernels) != WLM_OK)
+    wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s", wlm_error_detail());
 }
 
 static void compile(wlmi_background_job *job) {
@@ -54,7 +61,10 @@ static void *work(void *user) {
     b->first = job->next;
     if (!b->first) b->last = NULL;
     pthread_mutex_unlock(&b->lock);
-    compile(job);
+    if (job->upgrade)
+      compile(job);
+    else
+      compile_stats(job);
     free_job(job);
     pthread_mutex_lock(&b->lock);
   }
@@ -83,10 +93,9 @@ void wlmi_background_close(wlmi_background *b) {
   pthread_mutex_destroy(&b->lock);
 }
 
-/* The thread is started with the first job. */
+/* The thread is started with the first job. In the lock. */
 static wlm_status append(wlmi_background *b, wlmi_background_job *job) {
   wlm_status status = WLM_OK;
-  pthread_mutex_lock(&b->lock);
   if (!b->running && pthread_create(&b->thread, NULL, work, b))
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a thread that compiles");
   else
@@ -98,6 +107,21 @@ static wlm_status append(wlmi_background *b, wlmi_background_job *job) {
       b->first = job;
     b->last = job;
     pthread_cond_signal(&b->changed);
+  }
+  return status;
+}
+
+wlm_status wlmi_background_add_stats(wlm_context *context, const wlm_csr *csr) {
+  wlmi_background *b = &context->background;
+  int *queued = &b->stats_queued[csr->rowptr_type == WLM_I64];
+  wlm_status status = WLM_OK;
+  pthread_mutex_lock(&b->lock);
+  if (!*queued) {
+    wlmi_background_job *job = wlmi_alloc_zero(1, sizeof *job);
+    if (job) *job = (wlmi_background_job){.context = context, .types = *csr};
+    status = job ? append(b, job) : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "compiling in the background");
+    if (status != WLM_OK) wlmi_free(job);
+    *queued = status == WLM_OK;
   }
   pthread_mutex_unlock(&b->lock);
   return status;
@@ -124,7 +148,9 @@ wlm_status wlmi_background_add(wlm_context *context, const wlm_problem *problem,
   job->problem.custom = job->custom;
   job->problem.epilogue.activation = job->activation;
   if ((problem->custom && !job->custom) || (problem->epilogue.activation && !job->activation)) goto done;
+  pthread_mutex_lock(&context->background.lock);
   status = append(&context->background, job);
+  pthread_mutex_unlock(&context->background.lock);
   if (status == WLM_OK) *out = upgrade;
 done:
   if (status == WLM_OK) return status;

@@ -14,6 +14,7 @@ typedef struct wlmi_background {
   pthread_cond_t changed;
   pthread_t thread;
   int running, stopping;
+  int stats_queued[2]; /* for each type of rowptr: the kernels that measure stats were queued, once */
   wlmi_background_job *first, *last;
 } wlmi_background;
 
@@ -25,4 +26,6 @@ void wlmi_background_close(wlmi_background *background);
 wlm_status wlmi_background_add(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,
                                const wlmi_decision *decision, const wlmi_hash *key, uint64_t generation,
                                wlmi_upgrade **upgrade);
+/* Queues the kernels that measure stats, for matrices with the csr's index types. */
+wlm_status wlmi_background_add_stats(wlm_context *context, const wlm_csr *csr);
 #endif

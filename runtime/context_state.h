@@ -92,6 +92,7 @@ wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spe
                                       void *kernels[WLM_MAX_PASSES]);
 /* The kernels that measure the stats of a matrix, and those that build A^T; WLM_ERR_NO_COMPILER where there is none. */
 wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
+int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr);
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
 /* What works without a compiler; fills the program too. */
 wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,

@@ -136,11 +136,15 @@ static wlm_status keep_emitted(wlm_context *context, const wlmi_hash *key, const
   return WLM_OK;
 }
 
-int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec) {
-  const wlmi_hash key = emitted_key(&(wanted){.variant = *variant}, spec);
+static int is_loaded(wlm_context *context, const wanted *w, const wlmi_spec *spec) {
+  const wlmi_hash key = emitted_key(w, spec);
   wlmi_kernel_entry *entry;
   find_emitted(context, &key, &entry);
   return entry && entry->loaded;
+}
+
+int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec) {
+  return is_loaded(context, &(wanted){.variant = *variant}, spec);
 }
 
 static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_program *program) {
@@ -206,21 +210,30 @@ wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spe
   return load_once(context, (wanted){.others = BACKWARD}, spec, program, kernels);
 }
 
-/* Kernels that depend on a matrix's index types alone. */
-static wlm_status load_for_types(wlm_context *context, uint8_t others, const wlm_csr *csr,
-                                 void *kernels[WLM_MAX_PASSES]) {
+/* Of kernels that depend on a matrix's index types alone. */
+static wlm_status spec_for_types(const wlm_csr *csr, wlmi_spec *spec) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr pattern = *csr;
-  wlmi_program program;
-  wlmi_spec spec;
   problem.n = 1;
   pattern.values = NULL;
-  const wlm_status status = wlmi_spec_make(&problem, &pattern, &spec);
+  return wlmi_spec_make(&problem, &pattern, spec);
+}
+
+static wlm_status load_for_types(wlm_context *context, uint8_t others, const wlm_csr *csr,
+                                 void *kernels[WLM_MAX_PASSES]) {
+  wlmi_program program;
+  wlmi_spec spec;
+  const wlm_status status = spec_for_types(csr, &spec);
   return status == WLM_OK ? load_once(context, (wanted){.others = others}, &spec, &program, kernels) : status;
 }
 
 wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
   return load_for_types(context, STATS, csr, kernels);
+}
+
+int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) {
+  wlmi_spec spec;
+  return spec_for_types(csr, &spec) == WLM_OK && is_loaded(context, &(wanted){.others = STATS}, &spec);
 }
 
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {

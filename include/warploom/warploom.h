@@ -125,7 +125,10 @@ typedef struct wlm_context_options {
   /* 1 = never wait for a compiler when a plan is created: the best kernel that is already loaded, or the built-in one,
    * runs until a background thread has compiled the chosen kernel, and later calls run that. Where it needs a larger
    * workspace it runs once calls bring one: ask wlm_plan_workspace_size again. Results may differ in the last bits
-   * between the two kernels, so plans with policy.deterministic wait as ever. */
+   * between the two kernels, so plans with policy.deterministic wait as ever. Stats are measured on the host, from a
+   * copy of rowptr, until their kernel is compiled. What has no other kernel to run waits for the compiler, once for
+   * its types: the gradients of plans with want_argmax, the kernels that build A^T, and a problem that no loaded kernel
+   * serves. */
   int compile_in_background;
 } wlm_context_options;
 #define WLM_CONTEXT_OPTIONS_INIT \

@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "fake_cuda/fake_cuda.h"
+#include "runtime/context_state.h"
 #include "runtime/cuda/driver.h"
-#include "runtime/workspaces.h"
 #include "support/require.h"
 #include "warploom/warploom.h"
 
@@ -325,6 +325,27 @@ static void one_call_warm(void) {
   CHECK(!allocations);
 }
 
+/* The fake driver's kernels compute nothing, so stats are right only while the host measures them. */
+static void stats_do_not_wait_for_the_compiler(void) {
+  static const int32_t rowptr[] = {0, 2, 3, 3}, colind[] = {0, 1, 1};
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *background;
+  wlm_csr csr = csr_of(3, 2, 3);
+  wlm_matrix *matrix;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  options.device = "cuda";
+  options.database = options.system_database = options.kernel_cache = "";
+  options.compile_in_background = 1;
+  CHECK(wlm_context_create(&options, &background) == WLM_OK);
+  CHECK(wlm_matrix_create(background, &csr, NULL, &matrix) == WLM_OK && !fake->launches);
+  CHECK(wlm_matrix_stats(matrix)->longest == 2 && wlm_matrix_stats(matrix)->empty_rows == 1);
+  wlm_matrix_destroy(matrix);
+  while (!wlmi_context_has_stats(background, &csr)) usleep(1000);
+  CHECK(wlm_matrix_create(background, &csr, NULL, &matrix) == WLM_ERR_INVALID_ARGUMENT && fake->launches);
+  wlm_context_destroy(background);
+}
+
 static void *workspace_of(int64_t cols, void *stream) {
   const wlm_problem problem = with_workspace();
   spmm(200, cols, &problem, stream);
@@ -417,6 +438,7 @@ TEST(fresh_patterns_are_marked)
 TEST(a_refused_rebind_changes_nothing)
 TEST(a_refused_gradient_changes_nothing)
 TEST(one_call_warm)
+TEST(stats_do_not_wait_for_the_compiler)
 TEST(workspaces_belong_to_streams)
 TEST(workspaces_are_bounded)
 
@@ -429,6 +451,7 @@ int main(void) {
       cmocka_unit_test(test_a_refused_rebind_changes_nothing),
       cmocka_unit_test(test_a_refused_gradient_changes_nothing),
       cmocka_unit_test(test_one_call_warm),
+      cmocka_unit_test(test_stats_do_not_wait_for_the_compiler),
       cmocka_unit_test(test_workspaces_belong_to_streams),
       cmocka_unit_test(test_workspaces_are_bounded),
   };
