@@ -1,0 +1,1 @@
+"""Autotuned sparse-dense matrix multiplication (SpMM) on GPUs and hosts."""
