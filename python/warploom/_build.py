@@ -19,6 +19,41 @@ extern "Python" void *warploom_allocate(void *user, int device, size_t size, voi
 extern "Python" void warploom_release(void *user, int device, void *memory, size_t size, void *stream);
 """
 
+# One product with addresses as integers: no struct to fill, and no object to make, in the caller's hot path. Without a
+# plan it is a call of wlm_spmm.
+CALL = """
+typedef struct warploom_call {
+  const wlm_plan *plan;
+  wlm_context *context;
+  const wlm_csr *csr;
+  const wlm_problem *problem;
+} warploom_call;
+"""
+RUN = """
+int warploom_run(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x, uintptr_t values, uintptr_t argmax,
+                 uintptr_t db, uintptr_t dvalues, int64_t ldb, int64_t ldc, double alpha, uint64_t seed,
+                 uintptr_t workspace, size_t workspace_size, uintptr_t stream)"""
+RUN_BODY = """
+{
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  args.b = (const void *)b;
+  args.c = (void *)c;
+  args.x = (const void *)x;
+  args.values = (const void *)values;
+  args.argmax = (void *)argmax;
+  args.db = (void *)db;
+  args.dvalues = (void *)dvalues;
+  args.ldb = ldb;
+  args.ldc = ldc;
+  args.alpha = alpha;
+  args.seed = seed;
+  args.workspace = (void *)workspace;
+  args.workspace_size = workspace_size;
+  args.stream = (void *)stream;
+  return call->plan ? wlm_plan_execute(call->plan, &args) : wlm_spmm(call->context, call->csr, call->problem, &args);
+}
+"""
+
 
 def declarations(compiler: str, include: str) -> str:
     """The declarations of the public headers, without those of the C library."""
@@ -33,8 +68,9 @@ def declarations(compiler: str, include: str) -> str:
 
 def main(compiler: str, include: str, output: str) -> None:
     ffi = FFI()
-    ffi.cdef(declarations(compiler, include) + CALLBACKS)
-    ffi.set_source("warploom._native", "#include <warploom/warploom_tune.h>", py_limited_api=True)
+    ffi.cdef(declarations(compiler, include) + CALLBACKS + CALL + RUN + ";")
+    source = "#include <warploom/warploom_tune.h>\n" + CALL + "static " + RUN.strip() + RUN_BODY
+    ffi.set_source("warploom._native", source, py_limited_api=True)
     ffi.emit_c_code(output)
 
 

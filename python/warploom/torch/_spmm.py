@@ -1,0 +1,424 @@
+"""spmm and its gradients in eager mode."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+
+from warploom.torch import _gradients
+from warploom.torch._graph import Graph
+from warploom.torch._plan import DENSE_TYPES, MESSAGES, NORMS, REDUCTIONS, STRATEGIES, Plan, Request, Sample, edge_shape
+
+
+def autocast(tensor: torch.Tensor) -> torch.Tensor:
+    """A dense operand in autocast's type, where autocast is on; float64 stays."""
+    if torch.is_autocast_enabled(tensor.device.type) and tensor.dtype != torch.float64:
+        return tensor.to(torch.get_autocast_dtype(tensor.device.type))
+    return tensor
+
+
+def draw_seed() -> int:
+    """A seed from torch's generator of the CPU, so torch.manual_seed makes it reproducible; never 0."""
+    return int(torch.randint(1, 2**62, ()))
+
+
+def request_of(
+    graph: Graph,
+    b: torch.Tensor,
+    values: Optional[torch.Tensor],
+    reduce: str,
+    message: str,
+    sample: Optional[Sample],
+    deterministic: bool,
+) -> Request:
+    """Check the arguments of a product and say what its plan needs."""
+    for name, value, allowed in (("reduce", reduce, REDUCTIONS), ("message", message, MESSAGES)):
+        if value not in allowed:
+            raise ValueError(f"warploom: {name}: '{value}' is unknown, use one of {', '.join(allowed)}")
+    if sample is not None and (sample.strategy not in STRATEGIES or sample.norm not in NORMS):
+        raise ValueError(
+            f"warploom: sample: strategy is one of {', '.join(STRATEGIES)} and norm one of {', '.join(NORMS)}, "
+            f"not '{sample.strategy}' and '{sample.norm}'"
+        )
+    check_dense("b", b, graph, graph.cols)
+    heads = 1
+    if values is not None:
+        graph._check_values(values)
+        halves = b.dtype in (torch.float16, torch.bfloat16)
+        if values.dtype != b.dtype and not (halves and values.dtype == torch.float32):
+            raise TypeError(f"warploom: values are {values.dtype}, and b is {b.dtype}; convert one of them")
+        heads = values.shape[1] if values.dim() == 2 else 1
+        if heads != 1 and (b.dim() != 3 or b.shape[1] != heads):
+            raise ValueError(
+                f"warploom: b: the shape is {tuple(b.shape)}, and values with {heads} heads need "
+                f"({graph.cols}, {heads}, features)"
+            )
+    return Request(
+        tuple(b.shape[1:]),
+        b.dtype,
+        None if values is None else values.dtype,
+        heads,
+        reduce,
+        message,
+        deterministic,
+        sample,
+    )
+
+
+def check_dense(name: str, tensor: torch.Tensor, graph: Graph, rows: int) -> None:
+    """Raise unless a dense operand has this many rows and fits the graph."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"warploom: {name}: a tensor is needed, not {type(tensor).__name__}")
+    if tensor.layout != torch.strided:
+        raise TypeError(f"warploom: {name}: a dense tensor is needed, not {tensor.layout}")
+    if tensor.dtype not in DENSE_TYPES:
+        raise TypeError(
+            f"warploom: {name}: the type {tensor.dtype} is not supported; use float32, float16, bfloat16 or float64"
+        )
+    if tensor.device != graph.device:
+        raise ValueError(f"warploom: {name} is on {tensor.device}, the graph on {graph.device}")
+    if tensor.dim() not in (2, 3) or tensor.shape[0] != rows:
+        raise ValueError(
+            f"warploom: {name}: the shape is {tuple(tensor.shape)}, ({rows}, n) or ({rows}, heads, features) is needed"
+        )
+
+
+class Product:
+    """A checked product of a graph: its request, and its most used plans once they are made."""
+
+    __slots__ = ("backward", "forward", "has_argmax", "request")
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.has_argmax = request.reduce in ("max", "min")
+        self.forward: Optional[Plan] = None
+        self.backward: Optional[Plan] = None  # of dB, where that is one transposed product
+
+
+def spmm(
+    graph: Graph,
+    b: torch.Tensor,
+    values: Optional[torch.Tensor] = None,
+    *,
+    reduce: str = "sum",
+    message: str = "mul",
+    sample: Optional[Sample] = None,
+    seed: Optional[int] = None,
+    deterministic: Optional[bool] = None,
+) -> torch.Tensor:
+    """C[i] = reduce over the edges p = (i, k) of row i of message(values[p], b[k]); differentiable in b and values.
+
+    b: (cols, n), or (cols, heads, features) where values are (nnz, heads); float32, float16, bfloat16 or float64.
+    values: (nnz,) or (nnz, heads) in CSR order, of b's type, or float32 beside 16-bit types. None = graph.values.
+    reduce: "sum", "mean", "max", "min" or "prod". An empty row gives 0, or 1 for prod.
+    message: of an edge's value a and an element b: "mul", "copy_b", "copy_a", "add" (a + b), "sub" (b - a),
+        "rsub" (a - b), "div" (b / a) or "rdiv" (a / b). "copy_b" ignores values; without values a is 1.
+    sample: use some edges of long rows only, chosen by `seed`: 0 = as published, None = a new one for each call, from
+        torch's generator of the CPU. A CUDA graph repeats the seed that it captured.
+    deterministic: the same bits every time; None = torch.are_deterministic_algorithms_enabled().
+
+    Returns (rows, n) or (rows, heads, features) of b's type. A row of b may be farther from the next than its length;
+    other non-contiguous operands are copied. Under autocast b is converted to autocast's type.
+    Raises TypeError or ValueError that name the argument, RuntimeError from the device or the compiler.
+    """
+    if values is None:
+        values = graph.values
+    if message == "copy_b":
+        values = None
+    if values is not None and values.dim() == 2 and values.shape[1] == 1:
+        values = values.squeeze(1)
+    b = autocast(b)
+    if deterministic is None:
+        deterministic = torch.are_deterministic_algorithms_enabled()
+    if sample is None:
+        seed = 0
+    elif seed is None:
+        seed = draw_seed()
+    key = (
+        b.shape, b.dtype, b.get_device(), reduce, message, deterministic, sample,
+        None if values is None else (values.shape, values.dtype, values.get_device()),
+    )  # fmt: skip
+    product: Optional[Product] = graph._products.get(key)
+    if product is None:
+        product = Product(request_of(graph, b, values, reduce, message, sample, deterministic))
+        graph._products[key] = product
+    if torch.is_grad_enabled() and (b.requires_grad or (values is not None and values.requires_grad)):
+        return _Spmm.apply(graph, product, seed, b, values)  # type: ignore[no-any-return,no-untyped-call]
+    forward = product.forward
+    if forward is None:
+        forward = product.forward = graph.plan(product.request)
+    return forward.multiply(b, values, seed)
+
+
+class _Spmm(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, graph: Graph, product: Product, seed: int, b: torch.Tensor, values: Optional[torch.Tensor]
+    ) -> torch.Tensor:
+        request = product.request
+        ctx.graph = graph
+        ctx.product = product
+        ctx.seed = seed
+        ctx.shapes = b.shape, None if values is None else values.shape
+        need_b, need_values = ctx.needs_input_grad[3:]
+        keep_b, keep_values = _gradients.saved(request.reduce, request.message, values is not None, need_b, need_values)
+        if product.has_argmax:
+            c, argmax = graph.plan(argmax_request(request)).multiply_argmax(b, values, seed)
+            ctx.save_for_backward(b if keep_b else None, values, argmax)
+            return c
+        if keep_b or keep_values:
+            ctx.save_for_backward(b if keep_b else None, values if keep_values else None, None)
+        forward = product.forward
+        if forward is None:
+            forward = product.forward = graph.plan(request)
+        return forward.multiply(b, values, seed)
+
+    @staticmethod
+    def backward(ctx: Any, x: torch.Tensor) -> tuple[Optional[torch.Tensor], ...]:
+        b, values, argmax = ctx.saved_tensors or (None, None, None)
+        _, _, _, need_b, need_values = ctx.needs_input_grad
+        graph, product = ctx.graph, ctx.product
+        request = product.request
+        if torch.is_grad_enabled():
+            return (None, None, None, *_differentiable(graph, request, x, b, values, need_b, need_values))
+        if product.backward is not None and not need_values:
+            return None, None, None, product.backward.multiply(x, values, ctx.seed), None
+        engine = Eager(graph, request, ctx.seed)
+        db, dvalues = _gradients.gradients(
+            engine, request.reduce, request.message, x, b, values, argmax, need_b, need_values
+        )
+        if engine.only is not None and engine.only.request.values == request.values:
+            product.backward = engine.only
+        b_shape, values_shape = ctx.shapes
+        if need_b:
+            db = x.new_zeros(b_shape) if db is None else db.to(x.dtype)
+        if dvalues is not None:
+            dvalues = dvalues.reshape(values_shape).to(request.values)
+        return None, None, None, db, dvalues
+
+
+def argmax_request(request: Request) -> Request:
+    """The request that also gives positions; without values a * b and b / a are b, whose gradient needs no b."""
+    copies = request.values is None and request.message in ("mul", "div")
+    return request._replace(argmax=True, message="copy_b" if copies else request.message)
+
+
+class Eager:
+    """Products that gradients consist of, by the plans of a graph."""
+
+    __slots__ = ("graph", "only", "request", "seed")
+
+    def __init__(self, graph: Graph, request: Request, seed: int) -> None:
+        self.graph = graph
+        self.request = request
+        self.seed = seed
+        self.only: Optional[Plan] = None  # the plan of dB, where that alone makes it from x and the values
+
+    def transposed(
+        self, x: torch.Tensor, values: Optional[torch.Tensor], message: str, alpha: float, mean: bool
+    ) -> torch.Tensor:
+        """See Engine."""
+        graph, request = self.graph, self.request
+        sample = request.sample
+        if mean and values is None and sample is None and not graph.once:
+            values = graph.mean_weights(accumulator(x.dtype))
+        elif mean:
+            inverse = graph.inverse_degrees(accumulator(x.dtype), None if sample is None else sample.width)
+            x = (x * inverse.reshape((-1,) + (1,) * (x.dim() - 1))).to(x.dtype)
+        wanted = Request(
+            request.width,
+            request.dtype,
+            None if values is None else values.dtype,
+            1 if values is None or values.dim() == 1 else values.shape[1],
+            "sum",
+            message,
+            request.deterministic,
+            sample,
+            transpose=True,
+        )
+        plan = graph.plan(wanted)
+        if alpha == 1.0 and not mean:
+            self.only = plan
+        return plan.multiply(x, values, self.seed, alpha)
+
+    def sddmm(
+        self, x: torch.Tensor, b: Optional[torch.Tensor], values: Optional[torch.Tensor], message: str, mean: bool
+    ) -> torch.Tensor:
+        """See Engine."""
+        wanted = self.request._replace(
+            values=None if values is None else values.dtype,
+            reduce="mean" if mean else "sum",
+            message=message,
+            sddmm=True,
+        )
+        return _edge_products(self.graph, wanted, x, b, values)
+
+    def argmax(
+        self,
+        x: torch.Tensor,
+        argmax: torch.Tensor,
+        b: Optional[torch.Tensor],
+        values: Optional[torch.Tensor],
+        need_b: bool,
+        need_values: bool,
+    ) -> _gradients.Gradients:
+        """See Engine."""
+        graph, request = self.graph, argmax_request(self.request)
+        sums = accumulator(x.dtype)
+        db = x.new_empty((graph.cols, *request.width), dtype=sums) if need_b else None
+        dvalues = x.new_empty(edge_shape(graph.nnz, request.heads), dtype=sums) if need_values else None
+        if x.numel() == 0:  # the library writes nothing then
+            return None if db is None else db.zero_(), None if dvalues is None else dvalues.zero_()
+        graph.plan(request).argmax_gradients(x, argmax, b, values, db, dvalues)
+        return db, dvalues
+
+    def edges(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """See Engine."""
+        return self.graph.row(), self.graph.colind
+
+
+def _edge_products(
+    graph: Graph, request: Request, x: torch.Tensor, b: Optional[torch.Tensor], values: Optional[torch.Tensor]
+) -> torch.Tensor:
+    """SDDMM. The library refuses a sum over no columns."""
+    if request.n == 0:
+        return x.new_zeros(edge_shape(graph.nnz, request.heads))
+    return graph.plan(request).edge_products(x, b, values)
+
+
+def accumulator(dtype: torch.dtype) -> torch.dtype:
+    """The type in which products of a type are summed."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def _differentiable(
+    graph: Graph,
+    request: Request,
+    x: torch.Tensor,
+    b: Optional[torch.Tensor],
+    values: Optional[torch.Tensor],
+    need_b: bool,
+    need_values: bool,
+) -> _gradients.Gradients:
+    """Gradients that can be differentiated again: of sums and means of products."""
+    if request.reduce not in ("sum", "mean") or request.message not in ("mul", "copy_b") or request.sample is not None:
+        raise NotImplementedError(
+            f"warploom: no second derivatives of reduce='{request.reduce}', message='{request.message}'"
+            f"{' with sampling' if request.sample else ''}; only of sum and mean of mul and copy_b"
+        )
+    pattern = graph if graph.values is None else Graph(graph.rowptr, graph.colind, cols=graph.cols, once=graph.once)
+    if request.reduce == "mean":
+        inverse = graph.inverse_degrees(accumulator(x.dtype))
+        x = (x * inverse.reshape((-1,) + (1,) * (x.dim() - 1))).to(x.dtype)
+    db = dvalues = None
+    if need_b:
+        transposed = pattern.t()
+        order = transposed._order
+        assert order is not None
+        there = None if values is None else values.index_select(0, order)
+        db = spmm(transposed, x, there, deterministic=request.deterministic)
+    if need_values:
+        assert b is not None and request.values is not None
+        dvalues = sddmm(pattern, x, b, heads=request.heads, deterministic=request.deterministic).to(request.values)
+    return db, dvalues
+
+
+def sddmm(
+    graph: Graph,
+    x: torch.Tensor,
+    b: torch.Tensor,
+    *,
+    heads: Optional[int] = None,
+    deterministic: Optional[bool] = None,
+) -> torch.Tensor:
+    """<x[i], b[k]> for each edge (i, k): the dense product x @ b.T at the edges; differentiable in x and b.
+
+    x: (rows, n) or (rows, heads, features), b: (cols, n) or (cols, heads, features), of one type.
+    heads: 1 sums over all columns of x and b of three dimensions, too.
+    Returns (nnz,), or (nnz, heads) for operands of three dimensions with more than one head.
+    """
+    x, b = autocast(x), autocast(b)
+    check_dense("x", x, graph, graph.rows)
+    check_dense("b", b, graph, graph.cols)
+    if x.dtype != b.dtype:
+        raise TypeError(f"warploom: x is {x.dtype}, and b is {b.dtype}; convert one of them")
+    if x.shape[1:] != b.shape[1:]:
+        raise ValueError(
+            f"warploom: the rows of x have the shape {tuple(x.shape[1:])}, those of b {tuple(b.shape[1:])}"
+        )
+    if heads is None:
+        heads = x.shape[1] if x.dim() == 3 else 1
+    elif heads != 1 and (x.dim() != 3 or x.shape[1] != heads):
+        raise ValueError(f"warploom: heads: {heads} do not fit x with the shape {tuple(x.shape)}")
+    if deterministic is None:
+        deterministic = torch.are_deterministic_algorithms_enabled()
+    request = Request(tuple(b.shape[1:]), b.dtype, None, max(heads, 1), deterministic=deterministic, sddmm=True)
+    if torch.is_grad_enabled() and (x.requires_grad or b.requires_grad):
+        return _Sddmm.apply(graph, request, x, b)  # type: ignore[no-any-return,no-untyped-call]
+    return _edge_products(graph, request, x, b, None)
+
+
+class _Sddmm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, graph: Graph, request: Request, x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        ctx.graph = graph
+        ctx.request = request
+        _, _, need_x, need_b = ctx.needs_input_grad
+        ctx.save_for_backward(x if need_b else None, b if need_x else None)
+        return _edge_products(graph, request, x, b, None)
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[Optional[torch.Tensor], ...]:
+        x, b = ctx.saved_tensors
+        graph, request = ctx.graph, ctx.request._replace(sddmm=False, values=ctx.request.dtype)
+        if torch.is_grad_enabled():
+            pattern = graph if graph.values is None else Graph(graph.rowptr, graph.colind, cols=graph.cols)
+            transposed = pattern.t()
+            assert transposed._order is not None
+            same = request.deterministic
+            dx = None if b is None else spmm(pattern, b, g, deterministic=same)
+            db = None if x is None else spmm(transposed, x, g.index_select(0, transposed._order), deterministic=same)
+            return None, None, dx, db
+        dx = None if b is None else graph.plan(request).multiply(b, g)
+        db = None if x is None else graph.plan(request._replace(transpose=True)).multiply(x, g)
+        return None, None, dx, db
+
+
+def edge_softmax(graph: Graph, scores: torch.Tensor) -> torch.Tensor:
+    """Softmax over the edges of each row; differentiable.
+
+    scores: (nnz,) or (nnz, heads) in CSR order. Returns the same shape and type; float16 and bfloat16 are summed in
+    float32, and under autocast nothing is converted.
+    """
+    graph._check_values(scores)
+    return _EdgeSoftmax.apply(graph, scores)  # type: ignore[no-any-return,no-untyped-call]
+
+
+class _EdgeSoftmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, graph: Graph, scores: torch.Tensor) -> torch.Tensor:
+        row = graph.row()
+        wide = scores.to(accumulator(scores.dtype))
+        largest = _reduce_edges(graph, wide, "max").index_select(0, row)
+        powers = (wide - largest).exp_()
+        result = powers / _reduce_edges(graph, powers, "sum").index_select(0, row)
+        ctx.graph = graph
+        ctx.save_for_backward(result)
+        return result.to(scores.dtype)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[None, torch.Tensor]:
+        (result,) = ctx.saved_tensors
+        product = g * result
+        sums = _reduce_edges(ctx.graph, product, "sum").index_select(0, ctx.graph.row())
+        return None, (product - result * sums).to(g.dtype)
+
+
+def _reduce_edges(graph: Graph, values: torch.Tensor, reduce: str) -> torch.Tensor:
+    """The reduction of values over the edges of each row, (rows,) or (rows, heads)."""
+    heads = values.shape[1] if values.dim() == 2 else 1
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    request = Request((heads,), values.dtype, values.dtype, max(heads, 1), reduce, "copy_a", deterministic)
+    return graph.plan(request).reduce_values(values).reshape(-1, *values.shape[1:])
