@@ -50,6 +50,7 @@ _HOOKS = (
 _METHODS = ("message", "aggregate", "update", "message_and_aggregate")
 _TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 _SERVED = "warploom"
+_REPLACED = "a method of the layer was replaced"
 
 _lock = threading.RLock()
 _enabled = 0  # how many times `enable` was called more than `disable`
@@ -166,6 +167,7 @@ def _is_capturing(tensor: Tensor) -> bool:
 # ---- from PyG's inputs to a graph ------------------------------------------------------------------------
 
 
+@torch.inference_mode(False)
 def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Graph:
     """The graph of a first use: nothing waits for the device."""
     if edge_index.layout is torch.sparse_csr:
@@ -233,19 +235,27 @@ def _order_values(found: _Sorted, values: Tensor, edge_index: Tensor) -> Tensor:
 # ---- one call ----------------------------------------------------------------------------------------------
 
 
-def _check_layer(layer: MessagePassing) -> str:
-    """The reduction of a layer that can be served."""
+def _state(layer: MessagePassing) -> str | None:
+    """Why the layer as it is cannot be served."""
     state = layer.__dict__
     if state["_explain"]:
-        raise _Refused("explain mode")
+        return "explain mode"
     if state["_decomposed_layers"] > 1:
-        raise _Refused("decomposed layers")
+        return "decomposed layers"
     for hook in _HOOKS:
         if state[hook]:
-            raise _Refused("hooks")
+            return "hooks"
     for method in _METHODS:
         if method in state:
-            raise _Refused("a method of the layer was replaced")
+            return _REPLACED
+    return None
+
+
+def _check_layer(layer: MessagePassing) -> str:
+    """The reduction of a layer that can be served."""
+    reason = _state(layer)
+    if reason is not None:
+        raise _Refused(reason)
     reduce = _REDUCTIONS.get(layer.aggr) if isinstance(layer.aggr, str) else None
     if reduce is None or type(layer.aggr_module) is not _AGGREGATIONS[reduce]:
         raise _Refused(f"aggregation {layer.aggr}")
@@ -270,8 +280,8 @@ def _check_sparse(edge_index: Tensor, x: Tensor) -> Tensor:
     """The values of a matrix that can be served."""
     if edge_index.layout not in (torch.sparse_csr, torch.sparse_csc, torch.sparse_coo):
         raise _Refused(f"layout {edge_index.layout}")
-    if edge_index.requires_grad:
-        raise _Refused("gradient of a sparse matrix")
+    if edge_index.requires_grad or edge_index.is_inference():
+        raise _Refused("sparse matrix with a gradient or made in inference mode")
     if edge_index.layout is torch.sparse_coo and not edge_index.is_coalesced():
         raise _Refused("sparse matrix is not coalesced")
     if edge_index.dim() != 2 or edge_index.dtype is not x.dtype or edge_index.size(1) != x.size(0):
@@ -282,8 +292,8 @@ def _check_sparse(edge_index: Tensor, x: Tensor) -> Tensor:
     return values
 
 
-def _sizes(layer: MessagePassing, edge_index: Tensor, x: Any, size: Any, i: int, j: int) -> tuple[int, int]:
-    """Rows and columns, with the checks and messages of PyG."""
+def _rows(layer: MessagePassing, edge_index: Tensor, x: Any, size: Any, i: int, j: int) -> int:
+    """Rows of the result, with the checks and messages of PyG."""
     sizes = layer._check_input(edge_index, size)
     if isinstance(x, (tuple, list)):
         for dim in (0, 1):
@@ -291,7 +301,7 @@ def _sizes(layer: MessagePassing, edge_index: Tensor, x: Any, size: Any, i: int,
                 layer._set_size(sizes, dim, x[dim])
     else:
         layer._set_size(sizes, j, x)
-    return (sizes[i] if sizes[i] is not None else sizes[j]), sizes[j]
+    return int(sizes[i] if sizes[i] is not None else sizes[j])
 
 
 def _weights(edge_weight: Tensor | None, edge_index: Tensor, x: Tensor) -> tuple[Tensor | None, Tensor]:
@@ -315,7 +325,7 @@ def _propagate(layer: MessagePassing, edge_index: Any, x: Any, edge_weight: Tens
     reduce = _check_layer(layer)
     to_source = layer.flow != "source_to_target"
     i, j = (0, 1) if to_source else (1, 0)
-    features = _check_dense(layer, x[j] if isinstance(x, (tuple, list)) else x)
+    features = _check_dense(layer, x[0] if isinstance(x, (tuple, list)) else x)
     if not isinstance(edge_index, Tensor) or (type(edge_index) is not Tensor and type(edge_index) is not EdgeIndex):
         raise _Refused(f"edges as {type(edge_index).__name__}")
     if edge_index.device != features.device:
@@ -330,7 +340,7 @@ def _propagate(layer: MessagePassing, edge_index: Any, x: Any, edge_weight: Tens
             raise _Refused("edge_index is not an integer matrix of 2 rows")
         if to_source and isinstance(edge_index, EdgeIndex):
             raise _Refused("EdgeIndex with flow target_to_source")
-        rows, cols = _sizes(layer, edge_index, x, size, i, j)
+        rows, cols = _rows(layer, edge_index, x, size, i, j), features.size(0)
         edges = edge_index.size(1)
         values, features = _weights(edge_weight, edge_index, features)
     if edges == 0 or rows == 0 or features.size(1) == 0:
@@ -365,6 +375,7 @@ def _accelerated(cls: type[MessagePassing], original: Callable[..., Tensor]) -> 
         _counts[cls.__name__, _SERVED] += 1
         return out
 
+    propagate.is_accelerated = True  # type: ignore[attr-defined]
     return propagate
 
 
@@ -441,12 +452,15 @@ def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _counting(original: Callable[..., Any]) -> Callable[..., Any]:
-    """PyG's check of every propagate, which counts layers of other classes."""
+    """PyG's check of every propagate, which counts the calls that pass by `_accelerated`."""
 
     @functools.wraps(original)
     def _check_input(self: MessagePassing, edge_index: Any, size: Any) -> Any:
-        if not torch.compiler.is_compiling() and type(self) not in _LAYERS and _enabled:
-            _counts[type(self).__name__, "layer without acceleration"] += 1
+        if not torch.compiler.is_compiling() and _enabled:
+            if type(self) not in _LAYERS:
+                _counts[type(self).__name__, "layer without acceleration"] += 1
+            elif not hasattr(self.propagate, "is_accelerated"):  # kept by a layer that was in explain mode
+                _counts[type(self).__name__, _state(self) or _REPLACED] += 1
         return original(self, edge_index, size)
 
     return _check_input

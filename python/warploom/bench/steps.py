@@ -64,6 +64,11 @@ class Training:
         self.optimiser.step()
 
 
+def _without_loops(edges: Indices) -> Indices:
+    """GCNConv replaces the self loops of an edge_index and adds to those of a matrix."""
+    return edges[:, edges[0] != edges[1]]
+
+
 def _adjacency(edge_index: Tensor, nodes: int) -> Tensor:
     """The matrix with the targets as rows, as PyG multiplies with it. Targets ascend."""
     ones = torch.ones(edge_index.size(1), device=edge_index.device)
@@ -89,7 +94,7 @@ class FullBatch:
         generator = torch.Generator().manual_seed(4)
         self.x = torch.randn(graph.nodes, features, generator=generator).to(device)
         self.labels = torch.randint(CLASSES, (graph.nodes,), generator=generator).to(device)
-        self.edge_index = torch.from_numpy(graph.edges()).to(device)
+        self.edge_index = torch.from_numpy(_without_loops(graph.edges())).to(device)
         self.adjacency = _adjacency(self.edge_index, graph.nodes)
 
     def trainings(self, kind: str, reduce: str, hidden: int, capturable: bool) -> dict[str, Training]:
@@ -117,7 +122,7 @@ class MiniBatches:
         self.blocks = [(self._upload(batch.edge_index), len(batch.nodes)) for batch in batches]
 
     def _upload(self, edges: Indices) -> Tensor:
-        return torch.from_numpy(edges).to(self.device)
+        return torch.from_numpy(_without_loops(edges)).to(self.device)
 
     def trainings(self, kind: str, reduce: str, hidden: int, capturable: bool) -> dict[str, Training]:
         def batches(as_matrix: bool) -> Callable[[], tuple[Tensor, Any, Tensor]]:
