@@ -219,12 +219,12 @@ def require_writable(array: Array) -> None:
 
 def leading_dimension(array: Array) -> int:
     """The elements from one row to the next of a dense operand, whose rows must be contiguous."""
-    columns = 1
+    columns, is_empty = 1, 0 in array.shape
     for extent, step in reversed(tuple(zip(array.shape[1:], array.strides[1:]))):
-        if extent > 1 and step != columns:
+        if extent > 1 and step != columns and not is_empty:
             raise ValueError(f"{array.name}: must be row-major: elements of a row are neighbours")
         columns *= extent
-    if array.shape[0] <= 1 or columns == 0:
+    if array.shape[0] <= 1 or is_empty:
         return columns
     if array.strides[0] < columns:
         raise ValueError(f"{array.name}: its rows overlap or run backwards; pass a row-major copy")

@@ -197,6 +197,7 @@ def import_db(path: str | os.PathLike[str] | None = None, *, text: str | None = 
         raise TypeError("path, text: give one of them")
     owner = context("host")
     if path is not None:
+        os.stat(path)
         check(lib.wlm_import_path(owner.handle, os.fsencode(path)))
     else:
         check(lib.wlm_import_string(owner.handle, str(text).encode()))
