@@ -62,7 +62,7 @@ def _twin_path(data: Path, name: str) -> Path:
     return data / (name.replace(":", "-").replace(",", "-").replace("=", "-") + ".mtx")
 
 
-def load(name: str, data: Path, command: str) -> Csr:
+def load(name: str, data: Path = Path(), command: str = "warploom") -> Csr:
     """A graph by name: `random:500:8`, `cora` (a file in `data`), or `twin:products,scale=0.1`.
 
     A twin is read from `data` if it is there as twin-products-scale-0.1.mtx; otherwise `command`, the program warploom,
