@@ -42,10 +42,11 @@ def new(struct: str) -> Any:
 class Context:
     """One device with its measurements, compilers and kernel cache."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, device_allocator: Any = ffi.NULL) -> None:
         options = new("wlm_context_options")
         name = ffi.new("char[]", device.encode())
         options.device = name
+        options.device_allocator = device_allocator
         handle = ffi.new("wlm_context **")
         check(lib.wlm_context_create(options, handle))
         self.device = device
