@@ -325,7 +325,42 @@ class Eager:
         )
         if x.numel() == 0:  # the library writes nothing then
             return None if db is None else db.zero_(), None if dvalues is None else dvalues.zero_()
+        if request.deterministic and x.is_cuda:
+            return self._argmax_in_order(x, argmax, b, values, db, dvalues)
         graph.plan(request).argmax_gradients(x, argmax, b, values, db, dvalues)
+        return db, dvalues
+
+    def _argmax_in_order(
+        self,
+        x: torch.Tensor,
+        argmax: torch.Tensor,
+        b: torch.Tensor | None,
+        values: torch.Tensor | None,
+        db: torch.Tensor | None,
+        dvalues: torch.Tensor | None,
+    ) -> _gradients.Gradients:
+        """The same with torch, which sorts the terms: kernels of a GPU add them in any order."""
+        request = argmax_request(self.request)
+        width = torch.arange(request.n, device=x.device)
+        won = argmax.reshape(-1, request.n)
+        used = won >= 0
+        edge = won.clamp(min=0)
+        column = self.graph.colind.long()[edge]
+        sums = accumulator(x.dtype)
+        grad = x.reshape(won.shape).to(sums)
+        flat = torch.ones_like(grad) if b is None else b.reshape(-1, request.n).to(sums)[column, width]
+        head = width // (request.n // request.heads)
+        if values is None:
+            a = torch.ones_like(grad)
+        else:
+            a = values.to(sums).reshape(-1, request.heads)[edge, head]
+        _, by_b, by_a = _gradients.derivatives(request.message, a, flat)
+        if db is not None:
+            into = db.zero_().reshape(-1, request.n)
+            into.index_put_((column, width.expand_as(column)), torch.where(used, grad * by_b, 0), accumulate=True)
+        if dvalues is not None:
+            into = dvalues.zero_().reshape(-1, request.heads)
+            into.index_put_((edge, head.expand_as(edge)), torch.where(used, grad * by_a, 0), accumulate=True)
         return db, dvalues
 
     def edges(self) -> tuple[torch.Tensor, torch.Tensor]:

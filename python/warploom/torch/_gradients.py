@@ -116,7 +116,7 @@ def _prod(
             .reshape(values.shape + (1,) * (b.dim() - values.dim()))
             .expand_as(gathered)
         )
-    m, by_b, by_a = _derivatives(message, a, gathered)
+    m, by_b, by_a = derivatives(message, a, gathered)
     zero = m == 0
     zeros = torch.zeros_like(x).index_add(0, row, zero.to(widened)).index_select(0, row)
     target = row.reshape((-1,) + (1,) * (b.dim() - 1)).expand_as(m)
@@ -136,7 +136,7 @@ def _prod(
     return db, dvalues
 
 
-def _derivatives(
+def derivatives(
     message: str, a: torch.Tensor, b: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """A message and its derivatives by b and by a."""
