@@ -114,6 +114,29 @@ const char *wlm_context_device_name(const wlm_context *context) { return context
 
 const char *wlm_context_device_kind(const wlm_context *context) { return context ? context->device->info.kind : NULL; }
 
+wlm_status wlm_context_info(const wlm_context *context, char **json) {
+  if (json) *json = NULL;
+  const wlm_status status = wlmi_need("wlm_context_info", "context json", context, json);
+  if (status != WLM_OK) return status;
+  const wlmi_device_info *info = &context->device->info;
+  const char *const fields[][2] = {
+      {"device", info->name},
+      {"kind", info->kind},
+      {"arch", info->arch},
+      {"driver", info->driver},
+      {"compiler", info->compiler},
+      {"database", context->database},
+      {"system_database", context->system_database},
+  };
+  wlmi_text text = {0};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    wlmi_text_printf(&text, "%s\"%s\": ", i ? ", " : "{", fields[i][0]);
+    wlmi_text_json_string(&text, fields[i][1]);
+  }
+  wlmi_text_puts(&text, "}");
+  return wlmi_text_take(&text, json);
+}
+
 wlmi_snapshot *wlmi_context_snapshot(wlm_context *context) {
   pthread_mutex_lock(&context->snapshot_lock);
   wlmi_snapshot *snapshot = wlmi_snapshot_retain(context->snapshot);

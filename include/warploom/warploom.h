@@ -144,6 +144,9 @@ WLM_API void wlm_context_destroy(wlm_context *context);
 WLM_API const char *wlm_context_device_name(const wlm_context *context); /* lives as long as the context */
 /* "host" or "cuda": what pointers and streams mean here. */
 WLM_API const char *wlm_context_device_kind(const wlm_context *context);
+/* A JSON object with the texts device, kind, arch, driver, compiler ("" = none; then only kernels run that the library
+ * carries), database and system_database ("" = none). Free with wlm_string_free. Errors: WLM_ERR_OUT_OF_MEMORY. */
+WLM_API wlm_status wlm_context_info(const wlm_context *context, char **json);
 /* Loads the databases again, for a process that wants what others tuned meanwhile. Thread-safe: a plan that is being
  * created sees either the old snapshot or the new one. A damaged database is logged and left out; where one cannot be
  * read for now, because it is locked for instance, the old snapshot stays. Errors: WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY.

@@ -1,7 +1,7 @@
 """Write the C source of the binding `warploom._native` (cffi, API mode, limited API).
 
-CMake runs this file at build time. The declarations come from the public headers themselves, through
-the preprocessor, so the binding cannot differ from them.
+CMake runs this file at build time. The declarations come from the public headers themselves,
+through the preprocessor, so the binding cannot differ from them.
 """
 
 import re
@@ -14,9 +14,11 @@ from cffi import FFI
 
 CALLBACKS = """
 extern "Python" void warploom_log(void *user, wlm_log_level level, const char *message);
-extern "Python" int warploom_progress(void *user, int64_t done, int64_t total, const wlm_candidate_result *last);
+extern "Python" int warploom_progress(
+    void *user, int64_t done, int64_t total, const wlm_candidate_result *last);
 extern "Python" void *warploom_allocate(void *user, int device, size_t size, void *stream);
-extern "Python" void warploom_release(void *user, int device, void *memory, size_t size, void *stream);
+extern "Python" void warploom_release(
+    void *user, int device, void *memory, size_t size, void *stream);
 """
 
 # One product with addresses as integers: no struct to fill, and no object to make, in the caller's hot path. Without a
@@ -62,7 +64,9 @@ def declarations(compiler: str, include: str) -> str:
             (Path(empty) / name).touch()
         command = [compiler, "-E", "-P", "-nostdinc", "-I", empty, "-I", include, "-x", "c", "-"]
         source = "#include <warploom/warploom_tune.h>\n"
-        text = subprocess.run(command, input=source, check=True, capture_output=True, text=True).stdout
+        text = subprocess.run(
+            command, input=source, check=True, capture_output=True, text=True
+        ).stdout
     return re.sub(r"__attribute__\(\(.*?\)\)\)?", "", text)
 
 

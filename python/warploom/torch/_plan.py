@@ -132,6 +132,9 @@ _allocator = ffi.new(
 )
 
 
+_opened: set[int] = set()
+
+
 @functools.cache
 def _gpu_context(index: int) -> Any:
     context = _library.Context(f"cuda:{index}", _allocator)
@@ -157,11 +160,13 @@ def is_captured(index: int) -> bool:
 
 
 lock = threading.RLock()  # held while plans are created
+_lost: set[int] = set()  # GPUs that a parent process used: a child of fork leaves their objects alone
 
 
 def _after_fork() -> None:
     global lock
     lock = threading.RLock()
+    _lost.update(_opened)
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -213,7 +218,7 @@ class Matrix:
     def __del__(
         self, destroy: Any = lib.wlm_matrix_destroy, at_exit: Any = sys.is_finalizing
     ) -> None:
-        if at_exit():  # the device may be gone
+        if at_exit() or self.index in _lost:  # the device may be gone
             return
         if is_captured(self.index):
             _given_up.append(self.handle)
@@ -293,7 +298,7 @@ class Plan:
     def __del__(
         self, destroy: Any = lib.wlm_plan_destroy, at_exit: Any = sys.is_finalizing
     ) -> None:
-        if not at_exit():
+        if not at_exit() and self.index not in _lost:
             destroy(self.handle)
 
     def _run(
