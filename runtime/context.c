@@ -39,6 +39,15 @@ static void open_cache(wlm_context *context, const char *path) {
     wlmi_log(WLM_LOG_WARNING, "going on without a kernel cache: %s", wlm_error_detail());
 }
 
+static wlm_status take_allocator(const wlm_device_allocator *given, wlmi_device *device) {
+  if (!given) return WLM_OK;
+  if (!given->allocate || !given->release)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_context_options.device_allocator.%s is NULL",
+                     given->allocate ? "release" : "allocate");
+  device->allocator = *given;
+  return WLM_OK;
+}
+
 wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **out) {
   wlm_context_options read = WLM_CONTEXT_OPTIONS_INIT;
   const wlm_context_options *options = &read;
@@ -57,6 +66,7 @@ wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **ou
   wlmi_background_open(&context->background, options->compile_in_background);
   pthread_mutex_init(&context->recorder.lock, NULL);
   WLM_TRY(wlmi_device_open(options->device, &context->device));
+  WLM_TRY(take_allocator(options->device_allocator, context->device));
   WLM_TRY(wlmi_generator_create(options->templates ? options->templates : environment("WARPLOOM_TEMPLATES"),
                                 &context->generator));
   WLM_TRY(resolve_path(options->database, wlmi_store_default_path, "user database", &context->database));

@@ -74,7 +74,7 @@ def own(handle: Any, destroy: Callable[[Any], None], device: str, *parents: Any)
 class Context:
     """One device with its measurements, compilers and kernel cache."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, device_allocator: Any = ffi.NULL) -> None:
         self.device = device
         self.require()
         if device != "host":
@@ -82,6 +82,7 @@ class Context:
         options = new("wlm_context_options")
         name = ffi.new("char[]", device.encode())
         options.device = name
+        options.device_allocator = device_allocator
         handle = ffi.new("wlm_context **")
         check(lib.wlm_context_create(options, handle))
         self.handle = own(handle[0], lib.wlm_context_destroy, device)

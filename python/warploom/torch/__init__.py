@@ -7,8 +7,9 @@ Work goes to the current stream of the tensors' device and takes memory from tor
 warploom's host device.
 """
 
+from warploom.torch import _ops as _ops
+from warploom.torch._eager import edge_softmax, sddmm, spmm
 from warploom.torch._graph import Graph
 from warploom.torch._plan import Sample
-from warploom.torch._spmm import edge_softmax, sddmm, spmm
 
 __all__ = ["Graph", "Sample", "edge_softmax", "sddmm", "spmm"]

@@ -22,12 +22,17 @@ class Engine(Protocol):
     """The products that gradients consist of."""
 
     def transposed(
-        self, x: torch.Tensor, values: Optional[torch.Tensor], message: str, alpha: float, mean: bool
+        self, x: torch.Tensor, values: torch.Tensor | None, message: str, alpha: float, mean: bool
     ) -> torch.Tensor:
         """alpha * the sum over the transpose; of x divided by the edges of its row, where mean is True."""
 
     def sddmm(
-        self, x: torch.Tensor, b: Optional[torch.Tensor], values: Optional[torch.Tensor], message: str, mean: bool
+        self,
+        x: torch.Tensor,
+        b: torch.Tensor | None,
+        values: torch.Tensor | None,
+        message: str,
+        mean: bool,
     ) -> torch.Tensor:
         """The gradient by the values."""
 
@@ -35,8 +40,8 @@ class Engine(Protocol):
         self,
         x: torch.Tensor,
         argmax: torch.Tensor,
-        b: Optional[torch.Tensor],
-        values: Optional[torch.Tensor],
+        b: torch.Tensor | None,
+        values: torch.Tensor | None,
         need_b: bool,
         need_values: bool,
     ) -> Gradients:
@@ -46,7 +51,9 @@ class Engine(Protocol):
         """Row and column of each edge."""
 
 
-def saved(reduce: str, message: str, has_values: bool, need_b: bool, need_values: bool) -> tuple[bool, bool]:
+def saved(
+    reduce: str, message: str, has_values: bool, need_b: bool, need_values: bool
+) -> tuple[bool, bool]:
     """Whether b and whether values must be kept for the backward pass."""
     multiplies = message in ("mul", "div", "rdiv")
     if reduce == "prod":
@@ -62,9 +69,9 @@ def gradients(
     reduce: str,
     message: str,
     x: torch.Tensor,
-    b: Optional[torch.Tensor],
-    values: Optional[torch.Tensor],
-    winners: Optional[torch.Tensor],
+    b: torch.Tensor | None,
+    values: torch.Tensor | None,
+    winners: torch.Tensor | None,
     need_b: bool,
     need_values: bool,
 ) -> Gradients:
@@ -93,7 +100,7 @@ def _prod(
     message: str,
     x: torch.Tensor,
     b: torch.Tensor,
-    values: Optional[torch.Tensor],
+    values: torch.Tensor | None,
     need_b: bool,
     need_values: bool,
 ) -> Gradients:
@@ -104,12 +111,20 @@ def _prod(
     if values is None:
         a = gathered.new_ones(()).expand_as(gathered)
     else:
-        a = values.to(widened).reshape(values.shape + (1,) * (b.dim() - values.dim())).expand_as(gathered)
-    m, by_b, by_a = _derivatives(message, a, gathered)
+        a = (
+            values.to(widened)
+            .reshape(values.shape + (1,) * (b.dim() - values.dim()))
+            .expand_as(gathered)
+        )
+    m, by_b, by_a = derivatives(message, a, gathered)
     zero = m == 0
     zeros = torch.zeros_like(x).index_add(0, row, zero.to(widened)).index_select(0, row)
     target = row.reshape((-1,) + (1,) * (b.dim() - 1)).expand_as(m)
-    product = torch.ones_like(x).scatter_reduce(0, target, m.masked_fill(zero, 1), "prod").index_select(0, row)
+    product = (
+        torch.ones_like(x)
+        .scatter_reduce(0, target, m.masked_fill(zero, 1), "prod")
+        .index_select(0, row)
+    )
     others = torch.where(zero, product * (zeros == 1), product / m * (zeros == 0))
     dm = x.index_select(0, row) * others
     db = dvalues = None
@@ -121,7 +136,9 @@ def _prod(
     return db, dvalues
 
 
-def _derivatives(message: str, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def derivatives(
+    message: str, a: torch.Tensor, b: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """A message and its derivatives by b and by a."""
     one = torch.ones_like(b)
     if message == "mul":

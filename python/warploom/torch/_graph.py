@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Optional, Union
+from typing import Any
 
 import torch
 
@@ -52,21 +52,36 @@ class Graph:
         self,
         rowptr: torch.Tensor,
         colind: torch.Tensor,
-        values: Optional[torch.Tensor] = None,
+        values: torch.Tensor | None = None,
         *,
-        cols: Optional[int] = None,
-        perm: Optional[torch.Tensor] = None,
+        cols: int | None = None,
+        perm: torch.Tensor | None = None,
         once: bool = False,
     ) -> None:
         for name, tensor in (("rowptr", rowptr), ("colind", colind)):
             _need(
-                isinstance(tensor, torch.Tensor), f"{name}: a tensor is needed, not {type(tensor).__name__}", TypeError
+                isinstance(tensor, torch.Tensor),
+                f"{name}: a tensor is needed, not {type(tensor).__name__}",
+                TypeError,
             )
-            _need(tensor.dim() == 1, f"{name}: one dimension is needed, not the shape {tuple(tensor.shape)}")
-            _need(tensor.dtype in INDEX_TYPES, f"{name}: int32 or int64 is needed, not {tensor.dtype}", TypeError)
+            _need(
+                tensor.dim() == 1,
+                f"{name}: one dimension is needed, not the shape {tuple(tensor.shape)}",
+            )
+            _need(
+                tensor.dtype in INDEX_TYPES,
+                f"{name}: int32 or int64 is needed, not {tensor.dtype}",
+                TypeError,
+            )
         _need(rowptr.shape[0] >= 1, "rowptr: rows + 1 elements are needed, not 0")
-        _need(colind.device == rowptr.device, f"colind is on {colind.device}, rowptr on {rowptr.device}")
-        _need(rowptr.device.type in ("cpu", "cuda"), f"rowptr: the device {rowptr.device} is not supported")
+        _need(
+            colind.device == rowptr.device,
+            f"colind is on {colind.device}, rowptr on {rowptr.device}",
+        )
+        _need(
+            rowptr.device.type in ("cpu", "cuda"),
+            f"rowptr: the device {rowptr.device} is not supported",
+        )
         self.rowptr = rowptr.contiguous()
         self.colind = colind.contiguous()
         self.rows: int = rowptr.shape[0] - 1
@@ -85,21 +100,32 @@ class Graph:
         self._versions = (self.rowptr._version, self.colind._version)
         self._plans: dict[Request, Plan] = {}
         self._products: dict[Any, Any] = {}
-        self._matrices: dict[Optional[torch.dtype], Matrix] = {}
+        self._matrices: dict[torch.dtype | None, Matrix] = {}
         self._derived: dict[Any, torch.Tensor] = {}
-        self._transpose: Optional[Graph] = None
-        self._order: Optional[torch.Tensor] = None
+        self._transpose: Graph | None = None
+        self._order: torch.Tensor | None = None
         if not self.once:
             _by_rowptr[id(self.rowptr)] = self
 
     def _check_values(self, values: torch.Tensor) -> None:
-        _need(isinstance(values, torch.Tensor), f"values: a tensor is needed, not {type(values).__name__}", TypeError)
+        _need(
+            isinstance(values, torch.Tensor),
+            f"values: a tensor is needed, not {type(values).__name__}",
+            TypeError,
+        )
         _need(
             values.dim() in (1, 2) and values.shape[0] == self.nnz,
             f"values: the shape is {tuple(values.shape)}, ({self.nnz},) or ({self.nnz}, heads) is needed",
         )
-        _need(values.dtype in DENSE_TYPES, f"values: the type {values.dtype} is not supported", TypeError)
-        _need(values.device == self.device, f"values are on {values.device}, the graph on {self.device}")
+        _need(
+            values.dtype in DENSE_TYPES,
+            f"values: the type {values.dtype} is not supported",
+            TypeError,
+        )
+        _need(
+            values.device == self.device,
+            f"values are on {values.device}, the graph on {self.device}",
+        )
 
     # ---- constructors ---------------------------------------------------------------------------------------------
 
@@ -107,10 +133,10 @@ class Graph:
     def from_edge_index(
         cls,
         edge_index: torch.Tensor,
-        values: Optional[torch.Tensor] = None,
+        values: torch.Tensor | None = None,
         *,
-        rows: Optional[int] = None,
-        cols: Optional[int] = None,
+        rows: int | None = None,
+        cols: int | None = None,
         once: bool = False,
     ) -> Graph:
         """A graph from PyG's edge_index (2, edges): edge_index[0] are sources (columns), edge_index[1] targets (rows).
@@ -125,9 +151,16 @@ class Graph:
             edge_index.dim() == 2 and edge_index.shape[0] == 2,
             f"edge_index: the shape is {tuple(edge_index.shape)}, (2, edges) is needed",
         )
-        _need(edge_index.dtype in INDEX_TYPES, f"edge_index: the type {edge_index.dtype} is not supported", TypeError)
+        _need(
+            edge_index.dtype in INDEX_TYPES,
+            f"edge_index: the type {edge_index.dtype} is not supported",
+            TypeError,
+        )
         if rows is None or cols is None:
-            largest = [int(part.max()) + 1 if part.numel() else 0 for part in (edge_index[1], edge_index[0])]
+            largest = [
+                int(part.max()) + 1 if part.numel() else 0
+                for part in (edge_index[1], edge_index[0])
+            ]
             if rows is None and cols is None:
                 rows = cols = max(largest)
             rows = largest[0] if rows is None else rows
@@ -147,7 +180,12 @@ class Graph:
 
     @classmethod
     def _from_pyg(
-        cls, edge_index: Any, values: Optional[torch.Tensor], rows: Optional[int], cols: Optional[int], once: bool
+        cls,
+        edge_index: Any,
+        values: torch.Tensor | None,
+        rows: int | None,
+        cols: int | None,
+        once: bool,
     ) -> Graph:
         """From torch_geometric.EdgeIndex, whose own CSC is our CSR."""
         size = edge_index.sparse_size()
@@ -160,7 +198,9 @@ class Graph:
         if rows is not None and rows + 1 > rowptr.shape[0]:
             rowptr = torch.cat([rowptr, rowptr[-1:].expand(rows + 1 - rowptr.shape[0])])
         if cols is None:
-            cols = size[0] if size[0] is not None else (int(colind.max()) + 1 if colind.numel() else 0)
+            cols = (
+                size[0] if size[0] is not None else (int(colind.max()) + 1 if colind.numel() else 0)
+            )
         if max(rowptr.shape[0], cols, colind.shape[0]) < 2**31:
             rowptr, colind = rowptr.int(), colind.int()
         if values is not None and perm is not None:
@@ -174,9 +214,15 @@ class Graph:
         The rows of the matrix are the targets, so spmm(graph, b) is matrix @ b.
         """
         if not isinstance(matrix, torch.Tensor):
-            _need(hasattr(matrix, "tocsr"), f"a sparse matrix is needed, not {type(matrix).__name__}", TypeError)
+            _need(
+                hasattr(matrix, "tocsr"),
+                f"a sparse matrix is needed, not {type(matrix).__name__}",
+                TypeError,
+            )
             matrix = matrix.tocsr()
-            arrays = [torch.from_numpy(array) for array in (matrix.indptr, matrix.indices, matrix.data)]
+            arrays = [
+                torch.from_numpy(array) for array in (matrix.indptr, matrix.indices, matrix.data)
+            ]
             return cls(*arrays, cols=matrix.shape[1], once=once)
         if hasattr(matrix, "get_csc"):
             return cls.from_edge_index(matrix, once=once)
@@ -184,18 +230,30 @@ class Graph:
             matrix = matrix.to_sparse_csr()
         if matrix.layout == torch.sparse_csr:
             _need(matrix.dim() == 2, f"a matrix is needed, not the shape {tuple(matrix.shape)}")
-            return cls(matrix.crow_indices(), matrix.col_indices(), matrix.values(), cols=matrix.shape[1], once=once)
-        _need(matrix.layout == torch.sparse_coo, f"the layout {matrix.layout} is not supported", TypeError)
+            return cls(
+                matrix.crow_indices(),
+                matrix.col_indices(),
+                matrix.values(),
+                cols=matrix.shape[1],
+                once=once,
+            )
+        _need(
+            matrix.layout == torch.sparse_coo,
+            f"the layout {matrix.layout} is not supported",
+            TypeError,
+        )
         _need(matrix.sparse_dim() == 2, f"a matrix is needed, not the shape {tuple(matrix.shape)}")
         coalesced = matrix if matrix.is_coalesced() else matrix.coalesce()
         targets_sources = coalesced.indices()
         rows, cols = matrix.shape[:2]
-        return cls.from_edge_index(targets_sources.flip(0), coalesced.values(), rows=rows, cols=cols, once=once)
+        return cls.from_edge_index(
+            targets_sources.flip(0), coalesced.values(), rows=rows, cols=cols, once=once
+        )
 
     # ---- copies ---------------------------------------------------------------------------------------------------
 
     def _apply(self, function: Any) -> Graph:
-        def call(tensor: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
+        def call(tensor: torch.Tensor | None) -> torch.Tensor | None:
             return None if tensor is None else function(tensor)
 
         return Graph(
@@ -207,7 +265,7 @@ class Graph:
             once=self.once,
         )
 
-    def to(self, device: Union[str, torch.device, int], non_blocking: bool = False) -> Graph:
+    def to(self, device: str | torch.device | int, non_blocking: bool = False) -> Graph:
         """The graph on a device; itself where it is there already."""
         moved = self.rowptr.to(device, non_blocking=non_blocking)
         if moved is self.rowptr:
@@ -218,7 +276,9 @@ class Graph:
         """The graph in host memory."""
         return self.to("cpu")
 
-    def cuda(self, device: Union[str, torch.device, int, None] = None, non_blocking: bool = False) -> Graph:
+    def cuda(
+        self, device: str | torch.device | int | None = None, non_blocking: bool = False
+    ) -> Graph:
         """The graph on a GPU, by default the current one."""
         return self.to("cuda" if device is None else device, non_blocking)
 
@@ -234,7 +294,9 @@ class Graph:
         if self._transpose is not None:
             return self._transpose
         sources, order = torch.sort(self.colind, stable=True)
-        rowptr = torch._convert_indices_from_coo_to_csr(sources, self.cols, out_int32=self.rowptr.dtype == torch.int32)
+        rowptr = torch._convert_indices_from_coo_to_csr(
+            sources, self.cols, out_int32=self.rowptr.dtype == torch.int32
+        )
         transposed = Graph(
             rowptr,
             self.row().index_select(0, order).to(self.colind.dtype),
@@ -258,7 +320,11 @@ class Graph:
         self._reset()
 
     def __repr__(self) -> str:
-        values = "" if self.values is None else f", values {tuple(self.values.shape)} {self.values.dtype}"
+        values = (
+            ""
+            if self.values is None
+            else f", values {tuple(self.values.shape)} {self.values.dtype}"
+        )
         return f"Graph({self.rows} x {self.cols}, {self.nnz} edges{values}, {self.device})"
 
     # ---- what is derived ------------------------------------------------------------------------------------------
@@ -269,7 +335,7 @@ class Graph:
         return self.rowptr.device
 
     def _keep(self, key: Any, make: Any) -> torch.Tensor:
-        tensor: Optional[torch.Tensor] = self._derived.get(key)
+        tensor: torch.Tensor | None = self._derived.get(key)
         if tensor is None:
             tensor = make()
             assert tensor is not None
@@ -290,7 +356,7 @@ class Graph:
 
         return self._keep("row", make)
 
-    def inverse_degrees(self, dtype: torch.dtype, width: Optional[int] = None) -> torch.Tensor:
+    def inverse_degrees(self, dtype: torch.dtype, width: int | None = None) -> torch.Tensor:
         """1 / edges of each row, or 1 where there are none, (rows,); with sampling of `width` edges at most."""
 
         def make() -> torch.Tensor:
@@ -300,11 +366,13 @@ class Graph:
 
     def mean_weights(self, dtype: torch.dtype) -> torch.Tensor:
         """1 / edges of the row, for each edge: the sum with these values is the mean; (nnz,)."""
-        return self._keep(("mean", dtype), lambda: self.inverse_degrees(dtype).index_select(0, self.row()))
+        return self._keep(
+            ("mean", dtype), lambda: self.inverse_degrees(dtype).index_select(0, self.row())
+        )
 
     # ---- plans ----------------------------------------------------------------------------------------------------
 
-    def _matrix(self, values: Optional[torch.dtype]) -> tuple[Any, Union[Matrix, torch.Tensor]]:
+    def _matrix(self, values: torch.dtype | None) -> tuple[Any, Matrix | torch.Tensor]:
         csr = _plan.describe(self.rowptr, self.colind, self.cols, values)
         if self.once:
             return csr, self.colind
@@ -312,7 +380,10 @@ class Graph:
         if matrix is None:
             if not self._matrices and self.nnz:
                 least, most = (int(value) for value in torch.aminmax(self.colind))
-                _need(least >= 0 and most < self.cols, f"colind: {least} to {most} lie outside the {self.cols} columns")
+                _need(
+                    least >= 0 and most < self.cols,
+                    f"colind: {least} to {most} lie outside the {self.cols} columns",
+                )
             matrix = Matrix(csr, self._index, (self.rowptr, self.colind))
             self._matrices[values] = matrix
         return csr, matrix

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, NamedTuple
 
 import torch
 
@@ -20,7 +21,9 @@ DENSE_TYPES = {
     torch.float64: lib.WLM_F64,
 }
 INDEX_TYPES = {torch.int32: lib.WLM_I32, torch.int64: lib.WLM_I64}
-REDUCTIONS = {name: getattr(lib, "WLM_" + name.upper()) for name in ("sum", "mean", "max", "min", "prod")}
+REDUCTIONS = {
+    name: getattr(lib, "WLM_" + name.upper()) for name in ("sum", "mean", "max", "min", "prod")
+}
 MESSAGES = {
     name: getattr(lib, "WLM_" + name.upper())
     for name in ("mul", "copy_b", "copy_a", "add", "sub", "rsub", "div", "rdiv")
@@ -55,12 +58,12 @@ class Request(NamedTuple):
 
     width: tuple[int, ...]  # shape of a row of B and of C
     dtype: torch.dtype
-    values: Optional[torch.dtype] = None
+    values: torch.dtype | None = None
     heads: int = 1
     reduce: str = "sum"
     message: str = "mul"
     deterministic: bool = False
-    sample: Optional[Sample] = None
+    sample: Sample | None = None
     transpose: bool = False
     argmax: bool = False
     sddmm: bool = False
@@ -96,13 +99,54 @@ def problem(request: Request, expected_calls: int) -> Any:
     return p
 
 
+def how(deterministic: bool, sample: Sample | None, seed: int) -> tuple[bool, str, int, str, int]:
+    """The last arguments of a product's registered op."""
+    if sample is None:
+        return deterministic, "", 0, "", 0
+    return deterministic, sample.strategy, sample.width, sample.norm, seed
+
+
 # ---- contexts ----------------------------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=None)
+@ffi.def_extern(error=ffi.NULL)  # type: ignore[untyped-decorator]
+def warploom_allocate(user: Any, device: int, size: int, stream: Any) -> Any:
+    """Device memory from torch's caching allocator, for work on the stream."""
+    try:
+        address = torch.cuda.caching_allocator_alloc(
+            size, device, int(ffi.cast("uintptr_t", stream))
+        )
+    except RuntimeError:  # torch.OutOfMemoryError, and in older versions others
+        return ffi.NULL
+    return ffi.cast("void *", address)
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def warploom_release(user: Any, device: int, memory: Any, size: int, stream: Any) -> None:
+    """Give memory back to torch's caching allocator, which knows its stream."""
+    torch.cuda.caching_allocator_delete(int(ffi.cast("uintptr_t", memory)))
+
+
+_allocator = ffi.new(
+    "wlm_device_allocator *", {"allocate": lib.warploom_allocate, "release": lib.warploom_release}
+)
+
+
+_opened: set[int] = set()
+
+
+@functools.cache
+def _gpu_context(index: int) -> Any:
+    context = _library.Context(f"cuda:{index}", _allocator)
+    ffi.gc(
+        context.handle, None
+    )  # it lives as long as the process: at its end torch's allocator goes first
+    return context
+
+
 def context(index: int) -> Any:
-    """The context of a device: GPU `index`, or the host for -1."""
-    return _library.context("host" if index < 0 else f"cuda:{index}")
+    """The context of a device: GPU `index`, with torch's memory, or the host for -1."""
+    return _library.context("host") if index < 0 else _gpu_context(index)
 
 
 def current_stream(index: int) -> int:
@@ -116,11 +160,13 @@ def is_captured(index: int) -> bool:
 
 
 lock = threading.RLock()  # held while plans are created
+_lost: set[int] = set()  # GPUs that a parent process used: a child of fork leaves their objects alone
 
 
 def _after_fork() -> None:
     global lock
     lock = threading.RLock()
+    _lost.update(_opened)
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -129,7 +175,9 @@ os.register_at_fork(after_in_child=_after_fork)
 # ---- matrices and plans ------------------------------------------------------------------------------------------
 
 
-def describe(rowptr: torch.Tensor, colind: torch.Tensor, cols: int, values: Optional[torch.dtype]) -> Any:
+def describe(
+    rowptr: torch.Tensor, colind: torch.Tensor, cols: int, values: torch.dtype | None
+) -> Any:
     """The wlm_csr of a pattern, whose values (of this type, if any) come with each call."""
     csr = new("wlm_csr")
     csr.rows = rowptr.shape[0] - 1
@@ -167,7 +215,11 @@ class Matrix:
         while _given_up:
             lib.wlm_matrix_destroy(_given_up.pop())
 
-    def __del__(self, destroy: Any = lib.wlm_matrix_destroy) -> None:
+    def __del__(
+        self, destroy: Any = lib.wlm_matrix_destroy, at_exit: Any = sys.is_finalizing
+    ) -> None:
+        if at_exit() or self.index in _lost:  # the device may be gone
+            return
         if is_captured(self.index):
             _given_up.append(self.handle)
         else:
@@ -177,9 +229,22 @@ class Matrix:
 class Plan:
     """One product with one graph; enqueues it on the current stream."""
 
-    __slots__ = ("_keep", "call", "handle", "index", "like", "like_argmax", "nnz", "prepared", "request", "workspace")
+    __slots__ = (
+        "_keep",
+        "call",
+        "handle",
+        "index",
+        "like",
+        "like_argmax",
+        "nnz",
+        "prepared",
+        "request",
+        "workspace",
+    )
 
-    def __init__(self, request: Request, csr: Any, matrix: Union[Matrix, torch.Tensor], index: int) -> None:
+    def __init__(
+        self, request: Request, csr: Any, matrix: Matrix | torch.Tensor, index: int
+    ) -> None:
         rows = csr.cols if request.transpose else csr.rows
         device = torch.device("cpu") if index < 0 else torch.device("cuda", index)
         self.handle = ffi.NULL
@@ -190,10 +255,12 @@ class Plan:
         self.like = torch.empty(1, dtype=request.dtype, device=device).expand(rows, *request.width)
         self.like_argmax = self.like
         self.workspace = 0
-        self.prepared: Optional[torch.Tensor] = None
+        self.prepared: torch.Tensor | None = None
         self.call = ffi.new("warploom_call *")
         if request.argmax:
-            self.like_argmax = torch.empty(1, dtype=torch.int64, device=device).expand(rows, *request.width)
+            self.like_argmax = torch.empty(1, dtype=torch.int64, device=device).expand(
+                rows, *request.width
+            )
         if isinstance(matrix, Matrix):
             self._keep: Any = matrix
             self._create(matrix)
@@ -207,19 +274,32 @@ class Plan:
 
     def _create(self, matrix: Matrix) -> None:
         handle = ffi.new("wlm_plan **")
-        check(lib.wlm_plan_create(matrix.context.handle, matrix.handle, problem(self.request, EXPECTED_CALLS), handle))
+        check(
+            lib.wlm_plan_create(
+                matrix.context.handle, matrix.handle, problem(self.request, EXPECTED_CALLS), handle
+            )
+        )
         self.handle = self.call.plan = handle[0]
         self.workspace = lib.wlm_plan_workspace_size(self.handle)
         size = lib.wlm_plan_prepared_size(self.handle)
         if size:
             self.prepared = torch.empty(size, dtype=torch.uint8, device=self.like.device)
             address = ffi.cast("void *", self.prepared.data_ptr())
-            check(lib.wlm_plan_prepare(self.handle, address, ffi.cast("void *", current_stream(self.index))))
+            check(
+                lib.wlm_plan_prepare(
+                    self.handle, address, ffi.cast("void *", current_stream(self.index))
+                )
+            )
             if self.index >= 0:
-                torch.cuda.current_stream(self.index).synchronize()  # executes may come on any stream
+                torch.cuda.current_stream(
+                    self.index
+                ).synchronize()  # executes may come on any stream
 
-    def __del__(self, destroy: Any = lib.wlm_plan_destroy) -> None:
-        destroy(self.handle)
+    def __del__(
+        self, destroy: Any = lib.wlm_plan_destroy, at_exit: Any = sys.is_finalizing
+    ) -> None:
+        if not at_exit() and self.index not in _lost:
+            destroy(self.handle)
 
     def _run(
         self,
@@ -258,7 +338,7 @@ class Plan:
             fail(status)
 
     def multiply(
-        self, b: torch.Tensor, values: Optional[torch.Tensor], seed: int = 0, alpha: float = 1.0
+        self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0, alpha: float = 1.0
     ) -> torch.Tensor:
         """C = alpha * A * B."""
         c = torch.empty_like(self.like)
@@ -296,24 +376,26 @@ class Plan:
         return c
 
     def multiply_argmax(
-        self, b: torch.Tensor, values: Optional[torch.Tensor], seed: int = 0
+        self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """C and, of each element, the position of the edge that it comes from; -1 where the row is empty."""
         c = torch.empty_like(self.like)
         argmax = torch.empty_like(self.like_argmax)
         b, ldb = rows_apart(b)
         values = None if values is None else values.contiguous()
-        self._run(b.data_ptr(), c.data_ptr(), 0, address_of(values), argmax.data_ptr(), ldb=ldb, seed=seed)
+        self._run(
+            b.data_ptr(), c.data_ptr(), 0, address_of(values), argmax.data_ptr(), ldb=ldb, seed=seed
+        )
         return c, argmax
 
     def argmax_gradients(
         self,
         x: torch.Tensor,
         argmax: torch.Tensor,
-        b: Optional[torch.Tensor],
-        values: Optional[torch.Tensor],
-        db: Optional[torch.Tensor],
-        dvalues: Optional[torch.Tensor],
+        b: torch.Tensor | None,
+        values: torch.Tensor | None,
+        db: torch.Tensor | None,
+        dvalues: torch.Tensor | None,
     ) -> None:
         """Fill db and dvalues, of the accumulator's type and contiguous, from x = dC."""
         x = x.contiguous()  # ldc is that of argmax, too
@@ -328,7 +410,9 @@ class Plan:
             dvalues=address_of(dvalues),
         )
 
-    def edge_products(self, x: torch.Tensor, b: Optional[torch.Tensor], values: Optional[torch.Tensor]) -> torch.Tensor:
+    def edge_products(
+        self, x: torch.Tensor, b: torch.Tensor | None, values: torch.Tensor | None
+    ) -> torch.Tensor:
         """SDDMM: the gradient of C by the values, (nnz,) or (nnz, heads), from x = dC."""
         dvalues = x.new_empty(edge_shape(self.nnz, self.request.heads))
         x, ldx = rows_apart(x)
@@ -347,7 +431,12 @@ def edge_shape(nnz: int, heads: int) -> tuple[int, ...]:
     return (nnz,) if heads == 1 else (nnz, heads)
 
 
-def address_of(tensor: Optional[torch.Tensor]) -> int:
+def accumulator(dtype: torch.dtype) -> torch.dtype:
+    """The type in which products of a type are summed."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def address_of(tensor: torch.Tensor | None) -> int:
     """The address of a tensor's memory; 0 for None."""
     return 0 if tensor is None else tensor.data_ptr()
 

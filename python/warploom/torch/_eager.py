@@ -1,14 +1,26 @@
-"""spmm and its gradients in eager mode."""
+"""Products in eager mode: autograd functions over the plans of a graph."""
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 import torch
 
 from warploom.torch import _gradients
 from warploom.torch._graph import Graph
-from warploom.torch._plan import DENSE_TYPES, MESSAGES, NORMS, REDUCTIONS, STRATEGIES, Plan, Request, Sample, edge_shape
+from warploom.torch._plan import (
+    DENSE_TYPES,
+    MESSAGES,
+    NORMS,
+    REDUCTIONS,
+    STRATEGIES,
+    Plan,
+    Request,
+    Sample,
+    accumulator,
+    edge_shape,
+    how,
+)
 
 
 def autocast(tensor: torch.Tensor) -> torch.Tensor:
@@ -26,16 +38,18 @@ def draw_seed() -> int:
 def request_of(
     graph: Graph,
     b: torch.Tensor,
-    values: Optional[torch.Tensor],
+    values: torch.Tensor | None,
     reduce: str,
     message: str,
-    sample: Optional[Sample],
+    sample: Sample | None,
     deterministic: bool,
 ) -> Request:
     """Check the arguments of a product and say what its plan needs."""
     for name, value, allowed in (("reduce", reduce, REDUCTIONS), ("message", message, MESSAGES)):
         if value not in allowed:
-            raise ValueError(f"warploom: {name}: '{value}' is unknown, use one of {', '.join(allowed)}")
+            raise ValueError(
+                f"warploom: {name}: '{value}' is unknown, use one of {', '.join(allowed)}"
+            )
     if sample is not None and (sample.strategy not in STRATEGIES or sample.norm not in NORMS):
         raise ValueError(
             f"warploom: sample: strategy is one of {', '.join(STRATEGIES)} and norm one of {', '.join(NORMS)}, "
@@ -47,7 +61,9 @@ def request_of(
         graph._check_values(values)
         halves = b.dtype in (torch.float16, torch.bfloat16)
         if values.dtype != b.dtype and not (halves and values.dtype == torch.float32):
-            raise TypeError(f"warploom: values are {values.dtype}, and b is {b.dtype}; convert one of them")
+            raise TypeError(
+                f"warploom: values are {values.dtype}, and b is {b.dtype}; convert one of them"
+            )
         heads = values.shape[1] if values.dim() == 2 else 1
         if heads != 1 and (b.dim() != 3 or b.shape[1] != heads):
             raise ValueError(
@@ -92,20 +108,20 @@ class Product:
     def __init__(self, request: Request) -> None:
         self.request = request
         self.has_argmax = request.reduce in ("max", "min")
-        self.forward: Optional[Plan] = None
-        self.backward: Optional[Plan] = None  # of dB, where that is one transposed product
+        self.forward: Plan | None = None
+        self.backward: Plan | None = None  # of dB, where that is one transposed product
 
 
 def spmm(
     graph: Graph,
     b: torch.Tensor,
-    values: Optional[torch.Tensor] = None,
+    values: torch.Tensor | None = None,
     *,
     reduce: str = "sum",
     message: str = "mul",
-    sample: Optional[Sample] = None,
-    seed: Optional[int] = None,
-    deterministic: Optional[bool] = None,
+    sample: Sample | None = None,
+    seed: int | None = None,
+    deterministic: bool | None = None,
 ) -> torch.Tensor:
     """C[i] = reduce over the edges p = (i, k) of row i of message(values[p], b[k]); differentiable in b and values.
 
@@ -135,15 +151,31 @@ def spmm(
         seed = 0
     elif seed is None:
         seed = draw_seed()
+    if torch.compiler.is_compiling():
+        a = (
+            graph.rowptr,
+            graph.colind,
+            graph.cols,
+            b,
+            values,
+            reduce,
+            message,
+            *how(deterministic, sample, seed),
+        )
+        if reduce in ("max", "min") and torch.is_grad_enabled():
+            return torch.ops.warploom.spmm_argmax(*a)[0]  # type: ignore[no-any-return]
+        return torch.ops.warploom.spmm(*a)  # type: ignore[no-any-return]
     key = (
         b.shape, b.dtype, b.get_device(), reduce, message, deterministic, sample,
         None if values is None else (values.shape, values.dtype, values.get_device()),
     )  # fmt: skip
-    product: Optional[Product] = graph._products.get(key)
+    product: Product | None = graph._products.get(key)
     if product is None:
         product = Product(request_of(graph, b, values, reduce, message, sample, deterministic))
         graph._products[key] = product
-    if torch.is_grad_enabled() and (b.requires_grad or (values is not None and values.requires_grad)):
+    if torch.is_grad_enabled() and (
+        b.requires_grad or (values is not None and values.requires_grad)
+    ):
         return _Spmm.apply(graph, product, seed, b, values)  # type: ignore[no-any-return,no-untyped-call]
     forward = product.forward
     if forward is None:
@@ -154,7 +186,12 @@ def spmm(
 class _Spmm(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, graph: Graph, product: Product, seed: int, b: torch.Tensor, values: Optional[torch.Tensor]
+        ctx: Any,
+        graph: Graph,
+        product: Product,
+        seed: int,
+        b: torch.Tensor,
+        values: torch.Tensor | None,
     ) -> torch.Tensor:
         request = product.request
         ctx.graph = graph
@@ -162,7 +199,9 @@ class _Spmm(torch.autograd.Function):
         ctx.seed = seed
         ctx.shapes = b.shape, None if values is None else values.shape
         need_b, need_values = ctx.needs_input_grad[3:]
-        keep_b, keep_values = _gradients.saved(request.reduce, request.message, values is not None, need_b, need_values)
+        keep_b, keep_values = _gradients.saved(
+            request.reduce, request.message, values is not None, need_b, need_values
+        )
         if product.has_argmax:
             c, argmax = graph.plan(argmax_request(request)).multiply_argmax(b, values, seed)
             ctx.save_for_backward(b if keep_b else None, values, argmax)
@@ -175,13 +214,18 @@ class _Spmm(torch.autograd.Function):
         return forward.multiply(b, values, seed)
 
     @staticmethod
-    def backward(ctx: Any, x: torch.Tensor) -> tuple[Optional[torch.Tensor], ...]:
+    def backward(ctx: Any, x: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         b, values, argmax = ctx.saved_tensors or (None, None, None)
         _, _, _, need_b, need_values = ctx.needs_input_grad
         graph, product = ctx.graph, ctx.product
         request = product.request
         if torch.is_grad_enabled():
-            return (None, None, None, *_differentiable(graph, request, x, b, values, need_b, need_values))
+            return (
+                None,
+                None,
+                None,
+                *_differentiable(graph, request, x, b, values, need_b, need_values),
+            )
         if product.backward is not None and not need_values:
             return None, None, None, product.backward.multiply(x, values, ctx.seed), None
         engine = Eager(graph, request, ctx.seed)
@@ -213,10 +257,12 @@ class Eager:
         self.graph = graph
         self.request = request
         self.seed = seed
-        self.only: Optional[Plan] = None  # the plan of dB, where that alone makes it from x and the values
+        self.only: Plan | None = (
+            None  # the plan of dB, where that alone makes it from x and the values
+        )
 
     def transposed(
-        self, x: torch.Tensor, values: Optional[torch.Tensor], message: str, alpha: float, mean: bool
+        self, x: torch.Tensor, values: torch.Tensor | None, message: str, alpha: float, mean: bool
     ) -> torch.Tensor:
         """See Engine."""
         graph, request = self.graph, self.request
@@ -224,7 +270,9 @@ class Eager:
         if mean and values is None and sample is None and not graph.once:
             values = graph.mean_weights(accumulator(x.dtype))
         elif mean:
-            inverse = graph.inverse_degrees(accumulator(x.dtype), None if sample is None else sample.width)
+            inverse = graph.inverse_degrees(
+                accumulator(x.dtype), None if sample is None else sample.width
+            )
             x = (x * inverse.reshape((-1,) + (1,) * (x.dim() - 1))).to(x.dtype)
         wanted = Request(
             request.width,
@@ -243,7 +291,12 @@ class Eager:
         return plan.multiply(x, values, self.seed, alpha)
 
     def sddmm(
-        self, x: torch.Tensor, b: Optional[torch.Tensor], values: Optional[torch.Tensor], message: str, mean: bool
+        self,
+        x: torch.Tensor,
+        b: torch.Tensor | None,
+        values: torch.Tensor | None,
+        message: str,
+        mean: bool,
     ) -> torch.Tensor:
         """See Engine."""
         wanted = self.request._replace(
@@ -252,14 +305,14 @@ class Eager:
             message=message,
             sddmm=True,
         )
-        return _edge_products(self.graph, wanted, x, b, values)
+        return edge_products(self.graph, wanted, x, b, values)
 
     def argmax(
         self,
         x: torch.Tensor,
         argmax: torch.Tensor,
-        b: Optional[torch.Tensor],
-        values: Optional[torch.Tensor],
+        b: torch.Tensor | None,
+        values: torch.Tensor | None,
         need_b: bool,
         need_values: bool,
     ) -> _gradients.Gradients:
@@ -267,10 +320,47 @@ class Eager:
         graph, request = self.graph, argmax_request(self.request)
         sums = accumulator(x.dtype)
         db = x.new_empty((graph.cols, *request.width), dtype=sums) if need_b else None
-        dvalues = x.new_empty(edge_shape(graph.nnz, request.heads), dtype=sums) if need_values else None
+        dvalues = (
+            x.new_empty(edge_shape(graph.nnz, request.heads), dtype=sums) if need_values else None
+        )
         if x.numel() == 0:  # the library writes nothing then
             return None if db is None else db.zero_(), None if dvalues is None else dvalues.zero_()
+        if request.deterministic and x.is_cuda:
+            return self._argmax_in_order(x, argmax, b, values, db, dvalues)
         graph.plan(request).argmax_gradients(x, argmax, b, values, db, dvalues)
+        return db, dvalues
+
+    def _argmax_in_order(
+        self,
+        x: torch.Tensor,
+        argmax: torch.Tensor,
+        b: torch.Tensor | None,
+        values: torch.Tensor | None,
+        db: torch.Tensor | None,
+        dvalues: torch.Tensor | None,
+    ) -> _gradients.Gradients:
+        """The same with torch, which sorts the terms: kernels of a GPU add them in any order."""
+        request = argmax_request(self.request)
+        width = torch.arange(request.n, device=x.device)
+        won = argmax.reshape(-1, request.n)
+        used = won >= 0
+        edge = won.clamp(min=0)
+        column = self.graph.colind.long()[edge]
+        sums = accumulator(x.dtype)
+        grad = x.reshape(won.shape).to(sums)
+        flat = torch.ones_like(grad) if b is None else b.reshape(-1, request.n).to(sums)[column, width]
+        head = width // (request.n // request.heads)
+        if values is None:
+            a = torch.ones_like(grad)
+        else:
+            a = values.to(sums).reshape(-1, request.heads)[edge, head]
+        _, by_b, by_a = _gradients.derivatives(request.message, a, flat)
+        if db is not None:
+            into = db.zero_().reshape(-1, request.n)
+            into.index_put_((column, width.expand_as(column)), torch.where(used, grad * by_b, 0), accumulate=True)
+        if dvalues is not None:
+            into = dvalues.zero_().reshape(-1, request.heads)
+            into.index_put_((edge, head.expand_as(edge)), torch.where(used, grad * by_a, 0), accumulate=True)
         return db, dvalues
 
     def edges(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -278,8 +368,12 @@ class Eager:
         return self.graph.row(), self.graph.colind
 
 
-def _edge_products(
-    graph: Graph, request: Request, x: torch.Tensor, b: Optional[torch.Tensor], values: Optional[torch.Tensor]
+def edge_products(
+    graph: Graph,
+    request: Request,
+    x: torch.Tensor,
+    b: torch.Tensor | None,
+    values: torch.Tensor | None,
 ) -> torch.Tensor:
     """SDDMM. The library refuses a sum over no columns."""
     if request.n == 0:
@@ -287,27 +381,30 @@ def _edge_products(
     return graph.plan(request).edge_products(x, b, values)
 
 
-def accumulator(dtype: torch.dtype) -> torch.dtype:
-    """The type in which products of a type are summed."""
-    return torch.float64 if dtype == torch.float64 else torch.float32
-
-
 def _differentiable(
     graph: Graph,
     request: Request,
     x: torch.Tensor,
-    b: Optional[torch.Tensor],
-    values: Optional[torch.Tensor],
+    b: torch.Tensor | None,
+    values: torch.Tensor | None,
     need_b: bool,
     need_values: bool,
 ) -> _gradients.Gradients:
     """Gradients that can be differentiated again: of sums and means of products."""
-    if request.reduce not in ("sum", "mean") or request.message not in ("mul", "copy_b") or request.sample is not None:
+    if (
+        request.reduce not in ("sum", "mean")
+        or request.message not in ("mul", "copy_b")
+        or request.sample is not None
+    ):
         raise NotImplementedError(
             f"warploom: no second derivatives of reduce='{request.reduce}', message='{request.message}'"
             f"{' with sampling' if request.sample else ''}; only of sum and mean of mul and copy_b"
         )
-    pattern = graph if graph.values is None else Graph(graph.rowptr, graph.colind, cols=graph.cols, once=graph.once)
+    pattern = (
+        graph
+        if graph.values is None
+        else Graph(graph.rowptr, graph.colind, cols=graph.cols, once=graph.once)
+    )
     if request.reduce == "mean":
         inverse = graph.inverse_degrees(accumulator(x.dtype))
         x = (x * inverse.reshape((-1,) + (1,) * (x.dim() - 1))).to(x.dtype)
@@ -320,7 +417,9 @@ def _differentiable(
         db = spmm(transposed, x, there, deterministic=request.deterministic)
     if need_values:
         assert b is not None and request.values is not None
-        dvalues = sddmm(pattern, x, b, heads=request.heads, deterministic=request.deterministic).to(request.values)
+        dvalues = sddmm(pattern, x, b, heads=request.heads, deterministic=request.deterministic).to(
+            request.values
+        )
     return db, dvalues
 
 
@@ -329,8 +428,8 @@ def sddmm(
     x: torch.Tensor,
     b: torch.Tensor,
     *,
-    heads: Optional[int] = None,
-    deterministic: Optional[bool] = None,
+    heads: int | None = None,
+    deterministic: bool | None = None,
 ) -> torch.Tensor:
     """<x[i], b[k]> for each edge (i, k): the dense product x @ b.T at the edges; differentiable in x and b.
 
@@ -339,6 +438,24 @@ def sddmm(
     Returns (nnz,), or (nnz, heads) for operands of three dimensions with more than one head.
     """
     x, b = autocast(x), autocast(b)
+    if heads is None:
+        heads = x.shape[1] if x.dim() == 3 else 1
+    if deterministic is None:
+        deterministic = torch.are_deterministic_algorithms_enabled()
+    if torch.compiler.is_compiling():
+        return torch.ops.warploom.sddmm(  # type: ignore[no-any-return]
+            graph.rowptr, graph.colind, graph.cols, x, b, heads, deterministic
+        )
+    request = sddmm_request(graph, x, b, heads, deterministic)
+    if torch.is_grad_enabled() and (x.requires_grad or b.requires_grad):
+        return _Sddmm.apply(graph, request, x, b)  # type: ignore[no-any-return,no-untyped-call]
+    return edge_products(graph, request, x, b, None)
+
+
+def sddmm_request(
+    graph: Graph, x: torch.Tensor, b: torch.Tensor, heads: int, deterministic: bool
+) -> Request:
+    """Check the arguments of sddmm and say what its plan needs."""
     check_dense("x", x, graph, graph.rows)
     check_dense("b", b, graph, graph.cols)
     if x.dtype != b.dtype:
@@ -347,38 +464,43 @@ def sddmm(
         raise ValueError(
             f"warploom: the rows of x have the shape {tuple(x.shape[1:])}, those of b {tuple(b.shape[1:])}"
         )
-    if heads is None:
-        heads = x.shape[1] if x.dim() == 3 else 1
-    elif heads != 1 and (x.dim() != 3 or x.shape[1] != heads):
+    if heads != 1 and (x.dim() != 3 or x.shape[1] != heads):
         raise ValueError(f"warploom: heads: {heads} do not fit x with the shape {tuple(x.shape)}")
-    if deterministic is None:
-        deterministic = torch.are_deterministic_algorithms_enabled()
-    request = Request(tuple(b.shape[1:]), b.dtype, None, max(heads, 1), deterministic=deterministic, sddmm=True)
-    if torch.is_grad_enabled() and (x.requires_grad or b.requires_grad):
-        return _Sddmm.apply(graph, request, x, b)  # type: ignore[no-any-return,no-untyped-call]
-    return _edge_products(graph, request, x, b, None)
+    return Request(
+        tuple(b.shape[1:]), b.dtype, None, max(heads, 1), deterministic=deterministic, sddmm=True
+    )
 
 
 class _Sddmm(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, graph: Graph, request: Request, x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    def forward(
+        ctx: Any, graph: Graph, request: Request, x: torch.Tensor, b: torch.Tensor
+    ) -> torch.Tensor:
         ctx.graph = graph
         ctx.request = request
         _, _, need_x, need_b = ctx.needs_input_grad
         ctx.save_for_backward(x if need_b else None, b if need_x else None)
-        return _edge_products(graph, request, x, b, None)
+        return edge_products(graph, request, x, b, None)
 
     @staticmethod
-    def backward(ctx: Any, g: torch.Tensor) -> tuple[Optional[torch.Tensor], ...]:
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         x, b = ctx.saved_tensors
         graph, request = ctx.graph, ctx.request._replace(sddmm=False, values=ctx.request.dtype)
         if torch.is_grad_enabled():
-            pattern = graph if graph.values is None else Graph(graph.rowptr, graph.colind, cols=graph.cols)
+            pattern = (
+                graph
+                if graph.values is None
+                else Graph(graph.rowptr, graph.colind, cols=graph.cols)
+            )
             transposed = pattern.t()
             assert transposed._order is not None
             same = request.deterministic
             dx = None if b is None else spmm(pattern, b, g, deterministic=same)
-            db = None if x is None else spmm(transposed, x, g.index_select(0, transposed._order), deterministic=same)
+            db = (
+                None
+                if x is None
+                else spmm(transposed, x, g.index_select(0, transposed._order), deterministic=same)
+            )
             return None, None, dx, db
         dx = None if b is None else graph.plan(request).multiply(b, g)
         db = None if x is None else graph.plan(request._replace(transpose=True)).multiply(x, g)
@@ -391,34 +513,49 @@ def edge_softmax(graph: Graph, scores: torch.Tensor) -> torch.Tensor:
     scores: (nnz,) or (nnz, heads) in CSR order. Returns the same shape and type; float16 and bfloat16 are summed in
     float32, and under autocast nothing is converted.
     """
+    if torch.compiler.is_compiling():
+        return torch.ops.warploom.edge_softmax(graph.rowptr, graph.colind, graph.cols, scores)  # type: ignore[no-any-return]
     graph._check_values(scores)
-    return _EdgeSoftmax.apply(graph, scores)  # type: ignore[no-any-return,no-untyped-call]
+    if torch.is_grad_enabled() and scores.requires_grad:
+        return _EdgeSoftmax.apply(graph, scores)  # type: ignore[no-any-return,no-untyped-call]
+    return softmax(graph, scores)
 
 
 class _EdgeSoftmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, graph: Graph, scores: torch.Tensor) -> torch.Tensor:
-        row = graph.row()
-        wide = scores.to(accumulator(scores.dtype))
-        largest = _reduce_edges(graph, wide, "max").index_select(0, row)
-        powers = (wide - largest).exp_()
-        result = powers / _reduce_edges(graph, powers, "sum").index_select(0, row)
+        result = softmax(graph, scores)
         ctx.graph = graph
         ctx.save_for_backward(result)
-        return result.to(scores.dtype)
+        return result
 
     @staticmethod
     @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, g: torch.Tensor) -> tuple[None, torch.Tensor]:
         (result,) = ctx.saved_tensors
-        product = g * result
-        sums = _reduce_edges(ctx.graph, product, "sum").index_select(0, ctx.graph.row())
-        return None, (product - result * sums).to(g.dtype)
+        return None, softmax_gradient(ctx.graph, g, result)
+
+
+def softmax(graph: Graph, scores: torch.Tensor) -> torch.Tensor:
+    """edge_softmax without its gradient."""
+    row = graph.row()
+    wide = scores.to(accumulator(scores.dtype))
+    powers = (wide - _reduce_edges(graph, wide, "max").index_select(0, row)).exp_()
+    return (powers / _reduce_edges(graph, powers, "sum").index_select(0, row)).to(scores.dtype)
+
+
+def softmax_gradient(graph: Graph, g: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
+    """The gradient by the scores."""
+    product = (g * result).to(accumulator(g.dtype))
+    sums = _reduce_edges(graph, product, "sum").index_select(0, graph.row())
+    return (product - result * sums).to(g.dtype)
 
 
 def _reduce_edges(graph: Graph, values: torch.Tensor, reduce: str) -> torch.Tensor:
     """The reduction of values over the edges of each row, (rows,) or (rows, heads)."""
     heads = values.shape[1] if values.dim() == 2 else 1
     deterministic = torch.are_deterministic_algorithms_enabled()
-    request = Request((heads,), values.dtype, values.dtype, max(heads, 1), reduce, "copy_a", deterministic)
+    request = Request(
+        (heads,), values.dtype, values.dtype, max(heads, 1), reduce, "copy_a", deterministic
+    )
     return graph.plan(request).reduce_values(values).reshape(-1, *values.shape[1:])
