@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import oracle
 import warploom
 
 TYPES = ["float32", "float16", "float64"]
-quiet = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def random_csr(rng, rows, cols, nnz, index_type, value_type):
@@ -47,7 +46,6 @@ def close(c, expected, size, dtype):
     assert not wrong.any(), (c[wrong], expected[wrong])
 
 
-@quiet
 @given(cases(), st.sampled_from(sorted(oracle.MESSAGES)), st.sampled_from(sorted(oracle.FOLDS)))
 def test_every_message_and_reduction(case, message, reduce):
     (indptr, indices, values), shape, b = case
@@ -57,7 +55,6 @@ def test_every_message_and_reduction(case, message, reduce):
     close(c, *oracle.product(indptr, indices, values, b, message, reduce), b.dtype.name)
 
 
-@quiet
 @given(cases())
 def test_a_plan_gives_the_bits_of_its_variant_again(case):
     csr, shape, b = case
@@ -68,7 +65,6 @@ def test_a_plan_gives_the_bits_of_its_variant_again(case):
     assert plan(b).tobytes() == named(b).tobytes()
 
 
-@quiet
 @given(cases(), st.floats(-2, 2), st.floats(-2, 2))
 def test_alpha_beta_and_bias(case, alpha, beta):
     csr, shape, b = case
@@ -83,7 +79,6 @@ def test_alpha_beta_and_bias(case, alpha, beta):
     close(c, alpha * expected + beta * 0.5 + bias, scale, b.dtype.name)
 
 
-@quiet
 @given(cases())
 def test_transpose_is_scipys_transpose(case):
     csr, shape, b = case
@@ -95,7 +90,6 @@ def test_transpose_is_scipys_transpose(case):
     close(found, wide.T @ x.astype(np.float64), abs(wide).T @ x.astype(np.float64), b.dtype.name)
 
 
-@quiet
 @given(cases())
 def test_sddmm(case):
     (indptr, indices, values), shape, b = case
