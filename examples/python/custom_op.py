@@ -1,6 +1,8 @@
-"""Attention in a graph by a user-defined operator: C[i] = sum_p exp(a_p) B[p] / sum_p exp(a_p) over the edges of i.
+"""Attention in a graph by a user-defined operator.
 
-    python custom_op.py
+C[i] = sum_p exp(a_p) B[p] / sum_p exp(a_p) over the edges p of node i.
+
+python custom_op.py
 """
 
 import numpy as np

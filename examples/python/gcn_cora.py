@@ -1,18 +1,15 @@
-"""Train the two-layer GCN of Kipf and Welling (ICLR 2017) on Cora, with PyG alone and with warploom.
+"""Train the GCN of Kipf and Welling (ICLR 2017) on Cora, with PyG alone and with warploom.
 
-    python gcn_cora.py [--data ../shared/data] [--seeds 10] [--epochs 200]
-
-The folder needs cora/cora.mtx.gz, cora.features.mtx.gz, cora.labels.txt, and the node numbers cora.train.txt,
-cora.val.txt and cora.test.txt.
+    python gcn_cora.py [FOLDER]     # that of cora.mtx.gz, by default ../shared/data/cora
 """
 
-import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
 import torch
 from scipy.io import mmread
-from torch.nn import functional
+from torch.nn.functional import cross_entropy, dropout
 from torch_geometric.nn import GCNConv
 
 import warploom.pyg
@@ -21,61 +18,45 @@ import warploom.pyg
 class GCN(torch.nn.Module):
     def __init__(self, features, classes):
         super().__init__()
-        self.first, self.second = GCNConv(features, 16, cached=True), GCNConv(16, classes, cached=True)
+        self.first, self.second = GCNConv(features, 16), GCNConv(16, classes)
 
     def forward(self, x, edge_index):
-        hidden = self.first(functional.dropout(x, 0.5, self.training), edge_index).relu()
-        return self.second(functional.dropout(hidden, 0.5, self.training), edge_index)
+        hidden = self.first(dropout(x, 0.5, self.training), edge_index).relu()
+        return self.second(dropout(hidden, 0.5, self.training), edge_index)
 
 
-def accuracy(seed, epochs, x, edge_index, labels, split):
-    """Test accuracy in percent of the epoch with the best validation accuracy."""
-    torch.manual_seed(seed)
-    model = GCN(x.size(1), int(labels.max()) + 1).to(x.device)
-    decay = [{"params": model.first.parameters(), "weight_decay": 5e-4}, {"params": model.second.parameters()}]
-    optimiser = torch.optim.Adam(decay, lr=0.01)
-    best, result = -1.0, 0.0
+def accuracy(model, x, edges, labels, train, test, epochs):
+    """Test accuracy in percent after training."""
+    decays = zip((model.first, model.second), (5e-4, 0))
+    groups = [{"params": layer.parameters(), "weight_decay": decay} for layer, decay in decays]
+    optimiser = torch.optim.Adam(groups, lr=0.01)
     for _ in range(epochs):
-        model.train()
         optimiser.zero_grad()
-        functional.cross_entropy(model(x, edge_index)[split["train"]], labels[split["train"]]).backward()
+        cross_entropy(model(x, edges)[train], labels[train]).backward()
         optimiser.step()
-        model.eval()
-        with torch.no_grad():
-            right = (model(x, edge_index).argmax(1) == labels).float()
-        if right[split["val"]].mean() > best:
-            best, result = right[split["val"]].mean(), 100 * right[split["test"]].mean().item()
-    return result
+    return 100 * (model.eval()(x, edges).argmax(1) == labels)[test].float().mean().item()
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--epochs", type=int, default=200)
-    options = parser.parse_args(arguments)
+def main(folder, seeds, epochs=200):
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    folder = options.data / "cora"
     features = torch.from_numpy(mmread(folder / "cora.features.mtx.gz").toarray()).float()
     graph = mmread(folder / "cora.mtx.gz")
-    edges = torch.from_numpy(np.stack([graph.col, graph.row]).astype(np.int64)).to(device)
-    labels, *parts = (
-        torch.from_numpy(np.loadtxt(folder / f"cora.{name}.txt", dtype=np.int64)).to(device)
-        for name in ("labels", "train", "val", "test")
-    )
-    split = dict(zip(("train", "val", "test"), parts))
-    x = (features / features.sum(1, keepdim=True).clamp(min=1)).to(device)
-    means = []
-    for name in ("PyG", "warploom"):
-        if name == "warploom":
-            warploom.pyg.enable()
-        results = [accuracy(seed, options.epochs, x, edges, labels, split) for seed in range(options.seeds)]
-        error = np.std(results, ddof=1) / len(results) ** 0.5
-        means.append((np.mean(results), error))
-        print(f"{name}: {means[-1][0]:.2f} % +- {error:.2f} (standard error, {len(results)} seeds)")
-    warploom.pyg.disable()
-    return means
+    files = [np.loadtxt(folder / f"cora.{name}.txt", int) for name in ("labels", "train", "test")]
+    arrays = [np.stack([graph.col, graph.row]).astype(int), *files]
+    x = features / features.sum(1, keepdim=True).clamp(min=1)
+    inputs = [tensor.to(device) for tensor in (x, *map(torch.from_numpy, arrays))]
+    results = {"PyG": [], "warploom": []}
+    for seed in range(seeds):
+        for name, found in results.items():
+            torch.manual_seed(seed)
+            model = GCN(1433, 7).to(device)
+            model = warploom.pyg.convert(model) if name == "warploom" else model
+            found.append(accuracy(model, *inputs, epochs))
+    return results
 
 
 if __name__ == "__main__":
-    main()
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "../shared/data/cora")
+    for name, found in main(folder, seeds=10).items():
+        error = np.std(found, ddof=1) / len(found) ** 0.5
+        print(f"{name}: {np.mean(found):.2f} % +- {error:.2f} (standard error)")

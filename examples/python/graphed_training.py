@@ -1,6 +1,6 @@
 """Train GraphSAGE with a CUDA graph: one replay runs the forward pass, the backward pass and Adam.
 
-    python graphed_training.py [STEPS]                       # without a GPU it trains eagerly
+python graphed_training.py [STEPS]                       # without a GPU it trains eagerly
 """
 
 import sys

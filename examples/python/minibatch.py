@@ -1,8 +1,9 @@
-"""Train GraphSAGE on sampled neighbours: each step has a graph of its own, which warploom uses once.
+"""Train GraphSAGE on sampled neighbours: each step has a graph of its own, used once.
 
     python minibatch.py [STEPS]
 
-The sampler is that of the benchmarks; PyG's NeighborLoader, which needs pyg-lib, gives batches of the same shape.
+The sampler is that of the benchmarks. PyG's NeighborLoader, which needs pyg-lib, gives batches
+of the same shape.
 """
 
 import sys
@@ -44,6 +45,6 @@ with warploom.pyg.accelerate():
         loss.backward()
         optimiser.step()
         if number % 10 == 0:
-            print(f"step {number}: {len(nodes)} nodes, {edge_index.size(1)} edges, loss {loss.item():.4f}")
+            print(f"step {number}: {edge_index.size(1)} edges, loss {loss.item():.4f}")
 print(f"last loss: {loss.item():.4f}")
 print(warploom.pyg.report())

@@ -1,6 +1,6 @@
 """Products of a SciPy matrix with NumPy arrays.
 
-    python spmm.py
+python spmm.py
 """
 
 import numpy as np
@@ -15,10 +15,12 @@ B = rng.standard_normal((800, 32), dtype=np.float32)
 C = warploom.spmm(A, B)  # the same as A @ B
 print("largest difference to SciPy:", np.abs(C - A @ B).max())
 
-largest = warploom.spmm(A, B, reduce="max", message="copy_b")  # for each row the largest B of its columns
+largest = warploom.spmm(
+    A, B, reduce="max", message="copy_b"
+)  # for each row the largest B of its columns
 print("row 0:", largest[0, :4])
 
-# A plan is for a matrix that is multiplied often: it measures the matrix once and writes where you say.
+# A plan is for a matrix that is multiplied often: it measures the matrix once.
 plan = warploom.Plan(warploom.Matrix(A), n=32, expected_calls=1000)
 for _ in range(3):
     plan(B, out=C)

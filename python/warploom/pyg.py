@@ -3,12 +3,14 @@
     with warploom.pyg.accelerate():
         out = model(x, edge_index)
 
-`GCNConv`, `SAGEConv`, `GINConv` and `GraphConv` with the aggregations sum, mean, max and min then compute
-`propagate` as one sparse product. Everything else runs in PyG as before, and `report()` counts it with the reason.
+`GCNConv`, `SAGEConv`, `GINConv` and `GraphConv` with the aggregations sum, mean, max and min then
+compute `propagate` as one sparse product. Everything else runs in PyG as before, and `report()`
+counts it with the reason.
 
-Sorting the edges happens once for each `edge_index`: the sorted graph is found again by the identity of the tensor and
-its version, so a modified tensor is sorted anew. A graph's transpose is kept from the second step that uses the same
-`edge_index`; the graph of a mini-batch is used once and keeps nothing.
+The edges of an `edge_index` are sorted once. The sorted graph is found by the identity of the
+tensor and by its version, so a modified tensor is sorted anew. In the second step with the same
+`edge_index` the graph is measured, and from then on its transpose is kept; the graph of a
+mini-batch keeps nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +38,12 @@ _Module = TypeVar("_Module", bound=torch.nn.Module)
 
 _LAYERS: tuple[type[MessagePassing], ...] = (GCNConv, SAGEConv, GINConv, GraphConv)
 _REDUCTIONS = {"add": "sum", "sum": "sum", "mean": "mean", "max": "max", "min": "min"}
-_AGGREGATIONS = {"sum": SumAggregation, "mean": MeanAggregation, "max": MaxAggregation, "min": MinAggregation}
+_AGGREGATIONS = {
+    "sum": SumAggregation,
+    "mean": MeanAggregation,
+    "max": MaxAggregation,
+    "min": MinAggregation,
+}
 _HOOKS = (
     "_propagate_forward_pre_hooks",
     "_propagate_forward_hooks",
@@ -64,7 +71,7 @@ class _Refused(Exception):
     """The reason why PyG computes this call."""
 
 
-# ---- graphs that were seen -------------------------------------------------------------------------------
+# ---- graphs that were seen ----------------------------------------------------------------------
 
 
 class _Values:
@@ -91,23 +98,33 @@ class _Sorted:
 
 
 class _Norm:
-    """What PyG's gcn_norm made of an edge_index and constant edge weights; `constant` is False for other weights."""
+    """What PyG's gcn_norm made of an edge_index and of edge weights, if these are constant."""
 
     __slots__ = ("constant", "edge_index", "edge_weight", "versions", "weight", "weight_version")
 
     def __init__(
-        self, given: Tensor | None, edge_index: Tensor, edge_weight: Tensor | None, constant: bool = True
+        self,
+        given: Tensor | None,
+        edge_index: Tensor,
+        edge_weight: Tensor | None,
+        constant: bool = True,
     ) -> None:
         self.constant = constant
         self.weight = None if given is None else weakref.ref(given)
         self.weight_version = None if given is None else given._version
         self.edge_index = edge_index
         self.edge_weight = edge_weight
-        self.versions = (_version(edge_index), None if edge_weight is None else edge_weight._version)
+        self.versions = (
+            _version(edge_index),
+            None if edge_weight is None else edge_weight._version,
+        )
 
     def is_intact(self) -> bool:
         weight = self.edge_weight
-        return self.versions == (_version(self.edge_index), None if weight is None else weight._version)
+        return self.versions == (
+            _version(self.edge_index),
+            None if weight is None else weight._version,
+        )
 
     def is_of(self, given: Tensor | None) -> bool:
         if given is None or self.weight is None:
@@ -138,13 +155,13 @@ def _forget(key: int, ref: Any) -> None:
 
 
 def _version(tensor: Tensor) -> int:
-    """Grows with every modification in place; raises RuntimeError for inference tensors, which do not count."""
+    """A number that grows with every modification in place; inference tensors have none."""
     version: int = tensor._version
     return version + tensor._data._version if isinstance(tensor, EdgeIndex) else version
 
 
 def _look_up(edge_index: Tensor) -> _Seen | None:
-    """The entry of this tensor, a new one where it is new or was modified; None where that cannot be known."""
+    """The entry of this tensor, a new one if it was modified; None where that cannot be known."""
     if edge_index.is_inference():
         return None
     version = _version(edge_index)
@@ -164,7 +181,7 @@ def _is_capturing(tensor: Tensor) -> bool:
     return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
-# ---- from PyG's inputs to a graph ------------------------------------------------------------------------
+# ---- from PyG's inputs to a graph ---------------------------------------------------------------
 
 
 @torch.inference_mode(False)
@@ -176,12 +193,16 @@ def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Gr
         edges = edge_index._indices().flip(0)
     elif edge_index.layout is torch.sparse_csc:
         sources = torch.arange(cols, device=edge_index.device)
-        sources = sources.repeat_interleave(edge_index.ccol_indices().diff(), output_size=edge_index._nnz())
+        sources = sources.repeat_interleave(
+            edge_index.ccol_indices().diff(), output_size=edge_index._nnz()
+        )
         edges = torch.stack([sources, edge_index.row_indices()])
     else:
         edges = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
         edges = edges.flip(0) if to_source else edges
-        if not edges.is_cuda:  # on a GPU this would wait; PyG's own kernels check there, too late for a message
+        if (
+            not edges.is_cuda
+        ):  # on a GPU this would wait; PyG's own kernels check there, too late for a message
             least, most = edges.amin(1).tolist(), edges.amax(1).tolist()
             if min(least) < 0 or most[0] >= cols or most[1] >= rows:
                 raise _Refused("indices out of range")
@@ -195,8 +216,10 @@ def _keep_graph(graph: Graph) -> Graph:
     return Graph(graph.rowptr, graph.colind, cols=graph.cols, perm=graph.perm)
 
 
-def _find_sorted(layer: MessagePassing, edge_index: Tensor, to_source: bool, rows: int, cols: int) -> _Sorted:
-    """The graph of an edge_index, kept from the second step on: then the same layer comes with it again."""
+def _find_sorted(
+    layer: MessagePassing, edge_index: Tensor, to_source: bool, rows: int, cols: int
+) -> _Sorted:
+    """The graph of an edge_index, kept from the second step on, when a layer uses it again."""
     seen = _look_up(edge_index)
     key = (to_source, rows, cols)
     found = None if seen is None else seen.sorted.get(key)
@@ -232,7 +255,7 @@ def _order_values(found: _Sorted, values: Tensor, edge_index: Tensor) -> Tensor:
     return ordered
 
 
-# ---- one call ----------------------------------------------------------------------------------------------
+# ---- one call -----------------------------------------------------------------------------------
 
 
 def _state(layer: MessagePassing) -> str | None:
@@ -304,7 +327,9 @@ def _rows(layer: MessagePassing, edge_index: Tensor, x: Any, size: Any, i: int, 
     return int(sizes[i] if sizes[i] is not None else sizes[j])
 
 
-def _weights(edge_weight: Tensor | None, edge_index: Tensor, x: Tensor) -> tuple[Tensor | None, Tensor]:
+def _weights(
+    edge_weight: Tensor | None, edge_index: Tensor, x: Tensor
+) -> tuple[Tensor | None, Tensor]:
     """Edge weights (nnz,) and features of one type, as PyTorch's promotion makes it."""
     if edge_weight is None:
         return None, x
@@ -321,12 +346,16 @@ def _weights(edge_weight: Tensor | None, edge_index: Tensor, x: Tensor) -> tuple
     return values.to(common), x.to(common)
 
 
-def _propagate(layer: MessagePassing, edge_index: Any, x: Any, edge_weight: Tensor | None, size: Any) -> Tensor:
+def _propagate(
+    layer: MessagePassing, edge_index: Any, x: Any, edge_weight: Tensor | None, size: Any
+) -> Tensor:
     reduce = _check_layer(layer)
     to_source = layer.flow != "source_to_target"
     i, j = (0, 1) if to_source else (1, 0)
     features = _check_dense(layer, x[0] if isinstance(x, (tuple, list)) else x)
-    if not isinstance(edge_index, Tensor) or (type(edge_index) is not Tensor and type(edge_index) is not EdgeIndex):
+    if not isinstance(edge_index, Tensor) or (
+        type(edge_index) is not Tensor and type(edge_index) is not EdgeIndex
+    ):
         raise _Refused(f"edges as {type(edge_index).__name__}")
     if edge_index.device != features.device:
         raise _Refused("edges and features on different devices")
@@ -348,7 +377,9 @@ def _propagate(layer: MessagePassing, edge_index: Any, x: Any, edge_weight: Tens
     found = _find_sorted(layer, edge_index, to_source, rows, cols)
     ordered = None if values is None else _order_values(found, values, edge_index)
     device = features.device.type
-    if torch.is_autocast_enabled(device):  # autocast does not change the types of PyG's gather and scatter
+    if torch.is_autocast_enabled(
+        device
+    ):  # autocast does not change the types of PyG's gather and scatter
         with torch.autocast(device, enabled=False):
             return _multiply(found.graph, features, ordered, reduce)
     return _multiply(found.graph, features, ordered, reduce)
@@ -360,7 +391,9 @@ def _multiply(graph: Graph, features: Tensor, values: Tensor | None, reduce: str
     return spmm(graph, features, values, reduce=reduce)
 
 
-def _accelerated(cls: type[MessagePassing], original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _accelerated(
+    cls: type[MessagePassing], original: Callable[..., Tensor]
+) -> Callable[..., Tensor]:
     """PyG's propagate of one class, which runs on warploom where it can."""
 
     @functools.wraps(original)
@@ -383,14 +416,14 @@ def _is_active(layer: MessagePassing) -> bool:
     return _enabled > 0 or "_warploom" in layer.__dict__
 
 
-# ---- GCN's normalisation -----------------------------------------------------------------------------------
+# ---- GCN's normalisation ------------------------------------------------------------------------
 
 
 def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
     """PyG's gcn_norm, which repeats its answer for an edge_index that it has seen.
 
-    Its result for new weights is computed anew, with the edge_index of the answer before: that depends only on
-    the edges, and as the same tensor it needs no new sorting.
+    Its result for new weights is computed anew, with the edge_index of the answer before: that
+    depends only on the edges, and as the same tensor it needs no new sorting.
     """
 
     @functools.wraps(original)
@@ -404,7 +437,11 @@ def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
         dtype: torch.dtype | None = None,
     ) -> Any:
         arguments = (num_nodes, improved, add_self_loops, flow, dtype)
-        if not getattr(_layer, "is_active", False) or type(edge_index) is not Tensor or edge_index.requires_grad:
+        if (
+            not getattr(_layer, "is_active", False)
+            or type(edge_index) is not Tensor
+            or edge_index.requires_grad
+        ):
             return original(edge_index, edge_weight, *arguments)
         seen = _look_up(edge_index)
         if seen is None:
@@ -448,7 +485,7 @@ def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return forward
 
 
-# ---- the switch ----------------------------------------------------------------------------------------------
+# ---- the switch ---------------------------------------------------------------------------------
 
 
 def _counting(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -459,14 +496,18 @@ def _counting(original: Callable[..., Any]) -> Callable[..., Any]:
         if not torch.compiler.is_compiling() and _enabled:
             if type(self) not in _LAYERS:
                 _counts[type(self).__name__, "layer without acceleration"] += 1
-            elif not hasattr(self.propagate, "is_accelerated"):  # kept by a layer that was in explain mode
+            elif not hasattr(
+                self.propagate, "is_accelerated"
+            ):  # kept by a layer that was in explain mode
                 _counts[type(self).__name__, _state(self) or _REPLACED] += 1
         return original(self, edge_index, size)
 
     return _check_input
 
 
-def _replace(owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+def _replace(
+    owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> None:
     original = getattr(owner, name)
     _installed.append((owner, name, original if name in vars(owner) else None))
     setattr(owner, name, wrap(original))
@@ -506,7 +547,7 @@ def enable() -> None:
 
 
 def disable() -> None:
-    """End one `enable`. Without another one and without converted modules, PyG is as it was and graphs are freed."""
+    """End one `enable`. After the last one PyG is as before, unless a module was converted."""
     global _enabled
     with _lock:
         if _enabled == 0:
@@ -527,9 +568,9 @@ def accelerate() -> Iterator[None]:
 
 
 def convert(module: _Module) -> _Module:
-    """Run the layers of this module on warploom for good, also after `accelerate`. Returns the module.
+    """Run the layers of this module on warploom from now on. Returns the module.
 
-    Copies and pickles of the module stay converted in processes that have called `convert` or `enable`.
+    Copies and pickles stay converted in processes that have called `convert` or `enable`.
     """
     global _converted
     with _lock:
@@ -542,7 +583,7 @@ def convert(module: _Module) -> _Module:
 
 
 def report(*, reset: bool = False) -> dict[str, dict[str, int]]:
-    """Calls of `propagate` by class: under "warploom" those served, under a reason those that PyG computed.
+    """Calls by class of layer: under "warploom" those served, under a reason those left to PyG.
 
     Calls inside `torch.compile` are not counted. `reset` sets all counts back to 0 afterwards.
     """

@@ -1,1 +1,1 @@
-"""Benchmarks of warploom.torch and warploom.pyg: `python -m warploom.bench torch`, `python -m warploom.bench summary`."""
+"""Benchmarks of warploom.torch and warploom.pyg: the command `python -m warploom.bench`."""

@@ -1,4 +1,4 @@
-"""Graphs of the benchmarks: Matrix Market files, twins that the `warploom` command writes, and random ones."""
+"""Graphs of the benchmarks: Matrix Market files, twins of published graphs, and random ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def read_matrix(name: str, path: Path) -> Csr:
 
     matrix = csr_matrix(mmread(path))
     if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"warploom: {path}: a square matrix is needed, not {matrix.shape[0]} x {matrix.shape[1]}")
+        raise ValueError(
+            f"warploom: {path}: a square matrix is needed, not one of shape {matrix.shape}"
+        )
     return Csr(name, matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64))
 
 
@@ -55,7 +57,12 @@ def random_graph(name: str) -> Csr:
     """`random:NODES:DEGREE`, with a few isolated nodes."""
     nodes, degree = (int(part) for part in name.split(":")[1:])
     rng = np.random.default_rng(nodes + degree)
-    return from_edges(name, nodes, rng.integers(0, nodes - nodes // 10, nodes * degree), rng.integers(0, nodes, nodes * degree))
+    return from_edges(
+        name,
+        nodes,
+        rng.integers(0, nodes - nodes // 10, nodes * degree),
+        rng.integers(0, nodes, nodes * degree),
+    )
 
 
 def _twin_path(data: Path, name: str) -> Path:
@@ -65,21 +72,34 @@ def _twin_path(data: Path, name: str) -> Path:
 def load(name: str, data: Path = Path(), command: str = "warploom") -> Csr:
     """A graph by name: `random:500:8`, `cora` (a file in `data`), or `twin:products,scale=0.1`.
 
-    A twin is read from `data` if it is there as twin-products-scale-0.1.mtx; otherwise `command`, the program warploom,
-    writes it to a temporary file.
+    A twin is read from `data` if it is there as twin-products-scale-0.1.mtx; otherwise `command`,
+    the program warploom, writes it to a temporary file.
     """
     if name.startswith("random:"):
         return random_graph(name)
     stem = _twin_path(data, name)
-    for path in (stem, stem.with_suffix(".mtx.gz"), data / name / f"{name}.mtx.gz", data / f"{name}.mtx.gz"):
+    for path in (
+        stem,
+        stem.with_suffix(".mtx.gz"),
+        data / name / f"{name}.mtx.gz",
+        data / f"{name}.mtx.gz",
+    ):
         if path.exists():
             return read_matrix(name, path)
     if not name.startswith("twin:"):
-        raise FileNotFoundError(f"warploom: {name}: {data} has neither {name}.mtx nor {name}/{name}.mtx.gz; name its folder with --data")
+        raise FileNotFoundError(
+            f"warploom: {name}: {data} has neither {name}.mtx nor {name}/{name}.mtx.gz; "
+            "name its folder with --data"
+        )
     program = shutil.which(command)
     if program is None:
-        raise FileNotFoundError(f"warploom: {name}: the program '{command}', which writes twins, was not found; name it with --warploom")
+        raise FileNotFoundError(
+            f"warploom: {name}: the program '{command}', which writes twins, was not found; "
+            "name it with --warploom"
+        )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "twin.mtx"
-        subprocess.run([program, "convert", name, "-o", str(path)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [program, "convert", name, "-o", str(path)], check=True, stdout=subprocess.DEVNULL
+        )
         return read_matrix(name, path)

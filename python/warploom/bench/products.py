@@ -18,21 +18,25 @@ REDUCTIONS = ("sum", "mean", "max")
 Product = Callable[[Tensor], Tensor]
 
 
-class _Layer(MessagePassing):
+class _Layer(MessagePassing):  # type: ignore[misc]
     """PyG's message passing and nothing else."""
 
     def forward(self, x: Tensor, edge_index: Tensor, weight: Tensor | None) -> Tensor:
-        return self.propagate(edge_index, x=x, weight=weight)
+        out: Tensor = self.propagate(edge_index, x=x, weight=weight)
+        return out
 
     def message(self, x_j: Tensor, weight: Tensor | None) -> Tensor:
         return x_j if weight is None else weight.view(-1, 1) * x_j
 
 
-def _gather_scatter(b: Tensor, sources: Tensor, targets: Tensor, weight: Tensor | None, rows: int, reduce: str) -> Tensor:
+def _gather_scatter(
+    b: Tensor, sources: Tensor, targets: Tensor, weight: Tensor | None, rows: int, reduce: str
+) -> Tensor:
     messages = b.index_select(0, sources)
     if weight is not None:
         messages = weight.view(-1, 1) * messages
-    return scatter(messages, targets, 0, rows, reduce)
+    result: Tensor = scatter(messages, targets, 0, rows, reduce)
+    return result
 
 
 _compiled: dict[str, Any] = {}
@@ -72,13 +76,17 @@ class Products:
             found["warploom"] = lambda b: spmm(self.graph, b, weight)
         if reduce != "max":
             values = self.weight if reduce == "sum" else self.mean_weight
-            matrix = torch.sparse_csr_tensor(self.rowptr.int(), self.colind.int(), values, (self.rows, self.rows))
+            matrix = torch.sparse_csr_tensor(
+                self.rowptr.int(), self.colind.int(), values, (self.rows, self.rows)
+            )
             found["torch_sparse"] = lambda b: torch.sparse.mm(matrix, b)
         found["pyg"] = lambda b: layer(b, self.edge_index, weight)
         found["scatter"] = lambda b: _gather_scatter(b, sources, targets, weight, self.rows, reduce)
         if compiled:
             function = _compile()
-            found["scatter_compiled"] = lambda b: function(b, sources, targets, weight, self.rows, reduce)
+            found["scatter_compiled"] = lambda b: function(
+                b, sources, targets, weight, self.rows, reduce
+            )
         return found
 
     def operand(self, n: int) -> Tensor:

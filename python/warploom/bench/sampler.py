@@ -1,4 +1,8 @@
-"""Seeded neighbour sampling, the same bits as `synth/neighbour.c`, in the shape of PyG's NeighborLoader."""
+"""Seeded neighbour sampling in the shape of PyG's NeighborLoader.
+
+Seeds and the edges of a node are drawn as by `synth/neighbour.c`, and the first layer has the same
+bits. That sampler samples the nodes of earlier layers again in each layer; this one does not.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,8 @@ _STREAM_SEEDS, _STREAM_LAYER = 21, 22
 def _mix(x: Words) -> Words:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    result: Words = x ^ (x >> np.uint64(31))
+    return result
 
 
 class _Random:
@@ -29,11 +34,13 @@ class _Random:
         self.state = _mix(base + indices.astype(np.uint64) * _GOLDEN)
 
     def below(self, limits: Indices) -> Indices:
-        """0 .. limit - 1: the upper word of the product of 64 random bits and the limit, which is below 2^32."""
+        """0 .. limit - 1, for limits below 2^32: the upper word of a product with 64 bits."""
         self.state = self.state + _GOLDEN
         word, limit = _mix(self.state), limits.astype(np.uint64)
         low = (word & np.uint64(0xFFFFFFFF)) * limit >> np.uint64(32)
-        return ((((word >> np.uint64(32)) * limit) + low) >> np.uint64(32)).astype(np.int64)
+        high = (word >> np.uint64(32)) * limit
+        result: Indices = (high + low >> np.uint64(32)).astype(np.int64)
+        return result
 
 
 class Batch(NamedTuple):
@@ -63,8 +70,10 @@ class Sampler:
                 chosen[last if node in chosen else node] = None
         return np.fromiter(chosen, np.int64, len(chosen))
 
-    def _choose_edges(self, nodes: Indices, first: int, fanout: int, seed: int, layer: int) -> tuple[Indices, Indices]:
-        """Sources and places of the targets for the nodes from `first` on: min(degree, fanout) distinct edges each."""
+    def _choose_edges(
+        self, nodes: Indices, first: int, fanout: int, seed: int, layer: int
+    ) -> tuple[Indices, Indices]:
+        """Sources and places of targets of min(degree, fanout) edges of the nodes from `first`."""
         places = np.arange(first, len(nodes))
         starts = self.graph.rowptr[nodes[first:]]
         degrees = self.graph.rowptr[nodes[first:] + 1] - starts
@@ -78,10 +87,12 @@ class Sampler:
                 repeated = (positions[long, :taken] == drawn[:, None]).any(1)
                 positions[long, taken] = np.where(repeated, last, drawn)
         kept = np.arange(fanout) < degrees[:, None]
-        return self.graph.colind[(starts[:, None] + positions)[kept]], np.repeat(places, kept.sum(1))
+        return self.graph.colind[(starts[:, None] + positions)[kept]], np.repeat(
+            places, kept.sum(1)
+        )
 
     def sample(self, seed: int) -> Batch:
-        """One batch. Every node has the edges of the layer in which it was met, as in PyG's NeighborLoader."""
+        """One batch, in which every node has the edges of the layer in which it was met."""
         nodes = self._choose_seeds(seed)
         self._labels[nodes] = np.arange(len(nodes))
         sources, targets, first = [], [], 0
@@ -96,4 +107,6 @@ class Sampler:
             sources.append(self._labels[found])
             targets.append(places)
         self._labels[nodes] = -1
-        return Batch(np.stack([np.concatenate(sources), np.concatenate(targets)]), nodes, self.seed_count)
+        return Batch(
+            np.stack([np.concatenate(sources), np.concatenate(targets)]), nodes, self.seed_count
+        )

@@ -1,4 +1,4 @@
-"""Cases "step" and "minibatch": one training step of a two-layer model, with forward, backward and Adam."""
+"""Cases "step" and "minibatch": forward, backward and Adam of a two-layer model."""
 
 from __future__ import annotations
 
@@ -30,21 +30,25 @@ class Model(nn.Module):
         self.second = self._layer(kind, reduce, hidden, CLASSES, cached)
 
     @staticmethod
-    def _layer(kind: str, reduce: str, inputs: int, outputs: int, cached: bool) -> nn.Module:
+    def _layer(kind: str, reduce: str, inputs: int, outputs: int, cached: bool) -> Any:
         if kind == "gcn":
-            return GCNConv(inputs, outputs, cached=cached)  # type: ignore[no-any-return]
+            return GCNConv(inputs, outputs, cached=cached)
         if kind == "sage":
-            return SAGEConv(inputs, outputs, aggr=reduce)  # type: ignore[no-any-return]
-        return GINConv(nn.Sequential(nn.Linear(inputs, outputs), nn.ReLU(), nn.Linear(outputs, outputs)))  # type: ignore[no-any-return]
+            return SAGEConv(inputs, outputs, aggr=reduce)
+        hidden = nn.Linear(inputs, outputs)
+        return GINConv(nn.Sequential(hidden, nn.ReLU(), nn.Linear(outputs, outputs)))
 
     def forward(self, x: Tensor, edges: Any) -> Tensor:
-        return self.second(self.first(x, edges).relu(), edges)  # type: ignore[no-any-return]
+        out: Tensor = self.second(self.first(x, edges).relu(), edges)
+        return out
 
 
 class Training:
-    """The steps of one model. `batches()` gives x, edges and labels of the nodes that come first."""
+    """The steps of one model. `batches()` gives x, edges, and labels of the first nodes."""
 
-    def __init__(self, model: Model, batches: Callable[[], tuple[Tensor, Any, Tensor]], capturable: bool) -> None:
+    def __init__(
+        self, model: Model, batches: Callable[[], tuple[Tensor, Any, Tensor]], capturable: bool
+    ) -> None:
         self.model = model
         self.batches = batches
         self.optimiser = torch.optim.Adam(model.parameters(), capturable=capturable)
@@ -56,11 +60,16 @@ class Training:
     def gradients(self) -> Tensor:
         """The loss and all gradients of a first step as one vector."""
         loss = self.loss()
-        return torch.cat([g.flatten() for g in (loss.detach(), *torch.autograd.grad(loss, list(self.model.parameters())))])
+        return torch.cat(
+            [
+                g.flatten()
+                for g in (loss.detach(), *torch.autograd.grad(loss, list(self.model.parameters())))
+            ]
+        )
 
     def step(self) -> None:
         self.optimiser.zero_grad(set_to_none=True)
-        self.loss().backward()
+        self.loss().backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
 
 
@@ -72,12 +81,20 @@ def _without_loops(edges: Indices) -> Indices:
 def _adjacency(edge_index: Tensor, nodes: int) -> Tensor:
     """The matrix with the targets as rows, as PyG multiplies with it. Targets ascend."""
     ones = torch.ones(edge_index.size(1), device=edge_index.device)
-    return torch.sparse_csr_tensor(index2ptr(edge_index[1], nodes), edge_index[0], ones, (nodes, nodes))
+    return torch.sparse_csr_tensor(
+        index2ptr(edge_index[1], nodes), edge_index[0], ones, (nodes, nodes)
+    )
 
 
-def _models(kind: str, reduce: str, features: int, hidden: int, cached: bool, device: torch.device) -> dict[str, Model]:
+def _models(
+    kind: str, reduce: str, features: int, hidden: int, cached: bool, device: torch.device
+) -> dict[str, Model]:
     """The same model for warploom and for each baseline."""
-    names = ("warploom", "pyg") if reduce == "max" and device.type == "cuda" else ("warploom", "pyg", "torch_sparse")
+    names = (
+        ("warploom", "pyg")
+        if reduce == "max" and device.type == "cuda"
+        else ("warploom", "pyg", "torch_sparse")
+    )
     models: dict[str, Model] = {}
     for name in names:
         torch.manual_seed(3)
@@ -97,13 +114,19 @@ class FullBatch:
         self.edge_index = torch.from_numpy(_without_loops(graph.edges())).to(device)
         self.adjacency = _adjacency(self.edge_index, graph.nodes)
 
-    def trainings(self, kind: str, reduce: str, hidden: int, capturable: bool) -> dict[str, Training]:
+    def trainings(
+        self, kind: str, reduce: str, hidden: int, capturable: bool
+    ) -> dict[str, Training]:
         def batches(edges: Tensor) -> Callable[[], tuple[Tensor, Any, Tensor]]:
             return lambda: (self.x, edges, self.labels)
 
         models = _models(kind, reduce, self.x.size(1), hidden, True, self.device)
         return {
-            name: Training(model, batches(self.adjacency if name == "torch_sparse" else self.edge_index), capturable)
+            name: Training(
+                model,
+                batches(self.adjacency if name == "torch_sparse" else self.edge_index),
+                capturable,
+            )
             for name, model in models.items()
         }
 
@@ -111,7 +134,9 @@ class FullBatch:
 class MiniBatches:
     """Training on sampled neighbours; every step has an edge_index that it has not seen."""
 
-    def __init__(self, graph: Csr, features: int, seeds: int, count: int, device: torch.device) -> None:
+    def __init__(
+        self, graph: Csr, features: int, seeds: int, count: int, device: torch.device
+    ) -> None:
         self.device = device
         sampler = Sampler(graph, seeds, (15, 10))
         batches = [sampler.sample(seed) for seed in range(count)]
@@ -124,19 +149,26 @@ class MiniBatches:
     def _upload(self, edges: Indices) -> Tensor:
         return torch.from_numpy(_without_loops(edges)).to(self.device)
 
-    def trainings(self, kind: str, reduce: str, hidden: int, capturable: bool) -> dict[str, Training]:
+    def trainings(
+        self, kind: str, reduce: str, hidden: int, capturable: bool
+    ) -> dict[str, Training]:
         def batches(as_matrix: bool) -> Callable[[], tuple[Tensor, Any, Tensor]]:
             turns = itertools.cycle(self.blocks)
 
             def following() -> tuple[Tensor, Any, Tensor]:
                 edge_index, nodes = next(turns)
-                edges = _adjacency(edge_index, nodes) if as_matrix else edge_index.detach()  # another tensor each time
+                edges = (
+                    _adjacency(edge_index, nodes) if as_matrix else edge_index.detach()
+                )  # another tensor each time
                 return self.x[:nodes], edges, self.labels
 
             return following
 
         models = _models(kind, reduce, self.x.size(1), hidden, False, self.device)
-        return {name: Training(model, batches(name == "torch_sparse"), capturable) for name, model in models.items()}
+        return {
+            name: Training(model, batches(name == "torch_sparse"), capturable)
+            for name, model in models.items()
+        }
 
 
 def functions(trainings: dict[str, Training]) -> dict[str, Function]:

@@ -1,4 +1,4 @@
-"""The suite "torch": its cases in the order in which they run, their checks, and one JSON line for each."""
+"""The suite "torch": its cases in their order, their checks, and one JSON line for each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -65,11 +65,9 @@ class Settings:
 
 def quick(settings: Settings) -> Settings:
     """A small run, for a test of the command."""
-    small = ("random:300:6",)
-    return Settings(
-        settings.data, settings.command, settings.only, settings.budget, 2, small, small[0], (16,), 32, 20, 2, False,
-        settings.device,
-    )  # fmt: skip
+    small = "random:300:6"
+    settings = replace(settings, graphs=(small,), sampled=small, compiled=False, widths=(16,))
+    return replace(settings, features=32, seeds=20, batches=2, samples=2)
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -90,7 +88,7 @@ def cases(settings: Settings) -> Iterator[Case]:
 
 
 class Workbench:
-    """The graph at hand with what the cases need of it; one at a time, because large ones fill a GPU."""
+    """The graph at hand with what its cases need; one at a time, because large ones fill a GPU."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -121,7 +119,7 @@ def _difference(result: Tensor, expected: Tensor) -> float:
 
 
 def _check(results: dict[str, Callable[[], Tensor]]) -> dict[str, str]:
-    """Compare with PyG. Reasons of baselines that fail or differ; raises ArithmeticError where ours differs."""
+    """Compare with PyG: why baselines fail. Raises ArithmeticError where warploom differs."""
     expected = results["pyg"]()
     failed: dict[str, str] = {}
     for name, function in results.items():
@@ -132,16 +130,22 @@ def _check(results: dict[str, Callable[[], Tensor]]) -> dict[str, str]:
         except Exception as error:
             if name == "warploom":
                 raise
-            failed[name] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            failed[name] = (
+                f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            )
             continue
         if not difference <= TOLERANCE:
             if name == "warploom":
-                raise ArithmeticError(f"the result differs from PyG's by {difference:.2g} of its norm")
+                raise ArithmeticError(
+                    f"the result differs from PyG's by {difference:.2g} of its norm"
+                )
             failed[name] = f"the result differs from PyG's by {difference:.2g} of its norm"
     return failed
 
 
-def _functions(case: Case, bench: Workbench) -> tuple[dict[str, Function], dict[str, Callable[[], Tensor]]]:
+def _functions(
+    case: Case, bench: Workbench
+) -> tuple[dict[str, Function], dict[str, Callable[[], Tensor]]]:
     """What is timed, and what is compared before."""
     settings = bench.settings
     graph = bench.graph(case.graph)
@@ -150,17 +154,23 @@ def _functions(case: Case, bench: Workbench) -> tuple[dict[str, Function], dict[
         b = ways.operand(case.n)
         grad = ways.operand(case.n).flip(0)
         timed = {
-            name: products.forward(way, b) if case.bench == "spmm" else products.backward(way, b, grad)
+            name: products.forward(way, b)
+            if case.bench == "spmm"
+            else products.backward(way, b, grad)
             for name, way in ways.ways(case.reduce, settings.compiled).items()
         }
         return timed, timed
     if case.bench == "step":
         whole = bench.get(steps.FullBatch, graph, settings.features)
     else:
-        whole = bench.get(steps.MiniBatches, graph, settings.features, settings.seeds, settings.batches)
+        whole = bench.get(
+            steps.MiniBatches, graph, settings.features, settings.seeds, settings.batches
+        )
     assert case.model is not None
     trainings = whole.trainings(case.model, case.reduce, case.n, case.mode == "graphed")
-    return steps.functions(trainings), {name: training.gradients for name, training in trainings.items()}
+    return steps.functions(trainings), {
+        name: training.gradients for name, training in trainings.items()
+    }
 
 
 def run_case(case: Case, bench: Workbench) -> dict[str, Any]:
@@ -183,14 +193,29 @@ def _finished(path: Path | None) -> set[str]:
     if path is None or not path.exists():
         return set()
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    return {Case(*(line[field] for field in Case._fields)).name() for line in lines if line["us"] is not None}
+    return {
+        Case(*(line[field] for field in Case._fields)).name()
+        for line in lines
+        if line["us"] is not None
+    }
 
 
 def _write(stream: TextIO, line: dict[str, Any]) -> None:
-    short = {key: round(value, 3) if isinstance(value, float) else value for key, value in line.items()}
-    short["rivals"] = {key: None if value is None else round(value, 3) for key, value in line["rivals"].items()}
+    short = {
+        key: round(value, 3) if isinstance(value, float) else value for key, value in line.items()
+    }
+    short["rivals"] = {
+        key: None if value is None else round(value, 3) for key, value in line["rivals"].items()
+    }
     stream.write(json.dumps(short) + "\n")
     stream.flush()
+
+
+def _describe(line: dict[str, Any]) -> str:
+    name = Case(*(line[field] for field in Case._fields)).name()
+    own = "no result" if line["us"] is None else f"{line['us']:.1f} us"
+    rivals = [f"{rival} {us:.1f}" for rival, us in line["rivals"].items() if us is not None]
+    return f"{name}: {own}; {', '.join(rivals)} {line.get('failed', '')}"
 
 
 def run(settings: Settings, out: Path | None) -> int:
@@ -209,7 +234,10 @@ def run(settings: Settings, out: Path | None) -> int:
     try:
         for number, case in enumerate(todo, 1):
             if time.monotonic() - begin > settings.budget:
-                print(f"warploom: bench: {len(todo) - number + 1} cases are left; run it again", file=sys.stderr)
+                print(
+                    f"warploom: bench: {len(todo) - number + 1} cases are left; run it again",
+                    file=sys.stderr,
+                )
                 break
             start = time.monotonic()
             try:
@@ -219,15 +247,8 @@ def run(settings: Settings, out: Path | None) -> int:
                 line["failed"] = {"warploom": f"{type(error).__name__}: {error}"}
             failures += line["us"] is None
             _write(stream, line)
-            rivals = {name: us for name, us in line["rivals"].items() if us is not None}
-            text = " ".join(f"{name} {us:.1f}" for name, us in rivals.items())
-            own = "no result" if line["us"] is None else f"{line['us']:.1f} us"
-            print(
-                f"[{number}/{len(todo)}] {case.name()}: {own}; {text} ({time.monotonic() - start:.1f} s)"
-                + (f" {line['failed']}" if "failed" in line else ""),
-                file=sys.stderr,
-                flush=True,
-            )
+            seconds = time.monotonic() - start
+            print(f"[{number}/{len(todo)}] {_describe(line)} in {seconds:.1f} s", file=sys.stderr)
     finally:
         if out is not None:
             stream.close()

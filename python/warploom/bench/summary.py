@@ -12,7 +12,7 @@ Line = dict[str, Any]
 
 
 class Row(NamedTuple):
-    """One comparison: speedups by case, the geometric mean wanted, and the least that any case may have."""
+    """One comparison: speedups by case, and what their mean and each of them should reach."""
 
     what: str
     speedups: dict[str, float]
@@ -20,7 +20,9 @@ class Row(NamedTuple):
     minimum: float | None
 
     def mean(self) -> float:
-        return math.exp(sum(math.log(value) for value in self.speedups.values()) / len(self.speedups))
+        return math.exp(
+            sum(math.log(value) for value in self.speedups.values()) / len(self.speedups)
+        )
 
     def holds(self) -> bool:
         return (self.target is None or self.mean() >= self.target) and (
@@ -29,7 +31,9 @@ class Row(NamedTuple):
 
 
 def _name(line: Line) -> str:
-    return "/".join(str(line[key]) for key in ("graph", "model", "n", "reduce") if line[key] is not None)
+    return "/".join(
+        str(line[key]) for key in ("graph", "model", "n", "reduce") if line[key] is not None
+    )
 
 
 def _best(line: Line) -> float | None:
@@ -57,7 +61,11 @@ def rows(lines: list[Line]) -> list[Row]:
     """All comparisons that the file has cases for."""
 
     def pick(bench: str, mode: str, reduce: str | None = None) -> list[Line]:
-        return [x for x in lines if x["bench"] == bench and x["mode"] == mode and reduce in (None, x["reduce"])]
+        return [
+            x
+            for x in lines
+            if x["bench"] == bench and x["mode"] == mode and reduce in (None, x["reduce"])
+        ]
 
     pyg_eager = {_name(line): _best(line) for line in pick("step", "eager")}
     found: list[Row] = []
@@ -83,7 +91,12 @@ def rows(lines: list[Line]) -> list[Row]:
         )
         for reduce in ("sum", "mean", "max"):
             found.append(
-                Row(f"backward {reduce} {mode}, best", _speedups(pick("backward", mode, reduce), _best), None, None)
+                Row(
+                    f"backward {reduce} {mode}, best",
+                    _speedups(pick("backward", mode, reduce), _best),
+                    None,
+                    None,
+                )
             )
         found.append(
             Row(
@@ -101,8 +114,13 @@ def rows(lines: list[Line]) -> list[Row]:
             None,
         )
     )
-    found.append(Row("minibatch, best of PyG", _speedups(pick("minibatch", "eager"), _best), 1.3, 1.0))
+    found.append(
+        Row("minibatch, best of PyG", _speedups(pick("minibatch", "eager"), _best), 1.3, 1.0)
+    )
     return [row for row in found if row.speedups]
+
+
+_FORMAT = "{:36} {:>5} {:>7} {:>7} {:>7} {:>7}  {}"
 
 
 def print_summary(path: Path) -> int:
@@ -110,14 +128,15 @@ def print_summary(path: Path) -> int:
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     missing = [line for line in lines if line["us"] is None]
     table = rows([line for line in lines if line["us"] is not None])
-    print(f"{'speedup over':36} {'cases':>5} {'mean':>7} {'target':>7} {'worst':>7} {'minimum':>7}  worst case")
+    print(
+        _FORMAT.format("speedup over", "cases", "mean", "target", "worst", "minimum", "worst case")
+    )
     for row in table:
         worst = min(row.speedups, key=lambda name: row.speedups[name])
-        wanted = ["-" if value is None else f"{value:.2f}" for value in (row.target, row.minimum)]
-        print(
-            f"{row.what:36} {len(row.speedups):5} {row.mean():7.2f} {wanted[0]:>7} {row.speedups[worst]:7.2f} "
-            f"{wanted[1]:>7}  {worst}{'' if row.holds() else '  MISSED'}"
-        )
+        numbers = (row.mean(), row.target, row.speedups[worst], row.minimum)
+        texts = ["-" if number is None else f"{number:.2f}" for number in numbers]
+        verdict = worst if row.holds() else worst + "  MISSED"
+        print(_FORMAT.format(row.what, len(row.speedups), *texts, verdict))
     for line in missing:
         print(f"no result: {line['bench']}/{_name(line)}/{line['mode']}: {line.get('failed')}")
     return sum(not row.holds() for row in table) + len(missing)

@@ -25,9 +25,11 @@ def synchronise(device: torch.device) -> None:
 
 def capture(function: Function, calls: int = 1) -> Function:
     """A function that replays `calls` calls from one CUDA graph; the function has run before."""
-    side = torch.cuda.Stream()
+    side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):  # the allocator and the libraries prepare themselves for another stream
+    with torch.cuda.stream(
+        side
+    ):  # the allocator and the libraries prepare themselves for another stream
         function()
     torch.cuda.current_stream().wait_stream(side)
     torch.cuda.synchronize()
@@ -41,7 +43,9 @@ def capture(function: Function, calls: int = 1) -> Function:
 class Timer:
     """Samples one function: the mean time of enough calls in a row, in microseconds."""
 
-    def __init__(self, function: Function, device: torch.device, graphed: bool, least: float) -> None:
+    def __init__(
+        self, function: Function, device: torch.device, graphed: bool, least: float
+    ) -> None:
         self.device = device
         self.graphed = graphed
         self.inner = 1
@@ -60,7 +64,7 @@ class Timer:
         """Seconds of one call."""
         synchronise(self.device)
         if self.graphed:
-            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
             start.record()
             for _ in range(calls):
                 function()
@@ -80,14 +84,20 @@ class Timer:
 def measure(
     functions: dict[str, Function], device: torch.device, graphed: bool, samples: int
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Medians in microseconds of samples taken in turns, and the reasons of functions that cannot run."""
+    """Medians in microseconds of samples taken in turns, and why other functions cannot run."""
     timers: dict[str, Timer] = {}
     failed: dict[str, str] = {}
     for name, function in functions.items():
         try:
-            timers[name] = Timer(function, device, graphed, GRAPHED_SAMPLE if graphed else EAGER_SAMPLE)
-        except Exception as error:  # a baseline that cannot run or be captured leaves its place empty
-            failed[name] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            timers[name] = Timer(
+                function, device, graphed, GRAPHED_SAMPLE if graphed else EAGER_SAMPLE
+            )
+        except (
+            Exception
+        ) as error:  # a baseline that cannot run or be captured leaves its place empty
+            failed[name] = (
+                f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            )
     times: dict[str, list[float]] = {name: [] for name in timers}
     gc.collect()
     gc.disable()

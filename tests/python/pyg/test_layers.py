@@ -61,7 +61,7 @@ def run(layer, x, *arguments):
 
 
 def check(layer, x, *arguments, calls=3, served=True, tolerance=None):
-    """The same results with and without warploom, in the first step and in those that use kept graphs."""
+    """The same results with and without warploom, in the first step and in later ones."""
     expected = run(copy.deepcopy(layer), x, *arguments)
     warploom.pyg.report(reset=True)
     with warploom.pyg.accelerate():
@@ -91,14 +91,21 @@ def test_edge_index(name, flow, device):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("has_grad", [False, True])
-@pytest.mark.parametrize("name", ["gcn", "gcn_cached", "gcn_without_norm", "graph", "graph_mean", "graph_max"])
+@pytest.mark.parametrize(
+    "name", ["gcn", "gcn_cached", "gcn_without_norm", "graph", "graph_mean", "graph_max"]
+)
 def test_edge_weights(name, has_grad, device):
     make, kwargs = LAYERS[name]
     if has_grad and kwargs.get("cached"):
         pytest.skip("PyG keeps the autograd graph of the first step")
     weight = (torch.rand(120, generator=torch.Generator().manual_seed(2)) + 0.5).to(device)
     layer = make(8, 5, **kwargs).to(device)
-    check(layer, features(30, device=device), edges(120, device=device), weight.requires_grad_(has_grad))
+    check(
+        layer,
+        features(30, device=device),
+        edges(120, device=device),
+        weight.requires_grad_(has_grad),
+    )
 
 
 @pytest.mark.parametrize("shape", [(120, 1), (120,)])
@@ -114,7 +121,11 @@ def test_weights_of_another_type(shape, dtype):
 @pytest.mark.parametrize("name", ["gcn", "sage_mean", "sage_max", "gin"])
 def test_types(name, dtype, device):
     make, kwargs = LAYERS[name]
-    check(make(8, 5, **kwargs).to(device, dtype), features(30, device=device, dtype=dtype), edges(120, device=device))
+    check(
+        make(8, 5, **kwargs).to(device, dtype),
+        features(30, device=device, dtype=dtype),
+        edges(120, device=device),
+    )
 
 
 @pytest.mark.parametrize("index", [torch.int32, torch.int64])
@@ -134,20 +145,27 @@ def test_index_types(name, index):
 @pytest.mark.parametrize("name", ["sage_mean", "sage_max", "gin", "graph"])
 def test_bipartite(name, has_target, size, device):
     make, kwargs = LAYERS[name]
-    if name == "gin":
-        layer = make(8, 5, **kwargs)
-    else:
-        layer = make((8, 6), 5, **kwargs)
+    layer = make(8 if name == "gin" else (8, 6), 5, **kwargs)
     generator = torch.Generator().manual_seed(3)
-    edge_index = torch.stack([torch.randint(40, (90,), generator=generator), torch.randint(20, (90,), generator=generator)])
-    x = (features(40, device=device), features(20, 8 if name == "gin" else 6, device) if has_target else None)
+    edge_index = torch.stack(
+        [
+            torch.randint(40, (90,), generator=generator),
+            torch.randint(20, (90,), generator=generator),
+        ]
+    )
+    x = (
+        features(40, device=device),
+        features(20, 8 if name == "gin" else 6, device) if has_target else None,
+    )
     arguments = (edge_index.to(device), *([None] if name == "graph" else []), size)
     check(layer.to(device), x, *arguments)
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
-@pytest.mark.parametrize("name", ["gcn", "gcn_without_norm", "sage_mean", "sage_sum", "sage_max", "gin", "graph"])
+@pytest.mark.parametrize(
+    "name", ["gcn", "gcn_without_norm", "sage_mean", "sage_sum", "sage_max", "gin", "graph"]
+)
 def test_torch_sparse(name, layout, device):
     if name == "gcn" and layout == "csc":
         pytest.skip("PyG's gcn_norm refuses CSC")
@@ -156,7 +174,9 @@ def test_torch_sparse(name, layout, device):
     edge_index = edges(120)
     values = torch.rand(120, generator=torch.Generator().manual_seed(4)) + 0.5
     matrix = torch.sparse_coo_tensor(edge_index.flip(0), values, (30, 30)).coalesce().to(device)
-    matrix = {"csr": matrix.to_sparse_csr, "csc": matrix.to_sparse_csc, "coo": lambda: matrix}[layout]()
+    matrix = {"csr": matrix.to_sparse_csr, "csc": matrix.to_sparse_csc, "coo": lambda: matrix}[
+        layout
+    ]()
     make, kwargs = LAYERS[name]
     check(make(8, 5, **kwargs).to(device), features(30, device=device), matrix)
 
@@ -187,7 +207,9 @@ def test_random_graphs(seed, nodes, count, n, reduce, has_weight):
     edge_index = torch.randint(nodes, (2, count), generator=generator)
     weight = torch.rand(count, generator=generator) + 0.5 if has_weight else None
     if has_weight and reduce in ("max", "min"):
-        edge_index = edge_index.unique(dim=1)  # repeated edges with different weights are ordinary, equal ones tie
+        edge_index = edge_index.unique(
+            dim=1
+        )  # repeated edges with different weights are ordinary, equal ones tie
         weight = weight[: edge_index.size(1)]
     check(GraphConv(n, 3, aggr=reduce), features(nodes, n, seed=seed), edge_index, weight, calls=2)
 
@@ -196,7 +218,11 @@ def test_random_graphs(seed, nodes, count, n, reduce, has_weight):
 @pytest.mark.parametrize("name", ["gcn", "sage_mean", "sage_max"])
 def test_autocast(name, device):
     make, kwargs = LAYERS[name]
-    layer, x, edge_index = make(8, 5, **kwargs).to(device), features(30, device=device), edges(120, device=device)
+    layer, x, edge_index = (
+        make(8, 5, **kwargs).to(device),
+        features(30, device=device),
+        edges(120, device=device),
+    )
     with torch.autocast(device, dtype=torch.bfloat16):
         check(layer, x, edge_index, tolerance=3e-2)
 
@@ -226,7 +252,11 @@ def test_edges_made_in_inference_mode():
 
 
 def test_second_derivative():
-    layer, x, edge_index = SAGEConv(8, 1), features(30, dtype=torch.float64).requires_grad_(), edges(120)
+    layer, x, edge_index = (
+        SAGEConv(8, 1),
+        features(30, dtype=torch.float64).requires_grad_(),
+        edges(120),
+    )
     layer = layer.double()
     with warploom.pyg.accelerate():
         torch.autograd.gradgradcheck(lambda x: layer(x.tanh(), edge_index).square(), [x])

@@ -49,7 +49,12 @@ def reasons(name):
 
 def test_pyg_is_as_before():
     owners = (GCNConv, SAGEConv, GINConv, GraphConv, MessagePassing, gcn_conv)
-    for make in (lambda: GCNConv(2, 2), lambda: SAGEConv(2, 2), lambda: GraphConv(2, 2), lambda: GINConv(torch.nn.ReLU())):
+    for make in (
+        lambda: GCNConv(2, 2),
+        lambda: SAGEConv(2, 2),
+        lambda: GraphConv(2, 2),
+        lambda: GINConv(torch.nn.ReLU()),
+    ):
         make()
     before = [dict(vars(owner)) for owner in owners]
     with warploom.pyg.accelerate():
@@ -181,7 +186,9 @@ def test_bounded():
         for edge_index in many:
             layer(features(30), edge_index)
         assert len(warploom.pyg._seen) == warploom.pyg._MOST_SEEN
-        torch.testing.assert_close(layer(features(30), many[0]), layer(features(30), many[0].clone()))
+        torch.testing.assert_close(
+            layer(features(30), many[0]), layer(features(30), many[0].clone())
+        )
 
 
 class Halved(SAGEConv):
@@ -317,7 +324,11 @@ def test_convert_leaves_other_norms():
     original = gcn_conv.gcn_norm
     gcn_conv.gcn_norm = lambda *args: (calls.append(1), original(*args))[1]
     try:
-        converted, other, edge_index = warploom.pyg.convert(GCNConv(8, 5)), GCNConv(8, 5), edges(120)
+        converted, other, edge_index = (
+            warploom.pyg.convert(GCNConv(8, 5)),
+            GCNConv(8, 5),
+            edges(120),
+        )
         for _ in range(2):
             other(features(30), edge_index)
         assert len(calls) == 2
@@ -341,17 +352,23 @@ def test_neighbour_loader():
     for batch in NeighborLoader(data, [4, 3], batch_size=6):
         expected = layer(batch.x, batch.edge_index)
         with warploom.pyg.accelerate():
-            torch.testing.assert_close(layer(batch.x, batch.edge_index), expected, rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(
+                layer(batch.x, batch.edge_index), expected, rtol=1e-4, atol=1e-4
+            )
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("make", [lambda: GCNConv(8, 5, cached=True), lambda: SAGEConv(8, 5, aggr="max")])
+@pytest.mark.parametrize(
+    "make", [lambda: GCNConv(8, 5, cached=True), lambda: SAGEConv(8, 5, aggr="max")]
+)
 def test_captured_step(make):
     layer = make().cuda()
     reference = copy.deepcopy(layer)
     x, edge_index = features(30, device="cuda"), edges(120, device="cuda")
     warploom.pyg.convert(layer)
-    step = torch.cuda.make_graphed_callables(lambda x: layer(x, edge_index), (x.clone().requires_grad_(),))
+    step = torch.cuda.make_graphed_callables(
+        lambda x: layer(x, edge_index), (x.clone().requires_grad_(),)
+    )
     leaves = [x.clone().requires_grad_() for _ in range(2)]
     out, expected = step(leaves[0]), reference(leaves[1], edge_index)
     torch.testing.assert_close(out, expected, rtol=1e-4, atol=1e-4)
@@ -379,7 +396,11 @@ def test_mini_batch_waits_for_nothing(reduce):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_another_stream():
-    layer, x, edge_index = SAGEConv(8, 5).cuda(), features(30, device="cuda"), edges(120, device="cuda")
+    layer, x, edge_index = (
+        SAGEConv(8, 5).cuda(),
+        features(30, device="cuda"),
+        edges(120, device="cuda"),
+    )
     expected = layer(x, edge_index)
     torch.cuda.synchronize()
     with warploom.pyg.accelerate():
