@@ -142,6 +142,7 @@ def test_wrong_coordinates_are_named(error, text, row, col):
         (ValueError, "values: has shape", B, {"values": A.data[1:]}),
         (ValueError, "data: has shape", B, {"heads": 2}),
         (TypeError, "heads: a str", B, {"heads": "2"}),
+        (TypeError, "heads: a list", B, {"heads": [2]}),
         (ValueError, "reduce: 'median' is unknown", B, {"reduce": "median"}),
         (ValueError, "message: 'pow' is unknown", B, {"message": "pow"}),
         (TypeError, "reduction: is no option", B, {"reduction": "sum"}),
@@ -176,6 +177,8 @@ def test_a_plan_says_what_does_not_fit():
         plan(B, X=B)
     with pytest.raises(ValueError, match="operation: 'gemm'"):
         warploom.Plan(A, 2, operation="gemm")
+    with pytest.raises(ValueError, match="operation: 'gemm'"):
+        warploom.tune(A, 2, operation="gemm")
     with pytest.raises(ValueError, match="dtype: 'int8'"):
         warploom.Plan(A, 2, dtype=np.int8)
     with pytest.raises(ValueError, match="no_such_family"):
