@@ -1,6 +1,6 @@
 """Train the GCN of Kipf and Welling (ICLR 2017) on Cora, with PyG alone and with warploom.
 
-    python gcn_cora.py [FOLDER]     # that of cora.mtx.gz, by default ../shared/data/cora
+python gcn_cora.py [FOLDER]     # that of cora.mtx.gz, by default ../shared/data/cora
 """
 
 import sys
@@ -27,9 +27,8 @@ class GCN(torch.nn.Module):
 
 def accuracy(model, x, edges, labels, train, test, epochs):
     """Test accuracy in percent after training."""
-    decays = zip((model.first, model.second), (5e-4, 0))
-    groups = [{"params": layer.parameters(), "weight_decay": decay} for layer, decay in decays]
-    optimiser = torch.optim.Adam(groups, lr=0.01)
+    first, second = ({"params": layer.parameters()} for layer in (model.first, model.second))
+    optimiser = torch.optim.Adam([{**first, "weight_decay": 5e-4}, second], lr=0.01)
     for _ in range(epochs):
         optimiser.zero_grad()
         cross_entropy(model(x, edges)[train], labels[train]).backward()
@@ -39,24 +38,23 @@ def accuracy(model, x, edges, labels, train, test, epochs):
 
 def main(folder, seeds, epochs=200):
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    features = torch.from_numpy(mmread(folder / "cora.features.mtx.gz").toarray()).float()
+    features = mmread(folder / "cora.features.mtx.gz").toarray().astype(np.float32)
+    x = features / np.maximum(features.sum(1, keepdims=True), 1)
     graph = mmread(folder / "cora.mtx.gz")
     files = [np.loadtxt(folder / f"cora.{name}.txt", int) for name in ("labels", "train", "test")]
-    arrays = [np.stack([graph.col, graph.row]).astype(int), *files]
-    x = features / features.sum(1, keepdim=True).clamp(min=1)
-    inputs = [tensor.to(device) for tensor in (x, *map(torch.from_numpy, arrays))]
+    arrays = [x, np.stack([graph.col, graph.row]).astype(int), *files]
+    inputs = [torch.from_numpy(array).to(device) for array in arrays]
     results = {"PyG": [], "warploom": []}
-    for seed in range(seeds):
-        for name, found in results.items():
+    for name, found in results.items():
+        for seed in range(seeds):
             torch.manual_seed(seed)
             model = GCN(1433, 7).to(device)
             model = warploom.pyg.convert(model) if name == "warploom" else model
             found.append(accuracy(model, *inputs, epochs))
+        error = np.std(found, ddof=1) / len(found) ** 0.5
+        print(f"{name}: {np.mean(found):.2f} % +- {error:.2f} (standard error)")
     return results
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "../shared/data/cora")
-    for name, found in main(folder, seeds=10).items():
-        error = np.std(found, ddof=1) / len(found) ** 0.5
-        print(f"{name}: {np.mean(found):.2f} % +- {error:.2f} (standard error)")
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "../shared/data/cora"), seeds=10)

@@ -249,7 +249,8 @@ def _order_values(found: _Sorted, values: Tensor, edge_index: Tensor) -> Tensor:
     known = found.values
     if known is not None and known.made_from() is values and known.version == values._version:
         return known.ordered
-    ordered = values.index_select(0, perm)
+    with torch.inference_mode(False), torch.no_grad():
+        ordered = values.index_select(0, perm)
     if not _is_capturing(edge_index):
         found.values = _Values(values, ordered)
     return ordered

@@ -54,15 +54,12 @@ def read_matrix(name: str, path: Path) -> Csr:
 
 
 def random_graph(name: str) -> Csr:
-    """`random:NODES:DEGREE`, with a few isolated nodes."""
+    """`random:NODES:DEGREE`, without repeated edges and with some isolated nodes."""
     nodes, degree = (int(part) for part in name.split(":")[1:])
     rng = np.random.default_rng(nodes + degree)
-    return from_edges(
-        name,
-        nodes,
-        rng.integers(0, nodes - nodes // 10, nodes * degree),
-        rng.integers(0, nodes, nodes * degree),
-    )
+    targets = rng.integers(0, nodes - nodes // 10, nodes * degree)
+    edges = np.unique(np.stack([targets, rng.integers(0, nodes, nodes * degree)]), axis=1)
+    return from_edges(name, nodes, edges[0], edges[1])
 
 
 def _twin_path(data: Path, name: str) -> Path:

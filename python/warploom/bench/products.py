@@ -45,6 +45,7 @@ _compiled: dict[str, Any] = {}
 def _compile() -> Any:
     """One compiled gather and scatter for all sizes."""
     if not _compiled:
+        torch._dynamo.config.recompile_limit = 64  # for each reduction, with and without gradient
         _compiled[""] = torch.compile(_gather_scatter, dynamic=True)
     return _compiled[""]
 

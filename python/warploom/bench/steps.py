@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -75,7 +76,7 @@ class Training:
 
 def _without_loops(edges: Indices) -> Indices:
     """GCNConv replaces the self loops of an edge_index and adds to those of a matrix."""
-    return edges[:, edges[0] != edges[1]]
+    return np.ascontiguousarray(edges[:, edges[0] != edges[1]])
 
 
 def _adjacency(edge_index: Tensor, nodes: int) -> Tensor:

@@ -27,10 +27,14 @@ def capture(function: Function, calls: int = 1) -> Function:
     """A function that replays `calls` calls from one CUDA graph; the function has run before."""
     side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(
-        side
-    ):  # the allocator and the libraries prepare themselves for another stream
-        function()
+    torch.cuda.set_sync_debug_mode(
+        "error"
+    )  # a failed capture would leave the allocator in disorder
+    try:
+        with torch.cuda.stream(side):
+            function()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
     torch.cuda.current_stream().wait_stream(side)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()

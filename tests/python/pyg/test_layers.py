@@ -5,17 +5,17 @@ import warnings
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import GCNConv, GINConv, GraphConv, SAGEConv
 
 import warploom.pyg
+from small_graphs import edges, features
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-10, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 warnings.filterwarnings("ignore", message="Sparse")
-quiet = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def gin(inputs, outputs, **kwargs):
@@ -39,14 +39,6 @@ LAYERS = {
     "graph_mean": (GraphConv, {"aggr": "mean"}),
     "graph_max": (GraphConv, {"aggr": "max"}),
 }
-
-
-def edges(count, nodes=30, dtype=torch.int64, device="cpu", seed=0):
-    """Repeated edges, self loops, and nodes without edges at both ends."""
-    generator = torch.Generator().manual_seed(seed)
-    edge_index = torch.randint(1, nodes - 4, (2, count), generator=generator)
-    edge_index[:, : count // 4] = edge_index[:, count // 4 : count // 4 * 2]
-    return edge_index.to(dtype).to(device)
 
 
 def run(layer, x, *arguments):
@@ -74,10 +66,6 @@ def check(layer, x, *arguments, calls=3, served=True, tolerance=None):
                 torch.testing.assert_close(left, right, rtol=limit, atol=limit)
     counts = warploom.pyg.report()[type(layer).__name__]
     assert counts == {"warploom": calls} if served else "warploom" not in counts
-
-
-def features(rows, n=8, device="cpu", dtype=torch.float32, seed=1):
-    return torch.randn(rows, n, generator=torch.Generator().manual_seed(seed)).to(device, dtype)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -193,7 +181,6 @@ def test_pyg_edge_index(name, order, device):
     check(make(8, 5, **kwargs).to(device), features(30, device=device), edge_index, *weight)
 
 
-@quiet
 @given(
     seed=st.integers(0, 2**32),
     nodes=st.integers(1, 40),

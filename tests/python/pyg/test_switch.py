@@ -6,11 +6,11 @@ import pickle
 
 import pytest
 import torch
-from test_layers import edges, features
 from torch_geometric.nn import GATConv, GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
 from torch_geometric.nn.conv import gcn_conv
 
 import warploom.pyg
+from small_graphs import edges, features
 from warploom.torch import Graph
 
 
