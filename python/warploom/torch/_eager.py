@@ -282,12 +282,12 @@ class Eager:
         """See Engine."""
         graph, request = self.graph, self.request
         sample = request.sample
-        if mean and values is None and sample is None and not graph.once:
+        if mean and sample is not None:
+            sample = sample._replace(norm="kept")
+        elif mean and values is None and not graph.once:
             values = graph.mean_weights(accumulator(x.dtype))
         elif mean:
-            inverse = graph.inverse_degrees(
-                accumulator(x.dtype), None if sample is None else sample.width
-            )
+            inverse = graph.inverse_degrees(accumulator(x.dtype))
             x = (x * inverse.reshape((-1,) + (1,) * (x.dim() - 1))).to(x.dtype)
         wanted = Request(
             request.width,
@@ -320,7 +320,7 @@ class Eager:
             message=message,
             sddmm=True,
         )
-        return edge_products(self.graph, wanted, x, b, values)
+        return edge_products(self.graph, wanted, x, b, values, self.seed)
 
     def argmax(
         self,
@@ -389,11 +389,12 @@ def edge_products(
     x: torch.Tensor,
     b: torch.Tensor | None,
     values: torch.Tensor | None,
+    seed: int = 0,
 ) -> torch.Tensor:
     """SDDMM. The library refuses a sum over no columns."""
     if request.n == 0:
         return x.new_zeros(edge_shape(graph.nnz, request.heads))
-    return graph.plan(request).edge_products(x, b, values)
+    return graph.plan(request).edge_products(x, b, values, seed)
 
 
 def _differentiable(

@@ -413,7 +413,7 @@ class Plan:
         )
 
     def edge_products(
-        self, x: torch.Tensor, b: torch.Tensor | None, values: torch.Tensor | None
+        self, x: torch.Tensor, b: torch.Tensor | None, values: torch.Tensor | None, seed: int
     ) -> torch.Tensor:
         """SDDMM: the gradient of C by the values, (nnz,) or (nnz, heads), from x = dC."""
         dvalues = x.new_empty(edge_shape(self.nnz, self.request.heads))
@@ -423,8 +423,14 @@ class Plan:
             b, ldb = rows_apart(b)
         values = None if values is None else values.contiguous()
         self._run(
-            b=address_of(b), x=x.data_ptr(), values=address_of(values), dvalues=dvalues.data_ptr(), ldb=ldb, ldc=ldx
-        )  # fmt: skip
+            b=address_of(b),
+            x=x.data_ptr(),
+            values=address_of(values),
+            dvalues=dvalues.data_ptr(),
+            ldb=ldb,
+            ldc=ldx,
+            seed=seed,
+        )
         return dvalues
 
 

@@ -74,7 +74,7 @@ def test_compile_other_products(device):
     check_compiled(lambda b: spmm(graph, b, reduce="mean", message="rdiv"), (b,))
 
     def sampled(b):
-        return spmm(graph, b, sample=Sample(8, "bucket", "kept"), seed=3, reduce="max")
+        return spmm(graph, b, sample=Sample(8, "bucket"), seed=3, reduce="max")
 
     check_compiled(sampled, (b,))
 
