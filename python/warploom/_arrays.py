@@ -8,8 +8,10 @@ are read in place.
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -148,6 +150,7 @@ def read(source: Any, name: str, device: str, stream: int | None) -> Array:
     return _read_cuda_interface(source, name, device, stream or 0)
 
 
+@functools.cache
 def _type_name(dtype: np.dtype[Any]) -> str:
     return str(dtype.name if dtype.isnative else f"{dtype} of the other byte order")
 
@@ -245,18 +248,26 @@ def numpy_type(dtype: str) -> np.dtype[Any]:
     return np.dtype(dtype)
 
 
-def empty(of: str, device: str, shape: tuple[int, ...], dtype: str) -> Any:
-    """A new array of the library `of`, or of NumPy where that has none for the host."""
-    if of == "torch":
-        torch: Any = sys.modules["torch"]
-        where = "cpu" if device == "host" else device
-        return torch.empty(shape, dtype=getattr(torch, dtype), device=where)
+def empty(
+    of: str, device: str, shape: tuple[int, ...], dtype: str, stream: int | None = None
+) -> Any:
+    """A new array of the library `of`, or of NumPy where that has none for the host.
+
+    Allocators reuse memory in the order of a stream, so it is made with this stream as the current.
+    """
     if device == "host":
+        if of == "torch":
+            torch: Any = sys.modules["torch"]
+            return torch.empty(shape, dtype=getattr(torch, dtype))
         return np.empty(shape, numpy_type(dtype))
     ordinal = int(device[5:])
+    if of == "torch":
+        with _current(of, device, stream):
+            torch = sys.modules["torch"]
+            return torch.empty(shape, dtype=getattr(torch, dtype), device=device)
     if of == "cupy":
         cupy: Any = sys.modules["cupy"]
-        with cupy.cuda.Device(ordinal):
+        with cupy.cuda.Device(ordinal), _current(of, device, stream):
             return cupy.empty(shape, numpy_type(dtype))
     if of == "jax":
         jax: Any = sys.modules["jax"]
@@ -265,12 +276,18 @@ def empty(of: str, device: str, shape: tuple[int, ...], dtype: str) -> Any:
     raise TypeError(f"out: arrays on {device} are made with torch, CuPy or JAX; pass out")
 
 
-def scratch(of: str, device: str, size: int) -> Array | None:
-    """Device memory of `size` bytes, aligned to 16; None for 0 bytes."""
-    if size == 0:
-        return None
-    made = empty(of, device, (size + 16,), "uint8")
-    memory = read(made, "workspace", device, None if device == "host" else 0)
+def _current(of: str, device: str, stream: int | None) -> AbstractContextManager[Any]:
+    """Within this, the stream is the current one of torch or CuPy."""
+    if stream is None or stream == stream_of(None, device, of):
+        return nullcontext()
+    cuda: Any = sys.modules[of].cuda
+    external = cuda.ExternalStream(stream, int(device[5:]))
+    return cast("AbstractContextManager[Any]", cuda.stream(external) if of == "torch" else external)
+
+
+def scratch(of: str, device: str, size: int, stream: int | None) -> Array:
+    """Device memory of `size` bytes, aligned to 16."""
+    memory = read(empty(of, device, (size + 16,), "uint8", stream), "workspace", device, stream)
     return memory._replace(address=-(-memory.address // 16) * 16, shape=(size,))
 
 

@@ -12,13 +12,11 @@ from warploom import _arrays
 from warploom._arrays import INDEX_TYPES
 from warploom._library import check, context, ffi, lib, new, own, text
 from warploom._matrix import as_matrix
-from warploom._problem import Options, Problem, choose
+from warploom._problem import Options, Problem
 from warploom._product import Call, Place, place_of, read_dense
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-_OPERATIONS = {"spmm": lib.WLM_SPMM, "sddmm": lib.WLM_SDDMM}
 
 
 def dtype_name(dtype: Any) -> str:
@@ -31,7 +29,8 @@ class Plan:
     """A product with a matrix that is used often: the kernel is chosen, compiled and prepared once.
 
     Several threads may call one plan at once; `rebind` and `prepare` must not run meanwhile. A plan
-    with online tuning is for one thread. The plan keeps the matrix and its memory alive.
+    with online tuning is for one thread. The plan keeps the matrix and its memory alive; on a GPU,
+    keep the plan until its work has ended.
 
     Args:
         A: a `Matrix`, or what `Matrix` takes.
@@ -41,12 +40,10 @@ class Plan:
         operation: "spmm", or "sddmm" for the gradient of the values.
         bias: calls give a bias.
         expected_calls: how often the plan will be called, about. 1 leaves out kernels that must be
-            prepared, which a
-            plan for `rebind` needs.
+            prepared, as a plan for `rebind` must.
         variant: a kernel by name, instead of a choice.
-        online: True, or a dict with share, slowdown, abandon, challengers, first and matrix_name of
-            warploom_tune.h:
-            try alternative kernels on a small share of the calls.
+        online: try alternative kernels on a small share of the calls: True, or a dict with share,
+            slowdown, abandon, challengers, first and matrix_name of warploom_tune.h.
         prepare: prepare the kernel now, where it needs that.
         stream: for building and preparing on a GPU.
         **options: see `Options`.
@@ -73,12 +70,11 @@ class Plan:
         **options: Unpack[Options],
     ) -> None:
         self.matrix = as_matrix(A)
-        choose("operation", operation, _OPERATIONS)
         self._bias = bias
         self._problem = Problem(
             n,
             dtype_name(dtype),
-            sddmm=operation == "sddmm",
+            operation=operation,
             bias=bias,
             expected_calls=expected_calls,
             argmax_type=INDEX_TYPES[self.matrix.argmax_type],
@@ -240,9 +236,7 @@ class Plan:
 def _buffer(given: Any, name: str, size: int, place: Place) -> _arrays.Array:
     """Device memory that the caller gave, or new memory."""
     if given is None:
-        made = _arrays.scratch(place.library, place.device, size)
-        assert made is not None
-        return made
+        return _arrays.scratch(place.library, place.device, size, place.stream)
     array = _arrays.read(given, name, place.device, place.stream)
     _arrays.require_type(array, ("uint8",))
     _arrays.require_contiguous(array)

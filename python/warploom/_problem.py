@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from warploom._arrays import DENSE_TYPES
@@ -10,6 +11,7 @@ from warploom._library import ffi, lib, new
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+OPERATIONS = {"spmm": lib.WLM_SPMM, "sddmm": lib.WLM_SDDMM}
 MESSAGES = {
     name: getattr(lib, "WLM_" + name.upper())
     for name in ("mul", "copy_b", "copy_a", "add", "sub", "rsub", "div", "rdiv")
@@ -30,9 +32,9 @@ class Options(TypedDict, total=False):
     """What is fixed for a plan. All options have defaults.
 
     reduce: "sum" (default), "mean", "max", "min" or "prod".
-    message: "mul" (default, a * b), "copy_b", "copy_a", "add" (a + b), "sub" (b - a), "rsub" (a -
-        b), "div" (b / a) or
-        "rdiv" (a / b); a is the value of an edge (1 where A has no values), b an element of B.
+    message: "mul" (default, a * b), "copy_b", "copy_a", "add" (a + b), "sub" (b - a),
+        "rsub" (a - b), "div" (b / a) or "rdiv" (a / b); a is the value of an edge (1 where A has
+        no values), b an element of B.
     operator: a user-defined operator as C expressions instead of `reduce`, for example
         "message=fmaxf(a*b,0);init=0;reduce=acc+x;combine=reduce"; warploom.h describes them.
     empty: result of an empty row: "zero" (default; 1 for prod) or "identity" (-inf for max).
@@ -41,8 +43,7 @@ class Options(TypedDict, total=False):
     heads: values per edge; each belongs to n / heads neighbouring columns.
     argmax: of max and min, also give the position of the edge that each element comes from.
     sample, width, norm: use at most `width` (8 to 2304) edges of a row: sample is "bucket",
-        "fastrand" or
-        "fastrand_coprime"; norm of a sum is "none" (default), "kept" or "unbiased".
+        "fastrand" or "fastrand_coprime"; norm of a sum is "none" (default), "kept" or "unbiased".
     deterministic: only kernels that give the same bits every time.
     """
 
@@ -81,7 +82,7 @@ class Problem:
         n: int,
         dtype: str,
         *,
-        sddmm: bool = False,
+        operation: str = "spmm",
         bias: bool = False,
         expected_calls: int = 1,
         argmax_type: int = lib.WLM_I32,
@@ -95,7 +96,7 @@ class Problem:
         self.struct = struct = new("wlm_problem")
         self._texts: list[Any] = []
         self.n, self.dtype = n, dtype
-        self.sddmm = sddmm
+        self.sddmm = operation == "sddmm"
         self.transpose = bool(options.get("transpose", False))
         self.heads = _integer("heads", options.get("heads", 1))
         self.argmax = bool(options.get("argmax", False))
@@ -103,7 +104,7 @@ class Problem:
             options.get("message", "mul") != "copy_a" or options.get("operator") is not None
         )
         struct.n = _integer("n", n)
-        struct.operation = lib.WLM_SDDMM if sddmm else lib.WLM_SPMM
+        struct.operation = choose("operation", operation, OPERATIONS)
         struct.message = choose("message", options.get("message", "mul"), MESSAGES)
         struct.reduce = choose("reduce", options.get("reduce", "sum"), REDUCTIONS)
         if options.get("operator") is not None:
@@ -133,6 +134,17 @@ class Problem:
             raise TypeError(f"{name}: a {type(value).__name__} is no text")
         self._texts.append(ffi.new("char[]", value.encode()))
         return self._texts[-1]
+
+
+_kept = functools.lru_cache(maxsize=1024, typed=True)(Problem)
+
+
+def problem(n: int, dtype: str, **options: Any) -> Problem:
+    """A Problem with these options, the same one for the same options."""
+    try:
+        return _kept(n, dtype, **options)
+    except TypeError:  # an option that cannot be a key, which Problem names
+        return Problem(n, dtype, **options)
 
 
 def _integer(name: str, value: int) -> int:

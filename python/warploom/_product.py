@@ -8,7 +8,7 @@ from warploom import _arrays
 from warploom._arrays import DENSE_TYPES, INDEX_TYPES, Array
 from warploom._library import check, context, ffi, lib, new
 from warploom._matrix import Matrix, as_matrix
-from warploom._problem import Options, Problem
+from warploom._problem import Options, Problem, problem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -24,6 +24,10 @@ class Place(NamedTuple):
     @property
     def pointer(self) -> Any:
         return ffi.cast("void *", self.stream or 0)
+
+    def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
+        """A new array."""
+        return _arrays.empty(self.library, self.device, shape, dtype, self.stream)
 
 
 def place_of(matrix: Matrix, stream: Any, *sources: Any) -> Place:
@@ -96,7 +100,7 @@ class Call:
     def result(self, out: Any, shape: tuple[int, ...], dtype: str) -> tuple[Any, Array]:
         """The given result, or a new one of this shape."""
         place = self.place
-        made = _arrays.empty(place.library, place.device, shape, dtype) if out is None else out
+        made = place.empty(shape, dtype) if out is None else out
         array = _arrays.read(made, "out", place.device, place.stream)
         _arrays.require_type(array, (dtype,))
         _arrays.require_shape(array, shape)
@@ -129,7 +133,7 @@ class Call:
             return made
         if args.ldc != problem.n and self.rows > 1:
             raise ValueError("out: must be contiguous where argmax is wanted")
-        positions = _arrays.empty(place.library, place.device, shape, self.matrix.argmax_type)
+        positions = place.empty(shape, self.matrix.argmax_type)
         array = _arrays.read(positions, "argmax", place.device, place.stream)
         args.argmax = array.pointer
         self.kept.append(array)
@@ -183,12 +187,10 @@ def spmm(
     Args:
         A: a `Matrix` of shape (M, K), or what `Matrix` takes; make a Matrix for repeated products.
         B: dense, row-major: shape (K, n), (K,), or (K, heads, n / heads); float32, float16,
-        bfloat16 or float64.
-            With transpose, M rows. None with the message "copy_a" and out.
+            bfloat16 or float64. With transpose, M rows. None with the message "copy_a" and out.
         out: where C goes, of B's type; shape as the result. Rows must be contiguous.
         values: instead of the values of A: shape (nnz,) or (nnz, heads) in CSR order, of B's type,
-            or float32 where
-            that is a 16-bit type.
+            or float32 where that is a 16-bit type.
         alpha, beta: factors; beta other than 0 needs out. With beta = 0, out is not read.
         bias: n elements of B's type, added to every row.
         seed: of sampling.
@@ -213,8 +215,8 @@ def spmm(
         raise TypeError('B: is None, which needs out and the message "copy_a"')
     argmax_type = INDEX_TYPES[matrix.argmax_type]
     given = {"bias": bias is not None, "argmax_type": argmax_type}
-    problem = Problem(columns(shaped), shaped.dtype, **given, **options)
-    call = Call(matrix, problem, place, values)
+    product = problem(columns(shaped), shaped.dtype, **given, **options)
+    call = Call(matrix, product, place, values)
     call.scale(alpha, beta, out)
     call.args.seed = seed
     result = call.spmm(dense, out, bias)
@@ -234,18 +236,17 @@ def sddmm(
     stream: Any = None,
     **options: Unpack[Options],
 ) -> Any:
-    """The gradient of a product by the values of A: for each edge p = (i, k) the sum over j of
+    """The gradient of a product by the values of A.
 
-        X[i,j] * d message(a_p, B[k,j]) / d a_p
-
-    which for the message "mul" is the product of rows <X[i,:], B[k,:]>. reduce is "sum", or "mean",
-    which divides by the edges of the row.
+    For edge p = (i, k) it is the sum over j of X[i,j] * d message(a_p, B[k,j]) / d a_p; for the
+    message "mul" that is the product of rows <X[i,:], B[k,:]>. reduce is "sum", or "mean", which
+    divides by the edges of the row.
 
     Args:
         A: a `Matrix` of shape (M, K), or what `Matrix` takes.
         X: dense, row-major: shape (M, n) or (M, heads, n / heads).
         B: dense, row-major: shape (K, n) or (K, heads, n / heads), of X's type; None with the
-        message "copy_a".
+            message "copy_a".
         out: where the result goes; `alpha`, `beta`, `values` and `stream` are as in `spmm`.
         **options: message, reduce, heads and deterministic, see `Options`.
 
@@ -258,8 +259,8 @@ def sddmm(
     matrix = as_matrix(A)
     place = place_of(matrix, stream, X)
     x = read_dense(X, "X", place)
-    problem = Problem(columns(x), x.dtype, sddmm=True, **options)
-    call = Call(matrix, problem, place, values)
+    product = problem(columns(x), x.dtype, operation="sddmm", **options)
+    call = Call(matrix, product, place, values)
     call.scale(alpha, beta, out)
     result = call.sddmm(x, None if B is None else read_dense(B, "B", place), out)
     call.run_once()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warploom import _library
-from warploom._arrays import INDEX_TYPES
+from warploom._arrays import INDEX_TYPES, stream_of
 from warploom._library import Context, check, context, ffi, lib, new, text
 from warploom._matrix import Stats, as_matrix
 from warploom._plan import Plan, dtype_name
@@ -44,7 +44,7 @@ class _Listener:
         self.found: dict[str, Candidate] = {}
         self.error: BaseException | None = None
 
-    def hear(self, done: int, total: int, last: Any) -> bool:
+    def report(self, done: int, total: int, last: Any) -> bool:
         candidate = _candidate(last) if last else None
         if candidate:
             self.found[candidate.variant] = candidate
@@ -72,7 +72,7 @@ def _report_failure(kind: Any, error: BaseException, traceback: Any) -> int:
 @ffi.def_extern(onerror=_report_failure)  # type: ignore[untyped-decorator]
 def warploom_progress(user: Any, done: int, total: int, last: Any) -> int:
     """Pass the progress of a tuning to its listener."""
-    return ffi.from_handle(user).hear(done, total, last)  # type: ignore[no-any-return]
+    return ffi.from_handle(user).report(done, total, last)  # type: ignore[no-any-return]
 
 
 def tune(
@@ -88,20 +88,19 @@ def tune(
     again: bool = False,
     **options: Unpack[Options],
 ) -> list[Candidate]:
-    """Measure the kernels for a problem on this matrix, and keep the measurements in the user
-    database.
+    """Measure the kernels for a problem on this matrix, and keep the results.
 
-    Later plans and products with this matrix, and matrices like it, use them. Kernels that were
-    already measured are skipped. Blocks; needs device memory for B and C.
+    Later plans and products with this matrix, and matrices like it, use them from the user
+    database. Kernels that were already measured are skipped. Blocks; needs device memory for B and
+    C.
 
     Args:
         A: a `Matrix`, or what `Matrix` takes.
         n: columns of B and C.
         dtype, operation: as of `Plan`.
         budget: in seconds; 0 = all kernels.
-        progress: called as progress(done, total, candidate or None); a true result stops, and what
-            was measured is
-            kept.
+        progress: called as progress(done, total, candidate or None); a true result stops, and
+            what was measured is kept.
         name: of the matrix, kept with the measurements.
         seed: of the order and the operands.
         again: also measure kernels that were already measured.
@@ -111,14 +110,15 @@ def tune(
         what was measured in this call, the fastest first, failed kernels last.
 
     Raises:
-        RuntimeError: without a compiler or a user database. TypeError, ValueError: naming the
-        argument. An exception of progress stops tuning and is passed on.
+        RuntimeError: without a compiler or a user database.
+        TypeError, ValueError: naming the argument.
+        An exception of progress stops tuning and is passed on.
     """
     matrix = as_matrix(A)
     problem = Problem(
         n,
         dtype_name(dtype),
-        sddmm=operation == "sddmm",
+        operation=operation,
         argmax_type=INDEX_TYPES[matrix.argmax_type],
         **options,
     )
@@ -130,7 +130,8 @@ def tune(
     title = ffi.new("char[]", name.encode()) if name is not None else ffi.NULL
     settings.matrix_name = title
     owner = context(matrix.device)
-    status = lib.wlm_tune(owner.handle, matrix.handle(), problem.struct, ffi.NULL, settings)
+    handle = matrix.handle(stream_of(None, matrix.device, matrix.library))
+    status = lib.wlm_tune(owner.handle, handle, problem.struct, ffi.NULL, settings)
     if listener.error:
         raise listener.error
     if status != lib.WLM_ERR_CANCELLED:

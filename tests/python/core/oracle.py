@@ -15,7 +15,7 @@ MESSAGES = {
     "rdiv": lambda a, b: a / b,
 }
 FOLDS = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "prod": np.prod}
-EPSILON = {"float16": 2**-10, "float32": 2**-22, "float64": 2**-50}
+EPSILON = {"bfloat16": 2**-7, "float16": 2**-10, "float32": 2**-22, "float64": 2**-50}
 
 
 def edges(indptr, indices, values, b):

@@ -142,6 +142,7 @@ def test_wrong_coordinates_are_named(error, text, row, col):
         (ValueError, "values: has shape", B, {"values": A.data[1:]}),
         (ValueError, "data: has shape", B, {"heads": 2}),
         (TypeError, "heads: a str", B, {"heads": "2"}),
+        (TypeError, "heads: a list", B, {"heads": [2]}),
         (ValueError, "reduce: 'median' is unknown", B, {"reduce": "median"}),
         (ValueError, "message: 'pow' is unknown", B, {"message": "pow"}),
         (TypeError, "reduction: is no option", B, {"reduction": "sum"}),
@@ -176,6 +177,8 @@ def test_a_plan_says_what_does_not_fit():
         plan(B, X=B)
     with pytest.raises(ValueError, match="operation: 'gemm'"):
         warploom.Plan(A, 2, operation="gemm")
+    with pytest.raises(ValueError, match="operation: 'gemm'"):
+        warploom.tune(A, 2, operation="gemm")
     with pytest.raises(ValueError, match="dtype: 'int8'"):
         warploom.Plan(A, 2, dtype=np.int8)
     with pytest.raises(ValueError, match="no_such_family"):
@@ -292,7 +295,10 @@ def has_gpu():
         return False
 
 
-@pytest.mark.skipif(not has_gpu(), reason="needs a GPU")
+needs_gpu = pytest.mark.skipif(not has_gpu(), reason="needs a GPU")
+
+
+@needs_gpu
 @pytest.mark.parametrize("library", ["cupy", "torch", "jax"])
 def test_arrays_on_a_gpu(library):
     module = pytest.importorskip(library)
@@ -309,3 +315,30 @@ def test_arrays_on_a_gpu(library):
         assert np.allclose(np.asarray(c.cpu() if library == "torch" else c.tolist()), C)
     with pytest.raises(ValueError, match="B: is on host and A on cuda:0"):
         warploom.spmm(a, B)
+
+
+@needs_gpu
+def test_streams_of_torch():
+    torch = pytest.importorskip("torch")
+    a = torch.sparse_csr_tensor(*(torch.from_numpy(x) for x in (A.indptr, A.indices, A.data)))
+    a = warploom.Matrix(a.cuda(), shape=A.shape)
+    plan = warploom.Plan(a, 2)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        b = torch.from_numpy(B).cuda()
+        current = [warploom.spmm(a, b), plan(b)]
+    stream.synchronize()
+    named = [warploom.spmm(a, b, stream=stream), plan(b, stream=stream.cuda_stream)]
+    x = torch.ones(6, 2, device="cuda")
+    found = warploom.sddmm(a, x, b, stream=stream)
+    stream.synchronize()
+    for c in current + named:
+        assert np.allclose(c.cpu(), C)
+    rows = np.repeat(np.arange(6), np.diff(A.indptr))
+    assert np.allclose(found.cpu(), (np.ones((6, 2))[rows] * B[A.indices]).sum(axis=1))
+    best, positions = warploom.spmm(a, b, reduce="max", argmax=True)
+    assert positions.dtype == torch.int32
+    assert best.shape == positions.shape == (6, 2)
+    assert warploom.devices()[0].device == "cuda:0"
+    assert warploom.tune(a, 2, budget=2)
+    assert "tuned" in warploom.explain(a, 2)
