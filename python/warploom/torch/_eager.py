@@ -25,9 +25,16 @@ from warploom.torch._plan import (
 
 def autocast(tensor: torch.Tensor) -> torch.Tensor:
     """A dense operand in autocast's type, where autocast is on; float64 stays."""
-    if torch.is_autocast_enabled(tensor.device.type) and tensor.dtype != torch.float64:
+    if (
+        isinstance(tensor, torch.Tensor)
+        and torch.is_autocast_enabled(tensor.device.type)
+        and tensor.dtype != torch.float64
+    ):
         return tensor.to(torch.get_autocast_dtype(tensor.device.type))
     return tensor
+
+
+_any_autocast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 
 
 def draw_seed() -> int:
@@ -103,13 +110,21 @@ def check_dense(name: str, tensor: torch.Tensor, graph: Graph, rows: int) -> Non
 class Product:
     """A checked product of a graph: its request, and its most used plans once they are made."""
 
-    __slots__ = ("backward", "forward", "has_argmax", "request")
+    __slots__ = ("backward", "forward", "has_argmax", "request", "saved")
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.has_argmax = request.reduce in ("max", "min")
         self.forward: Plan | None = None
         self.backward: Plan | None = None  # of dB, where that is one transposed product
+        # Whether b and values are kept for the backward pass, by the gradients that are needed.
+        self.saved = {
+            (need_b, need_values): _gradients.saved(
+                request.reduce, request.message, request.values is not None, need_b, need_values
+            )
+            for need_b in (False, True)
+            for need_values in (False, True)
+        }
 
 
 def spmm(
@@ -144,7 +159,6 @@ def spmm(
         values = None
     if values is not None and values.dim() == 2 and values.shape[1] == 1:
         values = values.squeeze(1)
-    b = autocast(b)
     if deterministic is None:
         deterministic = torch.are_deterministic_algorithms_enabled()
     if sample is None:
@@ -152,6 +166,7 @@ def spmm(
     elif seed is None:
         seed = draw_seed()
     if torch.compiler.is_compiling():
+        b = autocast(b)
         a = (
             graph.rowptr,
             graph.colind,
@@ -165,18 +180,23 @@ def spmm(
         if reduce in ("max", "min") and torch.is_grad_enabled():
             return torch.ops.warploom.spmm_argmax(*a)[0]  # type: ignore[no-any-return]
         return torch.ops.warploom.spmm(*a)  # type: ignore[no-any-return]
-    key = (
-        b.shape, b.dtype, b.get_device(), reduce, message, deterministic, sample,
-        None if values is None else (values.shape, values.dtype, values.get_device()),
-    )  # fmt: skip
+    if _any_autocast():
+        b = autocast(b)
+    try:
+        key = (
+            b.shape, b.dtype, b.get_device(), reduce, message, deterministic, sample,
+            None if values is None else (values.shape, values.dtype, values.get_device()),
+        )  # fmt: skip
+    except AttributeError:
+        key = None
     product: Product | None = graph._products.get(key)
     if product is None:
         product = Product(request_of(graph, b, values, reduce, message, sample, deterministic))
         graph._products[key] = product
-    if torch.is_grad_enabled() and (
-        b.requires_grad or (values is not None and values.requires_grad)
-    ):
-        return _Spmm.apply(graph, product, seed, b, values)  # type: ignore[no-any-return,no-untyped-call]
+    if torch.is_grad_enabled():
+        needs = b.requires_grad, values is not None and values.requires_grad
+        if needs != (False, False):
+            return _record((graph, product, seed, needs), b, values)  # type: ignore[no-any-return]
     forward = product.forward
     if forward is None:
         forward = product.forward = graph.plan(product.request)
@@ -187,59 +207,54 @@ class _Spmm(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        graph: Graph,
-        product: Product,
-        seed: int,
+        state: tuple[Graph, Product, int, tuple[bool, bool]],
         b: torch.Tensor,
         values: torch.Tensor | None,
     ) -> torch.Tensor:
-        request = product.request
-        ctx.graph = graph
-        ctx.product = product
-        ctx.seed = seed
-        ctx.shapes = b.shape, None if values is None else values.shape
-        need_b, need_values = ctx.needs_input_grad[3:]
-        keep_b, keep_values = _gradients.saved(
-            request.reduce, request.message, values is not None, need_b, need_values
-        )
+        ctx.state = graph, product, seed, needs = state
+        keep_b, keep_values = product.saved[needs]
         if product.has_argmax:
-            c, argmax = graph.plan(argmax_request(request)).multiply_argmax(b, values, seed)
+            plan = graph.plan(argmax_request(product.request))
+            c, argmax = plan.multiply_argmax(b, values, seed)
             ctx.save_for_backward(b if keep_b else None, values, argmax)
             return c
         if keep_b or keep_values:
             ctx.save_for_backward(b if keep_b else None, values if keep_values else None, None)
         forward = product.forward
         if forward is None:
-            forward = product.forward = graph.plan(request)
+            forward = product.forward = graph.plan(product.request)
         return forward.multiply(b, values, seed)
 
     @staticmethod
     def backward(ctx: Any, x: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        graph, product, seed, (need_b, need_values) = ctx.state
         b, values, argmax = ctx.saved_tensors or (None, None, None)
-        _, _, _, need_b, need_values = ctx.needs_input_grad
-        graph, product = ctx.graph, ctx.product
         request = product.request
         if torch.is_grad_enabled():
-            return (
-                None,
-                None,
-                None,
-                *_differentiable(graph, request, x, b, values, need_b, need_values),
-            )
+            grads = _differentiable(graph, request, x, b, values, need_b, need_values)
+            return None, *grads
         if product.backward is not None and not need_values:
-            return None, None, None, product.backward.multiply(x, values, ctx.seed), None
-        engine = Eager(graph, request, ctx.seed)
+            return None, product.backward.multiply(x, values, seed), None
+        engine = Eager(graph, request, seed)
         db, dvalues = _gradients.gradients(
             engine, request.reduce, request.message, x, b, values, argmax, need_b, need_values
         )
         if engine.only is not None and engine.only.request.values == request.values:
             product.backward = engine.only
-        b_shape, values_shape = ctx.shapes
-        if need_b:
-            db = x.new_zeros(b_shape) if db is None else db.to(x.dtype)
+        if need_b and db is None:
+            db = x.new_zeros((graph.cols, *request.width))
         if dvalues is not None:
-            dvalues = dvalues.reshape(values_shape).to(request.values)
-        return None, None, None, db, dvalues
+            dvalues = dvalues.to(request.values)
+        return None, None if db is None else db.to(x.dtype), dvalues
+
+
+# What Function.apply() of Python adds to this only serves torch.func, and costs as much as a small product.
+_apply = super(torch.autograd.Function, _Spmm).apply
+_transformed = torch._C._are_functorch_transforms_active
+
+
+def _record(state: Any, b: torch.Tensor, values: torch.Tensor | None) -> Any:
+    return (_Spmm.apply if _transformed() else _apply)(state, b, values)
 
 
 def argmax_request(request: Request) -> Request:
@@ -267,12 +282,12 @@ class Eager:
         """See Engine."""
         graph, request = self.graph, self.request
         sample = request.sample
-        if mean and values is None and sample is None and not graph.once:
+        if mean and sample is not None:
+            sample = sample._replace(norm="kept")
+        elif mean and values is None and not graph.once:
             values = graph.mean_weights(accumulator(x.dtype))
         elif mean:
-            inverse = graph.inverse_degrees(
-                accumulator(x.dtype), None if sample is None else sample.width
-            )
+            inverse = graph.inverse_degrees(accumulator(x.dtype))
             x = (x * inverse.reshape((-1,) + (1,) * (x.dim() - 1))).to(x.dtype)
         wanted = Request(
             request.width,
@@ -305,7 +320,7 @@ class Eager:
             message=message,
             sddmm=True,
         )
-        return edge_products(self.graph, wanted, x, b, values)
+        return edge_products(self.graph, wanted, x, b, values, self.seed)
 
     def argmax(
         self,
@@ -374,11 +389,12 @@ def edge_products(
     x: torch.Tensor,
     b: torch.Tensor | None,
     values: torch.Tensor | None,
+    seed: int = 0,
 ) -> torch.Tensor:
     """SDDMM. The library refuses a sum over no columns."""
     if request.n == 0:
         return x.new_zeros(edge_shape(graph.nnz, request.heads))
-    return graph.plan(request).edge_products(x, b, values)
+    return graph.plan(request).edge_products(x, b, values, seed)
 
 
 def _differentiable(

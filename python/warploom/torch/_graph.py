@@ -104,7 +104,7 @@ class Graph:
         self._derived: dict[Any, torch.Tensor] = {}
         self._transpose: Graph | None = None
         self._order: torch.Tensor | None = None
-        if not self.once:
+        if not self.once and not torch.compiler.is_compiling():
             _by_rowptr[id(self.rowptr)] = self
 
     def _check_values(self, values: torch.Tensor) -> None:
@@ -189,12 +189,13 @@ class Graph:
     ) -> Graph:
         """From torch_geometric.EdgeIndex, whose own CSC is our CSR."""
         size = edge_index.sparse_size()
+        if not edge_index.is_sorted:
+            rows, cols = size[1] if rows is None else rows, size[0] if cols is None else cols
+            plain = edge_index.as_tensor()
+            return cls.from_edge_index(plain, values, rows=rows, cols=cols, once=once)
         (rowptr, colind), perm = edge_index.get_csc()
-        rowptr, colind = rowptr.as_subclass(torch.Tensor), colind.as_subclass(torch.Tensor)
-        if perm is not None and not isinstance(perm, torch.Tensor):
-            perm = None  # a slice: the edges are in this order already
-        if perm is not None:
-            perm = perm.as_subclass(torch.Tensor)
+        if not isinstance(perm, torch.Tensor):
+            perm = None  # the edges are in this order already
         if rows is not None and rows + 1 > rowptr.shape[0]:
             rowptr = torch.cat([rowptr, rowptr[-1:].expand(rows + 1 - rowptr.shape[0])])
         if cols is None:
@@ -356,13 +357,13 @@ class Graph:
 
         return self._keep("row", make)
 
-    def inverse_degrees(self, dtype: torch.dtype, width: int | None = None) -> torch.Tensor:
-        """1 / edges of each row, or 1 where there are none, (rows,); with sampling of `width` edges at most."""
+    def inverse_degrees(self, dtype: torch.dtype) -> torch.Tensor:
+        """1 / edges of each row, or 1 where there are none, (rows,)."""
 
         def make() -> torch.Tensor:
-            return self.degrees().clamp(1, width).to(dtype).reciprocal()
+            return self.degrees().clamp(1).to(dtype).reciprocal()
 
-        return self._keep(("inverse", dtype, width), make)
+        return self._keep(("inverse", dtype), make)
 
     def mean_weights(self, dtype: torch.dtype) -> torch.Tensor:
         """1 / edges of the row, for each edge: the sum with these values is the mean; (nnz,)."""

@@ -159,6 +159,8 @@ def is_captured(index: int) -> bool:
     return index >= 0 and torch.cuda.is_current_stream_capturing()
 
 
+_empty_like = torch.empty_like
+_run = lib.warploom_run
 lock = threading.RLock()  # held while plans are created
 _lost: set[int] = set()  # GPUs that a parent process used: a child of fork leaves their objects alone
 
@@ -341,7 +343,7 @@ class Plan:
         self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0, alpha: float = 1.0
     ) -> torch.Tensor:
         """C = alpha * A * B."""
-        c = torch.empty_like(self.like)
+        c = _empty_like(self.like)
         ldb = 0
         if not b.is_contiguous():
             b, ldb = rows_apart(b)
@@ -355,12 +357,12 @@ class Plan:
         index = self.index
         if size:
             work = torch.empty(size, dtype=torch.uint8, device=self.like.device)
-            status = lib.warploom_run(
+            status = _run(
                 self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed, work.data_ptr(), size,
                 current_stream(index),
             )  # fmt: skip
         else:
-            status = lib.warploom_run(
+            status = _run(
                 self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed, 0, 0,
                 torch._C._cuda_getCurrentRawStream(index) if index >= 0 else 0,
             )  # fmt: skip
@@ -411,7 +413,7 @@ class Plan:
         )
 
     def edge_products(
-        self, x: torch.Tensor, b: torch.Tensor | None, values: torch.Tensor | None
+        self, x: torch.Tensor, b: torch.Tensor | None, values: torch.Tensor | None, seed: int
     ) -> torch.Tensor:
         """SDDMM: the gradient of C by the values, (nnz,) or (nnz, heads), from x = dC."""
         dvalues = x.new_empty(edge_shape(self.nnz, self.request.heads))
@@ -421,8 +423,14 @@ class Plan:
             b, ldb = rows_apart(b)
         values = None if values is None else values.contiguous()
         self._run(
-            b=address_of(b), x=x.data_ptr(), values=address_of(values), dvalues=dvalues.data_ptr(), ldb=ldb, ldc=ldx
-        )  # fmt: skip
+            b=address_of(b),
+            x=x.data_ptr(),
+            values=address_of(values),
+            dvalues=dvalues.data_ptr(),
+            ldb=ldb,
+            ldc=ldx,
+            seed=seed,
+        )
         return dvalues
 
 

@@ -295,7 +295,10 @@ def has_gpu():
         return False
 
 
-@pytest.mark.skipif(not has_gpu(), reason="needs a GPU")
+needs_gpu = pytest.mark.skipif(not has_gpu(), reason="needs a GPU")
+
+
+@needs_gpu
 @pytest.mark.parametrize("library", ["cupy", "torch", "jax"])
 def test_arrays_on_a_gpu(library):
     module = pytest.importorskip(library)
@@ -312,3 +315,30 @@ def test_arrays_on_a_gpu(library):
         assert np.allclose(np.asarray(c.cpu() if library == "torch" else c.tolist()), C)
     with pytest.raises(ValueError, match="B: is on host and A on cuda:0"):
         warploom.spmm(a, B)
+
+
+@needs_gpu
+def test_streams_of_torch():
+    torch = pytest.importorskip("torch")
+    a = torch.sparse_csr_tensor(*(torch.from_numpy(x) for x in (A.indptr, A.indices, A.data)))
+    a = warploom.Matrix(a.cuda(), shape=A.shape)
+    plan = warploom.Plan(a, 2)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        b = torch.from_numpy(B).cuda()
+        current = [warploom.spmm(a, b), plan(b)]
+    stream.synchronize()
+    named = [warploom.spmm(a, b, stream=stream), plan(b, stream=stream.cuda_stream)]
+    x = torch.ones(6, 2, device="cuda")
+    found = warploom.sddmm(a, x, b, stream=stream)
+    stream.synchronize()
+    for c in current + named:
+        assert np.allclose(c.cpu(), C)
+    rows = np.repeat(np.arange(6), np.diff(A.indptr))
+    assert np.allclose(found.cpu(), (np.ones((6, 2))[rows] * B[A.indices]).sum(axis=1))
+    best, positions = warploom.spmm(a, b, reduce="max", argmax=True)
+    assert positions.dtype == torch.int32
+    assert best.shape == positions.shape == (6, 2)
+    assert warploom.devices()[0].device == "cuda:0"
+    assert warploom.tune(a, 2, budget=2)
+    assert "tuned" in warploom.explain(a, 2)
