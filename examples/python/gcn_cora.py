@@ -4,7 +4,6 @@ python gcn_cora.py [FOLDER]     # that of cora.mtx.gz, by default ../shared/data
 """
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -38,10 +37,10 @@ def accuracy(model, x, edges, labels, train, test, epochs):
 
 def main(folder, seeds, epochs=200):
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    features = mmread(folder / "cora.features.mtx.gz").toarray().astype(np.float32)
+    features = mmread(f"{folder}/cora.features.mtx.gz").toarray().astype(np.float32)
     x = features / np.maximum(features.sum(1, keepdims=True), 1)
-    graph = mmread(folder / "cora.mtx.gz")
-    files = [np.loadtxt(folder / f"cora.{name}.txt", int) for name in ("labels", "train", "test")]
+    graph = mmread(f"{folder}/cora.mtx.gz")
+    files = [np.loadtxt(f"{folder}/cora.{name}.txt", int) for name in ("labels", "train", "test")]
     arrays = [x, np.stack([graph.col, graph.row]).astype(int), *files]
     inputs = [torch.from_numpy(array).to(device) for array in arrays]
     results = {"PyG": [], "warploom": []}
@@ -57,4 +56,4 @@ def main(folder, seeds, epochs=200):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "../shared/data/cora"), seeds=10)
+    main(sys.argv[1] if len(sys.argv) > 1 else "../shared/data/cora", seeds=10)

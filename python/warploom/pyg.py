@@ -98,14 +98,17 @@ class _Sorted:
 
 
 class _Norm:
-    """What PyG's gcn_norm made of an edge_index and of edge weights, if these are constant."""
+    """What PyG's gcn_norm made of an edge_index and of edge weights, if these are constant.
+
+    edge_index: None where that is the given one, whose life must not depend on this object.
+    """
 
     __slots__ = ("constant", "edge_index", "edge_weight", "versions", "weight", "weight_version")
 
     def __init__(
         self,
         given: Tensor | None,
-        edge_index: Tensor,
+        edge_index: Tensor | None,
         edge_weight: Tensor | None,
         constant: bool = True,
     ) -> None:
@@ -114,17 +117,14 @@ class _Norm:
         self.weight_version = None if given is None else given._version
         self.edge_index = edge_index
         self.edge_weight = edge_weight
-        self.versions = (
-            _version(edge_index),
-            None if edge_weight is None else edge_weight._version,
-        )
+        self.versions = self._versions()
+
+    def _versions(self) -> list[int]:
+        made = (self.edge_index, self.edge_weight)
+        return [_version(tensor) for tensor in made if tensor is not None]
 
     def is_intact(self) -> bool:
-        weight = self.edge_weight
-        return self.versions == (
-            _version(self.edge_index),
-            None if weight is None else weight._version,
-        )
+        return self.versions == self._versions()
 
     def is_of(self, given: Tensor | None) -> bool:
         if given is None or self.weight is None:
@@ -200,9 +200,8 @@ def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Gr
     else:
         edges = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
         edges = edges.flip(0) if to_source else edges
-        if (
-            not edges.is_cuda
-        ):  # on a GPU this would wait; PyG's own kernels check there, too late for a message
+        # On a GPU this check would wait for the device.
+        if not edges.is_cuda:
             least, most = edges.amin(1).tolist(), edges.amax(1).tolist()
             if min(least) < 0 or most[0] >= cols or most[1] >= rows:
                 raise _Refused("indices out of range")
@@ -378,9 +377,8 @@ def _propagate(
     found = _find_sorted(layer, edge_index, to_source, rows, cols)
     ordered = None if values is None else _order_values(found, values, edge_index)
     device = features.device.type
-    if torch.is_autocast_enabled(
-        device
-    ):  # autocast does not change the types of PyG's gather and scatter
+    # PyG gathers and scatters in the types that it is given, also under autocast.
+    if torch.is_autocast_enabled(device):
         with torch.autocast(device, enabled=False):
             return _multiply(found.graph, features, ordered, reduce)
     return _multiply(found.graph, features, ordered, reduce)
@@ -403,7 +401,7 @@ def _accelerated(
             return original(self, edge_index, size=size, **kwargs)
         try:
             out = _propagate(self, edge_index, kwargs["x"], kwargs.get("edge_weight"), size)
-        except (_Refused, ValueError, NotImplementedError) as reason:
+        except (_Refused, ValueError, LookupError, NotImplementedError) as reason:
             _counts[cls.__name__, str(reason)] += 1
             return original(self, edge_index, size=size, **kwargs)
         _counts[cls.__name__, _SERVED] += 1
@@ -452,19 +450,21 @@ def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
             known = None
         if edge_weight is not None and (edge_weight.requires_grad or edge_weight.is_inference()):
             edges, weight = original(edge_index, edge_weight, *arguments)
-            if edges.layout is not torch.strided or edges.is_inference():
+            if edges is edge_index or edges.layout is not torch.strided or edges.is_inference():
                 return edges, weight
             if known is None and not _is_capturing(edge_index):
                 known = seen.norms[arguments] = _Norm(None, edges, None, constant=False)
             return (edges if known is None else known.edge_index), weight
         if known is not None and known.is_of(edge_weight):
-            return known.edge_index, known.edge_weight
+            edges = edge_index if known.edge_index is None else known.edge_index
+            return edges, known.edge_weight
         with torch.inference_mode(False), torch.no_grad():
             edges, weight = original(edge_index, edge_weight, *arguments)
-        if known is not None and edges.layout is torch.strided:
+        if known is not None and known.edge_index is not None and edges.layout is torch.strided:
             edges = known.edge_index
         if not _is_capturing(edge_index):
-            seen.norms[arguments] = _Norm(edge_weight, edges, weight)
+            made = None if edges is edge_index else edges
+            seen.norms[arguments] = _Norm(edge_weight, made, weight)
         return edges, weight
 
     return gcn_norm

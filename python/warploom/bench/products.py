@@ -92,7 +92,8 @@ class Products:
 
     def operand(self, n: int) -> Tensor:
         """B (rows, n), without equal elements that max could choose among."""
-        return torch.randn(self.rows, n, generator=torch.Generator().manual_seed(2)).to(self.device)
+        generator = torch.Generator(self.device).manual_seed(2)
+        return torch.randn(self.rows, n, generator=generator, device=self.device)
 
 
 def forward(product: Product, b: Tensor) -> Function:

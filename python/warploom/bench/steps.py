@@ -109,9 +109,9 @@ class FullBatch:
 
     def __init__(self, graph: Csr, features: int, device: torch.device) -> None:
         self.device = device
-        generator = torch.Generator().manual_seed(4)
-        self.x = torch.randn(graph.nodes, features, generator=generator).to(device)
-        self.labels = torch.randint(CLASSES, (graph.nodes,), generator=generator).to(device)
+        generator = torch.Generator(device).manual_seed(4)
+        self.x = torch.randn(graph.nodes, features, generator=generator, device=device)
+        self.labels = torch.randint(CLASSES, (graph.nodes,), generator=generator, device=device)
         self.edge_index = torch.from_numpy(_without_loops(graph.edges())).to(device)
         self.adjacency = _adjacency(self.edge_index, graph.nodes)
 
@@ -142,9 +142,11 @@ class MiniBatches:
         sampler = Sampler(graph, seeds, (15, 10))
         batches = [sampler.sample(seed) for seed in range(count)]
         nodes = max(len(batch.nodes) for batch in batches)
-        generator = torch.Generator().manual_seed(4)
-        self.x = torch.randn(nodes, features, generator=generator).to(device)
-        self.labels = torch.randint(CLASSES, (batches[0].seeds,), generator=generator).to(device)
+        generator = torch.Generator(device).manual_seed(4)
+        self.x = torch.randn(nodes, features, generator=generator, device=device)
+        self.labels = torch.randint(
+            CLASSES, (sampler.seed_count,), generator=generator, device=device
+        )
         self.blocks = [(self._upload(batch.edge_index), len(batch.nodes)) for batch in batches]
 
     def _upload(self, edges: Indices) -> Tensor:

@@ -59,11 +59,12 @@ def test_custom_op():
     np.testing.assert_allclose(np.array(rows, float), [3, 10, 2, -20, *last, 0, 0], rtol=1e-5)
 
 
-@pytest.mark.parametrize("name, steps", [("graphed_training.py", "41"), ("minibatch.py", "21")])
+@pytest.mark.parametrize("name, steps", [("graphed_training.py", "21"), ("minibatch.py", "11")])
 def test_training(name, steps):
-    losses = [float(loss) for loss in re.findall(r"loss:? ([\d.]+)", run(name, steps))]
-    assert losses[-1] < 0.95 * losses[0]
-    assert name != "minibatch.py" or "{'SAGEConv': {'warploom': 42}}" in run(name, steps)
+    text = run(name, steps)
+    losses = [float(loss) for loss in re.findall(r"loss:? ([\d.]+)", text)]
+    assert losses[-1] < 0.97 * losses[0]
+    assert name != "minibatch.py" or "{'SAGEConv': {'warploom': 22}}" in text
 
 
 @pytest.mark.skipif(
@@ -74,7 +75,7 @@ def test_gcn_reaches_the_accuracy_of_pyg():
     spec = importlib.util.spec_from_file_location("gcn_cora", EXAMPLES / "gcn_cora.py")
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
-    results = example.main(DATA / "cora", seeds=3, epochs=60)
+    results = example.main(DATA / "cora", seeds=3, epochs=40)
     error = max(np.std(found, ddof=1) / len(found) ** 0.5 for found in results.values())
     assert abs(np.mean(results["warploom"]) - np.mean(results["PyG"])) <= max(error, 0.5)
-    assert np.mean(results["warploom"]) > 70
+    assert np.mean(results["warploom"]) > 60

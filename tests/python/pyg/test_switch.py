@@ -168,8 +168,9 @@ def test_sizes_of_one_edge_index():
             assert layer((features(40), None), edge_index, (40, rows)).shape == (rows, 5)
 
 
-def test_mini_batches_leave_nothing():
-    layer = GCNConv(8, 5)
+@pytest.mark.parametrize("add_self_loops", [True, False])
+def test_mini_batches_leave_nothing(add_self_loops):
+    layer = GCNConv(8, 5, add_self_loops=add_self_loops)
     with warploom.pyg.accelerate():
         for seed in range(5):
             edge_index = edges(120, seed=seed)
