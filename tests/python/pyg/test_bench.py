@@ -9,7 +9,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from warploom.bench.__main__ import main
-from warploom.bench.graphs import load
+from warploom.bench.graphs import from_edges, load
 from warploom.bench.sampler import Sampler
 from warploom.bench.suite import Settings, cases
 from warploom.bench.summary import rows
@@ -38,6 +38,17 @@ def test_batches():
     again = Sampler(graph, 100, (5, 3)).sample(7)
     assert np.array_equal(again.edge_index, batch.edge_index)
     assert not np.array_equal(Sampler(graph, 100, (5, 3)).sample(8).nodes, batch.nodes)
+
+
+def test_first_layer_is_that_of_the_c_sampler():
+    """The numbers are those of wlmi_neighbour_sample for this graph and seed."""
+    targets = np.repeat(np.arange(3000), 30)
+    sources = (targets + np.tile(np.arange(1, 31), 3000)) % 3000
+    batch = Sampler(from_edges("ring", 3000, targets, sources), 100, (7,)).sample(42)
+    assert batch.nodes[:8].tolist() == [2234, 1576, 1298, 277, 431, 2286, 2889, 782]
+    assert batch.nodes[100:108].tolist() == [2245, 2237, 2243, 2261, 2257, 2241, 2235, 1582]
+    assert len(batch.nodes) == 705
+    assert batch.edge_index[0].sum() == 265768
 
 
 def test_matrix_files(tmp_path):
