@@ -21,8 +21,8 @@ extern "Python" void warploom_release(
     void *user, int device, void *memory, size_t size, void *stream);
 """
 
-# One product with addresses as integers: no struct to fill, and no object to make, in the caller's hot path. Without a
-# plan it is a call of wlm_spmm.
+# One product with addresses as integers, so that the caller's hot path fills no struct and makes no
+# object. Without a plan it is a call of wlm_spmm.
 CALL = """
 typedef struct warploom_call {
   const wlm_plan *plan;
@@ -32,9 +32,10 @@ typedef struct warploom_call {
 } warploom_call;
 """
 RUN = """
-int warploom_run(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x, uintptr_t values, uintptr_t argmax,
-                 uintptr_t db, uintptr_t dvalues, int64_t ldb, int64_t ldc, double alpha, uint64_t seed,
-                 uintptr_t workspace, size_t workspace_size, uintptr_t stream)"""
+int warploom_run(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x, uintptr_t values,
+                 uintptr_t argmax, uintptr_t db, uintptr_t dvalues, int64_t ldb, int64_t ldc,
+                 double alpha, uint64_t seed, uintptr_t workspace, size_t workspace_size,
+                 uintptr_t stream)"""
 RUN_BODY = """
 {
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
@@ -52,7 +53,8 @@ RUN_BODY = """
   args.workspace = (void *)workspace;
   args.workspace_size = workspace_size;
   args.stream = (void *)stream;
-  return call->plan ? wlm_plan_execute(call->plan, &args) : wlm_spmm(call->context, call->csr, call->problem, &args);
+  if (call->plan) return wlm_plan_execute(call->plan, &args);
+  return wlm_spmm(call->context, call->csr, call->problem, &args);
 }
 """
 

@@ -3,8 +3,8 @@
     graph = warploom.torch.Graph.from_edge_index(edge_index)
     c = warploom.torch.spmm(graph, b, reduce="mean")
 
-Work goes to the current stream of the tensors' device and takes memory from torch's allocator. Tensors of the CPU use
-warploom's host device.
+Work goes to the current stream of the tensors' device and takes memory from torch's allocator.
+Tensors of the CPU use warploom's host device.
 """
 
 from warploom.torch import _ops as _ops

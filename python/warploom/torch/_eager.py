@@ -38,7 +38,7 @@ _any_autocast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 
 
 def draw_seed() -> int:
-    """A seed from torch's generator of the CPU, so torch.manual_seed makes it reproducible; never 0."""
+    """A seed above 0 from torch's generator of the CPU, which torch.manual_seed repeats."""
     return int(torch.randint(1, 2**62, ()))
 
 
@@ -59,7 +59,8 @@ def request_of(
             )
     if sample is not None and (sample.strategy not in STRATEGIES or sample.norm not in NORMS):
         raise ValueError(
-            f"warploom: sample: strategy is one of {', '.join(STRATEGIES)} and norm one of {', '.join(NORMS)}, "
+            f"warploom: sample: strategy is one of {', '.join(STRATEGIES)} and "
+            f"norm one of {', '.join(NORMS)}, "
             f"not '{sample.strategy}' and '{sample.norm}'"
         )
     check_dense("b", b, graph, graph.cols)
@@ -97,13 +98,15 @@ def check_dense(name: str, tensor: torch.Tensor, graph: Graph, rows: int) -> Non
         raise TypeError(f"warploom: {name}: a dense tensor is needed, not {tensor.layout}")
     if tensor.dtype not in DENSE_TYPES:
         raise TypeError(
-            f"warploom: {name}: the type {tensor.dtype} is not supported; use float32, float16, bfloat16 or float64"
+            f"warploom: {name}: the type {tensor.dtype} is not supported; "
+            "use float32, float16, bfloat16 or float64"
         )
     if tensor.device != graph.device:
         raise ValueError(f"warploom: {name} is on {tensor.device}, the graph on {graph.device}")
     if tensor.dim() not in (2, 3) or tensor.shape[0] != rows:
         raise ValueError(
-            f"warploom: {name}: the shape is {tuple(tensor.shape)}, ({rows}, n) or ({rows}, heads, features) is needed"
+            f"warploom: {name}: the shape is {tuple(tensor.shape)}, ({rows}, n) or "
+            f"({rows}, heads, features) is needed"
         )
 
 
@@ -138,20 +141,26 @@ def spmm(
     seed: int | None = None,
     deterministic: bool | None = None,
 ) -> torch.Tensor:
-    """C[i] = reduce over the edges p = (i, k) of row i of message(values[p], b[k]); differentiable in b and values.
+    """C[i] = reduce over the edges p = (i, k) of row i of message(values[p], b[k]); differentiable
+    in b and values.
 
-    b: (cols, n), or (cols, heads, features) where values are (nnz, heads); float32, float16, bfloat16 or float64.
-    values: (nnz,) or (nnz, heads) in CSR order, of b's type, or float32 beside 16-bit types. None = graph.values.
+    b: (cols, n), or (cols, heads, features) where values are (nnz, heads); float32, float16,
+        bfloat16 or float64.
+    values: (nnz,) or (nnz, heads) in CSR order, of b's type, or float32 beside 16-bit types. None
+        = graph.values.
     reduce: "sum", "mean", "max", "min" or "prod". An empty row gives 0, or 1 for prod.
-    message: of an edge's value a and an element b: "mul", "copy_b", "copy_a", "add" (a + b), "sub" (b - a),
-        "rsub" (a - b), "div" (b / a) or "rdiv" (a / b). "copy_b" ignores values; without values a is 1.
-    sample: use some edges of long rows only, chosen by `seed`: 0 = as published, None = a new one for each call, from
-        torch's generator of the CPU. A CUDA graph repeats the seed that it captured.
+    message: of an edge's value a and an element b: "mul", "copy_b", "copy_a", "add" (a + b), "sub"
+        (b - a), "rsub" (a - b), "div" (b / a) or "rdiv" (a / b). "copy_b" ignores values; without
+        values a is 1.
+    sample: use some edges of long rows only, chosen by `seed`: 0 = as published, None = a new one
+        for each call, from torch's generator of the CPU. A CUDA graph repeats the seed that it
+        captured.
     deterministic: the same bits every time; None = torch.are_deterministic_algorithms_enabled().
 
-    Returns (rows, n) or (rows, heads, features) of b's type. A row of b may be farther from the next than its length;
-    other non-contiguous operands are copied. Under autocast b is converted to autocast's type.
-    Raises TypeError or ValueError that name the argument, RuntimeError from the device or the compiler.
+    Returns (rows, n) or (rows, heads, features) of b's type. A row of b may be farther from the
+    next than its length; other non-contiguous operands are copied. Under autocast b is converted
+    to autocast's type. Raises TypeError or ValueError that name the argument, RuntimeError from
+    the device or the compiler.
     """
     if values is None:
         values = graph.values
@@ -248,17 +257,21 @@ class _Spmm(torch.autograd.Function):
         return None, None if db is None else db.to(x.dtype), dvalues
 
 
-# What Function.apply() of Python adds to this only serves torch.func, and costs as much as a small product.
+# What Function.apply() of Python adds to this only serves torch.func, and costs as much as a small
+# product.
 _apply = super(torch.autograd.Function, _Spmm).apply
 _transformed = torch._C._are_functorch_transforms_active
 
 
 def _record(state: Any, b: torch.Tensor, values: torch.Tensor | None) -> Any:
-    return (_Spmm.apply if _transformed() else _apply)(state, b, values)
+    return (_Spmm.apply if _transformed() else _apply)(state, b, values)  # type: ignore[no-untyped-call]
 
 
 def argmax_request(request: Request) -> Request:
-    """The request that also gives positions; without values a * b and b / a are b, whose gradient needs no b."""
+    """The request that also gives positions.
+
+    Without values a * b and b / a are b, whose gradient needs no b.
+    """
     copies = request.values is None and request.message in ("mul", "div")
     return request._replace(argmax=True, message="copy_b" if copies else request.message)
 
@@ -363,7 +376,9 @@ class Eager:
         column = self.graph.colind.long()[edge]
         sums = accumulator(x.dtype)
         grad = x.reshape(won.shape).to(sums)
-        flat = torch.ones_like(grad) if b is None else b.reshape(-1, request.n).to(sums)[column, width]
+        flat = (
+            torch.ones_like(grad) if b is None else b.reshape(-1, request.n).to(sums)[column, width]
+        )
         head = width // (request.n // request.heads)
         if values is None:
             a = torch.ones_like(grad)
@@ -372,10 +387,16 @@ class Eager:
         _, by_b, by_a = _gradients.derivatives(request.message, a, flat)
         if db is not None:
             into = db.zero_().reshape(-1, request.n)
-            into.index_put_((column, width.expand_as(column)), torch.where(used, grad * by_b, 0), accumulate=True)
+            into.index_put_(
+                (column, width.expand_as(column)),
+                torch.where(used, grad * by_b, 0),
+                accumulate=True,
+            )
         if dvalues is not None:
             into = dvalues.zero_().reshape(-1, request.heads)
-            into.index_put_((edge, head.expand_as(edge)), torch.where(used, grad * by_a, 0), accumulate=True)
+            into.index_put_(
+                (edge, head.expand_as(edge)), torch.where(used, grad * by_a, 0), accumulate=True
+            )
         return db, dvalues
 
     def edges(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -413,7 +434,8 @@ def _differentiable(
         or request.sample is not None
     ):
         raise NotImplementedError(
-            f"warploom: no second derivatives of reduce='{request.reduce}', message='{request.message}'"
+            f"warploom: no second derivatives of reduce='{request.reduce}', "
+            f"message='{request.message}'"
             f"{' with sampling' if request.sample else ''}; only of sum and mean of mul and copy_b"
         )
     pattern = (
@@ -447,7 +469,8 @@ def sddmm(
     heads: int | None = None,
     deterministic: bool | None = None,
 ) -> torch.Tensor:
-    """<x[i], b[k]> for each edge (i, k): the dense product x @ b.T at the edges; differentiable in x and b.
+    """<x[i], b[k]> for each edge (i, k): the dense product x @ b.T at the edges; differentiable in
+    x and b.
 
     x: (rows, n) or (rows, heads, features), b: (cols, n) or (cols, heads, features), of one type.
     heads: 1 sums over all columns of x and b of three dimensions, too.
@@ -478,7 +501,8 @@ def sddmm_request(
         raise TypeError(f"warploom: x is {x.dtype}, and b is {b.dtype}; convert one of them")
     if x.shape[1:] != b.shape[1:]:
         raise ValueError(
-            f"warploom: the rows of x have the shape {tuple(x.shape[1:])}, those of b {tuple(b.shape[1:])}"
+            f"warploom: the rows of x have the shape {tuple(x.shape[1:])}, "
+            f"those of b {tuple(b.shape[1:])}"
         )
     if heads != 1 and (x.dim() != 3 or x.shape[1] != heads):
         raise ValueError(f"warploom: heads: {heads} do not fit x with the shape {tuple(x.shape)}")
@@ -526,7 +550,8 @@ class _Sddmm(torch.autograd.Function):
 def edge_softmax(graph: Graph, scores: torch.Tensor) -> torch.Tensor:
     """Softmax over the edges of each row; differentiable.
 
-    scores: (nnz,) or (nnz, heads) in CSR order. Returns the same shape and type; float16 and bfloat16 are summed in
+    scores: (nnz,) or (nnz, heads) in CSR order. Returns the same shape and type; float16 and
+        bfloat16 are summed in
     float32, and under autocast nothing is converted.
     """
     if torch.compiler.is_compiling():
@@ -546,7 +571,7 @@ class _EdgeSoftmax(torch.autograd.Function):
         return result
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, g: torch.Tensor) -> tuple[None, torch.Tensor]:
         (result,) = ctx.saved_tensors
         return None, softmax_gradient(ctx.graph, g, result)

@@ -24,7 +24,7 @@ class Engine(Protocol):
     def transposed(
         self, x: torch.Tensor, values: torch.Tensor | None, message: str, alpha: float, mean: bool
     ) -> torch.Tensor:
-        """alpha * the sum over the transpose; of x divided by the edges of its row, where mean is True."""
+        """alpha * the sum over the transpose; with mean, of x / edges of its row."""
 
     def sddmm(
         self,
@@ -75,7 +75,7 @@ def gradients(
     need_b: bool,
     need_values: bool,
 ) -> Gradients:
-    """dB and dvalues, where they are needed, from what saved() says and the argmax of max and min."""
+    """dB and dvalues, where needed, from what saved() names and the argmax of max and min."""
     if winners is not None:
         return engine.argmax(x, winners, b, values, need_b, need_values)
     if reduce == "prod":
@@ -104,7 +104,10 @@ def _prod(
     need_b: bool,
     need_values: bool,
 ) -> Gradients:
-    """Each edge gets x times the product of the other messages of its row, so zeros count as in scatter_reduce."""
+    """Each edge gets x times the product of the other messages of its row.
+
+    Zeros count as in torch.scatter_reduce.
+    """
     row, column = (part.long() for part in engine.edges())
     widened = torch.float64 if b.dtype == torch.float64 else torch.float32
     x, gathered = x.to(widened), b.to(widened).index_select(0, column)

@@ -10,8 +10,8 @@ import torch
 from warploom.torch import _plan
 from warploom.torch._plan import DENSE_TYPES, INDEX_TYPES, Matrix, Plan, Request
 
-# Graphs by the id() of their rowptr, for the registered ops, which get tensors. A graph keeps its rowptr alive, so an
-# id that is found belongs to that very tensor.
+# Graphs by the id() of their rowptr, for the registered ops, which get tensors. A graph keeps its
+# rowptr alive, so an id that is found belongs to that very tensor.
 _by_rowptr: weakref.WeakValueDictionary[int, Graph] = weakref.WeakValueDictionary()
 
 
@@ -35,17 +35,21 @@ def _need(holds: bool, message: str, error: type[Exception] = ValueError) -> Non
 
 
 class Graph:
-    """A sparse rows x cols matrix A in CSR; row i lists the edges k -> i of a graph, whose sources are columns.
+    """A sparse rows x cols matrix A in CSR; row i lists the edges k -> i of a graph, whose sources
+    are columns.
 
-    rowptr: (rows + 1,) and colind: (nnz,), int32 or int64, on one device. Columns of a row may be unsorted and
-        repeated. Do not change them afterwards.
-    values: (nnz,) or (nnz, heads), or None for ones. They may require a gradient and may be replaced with each call.
+    rowptr: (rows + 1,) and colind: (nnz,), int32 or int64, on one device. Columns of a row may be
+        unsorted and repeated. Do not change them afterwards.
+    values: (nnz,) or (nnz, heads), or None for ones. They may require a gradient and may be
+        replaced with each call.
     cols: columns of A; None = as many as rows.
-    once: True for a matrix that is used for one step, such as a sampled mini-batch. Nothing is then measured, checked
-        or kept, and gradients of B are scattered or come from a transpose that is built on the stream.
+    once: True for a matrix that is used for one step, such as a sampled mini-batch. Nothing is
+        then measured, checked or kept, and gradients of B are scattered or come from a transpose
+        that is built on the stream.
 
-    A graph that is not `once` is measured at its first product, which waits for the device and may compile kernels;
-    later products do neither. Its transpose is built at the first backward pass and kept.
+    A graph that is not `once` is measured at its first product, which waits for the device and may
+    compile kernels; later products do neither. Its transpose is built at the first backward pass
+    and kept.
     """
 
     def __init__(
@@ -115,7 +119,8 @@ class Graph:
         )
         _need(
             values.dim() in (1, 2) and values.shape[0] == self.nnz,
-            f"values: the shape is {tuple(values.shape)}, ({self.nnz},) or ({self.nnz}, heads) is needed",
+            f"values: the shape is {tuple(values.shape)}, "
+            f"({self.nnz},) or ({self.nnz}, heads) is needed",
         )
         _need(
             values.dtype in DENSE_TYPES,
@@ -127,7 +132,7 @@ class Graph:
             f"values are on {values.device}, the graph on {self.device}",
         )
 
-    # ---- constructors ---------------------------------------------------------------------------------------------
+    # ---- constructors ----------------------------------------------------------------
 
     @classmethod
     def from_edge_index(
@@ -139,11 +144,15 @@ class Graph:
         cols: int | None = None,
         once: bool = False,
     ) -> Graph:
-        """A graph from PyG's edge_index (2, edges): edge_index[0] are sources (columns), edge_index[1] targets (rows).
+        """A graph from PyG's edge_index (2, edges): edge_index[0] are sources (columns),
+        edge_index[1] targets (rows).
 
-        rows, cols: None = one more than the largest index; where both are None, the larger of the two for both.
-        values: in the order of the edges. `perm` of the result gives the edge of each position in CSR order, so
-        `x[graph.perm]` brings other tensors of edges into CSR order. Indices become int32 where they fit.
+        rows, cols: None = one more than the largest index; where both are None, the larger of the
+            two for both.
+        values: in the order of the edges. `perm` of the result gives the edge of each position in
+            CSR order, so
+        `x[graph.perm]` brings other tensors of edges into CSR order. Indices become int32 where
+        they fit.
         """
         if hasattr(edge_index, "get_csc") and hasattr(edge_index, "sparse_size"):
             return cls._from_pyg(edge_index, values, rows, cols, once)
@@ -210,7 +219,8 @@ class Graph:
 
     @classmethod
     def from_sparse(cls, matrix: Any, *, once: bool = False) -> Graph:
-        """A graph from a matrix: torch.sparse_csr, _csc or _coo, a SciPy sparse matrix, or PyG's EdgeIndex.
+        """A graph from a matrix: torch.sparse_csr, _csc or _coo, a SciPy sparse matrix, or PyG's
+        EdgeIndex.
 
         The rows of the matrix are the targets, so spmm(graph, b) is matrix @ b.
         """
@@ -251,7 +261,7 @@ class Graph:
             targets_sources.flip(0), coalesced.values(), rows=rows, cols=cols, once=once
         )
 
-    # ---- copies ---------------------------------------------------------------------------------------------------
+    # ---- copies ----------------------------------------------------------------------
 
     def _apply(self, function: Any) -> Graph:
         def call(tensor: torch.Tensor | None) -> torch.Tensor | None:
@@ -290,7 +300,8 @@ class Graph:
     def t(self) -> Graph:
         """The transpose, made at the first call and kept unless the graph is `once`.
 
-        Its `perm` maps to the edges that the perm of this graph maps to, and to its positions where it has none.
+        Its `perm` maps to the edges that the perm of this graph maps to, and to its positions
+        where it has none.
         """
         if self._transpose is not None:
             return self._transpose
@@ -328,7 +339,7 @@ class Graph:
         )
         return f"Graph({self.rows} x {self.cols}, {self.nnz} edges{values}, {self.device})"
 
-    # ---- what is derived ------------------------------------------------------------------------------------------
+    # ---- what is derived -------------------------------------------------------------
 
     @property
     def device(self) -> torch.device:
@@ -371,7 +382,7 @@ class Graph:
             ("mean", dtype), lambda: self.inverse_degrees(dtype).index_select(0, self.row())
         )
 
-    # ---- plans ----------------------------------------------------------------------------------------------------
+    # ---- plans -----------------------------------------------------------------------
 
     def _matrix(self, values: torch.dtype | None) -> tuple[Any, Matrix | torch.Tensor]:
         csr = _plan.describe(self.rowptr, self.colind, self.cols, values)
@@ -399,8 +410,8 @@ class Graph:
             if plan is None:
                 if not self.once and _plan.is_captured(self._index):
                     raise RuntimeError(
-                        "warploom: the first product of a kind measures and compiles, which a CUDA graph cannot "
-                        "capture; run the step a few times before you capture it"
+                        "warploom: the first product of a kind measures and compiles, which a "
+                        "CUDA graph cannot capture; run the step a few times before you capture it"
                     )
                 csr, matrix = self._matrix(request.values)
                 plan = self._plans[request] = Plan(request, csr, matrix, self._index)

@@ -1,7 +1,8 @@
 """Registered ops for torch.compile and torch.export: tensors and plain values in, tensors out.
 
-Eager mode does not use them, because the dispatch of a registered op costs more than a product of a small graph. An op
-finds the plans of a Graph by the identity of its tensors; other tensors are multiplied as a matrix that is used once.
+Eager mode does not use them, because the dispatch of a registered op costs more than a product of
+a small graph. An op finds the plans of a Graph by the identity of its tensors; other tensors are
+multiplied as a matrix that is used once.
 """
 
 from __future__ import annotations
@@ -19,30 +20,34 @@ Maybe = Optional[torch.Tensor]
 
 _A = "Tensor rowptr, Tensor colind, SymInt cols"
 _HOW = "bool deterministic, str strategy, int width, str norm, SymInt seed"
-_library = torch.library.Library("warploom", "DEF")
+_library = torch.library.Library("warploom", "DEF")  # type: ignore[no-untyped-call]
 for _schema in (
     f"spmm({_A}, Tensor b, Tensor? values, str reduce, str message, {_HOW}) -> Tensor",
-    f"spmm_argmax({_A}, Tensor b, Tensor? values, str reduce, str message, {_HOW}) -> (Tensor, Tensor)",
-    f"spmm_transposed({_A}, Tensor x, Tensor? values, str message, float alpha, bool mean, {_HOW}) -> Tensor",
-    f"spmm_values({_A}, Tensor x, Tensor? b, Tensor? values, int heads, str message, bool mean, {_HOW}) -> Tensor",
-    f"argmax_gradients({_A}, Tensor x, Tensor argmax, Tensor? b, Tensor? values, int heads, str reduce, str message,"
+    f"spmm_argmax({_A}, Tensor b, Tensor? values, str reduce, str message, {_HOW})"
+    " -> (Tensor, Tensor)",
+    f"spmm_transposed({_A}, Tensor x, Tensor? values, str message, float alpha, bool mean, {_HOW})"
+    " -> Tensor",
+    f"spmm_values({_A}, Tensor x, Tensor? b, Tensor? values, int heads, str message, bool mean,"
+    f" {_HOW}) -> Tensor",
+    f"argmax_gradients({_A}, Tensor x, Tensor argmax, Tensor? b, Tensor? values, int heads,"
+    f" str reduce, str message,"
     f" bool need_b, bool need_values, {_HOW}) -> (Tensor, Tensor)",
     f"sddmm({_A}, Tensor x, Tensor b, int heads, bool deterministic) -> Tensor",
     f"edge_softmax({_A}, Tensor scores) -> Tensor",
     f"edge_softmax_backward({_A}, Tensor g, Tensor result) -> Tensor",
 ):
-    _library.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))
+    _library.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))  # type: ignore[no-untyped-call]
 ops = torch.ops.warploom
 
 
 def _op(function: Any) -> Any:
     """Register a function under its name without the underscore."""
-    _library.impl(function.__name__[1:], function, "CompositeExplicitAutograd")
+    _library.impl(function.__name__[1:], function, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
     return function
 
 
 def _fake(function: Any) -> Any:
-    """Register what an op gives without its values: the function's name is the op's with "_fake"."""
+    """Register what an op gives without its values; the name is the op's with "_fake"."""
     name = function.__name__[1 : -len("_fake")]
     torch.library.register_fake(f"warploom::{name}", function, lib=_library)
     return function
@@ -74,7 +79,7 @@ def _engine(
     return _eager.Eager(graph, request, seed)
 
 
-# ---- forward -----------------------------------------------------------------------------------------------------
+# ---- forward -------------------------------------------------------------------------
 
 
 def _forward(
@@ -165,7 +170,7 @@ def _edge_softmax_fake(rowptr: Tensor, colind: Tensor, cols: int, scores: Tensor
     return torch.empty_like(scores, memory_format=torch.contiguous_format)
 
 
-# ---- backward ----------------------------------------------------------------------------------------------------
+# ---- backward ------------------------------------------------------------------------
 
 
 @_op
@@ -193,8 +198,8 @@ def _spmm_transposed_fake(
 
 @_op
 def _spmm_values(
-    rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, b: Maybe, values: Maybe, heads: int, message: str, mean: bool,
-    *rest: Any,
+    rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, b: Maybe, values: Maybe, heads: int,
+    message: str, mean: bool, *rest: Any,
 ) -> Tensor:  # fmt: skip
     engine = _engine(find(rowptr, colind, cols), x, values, heads, "sum", message, rest)
     return engine.sddmm(x, b, values, message, mean)
@@ -216,8 +221,8 @@ def _spmm_values_fake(
 
 @_op
 def _argmax_gradients(
-    rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, argmax: Tensor, b: Maybe, values: Maybe, heads: int,
-    reduce: str, message: str, need_b: bool, need_values: bool, *rest: Any,
+    rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, argmax: Tensor, b: Maybe, values: Maybe,
+    heads: int, reduce: str, message: str, need_b: bool, need_values: bool, *rest: Any,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     engine = _engine(find(rowptr, colind, cols), x, values, heads, reduce, message, rest)
     db, dvalues = engine.argmax(x, argmax, b, values, need_b, need_values)
@@ -226,8 +231,8 @@ def _argmax_gradients(
 
 @_fake
 def _argmax_gradients_fake(
-    rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, argmax: Tensor, b: Maybe, values: Maybe, heads: int,
-    reduce: str, message: str, need_b: bool, need_values: bool, *rest: Any,
+    rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, argmax: Tensor, b: Maybe, values: Maybe,
+    heads: int, reduce: str, message: str, need_b: bool, need_values: bool, *rest: Any,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     sums = accumulator(x.dtype)
     db = x.new_empty((cols, *x.shape[1:]), dtype=sums) if need_b else x.new_empty(0)
@@ -250,7 +255,7 @@ def _edge_softmax_backward_fake(
     return torch.empty_like(result, memory_format=torch.contiguous_format)
 
 
-# ---- autograd ----------------------------------------------------------------------------------------------------
+# ---- autograd ------------------------------------------------------------------------
 
 
 class _Ops:

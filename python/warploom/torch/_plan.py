@@ -35,7 +35,8 @@ STRATEGIES = {
 }
 NORMS = {"none": lib.WLM_NORM_NONE, "kept": lib.WLM_NORM_KEPT, "unbiased": lib.WLM_NORM_UNBIASED}
 
-# A plan of a kept graph is expected to be executed this often, so that a preparation of its kernel pays.
+# A plan of a kept graph is expected to be executed this often, so that a preparation of its kernel
+# pays.
 EXPECTED_CALLS = 1000
 # Values come with each call; their address in a matrix only says that there are some.
 VALUES_PER_CALL = 256
@@ -45,7 +46,8 @@ class Sample(NamedTuple):
     """ES-SpMM edge sampling: a row with more than `width` edges uses `width` of them.
 
     strategy: "bucket", "fastrand" or "fastrand_coprime".
-    norm: of a sum: "none", "kept" (divide by the edges used) or "unbiased" (scale by edges / edges used).
+    norm: of a sum: "none", "kept" (divide by the edges used) or "unbiased" (scale by edges / edges
+        used).
     """
 
     width: int
@@ -54,7 +56,7 @@ class Sample(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What is fixed for a plan: the problem, the shape of a row of B, and the type of the values."""
+    """What is fixed for a plan: the problem, the shape of a row of B, and the value type."""
 
     width: tuple[int, ...]  # shape of a row of B and of C
     dtype: torch.dtype
@@ -106,7 +108,7 @@ def how(deterministic: bool, sample: Sample | None, seed: int) -> tuple[bool, st
     return deterministic, sample.strategy, sample.width, sample.norm, seed
 
 
-# ---- contexts ----------------------------------------------------------------------------------------------------
+# ---- contexts ------------------------------------------------------------------------
 
 
 @ffi.def_extern(error=ffi.NULL)  # type: ignore[untyped-decorator]
@@ -124,7 +126,7 @@ def warploom_allocate(user: Any, device: int, size: int, stream: Any) -> Any:
 @ffi.def_extern()  # type: ignore[untyped-decorator]
 def warploom_release(user: Any, device: int, memory: Any, size: int, stream: Any) -> None:
     """Give memory back to torch's caching allocator, which knows its stream."""
-    torch.cuda.caching_allocator_delete(int(ffi.cast("uintptr_t", memory)))
+    torch.cuda.caching_allocator_delete(int(ffi.cast("uintptr_t", memory)))  # type: ignore[no-untyped-call]
 
 
 _allocator = ffi.new(
@@ -151,7 +153,7 @@ def context(index: int) -> Any:
 
 def current_stream(index: int) -> int:
     """The address of the current CUDA stream of a device; 0 on the host."""
-    return torch._C._cuda_getCurrentRawStream(index) if index >= 0 else 0  # type: ignore[no-any-return]
+    return torch._C._cuda_getCurrentRawStream(index) if index >= 0 else 0
 
 
 def is_captured(index: int) -> bool:
@@ -162,7 +164,9 @@ def is_captured(index: int) -> bool:
 _empty_like = torch.empty_like
 _run = lib.warploom_run
 lock = threading.RLock()  # held while plans are created
-_lost: set[int] = set()  # GPUs that a parent process used: a child of fork leaves their objects alone
+_lost: set[int] = (
+    set()
+)  # GPUs that a parent process used: a child of fork leaves their objects alone
 
 
 def _after_fork() -> None:
@@ -174,7 +178,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-# ---- matrices and plans ------------------------------------------------------------------------------------------
+# ---- matrices and plans --------------------------------------------------------------
 
 
 def describe(
@@ -200,7 +204,7 @@ _given_up: list[Any] = []
 
 
 class Matrix:
-    """A wlm_matrix: a kept pattern, whose stats were measured and whose transpose stays once it was built."""
+    """A wlm_matrix: a kept pattern, measured, whose transpose stays once it was built."""
 
     __slots__ = ("context", "handle", "index", "tensors")
 
@@ -358,12 +362,13 @@ class Plan:
         if size:
             work = torch.empty(size, dtype=torch.uint8, device=self.like.device)
             status = _run(
-                self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed, work.data_ptr(), size,
-                current_stream(index),
+                self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed,
+                work.data_ptr(), size, current_stream(index),
             )  # fmt: skip
         else:
             status = _run(
-                self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed, 0, 0,
+                self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed,
+                0, 0,
                 torch._C._cuda_getCurrentRawStream(index) if index >= 0 else 0,
             )  # fmt: skip
         if status:
@@ -380,7 +385,7 @@ class Plan:
     def multiply_argmax(
         self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """C and, of each element, the position of the edge that it comes from; -1 where the row is empty."""
+        """C and the position of the edge that each element comes from; -1 in an empty row."""
         c = torch.empty_like(self.like)
         argmax = torch.empty_like(self.like_argmax)
         b, ldb = rows_apart(b)
@@ -450,7 +455,10 @@ def address_of(tensor: torch.Tensor | None) -> int:
 
 
 def rows_apart(b: torch.Tensor) -> tuple[torch.Tensor, int]:
-    """A tensor whose rows are contiguous, and their distance in elements (0 = one row's elements); else a copy."""
+    """The tensor and the distance of its rows in elements, 0 where it is contiguous.
+
+    It is a copy where the elements of a row do not lie side by side or rows overlap.
+    """
     if b.is_contiguous():
         return b, 0
     n = 1

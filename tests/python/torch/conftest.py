@@ -1,4 +1,4 @@
-"""Tests of warploom.torch: each runs on the CPU (the host device), and on a GPU where there is one."""
+"""Tests of warploom.torch: each runs on the CPU, and on a GPU where there is one."""
 
 import pytest
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
-from torch_oracle import close, gradients, operand, product, random_graph
 
+from torch_oracle import close, gradients, operand, product, random_graph
 from warploom.torch import Graph, edge_softmax, sddmm, spmm
 
 

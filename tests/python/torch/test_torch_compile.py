@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from torch_oracle import close, gradients, operand, product, random_graph
 
+from torch_oracle import close, gradients, operand, product, random_graph
 from warploom.torch import Graph, Sample, edge_softmax, sddmm, spmm
 
 OPS = torch.ops.warploom
@@ -82,7 +82,9 @@ def test_compile_other_products(device):
 def test_compile_with_inductor():
     graph = random_graph(9, 7, 25)
     check_compiled(
-        lambda b, values: spmm(graph, b.relu(), values).sin(), (operand(7, 4), operand(25)), "inductor"
+        lambda b, values: spmm(graph, b.relu(), values).sin(),
+        (operand(7, 4), operand(25)),
+        "inductor",
     )
 
 

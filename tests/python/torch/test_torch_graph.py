@@ -7,9 +7,9 @@ import weakref
 
 import pytest
 import torch
-from torch_oracle import close, operand, product, random_graph
 
-from warploom.torch import Graph, edge_softmax, spmm
+from torch_oracle import Blocks, close, operand, product, random_graph
+from warploom.torch import Graph, spmm
 
 
 def dense(graph):
@@ -54,7 +54,7 @@ def test_from_sparse(device):
         torch.tensor([[0, 0], [1, 1]]), torch.ones(2), (2, 2), device=device
     )
     close(dense(Graph.from_sparse(twice)), twice.to_dense())
-    with pytest.raises(TypeError, match="the layout torch.strided"):
+    with pytest.raises(TypeError, match="the layout"):
         Graph.from_sparse(a)
     with pytest.raises(TypeError, match="a sparse matrix is needed, not int"):
         Graph.from_sparse(1)
@@ -164,18 +164,6 @@ def test_nothing_is_left_behind(device):
     del graph
     assert all(one() is None and other() is None for one, other in alive)  # without the collector
     gc.collect()
-
-
-class Blocks(torch.utils.data.Dataset):
-    """A graph for each index, as a sampler makes them in workers."""
-
-    def __len__(self):
-        return 6
-
-    def __getitem__(self, i):
-        graph = random_graph(9, 7, 20 + i, once=True, seed=i)
-        b = torch.full((7, 4), float(i + 1))
-        return graph, b, spmm(graph, b), edge_softmax(graph, torch.ones(graph.nnz))
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

@@ -1,4 +1,4 @@
-"""Products and gradients against dense float64, over messages, reductions, types, shapes and layouts."""
+"""Products and gradients against dense float64: operators, types, shapes and layouts."""
 
 import threading
 
@@ -6,14 +6,20 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from torch_oracle import MESSAGES, REDUCTIONS, close, gradients, operand, product, random_graph
 
+from torch_oracle import MESSAGES, REDUCTIONS, close, gradients, operand, product, random_graph
 from warploom.torch import Graph, Sample, sddmm, spmm
 
 
 @pytest.mark.parametrize("message", MESSAGES)
 @pytest.mark.parametrize("reduce", REDUCTIONS)
 def test_every_operator(reduce, message, device):
+    if (
+        device.type == "cuda"
+        and reduce in ("mean", "min", "prod")
+        and message not in ("mul", "div")
+    ):
+        pytest.skip("compiles for minutes; tests/gpu runs these kernels")
     graph = random_graph(9, 7, 25, device)
     for heads, has_values in ((1, False), (1, True), (2, True)):
         b = operand(7, 2, 3, device=device) if heads == 2 else operand(7, 5, device=device)
@@ -116,9 +122,7 @@ def test_layouts(device):
             c, expected = spmm(graph, b, values, reduce=reduce), product(graph, b, values, reduce)
             close(c, expected)
             x = torch.rand_like(c).transpose(0, -1).contiguous().transpose(0, -1)
-            pairs = zip(
-                gradients(c, x, b, values), gradients(expected, x, b, values), strict=True
-            )
+            pairs = zip(gradients(c, x, b, values), gradients(expected, x, b, values), strict=True)
             for found, wanted in pairs:
                 close(found, wanted)
             spmm(graph, b, values, reduce=reduce).sum().backward()  # an expanded gradient
@@ -214,6 +218,7 @@ def test_deterministic_twice_the_same(device):
     graph = random_graph(50, 40, 2000, device)
     values = operand(2000, device=device, dtype=torch.float32)
     b = operand(40, 64, device=device, dtype=torch.float32)
+    home_b, home_values = (tensor.detach().cpu().requires_grad_() for tensor in (b, values))
     torch.use_deterministic_algorithms(True)
     try:
         for reduce in ("sum", "mean", "max"):
@@ -222,12 +227,9 @@ def test_deterministic_twice_the_same(device):
                 c = spmm(graph, b, values, reduce=reduce)
                 runs.append((c, *gradients(c, torch.ones_like(c), b, values)))
             assert all(torch.equal(*pair) for pair in zip(*runs, strict=True))
-            pairs = zip(
-                runs[0][1:],
-                gradients(product(graph, b, values, reduce), torch.ones_like(c), b, values),
-                strict=True,
-            )
-            for found, wanted in pairs:
+            c = product(graph.cpu(), home_b, home_values, reduce)
+            wanted_grads = gradients(c, torch.ones_like(c), home_b, home_values)
+            for found, wanted in zip(runs[0][1:], wanted_grads, strict=True):
                 scale = float(wanted.abs().max())
                 close(found / scale, wanted / scale, torch.float32)
     finally:
@@ -270,7 +272,9 @@ def test_autocast(device):
         assert sddmm(graph, c, b).dtype == torch.bfloat16
     c.sum().backward()
     assert b.grad.dtype == torch.float32 and values.grad.dtype == torch.float32
-    close(b.grad, gradients(product(graph, b, values), torch.ones(9, 8, device=device), b)[0], c.dtype)
+    close(
+        b.grad, gradients(product(graph, b, values), torch.ones(9, 8, device=device), b)[0], c.dtype
+    )
 
 
 def test_threads_share_a_graph(device):

@@ -2,7 +2,7 @@
 
 import torch
 
-from warploom.torch import Graph
+from warploom.torch import Graph, edge_softmax, spmm
 
 REDUCTIONS = ("sum", "mean", "max", "min", "prod")
 MESSAGES = {
@@ -66,3 +66,15 @@ def close(found, expected, dtype=torch.float64):
     torch.testing.assert_close(
         found.double().cpu(), expected.double().cpu(), rtol=tolerance, atol=tolerance
     )
+
+
+class Blocks(torch.utils.data.Dataset):
+    """A graph for each index, as a sampler makes them in workers."""
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        graph = random_graph(9, 7, 20 + i, once=True, seed=i)
+        b = torch.full((7, 4), float(i + 1))
+        return graph, b, spmm(graph, b), edge_softmax(graph, torch.ones(graph.nnz))
