@@ -120,14 +120,8 @@ class Product:
         self.has_argmax = request.reduce in ("max", "min")
         self.forward: Plan | None = None
         self.backward: Plan | None = None  # of dB, where that is one transposed product
-        # Whether b and values are kept for the backward pass, by the gradients that are needed.
-        self.saved = {
-            (need_b, need_values): _gradients.saved(
-                request.reduce, request.message, request.values is not None, need_b, need_values
-            )
-            for need_b in (False, True)
-            for need_values in (False, True)
-        }
+        has_values = request.values is not None
+        self.saved = _gradients.saved_table(request.reduce, request.message, has_values)
 
 
 def spmm(

@@ -11,6 +11,7 @@ With C[i] = reduce over p = (i, k) of message(a_p, b_k) and x = dC:
 
 from __future__ import annotations
 
+import functools
 from typing import Optional, Protocol
 
 import torch
@@ -62,6 +63,15 @@ def saved(
         return multiplies and (has_values or message == "rdiv"), has_values
     b = (need_values and multiplies) or (need_b and message == "rdiv")
     return b, has_values and ((need_b and multiplies) or (need_values and message == "div"))
+
+
+@functools.cache
+def saved_table(
+    reduce: str, message: str, has_values: bool
+) -> dict[tuple[bool, bool], tuple[bool, bool]]:
+    """What saved() says, by the gradients that are needed."""
+    either = (False, True)
+    return {(b, v): saved(reduce, message, has_values, b, v) for b in either for v in either}
 
 
 def gradients(

@@ -34,6 +34,38 @@ def _need(holds: bool, message: str, error: type[Exception] = ValueError) -> Non
         raise error("warploom: " + message)
 
 
+def _is_index(tensor: torch.Tensor) -> bool:
+    return isinstance(tensor, torch.Tensor) and tensor.dim() == 1 and tensor.dtype in INDEX_TYPES
+
+
+def _refuse_pattern(rowptr: torch.Tensor, colind: torch.Tensor) -> None:
+    """Raise what is wrong with the tensors of a graph; texts cost more time than checks."""
+    for name, tensor in (("rowptr", rowptr), ("colind", colind)):
+        _need(
+            isinstance(tensor, torch.Tensor),
+            f"{name}: a tensor is needed, not {type(tensor).__name__}",
+            TypeError,
+        )
+        _need(
+            tensor.dim() == 1,
+            f"{name}: one dimension is needed, not the shape {tuple(tensor.shape)}",
+        )
+        _need(
+            tensor.dtype in INDEX_TYPES,
+            f"{name}: int32 or int64 is needed, not {tensor.dtype}",
+            TypeError,
+        )
+    _need(rowptr.shape[0] >= 1, "rowptr: rows + 1 elements are needed, not 0")
+    _need(
+        colind.device == rowptr.device,
+        f"colind is on {colind.device}, rowptr on {rowptr.device}",
+    )
+    _need(
+        rowptr.device.type in ("cpu", "cuda"),
+        f"rowptr: the device {rowptr.device} is not supported",
+    )
+
+
 class Graph:
     """A sparse rows x cols matrix A in CSR; row i lists the edges k -> i of a graph, whose sources
     are columns.
@@ -62,36 +94,21 @@ class Graph:
         perm: torch.Tensor | None = None,
         once: bool = False,
     ) -> None:
-        for name, tensor in (("rowptr", rowptr), ("colind", colind)):
-            _need(
-                isinstance(tensor, torch.Tensor),
-                f"{name}: a tensor is needed, not {type(tensor).__name__}",
-                TypeError,
-            )
-            _need(
-                tensor.dim() == 1,
-                f"{name}: one dimension is needed, not the shape {tuple(tensor.shape)}",
-            )
-            _need(
-                tensor.dtype in INDEX_TYPES,
-                f"{name}: int32 or int64 is needed, not {tensor.dtype}",
-                TypeError,
-            )
-        _need(rowptr.shape[0] >= 1, "rowptr: rows + 1 elements are needed, not 0")
-        _need(
-            colind.device == rowptr.device,
-            f"colind is on {colind.device}, rowptr on {rowptr.device}",
-        )
-        _need(
-            rowptr.device.type in ("cpu", "cuda"),
-            f"rowptr: the device {rowptr.device} is not supported",
-        )
+        if not (
+            _is_index(rowptr)
+            and _is_index(colind)
+            and rowptr.shape[0] >= 1
+            and colind.device == rowptr.device
+            and rowptr.device.type in ("cpu", "cuda")
+        ):
+            _refuse_pattern(rowptr, colind)
         self.rowptr = rowptr.contiguous()
         self.colind = colind.contiguous()
         self.rows: int = rowptr.shape[0] - 1
         self.cols: int = self.rows if cols is None else int(cols)
         self.nnz: int = colind.shape[0]
-        _need(self.cols >= 0, f"cols: {cols} is negative")
+        if self.cols < 0:
+            raise ValueError(f"warploom: cols: {cols} is negative")
         if values is not None:
             self._check_values(values)
         self.values = values
@@ -112,6 +129,14 @@ class Graph:
             _by_rowptr[id(self.rowptr)] = self
 
     def _check_values(self, values: torch.Tensor) -> None:
+        if (
+            isinstance(values, torch.Tensor)
+            and values.dim() in (1, 2)
+            and values.shape[0] == self.nnz
+            and values.dtype in DENSE_TYPES
+            and values.device == self.device
+        ):
+            return
         _need(
             isinstance(values, torch.Tensor),
             f"values: a tensor is needed, not {type(values).__name__}",

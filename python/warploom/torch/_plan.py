@@ -232,6 +232,11 @@ class Matrix:
             destroy(self.handle)
 
 
+@functools.cache
+def _element(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    return torch.empty(1, dtype=dtype, device=device)
+
+
 class Plan:
     """One product with one graph; enqueues it on the current stream."""
 
@@ -258,15 +263,13 @@ class Plan:
         self.index = index
         self.nnz = csr.nnz
         # Shape and type of C without its memory: empty_like() is the quickest way to make a tensor.
-        self.like = torch.empty(1, dtype=request.dtype, device=device).expand(rows, *request.width)
+        self.like = _element(request.dtype, device).expand(rows, *request.width)
         self.like_argmax = self.like
         self.workspace = 0
         self.prepared: torch.Tensor | None = None
         self.call = ffi.new("warploom_call *")
         if request.argmax:
-            self.like_argmax = torch.empty(1, dtype=torch.int64, device=device).expand(
-                rows, *request.width
-            )
+            self.like_argmax = _element(torch.int64, device).expand(rows, *request.width)
         if isinstance(matrix, Matrix):
             self._keep: Any = matrix
             self._create(matrix)
