@@ -9,6 +9,7 @@ typedef wlm_status wlmi_command_fn(const wlmi_cli_options *options, wlmi_report 
 
 wlmi_command_fn wlmi_cmd_info;
 wlmi_command_fn wlmi_cmd_stats;
+wlmi_command_fn wlmi_cmd_convert;
 wlmi_command_fn wlmi_cmd_show;
 wlmi_command_fn wlmi_cmd_tune;
 wlmi_command_fn wlmi_cmd_tune_design;   /* without an INPUT */

@@ -1,6 +1,7 @@
 #include "common/structs.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "warploom/warploom_tune.h"
@@ -15,10 +16,11 @@ static const wlm_tune_options tune_options = WLM_TUNE_OPTIONS_INIT;
 static const wlm_online_options online_options = WLM_ONLINE_OPTIONS_INIT;
 static const wlm_online_state online_state = WLM_ONLINE_STATE_INIT;
 
-/* SOVERSION 0.2 has had one release so far: a field that is added later leaves first_size as it is. */
-#define STRUCT(name) \
-  { "wlm_" #name, &name, sizeof name, sizeof name }
-const wlmi_struct wlmi_struct_context_options = STRUCT(context_options);
+/* first_size is the size of SOVERSION 0.2's first release: a field that is added later leaves it as it is. */
+#define GROWN(name, first) \
+  { "wlm_" #name, &name, sizeof name, first }
+#define STRUCT(name) GROWN(name, sizeof name)
+const wlmi_struct wlmi_struct_context_options = GROWN(context_options, offsetof(wlm_context_options, device_allocator));
 const wlmi_struct wlmi_struct_csr = STRUCT(csr);
 const wlmi_struct wlmi_struct_problem = STRUCT(problem);
 const wlmi_struct wlmi_struct_execute_args = STRUCT(execute_args);

@@ -47,6 +47,15 @@ static wlm_status name_class(wlm_context *context) {
   return wlmi_text_take(&class, &context->device_class);
 }
 
+static wlm_status take_allocator(const wlm_device_allocator *given, wlmi_device *device) {
+  if (!given) return WLM_OK;
+  if (!given->allocate || !given->release)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_context_options.device_allocator.%s is NULL",
+                     given->allocate ? "release" : "allocate");
+  device->allocator = *given;
+  return WLM_OK;
+}
+
 wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **out) {
   wlm_context_options read = WLM_CONTEXT_OPTIONS_INIT;
   const wlm_context_options *options = &read;
@@ -66,6 +75,7 @@ wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **ou
   pthread_mutex_init(&context->recorder.lock, NULL);
   WLM_TRY(wlmi_device_open(options->device, &context->device));
   WLM_TRY(name_class(context));
+  WLM_TRY(take_allocator(options->device_allocator, context->device));
   WLM_TRY(wlmi_generator_create(options->templates ? options->templates : environment("WARPLOOM_TEMPLATES"),
                                 &context->generator));
   WLM_TRY(resolve_path(options->database, wlmi_store_default_path, "user database", &context->database));
@@ -115,6 +125,29 @@ const char *wlmi_context_device_class(const wlm_context *context) { return conte
 const char *wlm_context_device_name(const wlm_context *context) { return context ? context->device->info.name : NULL; }
 
 const char *wlm_context_device_kind(const wlm_context *context) { return context ? context->device->info.kind : NULL; }
+
+wlm_status wlm_context_info(const wlm_context *context, char **json) {
+  if (json) *json = NULL;
+  const wlm_status status = wlmi_need("wlm_context_info", "context json", context, json);
+  if (status != WLM_OK) return status;
+  const wlmi_device_info *info = &context->device->info;
+  const char *const fields[][2] = {
+      {"device", info->name},
+      {"kind", info->kind},
+      {"arch", info->arch},
+      {"driver", info->driver},
+      {"compiler", info->compiler},
+      {"database", context->database},
+      {"system_database", context->system_database},
+  };
+  wlmi_text text = {0};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    wlmi_text_printf(&text, "%s\"%s\": ", i ? ", " : "{", fields[i][0]);
+    wlmi_text_json_string(&text, fields[i][1]);
+  }
+  wlmi_text_puts(&text, "}");
+  return wlmi_text_take(&text, json);
+}
 
 wlmi_snapshot *wlmi_context_snapshot(wlm_context *context) {
   pthread_mutex_lock(&context->snapshot_lock);

@@ -110,6 +110,7 @@ WLM_API const char *wlm_error_detail(void);
 typedef struct wlm_context wlm_context;
 typedef struct wlm_matrix wlm_matrix;
 typedef struct wlm_plan wlm_plan;
+typedef struct wlm_device_allocator wlm_device_allocator;
 
 typedef struct wlm_context_options {
   size_t size;
@@ -130,9 +131,12 @@ typedef struct wlm_context_options {
    * its types: the gradients of plans with want_argmax, the kernels that build A^T, and a problem that no loaded kernel
    * serves. */
   int compile_in_background;
+  /* Where all device memory of the context comes from; NULL = what wlm_set_device_allocator set. The struct is copied;
+   * its functions and `user` must outlive the context. */
+  const wlm_device_allocator *device_allocator;
 } wlm_context_options;
 #define WLM_CONTEXT_OPTIONS_INIT \
-  { sizeof(wlm_context_options), NULL, NULL, NULL, NULL, NULL, 0, 0 }
+  { sizeof(wlm_context_options), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL }
 
 /* Opens a device and loads its measurements into an immutable snapshot. options may be NULL. A missing or broken
  * database, cache or compiler is logged and the context opens without it. Thread-safe. Errors: WLM_ERR_NO_DEVICE,
@@ -143,6 +147,9 @@ WLM_API void wlm_context_destroy(wlm_context *context);
 WLM_API const char *wlm_context_device_name(const wlm_context *context); /* lives as long as the context */
 /* "host" or "cuda": what pointers and streams mean here. */
 WLM_API const char *wlm_context_device_kind(const wlm_context *context);
+/* A JSON object with the texts device, kind, arch, driver, compiler ("" = none; then only kernels run that the library
+ * carries), database and system_database ("" = none). Free with wlm_string_free. Errors: WLM_ERR_OUT_OF_MEMORY. */
+WLM_API wlm_status wlm_context_info(const wlm_context *context, char **json);
 /* Loads the databases again, for a process that wants what others tuned meanwhile. Thread-safe: a plan that is being
  * created sees either the old snapshot or the new one. A damaged database is logged and left out; where one cannot be
  * read for now, because it is locked for instance, the old snapshot stays. Errors: WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY.
@@ -485,17 +492,17 @@ typedef struct wlm_allocator {
 /* Host memory of the library; NULL restores malloc. Not while any warploom object exists. */
 WLM_API void wlm_set_allocator(const wlm_allocator *allocator);
 
-typedef struct wlm_device_allocator {
+struct wlm_device_allocator {
   /* At least `size` bytes on GPU `device`, aligned to 256, usable by work that is enqueued on the stream from now on;
    * NULL where there is no room. */
   void *(*allocate)(void *user, int device, size_t size, void *stream);
   /* The memory may be used again by work that is enqueued on the stream from now on. */
   void (*release)(void *user, int device, void *memory, size_t size, void *stream);
   void *user;
-} wlm_device_allocator;
-/* Device memory of the library, such as a framework's caching allocator; NULL restores the driver's. Not while any
- * warploom object exists. The host device calls no allocator: what stands for device memory there comes from
- * posix_memalign. */
+};
+/* Device memory of contexts without an allocator of their own (wlm_context_options.device_allocator), such as a
+ * framework's caching allocator; NULL restores the driver's. Not while any warploom object exists. The host device
+ * calls no allocator: what stands for device memory there comes from posix_memalign. */
 WLM_API void wlm_set_device_allocator(const wlm_device_allocator *allocator);
 
 WLM_API void wlm_string_free(char *string);

@@ -1,6 +1,6 @@
-/* Device memory: from the caller's allocator where one is set, otherwise from the driver. Memory in the order of a
- * stream comes from a pool of the device's own, which keeps what is released until the device is closed, so that other
- * users of the device's default pool notice nothing. */
+/* Device memory: from the allocator of the context or of the process where one is set, otherwise from the driver.
+ * Memory in the order of a stream comes from a pool of the device's own, which keeps what is released until the device
+ * is closed, so that other users of the device's default pool notice nothing. */
 #include "common/memory.h"
 #include "runtime/cuda/device.h"
 
@@ -54,6 +54,10 @@ struct wlmi_cuda_block {
   wlmi_cuda_block *next;
 };
 
+static const wlm_device_allocator *hooks_of(const wlmi_device *device) {
+  return device->allocator.allocate ? &device->allocator : wlmi_device_allocator();
+}
+
 static wlm_status hook_allocate(const wlm_device_allocator *hooks, wlmi_device *device, void *stream, size_t size,
                                 void **memory) {
   *memory = hooks->allocate(hooks->user, ((wlmi_cuda_device *)device)->ordinal, size ? size : 1, stream);
@@ -100,12 +104,12 @@ static wlmi_cuda_block *take_block(wlmi_cuda_device *cuda, const void *memory) {
 /* ---- the device's functions ------------------------------------------------------------------------- */
 
 wlm_status wlmi_cuda_allocate(wlmi_device *device, size_t size, void **memory) {
-  const wlm_device_allocator *hooks = wlmi_device_allocator();
+  const wlm_device_allocator *hooks = hooks_of(device);
   return hooks ? block_allocate(hooks, device, size, memory) : driver_allocate(device, NULL, NULL, size, memory);
 }
 
 void wlmi_cuda_release(wlmi_device *device, void *memory) {
-  const wlm_device_allocator *hooks = wlmi_device_allocator();
+  const wlm_device_allocator *hooks = hooks_of(device);
   wlmi_cuda_scope scope;
   if (!memory) return;
   if (hooks) {
@@ -120,14 +124,14 @@ void wlmi_cuda_release(wlmi_device *device, void *memory) {
 }
 
 wlm_status wlmi_cuda_allocate_on(wlmi_device *device, void *stream, size_t size, void **memory) {
-  const wlm_device_allocator *hooks = wlmi_device_allocator();
+  const wlm_device_allocator *hooks = hooks_of(device);
   return hooks ? hook_allocate(hooks, device, stream, size, memory)
                : driver_allocate(device, ((wlmi_cuda_device *)device)->pool, stream, size, memory);
 }
 
 /* Without a pool the memory goes at once, so the stream's work must have ended. */
 void wlmi_cuda_release_on(wlmi_device *device, void *stream, void *memory, size_t size) {
-  const wlm_device_allocator *hooks = wlmi_device_allocator();
+  const wlm_device_allocator *hooks = hooks_of(device);
   const wlmi_cuda_device *cuda = (const wlmi_cuda_device *)device;
   wlmi_cuda_scope scope;
   if (!memory) return;

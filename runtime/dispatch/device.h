@@ -105,6 +105,7 @@ typedef struct wlmi_device_ops {
 struct wlmi_device {
   const wlmi_device_ops *ops;
   wlmi_device_info info;
+  wlm_device_allocator allocator; /* the context's own; without functions: the process-wide one */
 };
 
 #endif

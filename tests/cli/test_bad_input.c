@@ -101,6 +101,7 @@ static const bad_line lines[] = {
     {1, "no family 'row_magic'", {"show", "row_magic/cf=2"}},
     {1, "must be one of", {"show", "row_crc/cf=3,rows=8"}},
     {1, "no/such/file.mtx", {"stats", "no/such/file.mtx"}},
+    {1, "no/such/copy.mtx", {"convert", "uniform:rows=2,d=1", "-o", "no/such/copy.mtx"}},
     {1, "facebook", {"stats", "twin:facebook"}},
     {1, "rows", {"stats", "uniform:rows=-1,d=2"}},
 };

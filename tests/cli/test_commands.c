@@ -40,8 +40,8 @@ static void info(void **state) {
 
 static void help(void **state) {
   (void)state;
-  static const char *const commands[] = {"info",    "stats",  "show",   "tune", "train", "run",
-                                         "explain", "export", "import", "db",   "report"};
+  static const char *const commands[] = {"info", "stats",   "convert", "show",   "tune", "train",
+                                         "run",  "explain", "export",  "import", "db",   "report"};
   command c;
   command_expect(&c, &folder, 0, "--help");
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -72,6 +72,32 @@ static void stats(void **state) {
   assert_json_at(c.out, "$.longest", "3");
   assert_json_at(c.out, "$.values", "1");
   command_release(&c);
+}
+
+/* The copy has the fingerprint of the matrix. */
+static void convert(void **state) {
+  (void)state;
+  static const char *const inputs[] = {"small.mtx", "synth:rows=50,d=3.5,cv=1"};
+  small_matrix();
+  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+    const char *input = strchr(inputs[i], ':') ? inputs[i] : folder_file(&folder, inputs[i]);
+    command before, after, c;
+    command_expect(&before, &folder, 0, "stats", input, "--json");
+    char *copy = strdup(folder_file(&folder, "copy.mtx"));
+    command_expect(&c, &folder, 0, "convert", strchr(inputs[i], ':') ? inputs[i] : small_matrix(), "-o", copy,
+                   "--json");
+    assert_json_at(c.out, "$.file", copy);
+    command_expect(&after, &folder, 0, "stats", copy, "--json");
+    char *fingerprint = json_at(before.out, "$.fingerprint"), *nnz = json_at(before.out, "$.nnz");
+    assert_json_at(after.out, "$.fingerprint", fingerprint);
+    assert_json_at(c.out, "$.nnz", nnz);
+    free(fingerprint);
+    free(nnz);
+    free(copy);
+    command_release(&before);
+    command_release(&after);
+    command_release(&c);
+  }
 }
 
 static void show(void **state) {
@@ -263,6 +289,7 @@ int main(void) {
       cmocka_unit_test(info),
       cmocka_unit_test(help),
       cmocka_unit_test(stats),
+      cmocka_unit_test(convert),
       cmocka_unit_test(show),
       cmocka_unit_test(tune_run_explain),
       cmocka_unit_test(export_import),

@@ -32,6 +32,7 @@ static const struct {
 } commands[] = {
     {{"info"}, 3},
     {{"stats", TWIN}, 1},
+    {{"convert", TWIN}, 2},
     {{"show", "row_naive"}, 20},
     {{"tune", TWIN}, 26},
     {{"train"}, 3},

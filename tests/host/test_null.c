@@ -65,7 +65,10 @@ static void refused(wlm_status status, const char *name, int line) {
 static void of_a_context(void **state) {
   (void)state;
   wlm_context *context;
+  char *json;
   REFUSED("context", wlm_context_create(NULL, NULL));
+  REFUSED_AND_NULL("context", wlm_context_info(NULL, &json), json);
+  REFUSED("json", wlm_context_info(bare_host, NULL));
   assert_null(wlm_context_device_name(NULL));
   assert_null(wlm_context_device_kind(NULL));
   REFUSED("context", wlm_context_refresh(NULL));

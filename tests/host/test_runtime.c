@@ -66,6 +66,18 @@ static void check_sum(const float *b, const float *c, double alpha) {
     for (int j = 0; j < N; j++) assert_true(fabs(c[i * N + j] - alpha * expected(b, i, j)) < 1e-6);
 }
 
+static void info_names_device_and_databases(void **state) {
+  (void)state;
+  wlm_context *context = open_host("");
+  char *json;
+  assert_int_equal(wlm_context_info(context, &json), WLM_OK);
+  assert_non_null(strstr(json, "\"kind\": \"host\""));
+  assert_non_null(strstr(json, "\"compiler\": \""));
+  assert_non_null(strstr(json, "\"database\": \"\", \"system_database\": \"\"}"));
+  wlm_string_free(json);
+  wlm_context_destroy(context);
+}
+
 static void one_call(void **state) {
   (void)state;
   wlm_context *context = open_host("");
@@ -447,6 +459,7 @@ static void device_names(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(info_names_device_and_databases),
       cmocka_unit_test(one_call),
       cmocka_unit_test(alpha_and_beta),
       cmocka_unit_test(nothing_to_do),

@@ -260,6 +260,37 @@ static void takes_the_callers_memory(void) {
   device->ops->close(device);
 }
 
+static void asks_the_contexts_allocator_first(void) {
+  hooks_seen ours = {0}, everyones = {0};
+  const wlm_device_allocator all = {hook_allocate, hook_release, &everyones};
+  wlm_context *own, *other;
+  void *memory;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  options.device = "cuda:0";
+  options.database = options.system_database = options.kernel_cache = "";
+  wlm_set_device_allocator(&all);
+  CHECK(wlm_context_create(&options, &other) == WLM_OK);
+  wlm_device_allocator given = {hook_allocate, hook_release, &ours};
+  options.device_allocator = &given;
+  CHECK(wlm_context_create(&options, &own) == WLM_OK);
+  given = (wlm_device_allocator){0}; /* the context has a copy */
+  wlmi_device *device = own->device;
+  CHECK(device->ops->allocate(device, 100, &memory) == WLM_OK && ours.live == 1 && ours.size == 100);
+  device->ops->release(device, memory);
+  CHECK(device->ops->allocate_on(device, some_stream, 200, &memory) == WLM_OK && ours.live == 1 && ours.size == 200);
+  device->ops->release_on(device, some_stream, memory, 200);
+  CHECK(!ours.live && !everyones.size);
+  device = other->device;
+  CHECK(device->ops->allocate_on(device, some_stream, 300, &memory) == WLM_OK && everyones.size == 300);
+  device->ops->release_on(device, some_stream, memory, 300);
+  CHECK(!fake->allocations && ours.size == 200);
+  wlm_context_destroy(own);
+  CHECK(wlm_context_create(&options, &own) == WLM_ERR_INVALID_ARGUMENT);
+  DETAIL("device_allocator.allocate is NULL");
+  wlm_context_destroy(other);
+  wlm_set_device_allocator(NULL);
+}
+
 static const wlmi_program program = {
     .variant = "fake/x=1",
     .pass_count = 2,
@@ -586,6 +617,7 @@ TEST(pools_memory_in_a_streams_order)
 TEST(does_without_pools)
 TEST(copies_in_a_streams_order)
 TEST(takes_the_callers_memory)
+TEST(asks_the_contexts_allocator_first)
 TEST(loads_and_launches)
 TEST(transposes_without_waiting)
 TEST(measures_on_a_stream)
@@ -613,6 +645,7 @@ int main(void) {
       cmocka_unit_test(test_does_without_pools),
       cmocka_unit_test(test_copies_in_a_streams_order),
       cmocka_unit_test(test_takes_the_callers_memory),
+      cmocka_unit_test(test_asks_the_contexts_allocator_first),
       cmocka_unit_test(test_loads_and_launches),
       cmocka_unit_test(test_transposes_without_waiting),
       cmocka_unit_test(test_measures_on_a_stream),

@@ -346,6 +346,39 @@ static void stats_do_not_wait_for_the_compiler(void) {
   wlm_context_destroy(background);
 }
 
+static void *own_allocate(void *user, int device, size_t size, void *stream) {
+  (void)device, (void)stream;
+  ++*(int *)user;
+  return aligned_alloc(256, (size + 255) / 256 * 256);
+}
+
+static void own_release(void *user, int device, void *memory, size_t size, void *stream) {
+  (void)user, (void)device, (void)size, (void)stream;
+  free(memory);
+}
+
+/* Workspaces and an A^T that is built on the stream. */
+static void takes_device_memory_of_the_context(void) {
+  wlm_context *const shared = context;
+  wlm_problem built = with_workspace();
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  int calls = 0;
+  const wlm_device_allocator own = {own_allocate, own_release, &calls};
+  options.device = "cuda";
+  options.database = options.system_database = options.kernel_cache = "";
+  options.device_allocator = &own;
+  built.policy.deterministic = 1;
+  CHECK(wlm_context_create(&options, &context) == WLM_OK);
+  const int from_driver = fake->allocations;
+  const wlm_problem scattered = with_workspace();
+  spmm(200, 200, &scattered, NULL);
+  CHECK(calls == 1);
+  spmm(200, 200, &built, NULL);
+  CHECK(calls >= 2 && fake->allocations == from_driver);
+  wlm_context_destroy(context);
+  context = shared;
+}
+
 static void *workspace_of(int64_t cols, void *stream) {
   const wlm_problem problem = with_workspace();
   spmm(200, cols, &problem, stream);
@@ -439,6 +472,7 @@ TEST(a_refused_rebind_changes_nothing)
 TEST(a_refused_gradient_changes_nothing)
 TEST(one_call_warm)
 TEST(stats_do_not_wait_for_the_compiler)
+TEST(takes_device_memory_of_the_context)
 TEST(workspaces_belong_to_streams)
 TEST(workspaces_are_bounded)
 
@@ -452,6 +486,7 @@ int main(void) {
       cmocka_unit_test(test_a_refused_gradient_changes_nothing),
       cmocka_unit_test(test_one_call_warm),
       cmocka_unit_test(test_stats_do_not_wait_for_the_compiler),
+      cmocka_unit_test(test_takes_device_memory_of_the_context),
       cmocka_unit_test(test_workspaces_belong_to_streams),
       cmocka_unit_test(test_workspaces_are_bounded),
   };

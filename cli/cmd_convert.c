@@ -1,0 +1,47 @@
+/* convert: a matrix, most often a synthetic one, as a Matrix Market file for other programs. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/session.h"
+#include "synth/input.h"
+
+static void write_matrix(FILE *file, const wlmi_csr_host *csr) {
+  fprintf(file, "%%%%MatrixMarket matrix coordinate %s general\n%lld %lld %lld\n", csr->values ? "real" : "pattern",
+          (long long)csr->rows, (long long)csr->cols, (long long)csr->nnz);
+  for (int64_t row = 0; row < csr->rows; row++)
+    for (int64_t p = csr->rowptr[row]; p < csr->rowptr[row + 1]; p++) {
+      fprintf(file, "%lld %d", (long long)row + 1, csr->colind[p] + 1);
+      if (csr->values) fprintf(file, " %.9g", (double)csr->values[p]);
+      putc('\n', file);
+    }
+}
+
+static wlm_status write_file(const char *path, const wlmi_csr_host *csr) {
+  FILE *file = fopen(path, "wb");
+  if (!file) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  write_matrix(file, csr);
+  int failed = ferror(file);
+  failed |= fclose(file) != 0;
+  if (!failed) return WLM_OK;
+  remove(path);
+  return wlmi_fail(WLM_ERR_IO, "%s: cannot be written; is the disk full?", path);
+}
+
+wlm_status wlmi_cmd_convert(const wlmi_cli_options *options, wlmi_report *report) {
+  wlm_status status;
+  wlmi_csr_host csr = {0};
+  WLM_TRY(wlmi_input_read(options->arguments[0], &csr));
+  WLM_TRY(write_file(options->output, &csr));
+  wlmi_report_object(report, NULL);
+  wlmi_report_string(report, "input", options->arguments[0]);
+  wlmi_report_string(report, "file", options->output);
+  wlmi_report_integer(report, "rows", csr.rows);
+  wlmi_report_integer(report, "cols", csr.cols);
+  wlmi_report_integer(report, "nnz", csr.nnz);
+  wlmi_report_close(report);
+done:
+  wlmi_csr_host_release(&csr);
+  return status;
+}

@@ -1,0 +1,16 @@
+# The extension module warploom._native: the library, statically, behind a cffi binding for every CPython from 3.9 on.
+find_package(Python 3.9 REQUIRED COMPONENTS Interpreter Development.Module)
+set(binding ${CMAKE_CURRENT_SOURCE_DIR}/python/warploom/_build.py)
+add_custom_command(
+  OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/_native.c
+  COMMAND Python::Interpreter ${binding} ${CMAKE_C_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/include
+          ${CMAKE_CURRENT_BINARY_DIR}/_native.c
+  DEPENDS ${binding} include/warploom/warploom.h include/warploom/warploom_tune.h
+  VERBATIM)
+python_add_library(warploom_python MODULE ${CMAKE_CURRENT_BINARY_DIR}/_native.c)
+set_target_properties(warploom_python PROPERTIES OUTPUT_NAME _native SUFFIX .abi3.so)
+target_link_libraries(warploom_python PRIVATE warploom_static)
+# Another copy of the library in the process must not take the place of this one.
+target_link_options(warploom_python PRIVATE -Wl,--exclude-libs,ALL)
+install(TARGETS warploom_python LIBRARY DESTINATION warploom COMPONENT python)
+install(FILES share/warploom/system.db DESTINATION warploom/share/warploom COMPONENT python)

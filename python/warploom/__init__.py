@@ -1,0 +1,36 @@
+"""Autotuned sparse-dense matrix multiplication (SpMM) on GPUs and hosts.
+
+    C = warploom.spmm(A, B)           # A sparse (SciPy, CSR arrays); B of NumPy, CuPy, JAX or torch
+    plan = warploom.Plan(A, n=64)     # a matrix that is used often
+    C = plan(B)
+
+`Matrix` is the operand A; `Options` lists the messages, reductions and other options of products.
+`tune` measures kernels on your matrix, `explain` says why one was chosen, and `devices` lists what
+there is to run on.
+"""
+
+from warploom._library import lib as _lib
+from warploom._matrix import Matrix, Stats
+from warploom._plan import Plan
+from warploom._problem import Options
+from warploom._product import sddmm, spmm
+from warploom._tuning import Candidate, Device, devices, explain, export_db, import_db, stats, tune
+
+__version__ = "{}.{}.{}".format(*(_lib.wlm_version() // part % 100 for part in (10000, 100, 1)))
+
+__all__ = [
+    "Candidate",
+    "Device",
+    "Matrix",
+    "Options",
+    "Plan",
+    "Stats",
+    "devices",
+    "explain",
+    "export_db",
+    "import_db",
+    "sddmm",
+    "spmm",
+    "stats",
+    "tune",
+]

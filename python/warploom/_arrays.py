@@ -1,0 +1,298 @@
+"""Arrays of any library as operands: where they are, how they are laid out, and on which stream
+they are used.
+
+NumPy arrays, arrays with `__dlpack__` (torch, CuPy, JAX) and arrays with `__cuda_array_interface__`
+are read in place.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from warploom import _dlpack
+from warploom._library import context, ffi, lib
+
+DENSE_TYPES = {
+    "float32": lib.WLM_F32,
+    "float16": lib.WLM_F16,
+    "bfloat16": lib.WLM_BF16,
+    "float64": lib.WLM_F64,
+}
+INDEX_TYPES = {"int32": lib.WLM_I32, "int64": lib.WLM_I64}
+
+
+class Array(NamedTuple):
+    """An array that the C library can use; strides count elements, `source` keeps the memory."""
+
+    name: str
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    device: str
+    writable: bool
+    source: Any
+
+    @property
+    def pointer(self) -> Any:
+        """The address for the C library; never NULL, which would mean that there is no array."""
+        return ffi.cast("void *", self.address or 16)
+
+
+# ---- where arrays are ----------------------------------------------------------------
+
+
+def library(source: Any) -> str:
+    """The array library of an object: "numpy", "torch", "cupy", "jax", or "" for any other."""
+    if isinstance(source, np.ndarray):
+        return "numpy"
+    for name, type_name in (("torch", "Tensor"), ("cupy", "ndarray"), ("jax", "Array")):
+        module = sys.modules.get(name)
+        if module is not None and isinstance(source, getattr(module, type_name, ())):
+            return name
+    return ""
+
+
+def device_of(source: Any, name: str) -> str:
+    """ "host" or "cuda:0". Raises TypeError, naming the argument, for what is no such array."""
+    if isinstance(source, np.ndarray):
+        return "host"
+    if hasattr(source, "__dlpack_device__"):
+        kind, ordinal = (int(number) for number in source.__dlpack_device__())
+        if kind in (_dlpack.CPU, _dlpack.CUDA_HOST):
+            return "host"
+        if kind in (_dlpack.CUDA, _dlpack.CUDA_MANAGED):
+            return f"cuda:{ordinal}"
+        raise TypeError(f"{name}: is on a device of DLPack's kind {kind}; use the host or CUDA")
+    if hasattr(source, "__cuda_array_interface__"):
+        ordinal = _pointer_device(source.__cuda_array_interface__["data"][0])
+        return f"cuda:{ordinal}"
+    raise TypeError(
+        f"{name}: a {type(source).__name__} is no array; use NumPy, or a library with DLPack or "
+        "the CUDA array interface"
+    )
+
+
+def _driver(function: str, *arguments: Any) -> None:
+    """Call a function of the CUDA driver, which is there where arrays on a GPU are."""
+    status = getattr(ctypes.CDLL("libcuda.so.1"), function)(*arguments)
+    if status:
+        raise RuntimeError(f"the CUDA driver: {function} reports error {status}")
+
+
+def _pointer_device(address: int) -> int:
+    ordinal = ctypes.c_int(0)
+    if address:
+        attribute = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        pointer = ctypes.c_uint64(address)
+        _driver("cuPointerGetAttribute", ctypes.byref(ordinal), attribute, pointer)
+    return ordinal.value
+
+
+def _synchronize(stream: int, device: str) -> None:
+    ordinal = int(device[5:])
+    number, context = ctypes.c_int(), ctypes.c_void_p()
+    _driver("cuDeviceGet", ctypes.byref(number), ordinal)
+    _driver("cuDevicePrimaryCtxRetain", ctypes.byref(context), number)
+    _driver("cuCtxPushCurrent_v2", context)
+    try:
+        _driver("cuStreamSynchronize", ctypes.c_void_p(stream))
+    finally:
+        _driver("cuCtxPopCurrent_v2", ctypes.byref(context))
+        _driver("cuDevicePrimaryCtxRelease_v2", number)
+
+
+def stream_of(stream: Any, device: str, of: str) -> int | None:
+    """The address of a CUDA stream; None on the host, 0 for CUDA's legacy default stream.
+
+    Without a given stream it is the current one of the library `of`. A stream is an address, or an
+    object of torch (`cuda_stream`), CuPy (`ptr`) or with `__cuda_stream__`.
+    """
+    if device == "host":
+        return None
+    if stream is None:
+        ordinal = int(device[5:])
+        if of == "torch":
+            return int(sys.modules["torch"].cuda.current_stream(ordinal).cuda_stream)
+        if of == "cupy":
+            cupy: Any = sys.modules["cupy"]
+            with cupy.cuda.Device(ordinal):
+                return int(cupy.cuda.get_current_stream().ptr)
+        return 0
+    if isinstance(stream, int):
+        return stream
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    for attribute in ("cuda_stream", "ptr"):
+        if hasattr(stream, attribute):
+            return int(getattr(stream, attribute))
+    raise TypeError(f"stream: a {type(stream).__name__} is no CUDA stream; pass its address")
+
+
+# ---- reading -------------------------------------------------------------------------
+
+
+def read(source: Any, name: str, device: str, stream: int | None) -> Array:
+    """An array for use on the device and stream; TypeError and ValueError name the argument."""
+    found = device_of(source, name)
+    if found != device:
+        raise ValueError(f"{name}: is on {found} and A on {device}; use one device")
+    if isinstance(source, np.ndarray):
+        return _read_numpy(source, name)
+    if hasattr(source, "__dlpack__"):
+        return _read_dlpack(source, name, device, stream)
+    return _read_cuda_interface(source, name, device, stream or 0)
+
+
+@functools.cache
+def _type_name(dtype: np.dtype[Any]) -> str:
+    return str(dtype.name if dtype.isnative else f"{dtype} of the other byte order")
+
+
+def _element_strides(strides: tuple[int, ...], size: int, name: str) -> tuple[int, ...]:
+    if any(step % size for step in strides):
+        raise ValueError(f"{name}: its strides are no multiples of its elements; pass a copy")
+    return tuple(step // size for step in strides)
+
+
+def _read_numpy(source: np.ndarray[Any, Any], name: str) -> Array:
+    strides = _element_strides(source.strides, source.itemsize, name)
+    dtype, writable = _type_name(source.dtype), source.flags.writeable
+    return Array(name, source.ctypes.data, source.shape, strides, dtype, "host", writable, source)
+
+
+def _read_dlpack(source: Any, name: str, device: str, stream: int | None) -> Array:
+    try:
+        found = _dlpack.read(source, stream)
+    except (BufferError, RuntimeError) as error:  # such as a tensor that requires a gradient
+        raise TypeError(f"{name}: {error}") from error
+    keep = (source, found.capsule)
+    return Array(name, found.address, found.shape, found.strides, found.dtype, device, True, keep)
+
+
+def _read_cuda_interface(source: Any, name: str, device: str, stream: int) -> Array:
+    found = source.__cuda_array_interface__
+    if found.get("mask") is not None:
+        raise TypeError(f"{name}: is a masked array")
+    dtype = np.dtype(found["typestr"])
+    shape = tuple(found["shape"])
+    strides = _dlpack.packed_strides(shape)
+    if found.get("strides") is not None:
+        strides = _element_strides(tuple(found["strides"]), dtype.itemsize, name)
+    written_on = found.get("stream")
+    if written_on is not None and written_on != (stream or _dlpack.LEGACY_STREAM):
+        _synchronize(written_on, device)
+    address, readonly = found["data"]
+    return Array(name, address, shape, strides, _type_name(dtype), device, not readonly, source)
+
+
+def require_type(array: Array, allowed: dict[str, int] | tuple[str, ...]) -> None:
+    """Raise TypeError unless the array has one of the types."""
+    if array.dtype not in allowed:
+        raise TypeError(f"{array.name}: has type {array.dtype}; use {' or '.join(allowed)}")
+
+
+def require_shape(array: Array, *shapes: tuple[int, ...]) -> None:
+    """Raise ValueError unless the array has one of the shapes."""
+    if array.shape not in shapes:
+        expected = " or ".join(str(shape) for shape in shapes)
+        raise ValueError(f"{array.name}: has shape {array.shape}; expected {expected}")
+
+
+def require_contiguous(array: Array) -> None:
+    """Raise ValueError unless the array is contiguous in row-major order."""
+    layout = zip(array.shape, array.strides, _dlpack.packed_strides(array.shape))
+    if 0 not in array.shape and any(
+        extent > 1 and step != packed for extent, step, packed in layout
+    ):
+        raise ValueError(f"{array.name}: must be contiguous in row-major order")
+
+
+def require_writable(array: Array) -> None:
+    """Raise ValueError for a read-only array."""
+    if not array.writable:
+        raise ValueError(f"{array.name}: is read-only")
+
+
+def leading_dimension(array: Array) -> int:
+    """The elements from one row to the next of a dense operand, whose rows must be contiguous."""
+    columns, is_empty = 1, 0 in array.shape
+    for extent, step in reversed(tuple(zip(array.shape[1:], array.strides[1:]))):
+        if extent > 1 and step != columns and not is_empty:
+            raise ValueError(f"{array.name}: must be row-major: elements of a row are neighbours")
+        columns *= extent
+    if array.shape[0] <= 1 or is_empty:
+        return columns
+    if array.strides[0] < columns:
+        raise ValueError(f"{array.name}: its rows overlap or run backwards; pass a row-major copy")
+    return array.strides[0]
+
+
+# ---- allocating ----------------------------------------------------------------------
+
+
+def numpy_type(dtype: str) -> np.dtype[Any]:
+    """NumPy's type of that name; bfloat16 is from ml_dtypes."""
+    if dtype == "bfloat16":
+        try:
+            import ml_dtypes
+        except ImportError as error:
+            raise TypeError("out: NumPy has bfloat16 with the package ml_dtypes only") from error
+        return np.dtype(ml_dtypes.bfloat16)  # type: ignore[no-any-return]
+    return np.dtype(dtype)
+
+
+def empty(
+    of: str, device: str, shape: tuple[int, ...], dtype: str, stream: int | None = None
+) -> Any:
+    """A new array of the library `of`, or of NumPy where that has none for the host.
+
+    Allocators reuse memory in the order of a stream, so it is made with this stream as the current.
+    """
+    if device == "host":
+        if of == "torch":
+            torch: Any = sys.modules["torch"]
+            return torch.empty(shape, dtype=getattr(torch, dtype))
+        return np.empty(shape, numpy_type(dtype))
+    ordinal = int(device[5:])
+    if of == "torch":
+        with _current(of, device, stream):
+            torch = sys.modules["torch"]
+            return torch.empty(shape, dtype=getattr(torch, dtype), device=device)
+    if of == "cupy":
+        cupy: Any = sys.modules["cupy"]
+        with cupy.cuda.Device(ordinal), _current(of, device, stream):
+            return cupy.empty(shape, numpy_type(dtype))
+    if of == "jax":
+        jax: Any = sys.modules["jax"]
+        where = next(found for found in jax.devices("gpu") if found.local_hardware_id == ordinal)
+        return jax.block_until_ready(jax.device_put(jax.numpy.empty(shape, dtype), where))
+    raise TypeError(f"out: arrays on {device} are made with torch, CuPy or JAX; pass out")
+
+
+def _current(of: str, device: str, stream: int | None) -> AbstractContextManager[Any]:
+    """Within this, the stream is the current one of torch or CuPy."""
+    if stream is None or stream == stream_of(None, device, of):
+        return nullcontext()
+    cuda: Any = sys.modules[of].cuda
+    external = cuda.ExternalStream(stream, int(device[5:]))
+    return cast("AbstractContextManager[Any]", cuda.stream(external) if of == "torch" else external)
+
+
+def scratch(of: str, device: str, size: int, stream: int | None) -> Array:
+    """Device memory of `size` bytes, aligned to 16."""
+    memory = read(empty(of, device, (size + 16,), "uint8", stream), "workspace", device, stream)
+    return memory._replace(address=-(-memory.address // 16) * 16, shape=(size,))
+
+
+def finish(of: str, device: str, stream: int | None) -> None:
+    """Wait where the library of the result does not know the stream that it is made on."""
+    if device != "host" and of not in ("torch", "cupy"):
+        context(device).require()
+        _synchronize(stream or 0, device)

@@ -1,0 +1,171 @@
+"""What all parts of the package share: the C library, its errors, and one context per device."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import itertools
+import json
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from warploom._native import ffi as ffi
+from warploom._native import lib as lib
+
+_EXCEPTIONS: dict[int, type[Exception]] = {
+    lib.WLM_ERR_INVALID_ARGUMENT: ValueError,
+    lib.WLM_ERR_UNSUPPORTED: ValueError,
+    lib.WLM_ERR_OVERFLOW: ValueError,
+    lib.WLM_ERR_PARSE: ValueError,
+    lib.WLM_ERR_OUT_OF_MEMORY: MemoryError,
+    lib.WLM_ERR_IO: OSError,
+    lib.WLM_ERR_NOT_FOUND: LookupError,
+}
+_LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
+logger = logging.getLogger("warploom")
+
+
+def fail(status: int) -> NoReturn:
+    """Raise the exception that stands for a status, with the detail text of this thread."""
+    detail = ffi.string(lib.wlm_error_detail()).decode()
+    text = detail or ffi.string(lib.wlm_status_message(status)).decode()
+    raise _EXCEPTIONS.get(status, RuntimeError)(text)
+
+
+def check(status: int) -> None:
+    """Raise unless the status is WLM_OK."""
+    if status:
+        fail(status)
+
+
+def new(struct: str) -> Any:
+    """A struct of the C interface, such as "wlm_problem", with the defaults of its INIT macro."""
+    value = ffi.new(struct + " *")
+    check(getattr(lib, struct + "_init")(value, ffi.sizeof(struct)))
+    return value
+
+
+def text(function: Callable[..., int], *arguments: Any) -> str:
+    """The text that a function of the C interface gives through its last parameter, a char **."""
+    out = ffi.new("char **")
+    check(function(*arguments, out))
+    try:
+        return str(ffi.string(out[0]).decode())
+    finally:
+        lib.wlm_string_free(out[0])
+
+
+def own(handle: Any, destroy: Callable[[Any], None], device: str, *parents: Any) -> Any:
+    """The handle, destroyed with its last reference and before its parents.
+
+    A child of fork leaves handles of a GPU alone, because CUDA cannot be used there.
+    """
+
+    def release(handle: Any, parents: tuple[Any, ...] = parents) -> None:
+        if not _forked or device == "host":
+            destroy(handle)
+
+    return ffi.gc(handle, release)
+
+
+class Context:
+    """One device with its measurements, compilers and kernel cache."""
+
+    def __init__(self, device: str, device_allocator: Any = ffi.NULL) -> None:
+        self.device = device
+        self.require()
+        if device != "host":
+            load_nvrtc()
+        options = new("wlm_context_options")
+        name = ffi.new("char[]", device.encode())
+        options.device = name
+        options.device_allocator = device_allocator
+        handle = ffi.new("wlm_context **")
+        check(lib.wlm_context_create(options, handle))
+        self.handle = own(handle[0], lib.wlm_context_destroy, device)
+
+    def require(self) -> None:
+        """Raise where this context cannot be used in this process."""
+        if _forked and self.device != "host":
+            raise RuntimeError(
+                f"warploom: {self.device}: CUDA was used before this process was forked and cannot "
+                'be used in the child; start workers with the "spawn" method'
+            )
+
+    def info(self) -> dict[str, str]:
+        """What `wlm_context_info` reports."""
+        return dict(json.loads(text(lib.wlm_context_info, self.handle)))
+
+
+_contexts: dict[str, Context] = {}
+_lock = threading.Lock()
+_forked = False
+
+
+def _after_fork() -> None:
+    """A child of fork cannot use the CUDA contexts of its parent."""
+    global _forked, _lock
+    _lock = threading.Lock()
+    if any(device != "host" for device in _contexts):
+        _forked = True
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def context(device: str) -> Context:
+    """The process-wide context of a device: "host", "cuda:0"."""
+    found = _contexts.get(device)
+    if found is None:
+        with _lock:
+            found = _contexts.get(device)
+            if found is None:
+                found = _contexts[device] = Context(device)
+    found.require()
+    return found
+
+
+def existing(device: str) -> Context | None:
+    """The context of a device if it was opened before."""
+    return context(device) if device in _contexts else None
+
+
+# ---- NVRTC of Python's packages ------------------------------------------------------
+
+
+def nvrtc_files() -> Iterator[str]:
+    """Where NVRTC may be: on the loader's path, in CUDA toolkits, then in Python's packages."""
+    toolkits = [os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"]
+    folders = [""] + [f"{toolkit}/lib64/" for toolkit in toolkits if toolkit]
+    nvidia = importlib.util.find_spec("nvidia")
+    for packages in (nvidia.submodule_search_locations or []) if nvidia else []:
+        folders += [f"{packages}/cu13/lib/", f"{packages}/cuda_nvrtc/lib/"]
+    for folder, version in itertools.product(folders, ("13", "12")):
+        yield f"{folder}libnvrtc.so.{version}"
+
+
+def load_nvrtc() -> None:
+    """Load NVRTC unless WARPLOOM_NVRTC names it; the C library finds a loaded one by its name."""
+    if os.environ.get("WARPLOOM_NVRTC"):
+        return
+    for file in nvrtc_files():
+        try:
+            ctypes.CDLL(file)
+            return
+        except OSError:
+            continue
+
+
+# ---- the log -------------------------------------------------------------------------
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def warploom_log(user: Any, level: int, message: Any) -> None:
+    """Pass a message of the C library to the logger "warploom"."""
+    logger.log(_LEVELS[level], "%s", ffi.string(message).decode(errors="replace"))
+
+
+lib.wlm_set_log(lib.warploom_log, ffi.NULL, lib.WLM_LOG_WARNING)

@@ -1,0 +1,290 @@
+"""Sparse matrices in CSR: the operand A of all products."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warploom import _arrays
+from warploom._arrays import DENSE_TYPES, INDEX_TYPES, Array
+from warploom._library import check, context, ffi, lib, new, own
+
+
+class Stats(NamedTuple):
+    """Row statistics of a matrix, from which kernels are chosen."""
+
+    rows: int
+    cols: int
+    nnz: int
+    longest: int  #: non-zeros of the longest row
+    empty_rows: int
+    rows_le_4: int  #: rows with at most 4 non-zeros, empty ones included
+    rows_le_16: int
+    mean: float  #: nnz / rows
+    cv: float  #: standard deviation / mean of the row lengths
+    top_share: float  #: share of nnz in the longest 1 % of the rows
+    fingerprint: str  #: "" = not computed: no matrix of this size was tuned
+
+
+class Matrix:
+    """A sparse matrix of shape (rows, cols) in CSR, on the host or on a GPU.
+
+    The arrays are used where they are: nothing is copied, and the matrix keeps them alive. `indptr`
+    and `indices` must not change afterwards; `data` may change in place. Columns of a row may be
+    unsorted and repeated.
+
+    Args:
+        source: a SciPy or CuPy sparse matrix of any format, a torch.sparse_csr tensor, or a tuple
+            (indptr, indices) or (indptr, indices, data). indptr has rows + 1 elements and indices
+            nnz, each int32 or int64. data has shape (nnz,), or (nnz, heads), of float32, float16,
+            bfloat16 or float64; without it every edge is 1.
+        shape: (rows, cols) of a tuple; without it cols is the largest index + 1, which reads the
+            indices.
+        check: verify on the host that indptr and indices are in range, which takes one pass over
+            them. Arrays on a GPU are not checked here.
+        perm: the edge at each CSR position, kept as `Matrix.perm`.
+
+    Raises:
+        TypeError, ValueError: naming the array with a wrong type, shape, layout, device or content.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        shape: tuple[int, int] | None = None,
+        check: bool = True,
+        perm: Any = None,
+    ) -> None:
+        indptr, indices, data, shape = _parts(source, shape)
+        self.device = _arrays.device_of(indptr, "indptr")
+        self.library = _arrays.library(indptr)
+        stream = _arrays.stream_of(None, self.device, self.library)
+        self.indptr, self.indices, self.data = indptr, indices, data
+        #: Of a matrix made from edges: the edge at each CSR position, data = edge_data[perm].
+        self.perm = perm
+        self._indptr = self._index_array(indptr, "indptr", stream)
+        self._indices = self._index_array(indices, "indices", stream)
+        if self._indptr.shape == (0,):
+            raise ValueError("indptr: is empty; it has rows + 1 elements")
+        self.nnz = self._indices.shape[0]
+        rows = self._indptr.shape[0] - 1
+        self.shape = _shape(shape, rows, indices)
+        if self.shape[0] != rows:
+            raise ValueError(f"shape: has {self.shape[0]} rows and indptr {rows}")
+        self._data = self._value_array(data, "data", stream)
+        if check and self.device == "host":
+            _check_pattern(np_view(indptr), np_view(indices), self.nnz, self.shape[1])
+        self._lock = threading.Lock()
+        self._handle: Any = None
+
+    @classmethod
+    def from_coo(
+        cls,
+        row: Any,
+        col: Any,
+        data: Any = None,
+        *,
+        shape: tuple[int, int] | None = None,
+        check: bool = True,
+    ) -> Matrix:
+        """A matrix from coordinates: row and col (nnz,), data (nnz,) or (nnz, heads).
+
+        Repeated coordinates stay separate edges, in their order. `perm` maps CSR positions to these
+        edges. Arrays of any library on the host; on a GPU this needs CuPy.
+        """
+        return _from_coo(cls, row, col, data, shape, check)
+
+    @classmethod
+    def from_edge_index(
+        cls,
+        edge_index: Any,
+        data: Any = None,
+        *,
+        shape: tuple[int, int] | None = None,
+        check: bool = True,
+    ) -> Matrix:
+        """A matrix from an edge_index of shape (2, nnz) as PyTorch Geometric has it.
+
+        edge_index[0] are the sources, which become columns, and edge_index[1] the targets, which
+        become rows. shape is (targets, sources); otherwise both are the largest node + 1. As
+        `from_coo` besides.
+        """
+        found = tuple(getattr(edge_index, "shape", ()))
+        if len(found) != 2 or found[0] != 2:
+            raise ValueError(f"edge_index: has shape {found}; expected (2, nnz)")
+        source, target = edge_index[0], edge_index[1]
+        if shape is None:
+            nodes = 1 + max(int(edge_index.max()), -1) if edge_index.shape[1] else 0
+            shape = (nodes, nodes)
+        return _from_coo(cls, target, source, data, shape, check)
+
+    @property
+    def dtype(self) -> str | None:
+        """The type of the values, such as "float32"; None without values."""
+        return self._data.dtype if self._data else None
+
+    def stats(self) -> Stats:
+        """Row statistics; measured once."""
+        found = lib.wlm_matrix_stats(self.handle())
+        fingerprint = "".join(f"{half:016x}" for half in found.fingerprint)
+        numbers = [getattr(found, field) for field in Stats._fields[:-1]]
+        return Stats._make([*numbers, fingerprint.strip("0") and fingerprint])
+
+    def csr(self, values: Array | None = None) -> Any:
+        """A `wlm_csr` with these values, or those of the matrix, which must outlive its use."""
+        struct = new("wlm_csr")
+        struct.rows, struct.cols = self.shape
+        struct.nnz = self.nnz
+        struct.rowptr, struct.rowptr_type = self._indptr.pointer, INDEX_TYPES[self._indptr.dtype]
+        struct.colind, struct.colind_type = self._indices.pointer, INDEX_TYPES[self._indices.dtype]
+        values = values or self._data
+        if values:
+            struct.values, struct.value_type = values.pointer, DENSE_TYPES[values.dtype]
+        return struct
+
+    def handle(self, stream: int | None = None) -> Any:
+        """The `wlm_matrix`; its first use measures the stats on the stream and waits for them."""
+        owner = context(self.device)
+        with self._lock:
+            if self._handle is None:
+                options = new("wlm_matrix_options")
+                options.stream = ffi.cast("void *", stream or 0)
+                handle = ffi.new("wlm_matrix **")
+                check(lib.wlm_matrix_create(owner.handle, self.csr(), options, handle))
+                parents = owner.handle, self._indptr, self._indices, self._data
+                self._handle = own(handle[0], lib.wlm_matrix_destroy, self.device, *parents)
+            return self._handle
+
+    def values(self, source: Any, heads: int, stream: int | None) -> Array | None:
+        """The values of a call, or those of the matrix for None, if they fit the heads."""
+        array = self._data if source is None else self._value_array(source, "values", stream)
+        if array:
+            shapes = [(self.nnz, heads)] + ([(self.nnz,)] if heads == 1 else [])
+            _arrays.require_shape(array, *shapes)
+        return array
+
+    @property
+    def argmax_type(self) -> str:
+        """The type of argmax indices: that of indptr."""
+        return self._indptr.dtype
+
+    def _index_array(self, source: Any, name: str, stream: int | None) -> Array:
+        array = _arrays.read(source, name, self.device, stream)
+        _arrays.require_type(array, INDEX_TYPES)
+        if len(array.shape) != 1:
+            raise ValueError(f"{name}: has shape {array.shape}; expected one dimension")
+        _arrays.require_contiguous(array)
+        return array
+
+    def _value_array(self, source: Any, name: str, stream: int | None) -> Array | None:
+        if source is None:
+            return None
+        array = _arrays.read(source, name, self.device, stream)
+        _arrays.require_type(array, DENSE_TYPES)
+        if array.shape[:1] != (self.nnz,) or len(array.shape) > 2:
+            expected = f"({self.nnz},) or ({self.nnz}, heads)"
+            raise ValueError(f"{name}: has shape {array.shape}; expected {expected}")
+        _arrays.require_contiguous(array)
+        return array
+
+    def __repr__(self) -> str:
+        values = self.dtype or "no values"
+        return f"Matrix({self.shape[0]} x {self.shape[1]}, nnz={self.nnz}, {values}, {self.device})"
+
+
+def as_matrix(source: Any) -> Matrix:
+    """A Matrix as it is, or one made from anything that Matrix takes."""
+    return source if isinstance(source, Matrix) else Matrix(source)
+
+
+def np_view(source: Any) -> np.ndarray[Any, Any]:
+    """A NumPy array over the memory of a host array."""
+    return source if isinstance(source, np.ndarray) else np.from_dlpack(source)
+
+
+def _parts(
+    source: Any, shape: tuple[int, int] | None
+) -> tuple[Any, Any, Any, tuple[int, int] | None]:
+    if isinstance(source, (tuple, list)):
+        if len(source) not in (2, 3):
+            raise ValueError(f"A: a tuple has indptr, indices and data, not {len(source)} parts")
+        indptr, indices, data = (*source, None)[:3]
+        return indptr, indices, data, shape
+    if hasattr(source, "tocsr"):
+        source = source.tocsr()
+        return source.indptr, source.indices, source.data, source.shape
+    if hasattr(source, "crow_indices") and "sparse_csr" in str(source.layout):
+        return source.crow_indices(), source.col_indices(), source.values(), tuple(source.shape)
+    raise TypeError(
+        f"A: a {type(source).__name__} is no sparse matrix; use Matrix, a SciPy sparse matrix or "
+        "(indptr, indices, data)"
+    )
+
+
+def _shape(shape: tuple[int, int] | None, rows: int, indices: Any) -> tuple[int, int]:
+    if shape is None:
+        return rows, int(indices.max()) + 1 if indices.shape[0] else 0
+    if len(shape) != 2 or shape[0] < 0 or shape[1] < 0:
+        raise ValueError(f"shape: {tuple(shape)} is not (rows, cols)")
+    return int(shape[0]), int(shape[1])
+
+
+def _check_pattern(indptr: Any, indices: Any, nnz: int, cols: int) -> None:
+    if indptr[0] != 0 or indptr[-1] != nnz:
+        raise ValueError(
+            f"indptr: goes from {indptr[0]} to {indptr[-1]}, not from 0 to nnz = {nnz}"
+        )
+    if (indptr[1:] < indptr[:-1]).any():
+        raise ValueError("indptr: decreases")
+    if nnz and (indices.min() < 0 or indices.max() >= cols):
+        raise ValueError(f"indices: {indices.min()} to {indices.max()} are not in 0 to {cols - 1}")
+
+
+def _edge_array(source: Any, name: str) -> tuple[Any, Any]:
+    """An array and the module, numpy or cupy, that computes with it."""
+    if _arrays.device_of(source, name) == "host":
+        return np_view(source), np
+    try:
+        cupy = importlib.import_module("cupy")
+    except ImportError:
+        text = (
+            f"{name}: edges on a GPU are sorted with CuPy; install it or use warploom.torch.Graph"
+        )
+        raise TypeError(text) from None
+    return cupy.from_dlpack(source), cupy
+
+
+def _from_coo(
+    cls: type[Matrix], row: Any, col: Any, data: Any, shape: tuple[int, int] | None, check: bool
+) -> Matrix:
+    row, numeric = _edge_array(row, "row")
+    col, _ = _edge_array(col, "col")
+    nnz = row.shape[0] if row.ndim else 0
+    for array, name in ((row, "row"), (col, "col")):
+        if array.ndim != 1 or array.shape != (nnz,):
+            raise ValueError(f"{name}: has shape {array.shape}; row and col have one shape, (nnz,)")
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"{name}: has type {array.dtype}; use int32 or int64")
+    if shape is None:
+        shape = (int(row.max()) + 1, int(col.max()) + 1) if nnz else (0, 0)
+    for array, name, extent in ((row, "row", shape[0]), (col, "col", shape[1])):
+        first, last = (int(array.min()), int(array.max())) if nnz else (0, -1)
+        if first < 0 or last >= extent:
+            raise ValueError(f"{name}: {first} to {last} are not in 0 to {extent - 1}")
+    index_type = numeric.int32 if max(nnz, *shape) < 2**31 else numeric.int64
+    perm = numeric.argsort(row, kind="stable")
+    indptr = numeric.zeros(shape[0] + 1, index_type)
+    numeric.cumsum(numeric.bincount(row, minlength=shape[0]), out=indptr[1:])
+    indices = col[perm].astype(index_type)
+    if data is not None:
+        edge_data, _ = _edge_array(data, "data")
+        if edge_data.shape[:1] != (nnz,):
+            raise ValueError(
+                f"data: has shape {edge_data.shape}; expected ({nnz},) or (nnz, heads)"
+            )
+        data = edge_data[perm]
+    return cls((indptr, indices, data), shape=shape, check=check, perm=perm)

@@ -1,0 +1,259 @@
+"""Planned products: a problem bound to a loaded kernel and a matrix."""
+
+from __future__ import annotations
+
+import json as json_module
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from warploom import _arrays
+from warploom._arrays import INDEX_TYPES
+from warploom._library import check, context, ffi, lib, new, own, text
+from warploom._matrix import as_matrix
+from warploom._problem import Options, Problem
+from warploom._product import Call, Place, place_of, read_dense
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+def dtype_name(dtype: Any) -> str:
+    """ "float32" for that text, a type of NumPy or one of torch."""
+    name = getattr(dtype, "__name__", None) or str(dtype)
+    return name.rsplit(".", 1)[-1]
+
+
+class Plan:
+    """A product with a matrix that is used often: the kernel is chosen, compiled and prepared once.
+
+    Several threads may call one plan at once; `rebind` and `prepare` must not run meanwhile. A plan
+    with online tuning is for one thread. The plan keeps the matrix and its memory alive; on a GPU,
+    keep the plan until its work has ended.
+
+    Args:
+        A: a `Matrix`, or what `Matrix` takes.
+        n: columns of B and C.
+        dtype: of B and C, "float32", "float16", "bfloat16" or "float64", or a type of NumPy or
+            torch.
+        operation: "spmm", or "sddmm" for the gradient of the values.
+        bias: calls give a bias.
+        expected_calls: how often the plan will be called, about. 1 leaves out kernels that must be
+            prepared, as a plan for `rebind` must.
+        variant: a kernel by name, instead of a choice.
+        online: try alternative kernels on a small share of the calls: True, or a dict with share,
+            slowdown, abandon, challengers, first and matrix_name of warploom_tune.h.
+        prepare: prepare the kernel now, where it needs that.
+        stream: for building and preparing on a GPU.
+        **options: see `Options`.
+
+    Raises:
+        TypeError, ValueError: naming the argument.
+        LookupError: no kernel serves the problem on this device.
+        MemoryError, RuntimeError: with the detail text of the library.
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        n: int,
+        *,
+        dtype: Any = "float32",
+        operation: str = "spmm",
+        bias: bool = False,
+        expected_calls: int = 100,
+        variant: str | None = None,
+        online: bool | dict[str, Any] = False,
+        prepare: bool = True,
+        stream: Any = None,
+        **options: Unpack[Options],
+    ) -> None:
+        self.matrix = as_matrix(A)
+        self._bias = bias
+        self._problem = Problem(
+            n,
+            dtype_name(dtype),
+            operation=operation,
+            bias=bias,
+            expected_calls=expected_calls,
+            argmax_type=INDEX_TYPES[self.matrix.argmax_type],
+            **options,
+        )
+        place = place_of(self.matrix, stream)
+        handle = ffi.new("wlm_plan **")
+        parents = context(self.matrix.device).handle, self.matrix.handle(place.stream)
+        if variant is not None and online:
+            raise ValueError("variant: cannot be given with online; give online={'first': variant}")
+        if online:
+            given, kept = _online_options(online if isinstance(online, dict) else {})
+            check(lib.wlm_plan_create_online(*parents, self._problem.struct, given, handle))
+            del kept
+        elif variant is not None:
+            name = ffi.new("char[]", variant.encode())
+            check(lib.wlm_plan_create_variant(*parents, self._problem.struct, name, handle))
+        else:
+            check(lib.wlm_plan_create(*parents, self._problem.struct, handle))
+        self._handle = own(handle[0], lib.wlm_plan_destroy, self.matrix.device, *parents)
+        self._lock = threading.Lock()
+        self._running = 0
+        self._prepared: Any = None
+        if prepare:
+            self.prepare(stream=stream)
+
+    @property
+    def n(self) -> int:
+        """Columns of B and C."""
+        return self._problem.n
+
+    @property
+    def variant(self) -> str:
+        """The name of the kernel, such as "row_vec/lanes=8,..."."""
+        return str(ffi.string(lib.wlm_plan_variant(self._handle)).decode())
+
+    @property
+    def workspace_size(self) -> int:
+        """Bytes of device memory that a call needs."""
+        return int(lib.wlm_plan_workspace_size(self._handle))
+
+    @property
+    def prepared_size(self) -> int:
+        """Bytes of device memory that preparing needs; above 0 = a call needs a prepared plan."""
+        return int(lib.wlm_plan_prepared_size(self._handle))
+
+    def prepare(self, memory: Any = None, *, stream: Any = None) -> None:
+        """Enqueue the preparation, into `memory` (uint8, `prepared_size`, aligned to 16) or into
+        new memory.
+
+        Does nothing for a plan that needs none. Executes on other streams must wait for it.
+        """
+        size = self.prepared_size
+        if size == 0:
+            return
+        place = place_of(self.matrix, stream)
+        with self._exclusive("prepare"):
+            array = _buffer(memory, "memory", size, place)
+            check(lib.wlm_plan_prepare(self._handle, array.pointer, place.pointer))
+            self._prepared = array
+
+    def execute(
+        self,
+        B: Any = None,
+        *,
+        X: Any = None,
+        out: Any = None,
+        values: Any = None,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+        bias: Any = None,
+        seed: int = 0,
+        workspace: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """Enqueue the product; arguments, result and errors are those of `spmm`, or of `sddmm` with
+        X and B.
+
+        workspace: uint8, `workspace_size`, aligned to 16; without it memory is made where the
+            kernel needs some.
+        """
+        problem = self._problem
+        if (bias is not None) != self._bias:
+            raise ValueError(f"bias: the plan was made with bias={self._bias}")
+        if (X is not None) != problem.sddmm:
+            raise TypeError("X: is given for the operation sddmm, and only for that")
+        with self._shared():
+            place = place_of(self.matrix, stream, B, X, out)
+            call = Call(self.matrix, problem, place, values)
+            call.scale(alpha, beta, out)
+            call.args.seed = seed
+            dense = None if B is None else read_dense(B, "B", place)
+            if problem.sddmm:
+                result = call.sddmm(read_dense(X, "X", place), dense, out)
+            else:
+                result = call.spmm(dense, out, bias)
+            size = self.workspace_size
+            if size:
+                memory = _buffer(workspace, "workspace", size, place)
+                call.args.workspace, call.args.workspace_size = memory.pointer, size
+            context(place.device)  # not in a child of fork
+            check(lib.wlm_plan_execute(self._handle, call.args))
+            call.finish()
+        return result
+
+    __call__ = execute
+
+    def rebind(self, A: Any) -> None:
+        """Bind another matrix with the same types of indptr, indices and data; the kernel stays.
+
+        Not for plans that are prepared, tune online or keep A^T: make those with expected_calls=1.
+        """
+        matrix = as_matrix(A)
+        if matrix.device != self.matrix.device:
+            raise ValueError(f"A: is on {matrix.device} and the plan on {self.matrix.device}")
+        with self._exclusive("rebind"):
+            check(lib.wlm_plan_rebind(self._handle, matrix.csr()))
+            self.matrix = matrix
+
+    def explain(self, *, json: bool = False) -> Any:
+        """Why this kernel: a text, or with json a dict."""
+        found = text(lib.wlm_plan_explain, self._handle, int(json))
+        return json_module.loads(found) if json else found
+
+    def online_state(self) -> dict[str, Any]:
+        """The state of online tuning: the fields of wlm_online_state in warploom_tune.h."""
+        state = new("wlm_online_state")
+        check(lib.wlm_plan_online_state(self._handle, state))
+        found = {name: getattr(state, name) for name in dir(state) if name != "size"}
+        found["variant"] = ffi.string(state.variant).decode()
+        found["settled"] = bool(state.settled)
+        return found
+
+    def close(self) -> None:
+        """End online tuning and store its result in the user database."""
+        check(lib.wlm_plan_online_close(self._handle))
+
+    @contextmanager
+    def _shared(self) -> Iterator[None]:
+        with self._lock:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+
+    @contextmanager
+    def _exclusive(self, what: str) -> Iterator[None]:
+        with self._lock:
+            if self._running:
+                raise RuntimeError(f"{what}: another thread executes the plan")
+            yield
+
+    def __repr__(self) -> str:
+        return f"Plan({self.variant}, n={self.n}, {self.matrix!r})"
+
+
+def _buffer(given: Any, name: str, size: int, place: Place) -> _arrays.Array:
+    """Device memory that the caller gave, or new memory."""
+    if given is None:
+        return _arrays.scratch(place.library, place.device, size, place.stream)
+    array = _arrays.read(given, name, place.device, place.stream)
+    _arrays.require_type(array, ("uint8",))
+    _arrays.require_contiguous(array)
+    _arrays.require_writable(array)
+    if len(array.shape) != 1 or array.shape[0] < size or array.address % 16:
+        raise ValueError(f"{name}: needs {size} elements and an address that is a multiple of 16")
+    return array
+
+
+def _online_options(given: dict[str, Any]) -> tuple[Any, list[Any]]:
+    options, kept = new("wlm_online_options"), []
+    names = ("share", "slowdown", "abandon", "challengers", "first", "matrix_name")
+    for name, value in given.items():
+        if name not in names:
+            raise TypeError(f"online: {name!r} is no option; the options are {', '.join(names)}")
+        if isinstance(value, str):
+            kept.append(ffi.new("char[]", value.encode()))
+            value = kept[-1]
+        setattr(options, name, value)
+    return options, kept

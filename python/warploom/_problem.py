@@ -1,0 +1,157 @@
+"""The options that say which product is computed, and the C structs that they become."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from warploom._arrays import DENSE_TYPES
+from warploom._library import ffi, lib, new
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+OPERATIONS = {"spmm": lib.WLM_SPMM, "sddmm": lib.WLM_SDDMM}
+MESSAGES = {
+    name: getattr(lib, "WLM_" + name.upper())
+    for name in ("mul", "copy_b", "copy_a", "add", "sub", "rsub", "div", "rdiv")
+}
+REDUCTIONS = {
+    name: getattr(lib, "WLM_" + name.upper()) for name in ("sum", "mean", "max", "min", "prod")
+}
+EMPTY = {"zero": lib.WLM_EMPTY_ZERO, "identity": lib.WLM_EMPTY_IDENTITY}
+SAMPLES = {
+    "bucket": lib.WLM_SAMPLE_BUCKET,
+    "fastrand": lib.WLM_SAMPLE_FASTRAND,
+    "fastrand_coprime": lib.WLM_SAMPLE_FASTRAND_COPRIME,
+}
+NORMS = {"none": lib.WLM_NORM_NONE, "kept": lib.WLM_NORM_KEPT, "unbiased": lib.WLM_NORM_UNBIASED}
+
+
+class Options(TypedDict, total=False):
+    """What is fixed for a plan. All options have defaults.
+
+    reduce: "sum" (default), "mean", "max", "min" or "prod".
+    message: "mul" (default, a * b), "copy_b", "copy_a", "add" (a + b), "sub" (b - a),
+        "rsub" (a - b), "div" (b / a) or "rdiv" (a / b); a is the value of an edge (1 where A has
+        no values), b an element of B.
+    operator: a user-defined operator as C expressions instead of `reduce`, for example
+        "message=fmaxf(a*b,0);init=0;reduce=acc+x;combine=reduce"; warploom.h describes them.
+    empty: result of an empty row: "zero" (default; 1 for prod) or "identity" (-inf for max).
+    activation: an expression over x at the end: "relu", "leaky_relu(x,0.2)".
+    transpose: multiply by A^T instead of A.
+    heads: values per edge; each belongs to n / heads neighbouring columns.
+    argmax: of max and min, also give the position of the edge that each element comes from.
+    sample, width, norm: use at most `width` (8 to 2304) edges of a row: sample is "bucket",
+        "fastrand" or "fastrand_coprime"; norm of a sum is "none" (default), "kept" or "unbiased".
+    deterministic: only kernels that give the same bits every time.
+    """
+
+    reduce: str
+    message: str
+    operator: str | None
+    empty: str
+    activation: str | None
+    transpose: bool
+    heads: int
+    argmax: bool
+    sample: str | None
+    width: int
+    norm: str
+    deterministic: bool
+
+
+_NAMES = frozenset(Options.__annotations__)
+
+
+def choose(name: str, value: str, table: dict[str, int]) -> int:
+    """The constant for a named choice; ValueError names the argument and the choices."""
+    try:
+        return table[value]
+    except (KeyError, TypeError):
+        raise ValueError(
+            f"{name}: {value!r} is unknown; use {', '.join(map(repr, table))}"
+        ) from None
+
+
+class Problem:
+    """A `wlm_problem` and the texts that it points to."""
+
+    def __init__(
+        self,
+        n: int,
+        dtype: str,
+        *,
+        operation: str = "spmm",
+        bias: bool = False,
+        expected_calls: int = 1,
+        argmax_type: int = lib.WLM_I32,
+        **options: Unpack[Options],
+    ) -> None:
+        unknown = sorted(set(options) - _NAMES)
+        if unknown:
+            raise TypeError(
+                f"{unknown[0]}: is no option; the options are {', '.join(sorted(_NAMES))}"
+            )
+        self.struct = struct = new("wlm_problem")
+        self._texts: list[Any] = []
+        self.n, self.dtype = n, dtype
+        self.sddmm = operation == "sddmm"
+        self.transpose = bool(options.get("transpose", False))
+        self.heads = _integer("heads", options.get("heads", 1))
+        self.argmax = bool(options.get("argmax", False))
+        self.needs_b = (
+            options.get("message", "mul") != "copy_a" or options.get("operator") is not None
+        )
+        struct.n = _integer("n", n)
+        struct.operation = choose("operation", operation, OPERATIONS)
+        struct.message = choose("message", options.get("message", "mul"), MESSAGES)
+        struct.reduce = choose("reduce", options.get("reduce", "sum"), REDUCTIONS)
+        if options.get("operator") is not None:
+            struct.reduce = lib.WLM_CUSTOM
+            struct.custom = self._text("operator", options["operator"])
+        struct.empty = choose("empty", options.get("empty", "zero"), EMPTY)
+        struct.dense_type = choose("dtype", dtype, DENSE_TYPES)
+        struct.transpose = self.transpose
+        struct.heads = self.heads
+        struct.want_argmax = self.argmax
+        struct.argmax_type = argmax_type
+        struct.epilogue.bias = bias
+        struct.epilogue.activation = self._text("activation", options.get("activation"))
+        if options.get("sample") is not None:
+            struct.sampling.sample = choose("sample", str(options["sample"]), SAMPLES)
+            struct.sampling.norm = choose("norm", options.get("norm", "none"), NORMS)
+            struct.sampling.width = _integer("width", options.get("width", 0))
+        elif "width" in options or "norm" in options:
+            raise ValueError("width, norm: need sample")
+        struct.policy.deterministic = bool(options.get("deterministic", False))
+        struct.policy.expected_calls = _integer("expected_calls", expected_calls)
+
+    def _text(self, name: str, value: str | None) -> Any:
+        if value is None:
+            return ffi.NULL
+        if not isinstance(value, str):
+            raise TypeError(f"{name}: a {type(value).__name__} is no text")
+        self._texts.append(ffi.new("char[]", value.encode()))
+        return self._texts[-1]
+
+
+_kept = functools.lru_cache(maxsize=1024, typed=True)(Problem)
+
+
+def problem(n: int, dtype: str, **options: Any) -> Problem:
+    """A Problem with these options, the same one for the same options."""
+    try:
+        return _kept(n, dtype, **options)
+    except TypeError:  # an option that cannot be a key, which Problem names
+        return Problem(n, dtype, **options)
+
+
+def _integer(name: str, value: int) -> int:
+    try:
+        number = value.__index__()
+    except AttributeError:
+        raise TypeError(f"{name}: a {type(value).__name__} is no integer") from None
+    if not 0 <= number < 2**63:
+        raise ValueError(f"{name}: {number} is out of range")
+    return number

@@ -1,0 +1,267 @@
+"""Products in one call, and the operands that one call and plans share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from warploom import _arrays
+from warploom._arrays import DENSE_TYPES, INDEX_TYPES, Array
+from warploom._library import check, context, ffi, lib, new
+from warploom._matrix import Matrix, as_matrix
+from warploom._problem import Options, Problem, problem
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Place(NamedTuple):
+    """Where a call runs, and the array library of its results."""
+
+    device: str
+    library: str
+    stream: int | None
+
+    @property
+    def pointer(self) -> Any:
+        return ffi.cast("void *", self.stream or 0)
+
+    def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
+        """A new array."""
+        return _arrays.empty(self.library, self.device, shape, dtype, self.stream)
+
+
+def place_of(matrix: Matrix, stream: Any, *sources: Any) -> Place:
+    """The place of a call; the first operand that is given names the library."""
+    given = (_arrays.library(source) for source in sources if source is not None)
+    of = next(given, matrix.library)
+    return Place(matrix.device, of, _arrays.stream_of(stream, matrix.device, of))
+
+
+def read_dense(source: Any, name: str, place: Place) -> Array:
+    """A dense operand of 1, 2 or 3 dimensions."""
+    array = _arrays.read(source, name, place.device, place.stream)
+    _arrays.require_type(array, DENSE_TYPES)
+    if len(array.shape) not in (1, 2, 3):
+        expected = "(rows, n) or (rows, heads, n / heads)"
+        raise ValueError(f"{name}: has shape {array.shape}; expected {expected}")
+    return array
+
+
+def columns(array: Array) -> int:
+    """The n of a dense operand."""
+    n = 1
+    for extent in array.shape[1:]:
+        n *= extent
+    return n
+
+
+class Call:
+    """The operands of one call: checks them, makes what is missing, and holds the memory."""
+
+    def __init__(self, matrix: Matrix, problem: Problem, place: Place, values: Any) -> None:
+        self.matrix, self.problem, self.place = matrix, problem, place
+        self.values = matrix.values(values, problem.heads, place.stream)
+        if self.values and self.values.dtype not in (problem.dtype, self._wide):
+            found = f"{self.values.name}: has type {self.values.dtype}"
+            raise TypeError(f"{found} and the dense operands {problem.dtype}; convert one")
+        self.args = args = new("wlm_execute_args")
+        args.stream = place.pointer
+        if values is not None and self.values:
+            args.values = self.values.pointer
+        self.kept: list[Any] = [self.values]
+        rows, cols = matrix.shape
+        self.rows, self.cols = (cols, rows) if problem.transpose else (rows, cols)
+
+    @property
+    def _wide(self) -> str:
+        """The other type that values may have."""
+        return "float32" if self.problem.dtype in ("float16", "bfloat16") else self.problem.dtype
+
+    def scale(self, alpha: float, beta: float, out: Any) -> None:
+        """Set alpha and beta."""
+        if beta != 0 and out is None:
+            raise ValueError("beta: is not 0, so out must hold what it multiplies")
+        self.args.alpha, self.args.beta = alpha, beta
+
+    def dense(self, array: Array, rows: int) -> int:
+        """Check a dense operand with so many rows; gives its leading dimension."""
+        problem = self.problem
+        if array.dtype != problem.dtype:
+            raise TypeError(f"{array.name}: has type {array.dtype}; expected {problem.dtype}")
+        shapes: list[tuple[int, ...]] = [(rows, problem.n)]
+        if problem.n == 1:
+            shapes.append((rows,))
+        if problem.heads > 1 and problem.n % problem.heads == 0:
+            shapes.append((rows, problem.heads, problem.n // problem.heads))
+        _arrays.require_shape(array, *shapes)
+        self.kept.append(array)
+        return _arrays.leading_dimension(array)
+
+    def result(self, out: Any, shape: tuple[int, ...], dtype: str) -> tuple[Any, Array]:
+        """The given result, or a new one of this shape."""
+        place = self.place
+        made = place.empty(shape, dtype) if out is None else out
+        array = _arrays.read(made, "out", place.device, place.stream)
+        _arrays.require_type(array, (dtype,))
+        _arrays.require_shape(array, shape)
+        _arrays.require_writable(array)
+        self.kept.append(array)
+        return made, array
+
+    def spmm(self, b: Array | None, out: Any, bias: Any) -> Any:
+        """Set the operands of C = A B; gives C, or (C, argmax)."""
+        args, problem, place = self.args, self.problem, self.place
+        if b is None:
+            if problem.needs_b or out is None:
+                raise TypeError('B: is None, which needs out and the message "copy_a"')
+            shape = tuple(out.shape)
+        else:
+            args.b, args.ldb = b.pointer, self.dense(b, self.cols)
+            shape = (self.rows, *b.shape[1:])
+        made, c = self.result(out, shape, problem.dtype)
+        if b is not None and c.address == b.address and 0 not in c.shape:
+            raise ValueError("out: is the memory of B")
+        args.c, args.ldc = c.pointer, self.dense(c, self.rows)
+        if bias is not None:
+            vector = _arrays.read(bias, "bias", place.device, place.stream)
+            _arrays.require_type(vector, (problem.dtype,))
+            _arrays.require_shape(vector, (problem.n,))
+            _arrays.require_contiguous(vector)
+            args.bias = vector.pointer
+            self.kept.append(vector)
+        if not problem.argmax:
+            return made
+        if args.ldc != problem.n and self.rows > 1:
+            raise ValueError("out: must be contiguous where argmax is wanted")
+        positions = place.empty(shape, self.matrix.argmax_type)
+        array = _arrays.read(positions, "argmax", place.device, place.stream)
+        args.argmax = array.pointer
+        self.kept.append(array)
+        return made, positions
+
+    def sddmm(self, x: Array, b: Array | None, out: Any) -> Any:
+        """Set the operands of the gradient of the values; gives dvalues."""
+        args, problem = self.args, self.problem
+        if b is None and problem.needs_b:
+            raise TypeError('B: is None, which needs the message "copy_a"')
+        args.x, args.ldc = x.pointer, self.dense(x, self.rows)
+        if b is not None:
+            args.b, args.ldb = b.pointer, self.dense(b, self.cols)
+        nnz, heads = self.matrix.nnz, problem.heads
+        made, array = self.result(out, (nnz,) if heads == 1 else (nnz, heads), problem.dtype)
+        _arrays.require_contiguous(array)
+        args.dvalues = array.pointer
+        return made
+
+    def run_once(self) -> None:
+        """Enqueue through `wlm_spmm`."""
+        owner = context(self.place.device)
+        csr = self.matrix.csr(self.values)
+        check(lib.wlm_spmm(owner.handle, csr, self.problem.struct, self.args))
+        self.finish()
+
+    def finish(self) -> None:
+        """Wait where the library of the results does not know the stream."""
+        _arrays.finish(self.place.library, self.place.device, self.place.stream)
+
+
+def spmm(
+    A: Any,
+    B: Any,
+    *,
+    out: Any = None,
+    values: Any = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    bias: Any = None,
+    seed: int = 0,
+    stream: Any = None,
+    **options: Unpack[Options],
+) -> Any:
+    """C = activation(alpha * reduce_p(message(A[i,p], B[p,:])) + beta * C + bias).
+
+    Runs on the device of the arrays: NumPy operands on the host, CUDA arrays on their GPU and on
+    the current stream of their library (torch, CuPy), or on `stream`. On a GPU the call returns
+    once the work is enqueued.
+
+    Args:
+        A: a `Matrix` of shape (M, K), or what `Matrix` takes; make a Matrix for repeated products.
+        B: dense, row-major: shape (K, n), (K,), or (K, heads, n / heads); float32, float16,
+            bfloat16 or float64. With transpose, M rows. None with the message "copy_a" and out.
+        out: where C goes, of B's type; shape as the result. Rows must be contiguous.
+        values: instead of the values of A: shape (nnz,) or (nnz, heads) in CSR order, of B's type,
+            or float32 where that is a 16-bit type.
+        alpha, beta: factors; beta other than 0 needs out. With beta = 0, out is not read.
+        bias: n elements of B's type, added to every row.
+        seed: of sampling.
+        stream: a CUDA stream: an address or a stream of torch or CuPy. Ignored on the host.
+        **options: reduce, message, transpose, heads, argmax, sample and others, see `Options`.
+
+    Returns:
+        C of shape (M, n), or B's shape with M rows, from the library of B (NumPy, torch, CuPy,
+        JAX); `out` where that was given. With argmax the tuple (C, argmax): positions in
+        `A.indices`, -1 for an empty row.
+
+    Raises:
+        TypeError, ValueError: naming the argument with a wrong type, shape, layout or device.
+        MemoryError: without memory for the result.
+        RuntimeError: with the detail text of the library, such as an error of the device.
+    """
+    matrix = as_matrix(A)
+    place = place_of(matrix, stream, B, out)
+    dense = None if B is None else read_dense(B, "B", place)
+    shaped = dense or (read_dense(out, "out", place) if out is not None else None)
+    if shaped is None:
+        raise TypeError('B: is None, which needs out and the message "copy_a"')
+    argmax_type = INDEX_TYPES[matrix.argmax_type]
+    given = {"bias": bias is not None, "argmax_type": argmax_type}
+    product = problem(columns(shaped), shaped.dtype, **given, **options)
+    call = Call(matrix, product, place, values)
+    call.scale(alpha, beta, out)
+    call.args.seed = seed
+    result = call.spmm(dense, out, bias)
+    call.run_once()
+    return result
+
+
+def sddmm(
+    A: Any,
+    X: Any,
+    B: Any = None,
+    *,
+    out: Any = None,
+    values: Any = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    stream: Any = None,
+    **options: Unpack[Options],
+) -> Any:
+    """The gradient of a product by the values of A.
+
+    For edge p = (i, k) it is the sum over j of X[i,j] * d message(a_p, B[k,j]) / d a_p; for the
+    message "mul" that is the product of rows <X[i,:], B[k,:]>. reduce is "sum", or "mean", which
+    divides by the edges of the row.
+
+    Args:
+        A: a `Matrix` of shape (M, K), or what `Matrix` takes.
+        X: dense, row-major: shape (M, n) or (M, heads, n / heads).
+        B: dense, row-major: shape (K, n) or (K, heads, n / heads), of X's type; None with the
+            message "copy_a".
+        out: where the result goes; `alpha`, `beta`, `values` and `stream` are as in `spmm`.
+        **options: message, reduce, heads and deterministic, see `Options`.
+
+    Returns:
+        shape (nnz,) or (nnz, heads) of X's type, in CSR order.
+
+    Raises:
+        as `spmm`.
+    """
+    matrix = as_matrix(A)
+    place = place_of(matrix, stream, X)
+    x = read_dense(X, "X", place)
+    product = problem(columns(x), x.dtype, operation="sddmm", **options)
+    call = Call(matrix, product, place, values)
+    call.scale(alpha, beta, out)
+    result = call.sddmm(x, None if B is None else read_dense(B, "B", place), out)
+    call.run_once()
+    return result

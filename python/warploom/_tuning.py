@@ -1,0 +1,262 @@
+"""Tuning, what was learned, and devices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from warploom import _library
+from warploom._arrays import INDEX_TYPES, stream_of
+from warploom._library import Context, check, context, ffi, lib, new, text
+from warploom._matrix import Stats, as_matrix
+from warploom._plan import Plan, dtype_name
+from warploom._problem import Options, Problem
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Candidate(NamedTuple):
+    """A kernel that was measured; a failed one has a reason and no times."""
+
+    variant: str
+    failed: bool
+    reason: str
+    seconds: float
+    spread: float
+    gather_gbs: float
+    max_rel_err: float
+    prepare_seconds: float
+    samples: int
+    cold_seconds: float
+
+
+Progress = Callable[[int, int, "Candidate | None"], object]
+
+
+class _Listener:
+    """Collects what is measured, passes it on, and stops tuning once the user's function says so or
+    fails."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress = progress
+        self.found: dict[str, Candidate] = {}
+        self.error: BaseException | None = None
+
+    def report(self, done: int, total: int, last: Any) -> bool:
+        candidate = _candidate(last) if last else None
+        if candidate:
+            self.found[candidate.variant] = candidate
+        return bool(self.progress and self.progress(done, total, candidate))
+
+    def fail(self, kind: Any, error: BaseException, traceback: Any) -> int:
+        self.error = error
+        return 1
+
+
+def _string(text: Any) -> str:
+    return str(ffi.string(text).decode()) if text else ""
+
+
+def _candidate(found: Any) -> Candidate:
+    numbers = [getattr(found, field) for field in Candidate._fields[3:]]
+    return Candidate(_string(found.variant), bool(found.failed), _string(found.reason), *numbers)
+
+
+def _report_failure(kind: Any, error: BaseException, traceback: Any) -> int:
+    user = traceback.tb_frame.f_locals["user"]
+    return int(ffi.from_handle(user).fail(kind, error, traceback))
+
+
+@ffi.def_extern(onerror=_report_failure)  # type: ignore[untyped-decorator]
+def warploom_progress(user: Any, done: int, total: int, last: Any) -> int:
+    """Pass the progress of a tuning to its listener."""
+    return ffi.from_handle(user).report(done, total, last)  # type: ignore[no-any-return]
+
+
+def tune(
+    A: Any,
+    n: int,
+    *,
+    dtype: Any = "float32",
+    operation: str = "spmm",
+    budget: float = 0.0,
+    progress: Progress | None = None,
+    name: str | None = None,
+    seed: int = 1,
+    again: bool = False,
+    **options: Unpack[Options],
+) -> list[Candidate]:
+    """Measure the kernels for a problem on this matrix, and keep the results.
+
+    Later plans and products with this matrix, and matrices like it, use them from the user
+    database. Kernels that were already measured are skipped. Blocks; needs device memory for B and
+    C.
+
+    Args:
+        A: a `Matrix`, or what `Matrix` takes.
+        n: columns of B and C.
+        dtype, operation: as of `Plan`.
+        budget: in seconds; 0 = all kernels.
+        progress: called as progress(done, total, candidate or None); a true result stops, and
+            what was measured is kept.
+        name: of the matrix, kept with the measurements.
+        seed: of the order and the operands.
+        again: also measure kernels that were already measured.
+        **options: see `Options`.
+
+    Returns:
+        what was measured in this call, the fastest first, failed kernels last.
+
+    Raises:
+        RuntimeError: without a compiler or a user database.
+        TypeError, ValueError: naming the argument.
+        An exception of progress stops tuning and is passed on.
+    """
+    matrix = as_matrix(A)
+    problem = Problem(
+        n,
+        dtype_name(dtype),
+        operation=operation,
+        argmax_type=INDEX_TYPES[matrix.argmax_type],
+        **options,
+    )
+    listener = _Listener(progress)
+    user = ffi.new_handle(listener)
+    settings = new("wlm_tune_options")
+    settings.budget_seconds, settings.seed, settings.again = budget, seed, again
+    settings.progress, settings.user = lib.warploom_progress, user
+    title = ffi.new("char[]", name.encode()) if name is not None else ffi.NULL
+    settings.matrix_name = title
+    owner = context(matrix.device)
+    handle = matrix.handle(stream_of(None, matrix.device, matrix.library))
+    status = lib.wlm_tune(owner.handle, handle, problem.struct, ffi.NULL, settings)
+    if listener.error:
+        raise listener.error
+    if status != lib.WLM_ERR_CANCELLED:
+        check(status)
+    return sorted(
+        listener.found.values(), key=lambda candidate: (candidate.failed, candidate.seconds)
+    )
+
+
+def explain(
+    A: Any,
+    n: int,
+    *,
+    dtype: Any = "float32",
+    operation: str = "spmm",
+    expected_calls: int = 1,
+    json: bool = False,
+    **options: Unpack[Options],
+) -> Any:
+    """Why a plan for this problem and matrix runs the kernel that it runs: a text, or with json a
+    dict.
+
+    Arguments and errors are those of `Plan`.
+    """
+    plan = Plan(
+        A,
+        n,
+        dtype=dtype,
+        operation=operation,
+        expected_calls=expected_calls,
+        prepare=False,
+        **options,
+    )
+    return plan.explain(json=json)
+
+
+def stats(A: Any) -> Stats:
+    """Row statistics of a `Matrix`, or of what `Matrix` takes."""
+    return as_matrix(A).stats()
+
+
+def export_db(path: str | os.PathLike[str] | None = None) -> str | None:
+    """Write all measurements and pins of the user database to a file as JSON lines; without a path
+    return them.
+
+    Raises LookupError where there is no user database, and OSError where the file cannot be
+    written.
+    """
+    owner = context("host")
+    if path is None:
+        return text(lib.wlm_export_string, owner.handle)
+    check(lib.wlm_export_path(owner.handle, os.fsencode(path)))
+    return None
+
+
+def import_db(path: str | os.PathLike[str] | None = None, *, text: str | None = None) -> None:
+    """Add measurements and pins from a file, or a text, of JSON lines to the user database: all of
+    them or none.
+
+    Raises ValueError with the number of a bad line, LookupError where there is no user database,
+    and OSError where the file cannot be read.
+    """
+    if (path is None) == (text is None):
+        raise TypeError("path, text: give one of them")
+    owner = context("host")
+    if path is not None:
+        os.stat(path)
+        check(lib.wlm_import_path(owner.handle, os.fsencode(path)))
+    else:
+        check(lib.wlm_import_string(owner.handle, str(text).encode()))
+    for other in list(_library._contexts.values()):
+        if other is not owner:
+            other.require()
+            check(lib.wlm_context_refresh(other.handle))
+
+
+class Device(NamedTuple):
+    """A device, its compiler, and the databases that it uses."""
+
+    device: str  #: "host", "cuda:0"
+    name: str  #: "NVIDIA H200"
+    arch: str
+    driver: str
+    compiler: str  #: "" = none
+    limits: str  #: what can still run without a compiler; "" = everything
+    database: str  #: the user's
+    system_database: str  #: the shipped one
+
+
+_LIMITS = {
+    "host": "no C compiler: only unsampled sums of a * b in float32 with int32 indices run; "
+    "install gcc or clang, or let WARPLOOM_CC name one",
+    "cuda": "no NVRTC: only unsampled sums of a * b in float32 with int32 indices run; "
+    "pip install nvidia-cuda-nvrtc, or let WARPLOOM_NVRTC name the library",
+}
+
+
+def _describe(owner: Context) -> Device:
+    info = owner.info()
+    limits = "" if info["compiler"] else _LIMITS[info["kind"]]
+    return Device(
+        owner.device,
+        info["device"],
+        info["arch"],
+        info["driver"],
+        info["compiler"],
+        limits,
+        info["database"],
+        info["system_database"],
+    )
+
+
+def devices() -> list[Device]:
+    """The devices of this machine: GPUs first, then the host.
+
+    `limits` says what can still run where a compiler is missing. The logger "warploom" gets at
+    level INFO why there is no GPU, or no further one.
+    """
+    found: list[Device] = []
+    while True:
+        name = f"cuda:{len(found)}"
+        try:
+            owner = _library.existing(name) or Context(name)
+        except RuntimeError as error:
+            _library.logger.info("%s: %s", name, error)
+            break
+        found.append(_describe(owner))
+    return [*found, _describe(context("host"))]

@@ -1,0 +1,102 @@
+"""Graphs of the benchmarks: Matrix Market files, twins of published graphs, and random ones."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Indices = npt.NDArray[np.int64]
+
+
+class Csr(NamedTuple):
+    """A square pattern in CSR: the sources `colind` of the edges that enter each node."""
+
+    name: str
+    rowptr: Indices
+    colind: Indices
+
+    @property
+    def nodes(self) -> int:
+        return len(self.rowptr) - 1
+
+    def edges(self) -> Indices:
+        """PyG's edge_index (2, edges): sources, then targets, which ascend."""
+        targets = np.repeat(np.arange(self.nodes, dtype=np.int64), np.diff(self.rowptr))
+        return np.stack([self.colind, targets])
+
+
+def from_edges(name: str, nodes: int, targets: npt.ArrayLike, sources: npt.ArrayLike) -> Csr:
+    """A pattern from edges in any order; repeated edges stay."""
+    rows, cols = np.asarray(targets, np.int64), np.asarray(sources, np.int64)
+    order = np.lexsort((cols, rows))
+    rowptr = np.zeros(nodes + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=nodes), out=rowptr[1:])
+    return Csr(name, rowptr, cols[order])
+
+
+def read_matrix(name: str, path: Path) -> Csr:
+    """The pattern of a Matrix Market file, .mtx or .mtx.gz."""
+    from scipy.io import mmread
+    from scipy.sparse import csr_matrix
+
+    matrix = csr_matrix(mmread(path))
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f"warploom: {path}: a square matrix is needed, not one of shape {matrix.shape}"
+        )
+    return Csr(name, matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64))
+
+
+def random_graph(name: str) -> Csr:
+    """`random:NODES:DEGREE`, without repeated edges and with some isolated nodes."""
+    nodes, degree = (int(part) for part in name.split(":")[1:])
+    rng = np.random.default_rng(nodes + degree)
+    targets = rng.integers(0, nodes - nodes // 10, nodes * degree)
+    edges = np.unique(np.stack([targets, rng.integers(0, nodes, nodes * degree)]), axis=1)
+    return from_edges(name, nodes, edges[0], edges[1])
+
+
+def _twin_path(data: Path, name: str) -> Path:
+    return data / (name.replace(":", "-").replace(",", "-").replace("=", "-") + ".mtx")
+
+
+def load(name: str, data: Path = Path(), command: str = "warploom") -> Csr:
+    """A graph by name: `random:500:8`, `cora` (a file in `data`), or `twin:products,scale=0.1`.
+
+    A twin is read from `data` if it is there as twin-products-scale-0.1.mtx; otherwise `command`,
+    the program warploom, writes it to a temporary file.
+    """
+    if name.startswith("random:"):
+        return random_graph(name)
+    stem = _twin_path(data, name)
+    for path in (
+        stem,
+        stem.with_suffix(".mtx.gz"),
+        data / name / f"{name}.mtx.gz",
+        data / f"{name}.mtx.gz",
+    ):
+        if path.exists():
+            return read_matrix(name, path)
+    if not name.startswith("twin:"):
+        raise FileNotFoundError(
+            f"warploom: {name}: {data} has neither {name}.mtx nor {name}/{name}.mtx.gz; "
+            "name its folder with --data"
+        )
+    program = shutil.which(command)
+    if program is None:
+        raise FileNotFoundError(
+            f"warploom: {name}: the program '{command}', which writes twins, was not found; "
+            "name it with --warploom"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "twin.mtx"
+        subprocess.run(
+            [program, "convert", name, "-o", str(path)], check=True, stdout=subprocess.DEVNULL
+        )
+        return read_matrix(name, path)

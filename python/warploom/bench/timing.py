@@ -1,0 +1,115 @@
+"""Times of functions that are measured side by side."""
+
+from __future__ import annotations
+
+import gc
+import math
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+Function = Callable[[], Any]
+
+GRAPHED_SAMPLE, EAGER_SAMPLE = 2e-3, 5e-3  # seconds that a sample lasts at least
+CALLS_IN_GRAPH = 8
+SLOW = 0.2  # seconds of a call that is sampled less often
+
+
+def synchronise(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def capture(function: Function, calls: int = 1) -> Function:
+    """A function that replays `calls` calls from one CUDA graph; the function has run before."""
+    side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    side.wait_stream(torch.cuda.current_stream())
+    torch.cuda.set_sync_debug_mode(
+        "error"
+    )  # a failed capture would leave the allocator in disorder
+    try:
+        with torch.cuda.stream(side):
+            function()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    torch.cuda.current_stream().wait_stream(side)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(calls):
+            function()
+    return graph.replay
+
+
+class Timer:
+    """Samples one function: the mean time of enough calls in a row, in microseconds."""
+
+    def __init__(
+        self, function: Function, device: torch.device, graphed: bool, least: float
+    ) -> None:
+        self.device = device
+        self.graphed = graphed
+        self.inner = 1
+        self.function = function
+        for _ in range(3):
+            once = self._run(function, 1)
+        if graphed:
+            self.inner = CALLS_IN_GRAPH if once * CALLS_IN_GRAPH < GRAPHED_SAMPLE else 1
+            self.function = capture(function, self.inner)
+            self._run(self.function, 1)
+            once = self._run(self.function, 1)
+        self.is_slow = once > SLOW
+        self.calls = max(1, min(1000, math.ceil(least / max(once, 1e-7))))
+
+    def _run(self, function: Function, calls: int) -> float:
+        """Seconds of one call."""
+        synchronise(self.device)
+        if self.graphed:
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+            start.record()
+            for _ in range(calls):
+                function()
+            end.record()
+            end.synchronize()
+            return float(start.elapsed_time(end)) * 1e-3 / calls
+        begin = time.perf_counter()
+        for _ in range(calls):
+            function()
+        synchronise(self.device)
+        return (time.perf_counter() - begin) / calls
+
+    def sample(self) -> float:
+        return self._run(self.function, self.calls) / self.inner * 1e6
+
+
+def measure(
+    functions: dict[str, Function], device: torch.device, graphed: bool, samples: int
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Medians in microseconds of samples taken in turns, and why other functions cannot run."""
+    timers: dict[str, Timer] = {}
+    failed: dict[str, str] = {}
+    for name, function in functions.items():
+        try:
+            timers[name] = Timer(
+                function, device, graphed, GRAPHED_SAMPLE if graphed else EAGER_SAMPLE
+            )
+        except (
+            Exception
+        ) as error:  # a baseline that cannot run or be captured leaves its place empty
+            failed[name] = (
+                f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            )
+    times: dict[str, list[float]] = {name: [] for name in timers}
+    gc.collect()
+    gc.disable()
+    try:
+        for turn in range(samples):
+            for name, timer in timers.items():
+                if turn < 3 or not timer.is_slow:
+                    times[name].append(timer.sample())
+    finally:
+        gc.enable()
+    return {name: statistics.median(values) for name, values in times.items()}, failed

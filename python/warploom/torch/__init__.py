@@ -1,0 +1,15 @@
+"""warploom for PyTorch: products of sparse graphs with dense tensors, with gradients.
+
+    graph = warploom.torch.Graph.from_edge_index(edge_index)
+    c = warploom.torch.spmm(graph, b, reduce="mean")
+
+Work goes to the current stream of the tensors' device and takes memory from torch's allocator.
+Tensors of the CPU use warploom's host device.
+"""
+
+from warploom.torch import _ops as _ops
+from warploom.torch._eager import edge_softmax, sddmm, spmm
+from warploom.torch._graph import Graph
+from warploom.torch._plan import Sample
+
+__all__ = ["Graph", "Sample", "edge_softmax", "sddmm", "spmm"]

@@ -1,0 +1,443 @@
+"""Graph: a sparse matrix in CSR as torch tensors, with what the library keeps for it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+
+from warploom.torch import _plan
+from warploom.torch._plan import DENSE_TYPES, INDEX_TYPES, Matrix, Plan, Request
+
+# Graphs by the id() of their rowptr, for the registered ops, which get tensors. A graph keeps its
+# rowptr alive, so an id that is found belongs to that very tensor.
+_by_rowptr: weakref.WeakValueDictionary[int, Graph] = weakref.WeakValueDictionary()
+
+
+def find(rowptr: torch.Tensor, colind: torch.Tensor, cols: int) -> Graph:
+    """The kept graph of these very tensors, or a graph for one call."""
+    graph = _by_rowptr.get(id(rowptr))
+    if (
+        graph is not None
+        and graph.rowptr is rowptr
+        and graph.colind is colind
+        and graph.cols == cols
+        and graph._versions == (rowptr._version, colind._version)
+    ):
+        return graph
+    return Graph(rowptr, colind, cols=cols, once=True)
+
+
+def _need(holds: bool, message: str, error: type[Exception] = ValueError) -> None:
+    if not holds:
+        raise error("warploom: " + message)
+
+
+def _is_index(tensor: torch.Tensor) -> bool:
+    return isinstance(tensor, torch.Tensor) and tensor.dim() == 1 and tensor.dtype in INDEX_TYPES
+
+
+def _refuse_pattern(rowptr: torch.Tensor, colind: torch.Tensor) -> None:
+    """Raise what is wrong with the tensors of a graph; texts cost more time than checks."""
+    for name, tensor in (("rowptr", rowptr), ("colind", colind)):
+        _need(
+            isinstance(tensor, torch.Tensor),
+            f"{name}: a tensor is needed, not {type(tensor).__name__}",
+            TypeError,
+        )
+        _need(
+            tensor.dim() == 1,
+            f"{name}: one dimension is needed, not the shape {tuple(tensor.shape)}",
+        )
+        _need(
+            tensor.dtype in INDEX_TYPES,
+            f"{name}: int32 or int64 is needed, not {tensor.dtype}",
+            TypeError,
+        )
+    _need(rowptr.shape[0] >= 1, "rowptr: rows + 1 elements are needed, not 0")
+    _need(
+        colind.device == rowptr.device,
+        f"colind is on {colind.device}, rowptr on {rowptr.device}",
+    )
+    _need(
+        rowptr.device.type in ("cpu", "cuda"),
+        f"rowptr: the device {rowptr.device} is not supported",
+    )
+
+
+class Graph:
+    """A sparse rows x cols matrix A in CSR; row i lists the edges k -> i of a graph, whose sources
+    are columns.
+
+    rowptr: (rows + 1,) and colind: (nnz,), int32 or int64, on one device. Columns of a row may be
+        unsorted and repeated. Do not change them afterwards.
+    values: (nnz,) or (nnz, heads), or None for ones. They may require a gradient and may be
+        replaced with each call.
+    cols: columns of A; None = as many as rows.
+    once: True for a matrix that is used for one step, such as a sampled mini-batch. Nothing is
+        then measured, checked or kept, and gradients of B are scattered or come from a transpose
+        that is built on the stream.
+
+    A graph that is not `once` is measured at its first product, which waits for the device and may
+    compile kernels; later products do neither. Its transpose is built at the first backward pass
+    and kept.
+    """
+
+    def __init__(
+        self,
+        rowptr: torch.Tensor,
+        colind: torch.Tensor,
+        values: torch.Tensor | None = None,
+        *,
+        cols: int | None = None,
+        perm: torch.Tensor | None = None,
+        once: bool = False,
+    ) -> None:
+        if not (
+            _is_index(rowptr)
+            and _is_index(colind)
+            and rowptr.shape[0] >= 1
+            and colind.device == rowptr.device
+            and rowptr.device.type in ("cpu", "cuda")
+        ):
+            _refuse_pattern(rowptr, colind)
+        self.rowptr = rowptr.contiguous()
+        self.colind = colind.contiguous()
+        self.rows: int = rowptr.shape[0] - 1
+        self.cols: int = self.rows if cols is None else int(cols)
+        self.nnz: int = colind.shape[0]
+        if self.cols < 0:
+            raise ValueError(f"warploom: cols: {cols} is negative")
+        if values is not None:
+            self._check_values(values)
+        self.values = values
+        self.perm = perm
+        self.once = once
+        self._reset()
+
+    def _reset(self) -> None:
+        self._index: int = self.rowptr.get_device()
+        self._versions = (self.rowptr._version, self.colind._version)
+        self._plans: dict[Request, Plan] = {}
+        self._products: dict[Any, Any] = {}
+        self._matrices: dict[torch.dtype | None, Matrix] = {}
+        self._derived: dict[Any, torch.Tensor] = {}
+        self._transpose: Graph | None = None
+        self._order: torch.Tensor | None = None
+        if not self.once and not torch.compiler.is_compiling():
+            _by_rowptr[id(self.rowptr)] = self
+
+    def _check_values(self, values: torch.Tensor) -> None:
+        if (
+            isinstance(values, torch.Tensor)
+            and values.dim() in (1, 2)
+            and values.shape[0] == self.nnz
+            and values.dtype in DENSE_TYPES
+            and values.device == self.device
+        ):
+            return
+        _need(
+            isinstance(values, torch.Tensor),
+            f"values: a tensor is needed, not {type(values).__name__}",
+            TypeError,
+        )
+        _need(
+            values.dim() in (1, 2) and values.shape[0] == self.nnz,
+            f"values: the shape is {tuple(values.shape)}, "
+            f"({self.nnz},) or ({self.nnz}, heads) is needed",
+        )
+        _need(
+            values.dtype in DENSE_TYPES,
+            f"values: the type {values.dtype} is not supported",
+            TypeError,
+        )
+        _need(
+            values.device == self.device,
+            f"values are on {values.device}, the graph on {self.device}",
+        )
+
+    # ---- constructors ----------------------------------------------------------------
+
+    @classmethod
+    def from_edge_index(
+        cls,
+        edge_index: torch.Tensor,
+        values: torch.Tensor | None = None,
+        *,
+        rows: int | None = None,
+        cols: int | None = None,
+        once: bool = False,
+    ) -> Graph:
+        """A graph from PyG's edge_index (2, edges): edge_index[0] are sources (columns),
+        edge_index[1] targets (rows).
+
+        rows, cols: None = one more than the largest index; where both are None, the larger of the
+            two for both.
+        values: in the order of the edges. `perm` of the result gives the edge of each position in
+            CSR order, so
+        `x[graph.perm]` brings other tensors of edges into CSR order. Indices become int32 where
+        they fit.
+        """
+        if hasattr(edge_index, "get_csc") and hasattr(edge_index, "sparse_size"):
+            return cls._from_pyg(edge_index, values, rows, cols, once)
+        _need(
+            edge_index.dim() == 2 and edge_index.shape[0] == 2,
+            f"edge_index: the shape is {tuple(edge_index.shape)}, (2, edges) is needed",
+        )
+        _need(
+            edge_index.dtype in INDEX_TYPES,
+            f"edge_index: the type {edge_index.dtype} is not supported",
+            TypeError,
+        )
+        if rows is None or cols is None:
+            largest = [
+                int(part.max()) + 1 if part.numel() else 0
+                for part in (edge_index[1], edge_index[0])
+            ]
+            if rows is None and cols is None:
+                rows = cols = max(largest)
+            rows = largest[0] if rows is None else rows
+            cols = largest[1] if cols is None else cols
+        targets, perm = torch.sort(edge_index[1], stable=True)
+        small = max(rows, cols, edge_index.shape[1]) < 2**31
+        rowptr = torch._convert_indices_from_coo_to_csr(targets, rows, out_int32=small)
+        colind = edge_index[0].index_select(0, perm)
+        return cls(
+            rowptr if small else rowptr.long(),
+            colind.int() if small else colind.long(),
+            None if values is None else values.index_select(0, perm),
+            cols=cols,
+            perm=perm,
+            once=once,
+        )
+
+    @classmethod
+    def _from_pyg(
+        cls,
+        edge_index: Any,
+        values: torch.Tensor | None,
+        rows: int | None,
+        cols: int | None,
+        once: bool,
+    ) -> Graph:
+        """From torch_geometric.EdgeIndex, whose own CSC is our CSR."""
+        size = edge_index.sparse_size()
+        if not edge_index.is_sorted:
+            rows, cols = size[1] if rows is None else rows, size[0] if cols is None else cols
+            plain = edge_index.as_tensor()
+            return cls.from_edge_index(plain, values, rows=rows, cols=cols, once=once)
+        (rowptr, colind), perm = edge_index.get_csc()
+        if not isinstance(perm, torch.Tensor):
+            perm = None  # the edges are in this order already
+        if rows is not None and rows + 1 > rowptr.shape[0]:
+            rowptr = torch.cat([rowptr, rowptr[-1:].expand(rows + 1 - rowptr.shape[0])])
+        if cols is None:
+            cols = (
+                size[0] if size[0] is not None else (int(colind.max()) + 1 if colind.numel() else 0)
+            )
+        if max(rowptr.shape[0], cols, colind.shape[0]) < 2**31:
+            rowptr, colind = rowptr.int(), colind.int()
+        if values is not None and perm is not None:
+            values = values.index_select(0, perm)
+        return cls(rowptr, colind, values, cols=cols, perm=perm, once=once)
+
+    @classmethod
+    def from_sparse(cls, matrix: Any, *, once: bool = False) -> Graph:
+        """A graph from a matrix: torch.sparse_csr, _csc or _coo, a SciPy sparse matrix, or PyG's
+        EdgeIndex.
+
+        The rows of the matrix are the targets, so spmm(graph, b) is matrix @ b.
+        """
+        if not isinstance(matrix, torch.Tensor):
+            _need(
+                hasattr(matrix, "tocsr"),
+                f"a sparse matrix is needed, not {type(matrix).__name__}",
+                TypeError,
+            )
+            matrix = matrix.tocsr()
+            arrays = [
+                torch.from_numpy(array) for array in (matrix.indptr, matrix.indices, matrix.data)
+            ]
+            return cls(*arrays, cols=matrix.shape[1], once=once)
+        if hasattr(matrix, "get_csc"):
+            return cls.from_edge_index(matrix, once=once)
+        if matrix.layout == torch.sparse_csc:
+            matrix = matrix.to_sparse_csr()
+        if matrix.layout == torch.sparse_csr:
+            _need(matrix.dim() == 2, f"a matrix is needed, not the shape {tuple(matrix.shape)}")
+            return cls(
+                matrix.crow_indices(),
+                matrix.col_indices(),
+                matrix.values(),
+                cols=matrix.shape[1],
+                once=once,
+            )
+        _need(
+            matrix.layout == torch.sparse_coo,
+            f"the layout {matrix.layout} is not supported",
+            TypeError,
+        )
+        _need(matrix.sparse_dim() == 2, f"a matrix is needed, not the shape {tuple(matrix.shape)}")
+        coalesced = matrix if matrix.is_coalesced() else matrix.coalesce()
+        targets_sources = coalesced.indices()
+        rows, cols = matrix.shape[:2]
+        return cls.from_edge_index(
+            targets_sources.flip(0), coalesced.values(), rows=rows, cols=cols, once=once
+        )
+
+    # ---- copies ----------------------------------------------------------------------
+
+    def _apply(self, function: Any) -> Graph:
+        def call(tensor: torch.Tensor | None) -> torch.Tensor | None:
+            return None if tensor is None else function(tensor)
+
+        return Graph(
+            function(self.rowptr),
+            function(self.colind),
+            call(self.values),
+            cols=self.cols,
+            perm=call(self.perm),
+            once=self.once,
+        )
+
+    def to(self, device: str | torch.device | int, non_blocking: bool = False) -> Graph:
+        """The graph on a device; itself where it is there already."""
+        moved = self.rowptr.to(device, non_blocking=non_blocking)
+        if moved is self.rowptr:
+            return self
+        return self._apply(lambda tensor: tensor.to(moved.device, non_blocking=non_blocking))
+
+    def cpu(self) -> Graph:
+        """The graph in host memory."""
+        return self.to("cpu")
+
+    def cuda(
+        self, device: str | torch.device | int | None = None, non_blocking: bool = False
+    ) -> Graph:
+        """The graph on a GPU, by default the current one."""
+        return self.to("cuda" if device is None else device, non_blocking)
+
+    def pin_memory(self) -> Graph:
+        """A copy in page-locked memory, from which to(device, non_blocking=True) does not wait."""
+        return self._apply(lambda tensor: tensor.pin_memory())
+
+    def t(self) -> Graph:
+        """The transpose, made at the first call and kept unless the graph is `once`.
+
+        Its `perm` maps to the edges that the perm of this graph maps to, and to its positions
+        where it has none.
+        """
+        if self._transpose is not None:
+            return self._transpose
+        sources, order = torch.sort(self.colind, stable=True)
+        rowptr = torch._convert_indices_from_coo_to_csr(
+            sources, self.cols, out_int32=self.rowptr.dtype == torch.int32
+        )
+        transposed = Graph(
+            rowptr,
+            self.row().index_select(0, order).to(self.colind.dtype),
+            None if self.values is None else self.values.index_select(0, order),
+            cols=self.rows,
+            perm=order if self.perm is None else self.perm.index_select(0, order),
+            once=self.once,
+        )
+        transposed._order = order
+        if not self.once and not (self.values is not None and self.values.requires_grad):
+            self._transpose = transposed
+        return transposed
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Tensors only: plans are made again where the graph is used."""
+        names = ("rowptr", "colind", "values", "rows", "cols", "nnz", "perm", "once")
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._reset()
+
+    def __repr__(self) -> str:
+        values = (
+            ""
+            if self.values is None
+            else f", values {tuple(self.values.shape)} {self.values.dtype}"
+        )
+        return f"Graph({self.rows} x {self.cols}, {self.nnz} edges{values}, {self.device})"
+
+    # ---- what is derived -------------------------------------------------------------
+
+    @property
+    def device(self) -> torch.device:
+        """Where the graph's tensors are."""
+        return self.rowptr.device
+
+    def _keep(self, key: Any, make: Any) -> torch.Tensor:
+        tensor: torch.Tensor | None = self._derived.get(key)
+        if tensor is None:
+            tensor = make()
+            assert tensor is not None
+            if not self.once:
+                self._derived[key] = tensor
+        return tensor
+
+    def degrees(self) -> torch.Tensor:
+        """Edges of each row, (rows,)."""
+        return self._keep("degrees", self.rowptr.diff)
+
+    def row(self) -> torch.Tensor:
+        """The row of each edge, (nnz,)."""
+
+        def make() -> torch.Tensor:
+            rows = torch.arange(self.rows, device=self.device, dtype=self.colind.dtype)
+            return rows.repeat_interleave(self.degrees(), output_size=self.nnz)
+
+        return self._keep("row", make)
+
+    def inverse_degrees(self, dtype: torch.dtype) -> torch.Tensor:
+        """1 / edges of each row, or 1 where there are none, (rows,)."""
+
+        def make() -> torch.Tensor:
+            return self.degrees().clamp(1).to(dtype).reciprocal()
+
+        return self._keep(("inverse", dtype), make)
+
+    def mean_weights(self, dtype: torch.dtype) -> torch.Tensor:
+        """1 / edges of the row, for each edge: the sum with these values is the mean; (nnz,)."""
+        return self._keep(
+            ("mean", dtype), lambda: self.inverse_degrees(dtype).index_select(0, self.row())
+        )
+
+    # ---- plans -----------------------------------------------------------------------
+
+    def _matrix(self, values: torch.dtype | None) -> tuple[Any, Matrix | torch.Tensor]:
+        csr = _plan.describe(self.rowptr, self.colind, self.cols, values)
+        if self.once:
+            return csr, self.colind
+        matrix = self._matrices.get(values)
+        if matrix is None:
+            if not self._matrices and self.nnz:
+                least, most = (int(value) for value in torch.aminmax(self.colind))
+                _need(
+                    least >= 0 and most < self.cols,
+                    f"colind: {least} to {most} lie outside the {self.cols} columns",
+                )
+            matrix = Matrix(csr, self._index, (self.rowptr, self.colind))
+            self._matrices[values] = matrix
+        return csr, matrix
+
+    def plan(self, request: Request) -> Plan:
+        """The plan of a request, made at its first use."""
+        plan = self._plans.get(request)
+        if plan is not None:
+            return plan
+        with _plan.lock:
+            plan = self._plans.get(request)
+            if plan is None:
+                if not self.once and _plan.is_captured(self._index):
+                    raise RuntimeError(
+                        "warploom: the first product of a kind measures and compiles, which a "
+                        "CUDA graph cannot capture; run the step a few times before you capture it"
+                    )
+                csr, matrix = self._matrix(request.values)
+                plan = self._plans[request] = Plan(request, csr, matrix, self._index)
+        return plan

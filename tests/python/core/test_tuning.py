@@ -1,0 +1,137 @@
+"""Tuning, explain, databases, devices, and where NVRTC is looked for."""
+
+import logging
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import warploom
+from warploom import _library
+
+A = sp.random(200, 100, 0.05, format="csr", dtype=np.float32, random_state=1)
+
+
+def run_python(code, **environment):
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=found, check=True, capture_output=True, text=True).stdout
+
+
+def test_tune_then_explain_then_export_and_import(tmp_path):
+    seen = []
+    found = warploom.tune(A, 16, progress=lambda *step: seen.append(step), name="ours")
+    assert found == sorted(found, key=lambda candidate: (candidate.failed, candidate.seconds))
+    assert found[0].max_rel_err < 1e-5
+    assert all(0 <= done <= total for done, total, _ in seen)
+    assert "this very matrix was tuned for n = 16" in warploom.explain(A, 16)
+    assert warploom.explain(A, 16, json=True)["variant"] in {c.variant for c in found}
+    assert warploom.Plan(A, 16).explain(json=True)["step"] == "fingerprint"
+    lines = warploom.export_db()
+    assert '"ours"' in lines
+    warploom.export_db(tmp_path / "all.jsonl")
+    assert (tmp_path / "all.jsonl").read_text() == lines
+    warploom.import_db(tmp_path / "all.jsonl")
+    warploom.import_db(text=lines)
+    assert warploom.export_db() == lines
+    assert warploom.tune(A, 16) == []  # measured already
+
+
+def test_progress_stops_tuning():
+    assert len(warploom.tune(A, 8, progress=lambda done, total, last: last is not None)) >= 1
+
+
+def test_an_exception_of_progress_is_passed_on():
+    def progress(done, total, last):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        warploom.tune(A, 4, progress=progress)
+
+
+def test_bad_lines_are_named():
+    with pytest.raises(ValueError, match="1"):
+        warploom.import_db(text="no json\n")
+    with pytest.raises(OSError, match="nowhere"):
+        warploom.import_db("/nowhere/all.jsonl")
+    with pytest.raises(TypeError, match="path, text"):
+        warploom.import_db()
+
+
+def test_online_tuning():
+    plan = warploom.Plan(A, 16, online={"share": 0.5})
+    b = np.ones((100, 16), np.float32)
+    for _ in range(20):
+        assert np.allclose(plan(b), A @ b)
+    state = plan.online_state()
+    assert state["calls"] == 20
+    assert state["variant"] == plan.variant
+    plan.close()
+
+
+def test_devices_name_the_shipped_database():
+    *_, host = warploom.devices()
+    assert host.device == "host"
+    assert os.path.samefile(
+        os.path.dirname(host.database), os.environ["XDG_DATA_HOME"] + "/warploom"
+    )
+    assert os.path.basename(host.system_database) == "system.db"
+    assert os.path.exists(host.system_database)
+
+
+def test_without_a_compiler_devices_say_what_still_runs():
+    code = """
+import numpy as np, scipy.sparse as sp, warploom
+a = sp.eye(3, format="csr", dtype=np.float32)
+print(warploom.devices()[-1].limits)
+print(warploom.spmm(a, np.ones((3, 2), np.float32)).tolist())
+try:
+    warploom.spmm(a, np.ones((3, 2), np.float32), reduce="max")
+except RuntimeError as error:
+    print(error)
+"""
+    limits, sums, error = run_python(code, WARPLOOM_CC="/nowhere/cc").splitlines()
+    assert limits.startswith("no C compiler: only unsampled sums")
+    assert sums == "[[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]"
+    assert "compiler" in error
+
+
+def test_nvrtc_of_pythons_packages_comes_last(tmp_path, monkeypatch):
+    for folder in ("cu13", "cuda_nvrtc"):
+        (tmp_path / "nvidia" / folder / "lib").mkdir(parents=True)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.setenv("CUDA_HOME", "/toolkit")
+    monkeypatch.delenv("CUDA_PATH", raising=False)
+    monkeypatch.delitem(sys.modules, "nvidia", raising=False)
+    files = list(_library.nvrtc_files())
+    folders = ["", "/toolkit/lib64/", "/usr/local/cuda/lib64/"]
+    folders += [f"{tmp_path}/nvidia/{name}/lib/" for name in ("cu13", "cuda_nvrtc")]
+    expected = [f"{folder}libnvrtc.so.{version}" for folder in folders for version in (13, 12)]
+    assert files == expected
+
+
+def test_a_library_that_was_loaded_is_found_by_its_name(tmp_path):
+    """load_nvrtc relies on it: the C library then opens libnvrtc.so.13 without a folder."""
+    (tmp_path / "empty.c").write_text("int warploom_probe(void) { return 13; }\n")
+    file = tmp_path / "libwarploom_probe.so.13"
+    name = "-Wl,-soname,libwarploom_probe.so.13"
+    command = ["cc", "-shared", "-fPIC", name, "-o", str(file), str(tmp_path / "empty.c")]
+    subprocess.run(command, check=True)
+    code = f"import ctypes; ctypes.CDLL({str(file)!r})\n"
+    code += "print(ctypes.CDLL('libwarploom_probe.so.13').warploom_probe())"
+    assert run_python(code) == "13\n"
+
+
+def test_warnings_of_the_library_go_to_the_logger(caplog, tmp_path):
+    (tmp_path / "warploom").mkdir()
+    (tmp_path / "warploom" / "tuned.db").write_text("this is no database, and too long to be empty")
+    code = "import logging; logging.basicConfig(); import warploom; warploom.devices()"
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    found["XDG_DATA_HOME"] = str(tmp_path)
+    command = [sys.executable, "-c", code]
+    errors = subprocess.run(command, env=found, check=True, capture_output=True, text=True).stderr
+    assert "WARNING:warploom:" in errors
+    assert _library.logger is logging.getLogger("warploom")

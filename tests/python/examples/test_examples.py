@@ -1,0 +1,81 @@
+"""The examples run and say what they should."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLES = ROOT / "examples" / "python"
+DATA = next(
+    (
+        d
+        for d in (ROOT / ".data", ROOT.parent / "shared" / "data", ROOT / "shared" / "data")
+        if d.exists()
+    ),
+    ROOT,
+)
+ALL = sorted(path.name for path in EXAMPLES.glob("*.py"))
+
+
+def run(name, *arguments):
+    """What the example prints."""
+    pytest.importorskip(
+        "scipy" if name == "spmm.py" else "numpy" if name == "custom_op.py" else "torch_geometric"
+    )
+    import warploom
+
+    path = os.pathsep.join(
+        [str(Path(warploom.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    )
+    command = [sys.executable, str(EXAMPLES / name), *arguments]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_short(name):
+    assert len((EXAMPLES / name).read_text().splitlines()) < 60
+
+
+def test_spmm():
+    text = run("spmm.py")
+    assert float(re.search(r"SciPy: (\S+)", text)[1]) < 1e-5
+    assert "kernel: " in text
+
+
+def test_custom_op():
+    rows = re.findall(r"[-\d.]+", run("custom_op.py"))
+    w = np.exp([1.0, -1.0])
+    last = (w[0] * np.array([1, 10]) + w[1] * np.array([2, -20])) / w.sum()
+    np.testing.assert_allclose(np.array(rows, float), [3, 10, 2, -20, *last, 0, 0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name, steps", [("graphed_training.py", "21"), ("minibatch.py", "11")])
+def test_training(name, steps):
+    text = run(name, steps)
+    losses = [float(loss) for loss in re.findall(r"loss:? ([\d.]+)", text)]
+    assert losses[-1] < 0.97 * losses[0]
+    assert name != "minibatch.py" or "{'SAGEConv': {'warploom': 22}}" in text
+
+
+@pytest.mark.skipif(
+    not (DATA / "cora" / "cora.features.mtx.gz").exists(), reason="needs the features of Cora"
+)
+def test_gcn_reaches_the_accuracy_of_pyg():
+    pytest.importorskip("torch_geometric")
+    spec = importlib.util.spec_from_file_location("gcn_cora", EXAMPLES / "gcn_cora.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    results = example.main(DATA / "cora", seeds=3, epochs=40)
+    error = max(np.std(found, ddof=1) / len(found) ** 0.5 for found in results.values())
+    assert abs(np.mean(results["warploom"]) - np.mean(results["PyG"])) <= max(error, 0.5)
+    assert np.mean(results["warploom"]) > 60

@@ -1,0 +1,133 @@
+"""The benchmarks: sampled batches, the command, and the table of its results."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+from warploom.bench.__main__ import main
+from warploom.bench.graphs import from_edges, load
+from warploom.bench.sampler import Sampler
+from warploom.bench.suite import Settings, cases
+from warploom.bench.summary import rows
+
+
+def test_batches():
+    graph = load("random:2000:20")
+    batch = Sampler(graph, 100, (5, 3)).sample(7)
+    sources, targets = batch.edge_index
+    assert batch.seeds == 100
+    assert len(set(batch.nodes)) == len(batch.nodes)
+    assert sources.max() < len(batch.nodes)
+    assert (np.diff(targets) >= 0).all()
+    degrees = np.diff(graph.rowptr)[batch.nodes]
+    found = np.bincount(targets, minlength=len(batch.nodes))
+    assert (found[:100] == np.minimum(degrees[:100], 5)).all()
+    middle = targets.max() + 1
+    assert (found[100:middle] == np.minimum(degrees[100:middle], 3)).all()
+    for target in range(0, middle, 37):
+        node = batch.nodes[target]
+        chosen = batch.nodes[sources[targets == target]]
+        row = graph.colind[graph.rowptr[node] : graph.rowptr[node + 1]]
+        values, counts = np.unique(chosen, return_counts=True)
+        available = dict(zip(*np.unique(row, return_counts=True), strict=True))
+        assert all(count <= available[value] for value, count in zip(values, counts, strict=True))
+    again = Sampler(graph, 100, (5, 3)).sample(7)
+    assert np.array_equal(again.edge_index, batch.edge_index)
+    assert not np.array_equal(Sampler(graph, 100, (5, 3)).sample(8).nodes, batch.nodes)
+
+
+def test_first_layer_is_that_of_the_c_sampler():
+    """The numbers are those of wlmi_neighbour_sample for this graph and seed."""
+    targets = np.repeat(np.arange(3000), 30)
+    sources = (targets + np.tile(np.arange(1, 31), 3000)) % 3000
+    batch = Sampler(from_edges("ring", 3000, targets, sources), 100, (7,)).sample(42)
+    assert batch.nodes[:8].tolist() == [2234, 1576, 1298, 277, 431, 2286, 2889, 782]
+    assert batch.nodes[100:108].tolist() == [2245, 2237, 2243, 2261, 2257, 2241, 2235, 1582]
+    assert len(batch.nodes) == 705
+    assert batch.edge_index[0].sum() == 265768
+
+
+def test_matrix_files(tmp_path):
+    matrix = sp.random(30, 30, 0.1, "csr", random_state=1)
+    scipy.io.mmwrite(tmp_path / "small.mtx", matrix)
+    scipy.io.mmwrite(tmp_path / "twin-arxiv-scale-0.5.mtx", matrix)
+    for name in ("small", "twin:arxiv,scale=0.5"):
+        graph = load(name, tmp_path)
+        assert np.array_equal(graph.rowptr, matrix.indptr)
+        assert np.array_equal(graph.colind, matrix.indices)
+    with pytest.raises(FileNotFoundError, match="--data"):
+        load("missing", tmp_path)
+    with pytest.raises(FileNotFoundError, match="--warploom"):
+        load("twin:arxiv", tmp_path, "no-such-program")
+
+
+def test_twins_come_from_the_command(tmp_path):
+    program = tmp_path / "program"
+    banner = "%%%%MatrixMarket matrix coordinate pattern general"
+    program.write_text(f'#!/bin/sh\nprintf "{banner}\\n2 2 1\\n2 1\\n" > "$4"\n')
+    program.chmod(0o755)
+    try:
+        graph = load("twin:arxiv", tmp_path, str(program))
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("cannot run scripts here")
+    assert graph.rowptr.tolist() == [0, 0, 1]
+    assert graph.colind.tolist() == [0]
+
+
+def test_cases(tmp_path):
+    found = list(cases(Settings(tmp_path, device="cuda")))
+    assert len(found) == len({case.name() for case in found}) == 7 * (2 * 9 + 12) * 2 + 12
+
+
+def test_command(tmp_path, capsys):
+    pytest.importorskip("torch_geometric")
+    out = tmp_path / "torch.jsonl"
+    assert main(["torch", "--quick", "--only", "/random", "--out", str(out)]) == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    benches = {line["bench"] for line in lines}
+    assert benches == {"spmm", "backward", "step", "minibatch"}
+    for line in lines:
+        assert line["us"] > 0
+        assert set(line["rivals"]) == {"torch_sparse", "pyg", "scatter", "scatter_compiled"}
+        assert line["rivals"]["pyg"] > 0
+        assert "failed" not in line, line
+    assert main(["torch", "--quick", "--out", str(out)]) == 0
+    assert len(out.read_text().splitlines()) >= len(lines)
+    capsys.readouterr()
+    main(["summary", str(out)])
+    assert "minibatch, best of PyG" in capsys.readouterr().out
+
+
+def test_targets():
+    def line(bench, mode, us, model=None, reduce="sum", **rivals):
+        return {
+            "bench": bench,
+            "graph": "g",
+            "model": model,
+            "n": 16,
+            "reduce": reduce,
+            "mode": mode,
+            "us": us,
+            "rivals": rivals,
+        }
+
+    table = {
+        row.what: row
+        for row in rows(
+            [
+                line("spmm", "graphed", 2.0, torch_sparse=6.0, pyg=1.0),
+                line("spmm", "graphed", 2.0, reduce="max", torch_sparse=None, scatter=20.0),
+                line("step", "eager", 100.0, "gcn", pyg=99.0, torch_sparse=120.0),
+                line("step", "graphed", 20.0, "gcn", pyg=40.0),
+            ]
+        )
+    }
+    assert table["spmm sum graphed, torch.sparse"].mean() == pytest.approx(3)
+    assert table["spmm sum graphed, torch.sparse"].holds()
+    assert not table["spmm max graphed, scatter"].holds()
+    assert table["step eager, best of PyG"].holds()
+    assert abs(table["step graphed, best of PyG eager"].mean() - 4.95) < 1e-9

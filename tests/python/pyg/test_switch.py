@@ -1,0 +1,412 @@
+"""What is served, what is kept, and what the switch leaves behind."""
+
+import copy
+import gc
+import pickle
+
+import pytest
+import torch
+from torch_geometric.nn import GATConv, GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
+from torch_geometric.nn.conv import gcn_conv
+
+import warploom.pyg
+from small_graphs import edges, features
+from warploom.torch import Graph
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    """Every test begins and ends with a PyG that is as it was, without converted modules."""
+
+    def restore():
+        warploom.pyg._converted = False
+        warploom.pyg._uninstall()
+        monkeypatch.undo()
+        warploom.pyg.report(reset=True)
+
+    restore()
+    yield
+    restore()
+
+
+@pytest.fixture
+def sorts(monkeypatch):
+    """How often edges were sorted."""
+    count = []
+    original = Graph.from_edge_index.__func__
+
+    def counting(cls, *args, **kwargs):
+        count.append(1)
+        return original(cls, *args, **kwargs)
+
+    monkeypatch.setattr(Graph, "from_edge_index", classmethod(counting))
+    return count
+
+
+def reasons(name):
+    return warploom.pyg.report().get(name, {})
+
+
+def test_pyg_is_as_before():
+    owners = (GCNConv, SAGEConv, GINConv, GraphConv, MessagePassing, gcn_conv)
+    for make in (
+        lambda: GCNConv(2, 2),
+        lambda: SAGEConv(2, 2),
+        lambda: GraphConv(2, 2),
+        lambda: GINConv(torch.nn.ReLU()),
+    ):
+        make()
+    before = [dict(vars(owner)) for owner in owners]
+    with warploom.pyg.accelerate():
+        with warploom.pyg.accelerate():
+            assert [dict(vars(owner)) for owner in owners] != before
+        layer = SAGEConv(8, 5)
+        layer(features(30), edges(120))
+        assert reasons("SAGEConv") == {"warploom": 1}
+    assert [dict(vars(owner)) for owner in owners] == before
+    layer(features(30), edges(120))
+    assert reasons("SAGEConv") == {"warploom": 1}
+    assert not warploom.pyg._seen
+
+
+def test_disable_without_enable():
+    with pytest.raises(RuntimeError, match="call enable first"):
+        warploom.pyg.disable()
+
+
+def test_random_numbers_stay():
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    with warploom.pyg.accelerate():
+        assert torch.equal(torch.rand(3), expected)
+
+
+def test_sorts_once(sorts):
+    model = torch.nn.ModuleList([SAGEConv(8, 8), SAGEConv(8, 8)])
+    edge_index = edges(120)
+    with warploom.pyg.accelerate():
+        for step in range(4):
+            hidden = features(30)
+            for layer in model:
+                hidden = layer(hidden, edge_index)
+            (found,) = (entry.sorted for entry in warploom.pyg._seen.values())
+            (entry,) = found.values()
+            assert entry.graph.once == (step == 0)
+    assert len(sorts) == 1
+
+
+@pytest.mark.parametrize("weight", [None, torch.ones(120), torch.ones(120, requires_grad=True)])
+def test_sorts_once_with_self_loops(sorts, weight):
+    layer, edge_index = GCNConv(8, 5), edges(120)
+    with warploom.pyg.accelerate():
+        for _ in range(4):
+            layer(features(30), edge_index, weight).sum().backward()
+    assert len(sorts) == 1
+
+
+def test_norm_is_computed_once(monkeypatch):
+    calls = []
+    original = gcn_conv.gcn_norm
+    monkeypatch.setattr(gcn_conv, "gcn_norm", lambda *args: (calls.append(1), original(*args))[1])
+    layer, edge_index = GCNConv(8, 5), edges(120)
+    weight = torch.rand(120)
+    expected = layer(features(30), edge_index, weight * 2)
+    calls.clear()
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            layer(features(30), edge_index, weight)
+        assert len(calls) == 1
+        layer(features(30), edge_index)
+        assert len(calls) == 2
+        weight.mul_(2)
+        torch.testing.assert_close(layer(features(30), edge_index, weight), expected)
+        assert len(calls) == 3
+        with torch.no_grad():
+            GCNConv(8, 5, improved=True)(features(30), edge_index)
+        assert len(calls) == 4
+    layer(features(30), edge_index)
+    layer(features(30), edge_index)
+    assert len(calls) == 6
+
+
+@pytest.mark.parametrize("make", [GCNConv, SAGEConv])
+def test_modified_edges(make):
+    layer, edge_index, other = make(8, 5), edges(120), edges(120, seed=9)
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            layer(features(30), edge_index)
+        edge_index.copy_(other)
+        torch.testing.assert_close(layer(features(30), edge_index), layer(features(30), other))
+
+
+def test_modified_matrix():
+    layer = SAGEConv(8, 5, aggr="sum")
+    matrix = torch.sparse_coo_tensor(edges(120).flip(0), torch.ones(120), (30, 30)).to_sparse_csr()
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            layer(features(30), matrix)
+        matrix.values().mul_(2)
+        found = layer(features(30), matrix)
+    torch.testing.assert_close(found, layer(features(30), matrix))
+
+
+def test_modified_weights():
+    layer, edge_index, weight = GraphConv(8, 5), edges(120), torch.rand(120)
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            layer(features(30), edge_index, weight)
+        weight.mul_(3)
+        found = layer(features(30), edge_index, weight)
+    torch.testing.assert_close(found, layer(features(30), edge_index, weight))
+
+
+def test_sizes_of_one_edge_index():
+    layer, edge_index = SAGEConv((8, 8), 5), edges(60)
+    with warploom.pyg.accelerate():
+        for rows in (30, 50, 30):
+            assert layer((features(40), None), edge_index, (40, rows)).shape == (rows, 5)
+
+
+@pytest.mark.parametrize("add_self_loops", [True, False])
+def test_mini_batches_leave_nothing(add_self_loops):
+    layer = GCNConv(8, 5, add_self_loops=add_self_loops)
+    with warploom.pyg.accelerate():
+        for seed in range(5):
+            edge_index = edges(120, seed=seed)
+            layer(features(30), edge_index).sum().backward()
+        del edge_index
+        gc.collect()
+        assert not warploom.pyg._seen
+
+
+def test_bounded():
+    layer = SAGEConv(8, 5)
+    many = [edges(20, seed=seed) for seed in range(80)]
+    with warploom.pyg.accelerate():
+        for edge_index in many:
+            layer(features(30), edge_index)
+        assert len(warploom.pyg._seen) == warploom.pyg._MOST_SEEN
+        torch.testing.assert_close(
+            layer(features(30), many[0]), layer(features(30), many[0].clone())
+        )
+
+
+class Halved(SAGEConv):
+    def message(self, x_j):
+        return x_j / 2
+
+
+def fallbacks():
+    def hooked():
+        layer = SAGEConv(8, 5)
+        layer.register_message_forward_hook(lambda module, inputs, out: 2 * out)
+        return layer
+
+    def explained():
+        layer = SAGEConv(8, 5)
+        layer.explain = True
+        layer._edge_mask = torch.rand(120)
+        layer._loop_mask = torch.ones(120, dtype=torch.bool)
+        return layer
+
+    def replaced():
+        layer = SAGEConv(8, 5)
+        layer.message = lambda x_j: 3 * x_j
+        return layer
+
+    return {
+        "hooks": hooked,
+        "explain mode": explained,
+        "a method of the layer was replaced": replaced,
+        "decomposed layers": lambda: GCNConv(8, 5, decomposed_layers=2),
+        "aggregation std": lambda: SAGEConv(8, 5, aggr="std"),
+        "aggregation ['mean', 'max']": lambda: SAGEConv(8, 5, aggr=["mean", "max"]),
+        "layer without acceleration": lambda: Halved(8, 5),
+    }
+
+
+@pytest.mark.parametrize("reason", fallbacks())
+def test_falls_through(reason):
+    layer = fallbacks()[reason]()
+    edge_index = edges(120)[:, edges(120)[1].argsort()]
+    expected = layer(features(30), edge_index)
+    with warploom.pyg.accelerate():
+        torch.testing.assert_close(layer(features(30), edge_index), expected)
+    assert reasons(type(layer).__name__) == {reason: 1}
+
+
+def test_explain_mode_ends():
+    layer = SAGEConv(8, 5)
+    with warploom.pyg.accelerate():
+        layer.explain = True
+        layer._edge_mask, layer._loop_mask = torch.rand(120), torch.ones(120, dtype=torch.bool)
+        layer(features(30), edges(120))
+        layer.explain = False
+        layer(features(30), edges(120))
+    assert reasons("SAGEConv") == {"explain mode": 1, "warploom": 1}
+
+
+def test_other_layers_are_counted():
+    with warploom.pyg.accelerate():
+        GATConv(8, 5)(features(30), edges(120))
+    assert list(reasons("GATConv")) == ["layer without acceleration"]
+
+
+@pytest.mark.parametrize(
+    "x, edge_index, reason",
+    [
+        (features(30)[None], edges(120), "features are not a matrix with a row for each node"),
+        (features(30), edges(0), "empty graph or features"),
+    ],
+)
+def test_unusual_inputs(x, edge_index, reason):
+    layer = SAGEConv(8, 5)
+    expected = layer(x, edge_index)
+    with warploom.pyg.accelerate():
+        torch.testing.assert_close(layer(x, edge_index), expected)
+    assert reasons("SAGEConv") == {reason: 1}
+
+
+@pytest.mark.parametrize("wrong", [-1, 30])
+@pytest.mark.parametrize("part", [0, 1])
+def test_errors_are_those_of_pyg(wrong, part):
+    layer, edge_index = SAGEConv(8, 5), edges(120)
+    edge_index[part, 7] = wrong
+    with pytest.raises(Exception) as expected:
+        layer(features(30), edge_index)
+    with warploom.pyg.accelerate(), pytest.raises(type(expected.value)) as found:
+        layer(features(30), edge_index)
+    assert str(found.value) == str(expected.value)
+
+
+def test_wrong_size():
+    with warploom.pyg.accelerate(), pytest.raises(ValueError, match="expected size 31"):
+        SAGEConv(8, 5)((features(30), features(30)), edges(120), (31, 30))
+
+
+@pytest.mark.parametrize("make", [GCNConv, SAGEConv])
+def test_compiled(make):
+    layer, edge_index = make(8, 5), edges(120)
+    expected = layer(features(30), edge_index)
+    with warploom.pyg.accelerate():
+        compiled = torch.compile(layer, backend="eager", fullgraph=make is SAGEConv)
+        torch.testing.assert_close(compiled(features(30), edge_index), expected)
+        torch.testing.assert_close(layer(features(30), edge_index), expected)
+    assert reasons(make.__name__) == {"warploom": 1}
+
+
+def test_function_transforms():
+    layer, edge_index = SAGEConv(8, 5), edges(120)
+    expected = torch.func.jacrev(lambda x: layer(x, edge_index).sum(0))(features(30))
+    with warploom.pyg.accelerate():
+        found = torch.func.jacrev(lambda x: layer(x, edge_index).sum(0))(features(30))
+    torch.testing.assert_close(found, expected)
+    assert "warploom" not in reasons("SAGEConv")
+
+
+def test_convert():
+    model = torch.nn.Sequential(SAGEConv(8, 5), torch.nn.ReLU(), SAGEConv(5, 5))
+    assert warploom.pyg.convert(model) is model
+    for layer in (model[0], copy.deepcopy(model)[0], pickle.loads(pickle.dumps(model))[0]):
+        layer(features(30), edges(120))
+    SAGEConv(8, 5)(features(30), edges(120))
+    GATConv(8, 5)(features(30), edges(120))
+    assert warploom.pyg.report() == {"SAGEConv": {"warploom": 3}}
+    with warploom.pyg.accelerate():
+        SAGEConv(8, 5)(features(30), edges(120))
+    model[0](features(30), edges(120))
+    assert warploom.pyg.report(reset=True) == {"SAGEConv": {"warploom": 5}}
+    assert warploom.pyg.report() == {}
+
+
+def test_convert_leaves_other_norms():
+    calls = []
+    original = gcn_conv.gcn_norm
+    gcn_conv.gcn_norm = lambda *args: (calls.append(1), original(*args))[1]
+    try:
+        converted, other, edge_index = (
+            warploom.pyg.convert(GCNConv(8, 5)),
+            GCNConv(8, 5),
+            edges(120),
+        )
+        for _ in range(2):
+            other(features(30), edge_index)
+        assert len(calls) == 2
+        for _ in range(2):
+            converted(features(30), edge_index)
+        assert len(calls) == 3
+    finally:
+        warploom.pyg._uninstall()
+        gcn_conv.gcn_norm = original
+
+
+def test_neighbour_loader():
+    typing = pytest.importorskip("torch_geometric.typing")
+    if not (typing.WITH_PYG_LIB or typing.WITH_TORCH_SPARSE):
+        pytest.skip("NeighborLoader needs pyg-lib or torch-sparse")
+    from torch_geometric.data import Data
+    from torch_geometric.loader import NeighborLoader
+
+    data = Data(x=features(30), edge_index=edges(120))
+    layer = SAGEConv(8, 5)
+    for batch in NeighborLoader(data, [4, 3], batch_size=6):
+        expected = layer(batch.x, batch.edge_index)
+        with warploom.pyg.accelerate():
+            torch.testing.assert_close(
+                layer(batch.x, batch.edge_index), expected, rtol=1e-4, atol=1e-4
+            )
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize(
+    "make", [lambda: GCNConv(8, 5, cached=True), lambda: SAGEConv(8, 5, aggr="max")]
+)
+def test_captured_step(make):
+    layer = make().cuda()
+    reference = copy.deepcopy(layer)
+    x, edge_index = features(30, device="cuda"), edges(120, device="cuda")
+    warploom.pyg.convert(layer)
+    step = torch.cuda.make_graphed_callables(
+        lambda x: layer(x, edge_index), (x.clone().requires_grad_(),)
+    )
+    leaves = [x.clone().requires_grad_() for _ in range(2)]
+    out, expected = step(leaves[0]), reference(leaves[1], edge_index)
+    torch.testing.assert_close(out, expected, rtol=1e-4, atol=1e-4)
+    out.square().sum().backward()
+    expected.square().sum().backward()
+    torch.testing.assert_close(leaves[0].grad, leaves[1].grad, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("reduce", ["mean", "max"])
+def test_mini_batch_waits_for_nothing(reduce):
+    layer = warploom.pyg.convert(SAGEConv(8, 5, aggr=reduce)).cuda()
+    batches = [edges(120, device="cuda", seed=seed) for seed in range(6)]
+    x = features(30, device="cuda").requires_grad_()
+    for edge_index in batches[:3]:
+        layer(x, edge_index).sum().backward()
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for edge_index in batches[3:]:
+            layer(x, edge_index).sum().backward()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_another_stream():
+    layer, x, edge_index = (
+        SAGEConv(8, 5).cuda(),
+        features(30, device="cuda"),
+        edges(120, device="cuda"),
+    )
+    expected = layer(x, edge_index)
+    torch.cuda.synchronize()
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            with torch.cuda.stream(torch.cuda.Stream()):
+                found = layer(x, edge_index)
+            torch.cuda.synchronize()
+            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)

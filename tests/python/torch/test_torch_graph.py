@@ -1,0 +1,182 @@
+"""Graphs: their constructors, copies and pickles, what they keep, and what they give back."""
+
+import copy
+import gc
+import pickle
+import weakref
+
+import pytest
+import torch
+
+from torch_oracle import Blocks, close, operand, product, random_graph
+from warploom.torch import Graph, spmm
+
+
+def dense(graph):
+    values = graph.values if graph.values is not None else torch.ones(graph.nnz)
+    a = torch.zeros(graph.rows, graph.cols, dtype=torch.float64, device=graph.device)
+    where = graph.row().long(), graph.colind.long()
+    return a.index_put(where, values.to(a), accumulate=True)
+
+
+def test_from_edge_index(device):
+    edges = torch.tensor([[3, 0, 3, 1, 1], [0, 2, 0, 1, 2]], device=device)
+    values = torch.arange(5.0, device=device).requires_grad_()
+    graph = Graph.from_edge_index(edges, values)
+    assert (graph.rows, graph.cols, graph.nnz) == (4, 4, 5)
+    assert graph.rowptr.tolist() == [0, 2, 3, 5, 5] and graph.rowptr.dtype == torch.int32
+    assert torch.equal(edges[0][graph.perm].int(), graph.colind)
+    assert torch.equal(edges[1][graph.perm].int(), graph.row())
+    expected = torch.zeros(4, 4, dtype=torch.float64, device=device)
+    expected.index_put_((edges[1], edges[0]), values.double().detach(), accumulate=True)
+    close(dense(graph), expected)
+    spmm(graph, torch.ones(4, 2, device=device)).sum().backward()
+    assert values.grad.tolist() == [2.0] * 5
+    wide = Graph.from_edge_index(edges, rows=10, cols=20)
+    assert (wide.rows, wide.cols) == (10, 20)
+    assert Graph.from_edge_index(edges, rows=3).cols == 4
+    empty = Graph.from_edge_index(edges[:, :0])
+    assert (empty.rows, empty.cols, empty.nnz) == (0, 0, 0)
+    with pytest.raises(ValueError, match="edge_index: the shape"):
+        Graph.from_edge_index(edges.t())
+    with pytest.raises(TypeError, match="edge_index: the type"):
+        Graph.from_edge_index(edges.float())
+
+
+def test_from_sparse(device):
+    a = (torch.rand(6, 5, device=device) < 0.4) * torch.rand(6, 5, device=device)
+    b = operand(5, 3, device=device, dtype=torch.float32, grad=False)
+    for matrix in (a.to_sparse_csr(), a.to_sparse_csc(), a.to_sparse_coo()):
+        graph = Graph.from_sparse(matrix)
+        close(dense(graph), a)
+        close(spmm(graph, b), a @ b, torch.float32)
+    twice = torch.sparse_coo_tensor(
+        torch.tensor([[0, 0], [1, 1]]), torch.ones(2), (2, 2), device=device
+    )
+    close(dense(Graph.from_sparse(twice)), twice.to_dense())
+    with pytest.raises(TypeError, match="the layout"):
+        Graph.from_sparse(a)
+    with pytest.raises(TypeError, match="a sparse matrix is needed, not int"):
+        Graph.from_sparse(1)
+
+
+def test_from_scipy():
+    scipy = pytest.importorskip("scipy.sparse")
+    matrix = scipy.random(6, 5, 0.4, "csc", random_state=1)
+    graph = Graph.from_sparse(matrix)
+    b = operand(5, 3, grad=False)
+    close(spmm(graph, b), torch.from_numpy(matrix @ b.numpy()))
+
+
+def test_from_pyg_edge_index(device):
+    pyg = pytest.importorskip("torch_geometric")
+    edges = torch.tensor([[3, 0, 3, 1, 1], [0, 2, 0, 1, 2]], device=device)
+    weights = torch.arange(5.0, device=device)
+    plain = Graph.from_edge_index(edges, weights, rows=4, cols=4)
+    for order in (None, "row", "col"):
+        index, given = edges, weights
+        if order:
+            order_of = edges[0 if order == "row" else 1].sort(stable=True).indices
+            index, given = edges[:, order_of], weights[order_of]
+        typed = pyg.EdgeIndex(index, sparse_size=(4, 4), sort_order=order)
+        graph = Graph.from_edge_index(typed, given)
+        close(dense(graph), dense(plain))
+        close(dense(Graph.from_sparse(typed)), dense(Graph.from_edge_index(edges, rows=4, cols=4)))
+        assert type(graph.rowptr) is torch.Tensor and type(graph.colind) is torch.Tensor
+
+
+def test_transpose(device):
+    values = operand(25, device=device, dtype=torch.float32, grad=False)
+    pattern = random_graph(9, 7, 25, device)
+    graph = Graph(pattern.rowptr, pattern.colind, values, cols=7)
+    transposed = graph.t()
+    close(dense(transposed), dense(graph).t())
+    assert graph.t() is transposed
+    assert torch.equal(values[transposed.perm], transposed.values)
+    once = Graph(pattern.rowptr, pattern.colind, values, cols=7, once=True)
+    assert once.t() is not once.t()
+    edges = torch.stack([graph.colind, graph.row()]).long().flip(1)
+    back = Graph.from_edge_index(edges, values.flip(0), rows=9, cols=7).t()
+    assert torch.equal(edges[1][back.perm].int(), back.colind)
+    leaf = Graph(pattern.rowptr, pattern.colind, values.clone().requires_grad_(), cols=7)
+    leaf.t().values.sum().backward()
+    assert leaf.values.grad is not None
+
+
+def test_copies(device):
+    graph = Graph.from_edge_index(
+        torch.randint(0, 6, (2, 20), device=device), torch.rand(20, device=device), rows=6, cols=6
+    )
+    b = operand(6, 4, device=device, dtype=torch.float32, grad=False)
+    expected = spmm(graph, b)
+    for other in (pickle.loads(pickle.dumps(graph)), copy.deepcopy(graph), copy.copy(graph)):
+        assert other._plans == {} and other._matrices == {}
+        assert (other.rows, other.cols, other.nnz, other.once) == (6, 6, 20, False)
+        assert torch.equal(other.perm, graph.perm)
+        close(spmm(other, b), expected, torch.float32)
+    assert graph.to(device) is graph
+    home = graph.cpu()
+    assert home.device.type == "cpu" and home.perm.device.type == "cpu"
+    close(spmm(home, b.cpu()), expected, torch.float32)
+    assert "6 x 6, 20 edges" in repr(graph)
+
+
+def test_refuses_what_is_no_graph(device):
+    rowptr = torch.tensor([0, 1, 2], device=device)
+    colind = torch.tensor([0, 1], device=device)
+    for error, text, arguments in (
+        (TypeError, "rowptr: a tensor", ([0, 1], colind)),
+        (TypeError, "colind: int32 or int64", (rowptr, colind.float())),
+        (ValueError, "rowptr: one dimension", (rowptr[None], colind)),
+        (ValueError, "rowptr: rows", (rowptr[:0], colind)),
+        (ValueError, "values: the shape", (rowptr, colind, torch.ones(3, device=device))),
+    ):
+        with pytest.raises(error, match=text):
+            Graph(*arguments)
+    with pytest.raises(ValueError, match="cols: -1"):
+        Graph(rowptr, colind, cols=-1)
+    b = torch.ones(2, 1, device=device)
+    with pytest.raises(ValueError, match="colind: 0 to 5 lie outside the 2 columns"):
+        spmm(Graph(rowptr, torch.tensor([0, 5], device=device)), b)
+    with pytest.raises(ValueError, match="colind: -1 to 0"):
+        spmm(Graph(rowptr, torch.tensor([0, -1], device=device)), b)
+    with pytest.raises(ValueError, match="rowptr"):
+        spmm(Graph(torch.tensor([0, 2, 1], device=device), colind), b)
+
+
+def test_plans_are_made_once(device):
+    graph = random_graph(9, 7, 25, device)
+    b = operand(7, 4, device=device)
+    for _ in range(3):
+        spmm(graph, b).sum().backward()
+        spmm(graph, b, reduce="max").sum().backward()
+    assert len(graph._plans) == 3 and len(graph._matrices) == 1
+
+
+def test_nothing_is_left_behind(device):
+    b = operand(7, 4, device=device)
+    alive = []
+    for step in range(10_000 if device.type == "cpu" else 500):
+        graph = random_graph(9, 7, 25, device, once=step % 2 == 0, seed=step % 5)
+        spmm(graph, b, reduce="max" if step % 3 == 0 else "sum").sum().backward()
+        if step % 1000 == 0:
+            alive.append((weakref.ref(graph), weakref.ref(graph.rowptr)))
+    del graph
+    assert all(one() is None and other() is None for one, other in alive)  # without the collector
+    gc.collect()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_data_loader_workers(method):
+    spmm(random_graph(9, 7, 20), torch.ones(7, 4))  # the parent has plans already
+    loader = torch.utils.data.DataLoader(
+        Blocks(), batch_size=None, num_workers=2, multiprocessing_context=method
+    )
+    seen = 0
+    for graph, b, c, softmax in loader:
+        assert graph.once
+        close(c, product(graph, b), torch.float32)
+        close(spmm(graph, b), c, torch.float32)
+        assert softmax.shape == (graph.nnz,)
+        seen += 1
+    assert seen == 6

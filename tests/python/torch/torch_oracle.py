@@ -1,0 +1,80 @@
+"""Random graphs, and products as dense torch computes them, edge by edge and with its autograd."""
+
+import torch
+
+from warploom.torch import Graph, edge_softmax, spmm
+
+REDUCTIONS = ("sum", "mean", "max", "min", "prod")
+MESSAGES = {
+    "mul": lambda a, b: a * b,
+    "copy_b": lambda a, b: b,
+    "copy_a": lambda a, b: a + 0 * b,
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: b - a,
+    "rsub": lambda a, b: a - b,
+    "div": lambda a, b: b / a,
+    "rdiv": lambda a, b: a / b,
+}
+
+
+def random_graph(rows, cols, nnz, device="cpu", index=torch.int32, once=False, seed=0):
+    """Targets are skewed, so that some rows are long and some empty; sources may repeat."""
+    generator = torch.Generator().manual_seed(seed)
+    targets = (torch.rand(nnz, generator=generator) ** 2 * rows).long()
+    sources = torch.randint(0, max(cols, 1), (nnz,), generator=generator)
+    graph = Graph.from_edge_index(torch.stack([sources, targets]), rows=rows, cols=cols)
+    return Graph(
+        graph.rowptr.to(device, index), graph.colind.to(device, index), cols=cols, once=once
+    )
+
+
+def operand(*shape, device="cpu", dtype=torch.float64, grad=True):
+    """Numbers from 0.5 to 1.5, safe to divide by."""
+    return (torch.rand(shape, dtype=torch.float64) + 0.5).to(device, dtype).requires_grad_(grad)
+
+
+def product(graph, b, values=None, reduce="sum", message="mul"):
+    """What spmm gives, by gathering and scattering."""
+    row, column = graph.row().long(), graph.colind.long()
+    a = b.new_ones(graph.nnz) if values is None or message == "copy_b" else values.to(b.dtype)
+    a = a.reshape(a.shape + (1,) * (b.dim() - a.dim()))
+    edges = MESSAGES[message](a, b[column])
+    into = row.reshape((-1,) + (1,) * (b.dim() - 1)).expand_as(edges)
+    empty = b.new_full((graph.rows, *b.shape[1:]), 1.0 if reduce == "prod" else 0.0)
+    if reduce == "mean":
+        degrees = graph.degrees().clamp(1).reshape((-1,) + (1,) * (b.dim() - 1))
+        return empty.scatter_reduce(0, into, edges, "sum") / degrees
+    name = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    return empty.scatter_reduce(0, into, edges, name, include_self=name in ("sum", "prod"))
+
+
+def gradients(c, x, *operands):
+    """Gradients by the operands that are not None; zeros for those that c does not depend on."""
+    wanted = [tensor for tensor in operands if tensor is not None]
+    if not c.requires_grad:
+        return [torch.zeros_like(tensor) for tensor in wanted]
+    found = torch.autograd.grad(c, wanted, x, allow_unused=True)
+    return [
+        torch.zeros_like(tensor) if grad is None else grad
+        for tensor, grad in zip(wanted, found, strict=True)
+    ]
+
+
+def close(found, expected, dtype=torch.float64):
+    """Within the rounding of a type, for numbers near 1."""
+    tolerance = {torch.float64: 1e-10, torch.float32: 2e-5, torch.float16: 6e-3}.get(dtype, 5e-2)
+    torch.testing.assert_close(
+        found.double().cpu(), expected.double().cpu(), rtol=tolerance, atol=tolerance
+    )
+
+
+class Blocks(torch.utils.data.Dataset):
+    """A graph for each index, as a sampler makes them in workers."""
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        graph = random_graph(9, 7, 20 + i, once=True, seed=i)
+        b = torch.full((7, 4), float(i + 1))
+        return graph, b, spmm(graph, b), edge_softmax(graph, torch.ones(graph.nnz))
