@@ -37,6 +37,10 @@ def test_from_edge_index(device):
     assert Graph.from_edge_index(edges, rows=3).cols == 4
     empty = Graph.from_edge_index(edges[:, :0])
     assert (empty.rows, empty.cols, empty.nnz) == (0, 0, 0)
+    for wrong in ({"rows": 2}, {"cols": 3}):
+        graph = Graph.from_edge_index(edges, **{"rows": 4, "cols": 4, **wrong})
+        with pytest.raises(ValueError, match=r"rowptr|colind"):
+            spmm(graph, torch.ones(graph.cols, 2, device=device))
     with pytest.raises(ValueError, match="edge_index: the shape"):
         Graph.from_edge_index(edges.t())
     with pytest.raises(TypeError, match="edge_index: the type"):
