@@ -184,3 +184,25 @@ def test_data_loader_workers(method):
         assert softmax.shape == (graph.nnz,)
         seen += 1
     assert seen == 6
+
+
+def test_the_allocator_asks_torch(monkeypatch):
+    from warploom._native import ffi
+    from warploom.torch import _plan
+
+    calls = []
+
+    def allocate(size, device, stream):
+        calls.append((size, device, stream))
+        if size > 1000:
+            raise torch.OutOfMemoryError("full")
+        return 4096
+
+    monkeypatch.setattr(torch.cuda, "caching_allocator_alloc", allocate)
+    monkeypatch.setattr(torch.cuda, "caching_allocator_delete", calls.append)
+    stream = ffi.cast("void *", 2**40)
+    memory = _plan._allocator.allocate(ffi.NULL, 1, 100, stream)
+    assert int(ffi.cast("uintptr_t", memory)) == 4096
+    assert _plan._allocator.allocate(ffi.NULL, 0, 2000, ffi.NULL) == ffi.NULL
+    _plan._allocator.release(ffi.NULL, 1, memory, 100, stream)
+    assert calls == [(100, 1, 2**40), (2000, 0, 0), 4096]
