@@ -66,6 +66,12 @@ def _refuse_pattern(rowptr: torch.Tensor, colind: torch.Tensor) -> None:
     )
 
 
+def _offsets(ordered: torch.Tensor, count: int, small: bool) -> torch.Tensor:
+    """Where each of 0 to count begins in ordered indices; wrong ones are never written to."""
+    limits = torch.arange(count + 1, dtype=ordered.dtype, device=ordered.device)
+    return torch.searchsorted(ordered, limits, out_int32=small)
+
+
 class Graph:
     """A sparse rows x cols matrix A in CSR; row i lists the edges k -> i of a graph, whose sources
     are columns.
@@ -201,10 +207,10 @@ class Graph:
             cols = largest[1] if cols is None else cols
         targets, perm = torch.sort(edge_index[1], stable=True)
         small = max(rows, cols, edge_index.shape[1]) < 2**31
-        rowptr = torch._convert_indices_from_coo_to_csr(targets, rows, out_int32=small)
+        rowptr = _offsets(targets, rows, small)
         colind = edge_index[0].index_select(0, perm)
         return cls(
-            rowptr if small else rowptr.long(),
+            rowptr,
             colind.int() if small else colind.long(),
             None if values is None else values.index_select(0, perm),
             cols=cols,
@@ -331,9 +337,7 @@ class Graph:
         if self._transpose is not None:
             return self._transpose
         sources, order = torch.sort(self.colind, stable=True)
-        rowptr = torch._convert_indices_from_coo_to_csr(
-            sources, self.cols, out_int32=self.rowptr.dtype == torch.int32
-        )
+        rowptr = _offsets(sources, self.cols, self.rowptr.dtype == torch.int32)
         transposed = Graph(
             rowptr,
             self.row().index_select(0, order).to(self.colind.dtype),

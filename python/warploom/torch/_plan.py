@@ -209,13 +209,13 @@ class Matrix:
     __slots__ = ("context", "handle", "index", "tensors")
 
     def __init__(self, csr: Any, index: int, tensors: tuple[torch.Tensor, ...]) -> None:
-        self.context = context(index)
+        self.handle = ffi.NULL
         self.index = index
         self.tensors = tensors
+        self.context = context(index)
         options = new("wlm_matrix_options")
         options.stream = ffi.cast("void *", current_stream(index))
         handle = ffi.new("wlm_matrix **")
-        self.handle = ffi.NULL
         check(lib.wlm_matrix_create(self.context.handle, csr, options, handle))
         self.handle = handle[0]
         while _given_up:

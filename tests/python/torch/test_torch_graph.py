@@ -37,6 +37,10 @@ def test_from_edge_index(device):
     assert Graph.from_edge_index(edges, rows=3).cols == 4
     empty = Graph.from_edge_index(edges[:, :0])
     assert (empty.rows, empty.cols, empty.nnz) == (0, 0, 0)
+    for wrong in ({"rows": 2}, {"cols": 3}):
+        graph = Graph.from_edge_index(edges, **{"rows": 4, "cols": 4, **wrong})
+        with pytest.raises(ValueError, match=r"rowptr|colind"):
+            spmm(graph, torch.ones(graph.cols, 2, device=device))
     with pytest.raises(ValueError, match="edge_index: the shape"):
         Graph.from_edge_index(edges.t())
     with pytest.raises(TypeError, match="edge_index: the type"):
@@ -180,3 +184,25 @@ def test_data_loader_workers(method):
         assert softmax.shape == (graph.nnz,)
         seen += 1
     assert seen == 6
+
+
+def test_the_allocator_asks_torch(monkeypatch):
+    from warploom._native import ffi
+    from warploom.torch import _plan
+
+    calls = []
+
+    def allocate(size, device, stream):
+        calls.append((size, device, stream))
+        if size > 1000:
+            raise torch.OutOfMemoryError("full")
+        return 4096
+
+    monkeypatch.setattr(torch.cuda, "caching_allocator_alloc", allocate)
+    monkeypatch.setattr(torch.cuda, "caching_allocator_delete", calls.append)
+    stream = ffi.cast("void *", 2**40)
+    memory = _plan._allocator.allocate(ffi.NULL, 1, 100, stream)
+    assert int(ffi.cast("uintptr_t", memory)) == 4096
+    assert _plan._allocator.allocate(ffi.NULL, 0, 2000, ffi.NULL) == ffi.NULL
+    _plan._allocator.release(ffi.NULL, 1, memory, 100, stream)
+    assert calls == [(100, 1, 2**40), (2000, 0, 0), 4096]

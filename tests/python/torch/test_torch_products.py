@@ -36,7 +36,6 @@ def test_every_operator(reduce, message, device):
 
 
 @settings(
-    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
