@@ -10,7 +10,7 @@
 #include "common/hash.h"
 #include "common/memory.h"
 
-enum { CHUNK = 1024, CLASS_BITS = 11, CLASSES = (64 - CLASS_BITS + 1) << CLASS_BITS };
+enum { CHUNK = 1024, CLASS_BITS = 11 };
 
 typedef struct length_class {
   int64_t rows, nnz;
@@ -23,10 +23,10 @@ static int class_of(int64_t length) {
   return (shift << CLASS_BITS) + (int)(length >> shift);
 }
 
-static double top_share(const length_class *classes, int64_t rows, int64_t nnz) {
+static double top_share(const length_class *classes, int64_t longest, int64_t rows, int64_t nnz) {
   int64_t wanted = rows / 100 > 0 ? rows / 100 : 1;
   double taken = 0;
-  for (int c = CLASSES - 1; c >= 0 && wanted > 0; c--) {
+  for (int c = class_of(longest); c >= 0 && wanted > 0; c--) {
     const length_class *class = &classes[c];
     if (!class->rows) continue;
     int64_t take = class->rows < wanted ? class->rows : wanted;
@@ -72,7 +72,7 @@ static wlm_status count_rows(const void *rowptr, wlm_index type, wlm_stats *s, l
     ends.to = ends.last = offset_at(rowptr, type, row + 1);
     if (ends.to < ends.from)
       ends.bad_row = row;
-    else
+    else if (ends.to <= s->nnz) /* a larger offset has no class, and the check below refuses it */
       count_row(s, classes, ends.to - ends.from, squares);
   }
   return wlmi_rowptr_check(&ends, s->rows, s->nnz);
@@ -111,11 +111,11 @@ wlm_status wlmi_stats_rows(const void *rowptr, wlm_index rowptr_type, int64_t ro
   s.cols = cols;
   s.nnz = nnz;
   s.mean = rows ? (double)nnz / (double)rows : 0.0;
-  classes = wlmi_alloc_zero(CLASSES, sizeof *classes);
+  classes = wlmi_alloc_zero((size_t)class_of(nnz) + 1, sizeof *classes);
   if (!classes) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "histogram of row lengths"));
   WLM_TRY(count_rows(rowptr, rowptr_type, &s, classes, &squares));
   if (nnz) s.cv = sqrt(squares / (double)rows) / s.mean;
-  s.top_share = top_share(classes, rows, nnz);
+  s.top_share = top_share(classes, s.longest, rows, nnz);
   *out = s;
 done:
   wlmi_free(classes);

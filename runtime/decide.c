@@ -82,7 +82,7 @@ static int64_t share_misfit(const wlmi_candidate *c, const wlm_stats *stats, int
   return llabs(c->pass.units_per_block - wanted);
 }
 
-/* A kernel that scatters a transposed product from A itself. WLM_ERR_NOT_FOUND where no family can. */
+/* A kernel that scatters a transposed product from A itself. The decision stays empty where no family can. */
 static wlm_status choose_scatter(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
                                  wlmi_decision *decision) {
   static const char rule[] = "a matrix that is used once is scattered, not transposed";
@@ -101,8 +101,7 @@ static wlm_status choose_scatter(wlm_context *context, const wlm_stats *stats, c
   if (best) decide_on(context, &best->value, WLM_STEP_RULE, rule, spec, decision);
   decision->rule = rule;
   wlmi_candidates_drop(list);
-  if (status != WLM_OK || best) return status;
-  return wlmi_fail(WLM_ERR_NOT_FOUND, "no family scatters this product");
+  return status;
 }
 
 static wlm_status load_entry(wlm_context *context, const wlmi_entry *entry, const wlmi_spec *spec,
@@ -285,7 +284,12 @@ static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, co
   WLM_TRY(wlmi_spec_make(request->problem, request->types, &spec));
   wlmi_spec_key(&spec, decided->plan.record.problem_key);
   status = choose(context, snapshot, request, stats, &spec, &decided->plan.record.decision);
-  if (status != WLM_OK && (status != WLM_ERR_NOT_FOUND || request->use == WLM_CELL_SCATTER)) goto done;
+  if (status == WLM_OK && request->use == WLM_CELL_SCATTER && !decided->plan.record.decision.entry_count) {
+    decided->refused = 1;
+    *out = decided;
+    return WLM_OK;
+  }
+  if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) goto done;
   const wlm_status chosen = status;
   if (chosen == WLM_OK) WLM_TRY(avoid_compiling(context, request, &spec, snapshot->generation, decided, &start));
   WLM_TRY(fill(context, &spec, chosen, start, &decided->plan));
@@ -310,14 +314,19 @@ wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request,
   const wlmi_hash id = wlmi_problem_id(request->problem, request->types);
   wlmi_decision_place place;
   *out = wlmi_decisions_take(&context->decisions, &id, request->problem->n, request->use, request->stats, &place);
-  if (*out && !request->variant) return WLM_OK;
+  if (!*out || request->variant) {
+    wlmi_decided_drop(*out);
+    *out = NULL;
+    wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
+    const wlm_status status = decide(context, snapshot, request, &place, out);
+    if (status == WLM_OK && !request->variant) wlmi_decisions_add(&context->decisions, *out, snapshot->generation);
+    wlmi_snapshot_release(snapshot);
+    if (status != WLM_OK) return status;
+  }
+  if (!(*out)->refused) return WLM_OK;
   wlmi_decided_drop(*out);
   *out = NULL;
-  wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
-  const wlm_status status = decide(context, snapshot, request, &place, out);
-  if (status == WLM_OK && !request->variant) wlmi_decisions_add(&context->decisions, *out, snapshot->generation);
-  wlmi_snapshot_release(snapshot);
-  return status;
+  return wlmi_fail(WLM_ERR_NOT_FOUND, "no family scatters this product");
 }
 
 wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,

@@ -16,7 +16,8 @@ typedef struct wlmi_decide_request {
  * is built for it; where it is, no family may be able to. */
 int wlmi_scatter_pays(const wlm_problem *problem, const wlm_csr *csr);
 
-/* From the cache, or by choosing, compiling and loading. Give *decided back by wlmi_decided_drop. */
+/* From the cache, or by choosing, compiling and loading. Give *decided back by wlmi_decided_drop. WLM_ERR_NOT_FOUND for
+ * WLM_CELL_SCATTER where no family can; that is remembered, too. */
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **decided);
 
 /* Loads what was decided; for the thread that compiles in the background. */

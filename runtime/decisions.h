@@ -22,10 +22,12 @@ typedef struct wlmi_upgrade {
 wlmi_upgrade *wlmi_upgrade_share(wlmi_upgrade *upgrade); /* NULL stays NULL */
 void wlmi_upgrade_drop(wlmi_upgrade *upgrade);
 
-/* A decision with its loaded kernels: a plan that is not bound to a matrix. Never changes. */
+/* A decision with its loaded kernels: a plan that is not bound to a matrix; or that no kernel serves the problem. Never
+ * changes. */
 typedef struct wlmi_decided {
   wlmi_hash key;
   atomic_int users; /* the cache, and those who took it */
+  int refused;      /* WLM_ERR_NOT_FOUND was the answer, and the plan is empty */
   wlm_plan plan;    /* its upgrade is this one's share */
   struct wlmi_decided *next;
 } wlmi_decided;

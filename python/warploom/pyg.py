@@ -16,6 +16,7 @@ mini-batch keeps nothing.
 from __future__ import annotations
 
 import functools
+import operator
 import threading
 import weakref
 from collections import Counter
@@ -31,6 +32,7 @@ from torch_geometric.nn.aggr import MaxAggregation, MeanAggregation, MinAggregat
 from torch_geometric.nn.conv import gcn_conv
 
 from warploom.torch import Graph, spmm
+from warploom.torch._eager import _any_autocast, _transformed
 
 __all__ = ["accelerate", "convert", "disable", "enable", "report"]
 
@@ -54,9 +56,11 @@ _HOOKS = (
     "_message_and_aggregate_forward_pre_hooks",
     "_message_and_aggregate_forward_hooks",
 )
+_hooks_of = operator.itemgetter(*_HOOKS)
 _METHODS = ("message", "aggregate", "update", "message_and_aggregate")
 _TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 _SERVED = "warploom"
+_tracing_state = torch._C._get_tracing_state
 _REPLACED = "a method of the layer was replaced"
 
 _lock = threading.RLock()
@@ -265,9 +269,8 @@ def _state(layer: MessagePassing) -> str | None:
         return "explain mode"
     if state["_decomposed_layers"] > 1:
         return "decomposed layers"
-    for hook in _HOOKS:
-        if state[hook]:
-            return "hooks"
+    if any(_hooks_of(state)):
+        return "hooks"
     for method in _METHODS:
         if method in state:
             return _REPLACED
@@ -280,7 +283,8 @@ def _check_layer(layer: MessagePassing) -> str:
     if reason is not None:
         raise _Refused(reason)
     reduce = _REDUCTIONS.get(layer.aggr) if isinstance(layer.aggr, str) else None
-    if reduce is None or type(layer.aggr_module) is not _AGGREGATIONS[reduce]:
+    # Not layer.aggr_module: torch finds a module's attribute only after all others.
+    if reduce is None or type(layer._modules["aggr_module"]) is not _AGGREGATIONS[reduce]:
         raise _Refused(f"aggregation {layer.aggr}")
     return reduce
 
@@ -292,9 +296,9 @@ def _check_dense(layer: MessagePassing, x: Any) -> Tensor:
         raise _Refused("features are not a matrix with a row for each node")
     if x.dtype not in _TYPES:
         raise _Refused(f"features of type {x.dtype}")
-    if x.device.type not in ("cpu", "cuda") or x.layout is not torch.strided:
+    if not (x.is_cuda or x.is_cpu) or x.layout is not torch.strided:
         raise _Refused("features in unsupported memory")
-    if torch._C._are_functorch_transforms_active() or torch._C._get_tracing_state() is not None:
+    if _transformed() or _tracing_state() is not None:
         raise _Refused("function transform or tracing")
     return x
 
@@ -317,6 +321,11 @@ def _check_sparse(edge_index: Tensor, x: Tensor) -> Tensor:
 
 def _rows(layer: MessagePassing, edge_index: Tensor, x: Any, size: Any, i: int, j: int) -> int:
     """Rows of the result, with the checks and messages of PyG."""
+    if size is None and type(edge_index) is Tensor and edge_index.size(0) == 2:
+        if not isinstance(x, (tuple, list)):
+            return int(x.size(0))
+        if x[0] is x[1]:  # a graph of one kind of nodes, where PyG finds no fault either
+            return int(x[0].size(0))
     sizes = layer._check_input(edge_index, size)
     if isinstance(x, (tuple, list)):
         for dim in (0, 1):
@@ -376,10 +385,9 @@ def _propagate(
         raise _Refused("empty graph or features")
     found = _find_sorted(layer, edge_index, to_source, rows, cols)
     ordered = None if values is None else _order_values(found, values, edge_index)
-    device = features.device.type
     # PyG gathers and scatters in the types that it is given, also under autocast.
-    if torch.is_autocast_enabled(device):
-        with torch.autocast(device, enabled=False):
+    if _any_autocast() and torch.is_autocast_enabled(features.device.type):
+        with torch.autocast(features.device.type, enabled=False):
             return _multiply(found.graph, features, ordered, reduce)
     return _multiply(found.graph, features, ordered, reduce)
 

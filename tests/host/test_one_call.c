@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "common/cell.h"
+#include "runtime/decide.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/drawn.h"
@@ -200,6 +202,41 @@ static void three_ways_give_the_same_bits(void **state) {
   }
 }
 
+/* ---- what a repeated call costs --------------------------------------------------------------------------- */
+
+static int allocations;
+
+static void *count_allocate(void *user, size_t size) { return (void)user, allocations++, malloc(size); }
+static void *count_reallocate(void *user, void *old, size_t size) {
+  return (void)user, allocations++, realloc(old, size);
+}
+static void count_release(void *user, void *old) { (void)user, free(old); }
+
+/* The host device has no family that scatters; a selection allocates. */
+static void a_refused_scatter_is_selected_once(void **state) {
+  (void)state;
+  static const wlm_allocator counting = {count_allocate, count_reallocate, count_release, NULL};
+  static drawn a;
+  test_random random = {13};
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_stats stats;
+  draw_matrix(&a, &random, 1);
+  problem.n = DRAWN_N;
+  problem.transpose = 1;
+  assert_true(wlmi_scatter_pays(&problem, &a.csr));
+  wlmi_stats_estimate(a.csr.rows, a.csr.cols, a.csr.nnz, &stats);
+  const wlmi_decide_request request = {&problem, &a.csr, &stats, WLM_CELL_SCATTER, NULL};
+  wlm_set_allocator(&counting);
+  for (int call = 0; call < 3; call++) {
+    wlmi_decided *decided;
+    allocations = 0;
+    assert_status(WLM_ERR_NOT_FOUND, wlmi_decide(bare_host, &request, &decided));
+    assert_null(decided);
+    assert_int_equal(allocations != 0, call == 0);
+  }
+  wlm_set_allocator(NULL);
+}
+
 /* ---- threads ---------------------------------------------------------------------------------------------- */
 
 typedef struct worker {
@@ -258,6 +295,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(sums_are_right, bare_host_begin, bare_host_end),
       cmocka_unit_test_setup_teardown(empty_matrices, bare_host_begin, bare_host_end),
       cmocka_unit_test_setup_teardown(three_ways_give_the_same_bits, bare_host_begin, bare_host_end),
+      cmocka_unit_test_setup_teardown(a_refused_scatter_is_selected_once, bare_host_begin, bare_host_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,9 +79,13 @@ static void bad_rowptr_is_named(void **state) {
     int64_t rowptr[4], nnz;
     const char *what;
   } cases[] = {
-      {{1, 2, 3, 4}, 4, "starts at 1"},         {{0, 3, 2, 4}, 4, "falls from 3 to 2 at row 1"},
-      {{0, 1, 2, -1}, 2, "at row 2"},           {{0, 1, 2, 3}, 4, "ends at 3 after row 2, must end at nnz = 4"},
+      {{1, 2, 3, 4}, 4, "starts at 1"},
+      {{0, 3, 2, 4}, 4, "falls from 3 to 2 at row 1"},
+      {{0, 1, 2, -1}, 2, "at row 2"},
+      {{0, 1, 2, 3}, 4, "ends at 3 after row 2, must end at nnz = 4"},
       {{0, 1, 2, 3}, 2, "must end at nnz = 2"},
+      {{0, 1, 2, INT32_MAX}, 2, "must end at nnz = 2"},
+      {{0, INT32_MAX, 2, 2}, 2, "falls from 2147483647 to 2 at row 1"},
   };
   const int32_t colind[8] = {0};
   wlm_stats s;
@@ -103,6 +107,29 @@ static void bad_rowptr_is_named(void **state) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_compute(rowptr, WLM_I64, -1, 3, 0, outside, WLM_I32, &s));
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_compute(NULL, WLM_I64, 1, 3, 0, NULL, WLM_I32, &s));
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_compute(rowptr, WLM_I64, 1, 3, 2, NULL, WLM_I32, &s));
+}
+
+static size_t most_allocated;
+
+static void *measure_allocate(void *user, size_t size) {
+  (void)user;
+  if (size > most_allocated) most_allocated = size;
+  return malloc(size);
+}
+static void *measure_reallocate(void *user, void *old, size_t size) { return (void)user, realloc(old, size); }
+static void measure_release(void *user, void *old) { (void)user, free(old); }
+
+/* A matrix that is used once is measured for one product. */
+static void a_small_matrix_takes_little_memory(void **state) {
+  (void)state;
+  static const wlm_allocator measuring = {measure_allocate, measure_reallocate, measure_release, NULL};
+  const int32_t rowptr[] = {0, 4, 9, 10};
+  wlm_stats s;
+  wlm_set_allocator(&measuring);
+  const wlm_status status = wlmi_stats_rows(rowptr, WLM_I32, 3, 5, 10, &s);
+  wlm_set_allocator(NULL);
+  assert_status(WLM_OK, status);
+  assert_true(most_allocated > 0 && most_allocated < 1024);
 }
 
 static void sample_positions(void **state) {
@@ -204,6 +231,7 @@ int main(void) {
       cmocka_unit_test(by_hand),
       cmocka_unit_test(nothing_at_all),
       cmocka_unit_test(top_share_without_sorting),
+      cmocka_unit_test(a_small_matrix_takes_little_memory),
       cmocka_unit_test(bad_rowptr_is_named),
       cmocka_unit_test(sample_positions),
       cmocka_unit_test(fingerprint_sees_shape_rowptr_and_sampled_columns),

@@ -13,7 +13,8 @@ import torch
 
 Function = Callable[[], Any]
 
-GRAPHED_SAMPLE, EAGER_SAMPLE = 2e-3, 5e-3  # seconds that a sample lasts at least
+# Seconds that a sample lasts at least; eager ones also measure the host, whose times vary.
+GRAPHED_SAMPLE, EAGER_SAMPLE = 2e-3, 2e-2
 CALLS_IN_GRAPH = 8
 SLOW = 0.2  # seconds of a call that is sampled less often
 
@@ -88,7 +89,10 @@ class Timer:
 def measure(
     functions: dict[str, Function], device: torch.device, graphed: bool, samples: int
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Medians in microseconds of samples taken in turns, and why other functions cannot run."""
+    """Medians in microseconds of samples taken in turns, and why other functions cannot run.
+
+    Each turn begins with another function, so that none always follows the same one.
+    """
     timers: dict[str, Timer] = {}
     failed: dict[str, str] = {}
     for name, function in functions.items():
@@ -102,14 +106,16 @@ def measure(
             failed[name] = (
                 f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             )
-    times: dict[str, list[float]] = {name: [] for name in timers}
+    names = list(timers)
+    times: dict[str, list[float]] = {name: [] for name in names}
     gc.collect()
     gc.disable()
     try:
         for turn in range(samples):
-            for name, timer in timers.items():
-                if turn < 3 or not timer.is_slow:
-                    times[name].append(timer.sample())
+            first = turn % len(names) if names else 0
+            for name in names[first:] + names[:first]:
+                if turn < 3 or not timers[name].is_slow:
+                    times[name].append(timers[name].sample())
     finally:
         gc.enable()
     return {name: statistics.median(values) for name, values in times.items()}, failed

@@ -113,13 +113,15 @@ def check_dense(name: str, tensor: torch.Tensor, graph: Graph, rows: int) -> Non
 class Product:
     """A checked product of a graph: its request, and its most used plans once they are made."""
 
-    __slots__ = ("backward", "forward", "has_argmax", "request", "saved")
+    __slots__ = ("backward", "forward", "has_argmax", "request", "saved", "weights", "with_argmax")
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.has_argmax = request.reduce in ("max", "min")
         self.forward: Plan | None = None
+        self.with_argmax: Plan | None = None
         self.backward: Plan | None = None  # of dB, where that is one transposed product
+        self.weights: torch.Tensor | None = None  # of a mean: its values in the place of A's
         has_values = request.values is not None
         self.saved = _gradients.saved_table(request.reduce, request.message, has_values)
 
@@ -217,7 +219,9 @@ class _Spmm(torch.autograd.Function):
         ctx.state = graph, product, seed, needs = state
         keep_b, keep_values = product.saved[needs]
         if product.has_argmax:
-            plan = graph.plan(argmax_request(product.request))
+            plan = product.with_argmax
+            if plan is None:
+                plan = product.with_argmax = graph.plan(argmax_request(product.request))
             c, argmax = plan.multiply_argmax(b, values, seed)
             ctx.save_for_backward(b if keep_b else None, values, argmax)
             return c
@@ -237,13 +241,17 @@ class _Spmm(torch.autograd.Function):
             grads = _differentiable(graph, request, x, b, values, need_b, need_values)
             return None, *grads
         if product.backward is not None and not need_values:
+            if product.weights is not None:
+                values = product.weights
             return None, product.backward.multiply(x, values, seed), None
-        engine = Eager(graph, request, seed)
+        engine = Eager(graph, request, seed, product.with_argmax)
         db, dvalues = _gradients.gradients(
             engine, request.reduce, request.message, x, b, values, argmax, need_b, need_values
         )
-        if engine.only is not None and engine.only.request.values == request.values:
-            product.backward = engine.only
+        if engine.only is not None and (
+            engine.weights is not None or engine.only.request.values == request.values
+        ):
+            product.backward, product.weights = engine.only, engine.weights
         if need_b and db is None:
             db = x.new_zeros((graph.cols, *request.width))
         if dvalues is not None:
@@ -273,15 +281,18 @@ def argmax_request(request: Request) -> Request:
 class Eager:
     """Products that gradients consist of, by the plans of a graph."""
 
-    __slots__ = ("graph", "only", "request", "seed")
+    __slots__ = ("graph", "only", "request", "seed", "weights", "with_argmax")
 
-    def __init__(self, graph: Graph, request: Request, seed: int) -> None:
+    def __init__(
+        self, graph: Graph, request: Request, seed: int, with_argmax: Plan | None = None
+    ) -> None:
         self.graph = graph
         self.request = request
         self.seed = seed
-        self.only: Plan | None = (
-            None  # the plan of dB, where that alone makes it from x and the values
-        )
+        self.with_argmax = with_argmax
+        # The plan of dB, where that alone makes it from x and the values, or these weights.
+        self.only: Plan | None = None
+        self.weights: torch.Tensor | None = None
 
     def transposed(
         self, x: torch.Tensor, values: torch.Tensor | None, message: str, alpha: float, mean: bool
@@ -292,7 +303,7 @@ class Eager:
         if mean and sample is not None:
             sample = sample._replace(norm="kept")
         elif mean and values is None and not graph.once:
-            values = graph.mean_weights(accumulator(x.dtype))
+            values = self.weights = graph.mean_weights(accumulator(x.dtype))
         elif mean:
             inverse = graph.inverse_degrees(accumulator(x.dtype))
             x = (x * inverse.reshape((-1,) + (1,) * (x.dim() - 1))).to(x.dtype)
@@ -308,7 +319,7 @@ class Eager:
             transpose=True,
         )
         plan = graph.plan(wanted)
-        if alpha == 1.0 and not mean:
+        if alpha == 1.0 and (not mean or self.weights is not None):
             self.only = plan
         return plan.multiply(x, values, self.seed, alpha)
 
@@ -339,7 +350,7 @@ class Eager:
         need_values: bool,
     ) -> _gradients.Gradients:
         """See Engine."""
-        graph, request = self.graph, argmax_request(self.request)
+        graph, request = self.graph, self.request
         sums = accumulator(x.dtype)
         db = x.new_empty((graph.cols, *request.width), dtype=sums) if need_b else None
         dvalues = (
@@ -349,7 +360,8 @@ class Eager:
             return None if db is None else db.zero_(), None if dvalues is None else dvalues.zero_()
         if request.deterministic and x.is_cuda:
             return self._argmax_in_order(x, argmax, b, values, db, dvalues)
-        graph.plan(request).argmax_gradients(x, argmax, b, values, db, dvalues)
+        plan = self.with_argmax or graph.plan(argmax_request(request))
+        plan.argmax_gradients(x, argmax, b, values, db, dvalues)
         return db, dvalues
 
     def _argmax_in_order(

@@ -1,5 +1,6 @@
 """The benchmarks: sampled batches, the command, and the table of its results."""
 
+import functools
 import json
 import subprocess
 
@@ -7,12 +8,15 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+import torch
 
 from warploom.bench.__main__ import main
 from warploom.bench.graphs import from_edges, load
 from warploom.bench.sampler import Sampler
+from warploom.bench.steps import MODELS, FullBatch
 from warploom.bench.suite import Settings, cases
 from warploom.bench.summary import rows
+from warploom.bench.timing import measure
 
 
 def test_batches():
@@ -131,3 +135,27 @@ def test_targets():
     assert not table["spmm max graphed, scatter"].holds()
     assert table["step eager, best of PyG"].holds()
     assert abs(table["step graphed, best of PyG eager"].mean() - 4.95) < 1e-9
+
+
+def test_rivals_run_as_in_pyg():
+    full = FullBatch(load("random:40:3"), 8, torch.device("cpu"))
+    for kind, reduce in MODELS:
+        trainings = full.trainings(kind, reduce, 4, False)
+        for name, training in trainings.items():
+            for layer in (training.model.first, training.model.second):
+                wrapped = [
+                    hasattr(getattr(layer, method), "__wrapped__")
+                    for method in ("forward", "propagate", "_check_input")
+                ]
+                assert any(wrapped) == (name == "warploom")
+        losses = [training.loss().item() for training in trainings.values()]
+        assert losses == pytest.approx([losses[0]] * len(losses), rel=1e-5)
+
+
+def test_samples_begin_with_another_function_each_turn():
+    order = []
+    functions = {name: functools.partial(order.append, name) for name in "abc"}
+    times, failed = measure(functions, torch.device("cpu"), False, 3)
+    assert set(times) == set("abc") and not failed
+    changes = [name for name, before in zip(order, [None, *order], strict=False) if name != before]
+    assert "".join(changes) == "abcabcbcacab"

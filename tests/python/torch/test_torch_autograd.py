@@ -26,6 +26,35 @@ def test_gradcheck(once, device):
     assert gradgradcheck(lambda b, values: spmm(graph, b, values), heads, **atomic)
 
 
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("message", ["mul", "copy_b", "add"])
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max"])
+@pytest.mark.parametrize("has_values", [False, True])
+def test_gradients_of_later_steps(has_values, reduce, message, once, device):
+    """They use what the first step has found."""
+    graph = random_graph(6, 5, 14, device, once=once)
+    for step in range(4):
+        b, x = operand(5, 4, device=device), operand(6, 4, device=device, grad=False)
+        values = operand(14, device=device, grad=step == 2) if has_values else None
+        wanted = (b, values) if step == 2 else (b,)
+        c = spmm(graph, b, values, reduce=reduce, message=message)
+        expected = product(graph, b, values, reduce, message)
+        close(c, expected)
+        for found, right in zip(
+            gradients(c, x, *wanted), gradients(expected, x, *wanted), strict=True
+        ):
+            close(found, right)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max"])
+def test_later_steps_look_up_no_plan(reduce, device, monkeypatch):
+    graph = random_graph(6, 5, 14, device)
+    b = operand(5, 4, device=device)
+    spmm(graph, b, reduce=reduce, message="copy_b").sum().backward()
+    monkeypatch.setattr(graph, "plan", None)
+    spmm(graph, b, reduce=reduce, message="copy_b").sum().backward()
+
+
 def test_second_derivatives_with_values_of_the_graph(device):
     pattern = random_graph(6, 5, 14, device)
     values = operand(14, device=device)
