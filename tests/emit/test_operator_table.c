@@ -1,4 +1,4 @@
-/* README's table of operators says what the covering set shows, which tests/simt and tests/host execute.
+/* The table of docs/operators.md says what the covering set shows, which tests/simt and tests/host execute.
  * WARPLOOM_UPDATE_GOLDEN=1 writes it anew; so does the target operator-table. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "support/emit_fixture.h"
 #include "support/operator_table.h"
 
-static const char readme[] = WLM_SOURCE_DIR "/README.md";
+static const char page[] = WLM_SOURCE_DIR "/docs/operators.md";
 static const char begin_mark[] =
     "<!-- operator table: made by `cmake --build build/release --target operator-table` -->\n";
 static const char end_mark[] = "<!-- end of the operator table -->\n";
@@ -27,14 +27,14 @@ static void make_table(wlmi_text *table) {
 }
 
 /* The text around the table; *table and *after point into it. */
-static char *read_readme(char **table, char **after) {
+static char *read_page(char **table, char **after) {
   size_t size;
-  char *read = (char *)read_whole(readme, &size), *text = realloc(read, size + 1);
+  char *read = (char *)read_whole(page, &size), *text = realloc(read, size + 1);
   assert_non_null(text);
   text[size] = 0;
   *table = strstr(text, begin_mark);
   *after = strstr(text, end_mark);
-  if (!*table || !*after || *after < *table) fail_msg("%s has no place for the table: %s", readme, begin_mark);
+  if (!*table || !*after || *after < *table) fail_msg("%s has no place for the table: %s", page, begin_mark);
   *table += strlen(begin_mark);
   return text;
 }
@@ -45,24 +45,24 @@ static void update(const char *text, const char *old, const char *after, const w
   wlmi_text_append(&whole, table->data, table->size);
   wlmi_text_puts(&whole, after);
   assert_false(whole.failed);
-  write_whole(readme, whole.data, whole.size);
+  write_whole(page, whole.data, whole.size);
   wlmi_text_release(&whole);
 }
 
 static void is_what_tests_show(void **state) {
   (void)state;
   wlmi_text table = {0};
-  char *old, *after, *text = read_readme(&old, &after);
+  char *old, *after, *text = read_page(&old, &after);
   make_table(&table);
   const int same = (size_t)(after - old) == table.size && !memcmp(old, table.data, table.size);
   if (!same && getenv("WARPLOOM_UPDATE_GOLDEN"))
     update(text, old, after, &table);
   else if (!same)
-    print_error("README has\n%.*swhere tests show\n%s", (int)(after - old), old, table.data);
+    print_error("docs/operators.md has\n%.*swhere tests show\n%s", (int)(after - old), old, table.data);
   free(text);
   wlmi_text_release(&table);
   if (!same && !getenv("WARPLOOM_UPDATE_GOLDEN"))
-    fail_msg("README's table of operators is not of today: build the target operator-table and look at the diff");
+    fail_msg("the table in docs/operators.md is out of date: build the target operator-table and look at the diff");
 }
 
 /* ---- what the table says of entries ------------------------------------------------------------------- */

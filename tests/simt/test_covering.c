@@ -41,7 +41,7 @@ static void test_emitted_kernels(void **state) {
   (void)state;
   orders o = {0};
   assert_status(WLM_OK, simt_device_open(&o.device));
-  /* README's table of operators (tests/emit) is of this very set. */
+  /* The table of docs/operators.md (tests/emit) is of this very set. */
   assert_int_equal(o.device->info.limits.arch, emit_cuda.arch);
   assert_int_equal(o.device->info.limits.threads_per_block, emit_cuda.threads_per_block);
   assert_int_equal(o.device->info.limits.shared_bytes, emit_cuda.shared_bytes);

@@ -1,5 +1,5 @@
-/* README's table of operators: what each family is executed with in the covering set (support/covering.h), that is, by
- * tests/simt and tests/host. Nothing is said of a family that no entry of the set shows. */
+/* The table of docs/operators.md: what each family is executed with in the covering set (support/covering.h), that is,
+ * by tests/simt and tests/host. Nothing is said of a family that no entry of the set shows. */
 #ifndef WLM_TESTS_OPERATOR_TABLE_H
 #define WLM_TESTS_OPERATOR_TABLE_H
 

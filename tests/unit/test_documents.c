@@ -91,8 +91,12 @@ static void documents_name_what_exists(void **state) {
       {"docs/adding-a-family.md", "docs/", 0},
       {"docs/architecture.md", "docs/", 0},
       {"docs/bench.md", "docs/", 0},
+      {"docs/c-api.md", "docs/", 0},
+      {"docs/cli.md", "docs/", 0},
+      {"docs/concepts.md", "docs/", 0},
       {"docs/operators.md", "docs/", 0},
       {"docs/performance.md", "docs/", 0},
+      {"docs/python.md", "docs/", 0},
       {"docs/store.md", "docs/", 0},
       {"docs/tuning.md", "docs/", 0},
   };
