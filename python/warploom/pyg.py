@@ -33,6 +33,7 @@ from torch_geometric.nn.conv import gcn_conv
 
 from warploom.torch import Graph, spmm
 from warploom.torch._eager import _any_autocast, _transformed
+from warploom.torch._plan import current_stream
 
 __all__ = ["accelerate", "convert", "disable", "enable", "report"]
 
@@ -229,7 +230,7 @@ def _find_sorted(
     if found is not None and not found.graph.once:
         return found
     capturing = _is_capturing(edge_index)
-    stream = torch.cuda.current_stream(edge_index.device).cuda_stream if edge_index.is_cuda else 0
+    stream = current_stream(edge_index.get_device())
     if found is None or (found.stream != stream and capturing):
         found = _Sorted(_make_graph(edge_index, to_source, rows, cols), stream)
         if seen is not None and not capturing:
