@@ -38,7 +38,7 @@ static void summarises(void **state) {
   assert_contains(c.out, "without preprocess | 2 | 4.00x | 2.00x (cora, N = 32), 8.00x (twin:reddit, N = 128) |");
   assert_contains(c.out, "preprocess kept | 2 | 2.00x | 0.50x (cora, N = 32), 8.00x (twin:reddit, N = 128) |");
   assert_contains(c.out, "default without preprocess | 2 | 4.90x | 3.00x (cora, N = 32),"); /* sqrt(3 * 8) */
-  assert_contains(c.out, "GE-SpMM as published | 2 | 2.00x | 1.00x (twin:reddit, N = 128),");
+  assert_contains(c.out, "our GE-SpMM (row_crc) | 2 | 2.00x | 1.00x (twin:reddit, N = 128),");
   assert_contains(c.out, "best unprepared | 2 | 1.22x | 1.50x (cora, N = 32), 1.00x (twin:reddit"); /* the greatest */
   assert_contains(c.out, "| N = 32 | 2.00 | 1.0 | 0.5 |");
   assert_contains(c.out, "9.00 TB/s unprepared, 9.00 TB/s prepared");

@@ -6,14 +6,11 @@ from typing import Any
 
 import torch
 
+from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
 from warploom.torch import _gradients
 from warploom.torch._graph import Graph
 from warploom.torch._plan import (
     DENSE_TYPES,
-    MESSAGES,
-    NORMS,
-    REDUCTIONS,
-    STRATEGIES,
     Plan,
     Request,
     Sample,
@@ -57,9 +54,9 @@ def request_of(
             raise ValueError(
                 f"warploom: {name}: '{value}' is unknown, use one of {', '.join(allowed)}"
             )
-    if sample is not None and (sample.strategy not in STRATEGIES or sample.norm not in NORMS):
+    if sample is not None and (sample.strategy not in SAMPLES or sample.norm not in NORMS):
         raise ValueError(
-            f"warploom: sample: strategy is one of {', '.join(STRATEGIES)} and "
+            f"warploom: sample: strategy is one of {', '.join(SAMPLES)} and "
             f"norm one of {', '.join(NORMS)}, "
             f"not '{sample.strategy}' and '{sample.norm}'"
         )

@@ -13,6 +13,7 @@ import torch
 from warploom import _library
 from warploom._library import check, fail, new
 from warploom._native import ffi, lib
+from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
 
 DENSE_TYPES = {
     torch.float32: lib.WLM_F32,
@@ -21,19 +22,6 @@ DENSE_TYPES = {
     torch.float64: lib.WLM_F64,
 }
 INDEX_TYPES = {torch.int32: lib.WLM_I32, torch.int64: lib.WLM_I64}
-REDUCTIONS = {
-    name: getattr(lib, "WLM_" + name.upper()) for name in ("sum", "mean", "max", "min", "prod")
-}
-MESSAGES = {
-    name: getattr(lib, "WLM_" + name.upper())
-    for name in ("mul", "copy_b", "copy_a", "add", "sub", "rsub", "div", "rdiv")
-}
-STRATEGIES = {
-    "bucket": lib.WLM_SAMPLE_BUCKET,
-    "fastrand": lib.WLM_SAMPLE_FASTRAND,
-    "fastrand_coprime": lib.WLM_SAMPLE_FASTRAND_COPRIME,
-}
-NORMS = {"none": lib.WLM_NORM_NONE, "kept": lib.WLM_NORM_KEPT, "unbiased": lib.WLM_NORM_UNBIASED}
 
 # A plan of a kept graph is expected to be executed this often, so that a preparation of its kernel
 # pays.
@@ -95,7 +83,7 @@ def problem(request: Request, expected_calls: int) -> Any:
     p.policy.deterministic = request.deterministic
     p.policy.expected_calls = expected_calls
     if request.sample is not None:
-        p.sampling.sample = STRATEGIES[request.sample.strategy]
+        p.sampling.sample = SAMPLES[request.sample.strategy]
         p.sampling.norm = NORMS[request.sample.norm]
         p.sampling.width = request.sample.width
     return p
