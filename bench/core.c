@@ -1,5 +1,5 @@
-/* The winners of the contest, the dispatcher's choice, our reimplementation of GE-SpMM and all of cuSPARSE (on the host:
- * its own baselines), timed side by side (bench/contest.c). */
+/* The winners of the contest, the dispatcher's choice, our reimplementation of GE-SpMM and all of cuSPARSE (on the
+ * host: its own baselines), timed side by side (bench/contest.c). */
 #include <math.h>
 #include <string.h>
 

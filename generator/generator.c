@@ -62,8 +62,9 @@ static void set_boolean(lua_State *lua, const char *key, int value) {
 
 static void push_problem(lua_State *lua, const wlmi_spec *spec, const wlmi_custom_source *custom) {
   const wlm_problem *p = &spec->problem;
+  const int64_t n = p->n ? p->n : p->heads; /* nothing is launched for n = 0, and templates divide by n */
   lua_newtable(lua);
-  set_integer(lua, "n", p->n);
+  set_integer(lua, "n", n);
   set_string(lua, "message", wlmi_message_name(p->message));
   set_string(lua, "reduce", wlmi_reduce_name(p->reduce));
   set_string(lua, "empty", wlmi_empty_name(p->empty));
@@ -85,7 +86,7 @@ static void push_problem(lua_State *lua, const wlmi_spec *spec, const wlmi_custo
   set_string(lua, "arg", p->want_argmax ? wlmi_index_name(p->argmax_type) : "none");
   set_integer(lua, "arg_bytes", p->want_argmax ? (int64_t)wlmi_index_size(p->argmax_type) : 0);
   set_string(lua, "heads", p->heads > 1 ? "many" : "one");
-  set_integer(lua, "head_width", p->n / p->heads);
+  set_integer(lua, "head_width", n / p->heads);
   wlmi_custom_source_push(lua, custom);
 }
 

@@ -142,6 +142,26 @@ static void test_candidates(void **state) {
   }
 }
 
+/* A dense operand may have no columns; its product launches nothing, but a plan for it is made. */
+static void test_no_columns(void **state) {
+  (void)state;
+  for (int i = 0; i < 8; i++) {
+    wlmi_spec spec = emit_spec(0);
+    const wlmi_candidate_list *list;
+    spec.problem.operation = i & 2 ? WLM_SDDMM : WLM_SPMM;
+    if (i & 4) spec.problem.sampling = (wlm_sampling){WLM_SAMPLE_BUCKET, WLM_NORM_KEPT, 16};
+    const wlmi_limits *limits = i & 1 ? &emit_host : &emit_cuda;
+    assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, limits, &list));
+    assert_true(list->count > 0);
+    for (int64_t k = 0; k < list->count; k++) {
+      wlmi_program program;
+      assert_status(WLM_OK, wlmi_generator_emit(emit_generator, list->candidates[k].variant, &spec, limits, &program));
+      wlmi_program_release(&program);
+    }
+    wlmi_candidates_drop(list);
+  }
+}
+
 /* The list of a spec is made once, whatever a plan expects of it, and outlives its place among the kept ones. */
 static void test_candidates_are_kept(void **state) {
   (void)state;
@@ -265,6 +285,7 @@ int main(void) {
       cmocka_unit_test(test_refusals_say_why),
       cmocka_unit_test(test_a_small_device_has_fewer_candidates),
       cmocka_unit_test(test_candidates),
+      cmocka_unit_test(test_no_columns),
       cmocka_unit_test(test_candidates_are_kept),
       cmocka_unit_test(test_backward_of_a_sample),
       cmocka_unit_test(test_operators),

