@@ -81,9 +81,8 @@ int wlmi_matrix_has_transpose(const wlm_matrix *matrix);
 wlm_status wlmi_matrix_make_stats(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);
 wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);
 
-/* kernels.c: from a program to loaded kernels; compiles, or finds it in memory or in the cache. */
-wlm_status wlmi_context_load(wlm_context *context, const wlmi_program *program, void *kernels[WLM_MAX_PASSES]);
-/* The same of a variant; fills the program too, but for its source. */
+/* kernels.c: from a variant to loaded kernels; emits and compiles it, or finds it in memory or in the cache. Fills the
+ * program, too, but for its source. */
 wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
                                      wlmi_program *program, void *kernels[WLM_MAX_PASSES]);
 int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec);

@@ -89,12 +89,6 @@ static wlm_status load(wlm_context *context, const wlmi_program *program, wlmi_k
   return status;
 }
 
-wlm_status wlmi_context_load(wlm_context *context, const wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
-  wlmi_kernel_entry *entry;
-  const wlm_status status = compile(context, program, &entry);
-  return status == WLM_OK ? load(context, program, entry, kernels) : status;
-}
-
 /* ---- by variant and spec ------------------------------------------------------------------------------ */
 
 /* Which kernels of a problem: those of a variant, or others, whose `variant` is zeroes. */
@@ -140,7 +134,10 @@ static int is_loaded(wlm_context *context, const wanted *w, const wlmi_spec *spe
   const wlmi_hash key = emitted_key(w, spec);
   wlmi_kernel_entry *entry;
   find_emitted(context, &key, &entry);
-  return entry && entry->loaded;
+  pthread_mutex_lock(&context->kernel_lock); /* another thread may be loading it */
+  const int loaded = entry && entry->loaded;
+  pthread_mutex_unlock(&context->kernel_lock);
+  return loaded;
 }
 
 int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec) {

@@ -124,13 +124,14 @@ static CUresult fake_cuModuleLoadDataEx(CUmodule *module, const void *image, uns
                                         void **values) {
   static const char log[] = "line 3: not what a fake can read";
   fake.loaded_arch = 0;
-  if (fake.any_code || !memcmp(image, FAKE_CUDA_IMAGE, strlen(FAKE_CUDA_IMAGE)) || !memcmp(image, "\177ELF", 4))
+  if (!memcmp(image, FAKE_CUDA_IMAGE, strlen(FAKE_CUDA_IMAGE)) || !memcmp(image, "\177ELF", 4))
     return make((void **)module, 1, &fake.modules);
   const char *target = strstr(image, "\n.target sm_"); /* reads a text up to its NUL */
   if (target) {
     fake.loaded_arch = atoi(target + strlen("\n.target sm_"));
     return make((void **)module, 1, &fake.modules);
   }
+  if (fake.any_code) return make((void **)module, 1, &fake.modules);
   for (unsigned int i = 0; i + 1 < count; i++)
     if (options[i] == CU_JIT_ERROR_LOG_BUFFER && options[i + 1] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES &&
         (size_t)values[i + 1] >= sizeof log)

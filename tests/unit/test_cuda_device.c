@@ -488,15 +488,17 @@ static void keeps_ptx_in_the_cache(void) {
   if (!has_nvrtc()) return;
   test_folder place;
   void *kernels[WLM_MAX_PASSES];
+  const wlm_csr types = WLM_CSR_INIT;
   folder_make(&place);
   fake->arch = 200;
+  fake->any_code = 1;
   for (int cached = 0; cached < 2; cached++) {
     wlm_context *context = open_context(folder_file(&place, "kernels.db"));
     wlmi_device_ops ops = *context->device->ops;
     if (cached) ops.compile = refuse;
     context->device->ops = &ops;
     fake->loaded_arch = 0;
-    CHECK(wlmi_context_load(context, &compiled, kernels) == WLM_OK);
+    CHECK(wlmi_context_load_transpose(context, &types, kernels) == WLM_OK);
     CHECK(fake->loaded_arch == wlmi_nvrtc_arch(200));
     wlm_context_destroy(context);
   }
