@@ -27,7 +27,7 @@ void wlmi_tune_close(wlmi_tune_run *run); /* also of one that failed to open */
 typedef int wlmi_tune_progress_fn(void *user, int64_t done, int64_t total, const wlm_candidate_result *last);
 
 /* One matrix, under `name` in the database, and one width. share_seconds as of wlmi_tuner_run; budget_seconds: 0 = no
- * limit. WLM_ERR_CANCELLED tells how many measurements are kept. */
+ * limit. The detail of WLM_ERR_CANCELLED says how many measurements are kept. */
 wlm_status wlmi_tune_one(wlmi_tune_run *run, const wlm_matrix *matrix, const wlm_problem *problem,
                          const wlm_execute_args *args, const char *name, double budget_seconds, double share_seconds,
                          wlmi_tune_progress_fn *progress, void *user, wlmi_tune_summary *summary);

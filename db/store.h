@@ -31,7 +31,7 @@ wlm_status wlmi_store_add(wlm_store *store, const wlmi_content *content, wlmi_te
 
 /* Writes the union of some stores into a new file; an earlier one's pins win. WLM_ERR_INVALID_ARGUMENT where `path`
  * exists. The file has that name once it is whole: whatever goes wrong, and should the process be killed, there is
- * none. A kill may leave PATH.tmp-PID behind, which nobody reads. */
+ * none. A kill may leave the unused file PATH.tmp-PID behind. */
 wlm_status wlmi_store_merge_files(const char *const *sources, int64_t source_count, const char *path,
                                   wlmi_text *conflicts, int64_t *measurements);
 

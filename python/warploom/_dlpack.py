@@ -1,7 +1,7 @@
 """Read tensors of other libraries through DLPack (https://dmlc.github.io/dlpack), without copying
 them.
 
-A capsule that nobody consumes releases its tensor when it is collected, so a reader only has to
+A capsule that is not consumed releases its tensor when it is collected, so a reader only has to
 keep it.
 """
 

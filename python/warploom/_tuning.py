@@ -100,14 +100,14 @@ def tune(
         dtype, operation: as of `Plan`.
         budget: in seconds; 0 = all kernels.
         progress: called as progress(done, total, candidate or None); a true result stops, and
-            what was measured is kept.
+            the measurements so far are kept.
         name: of the matrix, kept with the measurements.
         seed: of the order and the operands.
         again: also measure kernels that were already measured.
         **options: see `Options`.
 
     Returns:
-        what was measured in this call, the fastest first, failed kernels last.
+        the measurements of this call, the fastest first, failed kernels last.
 
     Raises:
         RuntimeError: without a compiler or a user database.

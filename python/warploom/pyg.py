@@ -8,7 +8,7 @@ compute `propagate` as one sparse product. Everything else runs in PyG as before
 counts it with the reason.
 
 The edges of an `edge_index` are sorted once. The sorted graph is found by the identity of the
-tensor and by its version, so a modified tensor is sorted anew. In the second step with the same
+tensor and by its version, so a modified tensor is sorted again. In the second step with the same
 `edge_index` the graph is measured, and from then on its transpose is kept; the graph of a
 mini-batch keeps nothing.
 """
@@ -138,7 +138,7 @@ class _Norm:
 
 
 class _Seen:
-    """What is known about one edge_index, as long as nobody modifies it."""
+    """The graphs and norms of one edge_index; valid until the tensor is modified."""
 
     __slots__ = ("__weakref__", "norms", "ref", "sorted", "version")
 
