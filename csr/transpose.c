@@ -1,5 +1,5 @@
-/* Counting sort by column: count, add up, and put each entry at the next free place of its column. Walking the rows
- * from the first to the last keeps their order in every column, so the result is the same each time. */
+/* Counting sort by column: count the entries, sum up the counts, and move each entry to the next free position of its
+ * column. Rows are walked in order, so the result is the same each time. */
 #include "csr/transpose.h"
 
 #include <string.h>
@@ -25,8 +25,8 @@ wlm_status wlmi_transpose_fits(const wlm_csr *csr) {
                    (long long)csr->rows);
 }
 
-/* After counting, rowptr[column] is where the column's next entry goes; in the end that is where the next column
- * begins, so the counts are kept one place further. */
+/* Counts are kept one element further, so that after the prefix sum rowptr[column + 1] is where the column's next entry
+ * goes, and at the end where the next column begins. */
 wlm_status wlmi_transpose_pattern(const wlm_csr *csr, void *rowptr, void *colind, void *order) {
   const wlm_index offset = csr->rowptr_type, index = csr->colind_type;
   wlm_status status = wlmi_transpose_fits(csr);

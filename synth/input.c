@@ -5,7 +5,7 @@
 #include "csr/matrix_market.h"
 #include "synth/twin.h"
 
-/* What an input may look like, and who reads it. */
+/* The forms of an input and their readers. */
 static const struct {
   const char *prefix, *suffix;
   wlm_status (*read)(const char *input, wlmi_csr_host *out);

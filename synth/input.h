@@ -1,4 +1,4 @@
-/* INPUT of the command line: a file or the name of a synthetic matrix. */
+/* Reads an INPUT of the command line: a file, or the name of a synthetic matrix. */
 #ifndef WLM_SYNTH_INPUT_H
 #define WLM_SYNTH_INPUT_H
 
