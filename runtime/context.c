@@ -1,4 +1,4 @@
-/* A context joins the rooms below: a device, the generator, the kernel cache and what was learned. */
+/* A context holds a device, the generator, the kernel cache and a snapshot of the databases. */
 #include "runtime/context.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static const char *environment(const char *name) {
   return value && *value ? value : NULL;
 }
 
-/* The given path, or the default one; "" means none. A default that cannot be named is logged and none. */
+/* The given path, or the default one; "" means none. If there is no default path, that is logged and counts as none. */
 static wlm_status resolve_path(const char *given, wlm_status (*find_default)(wlmi_text *), const char *what,
                                char **path) {
   wlmi_text text = {0};
@@ -168,7 +168,7 @@ void wlmi_context_install(wlm_context *context, wlmi_snapshot *snapshot) {
   wlmi_snapshot_release(unused);
 }
 
-/* The generation is that of the beginning, so of two refreshes that race the one that began to read later stays. */
+/* The generation is taken before reading, so of two concurrent refreshes the one that began to read later wins. */
 wlm_status wlm_context_refresh(wlm_context *context) {
   wlmi_snapshot *fresh = NULL;
   wlm_status status;

@@ -1,5 +1,5 @@
-/* Rounds of a radix sort. Columns and positions go to and fro between two buffers each; the last round leaves the
- * positions where they belong and the columns in a buffer of their own, out of which rowptr is made. */
+/* Builds A^T by the rounds of a radix sort. Columns and positions alternate between two buffers each. The last round
+ * leaves the positions in `order` and the sorted columns in a buffer from which rowptr is computed. */
 #include "runtime/transpose_device.h"
 
 #include "csr/transpose.h"
@@ -8,7 +8,7 @@ enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, THREADS = 512, MOST_TILES = 384
 enum { FINISH_THREADS = 256 };
 enum { COUNT, SCATTER, FINISH };
 
-/* The scratch: counts, then columns, then positions where there is more than one round. */
+/* The parts of the scratch: counts, then columns, then positions if there is more than one round. */
 typedef struct sort_plan {
   int rounds;
   int64_t tiles, units; /* entries of a tile */
@@ -70,7 +70,7 @@ wlm_status wlmi_transpose_enqueue(const wlmi_device *device, void *const kernels
                           .units = plan.units};
   wlm_status status;
   for (int round = 0; csr->nnz && round < plan.rounds; round++) {
-    const int last = (plan.rounds - 1 - round) % 2 == 0; /* goes where the last round goes */
+    const int last = (plan.rounds - 1 - round) % 2 == 0; /* this round writes to the same buffer as the last one */
     args.c = last ? (char *)scratch + plan.columns : colind;
     args.arg = last ? order : (char *)scratch + plan.order;
     args.seed = (unsigned long long)round * DIGIT_BITS;
