@@ -1,5 +1,5 @@
-/* What `cmake --install` puts down is enough for a stranger: the example builds against it by pkg-config and by
- * find_package, and the installed command runs. */
+/* The files of `cmake --install` are complete: the examples build against them by pkg-config and by find_package, and
+ * the installed command runs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

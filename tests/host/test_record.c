@@ -1,5 +1,5 @@
-/* A context that records what nothing near was tuned for, on the host device: what it notes and what it does not, when
- * that reaches the database and when it cannot, and that the matrices made in the place of others are like them. */
+/* A context that records problems for which nothing similar was tuned, on the host device: which problems it records,
+ * when they are written to the database, and that the synthetic matrices made from them have the recorded stats. */
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
