@@ -122,14 +122,13 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
 /* Why no kernel serves this gradient: it is not implemented, or two fields exclude each other. NULL = it is served. */
 static const char *refusal_of_gradient(const wlm_problem *p) {
   if (p->reduce == WLM_MAX || p->reduce == WLM_MIN)
-    return "wlm_problem: sddmm with a reduce of max or min: their gradients go by the positions that win, see "
-           "want_argmax "
-           "and wlm_execute_args.db";
+    return "wlm_problem: sddmm with a reduce of max or min: use the gradients by argmax, see "
+           "want_argmax and wlm_execute_args.db";
   if (p->reduce != WLM_SUM && p->reduce != WLM_MEAN)
-    return "wlm_problem: sddmm with a reduce other than sum and mean is not built yet";
-  if (p->transpose) return "wlm_problem: sddmm with transpose is not built: the sddmm of A has the same edges";
+    return "wlm_problem: sddmm supports only the reductions sum and mean";
+  if (p->transpose) return "wlm_problem: sddmm with transpose is not supported; the sddmm of A has the same edges";
   if (p->epilogue.bias || p->epilogue.activation)
-    return "wlm_problem: sddmm with an epilogue is not built: a gradient has none, give dC as it is before it";
+    return "wlm_problem: sddmm with an epilogue is not supported; pass the gradient before the epilogue as x";
   return NULL;
 }
 
@@ -144,9 +143,9 @@ static const char *refusal_of_sample(const wlm_problem *p) {
 static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
   const int is_half = p->dense_type == WLM_F16 || p->dense_type == WLM_BF16;
   if (csr->values && csr->value_type != p->dense_type && !(csr->value_type == WLM_F32 && is_half))
-    return "wlm_csr: value_type other than dense_type (or f32 where that is f16 or bf16) is not built yet";
+    return "wlm_csr: value_type other than dense_type (or f32 beside f16 and bf16) is not supported";
   if (p->want_argmax && p->reduce != WLM_MAX && p->reduce != WLM_MIN)
-    return "wlm_problem: want_argmax with a reduce other than max and min, of whose results no one edge is the source";
+    return "wlm_problem: want_argmax needs the reduction max or min; other results come from no one edge";
   const char *why = p->operation == WLM_SDDMM ? refusal_of_gradient(p) : NULL;
   return why || p->sampling.sample == WLM_SAMPLE_NONE ? why : refusal_of_sample(p);
 }
@@ -156,7 +155,7 @@ static wlm_status check_numbers(const char *part, const wlmi_expression *express
   const double largest = wlmi_expression_largest(expression);
   if (wlmi_accumulator_type(type) == WLM_F64 || largest <= (double)FLT_MAX) return WLM_OK;
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                   "op:%s: %g is beyond the range of float, in which %s is reckoned; infinity is written inf", part,
+                   "op:%s: %g is beyond the range of float, the accumulator type of %s; infinity is written inf", part,
                    largest, wlmi_type_name(type));
 }
 

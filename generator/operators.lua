@@ -223,9 +223,9 @@ end
 -- nil if the problem can be emitted, otherwise the reason.
 function operators.refusal(problem)
   if not message_of(problem) then return "message " .. problem.message .. " is unknown" end
-  if not reduction_of(problem) then return "reduce " .. problem.reduce .. " is not built" end
-  if not types[problem.dense_type] then return "dense type " .. problem.dense_type .. " is not built" end
-  if not types[problem.value_type] then return "value type " .. problem.value_type .. " is not built" end
+  if not reduction_of(problem) then return "reduce " .. problem.reduce .. " is not supported" end
+  if not types[problem.dense_type] then return "dense type " .. problem.dense_type .. " is not supported" end
+  if not types[problem.value_type] then return "value type " .. problem.value_type .. " is not supported" end
   if problem.arg ~= "none" and not reduction_of(problem).beats then return problem.reduce .. " has no position" end
   return nil
 end

@@ -36,7 +36,7 @@ static wlm_status default_system_database(wlmi_text *text) {
 
 static void open_cache(wlm_context *context, const char *path) {
   if (*path && wlmi_kernel_cache_open(path, WLM_KERNEL_CACHE_BYTES, &context->cache) != WLM_OK)
-    wlmi_log(WLM_LOG_WARNING, "going on without a kernel cache: %s", wlm_error_detail());
+    wlmi_log(WLM_LOG_WARNING, "continuing without a kernel cache: %s", wlm_error_detail());
 }
 
 static wlm_status name_class(wlm_context *context) {
@@ -99,7 +99,7 @@ done:
 void wlm_context_destroy(wlm_context *context) {
   if (!context) return;
   if (wlmi_context_write_recorded(context) != WLM_OK)
-    wlmi_log(WLM_LOG_WARNING, "what was recorded is lost: %s", wlm_error_detail());
+    wlmi_log(WLM_LOG_WARNING, "the recorded problems are lost: %s", wlm_error_detail());
   wlmi_context_release_recorder(context);
   wlmi_background_close(&context->background);
   if (context->device) {

@@ -40,7 +40,7 @@ static wlm_status compile_or_fetch(wlm_context *context, const wlmi_program *pro
   wlm_status status = context->device->ops->compile(context->device, program, image, size);
   if (status != WLM_OK) return wlmi_fail_in(status, "%s", program->variant);
   if (context->cache && wlmi_kernel_cache_put(context->cache, key, *image, *size) != WLM_OK)
-    wlmi_log(WLM_LOG_WARNING, "a kernel was compiled but not kept: %s", wlm_error_detail());
+    wlmi_log(WLM_LOG_WARNING, "a compiled kernel is not cached: %s", wlm_error_detail());
   return WLM_OK;
 }
 

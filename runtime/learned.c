@@ -62,7 +62,7 @@ typedef struct loading {
  * must_read is set: then the caller keeps its old snapshot. */
 static wlm_status complain(const loading *l, wlm_status status) {
   if (l->must_read && status != WLM_ERR_DATABASE && status != WLM_ERR_DATABASE_VERSION) return status;
-  wlmi_log(WLM_LOG_WARNING, "going on without what was learned: %s", wlm_error_detail());
+  wlmi_log(WLM_LOG_WARNING, "continuing without the measurements of a database: %s", wlm_error_detail());
   return WLM_OK;
 }
 
@@ -93,7 +93,7 @@ static wlm_status add_model(const loading *l, const wlmi_model_record *record, c
   wlmi_model model;
   wlm_status status = wlmi_model_read(record->data, record->size, &model);
   if (status == WLM_ERR_DATABASE || status == WLM_ERR_DATABASE_VERSION) {
-    wlmi_log(WLM_LOG_WARNING, "going on without the model for %s: %s", record->name, wlm_error_detail());
+    wlmi_log(WLM_LOG_WARNING, "continuing without the model for %s: %s", record->name, wlm_error_detail());
     return WLM_OK;
   }
   if (status == WLM_OK) status = wlmi_snapshot_add_model(l->snapshot, &model, borrowed, stale);

@@ -17,7 +17,7 @@ wlm_status wlmi_matrix_check(const wlm_csr *csr) {
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: rows = %lld, cols = %lld, nnz = %lld; none may be negative",
                      (long long)csr->rows, (long long)csr->cols, (long long)csr->nnz);
   if (csr->rows > INT64_MAX / 16 || csr->nnz > INT64_MAX / 16)
-    return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_csr: rows = %lld, nnz = %lld; no memory holds so many",
+    return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_csr: rows = %lld, nnz = %lld; they do not fit in memory",
                      (long long)csr->rows, (long long)csr->nnz);
   if (csr->rowptr_type == WLM_I32 && csr->nnz > INT32_MAX)
     return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_csr: %lld non-zeros do not fit a rowptr of i32; use i64",

@@ -142,7 +142,7 @@ wlm_status wlmi_model_write(const wlmi_model *model, void **blob, size_t *size) 
   *blob = NULL;
   preamble(&s, &version);
   wlm_status status = fields(&s, &copy);
-  if (s.bad) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "a model with a number that cannot be");
+  if (s.bad) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "a model with an invalid number");
   if (status != WLM_OK) return status;
   *size = s.at + HASH_BYTES;
   s = (stream){.data = wlmi_alloc(*size), .size = s.at};

@@ -27,7 +27,8 @@ done:
 void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
                             const wlmi_spec *spec) {
   plan->backward_uses_b = program->uses_b;
-  plan->no_backward = spec->problem.epilogue.activation ? "an activation: give x as it is before it to a plan without"
+  plan->no_backward = spec->problem.epilogue.activation
+                          ? "an activation: use a plan without one and pass the gradient before it as x"
                       : spec->problem.policy.deterministic && !program->deterministic
                           ? "deterministic: on a GPU terms are added atomically, in any order"
                           : NULL;

@@ -286,7 +286,7 @@ static void where_it_cannot_be_written(void **state) {
   *logged = 0;
   assert_status(WLM_ERR_DATABASE, wlmi_context_write_recorded(b.context));
   bench_release(&b);
-  assert_contains(logged, "what was recorded is lost");
+  assert_contains(logged, "the recorded problems are lost");
 
   char path[340]; /* what could not be written is written once it can be */
   snprintf(path, sizeof path, "%s/later.db", folder.path);
