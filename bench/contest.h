@@ -20,7 +20,7 @@ typedef struct wlmi_contest {
 wlm_status wlmi_contest_create(const wlmi_bench_case *bench, const wlm_matrix *matrix, const wlm_problem *problem,
                                wlmi_contest *contest);
 /* For another problem, sharing operands with a first one (wlmi_operands_create_beside), which must be released later.
- * */
+ */
 wlm_status wlmi_contest_create_beside(const wlmi_contest *first, const wlm_matrix *matrix, const wlm_problem *problem,
                                       wlmi_contest *contest);
 void wlmi_contest_release(wlmi_contest *contest); /* also of a zeroed one; entrants are released before */

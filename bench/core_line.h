@@ -12,7 +12,7 @@ typedef struct wlmi_core_result {
   const wlmi_contest *contest;
   const wlmi_entrant *best, *prepared, *chosen, *ge_spmm; /* NULL = there is none, or it was not timed */
   const wlmi_entrant *baselines;                          /* cuSPARSE's ways on a GPU, the host's baselines on the host
-                                                           * */
+                                                           */
   int baseline_count;                                     /* 0 = none was timed */
   double prepare_seconds;
   double preprocess[WLM_CUSPARSE_WAYS]; /* seconds, 0 = none */

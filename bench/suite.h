@@ -33,7 +33,7 @@ typedef struct wlmi_bench_suite {
   int uses_shipped;   /* the context also uses the shipped database, as a user's does */
   int is_synthetic;   /* its file lists synthetic matrices only, so it runs without --data */
   /* open is called before the first case, close after the last (also with NULL); both NULL if the suite has no state.
-   * */
+   */
   wlm_status (*open)(const wlmi_cli_options *options, wlm_context *context, void **state);
   void (*close)(void *state);
 } wlmi_bench_suite;

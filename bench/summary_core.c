@@ -1,6 +1,6 @@
 /* Suite "core" in short: the cases as a Markdown table, then the ratios that matter. Every ratio is a baseline's time
  * over ours from the same line, that is, from the same run. Missing times (of an algorithm that refused) are left out.
- * */
+ */
 #include <math.h>
 #include <string.h>
 

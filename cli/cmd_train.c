@@ -1,5 +1,5 @@
 /* train: trains the cost models on the database. `tune` does so at its end; this command is for imported measurements.
- * */
+ */
 #include <math.h>
 
 #include "cli/commands.h"

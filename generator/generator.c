@@ -165,7 +165,7 @@ static void get_pass(lua_State *lua, wlmi_pass *pass) {
 }
 
 /* Plans rely on both: there is an execute pass, and there are prepare passes if and only if there is prepared memory.
- * */
+ */
 static void check_passes(lua_State *lua, const wlmi_program *program) {
   static const wlmi_bytes none;
   int passes[] = {[WLM_WHEN_EXECUTE] = 0, [WLM_WHEN_PREPARE] = 0};

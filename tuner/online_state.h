@@ -24,7 +24,7 @@ typedef struct wlmi_online_mode {
   int64_t n;
   wlmi_operands operands;                           /* while the plan is created */
   wlmi_contender contenders[WLM_ONLINE_CONTENDERS]; /* the first one is the selection's choice, or named by the caller
-                                                     * */
+                                                     */
   int count;
   wlmi_online online;
   int wants_argmax, is_tuning, is_closed;

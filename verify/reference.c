@@ -183,7 +183,7 @@ static double step_of(const wlm_problem *p, const edges *e) {
 }
 
 /* The same for a user-defined operator. If messages do not depend on B, many are equal, and then their errors add up.
- * */
+ */
 static void reduce_custom(const wlmi_csr_host *a, const wlm_problem *p, const expressions *x, const edges *e,
                           const void *b, int64_t ldb, int64_t first, int width, double *acc, double *size) {
   const wlmi_expression *own_message = wlmi_operator_part(&x->op, WLM_PART_MESSAGE);

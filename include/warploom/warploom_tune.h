@@ -72,7 +72,7 @@ typedef struct wlm_online_options {
   double slowdown;         /* bound: trials lose less than this share of the time of all calls; after a trial that took
                             * longer than expected the plan waits until the share is met again */
   double abandon;          /* a kernel is given up if it takes more than this many times the current one's time; above 1
-                            * */
+                            */
   int challengers;         /* how many other kernels are tried at most, 0 to 8, the runners-up of the choice first */
   const char *first;       /* the kernel to begin with; NULL = the one that wlm_plan_create chooses */
   const char *matrix_name; /* kept with the measurements; NULL = unnamed */
