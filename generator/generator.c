@@ -404,9 +404,9 @@ static int do_stats(lua_State *lua) {
   return 0;
 }
 
-static int do_transpose(lua_State *lua) {
+static int do_sorting(lua_State *lua) {
   call *c = pushed_call(lua);
-  push_function(lua, "transpose");
+  push_function(lua, c->program->variant);
   push_problem(lua, c->spec, &c->custom);
   lua_call(lua, 1, 1);
   get_program(lua, c->program);
@@ -544,7 +544,11 @@ wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type
 }
 
 wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program) {
-  return make_program(generator, do_transpose, "transpose", (call){.spec = spec}, program);
+  return make_program(generator, do_sorting, "transpose", (call){.spec = spec}, program);
+}
+
+wlm_status wlmi_generator_coo(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program) {
+  return make_program(generator, do_sorting, "coo", (call){.spec = spec}, program);
 }
 
 wlm_status wlmi_generator_arg_backward(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,

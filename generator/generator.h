@@ -37,6 +37,8 @@ wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type
 /* The program that makes A^T on a CUDA device, for the types of the spec: no family, and its launches are the caller's.
  */
 wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program);
+/* The same of CSR from coordinates, whose indices are of the spec's colind_type, with offsets of its rowptr_type. */
+wlm_status wlmi_generator_coo(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program);
 /* The program that gives the gradients of a problem with positions: no family either; its passes clear, then scatter.
  */
 wlm_status wlmi_generator_arg_backward(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,

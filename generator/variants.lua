@@ -284,24 +284,28 @@ function variants.stats(rowptr_type)
   }
 end
 
--- The program that makes A^T on a CUDA device (runtime/transpose_device.c launches its kernels).
-function variants.transpose(problem)
-  local name = "prelude/transpose.cu.in"
+-- The programs that sort on a CUDA device: "transpose" makes A^T, and "coo" CSR from coordinates
+-- (runtime/transpose_device.c and runtime/coo_device.c launch their kernels).
+local function sorting(problem, name)
+  local file = "prelude/transpose.cu.in"
   local passes = {}
   for i, pass in ipairs { { "count", 512 }, { "scatter", 512 }, { "finish", 256 } } do
-    passes[i] = { kernel = "wlm_transpose_" .. pass[1], units = "one", threads = pass[2] }
+    passes[i] = { kernel = "wlm_" .. name .. "_" .. pass[1], units = "one", threads = pass[2] }
   end
   complete(problem)
   local source = table.concat {
     variants.prelude["args.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
     variants.prelude["cuda.h"], operators.has_halves(problem) and variants.prelude["half.h"] or "",
-    operators.block(problem), engine.render(variants.read(name), name, {}, variants.read),
+    operators.block(problem), engine.render(variants.read(file), file, { name = name, coo = name == "coo" }, variants.read),
   }
   return {
     source = source, passes = passes, workspace = {}, prepared = {}, registers = 40,
     deterministic = true, split = "none",
   }
 end
+
+function variants.transpose(problem) return sorting(problem, "transpose") end
+function variants.coo(problem) return sorting(problem, "coo") end
 
 -- The gradients by arg of a problem with positions. A place is one in A itself, transposed or not, and so is what the
 -- operator block loads for it.

@@ -96,7 +96,7 @@ typedef struct wanted {
   wlmi_variant variant;
   uint8_t others;
 } wanted;
-enum { BACKWARD = 1, STATS, TRANSPOSE };
+enum { BACKWARD = 1, STATS, TRANSPOSE, COO };
 
 static wlmi_hash emitted_key(const wanted *w, const wlmi_spec *spec) {
   const wlmi_hash parts[] = {wlmi_spec_id(spec), wlmi_hash_bytes(w, sizeof *w)};
@@ -150,6 +150,7 @@ static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_s
     case BACKWARD: return wlmi_generator_arg_backward(context->generator, spec, limits, program);
     case STATS: return wlmi_generator_stats(context->generator, spec->rowptr_type, program);
     case TRANSPOSE: return wlmi_generator_transpose(context->generator, spec, program);
+    case COO: return wlmi_generator_coo(context->generator, spec, program);
     default: return wlmi_generator_emit_variant(context->generator, &w->variant, spec, limits, program);
   }
 }
@@ -235,6 +236,13 @@ int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) {
 
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
   return load_for_types(context, TRANSPOSE, csr, kernels);
+}
+
+wlm_status wlmi_context_load_coo(wlm_context *context, const wlm_coo *coo, void *kernels[WLM_MAX_PASSES]) {
+  wlm_csr types = WLM_CSR_INIT;
+  types.rowptr_type = coo->rowptr_type;
+  types.colind_type = coo->index_type;
+  return load_for_types(context, COO, &types, kernels);
 }
 
 wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,

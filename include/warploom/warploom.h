@@ -438,6 +438,43 @@ WLM_API wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **text)
 WLM_API wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                            const char *variant, wlm_plan **plan);
 
+/* ---- CSR from a list of edges ----------------------------------------------------------------------------- */
+
+/* The arguments of wlm_csr_from_coo: what it reads, then what it writes. All arrays are in device memory. */
+typedef struct wlm_coo {
+  size_t size;
+  int64_t rows, cols, nnz;
+  const void *row, *col; /* nnz row and column indices of index_type, in any order, repeated ones included */
+  wlm_index index_type;
+  int sorted;   /* 1 = you promise that the row indices never fall, which saves the check and the sort */
+  void *rowptr; /* rows + 1 of rowptr_type */
+  void *colind; /* nnz of colind_type */
+  void *perm;   /* nnz of rowptr_type: entry p of the CSR matrix is edge perm[p] of the list; NULL = not wanted */
+  wlm_index rowptr_type, colind_type;
+  void *stream;
+} wlm_coo;
+#define WLM_COO_INIT \
+  { sizeof(wlm_coo), 0, 0, 0, NULL, NULL, WLM_I32, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, NULL }
+
+/* Enqueues the conversion of an edge list (COO) to the pattern of a CSR matrix.
+ *
+ * Edges of one row keep their order, and the result is the same every time. The arrays stay yours, must not overlap,
+ * and are ready for work that is enqueued on the stream afterwards, such as wlm_spmm. On a GPU a
+ * least-significant-digit radix sort (Satish, Harris, Garland: Designing Efficient Sorting Algorithms for Manycore
+ * GPUs, IPDPS 2009) sorts the bits that row indices have, eight a round; it finds out on the device whether the edges
+ * are in order already, and then only copies. The host device uses a counting sort.
+ *
+ * An edge with a row or column outside of the matrix is no memory error: it comes behind the last row, so rowptr[rows]
+ * is less than nnz, which wlm_matrix_create refuses; wlm_spmm, which does not check it, then gives an unspecified C. A
+ * column outside becomes 0 in colind. Where the promise of `sorted` is broken, or such edges come with it, the rows are
+ * unspecified, but offsets lie in 0 to nnz and columns in 0 to cols - 1.
+ *
+ * Never synchronises, but on a GPU without a compiler, where the host does it. The first call for a pair of types
+ * compiles. Memory for sorting comes from the stream's workspace as in wlm_spmm; can be captured in a CUDA graph.
+ * Thread-safe. Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OVERFLOW (a size does not fit its type), WLM_ERR_COMPILE,
+ * WLM_ERR_DEVICE, WLM_ERR_OUT_OF_MEMORY. */
+WLM_API wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *coo);
+
 /* ---- user-defined operators --------------------------------------------------------------------------- */
 
 /* wlm_problem.custom is written as parts, each a C expression:
@@ -513,6 +550,7 @@ WLM_API const char *wlm_version_string(void); /* "0.2.0" */
  * field `size`. */
 WLM_API wlm_status wlm_context_options_init(void *options, size_t size);
 WLM_API wlm_status wlm_csr_init(void *csr, size_t size);
+WLM_API wlm_status wlm_coo_init(void *coo, size_t size);
 WLM_API wlm_status wlm_problem_init(void *problem, size_t size);
 WLM_API wlm_status wlm_execute_args_init(void *args, size_t size);
 WLM_API wlm_status wlm_matrix_options_init(void *options, size_t size);

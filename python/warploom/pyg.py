@@ -33,7 +33,7 @@ from torch_geometric.nn.conv import gcn_conv
 
 from warploom.torch import Graph, spmm
 from warploom.torch._eager import _any_autocast, _transformed
-from warploom.torch._plan import current_stream
+from warploom.torch._plan import convert_edges, current_stream
 
 __all__ = ["accelerate", "convert", "disable", "enable", "report"]
 
@@ -189,13 +189,15 @@ def _is_capturing(tensor: Tensor) -> bool:
 # ---- from PyG's inputs to a graph ---------------------------------------------------------------
 
 
-@torch.inference_mode(False)
 def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Graph:
     """The graph of a first use: nothing waits for the device."""
+    if torch.is_inference_mode_enabled():
+        with torch.inference_mode(False):
+            return _make_graph(edge_index, to_source, rows, cols)
     if edge_index.layout is torch.sparse_csr:
         return Graph(edge_index.crow_indices(), edge_index.col_indices(), cols=cols, once=True)
     if edge_index.layout is torch.sparse_coo:
-        edges = edge_index._indices().flip(0)
+        edges, to_source = edge_index._indices(), True
     elif edge_index.layout is torch.sparse_csc:
         sources = torch.arange(cols, device=edge_index.device)
         sources = sources.repeat_interleave(
@@ -204,13 +206,11 @@ def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Gr
         edges = torch.stack([sources, edge_index.row_indices()])
     else:
         edges = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
-        edges = edges.flip(0) if to_source else edges
-        # On a GPU this check would wait for the device.
-        if not edges.is_cuda:
-            least, most = edges.amin(1).tolist(), edges.amax(1).tolist()
-            if min(least) < 0 or most[0] >= cols or most[1] >= rows:
-                raise _Refused("indices out of range")
-    return Graph.from_edge_index(edges, rows=rows, cols=cols, once=True)
+    rowptr, colind, perm = convert_edges(edges, rows, cols, to_source)
+    # On a GPU this check would wait for the device.
+    if not edges.is_cuda and int(rowptr[-1]) != edges.size(1):
+        raise _Refused("indices out of range")
+    return Graph(rowptr, colind, cols=cols, perm=perm, once=True)
 
 
 def _keep_graph(graph: Graph) -> Graph:
@@ -248,7 +248,7 @@ def _order_values(found: _Sorted, values: Tensor, edge_index: Tensor) -> Tensor:
     perm = found.graph.perm
     if perm is None:
         return values
-    if found.graph.once or values.requires_grad or values.is_inference():
+    if values.requires_grad or values.is_inference():
         return values.index_select(0, perm)
     known = found.values
     if known is not None and known.made_from() is values and known.version == values._version:

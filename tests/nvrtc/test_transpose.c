@@ -1,5 +1,5 @@
-/* The kernels that belong to no family compile with real NVRTC and spill nothing: those that make A^T, for every type
- * of index, those that measure stats, and those of the gradients by arg. */
+/* The kernels that belong to no family compile with real NVRTC and spill nothing: those that make A^T and CSR from
+ * coordinates, for every type of index, those that measure stats, and those of the gradients by arg. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,6 +65,9 @@ static void compiles_for_all(void **state) {
     csr.colind_type = (wlm_index)(number >> 1 & 1);
     assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
     assert_status(WLM_OK, wlmi_generator_transpose(generator, &spec, &program));
+    compile(&program, architectures[number / 4]);
+    wlmi_program_release(&program);
+    assert_status(WLM_OK, wlmi_generator_coo(generator, &spec, &program));
     compile(&program, architectures[number / 4]);
     wlmi_program_release(&program);
   }
