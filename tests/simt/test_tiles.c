@@ -1,7 +1,7 @@
 /* Tiles as the other tests do not make them. row_block works through a block with very many non-zeros in several: no
  * matrix of the tests is so large, so the kernels are told to take small tiles, which is one number in their text. A
  * device of many multiprocessors deals a small matrix to as many blocks, so that merge_path's tiles have a few items.
- */
+ * Where n fills a part of a block of row_crc, the block walks its rows several times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,8 +76,17 @@ static void test_few_items_a_tile(void **state) {
   check_cases(cases, sizeof cases / sizeof *cases, 132, NULL, NULL);
 }
 
+static void test_parts_of_a_block(void **state) {
+  (void)state;
+  static const tile_case cases[] = {
+      {"row_crc/cf=8,rows=4", 224, WLM_SUM},
+      {"row_crc/cf=4,rows=8", 96, WLM_MAX},
+  };
+  check_cases(cases, sizeof cases / sizeof *cases, 0, NULL, NULL);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_several_tiles_a_block),
-                                     cmocka_unit_test(test_few_items_a_tile)};
+                                     cmocka_unit_test(test_few_items_a_tile), cmocka_unit_test(test_parts_of_a_block)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
