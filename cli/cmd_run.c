@@ -67,19 +67,17 @@ done:
   return status;
 }
 
-wlm_status wlmi_cmd_run(const wlmi_cli_options *options, wlmi_report *report) {
-  wlm_status status;
-  wlmi_session session = {0};
+static wlm_status run_input(wlmi_session *session, const char *input, const wlmi_cli_options *options,
+                            wlmi_report *report) {
+  wlm_status status = WLM_OK;
   double max_rel_err = 0;
-  WLM_TRY(wlmi_session_open(options, &session));
-  WLM_TRY(wlmi_session_load(&session, options->arguments[0]));
   wlmi_report_object(report, NULL);
-  wlmi_report_string(report, "input", options->arguments[0]);
-  wlmi_report_device(report, session.context);
+  wlmi_report_string(report, "input", input);
+  wlmi_report_device(report, session->context);
   wlmi_report_array(report, "runs");
   for (int i = 0; i < options->n_count && status == WLM_OK; i++) {
-    session.problem.n = options->n[i];
-    status = run_width(report, &session, options, &max_rel_err);
+    session->problem.n = options->n[i];
+    status = run_width(report, session, options, &max_rel_err);
   }
   wlmi_report_close(report);
   if (options->check && report->json) {
@@ -88,8 +86,6 @@ wlm_status wlmi_cmd_run(const wlmi_cli_options *options, wlmi_report *report) {
   }
   wlmi_report_close(report);
   if (options->check && status == WLM_OK) wlmi_report_line(report, "verified: max_rel_err=%.3g", max_rel_err);
-done:
-  wlmi_session_close(&session);
   return status;
 }
 
@@ -107,17 +103,33 @@ done:
   return status;
 }
 
-wlm_status wlmi_cmd_explain(const wlmi_cli_options *options, wlmi_report *report) {
-  wlm_status status;
-  wlmi_session session = {0};
-  WLM_TRY(wlmi_session_open(options, &session));
-  WLM_TRY(wlmi_session_load(&session, options->arguments[0]));
+static wlm_status explain_input(wlmi_session *session, const char *input, const wlmi_cli_options *options,
+                                wlmi_report *report) {
+  wlm_status status = WLM_OK;
+  wlmi_text label = {0};
+  wlmi_text_printf(&label, "input     %s\n", input);
+  if (options->argument_count > 1 && !report->json) wlmi_report_block(report, label.data);
   wlmi_report_array(report, NULL);
   for (int i = 0; i < options->n_count && status == WLM_OK; i++) {
-    session.problem.n = options->n[i];
-    status = explain_width(report, &session, options->variant);
+    session->problem.n = options->n[i];
+    status = explain_width(report, session, options->variant);
   }
-done:
+  wlmi_text_release(&label);
+  return status;
+}
+
+static wlm_status for_inputs(const wlmi_cli_options *options, wlmi_report *report, wlmi_session_input_fn *each) {
+  wlmi_session session = {0};
+  wlm_status status = wlmi_session_open(options, &session);
+  if (status == WLM_OK) status = wlmi_session_each(&session, options, report, each);
   wlmi_session_close(&session);
   return status;
+}
+
+wlm_status wlmi_cmd_run(const wlmi_cli_options *options, wlmi_report *report) {
+  return for_inputs(options, report, run_input);
+}
+
+wlm_status wlmi_cmd_explain(const wlmi_cli_options *options, wlmi_report *report) {
+  return for_inputs(options, report, explain_input);
 }

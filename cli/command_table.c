@@ -2,14 +2,14 @@
 
 #include <string.h>
 
-#define PROBLEM (WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_EPILOGUE)
+#define PROBLEM (WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_TYPE | WLM_OPTION_EPILOGUE)
 #define STORE   (WLM_OPTION_DATABASE | WLM_OPTION_JSON)
 #define CONTEXT (STORE | WLM_OPTION_DEVICE)
 #define TUNING  (CONTEXT | WLM_OPTION_BUDGET | WLM_OPTION_SEED | WLM_OPTION_AGAIN)
-#define PINNING (CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR)
+#define PINNING (CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_TYPE)
 #define BENCH                                                                                         \
   (WLM_OPTION_DATABASE | WLM_OPTION_DEVICE | WLM_OPTION_WIDTH | WLM_OPTION_BUDGET | WLM_OPTION_SEED | \
-   WLM_OPTION_BENCH | WLM_OPTION_OUTPUT)
+   WLM_OPTION_DATA | WLM_OPTION_SAMPLES | WLM_OPTION_OUTPUT)
 #define COMMON   (CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_BUDGET | WLM_OPTION_SEED)
 #define NO_LIMIT (1 << 20)
 
@@ -17,8 +17,8 @@ static const char input_needed[] = "name a matrix: a .mtx or .mtx.gz file, or a 
 
 const wlmi_command wlmi_commands[] = {
     {"info", NULL, "", "version, devices, compilers, databases", wlmi_cmd_info, .takes = CONTEXT},
-    {"stats", NULL, "INPUT", "row statistics of a matrix", wlmi_cmd_stats, .takes = WLM_OPTION_JSON, .least = 1,
-     .most = 1, .missing = input_needed},
+    {"stats", NULL, "INPUT...", "row statistics of a matrix", wlmi_cmd_stats, .takes = WLM_OPTION_JSON, .least = 1,
+     .most = NO_LIMIT, .missing = input_needed},
     {"convert", NULL, "INPUT -o FILE", "write a matrix as a Matrix Market file", wlmi_cmd_convert,
      .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 1, .most = 1,
      .missing = input_needed},
@@ -34,12 +34,15 @@ const wlmi_command wlmi_commands[] = {
      wlmi_cmd_tune_recorded, .takes = TUNING | WLM_OPTION_RECORDED, .when = WLM_OPTION_RECORDED},
     {"train", NULL, "", "train the models that choose kernels for matrices that were not tuned", wlmi_cmd_train,
      .takes = CONTEXT},
-    {"run", NULL, "INPUT", "time one product with the chosen kernel; --check compares it with float64", wlmi_cmd_run,
+    {"compare", NULL, "INPUT...", "time the chosen kernel beside cuSPARSE (on a host, a plain OpenMP loop)",
+     wlmi_cmd_compare, .takes = CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_TYPE | WLM_OPTION_SAMPLES | WLM_OPTION_SEED,
+     .least = 1, .most = NO_LIMIT, .missing = input_needed},
+    {"run", NULL, "INPUT...", "time one product with the chosen kernel; --check compares it with float64", wlmi_cmd_run,
      .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_SEED | WLM_OPTION_CHECK | WLM_OPTION_VARIANT |
               WLM_OPTION_RECORD,
-     .least = 1, .most = 1, .missing = input_needed},
-    {"explain", NULL, "INPUT", "which kernel is chosen, and why", wlmi_cmd_explain,
-     .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_VARIANT, .least = 1, .most = 1,
+     .least = 1, .most = NO_LIMIT, .missing = input_needed},
+    {"explain", NULL, "INPUT...", "which kernel is chosen, and why", wlmi_cmd_explain,
+     .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_VARIANT, .least = 1, .most = NO_LIMIT,
      .missing = input_needed},
     {"export", NULL, "-o FILE", "write the measurements as JSON lines", wlmi_cmd_export,
      .takes = STORE | WLM_OPTION_OUTPUT | WLM_OPTION_FORMAT, .needs = WLM_OPTION_OUTPUT},
@@ -120,13 +123,20 @@ static void print_actions(const char *name, const char *action) {
       fprintf(stderr, "%s%s", wlmi_commands[i].action, --left > 1 ? ", " : left ? " or " : "\n");
 }
 
+static int reads_stdin_once(const char *label, const wlmi_cli_options *o) {
+  int count = 0;
+  for (int i = 0; i < o->argument_count; i++) count += !strcmp(o->arguments[i], "-");
+  if (count > 1) fprintf(stderr, "warploom %s: '-' is standard input, which can be read once\n", label);
+  return count <= 1;
+}
+
 const wlmi_command *wlmi_command_find(const char *name, const wlmi_cli_options *o) {
   const wlmi_command *c = closest(name, o);
   char label[32];
   if (!c) return print_actions(name, action_of(o)), NULL;
   label_of(c, label);
   if (!wlmi_cli_check(o, label, c->takes, c->needs)) return NULL;
-  if (counts_fit(c, o)) return c;
+  if (counts_fit(c, o)) return reads_stdin_once(label, o) ? c : NULL;
   if (argument_count(c, o) < c->least)
     fprintf(stderr, "warploom %s: an argument is missing; %s; usage: warploom %s%s%s %s\n", label, c->missing, c->name,
             c->action ? " " : "", c->action ? c->action : "", c->arguments);

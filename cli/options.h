@@ -37,7 +37,7 @@ enum {
   WLM_OPTION_DATABASE = 1 << 1,
   WLM_OPTION_JSON = 1 << 2,
   WLM_OPTION_WIDTH = 1 << 3,
-  WLM_OPTION_OPERATOR = 1 << 4, /* what tells problems apart in the store: --op, --type, --sample ... */
+  WLM_OPTION_OPERATOR = 1 << 4, /* what tells problems apart in the store: --op, --sample ... */
   WLM_OPTION_EPILOGUE = 1 << 5, /* --bias, --alpha, --ldb ...: what its keys leave out */
   WLM_OPTION_CALLS = 1 << 6,
   WLM_OPTION_BUDGET = 1 << 7,
@@ -54,7 +54,9 @@ enum {
   WLM_OPTION_RECORD = 1 << 18,
   WLM_OPTION_KEEP = 1 << 19,
   WLM_OPTION_HELP = 1 << 20,
-  WLM_OPTION_BENCH = 1 << 21 /* --data, --samples */
+  WLM_OPTION_DATA = 1 << 21,
+  WLM_OPTION_TYPE = 1 << 22,
+  WLM_OPTION_SAMPLES = 1 << 23
 };
 
 typedef struct wlmi_option {

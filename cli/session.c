@@ -37,6 +37,18 @@ done:
   return status;
 }
 
+wlm_status wlmi_session_each(wlmi_session *session, const wlmi_cli_options *options, wlmi_report *report,
+                             wlmi_session_input_fn *each) {
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < options->argument_count && status == WLM_OK; i++) {
+    status = wlmi_session_load(session, options->arguments[i]);
+    if (status == WLM_OK) status = each(session, options->arguments[i], options, report);
+    while (report->depth) wlmi_report_close(report);
+    if (!wlmi_report_flush(report)) return WLM_ERR_OUT_OF_MEMORY;
+  }
+  return status;
+}
+
 void wlmi_session_close(wlmi_session *session) {
   unload(session);
   wlm_context_destroy(session->context);
@@ -56,7 +68,7 @@ wlm_status wlmi_cli_spec(const wlm_problem *problem, wlm_index rowptr_type, wlm_
 void wlmi_input_label(const char *input, char *label, size_t size) {
   const char *slash = strchr(input, ':') ? NULL : strrchr(input, '/');
   const char *endings[] = {".gz", ".mtx"};
-  snprintf(label, size, "%s", slash ? slash + 1 : input);
+  snprintf(label, size, "%s", !strcmp(input, "-") ? "stdin" : slash ? slash + 1 : input);
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
     size_t length = strlen(label), cut = strlen(endings[i]);
     if (length > cut && !strcmp(label + length - cut, endings[i])) label[length - cut] = 0;

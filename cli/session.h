@@ -20,6 +20,11 @@ typedef struct wlmi_session {
 wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *session);
 /* Reads an INPUT and brings it to the device, in place of the one before. */
 wlm_status wlmi_session_load(wlmi_session *session, const char *input);
+/* Loads every INPUT of the command line in turn, lets `each` report on it, and prints that: in JSON a line an INPUT. */
+typedef wlm_status wlmi_session_input_fn(wlmi_session *session, const char *input, const wlmi_cli_options *options,
+                                         wlmi_report *report);
+wlm_status wlmi_session_each(wlmi_session *session, const wlmi_cli_options *options, wlmi_report *report,
+                             wlmi_session_input_fn *each);
 void wlmi_session_close(wlmi_session *session); /* also of a zeroed one */
 
 /* The spec of a problem for matrices of these types. */

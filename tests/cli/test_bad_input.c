@@ -29,7 +29,7 @@ static const bad_line lines[] = {
     {2, "value is missing after '--db'", {"info", "--db"}},
     {2, "one argument too many", {"info", "extra"}},
     {2, "name a matrix", {"stats"}},
-    {2, "'b.mtx' is one argument too many", {"stats", "a.mtx", "b.mtx"}},
+    {2, "'b.mtx' is one argument too many", {"convert", "a.mtx", "b.mtx", "-o", "c.mtx"}},
     {2, "name a matrix", {"run", "--check"}},
     {2, "stats: takes no option '--check'", {"stats", "--check", TWIN}},
     {2, "-n must be 1 to 2147483647, not x", {"explain", TWIN, "-n", "x"}},

@@ -36,6 +36,7 @@ static const struct {
     {{"show", "row_naive"}, 20},
     {{"tune", TWIN}, 26},
     {{"train"}, 3},
+    {{"compare", TWIN}, 7},
     {{"run", TWIN}, 26},
     {{"explain", TWIN}, 23},
     {{"export"}, 4},
