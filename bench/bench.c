@@ -10,9 +10,10 @@ static const wlmi_bench_suite *const suites[] = {&wlmi_suite_core,      &wlmi_su
                                                  &wlmi_suite_dispatch};
 enum { SUITES = sizeof suites / sizeof *suites };
 
-void wlmi_bench_print_suites(FILE *to) {
-  fputs("\nsuites:\n", to);
-  for (int i = 0; i < SUITES; i++) fprintf(to, "  %-28s %s\n", suites[i]->name, suites[i]->help);
+const char *wlmi_bench_suite_at(int i, const char **help) {
+  if (i >= SUITES) return NULL;
+  *help = suites[i]->help;
+  return suites[i]->name;
 }
 
 static wlm_status find_suite(const wlmi_cli_options *options, const wlmi_bench_suite **suite) {

@@ -31,6 +31,7 @@ wlmi_command_fn wlmi_cmd_compare; /* bench/compare.c */
 wlmi_command_fn wlmi_cmd_bench;   /* this one and the next two: bench/bench.c */
 wlmi_command_fn wlmi_cmd_bench_summary;
 wlmi_command_fn wlmi_cmd_bench_plot;
-void wlmi_bench_print_suites(FILE *to);
+const char *wlmi_bench_suite_at(int i, const char **help); /* as in wlmi_command */
+wlmi_command_fn wlmi_cmd_help;                             /* cli/help.c */
 
 #endif

@@ -1,10 +1,9 @@
-/* The options of every command as one table: parsing, range checks, messages and --help come from it. */
+/* The options of every command as one table: parsing, range checks, messages, --help, the man page and the completion
+ * of shells come from it. */
 #ifndef WLM_CLI_OPTIONS_H
 #define WLM_CLI_OPTIONS_H
 
-#include <stdio.h>
-
-#include "warploom/warploom.h"
+#include "common/text.h"
 
 enum { WLM_EXIT_OK = 0, WLM_EXIT_FAILED = 1, WLM_EXIT_USAGE = 2 };
 
@@ -65,9 +64,9 @@ typedef struct wlmi_option {
   const char *argument; /* its name in --help; NULL = the option takes none */
   int group;            /* WLM_OPTION_..., by which cli/command_table.c gives it to commands */
   int (*parse)(const struct wlmi_option *option, const char *value, wlmi_cli_options *options);
-  size_t offset;        /* of the member that `parse` sets */
-  int64_t least, most;  /* of a number */
-  const char *values;   /* "f32|f16": one of these, whose number is stored; otherwise what it must be, in words */
+  size_t offset;       /* of the member that `parse` sets */
+  int64_t least, most; /* of a number */
+  const char *values;  /* "f32|f16": one of these; without a bar what it must be, in words; NULL = a number or a path */
   const char *standard; /* the value where it is not given, or a description of that; NULL = none */
   const char *help;
 } wlmi_option;
@@ -81,6 +80,7 @@ int wlmi_cli_parse(int argc, char **argv, wlmi_cli_options *options);
 int wlmi_cli_has(const wlmi_cli_options *options, int group);
 /* Whether only what `command` takes was given, and all that it needs; 0 after a message on stderr. */
 int wlmi_cli_check(const wlmi_cli_options *options, const char *command, int takes, int needs);
-void wlmi_cli_print_options(FILE *to, int takes);
+/* What the option does, with its allowed values and its default. */
+void wlmi_option_describe(const wlmi_option *option, wlmi_text *out);
 
 #endif

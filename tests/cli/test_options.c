@@ -52,6 +52,7 @@ static const struct {
     {{"bench", "core"}, 8},
     {{"bench", "summary", "x"}, 0},
     {{"bench", "plot", "x"}, 1},
+    {{"help"}, 0},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -105,12 +106,13 @@ static void every_option_is_asked_for(void **state) {
   for (int k = 0; k < COMMANDS; k++) {
     command help;
     run_with(&help, commands[k].words, "--help", NULL);
-    char *at = strstr(help.out, "\noptions:\n") + strlen("\noptions:\n");
-    for (; *at; at = strchr(at, '\n') + 1) { /* "  -n, --width N[,N...]   columns of B and C" */
-      int known = !strncmp(at + 6, "--help ", 7);
+    char *at = strstr(help.out, "\noptions:\n");
+    *strstr(at, "\n\n") = 0;                /* examples follow */
+    for (; at; at = strchr(at + 1, '\n')) { /* "  -n, --width N[,N...]   columns of B and C", and lines that go on */
+      int known = strncmp(at + 7, "--", 2) || !strncmp(at + 9, "help ", 5);
       for (int i = 0; i < OPTIONS; i++) {
         const size_t length = strlen(options[i].name);
-        known |= !strncmp(at + 8, options[i].name, length) && at[8 + length] == ' ';
+        known |= !strncmp(at + 9, options[i].name, length) && at[9 + length] == ' ';
       }
       if (!known) fail_msg("what is %.24s?", at);
     }
