@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "cli/commands.h"
+#include "cli/family.h"
 #include "cli/session.h"
 #include "runtime/dispatch/plan.h"
 #include "tuner/entrant.h"
@@ -37,9 +38,12 @@ static wlm_status run_width(wlmi_report *report, wlmi_session *session, const wl
   wlmi_operands operands = {0};
   wlmi_entrant entrant = {0};
   double prepare_seconds = 0;
+  char name[WLM_VARIANT_NAME];
   WLM_TRY(wlmi_operands_create(session->context, session->matrix, &session->problem, &session->args, options->seed,
                                &operands));
-  wlmi_entrant_variant(session->context, &operands, options->variant, &entrant);
+  if (options->variant)
+    WLM_TRY(wlmi_family_best(session->context, session->matrix, &operands.spec, options->variant, name));
+  wlmi_entrant_variant(session->context, &operands, options->variant ? name : NULL, &entrant);
   if (entrant.failure) WLM_TRY(wlmi_fail(entrant.status, "%s", entrant.failure));
   WLM_TRY(wlmi_entrant_time_prepare(&entrant, PREPARE_SAMPLES, &prepare_seconds));
   WLM_TRY(wlmi_entrant_time(operands.device, &entrant, 1e-3, SAMPLES));
@@ -92,8 +96,11 @@ static wlm_status run_input(wlmi_session *session, const char *input, const wlmi
 static wlm_status explain_width(wlmi_report *report, const wlmi_session *session, const char *variant) {
   wlm_status status;
   wlm_plan *plan = NULL;
-  char *text = NULL;
-  WLM_TRY(variant ? wlm_plan_create_variant(session->context, session->matrix, &session->problem, variant, &plan)
+  char *text = NULL, name[WLM_VARIANT_NAME];
+  wlmi_spec spec;
+  WLM_TRY(wlmi_context_spec(session->context, session->matrix, &session->problem, &spec));
+  if (variant) WLM_TRY(wlmi_family_best(session->context, session->matrix, &spec, variant, name));
+  WLM_TRY(variant ? wlm_plan_create_variant(session->context, session->matrix, &session->problem, name, &plan)
                   : wlm_plan_create(session->context, session->matrix, &session->problem, &plan));
   WLM_TRY(wlm_plan_explain(plan, report->json, &text));
   wlmi_report_block(report, text);

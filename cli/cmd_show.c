@@ -2,6 +2,8 @@
 #include <stdlib.h>
 
 #include "cli/commands.h"
+#include "cli/family.h"
+#include "cli/problem.h"
 #include "cli/session.h"
 #include "common/memory.h"
 #include "generator/generator.h"
@@ -25,15 +27,18 @@ static wlm_status emit(wlmi_generator *generator, const char *variant, int targe
   wlmi_text reason = {0};
   wlm_status status = WLM_OK;
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+    char name[WLM_VARIANT_NAME];
     if (target >= 0 && (int)targets[i].target != target) continue;
     wlmi_text_release(&reason);
-    WLM_TRY(wlmi_generator_refusal(generator, variant, spec, &targets[i], &reason));
+    if (wlmi_family_first(generator, spec, &targets[i], variant, name) != WLM_OK) continue;
+    WLM_TRY(wlmi_generator_refusal(generator, name, spec, &targets[i], &reason));
     if (!reason.size) {
-      status = wlmi_generator_emit(generator, variant, spec, &targets[i], program);
+      status = wlmi_generator_emit(generator, name, spec, &targets[i], program);
       goto done;
     }
   }
-  status = wlmi_fail(WLM_ERR_UNSUPPORTED, "'%s' is no candidate: it %s", variant, reason.data);
+  status = wlmi_fail(WLM_ERR_UNSUPPORTED, "'%s' is no candidate: it %s", variant,
+                     reason.size ? reason.data : "has no variant for this problem");
 done:
   wlmi_text_release(&reason);
   return status;

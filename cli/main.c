@@ -3,6 +3,7 @@
 
 #include "cli/command_table.h"
 #include "cli/help.h"
+#include "cli/problem.h"
 #include "cli/session.h"
 
 static void print_log(void *user, wlm_log_level level, const char *message) {
@@ -25,6 +26,9 @@ static int run(int argc, char **argv) {
   if (options.help) return wlmi_help_print_command(name, &options), WLM_EXIT_OK;
   const wlmi_command *c = wlmi_command_find(name, &options);
   if (!c) return WLM_EXIT_USAGE;
+  if (c->takes & WLM_OPTION_OPERATOR &&
+      !wlmi_cli_check_problem(&options, name, c->least || wlmi_cli_has(&options, WLM_OPTION_WIDTH)))
+    return WLM_EXIT_USAGE;
   wlmi_report report = {.json = options.json};
   const wlm_status status = c->run(&options, &report);
   return wlmi_cli_finish(&report, status);

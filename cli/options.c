@@ -229,7 +229,8 @@ const wlmi_option wlmi_options[] = {
     {"target", 0, "NAME", WLM_OPTION_TARGET, set_choice, AT(target), .values = "cuda|host", .standard = "the family's",
      .help = "the kind of device to emit for"},
     {"variant", 0, "VARIANT", WLM_OPTION_VARIANT, set_text, AT(variant),
-     .values = "a variant, as in row_crc/cf=2,rows=8", .help = "use this kernel instead of the chosen one"},
+     .values = "a variant, as in row_crc/cf=2,rows=8, or a family, as in row_crc, of which the best known is taken",
+     .help = "use this kernel instead of the chosen one"},
     /* getopt takes --out for it, as bench's documents have it. */
     {"output", 'o', "FILE", WLM_OPTION_OUTPUT, set_text, AT(output),
      .help = "the file to write, - for standard output; bench (--out) appends one JSON line for each case and skips "

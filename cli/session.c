@@ -43,8 +43,9 @@ wlm_status wlmi_session_each(wlmi_session *session, const wlmi_cli_options *opti
   for (int i = 0; i < options->argument_count && status == WLM_OK; i++) {
     status = wlmi_session_load(session, options->arguments[i]);
     if (status == WLM_OK) status = each(session, options->arguments[i], options, report);
+    if (status != WLM_OK) break; /* wlmi_cli_finish prints what there is */
     while (report->depth) wlmi_report_close(report);
-    if (!wlmi_report_flush(report)) return WLM_ERR_OUT_OF_MEMORY;
+    if (!wlmi_report_flush(report)) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
   }
   return status;
 }
@@ -53,16 +54,6 @@ void wlmi_session_close(wlmi_session *session) {
   unload(session);
   wlm_context_destroy(session->context);
   *session = (wlmi_session){0};
-}
-
-wlm_status wlmi_cli_spec(const wlm_problem *problem, wlm_index rowptr_type, wlm_index colind_type, wlm_type value_type,
-                         int has_values, wlmi_spec *spec) {
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rowptr_type = rowptr_type;
-  csr.colind_type = colind_type;
-  csr.value_type = value_type;
-  csr.values = has_values ? &csr : NULL; /* only whether there are any is asked */
-  return wlmi_spec_make(problem, &csr, spec);
 }
 
 void wlmi_input_label(const char *input, char *label, size_t size) {
@@ -91,13 +82,15 @@ wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode 
 }
 
 int wlmi_cli_finish(wlmi_report *report, wlm_status status) {
+  const int is_usage = status == WLM_ERR_NO_COMPILER || status == WLM_ERR_INVALID_ARGUMENT;
+  if (status == WLM_ERR_INVALID_ARGUMENT && !report->flushed) wlmi_report_drop(report); /* it says nothing yet */
   while (report->depth) wlmi_report_close(report);
   const int written = wlmi_report_flush(report);
   wlmi_report_release(report);
   if (status == WLM_OK) return written ? WLM_EXIT_OK : WLM_EXIT_FAILED;
   fprintf(stderr, "warploom: %s\n", *wlm_error_detail() ? wlm_error_detail() : wlm_status_message(status));
   if (report->exit_code) return report->exit_code;
-  return status == WLM_ERR_NO_COMPILER ? WLM_EXIT_USAGE : WLM_EXIT_FAILED;
+  return is_usage ? WLM_EXIT_USAGE : WLM_EXIT_FAILED;
 }
 
 void wlmi_report_device(wlmi_report *report, const wlm_context *context) {

@@ -27,10 +27,6 @@ wlm_status wlmi_session_each(wlmi_session *session, const wlmi_cli_options *opti
                              wlmi_session_input_fn *each);
 void wlmi_session_close(wlmi_session *session); /* also of a zeroed one */
 
-/* The spec of a problem for matrices of these types. */
-wlm_status wlmi_cli_spec(const wlm_problem *problem, wlm_index rowptr_type, wlm_index colind_type, wlm_type value_type,
-                         int has_values, wlmi_spec *spec);
-
 /* The name that measurements and tables carry: the file's without folder and endings, or the INPUT as it is. */
 void wlmi_input_label(const char *input, char *label, size_t size);
 

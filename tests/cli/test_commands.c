@@ -115,6 +115,9 @@ static void show(void **state) {
   command_expect(&c, &folder, 0, "show", "host_row/rows=16,tile=32"); /* the target follows from the family */
   assert_contains(c.out, "WLM_KERNEL(wlm_host_row)");
   command_release(&c);
+  command_expect(&c, &folder, 0, "show", "row_crc", "-n", "64"); /* of a family one variant */
+  assert_contains(c.out, "wlm_row_crc");
+  command_release(&c);
   command_expect(&c, &folder, 0, "show", "row_sample/s=64,threads=64,rows=4", "--help");
   command_release(&c);
   command_expect(&c, &folder, 1, "show", "row_crc/cf=2,rows=8", "--target", "host");
@@ -147,6 +150,17 @@ static void tune_run_explain(void **state) {
   assert_json_at(c.out, "$.runs[0].step", "named");
   assert_json_at(c.out, "$.verified", "1");
   command_release(&c);
+
+  /* A family stands for the best of its variants that was measured. */
+  command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "16", "--device", "host", "--op", "mean", "--json");
+  char *chosen = json_at(c.out, "$[0].variant"), family[64];
+  snprintf(family, sizeof family, "%.*s", (int)strcspn(chosen, "/"), chosen);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "16", "--device", "host", "--op", "mean", "--variant",
+                 family, "--json");
+  assert_json_at(c.out, "$.runs[0].variant", chosen);
+  command_release(&c);
+  free(chosen);
 
   command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "16,33", "--device", "host", "--op", "mean");
   assert_int_equal(count_lines(c.out, "fingerprint: this very matrix was tuned"), 2);
