@@ -222,6 +222,8 @@ const wlmi_option wlmi_options[] = {
      .standard = "21; bench operators 7, minibatch 11, dispatch 51", .help = "samples of every reported time"},
     {"data", 0, "DIR", WLM_OPTION_DATA, set_text, AT(data),
      .help = "the folder with NAME.mtx.gz or NAME/NAME.mtx.gz for each matrix of a suite"},
+    {"system", 0, NULL, WLM_OPTION_SYSTEM, set_flag, AT(system),
+     .help = "read the database that warploom ships with, not the user database"},
     {"json", 0, NULL, WLM_OPTION_JSON, set_flag, AT(json), .help = "print JSON"},
     {"help", 'h', NULL, WLM_OPTION_HELP, set_flag, AT(help), .help = "print the help of the command"},
     {"check", 0, NULL, WLM_OPTION_CHECK, set_flag, AT(check), .help = "compare the result with a float64 reference"},

@@ -19,7 +19,7 @@ typedef struct wlmi_cli_options {
   wlm_index rowptr_type, colind_type; /* of the matrix, rowptr i64 also where i32 is too small */
   double budget_seconds;              /* 0 = none */
   uint64_t seed;
-  int json, help;
+  int json, help, system;
   int check, list, repair, again, recorded, record;
   int64_t keep, samples;        /* 0 = not given */
   int format, target;           /* target: a wlmi_target, -1 = not given */
@@ -55,7 +55,8 @@ enum {
   WLM_OPTION_HELP = 1 << 20,
   WLM_OPTION_DATA = 1 << 21,
   WLM_OPTION_TYPE = 1 << 22,
-  WLM_OPTION_SAMPLES = 1 << 23
+  WLM_OPTION_SAMPLES = 1 << 23,
+  WLM_OPTION_SYSTEM = 1 << 24
 };
 
 typedef struct wlmi_option {

@@ -5,6 +5,7 @@
 #include "common/bucket.h"
 #include "common/hash.h"
 #include "common/path.h"
+#include "runtime/context.h"
 #include "synth/input.h"
 
 wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *session) {
@@ -72,6 +73,25 @@ wlm_status wlmi_cli_database_path(const wlmi_cli_options *options, wlmi_text *pa
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--db '' means no database; name one, or leave the option out");
   wlmi_text_puts(path, options->database);
   return path->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of the database") : WLM_OK;
+}
+
+/* A fresh install has only the shipped database, so the commands that show one show that. */
+wlm_status wlmi_cli_open_to_show(const wlmi_cli_options *options, wlmi_text *path, wlm_store **store) {
+  wlm_status status;
+  *store = NULL;
+  if (options->system && options->database)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--system and --db name two databases; leave one out");
+  if (options->system) {
+    wlmi_system_database_path(path);
+    if (!path->size)
+      return wlmi_fail(WLM_ERR_NOT_FOUND, "the shipped database, share/warploom/system.db, is not there");
+    return wlmi_store_open(path->data, WLM_STORE_READ, store);
+  }
+  status = wlmi_cli_open_store(options, WLM_STORE_READ, path, store);
+  if (status != WLM_ERR_NOT_FOUND || options->database) return status;
+  wlmi_text_release(path);
+  wlmi_system_database_path(path);
+  return path->size ? wlmi_store_open(path->data, WLM_STORE_READ, store) : status;
 }
 
 wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode mode, wlmi_text *path,

@@ -34,6 +34,8 @@ void wlmi_input_label(const char *input, char *label, size_t size);
 wlm_status wlmi_cli_database_path(const wlmi_cli_options *options, wlmi_text *path);
 wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode mode, wlmi_text *path,
                                wlm_store **store);
+/* For reading: with --system the shipped database, and also where the options name none and nothing was tuned yet. */
+wlm_status wlmi_cli_open_to_show(const wlmi_cli_options *options, wlmi_text *path, wlm_store **store);
 
 /* Ends a command: closes and prints the report, prints why the command failed, gives the exit code. */
 int wlmi_cli_finish(wlmi_report *report, wlm_status status);

@@ -14,16 +14,15 @@
 
 static const struct {
   const char *name, *value; /* NULL = it has none */
-} options[] = {{"device", "host"},    {"db", "x.db"},    {"width", "8"},      {"op", "max"},
-               {"operation", "spmm"}, {"arg", "i32"},    {"heads", "2"},      {"transpose", NULL},
-               {"epilogue", "relu"},  {"bias", NULL},    {"type", "f32"},     {"sample", "bucket:8"},
-               {"calls", "2"},        {"budget", "1s"},  {"seed", "2"},       {"json", NULL},
-               {"check", NULL},       {"list", NULL},    {"target", "host"},  {"variant", "v"},
-               {"output", "x"},       {"repair", NULL},  {"keep", "2"},       {"again", NULL},
-               {"recorded", NULL},    {"record", NULL},  {"format", "jsonl"}, {"alpha", "2"},
-               {"beta", "1"},         {"ldb", "9"},      {"ldc", "9"},        {"deterministic", NULL},
-               {"empty", "zero"},     {"rowptr", "i32"}, {"colind", "i32"},   {"samples", "3"},
-               {"data", "x"}};
+} options[] = {
+    {"device", "host"}, {"db", "x.db"},          {"width", "8"},      {"op", "max"},        {"operation", "spmm"},
+    {"arg", "i32"},     {"heads", "2"},          {"transpose", NULL}, {"epilogue", "relu"}, {"bias", NULL},
+    {"type", "f32"},    {"sample", "bucket:8"},  {"calls", "2"},      {"budget", "1s"},     {"seed", "2"},
+    {"json", NULL},     {"check", NULL},         {"list", NULL},      {"target", "host"},   {"variant", "v"},
+    {"output", "x"},    {"repair", NULL},        {"keep", "2"},       {"again", NULL},      {"recorded", NULL},
+    {"record", NULL},   {"format", "jsonl"},     {"alpha", "2"},      {"beta", "1"},        {"ldb", "9"},
+    {"ldc", "9"},       {"deterministic", NULL}, {"empty", "zero"},   {"rowptr", "i32"},    {"colind", "i32"},
+    {"samples", "3"},   {"data", "x"},           {"system", NULL}};
 enum { OPTIONS = sizeof options / sizeof *options, WORDS = 5 };
 
 static const struct {
@@ -39,16 +38,16 @@ static const struct {
     {{"compare", TWIN}, 7},
     {{"run", TWIN}, 26},
     {{"explain", TWIN}, 23},
-    {{"export"}, 4},
+    {{"export"}, 5},
     {{"import", "x"}, 2},
-    {{"db", "list"}, 2},
+    {{"db", "list"}, 3},
     {{"db", "check"}, 3},
     {{"db", "merge", "a", "b"}, 2},
     {{"db", "diff", "a", "b"}, 1},
     {{"db", "prune"}, 3},
     {{"db", "pin", TWIN, "v"}, 14},
     {{"db", "unpin", TWIN}, 14},
-    {{"report"}, 4},
+    {{"report"}, 5},
     {{"bench", "core"}, 8},
     {{"bench", "summary", "x"}, 0},
     {{"bench", "plot", "x"}, 1},
