@@ -1,4 +1,5 @@
 /* The commands `warploom bench`: a suite, the summary of its results file, and pictures of it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/suite.h"
@@ -38,8 +39,16 @@ wlm_status wlmi_cmd_bench(const wlmi_cli_options *options, wlmi_report *report) 
 }
 
 wlm_status wlmi_cmd_bench_summary(const wlmi_cli_options *options, wlmi_report *report) {
-  (void)report;
-  return wlmi_bench_summary(options->arguments[1], stdout);
+  if (!report->json) return wlmi_bench_summary(options->arguments[1], stdout);
+  char *markdown = NULL;
+  size_t size = 0;
+  FILE *file = open_memstream(&markdown, &size);
+  if (!file) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a summary");
+  wlm_status status = wlmi_bench_summary(options->arguments[1], file);
+  if (fclose(file)) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a summary");
+  if (status == WLM_OK) wlmi_summary_json(markdown, report);
+  free(markdown);
+  return status;
 }
 
 wlm_status wlmi_cmd_bench_plot(const wlmi_cli_options *options, wlmi_report *report) {

@@ -9,7 +9,7 @@
 #define PINNING (CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_TYPE)
 #define BENCH                                                                                         \
   (WLM_OPTION_DATABASE | WLM_OPTION_DEVICE | WLM_OPTION_WIDTH | WLM_OPTION_BUDGET | WLM_OPTION_SEED | \
-   WLM_OPTION_DATA | WLM_OPTION_SAMPLES | WLM_OPTION_OUTPUT)
+   WLM_OPTION_DATA | WLM_OPTION_SAMPLES | WLM_OPTION_OUTPUT | WLM_OPTION_JSON)
 #define NO_LIMIT (1 << 20)
 
 static const char input_needed[] = "name a matrix: a Matrix Market file, - for standard input, or twin:arxiv";
@@ -22,11 +22,12 @@ const wlmi_command wlmi_commands[] = {
     {"convert", NULL, "INPUT -o FILE", "write a matrix as a Matrix Market file, for example a synthetic one",
      wlmi_cmd_convert, .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 1, .most = 1,
      .missing = input_needed, .example = "convert twin:arxiv,scale=0.1 -o arxiv.mtx"},
-    {"show", NULL, "VARIANT", "print the source of a kernel", wlmi_cmd_show, .takes = PROBLEM | WLM_OPTION_TARGET,
-     .least = 1, .most = 1, .missing = "name one variant, row_crc/cf=2,rows=8, or say --list",
+    {"show", NULL, "VARIANT", "print the source of a kernel", wlmi_cmd_show,
+     .takes = PROBLEM | WLM_OPTION_TARGET | WLM_OPTION_JSON, .least = 1, .most = 1,
+     .missing = "name one variant, row_crc/cf=2,rows=8, or say --list",
      .example = "show row_crc/cf=2,rows=8 --target cuda --op max"},
-    {"show", NULL, "--list", "list all families with their parameters", wlmi_cmd_show, .takes = WLM_OPTION_LIST,
-     .when = WLM_OPTION_LIST},
+    {"show", NULL, "--list", "list all families with their parameters", wlmi_cmd_show,
+     .takes = WLM_OPTION_LIST | WLM_OPTION_JSON, .when = WLM_OPTION_LIST},
     {"tune", NULL, "INPUT...", "measure the kernels that were not measured yet", wlmi_cmd_tune,
      .takes = TUNING | PROBLEM | WLM_OPTION_CALLS, .least = 1, .most = NO_LIMIT, .missing = input_needed,
      .example = "tune graph.mtx -n 64,256 --budget 2m"},
@@ -73,8 +74,9 @@ const wlmi_command wlmi_commands[] = {
     {"bench", NULL, "SUITE [INPUT...]", "run a suite on its matrices (--data DIR) or on these inputs", wlmi_cmd_bench,
      .takes = BENCH, .least = 1, .most = NO_LIMIT, .missing = "name a suite; warploom bench --help lists them",
      .suite = wlmi_bench_suite_at, .example = "bench core --data DIR -o core.jsonl --budget 10m"},
-    {"bench", "summary", "FILE", "print means and worst cases of a results file", wlmi_cmd_bench_summary, .least = 1,
-     .most = 1, .missing = "name a results file", .example = "bench summary core.jsonl"},
+    {"bench", "summary", "FILE", "print means and worst cases of a results file", wlmi_cmd_bench_summary,
+     .takes = WLM_OPTION_JSON, .least = 1, .most = 1, .missing = "name a results file",
+     .example = "bench summary core.jsonl"},
     {"bench", "plot", "FILE -o PREFIX", "draw its speed-ups to PREFIX.svg and PREFIX.png; needs gnuplot",
      wlmi_cmd_bench_plot, .takes = WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 1, .most = 1,
      .missing = "name a results file", .example = "bench plot core.jsonl -o speedup"},

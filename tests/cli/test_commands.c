@@ -108,6 +108,14 @@ static void show(void **state) {
   assert_contains(c.out, "host_row");
   assert_contains(c.out, "carry");
   command_release(&c);
+  command_expect(&c, &folder, 0, "show", "--list", "--json");
+  assert_json_at(c.out, "$[0].family", "host_nnz");
+  assert_json_at(c.out, "$[0].parameters.tile[0]", "16");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "show", "row_crc/cf=2,rows=8", "--json");
+  assert_json_at(c.out, "$.variant", "row_crc/cf=2,rows=8");
+  assert_true(json_is_valid(c.out));
+  command_release(&c);
   command_expect(&c, &folder, 0, "show", "row_crc/cf=2,rows=8", "--target", "cuda");
   assert_contains(c.out, "struct wlm_args {");
   assert_contains(c.out, "wlm_row_crc");
