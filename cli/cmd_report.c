@@ -91,7 +91,7 @@ wlm_status wlmi_cmd_report(const wlmi_cli_options *options, wlmi_report *report)
   wlmi_page page = {0};
   struct stat info;
   wlm_status status;
-  WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_READ, &path, &store));
+  WLM_TRY(wlmi_cli_open_to_show(options, &path, &store));
   page.database = path.data;
   page.database_bytes = stat(path.data, &info) ? 0 : (int64_t)info.st_size;
   status = make_page(options, store, &page, &html);

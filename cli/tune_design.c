@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cli/commands.h"
+#include "cli/problem.h"
 #include "cli/tune_run.h"
 #include "common/memory.h"
 #include "runtime/forecast.h"

@@ -13,8 +13,14 @@
 
 static wlm_status default_path(const char *variable, const char *below_home, const char *file, wlmi_text *out) {
   const char *base = getenv(variable), *home = getenv("HOME");
+  struct stat info;
   if (base && base[0] == '/') /* the XDG rules: a relative path is to be ignored */
     wlmi_text_printf(out, "%s/warploom/%s", base, file);
+  else if (home && home[0] == '/' && stat(home, &info))
+    return wlmi_fail(WLM_ERR_NOT_FOUND,
+                     "no folder for %s: HOME is %s, which does not exist; set %s or HOME, or name a "
+                     "file",
+                     file, home, variable);
   else if (home && home[0] == '/')
     wlmi_text_printf(out, "%s/%s/warploom/%s", home, below_home, file);
   else

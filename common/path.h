@@ -5,7 +5,8 @@
 #include "common/text.h"
 
 /* $XDG_DATA_HOME/warploom/tuned.db or $HOME/.local/share/..., $XDG_CACHE_HOME/warploom/kernels.db or
- * $HOME/.cache/...; WLM_ERR_NOT_FOUND where neither variable holds an absolute path. Appended to `out`. */
+ * $HOME/.cache/...; WLM_ERR_NOT_FOUND where neither variable holds an absolute path, or where the home does not
+ * exist: nothing is made in its place. Appended to `out`. */
 wlm_status wlmi_store_default_path(wlmi_text *out);
 wlm_status wlmi_kernel_cache_default_path(wlmi_text *out);
 

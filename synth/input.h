@@ -1,4 +1,6 @@
-/* INPUT of the command line: a file or the name of a synthetic matrix. */
+/* INPUT of the command line: the name of a synthetic matrix (twin:..., uniform:..., synth:...), a Matrix Market file,
+ * plain or compressed by gzip, or "-" for such a file on standard input. The content of a file decides, not its name.
+ */
 #ifndef WLM_SYNTH_INPUT_H
 #define WLM_SYNTH_INPUT_H
 

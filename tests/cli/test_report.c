@@ -273,7 +273,7 @@ static void what_counts_is_of_one_class(void **state) {
   assert_json_at(json, "$.cases[0].failed", "1");
   free(json);
   command_release(&c);
-  command_expect(&c, &folder, 1, "report", "--db", database, "-o", page_path, "--device", "H100");
+  command_expect(&c, &folder, 2, "report", "--db", database, "-o", page_path, "--device", "H100");
   assert_contains(c.err, "H100");
   assert_contains(c.err, "cuda/sm_90/NVIDIA H200/132");
   command_release(&c);

@@ -378,8 +378,10 @@ static void default_paths_follow_xdg(void **state) {
   assert_default(wlmi_kernel_cache_default_path, WLM_OK, "/cache/warploom/kernels.db");
   setenv("XDG_DATA_HOME", "relative", 1);
   unsetenv("XDG_CACHE_HOME");
-  assert_default(wlmi_store_default_path, WLM_OK, "/home/x/.local/share/warploom/tuned.db");
-  assert_default(wlmi_kernel_cache_default_path, WLM_OK, "/home/x/.cache/warploom/kernels.db");
+  assert_default(wlmi_store_default_path, WLM_ERR_NOT_FOUND, NULL); /* there is no such home */
+  setenv("HOME", "/", 1);
+  assert_default(wlmi_store_default_path, WLM_OK, "//.local/share/warploom/tuned.db");
+  assert_default(wlmi_kernel_cache_default_path, WLM_OK, "//.cache/warploom/kernels.db");
   unsetenv("HOME");
   unsetenv("XDG_DATA_HOME");
   assert_default(wlmi_store_default_path, WLM_ERR_NOT_FOUND, NULL);
