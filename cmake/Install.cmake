@@ -25,8 +25,10 @@ if(NOT CMAKE_CROSSCOMPILING)
           RENAME _warploom)
 endif()
 
-# Relative, so that `cmake --install --prefix` and a moved folder still tell the truth.
+# Relative, so that the file stays right after `cmake --install --prefix` and when the folder is moved.
 file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+get_filename_component(lua_name ${LUA_LIBRARY} NAME_WLE) # liblua5.4 on Debian, liblua on Fedora
+string(REGEX REPLACE "^lib" "" lua_name ${lua_name})
 configure_file(cmake/warploom.pc.in warploom.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/warploom.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
@@ -36,5 +38,5 @@ configure_package_config_file(cmake/warploom-config.cmake.in warploom-config.cma
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/warploom)
 write_basic_package_version_file(warploom-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/warploom-config.cmake
-        ${CMAKE_CURRENT_BINARY_DIR}/warploom-config-version.cmake
+        ${CMAKE_CURRENT_BINARY_DIR}/warploom-config-version.cmake cmake/FindJansson.cmake cmake/FindxxHash.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/warploom)

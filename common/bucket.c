@@ -35,7 +35,7 @@ const char *wlmi_bucket_fault(const wlmi_bucket *b) {
   return b->cv_class < 0 || b->cv_class > 4 ? "cv must be 0 to 4, a class" : NULL;
 }
 
-/* Read leniently and printed again: what is spelled otherwise is no bucket. */
+/* sscanf accepts more than print writes, so the bucket is printed again and compared. */
 int wlmi_bucket_parse(const char *text, wlmi_bucket *bucket) {
   char spaced[WLM_BUCKET_TEXT], printed[WLM_BUCKET_TEXT];
   if (strlen(text) >= sizeof spaced) return 0;

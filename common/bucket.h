@@ -1,4 +1,4 @@
-/* The tuning bucket: what matrices are called alike before anything else is known of them. */
+/* The tuning bucket: matrices with about equal rows, non-zeros per row and CV, which share tuned cases. */
 #ifndef WLM_COMMON_BUCKET_H
 #define WLM_COMMON_BUCKET_H
 
@@ -15,11 +15,12 @@ typedef struct wlmi_bucket {
 
 void wlmi_bucket_of(const wlm_stats *stats, wlmi_bucket *bucket);
 
-/* "v1 rows=14 mean=6 cv=0" and back; read with commas in the place of spaces too. 0 where the text is no bucket. */
+/* "v1 rows=14 mean=6 cv=0" and back; the text may also have commas instead of spaces. parse returns 0 if the text is no
+ * bucket. */
 enum { WLM_BUCKET_TEXT = 64 };
 void wlmi_bucket_print(const wlmi_bucket *bucket, char text[WLM_BUCKET_TEXT]);
 int wlmi_bucket_parse(const char *text, wlmi_bucket *bucket);
-/* Why no matrix is in that bucket, in words; NULL = one may be. */
+/* Why no matrix can be in that bucket, as a message; NULL = one can. */
 const char *wlmi_bucket_fault(const wlmi_bucket *bucket);
 
 #endif

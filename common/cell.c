@@ -4,7 +4,7 @@
 
 enum { EXACT = 16, OCTAVE = 4, NNZ_OCTAVE = 8, TOP_STEPS = 16, SHARE_STEPS = 8 };
 
-/* Counts up to EXACT stand for themselves, larger ones for the nearest step of an octave. */
+/* Counts up to EXACT are kept as they are; larger ones are rounded to the nearest step of an octave. */
 static int16_t of_count(int64_t count, int steps) {
   return (int16_t)(count <= EXACT ? count : EXACT + lround(steps * log2((double)count / EXACT)));
 }
@@ -25,7 +25,7 @@ static int16_t of_share(int64_t part, int64_t whole, int steps) {
 
 static int64_t to_part(int16_t code, int64_t whole, int steps) { return llround((double)whole * code / steps); }
 
-/* Below 1/16 no kernel feels a spread of row lengths. */
+/* A CV below 1/16 makes no difference to any kernel. */
 static const double least_cv = 1.0 / 16;
 
 void wlmi_cell_of(const wlm_stats *s, int estimated, wlmi_cell *cell) {

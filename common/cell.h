@@ -1,5 +1,5 @@
-/* Quantised stats: matrices of one cell share a decision, which is made for the cell's centre, so that it does not
- * depend on which of them came first. Finer than a tuning bucket (common/bucket.h). */
+/* Quantised stats. All matrices of a cell share one decision, which is made for the cell's centre, so it does not
+ * depend on which matrix came first. Finer than a tuning bucket (common/bucket.h). */
 #ifndef WLM_COMMON_CELL_H
 #define WLM_COMMON_CELL_H
 
@@ -15,7 +15,7 @@ void wlmi_cell_of(const wlm_stats *stats, int estimated, wlmi_cell *cell);
 /* Stats that lie in the cell; without a fingerprint. */
 void wlmi_cell_centre(const wlmi_cell *cell, wlm_stats *stats);
 
-/* Of a matrix of which only the size is known: rows that are all alike. */
+/* Stats of a matrix of which only the size is known, as if all rows were equally long. */
 void wlmi_stats_estimate(int64_t rows, int64_t cols, int64_t nnz, wlm_stats *stats);
 
 #endif

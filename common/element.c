@@ -1,6 +1,6 @@
-/* The 16-bit types by their definition: a number is an integer of `fraction` + 1 bits times a power of two, of which
- * `least` is that of the smallest normal numbers and of all that are smaller still. Its bits are the count of such
- * numbers from 0 on, which is why rounding up may carry into the exponent, and at last into infinity, by itself. */
+/* Converts the 16-bit types by their definition. A number is an integer of `fraction` + 1 bits times a power of two;
+ * `least` is the exponent of the smallest normal numbers and of all subnormal ones. The bit patterns of ascending
+ * numbers ascend by one, so rounding up carries into the exponent, and finally into infinity, without extra code. */
 #include "common/element.h"
 
 #include <float.h>
@@ -65,7 +65,7 @@ void wlmi_elements_read(wlm_type type, const void *from, int64_t index, int64_t 
 }
 
 double wlmi_element_round(wlm_type type, double value) {
-  double held = 0; /* of any type; the part that is not written stays 0 */
+  double held = 0; /* holds an element of any type; bytes that are not written stay 0 */
   wlmi_element_put(type, &held, 0, value);
   return wlmi_element_get(type, &held, 0);
 }

@@ -9,14 +9,14 @@ double wlmi_element_get(wlm_type type, const void *from, int64_t index);
 void wlmi_element_put(wlm_type type, void *to, int64_t index, double value);
 /* `count` neighbours, the first of them at `index`. */
 void wlmi_elements_read(wlm_type type, const void *from, int64_t index, int64_t count, double *to);
-/* What the type makes of a value. */
+/* The value after rounding to the type. */
 double wlmi_element_round(wlm_type type, double value);
 
 /* The largest relative error of rounding a value in the type's range, and where that range begins. */
 double wlmi_element_unit(wlm_type type);
 double wlmi_element_least(wlm_type type);
 
-/* Half types are accumulated in f32, the others in themselves. */
+/* f32 for f16 and bf16, the type itself for the others. */
 wlm_type wlmi_accumulator_type(wlm_type type);
 
 #endif

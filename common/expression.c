@@ -106,7 +106,7 @@ static void fail(parser *p, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(why, sizeof why, format, arguments);
   va_end(arguments);
-  size_t shown = 0; /* messages are one line */
+  size_t shown = 0; /* a message is one line, so the text shown ends at the first line end */
   while (shown < p->size && !iscntrl((unsigned char)p->text[shown])) shown++;
   p->status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op:%s, column %zu of '%.*s': %s", p->part, p->at + 1, (int)shown,
                         p->text, why);
@@ -204,7 +204,7 @@ static wlmi_node *add(parser *p, wlmi_node_kind kind, int which, int arity) {
 
 static void parse_ternary(parser *p);
 
-/* The fewest digits that give the same double, so that 0.5, .5 and 5e-1 are one text. */
+/* Keeps the fewest digits that give the same double, so that 0.5, .5 and 5e-1 get one spelling. */
 static void parse_number(parser *p) {
   char text[64], digits[WLM_NUMBER_DIGITS];
   const size_t size = p->end - p->at;
@@ -227,7 +227,7 @@ static void parse_number(parser *p) {
   next(p);
 }
 
-/* "max" and "fmax" are one row each, "fmaxf" is the second with an f. */
+/* The table has rows for "max" and "fmax"; "fmaxf" is found as "fmax" with an f. */
 static int find_function(const parser *p) {
   const char *name = p->text + p->at;
   size_t size = p->end - p->at;

@@ -1,8 +1,8 @@
-/* An expression over named operands, in C's spelling: what user-defined operators and activations are made of.
+/* Expressions in C syntax over named operands; user-defined operators and activations consist of them.
  *
  * Allowed are numbers and inf, the operands of the part, + - * / and parentheses, comparisons, && || !, ?: and the
- * functions of wlmi_functions. Nothing else gets through, so that what is inlined into a kernel can neither run
- * anything nor name anything but its operands, and cannot fail to compile. */
+ * functions of wlmi_functions. Everything else is refused. So an expression that is inlined into a kernel names nothing
+ * but its operands, has no side effects and always compiles. */
 #ifndef WLM_COMMON_EXPRESSION_H
 #define WLM_COMMON_EXPRESSION_H
 
@@ -71,15 +71,15 @@ typedef struct wlmi_node {
   char digits[WLM_NUMBER_DIGITS];
 } wlmi_node;
 
-/* Postfix: what an operation takes stands before it. */
+/* Postfix: the operands of an operation stand before it. */
 typedef struct wlmi_expression {
   wlmi_node *nodes;
   int count, capacity; /* count 0 = there is none */
-  int depth;           /* of the stack that an evaluation needs, at most WLM_EXPRESSION_DEPTH */
+  int depth;           /* stack depth that an evaluation needs, at most WLM_EXPRESSION_DEPTH */
 } wlmi_expression;
 
-/* `part` names the expression in messages ("message"), `operands` is a union of 1 << wlmi_operand. The text need not
- * end behind `size`. WLM_ERR_INVALID_ARGUMENT with the column and the mend. */
+/* `part` names the expression in messages ("message"), `operands` is a union of 1 << wlmi_operand. Reads `size`
+ * characters; they need no NUL behind them. WLM_ERR_INVALID_ARGUMENT with the column and what to write instead. */
 wlm_status wlmi_expression_parse(const char *part, const char *text, size_t size, unsigned int operands,
                                  wlmi_expression *expression);
 void wlmi_expression_release(wlmi_expression *expression); /* also of a zeroed one */
@@ -93,9 +93,10 @@ void wlmi_expression_print(const wlmi_expression *expression, wlmi_spelling spel
 
 int wlmi_expression_uses(const wlmi_expression *expression, wlmi_operand operand);
 int wlmi_expression_calls(const wlmi_expression *expression, int function); /* an index of wlmi_functions */
-/* Of the numbers in it but for inf; 0 where there is none. */
+/* The largest number in it except inf; 0 if it has none. */
 double wlmi_expression_largest(const wlmi_expression *expression);
-/* Operations, a function as four because it is right to some units in the last place. */
+/* How many roundings an evaluation makes: one for an operation, four for a function, which is exact to a few units in
+ * the last place only. */
 int wlmi_expression_roundings(const wlmi_expression *expression);
 
 #endif

@@ -1,7 +1,7 @@
-/* Printing normalises: spaces, needless parentheses, the f of a number and the short names of functions are gone, so
- * that an operator has one text however it was written. For C the same walk spells numbers in the accumulator's type
- * and turns truth values into it where they are calculated with; so every value has that type, no integer arithmetic
- * sneaks in (1/2 is a half) and float expressions are not widened to double. */
+/* Prints expressions in normal form: without spaces, needless parentheses, the f of numbers and short names of
+ * functions, so an operator has one text however it was written. For C the same walk writes numbers in the
+ * accumulator's type and converts truth values to it where they are used in arithmetic. So there is no integer
+ * arithmetic (1/2 is 0.5), and float expressions are not widened to double. */
 #include "common/expression.h"
 
 #include <math.h>
@@ -52,7 +52,8 @@ static void print_operation(const wlmi_expression *e, int at, wlmi_spelling spel
   }
 }
 
-/* `least` is the precedence that the surroundings ask for, `as_truth` that they take a truth value as it is. */
+/* `least` is the precedence that needs no parentheses here; `as_truth` = a truth value need not be converted to a
+ * number. */
 static void print(const wlmi_expression *e, int at, int least, int as_truth, wlmi_spelling spelling, wlmi_text *text) {
   const wlmi_node *node = &e->nodes[at];
   int operands[3];
@@ -85,7 +86,7 @@ void wlmi_expression_print(const wlmi_expression *expression, wlmi_spelling spel
   print(expression, expression->count - 1, WLM_TERNARY, 0, spelling, text);
 }
 
-/* ---- questions ------------------------------------------------------------------------------------ */
+/* ---- properties ----------------------------------------------------------------------------------- */
 
 static int count_of(const wlmi_expression *expression, wlmi_node_kind kind, int which) {
   int count = 0;

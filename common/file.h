@@ -1,4 +1,4 @@
-/* Files as a whole. */
+/* Reads and writes whole files. */
 #ifndef WLM_COMMON_FILE_H
 #define WLM_COMMON_FILE_H
 
@@ -7,12 +7,12 @@
 #include "common/hash.h"
 #include "common/status.h"
 
-/* All of it, with a NUL behind; wlmi_free. WLM_ERR_IO names the path. */
+/* The whole content with a NUL appended; release it with wlmi_free. WLM_ERR_IO names the path. */
 wlm_status wlmi_file_read(const char *path, char **data, size_t *size);
 wlm_status wlmi_file_write(const char *path, const char *text);
 
-/* Tells one version of a file from another without reading it: a hash of its real path, size and time of the last
- * change. "" where there is no such file. */
+/* Identifies a version of a file without reading it: a hash of its real path, size and time of the last change. ""
+ * where there is no such file. */
 void wlmi_file_identity(const char *path, char hex[WLM_HASH_HEX]);
 
 #endif

@@ -17,7 +17,7 @@ wlm_status wlmi_gnuplot(const wlmi_text *script) {
   if (code < 0)
     status = wlmi_fail(WLM_ERR_NOT_FOUND, "gnuplot is not installed; on Debian or Ubuntu: apt-get install gnuplot-nox");
   else if (code)
-    status = wlmi_fail(WLM_ERR_IO, "gnuplot could not draw (status %d); it says why above", code);
+    status = wlmi_fail(WLM_ERR_IO, "gnuplot failed with status %d; its message is above", code);
 done:
   if (file) fclose(file);
   return status;

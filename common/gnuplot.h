@@ -1,13 +1,13 @@
-/* Pictures, drawn by gnuplot. */
+/* Runs gnuplot to draw plots. */
 #ifndef WLM_COMMON_GNUPLOT_H
 #define WLM_COMMON_GNUPLOT_H
 
 #include "common/text.h"
 
-/* Runs gnuplot on a script that holds its data too. WLM_ERR_NOT_FOUND where there is no gnuplot. */
+/* Runs gnuplot on a script that also holds its data. WLM_ERR_NOT_FOUND where there is no gnuplot. */
 wlm_status wlmi_gnuplot(const wlmi_text *script);
-/* Text and ending as one string in single quotes, in which nothing but the quote itself has a meaning to gnuplot; a
- * line end cannot be in there. */
+/* Appends text and ending as one single-quoted string, in which only the quote is special to gnuplot. Line ends are not
+ * possible. */
 void wlmi_gnuplot_quoted(wlmi_text *script, const char *text, const char *ending);
 
 #endif

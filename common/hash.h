@@ -1,4 +1,5 @@
-/* xxh3-128 as a value, as lower-case hexadecimal and piece by piece. Identifies content: never a secret. */
+/* xxh3-128 hashes of bytes: as a value, as lower-case hexadecimal, and computed piece by piece. They identify content
+ * and are not cryptographic. */
 #ifndef WLM_COMMON_HASH_H
 #define WLM_COMMON_HASH_H
 
@@ -15,7 +16,7 @@ wlmi_hash wlmi_hash_bytes(const void *data, size_t size);
 void wlmi_hash_to_hex(wlmi_hash hash, char hex[WLM_HASH_HEX]);
 int wlmi_hash_from_hex(const char *hex, wlmi_hash *hash); /* 1 when `hex` is exactly 32 hexadecimal digits */
 
-/* Hash of something too large or too scattered to lie in one piece. */
+/* For data that does not lie in memory in one piece. */
 typedef struct wlmi_hasher wlmi_hasher;
 wlmi_hasher *wlmi_hasher_create(void); /* NULL when out of memory */
 void wlmi_hasher_add(wlmi_hasher *hasher, const void *data, size_t size);

@@ -1,5 +1,5 @@
-/* printf and strtod follow the thread's locale, which may spell the point of a number as a comma. Between enter and
- * leave they follow C's, in this thread alone. */
+/* printf and strtod follow the thread's locale, which may write the decimal point as a comma. Between enter and leave
+ * this thread uses the C locale. */
 #ifndef WLM_COMMON_LOCALE_H
 #define WLM_COMMON_LOCALE_H
 

@@ -8,12 +8,12 @@
 typedef struct wlmi_device_record {
   char *name; /* "NVIDIA H200", or the CPU's model */
   char *kind; /* "cuda" or "host" */
-  char *arch; /* "sm_90", or what the host compiler was told of the CPU */
+  char *arch; /* "sm_90", or the CPU flag that the host compiler gets */
   int processors;
   int64_t memory_bytes;
 } wlmi_device_record;
 
-/* Devices of one class may use each other's measurements: "cuda/sm_90/NVIDIA H200/132". */
+/* The device class, "cuda/sm_90/NVIDIA H200/132": devices of one class share measurements. */
 void wlmi_device_class(const wlmi_device_record *device, wlmi_text *out);
 
 typedef struct wlmi_measurement_record {
@@ -37,15 +37,16 @@ typedef struct wlmi_measurement_record {
   int64_t made_at; /* seconds since 1970, up to the year 9999 */
 } wlmi_measurement_record;
 
-/* The clock of most measurements: one call after the other. */
+/* What `clock` says of how a time was taken. Hot, as for most: one call after the other. */
 #define WLM_CLOCK_HOT "hot"
-/* The clock of a call that found nothing of its operands in cache. It stands beside a hot measurement and takes no part
- * in choosing. */
+/* Cold: a call that found none of its operands in cache. Such a record accompanies a hot one and never decides a
+ * choice. */
 #define WLM_CLOCK_COLD "cold"
-/* A time of fewer samples is a screening run: good for ranking, not for winning where others were timed better. */
+/* A measurement with fewer samples is a screening run. It ranks a kernel, but cannot win against kernels with precise
+ * times. */
 #define WLM_PRECISE_SAMPLES 3
 int wlmi_measurement_is_cold(const wlmi_measurement_record *record);
-/* The clock of online tuning, which times a program's own calls: a screening run, however many samples. */
+/* Online: online tuning timed a program's own calls. Counts as a screening run, however many samples it has. */
 #define WLM_CLOCK_ONLINE "online"
 int wlmi_measurement_is_online(const wlmi_measurement_record *record);
 

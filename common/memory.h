@@ -1,4 +1,4 @@
-/* Memory through the caller's hooks: the host's, and which hooks there are for that of GPUs. */
+/* Host memory, through the caller's allocator if there is one, and the allocator that was set for device memory. */
 #ifndef WLM_COMMON_MEMORY_H
 #define WLM_COMMON_MEMORY_H
 
@@ -19,7 +19,7 @@ wlm_status wlmi_alloc_array(int64_t count, size_t size, const char *what, void *
 /* Room for one more element behind the first `count` of a growing array; same errors. */
 wlm_status wlmi_grow(void **array, int64_t count, int64_t *capacity, size_t size, const char *what);
 
-/* What wlm_set_device_allocator set; NULL = device memory comes from the driver. */
+/* The allocator that wlm_set_device_allocator set; NULL = device memory comes from the driver. */
 const wlm_device_allocator *wlmi_device_allocator(void);
 
 #endif

@@ -29,7 +29,7 @@ static int part_named(slice name) {
   return -1;
 }
 
-/* Says that `name` has no second value. */
+/* Fails because `name` is given twice. */
 static wlm_status fail_twice(slice name) {
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: %.*s is given twice; give it once", (int)name.size, name.text);
 }

@@ -44,7 +44,7 @@ wlm_status wlmi_path_make_parents(const char *path) {
   for (char *slash = strchr(folder + 1, '/'); slash && status == WLM_OK; slash = strchr(slash + 1, '/')) {
     *slash = 0;
     if (mkdir(folder, 0777) && errno != EEXIST) {
-      int cause = errno; /* "/" of a read-only system and the like exist all the same */
+      int cause = errno; /* mkdir may fail for a folder that exists, as "/" of a read-only system */
       struct stat info;
       if (stat(folder, &info) || !S_ISDIR(info.st_mode))
         status = wlmi_fail(WLM_ERR_IO, "%s: cannot make this folder: %s", folder, strerror(cause));
@@ -66,7 +66,7 @@ static int write_all(int fd, const char *data, size_t size) {
   return 1;
 }
 
-/* The name becomes durable with its folder. Some file systems can't sync a folder, so the result is not asked. */
+/* A new name is durable once its folder is synced. Some file systems cannot sync a folder, so the result is ignored. */
 static void sync_folder_of(const char *path) {
   wlmi_text folder = {0};
   const char *slash = strrchr(path, '/');
@@ -79,7 +79,7 @@ static void sync_folder_of(const char *path) {
   wlmi_text_release(&folder);
 }
 
-/* `name` is the one that was asked for. */
+/* `name` is the caller's path, for messages. */
 static wlm_status write_to(const char *path, const char *name, int flags, int durable, const char *data, size_t size) {
   int fd = open(path, flags | O_WRONLY | O_CLOEXEC, 0666);
   if (fd < 0) return wlmi_fail(WLM_ERR_IO, "%s: cannot open for writing: %s", name, strerror(errno));
@@ -112,7 +112,7 @@ done:
   return status;
 }
 
-/* link() takes no name that is taken. Where the file system has no hard links, rename() would, so that is looked at
+/* link() never replaces an existing file. On a file system without hard links rename() would, so the name is checked
  * right before. */
 wlm_status wlmi_path_place_new(const char *fresh, const char *path) {
   struct stat info;
@@ -126,8 +126,8 @@ wlm_status wlmi_path_place_new(const char *fresh, const char *path) {
   return WLM_OK;
 }
 
-/* A second name for the old file first, so that at no moment there is neither. Where the file system has no hard links
- * the old one is renamed, and a crash right then leaves both beside the empty place. */
+/* First gives the old file a second name, so `path` exists at every moment. On a file system without hard links the old
+ * file is renamed; after a crash at that point both files exist, but none has the name `path`. */
 wlm_status wlmi_path_replace_damaged(const char *fresh, const char *path, wlmi_text *kept_as) {
   const size_t start = kept_as->size;
   struct stat info;

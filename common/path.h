@@ -1,4 +1,4 @@
-/* Where the databases live by default, and the few things done to files besides SQLite. */
+/* The default paths of the databases, and writing and replacing files so that a crash leaves a whole one. */
 #ifndef WLM_COMMON_PATH_H
 #define WLM_COMMON_PATH_H
 
@@ -12,13 +12,13 @@ wlm_status wlmi_kernel_cache_default_path(wlmi_text *out);
 
 /* Makes the folders above the file `path`. */
 wlm_status wlmi_path_make_parents(const char *path);
-/* Writes a whole file: into a new one beside it, to the disk, then renamed over `path`, so that a reader or a crash
- * sees the old content or the new, never a part. What is no ordinary file (a pipe, /dev/stdout) is written in place. */
+/* Writes a whole file: writes a new one beside it, syncs it to the disk and renames it to `path`. A reader sees the old
+ * content or the new one, also after a crash. A pipe or a device such as /dev/stdout is written directly. */
 wlm_status wlmi_path_write(const char *path, const char *data, size_t size);
-/* Gives the whole file `fresh` the name `path` at once; WLM_ERR_INVALID_ARGUMENT where there is such a file already. */
+/* Renames the file `fresh` to `path` in one step. WLM_ERR_INVALID_ARGUMENT if `path` exists already. */
 wlm_status wlmi_path_place_new(const char *fresh, const char *path);
-/* Puts `fresh` in the place of `path` at once. What was there stays, as PATH.damaged or the first free PATH.damaged-N,
- * a name that is added to `kept_as`. */
+/* Replaces `path` by `fresh` in one step. The old file is kept as PATH.damaged, or as the first free PATH.damaged-N;
+ * its new name is appended to `kept_as`. */
 wlm_status wlmi_path_replace_damaged(const char *fresh, const char *path, wlmi_text *kept_as);
 
 #endif

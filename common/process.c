@@ -25,7 +25,8 @@ int wlmi_process_run(char *const argv[], int input, const char *output) {
   int result = -1, state = 0;
   if (posix_spawn_file_actions_init(&actions)) return -1;
   if (!prepare(&actions, input, output) && !posix_spawnp(&child, argv[0], &actions, NULL, argv, environ)) {
-    /* Where the program ignores SIGCHLD there is no state to be had: then what the child left behind tells. */
+    /* If the program ignores SIGCHLD, the exit status is lost and counts as 0; callers also look at the child's output.
+     * */
     while (waitpid(child, &state, 0) < 0 && errno == EINTR)
       ;
     /* 127 is how posix_spawnp's child says that there was nothing to execute */
@@ -41,7 +42,7 @@ void wlmi_process_find(const char *name, wlmi_text *path) {
     wlmi_text_puts(path, name);
     return;
   }
-  if (!folders) folders = "/bin:/usr/bin"; /* as posix_spawnp has it */
+  if (!folders) folders = "/bin:/usr/bin"; /* the default of posix_spawnp */
   for (int last = 0; !last;) {
     wlmi_text candidate = {0};
     const size_t length = strcspn(folders, ":");

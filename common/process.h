@@ -1,12 +1,12 @@
-/* Other programs, run without a shell. */
+/* Runs other programs without a shell. */
 #ifndef WLM_COMMON_PROCESS_H
 #define WLM_COMMON_PROCESS_H
 
 #include "common/text.h"
 
-/* Runs argv[0], found in PATH, and waits for it: its exit status, 1 where a signal ended it, or -1 where it did not
- * start. It reads the open file `input` (-1 = nothing); what it says goes into the file `output` (NULL = to where
- * this program's own words go). */
+/* Finds argv[0] in PATH, runs it and waits for its end. Returns its exit status, 1 if a signal ended it, or -1 if it
+ * did not start. It reads the open file `input` (-1 = nothing) and writes stdout and stderr to the file `output` (NULL
+ * = those of this program). */
 int wlmi_process_run(char *const argv[], int input, const char *output);
 
 /* Appends the path of the file that wlmi_process_run would run for `name`. Appends nothing where PATH has none. */

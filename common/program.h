@@ -1,5 +1,5 @@
-/* A variant made concrete for a problem: source text and the launches, as data. The generator fills it,
- * the runtime reads it; nothing here is code. */
+/* A program: a variant emitted for a problem, as source text and a table of launches. The generator fills it and the
+ * runtime reads it. */
 #ifndef WLM_COMMON_PROGRAM_H
 #define WLM_COMMON_PROGRAM_H
 
@@ -8,7 +8,7 @@
 
 typedef enum wlmi_target { WLM_TARGET_CUDA, WLM_TARGET_HOST } wlmi_target;
 
-/* What of a device decides which variants are valid, and how fast they are. */
+/* The properties of a device that decide which variants are valid and how fast they are. */
 typedef struct wlmi_limits {
   wlmi_target target;
   int arch;              /* compute capability, 90 for sm_90; 0 on the host */
@@ -18,8 +18,8 @@ typedef struct wlmi_limits {
   int64_t l2_bytes;      /* last-level cache; 0 = not known */
 } wlmi_limits;
 
-/* What the blocks of a pass share out: rows and columns of the matrix that the kernels walk; BLOCKS = the unit blocks
- * of the program's first execute pass. */
+/* What a pass divides among its blocks: rows, non-zeros or columns of the matrix that the kernels walk. BLOCKS = the
+ * unit blocks of the program's first execute pass. */
 typedef enum wlmi_units {
   WLM_UNITS_ONE,
   WLM_UNITS_ROWS,
@@ -37,16 +37,17 @@ typedef struct wlmi_pass {
   wlmi_when when; /* a prepare pass reads rowptr and colind, writes `prepared` and knows neither B nor C */
   wlmi_units units;
   wlmi_axis axis;
-  int64_t units_per_block;   /* >= 1; at least one block of units is launched where there is a row */
+  int64_t units_per_block;   /* >= 1; a matrix with rows gets at least one block */
   int64_t columns_per_block; /* 0 = all columns in one block */
-  /* Blocks that the whole device holds at once, and its multiprocessors; 0 = nobody asks. The number of unit blocks is
-   * then rounded up, to a multiple of the multiprocessors or, where those of all columns are more than such a wave, to
-   * whole waves, and the units are dealt evenly, at most units_per_block a block: no multiprocessor has a block more to
-   * do than another. */
+  /* Blocks that the whole device holds at once (a wave), and its multiprocessors; 0 = the pass does not balance its
+   * blocks. Otherwise the number of unit blocks is rounded up to a multiple of the multiprocessors, or to whole waves
+   * if there are more blocks than one wave. The units are divided evenly, at most units_per_block a block, so all
+   * multiprocessors get equally many blocks. */
   int64_t wave, processors;
-  int threads;          /* of a CUDA block; 0 on the host, where a kernel runs its blocks under OpenMP */
+  int threads;          /* threads of a CUDA block; 0 on the host, where OpenMP runs the blocks */
   int64_t shared_bytes; /* dynamic */
-  int dependent;        /* CUDA sm_90 on: may start while the pass before it drains; it waits by itself */
+  int dependent;        /* from CUDA sm_90 on: the pass may start while the one before it ends; it waits by itself
+                         * before it reads results */
 } wlmi_pass;
 
 /* bytes = one + rows * R + nnz * Z + n * N + blocks * U + rows_n * R * N + blocks_n * U * N + cols_n * C * N,
@@ -68,12 +69,12 @@ typedef struct wlmi_program {
   char *source;                   /* complete: prelude, operator block, kernels */
   int pass_count;
   wlmi_pass passes[WLM_MAX_PASSES];
-  wlmi_bytes workspace, prepared; /* `prepared` is not all 0 exactly where there is a prepare pass */
-  int max_registers;              /* a test holds kernels to it; 0 on the host */
+  wlmi_bytes workspace, prepared; /* `prepared` is all 0 if there is no prepare pass */
+  int max_registers;              /* registers that a kernel may use, checked by a test; 0 on the host */
   int deterministic;              /* gives the same bits every time */
   int uses_b;                     /* reads B, which may be NULL otherwise */
-  int walks_a; /* of a transposed problem: the kernels get A itself, whose rows are those of B and whose columns are the
-                * rows of C; otherwise they get op(A) */
+  int walks_a; /* of a transposed problem: the kernels get A itself (its rows are rows of B, its columns are rows of C)
+                * instead of op(A) */
   char split[16]; /* how it splits a row: "none", "carry" or "atomic" */
 } wlmi_program;
 
@@ -82,7 +83,7 @@ typedef struct wlmi_candidate {
   wlmi_variant value;
   char variant[WLM_VARIANT_NAME]; /* its canonical name */
   int lanes, batch;               /* its parameters of these names; 0 = it has none */
-  wlmi_pass pass;                 /* the first to execute that walks the matrix: one over columns alone only clears C */
+  wlmi_pass pass;                 /* the first execute pass that walks the matrix; a pass over columns only clears C */
   int launches;                   /* of one call */
   int prepares;                   /* must be prepared before it can run */
   int whole_rows;                 /* never splits a row: one group of threads walks it from end to end */
@@ -105,10 +106,10 @@ void wlmi_program_release(wlmi_program *program);
 /* Every program has one. */
 const wlmi_pass *wlmi_program_first_execute(const wlmi_program *program);
 
-/* Blocks of one pass over a matrix, for each block of columns of B; 0 only where the matrix has no rows or, of a pass
- * over its columns, no columns: then there is nothing to launch. first_blocks: those of the first execute pass. */
+/* Blocks of one pass over a matrix, for each block of columns of B. 0 = nothing to launch: the matrix has no rows or,
+ * for a pass over its columns, no columns. first_blocks: the blocks of the first execute pass. */
 int64_t wlmi_pass_unit_blocks(const wlmi_pass *pass, const wlmi_extent *extent, int64_t first_blocks);
-/* Units of each block of it, the last ones excepted: units_per_block, or fewer where the pass is dealt evenly. */
+/* Units of each block except the last ones: units_per_block, or fewer if the pass balances its blocks. */
 int64_t wlmi_pass_units_each(const wlmi_pass *pass, const wlmi_extent *extent, int64_t first_blocks);
 /* 0 only where n is 0. */
 int64_t wlmi_pass_column_blocks(const wlmi_pass *pass, int64_t n);

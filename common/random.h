@@ -1,5 +1,5 @@
-/* Random numbers from integers alone (splitmix64): the same on every machine. A generator is made for each row,
- * candidate or whatever is numbered, so the order in which threads come to them does not matter. */
+/* Random numbers from integers alone (splitmix64): the same on every machine. Each row, candidate or other numbered
+ * item has its own generator, so the order of threads does not matter. */
 #ifndef WLM_COMMON_RANDOM_H
 #define WLM_COMMON_RANDOM_H
 
@@ -17,7 +17,7 @@ static inline uint64_t wlmi_mix(uint64_t x) {
   return x ^ x >> 31;
 }
 
-/* `stream` tells the purposes within one seed apart. */
+/* `stream` numbers the purposes for which one seed is used. */
 static inline wlmi_random wlmi_random_for(uint64_t seed, uint64_t stream, uint64_t index) {
   return (wlmi_random){wlmi_mix(wlmi_mix(seed + stream * WLM_GOLDEN) + index * WLM_GOLDEN)};
 }

@@ -11,7 +11,7 @@
  *            x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9; x = (x ^ x >> 27) * 0x94D049BB133111EB; x ^ x >> 31
  *            all in 64 bits without sign, row being the row's number in the matrix
  *
- * 577 is a prime: published fastrand repeats edges exactly where 577 divides d. */
+ * 577 is a prime, so fastrand as published repeats edges if and only if 577 divides d. */
 #ifndef WLM_COMMON_SAMPLING_H
 #define WLM_COMMON_SAMPLING_H
 

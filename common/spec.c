@@ -9,7 +9,7 @@
 #include "common/structs.h"
 
 static const char *const message_names[] = {"mul", "copy_b", "copy_a", "add", "sub", "rsub", "div", "rdiv", NULL};
-/* The same as a user would write them. */
+/* The built-in messages as expressions. */
 static const char *const message_texts[] = {"a*b", "b", "a", "a+b", "b-a", "a-b", "b/a", "a/b"};
 static const char *const reduce_names[] = {"sum", "mean", "max", "min", "prod", "custom", NULL};
 static const char *const empty_names[] = {"zero", "identity", NULL};
@@ -119,17 +119,16 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
   return WLM_OK;
 }
 
-/* What no kernel serves, each with its reason: it is not built yet, or the two do not go together. */
+/* Why no kernel serves this gradient: it is not implemented, or two fields exclude each other. NULL = it is served. */
 static const char *refusal_of_gradient(const wlm_problem *p) {
   if (p->reduce == WLM_MAX || p->reduce == WLM_MIN)
-    return "wlm_problem: sddmm with a reduce of max or min: their gradients go by the positions that win, see "
-           "want_argmax "
-           "and wlm_execute_args.db";
+    return "wlm_problem: sddmm with a reduce of max or min: use the gradients by argmax, see "
+           "want_argmax and wlm_execute_args.db";
   if (p->reduce != WLM_SUM && p->reduce != WLM_MEAN)
-    return "wlm_problem: sddmm with a reduce other than sum and mean is not built yet";
-  if (p->transpose) return "wlm_problem: sddmm with transpose is not built: the sddmm of A has the same edges";
+    return "wlm_problem: sddmm supports only the reductions sum and mean";
+  if (p->transpose) return "wlm_problem: sddmm with transpose is not supported; the sddmm of A has the same edges";
   if (p->epilogue.bias || p->epilogue.activation)
-    return "wlm_problem: sddmm with an epilogue is not built: a gradient has none, give dC as it is before it";
+    return "wlm_problem: sddmm with an epilogue is not supported; pass the gradient before the epilogue as x";
   return NULL;
 }
 
@@ -144,23 +143,23 @@ static const char *refusal_of_sample(const wlm_problem *p) {
 static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
   const int is_half = p->dense_type == WLM_F16 || p->dense_type == WLM_BF16;
   if (csr->values && csr->value_type != p->dense_type && !(csr->value_type == WLM_F32 && is_half))
-    return "wlm_csr: value_type other than dense_type (or f32 where that is f16 or bf16) is not built yet";
+    return "wlm_csr: value_type other than dense_type (or f32 beside f16 and bf16) is not supported";
   if (p->want_argmax && p->reduce != WLM_MAX && p->reduce != WLM_MIN)
-    return "wlm_problem: want_argmax with a reduce other than max and min, of whose results no one edge is the source";
+    return "wlm_problem: want_argmax needs the reduction max or min; other results come from no one edge";
   const char *why = p->operation == WLM_SDDMM ? refusal_of_gradient(p) : NULL;
   return why || p->sampling.sample == WLM_SAMPLE_NONE ? why : refusal_of_sample(p);
 }
 
-/* A number of an expression is one of the accumulator's type. */
+/* Refuses numbers that the accumulator's type cannot hold. */
 static wlm_status check_numbers(const char *part, const wlmi_expression *expression, wlm_type type) {
   const double largest = wlmi_expression_largest(expression);
   if (wlmi_accumulator_type(type) == WLM_F64 || largest <= (double)FLT_MAX) return WLM_OK;
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                   "op:%s: %g is beyond the range of float, in which %s is reckoned; infinity is written inf", part,
+                   "op:%s: %g is beyond the range of float, the accumulator type of %s; infinity is written inf", part,
                    largest, wlmi_type_name(type));
 }
 
-/* With its message, be it the problem's: an operator has one text. */
+/* Adds the problem's message if the operator has none, so that equal operators get one text. */
 static wlm_status normalise_custom(const wlm_problem *p, char normal[WLM_CUSTOM_TEXT]) {
   wlmi_operator op;
   wlmi_text text = {0};
@@ -226,7 +225,7 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
   if (status == WLM_OK && problem->epilogue.activation) status = check_activation(problem);
   if (status != WLM_OK) return status;
   if (problem->operation == WLM_SDDMM) spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row has no edge */
-  /* Every head's value is 1; only gradients by values that are not there could tell heads apart. */
+  /* Without values every head has the value 1, so heads make no difference to the product. */
   if (!csr->values && problem->operation == WLM_SPMM && !problem->want_argmax) spec->problem.heads = 1;
   if ((status = check_positions(problem, csr)) != WLM_OK) return status;
   spec->problem.want_argmax = problem->want_argmax != 0;
@@ -239,7 +238,7 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
 
 void wlmi_spec_key(const wlmi_spec *spec, char key[WLM_SPEC_KEY]) {
   const wlm_problem *p = &spec->problem;
-  const int own = *spec->custom != 0; /* which says its message itself */
+  const int own = *spec->custom != 0; /* a user-defined operator contains its message */
   int used =
       snprintf(key, WLM_SPEC_KEY, "op=%s%s%s%s%s%s,dense=%s,rowptr=%s,colind=%s,values=%s,sample=%s",
                own ? "" : wlmi_message_name(p->message), own ? "" : ".", wlmi_reduce_name(p->reduce), own ? "{" : "",

@@ -1,5 +1,5 @@
-/* A problem together with the types of the matrix it is for: all that the generator, the store and
- * the selection need to know of a call besides the stats. */
+/* A spec: a problem and the types of its matrix. Generator, store and selection need nothing else of a call except the
+ * stats. */
 #ifndef WLM_COMMON_SPEC_H
 #define WLM_COMMON_SPEC_H
 
@@ -17,16 +17,16 @@ typedef struct wlmi_spec {
 
 enum { WLM_SPEC_KEY = WLM_CUSTOM_TEXT + 192 };
 
-/* Joins and checks: WLM_ERR_INVALID_ARGUMENT for what can never be right, WLM_ERR_UNSUPPORTED naming
- * the field for what is not built. */
+/* Joins and checks both. WLM_ERR_INVALID_ARGUMENT for invalid values, WLM_ERR_UNSUPPORTED naming the field for valid
+ * ones that are not implemented. */
 wlm_status wlmi_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlmi_spec *spec);
 
 /* WLM_ERR_INVALID_ARGUMENT naming a type field whose value is not in its enum. */
 wlm_status wlmi_check_types(const wlm_csr *csr);
 
-/* What tells problems apart in the store, N excepted: operator, types, sampling, heads. Values that never
- * change the choice of a kernel (alpha, beta, seed, leading dimensions) stay out, and so does the epilogue (bias and
- * activation), which makes another kernel of each variant but hardly another winner. Examples:
+/* The problem key: identifies a problem in the store, except for N, by operator, types, sampling and heads. It leaves
+ * out what never changes the choice of a kernel (alpha, beta, seed, leading dimensions) and the epilogue (bias and
+ * activation), which changes the kernels but hardly ever the fastest one. Examples:
  *   op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none
  *   op=custom{message=a*b;init=0;reduce=acc+x;combine=reduce},dense=f32,... */
 void wlmi_spec_key(const wlmi_spec *spec, char key[WLM_SPEC_KEY]);

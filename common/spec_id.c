@@ -48,6 +48,6 @@ wlmi_hash wlmi_spec_id(const wlmi_spec *spec) {
   types.rowptr_type = spec->rowptr_type;
   types.colind_type = spec->colind_type;
   types.value_type = spec->value_type;
-  types.values = spec->has_values ? spec : NULL; /* only whether there are any counts */
+  types.values = spec->has_values ? spec : NULL; /* only NULL or not matters */
   return wlmi_problem_id(&problem, &types);
 }

@@ -1,5 +1,5 @@
-/* A key is NAME=VALUE parts with commas between them; only the first, the operator, may hold commas of its own, and
- * ends at ",dense=". Whatever is not understood here is found by writing the key again and comparing. */
+/* A key consists of NAME=VALUE parts, separated by commas. Only the first, the operator, may contain commas; it ends at
+ * ",dense=". The reader is lenient: at the end the spec's key is written and compared, which finds every error. */
 #include "common/spec_key.h"
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ static int read_sampling(char *text, wlm_problem *problem) {
   return sample >= 0 && norm_value >= 0;
 }
 
-/* What comes behind the operator. */
+/* Reads one of the parts behind the operator. */
 static int read_part(const char *name, char *value, wlm_problem *problem, wlm_csr *csr) {
   const int type = wlmi_type_from_name(value);
   const wlm_index index = wlmi_index_from_name(value) == WLM_I64 ? WLM_I64 : WLM_I32;
@@ -69,7 +69,7 @@ static int read_parts(const char *at, wlm_problem *problem, wlm_csr *csr) {
     char name[PART] = "", value[PART] = "";
     int used = 0;
     if (sscanf(at, ",%63[a-z_]=%63[^,]%n", name, value, &used) != 2) return 0;
-    if (!strcmp(name, "values") && strcmp(value, "none")) csr->values = csr; /* only whether there are any counts */
+    if (!strcmp(name, "values") && strcmp(value, "none")) csr->values = csr; /* only NULL or not matters */
     if (!read_part(name, value, problem, csr)) return 0;
     at += used;
   }

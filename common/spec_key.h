@@ -1,10 +1,10 @@
-/* From a problem's key back to the problem. */
+/* Makes a problem from its key. */
 #ifndef WLM_COMMON_SPEC_KEY_H
 #define WLM_COMMON_SPEC_KEY_H
 
 #include "common/spec.h"
 
-/* The spec whose key this is, for so many columns; what the key leaves out (alpha, epilogue, seed) is as initialised.
+/* The spec with this key and n columns. What the key leaves out (alpha, epilogue, seed) has its default.
  * WLM_ERR_UNSUPPORTED for a key that this version would not write. */
 wlm_status wlmi_spec_from_key(const char *key, int64_t n, wlmi_spec *spec);
 

@@ -1,5 +1,5 @@
-/* Versions of the public structs: within one SOVERSION they only grow, so a caller's struct may be shorter or longer
- * than this library's. */
+/* Reads and writes public structs of other versions. Within one SOVERSION structs only grow, so a caller's struct may
+ * be shorter or longer than this library's. */
 #ifndef WLM_COMMON_STRUCTS_H
 #define WLM_COMMON_STRUCTS_H
 
@@ -16,13 +16,14 @@ extern const wlmi_struct wlmi_struct_context_options, wlmi_struct_csr, wlmi_stru
     wlmi_struct_execute_args, wlmi_struct_matrix_options, wlmi_struct_stats, wlmi_struct_tune_options,
     wlmi_struct_online_options, wlmi_struct_online_state;
 
-/* Copies a caller's struct to `to`, which has today's size: fields that the caller's version lacks get their defaults.
- * WLM_ERR_INVALID_ARGUMENT where it is NULL, shorter than the first version, or longer with a tail that is not zero. */
+/* Copies a caller's struct to `to`, which has this library's size: fields that the caller's version lacks get their
+ * defaults. WLM_ERR_INVALID_ARGUMENT where it is NULL, shorter than the first version, or longer with a tail that is
+ * not zero. */
 wlm_status wlmi_struct_read(const wlmi_struct *type, const void *from, void *to);
 /* The same for a struct that the library fills: writes as many bytes of `from` as the caller's struct has. */
 wlm_status wlmi_struct_write(const wlmi_struct *type, const void *from, void *to);
 
-/* wlmi_struct_read without a copy where the caller's struct has today's size, which is the usual case. */
+/* The same, but without a copy if the caller's struct has this library's size, which is the usual case. */
 static inline wlm_status wlmi_struct_see(const wlmi_struct *type, const void *from, void *copy, const void **seen) {
   *seen = from;
   if (from && *(const size_t *)from == type->size) return WLM_OK;

@@ -1,4 +1,4 @@
-/* Folders for what lives no longer than a run. */
+/* Temporary folders. */
 #ifndef WLM_COMMON_TEMPORARY_H
 #define WLM_COMMON_TEMPORARY_H
 
@@ -6,7 +6,7 @@
 
 enum { WLM_TEMPORARY_NAME = 512 };
 
-/* Makes a folder of our own under $TMPDIR, or /tmp. The caller empties and removes it. WLM_ERR_IO. */
+/* Makes a new folder under $TMPDIR, or /tmp. The caller empties and removes it. WLM_ERR_IO. */
 wlm_status wlmi_temporary_folder(char folder[WLM_TEMPORARY_NAME]);
 
 #endif

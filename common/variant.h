@@ -1,6 +1,6 @@
-/* A variant as a value: its family and, of each parameter, which of the listed values it has. Names stand at the
- * command line, in the store and in what explain shows. A table of families turns one into the other; the generator
- * fills it once from family.lua. A family's id is its place in this table, so ids are never stored. */
+/* A variant as a small value: its family, and for each parameter the index of its value in the family's list. The
+ * command line, the store and explain use names instead. A table of families, which the generator fills once from
+ * family.lua, converts between the two. A family's id is its position in this table, so ids are never stored. */
 #ifndef WLM_COMMON_VARIANT_H
 #define WLM_COMMON_VARIANT_H
 
@@ -10,10 +10,11 @@
 
 enum { WLM_VARIANT_NAME = 128, WLM_PARAMETERS = 8, WLM_PARAMETER_VALUES = 16, WLM_FAMILIES = 64 };
 
-/* Variants of one family compare by their bytes as family.lua lists them. No padding: it is hashed as bytes. */
+/* Compared by bytes, variants of one family are in the order of family.lua. No padding, because it is hashed as bytes.
+ * */
 typedef struct wlmi_variant {
-  uint8_t family;                 /* 1 = the first of the table; 0 = no variant, or one that is not in the table */
-  uint8_t values[WLM_PARAMETERS]; /* places in the lists of values; 0 behind the last parameter */
+  uint8_t family;                 /* 1 = the first of the table; 0 = no variant, or an unknown one */
+  uint8_t values[WLM_PARAMETERS]; /* indices into the lists of values; 0 behind the last parameter */
 } wlmi_variant;
 
 typedef struct wlmi_parameter {
@@ -34,18 +35,18 @@ typedef struct wlmi_families {
   wlmi_strings texts;
 } wlmi_families;
 
-/* A family behind the others; of the last family a value behind the others, of a new parameter where it is another one
- * than before. WLM_ERR_TEMPLATE where there is no room. */
+/* Appends a family; appends a value to the last family, of a new parameter if its name differs from the last one's.
+ * WLM_ERR_TEMPLATE if there is no room. */
 wlm_status wlmi_families_add(wlmi_families *families, const char *name);
 wlm_status wlmi_families_add_value(wlmi_families *families, const char *parameter, const char *value);
 void wlmi_families_release(wlmi_families *families);                                  /* also of a zeroed one */
 int wlmi_family_find(const wlmi_families *families, const char *name, size_t length); /* 0 = it is not there */
 
-/* "row_crc/cf=2,rows=4", the parameters in any order. WLM_ERR_INVALID_ARGUMENT with what would be understood as the
- * detail text; *variant is zeroed then. */
+/* "row_crc/cf=2,rows=4", the parameters in any order. WLM_ERR_INVALID_ARGUMENT, whose detail text lists what is valid;
+ * *variant is zeroed then. */
 wlm_status wlmi_variant_parse(const wlmi_families *families, const char *name, wlmi_variant *variant);
-/* The same of a name from the store, which may be of another version: then *variant is zeroed and nothing is an error.
- */
+/* The same for a name from the store, which another version may have written: an unknown one zeroes *variant and is no
+ * error. */
 void wlmi_variant_recognise(const wlmi_families *families, const char *name, wlmi_variant *variant);
 /* The canonical name; "" for no variant. 0 where it does not fit. */
 int wlmi_variant_print(const wlmi_families *families, const wlmi_variant *variant, char name[WLM_VARIANT_NAME]);
@@ -53,7 +54,7 @@ int wlmi_variant_print(const wlmi_families *families, const wlmi_variant *varian
 int wlmi_variant_integer(const wlmi_families *families, const wlmi_variant *variant, const char *parameter);
 
 static inline int wlmi_variant_compare(const wlmi_variant *a, const wlmi_variant *b) { return memcmp(a, b, sizeof *a); }
-/* What is no variant is the same as nothing. */
+/* 1 if both are the same variant; two unknown ones are never the same. */
 static inline int wlmi_variant_same(const wlmi_variant *a, const wlmi_variant *b) {
   return a->family && !wlmi_variant_compare(a, b);
 }

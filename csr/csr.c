@@ -1,6 +1,6 @@
-/* COO to CSR: a counting sort puts the entries into their rows in the order given; each row that is not in
- * strictly ascending order is then sorted by column (stable) and its repeated places are summed, rows in
- * parallel; a last pass closes the gaps that this left. No step needs memory in proportion to the columns. */
+/* Converts COO to CSR. A counting sort moves the entries to their rows, in the order given. Then each row that is not
+ * strictly ascending is sorted by column (stable, rows in parallel) and its repeated entries are summed. A last pass
+ * closes the gaps that this leaves. No step needs memory in proportion to the columns. */
 #include "csr/csr.h"
 
 #include <string.h>
@@ -80,7 +80,7 @@ static void sort_row(int32_t *col, float *value, int64_t count, uint64_t *pair) 
   }
 }
 
-/* Sorts every row that needs it; returns through *repeated how many entries share a place with an earlier one. */
+/* Sorts every row that needs it; *repeated counts the entries that have the coordinates of an earlier one. */
 static wlm_status sort_rows(wlmi_csr_host *csr, int64_t *repeated) {
   int64_t longest = 0, repeats = 0;
   int failed = 0;
@@ -108,7 +108,7 @@ static wlm_status sort_rows(wlmi_csr_host *csr, int64_t *repeated) {
   return failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "sorting rows of %lld entries", (long long)longest) : WLM_OK;
 }
 
-/* Sums entries at one place; rows are sorted, so they are neighbours. Works in place from the front. */
+/* Sums entries with equal coordinates; they are neighbours because rows are sorted. Works in place from the front. */
 static void sum_repeated(wlmi_csr_host *csr) {
   int64_t from = 0, to = 0;
   for (int64_t r = 0; r < csr->rows; r++) {

@@ -1,5 +1,5 @@
-/* zlib's gzread gives plain files through unchanged, so one path serves both. A line must lie in the buffer as
- * a whole: when no end of line is left in it, the rest moves to the front and the file fills up what is free. */
+/* zlib's gzread also reads plain files, so one path serves both. A line must fit into the buffer: when the buffer has
+ * no further line end, the rest moves to its front and the file fills the free space. */
 #include "csr/lines.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Lines of a text file, plain or compressed by gzip, through one buffer of fixed size. */
+/* Reads the lines of a text file, plain or compressed by gzip, through one buffer of fixed size. */
 #ifndef WLM_CSR_LINES_H
 #define WLM_CSR_LINES_H
 
@@ -11,7 +11,7 @@ enum { WLM_LINES_BUFFER = 1 << 18 };
 typedef struct wlmi_lines {
   const char *path; /* the caller's, or "standard input" */
   gzFile file;
-  int64_t number; /* of the line that was given last, from 1 */
+  int64_t number; /* of the last line returned, from 1 */
   char *buffer;   /* unread bytes at buffer[at, end) */
   size_t at, end;
   int drained; /* nothing more comes from the file */

@@ -1,6 +1,6 @@
-/* Reading Matrix Market: the banner says what the numbers are, the size line how many there are, and each line
- * after it is one entry, added (twice where symmetry says so) to coordinate arrays that grow as entries come,
- * so a size line that lies costs nothing. csr.c then makes rows of them. */
+/* Reading Matrix Market: the banner says what the numbers are, the size line how many there are, and each line after it
+ * is one entry. Entries are appended (twice for a symmetric matrix) to coordinate arrays that grow on demand, so a
+ * wrong size line does not allocate memory. csr.c converts them to CSR. */
 #include "csr/matrix_market.h"
 
 #include <stdarg.h>
@@ -14,7 +14,8 @@
 typedef enum field { FIELD_PATTERN, FIELD_INTEGER, FIELD_REAL } field;
 typedef enum symmetry { SYMMETRY_GENERAL, SYMMETRY_SYMMETRIC, SYMMETRY_SKEW } symmetry;
 
-/* The five words of the banner: first those that are read, in the order of the enums, then those known but not. */
+/* The five words of the banner: first the supported values in the order of the enums, then known values that are not
+ * supported. */
 static const struct {
   const char *what, *read[4], *refused[3];
 } banner[] = {
@@ -100,7 +101,7 @@ static wlm_status read_banner(reader *r) {
   return WLM_OK;
 }
 
-/* The next line that is neither blank nor a comment, past its leading blanks; NULL at the end of the file. */
+/* The next line that is neither blank nor a comment, without leading blanks; NULL at the end of the file. */
 static wlm_status next_line(reader *r, const char **at) {
   char *line;
   wlm_status status;

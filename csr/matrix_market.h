@@ -5,8 +5,8 @@
 
 #include "csr/csr.h"
 
-/* The detail text of a failure is "path:line: what is wrong; how to mend".
- * WLM_ERR_IO (missing file, damaged gzip data), WLM_ERR_PARSE, WLM_ERR_UNSUPPORTED (complex, array...). */
+/* The detail text of a failure is "path:line: what is wrong; what to do". WLM_ERR_IO (missing file, damaged gzip data),
+ * WLM_ERR_PARSE, WLM_ERR_UNSUPPORTED (complex, array...). */
 wlm_status wlmi_matrix_market_read(const char *path, wlmi_csr_host *out);
 
 #endif

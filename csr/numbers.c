@@ -1,7 +1,7 @@
-/* The first 19 digits as an integer, rounded to double and scaled by powers of ten that double holds exactly: each
- * of these few steps errs by half a unit in the last place at most, so the double is within a handful of units of
- * the number. Rounding it to float then gives the nearest float unless the double lies that close to the middle
- * between two floats; those, and numbers near the ends of float's range, go to the C library. */
+/* Takes the first 19 digits as an integer, rounds it to double and scales it by powers of ten that double holds
+ * exactly. Each step errs by at most half a unit in the last place, so the double is within a few units of the number.
+ * Rounding it to float gives the nearest float, unless the double lies that close to the middle between two floats.
+ * Those numbers, and numbers near the ends of float's range, are left to strtof. */
 #include "csr/numbers.h"
 
 #include <float.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { MAX_DIGITS = 19, EXACT_POWER = 22, MAX_EXPONENT = 3 * EXACT_POWER, DOUBT = 16 };
-/* More than any line has digits, so no count of digits brings a capped exponent back into range. */
+/* Larger than the number of digits of any line, so digits cannot bring a capped exponent back into range. */
 enum { EXPONENT_CAP = 100000000 };
 
 static int is_digit(char c) { return (unsigned char)(c - '0') < 10; }
@@ -33,7 +33,7 @@ typedef struct decimal {
   int exponent;      /* of ten */
 } decimal;
 
-/* `step` is what a digit that enters the mantissa does to the exponent: 0 before the point, -1 after it. */
+/* `step` is added to the exponent for each digit of the mantissa: 0 before the point, -1 after it. */
 static const char *read_digits(const char *text, decimal *d, int step) {
   for (; is_digit(*text); text++) {
     int taken = d->digits < MAX_DIGITS;

@@ -1,15 +1,15 @@
-/* Decimal numbers at the start of a text, read fast, exactly, and the same in every locale. */
+/* Parses decimal numbers quickly, exactly, and independently of the locale. */
 #ifndef WLM_CSR_NUMBERS_H
 #define WLM_CSR_NUMBERS_H
 
 #include <locale.h>
 #include <stdint.h>
 
-/* [+-]digits. The character after the number, or NULL where there is none or it does not fit. */
+/* [+-]digits. Returns the character after the number, or NULL if there is no number or it does not fit. */
 const char *wlmi_parse_int64(const char *text, int64_t *value);
 
-/* [+-]digits[.digits][e[+-]digits], rounded to the nearest float. NULL also where it is beyond the range of
- * float; what is smaller than the smallest float becomes 0. `c_locale` is newlocale(LC_ALL_MASK, "C", 0). */
+/* [+-]digits[.digits][e[+-]digits], rounded to the nearest float. NULL also for a number beyond the range of float; a
+ * number smaller than the smallest float becomes 0. `c_locale` is newlocale(LC_ALL_MASK, "C", 0). */
 const char *wlmi_parse_float(const char *text, locale_t c_locale, float *value);
 
 #endif

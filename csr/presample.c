@@ -22,7 +22,8 @@ static double factor_of(const wlm_problem *problem, int64_t degree, int64_t kept
   return problem->sampling.norm == WLM_NORM_UNBIASED ? (double)degree / (double)kept : 1;
 }
 
-/* Counts what the forward product takes, so it does not depend on how kernels find out about a single edge. */
+/* Enumerates the edges that the forward product takes; kernels instead compute for one edge how often it is taken, so
+ * this is an independent check. */
 static void share_row(const wlmi_csr_host *a, const wlm_problem *problem, uint64_t seed, int64_t row,
                       wlmi_edge_share *shares) {
   const int64_t begin = a->rowptr[row], degree = a->rowptr[row + 1] - begin;

@@ -1,5 +1,5 @@
-/* Bottom-up merge sort over runs that insertion sort has made. Most rows are short and never leave the first
- * step; runs that already follow one another are not merged, so a row in order costs one pass. */
+/* Bottom-up merge sort over runs that insertion sort makes. Most rows are short and never leave the first step; runs
+ * that already follow one another are not merged, so a row in order costs one pass. */
 #include "csr/sort.h"
 
 #include <string.h>

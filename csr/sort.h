@@ -1,10 +1,10 @@
-/* Orders the entries of one row. */
+/* Sorts the entries of one row by column. */
 #ifndef WLM_CSR_SORT_H
 #define WLM_CSR_SORT_H
 
 #include <stdint.h>
 
-/* An entry is its column in the high half of a word and anything in the low half (the bits of its value). */
+/* An entry is one word: the column in its high half and a payload, such as the bits of the value, in its low half. */
 static inline uint64_t wlmi_entry(int32_t column, uint32_t payload) {
   return (uint64_t)(uint32_t)column << 32 | payload;
 }

@@ -16,7 +16,7 @@ typedef struct length_class {
   int64_t rows, nnz;
 } length_class;
 
-/* Lengths ascend with their classes. */
+/* The histogram class of a row length; classes ascend with the length. */
 static int class_of(int64_t length) {
   int shift = 0;
   while (length >> shift >= 2 << CLASS_BITS) shift++;
@@ -72,7 +72,7 @@ static wlm_status count_rows(const void *rowptr, wlm_index type, wlm_stats *s, l
     ends.to = ends.last = offset_at(rowptr, type, row + 1);
     if (ends.to < ends.from)
       ends.bad_row = row;
-    else if (ends.to <= s->nnz) /* a larger offset has no class, and the check below refuses it */
+    else if (ends.to <= s->nnz) /* a larger offset has no class; the check below refuses it */
       count_row(s, classes, ends.to - ends.from, squares);
   }
   return wlmi_rowptr_check(&ends, s->rows, s->nnz);

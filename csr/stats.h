@@ -6,7 +6,7 @@
 
 enum { WLM_STATS_SAMPLES = 4096 };
 
-/* 0, 0 = not computed. */
+/* A fingerprint of 0, 0 was not computed. */
 static inline int wlmi_stats_has_fingerprint(const wlm_stats *stats) {
   return stats->fingerprint[0] || stats->fingerprint[1];
 }
@@ -16,7 +16,8 @@ static inline int wlmi_stats_has_fingerprint(const wlm_stats *stats) {
 int64_t wlmi_stats_sample_count(int64_t nnz);
 int64_t wlmi_stats_sample_position(int64_t nnz, int64_t k);
 
-/* What there is to say of a rowptr: its ends, and the first row whose end lies before its begin. */
+/* Facts about a rowptr that show whether it is valid: its first and last offset, and the first row that ends before it
+ * begins. */
 typedef struct wlmi_rowptr_ends {
   int64_t first, last;
   int64_t bad_row;  /* -1 = none */
@@ -25,14 +26,14 @@ typedef struct wlmi_rowptr_ends {
 /* WLM_ERR_INVALID_ARGUMENT where it does not start at 0, falls, or does not end at nnz; names the row. */
 wlm_status wlmi_rowptr_check(const wlmi_rowptr_ends *ends, int64_t rows, int64_t nnz);
 
-/* Everything but the fingerprint, which is 0, 0. Checks rowptr. */
+/* Computes everything but the fingerprint, which is 0, 0. Checks rowptr. */
 wlm_status wlmi_stats_rows(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols, int64_t nnz,
                            wlm_stats *out);
 /* Adds the fingerprint of a matrix with these sizes, whose rowptr was checked. `sample` holds colind at the positions
  * above. WLM_ERR_INVALID_ARGUMENT names an index that is no column. */
 wlm_status wlmi_stats_fingerprint(const void *rowptr, wlm_index rowptr_type, const int64_t *sample, wlm_stats *stats);
 
-/* Both. */
+/* Computes both. */
 wlm_status wlmi_stats_compute_sampled(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols,
                                       int64_t nnz, const int64_t *sample, wlm_stats *out);
 wlm_status wlmi_stats_compute(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols, int64_t nnz,

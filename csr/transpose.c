@@ -1,5 +1,5 @@
-/* Counting sort by column. Walking the rows from the first to the last keeps their order in every column, so the result
- * is the same each time. */
+/* Counting sort by column: count the entries, sum up the counts, and move each entry to the next free position of its
+ * column. Rows are walked in order, so the result is the same each time. */
 #include "csr/transpose.h"
 
 #include "common/memory.h"

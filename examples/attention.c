@@ -1,6 +1,6 @@
 /* Multi-head graph attention: C[i, head h] = sum over the edges p = (i, j) of alpha[p, h] B[j, head h], where alpha is
  * the softmax of LeakyReLU(left[i, h] + right[j, h]) over the edges of node i, as in GAT (Velickovic et al., 2018). The
- * weights are made here on the host; the aggregation is one call, and no edge's features are ever written down.
+ * weights are computed here on the host; the aggregation is one call, which writes no features per edge to memory.
  *   cc attention.c $(pkg-config --cflags --libs warploom) -lm && ./a.out */
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,8 @@
 /* Attention in a graph: C[i,:] = relu(sum_p w_p B[j_p,:] / sum_p w_p) over the edges p of node i, w_p = exp(a_p - the
- * largest a of the node), with the scores a_p as values of A. The weight is a user's expression, and a column of ones
- * in B gives the sum of the weights; that the largest is taken off keeps exp in range, whatever the scores are.
+ * largest a of the node), with the scores a_p as values of A. The weight is a user-defined expression, and a column of
+ * ones in B gives the sum of the weights. Subtracting the largest score keeps exp in range.
  *
- *   cc custom_op.c $(pkg-config --cflags --libs warploom) && ./a.out
- */
+ *   cc custom_op.c $(pkg-config --cflags --libs warploom) && ./a.out */
 #include <stdio.h>
 #include <stdlib.h>
 #include <warploom/warploom.h>
@@ -17,7 +16,7 @@ static void check(wlm_status status) {
 }
 
 int main(void) {
-  /* node 0 looks at nodes 0, 1, 2, node 1 at itself, node 2 at 0 and 1, node 3 at nobody */
+  /* node 0 attends to nodes 0, 1, 2, node 1 to itself, node 2 to 0 and 1, node 3 to none */
   const int32_t rowptr[] = {0, 3, 4, 6, 6}, colind[] = {0, 1, 2, 1, 0, 1};
   float scores[EDGES] = {0, 0, 0, 500, 1, -1}, largest[NODES], c[NODES * N];
   const float b[NODES * N] = {1, 10, 1, 2, -20, 1, 6, 40, 1, 5, 50, 1};
@@ -31,7 +30,7 @@ int main(void) {
 
   wlm_problem maximum = WLM_PROBLEM_INIT;
   maximum.n = 1;
-  maximum.message = WLM_COPY_A; /* which reads no B */
+  maximum.message = WLM_COPY_A; /* this message does not read B */
   maximum.reduce = WLM_MAX;
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   args.c = largest;
@@ -48,7 +47,7 @@ int main(void) {
   check(wlm_spmm(context, &csr, &problem, &args));
   for (int i = 0; i < NODES; i++) {
     float *row = c + i * N, sum = row[FEATURES];
-    for (int j = 0; j < FEATURES && sum > 0; j++) row[j] /= sum; /* 0 stays where a node looks at nobody */
+    for (int j = 0; j < FEATURES && sum > 0; j++) row[j] /= sum; /* a node without edges stays 0 */
     printf("%.4g %.4g\n", row[0], row[1]);
   }
   wlm_context_destroy(context);

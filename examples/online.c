@@ -22,7 +22,7 @@ int main(void) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlm_context *context;
   options.device = "host";
-  options.record = 1; /* lists problems that nobody tuned, for `warploom tune --recorded` */
+  options.record = 1; /* records problems for which nothing similar was tuned, for `warploom tune --recorded` */
   check(wlm_context_create(&options, &context));
   wlm_csr csr = WLM_CSR_INIT; /* no values: every edge is 1 */
   csr.rows = csr.cols = ROWS, csr.nnz = ROWS * DEGREE;

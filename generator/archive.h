@@ -1,4 +1,4 @@
-/* The files that the build put into the library: templates and the generator's own Lua. */
+/* The files that the build embeds into the library: templates and the generator's Lua. */
 #ifndef WLM_GENERATOR_ARCHIVE_H
 #define WLM_GENERATOR_ARCHIVE_H
 

@@ -42,7 +42,7 @@ static void push_part(lua_State *lua, const wlmi_text *text, const char *name) {
   lua_setfield(lua, -2, name);
 }
 
-/* Of max and fmax, which are one function, the first. */
+/* 1 for the first name of a function that has two, as max and fmax. */
 static int is_first(const wlmi_custom_source *source, int index) {
   for (int i = 0; i < index; i++)
     if (source->calls[i] && !strcmp(wlmi_functions[i].means, wlmi_functions[index].means)) return 0;

@@ -1,4 +1,4 @@
-/* A problem's own expressions - a user-defined operator, an activation - as C text for the operator block. */
+/* Writes a problem's user-defined operator and activation as C text for the operator block. */
 #ifndef WLM_GENERATOR_CUSTOM_H
 #define WLM_GENERATOR_CUSTOM_H
 
@@ -7,11 +7,12 @@
 #include "common/operator.h"
 #include "common/spec.h"
 
-enum { WLM_SOURCE_PARTS = WLM_PARTS + 1 }; /* and the activation */
+enum { WLM_SOURCE_PARTS = WLM_PARTS + 1 }; /* the parts of an operator and the activation */
 
-/* Made before Lua is entered, which may leave by a long jump whenever it runs out of memory. */
+/* The C text of the parts. It is made before Lua is called, because Lua leaves a C function by longjmp when memory runs
+ * out. */
 typedef struct wlmi_custom_source {
-  wlmi_text parts[WLM_SOURCE_PARTS]; /* empty where absent */
+  wlmi_text parts[WLM_SOURCE_PARTS]; /* empty if absent */
   int is_custom, any_order, message_uses_a, message_uses_b;
   unsigned char calls[WLM_FUNCTIONS]; /* by index of wlmi_functions */
 } wlmi_custom_source;

@@ -5,9 +5,9 @@
 --   % include "NAME"  another template, rendered with the same parameters
 --   % include("NAME", { key = value })  the same with more parameters
 --
--- Each template becomes one Lua function over an environment of parameters. #line directives are put in
--- wherever the output falls out of step with the template, so that a compiler error names the template's
--- own line. A name that nobody defined is an error with file and line, never an empty string.
+-- Each template becomes one Lua function over an environment of parameters. Where the line numbers of the output and of
+-- the template diverge, a #line directive is inserted, so that compiler errors name the template's line. An undefined
+-- name is an error with file and line, never an empty string.
 
 local engine = {}
 
@@ -28,8 +28,8 @@ local function quoted_pieces(line, number, name)
   return table.concat(pieces, ", ")
 end
 
--- One line of Lua for each line of the template, so that Lua's own messages have the right number too. The function takes
--- its environment as the argument.
+-- Translates each line of the template to one line of Lua, so that Lua's messages have the right line number too. The
+-- function's argument is its environment.
 local function translate(text, name)
   local out, number = {}, 0
   for line in (text:gsub("\n?$", "\n", 1)):gmatch("(.-)\n") do
@@ -74,8 +74,8 @@ end
 
 local library = { ipairs = ipairs, pairs = pairs, tostring = tostring, math = math, string = string, table = table }
 
--- Renders `text` (called `name` in messages and #line) with the given parameters; read(name) gives the text
--- of what it includes.
+-- Renders `text` (called `name` in messages and #line) with the given parameters; read(name) returns the text of an
+-- included file.
 function engine.render(text, name, parameters, read)
   local lines, expected = {}, nil
   local env = setmetatable({}, { __index = library })
@@ -107,7 +107,7 @@ function engine.render(text, name, parameters, read)
   return table.concat(lines, "\n") .. "\n"
 end
 
--- Text that is no template, with its own #line.
+-- Adds text that is no template, with its own #line.
 function engine.plain(text, name)
   return ('#line 1 "%s"\n%s'):format(name, text)
 end

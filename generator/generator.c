@@ -1,6 +1,6 @@
-/* The Lua host. Lua does the thinking (engine.lua, operators.lua, variants.lua); this file gives it files,
- * turns C structs into tables and tables into C structs, and turns Lua errors into statuses. Every entry
- * runs inside lua_pcall, so an out-of-memory error inside Lua is a status as well. */
+/* The Lua host. The logic is in Lua (engine.lua, operators.lua, variants.lua); this file reads files for it, converts
+ * between C structs and tables, and turns Lua errors into statuses. Every entry runs inside lua_pcall, so an
+ * out-of-memory error inside Lua is a status as well. */
 #include "generator/generator.h"
 
 #include <lauxlib.h>
@@ -19,18 +19,18 @@
 
 /* The candidates of one spec. */
 typedef struct description {
-  wlmi_candidate_list list; /* the first member: what callers hold */
+  wlmi_candidate_list list; /* the first member, to which callers have a pointer */
   wlmi_hash key;
   atomic_int users;
   wlmi_candidate candidates[];
 } description;
 
-enum { DESCRIPTIONS = 64 }; /* that are kept: some 50 kB each */
+enum { DESCRIPTIONS = 64 }; /* lists that are kept; each takes about 50 kB */
 
 struct wlmi_generator {
   lua_State *lua;
   pthread_mutex_t lock;
-  wlmi_families families; /* as they are since creation */
+  wlmi_families families; /* set at creation */
   description *kept[DESCRIPTIONS];
   int oldest; /* of `kept` */
 };
@@ -110,7 +110,7 @@ static int64_t get_integer(lua_State *lua, const char *key, int64_t fallback) {
   return value;
 }
 
-/* The index of the field's string in `choices`; the first one where the field is absent. */
+/* The index of the field's string in `choices`; 0 if the field is absent. */
 static int get_choice(lua_State *lua, const char *key, const char *const *choices) {
   int found = 0;
   if (lua_getfield(lua, -1, key) != LUA_TNIL) {
@@ -164,7 +164,8 @@ static void get_pass(lua_State *lua, wlmi_pass *pass) {
   if (!pass->units_per_block) luaL_error(lua, "'units_per_block' must be at least 1");
 }
 
-/* A plan counts on both: something to execute, and preparing exactly where there is memory for what it makes. */
+/* Plans rely on both: there is an execute pass, and there are prepare passes if and only if there is prepared memory.
+ * */
 static void check_passes(lua_State *lua, const wlmi_program *program) {
   static const wlmi_bytes none;
   int passes[] = {[WLM_WHEN_EXECUTE] = 0, [WLM_WHEN_PREPARE] = 0};
@@ -227,7 +228,7 @@ static int push_text(lua_State *lua) {
   return 1;
 }
 
-/* The copy for Lua is made under a pcall of its own, so that the text is released where Lua has no memory for it. */
+/* Copies the text to Lua under its own pcall, so that the text is released if Lua runs out of memory. */
 static int read_template(lua_State *lua) {
   const char *folder = lua_tostring(lua, lua_upvalueindex(1));
   const char *name = luaL_checkstring(lua, 1);
@@ -261,12 +262,12 @@ static void push_name(void *user, const char *name) {
 
 typedef struct call {
   const char *folder;
-  wlmi_families *families; /* to fill; afterwards those of the generator */
+  wlmi_families *families; /* filled at creation, read later */
   const wlmi_variant *variant;
   const wlmi_spec *spec;
   wlmi_custom_source custom; /* of the spec */
   const wlmi_limits *limits;
-  wlm_index rowptr_type; /* where there is no spec */
+  wlm_index rowptr_type; /* for programs without a spec */
   wlmi_text *text;
   description *described;
   wlmi_program *program;
@@ -485,7 +486,7 @@ static description *find_kept(wlmi_generator *generator, const wlmi_hash *key) {
   return found;
 }
 
-/* In the place of the oldest. */
+/* Replaces the oldest list. */
 static void keep_description(wlmi_generator *generator, description *fresh) {
   pthread_mutex_lock(&generator->lock);
   description **place = &generator->kept[generator->oldest], *old = *place;
@@ -504,7 +505,7 @@ wlm_status wlmi_generator_describe(wlmi_generator *generator, const wlmi_spec *s
   if (!(c.described = find_kept(generator, &key))) {
     WLM_TRY(enter(generator, do_describe, &c));
     c.described->key = key;
-    atomic_init(&c.described->users, 2); /* the caller and the generator */
+    atomic_init(&c.described->users, 2); /* users: the caller and the generator */
     keep_description(generator, c.described);
   }
   *list = &c.described->list;

@@ -1,4 +1,5 @@
-/* From a problem and a device's limits to candidates and to source text. Hosts Lua; thread-safe (one lock). */
+/* The generator: lists the candidates for a problem and a device's limits, and emits their source text. It hosts Lua
+ * and is thread-safe (one lock). */
 #ifndef WLM_GENERATOR_GENERATOR_H
 #define WLM_GENERATOR_GENERATOR_H
 
@@ -12,35 +13,36 @@ typedef struct wlmi_generator wlmi_generator;
 wlm_status wlmi_generator_create(const char *folder, wlmi_generator **generator);
 void wlmi_generator_destroy(wlmi_generator *generator);
 
-/* Every family with its parameters, for people. */
+/* Appends every family with its parameters, for people. */
 wlm_status wlmi_generator_list(wlmi_generator *generator, wlmi_text *text);
 
-/* Those of the templates; they stay as they are as long as the generator. */
+/* The families of the templates. They live as long as the generator and do not change. */
 const wlmi_families *wlmi_generator_families(const wlmi_generator *generator);
 
-/* All candidates, families in alphabetical order. The generator keeps the lists of some specs, so that all but the
- * first call for a spec are look-ups. Give *list back by wlmi_candidates_drop, before the generator ends. */
+/* All candidates, with families in alphabetical order. The generator keeps the lists of 64 specs, so only the first
+ * call for a spec runs Lua. Release *list with wlmi_candidates_drop before the generator is destroyed. */
 wlm_status wlmi_generator_describe(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
                                    const wlmi_candidate_list **list);
 void wlmi_candidates_drop(const wlmi_candidate_list *list); /* NULL is fine */
-/* Appends nothing where the variant is a candidate, otherwise the reason.
- * WLM_ERR_INVALID_ARGUMENT where the name cannot be understood; the detail text lists what can. */
+/* Appends why the variant is no candidate, or nothing if it is one. WLM_ERR_INVALID_ARGUMENT for an unknown name; the
+ * detail text lists the valid ones. */
 wlm_status wlmi_generator_refusal(wlmi_generator *generator, const char *name, const wlmi_spec *spec,
                                   const wlmi_limits *limits, wlmi_text *reason);
-/* Of a name, and of a variant. Release the program with wlmi_program_release. */
+/* Emit the program of a variant, given by name or by value. Release it with wlmi_program_release. */
 wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *name, const wlmi_spec *spec,
                                const wlmi_limits *limits, wlmi_program *program);
 wlm_status wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_variant *variant, const wlmi_spec *spec,
                                        const wlmi_limits *limits, wlmi_program *program);
-/* The program that measures row statistics on a CUDA device (runtime/stats_device.h); no family either. */
+/* Emits the program that measures row statistics on a CUDA device (runtime/stats_device.h); it belongs to no family. */
 wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type, wlmi_program *program);
-/* The program that makes A^T on a CUDA device, for the types of the spec: no family, and its launches are the caller's.
- */
+/* Emits the program that builds A^T on a CUDA device for the types of the spec. It belongs to no family, and the caller
+ * computes its launches. */
 wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program);
-/* The same of CSR from coordinates, whose indices are of the spec's colind_type, with offsets of its rowptr_type. */
+/* Emits the program that makes CSR from coordinates, whose indices are of the spec's colind_type, with offsets of its
+ * rowptr_type. */
 wlm_status wlmi_generator_coo(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program);
-/* The program that gives the gradients of a problem with positions: no family either; its passes clear, then scatter.
- */
+/* Emits the program for the gradients of a problem with argmax indices. It belongs to no family; its passes clear the
+ * result, then scatter to it. */
 wlm_status wlmi_generator_arg_backward(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
                                        wlmi_program *program);
 

@@ -1,5 +1,5 @@
--- The operator block: the types and the few functions that stand between every template and the problem.
--- Templates never spell an operator or a type; a new one is a row in these tables.
+-- The operator block: the types and functions by which every template accesses the problem. Templates never name an
+-- operator or a type; a new one is a row in these tables.
 --
 -- Emitted: wlm_rowptr_t, wlm_colind_t, wlm_val_t, wlm_b_t, wlm_c_t, wlm_acc_t;
 --   wlm_init()               identity of the reduction; of a user-defined operator its init
@@ -29,7 +29,8 @@
 
 local operators = {}
 
--- storage: as memory has it; accumulator: as kernels reckon with it; widen, narrow: how one becomes the other
+-- storage: the type in memory; accumulator: the type of arithmetic in kernels; widen, narrow: conversions between the
+-- two
 local types = {
   f32  = { storage = "float", accumulator = "float", widen = "%s", narrow = "%s" },
   f16  = { storage = "unsigned short", accumulator = "float", widen = "wlm_f16_to_f32(%s)", narrow = "wlm_f32_to_f16(%s)", half = true },
@@ -49,9 +50,9 @@ local messages = {
   rdiv   = { "a / b" },
 }
 
--- The derivative of each message by a, in two factors: this one is multiplied by an element of dC and summed over the
--- columns, `edge` is done to the sum once for each edge. A square may leave the range of the type where what it divides
--- does not, hence two divisions.
+-- The derivative of each message by a, in two factors. The first is multiplied by an element of dC and summed over the
+-- columns; `edge` is applied to the sum once for each edge. It divides by a twice, because a * a may be out of range
+-- where the quotient is not.
 local gradients = {
   mul    = { "b" },
   copy_b = { "0", edge = "0", ignores_b = true },
@@ -64,7 +65,7 @@ local gradients = {
 }
 for _, gradient in pairs(gradients) do gradient.ignores_a = not gradient.uses_a end
 
--- The same whole, by a and by b, for where each edge has but one term.
+-- The whole derivatives by a and by b, for kernels in which each edge has a single term.
 local slopes = {
   mul = { "b", "a" }, copy_b = { "0", "1" }, copy_a = { "1", "0" }, add = { "1", "1" }, sub = { "-1", "1" },
   rsub = { "1", "-1" }, div = { "-b / a / a", "1 / a" }, rdiv = { "1 / b", "-a / b / b" },
@@ -76,7 +77,7 @@ function operators.slopes(problem)
   }
 end
 
--- What an operator allows, from which its candidates follow (variants.lua):
+-- The properties of an operator, which determine its candidates (variants.lua):
 --   combine  partial results can be merged, so that a row may be split: the expression, or true where it is reduce
 --   atomic   the atomic form of reduce, so that messages may be added to C in any order
 --   ordered  the edges of a row must be folded in their order, so that nothing may be sorted beforehand
@@ -84,7 +85,7 @@ end
 --   beats    reduce is one of its two operands, x where this holds: then the position of an edge can go with it
 --   instruction  reduce as one instruction of PTX, for a float accumulator from sm_80 on
 --   light    an edge costs no more than with a sum, and a row end little more
--- max and min keep the first NaN they meet, hence the second half of the test.
+-- The second half of the test makes max and min keep the first NaN.
 local reductions = {
   sum  = { init = "0", reduce = "acc + x", combine = true, atomic = "add", light = true },
   mean = { init = "0", reduce = "acc + x", combine = true, finish = "wlm_over(acc, (wlm_acc_t)degree)", light = true },
@@ -100,7 +101,7 @@ end
 
 -- The stride of a strategy (common/sampling.h).
 local strides = { bucket = "1", fastrand = "577", fastrand_coprime = "wlm_coprime_stride(degree)" }
--- For kept = 0 there is nothing to norm.
+-- An empty row (kept = 0) is not normalised.
 local norms = { none = "acc", kept = "acc / (wlm_acc_t)kept", unbiased = "acc * ((wlm_acc_t)degree / (wlm_acc_t)kept)" }
 
 -- Functions that users may call besides those of C's math.h.
@@ -109,14 +110,14 @@ local own_functions = {
   leaky_relu = { "wlm_acc_t x, wlm_acc_t slope", "x < 0 ? slope * x : x" },
 }
 
--- Of those of math.h, what host compilers call instead of inlining it, which would keep loops from being vectorised.
+-- Functions of math.h that host compilers call instead of inlining; a call would prevent the vectorisation of loops.
 local host_functions = {
   fmax = "p > q || q != q ? p : q",
   fmin = "p < q || q != q ? p : q",
 }
 
--- A user-defined operator is two rows like those of the tables, made of its expressions (common/operator.h); a message
--- that stands in the table is that row.
+-- A user-defined operator becomes two rows as in the tables, made from its expressions (common/operator.h). If its
+-- message is in the table, that row is used.
 local by_text = {}
 for _, message in pairs(messages) do by_text[message[1]:gsub(" ", "")] = message end
 
@@ -154,8 +155,8 @@ function operators.has_halves(problem)
   return types[problem.dense_type].half or types[problem.value_type].half or false
 end
 
--- Whether an edge and a row end cost little more than with a plain sum of products: then fewer registers do. So does a
--- user's operator that is one. Not where every lane loads its own value of an edge.
+-- Whether an edge and a row end cost little more than with a plain sum of products; then fewer registers suffice. That
+-- includes a user-defined sum of products, but no problem in which every lane loads its own value of an edge.
 local function light(problem)
   local message, reduction = message_of(problem), reduction_of(problem)
   if problem.arg ~= "none" or problem.heads == "many" or problem.transpose and operators.uses_a(problem) then return false end
@@ -169,8 +170,8 @@ local function divides(problem)
   return message and message[1] and message[1]:find "/"
 end
 
--- What a thread needs beyond a plain sum of products in f32: f64 wider values of A, positions as many words again, for
--- which there is more room where all else is narrow and simple.
+-- Registers that a thread needs beyond those of a plain sum of products in f32: f64 has wider values of A, and argmax
+-- indices need as many words again; there is more room for them if everything else is narrow and simple.
 local function for_places(problem)
   if problem.arg == "none" then return 0 end
   if problem.arg == "i64" then return types[problem.dense_type].half and 32 or 16 end
@@ -182,7 +183,7 @@ end
 local function wide(problem)
   return problem.dense_type == "f64" or problem.arg ~= "none" and types[problem.dense_type].half
 end
--- A value for each lane, whose address and place are as wide as positions may be.
+-- Registers for a value of A in each lane, whose address and index are as wide as positions.
 local function for_heads(problem)
   if problem.heads ~= "many" then return 0 end
   if problem.colind_type == "i64" then return 24 end
@@ -196,17 +197,18 @@ function operators.extra_registers(problem)
     for_divisions(problem)
 end
 
--- What a row is folded into, and what of it is a number.
+-- The type of the accumulator of a row, and the expression for its value.
 function operators.sum(problem) return problem.arg ~= "none" and "struct wlm_winner" or "wlm_acc_t" end
 function operators.value(problem) return problem.arg ~= "none" and ".value" or "" end
 
--- Bytes of it in memory, whose alignment is that of the larger half.
+-- Its bytes in memory, aligned to the larger of its two members.
 function operators.sum_bytes(problem)
   if problem.arg == "none" then return problem.acc_bytes end
   return 2 * math.max(problem.acc_bytes, problem.arg_bytes)
 end
 
--- nil where a family that splits rows so, or reorders the edges of a row, may serve the problem, otherwise why not.
+-- nil if a family that splits rows in this way, or reorders the edges of a row, may serve the problem; otherwise the
+-- reason.
 function operators.split_refusal(problem, split, keeps_order)
   local reduction = reduction_of(problem)
   if split ~= "none" and not reduction.combine then
@@ -218,12 +220,12 @@ function operators.split_refusal(problem, split, keeps_order)
   return nil
 end
 
--- nil where the problem can be emitted, otherwise why not.
+-- nil if the problem can be emitted, otherwise the reason.
 function operators.refusal(problem)
   if not message_of(problem) then return "message " .. problem.message .. " is unknown" end
-  if not reduction_of(problem) then return "reduce " .. problem.reduce .. " is not built" end
-  if not types[problem.dense_type] then return "dense type " .. problem.dense_type .. " is not built" end
-  if not types[problem.value_type] then return "value type " .. problem.value_type .. " is not built" end
+  if not reduction_of(problem) then return "reduce " .. problem.reduce .. " is not supported" end
+  if not types[problem.dense_type] then return "dense type " .. problem.dense_type .. " is not supported" end
+  if not types[problem.value_type] then return "value type " .. problem.value_type .. " is not supported" end
   if problem.arg ~= "none" and not reduction_of(problem).beats then return problem.reduce .. " has no position" end
   return nil
 end
@@ -232,7 +234,7 @@ local function fn(out, result, name, arguments, body)
   out[#out + 1] = ("WLM_FN %s %s(%s) { %s }"):format(result, name, arguments, body)
 end
 
--- One value on a line of its own that a user wrote, so that a compiler's message points into it.
+-- Puts a user's expression on a line of its own with a #line directive, so that a compiler's message points into it.
 local function users_line(out, part, before, expression, after)
   out[#out + 1] = before
   out[#out + 1] = ('#line 1 "op:%s"'):format(part)
@@ -240,8 +242,8 @@ local function users_line(out, part, before, expression, after)
   out[#out + 1] = ('#line %d "operator block"'):format(#out + 1)
 end
 
--- A function of the accumulator's type whose body is an expression behind `before`, "return" where that is absent.
--- `part` names the expression where a user wrote it.
+-- Emits a function of the accumulator's type whose body is `before` ("return" if absent) and an expression. `part`
+-- names the expression if a user wrote it.
 local function returns(out, name, arguments, expression, part, before)
   local head = ("WLM_FN wlm_acc_t %s(%s) { %s"):format(name, arguments, before or "return")
   if part then
@@ -251,7 +253,8 @@ local function returns(out, name, arguments, expression, part, before)
   end
 end
 
--- What the expressions of users call. NVRTC knows the functions of math.h; the host's compiler is told of them.
+-- Declares the functions that users' expressions call. NVRTC knows the functions of math.h; the host compiler needs
+-- declarations.
 local function functions(out, problem)
   local declared = {}
   for _, f in ipairs(problem.functions) do
@@ -277,7 +280,7 @@ local function functions(out, problem)
   end
 end
 
--- wlm_reduce, or what is to be named so: an instruction where there is one.
+-- Emits wlm_reduce (or a function of another name) as one instruction if there is one.
 local function folds(out, name, expression, part, instruction)
   if instruction then
     out[#out + 1] = "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800"
@@ -289,9 +292,9 @@ local function folds(out, name, expression, part, instruction)
   if instruction then out[#out + 1] = "#endif" end
 end
 
--- wlm_over: a quotient by a whole number, for a float in a handful of instructions where IEEE division takes a function.
--- The reciprocal is common to a row, and one step of Newton's makes the quotient right to the last bit but for rare
--- cases; the test keeps an infinite sum, for which that step has no number.
+-- wlm_over: divides by a whole number. For a float it takes a few instructions, while IEEE division calls a function.
+-- The reciprocal is common to a row, and one Newton step makes the quotient exact to the last bit except in rare cases.
+-- The test keeps infinite sums, for which the Newton step gives NaN.
 local function quotient(out, accumulator)
   local quick = 'float inverse; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(count)); ' ..
     "const float first = sum * inverse, better = __fmaf_rn(__fmaf_rn(-first, count, sum), inverse, first); " ..
@@ -328,9 +331,9 @@ local function message_function(out, message)
   returns(out, "wlm_message", "wlm_acc_t a, wlm_acc_t b", message[1], message.part, "(void)a; (void)b; return")
 end
 
--- Folding and merging with positions. Edges come in their order, so that among equal ones the first stays, unless they
--- were sampled; partial results may come in any order. An empty row is told by its degree, hence a row whose messages
--- all are init itself gives its first edge, whose position init was told.
+-- Folding and merging with argmax indices. Edges come in order (unless they were sampled), so the first of equal ones
+-- stays; partial results may come in any order. An empty row is recognised by its degree. So a row whose messages all
+-- equal init gives its first edge, whose position init receives.
 local function winners(out, problem, reduction, message)
   local winner = operators.sum(problem)
   out[#out + 1] = ("typedef %s wlm_place_t;"):format(indices[problem.arg])
@@ -347,8 +350,8 @@ local function winners(out, problem, reduction, message)
   local fold = "const struct wlm_winner edge = {x, (wlm_place_t)place}; return " ..
     (problem.sample == "none" and "wlm_winner_of(wlm_beats(x, acc.value), acc, edge);" or "wlm_combine(acc, edge);")
   if problem.sample == "none" and types[problem.dense_type].accumulator == "float" then
-    -- Where the bits change, the edge has won: two instructions beside that of the value, where wlm_beats takes five. A
-    -- sum with 0 leaves but one zero; of the NaNs the first stays.
+    -- The edge has won if the bits of the value change: two instructions besides that of the value, while wlm_beats
+    -- takes five. Adding 0 turns -0 into 0; the first NaN stays.
     folds(out, "wlm_extreme", reduction.reduce, nil, reduction.instruction)
     fn(out, "int", "wlm_bits", "float value", "union { float value; int bits; } word = {value}; return word.bits;")
     fold = "const wlm_acc_t value = wlm_extreme(acc.value, x + 0); const int stays = wlm_bits(value) == wlm_bits(acc.value); " ..
@@ -365,7 +368,7 @@ local function winners(out, problem, reduction, message)
       or "(void)args; return place;")
 end
 
--- The same without: accumulators alone.
+-- The same without argmax indices.
 local function accumulators(out, problem, reduction, message)
   local part = function(name) return reduction.user_defined and name or nil end
   returns(out, "wlm_init", "void", reduction.init, part "init")
@@ -383,7 +386,7 @@ local function accumulators(out, problem, reduction, message)
     ("return degree == 0 ? %s :"):format(empty))
 end
 
--- What a single edge of a sampled row counts, for those that do not walk a row's sample.
+-- How often the sample takes a single edge, for kernels that do not enumerate a row's sample.
 local function shares(out, problem)
   local stride, norm = strides[problem.sample], norms[problem.sample_norm]
   out[#out + 1] = "struct wlm_sample_row { long long degree, shift; int stride, inverse; wlm_acc_t factor; };"
@@ -458,8 +461,8 @@ local function sampling(out, problem)
     ("(void)degree; return kept > 0 ? %s : acc;"):format(norms[problem.sample_norm]))
 end
 
--- Of an edge with a value for each head: which head a column is of, and its value. The values may take more than 2^32
--- bytes; where positions have 32 bits, the address takes one instruction all the same (mad.wide).
+-- For edges with a value for each head: the head of a column, and its value. The values may take more than 2^32 bytes;
+-- with 32-bit positions the address still takes one instruction (mad.wide).
 local function heads(out, value, uses_a, place, rowptr_type)
   fn(out, "int", "wlm_head_of", "const struct wlm_args *args, long long column",
     "return (int)((unsigned int)column / (unsigned int)args->head_width);")
@@ -471,8 +474,8 @@ local function heads(out, value, uses_a, place, rowptr_type)
     "(void)args; (void)p; (void)head; return 1;")
 end
 
--- The call that gives the value of edge `p`, all three as they are called at that place of a template; `head` is not there
--- where an edge has one value.
+-- The call that loads the value of edge `p`. The arguments are the names used at that point of the template; `head` is
+-- unused if an edge has one value.
 function operators.load_a(problem)
   local form = problem.heads == "many" and "wlm_load_head_a(%s, %s, %s)" or "wlm_load_a(%s, %s)"
   return function(args, p, head) return form:format(args, p, head) end

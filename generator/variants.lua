@@ -1,5 +1,5 @@
--- Families and their variants. A family is a folder with family.lua and one kernel template; a variant is
--- a family with a value for each parameter, called by its canonical name "row_crc/cf=2,rows=4".
+-- Families and their variants. A family is a folder with family.lua and one kernel template; a variant is a family with
+-- a value for each parameter; its canonical name is "row_crc/cf=2,rows=4".
 --
 -- family.lua returns a table:
 --   target         "cuda" or "host"
@@ -43,8 +43,8 @@ local function template_name(family)
   return family.name .. (family.target == "cuda" and "/kernel.cu.in" or "/kernel.c.in")
 end
 
--- files: sorted list of names; read(name) -> text; add(family) and then add(family, parameter, value) for each of its
--- values fill C's table of families. All come from C.
+-- Arguments, all from C: files, a sorted list of names; read(name) -> text; add(family) and add(family, parameter,
+-- value), which fill C's table of families.
 function variants.load(files, read, add)
   families, names = {}, {}
   variants.read = read
@@ -90,7 +90,8 @@ function variants.load(files, read, add)
   variants.host_tile = read("prelude/host_tile.h")
 end
 
--- The compiler is told how many blocks a multiprocessor's 65536 registers shall hold, so it may use a few more than said.
+-- The compiler gets the limit as the number of blocks that share a multiprocessor's 65536 registers, so it may use a
+-- few more than `registers`.
 local function most_registers(registers, passes)
   local most = 0
   for _, pass in ipairs(passes) do
@@ -100,22 +101,22 @@ local function most_registers(registers, passes)
   return most
 end
 
--- A variant as C has it: the place of its family among the names, then the place of each value, counted from 0.
+-- A variant as C stores it: the index of its family among the names, from 1, then the index of each value, from 0.
 local function resolve(variant)
   local family, p = families[names[variant:byte(1)]], {}
   for i, parameter in ipairs(family.parameters) do p[parameter[1]] = parameter[2][variant:byte(1 + i) + 1] end
   return family, p
 end
 
--- How many elements a lane can move at once: as many as 16 bytes hold and n is a multiple of, or the columns of a head, so
--- that a lane needs one value of an edge.
+-- How many elements a lane can move at once: they fit in 16 bytes, and n (or the columns of a head, so that a lane
+-- needs one value of an edge) is a multiple of them.
 local function widest_vector(problem)
   local vector = 16 // problem.dense_bytes
   while problem.head_width % vector > 0 do vector = vector // 2 end
   return vector
 end
 
--- What families ask of a problem besides its fields.
+-- Properties of a problem that families use besides its fields.
 local function complete(problem)
   problem.uses_a = operators.uses_a(problem)
   if problem.operation == "spmm" and not problem.uses_a then -- whatever its heads, nothing reads their values
@@ -126,7 +127,7 @@ local function complete(problem)
   problem.sum_bytes = operators.sum_bytes(problem)
 end
 
--- A problem as a family sees it: one that walks A itself knows nothing of a transpose.
+-- The problem that a family sees: for a family that walks A itself it is not transposed.
 local function seen_by(family, problem)
   if family.walks == "op(a)" then return problem end
   local seen = setmetatable({ transpose = false }, { __index = problem })
@@ -134,8 +135,8 @@ local function seen_by(family, problem)
   return seen
 end
 
--- What a template spells differently where positions are wanted: the type of what a row is folded into, the number in
--- it, a last argument, anything else, and an element of the arrays acc and place. Without them this is plain text.
+-- What templates write differently with argmax indices: the accumulator's type, its value, a last argument, any other
+-- text, and an element of the arrays acc and place. Without argmax indices the plain form is used.
 local function with_positions(problem, parameters)
   local wanted = problem.arg ~= "none"
   parameters.sum, parameters.value = operators.sum(problem), operators.value(problem)
@@ -145,7 +146,7 @@ local function with_positions(problem, parameters)
   return parameters
 end
 
--- A family's passes, with what it says of blocks that are resident turned into numbers of the device.
+-- A family's passes; its statement about resident blocks is converted to numbers for the device.
 local function passes_of(family, p, problem, limits)
   local passes = family.passes(p, problem, limits)
   for _, pass in ipairs(passes) do
@@ -154,7 +155,7 @@ local function passes_of(family, p, problem, limits)
   return passes
 end
 
--- nil where the family serves the problem on the device, otherwise the reason.
+-- nil if the family serves the problem on the device, otherwise the reason.
 local function family_refusal(family, problem, limits)
   if family.target ~= limits.target then return "is for the " .. family.target .. " device" end
   if family.operation ~= problem.operation then return "computes another operation, " .. family.operation end
@@ -172,7 +173,8 @@ local function family_refusal(family, problem, limits)
   return nil
 end
 
--- nil and the passes where the variant of such a family, which sees the problem so, is a candidate, otherwise the reason.
+-- nil and the passes if a variant of a family that serves the problem is a candidate, otherwise the reason. `problem`
+-- is as the family sees it.
 local function variant_refusal(family, p, problem, limits)
   for _, parameter in ipairs(family.parameters) do
     if parameter[3] == "widest" and p[parameter[1]] ~= problem.widest_vector then
@@ -307,8 +309,8 @@ end
 function variants.transpose(problem) return sorting(problem, "transpose") end
 function variants.coo(problem) return sorting(problem, "coo") end
 
--- The gradients by arg of a problem with positions. A place is one in A itself, transposed or not, and so is what the
--- operator block loads for it.
+-- The program for the gradients of a problem with argmax indices. They are positions in A itself, also for a transposed
+-- problem, and the operator block loads by them.
 function variants.arg_backward(problem, limits)
   local cuda = limits.target == "cuda"
   local name = cuda and "prelude/arg_backward.cu.in" or "prelude/arg_backward.c.in"

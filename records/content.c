@@ -79,7 +79,8 @@ int wlmi_recorded_has(const wlmi_field *field) {
   static const char *const others[] = {"problem", "n"};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (!strcmp(field->key, others[i])) return 1;
-  return field->table == WLM_TABLE_MATRIX && field->type != WLM_FIELD_TEXT; /* it has no name */
+  return field->table == WLM_TABLE_MATRIX && field->type != WLM_FIELD_TEXT; /* texts are left out: the matrix of a
+                                                                             * recorded problem has no name */
 }
 
 wlmi_measurement_record wlmi_recorded_fields(const wlmi_recorded *recorded) {
@@ -137,7 +138,7 @@ void wlmi_recorded_free(wlmi_recorded *list, int64_t count) {
   wlmi_free(list);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole content ---- */
 
 void wlmi_content_release(wlmi_content *content) {
   wlmi_measurements_free(content->records, content->count);

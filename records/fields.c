@@ -72,7 +72,7 @@ int64_t wlmi_field_integer(const wlmi_field *field, const wlmi_measurement_recor
   return field->type == WLM_FIELD_BOOL ? value != 0 : value;
 }
 
-/* Adding 0 turns -0, which SQLite does not keep, into 0. */
+/* Adding 0 turns -0, which SQLite does not store, into 0. */
 double wlmi_field_real(const wlmi_field *field, const wlmi_measurement_record *record) {
   return *(double *)place(field, record) + 0.0;
 }

@@ -1,13 +1,13 @@
-/* A measurement record as data: one row a field. The canonical JSON, the reader of JSON lines, the
- * binding of SQL parameters, the reading of SQL rows and the checks of single values all walk this table,
- * so that a field is added here, in the struct and in the schema, and nowhere else. */
+/* A table with one row for each field of a measurement. The canonical JSON, the reader of JSON lines, the binding of
+ * SQL parameters, the reading of SQL rows and the checks of single values all walk it. So a new field is added here, in
+ * the struct and in the schema only. */
 #ifndef WLM_RECORDS_FIELDS_H
 #define WLM_RECORDS_FIELDS_H
 
 #include "common/hash.h"
 #include "common/measurement.h"
 
-/* The store's tables. Fields of a table follow each other, tables in this order. */
+/* The store's tables. The fields of a table are adjacent, and tables are in this order. */
 typedef enum wlmi_field_table {
   WLM_TABLE_DEVICE,
   WLM_TABLE_MATRIX,
@@ -32,7 +32,7 @@ typedef struct wlmi_field {
   wlmi_field_table table;
   wlmi_field_type type;
   size_t offset;       /* in wlmi_measurement_record */
-  int64_t least, most; /* of a number; of a text's length */
+  int64_t least, most; /* bounds of a number, or of a text's length */
   const char *must_be; /* the rule in words */
 } wlmi_field;
 
@@ -44,13 +44,13 @@ const char *wlmi_field_text(const wlmi_field *field, const wlmi_measurement_reco
 int64_t wlmi_field_integer(const wlmi_field *field, const wlmi_measurement_record *record);
 double wlmi_field_real(const wlmi_field *field, const wlmi_measurement_record *record);
 wlmi_hash wlmi_field_hash(const wlmi_field *field, const wlmi_measurement_record *record);
-/* Setters. An integer that does not fit, or text that is no hash, is answered with 0, else 1. */
+/* Setters. They return 0 for an integer that does not fit or a text that is no hash, otherwise 1. */
 void wlmi_field_set_text(const wlmi_field *field, wlmi_measurement_record *record, char *text); /* keeps the pointer */
 int wlmi_field_set_integer(const wlmi_field *field, wlmi_measurement_record *record, int64_t value);
 void wlmi_field_set_real(const wlmi_field *field, wlmi_measurement_record *record, double value);
 int wlmi_field_set_hash(const wlmi_field *field, wlmi_measurement_record *record, const char *hex);
 
-/* Whether the value, seen by itself, can be. */
+/* Whether the value is valid by itself, without regard to other fields. */
 int wlmi_field_is_possible(const wlmi_field *field, const wlmi_measurement_record *record);
 void wlmi_field_json(const wlmi_field *field, const wlmi_measurement_record *record, wlmi_text *out); /* ,"key":value */
 

@@ -73,7 +73,7 @@ static wlm_status read_field(const wlmi_field *field, const json_t *value, wlmi_
   return fits ? WLM_OK : wlmi_fail(WLM_ERR_PARSE, "%s must be %s", field->key, field->must_be);
 }
 
-/* What a line has besides fields, and which fields. */
+/* The keys of a kind of line. */
 typedef struct line_shape {
   const char *own; /* the key of a text that is no field */
   int (*fits)(const char *own);
@@ -90,7 +90,7 @@ static int is_hash(const char *text) {
 
 static int is_filled(const char *text) { return *text != 0; }
 
-/* WLM_ERR_PARSE names a key that the shape lacks. */
+/* WLM_ERR_PARSE naming a key that this kind of line does not have. */
 static wlm_status refuse_unknown(json_t *object, const line_shape *shape) {
   const char *key;
   json_t *value;
@@ -128,7 +128,7 @@ done:
 
 /* ---- the three kinds of lines ---- */
 
-/* A line that says what cannot be is malformed; the detail text stays. */
+/* An invalid value in a line is WLM_ERR_PARSE, with the detail text of the check. */
 static wlm_status as_parsed(wlm_status checked) {
   return checked == WLM_ERR_INVALID_ARGUMENT ? WLM_ERR_PARSE : checked;
 }

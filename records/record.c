@@ -19,7 +19,7 @@ int wlmi_clock_is_known(const char *clock) {
          !strcmp(clock, WLM_CLOCK_ONLINE);
 }
 
-/* Rules between fields: what must hold, in words. */
+/* Rules between fields: the first one that is broken, as a message; NULL = none. */
 static const char *broken_rule(const wlmi_measurement_record *r) {
   wlmi_hash hash;
   if (!wlmi_clock_is_known(r->clock))
@@ -65,7 +65,7 @@ void wlmi_measurement_json(const wlmi_measurement_record *record, const char *id
   size_t start = out->size;
   if (id) wlmi_text_printf(out, "{\"id\":\"%s\"", id);
   put_members(record, WLM_TABLE_COUNT, out);
-  if (!id && !out->failed) out->data[start] = '{'; /* in the place of the first comma */
+  if (!id && !out->failed) out->data[start] = '{'; /* replaces the first comma */
   wlmi_text_puts(out, "}");
 }
 

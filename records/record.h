@@ -1,13 +1,12 @@
-/* What the store keeps: one candidate timed once on one matrix and one device, as a plain struct.
+/* Checks, JSON and ids of a measurement: one candidate timed once on one matrix and one device.
  *
- * Every text may be NULL, which means "". A record is identified by its content: the id is the xxh3-128
- * of the canonical JSON line below, so that equal measurements made or imported twice are one row, any
- * difference is another row, and merging two stores is a union that cannot conflict. Devices, matrices
- * and variants have ids of their own, made the same way from their part of the line.
+ * Every text may be NULL, which means "". The id of a record is the xxh3-128 of its canonical JSON line (below). So a
+ * measurement that is imported twice is one row, any difference makes another row, and merging two stores is a union
+ * without conflicts. Devices, matrices and variants have ids that are made the same way from their part of the line.
  *
- * The canonical line is one flat JSON object with exactly the keys of records/fields.h in that order, no
- * spaces, integers in decimal and reals in the fewest of 15 to 17 digits that give the same double. A field that
- * came later is left out where it is 0, so that the lines and ids from before it stay what they were. */
+ * The canonical line is one flat JSON object with exactly the keys of records/fields.h in that order, no spaces,
+ * integers in decimal and reals in the fewest of 15 to 17 digits that give the same double. A field that was added
+ * later is left out if it is 0, so older lines and ids stay valid. */
 #ifndef WLM_RECORDS_RECORD_H
 #define WLM_RECORDS_RECORD_H
 
@@ -18,13 +17,13 @@ typedef struct wlmi_record_ids {
   char device[WLM_HASH_HEX], matrix[WLM_HASH_HEX], variant[WLM_HASH_HEX], measurement[WLM_HASH_HEX];
 } wlmi_record_ids;
 
-/* What cannot be true of a matrix, in words; NULL = nothing. */
+/* Why no matrix can have these stats, as a message; NULL = a matrix can. */
 const char *wlmi_stats_fault(const wlm_stats *stats);
-/* A clock that is not known would count as hot, whatever it meant. */
+/* 1 for a clock of common/measurement.h. Others are refused, because they would count as hot. */
 int wlmi_clock_is_known(const char *clock);
-/* WLM_ERR_INVALID_ARGUMENT naming the first field that can't be true. */
+/* WLM_ERR_INVALID_ARGUMENT naming the first invalid field. */
 wlm_status wlmi_measurement_check(const wlmi_measurement_record *record);
-/* The canonical line, without a line end; with `id` that comes first as the key "id". */
+/* The canonical line without a line end. If `id` is not NULL, it comes first, with the key "id". */
 void wlmi_measurement_json(const wlmi_measurement_record *record, const char *id, wlmi_text *out);
 wlm_status wlmi_measurement_id(const wlmi_measurement_record *record, char id[WLM_HASH_HEX]);
 wlm_status wlmi_measurement_ids(const wlmi_measurement_record *record, wlmi_record_ids *ids);

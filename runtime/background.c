@@ -4,8 +4,8 @@
 #include "common/memory.h"
 #include "runtime/decide.h"
 
-/* A decision that is complete but for its kernels, with texts of its own; where there is no upgrade, the kernels that
- * measure stats. */
+/* A decision whose kernels are to be compiled, with its own copies of texts; without an upgrade the job is the kernels
+ * that measure stats. */
 struct wlmi_background_job {
   wlm_context *context;
   wlm_problem problem;
@@ -39,7 +39,7 @@ static void compile(wlmi_background_job *job) {
     wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s", wlm_error_detail());
     return;
   }
-  if (decided->plan.no_rebind) { /* an entry further down that must be prepared, which only the caller could do */
+  if (decided->plan.no_rebind) { /* the entry that loaded must be prepared, which only the caller can do */
     wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s did not compile, and %s must be prepared",
              job->decision.variant, decided->plan.record.decision.variant);
     wlmi_decided_drop(decided);
@@ -93,7 +93,7 @@ void wlmi_background_close(wlmi_background *b) {
   pthread_mutex_destroy(&b->lock);
 }
 
-/* The thread is started with the first job. In the lock. */
+/* Starts the thread with the first job. The caller holds the lock. */
 static wlm_status append(wlmi_background *b, wlmi_background_job *job) {
   wlm_status status = WLM_OK;
   if (!b->running && pthread_create(&b->thread, NULL, work, b))
@@ -135,7 +135,7 @@ wlm_status wlmi_background_add(wlm_context *context, const wlm_problem *problem,
   wlm_status status = WLM_ERR_OUT_OF_MEMORY;
   *out = NULL;
   if (!job || !upgrade) goto done;
-  atomic_init(&upgrade->users, 2); /* the caller and the job */
+  atomic_init(&upgrade->users, 2); /* users: the caller and the job */
   *job = (wlmi_background_job){.context = context,
                                .problem = *problem,
                                .types = *types,

@@ -1,4 +1,5 @@
-/* Compiling in the background: a thread of the context turns decisions into loaded kernels while plans run others. */
+/* Background compilation: a thread of the context compiles and loads the kernels that decisions chose, while plans run
+ * other kernels. */
 #ifndef WLM_RUNTIME_BACKGROUND_H
 #define WLM_RUNTIME_BACKGROUND_H
 
@@ -14,15 +15,15 @@ typedef struct wlmi_background {
   pthread_cond_t changed;
   pthread_t thread;
   int running, stopping;
-  int stats_queued[2]; /* for each type of rowptr: the kernels that measure stats were queued, once */
+  int stats_queued[2]; /* for each type of rowptr: 1 once the kernels that measure stats were queued */
   wlmi_background_job *first, *last;
 } wlmi_background;
 
 void wlmi_background_open(wlmi_background *background, int wanted);
-/* Waits for the compiler that runs and drops the jobs behind it. */
+/* Waits for the running compiler and drops the jobs behind it. */
 void wlmi_background_close(wlmi_background *background);
 
-/* Queues a decision that is complete but for its kernels. The upgrade is the caller's, to be dropped. */
+/* Queues a decision whose kernels are not loaded. The caller must drop the upgrade (wlmi_upgrade_drop). */
 wlm_status wlmi_background_add(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,
                                const wlmi_decision *decision, const wlmi_hash *key, uint64_t generation,
                                wlmi_upgrade **upgrade);

@@ -1,4 +1,4 @@
-/* A context joins the rooms below: a device, the generator, the kernel cache and what was learned. */
+/* A context holds a device, the generator, the kernel cache and a snapshot of the databases. */
 #include "runtime/context.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static const char *environment(const char *name) {
   return value && *value ? value : NULL;
 }
 
-/* The given path, or the default one; "" means none. A default that cannot be named is logged and none. */
+/* The given path, or the default one; "" means none. If there is no default path, that is logged and counts as none. */
 static wlm_status resolve_path(const char *given, wlm_status (*find_default)(wlmi_text *), const char *what,
                                char **path) {
   wlmi_text text = {0};
@@ -36,7 +36,7 @@ static wlm_status default_system_database(wlmi_text *text) {
 
 static void open_cache(wlm_context *context, const char *path) {
   if (*path && wlmi_kernel_cache_open(path, WLM_KERNEL_CACHE_BYTES, &context->cache) != WLM_OK)
-    wlmi_log(WLM_LOG_WARNING, "going on without a kernel cache: %s", wlm_error_detail());
+    wlmi_log(WLM_LOG_WARNING, "continuing without a kernel cache: %s", wlm_error_detail());
 }
 
 static wlm_status name_class(wlm_context *context) {
@@ -99,7 +99,7 @@ done:
 void wlm_context_destroy(wlm_context *context) {
   if (!context) return;
   if (wlmi_context_write_recorded(context) != WLM_OK)
-    wlmi_log(WLM_LOG_WARNING, "what was recorded is lost: %s", wlm_error_detail());
+    wlmi_log(WLM_LOG_WARNING, "the recorded problems are lost: %s", wlm_error_detail());
   wlmi_context_release_recorder(context);
   wlmi_background_close(&context->background);
   if (context->device) {
@@ -168,7 +168,7 @@ void wlmi_context_install(wlm_context *context, wlmi_snapshot *snapshot) {
   wlmi_snapshot_release(unused);
 }
 
-/* The generation is that of the beginning, so of two refreshes that race the one that began to read later stays. */
+/* The generation is taken before reading, so of two concurrent refreshes the one that began to read later wins. */
 wlm_status wlm_context_refresh(wlm_context *context) {
   wlmi_snapshot *fresh = NULL;
   wlm_status status;

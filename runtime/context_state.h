@@ -1,4 +1,4 @@
-/* The context's parts, for the files of runtime/ alone. */
+/* The parts of a context, only for the files of runtime/. */
 #ifndef WLM_RUNTIME_CONTEXT_STATE_H
 #define WLM_RUNTIME_CONTEXT_STATE_H
 
@@ -13,7 +13,7 @@
 #include "runtime/transpose.h"
 #include "runtime/workspaces.h"
 
-/* A compiled program; lives as long as the context, so that plans may share it. */
+/* A compiled program. It lives as long as the context, so plans can share it. */
 typedef struct wlmi_kernel_entry {
   char key[33];
   void *image;
@@ -21,11 +21,11 @@ typedef struct wlmi_kernel_entry {
   int loaded;
   wlmi_module *module;
   void *kernels[WLM_MAX_PASSES];
-  wlmi_program builtin; /* where the library carries it: what was loaded; its source is NULL */
+  wlmi_program builtin; /* of a built-in kernel: the program that was loaded; its source is NULL */
   struct wlmi_kernel_entry *next;
 } wlmi_kernel_entry;
 
-/* A variant that was emitted for a spec, which is done once. Its source is kept as a hash. */
+/* A variant that was emitted for a spec. Emitting is done once; only the hash of the source is kept. */
 typedef struct wlmi_emitted {
   wlmi_hash key;
   wlmi_program program; /* its source is NULL */
@@ -35,14 +35,14 @@ typedef struct wlmi_emitted {
 } wlmi_emitted;
 enum { WLM_EMITTED_SLOTS = 256 };
 
-/* The problems that a context recorded for a later tuning. The list only grows, up to 4,096, and what it holds stays as
- * it is until the context ends. */
+/* The problems that a context recorded for later tuning. The list only grows, up to 4,096 entries, and entries never
+ * change until the context is destroyed. */
 typedef struct wlmi_recorder {
   int wanted;
   pthread_mutex_t lock; /* of the fields below; never held during a database transaction */
   wlmi_recorded *list;
   int64_t count, capacity;
-  int64_t written; /* the first of the list that are in the user database */
+  int64_t written; /* this many entries from the start are in the user database */
 } wlmi_recorder;
 
 struct wlm_context {
@@ -52,7 +52,7 @@ struct wlm_context {
   char *database, *system_database, *device_class;
   pthread_mutex_t snapshot_lock;
   wlmi_snapshot *snapshot;   /* never NULL; see wlmi_context_snapshot */
-  atomic_ullong generations; /* loads that were begun */
+  atomic_ullong generations; /* number of loads that were started */
   pthread_mutex_t kernel_lock;
   wlmi_kernel_entry *kernels;
   wlmi_emitted *emitted[WLM_EMITTED_SLOTS]; /* under kernel_lock, as their entries are */
@@ -67,51 +67,52 @@ struct wlm_matrix {
   void *stream;
   wlm_csr csr;
   wlm_stats_grade grade;
-  pthread_mutex_t lock; /* of the fields below, which are made when they are first needed */
+  pthread_mutex_t lock; /* of the fields below, which are created when they are first needed */
   wlm_stats stats;
   wlmi_transpose *transpose;
 };
 
-/* matrix.c: refuses a matrix that no kernel could read. */
+/* matrix.c: refuses a matrix that no kernel can read. */
 wlm_status wlmi_matrix_check(const wlm_csr *csr);
-/* Of a view of the matrix, whose stats another thread may just be completing. */
+/* Copies the stats of a view under a lock, because another thread may be adding the fingerprint. */
 void wlmi_matrix_read_stats(const wlm_matrix *matrix, const wlm_stats *from, wlm_stats *to);
 int wlmi_matrix_has_transpose(const wlm_matrix *matrix);
-/* Everything but the fingerprint, and the fingerprint of measured stats; both wait for the stream. */
+/* make_stats measures everything but the fingerprint, the other adds the fingerprint; both wait for the stream. */
 wlm_status wlmi_matrix_make_stats(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);
 wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);
 
-/* kernels.c: from a variant to loaded kernels; emits and compiles it, or finds it in memory or in the cache. Fills the
- * program, too, but for its source. */
+/* kernels.c: loads the kernels of a variant: finds them in memory or in the kernel cache, or emits and compiles them.
+ * Also fills the program except its source. */
 wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
                                      wlmi_program *program, void *kernels[WLM_MAX_PASSES]);
 int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec);
-/* The kernels of the gradients by argmax. */
+/* Loads the kernels of the gradients by argmax. */
 wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
                                       void *kernels[WLM_MAX_PASSES]);
-/* The kernels that measure the stats of a matrix, those that build A^T, and those that make CSR from coordinates;
- * WLM_ERR_NO_COMPILER where there is none. */
+/* Load the kernels that measure the stats of a matrix, those that build A^T, and those that make CSR from coordinates.
+ * WLM_ERR_NO_COMPILER without a compiler. */
 wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
 int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr);
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
 wlm_status wlmi_context_load_coo(wlm_context *context, const wlm_coo *coo, void *kernels[WLM_MAX_PASSES]);
-/* What works without a compiler; fills the program too. */
+/* Loads the built-in kernel, which needs no compiler; fills the program too. */
 wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
                                      void *kernels[WLM_MAX_PASSES]);
 int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec);
 void wlmi_context_release_kernels(wlm_context *context);
 
-/* recorder.c: records the plan's problem where `record` is on and nothing near it was tuned. A failure is logged. */
+/* recorder.c: records the plan's problem if `record` is on and nothing similar was tuned. A failure is logged. */
 void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n);
 void wlmi_context_release_recorder(wlm_context *context);
 
-/* context.c: what was learned, with a user more: wlmi_snapshot_release. */
+/* context.c: the present snapshot, with one user more; release it with wlmi_snapshot_release. */
 wlmi_snapshot *wlmi_context_snapshot(wlm_context *context);
-/* Takes the snapshot over, in the place of the present one if it is of a later generation. */
+/* Takes ownership of the snapshot. It replaces the present one if its generation is later. */
 void wlmi_context_install(wlm_context *context, wlmi_snapshot *snapshot);
 
-/* learned.c: the system and the user database into an empty snapshot. What is damaged is logged and left out; what
- * cannot be read for now, since it is locked for one, is an error where it must be read. */
+/* learned.c: loads the system database and the user database into an empty snapshot. A damaged one is logged and left
+ * out. One that cannot be read now, for example because it is locked, is an error with must_read, and is otherwise left
+ * out as well. */
 wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, wlmi_snapshot *snapshot);
 
 #endif

@@ -1,6 +1,5 @@
-/* From a problem and stats to a kernel that is loaded: choose, emit, compile or load. Whatever is missing on the way -
- * database, compiler, cache - costs a step, never the call, as long as any kernel that the library carries can serve
- * the problem. */
+/* Gets from a problem and stats to a loaded kernel: choose, emit, compile or load. A missing database, compiler or
+ * cache never makes the call fail, as long as the built-in kernel serves the problem. */
 #include "runtime/decide.h"
 
 #include <math.h>
@@ -13,7 +12,7 @@
 #include "common/spec_id.h"
 #include "csr/stats.h"
 
-/* What explain() is called with. */
+/* The argument of explain(). */
 struct asked {
   wlm_context *context;
   const wlmi_spec *spec;
@@ -33,7 +32,7 @@ static wlm_status describe(wlm_context *context, const wlmi_spec *spec, const wl
   return wlmi_generator_describe(context->generator, spec, &context->device->info.limits, list);
 }
 
-/* What cuLaunchKernelEx takes: bench/results/h200/dispatch.jsonl, case "execute". */
+/* Host time of cuLaunchKernelEx; from bench/results/h200/dispatch.jsonl, case "execute". */
 static const double launch_seconds = 2.6e-6;
 
 static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
@@ -59,7 +58,7 @@ wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapsh
   return status;
 }
 
-/* A decision with one entry that is not a matter of choosing. */
+/* A decision with a single entry that was not chosen among others. */
 static void decide_on(const wlm_context *context, const wlmi_variant *variant, wlm_step step, const char *reason,
                       const wlmi_spec *spec, wlmi_decision *d) {
   *d = (wlmi_decision){.step = step,
@@ -70,19 +69,19 @@ static void decide_on(const wlm_context *context, const wlmi_variant *variant, w
   wlmi_entry_print(d, 0, d->variant);
 }
 
-/* Columns that a variant covers at once: as few as cover all of B, or as many as there are. */
+/* How badly the columns that a variant covers at once fit n: a surplus column counts 1, a missing one 4. */
 static int64_t misfit(const wlmi_candidate *c, int64_t n) {
   const int64_t width = c->pass.columns_per_block ? c->pass.columns_per_block : n;
   return width >= n ? width - n : (n - width) * 4;
 }
 
-/* The share of non-zeros that a group of lanes walks: short ones fill the device where the matrix is small. */
+/* How far a block's non-zeros are from those that give 64 blocks for each multiprocessor. */
 static int64_t share_misfit(const wlmi_candidate *c, const wlm_stats *stats, int processors) {
   const int64_t wanted = stats->nnz / (64 * (int64_t)processors) + 1;
   return llabs(c->pass.units_per_block - wanted);
 }
 
-/* A kernel that scatters a transposed product from A itself. The decision stays empty where no family can. */
+/* Chooses a kernel that scatters a transposed product from A itself. The decision stays empty if no family can. */
 static wlm_status choose_scatter(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
                                  wlmi_decision *decision) {
   static const char rule[] = "a matrix that is used once is scattered, not transposed";
@@ -110,14 +109,14 @@ static wlm_status load_entry(wlm_context *context, const wlmi_entry *entry, cons
   return wlmi_context_load_variant(context, &entry->variant, spec, program, kernels);
 }
 
-/* Without a compiler no other entry helps but the built-in kernel. */
+/* The entry to try next. Without a compiler only the built-in kernel can help. */
 static int next_entry(const wlmi_decision *decision, int entry, wlm_status status) {
   return status == WLM_ERR_NO_COMPILER ? decision->entry_count - 1 : entry + 1;
 }
 
-/* The first entry of the decision from `entry` on that loads. `chosen` is the status of making the decision: where that
- * is an error the built-in kernel is the only entry. If no entry loads, the error is the first one, which is the one to
- * mend. */
+/* Loads the first entry of the decision, from `entry` on, that can be loaded. `chosen` is the status of the selection:
+ * if it is an error, the built-in kernel is the only entry. If no entry loads, returns the first error, because that is
+ * the one to fix. */
 static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *spec, wlm_status chosen, int entry,
                        wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
   wlm_status first = chosen, status = chosen;
@@ -196,11 +195,12 @@ done:
   return status;
 }
 
-/* How much slower than the best a loaded kernel may be expected to be, and yet run rather than have one compiled. */
+/* A loaded kernel that is expected to take at most this many times the best one's time runs instead of compiling
+ * another. */
 static const double near_enough = 1.1;
 
-/* The first entry behind the choice whose kernels are loaded; -1 where none is, or where it is not expected to come
- * near enough. */
+/* The first entry behind the choice whose kernels are loaded; -1 if there is none, or if it is expected to be too slow.
+ * */
 static int loaded_entry(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *d, double most) {
   for (int i = 1; i < d->entry_count; i++) {
     const wlmi_entry *entry = &d->entries[i];
@@ -213,9 +213,9 @@ static int loaded_entry(wlm_context *context, const wlmi_spec *spec, const wlmi_
   return -1;
 }
 
-/* *start gets the entry to load: where the request or the context wants that, one that runs at once in the place of a
- * choice whose kernel is not loaded yet. What is compiled meanwhile must need no preparing, which only the caller could
- * do. */
+/* *Sets *start to the entry to load. If the request or the context avoids compiling, and the kernel of the choice is
+ * not loaded, that is an entry that is loaded already. The choice that is compiled meanwhile must need no preparing,
+ * because only the caller can prepare. */
 static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_request *request, const wlmi_spec *spec,
                                   uint64_t generation, wlmi_decided *decided, int *start) {
   wlm_plan *plan = &decided->plan;
@@ -244,7 +244,7 @@ static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_reques
   return WLM_OK;
 }
 
-/* A kernel that walks A itself cannot take over from one that was bound to A^T, nor the other way round. */
+/* A kernel that walks A itself cannot replace one that is bound to A^T, nor the other way round. */
 const wlm_plan *wlmi_plan_upgraded(const wlm_plan *plan) {
   const wlmi_decided *better = atomic_load(&plan->upgrade->result);
   return better && better->plan.shape.walks_a == plan->shape.walks_a ? &better->plan : NULL;
@@ -299,9 +299,10 @@ done:
   return status;
 }
 
-/* Times of both ways on an H200 (docs/architecture.md has their source), in microseconds: scattering takes
- * 3.7e-6 edges n; building A^T takes 36 + 1.5e-4 nnz and the product behind it 1.4e-6 edges n. Below 66 columns
- * scattering is always quicker. Of a sampled matrix the edges are those that it may keep; that was not measured. */
+/* Compares the times of both ways as measured on an H200 (docs/architecture.md has their source), in microseconds:
+ * scattering takes 3.7e-6 edges n; building A^T takes 36 + 1.5e-4 nnz and the product behind it 1.4e-6 edges n. Below
+ * 66 columns scattering is always faster. For a sampled matrix `edges` are those that it may keep; this was not
+ * measured. */
 int wlmi_scatter_pays(const wlm_problem *problem, const wlm_csr *csr) {
   const double nnz = (double)csr->nnz, most = (double)csr->rows * (double)problem->sampling.width;
   const double edges = problem->sampling.sample == WLM_SAMPLE_NONE || nnz < most ? nnz : most;

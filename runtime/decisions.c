@@ -154,7 +154,7 @@ static void insert(wlmi_decisions *d, wlmi_decided *decided) {
   d->count++;
 }
 
-/* Of two threads that decided the same the first one's decision stays. A full cache is cleared. */
+/* If two threads made the same decision, the first one is kept. A full cache is cleared. */
 void wlmi_decisions_add(wlmi_decisions *d, wlmi_decided *decided, uint64_t generation) {
   pthread_rwlock_wrlock(&d->lock);
   if (d->generation == generation && !find(d, &decided->key)) insert(d, decided);

@@ -1,6 +1,6 @@
-/* Decisions that were made, by problem and by cell of quantised stats (common/cell.h), so that a new matrix of a known
- * cell costs a hash lookup. A decision is made for the centre of its cell and so does not depend on the order of calls.
- * Tuned matrices and pins are decided exactly: for them the fingerprint takes the cell's place. */
+/* The cache of decisions, by problem and by cell of quantised stats (common/cell.h): a new matrix in a known cell costs
+ * a hash lookup. A decision is made for the centre of its cell, so it does not depend on the order of calls. Tuned and
+ * pinned matrices are decided exactly: their key has the fingerprint instead of the cell. */
 #ifndef WLM_RUNTIME_DECISIONS_H
 #define WLM_RUNTIME_DECISIONS_H
 
@@ -12,27 +12,27 @@
 
 enum { WLM_DECISION_SLOTS = 1024, WLM_DECISIONS_MOST = 4096 };
 
-/* What takes over once it is compiled (runtime/background.h); shared by the queue, the cache and the plans that wait.
- */
+/* The decision that replaces another one once its kernels are compiled (runtime/background.h). Shared by the queue, the
+ * cache and the plans that wait for it. */
 typedef struct wlmi_upgrade {
   atomic_int users;
-  _Atomic(struct wlmi_decided *) result; /* NULL until then, and always where it does not compile */
+  _Atomic(struct wlmi_decided *) result; /* NULL until then, and for ever if it does not compile */
 } wlmi_upgrade;
 
 wlmi_upgrade *wlmi_upgrade_share(wlmi_upgrade *upgrade); /* NULL stays NULL */
 void wlmi_upgrade_drop(wlmi_upgrade *upgrade);
 
-/* A decision with its loaded kernels: a plan that is not bound to a matrix; or that no kernel serves the problem. Never
- * changes. */
+/* A decision with its loaded kernels, as a plan that is not bound to a matrix; or the fact that no kernel serves the
+ * problem. Immutable. */
 typedef struct wlmi_decided {
   wlmi_hash key;
-  atomic_int users; /* the cache, and those who took it */
-  int refused;      /* WLM_ERR_NOT_FOUND was the answer, and the plan is empty */
-  wlm_plan plan;    /* its upgrade is this one's share */
+  atomic_int users; /* the cache and the callers that took it */
+  int refused;      /* no kernel serves the problem (WLM_ERR_NOT_FOUND); the plan is empty */
+  wlm_plan plan;    /* the plan's `upgrade` is a counted reference */
   struct wlmi_decided *next;
 } wlmi_decided;
 
-/* A matrix that was tuned or pinned, by what is known of it without reading its arrays. */
+/* The size of a tuned or pinned matrix, which is known without reading its arrays. */
 typedef struct wlmi_known_size {
   int64_t rows, nnz, n; /* n = 0: an empty slot */
   uint64_t fingerprint[2];
@@ -45,41 +45,41 @@ typedef struct wlmi_decisions {
   uint64_t generation; /* of the snapshot that they were made from */
   wlmi_known_size *known;
   int64_t known_slots; /* a power of two, or 0 */
-  int all_exact;       /* there are pins: every matrix is decided exactly */
+  int all_exact;       /* pins exist, so every matrix is decided exactly */
 } wlmi_decisions;
 
 void wlmi_decisions_open(wlmi_decisions *decisions);
 void wlmi_decisions_close(wlmi_decisions *decisions);
-/* Forgets everything and begins with another snapshot. */
+/* Clears the cache and begins with another snapshot. */
 void wlmi_decisions_restart(wlmi_decisions *decisions, const wlmi_snapshot *snapshot);
 
 typedef enum wlmi_cell_use {
   WLM_CELL_MEASURED,
   WLM_CELL_ESTIMATED,
-  WLM_CELL_ONE_CALL, /* estimated, and a loaded kernel that comes near is preferred to compiling */
+  WLM_CELL_ONE_CALL, /* estimated stats; a loaded kernel that is nearly as fast is preferred to compiling */
   WLM_CELL_SCATTER   /* of A itself, for kernels that scatter a transposed product */
 } wlmi_cell_use;
-/* Where a decision belongs. */
+/* The key of a decision. */
 typedef struct wlmi_decision_place {
   wlmi_hash key;
   int exact; /* for this very matrix, by its fingerprint */
 } wlmi_decision_place;
 
-/* The decision of a problem for a matrix with these stats; NULL where there is none yet. Give it back by
- * wlmi_decided_drop. For one call, whose stats have no fingerprint, that of a tuned matrix of the same size is taken:
- * at worst it costs speed, and reading the matrix would make the call wait. */
+/* The cached decision of a problem for a matrix with these stats, or NULL. Release it with wlmi_decided_drop. For
+ * one-call products, whose stats have no fingerprint, the decision for a tuned matrix of the same size is used: at
+ * worst it costs speed, and reading the matrix would make the call wait. */
 wlmi_decided *wlmi_decisions_take(wlmi_decisions *decisions, const wlmi_hash *problem_id, int64_t n, wlmi_cell_use use,
                                   wlm_stats *stats, wlmi_decision_place *place);
 void wlmi_decided_drop(wlmi_decided *decided);
-/* Keeps it for others too, unless it was made from a snapshot of another generation than today's. */
+/* Adds the decision, unless it was made from a snapshot of another generation than the present one. */
 void wlmi_decisions_add(wlmi_decisions *decisions, wlmi_decided *decided, uint64_t generation);
-/* The same in the place of what is there under its key. */
+/* The same, but replaces a decision with the same key. */
 void wlmi_decisions_replace(wlmi_decisions *decisions, wlmi_decided *decided, uint64_t generation);
 
 /* Whether a matrix of this size may have been tuned or pinned for products of n columns. */
 int wlmi_decisions_know_size(wlmi_decisions *decisions, int64_t rows, int64_t nnz, int64_t n);
 
-/* exact: the fingerprint stands for the cell. */
+/* exact: use the fingerprint instead of the cell. */
 wlmi_hash wlmi_decision_key(const wlmi_hash *problem_id, const wlm_stats *stats, wlmi_cell_use use, int exact);
 
 #endif

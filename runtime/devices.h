@@ -1,4 +1,4 @@
-/* How devices are found and opened. */
+/* Finds and opens devices. */
 #ifndef WLM_RUNTIME_DEVICES_H
 #define WLM_RUNTIME_DEVICES_H
 

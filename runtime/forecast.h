@@ -1,4 +1,4 @@
-/* What a context expects of the candidates for a problem before they are measured. */
+/* A context's predictions for the candidates of a problem before they are measured. */
 #ifndef WLM_RUNTIME_FORECAST_H
 #define WLM_RUNTIME_FORECAST_H
 
@@ -15,7 +15,8 @@ wlm_status wlmi_context_forecast_make(wlm_context *context, const wlm_stats *sta
                                       wlmi_context_forecast *forecast);
 void wlmi_context_forecast_release(wlmi_context_forecast *forecast); /* also of a zeroed one */
 
-/* Where the cases lie that were tuned on this class of devices for problems of the spec's class. wlmi_free the list. */
+/* The coordinates of the cases that were tuned on this device class for the spec's problem class. Release the list with
+ * wlmi_free. */
 wlm_status wlmi_context_known_places(wlm_context *context, const wlmi_spec *spec, wlmi_place **places, int64_t *count);
 
 #endif

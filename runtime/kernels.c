@@ -1,6 +1,6 @@
-/* From a variant to loaded kernels. A source is emitted once for each variant and spec. Its binary is looked for in
- * memory, then in the kernel cache on disk, then compiled; the key is a hash of everything that makes the binary what
- * it is, so a new driver, compiler, flag or template simply misses. */
+/* Loads the kernels of a variant. A source is emitted once for each variant and spec. Its binary comes from memory,
+ * from the kernel cache on disk, or from the compiler. The key is a hash of everything that the binary depends on, so a
+ * new driver, compiler, flag or template has no entry and is compiled. */
 #include <string.h>
 
 #include "common/hash.h"
@@ -13,7 +13,7 @@ static void kernel_key(const wlm_context *context, const wlmi_program *program, 
   const wlmi_device_info *info = &context->device->info;
   const char *parts[] = {program->source, info->kind, info->arch, info->compiler, info->compiler_file};
   enum { PARTS = sizeof parts / sizeof *parts };
-  wlmi_hash pieces[PARTS]; /* of each part, so that no two lists of parts join to the same text */
+  wlmi_hash pieces[PARTS]; /* a hash for each part, so that different lists of parts never give equal keys */
   for (int i = 0; i < PARTS; i++) pieces[i] = wlmi_hash_bytes(parts[i], strlen(parts[i]));
   wlmi_hash_to_hex(wlmi_hash_bytes(pieces, sizeof pieces), hex);
 }
@@ -40,11 +40,11 @@ static wlm_status compile_or_fetch(wlm_context *context, const wlmi_program *pro
   wlm_status status = context->device->ops->compile(context->device, program, image, size);
   if (status != WLM_OK) return wlmi_fail_in(status, "%s", program->variant);
   if (context->cache && wlmi_kernel_cache_put(context->cache, key, *image, *size) != WLM_OK)
-    wlmi_log(WLM_LOG_WARNING, "a kernel was compiled but not kept: %s", wlm_error_detail());
+    wlmi_log(WLM_LOG_WARNING, "a compiled kernel is not cached: %s", wlm_error_detail());
   return WLM_OK;
 }
 
-/* The lock is not held while compiling, so two threads may compile one program; the first to end is kept. */
+/* The lock is not held while compiling, so two threads may compile the same program; the first result is kept. */
 static wlm_status compile(wlm_context *context, const wlmi_program *program, wlmi_kernel_entry **entry) {
   char key[33];
   void *image = NULL;
@@ -91,7 +91,7 @@ static wlm_status load(wlm_context *context, const wlmi_program *program, wlmi_k
 
 /* ---- by variant and spec ------------------------------------------------------------------------------ */
 
-/* Which kernels of a problem: those of a variant, or others, whose `variant` is zeroes. */
+/* Which kernels of a problem are wanted: those of a variant, or helper kernels, whose `variant` is zeroed. */
 typedef struct wanted {
   wlmi_variant variant;
   uint8_t others;
@@ -113,7 +113,7 @@ static wlmi_emitted *find_emitted(wlm_context *context, const wlmi_hash *key, wl
   return e;
 }
 
-/* Of two threads that emitted the same both records are good. */
+/* If two threads emitted the same variant, either record is valid. */
 static wlm_status keep_emitted(wlm_context *context, const wlmi_hash *key, const wlmi_program *program,
                                wlmi_emitted **out) {
   wlmi_emitted *e = wlmi_alloc_zero(1, sizeof *e), **slot = &context->emitted[key->low % WLM_EMITTED_SLOTS];
@@ -155,7 +155,8 @@ static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_s
   }
 }
 
-/* *emitted is NULL where it could not be emitted; *entry, where that is asked for, where it could not be compiled. */
+/* **emitted is NULL if the variant could not be emitted; *entry, unless entry is NULL, is NULL if it could not be
+ * compiled. */
 static wlm_status emit_once(wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_emitted **emitted,
                             wlmi_kernel_entry **entry) {
   const wlmi_hash key = emitted_key(w, spec);
@@ -188,7 +189,7 @@ wlm_status wlmi_context_emit(wlm_context *context, const char *name, const wlmi_
   return status;
 }
 
-/* The program comes without its source. */
+/* The program has no source. */
 static wlm_status load_once(wlm_context *context, wanted w, const wlmi_spec *spec, wlmi_program *program,
                             void *kernels[WLM_MAX_PASSES]) {
   wlmi_emitted *emitted;
@@ -208,7 +209,7 @@ wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spe
   return load_once(context, (wanted){.others = BACKWARD}, spec, program, kernels);
 }
 
-/* Of kernels that depend on a matrix's index types alone. */
+/* A spec for kernels that depend on a matrix's index types only. */
 static wlm_status spec_for_types(const wlm_csr *csr, wlmi_spec *spec) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr pattern = *csr;

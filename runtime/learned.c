@@ -1,9 +1,8 @@
-/* What was learned on a device of this class: the user's database and the one shipped beside the library, into one
- * snapshot. Cases are derived from the measurements each time, so nothing in a database can be out of step with them.
- * They are derived from the union of both databases, as a merge of the two would: what one has of a matrix never hides
- * what the other has. The user's pins go before the system's.
+/* Loads the user's database and the shipped one into one snapshot. Cases are derived from the measurements each time,
+ * so they never contradict them. They are derived from the union of both databases, so measurements of a matrix in one
+ * never hide those in the other. The user's pins come before the system's.
  *
- * Behind all of that stands what the nearest other class of devices measured. */
+ * Measurements of the most similar other device class are added last. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -22,8 +21,8 @@ void wlmi_context_device_record(const wlm_context *context, wlmi_device_record *
                                  info->memory_bytes};
 }
 
-/* What this is linked into; NULL where that cannot be told. Of a command that was found by PATH dladdr knows the name
- * alone. */
+/* The file that this library is linked into, or NULL if it is not known. For a command that was found by PATH, dladdr
+ * gives only the name. */
 static const char *own_file(char command[PATH_MAX]) {
   Dl_info here;
   if (!dladdr((void *)wlmi_system_database_path, &here) || !here.dli_fname) return NULL;
@@ -34,7 +33,7 @@ static const char *own_file(char command[PATH_MAX]) {
   return command;
 }
 
-/* From the folder of that: a build's own, or bin and lib below a prefix, or Debian's lib/TRIPLET. */
+/* Looks relative to that file's folder: a build folder, bin or lib below a prefix, or Debian's lib/TRIPLET. */
 void wlmi_system_database_path(wlmi_text *path) {
   static const char *const places[] = {"", "/..", "/../.."};
   const size_t start = path->size;
@@ -56,18 +55,18 @@ enum { DATABASES = 2 }; /* the user's and the system's */
 typedef struct loading {
   wlmi_snapshot *snapshot;
   wlm_store *stores[DATABASES]; /* NULL = none, or left out */
-  int must_read;                /* a database that another process has locked, for one, is an error */
+  int must_read;                /* a database that cannot be read now, for example because it is locked, is an error */
 } loading;
 
-/* What one database cannot give costs no other and no call: what is damaged, or of another version, is left out. So is
- * what cannot be read for now, unless the caller has something better to go on with. */
+/* A database that is damaged, or of another version, is logged and left out. So is one that cannot be read now, unless
+ * must_read is set: then the caller keeps its old snapshot. */
 static wlm_status complain(const loading *l, wlm_status status) {
   if (l->must_read && status != WLM_ERR_DATABASE && status != WLM_ERR_DATABASE_VERSION) return status;
-  wlmi_log(WLM_LOG_WARNING, "going on without what was learned: %s", wlm_error_detail());
+  wlmi_log(WLM_LOG_WARNING, "continuing without the measurements of a database: %s", wlm_error_detail());
   return WLM_OK;
 }
 
-/* After that it is closed, so that it is complained about once. */
+/* Also closes the database, so that it is logged only once. */
 static wlm_status leave_out(loading *l, int database, wlm_status status) {
   wlmi_store_close(l->stores[database]);
   l->stores[database] = NULL;
@@ -94,7 +93,7 @@ static wlm_status add_model(const loading *l, const wlmi_model_record *record, c
   wlmi_model model;
   wlm_status status = wlmi_model_read(record->data, record->size, &model);
   if (status == WLM_ERR_DATABASE || status == WLM_ERR_DATABASE_VERSION) {
-    wlmi_log(WLM_LOG_WARNING, "going on without the model for %s: %s", record->name, wlm_error_detail());
+    wlmi_log(WLM_LOG_WARNING, "continuing without the model for %s: %s", record->name, wlm_error_detail());
     return WLM_OK;
   }
   if (status == WLM_OK) status = wlmi_snapshot_add_model(l->snapshot, &model, borrowed, stale);
@@ -102,8 +101,8 @@ static wlm_status add_model(const loading *l, const wlmi_model_record *record, c
   return status;
 }
 
-/* A model that is damaged costs a step of choosing, never the measurements. It is as old as the newest measurement
- * beside it, which are those from `set->before` on. */
+/* Adds the models of one database. A damaged one is left out; the measurements stay. A model is stale if the newest
+ * measurement of its database (those from `set->before` on) is. */
 static wlm_status add_models(const loading *l, wlm_store *store, const char *device_class, int borrowed,
                              const wlmi_measurement_set *set) {
   wlmi_model_record *records = NULL;
@@ -123,14 +122,14 @@ done:
   return status;
 }
 
-/* One class of devices from all databases. Pins are for the class they were made on and are never borrowed. */
+/* Adds one device class from all databases. Pins are used on their own device class only. */
 static wlm_status add_class(loading *l, const char *device_class, int borrowed) {
   wlmi_measurement_set set = {0};
   wlm_status status = WLM_OK;
   for (int i = 0; i < DATABASES; i++) {
     if (!l->stores[i]) continue;
     if (!borrowed) status = add_pins(l, l->stores[i], device_class);
-    if (status != WLM_OK) WLM_TRY(complain(l, status)); /* which costs the pins, not the rest */
+    if (status != WLM_OK) WLM_TRY(complain(l, status)); /* only the pins are left out */
     status = wlmi_measurement_set_add(&set, l->stores[i], device_class);
     if (status == WLM_OK) status = add_models(l, l->stores[i], device_class, borrowed, &set);
     if (status != WLM_OK) WLM_TRY(leave_out(l, i, status));
@@ -142,8 +141,7 @@ done:
   return status;
 }
 
-/* What this device's own class measured, then what the nearest one did: a database may have another one as nearest than
- * the other has. */
+/* Adds the device's own class, then the most similar one of each database; the two may differ. */
 wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, wlmi_snapshot *snapshot) {
   const char *const paths[DATABASES] = {context->database, context->system_database};
   loading l = {snapshot, {NULL}, must_read};

@@ -17,7 +17,7 @@ wlm_status wlmi_matrix_check(const wlm_csr *csr) {
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: rows = %lld, cols = %lld, nnz = %lld; none may be negative",
                      (long long)csr->rows, (long long)csr->cols, (long long)csr->nnz);
   if (csr->rows > INT64_MAX / 16 || csr->nnz > INT64_MAX / 16)
-    return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_csr: rows = %lld, nnz = %lld; no memory holds so many",
+    return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_csr: rows = %lld, nnz = %lld; they do not fit in memory",
                      (long long)csr->rows, (long long)csr->nnz);
   if (csr->rowptr_type == WLM_I32 && csr->nnz > INT32_MAX)
     return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_csr: %lld non-zeros do not fit a rowptr of i32; use i64",
@@ -30,7 +30,7 @@ wlm_status wlmi_matrix_check(const wlm_csr *csr) {
   return wlmi_check_pointers("wlm_csr", arrays, 3);
 }
 
-/* Kernels that measure, or *kernels = NULL where the host does. */
+/* The kernels that measure stats, or *kernels = NULL if the host measures. */
 static wlm_status stats_kernels(wlm_context *context, const wlm_csr *csr, void *loaded[WLM_MAX_PASSES],
                                 void ***kernels) {
   *kernels = NULL;
@@ -69,7 +69,8 @@ wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr,
   return with_scratch(wlmi_stats_measure_fingerprint, context, csr, stream, stats);
 }
 
-/* What must hold between the fields of stats, in words; a mean may be rounded to float. */
+/* Why the fields of given stats contradict each other, as a message; NULL = they do not. A mean may be rounded to
+ * float. */
 static const char *broken_rule(const wlm_stats *s) {
   const double mean = s->rows ? (double)s->nnz / (double)s->rows : 0;
   if (s->longest < 0 || s->empty_rows < 0) return "longest and empty_rows must not be negative";
@@ -144,7 +145,7 @@ wlm_status wlmi_matrix_of(const wlm_matrix *matrix, const wlm_context *context, 
                    "%s: the matrix was created in another context; create one in this context", call);
 }
 
-/* Also for a matrix that is const to its user: what becomes known of it is no change that he could see. */
+/* The matrix is const for callers, because adding the fingerprint changes nothing that they can see. */
 wlm_status wlmi_matrix_fingerprint(const wlm_matrix *known) {
   wlm_matrix *matrix = (wlm_matrix *)(uintptr_t)known;
   wlm_status status = WLM_OK;

@@ -1,4 +1,4 @@
-/* From a matrix and a problem to a plan: stats as good as the databases deserve, a decision, and the binding. */
+/* Creates a plan from a matrix and a problem: adds the fingerprint if it can matter, decides, and binds. */
 #include <string.h>
 
 #include "common/log.h"
@@ -7,23 +7,23 @@
 #include "csr/stats.h"
 #include "runtime/decide.h"
 
-/* A matrix of a size that was tuned may be the tuned one: only its fingerprint can say. */
+/* If a matrix of this size was tuned, adds the fingerprint, which shows whether it is this one. */
 static wlm_status look_closer(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                               const wlm_stats *stats) {
-  if (problem->transpose || wlmi_stats_has_fingerprint(stats)) return WLM_OK; /* A^T has one */
+  if (problem->transpose || wlmi_stats_has_fingerprint(stats)) return WLM_OK; /* the stats of A^T have one already */
   if (!context->recorder.wanted && !wlmi_decisions_know_size(&context->decisions, stats->rows, stats->nnz, problem->n))
     return WLM_OK;
   return wlmi_matrix_fingerprint(matrix);
 }
 
-/* op(A), or A itself for kernels that walk it, which need no A^T. */
+/* The view that kernels get: op(A), or A itself for kernels that walk it and need no A^T. */
 static wlm_status see(const wlm_matrix *matrix, const wlm_problem *problem, int walks_a, wlmi_matrix_view *view) {
   wlm_problem seen = *problem;
   seen.transpose = problem->transpose && !walks_a;
   return wlmi_matrix_see(matrix, &seen, view);
 }
 
-/* A transposed product of a matrix that is used once, was not tuned and has no A^T yet. */
+/* 1 for a transposed product whose matrix is used once, was not tuned and has no A^T yet. */
 static int is_scattered(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem) {
   const wlm_csr *a = &matrix->csr;
   return problem->transpose && problem->policy.expected_calls == 1 && wlmi_scatter_pays(problem, a) &&
@@ -31,7 +31,7 @@ static int is_scattered(wlm_context *context, const wlm_matrix *matrix, const wl
          !wlmi_decisions_know_size(&context->decisions, a->cols, a->nnz, problem->n);
 }
 
-/* `view` gets what the choice went by: op(A), or A where nothing but A was looked at. */
+/* Decides. *view is set to the view on which the decision is based: op(A), or A for scattering. */
 static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                              const wlmi_variant *variant, wlmi_decided **decided, wlmi_matrix_view *view) {
   wlm_status status;
@@ -113,7 +113,7 @@ wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const
   return status == WLM_OK ? create(context, matrix, problem, NULL, plan) : status;
 }
 
-/* Binds to a copy first: where the new matrix is refused, the plan stays as it was. */
+/* Binds a copy first, so that the plan stays as it was if the new matrix is refused. */
 wlm_status wlm_plan_rebind(wlm_plan *plan, const wlm_csr *given) {
   wlm_csr copy;
   const void *seen;

@@ -1,7 +1,7 @@
-/* Records the problems that ought to be tuned. A plan for a matrix that nothing near was tuned for runs what a rule or
- * a distant model chooses. Where the caller asked for records, plan creation keeps the matrix's statistics and the
- * problem in memory, once; they reach the user database in one transaction when the context ends. Plan creation never
- * waits for that transaction. */
+/* Records the problems that are worth tuning. If nothing similar was tuned, a plan runs the choice of a rule or of a
+ * distant model. With the option `record`, plan creation then keeps the problem and the stats of the matrix in memory,
+ * once. They are written to the user database in one transaction when the context is destroyed; plan creation never
+ * waits for it. */
 #include <string.h>
 
 #include "common/log.h"
@@ -9,9 +9,10 @@
 #include "runtime/context_state.h"
 
 enum { MOST = 4096 };
-static const double near = 1; /* in stats space: about where kernels begin to differ */
+static const double near = 1; /* distance of a case above which tuning is worth it: about where the best kernel begins
+                               * to change */
 
-/* Whether tuning would add to what is known. A kernel that the caller named or pinned is decided. */
+/* Whether tuning could improve the decision. A kernel that the caller named or pinned is final. */
 static int is_untuned(const wlmi_decision *decision) {
   switch (decision->step) {
     case WLM_STEP_RULE: return 1;
@@ -52,7 +53,8 @@ void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n) 
   if (status != WLM_OK) wlmi_log(WLM_LOG_WARNING, "a problem is not recorded: %s", wlm_error_detail());
 }
 
-/* The entries that are not in the database yet; their strings stay the recorder's. *end is the list's length. */
+/* Copies the entries that are not in the database yet; the recorder keeps owning their strings. *end = the list's
+ * length. */
 static wlm_status copy_unwritten(wlmi_recorder *recorder, wlmi_recorded **unwritten, int64_t *count, int64_t *end) {
   pthread_mutex_lock(&recorder->lock);
   *end = recorder->count;
@@ -64,8 +66,8 @@ static wlm_status copy_unwritten(wlmi_recorder *recorder, wlmi_recorded **unwrit
   return status;
 }
 
-/* What was written stays in the list, so that it is not recorded again. Two threads may write the same entries, which
- * the database keeps once. */
+/* Written entries stay in the list, so they are not recorded again. Two threads may write the same entries; the
+ * database keeps each once. */
 wlm_status wlmi_context_write_recorded(wlm_context *context) {
   wlmi_recorder *recorder = &context->recorder;
   wlmi_recorded *unwritten = NULL;

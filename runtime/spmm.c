@@ -1,5 +1,5 @@
-/* One call for matrices that are used once. Everything that depends on a problem and on the size of a matrix is cached
- * in the context (runtime/decisions.h); nothing that depends on the contents of A is. */
+/* wlm_spmm: one call for a matrix that is used once. The context caches what depends on the problem and the size of the
+ * matrix (runtime/decisions.h), but nothing that depends on the contents of A. */
 #include "common/cell.h"
 #include "common/structs.h"
 #include "runtime/decide.h"
@@ -21,7 +21,7 @@ static int is_backward(const wlm_plan *plan, const wlm_execute_args *call) {
   return plan->shape.want_argmax && call->x;
 }
 
-/* csr is op(A), a is A itself; here and below. */
+/* Here and below csr is op(A), and a is A itself. */
 static wlm_status bind(const wlm_plan *plan, const wlm_csr *csr, const wlm_csr *a, const void *order,
                        wlmi_bound *bound) {
   return plan->shape.walks_a ? wlmi_bind(&plan->shape, a, NULL, 1, bound)
@@ -60,7 +60,7 @@ static wlm_status run(wlm_context *context, const wlm_problem *problem, const wl
   return status;
 }
 
-/* Without a compiler, and on the host device, A^T is built on the host and kept for this call alone. */
+/* Builds A^T on the host, for this call only: used on the host device and without a compiler. */
 static wlm_status run_on_host_transpose(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr,
                                         wlm_execute_args *call) {
   wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
@@ -81,7 +81,7 @@ done:
   return status;
 }
 
-/* Straight from A. WLM_ERR_NOT_FOUND where no family can. */
+/* Scatters from A. WLM_ERR_NOT_FOUND if no family can. */
 static wlm_status run_scattered(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr,
                                 wlm_execute_args *call) {
   wlm_stats stats;
@@ -96,7 +96,8 @@ static wlm_status run_scattered(wlm_context *context, const wlm_problem *problem
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
-/* A^T in the stream's workspace, then the product as of any matrix; its own workspace lies where the scratch was. */
+/* Builds A^T in the stream's workspace, then multiplies by it. The product's workspace reuses the memory of the
+ * scratch. */
 static wlm_status run_built_transpose(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr,
                                       wlm_execute_args *call) {
   wlmi_device *device = context->device;
@@ -115,7 +116,7 @@ static wlm_status run_built_transpose(wlm_context *context, const wlm_problem *p
   WLM_TRY(wlmi_transpose_layout_of(csr, &layout));
   WLM_TRY(decide(context, problem, &transposed, &decided));
   const wlm_plan *plan = &decided->plan;
-  WLM_TRY(bind(plan, &transposed, csr, NULL, &bound)); /* for the size alone */
+  WLM_TRY(bind(plan, &transposed, csr, NULL, &bound)); /* only to learn the workspace size */
   WLM_TRY(wlmi_workspace_take(&context->workspaces, device, call->stream,
                               larger(layout.size, layout.scratch + bound.workspace_size), &workspace));
   char *const memory = workspace.memory;
@@ -158,6 +159,6 @@ wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem 
   if (status == WLM_OK) status = wlmi_struct_read(&wlmi_struct_execute_args, args, &call);
   if (status == WLM_OK) status = wlmi_matrix_check(&matrix);
   if (status != WLM_OK) return status;
-  if (problem.policy.expected_calls > 1) problem.policy.expected_calls = 1; /* what is not valid is refused later */
+  if (problem.policy.expected_calls > 1) problem.policy.expected_calls = 1; /* an invalid value is refused later */
   return (problem.transpose ? run_transposed : run)(context, &problem, &matrix, &call);
 }

@@ -1,4 +1,4 @@
-/* The kernels of templates/prelude/stats.cu.in do the work, or those of csr/stats.c. */
+/* Measures stats with the kernels of templates/prelude/stats.cu.in, or on the host with csr/stats.c. */
 #include "runtime/stats_device.h"
 
 #include <math.h>
@@ -9,14 +9,14 @@
 
 enum { ROWS, SAMPLE };
 
-/* Enough for a row that has all non-zeros. */
+/* Bins of the histogram, enough for a row that has all non-zeros. */
 static int64_t bins_for(int64_t nnz) {
   int64_t bins = WLM_BINS_SINGLE;
   for (int octave = WLM_BINS_SINGLE_BITS; octave < 63 && nnz >> octave; octave++) bins += 1 << WLM_BINS_OCTAVE_BITS;
   return bins;
 }
 
-/* The part of the scratch that must be 0; behind it lies a double for each block. */
+/* Bytes of the scratch that must be 0; behind them is a double for each block. */
 static size_t cleared_size(const wlm_csr *csr) {
   return sizeof(struct wlm_stats_work) + (size_t)bins_for(csr->nnz) * sizeof(struct wlm_length_bin);
 }
@@ -35,7 +35,7 @@ static wlm_status launch(const wlmi_device *device, void *kernel, int64_t blocks
   return device->ops->launch(device, &one, args, stream);
 }
 
-/* As many blocks as fit the device at once, at most. */
+/* Blocks of the launch, at most as many as fit on the device at once. */
 static int64_t blocks_for(const wlmi_device *device, int64_t rows) {
   const int64_t wanted = divide_up(rows, WLM_STATS_THREADS * WLM_STATS_ROWS_EACH);
   int64_t most = 4 * (int64_t)device->info.limits.processors;
@@ -117,7 +117,7 @@ static wlm_status sample_by_kernel(wlmi_device *device, void *const *kernels, co
   return device->ops->copy_out_on(device, stream, sample, scratch, (size_t)count * sizeof *sample);
 }
 
-/* Below this many bytes one copy of all of colind is quicker than 4,096 copies of one index. */
+/* If colind is smaller than this many bytes, one copy of all of it is faster than 4,096 copies of one index. */
 enum { COPY_WHOLE = 16 << 20 };
 
 static wlm_status sample_by_copies(wlmi_device *device, const wlm_csr *csr, void *stream, int64_t *sample) {

@@ -1,4 +1,4 @@
-/* Stats of a matrix in device memory. */
+/* Measures the stats of a matrix in device memory. */
 #ifndef WLM_RUNTIME_STATS_DEVICE_H
 #define WLM_RUNTIME_STATS_DEVICE_H
 
@@ -8,12 +8,12 @@
  * with NULL (the host device, or no compiler) the host does, after a copy of rowptr, and needs no scratch. All work is
  * in the stream's order, and the calls return when it has ended. */
 
-/* Bytes of device memory for `scratch` below, aligned to 16. The contents do not matter. */
+/* Bytes of device memory for `scratch` below, aligned to 16. Its content does not matter. */
 size_t wlmi_stats_scratch_size(const wlm_csr *csr);
 
-/* Everything but the fingerprint, which is 0, 0; one launch and one copy of about 100 bytes. What csr/stats.c computes,
- * except that top_share may differ by 1 % where rows of 1,024 and more non-zeros make it up. WLM_ERR_INVALID_ARGUMENT
- * names what is wrong with rowptr. */
+/* Computes everything but the fingerprint, which is 0, 0, by one launch and one copy of about 100 bytes. Equal to
+ * csr/stats.c, except that top_share may differ by 1 % if rows of 1,024 or more non-zeros contribute to it.
+ * WLM_ERR_INVALID_ARGUMENT names what is wrong with rowptr. */
 wlm_status wlmi_stats_measure(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream,
                               void *scratch, wlm_stats *stats);
 

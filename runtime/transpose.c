@@ -1,7 +1,7 @@
-/* A transposed problem is an ordinary one with the rows of A^T, so that every family serves it and is tuned for it as
- * for any matrix. Only the values stay where they are: they may change between two executes, so kernels read value
- * order[q] for entry q. Beside a pass that would sort the values first that saves a launch, a workspace of nnz elements
- * and their way to memory and back; the load goes on beside colind -> B, which is a chain of two loads as well. */
+/* A transposed problem is an ordinary problem on A^T, so every family serves it and is tuned for it. Only the values
+ * stay in A's order, because they may change between two executes: kernels read value order[q] for entry q. Compared
+ * with a pass that sorts the values first, this saves a launch, a workspace of nnz elements, and writing and reading
+ * it. The loads order -> values run in parallel with the loads colind -> B. */
 #include "runtime/transpose.h"
 
 #include <pthread.h>
@@ -53,7 +53,7 @@ typedef struct host_arrays {
 static size_t offsets(const wlm_csr *csr, int64_t count) { return (size_t)count * wlmi_index_size(csr->rowptr_type); }
 static size_t indices(const wlm_csr *csr) { return (size_t)csr->nnz * wlmi_index_size(csr->colind_type); }
 
-/* On the host device, and where nothing can be compiled; with copies of the pattern there and back. */
+/* Builds A^T on the host: on the host device, and without a compiler. Copies the pattern to the host and back. */
 static wlm_status make_on_host(wlmi_transpose *t, const wlm_csr *csr) {
   wlmi_device *device = t->context->device;
   const size_t offset = wlmi_index_size(csr->rowptr_type), index = wlmi_index_size(csr->colind_type);
@@ -82,7 +82,7 @@ done:
   return status;
 }
 
-/* On the device, where kernels for it can be had. */
+/* Builds A^T on the device, if the kernels can be compiled. */
 static wlm_status make_there(wlmi_transpose *t, const wlm_csr *csr, const wlmi_transpose_layout *layout) {
   wlmi_device *device = t->context->device;
   const size_t size = layout->size - layout->scratch;

@@ -1,3 +1,5 @@
+/* Builds A^T by the rounds of a radix sort (runtime/sort_device.h) of the columns and the positions. The last round
+ * leaves the positions in `order` and the sorted columns in a buffer from which rowptr is computed. */
 #include "runtime/transpose_device.h"
 
 #include "csr/transpose.h"

@@ -8,7 +8,7 @@ void wlmi_workspaces_open(wlmi_workspaces *w) {
   atomic_init(&w->calls, 0);
 }
 
-/* The streams may be gone already, and all work has ended. */
+/* The streams may have been destroyed, and all work has ended. */
 void wlmi_workspaces_close(wlmi_workspaces *w, wlmi_device *device) {
   while (w->list) {
     wlmi_workspace *first = w->list;
@@ -34,7 +34,7 @@ static int has_ended(wlmi_device *device, const wlmi_workspace *s) {
   return done;
 }
 
-/* The one that was used longest ago of those whose work has ended, in the caller's turn; NULL where there is none. */
+/* Takes the turn of the least recently used workspace whose work has ended; NULL if there is none. */
 static wlmi_workspace *take_idle(const wlmi_workspaces *w, wlmi_device *device) {
   wlmi_workspace *idle = NULL;
   for (wlmi_workspace *s = w->list; s; s = s->next) {
@@ -70,7 +70,7 @@ done:
   return s;
 }
 
-/* In the caller's turn; the stream's workspace may go to another stream before that comes. */
+/* Takes the turn of the stream's workspace. While it waits, the workspace may have been given to another stream. */
 static wlmi_workspace *take_of(wlmi_workspaces *w, wlmi_device *device, void *stream) {
   for (;;) {
     pthread_rwlock_rdlock(&w->lock);
@@ -83,7 +83,7 @@ static wlmi_workspace *take_of(wlmi_workspaces *w, wlmi_device *device, void *st
   }
 }
 
-/* Work that was enqueued with the old memory ends before the stream's allocator gives it to later work. */
+/* The old memory is released in the stream's order, so work that was enqueued with it ends first. */
 static wlm_status grow(wlmi_device *device, wlmi_workspace *s, size_t size) {
   const size_t wanted = size + size / 4;
   if (s->memory) device->ops->release_on(device, s->stream, s->memory, s->size);
@@ -111,7 +111,7 @@ wlm_status wlmi_workspace_take(wlmi_workspaces *w, wlmi_device *device, void *st
   return WLM_OK;
 }
 
-/* An event costs a call less than a launch, and most programs have few streams. */
+/* Records an event after a call. It costs less than a launch, and most programs have too few streams to need it. */
 static void watch(wlmi_device *device, wlmi_workspace *s) {
   wlm_status status = WLM_OK;
   if (!s->watch) {
@@ -119,7 +119,7 @@ static void watch(wlmi_device *device, wlmi_workspace *s) {
     if (status == WLM_OK) status = device->ops->watch_start(s->watch, s->stream);
   }
   if (status == WLM_OK) status = device->ops->watch_stop(s->watch, s->stream);
-  if (status != WLM_OK) wlmi_clear_error(); /* it only stays longer */
+  if (status != WLM_OK) wlmi_clear_error(); /* then the workspace only stays longer */
   s->watched = status == WLM_OK;
 }
 

@@ -1,6 +1,6 @@
-/* Workspaces of one-call products: one a stream, which grows and stays. Where more than WLM_WORKSPACES streams come,
- * the one that was used longest ago and whose work has ended is dropped. Its stream may be gone by then, so nothing is
- * asked of the stream: an event behind each call says that the work has ended. */
+/* Workspaces of one-call products: one for each stream, which grows and is kept. With more than WLM_WORKSPACES streams,
+ * the workspace that was used longest ago, and whose work has ended, is released. Its stream may have been destroyed by
+ * then, so the stream is never queried: an event after each call shows that the work has ended. */
 #ifndef WLM_RUNTIME_WORKSPACES_H
 #define WLM_RUNTIME_WORKSPACES_H
 
@@ -9,17 +9,17 @@
 
 #include "runtime/dispatch/device.h"
 
-/* Streams that keep a workspace while their work has ended, and how many there are before calls are watched. */
+/* The number of idle streams that keep a workspace, and the number of workspaces from which on calls get an event. */
 enum { WLM_WORKSPACES = 32, WLM_WORKSPACES_UNWATCHED = 16 };
 
-/* Calls of two threads on one stream take turns: between its passes a workspace is one product's alone. */
+/* Calls of two threads on one stream take turns, because all passes of a product need the workspace undisturbed. */
 typedef struct wlmi_workspace {
   void *stream, *memory;
   size_t size;
-  pthread_mutex_t turn;    /* of what follows, and of the fields above */
+  pthread_mutex_t turn;    /* protects the fields above and below */
   unsigned long long used; /* the number of its last call */
   wlmi_watch *watch;       /* NULL until it is needed */
-  int watched;             /* the last call was */
+  int watched;             /* whether the last call got an event */
   struct wlmi_workspace *next;
 } wlmi_workspace;
 
@@ -39,8 +39,8 @@ typedef struct wlmi_lent {
 
 void wlmi_workspaces_open(wlmi_workspaces *workspaces);
 void wlmi_workspaces_close(wlmi_workspaces *workspaces, wlmi_device *device);
-/* `size` bytes on the stream; in a stream capture memory of the graph's own, so that nothing is shared with calls
- * outside of it. Give it back when the call is enqueued. */
+/* Takes `size` bytes for the stream. In a stream capture the memory belongs to the graph, so calls outside of it do not
+ * share it. Give it back once the call is enqueued. */
 wlm_status wlmi_workspace_take(wlmi_workspaces *workspaces, wlmi_device *device, void *stream, size_t size,
                                wlmi_lent *lent);
 void wlmi_workspace_give(wlmi_workspaces *workspaces, wlmi_device *device, void *stream, wlmi_lent *lent);

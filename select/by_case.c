@@ -1,9 +1,9 @@
-/* The candidates of a tuned case, ranked for a number of calls.
+/* Ranks the candidates of a tuned case for a number of calls.
  *
- * Preparing is paid once and shared by the calls that the caller expects. So a candidate's price is its time + its
- * preparing / calls, and the list is ranked by that: candidates that need no preparing keep the order of the case
- * (which settles ties), and each of the others comes before the first of them that it beats. For a single call nothing
- * that must be prepared is chosen, whatever its price: a caller who declares no reuse need not know of preparing. */
+ * Preparing is paid once for all calls that the caller expects, so a candidate's price is its time + preparing / calls.
+ * Unprepared candidates keep the order of the case, which settles ties; each prepared one is inserted before the first
+ * unprepared one that it beats. For a single call no prepared candidate is chosen, so callers that declare no reuse
+ * never have to call wlm_plan_prepare. */
 #include <math.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@ typedef struct ranking {
   const wlmi_case *c;
   const wlmi_measured *begin, *end;
   int64_t calls;
-  const wlmi_measured *plain;    /* the next that needs no preparing */
-  const wlmi_measured *prepared; /* the last given that does; NULL = none yet */
+  const wlmi_measured *plain;    /* the next unprepared candidate */
+  const wlmi_measured *prepared; /* the last prepared candidate returned; NULL = none yet */
 } ranking;
 
 static ranking ranking_of(const wlmi_case *c, int64_t calls) {
@@ -32,7 +32,7 @@ static int is_before(const ranking *r, const wlmi_measured *a, const wlmi_measur
   return left < right || (left == right && a < b);
 }
 
-/* From the best to the worst; NULL behind the last. */
+/* Returns the candidates from the best to the worst, then NULL. */
 static const wlmi_measured *next_ranked(ranking *r) {
   const wlmi_measured *best = NULL;
   while (r->plain < r->end && r->plain->prepare > 0) r->plain++;
@@ -42,8 +42,8 @@ static const wlmi_measured *next_ranked(ranking *r) {
   return r->plain < r->end ? r->plain++ : NULL;
 }
 
-/* The first that may be chosen; NULL where none may. The decision, unless NULL, receives those before it that are not
- * valid. */
+/* The first candidate that may be chosen, or NULL. Adds the ones before it to the decision's refusals, unless decision
+ * is NULL. */
 static const wlmi_measured *first_allowed(const wlmi_selection *s, const wlmi_case *c, wlmi_decision *decision) {
   ranking r = ranking_of(c, s->calls);
   for (const wlmi_measured *candidate; (candidate = next_ranked(&r));) {
@@ -58,7 +58,7 @@ int wlmi_case_serves(const wlmi_selection *s, const wlmi_case *c) { return first
 
 /* ---- what explain shows ------------------------------------------------------------------------------ */
 
-/* The best allowed one that needs no preparing. */
+/* The best unprepared candidate that may be chosen. */
 static const wlmi_measured *best_plain(const wlmi_selection *s, const ranking *r) {
   for (const wlmi_measured *i = r->begin; i < r->end; i++)
     if (!(i->prepare > 0) && wlmi_is_allowed(s, &i->value, 0)) return i;
@@ -95,7 +95,7 @@ static void describe(const wlmi_snapshot *s, const ranking *r, const wlmi_measur
   out->stale = r->c->stats && wlmi_snapshot_is_stale(s, candidate->compiler, candidate->driver);
 }
 
-/* The measurement of the variant on a matrix of the bucket that is stale; NULL = none. */
+/* A stale measurement of the variant on a matrix of the bucket; NULL = none. */
 static const wlmi_measured *stale_in_bucket(const wlmi_snapshot *s, const wlmi_case *bucket,
                                             const wlmi_variant *variant) {
   for (int64_t i = 0; i < s->case_count; i++) {
@@ -134,7 +134,7 @@ void wlmi_select_by_case(const wlmi_selection *s, const wlmi_case *c, double dis
   ranking r = ranking_of(c, s->calls);
   const wlmi_measured *plain = best_plain(s, &r), *best = NULL, *candidate;
   const wlmi_measured *other = chosen->prepare > 0 ? plain : pays_soonest(s, &r, plain);
-  int is_behind = 0; /* the chosen one */
+  int is_behind = 0; /* 1 once the chosen one was passed */
   while ((candidate = next_ranked(&r)) &&
          (decision->ranked_count < WLM_RANKED || decision->entry_count < WLM_STEP_ENTRIES)) {
     if (!best) best = candidate;

@@ -1,11 +1,10 @@
-/* The decision of the trained model: what it predicts for every candidate, on a matrix that was never measured. */
+/* Decides by the cost model, which predicts every candidate on a matrix that was never measured. */
 #include <string.h>
 
 #include "select/predict.h"
 #include "select/state.h"
 
-/* A model of another class of devices counts as WLM_FAR farther away: it knows why kernels are quick, but not this
- * device's numbers. */
+/* A model of another device class counts as WLM_FAR farther away, because its times are not this device's. */
 static double remoteness(const wlmi_model_case *c) { return c->distance + (c->model->borrowed ? WLM_FAR : 0); }
 
 static int is_better(const wlmi_model_case *a, const wlmi_model_case *b) {
@@ -15,8 +14,8 @@ static int is_better(const wlmi_model_case *a, const wlmi_model_case *b) {
   return a->model->measurements > b->model->measurements;
 }
 
-/* Of the models for such problems the one trained on the most similar case is used, of equals the one trained on more.
- * So a few matrices tuned here stand beside a shipped model of hundreds, not in front of it. */
+/* Among the models for the problem class uses the one trained on the most similar case; among equals the one trained on
+ * more cases. So a user's model of a few matrices does not hide the shipped model of hundreds. */
 wlmi_lookup wlmi_lookup_make(const wlmi_selection *s, const char *problem) {
   wlmi_lookup lookup = {.problem = problem};
   char class[WLM_PROBLEM_CLASS];
@@ -50,7 +49,7 @@ static void describe(const wlmi_prediction *p, const wlmi_prediction *best, doub
   out->break_even = wlmi_break_even(p->seconds, p->prepare, plain);
 }
 
-/* The quickest that needs no preparing; 0 where there is none. */
+/* The fastest unprepared candidate; 0 if there is none. */
 static int predict_plain(wlmi_selection *s, const wlmi_prediction *best, int count, wlmi_prediction *plain) {
   int untrained;
   for (int i = 0; i < count; i++)
@@ -77,8 +76,8 @@ void wlmi_describe_predictions(const wlmi_selection *s, const wlmi_prediction *b
   }
 }
 
-/* The least predicted price wins. Candidates of families that were never measured are left out and counted. The worth
- * of preparing is shown of either kind, whichever wins. */
+/* The least predicted price wins. Candidates of families that were never measured are left out and counted. For
+ * explain, the decision also gets the best candidate of the other kind (prepared or unprepared). */
 int wlmi_select_by_model(wlmi_selection *s, wlmi_decision *decision) {
   wlmi_prediction best[WLM_STEP_ENTRIES], plain = {.seconds = 0}, soonest;
   wlmi_model_case *c = &s->lookup.model_case;

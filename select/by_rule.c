@@ -1,16 +1,15 @@
-/* The decision of the built-in table, where nothing near enough was tuned. */
+/* Decides by the built-in rules where nothing similar enough was tuned. */
 #include <math.h>
 
 #include "select/rules.h"
 #include "select/state.h"
 
-/* Rows are skewed where they vary much, and also where one of a few equal rows is more than a processor's even share.
- */
+/* Rows are skewed if their CV is large, or if the longest one is more than a multiprocessor's even share. */
 static int is_skewed(const wlm_stats *stats, double min_cv, const wlmi_limits *limits) {
   return stats->cv >= min_cv || (double)stats->longest * limits->processors > (double)stats->nnz;
 }
 
-/* The columns of a rule; an sddmm has those of one head. */
+/* The columns for which rules are written; for an SDDMM those of one head. */
 static int64_t columns_of(const wlmi_selection *s) {
   return s->spec->problem.operation == WLM_SDDMM ? s->n / s->spec->problem.heads : s->n;
 }
@@ -22,7 +21,7 @@ static int holds(const wlmi_selection *s, const wlmi_rule *rule) {
          s->calls >= rule->min_calls;
 }
 
-/* With the longest vector that is valid; where none is, with the shortest. */
+/* Writes the rule's variant with the longest valid vector, or with the shortest if none is valid. */
 static int spell_allowed(const wlmi_selection *s, const wlmi_rule *rule, wlmi_variant *variant,
                          char name[WLM_VARIANT_NAME]) {
   for (int number = 0; wlmi_rule_spell(rule, columns_of(s), number, name); number++) {
@@ -32,7 +31,7 @@ static int spell_allowed(const wlmi_selection *s, const wlmi_rule *rule, wlmi_va
   return 0;
 }
 
-/* Everything that the rules name failed on this very matrix: any candidate that did not. */
+/* All variants of the rules failed on this very matrix: takes any candidate that did not. */
 static int select_what_is_left(wlmi_selection *s, wlmi_decision *decision) {
   if (!wlmi_failure_count(s)) return 0;
   wlmi_list_candidates(s);

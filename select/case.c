@@ -1,26 +1,25 @@
-/* On a matrix: the newest measurement of a variant says which source is current. Of those with that source the newest
- * compiler counts (versions compare within one compiler only: the newest measurement's). The newest of these says
- * whether the variant works. If it failed, the variant is out. Otherwise its time is the median over all measurements
- * with that source and compiler. A measurement that counts for nothing is superseded and may be pruned.
+/* On a matrix: the newest measurement of a variant has the current source. Among those with that source, the
+ * measurements with the newest version of that measurement's compiler count. If the newest of them failed, the variant
+ * may not be chosen. Otherwise its time is the median of those that count. All others are superseded and may be pruned.
  *
- * In a bucket: absolute times of different matrices do not compare, so each time is divided by the best on its matrix,
- * and the candidate with the smallest geometric mean wins. A candidate that was not measured on a matrix counts as
- * WLM_CASE_MISSING there: being absent must not beat being second. What failed on any matrix of the bucket is out,
- * since a new matrix may be like that one.
+ * In a bucket: absolute times of different matrices are not comparable, so each time is divided by the best time on its
+ * matrix, and the candidate with the smallest geometric mean wins. A candidate that was not measured on a matrix counts
+ * as WLM_CASE_MISSING there, so that a missing time does not beat a second place. A candidate that failed on any matrix
+ * of the bucket may not be chosen, because a new matrix may resemble that one.
  *
- * Preparing is kept beside the cost, in the same unit, because its worth depends on how often a caller executes, which
- * is known when a plan is made. Candidates that need none are ranked by themselves and stand first. The best of them is
- * what times are divided by in a bucket, so a prepared candidate never changes how the others compare.
+ * The cost of preparing is kept separately, in the same unit, because whether it pays depends on the number of calls,
+ * which is known only at plan creation. Unprepared candidates are ranked by themselves and come first. In a bucket
+ * times are divided by the best of them, so prepared candidates never change how the others compare.
  *
- * The tuner screens all candidates with a short run and times the best of them again, side by side. Where a variant was
- * timed again, only those times count. Where any of a kind (prepared or not) was timed again, one that was not cannot
- * win: a screening run below the best of them was a lucky one and counts as a little above it.
+ * The tuner screens all candidates with a short run and times the best of them again. If a variant was timed again,
+ * only those times count. If any candidate of a kind (prepared or unprepared) was timed again, one that was only
+ * screened cannot win: a lower screening time is assumed to be noise and is raised to just above the best precise time.
  *
  * Ties: a candidate within the spread of the fastest, and within WLM_CASE_TIE of it, ties with it. Among these the
- * smallest name wins, so that the decision does not flip with noise.
+ * first by name wins, so that noise does not change the decision.
  *
- * Everything is sorted by its full content before it is added up, so the result does not depend on the order of the
- * input, to the last bit. */
+ * Everything is sorted by its full content before it is summed, so the result is bit for bit independent of the order
+ * of the input. */
 #include "select/case.h"
 
 #include <math.h>
@@ -38,7 +37,7 @@
     if (order) return order;  \
   } while (0)
 
-/* Texts from a database share their copies, so that most comparisons end at the pointers. */
+/* Equal texts from one database have one address, so most comparisons end at the pointers. */
 static int compare_texts(const char *a, const char *b) { return a == b ? 0 : strcmp(a ? a : "", b ? b : ""); }
 
 static int compare_matrices(const wlmi_measurement_record *a, const wlmi_measurement_record *b) {
@@ -48,7 +47,7 @@ static int compare_matrices(const wlmi_measurement_record *a, const wlmi_measure
   return COMPARE(a->stats.fingerprint[1], b->stats.fingerprint[1]);
 }
 
-/* Newest first; of equally new ones the failed, then the greater source hash. */
+/* Newest first; among equally new ones the failed one first, then the greater source hash. */
 static int compare_records(const void *left, const void *right) {
   const wlmi_measurement_record *a = *(const wlmi_measurement_record *const *)left;
   const wlmi_measurement_record *b = *(const wlmi_measurement_record *const *)right;
@@ -81,7 +80,7 @@ static int compare_buckets(const wlmi_case *a, const wlmi_case *b) {
   return COMPARE(a->bucket.cv_class, b->bucket.cv_class);
 }
 
-/* Cases of matrices lie in one array in the order of fingerprints, so that the address decides the rest. */
+/* The cases of matrices lie in one array in the order of fingerprints, so their addresses decide the rest. */
 static int compare_cases(const void *left, const void *right) {
   const wlmi_case *a = *(const wlmi_case *const *)left, *b = *(const wlmi_case *const *)right;
   ORDER_BY(compare_buckets(a, b));
@@ -98,7 +97,7 @@ static int64_t median(int64_t *values, int64_t count) {
   return low + (high - low) / 2;
 }
 
-/* Keeps what was only screened behind the best of its kind that was timed precisely. */
+/* Raises the times of screened candidates above the best precise time of their kind. */
 static void raise_screened_times(wlmi_measured *candidates, int64_t total) {
   double best[2] = {INFINITY, INFINITY};
   for (int64_t i = 0; i < total; i++)
@@ -111,8 +110,8 @@ static void raise_screened_times(wlmi_measured *candidates, int64_t total) {
   }
 }
 
-/* Sorts, counts and puts the winner first. Returns the cost of the fastest that needs no preparing, or of the fastest
- * where all do, 0 where none works. */
+/* Sorts and counts the candidates and moves the winner to the front. Returns the cost of the fastest unprepared
+ * candidate, or of the fastest if all are prepared; 0 if none works. */
 static double rank(wlmi_case *c, wlmi_measured *candidates, int64_t total) {
   raise_screened_times(candidates, total);
   qsort(candidates, (size_t)total, sizeof *candidates, compare_candidates);
@@ -136,7 +135,7 @@ static double rank(wlmi_case *c, wlmi_measured *candidates, int64_t total) {
 
 /* ---- matrices ---- */
 
-/* Of one variant's measurements on a matrix, newest first, the one that speaks for the current source and compiler. */
+/* Among one variant's measurements on a matrix, newest first, the newest with the current source and compiler. */
 static const wlmi_measurement_record *head_of(const wlmi_measurement_record **records, int64_t count) {
   const wlmi_measurement_record *newest = records[0], *head = newest;
   for (int64_t i = 1; i < count; i++)
@@ -163,7 +162,8 @@ static int any_precise(const wlmi_measurement_record **records, int64_t count, c
   return 0;
 }
 
-/* Whether a measurement has a part in what is known of its variant; precise: one of them is. */
+/* Whether a measurement counts for its variant. precise: some measurement of the variant is precise, so only precise
+ * ones count. */
 static int counts(const wlmi_measurement_record *record, const wlmi_measurement_record *head, int precise) {
   if (head->failed) return record == head;
   return is_current(record, head) && (is_precise(record) || !precise);
@@ -207,7 +207,7 @@ static int64_t end_of_variant(const wlmi_measurement_record **records, int64_t b
   return end;
 }
 
-/* The smallest, so that it does not depend on the order. */
+/* The first name in alphabetical order, whatever the order of the records. */
 static const char *common_name(const wlmi_measurement_record **records, int64_t count) {
   const char *name = records[0]->matrix_name;
   for (int64_t i = 1; i < count; i++)
@@ -215,7 +215,7 @@ static const char *common_name(const wlmi_measurement_record **records, int64_t 
   return name;
 }
 
-/* Equal fingerprints may still come with statistics that were rounded differently; the smallest speak for all. */
+/* Records with equal fingerprints may have statistics that were rounded differently; the smallest are used for all. */
 static const wlm_stats *common_stats(const wlmi_measurement_record **records, int64_t count) {
   const wlm_stats *chosen = &records[0]->stats;
   for (int64_t i = 1; i < count; i++) {
@@ -226,7 +226,7 @@ static const wlm_stats *common_stats(const wlmi_measurement_record **records, in
   return chosen;
 }
 
-/* `best` receives of each matrix what rank gives. */
+/* best[i] = what rank returns for matrix i. */
 static void rank_on_matrices(const wlmi_measurement_record **records, int64_t count, int64_t *times, double *best,
                              wlmi_cases *out) {
   wlmi_measured *next = out->matrix_candidates;

@@ -1,6 +1,6 @@
-/* From measurements to cases: the candidates of each matrix and of each bucket of matrices, ranked. It is the one
- * function that decides which measured candidate is the fastest. Its result depends on the set of the measurements
- * only, never on their order. */
+/* Derives cases from measurements: a case has the ranked candidates of one matrix, or of one bucket of matrices, for
+ * one problem and N. Only this file decides which measured candidate is the fastest. The result depends on the set of
+ * measurements, not on their order. */
 #ifndef WLM_SELECT_CASE_H
 #define WLM_SELECT_CASE_H
 
@@ -10,31 +10,32 @@
 
 /* In a bucket, a candidate that was not measured on a matrix counts as this many times the best there. */
 #define WLM_CASE_MISSING 2.0
-/* Candidates this near to the fastest, and within its spread, tie; a noisier measurement widens nothing. */
+/* A candidate ties with the fastest if it is within this share of its time and also within its spread. */
 #define WLM_CASE_TIE 0.02
 
 /* Costs on a matrix are picoseconds. */
 #define WLM_PICOSECONDS 1e12
 
-/* A candidate of a case, with what was measured of it. */
+/* A candidate of a case and its measurements. */
 typedef struct wlmi_measured {
-  wlmi_variant value;      /* zeroes outside of a snapshot, and for a variant that this version does not have */
+  wlmi_variant value;      /* zeroed outside of a snapshot, and for a variant that this version does not have */
   const char *variant;     /* as the store spells it */
-  const char *source_hash; /* of the measurements that count; NULL in a bucket, like the next three */
+  const char *source_hash; /* of the measurements that count; NULL in a bucket, as are the next three */
   const char *compiler, *driver;
   const char *reason; /* why it failed */
-  double cost;        /* on a matrix picoseconds; in a bucket the geometric mean of time / best time */
+  double cost;        /* for a matrix: picoseconds; for a bucket: the geometric mean of time / best time */
   double spread;      /* in the unit of cost */
-  double prepare;     /* what preparing costs, once, in the unit of cost; 0 = it needs none */
-  int64_t count;      /* on a matrix measurements behind the cost; in a bucket matrices it was measured on */
-  int failed;         /* its newest measurement failed, in a bucket on any matrix; cost and spread are 0 */
-  int online;         /* all that count are times of real calls; 0 in a bucket */
-  int precise; /* the cost is of WLM_PRECISE_SAMPLES samples or more, and not from online; in a bucket on any matrix */
+  double prepare;     /* cost of preparing once, in the unit of cost; 0 = it needs none */
+  int64_t count;      /* for a matrix: measurements behind the cost; for a bucket: matrices that it was measured on */
+  int failed;         /* its newest measurement failed (for a bucket: on any matrix); cost and spread are 0 */
+  int online;         /* only online tuning measured it; 0 in a bucket */
+  int precise;        /* its measurements have WLM_PRECISE_SAMPLES samples or more and are not from online tuning; for a
+                       * bucket: on any matrix */
 } wlmi_measured;
 
-/* The candidates for one problem on one matrix, or in one bucket. First those that need no preparing: their winner,
- * then the others by rising cost. Then those that are prepared, by rising cost too. Then `failed` more that may not be
- * chosen, by name. count may be 0. */
+/* The candidates for one problem on one matrix, or in one bucket. First come the unprepared ones: their winner, then
+ * the others by rising cost. Then come the prepared ones by rising cost, and then `failed` more, by name, which may not
+ * be chosen. count may be 0. */
 typedef struct wlmi_case {
   const char *problem;
   int64_t n;
@@ -43,7 +44,7 @@ typedef struct wlmi_case {
   const char *matrix;     /* one of the names that it was measured under; NULL for a bucket */
   const wlmi_measured *candidates;
   int64_t count, failed;
-  int64_t matrices;     /* in the bucket that have a candidate at all; 1 for a matrix */
+  int64_t matrices;     /* matrices of the bucket that have a candidate; 1 for a matrix */
   wlmi_place place;     /* of the matrix */
   const char *borrowed; /* the device class that it was measured on; NULL = the device's own */
 } wlmi_case;
@@ -56,14 +57,14 @@ typedef struct wlmi_cases {
   wlmi_measured *matrix_candidates, *bucket_candidates; /* what the above point into */
 } wlmi_cases;
 
-/* `records` are of one device class and must outlive the cases, whose strings and stats point into them. Cold ones
- * are passed over. Only problem, n, stats, variant, source_hash, compiler, clock, time_ps, spread_ps, prepare_ps,
- * samples, failed, reason and made_at are looked at. */
+/* `records` are of one device class and must outlive the cases, whose strings and stats point into them. Cold ones are
+ * ignored. Reads only problem, n, stats, variant, source_hash, compiler, clock, time_ps, spread_ps, prepare_ps,
+ * samples, failed, reason and made_at. */
 wlm_status wlmi_cases_make(const wlmi_measurement_record *records, int64_t count, wlmi_cases *cases);
 void wlmi_cases_release(wlmi_cases *cases);
 
-/* superseded[i] = 1 where the i-th record, all of one device class, has no part in any case: its variant was measured
- * on the same matrix with a newer source or compiler, or better than by a screening run. */
+/* Sets superseded[i] = 1 if no case uses the i-th record: its variant was measured on the same matrix with a newer
+ * source or compiler, or more precisely than by a screening run. All records are of one device class. */
 wlm_status wlmi_cases_superseded(const wlmi_measurement_record *records, int64_t count, char *superseded);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "common/memory.h"
 
-/* What wlmi_device_class is made of, in an order of its own. */
+/* Orders by the fields that wlmi_device_class consists of. */
 static int by_class(const void *left, const void *right) {
   const wlmi_device_record *a = &((const wlmi_measurement_record *)left)->device;
   const wlmi_device_record *b = &((const wlmi_measurement_record *)right)->device;
@@ -49,7 +49,7 @@ void wlmi_classes_free(wlmi_class *classes, int64_t class_count) {
   wlmi_free(classes);
 }
 
-/* ---- what a smaller database can do without ---- */
+/* ---- measurements that may be pruned ---- */
 
 static const wlmi_case *case_of(const wlmi_class *class, const wlmi_measurement_record *r) {
   for (int64_t i = 0; i < class->choices.matrix_count; i++) {
@@ -61,7 +61,7 @@ static const wlmi_case *case_of(const wlmi_class *class, const wlmi_measurement_
   return NULL;
 }
 
-/* Candidates that work come by rising cost, those without preparing first, those with it behind them. */
+/* Working candidates are in the order of cost: the unprepared ones first, then the prepared ones. */
 static int is_beaten(const wlmi_case *c, const char *variant, int64_t keep) {
   int64_t plain = 0, prepared = 0;
   for (int64_t i = 0; i < c->count; i++) {
@@ -74,7 +74,7 @@ static int is_beaten(const wlmi_case *c, const char *variant, int64_t keep) {
 static void mark_beaten(const wlmi_class *class, int64_t keep, char *beaten) {
   for (int64_t i = 0; i < class->count; i++) {
     const wlmi_case *c = case_of(class, &class->records[i]);
-    const int cold = wlmi_measurement_is_cold(&class->records[i]); /* which choices pass over */
+    const int cold = wlmi_measurement_is_cold(&class->records[i]); /* cold measurements decide nothing */
     if (cold || (c && is_beaten(c, class->records[i].variant, keep))) beaten[i] = 1;
   }
 }

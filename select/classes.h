@@ -1,4 +1,4 @@
-/* Measurements by device class, each class with its choices. */
+/* Groups measurements by device class and derives the cases of each class. */
 #ifndef WLM_SELECT_CLASSES_H
 #define WLM_SELECT_CLASSES_H
 
@@ -16,9 +16,9 @@ wlm_status wlmi_classes_make(wlmi_measurement_record *records, int64_t count, wl
                              int64_t *class_count);
 void wlmi_classes_free(wlmi_class *classes, int64_t class_count);
 
-/* superfluous[i] = 1 for the measurements of the class that no choice looks at (wlmi_cases_superseded) and, where keep
- * is not 0, for all but those of the `keep` quickest of each matrix, problem and N, as many of those that are prepared
- * too. */
+/* Marks measurements that `db prune` may delete: superfluous[i] = 1 for those that no case uses (wlmi_cases_superseded)
+ * and, if keep is not 0, for all but the `keep` fastest unprepared and the `keep` fastest prepared candidates of each
+ * matrix, problem and N. */
 wlm_status wlmi_class_superfluous(const wlmi_class *class, int64_t keep, char *superfluous);
 
 #endif

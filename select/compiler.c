@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the version begins: at the first digit behind a space or a parenthesis, so that neither the 86 of
- * "x86_64-conda-linux-gnu-cc 11.4" nor the 12 of "gcc-12 12.3" is taken for it. The end where there is none. */
+/* The version begins at the first digit behind a space or a parenthesis, so neither the 86 of
+ * "x86_64-conda-linux-gnu-cc 11.4" nor the 12 of "gcc-12 12.3" counts. The end of the text if there is none. */
 static const char *version_of(const char *compiler) {
   const char *at = compiler;
   for (; *at; at++)
@@ -12,7 +12,7 @@ static const char *version_of(const char *compiler) {
   return at;
 }
 
-/* The next place in a program's name; "-12" at the end of a word, a version that is part of the name, is skipped. */
+/* The next character of a program's name; skips "-12" at the end of a word, a version that is part of the name. */
 static const char *skip_suffix(const char *at) {
   const size_t length = *at == '-' ? 1 + strspn(at + 1, "0123456789") : 0;
   return length > 1 && (at[length] == ' ' || !at[length]) ? at + length : at;

@@ -1,10 +1,11 @@
-/* The decision where only the size of the matrix is known: rows, columns and non-zeros.
+/* Decides where only the size of the matrix is known: rows, columns and non-zeros.
  *
- * How the rows vary decides which kernel is quick, and here it is not known. So the model predicts every candidate for
- * several plausible matrices of this size, the profiles: three with log-normal row lengths (even, skewed, very skewed),
- * and the measured matrices of similar rows and mean, scaled to this size. The candidate with the least mean loss wins.
- * The loss in a profile is log(time / best time) and a multiple of its square, so that a candidate which is a disaster
- * in one profile does not win by being a little quicker in the others. tests/db/test_estimated.c gives the figures. */
+ * How row lengths vary decides which kernel is fast, but it is not known here. So the model predicts every candidate
+ * for several plausible matrices of this size, the profiles: three with log-normal row lengths (even, skewed, very
+ * skewed), and the measured matrices with similar rows and mean, scaled to this size. The candidate with the least mean
+ * loss wins. The loss in a profile is log(time / best time) plus a multiple of its square, so a candidate that is very
+ * slow in one profile does not win by being a little faster in the others. tests/db/test_estimated.c measures the
+ * result. */
 #include <math.h>
 #include <string.h>
 
@@ -13,9 +14,11 @@
 
 enum { SYNTHETIC = 3, LEARNED = 12, PROFILES = SYNTHETIC + LEARNED + 1 };
 static const struct { double cv, weight; } synthetic[SYNTHETIC] = {{0.3, 2}, {1.2, 1}, {3, 1}};
-static const double reach = 3;            /* of the measured matrices, about in octaves of the mean */
+static const double reach = 3;            /* measured matrices within this distance are used; 1 is about a factor of 2
+                                           * in the mean */
 static const double square = 2;           /* weight of the squared loss */
-static const double sampled_weight = 150; /* of a block's profile; the others together have about 10 */
+static const double sampled_weight = 150; /* weight of the profile of a sampled block; the others together have about 10
+                                           * */
 
 typedef struct profile {
   wlm_stats stats;
@@ -50,7 +53,7 @@ static wlm_stats log_normal(const wlm_stats *size, double cv) {
   return s;
 }
 
-/* The rows of a measured matrix, in proportion to the mean. */
+/* The stats of a measured matrix with its row lengths scaled to the mean. */
 static wlm_stats scaled(const wlm_stats *size, const wlm_stats *from) {
   wlm_stats s = *size;
   const double rows = (double)size->rows;
@@ -70,7 +73,7 @@ static double distance_of(const wlm_stats *a, const wlm_stats *b) {
   return sqrt(rows * rows + mean * mean);
 }
 
-/* The nearest measured matrices, each once, behind the synthetic profiles. */
+/* Appends the nearest measured matrices, each once, to the synthetic profiles. */
 static int add_learned(const wlmi_selection *s, profile profiles[PROFILES]) {
   const wlm_stats *nearest[LEARNED];
   double distances[LEARNED];
@@ -115,7 +118,8 @@ typedef struct expected {
   double loss, log_seconds, log_price; /* weighted sums over the profiles */
 } expected;
 
-/* Adds the losses of all candidates in one profile; one that the model does not know loses infinitely. */
+/* Adds the losses of all candidates in one profile; the loss is infinite for a candidate that the model cannot predict.
+ * */
 static void add_profile(const wlmi_selection *s, const profile *p, double *prices, expected *sums) {
   wlmi_model_case c;
   double best = INFINITY;

@@ -1,8 +1,7 @@
-/* Which kernel wins follows from a few relations rather than from a matrix's numbers alone: how many blocks a
- * multiprocessor gets, whether they come out even, how much longer the largest block works than the others, how often
- * A is walked. All of them can be computed from a launch, which is data, so nothing here knows any family: a
- * new family is described as well as the old ones, and its parameters `lanes` and `batch` are found by name. Logarithms
- * throughout, because a factor of two means the same on any scale. */
+/* Which kernel wins depends on a few ratios: how many blocks a multiprocessor gets, whether they are balanced, how much
+ * longer the largest block works than the others, how often A is read. All of them are computed from the launch, so
+ * this file has no code for single families: a new family needs nothing here, and the parameters `lanes` and `batch`
+ * are found by name. Features are logarithms, because a factor of two means the same at any size. */
 #include "select/features.h"
 
 #include <math.h>
@@ -11,7 +10,7 @@
 #include <string.h>
 
 static const double most_waves = 4;
-enum { THREADS_PER_PROCESSOR = 1024 }; /* that 64 registers each allow: for launches that state no wave */
+enum { THREADS_PER_PROCESSOR = 1024 }; /* threads with 64 registers each, for launches that state no wave */
 
 static double log2_above(double value, double least) { return log2(value > least ? value : least); }
 
@@ -45,13 +44,13 @@ static double resident_of(const wlmi_pass *pass, double threads) {
   return pass->threads ? fmax(1, THREADS_PER_PROCESSOR / threads) : 1;
 }
 
-/* rows + non-zeros of the block that has most. Only blocks of whole rows can come out uneven. */
+/* rows + non-zeros of the largest block. Only blocks of whole rows can differ in size. */
 static double largest_share(const wlmi_pass *pass, const wlm_stats *s, double share) {
   if (pass->units != WLM_UNITS_ROWS) return share;
   return fmax(share, fmin(work_of(s), (double)s->longest + (double)pass->units_per_block));
 }
 
-/* Where rows are kept whole the longest one decides; otherwise the groups of a block share what it has. */
+/* If rows are kept whole, the longest row decides; otherwise the groups of a block share its work. */
 static double longest_walk(const wlmi_candidate *candidate, const wlm_stats *s, double largest, double threads) {
   if (candidate->whole_rows) return 1 + (double)s->longest;
   return fmax(1, candidate->lanes > 0 ? largest * candidate->lanes / threads : largest);
@@ -87,8 +86,8 @@ void wlmi_features_of_candidate(const wlmi_limits *limits, const wlm_stats *s, i
   features[WLM_FEATURE_PREPARED] = candidate->prepares ? 1 : 0;
 }
 
-/* Rough on purpose: it only takes the scale out of the times. Seconds to begin, and bytes a second moved once and
- * gathered. */
+/* A rough estimate, which only has to remove the scale from the times: seconds for launching, and bytes per second for
+ * memory that is read once and for rows of B that are gathered. */
 double wlmi_simple_seconds(const wlmi_limits *limits, const wlm_stats *s, int64_t n) {
   static const struct {
     double begin, moved, gathered;
@@ -100,7 +99,7 @@ double wlmi_simple_seconds(const wlmi_limits *limits, const wlm_stats *s, int64_
 }
 
 wlmi_place wlmi_place_of(const wlm_stats *s, int64_t n) {
-  static const double cv_class = 1.6; /* octaves */
+  static const double cv_class = 1.6; /* one CV class in octaves */
   return (wlmi_place){{(float)(log2_above((double)s->rows, 1) / 2), (float)log2_above(mean_of(s), 1.0 / 16),
                        (float)(log2(clean(s->cv) + 0.25) / cv_class), (float)log2_above((double)n, 1)}};
 }

@@ -1,4 +1,4 @@
-/* What the model sees: numbers that say how a candidate's launch meets a matrix. */
+/* The features of the cost model: numbers that describe the launch of a candidate on a matrix. */
 #ifndef WLM_SELECT_FEATURES_H
 #define WLM_SELECT_FEATURES_H
 
@@ -43,12 +43,12 @@ void wlmi_features_of_case(const wlmi_limits *limits, const wlm_stats *stats, in
 void wlmi_features_of_candidate(const wlmi_limits *limits, const wlm_stats *stats, int64_t n,
                                 const wlmi_candidate *candidate, int family, float features[WLM_FEATURES]);
 
-/* What a call would take if only launching and moving bytes counted; the model predicts the time over this. */
+/* The time that a call would take if it only launched and moved bytes. The model predicts the time divided by this. */
 double wlmi_simple_seconds(const wlmi_limits *limits, const wlm_stats *stats, int64_t n);
 
-/* Where a case lies among others; each axis counts 1 where kernels begin to differ: a factor of 4 in rows, of 2 in
- * nnz/row or N, a class of CV. Beyond WLM_FAR nothing is borrowed from a bucket; the model, which knows why kernels are
- * quick, reaches further. */
+/* Coordinates of a case, from which distances follow. Each axis counts 1 where the best kernel begins to change: a
+ * factor of 4 in rows, a factor of 2 in nnz/row or N, one CV class. A bucket farther away than WLM_FAR decides nothing;
+ * the model reaches farther. */
 #define WLM_FAR       3.0
 #define WLM_MODEL_FAR 8.0
 enum { WLM_PLACE_AXES = 4 };
@@ -58,9 +58,9 @@ typedef struct wlmi_place {
 wlmi_place wlmi_place_of(const wlm_stats *stats, int64_t n);
 double wlmi_place_distance(const wlmi_place *a, const wlmi_place *b);
 
-/* Problems of one class have the same types and sampling, so their kernels move the same bytes and rank alike, whatever
- * the operator: they teach one model. "dense=f32,rowptr=i32,colind=i32,sample=none" for a key; whether there are values
- * is a feature. "" for a key that is none. */
+/* A problem class: problems with the same types and sampling, whatever the operator. Their kernels move the same bytes
+ * and rank alike, so one model is trained for all of them. Derived from a problem key:
+ * "dense=f32,rowptr=i32,colind=i32,sample=none"; whether A has values is a feature. "" if the key is invalid. */
 enum { WLM_PROBLEM_CLASS = 160 };
 void wlmi_problem_class(const char *problem_key, char out[WLM_PROBLEM_CLASS]);
 int wlmi_problem_has_values(const char *problem_key);

@@ -1,4 +1,4 @@
-/* The selection runs twice, with everything that was learned and with nothing, so that its steps are in one place. */
+/* Runs the selection twice, with the snapshot and with an empty one, instead of repeating its steps here. */
 #include "select/forecast.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ wlmi_variant_set wlmi_variants_of_list(const wlmi_candidate_list *list) {
   return (wlmi_variant_set){.families = list->families, .list = list};
 }
 
-/* Nothing chosen is no error here. */
+/* Choosing nothing is no error here. */
 static void select_variant(const wlmi_snapshot *snapshot, const wlmi_request *request, char variant[WLM_VARIANT_NAME]) {
   wlmi_decision decision;
   if (wlmi_select(snapshot, request, &decision) == WLM_OK) memcpy(variant, decision.variant, sizeof decision.variant);

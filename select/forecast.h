@@ -1,4 +1,4 @@
-/* What is expected of the candidates for a problem before they are measured; the tuner's order follows from it. */
+/* Predicts the candidates' times before they are measured; the tuner derives its order from that. */
 #ifndef WLM_SELECT_FORECAST_H
 #define WLM_SELECT_FORECAST_H
 
@@ -7,16 +7,16 @@
 wlmi_variant_set wlmi_variants_of_list(const wlmi_candidate_list *list); /* which must outlive it */
 
 typedef struct wlmi_forecast {
-  char present[WLM_VARIANT_NAME]; /* what a plan would be given now, */
-  char rule[WLM_VARIANT_NAME];    /* and what it would be if nothing had ever been tuned; "" = nothing */
-  /* By the model that was trained on the nearest cases, of this class of devices or a borrowed one. */
+  char present[WLM_VARIANT_NAME]; /* what a plan would run now, */
+  char rule[WLM_VARIANT_NAME];    /* and what it would run if nothing had been tuned; "" = nothing */
+  /* Of the model that was trained on the most similar cases, of this device class or a similar one. */
   double distance; /* to the nearest case of its training; infinite = there is no model */
-  double spread;   /* of log(time) around what it predicts */
-  int borrowed;    /* it was trained on another class of devices */
+  double spread;   /* standard deviation of log(time) around the prediction */
+  int borrowed;    /* it was trained on another device class */
   double *seconds; /* predicted for each candidate; 0 = not known */
 } wlmi_forecast;
 
-/* The request's variants are made from the list. */
+/* The request's variants must come from the list (wlmi_variants_of_list). */
 wlm_status wlmi_forecast_make(const wlmi_snapshot *snapshot, const wlmi_request *request,
                               const wlmi_candidate_list *list, wlmi_forecast *forecast);
 void wlmi_forecast_release(wlmi_forecast *forecast); /* also of a zeroed one */

@@ -1,9 +1,9 @@
-/* The learned model: how long a candidate will take on a matrix that was never seen, for one class of problems and
- * of devices. It is data: the tuner trains it (tuner/train.h), the database keeps it as a blob, dispatch evaluates it.
+/* The cost model: predicts the time of a candidate on a matrix that was never measured, for one problem class and one
+ * device class. The tuner trains it (tuner/train.h), the database stores it as a blob, and selection evaluates it.
  *
- * Its prediction is wlmi_simple_seconds * exp(base + the leaves of all trees). A tree is complete: a node compares one
- * feature with a threshold and goes left where it is not above; a node with nothing to tell apart has an
- * infinite threshold. */
+ * Its prediction is wlmi_simple_seconds * exp(base + the leaves of all trees). All trees are complete. A node compares
+ * one feature with a threshold and goes left unless the feature is greater; a node that divides nothing has an infinite
+ * threshold. */
 #ifndef WLM_SELECT_MODEL_H
 #define WLM_SELECT_MODEL_H
 
@@ -24,23 +24,25 @@ typedef struct wlmi_tree {
 } wlmi_tree;
 
 typedef struct wlmi_model {
-  char problems[WLM_PROBLEM_CLASS]; /* the class of problems that it was trained on */
+  char problems[WLM_PROBLEM_CLASS]; /* the problem class that it was trained for */
   wlmi_limits limits;               /* target, processors and l2_bytes of the device */
   int64_t made_at;                  /* seconds since 1970 */
   int64_t measurements;
   double base;
-  double spread; /* of log(time / prediction) on matrices left out of the training, for candidates worth choosing */
+  double spread; /* standard deviation of log(time / prediction) on matrices left out of the training, for the faster
+                  * candidates */
   int family_count;
   char families[WLM_MODEL_FAMILIES][WLM_FAMILY_NAME];
   uint8_t family_ids[WLM_MODEL_FAMILIES]; /* wlmi_variant.family of each; 0 = this version does not have it */
-  double prepare[WLM_MODEL_FAMILIES]; /* preparing once takes so many calls; 0 = it needs none, or nobody measured it */
-  const char *borrowed, *stale;       /* as in wlmi_case and wlmi_measured; the blob does not know */
+  double prepare[WLM_MODEL_FAMILIES]; /* preparing once costs as much as this many calls; 0 = it needs none, or was not
+                                       * measured */
+  const char *borrowed, *stale;       /* as in wlmi_case and wlmi_measured; not part of the blob */
   int64_t tree_count, place_count;
   wlmi_tree *trees;
   wlmi_place *places; /* of the cases that it was trained on */
 } wlmi_model;
 
-/* A case to predict, prepared once for all candidates. */
+/* A case whose candidates are to be predicted, with what all candidates share. */
 typedef struct wlmi_model_case {
   const wlmi_model *model;
   const wlm_stats *stats;
@@ -55,18 +57,18 @@ void wlmi_model_case_make(const wlmi_model *model, const wlm_stats *stats, const
 /* Predicted seconds; 0 where the candidate's family was not part of the training, or the model does not know the table
  * of families. Allocates nothing. */
 double wlmi_model_seconds(wlmi_model_case *c, const wlmi_candidate *candidate);
-/* Of log(time): grows with the distance from what was trained on. */
+/* Standard deviation of log(time) for this case; grows with the distance to the training cases. */
 double wlmi_model_spread(const wlmi_model_case *c);
 
-/* Looks the names of the model's families up in the table, which a blob knows nothing of. */
+/* Finds the ids of the model's families in the table; a blob has only their names. */
 void wlmi_model_set_families(wlmi_model *model, const wlmi_families *families);
 /* Index of a variant's family in the list; -1 = not there. */
 int wlmi_model_family(const wlmi_model *model, const wlmi_variant *variant);
 /* base + leaves. */
 double wlmi_trees_sum(const wlmi_tree *trees, int64_t count, const float features[WLM_FEATURES]);
 
-/* Little-endian, with a version and a checksum. What is read is checked so that evaluating it can never go astray:
- * WLM_ERR_DATABASE where it is damaged, WLM_ERR_DATABASE_VERSION where another version wrote it. */
+/* Little-endian, with a version and a checksum. Reading checks every index, so evaluating a damaged blob is impossible:
+ * WLM_ERR_DATABASE for damage, WLM_ERR_DATABASE_VERSION for a blob of another version. */
 wlm_status wlmi_model_write(const wlmi_model *model, void **blob, size_t *size); /* wlmi_free */
 wlm_status wlmi_model_read(const void *blob, size_t size, wlmi_model *model);
 void wlmi_model_release(wlmi_model *model); /* also of a zeroed one */

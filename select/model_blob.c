@@ -1,5 +1,5 @@
 /* A model as bytes: "WLMm", version, the numbers in the order of the struct, xxh3-128 of all that. Numbers are
- * little-endian and floats are IEEE 754, so a database may travel. */
+ * little-endian and floats are IEEE 754, so a database can be used on other machines. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 enum { VERSION = 1, HASH_BYTES = 16, MOST_TREES = 4096, MOST_PLACES = 1 << 20 };
 static const char magic[4] = {'W', 'L', 'M', 'm'};
 
-/* One walk over the fields serves writing (data NULL: only counting) and reading. */
+/* One walk over the fields serves reading, writing, and counting bytes (data = NULL). */
 typedef struct stream {
   unsigned char *data;
   size_t at, size;
@@ -59,7 +59,7 @@ static void real(stream *s, double *value) {
   s->bad |= !isfinite(*value);
 }
 
-/* A threshold may be infinite, nothing may be no number. */
+/* Thresholds may be infinite; NaN is refused. */
 static void single(stream *s, float *value, int may_be_infinite) {
   uint32_t number;
   unsigned char raw[4];
@@ -118,7 +118,7 @@ done:
   return status;
 }
 
-/* Written before and looked at before all else. */
+/* The first bytes of a blob, checked before all others. */
 static void preamble(stream *s, int64_t *version) {
   char mark[sizeof magic];
   memcpy(mark, magic, sizeof magic);
@@ -136,13 +136,13 @@ static void seal(const unsigned char *data, size_t size, unsigned char out[HASH_
 }
 
 wlm_status wlmi_model_write(const wlmi_model *model, void **blob, size_t *size) {
-  wlmi_model copy = *model; /* the walk does not change what it writes, but its fields are not const */
+  wlmi_model copy = *model; /* writing changes nothing, but the walk's pointers are not const */
   int64_t version = VERSION;
   stream s = {0};
   *blob = NULL;
   preamble(&s, &version);
   wlm_status status = fields(&s, &copy);
-  if (s.bad) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "a model with a number that cannot be");
+  if (s.bad) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "a model with an invalid number");
   if (status != WLM_OK) return status;
   *size = s.at + HASH_BYTES;
   s = (stream){.data = wlmi_alloc(*size), .size = s.at};

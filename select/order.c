@@ -1,5 +1,5 @@
-/* Every candidate has a key: its rank, what is predicted, and its place in a shuffle, so that where nothing is known a
- * budget cuts a random part, and the same one for the same seed. */
+/* Every candidate gets a sort key: its rank, its prediction, and its position in a shuffle. So without predictions a
+ * budget leaves out random candidates, the same ones for the same seed. */
 #include "select/order.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static int is_before(const wlmi_expectation *a, const wlmi_expectation *b) {
   return left != right ? left < right : (left == PREDICTED || left == DOUBTFUL) && a->seconds < b->seconds;
 }
 
-/* Times the limit; doubtful above 1. */
+/* The predicted time divided by the limit; above 1 the candidate is doubtful. */
 static double excess(const wlmi_expectation *e, const wlmi_doubt *doubt) {
   if (e->present || e->rule || e->doubtful) return 0;
   return e->seconds / (slow * exp(spreads * doubt->spread) * (e->prepares ? doubt->best : doubt->plain));
@@ -50,7 +50,7 @@ static void shuffle(int64_t count, uint64_t seed, int64_t *order) {
   }
 }
 
-/* By insertion: some hundred candidates, and equal ones stay as they were shuffled. */
+/* Insertion sort: there are a few hundred candidates, and equal ones must keep their shuffled order. */
 void wlmi_candidate_order(const wlmi_expectation *expected, int64_t count, uint64_t seed, int64_t *order) {
   shuffle(count, seed, order);
   for (int64_t i = 1; i < count; i++) {

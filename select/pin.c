@@ -1,4 +1,4 @@
-/* Pins: what users decided by hand goes before everything that was measured. */
+/* Pins: a user's explicit choice overrides all measurements. */
 #include <string.h>
 
 #include "select/state.h"

@@ -2,14 +2,14 @@
 
 #include <math.h>
 
-/* In calls; 0 = it needs none, negative = nobody knows. */
+/* Cost of preparing in calls; 0 = it needs none, negative = not known. */
 static double prepare_calls(const wlmi_model *model, const wlmi_candidate *candidate) {
   const int family = wlmi_model_family(model, &candidate->value);
   if (!candidate->prepares) return 0;
   return family >= 0 && model->prepare[family] > 0 ? model->prepare[family] : -1;
 }
 
-/* Into its place among the best so far; the last falls out where they are full. */
+/* Inserts `fresh` into the sorted list of the best; drops the last if the list is full. */
 static int insert(wlmi_prediction *best, int count, int most, const wlmi_prediction *fresh) {
   int at = count < most ? count : most - 1;
   if (count == most && !(fresh->price < best[at].price)) return count;

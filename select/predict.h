@@ -1,4 +1,4 @@
-/* The candidates that the model expects most of. */
+/* Ranks candidates by the times that the model predicts. */
 #ifndef WLM_SELECT_PREDICT_H
 #define WLM_SELECT_PREDICT_H
 
@@ -10,18 +10,21 @@ typedef struct wlmi_prediction {
   double price;            /* seconds + prepare / calls */
 } wlmi_prediction;
 
-/* The `most` with the least price, the best first; equal ones keep the order of the list. What must be prepared is
- * left out for a single call, and so is what the model knows nothing of, which *untrained counts. Returns how many. */
+/* Finds the `most` candidates with the least price, the best first; equal ones keep the order of the list. Leaves out
+ * candidates without a prediction, which *untrained counts, and for a single call those that must be prepared. Returns
+ * how many. */
 int wlmi_predict(wlmi_model_case *c, const wlmi_candidate *candidates, int64_t count, int64_t calls,
                  wlmi_prediction *best, int most, int *untrained);
 
-/* 0 where the model knows nothing of the candidate. */
+/* 0 if the model cannot predict the candidate. */
 int wlmi_predict_one(wlmi_model_case *c, const wlmi_candidate *candidate, int64_t calls, wlmi_prediction *out);
 
-/* The fewest calls from which a candidate that must be prepared beats one that need not be: 0 where it needs no
- * preparing or there is no other, infinite where it never does, and never 1, for which nothing is prepared. */
+/* The fewest calls from which a prepared candidate beats the unprepared one that takes `plain` seconds. 0 if it needs
+ * no preparing or there is no other, infinite if it never wins, and never 1, because nothing is prepared for one call.
+ * */
 double wlmi_break_even(double seconds, double prepare, double plain);
-/* The one whose preparing pays after the fewest calls; 0 where there is none. Its price is that of so many calls. */
+/* Finds the prepared candidate that pays from the fewest calls on; 0 if there is none. Its price is for that many
+ * calls. */
 int wlmi_predict_soonest(wlmi_model_case *c, const wlmi_candidate *candidates, int64_t count, int64_t calls,
                          double plain, wlmi_prediction *soonest);
 

@@ -1,13 +1,13 @@
-/* Read from the top; the first rule that holds and whose variant is valid decides, so every group ends in
- * rules for any N. The CUDA rows follow what was best on an H200 in the geometric mean over the matrices of suite core
- * and of the tuner's design that fall under a rule (f32, N = 4 to 256; the gradient's rows over five matrices of suite
- * operators, those of even rows over eight); the host rows follow from the host families' own reasons: the non-zeros
- * split evenly where one row could keep a thread busy alone, and the widest tile that N fills. A variant that must be
- * prepared stands in a row for 2 calls or more (a test holds the table to it), above the row for any.
+/* Rules are tried from the top: the first one that holds and whose variant is valid decides, so every group ends with
+ * rules for any N. The CUDA rules name what was fastest on an H200, in the geometric mean over those matrices of suite
+ * core and of the tuner's design that the rule covers (f32, N = 4 to 256; for the SDDMM five matrices of suite
+ * operators, eight for its rules for even rows). The host rules split the non-zeros evenly where one long row could
+ * occupy a thread, and use the widest tile that N fills. A prepared variant stands only in a rule for 2 calls or more,
+ * above the rule for any number of calls; a test checks this.
  *
- * Which vectors fit depends on type, N and heads. So a row says how many columns a group of lanes takes at once,
- * "lanes=64/@,vector=@", and is spelled for the longest vector that is valid: in f32 16 lanes of 4, in 16-bit types 8
- * of 8, in f64 or for an even N 32 of 2. Only f32 with vectors of 4 was measured. */
+ * Which vectors are valid depends on type, N and heads. So a rule says how many columns a group of lanes takes at once,
+ * "lanes=64/@,vector=@", and @ becomes the longest valid vector: in f32 16 lanes of 4, in 16-bit types 8 of 8, in f64
+ * or for an even N 32 of 2. Only f32 with vectors of 4 was measured. */
 #include "select/rules.h"
 
 #include <stdio.h>
@@ -99,7 +99,7 @@ wlmi_rule_kind wlmi_rule_kind_of(const wlm_problem *problem) {
 
 enum { LEAST_LANES = 4, MOST_LANES = 32 };
 
-/* Lanes for so many columns, or for the next power of two where n has fewer. */
+/* Lanes for this many columns; if n is smaller, for n rounded up to a power of two. */
 static long lanes_for(long columns, int64_t n, int vector) {
   while (columns > 1 && columns / 2 >= n) columns /= 2;
   const long lanes = columns / vector;

@@ -1,10 +1,10 @@
-/* The built-in table: what to run where nothing was measured. */
+/* The built-in rules: which variant to run where nothing was measured. */
 #ifndef WLM_SELECT_RULES_H
 #define WLM_SELECT_RULES_H
 
 #include "common/program.h"
 
-/* Of problems; the names stand for 0, 1 and 2. */
+/* The kinds of problems that rules are for. */
 typedef enum wlmi_rule_kind { WLM_RULE_PLAIN, WLM_RULE_SAMPLED, WLM_RULE_SDDMM } wlmi_rule_kind;
 
 typedef struct wlmi_rule {
@@ -13,13 +13,13 @@ typedef struct wlmi_rule {
   int64_t max_n;       /* holds for n <= max_n */
   double min_cv;       /* and cv >= min_cv */
   int64_t max_nnz;     /* and nnz <= max_nnz */
-  int64_t min_calls;   /* and expected_calls >= min_calls; 1 = any, above 1 a variant that is prepared may stand here */
+  int64_t min_calls;   /* and expected_calls >= min_calls; 1 = any; only rows above 1 may name a prepared variant */
   const char *variant; /* wlmi_rule_spell */
   const char *why;
 } wlmi_rule;
 
-/* The rule's variant for n columns (of a head, in an sddmm) and each vector that it may have, number = 0, 1, ... from
- * the longest on; 0 behind the last. */
+/* Writes the rule's variant for n columns (for an SDDMM: the columns of one head). number = 0, 1, ... selects the
+ * vector length, from the longest on; returns 0 behind the last. */
 int wlmi_rule_spell(const wlmi_rule *rule, int64_t n, int number, char variant[WLM_VARIANT_NAME]);
 
 wlmi_rule_kind wlmi_rule_kind_of(const wlm_problem *problem);

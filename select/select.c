@@ -1,8 +1,8 @@
-/* A selection goes from the most to the least that is known: this very matrix; what a model predicts from matrices that
- * are not far; where there is no model, the nearest bucket of matrices that were tuned for the same operator and types;
- * a table of rules. Each step offers a ranked list, and the first candidate that is valid for the problem at hand wins,
- * because a variant that was best for one N need not exist for another. What is known to fail on this very matrix is
- * chosen by no step. */
+/* Selection runs its steps from the most to the least specific knowledge: measurements of this very matrix; the
+ * prediction of a model trained on similar matrices; without a model, the nearest bucket of matrices tuned for the same
+ * operator and types; the built-in rules. Each step offers a ranked list. The first candidate that is valid for the
+ * problem wins, because a variant that was best for one N may not exist for another. No step chooses a candidate that
+ * failed on this very matrix. */
 #include "select/select.h"
 
 #include <math.h>
@@ -62,7 +62,7 @@ static const wlmi_case *find_bucket(const wlmi_selection *s, double *nearest_dis
   return nearest;
 }
 
-/* Of this device's class: what another class of devices cannot run may well run here. */
+/* Only of this device class: a candidate that fails on another class may work here. */
 static const wlmi_case *same_matrix(const wlmi_selection *s, const char *problem) {
   for (int64_t i = 0; i < s->snapshot->case_count; i++)
     if (is_this_matrix(s, &s->snapshot->cases[i], problem) && !s->snapshot->cases[i].borrowed)
@@ -72,8 +72,8 @@ static const wlmi_case *same_matrix(const wlmi_selection *s, const char *problem
 
 /* ---- simpler problems ---------------------------------------------------------------------------------- */
 
-/* Kernels for A^T, for positions and for heads are those for A with a few lines more; those for any operator are those
- * for a sum of products with another line. */
+/* Kernels for A^T, argmax indices and heads are those for A plus a few lines; kernels of any operator differ from those
+ * for the sum of products in one line. */
 static void add_simpler(wlmi_selection *s, const wlmi_spec *simpler, const char *like) {
   wlmi_simpler *next = &s->simpler[s->simpler_count];
   wlmi_spec_key(simpler, next->problem);
@@ -101,7 +101,7 @@ static void find_simpler(wlmi_selection *s) {
   add_simpler(s, &simpler, ", for a sum of products");
 }
 
-/* Where in the list of simpler problems the lookup stands; 0 = before all of them. */
+/* The position of the lookup in the list of simpler problems, from 1; 0 = it is the request's problem. */
 static int simplified(const wlmi_selection *s) {
   for (int i = 0; i < s->simpler_count; i++)
     if (s->lookup.problem == s->simpler[i].problem) return i + 1;
@@ -115,8 +115,8 @@ static void simplify(wlmi_selection *s, int to, wlmi_decision *decision) {
 
 static int settle(wlmi_selection *s, wlmi_decision *decision);
 
-/* What was tuned for a simpler problem is worth more than a rule. Rules do not depend on the problem's key: where they
- * decide, the decision is not said to be of a simpler one. */
+/* Measurements for a simpler problem are better than a rule. Rules do not depend on the problem key, so a decision by
+ * rule is not reported as one of a simpler problem. */
 static int by_simpler_problem(wlmi_selection *s, wlmi_decision *decision) {
   const wlmi_lookup before = s->lookup;
   const int next = simplified(s);
@@ -128,7 +128,7 @@ static int by_simpler_problem(wlmi_selection *s, wlmi_decision *decision) {
   return 0;
 }
 
-/* And where that is this very matrix, more than what a model expects. */
+/* Measurements of this very matrix for a simpler problem are better than a model's prediction. */
 static const wlmi_case *find_exact_of_simpler(wlmi_selection *s, wlmi_decision *decision) {
   const wlmi_lookup before = s->lookup;
   const int from = simplified(s);
@@ -142,9 +142,9 @@ static const wlmi_case *find_exact_of_simpler(wlmi_selection *s, wlmi_decision *
   return NULL;
 }
 
-/* ---- from the most to the least that is known ------------------------------------------------------------ */
+/* ---- the steps in order ------------------------------------------------------------------------------------ */
 
-/* Too few to say what is best: less than WLM_THIN and less than a third of all there are. */
+/* A thin case measured too few candidates to know the best: fewer than WLM_THIN and less than a third of all. */
 static int is_thin(wlmi_selection *s, const wlmi_case *c) {
   const int64_t known = c->count + c->failed;
   if (known >= WLM_THIN) return 0;
@@ -152,8 +152,8 @@ static int is_thin(wlmi_selection *s, const wlmi_case *c) {
   return 3 * known < s->candidate_count + wlmi_failure_count(s);
 }
 
-/* A thin case, left behind by a tuning that was cut short or by an import of a few lines, is trusted only where it
- * measured what would be chosen without it: then its winner is better than that. */
+/* Thin cases come from an interrupted tuning or an import of a few lines. Such a case decides only if it measured the
+ * candidate that would be chosen without it: then its winner is known to be better. */
 static int pass_over(wlmi_selection *s, const wlmi_case *c, wlmi_decision *decision) {
   const wlmi_lookup lookup = s->lookup;
   wlmi_decision instead = {.calls = s->calls};
@@ -183,7 +183,7 @@ static int settle(wlmi_selection *s, wlmi_decision *decision) {
   return 1;
 }
 
-/* The decision without it stays beside, so that explain can show what a pin costs. */
+/* Keeps the decision without the pin as well, so that explain can show what the pin costs. */
 static void apply_pin(const wlmi_selection *s, wlmi_decision *decision) {
   const char *problem = s->request->problem;
   const wlmi_pin *pin = wlmi_pin_find(s->snapshot, s->stats, problem, s->n);
@@ -255,10 +255,10 @@ void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLM_VA
     wlmi_variant_print(decision->families, &e->variant, name);
 }
 
-/* Those before it count as refused; the reason is that of the first. */
+/* The entries before it count as refused, with the reason of the first. */
 void wlmi_decision_advance(wlmi_decision *decision, int entry, const char *reason) {
   const wlmi_entry *to = &decision->entries[entry];
-  if (to->step == WLM_STEP_BUILTIN) { /* nothing that was learned had a part in it */
+  if (to->step == WLM_STEP_BUILTIN) { /* no measurement decided it */
     *decision = (wlmi_decision){
         .step = WLM_STEP_BUILTIN, .variant = "builtin", .distance = (double)NAN, .calls = decision->calls};
     return;

@@ -1,6 +1,7 @@
-/* Which variant for a problem on a matrix, and why. A pure function of plain data: what was learned
- * (select/snapshot.h), a request and the variants that are valid for it go in, a ranked list with a reason for each
- * entry comes out. Plan creation, explain, the tuner's order, the benches and the report all call it. */
+/* Selection: chooses the variant for a problem on a matrix, with reasons. It is a pure function. It takes a snapshot of
+ * measurements, models and pins (select/snapshot.h), a request, and the variants that are valid for it; it returns a
+ * ranked list with a reason for each entry. Plan creation, explain, the tuner's order, the benches and the report all
+ * call it. */
 #ifndef WLM_SELECT_SELECT_H
 #define WLM_SELECT_SELECT_H
 
@@ -10,12 +11,12 @@
 
 typedef enum wlm_step {
   WLM_STEP_FINGERPRINT, /* this very matrix was tuned */
-  WLM_STEP_BUCKET,      /* matrices like it were tuned */
-  WLM_STEP_RULE,        /* nothing near enough was tuned: the built-in table */
+  WLM_STEP_BUCKET,      /* similar matrices were tuned */
+  WLM_STEP_RULE,        /* nothing similar enough was tuned: the built-in rules */
   WLM_STEP_NAMED,       /* the caller named it */
-  WLM_STEP_BUILTIN,     /* nothing could be compiled: what the library carries */
-  WLM_STEP_PIN,         /* a user decided by hand, for this matrix or its bucket */
-  WLM_STEP_MODEL        /* the model, trained on tuned matrices that are not far, predicts it */
+  WLM_STEP_BUILTIN,     /* nothing could be compiled: the kernel that the library contains */
+  WLM_STEP_PIN,         /* a user pinned a variant for this matrix or its bucket */
+  WLM_STEP_MODEL        /* predicted by the cost model, whose training cases are near enough */
 } wlm_step;
 
 const char *wlmi_step_name(wlm_step step);
@@ -28,33 +29,33 @@ enum {
   WLM_DEVICE_CLASS = 256,
   WLM_STALE = 192,
   WLM_REASON = 160,
-  WLM_THIN = 8, /* a case that knows as many candidates is trusted */
+  WLM_THIN = 8, /* a case with at least this many candidates is trusted */
   WLM_MATRIX_NAME = 64,
   WLM_LIKE = 64
 };
 
-/* One of the variants to try, in the order of trust. */
+/* One variant of the ranked list. */
 typedef struct wlmi_entry {
-  wlmi_variant variant; /* zeroes for the kernel that the library carries */
+  wlmi_variant variant; /* zeroed for the built-in kernel */
   double seconds;       /* expected of one call: measured or predicted; 0 = not known */
-  wlm_step step;        /* that put it here */
+  wlm_step step;        /* the step that chose it */
   const char *reason;   /* static */
 } wlmi_entry;
 
-/* A candidate as explain shows it, valid or not. Seconds are measured, 0 where they were not on this matrix. */
+/* A candidate as explain shows it, valid or not. `seconds` is measured; 0 if it was not measured on this matrix. */
 typedef struct wlmi_ranked {
   char variant[WLM_VARIANT_NAME];
   double seconds, prepare_seconds;
-  double predicted;  /* seconds that the model expects; 0 where it has none */
-  double relative;   /* time with its share of the preparing, over that of the best ranked */
-  double prepare;    /* calls of the best ranked that preparing takes as long as; 0 = it needs none */
-  double break_even; /* the fewest calls from which it beats the best that needs no preparing; infinite = none; 0 = it
-                      * needs none itself, or there is no such one */
+  double predicted;  /* seconds that the model predicts; 0 = none */
+  double relative;   /* price (time + preparing / calls) divided by that of the best ranked */
+  double prepare;    /* preparing takes as long as this many calls of the best ranked; 0 = it needs none */
+  double break_even; /* the fewest calls from which it beats the best unprepared candidate; infinite = it never does; 0
+                      * = it needs no preparing, or there is no unprepared one */
   double spread;     /* of the measured seconds, relative to them; 0 = not known */
   int stale;         /* measured with another compiler or driver */
 } wlmi_ranked;
 
-/* A tuned case near the one that is asked for. */
+/* A tuned case similar to the request. */
 typedef struct wlmi_similar {
   char matrix[WLM_MATRIX_NAME], variant[WLM_VARIANT_NAME]; /* its name, "" = unnamed; what won there */
   int64_t rows, nnz, n;
@@ -62,56 +63,57 @@ typedef struct wlmi_similar {
   int stale; /* as in wlmi_ranked */
 } wlmi_similar;
 
-/* Better ranked than what was chosen, and why it is not. */
+/* A candidate that ranks better than the choice but may not be chosen, and why. */
 typedef struct wlmi_refusal {
   char variant[WLM_VARIANT_NAME], reason[WLM_REASON];
 } wlmi_refusal;
 
-/* A copy of everything that explain shows: it outlives the snapshot. The entries are what is loaded; names are shown.
- */
+/* A decision: the ranked list of variants to load, and everything that explain shows. It is a copy, so it may outlive
+ * the snapshot. */
 typedef struct wlmi_decision {
   wlm_step step;
   const wlmi_families *families;
   char variant[WLM_VARIANT_NAME]; /* of the first entry */
-  /* What to try, one after the other: valid for the problem, each once. The last one is the built-in kernel. */
+  /* The variants to try, one after the other: all valid for the problem, each once. The last entry is the built-in
+   * kernel. */
   int entry_count;
   wlmi_entry entries[WLM_ENTRIES];
-  double distance;    /* in stats space; 0 for the same matrix or the same bucket and N; not a number where nothing that
-                       * was tuned decided */
+  double distance;    /* between the request and the case that decided; 0 for the same matrix, or the same bucket and N;
+                       * NaN if no tuned case decided */
   int64_t tuned_n;    /* N of the case that decided */
   wlmi_bucket bucket; /* of the case that decided */
-  int64_t matrices;   /* behind the case that decided */
-  const char *rule;   /* the rule that decided, where one did; static */
-  int64_t calls;      /* that the caller expects */
+  int64_t matrices;   /* measured matrices behind the case that decided */
+  const char *rule;   /* the rule that decided, or NULL; static */
+  int64_t calls;      /* calls that the caller expects */
   int ranked_count;   /* best first, the choice included */
   wlmi_ranked ranked[WLM_RANKED];
-  wlmi_ranked other; /* the best that needs no preparing where the choice does; otherwise the one whose preparing
-                      * pays soonest; its name is empty where there is none */
-  char borrowed[WLM_DEVICE_CLASS], stale[WLM_STALE]; /* as in wlmi_case and wlmi_model; "" = neither. In a bucket of
-                                                      * any of its matrices, of a model of what it was trained on */
-  /* A pin that fits: its variant, or "", whether it is for this very matrix, and what would be chosen without it ("" =
-   * nothing). Where the step is another one, the pinned variant is not allowed: why. All other fields describe the
-   * decision without the pin. */
+  wlmi_ranked other; /* if the choice is prepared: the best unprepared one; otherwise the prepared one that pays from
+                      * the fewest calls on; its name is empty if there is none */
+  char borrowed[WLM_DEVICE_CLASS], stale[WLM_STALE]; /* as in wlmi_case and wlmi_model; "" = neither. For a bucket: of
+                                                      * any of its matrices; for a model: of its training data */
+  /* A pin for this matrix or bucket: its variant ("" = no pin), whether it is for this very matrix, and what would be
+   * chosen without it ("" = nothing). If the step is not WLM_STEP_PIN, the pinned variant may not be chosen, and
+   * pin_reason says why. All other fields describe the decision without the pin. */
   char pin[WLM_VARIANT_NAME], unpinned[WLM_VARIANT_NAME], pin_reason[WLM_REASON];
   int pin_exact;
-  int online;  /* the case that decided has times of real calls alone */
-  int refused; /* better ranked candidates, or rules above, that are not allowed; the first of them: */
+  int online;  /* the case that decided was measured by online tuning only */
+  int refused; /* candidates or rules that rank better but may not be chosen; the first of them: */
   wlmi_refusal refusals[WLM_REFUSALS];
   int refused_failed; /* of the refused, those that failed on this very matrix */
-  int unprepared;     /* candidates left out since they must be prepared and one call is expected */
-  /* Where the nearest tuned case was passed over, since it has too few of the candidates and not the one that was
-   * chosen: how many, of how many, whether it is this very matrix, and the quickest of them. `thin_known` is 0 where
+  int unprepared;     /* candidates left out because they must be prepared and one call is expected */
+  /* The nearest tuned case, if it was ignored because it is thin (it measured few candidates, and not the chosen one):
+   * how many it measured, of how many, whether it is this very matrix, and its fastest candidate. `thin_known` is 0 if
    * there is none. */
   int64_t thin_known, thin_of;
   int thin_exact;
   char thin_variant[WLM_VARIANT_NAME];
-  char like[WLM_LIKE]; /* ", with one head": the case that decided is of a simpler problem; "" = of this one */
-  int failed;          /* candidates that failed on this very matrix when it was tuned; the first of them: */
+  char like[WLM_LIKE]; /* ", with one head": how the problem of the case that decided is simpler; "" = it is the same */
+  int failed;          /* candidates that failed on this very matrix; the first of them: */
   wlmi_refusal failures[WLM_REFUSALS];
-  int similar_count; /* tuned cases of such problems, the nearest first, whatever the step */
+  int similar_count; /* tuned cases of the same problem class, the nearest first, whatever step decided */
   wlmi_similar similar[WLM_SIMILAR];
-  /* The model, where there is one: what it predicts for the variant, in seconds (0 = nothing) and the spread of
-   * log(time) around that; when and on how much it was trained; candidates that it was not trained on. */
+  /* The model, if there is one: its prediction for the variant in seconds (0 = none) and the spread of log(time) around
+   * it; when and on how much it was trained; how many candidates it was not trained on. */
   double predicted, spread;
   int64_t trained_at, trained_on;
   int untrained;
@@ -120,49 +122,49 @@ typedef struct wlmi_decision {
 /* The valid variants of a request. */
 typedef struct wlmi_variant_set {
   const wlmi_families *families;
-  const wlmi_candidate_list *list; /* all of them; NULL = then no model is used, and no case knows too few of them */
-  /* Whether the variant is a candidate for the problem at hand, and one that needs no preparing unless it may. NULL =
-   * the list says so. */
+  const wlmi_candidate_list *list; /* all candidates; NULL = not known: no model is used, and no case counts as thin */
+  /* Whether the variant is a candidate for the problem; with may_prepare = 0, whether it is an unprepared one. NULL =
+   * the list decides. */
   int (*is_valid)(void *user, const wlmi_variant *variant, int may_prepare);
   /* Appends why a name is not valid. May be NULL. */
   void (*explain)(void *user, const char *variant, int may_prepare, wlmi_text *reason);
   void *user;
 } wlmi_variant_set;
 
-/* How far the stats of a request can be trusted. */
+/* How the stats of a request came about. */
 typedef enum wlmi_grade {
   WLM_GRADE_MEASURED,
-  WLM_GRADE_GIVEN,    /* by the caller */
-  WLM_GRADE_ESTIMATED /* rows, cols, nnz and mean alone; how the rows vary is not known (select/estimated.c) */
+  WLM_GRADE_GIVEN,    /* given by the caller */
+  WLM_GRADE_ESTIMATED /* only rows, cols, nnz and mean are known, not how rows vary (select/estimated.c) */
 } wlmi_grade;
 
 typedef struct wlmi_request {
-  const wlm_stats *stats; /* of op(A); a fingerprint of zeros is none */
+  const wlm_stats *stats; /* of op(A); a fingerprint of zeros means that there is none */
   wlmi_grade grade;
   const char *problem; /* wlmi_spec_key */
   const wlmi_spec *spec;
   const wlmi_limits *limits;
   const wlmi_variant_set *variants;
-  /* What enqueueing one launch takes on the host, where each call has a new matrix, so that none is replayed from a
-   * graph; 0 = it does not matter. A call then takes at least as long as its launches. */
+  /* Host time for enqueueing one launch, if each call has a new matrix and cannot be replayed from a graph: a call then
+   * takes at least as long as its launches. 0 = it does not matter. */
   double launch_seconds;
 } wlmi_request;
 
-/* A pin, then exact fingerprint (for this problem, or for a simpler one: without A^T, positions and heads, or with a
- * sum of products in the operator's place), then the model, then the nearest bucket, then both of a simpler problem,
- * then the rules; candidates that failed on this very matrix are left out, and measured ones are ranked by time +
- * preparing / expected_calls. What must be prepared is never chosen for 1 call. WLM_ERR_NOT_FOUND where no variant is
- * left; the decision then has the built-in kernel as its only entry. */
+/* The first step that applies decides: a pin; this very matrix, tuned for this problem or for a simpler one (without
+ * A^T, argmax indices or heads, or with the sum of products instead of the operator); the model; the nearest bucket;
+ * model and bucket of a simpler problem; the rules. Candidates that failed on this very matrix are left out. Measured
+ * ones are ranked by time + preparing / expected_calls; for 1 call no prepared candidate is chosen. WLM_ERR_NOT_FOUND
+ * if no variant is left; the decision then has the built-in kernel as its only entry. */
 wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *request, wlmi_decision *decision);
 
-/* "builtin" for the kernel that the library carries. */
+/* "builtin" for the built-in kernel. */
 void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLM_VARIANT_NAME]);
-/* The decision falls to a later entry, since the ones before it could not be had: `reason` is why the first could not.
- */
+/* Moves the decision to a later entry, because the entries before it could not be loaded; `reason` says why the first
+ * one could not. */
 void wlmi_decision_advance(wlmi_decision *decision, int entry, const char *reason);
 
-/* Distance of two buckets and Ns: each axis counts about 1 where kernels begin to differ (a factor of 2 in
- * nnz/row or N, a class of CV, a factor of 4 in rows). Beyond WLM_FAR nothing is taken from a bucket. */
+/* Distance of two buckets and Ns. Each axis counts about 1 where the best kernel begins to change: a factor of 2 in
+ * nnz/row or N, one CV class, a factor of 4 in rows. A bucket farther away than WLM_FAR decides nothing. */
 double wlmi_bucket_distance(const wlmi_bucket *a, int64_t a_n, const wlmi_bucket *b, int64_t b_n);
 
 #endif

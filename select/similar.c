@@ -1,4 +1,4 @@
-/* The tuned cases that lie nearest, so that explain can show what a decision rests on. */
+/* Finds the nearest tuned cases, so that explain can show the basis of a decision. */
 #include <string.h>
 
 #include "select/state.h"
@@ -12,7 +12,7 @@ static void describe(const wlmi_snapshot *s, const wlmi_case *c, double distance
   out->stale = wlmi_snapshot_is_stale(s, best->compiler, best->driver);
 }
 
-/* Problems repeat from one case to the next, so the last one's class is kept. */
+/* Neighbouring cases often have the same problem, so the last problem's class is kept. */
 typedef struct problem_class {
   char name[WLM_PROBLEM_CLASS];
   const char *last;

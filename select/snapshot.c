@@ -27,7 +27,7 @@ done:
   return status;
 }
 
-/* keep_text for a text that is often that of the candidate before, which is kept as `kept`. */
+/* keep_text for a text that is often equal to the previous candidate's, whose copy is `kept`. */
 static wlm_status keep_next(wlmi_snapshot *s, const char **text, const char *before, const char *kept) {
   if (*text != before) return keep_text(s, text);
   *text = kept;
@@ -41,7 +41,7 @@ wlm_status wlmi_snapshot_set_device(wlmi_snapshot *s, const char *compiler, cons
   return status == WLM_OK ? keep_text(s, &s->driver) : status;
 }
 
-/* A case of a matrix keeps the candidates that failed there; in a bucket they say nothing of another matrix. */
+/* A case of a matrix keeps its failed candidates. A bucket drops them, because they do not predict another matrix. */
 wlm_status wlmi_snapshot_add_case(wlmi_snapshot *s, const wlmi_case *new_case) {
   wlmi_case c = *new_case;
   wlmi_measured *candidates = NULL, before = {0}, kept = {0};

@@ -1,25 +1,25 @@
-/* What the steps of a selection hand on to each other; for the files of select/ alone. */
+/* State that the steps of a selection share; only for the files of select/. */
 #ifndef WLM_SELECT_STATE_H
 #define WLM_SELECT_STATE_H
 
 #include "select/predict.h"
 #include "select/select.h"
 
-/* The problem under which cases are looked up: that of the request, or a simpler one, with the model for it. */
+/* The problem for which cases are looked up: that of the request or a simpler one, with its model. */
 typedef struct wlmi_lookup {
   const char *problem;
   const wlmi_model *model; /* NULL = none for such problems */
   wlmi_model_case model_case;
 } wlmi_lookup;
 
-/* A problem whose kernels are those of this one but for a few lines. */
+/* A problem whose kernels differ from those of the request in a few lines only. */
 typedef struct wlmi_simpler {
-  char problem[WLM_SPEC_KEY], like[WLM_LIKE]; /* ", with one head": what explain shows where it decided */
+  char problem[WLM_SPEC_KEY], like[WLM_LIKE]; /* ", with one head": what explain shows if it decided */
 } wlmi_simpler;
 
-/* Entries that one step adds at most: the rest is for the rules and the built-in kernel. */
+/* The most entries that one step adds; the rest is for the rules and the built-in kernel. */
 enum { WLM_STEP_ENTRIES = 8 };
-/* Thin cases that are passed over before the rest goes on without any; problems that are simpler than one. */
+/* The most thin cases that are ignored before the remaining steps use no cases; the most simpler problems of one. */
 enum { WLM_PASSED_OVER = 4, WLM_SIMPLER = 2 };
 
 typedef struct wlmi_selection {
@@ -32,71 +32,72 @@ typedef struct wlmi_selection {
   int simpler_count;
   wlmi_lookup lookup;
   const wlmi_case
-      *same_matrix[1 + WLM_SIMPLER]; /* of this very matrix on this device's class, for each problem; NULL = none */
+      *same_matrix[1 + WLM_SIMPLER]; /* cases of this very matrix on this device class, for each problem; NULL = none */
   const wlmi_case *passed_over[WLM_PASSED_OVER]; /* thin cases */
   int passed_over_count;
-  const wlmi_candidate *candidates; /* all there are but those that failed */
+  const wlmi_candidate *candidates; /* all candidates except those that failed */
   int64_t candidate_count;
   int listed;
-  wlmi_candidate *kept; /* the list, where it is not the caller's */
+  wlmi_candidate *kept; /* the list, if it is not the caller's */
 } wlmi_selection;
 
-/* ---- valid.c: what may be chosen --------------------------------------------------------------------- */
+/* ---- valid.c: which variants may be chosen ----------------------------------------------------------- */
 
 int wlmi_may_prepare(const wlmi_selection *s);
-/* Valid for the problem, not to be prepared unless it may, and not known to fail on this very matrix. */
+/* Whether the variant is valid for the problem, needs no preparing (unless may_prepare), and did not fail on this very
+ * matrix. */
 int wlmi_is_allowed(const wlmi_selection *s, const wlmi_variant *variant, int may_prepare);
-/* Why not, into what has room for WLM_REASON. */
+/* Writes why not, at most WLM_REASON characters. */
 void wlmi_explain_refusal(const wlmi_selection *s, const wlmi_variant *variant, const char *name, char *reason);
-/* Counts and keeps one that is not allowed. */
+/* Counts a variant that may not be chosen and keeps the first one. */
 void wlmi_refuse(const wlmi_selection *s, const wlmi_variant *variant, const char *name, wlmi_decision *decision);
 /* Fills the list of candidates, once. */
 void wlmi_list_candidates(wlmi_selection *s);
 void wlmi_selection_release(wlmi_selection *s);
-/* Whether the case has a measurement of the variant, if only that it fails. */
+/* Whether the case has a measurement of the variant, also a failed one. */
 int wlmi_case_has(const wlmi_case *c, const wlmi_variant *variant);
 int64_t wlmi_failure_count(const wlmi_selection *s); /* on this very matrix */
 void wlmi_describe_failures(const wlmi_selection *s, wlmi_decision *decision);
 void wlmi_copy_name(char *to, size_t capacity, const char *from);
-/* Behind the other entries, unless it is one of them or there is no room (a place is left for the built-in kernel). */
+/* Appends an entry, unless it is there already or there is no room (the last entry is kept for the built-in kernel). */
 void wlmi_add_entry(wlmi_decision *decision, const wlmi_variant *variant, double seconds, wlm_step step,
                     const char *reason);
 
-/* ---- by_case.c: by what was measured ------------------------------------------------------------------- */
+/* ---- by_case.c: by measurements ------------------------------------------------------------------------ */
 
 int wlmi_case_serves(const wlmi_selection *s, const wlmi_case *c); /* whether it has a candidate that may be chosen */
 void wlmi_select_by_case(const wlmi_selection *s, const wlmi_case *c, double distance,
                          wlmi_decision *decision); /* a case that serves */
 
-/* ---- by_model.c: by what is predicted ------------------------------------------------------------------ */
+/* ---- by_model.c: by predictions ------------------------------------------------------------------------ */
 
 wlmi_lookup wlmi_lookup_make(const wlmi_selection *s, const char *problem);
 int wlmi_model_is_near(const wlmi_lookup *lookup);
 int wlmi_select_by_model(wlmi_selection *s, wlmi_decision *decision);
-/* The best predictions, in their order, as the decision. `plain`: seconds of the best that needs no preparing. */
+/* Makes the best predictions the decision. `plain`: seconds of the best unprepared candidate. */
 void wlmi_describe_predictions(const wlmi_selection *s, const wlmi_prediction *best, int count, double plain,
                                const char *reason, wlmi_decision *decision);
-/* What the model predicts for all that explain shows; nothing where no candidates were listed so far. */
+/* Adds the model's predictions for everything that explain shows; nothing if no candidates were listed so far. */
 void wlmi_add_predictions(wlmi_selection *s, wlmi_decision *decision);
 
-/* ---- by_rule.c: by the built-in table ------------------------------------------------------------------ */
+/* ---- by_rule.c: by the built-in rules ------------------------------------------------------------------ */
 
 int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision);
-/* A few valid ones behind the entries of another step. */
+/* Appends a few valid variants of the rules to the entries of another step. */
 void wlmi_add_rule_entries(const wlmi_selection *s, wlmi_decision *decision);
 
 /* ---- estimated.c: where only the size of the matrix is known -------------------------------------------- */
 
-/* The stats of a moderate skew, with which steps other than the model decide. */
+/* The same size with moderately skewed rows; steps other than the model use these stats. */
 wlm_stats wlmi_moderate_stats(const wlm_stats *estimated);
-/* In the place of wlmi_select_by_model. */
+/* Replaces wlmi_select_by_model for estimated stats. */
 int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision);
 
 /* ---- pin.c, similar.c ----------------------------------------------------------------------------------- */
 
-/* The pin for this matrix, or else for its bucket; NULL where there is none. */
+/* The pin for this matrix, or otherwise for its bucket; NULL if there is none. */
 const wlmi_pin *wlmi_pin_find(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n);
-/* The nearest cases of the same class of problems go to the decision. */
+/* Writes the nearest cases of the same problem class to the decision. */
 void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision);
 
 static inline int wlmi_same_fingerprint(const wlm_stats *a, const wlm_stats *b) {

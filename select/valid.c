@@ -1,4 +1,4 @@
-/* What may be chosen: valid variants that did not fail on this very matrix. */
+/* Decides which variants may be chosen: valid ones that did not fail on this very matrix. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@ void wlmi_copy_name(char *to, size_t capacity, const char *from) { snprintf(to, 
 
 int wlmi_may_prepare(const wlmi_selection *s) { return s->calls > 1; }
 
-/* Among the candidates of a case from the given one on. */
+/* Finds the variant among the candidates of a case, beginning at index `from`. */
 static const wlmi_measured *find(const wlmi_case *c, int64_t from, const wlmi_variant *variant) {
   for (int64_t i = from; i < c->count + c->failed; i++)
     if (wlmi_variant_same(&c->candidates[i].value, variant)) return &c->candidates[i];
@@ -73,7 +73,7 @@ void wlmi_list_candidates(wlmi_selection *s) {
   if (wlmi_alloc_array(s->candidate_count, sizeof *s->kept, "candidates", (void **)&s->kept) == WLM_OK)
     for (int64_t i = 0; i < s->candidate_count; i++)
       if (!failure_of(s, &s->candidates[i].value)) s->kept[kept++] = s->candidates[i];
-  s->candidates = s->kept; /* none where there is no memory: then no model is used */
+  s->candidates = s->kept; /* without memory for the list no model is used */
   s->candidate_count = kept;
 }
 

@@ -1,14 +1,14 @@
-/* Row lengths of real graphs lie close to a log-normal distribution, roads as well as social networks: with
- * the mean and the CV of a published graph it predicts the longest row within a factor of two. This is its integer
- * form. The logarithm of a length is a sum of STEPS fair coins, so class t (counted from the longest rows) holds
- * a share C(STEPS, t) / 2^STEPS of the rows, and lengths fall by one constant ratio from class to class. Within
- * a class the length falls linearly with the rank, and it is clipped to [least, longest].
+/* Row lengths of real graphs, of roads as well as social networks, are close to a log-normal distribution: with the
+ * mean and the CV of a published graph it predicts the longest row within a factor of two. This file computes it with
+ * integers. The logarithm of a length is a sum of STEPS fair coins. So class t, counted from the longest rows, holds a
+ * share C(STEPS, t) / 2^STEPS of the rows, and lengths fall by a constant ratio from class to class. Within a class the
+ * length falls linearly with the rank; it is clipped to [least, longest].
  *
- * The longest row is given. Two numbers are free, the median and the ratio, for two wishes, nnz and CV; both
- * grow with their number, so two nested bisections find them. They look at some 1,500 ranks, all of the first few
- * hundred and then ever wider strides, since the first rows carry most of the sum of squares. Lengths are fixed
- * point; rounding carries its rest to the next rank, which keeps sums exact and adds f (1 - f) to the square
- * of a length with the fraction f. */
+ * The longest row is given. The median and the ratio are free; they determine nnz and CV, which grow with them, so two
+ * nested bisections find both. Sums are evaluated at about 1,500 ranks: all of the first few hundred, then at growing
+ * strides, because the first rows carry most of the sum of squares. Lengths are fixed point. Rounding carries its
+ * remainder to the next rank, which keeps sums exact and adds f (1 - f) to the square of a length with the fraction f.
+ * */
 #include "synth/degrees.h"
 
 enum { STEPS = 60, KNOTS = STEPS + 2, EXACT_RANKS = 256 };
@@ -106,7 +106,7 @@ static void solve(curve *c, const wlmi_degrees_wanted *wanted) {
   solve_median(c, low, wanted->nnz);
 }
 
-/* Spreads what rounding left over, one a row. */
+/* Distributes the remainder of rounding, one per row. */
 static void settle(const wlmi_degrees_wanted *wanted, int64_t missing, int32_t *degrees) {
   while (missing != 0)
     for (int64_t i = 1; i < wanted->rows && missing != 0; i++) {

@@ -1,4 +1,4 @@
-/* Row lengths with given moments. */
+/* Makes row lengths with a given sum, CV and longest row. */
 #ifndef WLM_SYNTH_DEGREES_H
 #define WLM_SYNTH_DEGREES_H
 
@@ -10,8 +10,8 @@ typedef struct wlmi_degrees_wanted {
   int64_t least; /* no row is shorter */
 } wlmi_degrees_wanted;
 
-/* Writes `rows` lengths, longest first and otherwise nearly descending, that sum up to nnz exactly; cv is met as
- * far as the other numbers allow it. WLM_ERR_INVALID_ARGUMENT where rows of these bounds cannot sum up to nnz. */
+/* Writes `rows` lengths, longest first and otherwise nearly descending, that add up to nnz exactly. The CV comes as
+ * close to cv as the other numbers allow. WLM_ERR_INVALID_ARGUMENT if rows within these bounds cannot add up to nnz. */
 wlm_status wlmi_degrees_make(const wlmi_degrees_wanted *wanted, int32_t *degrees);
 
 #endif

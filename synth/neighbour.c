@@ -1,6 +1,6 @@
 /* The nodes of a batch are one list that only grows: a layer's rows are the nodes so far, its columns those plus the
- * newly met ones. A node's place in the list is thus its label in every block, and relabelling needs one array over the
- * nodes of the graph. Edges are chosen row by row in parallel, each row with random numbers of its own; labels are
+ * newly met ones. So a node's position in the list is its label in every block, and relabelling needs one array over
+ * the nodes of the graph. Edges are chosen row by row in parallel, each row with random numbers of its own; labels are
  * given afterwards in the order of the edges. */
 #include "synth/neighbour.h"
 
@@ -53,7 +53,7 @@ static int32_t label_of(wlmi_neighbour_sampler *s, int32_t node) {
   return s->labels[node];
 }
 
-/* `wanted` distinct nodes by Floyd's algorithm; the labels tell which are taken. */
+/* `wanted` distinct nodes by Floyd's algorithm; labels mark the nodes that are taken. */
 static void choose_seeds(wlmi_neighbour_sampler *s, int64_t wanted, uint64_t seed) {
   wlmi_random random = wlmi_random_for(seed, STREAM_SEEDS, 0);
   for (int64_t last = s->graph->rows - wanted; last < s->graph->rows; last++) {

@@ -27,9 +27,9 @@ typedef struct wlmi_neighbour_batch {
 
 typedef struct wlmi_neighbour_sampler wlmi_neighbour_sampler;
 
-/* A sampler has room for a label of every node, so that a batch costs time and memory of its own size only. The graph
- * must be valid and outlive the sampler. One thread at a time. WLM_ERR_INVALID_ARGUMENT where the graph is not square.
- */
+/* A sampler keeps an array with a label for every node, so the cost of a batch depends on the batch's size only. The
+ * graph must be valid and outlive the sampler. One thread at a time. WLM_ERR_INVALID_ARGUMENT where the graph is not
+ * square. */
 wlm_status wlmi_neighbour_create(const wlmi_csr_host *graph, wlmi_neighbour_sampler **sampler);
 void wlmi_neighbour_destroy(wlmi_neighbour_sampler *sampler); /* also of NULL */
 

@@ -1,7 +1,7 @@
-/* A twin has the published rows, non-zeros, CV and longest row of its graph (degrees.c makes such row lengths), split
- * into communities, each row's columns drawn mostly from its own and in proportion to the lengths of the rows
- * of the same number (weave.c). A scaled twin keeps mean and CV; its longest row shrinks by the square root of the
- * scale, which keeps that row's part in the CV, as long as the CV stays within reach. */
+/* A twin has the published rows, non-zeros, CV and longest row of its graph; degrees.c makes the row lengths. Vertices
+ * are divided into communities. columns.c draws most columns of a row from its own community, each with a probability
+ * in proportion to the length of the row with the same number. A scaled twin keeps mean and CV; its longest row shrinks
+ * by the square root of the scale, which keeps that row's part in the CV, as long as the CV stays within reach. */
 #include "synth/twin.h"
 
 #include <stddef.h>
@@ -10,8 +10,8 @@
 #include "common/memory.h"
 #include "common/random.h"
 #include "csr/numbers.h"
+#include "synth/columns.h"
 #include "synth/degrees.h"
-#include "synth/weave.h"
 
 enum { BILLION = 1000000000, FRACTION_DIGITS = 9, MILLION = 1000000 };
 enum { STREAM_LENGTHS = 11, STREAM_NAMES = 12 };
@@ -20,7 +20,7 @@ static const struct graph {
   const char *name;
   int64_t rows, nnz, longest;
   int64_t cv;    /* in millionths */
-  int64_t least; /* 1 where a vertex without an edge cannot occur: undirected edge lists */
+  int64_t least; /* 1 if every vertex has an edge, as in undirected edge lists */
 } graphs[] = {
     {"reddit", 232965, 114615892, 21657, 1625688, 1},    {"proteins", 132534, 79122504, 7750, 1041000, 1},
     {"products", 2449029, 123718152, 17481, 1898461, 1}, {"arxiv", 169343, 2315598, 13161, 5000000, 1},
@@ -62,7 +62,7 @@ static const struct option {
     {"seed", TWIN | UNIFORM | SYNTH, OPTION_INTEGER, offsetof(request, seed), 0, INT64_MAX},
 };
 
-/* digits[.digits] in billionths; what has more digits than that is not accepted. */
+/* digits[.digits] as billionths; more than nine digits behind the point are refused. */
 static int parse_fraction(const char *text, int64_t *value) {
   int64_t whole;
   const char *at = *text == '-' || *text == '+' ? NULL : wlmi_parse_int64(text, &whole);
@@ -110,7 +110,7 @@ static wlm_status set_option(request *r, const char *whole, const char *name, co
                    text ? "=" : "", text ? text : "", options_of(r->kind));
 }
 
-/* Cuts `text` at its next comma; returns the piece and moves *text behind it, to NULL after the last. */
+/* Cuts `text` at its next comma and returns the piece; *text moves behind it, to NULL after the last piece. */
 static char *next_piece(char **text) {
   char *piece = *text, *comma = strchr(piece, ',');
   if (comma) *comma = 0;
@@ -152,7 +152,7 @@ static int64_t scaled(int64_t x, int64_t scale) { return (int64_t)(((__int128)x 
 static wlmi_degrees_wanted wanted_for(const struct graph *g, int64_t scale) {
   wlmi_degrees_wanted w = {scaled(g->rows, scale), scaled(g->nnz, scale), g->longest, g->cv, g->least};
   if (w.rows < 1) return w;
-  /* a CV is out of reach unless longest > mean (1 + cv^2); four times that leaves room for a body */
+  /* a CV needs longest > mean (1 + cv^2); four times that leaves room for the other rows */
   int64_t reach = (int64_t)((__int128)4 * w.nnz * ((__int128)MILLION * MILLION + g->cv * g->cv) / w.rows /
                             ((__int128)MILLION * MILLION));
   int64_t shrunk = square_root(scaled(g->longest * g->longest, scale));
@@ -162,8 +162,9 @@ static wlmi_degrees_wanted wanted_for(const struct graph *g, int64_t scale) {
   return w;
 }
 
-/* Rows of these lengths in seeded order; square ones have columns as popular as the rows of their number are long. */
-static wlm_status weave(const wlmi_degrees_wanted *wanted, int64_t cols, const request *r, wlmi_csr_host *out) {
+/* Rows of these lengths in an order that the seed gives. In a square matrix a column is as likely as its row is long.
+ * */
+static wlm_status make_matrix(const wlmi_degrees_wanted *wanted, int64_t cols, const request *r, wlmi_csr_host *out) {
   int64_t rows = wanted->rows, *weights = NULL;
   int32_t *degrees = NULL, *names = NULL;
   wlm_status status;
@@ -179,8 +180,8 @@ static wlm_status weave(const wlmi_degrees_wanted *wanted, int64_t cols, const r
     shuffle(names, rows, (uint64_t)r->seed, STREAM_NAMES);
   }
   int64_t communities = r->communities < rows ? r->communities : rows;
-  WLM_TRY(wlmi_weave_make(&(wlmi_weave){rows, cols, degrees, weights, names, communities, r->local, (uint64_t)r->seed},
-                          out));
+  WLM_TRY(wlmi_columns_make(
+      &(wlmi_columns_wanted){rows, cols, degrees, weights, names, communities, r->local, (uint64_t)r->seed}, out));
 done:
   wlmi_free(degrees);
   wlmi_free(weights);
@@ -193,11 +194,11 @@ static wlm_status make_graph(const request *r, wlmi_csr_host *out) {
   if (wanted.rows < 1 || wanted.nnz / wanted.rows > wanted.rows / 2)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "this scale leaves %lld rows for %lld entries; use a larger one",
                      (long long)wanted.rows, (long long)wanted.nnz);
-  return weave(&wanted, wanted.rows, r, out);
+  return make_matrix(&wanted, wanted.rows, r, out);
 }
 
-/* A CV of c is within reach where the longest row is above mean (1 + c^2), and four times that leaves room for a body;
- * yet that one row must not be more than half of the sum of squares, which is mean^2 rows c^2. */
+/* A CV of c needs a longest row above mean (1 + c^2); four times that leaves room for the other rows. But this one row
+ * must not be more than half of the sum of squares, which is mean^2 rows c^2. */
 static wlm_status make_synth(const request *r, wlmi_csr_host *out) {
   const int64_t cols = r->cols < 0 ? r->rows : r->cols, cv = r->cv / (BILLION / MILLION);
   if (r->rows < 1 || r->density < 0 || r->cv < 0)
@@ -219,7 +220,7 @@ static wlm_status make_synth(const request *r, wlmi_csr_host *out) {
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "longest=L must not be above the %lld columns", (long long)cols);
   if (r->longest >= 0) longest = r->longest;
   const int64_t least = cv || r->longest >= 0 ? 0 : (int64_t)(nnz / r->rows);
-  return weave(&(wlmi_degrees_wanted){r->rows, (int64_t)nnz, (int64_t)longest, cv, least}, cols, r, out);
+  return make_matrix(&(wlmi_degrees_wanted){r->rows, (int64_t)nnz, (int64_t)longest, cv, least}, cols, r, out);
 }
 
 static wlm_status make_uniform(const request *r, wlmi_csr_host *out) {
@@ -234,7 +235,8 @@ static wlm_status make_uniform(const request *r, wlmi_csr_host *out) {
   WLM_TRY(wlmi_alloc_array(cols + 1, sizeof *weights, "column weights", (void **)&weights));
   for (int64_t i = 0; i < r->rows; i++) degrees[i] = (int32_t)r->d;
   for (int64_t i = 0; i <= cols; i++) weights[i] = i;
-  WLM_TRY(wlmi_weave_make(&(wlmi_weave){r->rows, cols, degrees, weights, NULL, 1, 0, (uint64_t)r->seed}, out));
+  WLM_TRY(
+      wlmi_columns_make(&(wlmi_columns_wanted){r->rows, cols, degrees, weights, NULL, 1, 0, (uint64_t)r->seed}, out));
 done:
   wlmi_free(degrees);
   wlmi_free(weights);

@@ -1,4 +1,4 @@
-/* Makes the covering sets and writes them into a folder: ctest's fixture for the programs that test their entries. */
+/* Makes the covering sets and writes them to a folder: a ctest fixture for the programs that test their entries. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

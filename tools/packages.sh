@@ -1,4 +1,4 @@
-# What warploom needs from a Debian-like system; sourced by demo and check.
+# The packages that warploom needs on Debian and Ubuntu; sourced by demo and check. docs/install.md has Fedora's, too.
 packages_build="cc:gcc cmake:cmake make:make lua5.4/lua.h:liblua5.4-dev sqlite3.h:libsqlite3-dev jansson.h:libjansson-dev zlib.h:zlib1g-dev xxhash.h:libxxhash-dev cmocka.h:libcmocka-dev"
 packages_check="clang-format:clang-format"
 packages_python="python3:python3 ensurepip:python3-venv Python.h:python3-dev" # for the Python package
@@ -9,12 +9,12 @@ have() {
   case "$1" in
     ensurepip) python3 -c "import ensurepip" 2> /dev/null ;;
     Python.h) [ -e "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2> /dev/null)/Python.h" ] ;;
-    *.h) [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] ;;
+    *.h) [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] || [ -e "/usr/include/${1##*/}" ] ;;
     *) command -v "$1" > /dev/null ;;
   esac
 }
 
-# Installs what is missing as root; otherwise prints the exact line and leaves with 2.
+# Installs missing packages as root; otherwise prints what to run and exits with 2.
 install_packages() {
   local entry missing=""
   for entry in $*; do have "${entry%%:*}" || missing="$missing ${entry##*:}"; done
@@ -22,8 +22,11 @@ install_packages() {
   if [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; then
     echo "installing$missing"
     apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing > /dev/null
-  else
+  elif command -v apt-get > /dev/null; then
     echo "missing packages; run:  sudo apt-get install$missing" >&2
+    exit 2
+  else
+    echo "missing packages, by their names on Debian:$missing; docs/install.md has Fedora's" >&2
     exit 2
   fi
 }

@@ -124,12 +124,12 @@ typedef struct wlm_context_options {
    * synthetic matrices with these stats. */
   int record;
   /* 1 = never wait for a compiler when a plan is created: the best kernel that is already loaded, or the built-in one,
-   * runs until a background thread has compiled the chosen kernel, and later calls run that. Where it needs a larger
-   * workspace it runs once calls bring one: ask wlm_plan_workspace_size again. Results may differ in the last bits
-   * between the two kernels, so plans with policy.deterministic wait as ever. Stats are measured on the host, from a
-   * copy of rowptr, until their kernel is compiled. What has no other kernel to run waits for the compiler, once for
-   * its types: the gradients of plans with want_argmax, the kernels that build A^T, and a problem that no loaded kernel
-   * serves. */
+   * runs until a background thread has compiled the chosen kernel, and later calls run that. If the chosen kernel needs
+   * a larger workspace, it runs as soon as calls pass one: ask wlm_plan_workspace_size again. Results may differ in the
+   * last bits between the two kernels, so plans with policy.deterministic still wait. Stats are measured on the host,
+   * from a copy of rowptr, until their kernel is compiled. Three things have no other kernel to run and wait for the
+   * compiler, once for their types: the gradients of plans with want_argmax, building A^T, and a problem that no loaded
+   * kernel serves. */
   int compile_in_background;
   /* Where all device memory of the context comes from; NULL = what wlm_set_device_allocator set. The struct is copied;
    * its functions and `user` must outlive the context. */
@@ -150,10 +150,9 @@ WLM_API const char *wlm_context_device_kind(const wlm_context *context);
 /* A JSON object with the texts device, kind, arch, driver, compiler ("" = none; then only kernels run that the library
  * carries), database and system_database ("" = none). Free with wlm_string_free. Errors: WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_context_info(const wlm_context *context, char **json);
-/* Loads the databases again, for a process that wants what others tuned meanwhile. Thread-safe: a plan that is being
- * created sees either the old snapshot or the new one. A damaged database is logged and left out; where one cannot be
- * read for now, because it is locked for instance, the old snapshot stays. Errors: WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY.
- */
+/* Loads the databases again, to use what other processes tuned meanwhile. Thread-safe: a plan that is being created
+ * sees either the old snapshot or the new one. A damaged database is logged and left out. If one cannot be read now,
+ * for example because it is locked, the old snapshot stays. Errors: WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_context_refresh(wlm_context *context);
 
 /* ---- the matrix A ------------------------------------------------------------------------------ */
@@ -324,17 +323,17 @@ typedef struct wlm_execute_args {
 /* Enqueues one product (or SDDMM, or gradient by argmax) for a matrix that needs no wlm_matrix.
  *
  * Meant for a matrix that is used once or a few times. The kernel is chosen from rows, cols and nnz alone; where a
- * matrix of this size was tuned, that one's kernel runs. A matrix with more columns than rows is taken for a block of a
- * neighbour sampler, whose rows have similar lengths; a plan, which measures the rows, is better for other wide
- * matrices with a few long rows. Loaded kernels and workspaces stay in the context; nothing that depends on the
- * contents of A is kept, so memory may be reused for another matrix, and the arrays of A may be written by work that
- * was enqueued on the stream before. policy.expected_calls counts as 1. rowptr is not checked. Never synchronises, but
- * for transpose = 1 without a compiler, where A^T is built on the host. Compiles only where no loaded kernel for the
- * problem is expected to come near the best one. Allocates device memory only where the stream's workspace is too
- * small, or was released because more than 32 other streams were used since; in a stream capture the workspace belongs
- * to the graph. With transpose = 1 it scatters sums by atomic adds where policy.deterministic is 0 and that is expected
- * to be quicker, and otherwise builds A^T on the stream.
- * Thread-safe. Errors: as wlm_plan_create and wlm_plan_execute. */
+ * matrix of this size was tuned, that one's kernel runs. A matrix with more columns than rows is assumed to be a block
+ * of a neighbour sampler, whose rows have similar lengths. For other wide matrices with a few long rows use a plan,
+ * which measures the rows. Loaded kernels and workspaces stay in the context; nothing that depends on the contents of A
+ * is kept, so memory may be reused for another matrix, and the arrays of A may be written by work that was enqueued on
+ * the stream before. policy.expected_calls counts as 1. rowptr is not checked. Never synchronises, except with
+ * transpose = 1 and no compiler: then A^T is built on the host. Compiles only if no loaded kernel for the problem is
+ * expected to take at most 1.1 times the best one's time. Allocates device memory only where the stream's workspace is
+ * too small, or was released because more than 32 other streams were used since; in a stream capture the workspace
+ * belongs to the graph. With transpose = 1 it scatters sums by atomic adds where policy.deterministic is 0 and that is
+ * expected to be quicker, and otherwise builds A^T on the stream. Thread-safe. Errors: as wlm_plan_create and
+ * wlm_plan_execute. */
 WLM_API wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem,
                             const wlm_execute_args *args);
 
@@ -360,8 +359,8 @@ typedef struct wlm_stats {
     sizeof(wlm_stats), 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, { 0, 0 } \
   }
 
-/* How the stats of a matrix come about. Whichever it is: where a matrix of this size was tuned for the problem of a
- * plan, the plan computes the fingerprint (one copy of rowptr to the host), so that tuned matrices are recognised. */
+/* How the stats of a matrix come about. In each case a plan recognises tuned matrices: if a matrix of this size was
+ * tuned for the plan's problem, the plan computes the fingerprint (one copy of rowptr to the host). */
 typedef enum wlm_stats_grade {
   WLM_STATS_MEASURED,  /* by a small kernel on the stream and one copy of about 100 bytes; rowptr is checked by it */
   WLM_STATS_ESTIMATED, /* from rows, cols and nnz alone: nothing is read, nothing waits */
@@ -392,12 +391,12 @@ WLM_API const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix);
 
 /* Chooses a kernel for a problem and a matrix of this context, and compiles or loads it.
  *
- * The order of trust: a pin, a tuned case of this very matrix (fingerprint), the cost model, similar tuned cases, the
- * built-in rules. A kernel that does not compile or load is skipped for the next of the ranked list, whose last entry
- * is the built-in kernel where that serves the problem (sums in f32). Host call; may read the kernel cache and run a
- * compiler. The matrix must outlive the plan. With transpose = 1 the first plan builds A^T, unless
- * policy.expected_calls is 1 and the product is one that wlm_spmm scatters. A^T stays with the matrix: (cols + 1 + nnz)
- * offsets of rowptr's type and nnz indices of colind's. Values are read where they are and may change in place.
+ * The first of these that applies decides: a pin, a tuned case of this very matrix (fingerprint), the cost model,
+ * similar tuned cases, the built-in rules. They give a ranked list, and the plan gets its first kernel that compiles
+ * and loads. The last entry is the built-in kernel where that serves the problem (sums in f32). Host call; may read the
+ * kernel cache and run a compiler. The matrix must outlive the plan. With transpose = 1 the first plan builds A^T,
+ * unless policy.expected_calls is 1 and the product is one that wlm_spmm scatters. A^T stays with the matrix: (cols + 1
+ * + nnz) offsets of rowptr's type and nnz indices of colind's. Values are read where they are and may change in place.
  * Errors: WLM_ERR_UNSUPPORTED naming the field, WLM_ERR_INVALID_ARGUMENT, WLM_ERR_NOT_FOUND (no kernel serves the
  * problem on this device), WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_OVERFLOW, WLM_ERR_DEVICE,
  * WLM_ERR_OUT_OF_MEMORY. */
@@ -414,7 +413,7 @@ WLM_API wlm_status wlm_plan_execute(const wlm_plan *plan, const wlm_execute_args
 
 /* Binds another matrix of the same index and value types: new rows, cols, nnz and pointers, for mini-batches.
  *
- * Keeps the kernel, so it takes no time worth measuring; allocates nothing and reads nothing of the arrays, which may
+ * Keeps the kernel, so it takes less than a microsecond. It allocates nothing and does not read the arrays, which may
  * be written by work that is enqueued on the stream before the product. Whether there are values stays as it was. The
  * workspace size may change: ask for it again. Not while the plan is executed. WLM_ERR_UNSUPPORTED, with the reason,
  * for a plan that has prepared memory, that runs on a built A^T, or that tunes online. Errors besides:
@@ -424,14 +423,16 @@ WLM_API wlm_status wlm_plan_rebind(wlm_plan *plan, const wlm_csr *csr);
 /* Bytes of device memory for wlm_plan_prepare, to be aligned to 16. Above 0 = the plan must be prepared before it is
  * executed. */
 WLM_API size_t wlm_plan_prepared_size(const wlm_plan *plan);
-/* Enqueues on the stream what fills `prepared`, which stays the caller's and must outlive the plan's executes. It reads
- * the pattern of A, never its values, so these may change afterwards. No malloc, sync or JIT; executes on other streams
- * must wait for it. Success, and nothing to do, for a plan without a prepared size. Not while the plan is executed. */
+/* Enqueues the work that fills `prepared`. This memory stays the caller's and must outlive the plan's executes. It
+ * reads the pattern of A, never its values, so these may change afterwards. No malloc, sync or JIT; executes on other
+ * streams must wait for it. Succeeds and does nothing for a plan without a prepared size. Not while the plan is
+ * executed. */
 WLM_API wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream);
 
 WLM_API const char *wlm_plan_variant(const wlm_plan *plan); /* "row_vec/lanes=8,..."; lives as long as the plan */
-/* Why this kernel: the step that decided, the distance, the grade of the stats, the runners-up with the cost of their
- * preparation and from how many calls it pays. json = 0 for text. Free with wlm_string_free. */
+/* Why this kernel was chosen: the step that decided, the distance to the tuned case, the grade of the stats, and the
+ * next best kernels with the cost of their preparation and the number of calls from which it pays. json = 0 for text.
+ * Free with wlm_string_free. */
 WLM_API wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **text);
 /* wlm_plan_create with a kernel named by hand, "row_crc/cf=2,rows=4"; it may be one that must be prepared, whatever
  * expected_calls is. WLM_ERR_INVALID_ARGUMENT if it is no candidate. */
@@ -481,26 +482,24 @@ WLM_API wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *coo);
  *
  *   "message=fmaxf(a*b,0);init=0;reduce=acc+x;combine=reduce;finish=acc/degree"
  *
- *   message  over a and b; where it is absent, wlm_problem.message
- *   init     the accumulator of a row before its first edge, and the result of an empty row
- *   reduce   over acc and x: folds one message, edge after edge in the order of the row
- *   combine  over acc and x: merges two partial results that both began with init, acc the earlier one, so init must be
- *            neutral for it. combine=reduce says that reduce is right on partial results too. Without combine only
- *            kernels that never split a row are candidates.
- *   finish   over acc and degree (the number of edges used), once for each row that is not empty; absent: acc
+ * message over a and b; where it is absent, wlm_problem.message init the accumulator of a row before its first edge,
+ * and the result of an empty row reduce over acc and x: folds one message, edge after edge in the order of the row
+ * combine over acc and x: merges two partial results that both began with init, acc the earlier one, so init must be
+ * neutral for it. combine=reduce says that reduce is right on partial results too. Without combine only kernels that
+ * never split a row are candidates. finish over acc and degree (the number of edges used), once for each row that is
+ * not empty; absent: acc
  *
- * order=any is no expression: it says that edges may be folded in any order, for kernels that reorder or interleave
- * them.
+ * order=any is not an expression: it permits kernels that reorder or interleave the edges of a row.
  *
  * Expressions have numbers, inf, these operands, + - * / ( ) ?: < <= > >= == != && || ! and C's math functions, in the
  * accumulator's type with or without the f of the float form (fmax and fmaxf are the same): fabs fmax fmin fma fmod
  * hypot copysign exp exp2 expm1 log log2 log10 log1p pow sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh erf
  * erfc floor ceil trunc round; abs, max and min mean fabs, fmax and fmin; relu(x) and leaky_relu(x, slope) pass NaN on.
- * 1/2 is a half, for there are no integers. Anything else is WLM_ERR_INVALID_ARGUMENT with the column. Texts are needed
- * only during the call they are given to.
+ * There are no integers: 1/2 is 0.5. Anything else is WLM_ERR_INVALID_ARGUMENT with the column. A text is needed only
+ * during the call that gets it.
  *
- * How an operator is written does not matter to the database, which keeps the normalised text of at most 511
- * characters. */
+ * The database keeps a normalised text of at most 511 characters, so spelling the same operator differently finds the
+ * same measurements. */
 
 /* ---- measurements, as JSON lines sorted by content ------------------------------------------------------ */
 
@@ -508,8 +507,8 @@ WLM_API wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *coo);
  * none. Free the text with wlm_string_free. */
 WLM_API wlm_status wlm_export_path(wlm_context *context, const char *path);
 WLM_API wlm_status wlm_export_string(wlm_context *context, char **text);
-/* All or nothing; a bad line is WLM_ERR_PARSE with its number. A pin for what is pinned to another variant already is
- * left out and logged. The context is refreshed. WLM_ERR_NOT_FOUND where the context has no user database. */
+/* All or nothing; a bad line is WLM_ERR_PARSE with its number. A pin that contradicts an existing one is left out and
+ * logged. The context is refreshed. WLM_ERR_NOT_FOUND where the context has no user database. */
 WLM_API wlm_status wlm_import_path(wlm_context *context, const char *path);
 WLM_API wlm_status wlm_import_string(wlm_context *context, const char *text);
 
@@ -538,8 +537,8 @@ struct wlm_device_allocator {
   void *user;
 };
 /* Device memory of contexts without an allocator of their own (wlm_context_options.device_allocator), such as a
- * framework's caching allocator; NULL restores the driver's. Not while any warploom object exists. The host device
- * calls no allocator: what stands for device memory there comes from posix_memalign. */
+ * framework's caching allocator; NULL restores the driver's. Not while any warploom object exists. The host device does
+ * not use it: its "device memory" comes from posix_memalign. */
 WLM_API void wlm_set_device_allocator(const wlm_device_allocator *allocator);
 
 WLM_API void wlm_string_free(char *string);

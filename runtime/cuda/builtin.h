@@ -1,5 +1,5 @@
-/* Kernels that the library carries as PTX, for machines without NVRTC. The table is made when the library is
- * built (cmake/EmbedPtx.cmake); it is empty where the building machine had no NVRTC. */
+/* The built-in kernels, which the library contains as PTX for machines without NVRTC. The build fills the table
+ * (cmake/EmbedPtx.cmake); it is empty if the building machine had no NVRTC. */
 #ifndef WLM_RUNTIME_CUDA_BUILTIN_H
 #define WLM_RUNTIME_CUDA_BUILTIN_H
 

@@ -1,5 +1,5 @@
-/* Copies, fills and waiting. Those without a stream are for setting things up and for checking results: they wait until
- * all is done. */
+/* Copies, fills and waiting. The functions without a stream are for preparing data and checking results: they wait
+ * until all work has ended. */
 #include "runtime/cuda/device.h"
 
 wlm_status wlmi_cuda_synchronize(wlmi_device *device, void *stream) {

@@ -1,5 +1,5 @@
-/* An NVIDIA GPU as a device: opening it and telling what it is. Work happens in its primary context, so that
- * pointers and streams of the CUDA runtime and of PyTorch are good here as they are. */
+/* Opens an NVIDIA GPU as a device and describes it. Work runs in its primary context, so pointers and streams of the
+ * CUDA runtime and of PyTorch are valid here. */
 #include "runtime/cuda/device.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ static const wlmi_device_ops cuda_ops = {
     .is_captured = wlmi_cuda_is_captured,
 };
 
-/* "CUDA 13.0" and, where the kernel tells it, the driver's own version: "CUDA 13.0, 580.159.04". */
+/* "CUDA 13.0" and, if /sys has it, the driver's own version: "CUDA 13.0, 580.159.04". */
 static void describe_driver(char *text, size_t capacity) {
   char version[32] = "";
   FILE *file = fopen("/sys/module/nvidia/version", "r");

@@ -1,4 +1,4 @@
-/* What the files of the cuda device share. */
+/* Declarations that the files of the cuda device share. */
 #ifndef WLM_RUNTIME_CUDA_DEVICE_H
 #define WLM_RUNTIME_CUDA_DEVICE_H
 
@@ -15,13 +15,13 @@ typedef struct wlmi_cuda_device {
   CUdevice handle;
   int arch;          /* 90 for sm_90; base.info.limits.arch is what code is compiled for */
   CUcontext context; /* the primary one, which the CUDA runtime and PyTorch use as well */
-  CUmemoryPool pool; /* of memory in a stream's order; NULL where the device has no pools */
+  CUmemoryPool pool; /* for memory in a stream's order; NULL if the device has no pools */
   pthread_mutex_t block_lock;
-  wlmi_cuda_block *blocks; /* from the caller's allocator, which wants their sizes back */
+  wlmi_cuda_block *blocks; /* blocks from the caller's allocator, with their sizes, which releasing needs */
 } wlmi_cuda_device;
 
-/* Driver calls act on the thread's current context. Enter makes the device's context current, whatever thread and
- * whatever context was there; leave restores that. Between them no early return. */
+/* Driver calls act on the thread's current context. Enter makes the device's context current on any thread; leave
+ * restores the previous one. No early return between them. */
 typedef struct wlmi_cuda_scope {
   int pushed;
 } wlmi_cuda_scope;

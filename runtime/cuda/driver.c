@@ -1,6 +1,5 @@
-/* The driver library is part of the driver, so it can only be opened where it is. One symbol is taken from it by
- * name; cuGetProcAddress gives the rest, each with the signature it had in a stated CUDA version, whatever newer
- * version the driver is. */
+/* Opens the driver library at run time, because only machines with a driver have it. One symbol is found by name;
+ * cuGetProcAddress returns the others with the signature of a stated CUDA version, whatever the driver's version is. */
 #include "runtime/cuda/driver.h"
 
 #include <dlfcn.h>

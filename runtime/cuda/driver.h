@@ -8,8 +8,8 @@
 
 #include "common/status.h"
 
-/* Entry point and the CUDA version in which the signature wanted here appeared: 12000 is CUDA 12.0. All are at
- * most 12.0, the oldest driver that will do. */
+/* Each entry point with the CUDA version in which the signature used here appeared; 12000 is CUDA 12.0. All are at most
+ * 12.0, the oldest driver that is supported. */
 // clang-format off
 #define WLM_CUDA_FUNCTIONS(X)        \
   X(cuInit, 2000)                    \
@@ -76,8 +76,8 @@ struct wlmi_cuda_functions {
 
 extern struct wlmi_cuda_functions wlmi_cuda; /* written once, by the first wlmi_cuda_driver_open */
 
-/* Finds the driver and starts it; any thread, as often as you like. WLM_ERR_NO_DEVICE where there is no
- * driver, one older than 12.0, or no GPU; the detail text says which. */
+/* Finds and initialises the driver; any thread, any number of times. WLM_ERR_NO_DEVICE if there is no driver, only one
+ * older than 12.0, or no GPU; the detail text says which. */
 wlm_status wlmi_cuda_driver_open(void);
 
 /* WLM_OK, or WLM_ERR_OUT_OF_MEMORY or WLM_ERR_DEVICE with "cuMemAlloc: CUDA_ERROR_... (text)" as detail. */

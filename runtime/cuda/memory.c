@@ -1,6 +1,6 @@
 /* Device memory: from the allocator of the context or of the process where one is set, otherwise from the driver.
- * Memory in the order of a stream comes from a pool of the device's own, which keeps what is released until the device
- * is closed, so that other users of the device's default pool notice nothing. */
+ * Memory in the order of a stream comes from a separate pool, which keeps released memory until the device is closed.
+ * The device's default pool and its settings stay untouched for other libraries. */
 #include "common/memory.h"
 #include "runtime/cuda/device.h"
 
@@ -70,7 +70,7 @@ static void hook_release(const wlm_device_allocator *hooks, wlmi_device *device,
   hooks->release(hooks->user, ((wlmi_cuda_device *)device)->ordinal, memory, size ? size : 1, stream);
 }
 
-/* Any stream may use a block: what used the memory before on the legacy stream must have ended. */
+/* Any stream may use a block, so earlier work on the legacy stream with this memory must have ended. */
 static wlm_status block_allocate(const wlm_device_allocator *hooks, wlmi_device *device, size_t size, void **memory) {
   wlmi_cuda_device *cuda = (wlmi_cuda_device *)device;
   wlm_status status;
@@ -129,7 +129,7 @@ wlm_status wlmi_cuda_allocate_on(wlmi_device *device, void *stream, size_t size,
                : driver_allocate(device, ((wlmi_cuda_device *)device)->pool, stream, size, memory);
 }
 
-/* Without a pool the memory goes at once, so the stream's work must have ended. */
+/* Without a pool the memory is freed immediately, so this waits for the stream's work. */
 void wlmi_cuda_release_on(wlmi_device *device, void *stream, void *memory, size_t size) {
   const wlm_device_allocator *hooks = hooks_of(device);
   const wlmi_cuda_device *cuda = (const wlmi_cuda_device *)device;

@@ -1,12 +1,12 @@
-/* Code on the GPU: compiling, loading, launching. All that may take time or memory happens when code is loaded, so
- * that a launch is one driver call and can be captured in a graph. */
+/* Compiles, loads and launches code on the GPU. Everything that takes time or memory happens when code is loaded, so a
+ * launch is one driver call and can be captured in a graph. */
 #include <string.h>
 
 #include "runtime/cuda/builtin.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/nvrtc.h"
 
-/* A GPU that is newer than NVRTC gets PTX, whose text the kernel cache keeps as it does machine code. */
+/* A GPU that is newer than NVRTC gets PTX, which the kernel cache stores like machine code. */
 wlm_status wlmi_cuda_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size) {
   const int arch = device->info.limits.arch;
   if (arch == ((const wlmi_cuda_device *)device)->arch)
@@ -25,10 +25,10 @@ static wlm_status load_module(const char *variant, const void *image, CUmodule *
   return wlmi_fail_in(status, "%s cannot be loaded", variant);
 }
 
-/* Left to itself, the driver sets more shared memory aside than blocks can use, and L1 is what remains. */
+/* By default the driver reserves more shared memory than the blocks can use; L1 is only what remains. */
 static wlm_status leave_room_for_l1(wlmi_device *device, CUfunction function, const wlmi_pass *pass) {
   int fixed, blocks, most;
-  const int reserved = 1024; /* of each block, by the driver */
+  const int reserved = 1024; /* the driver's own use in each block */
   wlm_status status;
   WLM_TRY(WLM_CUDA(cuDeviceGetAttribute, &most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
                    ((const wlmi_cuda_device *)device)->handle));
@@ -47,7 +47,7 @@ static wlm_status find_kernel(wlmi_device *device, CUmodule module, const wlmi_p
   CUfunction function;
   wlm_status status;
   WLM_TRY(WLM_CUDA(cuModuleGetFunction, &function, module, pass->kernel));
-  if (pass->shared_bytes) /* more than 48 KB are there for those who ask */
+  if (pass->shared_bytes) /* more than 48 KB must be requested */
     WLM_TRY(WLM_CUDA(cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                      (int)pass->shared_bytes));
   if (main_pass) WLM_TRY(leave_room_for_l1(device, function, pass));
@@ -59,7 +59,7 @@ done:
 
 wlm_status wlmi_cuda_load(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
                           void *kernels[WLM_MAX_PASSES], wlmi_module **module) {
-  (void)size; /* an image tells its own */
+  (void)size; /* an image contains its size */
   wlmi_cuda_scope scope;
   CUmodule loaded = NULL;
   *module = NULL;

@@ -12,7 +12,7 @@
 
 #define NVRTC_FLAGS "--std=c++17"
 
-/* Signatures come from the header, addresses from whatever library the machine has. */
+/* Signatures come from the header, addresses from the library that the machine has. */
 // clang-format off
 #define NVRTC_FUNCTIONS(X) \
   X(nvrtcVersion)          \
@@ -123,7 +123,7 @@ static wlm_status read_log(nvrtcProgram program, wlmi_text *log) {
   return result == NVRTC_SUCCESS ? WLM_OK : failure(result, "log");
 }
 
-/* What differs between cubin and PTX. */
+/* The functions that differ between cubin and PTX. */
 struct form {
   const char *prefix;
   nvrtcResult (*size)(nvrtcProgram, size_t *);
@@ -144,7 +144,7 @@ static wlm_status compile(const char *source, const char *name, int arch, const 
   result = nvrtc.nvrtcCompileProgram(program, log ? 3 : 2, flags);
   WLM_TRY(read_log(program, &messages));
   if (log) wlmi_text_append(log, messages.data, messages.size);
-  if (result == NVRTC_ERROR_INVALID_OPTION) /* the architecture is the only one that varies */
+  if (result == NVRTC_ERROR_INVALID_OPTION) /* the architecture is the only option that varies */
     WLM_TRY(wlmi_fail(WLM_ERR_NO_COMPILER, "NVRTC %d.%d cannot compile for %s_%d", nvrtc.major, nvrtc.minor,
                       form->prefix, arch));
   if (result != NVRTC_SUCCESS)

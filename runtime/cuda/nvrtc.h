@@ -8,8 +8,8 @@
 /* WLM_ERR_NO_COMPILER where NVRTC cannot be found; WARPLOOM_NVRTC may name its file. */
 wlm_status wlmi_nvrtc_version(int *major, int *minor);
 
-/* wlmi_file_identity of the library that was loaded; "" where there is none. Its version alone does not tell an update
- * of the same minor version from what it replaced. */
+/* wlmi_file_identity of the library that was loaded; "" where there is none. The version alone does not distinguish an
+ * update within the same minor version. */
 void wlmi_nvrtc_identify(char hex[WLM_HASH_HEX]);
 
 /* The flags that every compilation has besides the architecture. */
@@ -17,7 +17,7 @@ const char *wlmi_nvrtc_flags(void);
 
 /* `name` stands for the text in messages, where no #line says otherwise. `arch` is 90 for sm_90. The binary is the
  * caller's (wlmi_free). Any thread, several at once.
- *   log  where not NULL, gets the compiler's messages and, for each kernel, registers, shared memory and spills
+ * log unless NULL, gets the compiler's messages and, for each kernel, registers, shared memory and spills
  * WLM_ERR_COMPILE with the messages as detail text; WLM_ERR_NO_COMPILER, also where this NVRTC does not know the
  * architecture. */
 wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, void **cubin, size_t *size,
@@ -26,8 +26,8 @@ wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, vo
 /* The same to PTX for a virtual architecture, text ended by NUL, which *size counts. */
 wlm_status wlmi_nvrtc_ptx(const char *source, const char *name, int arch, char **ptx, size_t *size);
 
-/* The newest architecture that this NVRTC knows and a GPU of `arch` runs: `arch` itself where NVRTC knows it. An older
- * one can only be compiled to PTX, which the GPU's driver translates. Where there is none, or no NVRTC, `arch`. */
+/* The newest architecture that NVRTC supports and a GPU of `arch` can run: `arch` itself if NVRTC supports it. An older
+ * one can only be compiled to PTX, which the GPU's driver translates. Returns `arch` if there is none, or no NVRTC. */
 int wlmi_nvrtc_arch(int arch);
 
 #endif

@@ -1,7 +1,7 @@
-/* How a call is timed: `calls` of them are captured into one CUDA graph, so that the processor's part of a launch
- * stays out, and events around a replay tell how long it took. A sample replays the graph twice and times the
- * second: the first leaves the caches and the clock as a caller in a loop would find them, whatever ran before, and
- * keeps the GPU busy while the second is being submitted. */
+/* Times calls: captures `calls` of them into one CUDA graph, so that the host's part of a launch is not counted, and
+ * times a replay by events around it. A sample replays the graph twice and times the second replay. The first one
+ * leaves the caches and the GPU's frequency as in a loop of calls, and keeps the GPU busy while the second is
+ * submitted. */
 #include "common/memory.h"
 #include "runtime/cuda/device.h"
 
@@ -12,7 +12,7 @@ struct wlmi_timer {
   CUevent start, stop;
 };
 
-/* What may not happen in a captured call (allocating, waiting) fails here, in this thread only. */
+/* In this thread a call that allocates or waits fails here, as it would in a capture by a user. */
 static wlm_status capture(CUstream stream, wlm_status (*enqueue)(void *, void *), void *user, int64_t calls,
                           CUgraph *graph) {
   wlm_status status = WLM_CUDA(cuStreamBeginCapture, stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
@@ -38,7 +38,7 @@ wlm_status wlmi_cuda_timer_create(wlmi_device *device, wlm_status (*enqueue)(voi
   WLM_TRY(WLM_CUDA(cuStreamCreate, &timer->stream, CU_STREAM_NON_BLOCKING));
   WLM_TRY(WLM_CUDA(cuEventCreate, &timer->start, CU_EVENT_DEFAULT));
   WLM_TRY(WLM_CUDA(cuEventCreate, &timer->stop, CU_EVENT_DEFAULT));
-  /* Once plainly: a fault shows where it belongs, and libraries load now what they load lazily. */
+  /* One call outside of the capture: an error shows here, and lazily loaded code is loaded now. */
   WLM_TRY(enqueue(user, timer->stream));
   WLM_TRY(WLM_CUDA(cuStreamSynchronize, timer->stream));
   WLM_TRY(capture(timer->stream, enqueue, user, calls, &graph));
@@ -56,7 +56,7 @@ done:
   return status;
 }
 
-/* Writing the flush buffer is also what keeps the GPU busy while the replay is being submitted. */
+/* Writing the flush buffer also keeps the GPU busy while the replay is submitted. */
 static wlm_status sample_after(wlmi_timer *timer, void *flush, size_t size, double *seconds) {
   wlmi_cuda_scope scope;
   float milliseconds = 0;

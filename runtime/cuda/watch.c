@@ -1,4 +1,4 @@
-/* Timing calls on a caller's stream while the caller goes on: two events around a call, asked for later. */
+/* Times calls on a caller's stream without waiting: two events around a call, which are queried later. */
 #include "common/memory.h"
 #include "runtime/cuda/device.h"
 
@@ -49,8 +49,8 @@ static wlm_status query(const wlmi_watch *watch, int *done, double *seconds) {
   return status;
 }
 
-/* While somebody captures a graph in the driver's strict mode, be it on another stream, asking for an event would break
- * that capture; it has nothing to do with these events, and a relaxed thread may ask. */
+/* If a graph is being captured in the driver's global mode, even on another stream, querying an event would invalidate
+ * that capture. The capture does not concern these events, and a thread in relaxed mode may query them. */
 wlm_status wlmi_cuda_watch_poll(wlmi_watch *watch, int *done, double *seconds) {
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   wlmi_cuda_scope scope;
@@ -76,8 +76,7 @@ void wlmi_cuda_watch_destroy(wlmi_watch *watch) {
   wlmi_free(watch);
 }
 
-/* The legacy stream cannot be asked while another one is being captured; then there is a capture, so it is taken for
- * one. */
+/* The legacy stream cannot be queried while another one is captured; this is reported as a capture. */
 int wlmi_cuda_is_captured(wlmi_device *device, void *stream) {
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
   wlmi_cuda_scope scope;

@@ -1,5 +1,5 @@
-/* The gradients of max and min: the one edge that each element of C came from gets the element of dC (what the kernels
- * do is told in templates/prelude/arg_backward.cu.in). A plan with argmax indices is usually for training, so its
+/* The gradients of max and min: each element of dC goes to the one edge that the element of C came from
+ * (templates/prelude/arg_backward.cu.in has the kernels). A plan with argmax indices is usually for training, so its
  * backward kernels are compiled at plan creation; they are the same for every variant. */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, const wlm_csr *csr) {
   const wlmi_target target = plan->device->info.limits.target;
-  const int64_t rows[WLM_BACKWARD_PASSES] = {bound->args.cols, bound->args.rows}; /* of dB, of dC */
+  const int64_t rows[WLM_BACKWARD_PASSES] = {bound->args.cols, bound->args.rows}; /* rows of dB and of dC */
   wlmi_launch launches[WLM_BACKWARD_PASSES];
   wlm_status status = WLM_OK;
   for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
@@ -27,7 +27,8 @@ done:
 void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
                             const wlmi_spec *spec) {
   plan->backward_uses_b = program->uses_b;
-  plan->no_backward = spec->problem.epilogue.activation ? "an activation: give x as it is before it to a plan without"
+  plan->no_backward = spec->problem.epilogue.activation
+                          ? "an activation: use a plan without one and pass the gradient before it as x"
                       : spec->problem.policy.deterministic && !program->deterministic
                           ? "deterministic: on a GPU terms are added atomically, in any order"
                           : NULL;

@@ -1,5 +1,5 @@
-/* A device behind one small table of functions. runtime/host/device.c and runtime/cuda/device.c fill the
- * table; everything above speaks to wlmi_device only. */
+/* The interface of a device: a table of functions, which runtime/host/device.c and runtime/cuda/device.c fill. All
+ * other code uses wlmi_device only. */
 #ifndef WLM_RUNTIME_DISPATCH_DEVICE_H
 #define WLM_RUNTIME_DISPATCH_DEVICE_H
 
@@ -8,7 +8,7 @@
 #include "templates/prelude/args.h"
 
 typedef struct wlmi_device wlmi_device;
-typedef struct wlmi_module wlmi_module; /* loaded code, of the device's own shape */
+typedef struct wlmi_module wlmi_module; /* loaded code; each kind of device defines its own struct */
 typedef struct wlmi_timer wlmi_timer;
 typedef struct wlmi_watch wlmi_watch;
 
@@ -17,51 +17,52 @@ typedef struct wlmi_device_info {
   char name[128];    /* "NVIDIA H200", the CPU's model name */
   char arch[64];     /* "sm_90", "x86_64" */
   char driver[64];   /* of the device; "" on the host */
-  char compiler[96]; /* with version and flags, "nvrtc 13.0 --std=c++17"; "" = there is none; measurements keep it */
+  char compiler[96]; /* with version and flags, "nvrtc 13.0 --std=c++17"; "" = none; stored with measurements */
   char compiler_file[WLM_HASH_HEX]; /* wlmi_file_identity of the compiler's file, for the keys of compiled kernels */
   wlmi_limits limits;
   int64_t memory_bytes;
 } wlmi_device_info;
 
-/* One kernel launch, all of it known when the plan is made. */
+/* One kernel launch, known completely when a plan is bound. */
 typedef struct wlmi_launch {
   void *kernel;         /* CUfunction, or a host function pointer */
   unsigned int grid[3]; /* cuda: x = fast axis, y and z = slow axis folded */
-  int64_t unit_blocks;  /* host: handed to the kernel */
+  int64_t unit_blocks;  /* host: passed to the kernel */
   unsigned int threads;
   unsigned int shared_bytes;
   int dependent;
 } wlmi_launch;
 
-/* What a launch takes of a multiprocessor. */
+/* The resources of a multiprocessor that a launch uses. */
 typedef struct wlmi_kernel_facts {
-  int registers;        /* of a thread */
-  int64_t local_bytes;  /* of a thread, in memory: what did not fit its registers */
-  int64_t shared_bytes; /* of a block, what it asks for when launched included */
-  int blocks;           /* that fit at once; 0 = the kernel cannot run so */
+  int registers;        /* per thread */
+  int64_t local_bytes;  /* per thread: local memory, for what did not fit into registers */
+  int64_t shared_bytes; /* per block, including dynamic shared memory */
+  int blocks;           /* blocks that fit on a multiprocessor; 0 = the kernel cannot run */
 } wlmi_kernel_facts;
 
 typedef struct wlmi_device_ops {
   void (*close)(wlmi_device *device);
 
-  /* Source to a binary that `load` takes. Any thread, several at once. *image is the caller's (wlmi_free).
+  /* Compiles the source to a binary for `load`. Any thread, several at once. *image is the caller's (wlmi_free).
    * WLM_ERR_NO_COMPILER; WLM_ERR_COMPILE with the compiler's message as detail. */
   wlm_status (*compile)(wlmi_device *device, const wlmi_program *program, void **image, size_t *size);
   /* kernels[i] is the kernel of program->passes[i], ready for the pass's shared bytes. */
   wlm_status (*load)(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
                      void *kernels[WLM_MAX_PASSES], wlmi_module **module);
-  /* What works without any compiler: fills the program's passes and loads the code that the library carries.
-   * WLM_ERR_NO_COMPILER where the problem needs a compiler. program->source stays NULL. */
+  /* Loads the built-in kernel, which needs no compiler, and fills the program's passes. WLM_ERR_NO_COMPILER if the
+   * problem needs a compiler. program->source stays NULL. */
   wlm_status (*load_builtin)(wlmi_device *device, const wlmi_spec *spec, wlmi_program *program,
                              void *kernels[WLM_MAX_PASSES], wlmi_module **module);
   void (*unload)(wlmi_device *device, wlmi_module *module);
 
   wlm_status (*launch)(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args, void *stream);
 
-  /* NULL where a device has no such limits. */
+  /* NULL if the device has no such limits. */
   wlm_status (*kernel_facts)(const wlmi_device *device, const wlmi_launch *launch, wlmi_kernel_facts *facts);
 
-  /* Memory that any stream may use at once, aligned to 256 bytes. Both may wait for all work on the device. */
+  /* Memory that any stream may use immediately, aligned to 256 bytes. Both functions may wait for all work on the
+   * device. */
   wlm_status (*allocate)(wlmi_device *device, size_t size, void **memory);
   void (*release)(wlmi_device *device, void *memory);
   /* The same in the order of a stream, without waiting: the memory is for work that is enqueued on the stream
@@ -73,8 +74,8 @@ typedef struct wlmi_device_ops {
   wlm_status (*copy_out)(wlmi_device *device, void *to_host, const void *from, size_t size);
   wlm_status (*fill)(wlmi_device *device, void *to, int byte, size_t size);
   wlm_status (*synchronize)(wlmi_device *device, void *stream); /* NULL = everything */
-  /* In the order of a stream; NULL is the legacy default stream, and nothing waits for another one. copy_out_on returns
-   * when the bytes have arrived, fill_on at once, wait when the stream's work has ended. */
+  /* These run in the order of a stream and wait for no other stream; NULL is the legacy default stream. copy_out_on
+   * returns when the bytes have arrived, fill_on immediately, wait when the stream's work has ended. */
   wlm_status (*copy_out_on)(wlmi_device *device, void *stream, void *to_host, const void *from, size_t size);
   wlm_status (*fill_on)(wlmi_device *device, void *stream, void *to, int byte, size_t size);
   wlm_status (*wait)(wlmi_device *device, void *stream);
@@ -84,20 +85,20 @@ typedef struct wlmi_device_ops {
   wlm_status (*timer_create)(wlmi_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
                              int64_t calls, wlmi_timer **timer);
   wlm_status (*timer_sample)(wlmi_timer *timer, double *seconds);
-  /* The same of a replay that finds no operand in cache: `size` bytes at `flush`, which belong to nobody, are
-   * overwritten right before it. */
+  /* The same with cold caches: overwrites `size` bytes at `flush`, a buffer that nothing else uses, right before the
+   * replay. */
   wlm_status (*timer_sample_cold)(wlmi_timer *timer, void *flush, size_t size, double *seconds);
   void (*timer_destroy)(wlmi_timer *timer);
 
-  /* A watch times what is enqueued on a stream between start and stop, and nobody waits for it: poll tells whether the
-   * device has come that far, and then the seconds. Starting it again forgets what it timed before. Neither start nor
+  /* A watch times the work that is enqueued on a stream between start and stop, without waiting: poll reports whether
+   * the device has finished it, and then the seconds. Starting it again discards the previous time. Neither start nor
    * stop nor poll allocates. Not on a stream that is being captured. */
   wlm_status (*watch_create)(wlmi_device *device, wlmi_watch **watch);
   wlm_status (*watch_start)(wlmi_watch *watch, void *stream);
   wlm_status (*watch_stop)(wlmi_watch *watch, void *stream);
   wlm_status (*watch_poll)(wlmi_watch *watch, int *done, double *seconds);
   void (*watch_destroy)(wlmi_watch *watch);
-  /* Whether what is enqueued on the stream becomes part of a graph. Also where nobody can tell. */
+  /* 1 if the stream is being captured into a graph, and also if that cannot be determined. */
   int (*is_captured)(wlmi_device *device, void *stream);
 } wlmi_device_ops;
 

@@ -1,4 +1,4 @@
-/* Why this kernel, for people and as JSON. One list of facts, two ways to write it. */
+/* Explains why a plan has its kernel, as text and as JSON. Both are written from the same facts. */
 #include <math.h>
 #include <time.h>
 
@@ -44,7 +44,7 @@ static void describe_step(wlmi_text *text, const wlmi_decision *c) {
   wlmi_text_puts(text, c->like);
 }
 
-/* One candidate on the line of its name: relative cost, time, preparing and what that is good for. */
+/* One candidate on one line: relative cost, time, and cost and benefit of preparing. */
 static void describe_ranked(wlmi_text *text, const wlmi_ranked *r) {
   wlmi_text_printf(text, "%-40s %.3fx", r->variant, r->relative);
   if (r->seconds > 0) wlmi_text_printf(text, "  %.2f us", r->seconds * 1e6);
@@ -69,7 +69,7 @@ static void describe_model(wlmi_text *text, const wlmi_decision *c) {
   if (gmtime_r(&made_at, &date)) strftime(day, sizeof day, "%Y-%m-%d", &date);
   wlmi_text_printf(text, "model     trained on %lld measurements, %s", (long long)c->trained_on, day);
   if (c->untrained) wlmi_text_printf(text, "; knows nothing of %d candidates, which tuning would try", c->untrained);
-  if (c->predicted > 0 && !(c->ranked_count && c->ranked[0].seconds > 0)) /* what was measured needs no guess */
+  if (c->predicted > 0 && !(c->ranked_count && c->ranked[0].seconds > 0)) /* a measured time needs no prediction */
     wlmi_text_printf(text, "\nexpected  %.2f us, mostly within a factor of %.2f", c->predicted * 1e6, exp(c->spread));
   wlmi_text_puts(text, "\n");
 }
@@ -80,7 +80,7 @@ static void describe_similar(wlmi_text *text, const wlmi_similar *n) {
                    n->variant, n->seconds * 1e6, n->stale ? "  stale" : "");
 }
 
-/* In one line how many were passed over, and why. */
+/* One line about the refused candidates: how many, and why. */
 static void describe_refused(wlmi_text *text, const wlmi_decision *c) {
   const int invalid = c->refused - c->refused_failed;
   if (!c->refused && !c->unprepared) return;
@@ -175,7 +175,7 @@ static void as_text(wlmi_text *text, const wlm_plan *plan) {
   }
 }
 
-/* null where a number is 0 or infinite: there is none. */
+/* Writes null if the number is 0 or infinite, which means none. */
 static void put_number(wlmi_text *text, const char *key, double value) {
   wlmi_text_printf(text, ",\"%s\":", key);
   if (value > 0 && isfinite(value))
@@ -184,7 +184,7 @@ static void put_number(wlmi_text *text, const char *key, double value) {
     wlmi_text_puts(text, "null");
 }
 
-/* null where it is empty */
+/* writes null for an empty text */
 static void put_text(wlmi_text *text, const char *key, const char *value) {
   wlmi_text_printf(text, ",\"%s\":", key);
   wlmi_text_json_string(text, *value ? value : NULL);

@@ -29,8 +29,8 @@ wlm_status wlmi_launch_make(const wlmi_pass *pass, wlmi_target target, int64_t u
   return WLM_OK;
 }
 
-/* The generator states how many blocks the device holds from the registers that a kernel may use; a compiler that
- * used fewer makes it more. */
+/* The generator computes the blocks that the device holds from the registers that a kernel may use. If the compiler
+ * used fewer, more blocks fit. */
 static wlm_status correct_wave(const wlmi_device *device, void *kernel, wlmi_pass *pass) {
   wlmi_launch launch;
   wlmi_kernel_facts facts;
@@ -132,7 +132,7 @@ wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi
   return status;
 }
 
-/* The plan that runs: this one, or the current one of a plan that tunes online. */
+/* The plan that runs: this one, or the current kernel's plan of a plan that tunes online. */
 static const wlm_plan *current(const wlm_plan *plan) {
   if (plan->mode) return plan->mode->current(plan);
   const wlm_plan *better = plan->upgrade ? plan->upgraded(plan) : NULL;
@@ -143,7 +143,7 @@ const char *wlm_plan_variant(const wlm_plan *plan) { return plan ? current(plan)
 
 size_t wlm_plan_prepared_size(const wlm_plan *plan) { return plan ? plan->bound.prepared_size : 0; }
 
-/* The matrix of the plan, for the kernel that was compiled meanwhile. */
+/* Binds the plan's matrix to the kernel that was compiled in the background. */
 static wlm_status bind_upgraded(const wlm_plan *plan, const wlm_plan *better, wlmi_bound *bound) {
   const struct wlm_args *a = &plan->bound.args;
   const wlm_csr csr = {
@@ -153,7 +153,7 @@ static wlm_status bind_upgraded(const wlm_plan *plan, const wlm_plan *better, wl
   return status;
 }
 
-/* A kernel that takes over counts too, so that a caller who asks again gives it room. */
+/* Includes the kernel that was compiled in the background, so a caller that asks again provides its workspace. */
 size_t wlm_plan_workspace_size(const wlm_plan *plan) {
   if (!plan) return 0;
   const wlm_plan *better = plan->mode ? plan : current(plan);
@@ -185,7 +185,7 @@ wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   return status;
 }
 
-/* Kernels step from row to row of B and C by 32 bits of bytes. */
+/* Kernels hold the distance in bytes between rows of B and C in 32 bits. */
 static wlm_status check_stride(const char *name, int64_t ld, int64_t n, size_t element) {
   const int64_t most = UINT32_MAX / (int64_t)element;
   if (ld < n)
@@ -251,7 +251,7 @@ wlm_status wlmi_run(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_
   return launch_all(shape, bound, WLM_WHEN_EXECUTE, &args, call->stream);
 }
 
-/* With the kernel that was compiled meanwhile, where the caller's workspace is large enough for it. */
+/* Runs the kernel that was compiled in the background, if the caller's workspace is large enough. */
 static wlm_status execute_upgraded(const wlm_plan *plan, const wlm_plan *better, const wlm_execute_args *args,
                                    int *done) {
   wlmi_bound bound;

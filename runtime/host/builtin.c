@@ -35,7 +35,7 @@ static void one_block(const struct wlm_args *args, int wide, int64_t block) {
     one_row(args, wide, row);
 }
 
-/* One thread needs no OpenMP (templates/prelude/host.h says why). */
+/* With one thread OpenMP is not used (templates/prelude/host.h gives the reason). */
 static void all_blocks(const struct wlm_args *args, int wide, int64_t blocks, int threads) {
   if (threads > 1) {
 #pragma omp parallel for schedule(dynamic) num_threads(threads)

@@ -1,4 +1,4 @@
-/* The loop that works where there is no compiler: C = alpha * A * B + beta * C in f32. */
+/* The built-in kernel of the host, which needs no compiler: C = alpha * A * B + beta * C in f32. */
 #ifndef WLM_RUNTIME_HOST_BUILTIN_H
 #define WLM_RUNTIME_HOST_BUILTIN_H
 

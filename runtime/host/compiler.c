@@ -20,7 +20,7 @@ static const char *compiler(void) {
   return name && *name ? name : "cc";
 }
 
-/* A folder of our own, with the three files that a run needs. */
+/* A temporary folder with the three files of a compilation. */
 typedef struct workplace {
   char folder[WLM_TEMPORARY_NAME], source[544], object[544], output[544];
 } workplace;
@@ -41,7 +41,7 @@ static void workplace_close(workplace *place) {
   rmdir(place->folder);
 }
 
-/* -march=native makes the machine's features part of what was compiled, so they are part of the description. */
+/* With -march=native the binary depends on the CPU's features, so they are part of the description. */
 static uint32_t cpu_features(void) {
   FILE *file = fopen("/proc/cpuinfo", "r");
   char line[8192];
@@ -90,7 +90,7 @@ wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, 
   argv[argc++] = "-o";
   argv[argc++] = place.object;
   argv[argc++] = place.source;
-  argv[argc++] = "-lm"; /* behind what needs it; for the functions of users' expressions */
+  argv[argc++] = "-lm"; /* for the functions of users' expressions; must stand behind the source */
   int result = wlmi_process_run(argv, -1, place.output);
   if (result < 0) {
     status = wlmi_fail(WLM_ERR_NO_COMPILER, "'%s' cannot be run; install a C compiler or set WARPLOOM_CC", compiler());

@@ -5,7 +5,8 @@
 #include "common/hash.h"
 #include "common/status.h"
 
-/* $WARPLOOM_CC or "cc": version and flags as one line, for keys and people; "" where there is none. */
+/* Describes $WARPLOOM_CC or "cc" by name, version and flags in one line, for keys and for people; "" if there is none.
+ * */
 void wlmi_host_compiler_describe(char *text, size_t capacity);
 
 /* wlmi_file_identity of that compiler's file, for keys; "" where there is none. */

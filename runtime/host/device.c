@@ -1,6 +1,6 @@
-/* The host as a device: emitted C with OpenMP, compiled by the system's compiler into a shared object,
- * loaded from memory. Device memory is ordinary memory and streams are ignored: every call has finished
- * when it returns. */
+/* The host as a device: it runs emitted C with OpenMP, which the system's compiler compiles to a shared object that is
+ * loaded from memory. Device memory is ordinary memory, and streams are ignored: every call has finished when it
+ * returns. */
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>

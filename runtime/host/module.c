@@ -10,7 +10,8 @@
 
 struct wlmi_module {
   void *library;
-  int file; /* stays open: dlopen takes two libraries of one name for the same, and the name is the descriptor's */
+  int file; /* stays open, because the descriptor is part of the file name, and dlopen takes two files of one name for
+             * the same library */
 };
 
 void wlmi_host_module_close(wlmi_module *module) {
@@ -22,7 +23,7 @@ void wlmi_host_module_close(wlmi_module *module) {
 
 void *wlmi_host_module_symbol(const wlmi_module *module, const char *name) { return dlsym(module->library, name); }
 
-/* A shared object loads from a file name only; a memory file has one and leaves nothing behind. */
+/* dlopen needs a file name; a memory file has one and disappears by itself. */
 static wlm_status load(const void *image, size_t size, wlmi_module *module) {
   char path[64];
   module->file = memfd_create("warploom-kernel", MFD_CLOEXEC);

@@ -3,19 +3,19 @@
 #include <omp.h>
 #include <pthread.h>
 
-/* The work from which on a product is shared: (non-zeros + rows) x N elements. Measured on two cores of an x86-64
- * server (GCC 12, libgomp, f32 sums with 8 and 32 non-zeros a row; the best of 400 samples): two threads begin to gain
- * between 70,000 and 600,000 elements, which take one thread 5 to 30 us. Where other programs held a core, a shared
- * product took 4,000 us and more. */
+/* A product runs on several threads from this many elements on, counted as (non-zeros + rows) x N. Measured on two
+ * cores of an x86-64 server (GCC 12, libgomp, f32 sums with 8 and 32 non-zeros per row; the best of 400 samples): two
+ * threads begin to be faster between 70,000 and 600,000 elements, which take one thread 5 to 30 us. If another program
+ * occupies a core, a product on two threads takes 4,000 us and more. */
 static double share_from = 1 << 18;
 
 static int forked; /* this process is the child of one that had a host device open */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int result; /* of pthread_atfork */
+static int result; /* status of pthread_atfork */
 
-/* OpenMP's threads do not come along in a fork, but their bookkeeping does: a parallel region in the child waits for
- * them forever. */
+/* A fork copies OpenMP's bookkeeping but not its threads, so a parallel region in the child would wait for them
+ * forever. */
 static void child_forked(void) { forked = 1; }
 
 static void watch_forks(void) { result = pthread_atfork(NULL, NULL, child_forked); }

@@ -5,15 +5,15 @@
 #include "common/status.h"
 #include "templates/prelude/args.h"
 
-/* Called when a device opens: from then on a child that this process forks is known as such. */
+/* Called when a device opens, so that later children of fork can be recognised. */
 wlm_status wlmi_host_threads_open(void);
 
-/* 1 where the product is too small to share, and in a child of fork; otherwise OpenMP's number for the calling thread.
- * Takes no lock and makes no system call. */
+/* 1 for a small product and in a child of fork; otherwise OpenMP's number for the calling thread. Takes no lock and
+ * makes no system call. */
 int wlmi_host_threads(const struct wlm_args *args);
 
-/* Products of at least so much work (elements, see threads.c) are shared; for tests, which run small products on many
- * threads. Not while a product runs. */
+/* Sets the work (in elements, see threads.c) from which on products use several threads, so that tests can run small
+ * products on many threads. Not while a product runs. */
 void wlmi_host_share_from(double work);
 
 #endif

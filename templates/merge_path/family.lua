@@ -1,8 +1,8 @@
--- Small, because many small blocks fill a multiprocessor better than few large ones.
+-- Threads of a block: few, because many small blocks fill a multiprocessor better than few large ones.
 local threads = 128
 
--- What most calls ask for fits fewer registers than the rest, and more blocks at once; a long batch where a plan keeps what
--- the kernel would hold through it. With 8 lanes fewer blocks measured faster.
+-- The common problems need fewer registers, so more blocks fit at once; so does a long batch in a prepared plan, which
+-- keeps what the kernel would have to hold otherwise. With 8 lanes fewer blocks were measured to be faster.
 local function registers(p, problem, limits)
   local few = p.lanes == 16 and p.prepared == 1 and problem.dense_type == "f32" and problem.extra_registers == 0
   local base = (few or p.vector * problem.dense_bytes * p.batch < 128) and 64 or 80

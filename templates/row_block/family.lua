@@ -24,8 +24,8 @@ return {
       },
     }
   end,
-  -- What most calls ask for fits fewer registers than the rest, and more blocks at once. Of a transpose the places of
-  -- values are in flight, too, which are as wide as columns may be.
+  -- The common problems need fewer registers, so more blocks fit at once. With a transpose the positions of values are
+  -- loaded as well, which are as wide as columns.
   registers = function(p, problem)
     local places = problem.transpose and p.batch == 8 and problem.colind_type == "i64" and problem.dense_bytes == 2 and 8 or 0
     local few = p.lanes == 8 and problem.dense_type == "f32" and problem.extra_registers == 0

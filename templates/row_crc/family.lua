@@ -21,7 +21,7 @@ return {
       },
     }
   end,
-  -- Enough for f32; more for what a lane holds and has in flight beyond that.
+  -- Enough for f32; more where a lane holds or loads more at once.
   registers = function(p, problem)
     local heads = problem.heads == "many" and p.cf == 8 and 16 or 0
     return 64 + math.max(0, p.cf * (problem.sum_bytes + problem.dense_bytes) // 4 - 16) // 8 * 8 + heads

@@ -16,8 +16,8 @@ return {
   passes = function(p)
     return { { kernel = "wlm_row_fold", units = "rows", units_per_block = 128 // p.lanes, threads = 128, dependent = true } }
   end,
-  -- Enough for f32; more for what a lane has in flight and holds beyond that: rows of B, values of A and sums,
-  -- and for divisions of doubles.
+  -- Enough for f32; more where a lane holds or loads more at once (rows of B, values of A, sums), and for divisions of
+  -- doubles.
   registers = function(p, problem, limits)
     local words = problem.n * (p.batch * problem.dense_bytes + problem.sum_bytes) // 4
     local usual = (p.batch == 4 and 40 or 24) - (problem.dense_type == "f64" and 16 or 0)

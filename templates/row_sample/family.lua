@@ -1,4 +1,4 @@
--- ES-SpMM arranges 32 to 128 threads a row and 4 to 16 rows in blocks of at most 512 threads (section IV-B).
+-- ES-SpMM uses 32 to 128 threads per row and 4 to 16 rows per block, at most 512 threads (section IV-B).
 return {
   target = "cuda",
   summary = "samples at most S edges of a row into shared memory, then multiplies them (ES-SpMM, Algorithm 1)",

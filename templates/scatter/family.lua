@@ -1,6 +1,7 @@
 local threads = 128
 
--- A pass over C, `step` elements of a row a thread: how many threads take a row, and four rows for each of them.
+-- The pass that clears C, with `step` elements of a row per thread. `wide` threads share a row, and each such group of
+-- threads clears four rows.
 local function over_c(kernel, n, step)
   local wide = 32
   while wide > 1 and wide * step >= 2 * n do wide = wide // 2 end
@@ -49,6 +50,6 @@ return {
   workspace = function(_, problem)
     return problem.dense_bytes == problem.acc_bytes and {} or { cols_n = problem.acc_bytes }
   end,
-  -- Before sm_90 a vector is added element by element, whose addresses are more.
+  -- Before sm_90 a vector is added element by element, which needs more addresses.
   registers = function(_, problem, limits) return (limits.arch < 90 and 72 or 64) + problem.extra_registers end,
 }

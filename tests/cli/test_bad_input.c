@@ -1,4 +1,5 @@
-/* Whatever is wrong with the command line, a file or a database: one clear line, the right exit code, nothing lost. */
+/* Errors in the command line, in files and in databases: each gives one clear line and the right exit code, and no data
+ * is lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* warploom bench on the host device: what it writes, that it goes on where it was cut off, what it refuses. */
+/* warploom bench on the host device: its output, continuing an interrupted run, and refused arguments. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

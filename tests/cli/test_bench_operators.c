@@ -1,5 +1,5 @@
-/* warploom bench operators: on the host device all lines of a case, each right, over one sum; and what the summary
- * makes of a file that was made by hand. */
+/* warploom bench operators on the host device: a case has all lines, each with a correct result; and the summary of a
+ * hand-made file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

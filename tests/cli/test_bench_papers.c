@@ -1,4 +1,4 @@
-/* The suites of the two papers on the host device, and what is said of their results. */
+/* The suites of the two papers on the host device, and the summaries of their results. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

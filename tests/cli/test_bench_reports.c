@@ -1,4 +1,4 @@
-/* warploom bench summary and plot on results that were made by hand. */
+/* warploom bench summary and plot on hand-made results. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
-/* warploom db through the real binary: pins are given by hand and seen by explain; stores are merged, compared, pruned
- * and mended. */
+/* warploom db through the real binary: explain shows pins; stores are merged, compared, pruned and repaired. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

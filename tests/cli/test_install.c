@@ -1,5 +1,5 @@
-/* What `cmake --install` puts down is enough for a stranger: the example builds against it by pkg-config and by
- * find_package, and the installed command runs. */
+/* The files of `cmake --install` are complete: the examples build against them by pkg-config and by find_package, and
+ * the installed command runs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -88,15 +88,50 @@ static void builds_by_pkg_config(void **state) {
   free(out);
 }
 
+/* Both libraries of the package; the program with the static one needs no libwarploom.so. */
 static void builds_by_find_package(void **state) {
   (void)state;
   static const char project[] =
-      "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES C)\nfind_package(warploom 0.2 REQUIRED)\n"
-      "add_executable(user " WLM_SOURCE_DIR "/examples/spmm.c)\ntarget_link_libraries(user warploom::warploom)\n";
+      "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES C)\n"
+      "find_package(warploom 0.2 REQUIRED COMPONENTS static)\n"
+      "add_executable(with_shared " WLM_SOURCE_DIR
+      "/examples/spmm.c)\n"
+      "target_link_libraries(with_shared warploom::warploom)\n"
+      "add_executable(with_static " WLM_SOURCE_DIR
+      "/examples/spmm.c)\n"
+      "target_link_libraries(with_static warploom::static)\n";
   write_whole(folder_file(&folder, "CMakeLists.txt"), project, strlen(project));
   free(shell("cmake -S . -B user -DCMAKE_PREFIX_PATH=\"$PWD/prefix\" && cmake --build user"));
-  char *out = shell("./user/user");
+  char *out = shell("./user/with_shared; ldd user/with_shared | grep -c libwarploom");
   assert_contains(out, result);
+  free(out);
+  out = shell("./user/with_static; ldd user/with_static | grep -c libwarploom || true");
+  assert_contains(out, result);
+  assert_contains(out, "\n0\n");
+  free(out);
+}
+
+/* A project that adds this one as a folder gets the library and none of its tests, be its own tests on or off. */
+static void serves_as_a_folder(void **state) {
+  (void)state;
+  static const char project[] =
+      "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES C)\ninclude(CTest)\n"
+      "add_subdirectory(" WLM_SOURCE_DIR
+      " warploom)\n"
+      "add_executable(user " WLM_SOURCE_DIR "/examples/spmm.c)\ntarget_link_libraries(user warploom::static)\n";
+  write_whole(folder_file(&folder, "CMakeLists.txt"), project, strlen(project));
+  char *out =
+      shell("cmake -S . -B outer > /dev/null && cmake --build outer --target help && ctest --test-dir outer -N");
+  assert_contains(out, "warploom_static");
+  assert_contains(out, "Total Tests: 0");
+  assert_null(strstr(out, "test_support"));
+  free(out);
+}
+
+static void configures_without_cmocka(void **state) {
+  (void)state;
+  char *out = shell("cmake -S '" WLM_SOURCE_DIR "' -B plain -DCMAKE_DISABLE_FIND_PACKAGE_cmocka=ON");
+  assert_contains(out, "Tests: not built");
   free(out);
 }
 
@@ -116,6 +151,8 @@ int main(void) {
       cmocka_unit_test(states_its_version),
       cmocka_unit_test(builds_by_pkg_config),
       cmocka_unit_test(builds_by_find_package),
+      cmocka_unit_test(serves_as_a_folder),
+      cmocka_unit_test(configures_without_cmocka),
       cmocka_unit_test(hides_its_symbols),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);

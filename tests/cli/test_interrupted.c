@@ -1,6 +1,6 @@
-/* A tuner that is killed, interrupted, or not alone. The command prints one line a measurement after it is on
- * the disk, so the lines tell what the database must hold at least. Import and prune do all or nothing.
- * WARPLOOM_FULL: five times as many kills. */
+/* A tuner that is killed or interrupted, or runs beside another one. The command prints a line for each measurement
+ * after it is on the disk, so the database must hold at least these. Import and prune do all or nothing. WARPLOOM_FULL:
+ * five times as many kills. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

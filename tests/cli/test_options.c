@@ -1,5 +1,4 @@
-/* Each command takes the options that its --help lists and no others: what would be passed over in silence is an error
- * of the command line. */
+/* Each command accepts the options that its --help lists; any other is an error instead of being ignored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

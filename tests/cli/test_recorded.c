@@ -1,4 +1,5 @@
-/* run --record notes what nothing near was tuned for, db shows it, tune --recorded tunes it and takes it away. */
+/* Recorded problems: run --record records a problem for which nothing similar was tuned, db lists it, and tune
+ * --recorded tunes and removes it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* warploom report through the real binary, on measurements that were made by hand. Most tests put a stand-in in the
- * place of gnuplot; the last ones draw with the real one and look at the page with a real browser, where there are. */
+/* warploom report through the real binary, on hand-made measurements. Most tests replace gnuplot by a script; the last
+ * ones use the real gnuplot and a real browser, if they are installed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* warploom bench selection: four lines a case, timed side by side, from a database that was tuned before. */
+/* warploom bench selection: four lines per case, timed together, from a database that was tuned before. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* train tells what it learned, and what it lacks. */
+/* warploom train: reports the models that it trained, and problem classes with too few matrices. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

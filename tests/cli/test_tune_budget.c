@@ -1,4 +1,4 @@
-/* tune with a budget that cuts it: what is told, and that the same command goes on. */
+/* warploom tune with a budget that is too short: its messages, and that the same command continues. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* tune without an INPUT: a cell of the design after the other, over several commands. */
+/* warploom tune without an INPUT: tunes the cells of the design one after another, over several commands. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The tuning database as a broken file: whatever is wrong gets a status, nothing wrong is handed out as right, and the
- * file is left as it was found. */
+/* Damaged tuning databases: every damage gives an error, no damaged row is returned as valid, and the file stays as it
+ * was. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
-/* What is chosen for the 145 cases of bench suite core on an H200 with the shipped database: a golden file of step and
- * variant, for one call and for a thousand. Beside the whole database ("tuned") the matrix itself is left out of the
- * measurements, with the model ("unseen") and without one ("bucket"), and everything is left out ("rule"), so that each
- * step of choosing is covered. WARPLOOM_UPDATE_GOLDEN=1 writes the file anew. */
+/* The decisions for the 145 cases of bench suite core on an H200 with the shipped database: a golden file of step and
+ * variant, for one call and for a thousand. It covers each step of the selection: with the whole database ("tuned"),
+ * without the matrix's own measurements with the model ("unseen") and without it ("bucket"), and without any
+ * measurements ("rule"). WARPLOOM_UPDATE_GOLDEN=1 rewrites the file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,10 +1,11 @@
-/* How good the decision is where only rows, columns and non-zeros are known, from the shipped database alone: the time
- * of what is chosen over the best of the case, over suite core on an H200. The database keeps a few quick candidates of
- * each case, so times of the others are what the shipped model, which was trained on all of them, predicts with the
- * real statistics.
+/* The quality of decisions where only rows, columns and non-zeros are known: the choice's time over the best of the
+ * case, for suite core on an H200, from the shipped database alone. The database keeps a few fast candidates of each
+ * case; for the others the test uses the times that the shipped model, which was trained on all of them, predicts with
+ * the real stats.
  *
- * The test asks the shipped model, which has seen the matrices. With WARPLOOM_ESTIMATED set to a folder it leaves each
- * group of bench/suites/groups.tsv out, trains a model on the rest (kept in the folder) and prints every case. */
+ * The decisions use the shipped model, which was trained on these matrices. With WARPLOOM_ESTIMATED set to a folder it
+ * leaves each group of bench/suites/groups.tsv out, trains a model on the rest (kept in the folder) and prints every
+ * case. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

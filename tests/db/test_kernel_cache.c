@@ -1,4 +1,5 @@
-/* The kernel cache: what it gives is what was put, or nothing; damage is mended, files of others are left alone. */
+/* The kernel cache: get returns what was put, or nothing; a damaged file is repaired, and foreign files are not
+ * touched. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* What selection reads: the same as the whole records, of two databases their union, and without what makes no sense.
- */
+/* The measurement set, which selection reads: equal to the full records, the union of two databases, without rows with
+ * impossible values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

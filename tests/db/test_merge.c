@@ -1,5 +1,5 @@
-/* Stores as sets: merging is a union of measurements whatever the order, only pins conflict; what differs is told;
- * pruning takes only what no choice looks at. */
+/* Merging, comparing and pruning stores: a merge is a union in any order, only pins conflict; diff lists differences;
+ * prune deletes only measurements that no choice uses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Merging gives the whole file or none: when it is killed, when the disk is full, when somebody else was quicker. */
+/* A merge writes the whole file or none: if it is killed, if the disk is full, if another process created the file
+ * first. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Models in a store: one a class and name, the newest stays, bytes come back as they were. */
+/* Models in a store: one for each class and name, a new one replaces the old one, bytes are unchanged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Many processes, killed processes and full disks: an acknowledged put is there for good, all else leaves no trace. */
+/* Many processes, killed processes and full disks: a put that returned is stored for good, any other leaves nothing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

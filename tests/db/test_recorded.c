@@ -1,5 +1,5 @@
-/* Recorded problems: kept and forgotten, merged and exported like what was measured, found when they are damaged, and
- * absent from files that are older than they are. */
+/* Recorded problems in a store: added and removed, merged and exported like measurements, checked for damage, and
+ * absent from files of older versions. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Repair: what is whole is kept, what was damaged stays beside it, byte for byte, and nothing wrong gets in. */
+/* Repair: undamaged content is kept, the damaged file stays beside it byte for byte, and no damaged row is copied. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* share/warploom/system.db: small enough to ship, whole, and good for the device that it was made on with the kernels
- * of today. */
+/* The shipped database share/warploom/system.db: small, undamaged, and with good decisions for its device and the
+ * present kernels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The tuning database in peace: what is put is read back; whose file it is, versions, paths, permissions. */
+/* The tuning database without faults: reading back, foreign files, versions, paths, permissions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

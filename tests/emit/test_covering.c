@@ -1,4 +1,4 @@
-/* The covering set covers what it says, counted here without its own bookkeeping. */
+/* The covering set covers what its header promises, counted here independently. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

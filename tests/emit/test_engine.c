@@ -1,5 +1,5 @@
-/* The template engine: what is wrong in a template or in family.lua is an error that names file and line, and #line
- * directives keep every emitted line in step with its template. */
+/* The template engine: errors in templates and in family.lua name file and line, and #line directives give every
+ * emitted line its template's line number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* Which source each family emits: golden.tsv has a hash of the first candidate's for each of some problems, so that a
- * change of a template or of the operator block shows in review as the families and problems that compile anew.
- * WARPLOOM_UPDATE_GOLDEN=1 writes the table anew; so does the target golden. */
+/* The sources that families emit: golden.tsv has a hash of each family's first candidate for several problems, so a
+ * review of a change shows which families and problems it affects. WARPLOOM_UPDATE_GOLDEN=1 or the target golden
+ * rewrites the table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The table of docs/operators.md says what the covering set shows, which tests/simt and tests/host execute.
- * WARPLOOM_UPDATE_GOLDEN=1 writes it anew; so does the target operator-table. */
+/* The table of docs/operators.md agrees with the covering set, which tests/simt and tests/host execute.
+ * WARPLOOM_UPDATE_GOLDEN=1 or the target operator-table rewrites it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The operator block of user-defined operators and epilogues, and which families may carry them. */
+/* The operator block of user-defined operators and epilogues, and the families that serve them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

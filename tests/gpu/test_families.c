@@ -1,6 +1,6 @@
-/* The covering set of variants, each checked on the GPU as the simt tests check it without one. Several threads at
- * once, so the device is used concurrently all the while. WARPLOOM_RUNS=100 repeats each of them a hundred times on the
- * same operands, for the same bits wherever a variant claims them. */
+/* Checks the covering set on the GPU as the simt tests check it without one, on several threads at once.
+ * WARPLOOM_RUNS=100 repeats each entry a hundred times on the same operands: deterministic variants must give the same
+ * bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* A pattern that the kernel just before the product writes, into memory that the product before has read: every
- * candidate that can be rebound gives the bits that it gives where the host waits in between. */
+/* The kernel right before a product writes its pattern, into memory that the previous product reads. Every candidate
+ * that can be rebound gives the same bits as when the host waits in between. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* What training needs on a GPU: A^T made there has the bits of the host's, and every candidate for products with it and
- * for gradients is right. */
+/* Gradients on a GPU: A^T built there has the same bits as on the host, and every candidate for products with A^T and
+ * for gradients is correct. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

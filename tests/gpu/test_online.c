@@ -1,5 +1,5 @@
-/* Online tuning on a GPU: each call's result is right whichever kernel it was the turn of, a capture holds one kernel,
- * and what was decided is stored. Which kernel is quicker is left to the GPU. */
+/* Online tuning on a GPU: each call's result is correct whichever kernel ran, a capture contains one kernel, and the
+ * decision is stored. Which kernel is faster depends on the GPU and is not tested. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

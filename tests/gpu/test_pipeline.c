@@ -1,4 +1,5 @@
-/* The command on a GPU: tune, dispatch by what was measured, checked runs; a kernel that takes the device with it. */
+/* The command on a GPU: tuning, choosing by the measurements, checked runs, and a kernel that makes the device
+ * unusable. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The public interface on a GPU: every candidate for a skewed matrix, one plan on many streams at once, tuned and
- * untuned calls, and the road without a compiler. */
+ * untuned calls, and calls without a compiler. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* The stats that a GPU measures beside those of the host, and the making of A^T in a captured graph, on matrices of
- * real shapes. */
+/* Compares the stats that a GPU measures with the host's, and builds A^T in a captured graph, on matrices of real
+ * shapes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* The positions of max and min through the public API on the host: what a caller sees. That every kernel of either
- * device gives the right ones is what the covering tests say. */
+/* Argmax indices of max and min through the public API on the host. The covering tests check them for every kernel of
+ * both devices. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

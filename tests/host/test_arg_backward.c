@@ -1,5 +1,4 @@
-/* The gradients by arg on the host: the kernels over many shapes, and through the public API what a program that trains
- * sees. */
+/* Gradients by argmax on the host: the kernels over many shapes, and the public API as a training program uses it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Contexts that compile in the background, on the host device: a plan runs the built-in kernel until the compiler ends,
- * which here waits for a file of the test's. */
+/* Contexts that compile in the background, on the host device: a plan runs the built-in kernel until the compiler ends.
+ * The compiler here is a script that waits for a file of the test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

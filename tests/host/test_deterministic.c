@@ -1,6 +1,6 @@
-/* deterministic = 1 is a constraint on candidates. The library's own families all give the same bits every time, so two
- * of them are read here from a folder in which they say that they do not: they are refused where that is asked for,
- * by name, by a rule, by a pin and by the tuner, and serve otherwise. And what a family says is held against bits. */
+/* deterministic = 1 restricts the candidates. All host families are deterministic, so this test reads two of them from
+ * a folder in which they declare that they are not: then they are refused (by name, rule, pin and tuner) with
+ * deterministic = 1 and serve otherwise. It also checks that families which declare to be deterministic are. */
 #include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* A plan gets the first variant of its decision that loads: a tuned kernel that stops compiling costs no call, whatever
- * the type. */
+/* A plan gets the first variant of its decision that loads: if a tuned kernel no longer compiles, calls still succeed,
+ * for every type. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Several values an edge through the public API on the host: each head by itself is a problem with one value an edge,
- * on its columns of B and C, so whatever heads do is held against the same call head by head. */
+/* Several values per edge through the public API on the host. A head is a problem with one value per edge on its
+ * columns of B and C, so results are compared with one call per head. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

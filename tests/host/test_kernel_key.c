@@ -1,4 +1,4 @@
-/* The kernel cache on the host device: a compiled kernel is used again until the compiler's file is another one. */
+/* The kernel cache on the host device: a compiled kernel is reused until the compiler's file changes. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
-/* Sizes past 2^31 on the host, without the memory for them: rows of B and C lie so far apart that their elements pass
- * 2^32, and of colind and values, of which there are more than 2^31, a sampled problem reads a few. Memory is asked for
- * by address alone (MAP_NORESERVE), and pages come as they are touched; some ten MB are. An offset that wraps misses
- * the element, or the memory. */
+/* Sizes above 2^31 on the host, without needing the memory: rows of B and C are so far apart that their elements pass
+ * 2^32, and a sampled problem reads few of more than 2^31 colind and values. Only address space is reserved
+ * (MAP_NORESERVE); about ten MB of pages are touched. An offset that wraps reads a wrong element or unmapped memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* From databases to a choice: pins, what other devices of the class measured, what is stale, and that a refresh sees
- * what others wrote. Nothing is timed: the measurements are made up. */
+/* Choices from databases: pins, measurements of other device classes, stale measurements, and a refresh after another
+ * process wrote. The measurements are hand-made; nothing is timed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* NULL in the place of each handle and of each argument that is needed, for every function of the public headers: an
- * error that names the argument, and never a fault. */
+/* Passes NULL for each handle and required argument of every public function: the result is an error that names the
+ * argument, never a crash. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

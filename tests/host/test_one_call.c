@@ -1,4 +1,4 @@
-/* wlm_spmm on the host device against plans: every operation, memory that is used again for other matrices, and calls
+/* Compares wlm_spmm on the host device with plans: every operation, memory that is reused for other matrices, and calls
  * of two threads. Operands are small whole numbers, so that any kernel gives the same bits. */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-/* Online tuning on the host device. Kernels run and are checked for real; what they take is planted: the
- * watches of the device are replaced, so that nothing here depends on this machine's clock. A kernel is known by its
- * launch, and which time it has by the order in which kernels came to be watched: the first contender comes first. */
+/* Online tuning on the host device. Kernels really run and are checked, but their times are planted: the device's
+ * watches are replaced, so nothing depends on real time. A kernel is identified by its launch, and gets a planted time
+ * by the order in which kernels are first watched; the first contender comes first. */
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Operands beside others: theirs where they are alike, made otherwise, and a checked run is right with either. */
+/* Operands that share memory with others where they are equal; checked runs are correct with both. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

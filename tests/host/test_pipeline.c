@@ -1,4 +1,4 @@
-/* tune -> store -> another process -> dispatch. The tuner is the command, this process is the other one. */
+/* Tuning in one process (the command) and choosing by the stored measurements in another (this test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What is said of addresses that no kernel may get, before one gets them. */
+/* Invalid addresses are refused with a message before a kernel gets them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
-/* Prepared plans from the template to the command, on the host device: a family that prepares and its twin that does
- * not, in a folder of templates of their own. Which of them is chosen is decided by planted measurements, never by what
- * this machine's clock says. */
+/* Prepared plans from the template to the command, on the host device, with a family that prepares and one that does
+ * not, in a test's folder of templates. Planted measurements decide which is chosen, not real times. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* The algebra of operators over the host's families: every variant, with a row that all of them split. */
+/* Algebraic properties of operators, for every variant of the host's families, with a row that all of them split. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* wlm_plan_rebind on the host device: a plan that moves from matrix to matrix gives what a plan of its own gives, and
- * what is refused leaves it as it was. */
+/* wlm_plan_rebind on the host device: a rebound plan gives the same result as a new plan for that matrix, and a refused
+ * rebind changes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* A context that records what nothing near was tuned for, on the host device: what it notes and what it does not, when
- * that reaches the database and when it cannot, and that the matrices made in the place of others are like them. */
+/* A context that records problems for which nothing similar was tuned, on the host device: which problems it records,
+ * when they are written to the database, and that the synthetic matrices made from them have the recorded stats. */
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -286,7 +286,7 @@ static void where_it_cannot_be_written(void **state) {
   *logged = 0;
   assert_status(WLM_ERR_DATABASE, wlmi_context_write_recorded(b.context));
   bench_release(&b);
-  assert_contains(logged, "what was recorded is lost");
+  assert_contains(logged, "the recorded problems are lost");
 
   char path[340]; /* what could not be written is written once it can be */
   snprintf(path, sizeof path, "%s/later.db", folder.path);

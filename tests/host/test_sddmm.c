@@ -1,4 +1,4 @@
-/* The sddmm through the public API on the host: what a program that trains sees. */
+/* The SDDMM through the public API on the host, as a training program uses it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Another sample with each call of one plan. */
+/* One plan with a different sampling seed for each call. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The threads of the host device: a small product runs on the calling thread alone, and a child of fork computes. */
+/* The threads of the host device: a small product runs on the calling thread only, and a child of fork can compute. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* The tuner on the host device: what fails is recorded, what is stopped keeps what it has. */
+/* The tuner on the host device: failed candidates are stored as such, and a stopped tuning keeps its measurements. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

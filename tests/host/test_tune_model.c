@@ -1,4 +1,4 @@
-/* A tuning that knows a model, of measurements that are made up: host_row is quick, host_nnz slow. */
+/* A tuning with a model that was trained on hand-made measurements, in which host_row is fast and host_nnz slow. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* The types of B, C and the values through the public API and the command on the host device: sums are kept in f32
- * whatever the type, the checked run judges each type by its own precision, and what comes in is what was asked for. */
+/* The types of B, C and the values through the public API and the command on the host device: sums of 16-bit types are
+ * accumulated in f32, a checked run uses each type's own precision, and values are passed in the requested type. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

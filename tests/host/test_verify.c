@@ -1,4 +1,4 @@
-/* The checked run where not every row is compared: the check of the columns sees the others. */
+/* A checked run that does not compare every row: the column check finds errors in the others. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Plans of a family that walks A itself for a product with A^T: a named variant makes no A^T, a chosen one gets A as
- * well, and the passes over C run where A has no rows. The family is one of the host, so that no GPU is needed. */
+/* Plans of a family that walks A itself for a product with A^T: neither a named nor a chosen variant builds A^T, and
+ * the passes over C also run if A has no rows. The test's family is for the host, so no GPU is needed. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
-/* Compiles the covering set with real NVRTC: every entry for one of the architectures in turn, and the first of
- * each parameter value (in the full set of each variant) for all of them. No kernel may spill, nor use more registers
- * than its family.lua says.
+/* Compiles the covering set with NVRTC: every entry for one architecture, in turns, and the first entry of each
+ * parameter value (in the full set of each variant) for all architectures. No kernel may spill or use more registers
+ * than its family.lua allows.
  *
- * The registers of the f32 entries on sm_90 are those in registers.tsv, where NVRTC is of the version that the table
- * was made with. WARPLOOM_UPDATE_GOLDEN=1 writes it anew; so does the target golden. An architecture as the argument,
- * such as 90, compiles for that one alone. */
+ * If NVRTC has the version of registers.tsv, the registers of the f32 entries on sm_90 must be those in that table.
+ * WARPLOOM_UPDATE_GOLDEN=1 or the target golden rewrites it. With an architecture as the argument, such as 90, only
+ * that one is compiled for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Expressions of users before real NVRTC: every function that the parser knows is there for every architecture, and
- * what would not compile is reported at its place in the user's text. */
+/* User-defined expressions with NVRTC: every function that the parser accepts exists for every architecture, and
+ * compile errors are reported at their position in the user's text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

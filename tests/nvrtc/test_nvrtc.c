@@ -1,4 +1,4 @@
-/* NVRTC found at run time, and what the library makes of its answers. Needs no GPU. */
+/* Finding NVRTC at run time, and handling its results. Needs no GPU. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

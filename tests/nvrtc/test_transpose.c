@@ -1,5 +1,5 @@
-/* The kernels that belong to no family compile with real NVRTC and spill nothing: those that make A^T and CSR from
- * coordinates, for every type of index, those that measure stats, and those of the gradients by arg. */
+/* The kernels that belong to no family compile with NVRTC and do not spill: building A^T and CSR from coordinates, for
+ * every type of index, measuring stats, and gradients by argmax. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* docs/adding-a-family.md, proven: the two files are taken out of the page, put into a folder of their own and found
- * there; every variant is emitted, compiled by NVRTC where there is one, and run as fibers against float64. */
+/* The example of docs/adding-a-family.md works: the test extracts its two files to a folder, emits every variant,
+ * compiles it with NVRTC if there is one, and runs it as fibers against float64. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The CUDA kernels of the gradients by arg, as fibers under ASan and UBSan, beside the float64 reference. */
+/* Compares the CUDA kernels of the gradients by argmax, run as fibers under ASan and UBSan, with the float64 reference.
+ * */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

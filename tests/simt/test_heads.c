@@ -1,5 +1,5 @@
-/* What the covering set leaves to chance: every family with several values an edge, also with those of a transpose, and
- * with columns of a head that no vector divides and such that the widest does. */
+/* Cases that the covering set may miss: every family with several values per edge, also transposed, and with numbers of
+ * columns per head that no vector or the widest vector divides. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* A family with a prepare pass as emitted CUDA: right as it stands, under ASan and against float64, with memory for
- * what is prepared of exactly the stated size; and each way of being wrong that the kernel check must find. */
+/* A family with a prepare pass as emitted CUDA: correct under ASan and against float64, with prepared memory of exactly
+ * the stated size; and broken versions of it, whose errors the kernel check must find. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The algebra of operators over emitted CUDA, as fibers under ASan and UBSan: some variants of every family, N so small
- * that all families serve it. */
+/* Algebraic properties of operators on emitted CUDA, as fibers under ASan and UBSan: several variants of every family,
+ * with an N so small that all families serve it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What the covering set leaves to chance: every variant of the families that walk A itself for a product with A^T, in
+/* Cases that the covering set may miss: every variant of the families that walk A itself for a product with A^T, in
  * place and through the workspace, with and without a last pass, with heads and with vectors of every width. */
 #include <setjmp.h>
 #include <stdarg.h>

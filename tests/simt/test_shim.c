@@ -1,5 +1,5 @@
-/* The shim itself: what it lets through must compute what CUDA computes, and each mistake that it is there for
- * must end the process with a message that names it. Failing kernels run in a child. */
+/* Tests the shim: correct kernels compute what CUDA computes, and each kind of error that it detects ends the process
+ * with a message that names it. Failing kernels run in a child process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The kernel that measures row statistics, as fibers under ASan and UBSan, beside the host's pass over rowptr. */
+/* Compares the kernel that measures row statistics, run as fibers under ASan and UBSan, with the host's computation. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
-/* Tiles as the other tests do not make them. row_block works through a block with very many non-zeros in several: no
- * matrix of the tests is so large, so the kernels are told to take small tiles, which is one number in their text. A
- * device of many multiprocessors deals a small matrix to as many blocks, so that merge_path's tiles have a few items.
- * Where n fills a part of a block of row_crc, the block walks its rows several times. */
+/* Tile sizes that other tests do not reach. row_block divides a block with very many non-zeros into several tiles. No
+ * matrix of the tests is that large, so the test makes tiles small by changing one number in the emitted text. On a
+ * device with many multiprocessors a small matrix is divided among as many blocks, so merge_path's tiles have few
+ * items. Where n fills a part of a block of row_crc, the block walks its rows several times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

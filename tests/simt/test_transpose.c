@@ -1,5 +1,5 @@
-/* The kernels that make A^T, as fibers under ASan and UBSan, beside the host's counting sort: the same bits, whatever
- * the order of blocks, warps and lanes. */
+/* Compares the kernels that build A^T, run as fibers under ASan and UBSan, with the host's counting sort: equal bits
+ * for every order of blocks, warps and lanes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What cmocka lacks. Include after cmocka. */
+/* Assertions that cmocka lacks. Include after cmocka. */
 #ifndef WLM_TESTS_SUPPORT_ASSERTS_H
 #define WLM_TESTS_SUPPORT_ASSERTS_H
 

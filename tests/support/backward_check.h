@@ -1,4 +1,5 @@
-/* The kernels of the gradients by arg, compiled and run on a device against the float64 reference, over many shapes. */
+/* Compiles and runs the kernels of the gradients by argmax on a device and compares them with the float64 reference,
+ * over many shapes. */
 #ifndef WLM_TESTS_BACKWARD_CHECK_H
 #define WLM_TESTS_BACKWARD_CHECK_H
 

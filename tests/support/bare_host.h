@@ -1,4 +1,4 @@
-/* The host device with nothing learned and nothing kept: a context without databases and caches. */
+/* A context of the host device without databases and kernel cache. */
 #ifndef WLM_TESTS_SUPPORT_BARE_HOST_H
 #define WLM_TESTS_SUPPORT_BARE_HOST_H
 

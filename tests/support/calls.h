@@ -1,5 +1,5 @@
-/* Short forms of the library's calls for tests, which mostly differ in their arrays alone. A call template gives
- * alpha, beta, the bias, the seed, leading dimensions, the stream and so on; what is named besides is filled in. */
+/* Short forms of the library's calls for tests, which mostly differ only in their arrays. A template call gives alpha,
+ * beta, bias, seed, leading dimensions, stream and so on; the further arguments are the arrays. */
 #ifndef WLM_TESTS_SUPPORT_CALLS_H
 #define WLM_TESTS_SUPPORT_CALLS_H
 

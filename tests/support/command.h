@@ -1,4 +1,4 @@
-/* Runs the real binary in a home of its own and looks at what it said. Include after cmocka. */
+/* Runs the real binary with a temporary HOME and reads its output. Include after cmocka. */
 #ifndef WLM_TESTS_SUPPORT_COMMAND_H
 #define WLM_TESTS_SUPPORT_COMMAND_H
 

@@ -1,9 +1,9 @@
-/* Greedy: all problems in a seeded order, several times over; in each round a group of variants takes those problems
- * that bring at least so much that was not met yet, first those that bring much, at last those that bring one thing.
- * What a group does not serve never comes up, so nothing here knows the rules of validity. For each problem it
- * takes the variant whose parameter values it has used least.
+/* A greedy algorithm: it walks over all problems in a seeded order, in several rounds. In each round a group of
+ * variants takes the problems that add at least a certain number of combinations not covered yet; the number falls from
+ * round to round, at last to one. Only problems that a group serves are considered, so this file has no rules of
+ * validity. For each problem it takes the variant whose parameter values were used least.
  *
- * A group is a family; the full set goes on with every variant as a group of its own. */
+ * A group is a family; for the full set every variant is then a group as well. */
 #include "support/covering.h"
 
 #include <errno.h>

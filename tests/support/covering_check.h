@@ -1,5 +1,5 @@
-/* The covering set, or a part of it, on a device that processes share, each entry against float64 by kernel_check.
- * Include after cmocka. */
+/* Runs the covering set, or a part of it, on a device that several processes use, and compares each entry with float64
+ * by kernel_check. Include after cmocka. */
 #ifndef WLM_TESTS_COVERING_CHECK_H
 #define WLM_TESTS_COVERING_CHECK_H
 

@@ -1,4 +1,4 @@
-/* Whether a matrix on the host is well formed, and a hash of all of it. Include after cmocka. */
+/* Checks that a matrix on the host is well formed, and hashes it. Include after cmocka. */
 #ifndef WLM_TESTS_SUPPORT_CSR_H
 #define WLM_TESTS_SUPPORT_CSR_H
 

@@ -1,5 +1,5 @@
-/* Small matrices drawn at random into memory that stays where it is, with dense operands: for tests that use the same
- * addresses again. Operands are small whole numbers, so that any kernel gives the same bits. */
+/* Small random matrices and dense operands in memory at fixed addresses, for tests that reuse addresses. Operands are
+ * small integers, so any kernel gives the same bits. */
 #ifndef WLM_TESTS_SUPPORT_DRAWN_H
 #define WLM_TESTS_SUPPORT_DRAWN_H
 

@@ -1,5 +1,5 @@
-/* A product whose sums are exact in whatever order they are made, so that every kernel gives the same bits: values of A
- * are multiples of 1/128, as twins have them, and B has small whole numbers. */
+/* A product whose sums are exact in any order, so that every kernel gives the same bits: values of A are multiples of
+ * 1/128, as in twins, and B has small integers. */
 #ifndef WLM_TESTS_SUPPORT_EXACT_H
 #define WLM_TESTS_SUPPORT_EXACT_H
 

@@ -1,5 +1,5 @@
-/* Operands of small whole numbers, so that every order of every operation on them is exact, and matrices that are made
- * of others: edges twice, in another order, further on, transposed. */
+/* Operands of small integers, so that operations on them are exact in any order, and matrices derived from others: with
+ * edges repeated, reordered, shifted, transposed. */
 #ifndef WLM_TESTS_SUPPORT_EXACT_MATRIX_H
 #define WLM_TESTS_SUPPORT_EXACT_MATRIX_H
 

@@ -1,4 +1,4 @@
-/* A fresh folder, and small things on files. */
+/* A temporary folder, and small functions for files. */
 #ifndef WLM_TESTS_SUPPORT_FOLDER_H
 #define WLM_TESTS_SUPPORT_FOLDER_H
 

@@ -1,4 +1,4 @@
-/* Tables in the source tree that hold what a program computes, a row a line. Include after cmocka. */
+/* Golden tables: files in the source tree with expected results, one row per line. Include after cmocka. */
 #ifndef WLM_TESTS_GOLDEN_H
 #define WLM_TESTS_GOLDEN_H
 

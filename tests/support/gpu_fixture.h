@@ -1,4 +1,4 @@
-/* A matrix on the GPU, in a context that remembers nothing. Include after cmocka. */
+/* A matrix on the GPU, in a context without databases and kernel cache. Include after cmocka. */
 #ifndef WLM_TESTS_SUPPORT_GPU_FIXTURE_H
 #define WLM_TESTS_SUPPORT_GPU_FIXTURE_H
 

@@ -1,4 +1,4 @@
-/* A matrix on the host device with a database of its own in the test's folder. Include after cmocka. */
+/* A matrix on the host device, with a database in the test's folder. Include after cmocka. */
 #ifndef WLM_TESTS_SUPPORT_HOST_BENCH_H
 #define WLM_TESTS_SUPPORT_HOST_BENCH_H
 

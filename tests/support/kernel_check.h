@@ -1,5 +1,5 @@
-/* An emitted program, compiled and run on a device against the float64 reference, over many shapes. The same on
- * every device: the host, the simt shim, a GPU. */
+/* Compiles and runs an emitted program on a device and compares it with the float64 reference, over many shapes. Works
+ * on every device: the host, the simt shim, a GPU. */
 #ifndef WLM_TESTS_KERNEL_CHECK_H
 #define WLM_TESTS_KERNEL_CHECK_H
 

@@ -1,5 +1,5 @@
-/* The table of docs/operators.md: what each family is executed with in the covering set (support/covering.h), that is,
- * by tests/simt and tests/host. Nothing is said of a family that no entry of the set shows. */
+/* Makes the table of docs/operators.md from the covering set (support/covering.h): what tests/simt and tests/host
+ * execute each family with. A property that no entry of the set has is not listed. */
 #ifndef WLM_TESTS_OPERATOR_TABLE_H
 #define WLM_TESTS_OPERATOR_TABLE_H
 

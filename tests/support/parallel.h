@@ -1,4 +1,4 @@
-/* Checks in processes of their own: many at once, or such as may die. */
+/* Runs checks in separate processes: in parallel, or because they may crash. */
 #ifndef WLM_TESTS_PARALLEL_H
 #define WLM_TESTS_PARALLEL_H
 

@@ -1,5 +1,5 @@
-/* The positions that a kernel gives beside C, held against wlmi_reference_positions: exactly those, and nothing outside
- * of rows x n is written. */
+/* Compares a kernel's argmax indices with wlmi_reference_positions: they must be equal, and nothing outside of rows x n
+ * may be written. */
 #ifndef WLM_TESTS_POSITION_CHECK_H
 #define WLM_TESTS_POSITION_CHECK_H
 

@@ -1,7 +1,7 @@
-/* What kernels must keep to whatever a reference says, between their own results: linearity of sum, idempotence of max
- * and min, the order of a row's edges, where a row is split, mean and sum, a product and its adjoints. Operands are
- * small whole numbers (for prod powers of 2), so that every order of every operation is exact and results must have
- * equal bits. The same tests on every device: the host, and emitted CUDA on the simt shim. Include after cmocka. */
+/* Properties that a kernel's results must have independently of a reference: linearity of sum, idempotence of max and
+ * min, independence of the order of a row's edges and of where a row is split, mean against sum, a product against its
+ * adjoints. Operands are small integers (for prod powers of 2), so operations are exact in any order and results must
+ * have equal bits. The tests run on the host and on emitted CUDA in the simt shim. Include after cmocka. */
 #ifndef WLM_TESTS_PROPERTIES_H
 #define WLM_TESTS_PROPERTIES_H
 

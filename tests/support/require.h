@@ -1,4 +1,4 @@
-/* Tests of what not every machine has. */
+/* Skips tests for missing tools and devices, or fails them if WARPLOOM_REQUIRE names them. */
 #ifndef WLM_TESTS_REQUIRE_H
 #define WLM_TESTS_REQUIRE_H
 

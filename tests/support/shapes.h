@@ -1,6 +1,6 @@
-/* Small matrices that between them have what kernels trip over: lengths around every multiple of a kernel's own
- * step, one row that is longer than all others together, empty rows first, last and in between, no rows, no
- * columns, no non-zeros. Columns are unsorted and repeated. */
+/* Small matrices with difficult shapes: row lengths around every multiple of a kernel's step, one row longer than all
+ * others together, empty rows first, last and in between, no rows, no columns, no non-zeros. Columns are unsorted and
+ * repeated. */
 #ifndef WLM_TESTS_SHAPES_H
 #define WLM_TESTS_SHAPES_H
 

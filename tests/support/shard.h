@@ -1,4 +1,4 @@
-/* A long program as several tests for ctest: "2/4" as its only argument is the second of four parts. */
+/* Divides a long program into several ctest tests: the argument "2/4" runs the second of four parts. */
 #ifndef WLM_TESTS_SHARD_H
 #define WLM_TESTS_SHARD_H
 

@@ -1,5 +1,5 @@
-/* The database that is shipped, as an H200 sees it: its cases of bench suite core, and what would be chosen for them.
- * Link with the templates (support/emit_fixture.h). */
+/* The shipped database on an H200: the cases of bench suite core in it, and the decisions for them. Needs the templates
+ * (support/emit_fixture.h). */
 #ifndef WLM_TESTS_SUPPORT_SHIPPED_H
 #define WLM_TESTS_SUPPORT_SHIPPED_H
 

@@ -1,4 +1,4 @@
-/* Snapshots by hand. Include after cmocka. */
+/* Makes snapshots by hand. Include after cmocka. */
 #ifndef WLM_TESTS_SUPPORT_SNAPSHOT_FIXTURE_H
 #define WLM_TESTS_SUPPORT_SNAPSHOT_FIXTURE_H
 

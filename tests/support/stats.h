@@ -1,5 +1,5 @@
-/* All of a matrix's stats, with the fingerprint, from its arrays on the host: a bound matrix has no fingerprint until
- * something asks for it. Include after cmocka. */
+/* Computes all stats of a matrix with its fingerprint from its arrays on the host. (A bound matrix has no fingerprint
+ * until something needs it.) Include after cmocka. */
 #ifndef WLM_TESTS_SUPPORT_STATS_H
 #define WLM_TESTS_SUPPORT_STATS_H
 

@@ -1,4 +1,4 @@
-/* A plan run once over a tuner's operands and compared with float64. */
+/* Runs a plan once on a tuner's operands and compares the result with float64. */
 #ifndef WLM_TESTS_SUPPORT_VERIFIED_H
 #define WLM_TESTS_SUPPORT_VERIFIED_H
 

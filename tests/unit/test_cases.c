@@ -1,4 +1,4 @@
-/* From measurements to choices: cases worked out by hand, and independence of the order of the input. */
+/* Cases derived from measurements: hand-computed examples, and independence of the input's order. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* The cuda device over a driver that only pretends (tests/fake_cuda): what it asks of the driver, what it makes of
- * refusals, and that it gives everything back. Each test is a process of its own, since a driver is opened once. */
+/* The cuda device with a fake driver (tests/fake_cuda): its calls of the driver, its handling of errors, and that it
+ * releases everything. Each test is a separate process, because the driver is opened once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The cache of decisions and the cells that it goes by: the centre of a cell lies in the cell, keys tell problems,
- * types and grades apart, the cache is bounded, and decisions of an older snapshot are not kept. */
+/* The cache of decisions and its cells: the centre of a cell lies in the cell; keys differ for different problems,
+ * types and grades; the cache is bounded; decisions of an older snapshot are not kept. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* The design that a device is tuned on: what it covers, and that it is what its names say. */
+/* The tuning design: what it covers, and that its matrices have the properties in their names. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
-/* The 16-bit types: what common/element.h and the kernels' own conversions (templates/prelude/half.h) make of all
- * 65,536 halves, and of all the places where rounding turns, against a definition in float64 that shares no code with
- * either. */
+/* The 16-bit types: conversions of common/element.h and of the kernels (templates/prelude/half.h), for all 65,536
+ * values and at all points where rounding changes, against an independent definition in float64. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

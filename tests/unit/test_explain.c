@@ -1,4 +1,4 @@
-/* What explain tells of a prediction: the same facts for people and as JSON. */
+/* How explain shows a prediction: the same facts as text and as JSON. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Users' expressions: what gets through, what comes back as an error with its place, how it is spelled again, and what
- * the float64 evaluation makes of it. */
+/* User-defined expressions: which are accepted, errors with their column, printing in normal form, and evaluation in
+ * float64. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* The public headers by themselves: a strict compiler of C99, of C11 or of C++17 has nothing to say about them. */
+/* The public headers compile by themselves without warnings as C99, C11 and C++17. */
 #include "warploom/warploom_tune.h"
 /**/
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-/* What calls that repeat may cost, counted over a driver that only pretends (tests/fake_cuda): wlm_plan_execute and
- * wlm_plan_rebind make no allocation, lock, system call or wait; a wlm_spmm that is warm allocates no device memory,
- * compiles nothing and does not wait. Each test is a process of its own, since a driver is opened once. */
+/* Counts what repeated calls do, with a fake driver (tests/fake_cuda): wlm_plan_execute and wlm_plan_rebind make no
+ * allocation, lock, system call or wait; a repeated wlm_spmm allocates no device memory, compiles nothing and does not
+ * wait. Each test is a separate process, because the driver is opened once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

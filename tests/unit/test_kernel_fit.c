@@ -1,4 +1,4 @@
-/* Which compiled kernels are not worth a measurement. */
+/* Compiled kernels that are not worth a measurement (tuner/kernel_fit.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Reads the #include lines of every room. Imports go down only, rooms of one floor don't know each other, and a
- * library that is foreign is known to the rooms that this file names. */
+/* Reads the #include lines of every room: includes go down only, rooms of one floor do not include each other, and only
+ * the rooms named here include a foreign library. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

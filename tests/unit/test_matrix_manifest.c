@@ -1,4 +1,4 @@
-/* Every real matrix of the shared data, read and counted, against its line in the manifest. */
+/* Reads every matrix of the shared data folder and compares it with its line in the manifest. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

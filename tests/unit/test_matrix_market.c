@@ -1,4 +1,4 @@
-/* Matrix Market: what is read and what is refused, with the line that is to blame. */
+/* Matrix Market: which files are read and which refused, with the line of the error. */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>

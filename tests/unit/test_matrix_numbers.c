@@ -1,4 +1,4 @@
-/* Decimal numbers against the C library's, where the fast way is in doubt above all. */
+/* Compares parsed decimal numbers with the C library, mainly where the fast path is uncertain. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Statistics against matrices counted by hand and by a naive method; what the fingerprint sees; the bucket. */
+/* Row statistics against counts by hand and by a naive method; what changes the fingerprint; buckets. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* The learned model: what it learns, what it keeps quiet about, and that it can do no harm. */
+/* The cost model: what it predicts, where it gives no prediction, and that damaged blobs are refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

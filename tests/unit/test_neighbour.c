@@ -1,4 +1,4 @@
-/* The neighbour sampler: what its header promises of every batch, edge by edge against the graph. */
+/* The neighbour sampler: every batch has the properties that its header promises, checked edge by edge. */
 #include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>

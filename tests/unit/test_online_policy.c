@@ -1,4 +1,4 @@
-/* The decisions of online learning over planted times: nothing is measured here. */
+/* The decisions of online tuning with planted times; nothing is measured. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* In which order candidates are measured. */
+/* The order in which candidates are measured (select/order.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

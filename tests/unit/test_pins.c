@@ -1,4 +1,5 @@
-/* Pins: before all that was measured, for a matrix before its bucket, and only where the variant is a candidate. */
+/* Pins: they override measurements, a matrix's pin overrides its bucket's, and they apply only if the variant is a
+ * candidate. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

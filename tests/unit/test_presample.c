@@ -1,4 +1,4 @@
-/* A matrix sampled beforehand: spelled out by hand, and against the reference, which samples by itself. */
+/* A matrix sampled in advance: a hand-made example, and against the reference, which samples independently. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

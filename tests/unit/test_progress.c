@@ -1,4 +1,4 @@
-/* What is shown of a long job: the time left of all of it, as a bar and as plain lines. */
+/* The progress display of a long job: time left, bar and plain lines. */
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* The float64 reference: against values worked out by hand, and every message and reduction against a spelled-out
- * evaluation that shares no code with it. */
+/* The float64 reference against hand-computed values, and every message and reduction against an independent
+ * evaluation. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Edge sampling: positions spelled out by hand, and the properties that the header promises. */
+/* Edge sampling: hand-computed positions, and the properties that the header promises. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The search on a device whose clock the test writes: candidates have planted times and seeded noise. */
+/* The search with a fake clock: candidates have planted times and seeded noise. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

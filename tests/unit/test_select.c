@@ -1,4 +1,5 @@
-/* Selection: this very matrix before the nearest bucket before the rules, and only what is valid. */
+/* Selection: the order of its steps (this very matrix, the nearest bucket, the rules), and that only valid variants are
+ * chosen. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

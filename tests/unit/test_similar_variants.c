@@ -1,4 +1,4 @@
-/* Which variants of two types are one idea. */
+/* Similar variants for types of different size (tuner/similar_variants.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

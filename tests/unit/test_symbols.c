@@ -1,4 +1,4 @@
-/* The shared library exports the functions that the public headers declare: none is missing, none is there besides. */
+/* The shared library exports exactly the functions that the public headers declare. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* How samples become a time, on a device whose clock the test writes. */
+/* Computing a time from samples, with a fake clock. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

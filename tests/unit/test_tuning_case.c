@@ -1,4 +1,4 @@
-/* What is tuned next, and for how long. */
+/* Which case is tuned next, and its share of the time. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Synthetic twins: their statistics against the published ones and their bits against the pins of
- * tests/unit/twins.tsv; the largest only where WARPLOOM_FULL is set. */
+/* Synthetic twins: their statistics against the published ones, and their bits against the hashes in
+ * tests/unit/twins.tsv; the largest only if WARPLOOM_FULL is set. */
 #include <math.h>
 #include <omp.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Variants as values: names and back, and names of other versions. */
+/* Variants as values: conversion to names and back, and names of other versions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

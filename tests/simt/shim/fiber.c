@@ -1,6 +1,5 @@
-/* Two ways to switch: a few lines of assembly on x86-64, ucontext elsewhere. The assembly is there because
- * swapcontext makes two system calls a switch, and because ASan's own version of it forgets what it knew of
- * the stack it enters. */
+/* Switches stacks by a few lines of assembly on x86-64 and by ucontext elsewhere. Assembly is used because swapcontext
+ * makes two system calls per switch, and because ASan's version of it loses its information about the new stack. */
 #include "simt/shim/fiber.h"
 
 #include <sanitizer/common_interface_defs.h>

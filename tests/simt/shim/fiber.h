@@ -1,4 +1,4 @@
-/* A thread of control on its own stack, switched by hand; ASan is told of every switch. */
+/* A fiber: a thread of control on its own stack, switched explicitly; every switch is announced to ASan. */
 #ifndef WLM_TESTS_SIMT_FIBER_H
 #define WLM_TESTS_SIMT_FIBER_H
 

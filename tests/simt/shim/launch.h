@@ -1,5 +1,5 @@
-/* Runs one launch of an emitted kernel that was compiled with simt.h. A mistake ends the process with a line
- * on stderr: "simt: FILE:LINE: what is wrong". */
+/* Runs one launch of an emitted kernel that was compiled with simt.h. An error ends the process with a line on stderr:
+ * "simt: FILE:LINE: what is wrong". */
 #ifndef WLM_TESTS_SIMT_LAUNCH_H
 #define WLM_TESTS_SIMT_LAUNCH_H
 

@@ -1,12 +1,10 @@
-/* One fiber a CUDA thread, one block at a time. A fiber runs until it meets others (a barrier, a shuffle, a
- * vote) or returns; which one runs next is drawn from a seeded generator, preferring the warp that ran last,
- * so that one lane gets as far ahead of its warp as the barriers allow, and one warp of its block: what a
- * missing barrier breaks breaks here.
+/* Runs one fiber per CUDA thread, one block at a time. A fiber runs until it has to wait for others (barrier, shuffle,
+ * vote) or returns. A seeded random generator chooses the next fiber and prefers the warp that ran last. So a lane gets
+ * as far ahead of its warp, and a warp of its block, as the barriers allow, which makes missing barriers fail.
  *
- * A meeting is over when every lane of its mask waits in it: the same act, mask and line. Where no fiber can
- * run and none of the meetings is complete, someone waits for a thread that has returned or waits elsewhere,
- * and the process ends with a message that names both lines. That is stricter than CUDA, which lets a thread
- * that has returned count as arrived: kernels here must not need that. */
+ * A wait ends when every lane of its mask waits there, with the same operation, mask and line. If no fiber can run and
+ * no wait is complete, a thread waits for one that has returned or waits elsewhere; the process then ends with a
+ * message that names both lines. This is stricter than CUDA, where a thread that has returned counts as arrived. */
 #define SIMT_RUNTIME
 #include "simt/shim/simt.h"
 

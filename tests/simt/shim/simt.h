@@ -1,6 +1,6 @@
-/* What makes emitted CUDA text a C program: put before it with -include. Kernels become C functions that run
- * as one fiber a thread (simt.c); everything that threads do together is a call into it which says where in
- * the template it stands. Test-only. */
+/* Makes emitted CUDA text a C program; included before it with -include. Kernels become C functions that run with one
+ * fiber per thread (simt.c). Everything that threads do together is a call into simt.c, which passes its line in the
+ * template. For tests only. */
 #ifndef WLM_TESTS_SIMT_H
 #define WLM_TESTS_SIMT_H
 

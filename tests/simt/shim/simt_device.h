@@ -1,5 +1,5 @@
-/* A device that runs emitted CUDA text on the CPU, a fiber a thread, under ASan and UBSan. Plans, launches and
- * grids are the library's own; device memory is ordinary memory, exactly as large as asked for. */
+/* A device that runs emitted CUDA text on the CPU, with one fiber per thread, under ASan and UBSan. Plans, launches and
+ * grids are the library's; device memory is ordinary memory of exactly the requested size. */
 #ifndef WLM_TESTS_SIMT_DEVICE_H
 #define WLM_TESTS_SIMT_DEVICE_H
 

@@ -1,14 +1,14 @@
-/* Vertices stand in places 0 .. rows - 1; a community is a range of places, and `names` says which row number a
- * place bears, which is how numbering is scattered while communities stay simple. A column is drawn by its weight:
- * a ticket in [0, total) belongs to the column whose range of the running sum holds it, and a community's
- * tickets are a range as well, so drawing inside or outside of it is arithmetic. A guide table, one entry for about
- * each column, leaves a search among a few neighbours.
+/* Vertices are numbered 0 .. rows - 1, and a community is a range of vertices. `names` gives the row and column number
+ * of each vertex, so numbers can be scattered while communities stay ranges. A column is drawn in proportion to its
+ * weight: a random ticket in [0, total) belongs to the column whose interval of the running sum contains it. The
+ * tickets of a community are an interval as well, so drawing inside or outside of it is arithmetic. A guide table with
+ * about one entry per column leaves a binary search among a few neighbours.
  *
- * Columns of a row are distinct: a bitmap knows those that it has, and a ticket for one of them is drawn again.
- * After many vain tickets (a row that wants most of a community, or most of the matrix) the rest stays open to all
- * columns, and at last is taken from the next free ones, so every row gets exactly its length.
- * Each row has its own random numbers, so rows are made in parallel in any order. */
-#include "synth/weave.h"
+ * Columns of a row are distinct: a bitmap marks those that were drawn, and a ticket for one of them is drawn again.
+ * After many such repetitions (the row needs most of a community, or most of the matrix) the remaining columns come
+ * from the whole matrix, and at last from the next free ones, so every row gets exactly its length. Each row has its
+ * own random numbers, so rows are made in parallel in any order. */
+#include "synth/columns.h"
 
 #include "common/memory.h"
 #include "common/random.h"
@@ -50,36 +50,36 @@ static int32_t guide_find(const guide *g, int64_t ticket) {
   return low;
 }
 
-/* One thread's room for one row. */
-typedef struct loom {
-  uint64_t *taken;   /* a bit a column */
-  int32_t *columns;  /* what the row has so far */
+/* One thread's memory for one row. */
+typedef struct scratch {
+  uint64_t *taken;   /* one bit per column */
+  int32_t *columns;  /* the columns drawn so far */
   uint64_t *entries; /* twice the longest row, for sorting */
   int64_t count;
-} loom;
+} scratch;
 
-static int loom_open(loom *l, int64_t cols, int64_t longest) {
-  *l = (loom){wlmi_alloc_zero((size_t)cols / 64 + 1, 8), wlmi_alloc_zero((size_t)longest, 4),
-              wlmi_alloc_zero((size_t)longest, 16), 0};
+static int scratch_open(scratch *l, int64_t cols, int64_t longest) {
+  *l = (scratch){wlmi_alloc_zero((size_t)cols / 64 + 1, 8), wlmi_alloc_zero((size_t)longest, 4),
+                 wlmi_alloc_zero((size_t)longest, 16), 0};
   return l->taken && l->columns && l->entries;
 }
 
-static void loom_close(loom *l) {
+static void scratch_close(scratch *l) {
   wlmi_free(l->taken);
   wlmi_free(l->columns);
   wlmi_free(l->entries);
 }
 
-static void take(loom *l, int64_t column) {
+static void take(scratch *l, int64_t column) {
   uint64_t bit = UINT64_C(1) << (column & 63), *word = &l->taken[column >> 6];
   if (*word & bit) return;
   *word |= bit;
   l->columns[l->count++] = (int32_t)column;
 }
 
-/* Draws until the row has `wanted` columns or luck runs out. Tickets are 0 .. tickets - 1 plus `offset`; those
- * from `hole` on skip `hole_size` more, which leaves a community out. */
-static void draw(loom *l, const guide *g, wlmi_random *random, int64_t wanted, int64_t offset, int64_t tickets,
+/* Draws until the row has `wanted` columns, with a limited number of attempts. Tickets are 0 .. tickets - 1 plus
+ * `offset`; those from `hole` on skip `hole_size` more, which leaves a community out. */
+static void draw(scratch *l, const guide *g, wlmi_random *random, int64_t wanted, int64_t offset, int64_t tickets,
                  int64_t hole, int64_t hole_size) {
   int64_t attempts = 4 * (wanted - l->count) + 32;
   while (l->count < wanted && tickets > 0 && attempts-- > 0) {
@@ -88,9 +88,9 @@ static void draw(loom *l, const guide *g, wlmi_random *random, int64_t wanted, i
   }
 }
 
-static void draw_row(const wlmi_weave *w, const guide *g, int64_t place, loom *l) {
-  wlmi_random random = wlmi_random_for(w->seed, STREAM_ROW, (uint64_t)place);
-  int64_t degree = w->degrees[place], total = w->weights[w->cols], community = place * w->communities / w->rows;
+static void draw_row(const wlmi_columns_wanted *w, const guide *g, int64_t vertex, scratch *l) {
+  wlmi_random random = wlmi_random_for(w->seed, STREAM_ROW, (uint64_t)vertex);
+  int64_t degree = w->degrees[vertex], total = w->weights[w->cols], community = vertex * w->communities / w->rows;
   int64_t first = w->communities > 1 ? (community * w->rows + w->communities - 1) / w->communities : 0;
   int64_t end = w->communities > 1 ? ((community + 1) * w->rows + w->communities - 1) / w->communities : w->cols;
   int64_t offset = w->weights[first], inside = w->weights[end] - offset;
@@ -106,12 +106,12 @@ static void draw_row(const wlmi_weave *w, const guide *g, int64_t place, loom *l
     take(l, column);
 }
 
-/* Multiples of 1/128 in [0.5, 1.5), by row and column. */
+/* A value by row and column: a multiple of 1/128 in [0.5, 1.5). */
 static float value_of(uint64_t row_key, int32_t col) {
   return (float)(64 + (int)(wlmi_mix(row_key + (uint64_t)col * WLM_GOLDEN) >> 57)) / 128.0f;
 }
 
-static void write_row(const wlmi_weave *w, int64_t row, loom *l, wlmi_csr_host *out) {
+static void write_row(const wlmi_columns_wanted *w, int64_t row, scratch *l, wlmi_csr_host *out) {
   int64_t start = out->rowptr[row];
   uint64_t row_key = wlmi_random_for(w->seed, STREAM_VALUE, (uint64_t)row).state;
   for (int64_t i = 0; i < l->count; i++) {
@@ -126,42 +126,42 @@ static void write_row(const wlmi_weave *w, int64_t row, loom *l, wlmi_csr_host *
   }
 }
 
-static wlm_status weave_rows(const wlmi_weave *w, const guide *g, wlmi_csr_host *out) {
+static wlm_status draw_rows(const wlmi_columns_wanted *w, const guide *g, wlmi_csr_host *out) {
   int64_t longest = 0;
   int failed = 0;
   for (int64_t i = 0; i < w->rows; i++)
     if (w->degrees[i] > longest) longest = w->degrees[i];
 #pragma omp parallel reduction(+ : failed)
   {
-    loom l;
-    int open = loom_open(&l, w->cols, longest);
+    scratch l;
+    int open = scratch_open(&l, w->cols, longest);
     failed += !open;
 #pragma omp for schedule(dynamic, 64)
-    for (int64_t place = 0; place < w->rows; place++) {
-      if (!open || !w->degrees[place]) continue;
-      draw_row(w, g, place, &l);
-      write_row(w, w->names ? w->names[place] : place, &l, out);
+    for (int64_t vertex = 0; vertex < w->rows; vertex++) {
+      if (!open || !w->degrees[vertex]) continue;
+      draw_row(w, g, vertex, &l);
+      write_row(w, w->names ? w->names[vertex] : vertex, &l, out);
     }
-    loom_close(&l);
+    scratch_close(&l);
   }
-  return failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "weaving rows of %lld entries", (long long)longest) : WLM_OK;
+  return failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "drawing rows of %lld entries", (long long)longest) : WLM_OK;
 }
 
-wlm_status wlmi_weave_make(const wlmi_weave *w, wlmi_csr_host *out) {
+wlm_status wlmi_columns_make(const wlmi_columns_wanted *w, wlmi_csr_host *out) {
   wlmi_csr_host csr = {.rows = w->rows, .cols = w->cols};
   guide g = {0};
   wlm_status status;
   *out = (wlmi_csr_host){0};
   WLM_TRY(wlmi_alloc_array(w->rows + 1, sizeof *csr.rowptr, "rowptr", (void **)&csr.rowptr));
   csr.rowptr[0] = 0;
-  for (int64_t place = 0; place < w->rows; place++)
-    csr.rowptr[(w->names ? w->names[place] : place) + 1] = w->degrees[place];
+  for (int64_t vertex = 0; vertex < w->rows; vertex++)
+    csr.rowptr[(w->names ? w->names[vertex] : vertex) + 1] = w->degrees[vertex];
   for (int64_t row = 0; row < w->rows; row++) csr.rowptr[row + 1] += csr.rowptr[row];
   csr.nnz = csr.rowptr[w->rows];
   WLM_TRY(wlmi_alloc_array(csr.nnz, sizeof *csr.colind, "colind", (void **)&csr.colind));
   WLM_TRY(wlmi_alloc_array(csr.nnz, sizeof *csr.values, "values", (void **)&csr.values));
   WLM_TRY(guide_make(w->weights, w->cols, &g));
-  WLM_TRY(weave_rows(w, &g, &csr));
+  WLM_TRY(draw_rows(w, &g, &csr));
   *out = csr;
   csr = (wlmi_csr_host){0};
 done:

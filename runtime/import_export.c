@@ -32,7 +32,7 @@ wlm_status wlm_export_path(wlm_context *context, const char *path) {
   return status;
 }
 
-/* From the file, or where there is none from the text. */
+/* Imports the file, or the text if path is NULL. */
 static wlm_status import_from(wlm_context *context, const char *path, const char *text) {
   wlm_store *store = NULL;
   wlm_status status = open_user(context, WLM_STORE_WRITE, &store);
