@@ -52,7 +52,22 @@ static wlm_status tell_choice(wlmi_report *report, wlmi_session *session, wlmi_t
   return WLM_OK;
 }
 
-/* One matrix and width. Cancelled is told after the table of what was measured. */
+/* The table of what was measured, also after a failure, whose text stays. */
+static wlm_status tell_width(errand *e, wlm_status status, wlmi_tune_outcomes *outcomes,
+                             const wlmi_tune_summary *summary) {
+  char *detail = wlmi_strdup(wlm_error_detail());
+  wlm_status told = outcomes->count ? wlm_context_refresh(e->run.session.context) : WLM_OK;
+  if (status != WLM_OK && status != WLM_ERR_CANCELLED)
+    wlmi_tune_outcomes_tell(outcomes, e->report, "");
+  else if (told == WLM_OK)
+    told = tell_choice(e->report, &e->run.session, outcomes);
+  wlmi_tune_summary_tell(summary, e->report);
+  if (status != WLM_OK) wlmi_fail(status, "%s", detail ? detail : "");
+  wlmi_free(detail);
+  return status == WLM_OK ? told : status;
+}
+
+/* One matrix and width. */
 static wlm_status tune_width(errand *e, const char *label, double budget) {
   char title[64];
   wlmi_session *session = &e->run.session;
@@ -66,18 +81,10 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   wlm_status status = wlmi_tune_one(&e->run, session->matrix, &session->problem, &session->args, label, budget,
                                     budget > 0 ? budget : INFINITY, on_progress, &l, &summary);
   wlmi_progress_end(&e->run.progress);
-  if (l.outcomes.count && (status == WLM_OK || status == WLM_ERR_CANCELLED)) {
-    wlm_status refreshed = wlm_context_refresh(session->context);
-    if (status == WLM_OK) status = refreshed;
-  }
   if (l.outcomes.failed)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
-  if (status == WLM_OK || status == WLM_ERR_CANCELLED) {
-    wlm_status told = tell_choice(e->report, session, &l.outcomes);
-    wlmi_tune_summary_tell(&summary, e->report);
-    if (status == WLM_OK) status = told;
-    if (status == WLM_ERR_CANCELLED) wlmi_tune_cancelled(&e->run);
-  }
+  if (status == WLM_OK || status == WLM_ERR_CANCELLED || l.outcomes.count)
+    status = tell_width(e, status, &l.outcomes, &summary);
   wlmi_report_close(e->report);
   wlmi_tune_outcomes_release(&l.outcomes);
   return status;
