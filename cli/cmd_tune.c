@@ -52,15 +52,15 @@ static wlm_status tell_choice(wlmi_report *report, wlmi_session *session, wlmi_t
   return WLM_OK;
 }
 
-/* The table of what was measured, also after a failure, whose text stays. */
+/* The table of what was stored, also after a failure, whose text stays. */
 static wlm_status tell_width(errand *e, wlm_status status, wlmi_tune_outcomes *outcomes,
                              const wlmi_tune_summary *summary) {
   char *detail = wlmi_strdup(wlm_error_detail());
   wlm_status told = outcomes->count ? wlm_context_refresh(e->run.session.context) : WLM_OK;
-  if (status != WLM_OK && status != WLM_ERR_CANCELLED)
-    wlmi_tune_outcomes_tell(outcomes, e->report, "");
-  else if (told == WLM_OK)
+  if (told == WLM_OK && (status == WLM_OK || status == WLM_ERR_CANCELLED))
     told = tell_choice(e->report, &e->run.session, outcomes);
+  else
+    wlmi_tune_outcomes_tell(outcomes, e->report, "");
   wlmi_tune_summary_tell(summary, e->report);
   if (status != WLM_OK) wlmi_fail(status, "%s", detail ? detail : "");
   wlmi_free(detail);

@@ -104,13 +104,13 @@ void wlmi_tune_summary_tell(const wlmi_tune_summary *s, wlmi_report *report) {
       wlmi_report_line(report,
                        "%lld of %lld candidates could not be measured for now; the same command tries them again",
                        (long long)s->put_off, (long long)s->candidates);
-    if (left > s->unlikely)
-      wlmi_report_line(report, "%lld of %lld candidates are left; the same command goes on", (long long)left,
-                       (long long)s->candidates);
-    else if (left)
+    if (left - s->put_off > s->unlikely)
+      wlmi_report_line(report, "%lld of %lld candidates are left; the same command goes on",
+                       (long long)(left - s->put_off), (long long)s->candidates);
+    else if (left > s->put_off)
       wlmi_report_line(report,
                        "%lld of %lld candidates are left, which the model takes for slow; the same command goes on",
-                       (long long)left, (long long)s->candidates);
+                       (long long)(left - s->put_off), (long long)s->candidates);
     return;
   }
   wlmi_report_integer(report, "variants", s->candidates);
