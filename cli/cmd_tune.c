@@ -122,10 +122,11 @@ static wlm_status tune_widths(errand *e, const char *label, double deadline) {
   const wlmi_cli_options *options = e->run.options;
   wlmi_tuning_case list[WLM_CLI_MAX_WIDTHS];
   int tuned[WLM_CLI_MAX_WIDTHS] = {0};
+  const double whole = e->run.deadline; /* which moves where another tuning is waited for */
   wlm_status status;
   WLM_TRY(find_tuning_cases(e, label, list));
   for (int count = 0; count < options->n_count && status == WLM_OK; count++) {
-    const double left = deadline - wlmi_seconds();
+    const double left = deadline + (isfinite(whole) ? e->run.deadline - whole : 0) - wlmi_seconds();
     int64_t i = isfinite(deadline) ? wlmi_tuning_cases_next(list, options->n_count, 0, INFINITY) : -1;
     for (int k = 0; i < 0; k++)
       if (!tuned[k]) i = k;
@@ -160,13 +161,13 @@ done:
   return status;
 }
 
-static wlm_status tune_inputs(errand *e, double deadline) {
+static wlm_status tune_inputs(errand *e) {
   const int count = e->run.options->argument_count;
   wlm_status status = WLM_OK;
   wlmi_progress_begin(&e->run.progress, (int64_t)count * e->run.options->n_count, e->run.options->budget_seconds);
   for (int i = 0; i < count && status == WLM_OK; i++) {
     const double now = wlmi_seconds();
-    status = tune_input(e, e->run.options->arguments[i], now + (deadline - now) / (count - i));
+    status = tune_input(e, e->run.options->arguments[i], now + (e->run.deadline - now) / (count - i));
   }
   return status;
 }
@@ -176,7 +177,7 @@ wlm_status wlmi_cmd_tune(const wlmi_cli_options *options, wlmi_report *report) {
   wlm_status status;
   WLM_TRY(wlmi_tune_open(options, options->budget_seconds, &e.run, report));
   wlmi_report_array(report, "inputs");
-  status = tune_inputs(&e, e.run.deadline);
+  status = tune_inputs(&e);
   if (status == WLM_OK) status = wlm_train(e.run.session.context);
 done:
   wlmi_tune_close(&e.run);

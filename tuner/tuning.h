@@ -9,6 +9,7 @@
 #include "tuner/search.h"
 #include "tuner/timing.h"
 #include "tuner/tuner.h"
+#include "tuner/turn.h"
 
 typedef struct wlmi_tuning {
   wlmi_tuner *tuner;
@@ -35,6 +36,7 @@ typedef struct wlmi_tuning {
   wlm_status failure;    /* of the first candidate that failed; WLM_OK = none did, */
   char *reason;          /* and why */
   double most_spread;    /* of a finalist */
+  wlmi_turn turn;
   double started, share; /* share: seconds from then on that the doubtful must fit */
   wlmi_tune_summary summary;
 } wlmi_tuning;
