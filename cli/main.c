@@ -4,6 +4,7 @@
 #include "cli/command_table.h"
 #include "cli/help.h"
 #include "cli/problem.h"
+#include "cli/progress.h"
 #include "cli/session.h"
 
 static void print_log(void *user, wlm_log_level level, const char *message) {
@@ -37,7 +38,9 @@ static int run(int argc, char **argv) {
 /* What was told but not written is not done. */
 int main(int argc, char **argv) {
   int code = run(argc, argv);
-  if (!fflush(stdout) && !ferror(stdout)) return code;
-  fputs("warploom: standard output is closed or full\n", stderr);
+  const int is_written = !fflush(stdout) && !ferror(stdout);
+  if (!is_written) fputs("warploom: standard output is closed or full\n", stderr);
+  wlmi_end_by_interrupt();
+  if (is_written) return code;
   return code == WLM_EXIT_OK ? WLM_EXIT_FAILED : code;
 }

@@ -47,6 +47,8 @@ int wlmi_may_prepare(const wlmi_selection *s);
 /* Whether the variant is valid for the problem, needs no preparing (unless may_prepare), and did not fail on this very
  * matrix. */
 int wlmi_is_allowed(const wlmi_selection *s, const wlmi_variant *variant, int may_prepare);
+/* Whether the variant gave a wrong result on this very matrix. */
+int wlmi_was_wrong(const wlmi_selection *s, const wlmi_variant *variant);
 /* Writes why not, at most WLM_REASON characters. */
 void wlmi_explain_refusal(const wlmi_selection *s, const wlmi_variant *variant, const char *name, char *reason);
 /* Counts a variant that may not be chosen and keeps the first one. */
