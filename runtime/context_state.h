@@ -18,6 +18,7 @@ typedef struct wlmi_kernel_entry {
   char key[33];
   void *image;
   size_t size;
+  int cached; /* the image is from the kernel cache */
   int loaded;
   wlmi_module *module;
   void *kernels[WLM_MAX_PASSES];
