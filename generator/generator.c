@@ -275,7 +275,7 @@ typedef struct call {
   const wlmi_spec *spec;
   wlmi_custom_source custom; /* of the spec */
   const wlmi_limits *limits;
-  wlm_index rowptr_type; /* where there is no spec */
+  wlm_index rowptr_type, colind_type; /* where there is no spec */
   wlmi_text *text;
   description *described;
   wlmi_program *program;
@@ -410,6 +410,16 @@ static int do_stats(lua_State *lua) {
   push_function(lua, "stats");
   lua_pushstring(lua, wlmi_index_name(c->rowptr_type));
   lua_call(lua, 1, 1);
+  get_program(lua, c->program);
+  return 0;
+}
+
+static int do_validate(lua_State *lua) {
+  call *c = pushed_call(lua);
+  push_function(lua, "validate");
+  lua_pushstring(lua, wlmi_index_name(c->rowptr_type));
+  lua_pushstring(lua, wlmi_index_name(c->colind_type));
+  lua_call(lua, 2, 1);
   get_program(lua, c->program);
   return 0;
 }
@@ -552,6 +562,12 @@ static wlm_status make_program(wlmi_generator *generator, lua_CFunction function
 
 wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type, wlmi_program *program) {
   return make_program(generator, do_stats, "stats", (call){.rowptr_type = rowptr_type}, program);
+}
+
+wlm_status wlmi_generator_validate(wlmi_generator *generator, wlm_index rowptr_type, wlm_index colind_type,
+                                   wlmi_program *program) {
+  return make_program(generator, do_validate, "validate",
+                      (call){.rowptr_type = rowptr_type, .colind_type = colind_type}, program);
 }
 
 wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program) {

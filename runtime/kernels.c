@@ -107,7 +107,7 @@ typedef struct wanted {
   wlmi_variant variant;
   uint8_t others;
 } wanted;
-enum { BACKWARD = 1, STATS, TRANSPOSE };
+enum { BACKWARD = 1, STATS, TRANSPOSE, VALIDATE };
 
 static wlmi_hash emitted_key(const wanted *w, const wlmi_spec *spec) {
   const wlmi_hash parts[] = {wlmi_spec_id(spec), wlmi_hash_bytes(w, sizeof *w)};
@@ -160,6 +160,7 @@ static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_s
   switch (w->others) {
     case BACKWARD: return wlmi_generator_arg_backward(context->generator, spec, limits, program);
     case STATS: return wlmi_generator_stats(context->generator, spec->rowptr_type, program);
+    case VALIDATE: return wlmi_generator_validate(context->generator, spec->rowptr_type, spec->colind_type, program);
     case TRANSPOSE: return wlmi_generator_transpose(context->generator, spec, program);
     default: return wlmi_generator_emit_variant(context->generator, &w->variant, spec, limits, program);
   }
@@ -282,6 +283,10 @@ int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) {
 
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
   return load_for_types(context, TRANSPOSE, csr, kernels);
+}
+
+wlm_status wlmi_context_load_validate(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
+  return load_for_types(context, VALIDATE, csr, kernels);
 }
 
 wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
