@@ -207,6 +207,7 @@ wlm_status wlmi_cmd_compare(const wlmi_cli_options *options, wlmi_report *report
   wlmi_session session = {0};
   wlm_status status;
   WLM_TRY(wlmi_session_open(options, &session));
+  session.multiplies = 1;
   if (wlmi_context_device(session.context)->info.limits.target == WLM_TARGET_CUDA) {
     report->exit_code = WLM_EXIT_USAGE; /* a package is missing */
     WLM_TRY(wlmi_cusparse_find());

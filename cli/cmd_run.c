@@ -125,18 +125,20 @@ static wlm_status explain_input(wlmi_session *session, const char *input, const 
   return status;
 }
 
-static wlm_status for_inputs(const wlmi_cli_options *options, wlmi_report *report, wlmi_session_input_fn *each) {
+static wlm_status for_inputs(const wlmi_cli_options *options, wlmi_report *report, int multiplies,
+                             wlmi_session_input_fn *each) {
   wlmi_session session = {0};
   wlm_status status = wlmi_session_open(options, &session);
+  session.multiplies = multiplies;
   if (status == WLM_OK) status = wlmi_session_each(&session, options, report, each);
   wlmi_session_close(&session);
   return status;
 }
 
 wlm_status wlmi_cmd_run(const wlmi_cli_options *options, wlmi_report *report) {
-  return for_inputs(options, report, run_input);
+  return for_inputs(options, report, 1, run_input);
 }
 
 wlm_status wlmi_cmd_explain(const wlmi_cli_options *options, wlmi_report *report) {
-  return for_inputs(options, report, explain_input);
+  return for_inputs(options, report, 0, explain_input);
 }

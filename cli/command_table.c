@@ -9,7 +9,7 @@
 #define PINNING (CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_TYPE)
 #define BENCH                                                                                         \
   (WLM_OPTION_DATABASE | WLM_OPTION_DEVICE | WLM_OPTION_WIDTH | WLM_OPTION_BUDGET | WLM_OPTION_SEED | \
-   WLM_OPTION_DATA | WLM_OPTION_SAMPLES | WLM_OPTION_OUTPUT | WLM_OPTION_JSON)
+   WLM_OPTION_DATA | WLM_OPTION_SAMPLES | WLM_OPTION_OUTPUT | WLM_OPTION_JSON | WLM_OPTION_FORCE)
 #define NO_LIMIT (1 << 20)
 
 static const char input_needed[] = "name a matrix: a Matrix Market file, - for standard input, or twin:arxiv";
@@ -29,8 +29,8 @@ const wlmi_command wlmi_commands[] = {
     {"show", NULL, "--list", "list all families with their parameters", wlmi_cmd_show,
      .takes = WLM_OPTION_LIST | WLM_OPTION_JSON, .when = WLM_OPTION_LIST},
     {"tune", NULL, "INPUT...", "measure the kernels that were not measured yet", wlmi_cmd_tune,
-     .takes = TUNING | PROBLEM | WLM_OPTION_CALLS, .least = 1, .most = NO_LIMIT, .missing = input_needed,
-     .example = "tune graph.mtx -n 64,256 --budget 2m"},
+     .takes = TUNING | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_FORCE, .least = 1, .most = NO_LIMIT,
+     .missing = input_needed, .example = "tune graph.mtx -n 64,256 --budget 2m"},
     {"tune", NULL, "", "tune the device on synthetic matrices; the same command continues where it ended",
      wlmi_cmd_tune_design, .takes = TUNING | PROBLEM, .example = "tune --budget 30m"},
     {"tune", NULL, "--recorded", "tune what programs with record = 1 recorded, on matrices made from their statistics",
@@ -38,11 +38,12 @@ const wlmi_command wlmi_commands[] = {
     {"train", NULL, "", "train the cost model on all measurements; tune does this at its end", wlmi_cmd_train,
      .takes = CONTEXT, .example = "train --device cuda"},
     {"compare", NULL, "INPUT...", "time the chosen kernel beside cuSPARSE, on a host beside a plain OpenMP loop",
-     wlmi_cmd_compare, .takes = CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_TYPE | WLM_OPTION_SAMPLES | WLM_OPTION_SEED,
+     wlmi_cmd_compare, .takes = CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_TYPE | WLM_OPTION_SAMPLES | WLM_OPTION_SEED |
+              WLM_OPTION_FORCE,
      .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "compare graph.mtx -n 64"},
     {"run", NULL, "INPUT...", "time one product with the chosen kernel", wlmi_cmd_run,
      .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_SEED | WLM_OPTION_CHECK | WLM_OPTION_VARIANT |
-              WLM_OPTION_RECORD,
+              WLM_OPTION_RECORD | WLM_OPTION_FORCE,
      .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "run graph.mtx -n 64 --op copy_b.mean --check"},
     {"explain", NULL, "INPUT...", "print which kernel is chosen, and why", wlmi_cmd_explain,
      .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_VARIANT, .least = 1, .most = NO_LIMIT,

@@ -20,7 +20,7 @@ typedef struct wlmi_cli_options {
   double budget_seconds;              /* 0 = none */
   uint64_t seed;
   int json, help, system;
-  int check, list, repair, again, recorded, record;
+  int check, list, repair, again, recorded, record, force;
   int64_t keep, samples;        /* 0 = not given */
   int format, target;           /* target: a wlmi_target, -1 = not given */
   const char *variant, *output; /* NULL = not given */
@@ -56,7 +56,8 @@ enum {
   WLM_OPTION_DATA = 1 << 21,
   WLM_OPTION_TYPE = 1 << 22,
   WLM_OPTION_SAMPLES = 1 << 23,
-  WLM_OPTION_SYSTEM = 1 << 24
+  WLM_OPTION_SYSTEM = 1 << 24,
+  WLM_OPTION_FORCE = 1 << 25
 };
 
 typedef struct wlmi_option {

@@ -21,7 +21,7 @@ static const struct {
     {"output", "x"},    {"repair", NULL},        {"keep", "2"},       {"again", NULL},      {"recorded", NULL},
     {"record", NULL},   {"format", "jsonl"},     {"alpha", "2"},      {"beta", "1"},        {"ldb", "9"},
     {"ldc", "9"},       {"deterministic", NULL}, {"empty", "zero"},   {"rowptr", "i32"},    {"colind", "i32"},
-    {"samples", "3"},   {"data", "x"},           {"system", NULL}};
+    {"samples", "3"},   {"data", "x"},           {"system", NULL},     {"force", NULL}};
 enum { OPTIONS = sizeof options / sizeof *options, WORDS = 5 };
 
 static const struct {
@@ -32,10 +32,10 @@ static const struct {
     {{"stats", TWIN}, 1},
     {{"convert", TWIN}, 2},
     {{"show", "row_naive"}, 21},
-    {{"tune", TWIN}, 26},
+    {{"tune", TWIN}, 27},
     {{"train"}, 3},
-    {{"compare", TWIN}, 7},
-    {{"run", TWIN}, 26},
+    {{"compare", TWIN}, 8},
+    {{"run", TWIN}, 27},
     {{"explain", TWIN}, 23},
     {{"export"}, 5},
     {{"import", "x"}, 2},
@@ -47,7 +47,7 @@ static const struct {
     {{"db", "pin", TWIN, "v"}, 14},
     {{"db", "unpin", TWIN}, 14},
     {{"report"}, 5},
-    {{"bench", "core"}, 9},
+    {{"bench", "core"}, 10},
     {{"bench", "summary", "x"}, 1},
     {{"bench", "plot", "x"}, 1},
     {{"help"}, 0},
