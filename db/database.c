@@ -74,6 +74,7 @@ static wlm_status open_ours(const char *path, int writable, const wlmi_schema *s
    * which would cost as much as reading the rows. */
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (writable ? SQLITE_OPEN_CREATE : 0);
   int code = sqlite3_open_v2(literal.data, db, flags, NULL);
+  if (code == SQLITE_NOMEM) WLM_TRY(wlmi_sqlite_error(NULL, code));
   if (code != SQLITE_OK) {
     const int cause = cause_of(*db, path);
     status = wlmi_fail(WLM_ERR_IO, "%s: cannot open: %s", path, cause ? strerror(cause) : sqlite3_errstr(code));

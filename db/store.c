@@ -178,7 +178,7 @@ wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *r
     WLM_TRY(wlmi_sqlite_step(row, &more));
     if (!more) break;
     WLM_TRY(wlmi_grow((void **)&elements, *count, &capacity, reader->size, reader->what));
-    status = reader->read(store, row, elements + (size_t)*count * reader->size);
+    status = wlmi_sqlite_read(row, reader->read(store, row, elements + (size_t)*count * reader->size));
     if (store->whole_only && status == WLM_ERR_DATABASE) continue;
     WLM_TRY(status);
     ++*count;

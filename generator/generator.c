@@ -43,6 +43,15 @@ static void *lua_memory(void *user, void *old, size_t old_size, size_t size) {
   return NULL;
 }
 
+static char no_memory; /* its address is the error that Lua code carries on where memory of this file's ran out */
+
+/* Raises the failure of a call into the library. */
+static int raise_status(lua_State *lua, wlm_status status) {
+  if (status != WLM_ERR_OUT_OF_MEMORY) return luaL_error(lua, "%s", wlm_error_detail());
+  lua_pushlightuserdata(lua, &no_memory);
+  return lua_error(lua);
+}
+
 /* ---- C structs to tables ---------------------------------------------------------------------- */
 
 static void set_string(lua_State *lua, const char *key, const char *value) {
@@ -195,7 +204,7 @@ static void get_program(lua_State *lua, wlmi_program *program) {
   lua_pop(lua, 1);
   lua_getfield(lua, -1, "source");
   program->source = wlmi_strdup(luaL_checkstring(lua, -1));
-  if (!program->source) luaL_error(lua, "out of memory");
+  if (!program->source) raise_status(lua, WLM_ERR_OUT_OF_MEMORY);
   lua_pop(lua, 1);
 }
 
@@ -235,8 +244,8 @@ static int read_template(lua_State *lua) {
   lua_settop(lua, 1);
   lua_pushcfunction(lua, push_text);
   lua_pushlightuserdata(lua, &file);
-  if (wlmi_template_read(folder, name, &file.text, &file.size) != WLM_OK)
-    return luaL_error(lua, "%s", wlm_error_detail());
+  const wlm_status status = wlmi_template_read(folder, name, &file.text, &file.size);
+  if (status != WLM_OK) return raise_status(lua, status);
   int result = lua_pcall(lua, 1, 1, 0);
   wlmi_free(file.text);
   return result == LUA_OK ? 1 : lua_error(lua);
@@ -248,7 +257,7 @@ static int add_to_families(lua_State *lua) {
   const wlm_status status = lua_isnoneornil(lua, 2)
                                 ? wlmi_families_add(families, luaL_checkstring(lua, 1))
                                 : wlmi_families_add_value(families, luaL_checkstring(lua, 2), luaL_checkstring(lua, 3));
-  return status == WLM_OK ? 0 : luaL_error(lua, "%s", wlm_error_detail());
+  return status == WLM_OK ? 0 : raise_status(lua, status);
 }
 
 static void push_name(void *user, const char *name) {
@@ -266,7 +275,7 @@ typedef struct call {
   const wlmi_spec *spec;
   wlmi_custom_source custom; /* of the spec */
   const wlmi_limits *limits;
-  wlm_index rowptr_type; /* where there is no spec */
+  wlm_index rowptr_type, colind_type; /* where there is no spec */
   wlmi_text *text;
   description *described;
   wlmi_program *program;
@@ -300,7 +309,8 @@ static int do_load(lua_State *lua) {
   lua_setglobal(lua, "variants");
   push_function(lua, "load");
   lua_newtable(lua);
-  if (wlmi_template_names(c->folder, push_name, lua) != WLM_OK) return luaL_error(lua, "%s", wlm_error_detail());
+  const wlm_status status = wlmi_template_names(c->folder, push_name, lua);
+  if (status != WLM_OK) return raise_status(lua, status);
   lua_pushstring(lua, c->folder);
   lua_pushcclosure(lua, read_template, 1);
   lua_pushlightuserdata(lua, c->families);
@@ -352,7 +362,7 @@ static int do_describe(lua_State *lua) {
   lua_call(lua, 2, 1);
   const int64_t count = luaL_len(lua, -1);
   c->described = wlmi_alloc_zero(1, sizeof *c->described + (size_t)count * sizeof *c->described->candidates);
-  if (!c->described) return luaL_error(lua, "out of memory");
+  if (!c->described) return raise_status(lua, WLM_ERR_OUT_OF_MEMORY);
   c->described->list = (wlmi_candidate_list){c->families, c->described->candidates, count};
   for (int64_t i = 0; i < count; i++) {
     lua_geti(lua, -1, i + 1);
@@ -404,6 +414,16 @@ static int do_stats(lua_State *lua) {
   return 0;
 }
 
+static int do_validate(lua_State *lua) {
+  call *c = pushed_call(lua);
+  push_function(lua, "validate");
+  lua_pushstring(lua, wlmi_index_name(c->rowptr_type));
+  lua_pushstring(lua, wlmi_index_name(c->colind_type));
+  lua_call(lua, 2, 1);
+  get_program(lua, c->program);
+  return 0;
+}
+
 static int do_transpose(lua_State *lua) {
   call *c = pushed_call(lua);
   push_function(lua, "transpose");
@@ -422,7 +442,8 @@ static wlm_status enter(wlmi_generator *generator, lua_CFunction function, call 
   lua_pushcfunction(lua, function);
   lua_pushlightuserdata(lua, c);
   int result = lua_pcall(lua, 1, 0, 0);
-  if (result == LUA_ERRMEM)
+  const int failed_in_c = result != LUA_OK && lua_touserdata(lua, -1) == &no_memory;
+  if (result == LUA_ERRMEM || failed_in_c || (c->text && c->text->failed))
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the generator ran out of memory");
   else if (result != LUA_OK)
     status = wlmi_fail(WLM_ERR_TEMPLATE, "%s",
@@ -541,6 +562,12 @@ static wlm_status make_program(wlmi_generator *generator, lua_CFunction function
 
 wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type, wlmi_program *program) {
   return make_program(generator, do_stats, "stats", (call){.rowptr_type = rowptr_type}, program);
+}
+
+wlm_status wlmi_generator_validate(wlmi_generator *generator, wlm_index rowptr_type, wlm_index colind_type,
+                                   wlmi_program *program) {
+  return make_program(generator, do_validate, "validate",
+                      (call){.rowptr_type = rowptr_type, .colind_type = colind_type}, program);
 }
 
 wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program) {

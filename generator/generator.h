@@ -34,6 +34,9 @@ wlm_status wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_var
                                        const wlmi_limits *limits, wlmi_program *program);
 /* The program that measures row statistics on a CUDA device (runtime/stats_device.h); no family either. */
 wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type, wlmi_program *program);
+/* The program that finds the first wrong row of a matrix on a CUDA device (runtime/validate.h). */
+wlm_status wlmi_generator_validate(wlmi_generator *generator, wlm_index rowptr_type, wlm_index colind_type,
+                                   wlmi_program *program);
 /* The program that makes A^T on a CUDA device, for the types of the spec: no family, and its launches are the caller's.
  */
 wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program);

@@ -84,7 +84,7 @@ function variants.load(files, read, add)
     end
   end
   variants.prelude = {}
-  for _, piece in ipairs { "args.h", "cuda.h", "host.h", "half.h", "sampling.h", "stats.h" } do
+  for _, piece in ipairs { "args.h", "cuda.h", "host.h", "half.h", "sampling.h", "stats.h", "faults.h" } do
     variants.prelude[piece] = engine.plain(read("prelude/" .. piece), "prelude/" .. piece)
   end
   variants.host_tile = read("prelude/host_tile.h")
@@ -281,6 +281,20 @@ function variants.stats(rowptr_type)
   return {
     source = source, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
     passes = { { kernel = "wlm_stats_rows", threads = 256 }, { kernel = "wlm_stats_sample", threads = 256 } },
+  }
+end
+
+-- The program that finds the first wrong row of a matrix on a CUDA device (runtime/validate.c launches its kernel).
+function variants.validate(rowptr_type, colind_type)
+  local name = "prelude/validate.cu.in"
+  local types = { rowptr = operators.index(rowptr_type), colind = operators.index(colind_type) }
+  local source = table.concat {
+    variants.prelude["args.h"], variants.prelude["faults.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
+    variants.prelude["cuda.h"], engine.render(variants.read(name), name, types, variants.read),
+  }
+  return {
+    source = source, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
+    passes = { { kernel = "wlm_validate", threads = 256 } },
   }
 end
 

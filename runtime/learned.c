@@ -62,6 +62,7 @@ typedef struct loading {
 /* What one database cannot give costs no other and no call: what is damaged, or of another version, is left out. So is
  * what cannot be read for now, unless the caller has something better to go on with. */
 static wlm_status complain(const loading *l, wlm_status status) {
+  if (status == WLM_ERR_OUT_OF_MEMORY) return status;
   if (l->must_read && status != WLM_ERR_DATABASE && status != WLM_ERR_DATABASE_VERSION) return status;
   wlmi_log(WLM_LOG_WARNING, "going on without what was learned: %s", wlm_error_detail());
   return WLM_OK;

@@ -236,6 +236,7 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
     wlmi_add_predictions(&s, decision);
   }
   wlmi_selection_release(&s);
+  if (s.out_of_memory) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "choosing a kernel");
   wlmi_add_entry(decision, &(wlmi_variant){0}, 0, WLM_STEP_BUILTIN, "the kernel that the library carries");
   if (is_found) return WLM_OK;
   decision->step = WLM_STEP_BUILTIN;

@@ -152,7 +152,7 @@ typedef struct wlmi_request {
  * sum of products in the operator's place), then the model, then the nearest bucket, then both of a simpler problem,
  * then the rules; candidates that failed on this very matrix are left out, and measured ones are ranked by time +
  * preparing / expected_calls. What must be prepared is never chosen for 1 call. WLM_ERR_NOT_FOUND where no variant is
- * left; the decision then has the built-in kernel as its only entry. */
+ * left; the decision then has the built-in kernel as its only entry. WLM_ERR_OUT_OF_MEMORY. */
 wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *request, wlmi_decision *decision);
 
 /* "builtin" for the kernel that the library carries. */

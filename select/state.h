@@ -39,6 +39,7 @@ typedef struct wlmi_selection {
   int64_t candidate_count;
   int listed;
   wlmi_candidate *kept; /* the list, where it is not the caller's */
+  int out_of_memory;    /* then nothing is chosen */
 } wlmi_selection;
 
 /* ---- valid.c: what may be chosen --------------------------------------------------------------------- */

@@ -70,10 +70,12 @@ void wlmi_list_candidates(wlmi_selection *s) {
   s->candidates = list->candidates;
   s->candidate_count = list->count;
   if (!wlmi_failure_count(s) || !s->candidate_count) return;
-  if (wlmi_alloc_array(s->candidate_count, sizeof *s->kept, "candidates", (void **)&s->kept) == WLM_OK)
+  const wlm_status status = wlmi_alloc_array(s->candidate_count, sizeof *s->kept, "candidates", (void **)&s->kept);
+  s->out_of_memory |= status != WLM_OK;
+  if (status == WLM_OK)
     for (int64_t i = 0; i < s->candidate_count; i++)
       if (!failure_of(s, &s->candidates[i].value)) s->kept[kept++] = s->candidates[i];
-  s->candidates = s->kept; /* none where there is no memory: then no model is used */
+  s->candidates = s->kept;
   s->candidate_count = kept;
 }
 

@@ -30,10 +30,17 @@ static void destroy_variant(void *user) {
   wlmi_free(variant);
 }
 
+static char unsaid[] = "no memory was left to say why"; /* a failure is one whether or not its text could be kept */
+
 static void fail(wlmi_entrant *entrant, wlm_status status, const char *reason) {
   if (entrant->failure) return;
   entrant->failure = wlmi_strdup(reason);
+  if (!entrant->failure) entrant->failure = unsaid;
   entrant->status = status;
+}
+
+void wlmi_entrant_free_failure(char *failure) {
+  if (failure != unsaid) wlmi_free(failure);
 }
 
 void wlmi_entrant_fail(wlmi_entrant *entrant, const char *reason) { fail(entrant, WLM_ERR_DEVICE, reason); }
@@ -87,7 +94,7 @@ void wlmi_entrant_variant(wlm_context *context, const wlmi_operands *operands, c
 
 void wlmi_entrant_release(wlmi_entrant *entrant) {
   if (entrant->user) entrant->destroy(entrant->user);
-  wlmi_free(entrant->failure);
+  wlmi_entrant_free_failure(entrant->failure);
   *entrant = (wlmi_entrant){0};
 }
 

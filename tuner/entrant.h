@@ -27,8 +27,9 @@ void wlmi_entrant_variant(wlm_context *context, const wlmi_operands *operands, c
 void wlmi_entrant_release(wlmi_entrant *entrant);          /* also of a zeroed one */
 void *wlmi_entrant_workspace(const wlmi_entrant *entrant); /* of a variant */
 
-/* Gives the entrant a failure, unless it has one. */
+/* Gives the entrant a failure, unless it has one, also where no memory is left for the reason. */
 void wlmi_entrant_fail(wlmi_entrant *entrant, const char *reason);
+void wlmi_entrant_free_failure(char *failure); /* NULL is allowed */
 /* The same, with the status and the detail text of the call that just failed. */
 void wlmi_entrant_give_up(wlmi_entrant *entrant, wlm_status status);
 

@@ -60,7 +60,7 @@ static wlm_status looked_at(void *user, int64_t i, const wlmi_entrant *looked) {
   WLM_TRY(survived(t, &entrant, t->candidates[i].variant));
   status = wlmi_ledger_flush_in_time(&t->ledger);
 done:
-  if (entrant.failure != looked->failure) wlmi_free(entrant.failure);
+  if (entrant.failure != looked->failure) wlmi_entrant_free_failure(entrant.failure);
   return status;
 }
 

@@ -385,6 +385,13 @@ typedef struct wlm_matrix_options {
 WLM_API wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm_matrix_options *options,
                                      wlm_matrix **matrix);
 WLM_API void wlm_matrix_destroy(wlm_matrix *matrix);
+/* Checks the arrays, for input that you do not trust: rowptr begins with 0, never falls and ends with nnz; each column is
+ * within 0 to cols - 1. The device reads both arrays once, on the stream, and the call waits for it. Kernels do not
+ * check: with a wrong matrix they read and write memory that is not yours.
+ *   row  gets the first row that is wrong, -1 where none is; may be NULL
+ * Thread-safe. Errors: WLM_ERR_INVALID_ARGUMENT where a row is wrong, with a text that says what; WLM_ERR_DEVICE,
+ * WLM_ERR_OUT_OF_MEMORY, WLM_ERR_COMPILE. */
+WLM_API wlm_status wlm_matrix_validate(const wlm_matrix *matrix, void *stream, int64_t *row);
 /* What is known so far; lives as long as the matrix. */
 WLM_API const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix);
 

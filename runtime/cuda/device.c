@@ -110,7 +110,7 @@ static wlm_status describe(wlmi_cuda_device *cuda) {
   snprintf(info->arch, sizeof info->arch, "sm_%d%d", major, minor);
   describe_driver(info->driver, sizeof info->driver);
   describe_compiler(info->compiler, sizeof info->compiler);
-  wlmi_nvrtc_identify(info->compiler_file);
+  WLM_TRY(wlmi_nvrtc_identify(info->compiler_file));
   info->limits = (wlmi_limits){.target = WLM_TARGET_CUDA,
                                .arch = wlmi_nvrtc_arch(cuda->arch),
                                .threads_per_block = threads,

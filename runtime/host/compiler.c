@@ -53,27 +53,35 @@ static uint32_t cpu_features(void) {
   return features;
 }
 
-void wlmi_host_compiler_describe(char *text, size_t capacity) {
+wlm_status wlmi_host_compiler_describe(char *text, size_t capacity) {
   workplace place;
   char *version = NULL;
   size_t size;
+  wlm_status status = WLM_OK;
   text[0] = 0;
-  if (workplace_open(&place) != WLM_OK) return;
+  if (workplace_open(&place) != WLM_OK) return WLM_OK;
   char *const argv[] = {(char *)compiler(), "--version", NULL};
-  if (wlmi_process_run(argv, -1, place.output) == 0 && wlmi_file_read(place.output, &version, &size) == WLM_OK) {
+  if (wlmi_process_run(argv, -1, place.output) == 0) status = wlmi_file_read(place.output, &version, &size);
+  if (version) {
     version[strcspn(version, "\n")] = 0;
     snprintf(text, capacity, "%.56s " FLAGS_TEXT " %08x", version, cpu_features());
   }
   wlmi_free(version);
   workplace_close(&place);
+  return status == WLM_ERR_OUT_OF_MEMORY ? status : WLM_OK;
 }
 
-void wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]) {
+wlm_status wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]) {
   wlmi_text path = {0};
+  wlm_status status = WLM_OK;
   hex[0] = 0;
   wlmi_process_find(compiler(), &path);
-  if (path.size) wlmi_file_identity(path.data, hex);
+  if (path.failed)
+    status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of the compiler");
+  else if (path.size)
+    status = wlmi_file_identity(path.data, hex);
   wlmi_text_release(&path);
+  return status;
 }
 
 wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, void **image, size_t *size) {

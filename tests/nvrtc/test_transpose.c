@@ -81,6 +81,10 @@ static void stats_compile(void **state) {
     assert_status(WLM_OK, wlmi_generator_stats(generator, (wlm_index)(number & 1), &program));
     compile(&program, architectures[number / 2]);
     wlmi_program_release(&program);
+    assert_status(WLM_OK,
+                  wlmi_generator_validate(generator, (wlm_index)(number & 1), (wlm_index)(number == 3), &program));
+    compile(&program, architectures[number / 2]);
+    wlmi_program_release(&program);
   }
   wlmi_generator_destroy(generator);
 }

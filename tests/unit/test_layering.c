@@ -23,6 +23,7 @@ static const room rooms[] = {
     {"common/", 0},
     {"templates/prelude/args.h", 0},
     {"templates/prelude/stats.h", 0},
+    {"templates/prelude/faults.h", 0},
     {"csr/", 1},
     {"records/", 1},
     {"select/", 1},
