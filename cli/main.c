@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/command_table.h"
+#include "cli/progress.h"
 #include "cli/session.h"
 
 static void print_help(FILE *to) {
@@ -43,7 +44,9 @@ static int run(int argc, char **argv) {
 /* What was told but not written is not done. */
 int main(int argc, char **argv) {
   int code = run(argc, argv);
-  if (!fflush(stdout) && !ferror(stdout)) return code;
-  fputs("warploom: standard output is closed or full\n", stderr);
+  const int is_written = !fflush(stdout) && !ferror(stdout);
+  if (!is_written) fputs("warploom: standard output is closed or full\n", stderr);
+  wlmi_end_by_interrupt();
+  if (is_written) return code;
   return code == WLM_EXIT_OK ? WLM_EXIT_FAILED : code;
 }

@@ -47,6 +47,8 @@ typedef struct wlmi_selection {
 int wlmi_may_prepare(const wlmi_selection *s);
 /* Valid for the problem, not to be prepared unless it may, and not known to fail on this very matrix. */
 int wlmi_is_allowed(const wlmi_selection *s, const wlmi_variant *variant, int may_prepare);
+/* Whether it gave a wrong result on this very matrix. */
+int wlmi_was_wrong(const wlmi_selection *s, const wlmi_variant *variant);
 /* Why not, into what has room for WLM_REASON. */
 void wlmi_explain_refusal(const wlmi_selection *s, const wlmi_variant *variant, const char *name, char *reason);
 /* Counts and keeps one that is not allowed. */

@@ -35,6 +35,12 @@ int wlmi_is_allowed(const wlmi_selection *s, const wlmi_variant *variant, int ma
   return candidate && (may_prepare || !candidate->prepares);
 }
 
+int wlmi_was_wrong(const wlmi_selection *s, const wlmi_variant *variant) {
+  const wlmi_measured *failure = failure_of(s, variant);
+  const char *wrong = wlm_status_message(WLM_ERR_MISMATCH);
+  return failure && failure->reason && !strncmp(failure->reason, wrong, strlen(wrong));
+}
+
 void wlmi_explain_refusal(const wlmi_selection *s, const wlmi_variant *variant, const char *name, char *out) {
   const wlmi_variant_set *variants = s->request->variants;
   const wlmi_measured *failure = failure_of(s, variant);

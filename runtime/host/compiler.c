@@ -84,6 +84,19 @@ wlm_status wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]) {
   return status;
 }
 
+/* Whether the compiler's messages name a line of the source with an error. Otherwise it was killed, the disk is full or
+ * the like ("fatal error"), and the same source may compile the next time. */
+static int blames_source(const char *messages) {
+  for (const char *line = messages; line && *line; line = strchr(line, '\n')) {
+    line += *line == '\n';
+    const size_t length = strcspn(line, "\n");
+    const char *place = strstr(line, "kernel.c:"), *error = strstr(line, "error: ");
+    if (place && error && place < error && error < line + length && strncmp(error - strlen("fatal "), "fatal ", 6))
+      return 1;
+  }
+  return 0;
+}
+
 wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, void **image, size_t *size) {
   workplace place;
   char *message = NULL, *object = NULL;
@@ -104,7 +117,9 @@ wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, 
     status = wlmi_fail(WLM_ERR_NO_COMPILER, "'%s' cannot be run; install a C compiler or set WARPLOOM_CC", compiler());
   } else if (result > 0) {
     WLM_TRY(wlmi_file_read(place.output, &message, &message_size));
-    status = wlmi_fail(WLM_ERR_COMPILE, "%s", message);
+    status = blames_source(message) ? wlmi_fail(WLM_ERR_COMPILE, "%s", message)
+                                    : wlmi_fail(WLM_ERR_IO, "the C compiler '%s' was stopped: %s", compiler(),
+                                                *message ? message : "it printed nothing");
   } else {
     WLM_TRY(wlmi_file_read(place.object, &object, size));
     *image = object;

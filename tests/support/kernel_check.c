@@ -256,8 +256,8 @@ static wlm_status operands_make(const loaded *l, int number, test_random *random
     double alpha, beta;
     int64_t more_b, more_c, first_b, first_c;
     int arg_shift;
-  } calls[] = {{1, 0, 0, 0, 0, 0, 0}, {1.5, 0, 3, 0, 0, 0, 0}, {-2, 0.5, 0, 5, 0, 1, 0},
-               {1, 1, 8, 8, 0, 0, 0}, {1, 0, 8, 0, 1, 0, 0},   {1, 0, 0, 0, 0, 0, 1}};
+  } calls[] = {{1, 0, 0, 0, 0, 0, 0}, {1.5, 0, 3, 0, 0, 0, 0}, {-2, 0.5, 0, 5, 0, 1, 0}, {1, 1, 8, 8, 0, 0, 0},
+               {1, 0, 8, 0, 1, 0, 0}, {1.5, 0, 0, 3, 0, 0, 0}, {1, 0, 0, 0, 0, 0, 1}};
   wlm_status status = WLM_OK;
   int shape = number == NO_COLUMNS ? 0 : number % test_shape_count();
   int64_t step = step_of(l->program);
