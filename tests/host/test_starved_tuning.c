@@ -84,7 +84,7 @@ static void expect_product(const char *name, int64_t k) {
 }
 
 static void suffer(int which, int64_t count) {
-  const int64_t dense = getenv("WARPLOOM_FULL") ? 128 : 4; /* so many values of k, then ever larger steps */
+  const int64_t dense = getenv("WARPLOOM_FULL") ? 128 : 3; /* so many values of k, then ever larger steps */
   int64_t runs = 0, last = 0, refused = 0;
   for (int64_t k = 1, failed = 1; failed; last = k, k += 1 + k / dense, runs++) {
     failing_malloc_begin(k, count);
