@@ -22,8 +22,8 @@ static const wlm_online_state online_state = WLM_ONLINE_STATE_INIT;
 #define STRUCT(name) GROWN(name, sizeof name)
 const wlmi_struct wlmi_struct_context_options = GROWN(context_options, offsetof(wlm_context_options, device_allocator));
 const wlmi_struct wlmi_struct_csr = STRUCT(csr);
-const wlmi_struct wlmi_struct_problem = STRUCT(problem);
-const wlmi_struct wlmi_struct_execute_args = STRUCT(execute_args);
+const wlmi_struct wlmi_struct_problem = GROWN(problem, offsetof(wlm_problem, score));
+const wlmi_struct wlmi_struct_execute_args = GROWN(execute_args, offsetof(wlm_execute_args, left));
 const wlmi_struct wlmi_struct_matrix_options = STRUCT(matrix_options);
 const wlmi_struct wlmi_struct_stats = STRUCT(stats);
 const wlmi_struct wlmi_struct_tune_options = STRUCT(tune_options);
