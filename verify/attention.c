@@ -30,8 +30,8 @@ static double looseness(const score *s, double other) { return isfinite(s->size)
 
 /* One row and head; sum is of exp(score - most). */
 static void attend(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
-                   const wlmi_attention_terms *terms, const void *b, int64_t row, int64_t head, double *c, double *scale,
-                   double *lse, double *lse_scale) {
+                   const wlmi_attention_terms *terms, const void *b, int64_t row, int64_t head, double *c,
+                   double *scale, double *lse, double *lse_scale) {
   const int64_t width = p->n / p->heads, ldb = ld(call->ldb, p);
   double most = -INFINITY, total = 0, loose = 0;
   for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
@@ -102,8 +102,7 @@ static void attend_back(const wlmi_csr_host *a, const wlm_problem *p, const wlm_
   for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
     const int64_t i = a->colind[e], place = e * p->heads + head;
     const double lse = terms->lse[i * p->heads + head], delta = terms->delta[i * p->heads + head];
-    const score s =
-        score_of(a, p, call, term(terms->right, row, p, head), term(terms->left, i, p, head), place);
+    const score s = score_of(a, p, call, term(terms->right, row, p, head), term(terms->left, i, p, head), place);
     const double weight = isinf(lse) && lse < 0 ? 0 : exp(s.value - lse), off = looseness(&s, isinf(lse) ? 0 : lse);
     double product = 0, size = fabs(delta);
     for (int64_t j = 0; j < width; j++) {

@@ -11,6 +11,7 @@ struct wlm_attention_args {
   struct wlm_args args; /* what a launch is given */
   struct wlm_attention attention;
 };
-_Static_assert(offsetof(struct wlm_attention_args, attention) == sizeof(struct wlm_args), "emitted sources count on it");
+_Static_assert(offsetof(struct wlm_attention_args, attention) == sizeof(struct wlm_args),
+               "emitted sources count on it");
 
 #endif

@@ -14,7 +14,25 @@
 enum { GUARD = 64 }; /* elements before and after a result that nobody may write */
 
 /* The arrays of a call. Results come with guards. */
-enum { ROWPTR, COLIND, VALUES, ORDER, B, X, LEFT, RIGHT, LSE, DELTA, C, DVALUES, DRIGHT, BIAS, WORKSPACE, PREPARED, ARRAYS };
+enum {
+  ROWPTR,
+  COLIND,
+  VALUES,
+  ORDER,
+  B,
+  X,
+  LEFT,
+  RIGHT,
+  LSE,
+  DELTA,
+  C,
+  DVALUES,
+  DRIGHT,
+  BIAS,
+  WORKSPACE,
+  PREPARED,
+  ARRAYS
+};
 
 typedef struct array {
   wlm_type type;
@@ -42,7 +60,9 @@ static double draw_value(test_random *random) {
   return test_draw(random, 2) ? value : -value;
 }
 
-static size_t bytes(const array *x) { return (size_t)(x->count + (x->is_result ? 2 * GUARD : 0)) * wlmi_type_size(x->type); }
+static size_t bytes(const array *x) {
+  return (size_t)(x->count + (x->is_result ? 2 * GUARD : 0)) * wlmi_type_size(x->type);
+}
 
 static wlm_status make_array(operands *o, int which, wlm_type type, int64_t count, int is_result) {
   array *x = &o->arrays[which];
@@ -58,11 +78,13 @@ done:
 }
 
 /* rows x ld with NaN where no edge points and behind n. */
-static wlm_status dense(operands *o, test_random *random, int which, int64_t rows, int64_t stride, const char *is_read) {
+static wlm_status dense(operands *o, test_random *random, int which, int64_t rows, int64_t stride,
+                        const char *is_read) {
   wlm_status status = make_array(o, which, o->spec.problem.dense_type, rows * stride, 0);
   array *x = &o->arrays[which];
   for (int64_t i = 0; status == WLM_OK && i < x->count; i++)
-    if (is_read[i / stride] && i % stride < o->spec.problem.n) wlmi_element_put(x->type, x->host, i, draw_value(random));
+    if (is_read[i / stride] && i % stride < o->spec.problem.n)
+      wlmi_element_put(x->type, x->host, i, draw_value(random));
   return status;
 }
 
@@ -334,13 +356,12 @@ static wlm_status results_make(const operands *o, results *r) {
   const int64_t counts[] = {o->a.rows * p->n, o->a.rows * p->heads, o->a.nnz * p->heads};
   for (int i = 0; i < 6; i++) WLM_TRY(wlmi_alloc_array(counts[i / 2], sizeof **all[i], "reference", (void **)all[i]));
   call.bias = o->arrays[BIAS].host;
-  status = is_gradient(o)
-               ? wlmi_reference_attention_gradient(&o->a, p, &call, &o->terms, o->arrays[X].host, o->arrays[B].host,
-                                                   NULL, o->a.rows, r->c, r->c_scale, r->sums, r->sums_scale, r->edges,
-                                                   r->edges_scale)
-               : wlmi_reference_attention(&o->a, p, &call, &o->terms, o->arrays[B].host,
-                                          on_host(o, C, o->arrays[C].host), NULL, o->a.rows, r->c, r->c_scale, r->sums,
-                                          r->sums_scale);
+  status = is_gradient(o) ? wlmi_reference_attention_gradient(&o->a, p, &call, &o->terms, o->arrays[X].host,
+                                                              o->arrays[B].host, NULL, o->a.rows, r->c, r->c_scale,
+                                                              r->sums, r->sums_scale, r->edges, r->edges_scale)
+                          : wlmi_reference_attention(&o->a, p, &call, &o->terms, o->arrays[B].host,
+                                                     on_host(o, C, o->arrays[C].host), NULL, o->a.rows, r->c,
+                                                     r->c_scale, r->sums, r->sums_scale);
 done:
   return status;
 }

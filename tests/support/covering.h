@@ -4,7 +4,7 @@
  * of B and C with each {message, reduction, pair of index types, type of positions, heads or one value}; variants, N
  * and S take turns. Of users' operators each family has each type; of an sddmm every message with each family, and each
  * type with sum and mean; of a product with A^T each type, and what serves nothing else each type with each message;
- * of the backward passes of sampled products each type, strategy and norm.
+ * of the backward passes of sampled products each type, strategy and norm; of attention and its gradient each type.
  * The full set, which `./check --full` takes, has besides every variant with every {message, reduction, rowptr type,
  * values or none, empty policy, sampling strategy with its norm, N, S of the lists} that it serves. Always the same for
  * one seed. */

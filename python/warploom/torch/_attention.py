@@ -23,7 +23,6 @@ from warploom.torch._plan import (
     address_of,
     current_stream,
     edge_shape,
-   
 )
 
 Tensor = torch.Tensor
@@ -168,9 +167,14 @@ class _Attend(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, x: Tensor) -> tuple[Any, ...]:
         needs = ctx.needs_input_grad[3:]
-        gradients = _backward(*ctx.state, x, *ctx.saved_tensors, needs[1])
-        return None, None, None, *(
-            gradient if needed else None for gradient, needed in zip(gradients, needs)
+        graph, request, slope = ctx.state
+        b, left, right, values, c, lse = ctx.saved_tensors
+        gradients = _backward(graph, request, slope, x, b, left, right, values, c, lse, needs[1])
+        return (
+            None,
+            None,
+            None,
+            *(gradient if needed else None for gradient, needed in zip(gradients, needs)),
         )
 
 
@@ -268,7 +272,9 @@ def _backward(
     delta = torch.linalg.vecdot(x.to(wide).reshape(shape), c.to(wide).reshape(shape))
     db = torch.empty_like(b)
     dterms = x.new_empty(edge_shape(graph.nnz, request.heads), dtype=wide)
-    dright = None if right is None else torch.empty_like(right, memory_format=torch.contiguous_format)
+    dright = (
+        None if right is None else torch.empty_like(right, memory_format=torch.contiguous_format)
+    )
     dleft = None
     if request.n == 0 or graph.nnz == 0:
         db.zero_()
@@ -319,9 +325,7 @@ def _attend_fake(
     rowptr: Tensor, colind: Tensor, cols: int, b: Tensor, *rest: Any
 ) -> tuple[Tensor, Tensor]:
     rows, heads = rowptr.shape[0] - 1, b.shape[1] if b.dim() == 3 else 1
-    return b.new_empty((rows, *b.shape[1:])), b.new_empty(
-        (rows, heads), dtype=accumulator(b.dtype)
-    )
+    return b.new_empty((rows, *b.shape[1:])), b.new_empty((rows, heads), dtype=accumulator(b.dtype))
 
 
 def _attend_backward_op(
@@ -372,9 +376,13 @@ def _backward_of_op(ctx: Any, x: Tensor, *unused: Any) -> tuple[Any, ...]:
         rowptr, colind, ctx.cols, x.contiguous(), *tensors, ctx.slope
     )
     needs = ctx.needs_input_grad[3:7]
-    return None, None, None, *(
-        gradient if needed else None for gradient, needed in zip(gradients, needs)
-    ), None
+    return (
+        None,
+        None,
+        None,
+        *(gradient if needed else None for gradient, needed in zip(gradients, needs)),
+        None,
+    )
 
 
 for _name, _function, _fake in (
