@@ -175,8 +175,9 @@ const wlmi_option wlmi_options[] = {
      .values = "[MESSAGE.]REDUCE with MESSAGE mul, copy_b, copy_a, add, sub, rsub, div, rdiv and REDUCE sum, mean, "
                "max, min, prod, or your own operator, 'message=fmaxf(a*b,0);init=0;reduce=acc+x'",
      .standard = "mul.sum", .help = "what is computed for an edge, and how the edges of a row are reduced"},
-    {"operation", 0, "NAME", WLM_OPTION_OPERATOR, set_choice, AT(problem.operation), .values = "spmm|sddmm",
-     .standard = "spmm", .help = "the product, or the gradient of the values of A, one for each edge"},
+    {"operation", 0, "NAME", WLM_OPTION_OPERATOR, set_choice, AT(problem.operation), .values = "spmm|sddmm|attention",
+     .standard = "spmm",
+     .help = "the product, the gradient of the values of A, or attention (with --transpose its gradient)"},
     {"arg", 0, "TYPE", WLM_OPTION_OPERATOR, set_argmax, AT(problem.argmax_type), .values = "i32|i64",
      .help = "also store the argmax indices of max and min, of this type"},
     {"heads", 0, "H", WLM_OPTION_OPERATOR, set_integer, AT(problem.heads), 1, INT32_MAX, .standard = "1",

@@ -93,6 +93,8 @@ static void find_simpler(wlmi_selection *s) {
   simpler.problem.transpose = simpler.problem.want_argmax = 0;
   simpler.problem.heads = 1;
   add_simpler(s, &simpler, like);
+  if (simpler.problem.operation == WLM_ATTENTION) simpler.problem.operation = WLM_SPMM;
+  simpler.problem.score = WLM_SCORE_GAT;
   simpler.problem.message = WLM_MUL;
   simpler.problem.reduce = WLM_SUM;
   simpler.problem.custom = NULL;

@@ -9,6 +9,7 @@
 #include "common/structs.h"
 #include "csr/presample.h"
 #include "runtime/dispatch/plan.h"
+#include "tuner/attention_operands.h"
 
 /* Uniform in [-1, 1): multiples of 2^-23, exact in float. */
 static float uniform(uint64_t seed, int64_t i) {
@@ -202,6 +203,8 @@ static wlm_status random_dense(wlmi_device *device, wlm_type type, int64_t rows,
   return device->ops->copy_in(device, buffer->memory, *host, (size_t)(rows * ld) * size);
 }
 
+static int is_attention_gradient(const wlm_problem *p) { return p->operation == WLM_ATTENTION && p->transpose; }
+
 /* Where each operand of a call is. */
 static void fill_call(wlmi_operands *operands) {
   const wlm_problem *p = &operands->spec.problem;
@@ -210,7 +213,7 @@ static void fill_call(wlmi_operands *operands) {
   call->bias = operands->bias.memory;
   call->argmax = operands->arg.memory;
   call->x = operands->x.memory;
-  *(p->operation == WLM_SDDMM ? &call->dvalues : &call->c) = operands->c.memory;
+  *(p->operation == WLM_SDDMM ? &call->dvalues : is_attention_gradient(p) ? &call->db : &call->c) = operands->c.memory;
 }
 
 wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
@@ -226,10 +229,10 @@ wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, 
   WLM_TRY(device->ops->synchronize(device, call->stream));
   WLM_TRY(wlmi_matrix_see(matrix, p, &view));
   const wlm_csr *csr = &view.csr;
-  const int is_sddmm = p->operation == WLM_SDDMM;
+  const int is_sddmm = p->operation == WLM_SDDMM, is_gradient = is_attention_gradient(p);
   operands->result_rows = is_sddmm ? csr->nnz * p->heads : csr->rows;
   operands->result_columns = is_sddmm ? 1 : p->n;
-  operands->result_ld = is_sddmm ? 1 : call->ldc;
+  operands->result_ld = is_sddmm ? 1 : is_gradient ? call->ldb : call->ldc;
   WLM_TRY(read_back_matrix(device, csr, p->heads, &operands->a));
   WLM_TRY(read_back_order(device, &view, &operands->order));
   WLM_TRY(take_order(operands->order, p->heads, &operands->a));
@@ -237,7 +240,8 @@ wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, 
   operands->edges = edges_used(&operands->a, p);
   const wlm_type type = p->dense_type;
   const size_t size = wlmi_type_size(type);
-  WLM_TRY(random_dense(device, type, csr->cols, call->ldb, "B", seed, &operands->b_host, &operands->b));
+  WLM_TRY(random_dense(device, type, is_gradient ? csr->rows : csr->cols, call->ldb, "B", seed, &operands->b_host,
+                       &operands->b));
   if (p->epilogue.bias)
     WLM_TRY(random_dense(device, type, 1, p->n, "the bias", seed + 2, &operands->bias_host, &operands->bias));
   WLM_TRY(dense(device, size, operands->result_rows, operands->result_ld, is_sddmm ? "values" : "C",
@@ -245,9 +249,11 @@ wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, 
   if (operands->c_old) fill_uniform(type, operands->c_old, operands->result_rows * operands->result_ld, ~seed);
   if (p->want_argmax)
     WLM_TRY(dense(device, wlmi_index_size(p->argmax_type), csr->rows, call->ldc, "positions", NULL, &operands->arg));
-  if (is_sddmm)
-    WLM_TRY(random_dense(device, type, csr->rows, call->ldc, "dC", seed + 1, &operands->x_host, &operands->x));
+  if (is_sddmm || is_gradient)
+    WLM_TRY(random_dense(device, type, is_gradient ? csr->cols : csr->rows, call->ldc, "dC", seed + 1,
+                         &operands->x_host, &operands->x));
   fill_call(operands);
+  if (p->operation == WLM_ATTENTION) WLM_TRY(wlmi_attention_operands_make(operands, csr, seed));
 done:
   if (status != WLM_OK) wlmi_operands_release(operands);
   return status;
@@ -303,6 +309,7 @@ void wlmi_operands_release(wlmi_operands *operands) {
   device->ops->release(device, operands->arg.memory);
   device->ops->release(device, operands->x.memory);
   device->ops->release(device, operands->bias.memory);
+  wlmi_attention_operands_release(operands);
   wlmi_csr_host_release(&operands->a);
   wlmi_free(operands->order);
   wlmi_free(operands->b_host);

@@ -1,5 +1,6 @@
-/* What a checked or timed call needs around a plan: B, C, bias and positions (or dC and the values of an sddmm),
- * workspace and prepared memory on the device, and on the host the copies that the reference reads.
+/* What a checked or timed call needs around a plan: B, C, bias and positions (or dC and the values of an sddmm, or what
+ * attention has besides), workspace and prepared memory on the device, and on the host the copies that the reference
+ * reads.
  *
  * B and the bias are seeded and uniform in [-1, 1], rounded to the dense type. Where the call reads C (beta is not 0),
  * C starts as such numbers too. */
@@ -25,12 +26,14 @@ typedef struct wlmi_operands {
   void *b_host;    /* cols x ldb */
   void *c_old;     /* rows x ldc; NULL where beta is 0 */
   void *bias_host; /* n; NULL where there is no bias */
-  void *x_host;    /* of an sddmm dC, rows x ldc */
+  void *x_host;    /* of an sddmm or of attention's gradient dC, rows x ldc */
   int64_t *order;  /* with transpose, where in A each entry of op(A) is; NULL = at its own position */
   wlmi_buffer b, c, arg, x, bias;
   /* What a call writes into c, of rows that lie `result_ld` elements apart: C, or an sddmm's nnz values. */
   int64_t result_rows, result_columns, result_ld;
-  int borrowed; /* a, b_host, b and c are others' */
+  double *terms[4];         /* of attention: left, right, lse and delta */
+  wlmi_buffer attention[6]; /* the same on the device, then dvalues and dright */
+  int borrowed;             /* a, b_host, b and c are others' */
 } wlmi_operands;
 
 /* Of args alpha, beta, seed, ldb, ldc and stream are read, which is waited for; NULL = the defaults. `seed` is that of

@@ -25,6 +25,7 @@
 #include "common/element.h"
 #include "common/memory.h"
 #include "common/sampling.h"
+#include "tuner/attention_operands.h"
 #include "tuner/column_check.h"
 #include "verify/gradient.h"
 #include "verify/reference.h"
@@ -205,6 +206,8 @@ static wlm_status make_reference(const wlmi_verifier *v) {
   wlm_execute_args call = o->call;
   call.bias = o->bias_host;
   problem.transpose = 0; /* a is op(A) */
+  if (problem.operation == WLM_ATTENTION)
+    return wlmi_attention_operands_reference(o, v->rows, v->count, v->reference, v->scale);
   if (is_sddmm(v))
     return wlmi_reference_edges(&o->a, &problem, &call, o->x_host, o->b_host, o->c_old, v->rows, v->count, v->reference,
                                 v->scale);

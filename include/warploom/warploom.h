@@ -175,10 +175,18 @@ typedef struct wlm_csr {
 /* ---- the problem: what is fixed for a plan ------------------------------------------------------ */
 
 typedef enum wlm_operation {
-  WLM_SPMM, /* C = reduce_p(message(A[i,p], B[p,:])) */
-  WLM_SDDMM /* the gradient of a product by the values of A: for each edge p = (i, k)
-             * dvalues[p] = sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p, with x = dC */
+  WLM_SPMM,     /* C = reduce_p(message(A[i,p], B[p,:])) */
+  WLM_SDDMM,    /* the gradient of a product by the values of A: for each edge p = (i, k)
+                 * dvalues[p] = sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p, with x = dC */
+  WLM_ATTENTION /* C[i,h,:] = sum over edges p = (i, k) of softmax_p(score(p,h)) * B[k,h,:]; with transpose = 1 its
+                 * gradient; see wlm_score and wlm_execute_args.left */
 } wlm_operation;
+
+/* The score of edge p = (i, k) and head h, whose softmax over the edges of row i gives the weights of attention. */
+typedef enum wlm_score {
+  WLM_SCORE_GAT, /* leaky_relu(left[i,h] + right[k,h] + a[p,h]), a = the values of A, 0 where it has none */
+  WLM_SCORE_EDGE /* a[p,h]; A must have values */
+} wlm_score;
 
 /* message(a, b), a = value of the edge (of the column's head; 1 where A has no values), b = element of B */
 typedef enum wlm_message {
@@ -260,13 +268,12 @@ typedef struct wlm_problem {
   wlm_epilogue epilogue;
   wlm_sampling sampling;
   wlm_policy policy;
+  wlm_score score; /* of WLM_ATTENTION */
 } wlm_problem;
 #define WLM_PROBLEM_INIT                                                                                            \
   {                                                                                                                 \
     sizeof(wlm_problem), 0, WLM_SPMM, WLM_MUL, WLM_SUM, WLM_EMPTY_ZERO, NULL, WLM_F32, 0, 1, 0, WLM_I32, {0, NULL}, \
-        {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}, {                                                                      \
-      0, 1                                                                                                          \
-    }                                                                                                               \
+        {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}, {0, 1}, WLM_SCORE_GAT                                                  \
   }
 
 /* ---- one call: what changes from call to call ----------------------------------------------------- */
@@ -277,6 +284,8 @@ typedef struct wlm_problem {
  *   WLM_SPMM                        reads b [bias] [values]    writes c [argmax]
  *   WLM_SDDMM                       reads x, b                 writes dvalues
  *   gradient of a plan with argmax  reads x, argmax [b]        writes db, dvalues, or one of them
+ *   WLM_ATTENTION                   reads b [left, right, bias, values]               writes c [lse]
+ *   WLM_ATTENTION, transpose = 1    reads b, x, lse, delta [left, right, values]      writes db, dvalues [dright]
  *
  * The last one runs where want_argmax is set and x is not NULL. Memory is on the device. The shapes below are those
  * without transpose; with it, rows and cols change places. */
@@ -316,11 +325,33 @@ typedef struct wlm_execute_args {
   size_t workspace_size;
   const void *prepared; /* what wlm_plan_prepare filled; NULL = what this plan's last wlm_plan_prepare filled */
   void *stream;
+  /* Of WLM_ATTENTION. All are of the accumulator's type (f32, or f64 where dense_type is f64), row-major and dense; H
+   * is problem.heads. The softmax is computed online (Milakov and Gimelshein 2018), so nothing of size nnz x H is
+   * written. A row without edges, or whose scores all are -inf, gives 0; a score of -inf gives its edge the weight 0; a
+   * NaN in a score makes its row and head NaN. As in a product, 0 * Inf is NaN.
+   *
+   * The gradient is a plan with transpose = 1, which makes the weights again from lse, as FlashAttention does. It walks
+   * A^T once and is deterministic. For the weight w[p,h] of edge p = (i, k), with x = dC:
+   *   db[k,h,:]    = sum over the edges p of column k of w[p,h] * x[i,h,:]
+   *   dvalues[p,h] = w[p,h] * (<x[i,h,:], B[k,h,:]> - delta[i,h]) * leaky_relu'(left[i,h] + right[k,h] + a[p,h])
+   *   dright[k,h]  = sum over the edges p of column k of dvalues[p,h]
+   * db is cols x n of dense_type with leading dimension ldb, dvalues nnz x H and dright cols x H of the accumulator's
+   * type; all are overwritten. The gradient of left is the sum of dvalues over the edges of each row: WLM_SPMM with
+   * message WLM_COPY_A, n = heads = H and dvalues as its values. alpha must be 1 and beta 0. */
+  const void *left, *right; /* rows x H and cols x H, for WLM_SCORE_GAT */
+  void *lse;         /* rows x H: log of the sum over the row's edges of exp(score), -inf where that is 0. Written
+                      * where it is not NULL; read by the gradient */
+  const void *delta; /* rows x H, for the gradient: sum over the head's columns of x * C, with C before its epilogue */
+  void *dright;      /* may be NULL */
+  double slope;      /* of leaky_relu, for x < 0 */
 } wlm_execute_args;
-#define WLM_EXECUTE_ARGS_INIT \
-  { sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, NULL, NULL }
+#define WLM_EXECUTE_ARGS_INIT                                                                                         \
+  {                                                                                                                   \
+    sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, NULL, NULL, \
+        NULL, NULL, NULL, NULL, NULL, 0.2                                                                             \
+  }
 
-/* Enqueues one product (or SDDMM, or gradient by argmax) for a matrix that needs no wlm_matrix.
+/* Enqueues one product (or SDDMM, attention, or gradient) for a matrix that needs no wlm_matrix.
  *
  * Meant for a matrix that is used once or a few times. The kernel is chosen from rows, cols and nnz alone; where a
  * matrix of this size was tuned, that one's kernel runs. A matrix with more columns than rows is assumed to be a block

@@ -100,6 +100,33 @@ RUN_BODY = """
   return wlm_spmm(call->context, &call->csr, call->problem, &args);
 }
 """
+# The same for attention: its gradient where x is given, and then c is dB.
+ATTEND = """
+int warploom_attend(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x,
+                    uintptr_t values, uintptr_t left, uintptr_t right, uintptr_t lse,
+                    uintptr_t delta, uintptr_t dvalues, uintptr_t dright, double slope,
+                    uintptr_t workspace, size_t workspace_size, uintptr_t stream)"""
+ATTEND_BODY = """
+{
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  args.b = (const void *)b;
+  *(x ? &args.db : &args.c) = (void *)c;
+  args.x = (const void *)x;
+  args.values = (const void *)values;
+  args.left = (const void *)left;
+  args.right = (const void *)right;
+  args.lse = (void *)lse;
+  args.delta = (const void *)delta;
+  args.dvalues = (void *)dvalues;
+  args.dright = (void *)dright;
+  args.slope = slope;
+  args.workspace = (void *)workspace;
+  args.workspace_size = workspace_size;
+  args.stream = (void *)stream;
+  if (call->plan) return wlm_plan_execute(call->plan, &args);
+  return wlm_spmm(call->context, &call->csr, call->problem, &args);
+}
+"""
 
 
 def declarations(compiler: str, include: str) -> str:
@@ -117,7 +144,7 @@ def declarations(compiler: str, include: str) -> str:
 
 def main(compiler: str, include: str, output: str) -> None:
     ffi = FFI()
-    functions = ((BIND, BIND_BODY), (CONVERT, CONVERT_BODY), (RUN, RUN_BODY))
+    functions = ((BIND, BIND_BODY), (CONVERT, CONVERT_BODY), (RUN, RUN_BODY), (ATTEND, ATTEND_BODY))
     own = CALL + "".join(head + ";" for head, _ in functions)
     ffi.cdef(declarations(compiler, include) + CALLBACKS + own)
     source = "#include <warploom/warploom_tune.h>\n" + CALL

@@ -4,8 +4,8 @@
         out = model(x, edge_index)
 
 `GCNConv`, `SAGEConv`, `GINConv` and `GraphConv` with the aggregations sum, mean, max and min then
-compute `propagate` as one sparse product. Everything else runs in PyG as before, and `report()`
-counts it with the reason.
+compute `propagate` as one sparse product, and `GATConv` and `TransformerConv` their attention.
+Everything else runs in PyG as before, and `report()` counts it with the reason.
 
 The edges of an `edge_index` are sorted once. The sorted graph is found by the identity of the
 tensor and by its version, so a modified tensor is sorted again. In the second step with the same
@@ -27,7 +27,15 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
-from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
+from torch_geometric.nn import (
+    GATConv,
+    GCNConv,
+    GINConv,
+    GraphConv,
+    MessagePassing,
+    SAGEConv,
+    TransformerConv,
+)
 from torch_geometric.nn.aggr import MaxAggregation, MeanAggregation, MinAggregation, SumAggregation
 from torch_geometric.nn.conv import gcn_conv
 
@@ -40,6 +48,8 @@ __all__ = ["accelerate", "convert", "disable", "enable", "report"]
 _Module = TypeVar("_Module", bound=torch.nn.Module)
 
 _LAYERS: tuple[type[MessagePassing], ...] = (GCNConv, SAGEConv, GINConv, GraphConv)
+# warploom/_pyg_attention.py serves them and counts their calls.
+_ATTENTION: tuple[type[MessagePassing], ...] = (GATConv, TransformerConv)
 _REDUCTIONS = {"add": "sum", "sum": "sum", "mean": "mean", "max": "max", "min": "min"}
 _AGGREGATIONS = {
     "sum": SumAggregation,
@@ -503,7 +513,7 @@ def _counting(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def _check_input(self: MessagePassing, edge_index: Any, size: Any) -> Any:
-        if not torch.compiler.is_compiling() and _enabled:
+        if not torch.compiler.is_compiling() and _enabled and type(self) not in _ATTENTION:
             if type(self) not in _LAYERS:
                 _counts[type(self).__name__, "layer without acceleration"] += 1
             elif not hasattr(
@@ -536,6 +546,9 @@ def _install() -> None:
     _replace(MessagePassing, "_check_input", _counting)
     _replace(gcn_conv, "gcn_norm", _remembered)
     _replace(GCNConv, "forward", _remembering)
+    from warploom import _pyg_attention  # it imports this module
+
+    _pyg_attention.install()
 
 
 def _uninstall() -> None:
@@ -587,7 +600,7 @@ def convert(module: _Module) -> _Module:
         _install()
         _converted = True
     for layer in module.modules():
-        if type(layer) in _LAYERS:
+        if type(layer) in _LAYERS + _ATTENTION:
             layer.__dict__["_warploom"] = True
     return module
 

@@ -15,6 +15,7 @@ return {
   summary = "the same number of rows + non-zeros for every block, split rows by carry (Merrill and Garland's merge path)",
   split = "carry",
   positions = true,
+  attention = true,
   parameters = {
     { "items", { 128, 256, 512, 1024, 2048 } }, -- rows + non-zeros of a block, at most
     { "lanes", { 4, 8, 16, 32 } },    -- that walk a share of the block's non-zeros together

@@ -3,6 +3,7 @@ return {
   summary = "a few consecutive rows a block, their non-zeros dealt evenly to its groups; one launch, no search",
   split = "carry",
   positions = true,
+  attention = true,
   parameters = {
     { "threads", { 128, 256 } },
     { "rows", { 4, 16, 32, 64 } }, -- of a block

@@ -8,6 +8,7 @@
 #include "common/sampling.h"
 #include "csr/presample.h"
 #include "runtime/dispatch/plan.h"
+#include "support/attention_check.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/edge_check.h"
@@ -500,6 +501,10 @@ wlm_status kernel_check_program(const kernel_check *check, const wlmi_program *p
   WLM_TRY(device->ops->load(device, program, image, size, l.kernels, &module));
   if (check->spec->problem.operation == WLM_SDDMM) {
     status = edge_check_program(check, program, l.kernels);
+    goto done;
+  }
+  if (check->spec->problem.operation == WLM_ATTENTION) {
+    status = attention_check_program(check, program, l.kernels);
     goto done;
   }
   /* Every shape, then two of them again with NaN and Inf where non-zeros do point. */

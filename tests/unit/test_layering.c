@@ -22,6 +22,7 @@ static const room rooms[] = {
     {"warploom/", 0},
     {"common/", 0},
     {"templates/prelude/args.h", 0},
+    {"templates/prelude/attention_args.h", 0},
     {"templates/prelude/stats.h", 0},
     {"templates/prelude/faults.h", 0},
     {"csr/", 1},

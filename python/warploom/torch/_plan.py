@@ -57,6 +57,7 @@ class Request(NamedTuple):
     transpose: bool = False
     argmax: bool = False
     sddmm: bool = False
+    attention: str = ""  # "gat" or "edge": where its scores come from; with transpose its gradient
 
     @property
     def n(self) -> int:
@@ -73,6 +74,9 @@ def problem(request: Request, expected_calls: int) -> Any:
     p = new("wlm_problem")
     p.n = request.n
     p.operation = lib.WLM_SDDMM if request.sddmm else lib.WLM_SPMM
+    if request.attention:
+        p.operation = lib.WLM_ATTENTION
+        p.score = lib.WLM_SCORE_GAT if request.attention == "gat" else lib.WLM_SCORE_EDGE
     p.message = MESSAGES[request.message]
     p.reduce = REDUCTIONS[request.reduce]
     p.dense_type = DENSE_TYPES[request.dtype]

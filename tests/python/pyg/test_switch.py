@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 import torch
-from torch_geometric.nn import GATConv, GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
+from torch_geometric.nn import GATv2Conv, GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
 from torch_geometric.nn.conv import gcn_conv
 
 import warploom.pyg
@@ -248,8 +248,8 @@ def test_explain_mode_ends():
 
 def test_other_layers_are_counted():
     with warploom.pyg.accelerate():
-        GATConv(8, 5)(features(30), edges(120))
-    assert list(reasons("GATConv")) == ["layer without acceleration"]
+        GATv2Conv(8, 5)(features(30), edges(120))
+    assert list(reasons("GATv2Conv")) == ["layer without acceleration"]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_convert():
     for layer in (model[0], copy.deepcopy(model)[0], pickle.loads(pickle.dumps(model))[0]):
         layer(features(30), edges(120))
     SAGEConv(8, 5)(features(30), edges(120))
-    GATConv(8, 5)(features(30), edges(120))
+    GATv2Conv(8, 5)(features(30), edges(120))
     assert warploom.pyg.report() == {"SAGEConv": {"warploom": 3}}
     with warploom.pyg.accelerate():
         SAGEConv(8, 5)(features(30), edges(120))
