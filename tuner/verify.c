@@ -115,6 +115,10 @@ static size_t element_size(const wlmi_verifier *verifier) {
   return wlmi_type_size(verifier->operands->spec.problem.dense_type);
 }
 
+static const char *result_memory(const wlmi_verifier *verifier) {
+  return (const char *)verifier->operands->c.memory + (size_t)verifier->operands->shift * element_size(verifier);
+}
+
 static size_t arg_size(const wlmi_verifier *verifier) {
   return wlmi_index_size(verifier->operands->spec.problem.argmax_type);
 }
@@ -291,7 +295,7 @@ static wlm_status copy_rows(const wlmi_verifier *verifier, const char *c, int64_
 static wlm_status read_all(const wlmi_verifier *verifier) {
   const wlmi_operands *operands = verifier->operands;
   const wlm_problem *p = &operands->spec.problem;
-  const char *c = operands->c.memory;
+  const char *c = result_memory(verifier);
   const int64_t size = (int64_t)element_size(verifier);
   const int64_t ldc = operands->call.ldc, step = rows_of_piece(ldc);
   wlmi_column_check_begin(verifier->columns);
@@ -363,7 +367,7 @@ wlm_status wlmi_verify_result(wlmi_verifier *verifier, double *max_rel_err) {
   wlm_status status;
   WLM_TRY(verifier->columns
               ? read_all(verifier)
-              : copy_rows(verifier, verifier->operands->c.memory, (int64_t)element_size(verifier), verifier->result));
+              : copy_rows(verifier, result_memory(verifier), (int64_t)element_size(verifier), verifier->result));
   find_errors(verifier);
   WLM_TRY(compare_rows(verifier, max_rel_err));
   WLM_TRY(compare_positions(verifier));
