@@ -1,4 +1,4 @@
-"""The command: python -m warploom.bench torch | gnn | summary | tables."""
+"""The command: python -m warploom.bench torch | gnn | accuracy | summary | tables."""
 
 from __future__ import annotations
 
@@ -35,15 +35,24 @@ def _add_run(commands: Any, name: str, help: str) -> Any:
     return command
 
 
+def _add_program(command: Any) -> None:
+    command.add_argument(
+        "--warploom", default="warploom", help="the program that writes twins which --data lacks"
+    )
+
+
+def _add_twins(command: Any) -> None:
+    _add_program(command)
+    command.add_argument("--twins", type=Path, help="keep twins in this folder for the next run")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m warploom.bench", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     torch = _add_run(
         commands, "torch", "time warploom.torch and warploom.pyg beside PyTorch and PyG"
     )
-    torch.add_argument(
-        "--warploom", default="warploom", help="the program that writes twins which --data lacks"
-    )
+    _add_program(torch)
     torch.add_argument(
         "--no-compile", action="store_true", help="leave out torch.compile of gather and scatter"
     )
@@ -51,6 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     gnn.add_argument(
         "--accuracy", action="store_true", help="compare accuracies with PyG's; times nothing"
     )
+    accuracy = _add_run(commands, "accuracy", "ES-SpMM's trade: inference that samples edges")
+    _add_twins(accuracy)
     summary = commands.add_parser(
         "summary", help="print geometric means and targets; exit with 1 where one is missed"
     )
@@ -95,6 +106,19 @@ def _run_gnn(options: argparse.Namespace, output: Output) -> int:
     return (gnn.run_accuracies if options.accuracy else gnn.run)(settings, output)
 
 
+def _run_accuracy(options: argparse.Namespace, output: Output) -> int:
+    from warploom.bench import accuracy
+
+    settings = accuracy.Settings(options.data, options.warploom, options.twins, options.samples)
+    settings = accuracy.quick(settings) if options.quick else settings
+    if options.list:
+        return _print_names(accuracy.cases(settings))
+    return accuracy.run(settings, output)
+
+
+_RUNS = {"torch": _run_torch, "gnn": _run_gnn, "accuracy": _run_accuracy}
+
+
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.command == "summary":
@@ -110,7 +134,7 @@ def main(arguments: list[str] | None = None) -> int:
             put_tables(options.file, options.into)
         return 0
     output = Output(options.out, options.budget, tuple(options.only))
-    return int((_run_torch if options.command == "torch" else _run_gnn)(options, output) > 0)
+    return int(_RUNS[options.command](options, output) > 0)
 
 
 if __name__ == "__main__":
