@@ -38,8 +38,8 @@ const wlmi_command wlmi_commands[] = {
     {"train", NULL, "", "train the cost model on all measurements; tune does this at its end", wlmi_cmd_train,
      .takes = CONTEXT, .example = "train --device cuda"},
     {"compare", NULL, "INPUT...", "time the chosen kernel beside cuSPARSE, on a host beside a plain OpenMP loop",
-     wlmi_cmd_compare, .takes = CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_TYPE | WLM_OPTION_SAMPLES | WLM_OPTION_SEED |
-              WLM_OPTION_FORCE,
+     wlmi_cmd_compare,
+     .takes = CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_TYPE | WLM_OPTION_SAMPLES | WLM_OPTION_SEED | WLM_OPTION_FORCE,
      .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "compare graph.mtx -n 64"},
     {"run", NULL, "INPUT...", "time one product with the chosen kernel", wlmi_cmd_run,
      .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_SEED | WLM_OPTION_CHECK | WLM_OPTION_VARIANT |
