@@ -4,6 +4,8 @@
 
 #include "common/text.h"
 
+/* WLM_ERR_NOT_FOUND, with how to get it, where there is no gnuplot: to ask before long work. */
+wlm_status wlmi_gnuplot_find(void);
 /* Runs gnuplot on a script that holds its data too. WLM_ERR_NOT_FOUND where there is no gnuplot. */
 wlm_status wlmi_gnuplot(const wlmi_text *script);
 /* Text and ending as one string in single quotes, in which nothing but the quote itself has a meaning to gnuplot; a
