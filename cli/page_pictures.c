@@ -29,7 +29,7 @@ wlm_status wlmi_pictures_open(wlmi_pictures *pictures, const wlmi_text *page, in
                     "pictures"));
   file_of(pictures, pictures->count, path);
   wlmi_text_printf(&pictures->script,
-                   "reset\nset terminal svg size %d,%d dynamic noenhanced font 'sans-serif,13'\nset output ", width,
+                   "reset\nset terminal svg size %d,%d dynamic noenhanced font 'sans-serif,12'\nset output ", width,
                    height);
   wlmi_gnuplot_quoted(&pictures->script, path, "");
   wlmi_text_puts(&pictures->script, "\n");

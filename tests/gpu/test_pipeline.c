@@ -36,6 +36,24 @@ static void tuned_runs_are_right(void **state) {
   }
 }
 
+/* Ours and all ways of cuSPARSE, with two ratios in one verdict; of a pattern cuSPARSE multiplies ones. */
+static void compares_with_cusparse(void **state) {
+  (void)state;
+  static const char pattern[] = "%%MatrixMarket matrix coordinate pattern general\n4 4 3\n1 2\n3 3\n4 1\n";
+  const char *inputs[] = {MATRIX, folder_file(&folder, "pattern.mtx")};
+  test_gpu();
+  write_whole(inputs[1], pattern, strlen(pattern));
+  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+    command c;
+    command_expect(&c, &folder, 0, "compare", inputs[i], "-n", "64", "--device", "cuda:0", "--samples", "3");
+    assert_contains(c.out, "cuSPARSE                ");
+    assert_contains(c.out, "cuSPARSE, preprocessed");
+    assert_contains(c.out, " cuSPARSE, ");
+    assert_contains(c.out, " with its preprocessing kept\n");
+    command_release(&c);
+  }
+}
+
 /* A write out of bounds is an error that stays: what comes after could only fail too, so nothing after is blamed. */
 static void broken_device_ends_tuning(void **state) {
   (void)state;
@@ -77,6 +95,7 @@ static int end(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tuned_runs_are_right),
+      cmocka_unit_test(compares_with_cusparse),
       cmocka_unit_test(broken_device_ends_tuning),
   };
   return test_group(tests, home_begin, end);
