@@ -46,7 +46,7 @@ static void a_cut_is_told_and_gone_on_with(void **state) {
   command_release(&c);
 }
 
-/* Whoever was not timed again stands below all that were, so the choice is above. */
+/* Candidates that were only screened stand below all finalists, so the choice is above. */
 static void the_choice_stands_above_first_looks(void **state) {
   (void)state;
   command c;

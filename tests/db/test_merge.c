@@ -102,7 +102,7 @@ static void nothing_is_made_of_what_cannot_be_read(void **state) {
   assert_int_not_equal(access(c, F_OK), 0);
 }
 
-/* A changed value has no other sign than its id, which an exchange of stores must look at. */
+/* Only the id shows that a value was changed, so import and merge must verify it. */
 static void changed_values_are_not_passed_on(void **state) {
   (void)state;
   test_folder fa, fb, fc = folder;

@@ -118,7 +118,7 @@ static void eight_processes_lose_nothing(void **state) {
   free(all.seen);
 }
 
-/* Puts number after number and tells each through the pipe once it was acknowledged. */
+/* Puts numbered measurements and sends each number through the pipe once the put returned. */
 static void put_until_killed(int out, int64_t first) {
   wlm_store *store;
   if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) {

@@ -19,7 +19,7 @@
 #include "tuner/timing.h"
 #include "warploom/warploom_tune.h"
 
-/* ---- what the tuner tells ------------------------------------------------------------------------ */
+/* ---- progress ------------------------------------------------------------------------------------ */
 
 enum { MOST = 64 };
 typedef struct told {
@@ -735,7 +735,7 @@ static void large_matrices_are_sampled(void **state) {
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
   assert_status(WLM_ERR_MISMATCH, verify_plan(&operands, verifier, plan, &error));
   assert_contains(wlm_error_detail(), "row 39999");
-  assert_status(WLM_ERR_MISMATCH, wlmi_verify_spots(verifier, &error)); /* a first look sees that too */
+  assert_status(WLM_ERR_MISMATCH, wlmi_verify_spots(verifier, &error)); /* screening finds that too */
   assert_contains(wlm_error_detail(), "row 39999");
   wlm_plan_destroy(plan);
   wlmi_verifier_destroy(verifier);

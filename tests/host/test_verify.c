@@ -155,7 +155,7 @@ static void operators_with_sums(void **state) {
   }
 }
 
-/* What other libraries are judged by: a few tolerances pass, many do not. */
+/* The larger tolerance for other libraries: errors of a few tolerances pass, of many do not. */
 static void leeway_is_a_factor(void **state) {
   (void)state;
   const wlm_problem problem = WLM_PROBLEM_INIT;

@@ -166,7 +166,7 @@ static wlm_stats some_stats(void) {
   return stats;
 }
 
-/* Problems are told apart by a number. */
+/* Problems differ by a number. */
 static wlmi_hash key_of(uint64_t problem) {
   const wlm_stats stats = some_stats();
   return wlmi_decision_key(&(wlmi_hash){.low = problem, .high = 5}, &stats, WLM_CELL_MEASURED, 0);

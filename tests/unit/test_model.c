@@ -374,7 +374,7 @@ static void estimated_statistics_are_their_size(void **state) {
     assert_int_equal(wlmi_select(&snapshot, &request, &d[i]), WLM_OK);
     assert_int_equal(d[i].step, WLM_STEP_MODEL);
     assert_string_equal(d[i].pin, "");
-    size.cv = 40; /* which nobody knows */
+    size.cv = 40; /* which estimated stats do not use */
     size.longest = size.nnz;
   }
   assert_string_equal(d[0].variant, d[1].variant);
@@ -410,7 +410,8 @@ static void what_is_prepared_is_weighed_by_the_calls(void **state) {
   assert_non_null(strstr(choose(model, &skewed, 100000, "merge_path").variant, "prepared=1"));
 }
 
-/* From how many calls preparing pays is predicted too: the choice turns there, and both sides are told each time. */
+/* The number of calls from which preparing pays is predicted too: the choice changes there, and explain shows both
+ * kernels each time. */
 static void the_model_tells_what_preparing_is_worth(void **state) {
   (void)state;
   wlmi_model *model = learned();

@@ -13,9 +13,8 @@
 
 static const wlmi_online_rules usual = {.share = 1.0 / 16, .slowdown = 0.02, .abandon = 2};
 
-/* A world in which contender i takes seconds[i], each call off by up to `noise`, and times are told `delay` calls
- * later.
- */
+/* A simulation in which contender i takes seconds[i], each call off by up to `noise`, and times are known `delay` calls
+ * later. */
 typedef struct world {
   wlmi_online online;
   double seconds[WLM_ONLINE_CONTENDERS], noise;
@@ -149,7 +148,7 @@ static void what_looks_hopeless_is_never_tried(void **state) {
   assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_ABANDONED);
 }
 
-/* Equal ones cannot be told apart: the incumbent stays, and the trying ends. */
+/* Equal kernels give no decision: the incumbent stays, and the trials end. */
 static void noise_replaces_nobody(void **state) {
   (void)state;
   for (int seed = 0; seed < 200; seed++) {
@@ -206,7 +205,7 @@ static void pairs_are_adjacent_and_alternate(void **state) {
   assert_int_equal(first[1], 6);
 }
 
-/* A capture came between the halves: the pair tells nothing, and its trial counts as lost as it was expected to be. */
+/* A capture came between the halves: the pair is discarded, and its expected loss is counted. */
 static void a_broken_pair_tells_nothing(void **state) {
   (void)state;
   world w;

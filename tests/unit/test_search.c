@@ -178,7 +178,7 @@ static wlm_status play(wlmi_screened *screened, wlmi_finals *finals) {
 
 /* ---- tests ---- */
 
-/* Noise of up to 10 % on each sample; the planted best is 8 % ahead of whoever is next. */
+/* Noise of up to 10 % on each sample; the planted best is 8 % faster than the next one. */
 static void the_planted_best_survives_noise(void **state) {
   (void)state;
   static wlmi_finals finals;
@@ -201,7 +201,7 @@ static void the_planted_best_survives_noise(void **state) {
   }
 }
 
-/* Where many are alike, whoever wins is within 2 % of the best. */
+/* If many are alike, the winner is within 2 % of the best. */
 static void a_close_field_loses_little(void **state) {
   (void)state;
   static wlmi_finals finals;
@@ -225,7 +225,7 @@ static void slow_ones_are_abandoned(void **state) {
   begin(150, 3, 0);
   f.cost[0] = 1e-4;
   for (int i = 1; i < 150; i++) f.cost[i] = i % 10 == 5 ? 1.1e-4 : 1e-3;
-  f.cost[77] = 5; /* seconds: once, since nobody knows before */
+  f.cost[77] = 5; /* seconds: run once, because its time is not known before */
   assert_status(WLM_OK, play(NULL, &finals));
   for (int64_t i = 1; i < 150; i++)
     if (f.cost[i] >= 1e-3) {
