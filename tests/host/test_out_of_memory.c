@@ -91,7 +91,7 @@ static void expect_out_of_memory(wlm_status status, int64_t k, const char *mode)
     fail_msg("allocation %lld (%s) failed: %s: %s", (long long)k, mode, wlm_status_name(status), wlm_error_detail());
 }
 
-static int64_t next(int64_t k, int64_t each) { return k < each || getenv("WARPLOOM_FULL") ? k + 1 : k + 1 + k / 8; }
+static int64_t next(int64_t k, int64_t each) { return k < each || getenv("WARPLOOM_FULL") ? k + 1 : k + 1 + k / 4; }
 
 static const struct {
   const char *name;
