@@ -14,7 +14,6 @@ wlm_status wlmi_tune_open(const wlmi_cli_options *options, double budget_seconds
   if (budget_seconds > 0) run->deadline = wlmi_seconds() + budget_seconds;
   wlmi_catch_interrupts();
   WLM_TRY(wlmi_session_open(options, &run->session));
-  run->session.multiplies = 1;
   WLM_TRY(wlmi_tuner_create(run->session.context, options->again, &run->tuner));
   wlmi_report_object(report, NULL);
   wlmi_report_device(report, run->session.context);

@@ -139,7 +139,8 @@ typedef struct wlm_context_options {
   { sizeof(wlm_context_options), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL }
 
 /* Opens a device and loads its measurements into an immutable snapshot. options may be NULL. A missing or broken
- * database, cache or compiler is logged and the context opens without it. Thread-safe. Errors: WLM_ERR_NO_DEVICE,
+ * database, cache or compiler is logged and the context opens without it; so is a database or cache of another user, or
+ * one that others may write to. Thread-safe. Errors: WLM_ERR_NO_DEVICE,
  * WLM_ERR_INVALID_ARGUMENT, WLM_ERR_TEMPLATE, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **context);
 /* Destroy its matrices and plans first. On a GPU, work that was enqueued must have ended. */
