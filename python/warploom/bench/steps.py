@@ -88,7 +88,7 @@ def _adjacency(edge_index: Tensor, nodes: int) -> Tensor:
     )
 
 
-def _run_as_in_pyg(model: Model) -> None:
+def run_as_in_pyg(model: nn.Module) -> None:
     """Call PyG's own methods: those that `pyg.convert` put in their place cost time."""
     for layer in model.modules():
         if isinstance(layer, MessagePassing):
@@ -113,7 +113,7 @@ def _models(
         models[name] = Model(kind, reduce, features, hidden, cached).to(device)
     pyg.convert(models["warploom"])
     for name in names[1:]:
-        _run_as_in_pyg(models[name])
+        run_as_in_pyg(models[name])
     return models
 
 
