@@ -143,6 +143,8 @@ done:
   return status;
 }
 
+wlm_status wlmi_cusparse_find(void) { return wlmi_cusparse_open(); }
+
 const char *wlmi_cusparse_name(int way) { return ways[way].name; }
 
 static void destroy(void *user) {
@@ -206,6 +208,8 @@ void wlmi_entrant_cusparse(const wlmi_operands *operands, int way, wlmi_entrant 
 }
 
 #else /* a build without CUDA headers: no device calls any of this */
+
+wlm_status wlmi_cusparse_find(void) { return wlmi_fail(WLM_ERR_UNSUPPORTED, "this build has no cuda device"); }
 
 const char *wlmi_cusparse_name(int way) {
   (void)way;

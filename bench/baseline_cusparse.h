@@ -8,6 +8,9 @@
 /* The ways of SpMM, four algorithms, each with and without cusparseSpMM_preprocess; the one after them is SDDMM. */
 enum { WLM_CUSPARSE_WAYS = 8, WLM_CUSPARSE_SDDMM = WLM_CUSPARSE_WAYS };
 
+/* WLM_OK where the library is found; otherwise WLM_ERR_UNSUPPORTED, with what was tried. */
+wlm_status wlmi_cusparse_find(void);
+
 /* "default_nopre", "default", "alg1_nopre", ..., "sddmm" */
 const char *wlmi_cusparse_name(int way);
 

@@ -1,4 +1,5 @@
 /* The commands `warploom bench`: a suite, the summary of its results file, and pictures of it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/suite.h"
@@ -10,9 +11,10 @@ static const wlmi_bench_suite *const suites[] = {&wlmi_suite_core,      &wlmi_su
                                                  &wlmi_suite_dispatch};
 enum { SUITES = sizeof suites / sizeof *suites };
 
-void wlmi_bench_print_suites(FILE *to) {
-  fputs("\nsuites:\n", to);
-  for (int i = 0; i < SUITES; i++) fprintf(to, "  %-28s %s\n", suites[i]->name, suites[i]->help);
+const char *wlmi_bench_suite_at(int i, const char **help) {
+  if (i >= SUITES) return NULL;
+  *help = suites[i]->help;
+  return suites[i]->name;
 }
 
 static wlm_status find_suite(const wlmi_cli_options *options, const wlmi_bench_suite **suite) {
@@ -37,8 +39,16 @@ wlm_status wlmi_cmd_bench(const wlmi_cli_options *options, wlmi_report *report) 
 }
 
 wlm_status wlmi_cmd_bench_summary(const wlmi_cli_options *options, wlmi_report *report) {
-  (void)report;
-  return wlmi_bench_summary(options->arguments[1], stdout);
+  if (!report->json) return wlmi_bench_summary(options->arguments[1], stdout);
+  char *markdown = NULL;
+  size_t size = 0;
+  FILE *file = open_memstream(&markdown, &size);
+  if (!file) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a summary");
+  wlm_status status = wlmi_bench_summary(options->arguments[1], file);
+  if (fclose(file)) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a summary");
+  if (status == WLM_OK) wlmi_summary_json(markdown, report);
+  free(markdown);
+  return status;
 }
 
 wlm_status wlmi_cmd_bench_plot(const wlmi_cli_options *options, wlmi_report *report) {

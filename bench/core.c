@@ -62,7 +62,7 @@ static wlm_status last_round(struct arena *arena, wlmi_core_result *result) {
   wlmi_entrant *baselines = &arena->entrants[arena->ours];
   for (int way = 0; way < WLM_CUSPARSE_WAYS && on_gpu; way++)
     wlmi_entrant_cusparse(operands, way, &baselines[way], &result->preprocess[way]);
-  if (!on_gpu) wlmi_host_baselines_enter(operands, baselines);
+  if (!on_gpu) wlmi_host_baselines_enter(operands, WLM_HOST_BASELINES, baselines);
   result->baselines = baselines;
   result->baseline_count = on_gpu ? WLM_CUSPARSE_WAYS : WLM_HOST_BASELINES;
   arena->count = arena->ours + result->baseline_count;

@@ -44,13 +44,15 @@ static const wlmi_host_baseline openmp = {"openmp", create_openmp, enqueue_openm
 
 static const wlmi_host_baseline *const baselines[WLM_HOST_BASELINES] = {&openmp, &wlmi_baseline_graphblas};
 
-void wlmi_host_baselines_enter(const wlmi_operands *operands, wlmi_entrant entrants[WLM_HOST_BASELINES]) {
+void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_entrant *entrants) {
   const wlmi_host_product product = {wlmi_matrix_csr(operands->matrix), operands->spec.problem.n, operands->b.memory,
                                      operands->c.memory};
-  for (int i = 0; i < WLM_HOST_BASELINES; i++) {
+  for (int i = 0; i < count; i++) {
     entrants[i] = (wlmi_entrant){.enqueue = baselines[i]->enqueue, .destroy = baselines[i]->destroy};
     snprintf(entrants[i].name, sizeof entrants[i].name, "%s", baselines[i]->name);
-    if (!product.csr->values)
+    if (operands->spec.problem.dense_type != WLM_F32)
+      wlmi_entrant_fail(&entrants[i], "computes in f32 only; leave out --type");
+    else if (!product.csr->values)
       wlmi_entrant_fail(&entrants[i], "needs values");
     else if (baselines[i]->create(&product, &entrants[i].user) != WLM_OK)
       wlmi_entrant_fail(&entrants[i], wlm_error_detail());

@@ -23,8 +23,9 @@ typedef struct wlmi_host_baseline {
 enum { WLM_HOST_BASELINES = 2 };
 extern const wlmi_host_baseline wlmi_baseline_graphblas;
 
-/* Each baseline as an entrant over the operands' memory; one that cannot be set up has a failure. */
-void wlmi_host_baselines_enter(const wlmi_operands *operands, wlmi_entrant entrants[WLM_HOST_BASELINES]);
+/* The first `count` baselines, of which the OpenMP loop is the first, each as an entrant over the operands' memory; one
+ * that cannot be set up has a failure. */
+void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_entrant *entrants);
 /* "host_rivals":{name:us or null},"host_rival_errors":{name:reason}; committed files have these names */
 void wlmi_host_baselines_write(const wlmi_entrant entrants[WLM_HOST_BASELINES], wlmi_text *line);
 

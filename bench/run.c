@@ -1,9 +1,12 @@
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bench/results_file.h"
 #include "bench/suite.h"
 #include "bench/suite_file.h"
+#include "cli/memory_need.h"
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "common/memory.h"
@@ -54,7 +57,8 @@ static wlm_status run_case(run *r, const wlmi_bench_case *bench) {
   WLM_TRY(status);
   WLM_TRY(wlmi_results_append(&r->results, &line));
   if (row.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a row of the table"));
-  fputs(row.data ? row.data : "", stdout);
+  const wlmi_text *shown = r->options->json ? &line : &row;
+  fputs(shown->data ? shown->data : "", stdout);
   fflush(stdout);
 done:
   wlmi_text_release(&line);
@@ -62,10 +66,21 @@ done:
   return status;
 }
 
+static wlm_status check_memory(const run *r, const char *path) {
+  const wlm_problem problem = WLM_PROBLEM_INIT;
+  const wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  const int on_host = !strcmp(wlm_context_device_kind(r->context), "host");
+  int64_t widest = 0;
+  for (int i = 0; i < r->width_count && !r->suite->stays_on_host; i++)
+    if (r->widths[i] > widest) widest = r->widths[i];
+  return wlmi_check_memory(r->options, path, &problem, &args, widest, on_host);
+}
+
 static wlm_status read_input(const run *r, const char *input, wlmi_csr_host *csr, wlmi_upload *upload) {
   char path[WLM_INPUT_PATH];
   wlm_status status;
   WLM_TRY(wlmi_suite_input(r->options->data, input, path));
+  WLM_TRY(check_memory(r, path));
   WLM_TRY(wlmi_input_read(path, csr));
   if (!r->suite->keeps_patterns) WLM_TRY(give_values(csr));
   if (!r->suite->stays_on_host) WLM_TRY(wlmi_upload_create(r->context, csr, wlmi_upload_rowptr_type(csr), upload));
@@ -134,26 +149,38 @@ static wlm_status find_cases(run *r, wlmi_suite_file *file) {
   return WLM_OK;
 }
 
+static wlm_status check_folder(const char *path) {
+  struct stat info;
+  if (stat(path, &info)) return wlmi_fail(WLM_ERR_IO, "--data %s: %s", path, strerror(errno));
+  return S_ISDIR(info.st_mode) ? WLM_OK : wlmi_fail(WLM_ERR_IO, "--data %s: is no folder", path);
+}
+
 wlm_status wlmi_run_suite(const wlmi_bench_suite *suite, const wlmi_cli_options *given) {
   wlmi_cli_options options = *given;
   run r = {.suite = suite, .options = &options, .started = wlmi_seconds()};
   wlm_context_options open = WLM_CONTEXT_OPTIONS_INIT;
   wlmi_suite_file file = {0};
   wlm_status status;
-  if (!options.database) options.database = ""; /* the built-in rules choose */
+  if (!options.database) options.database = "";         /* the built-in rules choose */
+  if (options.output && !strcmp(options.output, "-")) { /* the lines of a results file, which is not kept */
+    options.output = NULL;
+    options.json = 1;
+  }
   open.device = options.device;
   open.database = options.database;
   open.system_database = suite->uses_shipped ? NULL : "";
+  if (options.data) WLM_TRY(check_folder(options.data));
   WLM_TRY(find_cases(&r, &file));
   WLM_TRY(wlmi_results_open(options.output, &r.results));
   WLM_TRY(wlm_context_create(&open, &r.context));
   if (suite->open) WLM_TRY(suite->open(&options, r.context, &r.state));
-  printf("device: %s\n%s", wlm_context_device_name(r.context), suite->heading);
+  if (!options.json) printf("device: %s\n%s", wlm_context_device_name(r.context), suite->heading);
   wlmi_progress_begin(&r.progress, (int64_t)r.input_count * r.width_count, options.budget_seconds);
   for (int i = 0; i < r.input_count; i++) run_input(&r, r.inputs[i]);
   if (r.left)
-    printf("the budget of %.0f s is used up: %d of %d cases are left%s\n", options.budget_seconds, r.left,
-           r.input_count * r.width_count, options.output ? "; the same command goes on" : "");
+    fprintf(options.json ? stderr : stdout, "the budget of %.0f s is used up: %d of %d cases are left%s\n",
+            options.budget_seconds, r.left, r.input_count * r.width_count,
+            options.output ? "; the same command goes on" : "");
   if (r.failed)
     status = wlmi_fail(WLM_ERR_DEVICE, "bench %s: %d cases or inputs failed; see above", suite->name, r.failed);
 done:

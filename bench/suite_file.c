@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/memory.h"
@@ -74,7 +75,10 @@ void wlmi_suite_file_release(wlmi_suite_file *file) {
 wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLM_INPUT_PATH]) {
   snprintf(path, WLM_INPUT_PATH, "%s", input);
   if (strlen(input) >= WLM_INPUT_PATH) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%.64s...: too long", input);
-  if (strchr(input, ':') || has_ending(input, ".mtx") || has_ending(input, ".mtx.gz")) return WLM_OK;
+  struct stat info;
+  if (!strcmp(input, "-") || strchr(input, ':') || has_ending(input, ".mtx") || has_ending(input, ".mtx.gz") ||
+      (!stat(input, &info) && !S_ISDIR(info.st_mode)))
+    return WLM_OK;
   if (!data) return wlmi_fail(WLM_ERR_NOT_FOUND, "%s is a file of the data set: say where that is, --data DIR", input);
   static const char *const places[] = {"%s/%s.mtx.gz", "%s/%s/%s.mtx.gz"};
   for (size_t i = 0; i < sizeof places / sizeof *places; i++)

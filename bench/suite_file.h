@@ -21,7 +21,7 @@ typedef struct wlmi_suite_file {
 wlm_status wlmi_suite_file_read(const char *suite, wlmi_suite_file *file);
 void wlmi_suite_file_release(wlmi_suite_file *file); /* also of a zeroed one */
 
-/* What to read for an input: a synthetic name (with a colon) or a .mtx or .mtx.gz file as it is; any other is
+/* What to read for an input: a synthetic name (with a colon), "-" or a file as it is; any other is
  * DATA/NAME.mtx.gz or DATA/NAME/NAME.mtx.gz. WLM_ERR_NOT_FOUND says what to do; `data` may be NULL. */
 wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLM_INPUT_PATH]);
 

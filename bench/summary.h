@@ -6,11 +6,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/report.h"
 #include "common/status.h"
 
 /* A Markdown table of the cases, then geometric means and worst cases over all of them. WLM_ERR_PARSE names the line.
  */
 wlm_status wlmi_bench_summary(const char *path, FILE *out);
+/* The same text as JSON; cuts it into pieces. */
+void wlmi_summary_json(char *markdown, wlmi_report *report);
 /* Speed-up of every case over the best of cuSPARSE, against non-zeros a row and against N, drawn by gnuplot to
  * PREFIX.svg and PREFIX.png. WLM_ERR_NOT_FOUND where there is no gnuplot, WLM_ERR_PARSE names a line. */
 wlm_status wlmi_bench_plot(const char *path, const char *prefix);

@@ -19,9 +19,11 @@ static void write_matrix(FILE *file, const wlmi_csr_host *csr) {
 }
 
 static wlm_status write_file(const char *path, const wlmi_csr_host *csr) {
-  FILE *file = fopen(path, "wb");
+  const int to_stdout = !strcmp(path, "-");
+  FILE *file = to_stdout ? stdout : fopen(path, "wb");
   if (!file) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
   write_matrix(file, csr);
+  if (to_stdout) return WLM_OK; /* main looks whether that worked */
   int failed = ferror(file);
   failed |= fclose(file) != 0;
   if (!failed) return WLM_OK;
@@ -34,6 +36,7 @@ wlm_status wlmi_cmd_convert(const wlmi_cli_options *options, wlmi_report *report
   wlmi_csr_host csr = {0};
   WLM_TRY(wlmi_input_read(options->arguments[0], &csr));
   WLM_TRY(write_file(options->output, &csr));
+  if (!strcmp(options->output, "-")) goto done;
   wlmi_report_object(report, NULL);
   wlmi_report_string(report, "input", options->arguments[0]);
   wlmi_report_string(report, "file", options->output);

@@ -72,7 +72,7 @@ static void tell_database(wlmi_report *report, const char *path) {
 
 wlm_status wlmi_cmd_info(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_text database = {0}, shipped = {0}, cache = {0};
-  const char *templates = getenv("WARPLOOM_TEMPLATES");
+  const char *templates = secure_getenv("WARPLOOM_TEMPLATES");
   if (options->database)
     wlmi_text_puts(&database, options->database);
   else
@@ -93,17 +93,26 @@ wlm_status wlmi_cmd_info(const wlmi_cli_options *options, wlmi_report *report) {
   return status;
 }
 
-wlm_status wlmi_cmd_stats(const wlmi_cli_options *options, wlmi_report *report) {
+static wlm_status report_stats(const char *input, wlmi_report *report) {
   wlm_status status;
   wlmi_csr_host csr = {0};
   wlm_stats stats = WLM_STATS_INIT;
-  WLM_TRY(wlmi_input_read(options->arguments[0], &csr));
+  WLM_TRY(wlmi_input_read(input, &csr));
   WLM_TRY(wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &stats));
   wlmi_report_object(report, NULL);
-  wlmi_report_string(report, "input", options->arguments[0]);
+  wlmi_report_string(report, "input", input);
   wlmi_report_stats(report, &stats);
   wlmi_report_flag(report, "values", csr.values != NULL);
+  wlmi_report_close(report);
+  if (!wlmi_report_flush(report)) status = WLM_ERR_OUT_OF_MEMORY;
 done:
   wlmi_csr_host_release(&csr);
+  return status;
+}
+
+wlm_status wlmi_cmd_stats(const wlmi_cli_options *options, wlmi_report *report) {
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < options->argument_count && status == WLM_OK; i++)
+    status = report_stats(options->arguments[i], report);
   return status;
 }

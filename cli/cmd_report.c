@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/page.h"
 #include "cli/session.h"
+#include "common/gnuplot.h"
 #include "common/path.h"
 #include "db/store.h"
 #include "select/model.h"
@@ -56,6 +57,7 @@ static wlm_status make_page(const wlmi_cli_options *options, wlm_store *store, w
   WLM_TRY(choose_class(options, classes, page->class_count, &chosen));
   page->classes = classes;
   if (chosen) {
+    WLM_TRY(wlmi_gnuplot_find());
     WLM_TRY(look_at_models(store, chosen->name, &page->trained_at, &l2_bytes));
     WLM_TRY(wlmi_survey_make(chosen, l2_bytes, &survey));
     for (int64_t i = 0; i < content.pin_count; i++)
@@ -91,8 +93,10 @@ wlm_status wlmi_cmd_report(const wlmi_cli_options *options, wlmi_report *report)
   wlmi_page page = {0};
   struct stat info;
   wlm_status status;
-  WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_READ, &path, &store));
+  WLM_TRY(wlmi_cli_open_to_show(options, &path, &store));
   page.database = path.data;
+  page.results = (const char *const *)options->arguments;
+  page.result_count = options->argument_count;
   page.database_bytes = stat(path.data, &info) ? 0 : (int64_t)info.st_size;
   status = make_page(options, store, &page, &html);
   if (status == WLM_ERR_NOT_FOUND) report->exit_code = WLM_EXIT_USAGE; /* there is no gnuplot */

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "cli/commands.h"
+#include "cli/family.h"
 #include "cli/session.h"
 #include "runtime/dispatch/plan.h"
 #include "tuner/entrant.h"
@@ -37,9 +38,12 @@ static wlm_status run_width(wlmi_report *report, wlmi_session *session, const wl
   wlmi_operands operands = {0};
   wlmi_entrant entrant = {0};
   double prepare_seconds = 0;
+  char name[WLM_VARIANT_NAME];
   WLM_TRY(wlmi_operands_create(session->context, session->matrix, &session->problem, &session->args, options->seed,
                                &operands));
-  wlmi_entrant_variant(session->context, &operands, options->variant, &entrant);
+  if (options->variant)
+    WLM_TRY(wlmi_family_best(session->context, session->matrix, &operands.spec, options->variant, name));
+  wlmi_entrant_variant(session->context, &operands, options->variant ? name : NULL, &entrant);
   if (entrant.failure) WLM_TRY(wlmi_fail(entrant.status, "%s", entrant.failure));
   WLM_TRY(wlmi_entrant_time_prepare(&entrant, PREPARE_SAMPLES, &prepare_seconds));
   WLM_TRY(wlmi_entrant_time(operands.device, &entrant, 1e-3, SAMPLES));
@@ -67,19 +71,17 @@ done:
   return status;
 }
 
-wlm_status wlmi_cmd_run(const wlmi_cli_options *options, wlmi_report *report) {
-  wlm_status status;
-  wlmi_session session = {0};
+static wlm_status run_input(wlmi_session *session, const char *input, const wlmi_cli_options *options,
+                            wlmi_report *report) {
+  wlm_status status = WLM_OK;
   double max_rel_err = 0;
-  WLM_TRY(wlmi_session_open(options, &session));
-  WLM_TRY(wlmi_session_load(&session, options->arguments[0]));
   wlmi_report_object(report, NULL);
-  wlmi_report_string(report, "input", options->arguments[0]);
-  wlmi_report_device(report, session.context);
+  wlmi_report_string(report, "input", input);
+  wlmi_report_device(report, session->context);
   wlmi_report_array(report, "runs");
   for (int i = 0; i < options->n_count && status == WLM_OK; i++) {
-    session.problem.n = options->n[i];
-    status = run_width(report, &session, options, &max_rel_err);
+    session->problem.n = options->n[i];
+    status = run_width(report, session, options, &max_rel_err);
   }
   wlmi_report_close(report);
   if (options->check && report->json) {
@@ -88,16 +90,17 @@ wlm_status wlmi_cmd_run(const wlmi_cli_options *options, wlmi_report *report) {
   }
   wlmi_report_close(report);
   if (options->check && status == WLM_OK) wlmi_report_line(report, "verified: max_rel_err=%.3g", max_rel_err);
-done:
-  wlmi_session_close(&session);
   return status;
 }
 
 static wlm_status explain_width(wlmi_report *report, const wlmi_session *session, const char *variant) {
   wlm_status status;
   wlm_plan *plan = NULL;
-  char *text = NULL;
-  WLM_TRY(variant ? wlm_plan_create_variant(session->context, session->matrix, &session->problem, variant, &plan)
+  char *text = NULL, name[WLM_VARIANT_NAME];
+  wlmi_spec spec;
+  WLM_TRY(wlmi_context_spec(session->context, session->matrix, &session->problem, &spec));
+  if (variant) WLM_TRY(wlmi_family_best(session->context, session->matrix, &spec, variant, name));
+  WLM_TRY(variant ? wlm_plan_create_variant(session->context, session->matrix, &session->problem, name, &plan)
                   : wlm_plan_create(session->context, session->matrix, &session->problem, &plan));
   WLM_TRY(wlm_plan_explain(plan, report->json, &text));
   wlmi_report_block(report, text);
@@ -107,17 +110,35 @@ done:
   return status;
 }
 
-wlm_status wlmi_cmd_explain(const wlmi_cli_options *options, wlmi_report *report) {
-  wlm_status status;
-  wlmi_session session = {0};
-  WLM_TRY(wlmi_session_open(options, &session));
-  WLM_TRY(wlmi_session_load(&session, options->arguments[0]));
+static wlm_status explain_input(wlmi_session *session, const char *input, const wlmi_cli_options *options,
+                                wlmi_report *report) {
+  wlm_status status = WLM_OK;
+  wlmi_text label = {0};
+  wlmi_text_printf(&label, "input     %s\n", input);
+  if (options->argument_count > 1 && !report->json) wlmi_report_block(report, label.data);
   wlmi_report_array(report, NULL);
   for (int i = 0; i < options->n_count && status == WLM_OK; i++) {
-    session.problem.n = options->n[i];
-    status = explain_width(report, &session, options->variant);
+    session->problem.n = options->n[i];
+    status = explain_width(report, session, options->variant);
   }
-done:
+  wlmi_text_release(&label);
+  return status;
+}
+
+static wlm_status for_inputs(const wlmi_cli_options *options, wlmi_report *report, int multiplies,
+                             wlmi_session_input_fn *each) {
+  wlmi_session session = {0};
+  wlm_status status = wlmi_session_open(options, &session);
+  session.multiplies = multiplies;
+  if (status == WLM_OK) status = wlmi_session_each(&session, options, report, each);
   wlmi_session_close(&session);
   return status;
+}
+
+wlm_status wlmi_cmd_run(const wlmi_cli_options *options, wlmi_report *report) {
+  return for_inputs(options, report, 1, run_input);
+}
+
+wlm_status wlmi_cmd_explain(const wlmi_cli_options *options, wlmi_report *report) {
+  return for_inputs(options, report, 0, explain_input);
 }

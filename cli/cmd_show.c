@@ -2,6 +2,8 @@
 #include <stdlib.h>
 
 #include "cli/commands.h"
+#include "cli/family.h"
+#include "cli/problem.h"
 #include "cli/session.h"
 #include "common/memory.h"
 #include "generator/generator.h"
@@ -11,6 +13,25 @@ static const wlmi_limits targets[] = {
     {.target = WLM_TARGET_HOST, .processors = 16},
 };
 
+static void report_list(const wlmi_families *families, wlmi_report *report) {
+  wlmi_report_array(report, NULL);
+  for (int i = 0; i < families->count; i++) {
+    const wlmi_family *family = &families->list[i];
+    wlmi_report_object(report, NULL);
+    wlmi_report_string(report, "family", family->name);
+    wlmi_report_object(report, "parameters");
+    for (int k = 0; k < family->parameter_count; k++) {
+      const wlmi_parameter *parameter = &family->parameters[k];
+      wlmi_report_array(report, parameter->name);
+      for (int v = 0; v < parameter->value_count; v++) wlmi_report_string(report, NULL, parameter->values[v]);
+      wlmi_report_close(report);
+    }
+    wlmi_report_close(report);
+    wlmi_report_close(report);
+  }
+  wlmi_report_close(report);
+}
+
 static wlm_status print_list(wlmi_generator *generator) {
   wlmi_text text = {0};
   wlm_status status = wlmi_generator_list(generator, &text);
@@ -19,43 +40,55 @@ static wlm_status print_list(wlmi_generator *generator) {
   return status;
 }
 
-/* The wanted target, or the one that takes the variant; the last refusal is the one to tell. */
+/* The wanted target, or the one that takes the variant, whose whole name is written to `name`; the last refusal is the
+ * one to tell. */
 static wlm_status emit(wlmi_generator *generator, const char *variant, int target, const wlmi_spec *spec,
-                       wlmi_program *program) {
+                       char name[WLM_VARIANT_NAME], wlmi_program *program) {
   wlmi_text reason = {0};
   wlm_status status = WLM_OK;
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
     if (target >= 0 && (int)targets[i].target != target) continue;
     wlmi_text_release(&reason);
-    WLM_TRY(wlmi_generator_refusal(generator, variant, spec, &targets[i], &reason));
+    if (wlmi_family_first(generator, spec, &targets[i], variant, name) != WLM_OK) continue;
+    WLM_TRY(wlmi_generator_refusal(generator, name, spec, &targets[i], &reason));
     if (!reason.size) {
-      status = wlmi_generator_emit(generator, variant, spec, &targets[i], program);
+      status = wlmi_generator_emit(generator, name, spec, &targets[i], program);
       goto done;
     }
   }
-  status = wlmi_fail(WLM_ERR_UNSUPPORTED, "'%s' is no candidate: it %s", variant, reason.data);
+  status = wlmi_fail(WLM_ERR_UNSUPPORTED, "'%s' is no candidate: it %s", variant,
+                     reason.size ? reason.data : "has no variant for this problem");
 done:
   wlmi_text_release(&reason);
   return status;
 }
 
 wlm_status wlmi_cmd_show(const wlmi_cli_options *options, wlmi_report *report) {
-  (void)report;
   wlm_status status;
   wlmi_generator *generator = NULL;
   wlmi_program program = {0};
   wlmi_spec spec;
+  char name[WLM_VARIANT_NAME];
   wlm_problem problem = options->problem;
-  const char *folder = getenv("WARPLOOM_TEMPLATES");
+  const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
   WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &generator));
   if (options->list) {
-    status = print_list(generator);
+    if (report->json)
+      report_list(wlmi_generator_families(generator), report);
+    else
+      status = print_list(generator);
     goto done;
   }
   problem.n = options->n[options->n_count - 1];
   WLM_TRY(wlmi_cli_spec(&problem, options->rowptr_type, options->colind_type, problem.dense_type, 1, &spec));
-  WLM_TRY(emit(generator, options->arguments[0], options->target, &spec, &program));
-  fputs(program.source, stdout);
+  WLM_TRY(emit(generator, options->arguments[0], options->target, &spec, name, &program));
+  if (report->json) {
+    wlmi_report_object(report, NULL);
+    wlmi_report_string(report, "variant", name);
+    wlmi_report_string(report, "source", program.source);
+  } else {
+    fputs(program.source, stdout);
+  }
 done:
   wlmi_program_release(&program);
   wlmi_generator_destroy(generator);

@@ -52,7 +52,22 @@ static wlm_status tell_choice(wlmi_report *report, wlmi_session *session, wlmi_t
   return WLM_OK;
 }
 
-/* One matrix and width. Cancelled is told after the table of what was measured. */
+/* The table of what was stored, also after a failure, whose text stays. */
+static wlm_status tell_width(errand *e, wlm_status status, wlmi_tune_outcomes *outcomes,
+                             const wlmi_tune_summary *summary) {
+  char *detail = wlmi_strdup(wlm_error_detail());
+  wlm_status told = outcomes->count ? wlm_context_refresh(e->run.session.context) : WLM_OK;
+  if (told == WLM_OK && (status == WLM_OK || status == WLM_ERR_CANCELLED))
+    told = tell_choice(e->report, &e->run.session, outcomes);
+  else
+    wlmi_tune_outcomes_tell(outcomes, e->report, "");
+  wlmi_tune_summary_tell(summary, e->report);
+  if (status != WLM_OK) wlmi_fail(status, "%s", detail ? detail : "");
+  wlmi_free(detail);
+  return status == WLM_OK ? told : status;
+}
+
+/* One matrix and width. */
 static wlm_status tune_width(errand *e, const char *label, double budget) {
   char title[64];
   wlmi_session *session = &e->run.session;
@@ -66,18 +81,10 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   wlm_status status = wlmi_tune_one(&e->run, session->matrix, &session->problem, &session->args, label, budget,
                                     budget > 0 ? budget : INFINITY, on_progress, &l, &summary);
   wlmi_progress_end(&e->run.progress);
-  if (l.outcomes.count && (status == WLM_OK || status == WLM_ERR_CANCELLED)) {
-    wlm_status refreshed = wlm_context_refresh(session->context);
-    if (status == WLM_OK) status = refreshed;
-  }
   if (l.outcomes.failed)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
-  if (status == WLM_OK || status == WLM_ERR_CANCELLED) {
-    wlm_status told = tell_choice(e->report, session, &l.outcomes);
-    wlmi_tune_summary_tell(&summary, e->report);
-    if (status == WLM_OK) status = told;
-    if (status == WLM_ERR_CANCELLED) wlmi_tune_cancelled(&e->run);
-  }
+  if (status == WLM_OK || status == WLM_ERR_CANCELLED || l.outcomes.count)
+    status = tell_width(e, status, &l.outcomes, &summary);
   wlmi_report_close(e->report);
   wlmi_tune_outcomes_release(&l.outcomes);
   return status;
@@ -115,10 +122,11 @@ static wlm_status tune_widths(errand *e, const char *label, double deadline) {
   const wlmi_cli_options *options = e->run.options;
   wlmi_tuning_case list[WLM_CLI_MAX_WIDTHS];
   int tuned[WLM_CLI_MAX_WIDTHS] = {0};
+  const double whole = e->run.deadline; /* which moves where another tuning is waited for */
   wlm_status status;
   WLM_TRY(find_tuning_cases(e, label, list));
   for (int count = 0; count < options->n_count && status == WLM_OK; count++) {
-    const double left = deadline - wlmi_seconds();
+    const double left = deadline + (isfinite(whole) ? e->run.deadline - whole : 0) - wlmi_seconds();
     int64_t i = isfinite(deadline) ? wlmi_tuning_cases_next(list, options->n_count, 0, INFINITY) : -1;
     for (int k = 0; i < 0; k++)
       if (!tuned[k]) i = k;
@@ -141,6 +149,7 @@ static wlm_status tune_input(errand *e, const char *input, double deadline) {
   char label[256];
   wlmi_report_object(e->report, NULL);
   wlmi_report_string(e->report, "input", input);
+  e->run.session.multiplies = 1;
   WLM_TRY(wlmi_session_load(&e->run.session, input));
   WLM_TRY(wlmi_matrix_fingerprint(e->run.session.matrix));
   wlmi_report_stats(e->report, wlm_matrix_stats(e->run.session.matrix));
@@ -153,13 +162,13 @@ done:
   return status;
 }
 
-static wlm_status tune_inputs(errand *e, double deadline) {
+static wlm_status tune_inputs(errand *e) {
   const int count = e->run.options->argument_count;
   wlm_status status = WLM_OK;
   wlmi_progress_begin(&e->run.progress, (int64_t)count * e->run.options->n_count, e->run.options->budget_seconds);
   for (int i = 0; i < count && status == WLM_OK; i++) {
     const double now = wlmi_seconds();
-    status = tune_input(e, e->run.options->arguments[i], now + (deadline - now) / (count - i));
+    status = tune_input(e, e->run.options->arguments[i], now + (e->run.deadline - now) / (count - i));
   }
   return status;
 }
@@ -169,7 +178,7 @@ wlm_status wlmi_cmd_tune(const wlmi_cli_options *options, wlmi_report *report) {
   wlm_status status;
   WLM_TRY(wlmi_tune_open(options, options->budget_seconds, &e.run, report));
   wlmi_report_array(report, "inputs");
-  status = tune_inputs(&e, e.run.deadline);
+  status = tune_inputs(&e);
   if (status == WLM_OK) status = wlm_train(e.run.session.context);
 done:
   wlmi_tune_close(&e.run);

@@ -2,72 +2,91 @@
 
 #include <string.h>
 
-#define PROBLEM (WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_EPILOGUE)
+#define PROBLEM (WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_TYPE | WLM_OPTION_EPILOGUE)
 #define STORE   (WLM_OPTION_DATABASE | WLM_OPTION_JSON)
 #define CONTEXT (STORE | WLM_OPTION_DEVICE)
 #define TUNING  (CONTEXT | WLM_OPTION_BUDGET | WLM_OPTION_SEED | WLM_OPTION_AGAIN)
-#define PINNING (CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR)
+#define PINNING (CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_TYPE)
 #define BENCH                                                                                         \
   (WLM_OPTION_DATABASE | WLM_OPTION_DEVICE | WLM_OPTION_WIDTH | WLM_OPTION_BUDGET | WLM_OPTION_SEED | \
-   WLM_OPTION_BENCH | WLM_OPTION_OUTPUT)
-#define COMMON   (CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_BUDGET | WLM_OPTION_SEED)
+   WLM_OPTION_DATA | WLM_OPTION_SAMPLES | WLM_OPTION_OUTPUT | WLM_OPTION_JSON | WLM_OPTION_FORCE)
 #define NO_LIMIT (1 << 20)
 
-static const char input_needed[] = "name a matrix: a .mtx or .mtx.gz file, or a synthetic one (twin:arxiv)";
+static const char input_needed[] = "name a matrix: a Matrix Market file, - for standard input, or twin:arxiv";
 
 const wlmi_command wlmi_commands[] = {
-    {"info", NULL, "", "version, devices, compilers, databases", wlmi_cmd_info, .takes = CONTEXT},
-    {"stats", NULL, "INPUT", "row statistics of a matrix", wlmi_cmd_stats, .takes = WLM_OPTION_JSON, .least = 1,
-     .most = 1, .missing = input_needed},
-    {"convert", NULL, "INPUT -o FILE", "write a matrix as a Matrix Market file", wlmi_cmd_convert,
-     .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 1, .most = 1,
-     .missing = input_needed},
-    {"show", NULL, "VARIANT", "the source of a kernel", wlmi_cmd_show, .takes = PROBLEM | WLM_OPTION_TARGET, .least = 1,
-     .most = 1, .missing = "name one variant, row_crc/cf=2,rows=8, or say --list"},
-    {"show", NULL, "--list", "all families with their parameters", wlmi_cmd_show, .takes = WLM_OPTION_LIST,
-     .when = WLM_OPTION_LIST},
+    {"info", NULL, "", "print version, devices, compilers and databases", wlmi_cmd_info, .takes = CONTEXT,
+     .example = "info --json"},
+    {"stats", NULL, "INPUT...", "print row statistics, bucket and fingerprint of a matrix", wlmi_cmd_stats,
+     .takes = WLM_OPTION_JSON, .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "stats graph.mtx.gz"},
+    {"convert", NULL, "INPUT -o FILE", "write a matrix as a Matrix Market file, for example a synthetic one",
+     wlmi_cmd_convert, .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 1, .most = 1,
+     .missing = input_needed, .example = "convert twin:arxiv,scale=0.1 -o arxiv.mtx"},
+    {"show", NULL, "VARIANT", "print the source of a kernel", wlmi_cmd_show,
+     .takes = PROBLEM | WLM_OPTION_TARGET | WLM_OPTION_JSON, .least = 1, .most = 1,
+     .missing = "name one variant, row_crc/cf=2,rows=8, or say --list",
+     .example = "show row_crc/cf=2,rows=8 --target cuda --op max"},
+    {"show", NULL, "--list", "list all families with their parameters", wlmi_cmd_show,
+     .takes = WLM_OPTION_LIST | WLM_OPTION_JSON, .when = WLM_OPTION_LIST},
     {"tune", NULL, "INPUT...", "measure the kernels that were not measured yet", wlmi_cmd_tune,
-     .takes = TUNING | PROBLEM | WLM_OPTION_CALLS, .least = 1, .most = NO_LIMIT, .missing = input_needed},
-    {"tune", NULL, "", "tune the device on a design of synthetic matrices", wlmi_cmd_tune_design,
-     .takes = TUNING | PROBLEM},
-    {"tune", NULL, "--recorded", "tune what programs recorded, on matrices made from their statistics",
+     .takes = TUNING | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_FORCE, .least = 1, .most = NO_LIMIT,
+     .missing = input_needed, .example = "tune graph.mtx -n 64,256 --budget 2m"},
+    {"tune", NULL, "", "tune the device on synthetic matrices; the same command continues where it ended",
+     wlmi_cmd_tune_design, .takes = TUNING | PROBLEM, .example = "tune --budget 30m"},
+    {"tune", NULL, "--recorded", "tune what programs with record = 1 recorded, on matrices made from their statistics",
      wlmi_cmd_tune_recorded, .takes = TUNING | WLM_OPTION_RECORDED, .when = WLM_OPTION_RECORDED},
-    {"train", NULL, "", "train the models that choose kernels for matrices that were not tuned", wlmi_cmd_train,
-     .takes = CONTEXT},
-    {"run", NULL, "INPUT", "time one product with the chosen kernel; --check compares it with float64", wlmi_cmd_run,
+    {"train", NULL, "", "train the cost model on all measurements; tune does this at its end", wlmi_cmd_train,
+     .takes = CONTEXT, .example = "train --device cuda"},
+    {"compare", NULL, "INPUT...", "time the chosen kernel beside cuSPARSE, on a host beside a plain OpenMP loop",
+     wlmi_cmd_compare,
+     .takes = CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_TYPE | WLM_OPTION_SAMPLES | WLM_OPTION_SEED | WLM_OPTION_FORCE,
+     .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "compare graph.mtx -n 64"},
+    {"run", NULL, "INPUT...", "time one product with the chosen kernel", wlmi_cmd_run,
      .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_SEED | WLM_OPTION_CHECK | WLM_OPTION_VARIANT |
-              WLM_OPTION_RECORD,
-     .least = 1, .most = 1, .missing = input_needed},
-    {"explain", NULL, "INPUT", "which kernel is chosen, and why", wlmi_cmd_explain,
-     .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_VARIANT, .least = 1, .most = 1,
-     .missing = input_needed},
+              WLM_OPTION_RECORD | WLM_OPTION_FORCE,
+     .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "run graph.mtx -n 64 --op copy_b.mean --check"},
+    {"explain", NULL, "INPUT...", "print which kernel is chosen, and why", wlmi_cmd_explain,
+     .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_VARIANT, .least = 1, .most = NO_LIMIT,
+     .missing = input_needed, .example = "explain graph.mtx -n 64 --calls 1000"},
     {"export", NULL, "-o FILE", "write the measurements as JSON lines", wlmi_cmd_export,
-     .takes = STORE | WLM_OPTION_OUTPUT | WLM_OPTION_FORMAT, .needs = WLM_OPTION_OUTPUT},
+     .takes = STORE | WLM_OPTION_SYSTEM | WLM_OPTION_OUTPUT | WLM_OPTION_FORMAT, .needs = WLM_OPTION_OUTPUT,
+     .example = "export -o tuned.jsonl"},
     {"import", NULL, "FILE", "add exported measurements, all or none", wlmi_cmd_import, .takes = STORE, .least = 1,
-     .most = 1, .missing = "name the file that export wrote"},
-    {"db", "list", "", "list choices, pins and recorded problems", wlmi_cmd_db_list, .takes = STORE},
-    {"db", "check", "[--repair]", "check the database file", wlmi_cmd_db_check, .takes = STORE | WLM_OPTION_REPAIR},
+     .most = 1, .missing = "name the file that export wrote", .example = "import tuned.jsonl"},
+    {"db", "list", "", "list decisions, pins and recorded problems", wlmi_cmd_db_list,
+     .takes = STORE | WLM_OPTION_SYSTEM, .example = "db list --json"},
+    {"db", "check", "[--repair]", "check the database file", wlmi_cmd_db_check, .takes = STORE | WLM_OPTION_REPAIR,
+     .example = "db check --repair"},
     {"db", "merge", "A B [...] -o C", "write the union of databases to a new one", wlmi_cmd_db_merge,
      .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 2, .most = 32,
-     .missing = "name two databases or more"},
+     .missing = "name two databases or more", .example = "db merge a.db b.db -o both.db"},
     {"db", "diff", "A B", "list the differences of two databases", wlmi_cmd_db_diff, .takes = WLM_OPTION_JSON,
-     .least = 2, .most = 2, .missing = "name two databases"},
+     .least = 2, .most = 2, .missing = "name two databases", .example = "db diff old.db new.db"},
     {"db", "prune", "[--keep COUNT]", "delete measurements that no choice uses any more", wlmi_cmd_db_prune,
-     .takes = STORE | WLM_OPTION_KEEP},
-    {"db", "pin", "INPUT-or-BUCKET VARIANT", "always use this kernel", wlmi_cmd_db_pin, .takes = PINNING, .least = 2,
-     .most = 2, .missing = "name a matrix or bucket, then a variant"},
+     .takes = STORE | WLM_OPTION_KEEP, .example = "db prune --keep 8"},
+    {"db", "pin", "INPUT-or-BUCKET VARIANT", "always use this kernel for a matrix or a bucket", wlmi_cmd_db_pin,
+     .takes = PINNING, .least = 2, .most = 2, .missing = "name a matrix or bucket, then a variant",
+     .example = "db pin graph.mtx row_crc/cf=2,rows=8 -n 64"},
     {"db", "unpin", "INPUT-or-BUCKET", "remove a pin", wlmi_cmd_db_unpin, .takes = PINNING, .least = 1, .most = 1,
-     .missing = "name a matrix or bucket"},
-    {"report", NULL, "-o FILE", "an HTML report; --device takes any part of a device class's name", wlmi_cmd_report,
-     .takes = CONTEXT | WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT},
-    {"bench", NULL, "SUITE [INPUT...]", "run a suite on its matrices (--data DIR) or on these", wlmi_cmd_bench,
+     .missing = "name a matrix or bucket", .example = "db unpin graph.mtx -n 64"},
+    {"report", NULL, "[RESULTS...] -o FILE",
+     "write an HTML report; --device takes any part of a device class's name, RESULTS are files of bench core or of "
+     "compare --json for its verdict; needs gnuplot",
+     wlmi_cmd_report, .most = NO_LIMIT, .takes = CONTEXT | WLM_OPTION_SYSTEM | WLM_OPTION_OUTPUT,
+     .needs = WLM_OPTION_OUTPUT, .example = "report core.jsonl -o report.html"},
+    {"bench", NULL, "SUITE [INPUT...]", "run a suite on its matrices (--data DIR) or on these inputs", wlmi_cmd_bench,
      .takes = BENCH, .least = 1, .most = NO_LIMIT, .missing = "name a suite; warploom bench --help lists them",
-     .more_help = wlmi_bench_print_suites},
-    {"bench", "summary", "FILE", "means and worst cases of a results file", wlmi_cmd_bench_summary, .least = 1,
-     .most = 1, .missing = "name a results file"},
-    {"bench", "plot", "FILE -o PREFIX", "draw its speed-ups to PREFIX.svg and PREFIX.png, by gnuplot",
+     .suite = wlmi_bench_suite_at, .example = "bench core --data DIR -o core.jsonl --budget 10m"},
+    {"bench", "summary", "FILE", "print means and worst cases of a results file", wlmi_cmd_bench_summary,
+     .takes = WLM_OPTION_JSON, .least = 1, .most = 1, .missing = "name a results file",
+     .example = "bench summary core.jsonl"},
+    {"bench", "plot", "FILE -o PREFIX", "draw its speed-ups to PREFIX.svg and PREFIX.png; needs gnuplot",
      wlmi_cmd_bench_plot, .takes = WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 1, .most = 1,
-     .missing = "name a results file"},
+     .missing = "name a results file", .example = "bench plot core.jsonl -o speedup"},
+    {"help", NULL, "[COMMAND]",
+     "print the help of all commands or of one; help man, help bash and help zsh print the "
+     "man page and the completion of a shell",
+     wlmi_cmd_help, .most = 2, .example = "help tune"},
 };
 enum { COMMANDS = sizeof wlmi_commands / sizeof *wlmi_commands };
 const int wlmi_commands_count = COMMANDS;
@@ -91,7 +110,7 @@ static int counts_fit(const wlmi_command *c, const wlmi_cli_options *o) {
 }
 
 /* A row whose option was given goes first, then one whose action was, then one that takes this many arguments. */
-static const wlmi_command *closest(const char *name, const wlmi_cli_options *o) {
+const wlmi_command *wlmi_command_closest(const char *name, const wlmi_cli_options *o) {
   const wlmi_command *found = NULL;
   for (int i = 0; i < COMMANDS; i++) {
     const wlmi_command *c = &wlmi_commands[i];
@@ -120,13 +139,20 @@ static void print_actions(const char *name, const char *action) {
       fprintf(stderr, "%s%s", wlmi_commands[i].action, --left > 1 ? ", " : left ? " or " : "\n");
 }
 
+static int reads_stdin_once(const char *label, const wlmi_cli_options *o) {
+  int count = 0;
+  for (int i = 0; i < o->argument_count; i++) count += !strcmp(o->arguments[i], "-");
+  if (count > 1) fprintf(stderr, "warploom %s: '-' is standard input, which can be read once\n", label);
+  return count <= 1;
+}
+
 const wlmi_command *wlmi_command_find(const char *name, const wlmi_cli_options *o) {
-  const wlmi_command *c = closest(name, o);
+  const wlmi_command *c = wlmi_command_closest(name, o);
   char label[32];
   if (!c) return print_actions(name, action_of(o)), NULL;
   label_of(c, label);
   if (!wlmi_cli_check(o, label, c->takes, c->needs)) return NULL;
-  if (counts_fit(c, o)) return c;
+  if (counts_fit(c, o)) return reads_stdin_once(label, o) ? c : NULL;
   if (argument_count(c, o) < c->least)
     fprintf(stderr, "warploom %s: an argument is missing; %s; usage: warploom %s%s%s %s\n", label, c->missing, c->name,
             c->action ? " " : "", c->action ? c->action : "", c->arguments);
@@ -134,35 +160,4 @@ const wlmi_command *wlmi_command_find(const char *name, const wlmi_cli_options *
     fprintf(stderr, "warploom %s: '%s' is one argument too many; see warploom %s --help\n", label,
             o->arguments[c->most + !!c->action], c->name);
   return NULL;
-}
-
-/* ---- help ---------------------------------------------------------------------------------------------- */
-
-static void print_usage(FILE *to, const wlmi_command *c) {
-  char left[64];
-  snprintf(left, sizeof left, "%s%s%s %s", c->name, c->action ? " " : "", c->action ? c->action : "", c->arguments);
-  fprintf(to, "  warploom %-31s %s\n", left, c->help);
-}
-
-void wlmi_command_print_all(FILE *to) {
-  for (int i = 0; i < COMMANDS; i++) print_usage(to, &wlmi_commands[i]);
-  fputs("\noptions of many commands (warploom COMMAND --help lists those of one):\n", to);
-  wlmi_cli_print_options(to, COMMON);
-}
-
-void wlmi_command_print(const char *name, const wlmi_cli_options *o) {
-  const wlmi_command *one = closest(name, o);
-  void (*more)(FILE *) = NULL;
-  int takes = 0;
-  puts("usage:");
-  for (int i = 0; i < COMMANDS; i++) {
-    const wlmi_command *c = &wlmi_commands[i];
-    if (strcmp(c->name, name) || (one && one->action && c != one)) continue;
-    print_usage(stdout, c);
-    takes |= c->takes;
-    if (c->more_help) more = c->more_help;
-  }
-  if (more) more(stdout);
-  puts("\noptions:");
-  wlmi_cli_print_options(stdout, takes);
 }

@@ -90,7 +90,7 @@ wlm_status wlmi_cmd_db_list(const wlmi_cli_options *options, wlmi_report *report
   wlmi_class *classes = NULL;
   int64_t class_count = 0;
   wlm_status status;
-  WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_READ, &path, &store));
+  WLM_TRY(wlmi_cli_open_to_show(options, &path, &store));
   wlmi_report_object(report, NULL);
   wlmi_report_string(report, "database", path.data);
   WLM_TRY(wlmi_content_load(store, &content));

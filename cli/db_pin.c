@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/family.h"
+#include "cli/problem.h"
 #include "cli/session.h"
 #include "common/bucket.h"
 #include "common/hash.h"
@@ -113,9 +115,13 @@ static wlm_status pin_or_unpin(const wlmi_cli_options *options, wlmi_report *rep
   wlmi_session session = {0};
   wlmi_text path = {0}, widths = {0};
   wlm_status status;
-  task task = {.session = &session, .variant = variant};
+  char name[WLM_VARIANT_NAME];
+  task task = {.session = &session, .variant = variant ? name : NULL};
   WLM_TRY(wlmi_session_open(options, &session));
   WLM_TRY(find_place(&session, options->arguments[1], &task.target));
+  session.problem.n = options->n[0];
+  WLM_TRY(make_specs(&session, &task.target));
+  if (variant) WLM_TRY(wlmi_family_best(session.context, session.matrix, &task.target.specs[0], variant, name));
   WLM_TRY(each(&task, options, check));
   for (int i = 0; i < options->n_count; i++)
     wlmi_text_printf(&widths, "%s%lld", i ? "," : "", (long long)options->n[i]);
@@ -128,7 +134,7 @@ static wlm_status pin_or_unpin(const wlmi_cli_options *options, wlmi_report *rep
   wlmi_report_string(report, "device_class", task.device_class);
   wlmi_report_string(report, variant ? "pinned_for" : "unpinned_for", task.target.place);
   wlmi_report_string(report, "n", widths.data);
-  if (variant) wlmi_report_string(report, "variant", variant);
+  if (variant) wlmi_report_string(report, "variant", name);
 done:
   wlmi_store_close(task.store);
   wlmi_text_release(&path);

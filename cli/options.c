@@ -166,33 +166,33 @@ static int set_sample(const wlmi_option *option, const char *value, wlmi_cli_opt
 
 const wlmi_option wlmi_options[] = {
     {"device", 'd', "NAME", WLM_OPTION_DEVICE, set_text, AT(device), .values = "host, cuda or cuda:NUMBER",
-     .standard = "the first GPU, or the host", .help = "where products run: host, cuda, cuda:1"},
+     .standard = "the first GPU, or the host", .help = "where products run"},
     {"db", 0, "PATH", WLM_OPTION_DATABASE, set_database, AT(database),
-     .standard = "warploom/tuned.db in $XDG_DATA_HOME; none for bench", .help = "the user database; '' uses none"},
+     .standard = "warploom/tuned.db in $XDG_DATA_HOME; none for bench", .help = "the user database; '' for none"},
     {"width", 'n', "N[,N...]", WLM_OPTION_WIDTH, set_widths, AT(n), 1, INT32_MAX,
      .standard = "32,128; those of the suite for bench", .help = "columns of B and C"},
     {"op", 0, "OP", WLM_OPTION_OPERATOR, set_op,
      .values = "[MESSAGE.]REDUCE with MESSAGE mul, copy_b, copy_a, add, sub, rsub, div, rdiv and REDUCE sum, mean, "
-               "max, min, prod, or your own operator, 'init=0;reduce=acc+x'",
-     .standard = "mul.sum",
-     .help = "[MESSAGE.]REDUCE: sum, copy_b.max; or your own: 'message=fmaxf(a*b,0);init=0;reduce=acc+x'"},
-    {"operation", 0, "NAME", WLM_OPTION_OPERATOR, set_choice, AT(problem.operation), .values = "spmm|sddmm",
-     .standard = "spmm", .help = "the product, or the gradient of the values of A, one for each edge"},
+               "max, min, prod, or your own operator, 'message=fmaxf(a*b,0);init=0;reduce=acc+x'",
+     .standard = "mul.sum", .help = "what is computed for an edge, and how the edges of a row are reduced"},
+    {"operation", 0, "NAME", WLM_OPTION_OPERATOR, set_choice, AT(problem.operation), .values = "spmm|sddmm|attention",
+     .standard = "spmm",
+     .help = "the product, the gradient of the values of A, or attention (with --transpose its gradient)"},
     {"arg", 0, "TYPE", WLM_OPTION_OPERATOR, set_argmax, AT(problem.argmax_type), .values = "i32|i64",
      .help = "also store the argmax indices of max and min, of this type"},
     {"heads", 0, "H", WLM_OPTION_OPERATOR, set_integer, AT(problem.heads), 1, INT32_MAX, .standard = "1",
-     .help = "values of an edge, each for n / H columns; an edge of v has v (h + 1) / H for head h"},
+     .help = "values of an edge, each for n / H columns; an edge of value v has v (h + 1) / H for head h"},
     {"transpose", 0, NULL, WLM_OPTION_OPERATOR, set_flag, AT(problem.transpose),
      .help = "multiply by the transpose of A"},
     {"epilogue", 0, "EXPRESSION", WLM_OPTION_EPILOGUE, set_activation, AT(problem.epilogue.activation),
-     .values = "an expression over x, 'leaky_relu(x,0.2)'",
-     .help = "applied to each element of C at the end: relu, tanh, 'leaky_relu(x,0.2)', 'x/(1+exp(-x))'"},
+     .values = "an expression over x, such as relu, tanh, 'leaky_relu(x,0.2)' or 'x/(1+exp(-x))'",
+     .help = "applied to each element of C at the end"},
     {"bias", 0, NULL, WLM_OPTION_EPILOGUE, set_flag, AT(problem.epilogue.bias),
      .help = "add n values to every row of C before the epilogue"},
     {"alpha", 0, "X", WLM_OPTION_EPILOGUE, set_real, AT(args.alpha), .values = "a finite number", .standard = "1",
-     .help = "C = alpha A B + beta C"},
+     .help = "of C = alpha A B + beta C"},
     {"beta", 0, "X", WLM_OPTION_EPILOGUE, set_real, AT(args.beta), .values = "a finite number",
-     .standard = "0, which does not read C", .help = "C = alpha A B + beta C"},
+     .standard = "0, which does not read C", .help = "of C = alpha A B + beta C"},
     {"ldb", 0, "LD", WLM_OPTION_EPILOGUE, set_integer, AT(args.ldb), 1, INT32_MAX, .standard = "n",
      .help = "elements from row to row of B"},
     {"ldc", 0, "LD", WLM_OPTION_EPILOGUE, set_integer, AT(args.ldc), 1, INT32_MAX, .standard = "n",
@@ -200,53 +200,58 @@ const wlmi_option wlmi_options[] = {
     {"deterministic", 0, NULL, WLM_OPTION_EPILOGUE, set_flag, AT(problem.policy.deterministic),
      .help = "use only kernels that give the same bits every time"},
     {"empty", 0, "WHAT", WLM_OPTION_OPERATOR, set_choice, AT(problem.empty), .values = "zero|identity",
-     .standard = "zero", .help = "the result of a row without edges; identity is that of the reduction"},
-    {"type", 0, "TYPE", WLM_OPTION_OPERATOR, set_choice, AT(problem.dense_type), .values = "f32|f16|bf16|f64",
-     .standard = "f32", .help = "of B and C"},
+     .standard = "zero", .help = "the result of a row without edges, identity being that of the reduction"},
+    {"type", 0, "TYPE", WLM_OPTION_TYPE, set_choice, AT(problem.dense_type), .values = "f32|f16|bf16|f64",
+     .standard = "f32", .help = "the type of B and C"},
     {"rowptr", 0, "TYPE", WLM_OPTION_OPERATOR, set_choice, AT(rowptr_type), .values = "i32|i64",
-     .standard = "i32 where the offsets fit", .help = "of A's row offsets"},
+     .standard = "i32 where the offsets fit", .help = "the type of A's row offsets"},
     {"colind", 0, "TYPE", WLM_OPTION_OPERATOR, set_choice, AT(colind_type), .values = "i32|i64", .standard = "i32",
-     .help = "of A's column indices"},
-    {"sample", 0, "HOW:S[:NORM]", WLM_OPTION_OPERATOR, set_sample, 0, 8, 2304,
-     .values = "bucket, fastrand or fastrand_coprime, then a width from 8 to 2304, then optionally none, kept or "
+     .help = "the type of A's column indices"},
+    {"sample", 0, "HOW:S[:NORM[:SEED]]", WLM_OPTION_OPERATOR, set_sample, 0, 8, 2304,
+     .values = "bucket, fastrand or fastrand_coprime, then a width S from 8 to 2304, then optionally none, kept or "
                "unbiased, then optionally a seed, as in bucket:64:kept:7",
-     .help = "use at most S edges of a row: bucket:64, fastrand:128:unbiased, with a seed fastrand:16:none:7"},
+     .standard = "no sampling; NORM none, SEED 0", .help = "use at most S edges of each row"},
     {"calls", 0, "NUMBER", WLM_OPTION_CALLS, set_integer, AT(problem.policy.expected_calls), 1, INT64_MAX,
      .standard = "1, which prepares nothing",
-     .help = "executions to expect of one plan; preparing must pay within so many"},
+     .help = "executions to expect of one plan, within which preparation must pay"},
     {"budget", 0, "TIME", WLM_OPTION_BUDGET, set_seconds, AT(budget_seconds),
      .values = "a time above 0, as in 60s or 2m", .standard = "none; 10m for tune without an INPUT",
-     .help = "begin no further measurement after this time: 60s, 2m"},
+     .help = "begin no further measurement after this time"},
     {"seed", 0, "NUMBER", WLM_OPTION_SEED, set_seed, AT(seed), .values = "0 to 18446744073709551615", .standard = "1",
      .help = "of the order of candidates and the contents of B"},
-    {"samples", 0, "COUNT", WLM_OPTION_BENCH, set_integer, AT(samples), 1, 10000,
-     .standard = "21; operators 7, minibatch 11, dispatch 51", .help = "of every reported time"},
-    {"data", 0, "DIR", WLM_OPTION_BENCH, set_text, AT(data), .values = "a folder",
+    {"samples", 0, "COUNT", WLM_OPTION_SAMPLES, set_integer, AT(samples), 1, 10000,
+     .standard = "21; bench operators 7, minibatch 11, dispatch 51", .help = "samples of every reported time"},
+    {"data", 0, "DIR", WLM_OPTION_DATA, set_text, AT(data),
      .help = "the folder with NAME.mtx.gz or NAME/NAME.mtx.gz for each matrix of a suite"},
+    {"system", 0, NULL, WLM_OPTION_SYSTEM, set_flag, AT(system),
+     .help = "read the database that warploom ships with, not the user database"},
     {"json", 0, NULL, WLM_OPTION_JSON, set_flag, AT(json), .help = "print JSON"},
-    {"help", 'h', NULL, WLM_OPTION_HELP, set_flag, AT(help), .help = "this text"},
+    {"help", 'h', NULL, WLM_OPTION_HELP, set_flag, AT(help), .help = "print the help of the command"},
     {"check", 0, NULL, WLM_OPTION_CHECK, set_flag, AT(check), .help = "compare the result with a float64 reference"},
-    {"list", 0, NULL, WLM_OPTION_LIST, set_flag, AT(list), .help = "all families with their parameters"},
+    {"list", 0, NULL, WLM_OPTION_LIST, set_flag, AT(list), .help = "list all families with their parameters"},
     {"target", 0, "NAME", WLM_OPTION_TARGET, set_choice, AT(target), .values = "cuda|host", .standard = "the family's",
      .help = "the kind of device to emit for"},
-    {"variant", 0, "VARIANT", WLM_OPTION_VARIANT, set_text, AT(variant), .values = "a variant, row_crc/cf=2,rows=8",
+    {"variant", 0, "VARIANT", WLM_OPTION_VARIANT, set_text, AT(variant),
+     .values = "a variant, as in row_crc/cf=2,rows=8, or a family, as in row_crc, of which the best known is taken",
      .help = "use this kernel instead of the chosen one"},
     /* getopt takes --out for it, as bench's documents have it. */
-    {"output", 'o', "FILE", WLM_OPTION_OUTPUT, set_text, AT(output), .values = "a path",
-     .help =
-         "the file to write, - for standard output; bench (--out) adds one JSON line a case and skips those of FILE"},
+    {"output", 'o', "FILE", WLM_OPTION_OUTPUT, set_text, AT(output),
+     .help = "the file to write, - for standard output; bench (--out) appends one JSON line for each case and skips "
+             "the cases that FILE has"},
     {"repair", 0, NULL, WLM_OPTION_REPAIR, set_flag, AT(repair),
-     .help = "write what is undamaged to a new file; the damaged one stays beside it"},
-    {"keep", 0, "COUNT", WLM_OPTION_KEEP, set_integer, AT(keep), 1, INT64_MAX,
-     .help = "keep only the COUNT quickest candidates of each matrix and N"},
+     .help = "write all intact records to a new file; the damaged one stays beside it"},
+    {"keep", 0, "COUNT", WLM_OPTION_KEEP, set_integer, AT(keep), 1, INT64_MAX, .standard = "all that a choice uses",
+     .help = "keep only the COUNT fastest candidates of each matrix and N"},
     {"again", 0, NULL, WLM_OPTION_AGAIN, set_flag, AT(again),
      .help = "also measure kernels that were already measured"},
+    {"force", 0, NULL, WLM_OPTION_FORCE, set_flag, AT(force),
+     .help = "go on though the operands need more memory than is free"},
     {"recorded", 0, NULL, WLM_OPTION_RECORDED, set_flag, AT(recorded),
      .help = "tune the problems that programs recorded, on matrices made from their statistics"},
     {"record", 0, NULL, WLM_OPTION_RECORD, set_flag, AT(record),
      .help = "record the problem for tune --recorded, if nothing similar was tuned"},
     {"format", 0, "FORMAT", WLM_OPTION_FORMAT, set_choice, AT(format), .values = "jsonl", .standard = "jsonl",
-     .help = "of the file"},
+     .help = "the format of the file"},
 };
 enum { OPTIONS = sizeof wlmi_options / sizeof *wlmi_options };
 const int wlmi_options_count = OPTIONS;
@@ -266,25 +271,23 @@ static void put_choices(const char *values, wlmi_text *out) {
   }
 }
 
-void wlmi_cli_print_options(FILE *to, int takes) {
-  for (int i = 0; i < OPTIONS; i++) {
-    const wlmi_option *option = &wlmi_options[i];
-    char left[64];
-    wlmi_text right = {0};
-    if (!(option->group & (takes | WLM_OPTION_HELP))) continue;
-    snprintf(left, sizeof left, "%c%c%s--%s %s", option->letter ? '-' : ' ', option->letter ? option->letter : ' ',
-             option->letter ? ", " : "  ", option->name, option->argument ? option->argument : "");
-    wlmi_text_puts(&right, option->help);
-    if (option->parse == set_choice || option->parse == set_argmax) {
-      wlmi_text_puts(&right, ": ");
-      put_choices(option->values, &right);
-    }
-    if (option->most && option->most < INT32_MAX && !option->values)
-      wlmi_text_printf(&right, ", %lld to %lld", (long long)option->least, (long long)option->most);
-    if (option->standard) wlmi_text_printf(&right, " (default: %s)", option->standard);
-    fprintf(to, "  %-28s %s\n", left, right.data ? right.data : "");
-    wlmi_text_release(&right);
-  }
+/* "1 to 10000"; 0 where a text may be anything. */
+static int put_allowed(const wlmi_option *option, wlmi_text *out) {
+  if (option->values)
+    put_choices(option->values, out);
+  else if (option->most == INT64_MAX)
+    wlmi_text_printf(out, "%lld or more", (long long)option->least);
+  else if (option->most)
+    wlmi_text_printf(out, "%lld to %lld", (long long)option->least, (long long)option->most);
+  return option->values || option->most;
+}
+
+void wlmi_option_describe(const wlmi_option *option, wlmi_text *out) {
+  wlmi_text allowed = {0};
+  wlmi_text_puts(out, option->help);
+  if (put_allowed(option, &allowed) && allowed.data) wlmi_text_printf(out, ": %s", allowed.data);
+  if (option->standard) wlmi_text_printf(out, " (default: %s)", option->standard);
+  wlmi_text_release(&allowed);
 }
 
 /* As it was typed: -n or --width. */
@@ -309,10 +312,7 @@ static int complain_of_value(const char *command, const wlmi_cli_options *o, int
     wlmi_text_printf(&what, ": %s", wlm_error_detail());
   } else {
     wlmi_text_puts(&what, " must be ");
-    if (option->values)
-      put_choices(option->values, &what);
-    else
-      wlmi_text_printf(&what, "%lld to %lld", (long long)option->least, (long long)option->most);
+    if (!put_allowed(option, &what)) wlmi_text_puts(&what, "a path");
     wlmi_text_printf(&what, ", not %s%s%s", quote, value, quote);
   }
   complain(command, &what);

@@ -1,10 +1,9 @@
-/* The options of every command as one table: parsing, range checks, messages and --help come from it. */
+/* The options of every command as one table: parsing, range checks, messages, --help, the man page and the completion
+ * of shells come from it. */
 #ifndef WLM_CLI_OPTIONS_H
 #define WLM_CLI_OPTIONS_H
 
-#include <stdio.h>
-
-#include "warploom/warploom.h"
+#include "common/text.h"
 
 enum { WLM_EXIT_OK = 0, WLM_EXIT_FAILED = 1, WLM_EXIT_USAGE = 2 };
 
@@ -20,8 +19,8 @@ typedef struct wlmi_cli_options {
   wlm_index rowptr_type, colind_type; /* of the matrix, rowptr i64 also where i32 is too small */
   double budget_seconds;              /* 0 = none */
   uint64_t seed;
-  int json, help;
-  int check, list, repair, again, recorded, record;
+  int json, help, system;
+  int check, list, repair, again, recorded, record, force;
   int64_t keep, samples;        /* 0 = not given */
   int format, target;           /* target: a wlmi_target, -1 = not given */
   const char *variant, *output; /* NULL = not given */
@@ -37,7 +36,7 @@ enum {
   WLM_OPTION_DATABASE = 1 << 1,
   WLM_OPTION_JSON = 1 << 2,
   WLM_OPTION_WIDTH = 1 << 3,
-  WLM_OPTION_OPERATOR = 1 << 4, /* what tells problems apart in the store: --op, --type, --sample ... */
+  WLM_OPTION_OPERATOR = 1 << 4, /* what tells problems apart in the store: --op, --sample ... */
   WLM_OPTION_EPILOGUE = 1 << 5, /* --bias, --alpha, --ldb ...: what its keys leave out */
   WLM_OPTION_CALLS = 1 << 6,
   WLM_OPTION_BUDGET = 1 << 7,
@@ -54,7 +53,11 @@ enum {
   WLM_OPTION_RECORD = 1 << 18,
   WLM_OPTION_KEEP = 1 << 19,
   WLM_OPTION_HELP = 1 << 20,
-  WLM_OPTION_BENCH = 1 << 21 /* --data, --samples */
+  WLM_OPTION_DATA = 1 << 21,
+  WLM_OPTION_TYPE = 1 << 22,
+  WLM_OPTION_SAMPLES = 1 << 23,
+  WLM_OPTION_SYSTEM = 1 << 24,
+  WLM_OPTION_FORCE = 1 << 25
 };
 
 typedef struct wlmi_option {
@@ -63,9 +66,9 @@ typedef struct wlmi_option {
   const char *argument; /* its name in --help; NULL = the option takes none */
   int group;            /* WLM_OPTION_..., by which cli/command_table.c gives it to commands */
   int (*parse)(const struct wlmi_option *option, const char *value, wlmi_cli_options *options);
-  size_t offset;        /* of the member that `parse` sets */
-  int64_t least, most;  /* of a number */
-  const char *values;   /* "f32|f16": one of these, whose number is stored; otherwise what it must be, in words */
+  size_t offset;       /* of the member that `parse` sets */
+  int64_t least, most; /* of a number */
+  const char *values;  /* "f32|f16": one of these; without a bar what it must be, in words; NULL = a number or a path */
   const char *standard; /* the value where it is not given, or a description of that; NULL = none */
   const char *help;
 } wlmi_option;
@@ -79,6 +82,7 @@ int wlmi_cli_parse(int argc, char **argv, wlmi_cli_options *options);
 int wlmi_cli_has(const wlmi_cli_options *options, int group);
 /* Whether only what `command` takes was given, and all that it needs; 0 after a message on stderr. */
 int wlmi_cli_check(const wlmi_cli_options *options, const char *command, int takes, int needs);
-void wlmi_cli_print_options(FILE *to, int takes);
+/* What the option does, with its allowed values and its default. */
+void wlmi_option_describe(const wlmi_option *option, wlmi_text *out);
 
 #endif

@@ -16,7 +16,7 @@
 extern const struct wlmi_archive_file wlmi_page_files[];
 extern const int wlmi_page_files_count;
 
-enum { MAX_PROBLEMS = 8, MAX_MAPS = 12, FIGURE_WIDTH = 440, FIGURE_HEIGHT = 370 };
+enum { MAX_PROBLEMS = 8, MAX_MAPS = 12, FIGURE_WIDTH = 360, FIGURE_HEIGHT = 330 };
 
 typedef struct state {
   const wlmi_page *page;
@@ -26,15 +26,25 @@ typedef struct state {
 
 /* ---- figures --------------------------------------------------------------------------------------------- */
 
+/* Says to the page's script where the plane lies, and which cases are in it. */
+static void put_axes(const wlmi_draw_axes *axes, int64_t problem, int64_t n, wlmi_text *out) {
+  wlmi_text_printf(out, " data-plane=\"%s %s %.9g %.9g %.9g %.9g %g %g %g %g\"", axes->x, axes->y, axes->x_least,
+                   axes->x_most, axes->y_least, axes->y_most, WLM_DRAW_LEFT, WLM_DRAW_RIGHT, 1 - WLM_DRAW_TOP,
+                   1 - WLM_DRAW_BOTTOM);
+  if (n) wlmi_text_printf(out, " data-problem=\"%lld\" data-n=\"%lld\"", (long long)problem, (long long)n);
+}
+
 /* The caller draws into the script of the pictures. `what` is for those who do not see it. */
-static wlm_status put_figure(state *s, const char *what, const char *caption, wlmi_text *out) {
-  wlmi_text_printf(out, "<figure><img width=\"%d\" height=\"%d\" alt=\"%s\" src=\"", FIGURE_WIDTH, FIGURE_HEIGHT, what);
+static wlm_status put_figure(state *s, const char *what, const char *caption, const char *attributes, wlmi_text *out) {
+  wlmi_text_printf(out, "<figure%s><img width=\"%d\" height=\"%d\" alt=\"%s\" src=\"", attributes, FIGURE_WIDTH,
+                   FIGURE_HEIGHT, what);
   wlm_status status = wlmi_pictures_open(&s->pictures, out, FIGURE_WIDTH, FIGURE_HEIGHT);
   wlmi_text_printf(out, "\"><figcaption>%s</figcaption></figure>\n", caption);
   return status;
 }
 
 static wlm_status put_maps(state *s, const wlmi_survey_problem *problem, wlmi_text *out) {
+  const wlmi_draw_axes axes = wlmi_draw_map_axes(s->page->survey);
   int maps = 0;
   wlm_status status = WLM_OK;
   for (int64_t begin = 0, end; begin < problem->count && maps < MAX_MAPS && status == WLM_OK; begin = end, maps++) {
@@ -44,7 +54,10 @@ static wlm_status put_maps(state *s, const wlmi_survey_problem *problem, wlmi_te
     snprintf(what, sizeof what, "Map of the winning family of %lld matrices by non-zeros a row and skew, for N = %lld",
              (long long)(end - begin), (long long)n);
     snprintf(caption, sizeof caption, "<strong>N = %lld</strong>: who wins where", (long long)n);
-    status = put_figure(s, what, caption, out);
+    wlmi_text attributes = {0};
+    put_axes(&axes, problem - s->page->survey->problems, n, &attributes);
+    status = put_figure(s, what, caption, attributes.data ? attributes.data : "", out);
+    wlmi_text_release(&attributes);
     wlmi_draw_map(s->page->survey, &s->families, problem->cases + begin, end - begin, &s->pictures.script);
   }
   return status;
@@ -76,7 +89,7 @@ static wlm_status put_distributions(state *s, const wlmi_ratios ratios[WLM_WAYS]
                  (long long)r->count, (long long)r->cases);
       curves[k] = (wlmi_draw_curve){titles[k], r};
     }
-    wlm_status status = put_figure(s, pictures[i].what, pictures[i].caption, out);
+    wlm_status status = put_figure(s, pictures[i].what, pictures[i].caption, "", out);
     if (status != WLM_OK) return status;
     wlmi_draw_curves(curves, pictures[i].count, pictures[i].axis, &s->pictures.script);
   }
@@ -156,7 +169,11 @@ static wlm_status put_coverage(state *s, wlmi_text *out) {
                 {"Measured matrices by non-zeros a row and skew", "Non-zeros a row and skew"}};
   wlm_status status = WLM_OK;
   for (int plane = 0; plane < 2 && status == WLM_OK; plane++) {
-    status = put_figure(s, planes[plane].what, planes[plane].caption, out);
+    const wlmi_draw_axes axes = wlmi_draw_coverage_axes((wlmi_draw_plane)plane);
+    wlmi_text attributes = {0};
+    put_axes(&axes, 0, 0, &attributes);
+    status = put_figure(s, planes[plane].what, planes[plane].caption, attributes.data ? attributes.data : "", out);
+    wlmi_text_release(&attributes);
     wlmi_draw_coverage(s->page->survey, (wlmi_draw_plane)plane, &s->pictures.script);
   }
   return status;
@@ -170,6 +187,9 @@ static wlm_status put_title(state *s, wlmi_text *out) {
   return WLM_OK;
 }
 static wlm_status put_facts(state *s, wlmi_text *out) { return wlmi_page_put_facts(s->page, out); }
+static wlm_status put_verdict(state *s, wlmi_text *out) {
+  return s->page->survey ? wlmi_page_put_verdict(s->page, out) : WLM_OK;
+}
 static wlm_status put_clocks(state *s, wlmi_text *out) { return wlmi_page_put_clocks(s->page->survey->of, out); }
 static wlm_status put_version(state *s, wlmi_text *out) {
   return (void)s, wlmi_text_puts(out, wlm_version_string()), WLM_OK;
@@ -188,9 +208,10 @@ static wlm_status put_content(state *s, wlmi_text *out) {
 static const struct {
   const char *name;
   wlm_status (*put)(state *s, wlmi_text *out);
-} places[] = {{"title", put_title},       {"facts", put_facts},       {"content", put_content},
-              {"problems", put_problems}, {"coverage", put_coverage}, {"clocks", put_clocks},
-              {"data", put_data},         {"version", put_version},   {"now", put_now}};
+} places[] = {{"title", put_title},     {"verdict", put_verdict},   {"facts", put_facts},
+              {"content", put_content}, {"problems", put_problems}, {"coverage", put_coverage},
+              {"clocks", put_clocks},   {"data", put_data},         {"version", put_version},
+              {"now", put_now}};
 
 static wlm_status put_place(state *s, const char *name, wlmi_text *out) {
   for (size_t i = 0; i < sizeof places / sizeof *places; i++)

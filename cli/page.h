@@ -9,9 +9,11 @@ typedef struct wlmi_page {
   int64_t database_bytes;
   const wlmi_class *classes; /* all of the database */
   int64_t class_count;
-  const wlmi_survey *survey; /* of the one that is shown; NULL = nothing was measured */
-  int64_t pin_count;         /* of that class */
-  int64_t trained_at;        /* its newest model; 0 = none */
+  const wlmi_survey *survey;  /* of the one that is shown; NULL = nothing was measured */
+  int64_t pin_count;          /* of that class */
+  int64_t trained_at;         /* its newest model; 0 = none */
+  const char *const *results; /* files of bench core or of compare --json, for the verdict */
+  int result_count;
 } wlmi_page;
 
 /* WLM_ERR_NOT_FOUND where there is no gnuplot to draw the pictures. */

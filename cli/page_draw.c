@@ -70,7 +70,15 @@ static double mean_of(const wlmi_case *c) { return (double)c->stats->nnz / (doub
 /* A logarithmic axis has no place for matrices without non-zeros. */
 static int has_place(const wlmi_case *c) { return c->stats->rows > 0 && c->stats->nnz > 0; }
 
-static void put_map_axes(const wlmi_survey *survey, wlmi_text *script) {
+/* The legend stands below the label of the x axis, in columns of at most three lines. */
+static void put_margins(wlmi_text *script) {
+  wlmi_text_printf(script,
+                   "set lmargin at screen %g\nset rmargin at screen %g\nset bmargin at screen %g\n"
+                   "set tmargin at screen %g\nset key at screen 0.56,0.19 center top maxrows 3 samplen 2 spacing 1.1\n",
+                   WLM_DRAW_LEFT, WLM_DRAW_RIGHT, WLM_DRAW_BOTTOM, WLM_DRAW_TOP);
+}
+
+wlmi_draw_axes wlmi_draw_map_axes(const wlmi_survey *survey) {
   range mean = {(double)NAN, (double)NAN}, cv = {0, 1};
   for (int64_t i = 0; i < survey->case_count; i++) {
     if (!has_place(survey->cases[i].choice)) continue;
@@ -78,10 +86,17 @@ static void put_map_axes(const wlmi_survey *survey, wlmi_text *script) {
     widen(&cv, survey->cases[i].choice->stats->cv);
   }
   if (isnan(mean.least)) mean = (range){1, 1};
-  wlmi_text_printf(script,
-                   "set logscale x\n%sset xlabel 'non-zeros a row' offset 0,0.4\nset xtics (%s)\nset xrange [%g:%g]\n"
-                   "set yrange [-0.08:%g]\nset grid lc rgb '#dddddd'\nset key below maxrows 3 samplen 2 spacing 1.2\n",
-                   cv_axis, mean_ticks(mean.least, mean.most), mean.least / 1.6, mean.most * 1.6, cv.most * 1.2 + 0.1);
+  return (wlmi_draw_axes){"mean", "cv", mean.least / 1.6, mean.most * 1.6, -0.08, cv.most * 1.2 + 0.1};
+}
+
+static void put_map_axes(const wlmi_survey *survey, wlmi_text *script) {
+  const wlmi_draw_axes axes = wlmi_draw_map_axes(survey);
+  put_margins(script);
+  wlmi_text_printf(
+      script,
+      "set logscale x\n%sset xlabel 'non-zeros a row' offset 0,0.4\nset xtics (%s)\nset xrange [%.9g:%.9g]\n"
+      "set yrange [%.9g:%.9g]\nset grid lc rgb '#dddddd'\n",
+      cv_axis, mean_ticks(axes.x_least, axes.x_most), axes.x_least, axes.x_most, axes.y_least, axes.y_most);
 }
 
 void wlmi_draw_map(const wlmi_survey *survey, const wlmi_draw_families *families, const wlmi_survey_case *cases,
@@ -200,6 +215,12 @@ static void put_points(const wlmi_survey *survey, wlmi_draw_plane plane, wlmi_te
   }
 }
 
+wlmi_draw_axes wlmi_draw_coverage_axes(wlmi_draw_plane plane) {
+  const double mean_least = exp2(FIRST_MEAN / 2.0), mean_most = exp2((LAST_MEAN + 1) / 2.0);
+  if (plane == WLM_DRAW_MEAN_CV) return (wlmi_draw_axes){"mean", "cv", mean_least, mean_most, -0.08, 64};
+  return (wlmi_draw_axes){"rows", "mean", exp2(FIRST_ROWS), exp2(LAST_ROWS + 1), mean_least, mean_most};
+}
+
 void wlmi_draw_coverage(const wlmi_survey *survey, wlmi_draw_plane plane, wlmi_text *script) {
   static const char *const names[] = {"near", "borrowed"}, *const colours[] = {"#7fb7d9", "#dcebf5"},
                            *const titles[] = {"near", "borrowed from"};
@@ -210,20 +231,19 @@ void wlmi_draw_coverage(const wlmi_survey *survey, wlmi_draw_plane plane, wlmi_t
   }
   wlmi_text_puts(script, "$measured << END\n");
   put_points(survey, plane, script);
-  wlmi_text_puts(script,
-                 "NaN NaN\nEND\nset logscale x\nset style fill solid noborder\nset key below samplen 2 spacing 1.2\n"
-                 "set tics front\n");
+  wlmi_text_puts(script, "NaN NaN\nEND\nset logscale x\nset style fill solid noborder\nset tics front\n");
+  put_margins(script);
+  const wlmi_draw_axes axes = wlmi_draw_coverage_axes(plane);
+  wlmi_text_printf(script, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n", axes.x_least, axes.x_most, axes.y_least,
+                   axes.y_most);
   if (plane == WLM_DRAW_ROWS_MEAN)
     wlmi_text_printf(script,
                      "set logscale y\nset xlabel 'rows' offset 0,0.4\nset ylabel 'non-zeros a row'\nset ytics (%s)\n"
-                     "set format x '1e%%T'\nset xrange [%g:%g]\nset yrange [%g:%g]\n",
-                     mean_ticks(1, INFINITY), exp2(FIRST_ROWS), exp2(LAST_ROWS + 1), exp2(FIRST_MEAN / 2.0),
-                     exp2((LAST_MEAN + 1) / 2.0));
+                     "set format x '1e%%T'\n",
+                     mean_ticks(1, INFINITY));
   else
-    wlmi_text_printf(
-        script,
-        "%sset xlabel 'non-zeros a row' offset 0,0.4\nset xtics (%s)\nset xrange [%g:%g]\nset yrange [-0.08:64]\n",
-        cv_axis, mean_ticks(1, INFINITY), exp2(FIRST_MEAN / 2.0), exp2((LAST_MEAN + 1) / 2.0));
+    wlmi_text_printf(script, "%sset xlabel 'non-zeros a row' offset 0,0.4\nset xtics (%s)\n", cv_axis,
+                     mean_ticks(1, INFINITY));
   wlmi_text_puts(script, "plot ");
   for (int s = NEAR; s <= BORROWED; s++)
     wlmi_text_printf(script, "$%s using 1:2:3:4:5:6 with boxxyerror lc rgb '%s' title '%s', ", names[s], colours[s],

@@ -94,6 +94,9 @@ static void put_case(int64_t problem, const names *all, const wlmi_survey_case *
   wlmi_json_integer(out, "nnz", c->stats->nnz);
   wlmi_json_real(out, "cv", "%.6g", c->stats->cv);
   wlmi_json_string(out, "bucket", bucket);
+  const wlmi_measured *winner = wlmi_survey_winner(of);
+  if (winner) wlmi_json_integer(out, "winner", index_of(all, winner->variant));
+  if (winner) wlmi_json_real(out, "us", "%.6g", winner->cost * 1e-6);
   wlmi_json_integer(out, "failed", c->failed);
   wlmi_json_integer(out, "more", c->count > MOST_CANDIDATES ? c->count - MOST_CANDIDATES : 0);
   put_ways(all, of, out);

@@ -12,18 +12,23 @@ enum { BAR = 24 };
 
 static volatile sig_atomic_t interrupted;
 
-static void on_interrupt(int signal_number) {
-  (void)signal_number;
-  interrupted = 1;
-}
+static void on_interrupt(int signal_number) { interrupted = signal_number; }
 
 void wlmi_catch_interrupts(void) {
-  struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+  static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+  struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART}, before;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+    if (!sigaction(signals[i], NULL, &before) && before.sa_handler != SIG_IGN) sigaction(signals[i], &action, NULL);
 }
 
 int wlmi_interrupted(void) { return interrupted; }
+
+void wlmi_end_by_interrupt(void) {
+  if (!interrupted) return;
+  signal(interrupted, SIG_DFL);
+  raise(interrupted);
+}
 
 void wlmi_progress_begin(wlmi_progress *progress, int64_t parts, double limit_seconds) {
   const char *terminal = getenv("TERM");

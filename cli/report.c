@@ -99,11 +99,17 @@ void wlmi_report_table(wlmi_report *report, const char *key, wlmi_table *table, 
 int wlmi_report_flush(wlmi_report *report) {
   if (report->json && report->depth) return 1;
   int whole = !report->text.failed;
+  report->flushed |= report->text.size > 0;
   if (whole && report->text.size) fwrite(report->text.data, 1, report->text.size, stdout);
   if (!whole) fputs("warploom: out of memory for the result's text\n", stderr);
   wlmi_text_release(&report->text);
   fflush(stdout); /* main looks whether that worked */
   return whole;
+}
+
+void wlmi_report_drop(wlmi_report *report) {
+  wlmi_text_release(&report->text);
+  report->depth = 0;
 }
 
 void wlmi_report_release(wlmi_report *report) { wlmi_text_release(&report->text); }

@@ -13,6 +13,7 @@ typedef struct wlmi_report {
   char closers[16]; /* of what is open */
   int depth;
   int wrote;     /* something for people stands above */
+  int flushed;   /* something was printed */
   int exit_code; /* where the command fails; 0 = by its status */
 } wlmi_report;
 
@@ -34,6 +35,7 @@ void wlmi_report_line(wlmi_report *report, const char *format, ...) __attribute_
 
 /* 0 where memory failed, after a message. */
 int wlmi_report_flush(wlmi_report *report);
+void wlmi_report_drop(wlmi_report *report); /* of what was not printed yet */
 void wlmi_report_release(wlmi_report *report);
 
 #endif

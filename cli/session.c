@@ -2,9 +2,11 @@
 
 #include <string.h>
 
+#include "cli/memory_need.h"
 #include "common/bucket.h"
 #include "common/hash.h"
 #include "common/path.h"
+#include "runtime/context.h"
 #include "synth/input.h"
 
 wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *session) {
@@ -15,7 +17,8 @@ wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *sess
   *session = (wlmi_session){.problem = options->problem,
                             .args = options->args,
                             .rowptr_type = options->rowptr_type,
-                            .colind_type = options->colind_type};
+                            .colind_type = options->colind_type,
+                            .options = options};
   return wlm_context_create(&context, &session->context);
 }
 
@@ -27,6 +30,9 @@ static void unload(wlmi_session *session) {
 wlm_status wlmi_session_load(wlmi_session *session, const char *input) {
   wlm_status status;
   unload(session);
+  if (session->multiplies)
+    WLM_TRY(wlmi_check_memory(session->options, input, &session->problem, &session->args, wlmi_widest(session->options),
+                              wlmi_context_device(session->context)->info.limits.target == WLM_TARGET_HOST));
   WLM_TRY(wlmi_input_read(input, &session->csr));
   const wlm_index fits = wlmi_upload_rowptr_type(&session->csr);
   const wlm_index rowptr_type = session->rowptr_type == WLM_I64 ? WLM_I64 : fits;
@@ -37,26 +43,29 @@ done:
   return status;
 }
 
+wlm_status wlmi_session_each(wlmi_session *session, const wlmi_cli_options *options, wlmi_report *report,
+                             wlmi_session_input_fn *each) {
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < options->argument_count && status == WLM_OK; i++) {
+    status = wlmi_session_load(session, options->arguments[i]);
+    if (status == WLM_OK) status = each(session, options->arguments[i], options, report);
+    if (status != WLM_OK) break; /* wlmi_cli_finish prints what there is */
+    while (report->depth) wlmi_report_close(report);
+    if (!wlmi_report_flush(report)) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
+  }
+  return status;
+}
+
 void wlmi_session_close(wlmi_session *session) {
   unload(session);
   wlm_context_destroy(session->context);
   *session = (wlmi_session){0};
 }
 
-wlm_status wlmi_cli_spec(const wlm_problem *problem, wlm_index rowptr_type, wlm_index colind_type, wlm_type value_type,
-                         int has_values, wlmi_spec *spec) {
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rowptr_type = rowptr_type;
-  csr.colind_type = colind_type;
-  csr.value_type = value_type;
-  csr.values = has_values ? &csr : NULL; /* only whether there are any is asked */
-  return wlmi_spec_make(problem, &csr, spec);
-}
-
 void wlmi_input_label(const char *input, char *label, size_t size) {
   const char *slash = strchr(input, ':') ? NULL : strrchr(input, '/');
   const char *endings[] = {".gz", ".mtx"};
-  snprintf(label, size, "%s", slash ? slash + 1 : input);
+  snprintf(label, size, "%s", !strcmp(input, "-") ? "stdin" : slash ? slash + 1 : input);
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
     size_t length = strlen(label), cut = strlen(endings[i]);
     if (length > cut && !strcmp(label + length - cut, endings[i])) label[length - cut] = 0;
@@ -71,6 +80,25 @@ wlm_status wlmi_cli_database_path(const wlmi_cli_options *options, wlmi_text *pa
   return path->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of the database") : WLM_OK;
 }
 
+/* A fresh install has only the shipped database, so the commands that show one show that. */
+wlm_status wlmi_cli_open_to_show(const wlmi_cli_options *options, wlmi_text *path, wlm_store **store) {
+  wlm_status status;
+  *store = NULL;
+  if (options->system && options->database)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--system and --db name two databases; leave one out");
+  if (options->system) {
+    wlmi_system_database_path(path);
+    if (!path->size)
+      return wlmi_fail(WLM_ERR_NOT_FOUND, "the shipped database, share/warploom/system.db, is not there");
+    return wlmi_store_open(path->data, WLM_STORE_READ, store);
+  }
+  status = wlmi_cli_open_store(options, WLM_STORE_READ, path, store);
+  if (status != WLM_ERR_NOT_FOUND || options->database) return status;
+  wlmi_text_release(path);
+  wlmi_system_database_path(path);
+  return path->size ? wlmi_store_open(path->data, WLM_STORE_READ, store) : status;
+}
+
 wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode mode, wlmi_text *path,
                                wlm_store **store) {
   *store = NULL;
@@ -79,13 +107,15 @@ wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode 
 }
 
 int wlmi_cli_finish(wlmi_report *report, wlm_status status) {
+  const int is_usage = status == WLM_ERR_NO_COMPILER || status == WLM_ERR_INVALID_ARGUMENT;
+  if (status == WLM_ERR_INVALID_ARGUMENT && !report->flushed) wlmi_report_drop(report); /* it says nothing yet */
   while (report->depth) wlmi_report_close(report);
   const int written = wlmi_report_flush(report);
   wlmi_report_release(report);
   if (status == WLM_OK) return written ? WLM_EXIT_OK : WLM_EXIT_FAILED;
   fprintf(stderr, "warploom: %s\n", *wlm_error_detail() ? wlm_error_detail() : wlm_status_message(status));
   if (report->exit_code) return report->exit_code;
-  return status == WLM_ERR_NO_COMPILER ? WLM_EXIT_USAGE : WLM_EXIT_FAILED;
+  return is_usage ? WLM_EXIT_USAGE : WLM_EXIT_FAILED;
 }
 
 void wlmi_report_device(wlmi_report *report, const wlm_context *context) {

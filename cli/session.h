@@ -15,16 +15,19 @@ typedef struct wlmi_session {
   wlm_problem problem;
   wlm_execute_args args;              /* without memory */
   wlm_index rowptr_type, colind_type; /* as the options have them */
+  const wlmi_cli_options *options;
+  int multiplies; /* with the widths of the options, so that there must be memory for it */
 } wlmi_session;
 
 wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *session);
 /* Reads an INPUT and brings it to the device, in place of the one before. */
 wlm_status wlmi_session_load(wlmi_session *session, const char *input);
+/* Loads every INPUT of the command line in turn, lets `each` report on it, and prints that: in JSON a line an INPUT. */
+typedef wlm_status wlmi_session_input_fn(wlmi_session *session, const char *input, const wlmi_cli_options *options,
+                                         wlmi_report *report);
+wlm_status wlmi_session_each(wlmi_session *session, const wlmi_cli_options *options, wlmi_report *report,
+                             wlmi_session_input_fn *each);
 void wlmi_session_close(wlmi_session *session); /* also of a zeroed one */
-
-/* The spec of a problem for matrices of these types. */
-wlm_status wlmi_cli_spec(const wlm_problem *problem, wlm_index rowptr_type, wlm_index colind_type, wlm_type value_type,
-                         int has_values, wlmi_spec *spec);
 
 /* The name that measurements and tables carry: the file's without folder and endings, or the INPUT as it is. */
 void wlmi_input_label(const char *input, char *label, size_t size);
@@ -33,6 +36,8 @@ void wlmi_input_label(const char *input, char *label, size_t size);
 wlm_status wlmi_cli_database_path(const wlmi_cli_options *options, wlmi_text *path);
 wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode mode, wlmi_text *path,
                                wlm_store **store);
+/* For reading: with --system the shipped database, and also where the options name none and nothing was tuned yet. */
+wlm_status wlmi_cli_open_to_show(const wlmi_cli_options *options, wlmi_text *path, wlm_store **store);
 
 /* Ends a command: closes and prints the report, prints why the command failed, gives the exit code. */
 int wlmi_cli_finish(wlmi_report *report, wlm_status status);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cli/commands.h"
+#include "cli/problem.h"
 #include "cli/tune_run.h"
 #include "common/memory.h"
 #include "runtime/forecast.h"
@@ -24,6 +25,7 @@ typedef struct campaign {
   int64_t count, cell_count;
   wlmi_tuning_case *tuning_cases; /* of each cell */
   double expected, spent;         /* seconds of all cells that were tuned: as forecast, and what it took */
+  int64_t untuned;                /* cells of which no kernel gave a right result */
   int64_t known, tuned;           /* cells of which half of the candidates or more were known, are now */
   int64_t loaded;                 /* the matrix in the session; -1 = none */
   int reread;                     /* the tuner knows what this command measured */
@@ -153,7 +155,8 @@ static double seconds_left(const campaign *c) {
   return c->spent > 0 ? left * c->expected / c->spent : left;
 }
 
-/* The first one is begun whatever the budget is. A cell for which there is no memory is passed over. */
+/* The first one is begun whatever the budget is. A cell for which there is no memory or no right kernel is passed over.
+ */
 static wlm_status tune_cells(campaign *c) {
   wlm_status status = WLM_OK;
   for (int64_t begun = 0; status == WLM_OK; begun = 1) {
@@ -170,7 +173,8 @@ static wlm_status tune_cells(campaign *c) {
       wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &c->tuning_cases[i].place);
       /* Where nothing is to be measured, or all is measured again, once is enough. */
       if (left == c->tuning_cases[i].left || c->run.options->again) c->tuning_cases[i].state = WLM_TUNING_CASE_DONE;
-    } else if (status == WLM_ERR_OUT_OF_MEMORY) {
+    } else if (status == WLM_ERR_OUT_OF_MEMORY || status == WLM_ERR_MISMATCH) {
+      c->untuned += status == WLM_ERR_MISMATCH;
       c->tuning_cases[i].state = WLM_TUNING_CASE_DONE;
       show(c, "%s", wlm_error_detail());
       wlmi_clear_error();
@@ -226,6 +230,9 @@ wlm_status wlmi_cmd_tune_design(const wlmi_cli_options *options, wlmi_report *re
   wlmi_progress_end(&c.run.progress);
   if (status == WLM_OK) status = wlmi_tune_learn(&c.run);
   tell(report, &c);
+  if (status == WLM_OK && c.untuned)
+    status = wlmi_fail(WLM_ERR_MISMATCH, "no kernel gave a right result for %lld of %lld cells, which stay untuned",
+                       (long long)c.untuned, (long long)c.cell_count);
 done:
   release(&c);
   return status;

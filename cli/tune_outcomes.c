@@ -99,13 +99,18 @@ void wlmi_tune_summary_tell(const wlmi_tune_summary *s, wlmi_report *report) {
   wlmi_report_integer(report, "finalists", s->finalists);
   wlmi_report_real(report, "seconds", "%.2f", s->total);
   if (!report->json) {
-    if (left > s->unlikely)
-      wlmi_report_line(report, "%lld of %lld candidates are left; the same command goes on", (long long)left,
-                       (long long)s->candidates);
-    else if (left)
+    if (s->nothing) wlmi_report_line(report, "nothing to tune: A has no non-zeros or B has no columns");
+    if (s->put_off)
+      wlmi_report_line(report,
+                       "%lld of %lld candidates could not be measured for now; the same command tries them again",
+                       (long long)s->put_off, (long long)s->candidates);
+    if (left - s->put_off > s->unlikely)
+      wlmi_report_line(report, "%lld of %lld candidates are left; the same command goes on",
+                       (long long)(left - s->put_off), (long long)s->candidates);
+    else if (left > s->put_off)
       wlmi_report_line(report,
                        "%lld of %lld candidates are left, which the model takes for slow; the same command goes on",
-                       (long long)left, (long long)s->candidates);
+                       (long long)(left - s->put_off), (long long)s->candidates);
     return;
   }
   wlmi_report_integer(report, "variants", s->candidates);

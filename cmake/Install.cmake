@@ -1,4 +1,4 @@
-# Libraries, headers, command, system database, pkg-config file and CMake package.
+# Libraries, headers, command, man page, completions, system database, pkg-config file and CMake package.
 list(TRANSFORM kinds TOLOWER OUTPUT_VARIABLE libraries)
 list(TRANSFORM libraries PREPEND warploom_)
 install(TARGETS ${libraries} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -6,6 +6,25 @@ install(TARGETS warploom RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES share/warploom/system.db DESTINATION ${CMAKE_INSTALL_DATADIR}/warploom)
 install(FILES include/warploom/warploom.h include/warploom/warploom_tune.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warploom)
+
+# Man page and completions, which the command prints; a build for another machine cannot run it.
+if(NOT CMAKE_CROSSCOMPILING)
+  set(help_files)
+  foreach(form man bash zsh)
+    list(APPEND help_files ${CMAKE_CURRENT_BINARY_DIR}/help/warploom.${form})
+    add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/help/warploom.${form}
+                       COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/help
+                       COMMAND warploom help ${form} > ${CMAKE_CURRENT_BINARY_DIR}/help/warploom.${form}
+                       DEPENDS warploom VERBATIM)
+  endforeach()
+  add_custom_target(warploom_help ALL DEPENDS ${help_files})
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/help/warploom.man DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+          RENAME warploom.1)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/help/warploom.bash
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME warploom)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/help/warploom.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions
+          RENAME _warploom)
+endif()
 
 # Relative, so that the file stays right after `cmake --install --prefix` and when the folder is moved.
 file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)

@@ -31,7 +31,7 @@ wlm_status wlmi_file_write(const char *path, const char *text) {
   return failed ? wlmi_fail(WLM_ERR_IO, "%s: cannot be written; is the disk full?", path) : WLM_OK;
 }
 
-void wlmi_file_identity(const char *path, char hex[WLM_HASH_HEX]) {
+wlm_status wlmi_file_identity(const char *path, char hex[WLM_HASH_HEX]) {
   struct stat file;
   wlmi_text text = {0};
   char *real = realpath(path, NULL);
@@ -41,6 +41,8 @@ void wlmi_file_identity(const char *path, char hex[WLM_HASH_HEX]) {
                      (long)file.st_mtim.tv_nsec);
     if (!text.failed) wlmi_hash_to_hex(wlmi_hash_bytes(text.data, text.size), hex);
   }
+  const int failed = text.failed;
   wlmi_text_release(&text);
   free(real);
+  return failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "identity of %s", path) : WLM_OK;
 }

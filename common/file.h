@@ -12,7 +12,7 @@ wlm_status wlmi_file_read(const char *path, char **data, size_t *size);
 wlm_status wlmi_file_write(const char *path, const char *text);
 
 /* Identifies a version of a file without reading it: a hash of its real path, size and time of the last change. ""
- * where there is no such file. */
-void wlmi_file_identity(const char *path, char hex[WLM_HASH_HEX]);
+ * where there is no such file. WLM_ERR_OUT_OF_MEMORY alone. */
+wlm_status wlmi_file_identity(const char *path, char hex[WLM_HASH_HEX]);
 
 #endif

@@ -47,8 +47,11 @@ void wlmi_process_find(const char *name, wlmi_text *path) {
     wlmi_text candidate = {0};
     const size_t length = strcspn(folders, ":");
     wlmi_text_printf(&candidate, "%.*s/%s", length ? (int)length : 1, length ? folders : ".", name);
-    const int found = !candidate.failed && !access(candidate.data, X_OK);
-    if (found) wlmi_text_puts(path, candidate.data);
+    const int found = candidate.failed || !access(candidate.data, X_OK);
+    if (candidate.failed)
+      path->failed = 1;
+    else if (found)
+      wlmi_text_puts(path, candidate.data);
     wlmi_text_release(&candidate);
     last = found || !folders[length];
     folders += length + 1;

@@ -17,7 +17,8 @@ static const char *const type_names[] = {"f32", "f16", "bf16", "f64", NULL};
 static const char *const index_names[] = {"i32", "i64", NULL};
 static const char *const sample_names[] = {"none", "bucket", "fastrand", "fastrand_coprime", NULL};
 static const char *const norm_names[] = {"none", "kept", "unbiased", NULL};
-static const char *const operation_names[] = {"spmm", "sddmm", NULL};
+static const char *const operation_names[] = {"spmm", "sddmm", "attention", NULL};
+static const char *const score_names[] = {"gat", "edge", NULL};
 
 static int count_of(const char *const *names) {
   int count = 0;
@@ -43,12 +44,14 @@ const char *wlmi_index_name(wlm_index index) { return name_of(index_names, (int)
 const char *wlmi_sample_name(wlm_sample sample) { return name_of(sample_names, (int)sample); }
 const char *wlmi_sample_norm_name(wlm_sample_norm norm) { return name_of(norm_names, (int)norm); }
 const char *wlmi_operation_name(wlm_operation operation) { return name_of(operation_names, (int)operation); }
+const char *wlmi_score_name(wlm_score score) { return name_of(score_names, (int)score); }
 int wlmi_message_from_name(const char *name) { return value_of(message_names, name); }
 int wlmi_reduce_from_name(const char *name) { return value_of(reduce_names, name); }
 int wlmi_empty_from_name(const char *name) { return value_of(empty_names, name); }
 int wlmi_type_from_name(const char *name) { return value_of(type_names, name); }
 int wlmi_index_from_name(const char *name) { return value_of(index_names, name); }
 int wlmi_operation_from_name(const char *name) { return value_of(operation_names, name); }
+int wlmi_score_from_name(const char *name) { return value_of(score_names, name); }
 int wlmi_sample_from_name(const char *name) { return value_of(sample_names, name); }
 int wlmi_sample_norm_from_name(const char *name) { return value_of(norm_names, name); }
 
@@ -80,6 +83,7 @@ wlm_status wlmi_check_types(const wlm_csr *csr) {
 static wlm_status check_problem_enums(const wlm_problem *p) {
   const enum_field fields[] = {
       {"wlm_problem.operation", (int)p->operation, operation_names},
+      {"wlm_problem.score", (int)p->score, score_names},
       {"wlm_problem.message", (int)p->message, message_names},
       {"wlm_problem.reduce", (int)p->reduce, reduce_names},
       {"wlm_problem.empty", (int)p->empty, empty_names},
@@ -132,6 +136,18 @@ static const char *refusal_of_gradient(const wlm_problem *p) {
   return NULL;
 }
 
+static const char *refusal_of_attention(const wlm_problem *p, const wlm_csr *csr) {
+  if (p->score == WLM_SCORE_EDGE && !csr->values)
+    return "wlm_problem.score is WLM_SCORE_EDGE, whose scores are the values of A, and A has none";
+  if (p->message != WLM_MUL || p->reduce != WLM_SUM)
+    return "wlm_problem: attention with a message or reduce of its own has no meaning; leave them at WLM_MUL and "
+           "WLM_SUM";
+  if (p->sampling.sample != WLM_SAMPLE_NONE) return "wlm_problem: attention with sampling is not built yet";
+  if (p->transpose && (p->epilogue.bias || p->epilogue.activation))
+    return "wlm_problem: the gradient of attention has no epilogue; give dC as it is before it";
+  return NULL;
+}
+
 static const char *refusal_of_sample(const wlm_problem *p) {
   if (p->sampling.norm == WLM_NORM_NONE || p->reduce == WLM_SUM) return NULL;
   if (p->reduce == WLM_MEAN)
@@ -146,7 +162,9 @@ static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
     return "wlm_csr: value_type other than dense_type (or f32 beside f16 and bf16) is not supported";
   if (p->want_argmax && p->reduce != WLM_MAX && p->reduce != WLM_MIN)
     return "wlm_problem: want_argmax needs the reduction max or min; other results come from no one edge";
-  const char *why = p->operation == WLM_SDDMM ? refusal_of_gradient(p) : NULL;
+  const char *why = p->operation == WLM_SDDMM       ? refusal_of_gradient(p)
+                    : p->operation == WLM_ATTENTION ? refusal_of_attention(p, csr)
+                                                    : NULL;
   return why || p->sampling.sample == WLM_SAMPLE_NONE ? why : refusal_of_sample(p);
 }
 
@@ -224,7 +242,8 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
   }
   if (status == WLM_OK && problem->epilogue.activation) status = check_activation(problem);
   if (status != WLM_OK) return status;
-  if (problem->operation == WLM_SDDMM) spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row has no edge */
+  if (problem->operation != WLM_SPMM) spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row has no edge */
+  if (problem->operation != WLM_ATTENTION) spec->problem.score = WLM_SCORE_GAT;
   /* Without values every head has the value 1, so heads make no difference to the product. */
   if (!csr->values && problem->operation == WLM_SPMM && !problem->want_argmax) spec->problem.heads = 1;
   if ((status = check_positions(problem, csr)) != WLM_OK) return status;
@@ -252,6 +271,8 @@ void wlmi_spec_key(const wlmi_spec *spec, char key[WLM_SPEC_KEY]) {
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",empty=%s", wlmi_empty_name(p->empty));
   if (p->operation != WLM_SPMM)
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",operation=%s", wlmi_operation_name(p->operation));
+  if (p->score != WLM_SCORE_GAT)
+    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",score=%s", wlmi_score_name(p->score));
   if (p->want_argmax)
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",arg=%s", wlmi_index_name(p->argmax_type));
   if (p->transpose) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",transpose=1");

@@ -40,6 +40,7 @@ const char *wlmi_index_name(wlm_index index);       /* "i32" */
 const char *wlmi_sample_name(wlm_sample sample);    /* "fastrand_coprime" */
 const char *wlmi_sample_norm_name(wlm_sample_norm norm);
 const char *wlmi_operation_name(wlm_operation operation); /* "sddmm" */
+const char *wlmi_score_name(wlm_score score);             /* "gat" */
 /* The reverse; -1 for an unknown name. */
 int wlmi_message_from_name(const char *name);
 int wlmi_reduce_from_name(const char *name);
@@ -47,6 +48,7 @@ int wlmi_empty_from_name(const char *name);
 int wlmi_type_from_name(const char *name);
 int wlmi_index_from_name(const char *name);
 int wlmi_operation_from_name(const char *name);
+int wlmi_score_from_name(const char *name);
 int wlmi_sample_from_name(const char *name);
 int wlmi_sample_norm_from_name(const char *name);
 

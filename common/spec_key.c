@@ -54,7 +54,9 @@ static int read_part(const char *name, char *value, wlm_problem *problem, wlm_cs
   else if (!strcmp(name, "empty"))
     problem->empty = strcmp(value, wlmi_empty_name(WLM_EMPTY_IDENTITY)) ? WLM_EMPTY_ZERO : WLM_EMPTY_IDENTITY;
   else if (!strcmp(name, "operation"))
-    problem->operation = strcmp(value, wlmi_operation_name(WLM_SDDMM)) ? WLM_SPMM : WLM_SDDMM;
+    problem->operation = (wlm_operation)wlmi_operation_from_name(value);
+  else if (!strcmp(name, "score"))
+    problem->score = (wlm_score)wlmi_score_from_name(value);
   else if (!strcmp(name, "arg"))
     problem->want_argmax = 1, problem->argmax_type = index;
   else if (!strcmp(name, "transpose"))

@@ -8,6 +8,7 @@
 
 static const wlm_context_options context_options = WLM_CONTEXT_OPTIONS_INIT;
 static const wlm_csr csr = WLM_CSR_INIT;
+static const wlm_coo coo = WLM_COO_INIT;
 static const wlm_problem problem = WLM_PROBLEM_INIT;
 static const wlm_execute_args execute_args = WLM_EXECUTE_ARGS_INIT;
 static const wlm_matrix_options matrix_options = WLM_MATRIX_OPTIONS_INIT;
@@ -22,8 +23,9 @@ static const wlm_online_state online_state = WLM_ONLINE_STATE_INIT;
 #define STRUCT(name) GROWN(name, sizeof name)
 const wlmi_struct wlmi_struct_context_options = GROWN(context_options, offsetof(wlm_context_options, device_allocator));
 const wlmi_struct wlmi_struct_csr = STRUCT(csr);
-const wlmi_struct wlmi_struct_problem = STRUCT(problem);
-const wlmi_struct wlmi_struct_execute_args = STRUCT(execute_args);
+const wlmi_struct wlmi_struct_coo = STRUCT(coo);
+const wlmi_struct wlmi_struct_problem = GROWN(problem, offsetof(wlm_problem, score));
+const wlmi_struct wlmi_struct_execute_args = GROWN(execute_args, offsetof(wlm_execute_args, left));
 const wlmi_struct wlmi_struct_matrix_options = STRUCT(matrix_options);
 const wlmi_struct wlmi_struct_stats = STRUCT(stats);
 const wlmi_struct wlmi_struct_tune_options = STRUCT(tune_options);
@@ -101,6 +103,7 @@ static wlm_status initialise(const wlmi_struct *type, void *to, size_t size) {
   wlm_status wlm_##name##_init(void *to, size_t size) { return initialise(&wlmi_struct_##name, to, size); }
 INITIALISER(context_options)
 INITIALISER(csr)
+INITIALISER(coo)
 INITIALISER(problem)
 INITIALISER(execute_args)
 INITIALISER(matrix_options)

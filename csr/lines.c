@@ -4,20 +4,23 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/memory.h"
 
-static int names_gzip(const char *path) {
-  size_t size = strlen(path);
-  return size >= 3 && !strcmp(path + size - 3, ".gz");
+/* "-" is standard input. */
+static gzFile open_file(const char *path) {
+  if (strcmp(path, "-")) return gzopen(path, "rb");
+  const int copy = dup(STDIN_FILENO); /* gzclose closes it */
+  return copy < 0 ? NULL : gzdopen(copy, "rb");
 }
 
 wlm_status wlmi_lines_open(const char *path, wlmi_lines *lines) {
-  *lines = (wlmi_lines){.path = path};
+  *lines = (wlmi_lines){.path = strcmp(path, "-") ? path : "standard input"};
   errno = 0;
-  lines->file = gzopen(path, "rb");
+  lines->file = open_file(path);
   if (!lines->file)
-    return wlmi_fail(errno ? WLM_ERR_IO : WLM_ERR_OUT_OF_MEMORY, "%s: cannot be opened: %s", path,
+    return wlmi_fail(errno ? WLM_ERR_IO : WLM_ERR_OUT_OF_MEMORY, "%s: cannot be opened: %s", lines->path,
                      errno ? strerror(errno) : "out of memory");
   lines->buffer = wlmi_alloc(WLM_LINES_BUFFER + 1); /* a NUL always fits behind the last line */
   if (!lines->buffer || gzbuffer(lines->file, WLM_LINES_BUFFER / 2)) {
@@ -49,16 +52,10 @@ static wlm_status fill(wlmi_lines *lines) {
   if (lines->end == WLM_LINES_BUFFER)
     return wlmi_fail(WLM_ERR_PARSE, "%s:%lld: a line of more than %d bytes; break it up or remove it", lines->path,
                      (long long)lines->number + 1, WLM_LINES_BUFFER);
-  int first = lines->number == 0 && lines->end == 0;
   int size = gzread(lines->file, lines->buffer + lines->end, (unsigned)(WLM_LINES_BUFFER - lines->end));
   int code = Z_OK;
   if (size == 0) gzerror(lines->file, &code); /* a file cut short reads as its end, with the error set */
   if (size < 0 || code != Z_OK) return read_failed(lines);
-  if (first && size > 0 && names_gzip(lines->path) && gzdirect(lines->file))
-    return wlmi_fail(WLM_ERR_IO,
-                     "%s:1: damaged gzip data: the file does not begin as gzip does; compress it by gzip "
-                     "or drop the .gz from its name",
-                     lines->path);
   lines->drained = size == 0;
   lines->end += (size_t)size;
   return WLM_OK;

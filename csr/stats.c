@@ -142,22 +142,18 @@ wlm_status wlmi_stats_fingerprint(const void *rowptr, wlm_index rowptr_type, con
   return WLM_OK;
 }
 
-wlm_status wlmi_stats_compute_sampled(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols,
-                                      int64_t nnz, const int64_t *sample, wlm_stats *out) {
+/* colind is read once rowptr has shown that nnz is right. */
+wlm_status wlmi_stats_compute(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols, int64_t nnz,
+                              const void *colind, wlm_index colind_type, wlm_stats *out) {
+  int64_t sample[WLM_STATS_SAMPLES];
   wlm_stats s;
   wlm_status status;
-  WLM_TRY(check_sizes(rowptr, rows, cols, nnz, sample != NULL));
+  WLM_TRY(check_sizes(rowptr, rows, cols, nnz, colind != NULL));
   WLM_TRY(wlmi_stats_rows(rowptr, rowptr_type, rows, cols, nnz, &s));
+  for (int64_t k = 0; k < wlmi_stats_sample_count(nnz); k++)
+    sample[k] = offset_at(colind, colind_type, wlmi_stats_sample_position(nnz, k));
   WLM_TRY(wlmi_stats_fingerprint(rowptr, rowptr_type, sample, &s));
   *out = s;
 done:
   return status;
-}
-
-wlm_status wlmi_stats_compute(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols, int64_t nnz,
-                              const void *colind, wlm_index colind_type, wlm_stats *out) {
-  int64_t sample[WLM_STATS_SAMPLES];
-  for (int64_t k = 0; colind && k < wlmi_stats_sample_count(nnz); k++)
-    sample[k] = offset_at(colind, colind_type, wlmi_stats_sample_position(nnz, k));
-  return wlmi_stats_compute_sampled(rowptr, rowptr_type, rows, cols, nnz, colind ? sample : NULL, out);
 }

@@ -33,9 +33,7 @@ wlm_status wlmi_stats_rows(const void *rowptr, wlm_index rowptr_type, int64_t ro
  * above. WLM_ERR_INVALID_ARGUMENT names an index that is no column. */
 wlm_status wlmi_stats_fingerprint(const void *rowptr, wlm_index rowptr_type, const int64_t *sample, wlm_stats *stats);
 
-/* Computes both. */
-wlm_status wlmi_stats_compute_sampled(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols,
-                                      int64_t nnz, const int64_t *sample, wlm_stats *out);
+/* Computes both; reads colind only where rowptr is right. */
 wlm_status wlmi_stats_compute(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols, int64_t nnz,
                               const void *colind, wlm_index colind_type, wlm_stats *out);
 

@@ -2,21 +2,8 @@
  * column. Rows are walked in order, so the result is the same each time. */
 #include "csr/transpose.h"
 
-#include <string.h>
-
 #include "common/memory.h"
-#include "common/spec.h"
-
-static int64_t get(wlm_index type, const void *from, int64_t i) {
-  return type == WLM_I64 ? ((const int64_t *)from)[i] : ((const int32_t *)from)[i];
-}
-
-static void put(wlm_index type, void *to, int64_t i, int64_t value) {
-  if (type == WLM_I64)
-    ((int64_t *)to)[i] = value;
-  else
-    ((int32_t *)to)[i] = (int32_t)value;
-}
+#include "csr/places.h"
 
 wlm_status wlmi_transpose_fits(const wlm_csr *csr) {
   if (csr->colind_type == WLM_I64 || csr->rows <= (int64_t)INT32_MAX + 1) return WLM_OK;
@@ -25,29 +12,27 @@ wlm_status wlmi_transpose_fits(const wlm_csr *csr) {
                    (long long)csr->rows);
 }
 
-/* Counts are kept one element further, so that after the prefix sum rowptr[column + 1] is where the column's next entry
- * goes, and at the end where the next column begins. */
 wlm_status wlmi_transpose_pattern(const wlm_csr *csr, void *rowptr, void *colind, void *order) {
   const wlm_index offset = csr->rowptr_type, index = csr->colind_type;
   wlm_status status = wlmi_transpose_fits(csr);
   if (status != WLM_OK) return status;
-  memset(rowptr, 0, (size_t)(csr->cols + 1) * wlmi_index_size(offset));
+  wlmi_places_clear(offset, rowptr, csr->cols);
   for (int64_t p = 0; p < csr->nnz; p++) {
-    const int64_t column = get(index, csr->colind, p);
+    const int64_t column = wlmi_index_get(index, csr->colind, p);
     if (column < 0 || column >= csr->cols)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.colind[%lld] is %lld, of %lld columns", (long long)p,
                        (long long)column, (long long)csr->cols);
-    if (column + 2 <= csr->cols) put(offset, rowptr, column + 2, get(offset, rowptr, column + 2) + 1);
+    wlmi_places_count(offset, rowptr, csr->cols, column);
   }
-  for (int64_t column = 2; column <= csr->cols; column++)
-    put(offset, rowptr, column, get(offset, rowptr, column) + get(offset, rowptr, column - 1));
-  for (int64_t row = 0; row < csr->rows; row++)
-    for (int64_t p = get(offset, csr->rowptr, row); p < get(offset, csr->rowptr, row + 1); p++) {
-      const int64_t column = get(index, csr->colind, p), place = get(offset, rowptr, column + 1);
-      put(index, colind, place, row);
-      put(offset, order, place, p);
-      put(offset, rowptr, column + 1, place + 1);
+  wlmi_places_sum(offset, rowptr, csr->cols);
+  for (int64_t row = 0; row < csr->rows; row++) {
+    const int64_t end = wlmi_index_get(offset, csr->rowptr, row + 1);
+    for (int64_t p = wlmi_index_get(offset, csr->rowptr, row); p < end; p++) {
+      const int64_t place = wlmi_places_take(offset, rowptr, wlmi_index_get(index, csr->colind, p));
+      wlmi_index_put(index, colind, place, row);
+      wlmi_index_put(offset, order, place, p);
     }
+  }
   return WLM_OK;
 }
 

@@ -23,6 +23,7 @@ wlm_status wlmi_sqlite_error(sqlite3 *db, int code) {
   const char *path = db ? sqlite3_db_filename(db, "main") : NULL;
   const char *said = db ? sqlite3_errmsg(db) : sqlite3_errstr(code);
   wlm_status status = WLM_ERR_DATABASE;
+  if (code == SQLITE_IOERR_NOMEM) code = SQLITE_NOMEM;
   const char *mend = "run 'warploom db check' on it, or move it away";
   for (size_t i = 0; i < sizeof mends / sizeof *mends; i++)
     if (mends[i].code == (code & 0xff)) {
@@ -50,6 +51,11 @@ wlm_status wlmi_sqlite_step(sqlite3_stmt *statement, int *row) {
   wlm_status status = code == SQLITE_DONE ? WLM_OK : wlmi_sqlite_error(db, sqlite3_extended_errcode(db));
   sqlite3_reset(statement);
   return status;
+}
+
+wlm_status wlmi_sqlite_read(sqlite3_stmt *row, wlm_status status) {
+  sqlite3 *db = sqlite3_db_handle(row);
+  return status != WLM_OK && sqlite3_errcode(db) == SQLITE_NOMEM ? wlmi_sqlite_error(db, SQLITE_NOMEM) : status;
 }
 
 wlm_status wlmi_sqlite_execute(sqlite3_stmt *statement) {

@@ -20,6 +20,8 @@ wlm_status wlmi_sqlite_integer(sqlite3 *db, const char *sql, int64_t *value); /*
 
 /* A column of the current row; "" where it is NULL. It lives until the next step. */
 const char *wlmi_sqlite_text(sqlite3_stmt *row, int column);
+/* `status` of reading a row; WLM_ERR_OUT_OF_MEMORY where a column seemed wrong since SQLite had no memory for it. */
+wlm_status wlmi_sqlite_read(sqlite3_stmt *row, wlm_status status);
 /* The bound text must live until the statement is done. */
 void wlmi_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text);
 

@@ -51,7 +51,10 @@ done:
 }
 
 wlm_status wlmi_store_open(const char *path, wlmi_store_mode mode, wlm_store **store) {
-  return open_in(mode == WLM_STORE_WRITE ? WLM_DATABASE_WRITE : WLM_DATABASE_READ, path, store);
+  static const wlmi_database_mode modes[] = {[WLM_STORE_READ] = WLM_DATABASE_READ,
+                                             [WLM_STORE_READ_SHIPPED] = WLM_DATABASE_READ_SHIPPED,
+                                             [WLM_STORE_WRITE] = WLM_DATABASE_WRITE};
+  return open_in(modes[mode], path, store);
 }
 
 wlm_status wlmi_store_open_damaged(const char *path, wlm_store **store) {
@@ -178,7 +181,7 @@ wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *r
     WLM_TRY(wlmi_sqlite_step(row, &more));
     if (!more) break;
     WLM_TRY(wlmi_grow((void **)&elements, *count, &capacity, reader->size, reader->what));
-    status = reader->read(store, row, elements + (size_t)*count * reader->size);
+    status = wlmi_sqlite_read(row, reader->read(store, row, elements + (size_t)*count * reader->size));
     if (store->whole_only && status == WLM_ERR_DATABASE) continue;
     WLM_TRY(status);
     ++*count;

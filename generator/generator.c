@@ -43,6 +43,15 @@ static void *lua_memory(void *user, void *old, size_t old_size, size_t size) {
   return NULL;
 }
 
+static char no_memory; /* its address is the error that Lua code carries on where memory of this file's ran out */
+
+/* Raises the failure of a call into the library. */
+static int raise_status(lua_State *lua, wlm_status status) {
+  if (status != WLM_ERR_OUT_OF_MEMORY) return luaL_error(lua, "%s", wlm_error_detail());
+  lua_pushlightuserdata(lua, &no_memory);
+  return lua_error(lua);
+}
+
 /* ---- C structs to tables ---------------------------------------------------------------------- */
 
 static void set_string(lua_State *lua, const char *key, const char *value) {
@@ -82,6 +91,7 @@ static void push_problem(lua_State *lua, const wlmi_spec *spec, const wlmi_custo
   set_integer(lua, "colind_bytes", (int64_t)wlmi_index_size(spec->colind_type));
   set_boolean(lua, "bias", p->epilogue.bias);
   set_string(lua, "operation", wlmi_operation_name(p->operation));
+  set_string(lua, "score", wlmi_score_name(p->score));
   set_boolean(lua, "transpose", p->transpose);
   set_string(lua, "arg", p->want_argmax ? wlmi_index_name(p->argmax_type) : "none");
   set_integer(lua, "arg_bytes", p->want_argmax ? (int64_t)wlmi_index_size(p->argmax_type) : 0);
@@ -196,24 +206,51 @@ static void get_program(lua_State *lua, wlmi_program *program) {
   lua_pop(lua, 1);
   lua_getfield(lua, -1, "source");
   program->source = wlmi_strdup(luaL_checkstring(lua, -1));
-  if (!program->source) luaL_error(lua, "out of memory");
+  if (!program->source) raise_status(lua, WLM_ERR_OUT_OF_MEMORY);
   lua_pop(lua, 1);
 }
 
 /* ---- files ------------------------------------------------------------------------------------ */
 
-/* require() of the generator's own modules, which always come from the library itself. */
-static int search_module(lua_State *lua) {
+/* require() of the generator's own modules, which always come from the library itself. Modules are kept in the
+ * function's upvalue. */
+static int require_module(lua_State *lua) {
   const char *module = luaL_checkstring(lua, 1);
   const char *name = lua_pushfstring(lua, "%s.lua", module);
   size_t size;
+  if (lua_getfield(lua, lua_upvalueindex(1), module) != LUA_TNIL) return 1;
   const char *text = wlmi_archive_find(name, &size);
-  if (!text) {
-    lua_pushfstring(lua, "no module '%s' in the library", module);
-    return 1;
-  }
+  if (!text) return luaL_error(lua, "no module '%s' in the library", module);
   const char *chunk = lua_pushfstring(lua, "=generator/%s", name);
-  if (luaL_loadbuffer(lua, text, size, chunk) != LUA_OK) return lua_error(lua);
+  if (luaL_loadbufferx(lua, text, size, chunk, "t") != LUA_OK) return lua_error(lua);
+  lua_call(lua, 0, 1);
+  lua_pushvalue(lua, -1);
+  lua_setfield(lua, lua_upvalueindex(1), module);
+  return 1;
+}
+
+/* load(text, name, mode, environment) of text alone: Lua does not verify compiled chunks, and a wrong one reads and
+ * writes any memory. */
+static int load_text(lua_State *lua) {
+  size_t size;
+  const char *text = luaL_checklstring(lua, 1, &size), *name = luaL_checkstring(lua, 2);
+  if (luaL_loadbufferx(lua, text, size, name, "t") != LUA_OK) {
+    lua_pushnil(lua);
+    lua_insert(lua, -2);
+    return 2;
+  }
+  if (lua_isnoneornil(lua, 4)) return 1;
+  lua_pushvalue(lua, 4);
+  lua_setupvalue(lua, -2, 1);
+  return 1;
+}
+
+/* The line where the caller of the Lua function that calls this is; 0 where that cannot be told. */
+static int calling_line(lua_State *lua) {
+  lua_Debug caller;
+  lua_pushinteger(lua, lua_getstack(lua, 2, &caller) && lua_getinfo(lua, "l", &caller) && caller.currentline > 0
+                           ? caller.currentline
+                           : 0);
   return 1;
 }
 
@@ -236,8 +273,8 @@ static int read_template(lua_State *lua) {
   lua_settop(lua, 1);
   lua_pushcfunction(lua, push_text);
   lua_pushlightuserdata(lua, &file);
-  if (wlmi_template_read(folder, name, &file.text, &file.size) != WLM_OK)
-    return luaL_error(lua, "%s", wlm_error_detail());
+  const wlm_status status = wlmi_template_read(folder, name, &file.text, &file.size);
+  if (status != WLM_OK) return raise_status(lua, status);
   int result = lua_pcall(lua, 1, 1, 0);
   wlmi_free(file.text);
   return result == LUA_OK ? 1 : lua_error(lua);
@@ -249,7 +286,7 @@ static int add_to_families(lua_State *lua) {
   const wlm_status status = lua_isnoneornil(lua, 2)
                                 ? wlmi_families_add(families, luaL_checkstring(lua, 1))
                                 : wlmi_families_add_value(families, luaL_checkstring(lua, 2), luaL_checkstring(lua, 3));
-  return status == WLM_OK ? 0 : luaL_error(lua, "%s", wlm_error_detail());
+  return status == WLM_OK ? 0 : raise_status(lua, status);
 }
 
 static void push_name(void *user, const char *name) {
@@ -267,7 +304,7 @@ typedef struct call {
   const wlmi_spec *spec;
   wlmi_custom_source custom; /* of the spec */
   const wlmi_limits *limits;
-  wlm_index rowptr_type; /* for programs without a spec */
+  wlm_index rowptr_type, colind_type; /* for programs without a spec */
   wlmi_text *text;
   description *described;
   wlmi_program *program;
@@ -281,27 +318,32 @@ static void push_function(lua_State *lua, const char *name) {
   lua_remove(lua, -2);
 }
 
+/* Lua without files, processes, other libraries and the insides of functions: no package, io, os and debug, and no
+ * chunk that is not text. */
 static int do_load(lua_State *lua) {
   call *c = pushed_call(lua);
   luaL_requiref(lua, LUA_GNAME, luaopen_base, 1);
-  luaL_requiref(lua, LUA_LOADLIBNAME, luaopen_package, 1);
   luaL_requiref(lua, LUA_TABLIBNAME, luaopen_table, 1);
   luaL_requiref(lua, LUA_STRLIBNAME, luaopen_string, 1);
   luaL_requiref(lua, LUA_MATHLIBNAME, luaopen_math, 1);
-  luaL_requiref(lua, LUA_DBLIBNAME, luaopen_debug, 1);
   lua_settop(lua, 1);
-  lua_getglobal(lua, "package");
+  lua_pushnil(lua);
+  lua_setglobal(lua, "dofile");
+  lua_pushnil(lua);
+  lua_setglobal(lua, "loadfile");
+  lua_register(lua, "load", load_text);
+  lua_register(lua, "calling_line", calling_line);
   lua_newtable(lua);
-  lua_pushcfunction(lua, search_module);
-  lua_seti(lua, -2, 1);
-  lua_setfield(lua, -2, "searchers");
-  lua_getglobal(lua, "require");
+  lua_pushcclosure(lua, require_module, 1);
+  lua_pushvalue(lua, -1);
+  lua_setglobal(lua, "require");
   lua_pushliteral(lua, "variants");
   lua_call(lua, 1, 1);
   lua_setglobal(lua, "variants");
   push_function(lua, "load");
   lua_newtable(lua);
-  if (wlmi_template_names(c->folder, push_name, lua) != WLM_OK) return luaL_error(lua, "%s", wlm_error_detail());
+  const wlm_status status = wlmi_template_names(c->folder, push_name, lua);
+  if (status != WLM_OK) return raise_status(lua, status);
   lua_pushstring(lua, c->folder);
   lua_pushcclosure(lua, read_template, 1);
   lua_pushlightuserdata(lua, c->families);
@@ -353,7 +395,7 @@ static int do_describe(lua_State *lua) {
   lua_call(lua, 2, 1);
   const int64_t count = luaL_len(lua, -1);
   c->described = wlmi_alloc_zero(1, sizeof *c->described + (size_t)count * sizeof *c->described->candidates);
-  if (!c->described) return luaL_error(lua, "out of memory");
+  if (!c->described) return raise_status(lua, WLM_ERR_OUT_OF_MEMORY);
   c->described->list = (wlmi_candidate_list){c->families, c->described->candidates, count};
   for (int64_t i = 0; i < count; i++) {
     lua_geti(lua, -1, i + 1);
@@ -405,9 +447,19 @@ static int do_stats(lua_State *lua) {
   return 0;
 }
 
-static int do_transpose(lua_State *lua) {
+static int do_validate(lua_State *lua) {
   call *c = pushed_call(lua);
-  push_function(lua, "transpose");
+  push_function(lua, "validate");
+  lua_pushstring(lua, wlmi_index_name(c->rowptr_type));
+  lua_pushstring(lua, wlmi_index_name(c->colind_type));
+  lua_call(lua, 2, 1);
+  get_program(lua, c->program);
+  return 0;
+}
+
+static int do_sorting(lua_State *lua) {
+  call *c = pushed_call(lua);
+  push_function(lua, c->program->variant);
   push_problem(lua, c->spec, &c->custom);
   lua_call(lua, 1, 1);
   get_program(lua, c->program);
@@ -423,7 +475,8 @@ static wlm_status enter(wlmi_generator *generator, lua_CFunction function, call 
   lua_pushcfunction(lua, function);
   lua_pushlightuserdata(lua, c);
   int result = lua_pcall(lua, 1, 0, 0);
-  if (result == LUA_ERRMEM)
+  const int failed_in_c = result != LUA_OK && lua_touserdata(lua, -1) == &no_memory;
+  if (result == LUA_ERRMEM || failed_in_c || (c->text && c->text->failed))
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the generator ran out of memory");
   else if (result != LUA_OK)
     status = wlmi_fail(WLM_ERR_TEMPLATE, "%s",
@@ -544,8 +597,18 @@ wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type
   return make_program(generator, do_stats, "stats", (call){.rowptr_type = rowptr_type}, program);
 }
 
+wlm_status wlmi_generator_validate(wlmi_generator *generator, wlm_index rowptr_type, wlm_index colind_type,
+                                   wlmi_program *program) {
+  return make_program(generator, do_validate, "validate",
+                      (call){.rowptr_type = rowptr_type, .colind_type = colind_type}, program);
+}
+
 wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program) {
-  return make_program(generator, do_transpose, "transpose", (call){.spec = spec}, program);
+  return make_program(generator, do_sorting, "transpose", (call){.spec = spec}, program);
+}
+
+wlm_status wlmi_generator_coo(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program) {
+  return make_program(generator, do_sorting, "coo", (call){.spec = spec}, program);
 }
 
 wlm_status wlmi_generator_arg_backward(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,

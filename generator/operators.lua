@@ -26,6 +26,9 @@
 --                            of a sampled sddmm or transpose: the sample of a row of A, how often it takes the edge at a
 --                            position of the row, and the edges that it takes at all
 --   wlm_share(args, p)       of a sampled transpose: how often the sample takes edge p of A^T, and the norm's factor
+-- Attention has a block of its own (attention.lua).
+
+local attention = require "attention"
 
 local operators = {}
 
@@ -158,6 +161,7 @@ end
 -- Whether an edge and a row end cost little more than with a plain sum of products; then fewer registers suffice. That
 -- includes a user-defined sum of products, but no problem in which every lane loads its own value of an edge.
 local function light(problem)
+  if problem.operation == "attention" then return false end
   local message, reduction = message_of(problem), reduction_of(problem)
   if problem.arg ~= "none" or problem.heads == "many" or problem.transpose and operators.uses_a(problem) then return false end
   local plain = message and message.light and reduction and
@@ -192,17 +196,25 @@ end
 local function for_divisions(problem) -- of doubles, which CUDA does in a dozen steps
   return problem.dense_type == "f64" and divides(problem) and 16 or 0
 end
+local function for_attention(problem) -- the terms of a row and of the edges in flight; of a gradient a row of B besides
+  local pass = attention.pass(problem)
+  return pass == "none" and 0 or (pass == "forward" and 16 or 48) + (problem.acc_bytes == 8 and 24 or 0)
+end
 function operators.extra_registers(problem)
-  return (light(problem) and 0 or 16) + (wide(problem) and 8 or 0) + for_places(problem) + for_heads(problem) +
+  return (light(problem) and 0 or 16) + for_attention(problem) + (wide(problem) and 8 or 0) + for_places(problem) + for_heads(problem) +
     for_divisions(problem)
 end
 
 -- The type of the accumulator of a row, and the expression for its value.
-function operators.sum(problem) return problem.arg ~= "none" and "struct wlm_winner" or "wlm_acc_t" end
+function operators.sum(problem)
+  if problem.operation == "attention" then return "struct wlm_mix" end
+  return problem.arg ~= "none" and "struct wlm_winner" or "wlm_acc_t"
+end
 function operators.value(problem) return problem.arg ~= "none" and ".value" or "" end
 
 -- Its bytes in memory, aligned to the larger of its two members.
 function operators.sum_bytes(problem)
+  if problem.operation == "attention" then return attention.sum_bytes(problem) end
   if problem.arg == "none" then return problem.acc_bytes end
   return 2 * math.max(problem.acc_bytes, problem.arg_bytes)
 end
@@ -210,6 +222,7 @@ end
 -- nil if a family that splits rows in this way, or reorders the edges of a row, may serve the problem; otherwise the
 -- reason.
 function operators.split_refusal(problem, split, keeps_order)
+  if problem.operation == "attention" then return split == "atomic" and "needs an atomic form, and attention has none" or nil end
   local reduction = reduction_of(problem)
   if split ~= "none" and not reduction.combine then
     return "splits rows, and the operator has no combine"
@@ -320,6 +333,9 @@ local function epilogue(out, problem)
     (problem.bias and "value += wlm_widen(((const wlm_c_t *)args->bias)[column]); " or "") ..
     (problem.activation and "value = wlm_activation(value); " or "") ..
     "return wlm_narrow(value);")
+end
+
+local function store(out, problem)
   local result = "result" .. operators.value(problem)
   fn(out, "void", "wlm_store",
     ("const struct wlm_args *args, wlm_c_t *c, long long column, %s result"):format(operators.sum(problem)),
@@ -461,11 +477,9 @@ local function sampling(out, problem)
     ("(void)degree; return kept > 0 ? %s : acc;"):format(norms[problem.sample_norm]))
 end
 
--- For edges with a value for each head: the head of a column, and its value. The values may take more than 2^32 bytes;
--- with 32-bit positions the address still takes one instruction (mad.wide).
+-- The value of an edge that has one for each head. The values may take more than 2^32 bytes; with 32-bit positions the
+-- address still takes one instruction (mad.wide).
 local function heads(out, value, uses_a, place, rowptr_type)
-  fn(out, "int", "wlm_head_of", "const struct wlm_args *args, long long column",
-    "return (int)((unsigned int)column / (unsigned int)args->head_width);")
   fn(out, "wlm_acc_t", "wlm_load_head_a", "const struct wlm_args *args, long long p, int head", uses_a and
     ("const char *values = (const char *)((const wlm_val_t *)args->values + head); " ..
      "const unsigned int bytes = (unsigned int)(args->heads * (long long)sizeof(wlm_val_t)); return %s;"):format(
@@ -504,6 +518,10 @@ function operators.block(problem)
   fn(out, "wlm_colind_t", "wlm_column", "const struct wlm_args *args, long long p",
     "return __ldg((const wlm_colind_t *)args->colind + p);")
   local place = problem.transpose and "__ldg((const wlm_rowptr_t *)args->order + p)" or "p"
+  if problem.heads == "many" or problem.operation == "attention" then
+    fn(out, "int", "wlm_head_of", "const struct wlm_args *args, long long column",
+      "return (int)((unsigned int)column / (unsigned int)args->head_width);")
+  end
   if problem.heads == "many" then
     heads(out, value, uses_a, place, problem.rowptr_type)
   elseif uses_a then
@@ -518,12 +536,18 @@ function operators.block(problem)
     fn(out, "wlm_acc_t", "wlm_load_b", "const wlm_b_t *pointer", "return wlm_widen(__ldg(pointer));")
   end
   functions(out, problem)
+  if problem.operation == "attention" then
+    attention.block(out, fn, problem, operators.load_a(problem)("args", "p", "head"), epilogue)
+    sampling(out, problem)
+    return table.concat(out, "\n") .. "\n"
+  end
   local folding = problem.arg ~= "none" and winners or accumulators
   folding(out, problem, reduction, message)
   if problem.operation == "sddmm" then
     returns(out, "wlm_edge", "wlm_acc_t acc, wlm_acc_t a", message.edge or "acc", nil, "(void)a; return")
   end
   epilogue(out, problem)
+  store(out, problem)
   sampling(out, problem)
   return table.concat(out, "\n") .. "\n"
 end

@@ -13,6 +13,7 @@
 --   deterministic  same bits every time
 --   operation      "spmm" or "sddmm": what it computes
 --   positions      gives the positions of what wins (a family that does not is no candidate where they are wanted)
+--   attention      serves attention (generator/attention.lua), forward and gradient
 --   samples        serves problems that sample the rows which it walks (a family that does not is no candidate for them);
 --                  "only": serves nothing else
 --   shares         walks A^T of a sampled A, and asks wlm_share what each edge counts; "only": serves nothing else
@@ -27,6 +28,7 @@
 
 local engine = require "engine"
 local operators = require "operators"
+local attention = require "attention"
 
 local variants = {}
 local families -- name -> family, filled by variants.load
@@ -34,7 +36,7 @@ local names    -- sorted
 
 local defaults = {
   operation = "spmm", split = "none", keeps_order = true, deterministic = true, samples = false,
-  shares = false, positions = false, walks = "op(a)",
+  shares = false, positions = false, attention = false, walks = "op(a)",
   registers = function() return 64 end,
 }
 local required = { "target", "summary", "parameters", "passes" }
@@ -84,10 +86,9 @@ function variants.load(files, read, add)
     end
   end
   variants.prelude = {}
-  for _, piece in ipairs { "args.h", "cuda.h", "host.h", "half.h", "sampling.h", "stats.h" } do
+  for _, piece in ipairs { "args.h", "attention_args.h", "cuda.h", "host.h", "half.h", "sampling.h", "stats.h", "faults.h" } do
     variants.prelude[piece] = engine.plain(read("prelude/" .. piece), "prelude/" .. piece)
   end
-  variants.host_tile = read("prelude/host_tile.h")
 end
 
 -- The compiler gets the limit as the number of blocks that share a multiprocessor's 65536 registers, so it may use a
@@ -119,6 +120,7 @@ end
 -- Properties of a problem that families use besides its fields.
 local function complete(problem)
   problem.uses_a = operators.uses_a(problem)
+  problem.attention = attention.pass(problem)
   if problem.operation == "spmm" and not problem.uses_a then -- whatever its heads, nothing reads their values
     problem.heads, problem.head_width = "one", problem.n
   end
@@ -143,6 +145,7 @@ local function with_positions(problem, parameters)
   parameters.at = function(place) return wanted and ", " .. place or "" end
   parameters.from = function(place, otherwise) return wanted and place or otherwise or "" end
   parameters.held = function(index) return wanted and ("((struct wlm_winner){acc%s, place%s})"):format(index, index) or "acc" .. index end
+  attention.spell(problem, parameters)
   return parameters
 end
 
@@ -158,7 +161,9 @@ end
 -- nil if the family serves the problem on the device, otherwise the reason.
 local function family_refusal(family, problem, limits)
   if family.target ~= limits.target then return "is for the " .. family.target .. " device" end
-  if family.operation ~= problem.operation then return "computes another operation, " .. family.operation end
+  if problem.operation == "attention" then
+    if not family.attention then return "does not serve attention" end
+  elseif family.operation ~= problem.operation then return "computes another operation, " .. family.operation end
   local reason = operators.refusal(problem)
   if reason then return reason end
   reason = operators.split_refusal(problem, family.split, family.keeps_order)
@@ -180,6 +185,9 @@ local function variant_refusal(family, p, problem, limits)
     if parameter[3] == "widest" and p[parameter[1]] ~= problem.widest_vector then
       return "loads other vectors than the widest that n and the columns of a head are multiples of"
     end
+  end
+  if problem.attention == "gradient" and p.lanes and p.lanes < 32 and p.lanes * p.vector < problem.head_width then
+    return "covers less than a head, whose columns the gradient of a score needs"
   end
   if family.valid then
     local ok, why = family.valid(p, problem, limits)
@@ -238,6 +246,18 @@ function variants.refusal(variant, problem, limits)
   return family_refusal(family, problem, limits) or variant_refusal(family, p, seen_by(family, problem), limits) or ""
 end
 
+-- struct wlm_args, at whose end attention has arguments of its own.
+local function arguments_of(problem)
+  local args = variants.prelude["args.h"]
+  if problem.operation ~= "attention" then return args end
+  return variants.prelude["attention_args.h"] .. args:gsub("\n};\n", "\n  struct wlm_attention attention;\n};\n", 1)
+end
+
+local function host_tile(problem, parameters)
+  local name = problem.operation == "attention" and "prelude/host_attention.h" or "prelude/host_tile.h"
+  return engine.render(variants.read(name), name, parameters, variants.read)
+end
+
 function variants.emit(variant, problem, limits)
   complete(problem)
   local family, p = resolve(variant)
@@ -252,12 +272,12 @@ function variants.emit(variant, problem, limits)
   local registers = family.target == "cuda" and family.registers(p, problem, limits) or 0
   local sampled = problem.sample ~= "none"
   local source = table.concat {
-    variants.prelude["args.h"],
+    arguments_of(problem),
     registers > 0 and engine.plain(("#define WLM_REGISTERS %d\n"):format(registers), "registers of a thread") or "",
     variants.prelude[family.target .. ".h"],
     operators.has_halves(problem) and variants.prelude["half.h"] or "",
     sampled and variants.prelude["sampling.h"] or "", operators.block(problem),
-    family.target == "host" and engine.render(variants.host_tile, "prelude/host_tile.h", parameters, variants.read) or "",
+    family.target == "host" and host_tile(problem, parameters) or "",
     engine.render(family.template, template_name(family), parameters, variants.read),
   }
   return {
@@ -286,24 +306,42 @@ function variants.stats(rowptr_type)
   }
 end
 
--- The program that builds A^T on a CUDA device (runtime/transpose_device.c launches its kernels).
-function variants.transpose(problem)
-  local name = "prelude/transpose.cu.in"
+-- The program that finds the first wrong row of a matrix on a CUDA device (runtime/validate.c launches its kernel).
+function variants.validate(rowptr_type, colind_type)
+  local name = "prelude/validate.cu.in"
+  local types = { rowptr = operators.index(rowptr_type), colind = operators.index(colind_type) }
+  local source = table.concat {
+    variants.prelude["args.h"], variants.prelude["faults.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
+    variants.prelude["cuda.h"], engine.render(variants.read(name), name, types, variants.read),
+  }
+  return {
+    source = source, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
+    passes = { { kernel = "wlm_validate", threads = 256 } },
+  }
+end
+
+-- The programs that sort on a CUDA device: "transpose" makes A^T, and "coo" CSR from coordinates
+-- (runtime/transpose_device.c and runtime/coo_device.c launch their kernels).
+local function sorting(problem, name)
+  local file = "prelude/transpose.cu.in"
   local passes = {}
   for i, pass in ipairs { { "count", 512 }, { "scatter", 512 }, { "finish", 256 } } do
-    passes[i] = { kernel = "wlm_transpose_" .. pass[1], units = "one", threads = pass[2] }
+    passes[i] = { kernel = "wlm_" .. name .. "_" .. pass[1], units = "one", threads = pass[2] }
   end
   complete(problem)
   local source = table.concat {
     variants.prelude["args.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
     variants.prelude["cuda.h"], operators.has_halves(problem) and variants.prelude["half.h"] or "",
-    operators.block(problem), engine.render(variants.read(name), name, {}, variants.read),
+    operators.block(problem), engine.render(variants.read(file), file, { name = name, coo = name == "coo" }, variants.read),
   }
   return {
     source = source, passes = passes, workspace = {}, prepared = {}, registers = 40,
     deterministic = true, split = "none",
   }
 end
+
+function variants.transpose(problem) return sorting(problem, "transpose") end
+function variants.coo(problem) return sorting(problem, "coo") end
 
 -- The program for the gradients of a problem with argmax indices. They are positions in A itself, also for a transposed
 -- problem, and the operator block loads by them.

@@ -12,7 +12,7 @@
 #include "runtime/devices.h"
 
 static const char *environment(const char *name) {
-  const char *value = getenv(name);
+  const char *value = secure_getenv(name);
   return value && *value ? value : NULL;
 }
 
@@ -22,7 +22,7 @@ static wlm_status resolve_path(const char *given, wlm_status (*find_default)(wlm
   wlmi_text text = {0};
   if (given) {
     wlmi_text_puts(&text, given);
-  } else if (find_default(&text) != WLM_OK) {
+  } else if (find_default(&text) != WLM_OK && !text.failed) {
     wlmi_log(WLM_LOG_WARNING, "no %s: %s", what, wlm_error_detail());
     wlmi_text_release(&text);
   }
@@ -34,9 +34,11 @@ static wlm_status default_system_database(wlmi_text *text) {
   return WLM_OK;
 }
 
-static void open_cache(wlm_context *context, const char *path) {
-  if (*path && wlmi_kernel_cache_open(path, WLM_KERNEL_CACHE_BYTES, &context->cache) != WLM_OK)
-    wlmi_log(WLM_LOG_WARNING, "continuing without a kernel cache: %s", wlm_error_detail());
+static wlm_status open_cache(wlm_context *context, const char *path) {
+  const wlm_status status = *path ? wlmi_kernel_cache_open(path, WLM_KERNEL_CACHE_BYTES, &context->cache) : WLM_OK;
+  if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) return status;
+  wlmi_log(WLM_LOG_WARNING, "continuing without a kernel cache: %s", wlm_error_detail());
+  return WLM_OK;
 }
 
 static wlm_status name_class(wlm_context *context) {
@@ -82,7 +84,7 @@ wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **ou
   WLM_TRY(
       resolve_path(options->system_database, default_system_database, "system database", &context->system_database));
   WLM_TRY(resolve_path(options->kernel_cache, wlmi_kernel_cache_default_path, "kernel cache", &cache_path));
-  open_cache(context, cache_path);
+  WLM_TRY(open_cache(context, cache_path));
   WLM_TRY(wlmi_snapshot_create(&context->snapshot));
   WLM_TRY(wlmi_context_load_learned(context, 0, context->snapshot));
   wlmi_decisions_restart(&context->decisions, context->snapshot);

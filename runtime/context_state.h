@@ -18,6 +18,7 @@ typedef struct wlmi_kernel_entry {
   char key[33];
   void *image;
   size_t size;
+  int cached; /* the image is from the kernel cache */
   int loaded;
   wlmi_module *module;
   void *kernels[WLM_MAX_PASSES];
@@ -89,11 +90,13 @@ int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, 
 /* Loads the kernels of the gradients by argmax. */
 wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
                                       void *kernels[WLM_MAX_PASSES]);
-/* Load the kernels that measure the stats of a matrix, and those that build A^T. WLM_ERR_NO_COMPILER without a
- * compiler. */
+/* Load the kernels that measure the stats of a matrix, that validate it, that build A^T, and that make CSR from
+ * coordinates. WLM_ERR_NO_COMPILER without a compiler. */
 wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
 int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr);
+wlm_status wlmi_context_load_validate(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
+wlm_status wlmi_context_load_coo(wlm_context *context, const wlm_coo *coo, void *kernels[WLM_MAX_PASSES]);
 /* Loads the built-in kernel, which needs no compiler; fills the program too. */
 wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
                                      void *kernels[WLM_MAX_PASSES]);

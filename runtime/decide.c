@@ -41,11 +41,13 @@ static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapsho
   wlmi_variant_set set = {.families = wlmi_generator_families(context->generator), .explain = explain, .user = &asked};
   const wlmi_candidate_list nothing = {.families = set.families}, *list;
   char problem[WLM_SPEC_KEY];
-  if (describe(context, spec, &list) != WLM_OK) wlmi_log(WLM_LOG_WARNING, "no family is used: %s", wlm_error_detail());
+  wlm_status status = describe(context, spec, &list);
+  if (status == WLM_ERR_OUT_OF_MEMORY) return status;
+  if (status != WLM_OK) wlmi_log(WLM_LOG_WARNING, "no family is used: %s", wlm_error_detail());
   set.list = list ? list : &nothing;
   wlmi_spec_key(spec, problem);
   const wlmi_request request = {stats, grade, problem, spec, &context->device->info.limits, &set, launch};
-  const wlm_status status = wlmi_select(snapshot, &request, decision);
+  status = wlmi_select(snapshot, &request, decision);
   wlmi_candidates_drop(list);
   return status;
 }

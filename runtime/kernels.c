@@ -33,10 +33,9 @@ static wlm_status add_entry(wlm_context *context, const char *key, wlmi_kernel_e
   return WLM_OK;
 }
 
-static wlm_status compile_or_fetch(wlm_context *context, const wlmi_program *program, const char *key, void **image,
-                                   size_t *size) {
-  if (context->cache && wlmi_kernel_cache_get(context->cache, key, image, size) == WLM_OK) return WLM_OK;
-  wlmi_clear_error(); /* a miss is no failure of the caller's call */
+/* Also into the kernel cache, in the place of what that has. */
+static wlm_status compile_anew(wlm_context *context, const wlmi_program *program, const char *key, void **image,
+                               size_t *size) {
   wlm_status status = context->device->ops->compile(context->device, program, image, size);
   if (status != WLM_OK) return wlmi_fail_in(status, "%s", program->variant);
   if (context->cache && wlmi_kernel_cache_put(context->cache, key, *image, *size) != WLM_OK)
@@ -44,17 +43,28 @@ static wlm_status compile_or_fetch(wlm_context *context, const wlmi_program *pro
   return WLM_OK;
 }
 
+static wlm_status compile_or_fetch(wlm_context *context, const wlmi_program *program, const char *key, void **image,
+                                   size_t *size, int *cached) {
+  wlm_status status = WLM_ERR_NOT_FOUND;
+  if (context->cache) status = wlmi_kernel_cache_get(context->cache, key, image, size);
+  *cached = status == WLM_OK;
+  if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) return status;
+  wlmi_clear_error(); /* a miss is no failure of the caller's call */
+  return compile_anew(context, program, key, image, size);
+}
+
 /* The lock is not held while compiling, so two threads may compile the same program; the first result is kept. */
 static wlm_status compile(wlm_context *context, const wlmi_program *program, wlmi_kernel_entry **entry) {
   char key[33];
   void *image = NULL;
   size_t size = 0;
+  int cached;
   kernel_key(context, program, key);
   pthread_mutex_lock(&context->kernel_lock);
   *entry = find_entry(context, key);
   pthread_mutex_unlock(&context->kernel_lock);
   if (*entry) return WLM_OK;
-  wlm_status status = compile_or_fetch(context, program, key, &image, &size);
+  wlm_status status = compile_or_fetch(context, program, key, &image, &size, &cached);
   if (status != WLM_OK) return status;
   pthread_mutex_lock(&context->kernel_lock);
   *entry = find_entry(context, key);
@@ -63,6 +73,7 @@ static wlm_status compile(wlm_context *context, const wlmi_program *program, wlm
     if (status == WLM_OK) {
       (*entry)->image = image;
       (*entry)->size = size;
+      (*entry)->cached = cached;
       image = NULL;
     }
   }
@@ -96,7 +107,7 @@ typedef struct wanted {
   wlmi_variant variant;
   uint8_t others;
 } wanted;
-enum { BACKWARD = 1, STATS, TRANSPOSE };
+enum { BACKWARD = 1, STATS, TRANSPOSE, COO, VALIDATE };
 
 static wlmi_hash emitted_key(const wanted *w, const wlmi_spec *spec) {
   const wlmi_hash parts[] = {wlmi_spec_id(spec), wlmi_hash_bytes(w, sizeof *w)};
@@ -149,7 +160,9 @@ static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_s
   switch (w->others) {
     case BACKWARD: return wlmi_generator_arg_backward(context->generator, spec, limits, program);
     case STATS: return wlmi_generator_stats(context->generator, spec->rowptr_type, program);
+    case VALIDATE: return wlmi_generator_validate(context->generator, spec->rowptr_type, spec->colind_type, program);
     case TRANSPOSE: return wlmi_generator_transpose(context->generator, spec, program);
+    case COO: return wlmi_generator_coo(context->generator, spec, program);
     default: return wlmi_generator_emit_variant(context->generator, &w->variant, spec, limits, program);
   }
 }
@@ -188,13 +201,49 @@ wlm_status wlmi_context_emit(wlm_context *context, const char *name, const wlmi_
   return status;
 }
 
+/* The entry gets a new image in the place of the one from the kernel cache, which does not load: it may be of another
+ * machine, with another C library for one. */
+static wlm_status replace(wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_kernel_entry *entry) {
+  wlmi_program program = {0};
+  void *image = NULL;
+  size_t size = 0;
+  wlm_status status;
+  wlmi_log(WLM_LOG_WARNING, "kernel cache: %s; it is compiled again", wlm_error_detail());
+  WLM_TRY(emit(context, w, spec, &program));
+  WLM_TRY(compile_anew(context, &program, entry->key, &image, &size));
+  pthread_mutex_lock(&context->kernel_lock);
+  if (!entry->loaded) { /* another thread may have been here */
+    wlmi_free(entry->image);
+    entry->image = image;
+    entry->size = size;
+    entry->cached = 0;
+    image = NULL;
+  }
+  pthread_mutex_unlock(&context->kernel_lock);
+done:
+  wlmi_free(image);
+  wlmi_program_release(&program);
+  return status;
+}
+
+static int is_cached(wlm_context *context, const wlmi_kernel_entry *entry) {
+  pthread_mutex_lock(&context->kernel_lock);
+  const int cached = entry->cached;
+  pthread_mutex_unlock(&context->kernel_lock);
+  return cached;
+}
+
 /* The program has no source. */
 static wlm_status load_once(wlm_context *context, wanted w, const wlmi_spec *spec, wlmi_program *program,
                             void *kernels[WLM_MAX_PASSES]) {
   wlmi_emitted *emitted;
   wlmi_kernel_entry *entry;
-  const wlm_status status = emit_once(context, &w, spec, &emitted, &entry);
+  wlm_status status = emit_once(context, &w, spec, &emitted, &entry);
   *program = status == WLM_OK ? emitted->program : (wlmi_program){0};
+  if (status != WLM_OK) return status;
+  status = load(context, program, entry, kernels);
+  if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY || !is_cached(context, entry)) return status;
+  status = replace(context, &w, spec, entry);
   return status == WLM_OK ? load(context, program, entry, kernels) : status;
 }
 
@@ -236,6 +285,17 @@ int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) {
 
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
   return load_for_types(context, TRANSPOSE, csr, kernels);
+}
+
+wlm_status wlmi_context_load_coo(wlm_context *context, const wlm_coo *coo, void *kernels[WLM_MAX_PASSES]) {
+  wlm_csr types = WLM_CSR_INIT;
+  types.rowptr_type = coo->rowptr_type;
+  types.colind_type = coo->index_type;
+  return load_for_types(context, COO, &types, kernels);
+}
+
+wlm_status wlmi_context_load_validate(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
+  return load_for_types(context, VALIDATE, csr, kernels);
 }
 
 wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,

@@ -61,6 +61,7 @@ typedef struct loading {
 /* A database that is damaged, or of another version, is logged and left out. So is one that cannot be read now, unless
  * must_read is set: then the caller keeps its old snapshot. */
 static wlm_status complain(const loading *l, wlm_status status) {
+  if (status == WLM_ERR_OUT_OF_MEMORY) return status;
   if (l->must_read && status != WLM_ERR_DATABASE && status != WLM_ERR_DATABASE_VERSION) return status;
   wlmi_log(WLM_LOG_WARNING, "continuing without the measurements of a database: %s", wlm_error_detail());
   return WLM_OK;
@@ -153,7 +154,7 @@ wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, 
   wlmi_context_device_record(context, &device);
   for (int i = 0; i < DATABASES; i++) {
     if (!*paths[i]) continue;
-    status = wlmi_store_open(paths[i], WLM_STORE_READ, &l.stores[i]);
+    status = wlmi_store_open(paths[i], i ? WLM_STORE_READ_SHIPPED : WLM_STORE_READ, &l.stores[i]);
     if (status == WLM_OK) status = wlmi_store_nearest_class(l.stores[i], &device, &nearest[i]);
     if (status == WLM_ERR_NOT_FOUND) status = WLM_OK; /* nothing was tuned so far */
     if (status != WLM_OK) WLM_TRY(leave_out(&l, i, status));

@@ -59,7 +59,8 @@ static wlm_status copy_unwritten(wlmi_recorder *recorder, wlmi_recorded **unwrit
   pthread_mutex_lock(&recorder->lock);
   *end = recorder->count;
   *count = recorder->count - recorder->written;
-  wlm_status status = wlmi_alloc_array(*count, sizeof **unwritten, "recorded problems", (void **)unwritten);
+  wlm_status status = WLM_OK;
+  if (*count) status = wlmi_alloc_array(*count, sizeof **unwritten, "recorded problems", (void **)unwritten);
   if (status == WLM_OK && *count)
     memcpy(*unwritten, recorder->list + recorder->written, (size_t)*count * sizeof **unwritten);
   pthread_mutex_unlock(&recorder->lock);

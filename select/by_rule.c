@@ -31,14 +31,20 @@ static int spell_allowed(const wlmi_selection *s, const wlmi_rule *rule, wlmi_va
   return 0;
 }
 
-/* All variants of the rules failed on this very matrix: takes any candidate that did not. */
+/* All variants of the rules failed on this very matrix: takes any candidate that did not, or else any whose result was
+ * not wrong, since tuning must not make a product impossible. */
 static int select_what_is_left(wlmi_selection *s, wlmi_decision *decision) {
+  const wlmi_candidate_list *list = s->request->variants->list;
   if (!wlmi_failure_count(s)) return 0;
   wlmi_list_candidates(s);
   for (int64_t i = 0; i < s->candidate_count && decision->entry_count < WLM_STEP_ENTRIES; i++)
     if (!s->candidates[i].prepares)
       wlmi_add_entry(decision, &s->candidates[i].value, 0, WLM_STEP_RULE,
                      "what rules name failed here, so any that did not");
+  for (int64_t i = 0; list && !decision->entry_count && i < list->count; i++)
+    if (!list->candidates[i].prepares && !wlmi_was_wrong(s, &list->candidates[i].value))
+      wlmi_add_entry(decision, &list->candidates[i].value, 0, WLM_STEP_RULE,
+                     "every kernel failed here; this one gave no wrong result");
   decision->step = WLM_STEP_RULE;
   decision->rule = decision->entries[0].reason;
   return decision->entry_count > 0;

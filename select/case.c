@@ -12,8 +12,10 @@
  * times are divided by the best of them, so prepared candidates never change how the others compare.
  *
  * The tuner screens all candidates with a short run and times the best of them again. If a variant was timed again,
- * only those times count. If any candidate of a kind (prepared or unprepared) was timed again, one that was only
- * screened cannot win: a lower screening time is assumed to be noise and is raised to just above the best precise time.
+ * only those times count, and if some of its measurements have samples that agree, only such. Disturbances only add, so
+ * of screening runs and of samples that disagree the least time counts. If any candidate of a kind (prepared or
+ * unprepared) was timed again, one that was only screened cannot win: a lower screening time is assumed to be noise and
+ * is raised to just above the best precise time.
  *
  * Ties: a candidate within the spread of the fastest, and within WLM_CASE_TIE of it, ties with it. Among these the
  * first by name wins, so that noise does not change the decision.
@@ -156,17 +158,24 @@ static int is_precise(const wlmi_measurement_record *record) {
   return record->samples >= WLM_PRECISE_SAMPLES && !wlmi_measurement_is_online(record);
 }
 
-static int any_precise(const wlmi_measurement_record **records, int64_t count, const wlmi_measurement_record *head) {
-  for (int64_t i = 0; i < count; i++)
-    if (is_current(records[i], head) && is_precise(records[i])) return 1;
-  return 0;
+enum { NOISY_SCREENING, SCREENING, NOISY_PRECISE, PRECISE };
+
+static int grade_of(const wlmi_measurement_record *record) {
+  const int noisy = wlmi_measurement_is_noisy(record);
+  return is_precise(record) ? (noisy ? NOISY_PRECISE : PRECISE) : noisy ? NOISY_SCREENING : SCREENING;
 }
 
-/* Whether a measurement counts for its variant. precise: some measurement of the variant is precise, so only precise
- * ones count. */
-static int counts(const wlmi_measurement_record *record, const wlmi_measurement_record *head, int precise) {
+static int best_grade(const wlmi_measurement_record **records, int64_t count, const wlmi_measurement_record *head) {
+  int best = NOISY_SCREENING;
+  for (int64_t i = 0; i < count; i++)
+    if (is_current(records[i], head) && grade_of(records[i]) > best) best = grade_of(records[i]);
+  return best;
+}
+
+/* Whether a measurement counts for its variant, of whose measurements `grade` is the best. */
+static int counts(const wlmi_measurement_record *record, const wlmi_measurement_record *head, int grade) {
   if (head->failed) return record == head;
-  return is_current(record, head) && (is_precise(record) || !precise);
+  return is_current(record, head) && grade_of(record) == grade;
 }
 
 /* One variant's measurements on a matrix, newest first. `times` has room for three numbers a record. */
@@ -180,16 +189,18 @@ static wlmi_measured candidate_of(const wlmi_measurement_record **records, int64
                              .count = count,
                              .failed = 1};
   if (head->failed) return candidate;
-  candidate.precise = any_precise(records, count, head);
+  const int grade = best_grade(records, count, head);
+  candidate.precise = grade >= NOISY_PRECISE;
   int64_t *spreads = times + count, *prepares = spreads + count, used = 0;
   for (int64_t i = 0; i < count; i++) {
-    if (!counts(records[i], head, candidate.precise)) continue;
+    if (!counts(records[i], head, grade)) continue;
     candidate.online = wlmi_measurement_is_online(records[i]) && (!used || candidate.online);
     times[used] = records[i]->time_ps;
     spreads[used] = records[i]->spread_ps;
     prepares[used++] = records[i]->prepare_ps;
   }
-  candidate.cost = (double)median(times, used);
+  const double middle = (double)median(times, used); /* which sorts them */
+  candidate.cost = grade == PRECISE || candidate.online ? middle : (double)times[0];
   candidate.spread = (double)median(spreads, used);
   candidate.prepare = (double)median(prepares, used);
   candidate.count = used;
@@ -328,7 +339,8 @@ wlm_status wlmi_cases_make(const wlmi_measurement_record *records, int64_t count
 
   int64_t hot = 0;
   for (int64_t i = 0; i < count; i++)
-    if (!wlmi_measurement_is_cold(&records[i])) sorted[hot++] = &records[i];
+    if (!wlmi_measurement_is_cold(&records[i]) && !wlmi_measurement_is_passing(&records[i]))
+      sorted[hot++] = &records[i];
   qsort(sorted, (size_t)hot, sizeof *sorted, compare_records);
   rank_on_matrices(sorted, hot, times, best, &out);
   for (int64_t i = 0; i < out.matrix_count; i++) order[i] = &out.matrices[i];
@@ -359,13 +371,17 @@ wlm_status wlmi_cases_superseded(const wlmi_measurement_record *records, int64_t
   const wlmi_measurement_record **sorted;
   wlm_status status = wlmi_alloc_array(count, sizeof *sorted, "sorting measurements", (void **)&sorted);
   if (status != WLM_OK) return status;
-  for (int64_t i = 0; i < count; i++) sorted[i] = &records[i];
-  qsort(sorted, (size_t)count, sizeof *sorted, compare_records);
-  for (int64_t begin = 0, end; begin < count; begin = end) {
-    end = end_of_variant(sorted, begin, count);
+  int64_t used = 0;
+  for (int64_t i = 0; i < count; i++) {
+    superseded[i] = (char)wlmi_measurement_is_passing(&records[i]);
+    if (!superseded[i]) sorted[used++] = &records[i];
+  }
+  qsort(sorted, (size_t)used, sizeof *sorted, compare_records);
+  for (int64_t begin = 0, end; begin < used; begin = end) {
+    end = end_of_variant(sorted, begin, used);
     const wlmi_measurement_record *head = head_of(sorted + begin, end - begin);
-    const int precise = any_precise(sorted + begin, end - begin, head);
-    for (int64_t i = begin; i < end; i++) superseded[sorted[i] - records] = !counts(sorted[i], head, precise);
+    const int grade = best_grade(sorted + begin, end - begin, head);
+    for (int64_t i = begin; i < end; i++) superseded[sorted[i] - records] = !counts(sorted[i], head, grade);
   }
   wlmi_free(sorted);
   return WLM_OK;

@@ -171,6 +171,7 @@ int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision) {
     profiles[profile_count++] = (profile){sampled_block(s->stats), sampled_weight};
   prices = wlmi_alloc_zero((size_t)s->candidate_count, sizeof *prices);
   sums = wlmi_alloc_zero((size_t)s->candidate_count, sizeof *sums);
+  s->out_of_memory |= !prices || !sums;
   for (int i = 0; i < profile_count && prices && sums; i++) {
     add_profile(s, &profiles[i], prices, sums);
     weight += profiles[i].weight;

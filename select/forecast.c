@@ -11,10 +11,14 @@ wlmi_variant_set wlmi_variants_of_list(const wlmi_candidate_list *list) {
 }
 
 /* Choosing nothing is no error here. */
-static void select_variant(const wlmi_snapshot *snapshot, const wlmi_request *request, char variant[WLM_VARIANT_NAME]) {
+static wlm_status select_variant(const wlmi_snapshot *snapshot, const wlmi_request *request,
+                                 char variant[WLM_VARIANT_NAME]) {
   wlmi_decision decision;
-  if (wlmi_select(snapshot, request, &decision) == WLM_OK) memcpy(variant, decision.variant, sizeof decision.variant);
+  const wlm_status status = wlmi_select(snapshot, request, &decision);
+  if (status == WLM_ERR_OUT_OF_MEMORY) return status;
+  if (status == WLM_OK) memcpy(variant, decision.variant, sizeof decision.variant);
   wlmi_clear_error();
+  return WLM_OK;
 }
 
 static void predict(const wlmi_snapshot *snapshot, const wlmi_request *request, const wlmi_candidate_list *list,
@@ -43,10 +47,10 @@ wlm_status wlmi_forecast_make(const wlmi_snapshot *snapshot, const wlmi_request 
   *forecast = (wlmi_forecast){.distance = INFINITY};
   forecast->seconds = wlmi_alloc_zero((size_t)list->count, sizeof *forecast->seconds);
   if (!forecast->seconds) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "predictions");
-  select_variant(&nothing, &of_list, forecast->rule);
-  select_variant(snapshot, &of_list, forecast->present);
-  predict(snapshot, &of_list, list, forecast);
-  return WLM_OK;
+  wlm_status status = select_variant(&nothing, &of_list, forecast->rule);
+  if (status == WLM_OK) status = select_variant(snapshot, &of_list, forecast->present);
+  if (status == WLM_OK) predict(snapshot, &of_list, list, forecast);
+  return status;
 }
 
 void wlmi_forecast_release(wlmi_forecast *forecast) {

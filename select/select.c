@@ -93,6 +93,8 @@ static void find_simpler(wlmi_selection *s) {
   simpler.problem.transpose = simpler.problem.want_argmax = 0;
   simpler.problem.heads = 1;
   add_simpler(s, &simpler, like);
+  if (simpler.problem.operation == WLM_ATTENTION) simpler.problem.operation = WLM_SPMM;
+  simpler.problem.score = WLM_SCORE_GAT;
   simpler.problem.message = WLM_MUL;
   simpler.problem.reduce = WLM_SUM;
   simpler.problem.custom = NULL;
@@ -236,6 +238,7 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
     wlmi_add_predictions(&s, decision);
   }
   wlmi_selection_release(&s);
+  if (s.out_of_memory) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "choosing a kernel");
   wlmi_add_entry(decision, &(wlmi_variant){0}, 0, WLM_STEP_BUILTIN, "the kernel that the library carries");
   if (is_found) return WLM_OK;
   decision->step = WLM_STEP_BUILTIN;

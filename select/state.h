@@ -39,6 +39,7 @@ typedef struct wlmi_selection {
   int64_t candidate_count;
   int listed;
   wlmi_candidate *kept; /* the list, if it is not the caller's */
+  int out_of_memory;    /* then nothing is chosen */
 } wlmi_selection;
 
 /* ---- valid.c: which variants may be chosen ----------------------------------------------------------- */
@@ -47,6 +48,8 @@ int wlmi_may_prepare(const wlmi_selection *s);
 /* Whether the variant is valid for the problem, needs no preparing (unless may_prepare), and did not fail on this very
  * matrix. */
 int wlmi_is_allowed(const wlmi_selection *s, const wlmi_variant *variant, int may_prepare);
+/* Whether the variant gave a wrong result on this very matrix. */
+int wlmi_was_wrong(const wlmi_selection *s, const wlmi_variant *variant);
 /* Writes why not, at most WLM_REASON characters. */
 void wlmi_explain_refusal(const wlmi_selection *s, const wlmi_variant *variant, const char *name, char *reason);
 /* Counts a variant that may not be chosen and keeps the first one. */

@@ -35,6 +35,12 @@ int wlmi_is_allowed(const wlmi_selection *s, const wlmi_variant *variant, int ma
   return candidate && (may_prepare || !candidate->prepares);
 }
 
+int wlmi_was_wrong(const wlmi_selection *s, const wlmi_variant *variant) {
+  const wlmi_measured *failure = failure_of(s, variant);
+  const char *wrong = wlm_status_message(WLM_ERR_MISMATCH);
+  return failure && failure->reason && !strncmp(failure->reason, wrong, strlen(wrong));
+}
+
 void wlmi_explain_refusal(const wlmi_selection *s, const wlmi_variant *variant, const char *name, char *out) {
   const wlmi_variant_set *variants = s->request->variants;
   const wlmi_measured *failure = failure_of(s, variant);
@@ -70,10 +76,12 @@ void wlmi_list_candidates(wlmi_selection *s) {
   s->candidates = list->candidates;
   s->candidate_count = list->count;
   if (!wlmi_failure_count(s) || !s->candidate_count) return;
-  if (wlmi_alloc_array(s->candidate_count, sizeof *s->kept, "candidates", (void **)&s->kept) == WLM_OK)
+  const wlm_status status = wlmi_alloc_array(s->candidate_count, sizeof *s->kept, "candidates", (void **)&s->kept);
+  s->out_of_memory |= status != WLM_OK;
+  if (status == WLM_OK)
     for (int64_t i = 0; i < s->candidate_count; i++)
       if (!failure_of(s, &s->candidates[i].value)) s->kept[kept++] = s->candidates[i];
-  s->candidates = s->kept; /* without memory for the list no model is used */
+  s->candidates = s->kept;
   s->candidate_count = kept;
 }
 

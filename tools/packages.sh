@@ -1,6 +1,6 @@
 # The packages that warploom needs on Debian and Ubuntu; sourced by demo and check. docs/install.md has Fedora's, too.
 packages_build="cc:gcc cmake:cmake make:make lua5.4/lua.h:liblua5.4-dev sqlite3.h:libsqlite3-dev jansson.h:libjansson-dev zlib.h:zlib1g-dev xxhash.h:libxxhash-dev cmocka.h:libcmocka-dev"
-packages_check="clang-format:clang-format"
+packages_check="clang-format:clang-format clang:clang libclang_rt.fuzzer:libclang-rt-14-dev"
 packages_python="python3:python3 ensurepip:python3-venv Python.h:python3-dev" # for the Python package
 packages_bench="gnuplot:gnuplot-nox" # for warploom bench plot and report
 
@@ -9,6 +9,7 @@ have() {
   case "$1" in
     ensurepip) python3 -c "import ensurepip" 2> /dev/null ;;
     Python.h) [ -e "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2> /dev/null)/Python.h" ] ;;
+    libclang_rt.*) [ -e "$(clang -print-file-name="$1-$(uname -m).a" 2> /dev/null)" ] ;;
     *.h) [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] || [ -e "/usr/include/${1##*/}" ] ;;
     *) command -v "$1" > /dev/null ;;
   esac

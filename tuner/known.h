@@ -20,11 +20,12 @@ wlmi_hash wlmi_known_named_place(const char *matrix_name, const char *problem, i
 int wlmi_known_anything(const wlmi_known *known, wlmi_hash place);
 
 typedef struct wlmi_known_time {
-  double seconds; /* of the measurement of most samples; infinite where each failed */
+  double seconds; /* of the best measurement; infinite where the newest one failed */
   int samples;
   int prepared;
 } wlmi_known_time;
-/* 1 where the variant was measured there with this very source. NULL knows nothing. */
+/* 1 where the variant was measured there with this very source, and where its samples disagreed, twice. NULL knows
+ * nothing. */
 int wlmi_known_find(const wlmi_known *known, wlmi_hash place, const char *variant, const char *source_hash,
                     wlmi_known_time *time);
 

@@ -1,5 +1,6 @@
-/* What a checked or timed call needs around a plan: B, C, bias and positions (or dC and the values of an sddmm),
- * workspace and prepared memory on the device, and on the host the copies that the reference reads.
+/* What a checked or timed call needs around a plan: B, C, bias and positions (or dC and the values of an sddmm, or what
+ * attention has besides), workspace and prepared memory on the device, and on the host the copies that the reference
+ * reads.
  *
  * B and the bias are seeded and uniform in [-1, 1], rounded to the dense type. Where the call reads C (beta is not 0),
  * C starts as such numbers too. */
@@ -14,6 +15,9 @@ typedef struct wlmi_buffer {
   size_t size;
 } wlmi_buffer;
 
+/* Bytes behind C, positions, workspace and prepared memory, which are poisoned and which no call may write. */
+enum { WLM_GUARD = 4096 };
+
 typedef struct wlmi_operands {
   wlmi_device *device;
   const wlm_matrix *matrix;
@@ -25,12 +29,15 @@ typedef struct wlmi_operands {
   void *b_host;    /* cols x ldb */
   void *c_old;     /* rows x ldc; NULL where beta is 0 */
   void *bias_host; /* n; NULL where there is no bias */
-  void *x_host;    /* of an sddmm dC, rows x ldc */
+  void *x_host;    /* of an sddmm or of attention's gradient dC, rows x ldc */
   int64_t *order;  /* with transpose, where in A each entry of op(A) is; NULL = at its own position */
   wlmi_buffer b, c, arg, x, bias;
   /* What a call writes into c, of rows that lie `result_ld` elements apart: C, or an sddmm's nnz values. */
   int64_t result_rows, result_columns, result_ld;
-  int borrowed; /* a, b_host, b and c are others' */
+  double *terms[4];         /* of attention: left, right, lse and delta */
+  wlmi_buffer attention[6]; /* the same on the device, then dvalues and dright */
+  int shift;                /* elements that B and C lie behind their aligned memory; 0 or 1 */
+  int borrowed;             /* a, b_host, b and c are others' */
 } wlmi_operands;
 
 /* Of args alpha, beta, seed, ldb, ldc and stream are read, which is waited for; NULL = the defaults. `seed` is that of
@@ -49,6 +56,13 @@ int64_t wlmi_edges_of_row(const wlmi_csr_host *a, const wlm_problem *problem, in
 
 /* NaN, or what the problem reads, into C and no position into arg: a result that is right then was written. */
 wlm_status wlmi_operands_poison(wlmi_operands *operands);
+/* After a call into poisoned memory: WLM_ERR_MISMATCH where it wrote behind C or the positions, or, with `padding`,
+ * between their n and ldc columns. */
+wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding);
+/* The same of a guard zone's first bytes, `what` being "behind C" or so. */
+wlm_status wlmi_guard_check(wlmi_device *device, const void *from, size_t size, int byte, const char *what);
+/* Moves B and C by so many elements (0 or 1), so that no row of theirs is aligned for vectors; B is copied anew. */
+wlm_status wlmi_operands_shift(wlmi_operands *operands, int shift);
 /* Enqueues one call of a plan, prepared if it needs that, with a workspace of the size that the plan asks for. */
 wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *plan, void *workspace, void *stream);
 

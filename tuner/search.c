@@ -2,14 +2,16 @@
  *
  * Screening. Each candidate runs once for its result, which is compared in a few rows; the host's clock times that
  * call. A candidate is dropped if it takes `abandon` times the best of its kind, beyond what loading may cost, and does
- * so again in further calls (three if they are short), because a compiler may have kept the host busy. Otherwise one
- * sample decides, replayed from one captured graph: as many calls as the best so far fits into `screening_seconds`, the
- * same number for all candidates that are compared. A call so long that launching it costs nothing needs no graph: its
- * second call is the sample.
+ * so again in further calls, because the machine may have been busy. Otherwise a sample decides, replayed from one
+ * captured graph: as many calls as the best so far fits into `screening_seconds`, the same number for all candidates
+ * that are compared. A sample clearly above the best, or far off what the model predicts, is taken again. A call so
+ * long that launching it costs nothing needs no graph: its second call is the sample. Disturbances only add, so the
+ * least time of a candidate counts; the spread of its times is stored, and tells whether they agree.
  *
  * Halving. A screening sample errs by some percent, so the best candidates are timed again, interleaved sample by
  * sample, so that a drift of the clock affects all alike. Each round keeps fewer of them and times them longer. Before
  * the last round each result is compared with float64 as a whole, and a wrong one is replaced by the next candidate.
+ * After it the results are checked again: a kernel may be wrong in some calls only.
  * The finalists' times come from the last round only, which avoids selection bias.
  *
  * Candidates that must be prepared are compared with the best of all, the others with the best of those that need no
@@ -22,10 +24,13 @@
 #include "common/memory.h"
 #include "tuner/timing.h"
 
-static const double launch_seconds = 20e-6; /* what one call alone may cost besides its work */
-static const double load_seconds = 2e-3;    /* and the first one */
-static const double long_seconds = 1e-3;    /* a call for which a launch is nothing */
-enum { LEAST_FINAL_SAMPLES = 3, SHORT_CALLS = 3 };
+static const double launch_seconds = 20e-6;   /* what one call alone may cost besides its work */
+static const double load_seconds = 2e-3;      /* and the first one */
+static const double long_seconds = 1e-3;      /* a call for which a launch is nothing */
+static const double patience_seconds = 20e-3; /* for further runs of a slow candidate */
+static const double far_off = 4;              /* times what a model predicts */
+static const double clearly_slower = 1.3;     /* times the best */
+enum { LEAST_FINAL_SAMPLES = 3, SHORT_CALLS = 3, SCREENING_SAMPLES = 2 };
 
 typedef struct search {
   const wlmi_search_field *field;
@@ -48,26 +53,69 @@ static wlm_status call_once(const wlmi_search_field *field, const wlmi_entrant *
   return status;
 }
 
-static wlm_status screen(search *s, wlmi_entrant *entrant, double best, double first_call) {
-  const wlmi_search_field *field = s->field;
+/* The times of one candidate, all of single calls or all of samples. */
+typedef struct runs {
+  double least, most;
+  int count;
+} runs;
+
+static void add_run(runs *r, double seconds) {
+  r->least = r->count ? fmin(r->least, seconds) : seconds;
+  r->most = r->count ? fmax(r->most, seconds) : seconds;
+  r->count++;
+}
+
+static void keep_runs(const runs *r, wlmi_entrant *entrant) {
+  entrant->seconds = r->least;
+  entrant->spread = r->least > 0 ? (r->most - r->least) / r->least : 0;
+}
+
+static int is_unexpected(double seconds, double expected) { return expected > 0 && seconds > far_off * expected; }
+
+/* Further calls, while they take longer than the limit and there is patience. */
+static wlm_status call_again(search *s, wlmi_entrant *entrant, double limit, double first_call) {
+  double spent = first_call;
+  runs calls = {0};
+  for (int k = 0; k < SHORT_CALLS && (!k || (calls.least > limit && spent < patience_seconds)); k++) {
+    double seconds;
+    const wlm_status status = call_once(s->field, entrant, &seconds);
+    if (status != WLM_OK) return status;
+    add_run(&calls, seconds);
+    spent += seconds;
+  }
+  keep_runs(&calls, entrant);
+  if (first_call < entrant->seconds) entrant->seconds = first_call;
+  return WLM_OK;
+}
+
+static wlm_status take_samples(search *s, wlmi_entrant *entrant, double best, double expected) {
+  runs samples = {0};
+  for (int k = 0;
+       k < SCREENING_SAMPLES && (!k || samples.least > clearly_slower * best || is_unexpected(samples.least, expected));
+       k++) {
+    double seconds;
+    const wlm_status status = wlmi_entrant_sample(s->field->device, entrant, entrant->calls, !s->warm, &seconds);
+    if (status != WLM_OK) return status;
+    add_run(&samples, seconds);
+    s->warm = 1;
+  }
+  keep_runs(&samples, entrant);
+  return WLM_OK;
+}
+
+static wlm_status screen(search *s, wlmi_entrant *entrant, double best, double expected, double first_call) {
   const double limit = s->rules->abandon * best + launch_seconds;
-  wlm_status status;
   entrant->samples = 1;
   entrant->calls = 1;
   entrant->seconds = first_call;
-  if (first_call > s->rules->abandon * best + load_seconds) return WLM_OK;
-  for (int k = 0; k < SHORT_CALLS && (!k || entrant->seconds > limit); k++) {
-    double again;
-    status = call_once(field, entrant, &again);
-    if (status != WLM_OK) return status;
-    entrant->seconds = fmin(entrant->seconds, again);
-    if (entrant->seconds > long_seconds) break;
-  }
-  if (entrant->seconds > limit || entrant->seconds > long_seconds) return WLM_OK;
+  entrant->spread = 0;
+  if (first_call > s->rules->abandon * best + load_seconds && first_call > patience_seconds &&
+      !is_unexpected(first_call, expected))
+    return WLM_OK;
+  const wlm_status status = call_again(s, entrant, limit, first_call);
+  if (status != WLM_OK || entrant->seconds > limit || entrant->seconds > long_seconds) return status;
   entrant->calls = wlmi_calls_for(s->rules->screening_seconds, fmin(best, entrant->seconds));
-  status = wlmi_entrant_sample(field->device, entrant, entrant->calls, !s->warm, &entrant->seconds);
-  s->warm = 1;
-  return status;
+  return take_samples(s, entrant, best, expected);
 }
 
 static wlm_status screen_one(search *s, int64_t i) {
@@ -79,7 +127,7 @@ static wlm_status screen_one(search *s, int64_t i) {
   screened->kind = entrant.prepared ? WLM_PREPARED : WLM_PLAIN;
   if (!entrant.failure) field->glance(field->user, &entrant, &first_call);
   if (!entrant.failure) {
-    wlm_status status = screen(s, &entrant, best_for(s->best, screened->kind), first_call);
+    wlm_status status = screen(s, &entrant, best_for(s->best, screened->kind), screened->expected, first_call);
     if (status != WLM_OK) wlmi_entrant_give_up(&entrant, status);
   }
   screened->seconds = entrant.failure ? INFINITY : fmax(entrant.seconds, 1e-12);
@@ -222,6 +270,56 @@ static wlm_status play(const search *s, const wlmi_search_round *round, int last
   return status;
 }
 
+static int has_passed(const wlmi_finals *finals, int kind) {
+  for (int i = 0; i < finals->count; i++)
+    if (!finals->list[i].entrant.failure && kind_of(&finals->list[i]) == kind) return 1;
+  return 0;
+}
+
+static int was_tried(const wlmi_finals *finals, int64_t i) {
+  for (int k = 0; k < finals->count; k++)
+    if (finals->list[k].i == i) return 1;
+  return 0;
+}
+
+/* For a kind of which none passed the next candidate that does, the quickest first. Those that fail are kept, too. */
+static wlm_status add_replacements(const search *s, wlmi_finals *finals, int *added) {
+  const wlmi_search_field *field = s->field;
+  place *places;
+  int64_t count;
+  wlm_status status = sort_screened(field, &places, &count);
+  *added = 0;
+  for (int64_t p = 0; status == WLM_OK && p < count && finals->count < WLM_SEARCH_FINALISTS; p++) {
+    if (has_passed(finals, field->screened[places[p].i].kind) || was_tried(finals, places[p].i)) continue;
+    wlmi_finalist *finalist = &finals->list[finals->count++];
+    finalist->i = places[p].i;
+    field->enter(field->user, finalist->i, &finalist->entrant);
+    finalist->entrant.seconds = places[p].seconds;
+    if (!finalist->entrant.failure) field->verify(field->user, &finalist->entrant);
+    *added += !finalist->entrant.failure;
+  }
+  wlmi_free(places);
+  return status;
+}
+
+/* The last round, until one of each kind passes or all were tried. */
+static wlm_status play_last(const search *s, const wlmi_search_round *round, wlmi_finals *finals) {
+  const wlmi_search_field *field = s->field;
+  wlm_status status;
+  int added = 0;
+  keep_best(s, round, 1, finals);
+  WLM_TRY(add_replacements(s, finals, &added));
+  do {
+    WLM_TRY(play(s, round, 1, finals));
+    if (!field->check_again) break;
+    field->check_again(field->user, finals);
+    qsort(finals->list, (size_t)finals->count, sizeof *finals->list, finalists_by_seconds);
+    WLM_TRY(add_replacements(s, finals, &added));
+  } while (added);
+done:
+  return status;
+}
+
 wlm_status wlmi_search(const wlmi_search_field *field, const wlmi_search_rules *rules, wlmi_finals *finals) {
   search s = {.field = field, .rules = rules, .best = {INFINITY, INFINITY}};
   wlm_status status;
@@ -230,13 +328,15 @@ wlm_status wlmi_search(const wlmi_search_field *field, const wlmi_search_rules *
     if (field->screened[i].seconds > 0)
       s.best[field->screened[i].kind] = fmin(s.best[field->screened[i].kind], field->screened[i].seconds);
   WLM_TRY(screen_all(&s));
-  const int first = field->in_a_hurry && field->in_a_hurry(field->user) ? rules->round_count - 1 : 0;
-  if (finals) WLM_TRY(enter_first(&s, &rules->rounds[first], finals));
-  for (int r = first; finals && r < rules->round_count; r++) {
-    const int last = r == rules->round_count - 1;
-    keep_best(&s, &rules->rounds[r], last, finals);
-    WLM_TRY(play(&s, &rules->rounds[r], last, finals));
+  if (!finals) goto done;
+  const int last = rules->round_count - 1;
+  const int first = field->in_a_hurry && field->in_a_hurry(field->user) ? last : 0;
+  WLM_TRY(enter_first(&s, &rules->rounds[first], finals));
+  for (int r = first; r < last; r++) {
+    keep_best(&s, &rules->rounds[r], 0, finals);
+    WLM_TRY(play(&s, &rules->rounds[r], 0, finals));
   }
+  status = play_last(&s, &rules->rounds[last], finals);
 done:
   return status;
 }

@@ -31,7 +31,18 @@ typedef struct wlmi_search_rules {
 typedef struct wlmi_screened {
   double seconds; /* 0 = to be screened; infinite where it failed */
   int kind;
+  double expected; /* seconds that a model predicts; 0 = unknown */
 } wlmi_screened;
+
+typedef struct wlmi_finalist {
+  int64_t i;
+  wlmi_entrant entrant; /* with a failure where it was found wrong at last; then it stands behind the others */
+} wlmi_finalist;
+
+typedef struct wlmi_finals {
+  wlmi_finalist list[WLM_SEARCH_FINALISTS]; /* the quickest first */
+  int count;
+} wlmi_finals;
 
 /* Who is searched among. */
 typedef struct wlmi_search_field {
@@ -45,6 +56,9 @@ typedef struct wlmi_search_field {
   /* A wrong one gets a failure. At a glance: runs it once and tells how long that took on the clock. */
   void (*glance)(void *user, wlmi_entrant *entrant, double *seconds);
   void (*verify)(void *user, wlmi_entrant *entrant);
+  /* After the last round: whether those without a failure are right again. A wrong one gets a failure. NULL = no check.
+   */
+  void (*check_again)(void *user, wlmi_finals *finals);
   /* After each that was screened: seconds and samples are in the entrant, or a failure. Another status than WLM_OK ends
    * the search and is returned. */
   wlm_status (*tell)(void *user, int64_t i, const wlmi_entrant *entrant);
@@ -52,18 +66,9 @@ typedef struct wlmi_search_field {
   int (*in_a_hurry)(void *user);  /* after the screening: of the rounds only the last is played; NULL = all are */
 } wlmi_search_field;
 
-typedef struct wlmi_finalist {
-  int64_t i;
-  wlmi_entrant entrant; /* with a failure where it was found wrong at last; then it stands behind the others */
-} wlmi_finalist;
-
-typedef struct wlmi_finals {
-  wlmi_finalist list[WLM_SEARCH_FINALISTS]; /* the quickest first */
-  int count;
-} wlmi_finals;
-
 /* Screens those that are not known, halves the field by the rules, and leaves the finalists, verified and timed by the
- * last round, set up; *finals is released by wlmi_finals_release also after a failure. finals = NULL: screens only. */
+ * last round, set up. While none of a kind passes, the next candidates of that kind are verified, until one does or
+ * none is left. *finals is released by wlmi_finals_release also after a failure. finals = NULL: screens only. */
 wlm_status wlmi_search(const wlmi_search_field *field, const wlmi_search_rules *rules, wlmi_finals *finals);
 void wlmi_finals_release(wlmi_finals *finals); /* also of a zeroed one */
 /* The quickest that needs no preparing, or of all; NULL where there is none. */

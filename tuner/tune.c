@@ -3,7 +3,8 @@
  *
  * A screening run is stored at once: one sample, and a result that was compared in a few rows. Finalists are stored
  * again with their samples, after their whole result was compared, and with a cold time. select/case.c uses the number
- * of samples to decide which time counts. A candidate that fails is stored with its reason. */
+ * of samples to decide which time counts. A candidate that fails by its own fault is stored with its reason; other
+ * failures (no descriptors left, a full disk) are reported only, and the next tuning tries the candidate again. */
 #include <math.h>
 
 #include "common/log.h"
@@ -42,6 +43,16 @@ static wlm_status survived(wlmi_tuning *t, const wlmi_entrant *entrant, const ch
   return wlmi_fail_in(WLM_ERR_DEVICE, "%s left the device unusable", variant);
 }
 
+static void note_failure(wlmi_tuning *t, const wlmi_entrant *entrant) {
+  if (!entrant->failure || t->failure != WLM_OK) return;
+  t->failure = entrant->status;
+  t->reason = wlmi_strdup(entrant->failure);
+}
+
+static int may_pass(const wlmi_entrant *entrant) {
+  return entrant->failure && !wlmi_failure_is_lasting(entrant->status);
+}
+
 static wlm_status looked_at(void *user, int64_t i, const wlmi_entrant *looked) {
   wlmi_tuning *t = user;
   wlm_status status;
@@ -53,6 +64,12 @@ static wlm_status looked_at(void *user, int64_t i, const wlmi_entrant *looked) {
     status = wlmi_entrant_time_prepare(&entrant, 1, &prepare_seconds);
     if (status != WLM_OK) wlmi_entrant_give_up(&entrant, status);
   }
+  note_failure(t, &entrant);
+  if (may_pass(&entrant)) {
+    t->summary.put_off++;
+    status = wlmi_tuning_put_off(t, i, &entrant);
+    goto done;
+  }
   t->summary.measured++;
   t->summary.failed += entrant.failure != NULL;
   t->spared |= !entrant.failure && !t->last_spills;
@@ -60,23 +77,17 @@ static wlm_status looked_at(void *user, int64_t i, const wlmi_entrant *looked) {
   WLM_TRY(survived(t, &entrant, t->candidates[i].variant));
   status = wlmi_ledger_flush_in_time(&t->ledger);
 done:
-  if (entrant.failure != looked->failure) wlmi_free(entrant.failure);
+  if (entrant.failure != looked->failure) wlmi_entrant_free_failure(entrant.failure);
   return status;
 }
 
 /* ---- the finals ---------------------------------------------------------------------------------------- */
-
-/* One that found no room beside the others keeps the time of its first look. */
-static int has_nothing_to_tell(const wlmi_finalist *finalist) {
-  return finalist->entrant.failure && finalist->entrant.status == WLM_ERR_OUT_OF_MEMORY;
-}
 
 static wlm_status keep_finalist(wlmi_tuning *t, wlmi_finalist *finalist) {
   wlmi_entrant *entrant = &finalist->entrant;
   const wlmi_buffer *flush = wlmi_tuning_out_of_budget(t) ? NULL : wlmi_tuner_flush_buffer(t->tuner);
   double prepare_seconds = 0;
   wlmi_timing cold = {0};
-  if (has_nothing_to_tell(finalist)) return WLM_OK;
   if (!entrant->failure) {
     wlm_status status = wlmi_entrant_time_prepare(entrant, PREPARE_SAMPLES, &prepare_seconds);
     if (status == WLM_OK && flush && flush->size) {
@@ -85,9 +96,29 @@ static wlm_status keep_finalist(wlmi_tuning *t, wlmi_finalist *finalist) {
     }
     if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
   }
+  note_failure(t, entrant);
+  if (may_pass(entrant)) return WLM_OK; /* it keeps the time of its screening run, which cannot win */
   t->summary.finalists += !entrant->failure;
+  if (!entrant->failure) t->most_spread = fmax(t->most_spread, entrant->spread);
   wlm_status status = wlmi_tuning_put(t, finalist->i, entrant, prepare_seconds, &cold);
   return status == WLM_OK ? survived(t, entrant, t->candidates[finalist->i].variant) : status;
+}
+
+/* No kernel wins whose whole result was not compared. */
+static wlm_status no_winner(const wlmi_tuning *t) {
+  const char *reason = t->reason ? t->reason : "each failed before; tune with --again to measure them again";
+  if (t->failure != WLM_OK && !wlmi_failure_is_lasting(t->failure))
+    return wlmi_fail(t->failure, "no kernel could be measured: %s; tune again once that is mended", reason);
+  return wlmi_fail(t->failure == WLM_OK ? WLM_ERR_NOT_FOUND : t->failure,
+                   "none of %lld kernels gave a right result, so the matrix stays untuned: %s", (long long)t->count,
+                   reason);
+}
+
+static void warn_of_noise(const wlmi_tuning *t) {
+  if (!wlmi_spread_is_noisy(t->most_spread, WLM_PRECISE_SAMPLES)) return;
+  wlmi_log(WLM_LOG_WARNING,
+           "this machine is busy: the times of one kernel spread by %.0f %%; the next tune measures such kernels again",
+           100 * t->most_spread);
 }
 
 static wlm_status search(wlmi_tuning *t) {
@@ -106,7 +137,9 @@ static wlm_status search(wlmi_tuning *t) {
   wlm_status status = wlmi_search(&field, &rules, &finals);
   for (int i = 0; i < finals.count && status == WLM_OK; i++) status = keep_finalist(t, &finals.list[i]);
   wlmi_finals_release(&finals);
-  return status;
+  if (status != WLM_OK) return status;
+  warn_of_noise(t);
+  return t->summary.finalists ? WLM_OK : no_winner(t);
 }
 
 /* ---- beginning and end --------------------------------------------------------------------------------- */
@@ -128,15 +161,16 @@ static int64_t sort_out_known(wlmi_tuning *t) {
 
 static wlm_status begin_search(wlmi_tuning *t) {
   wlm_status status;
-  WLM_TRY(wlmi_tuning_order(t));
-  WLM_TRY(wlmi_verifier_create(&t->operands, t->options->seed, &t->verifier));
   t->jobs = wlmi_alloc_zero((size_t)t->fresh, sizeof *t->jobs);
   t->screened = wlmi_alloc_zero((size_t)t->count, sizeof *t->screened);
   if (!t->jobs || !t->screened) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
+  WLM_TRY(wlmi_tuning_order(t));
+  WLM_TRY(wlmi_verifier_create(&t->operands, t->options->seed, &t->verifier));
   for (int64_t i = 0; i < t->fresh; i++)
     t->jobs[i] = (wlmi_compile_job){.variant = t->candidates[i].variant, .spec = &t->operands.spec};
   for (int64_t i = t->fresh; i < t->count; i++)
-    t->screened[i] = (wlmi_screened){t->candidates[i].seconds, t->candidates[i].prepared ? WLM_PREPARED : WLM_PLAIN};
+    t->screened[i] = (wlmi_screened){.seconds = t->candidates[i].seconds,
+                                     .kind = t->candidates[i].prepared ? WLM_PREPARED : WLM_PLAIN};
   t->summary.making = wlmi_seconds() - t->started;
   if (t->device->info.limits.target == WLM_TARGET_CUDA)
     status = wlmi_compile_begin(t->context, t->jobs, t->fresh, &t->compiling);
@@ -144,7 +178,20 @@ done:
   return status;
 }
 
+static wlm_status find_candidates(wlmi_tuning *t, const wlmi_spec *spec, const char *key, int64_t *precise) {
+  const wlmi_hash place = wlmi_known_place(t->stats->fingerprint, key, t->problem->n);
+  wlmi_free(t->candidates);
+  t->candidates = NULL;
+  t->fresh = 0;
+  const wlm_status status = wlmi_tuner_candidates(t->tuner, spec, place, &t->candidates, &t->count);
+  if (status == WLM_OK) *precise = sort_out_known(t);
+  return status;
+}
+
+static int wants_to_stop(void *user) { return wlmi_tuning_report(user, NULL) != WLM_OK; }
+
 static wlm_status tune(wlmi_tuning *t) {
+  int64_t precise;
   char key[WLM_SPEC_KEY];
   wlmi_spec spec;
   wlmi_matrix_view view;
@@ -153,12 +200,19 @@ static wlm_status tune(wlmi_tuning *t) {
   WLM_TRY(wlmi_matrix_fingerprint(t->matrix));
   WLM_TRY(wlmi_matrix_see(t->matrix, &spec.problem, &view));
   t->stats = view.stats;
+  t->summary.nothing = !t->stats->nnz || !t->problem->n;
+  if (t->summary.nothing) goto done;
   wlmi_spec_key(&spec, key);
-  const wlmi_hash place = wlmi_known_place(t->stats->fingerprint, key, t->problem->n);
-  WLM_TRY(wlmi_tuner_candidates(t->tuner, &spec, place, &t->candidates, &t->count));
-  const int64_t precise = sort_out_known(t);
-  if (!t->stats->rows || !t->problem->n) goto done; /* nothing to tell apart */
+  WLM_TRY(find_candidates(t, &spec, key, &precise));
   if (!t->fresh && precise) goto done;
+  WLM_TRY(wlmi_turn_take(&t->device->info, wants_to_stop, t, &t->turn));
+  if (t->turn.waits) { /* the other one may have measured the same */
+    t->summary.waited = t->turn.seconds;
+    t->started += t->turn.seconds;
+    WLM_TRY(wlmi_tuner_reread(t->tuner));
+    WLM_TRY(find_candidates(t, &spec, key, &precise));
+    if (!t->fresh && precise) goto done;
+  }
   WLM_TRY(wlmi_operands_create(t->context, t->matrix, t->problem, t->args, t->options->seed, &t->operands));
   WLM_TRY(begin_search(t));
   status = search(t);
@@ -167,9 +221,11 @@ done:
 }
 
 static void release(wlmi_tuning *t) {
+  wlmi_turn_end(&t->turn);
   wlmi_compile_end(t->compiling);
   for (int64_t i = 0; t->jobs && i < t->fresh; i++) wlmi_free(t->jobs[i].detail);
   wlmi_free(t->jobs);
+  wlmi_free(t->reason);
   wlmi_free(t->screened);
   wlmi_free(t->candidates);
   wlmi_ledger_release(&t->ledger);
@@ -205,6 +261,7 @@ wlm_status wlmi_tuner_run(wlmi_tuner *tuner, const wlm_matrix *matrix, const wlm
                    .device = wlmi_context_device(context),
                    .share = share_seconds,
                    .started = wlmi_seconds()};
+  t.turn.file = -1;
   t.ledger = (wlmi_ledger){.store = wlmi_tuner_store(tuner), .tell = wlmi_tuning_tell, .user = &t};
   wlm_status status = check_options(t.options);
   if (status == WLM_OK) status = tune(&t);

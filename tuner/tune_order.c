@@ -46,7 +46,10 @@ wlm_status wlmi_tuning_order(wlmi_tuning *t) {
   const wlmi_doubt doubt = doubt_of(&forecast);
   if (is_trusted(&forecast.of)) t->doubtful = wlmi_candidates_doubt(expected, t->fresh, &doubt, t->count / 2);
   wlmi_candidate_order(expected, t->fresh, t->options->seed, order);
-  for (int64_t i = 0; i < t->fresh; i++) sorted[i] = t->candidates[order[i]];
+  for (int64_t i = 0; i < t->fresh; i++) {
+    sorted[i] = t->candidates[order[i]];
+    t->screened[i].expected = is_trusted(&forecast.of) ? expected[order[i]].seconds : 0;
+  }
   memcpy(t->candidates, sorted, (size_t)t->fresh * sizeof *sorted);
 done:
   wlmi_context_forecast_release(&forecast);

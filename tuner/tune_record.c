@@ -5,8 +5,10 @@
 
 wlm_status wlmi_tuning_report(wlmi_tuning *t, const wlm_candidate_result *last) {
   const wlm_tune_options *o = t->options;
-  const int64_t looks = t->told < t->summary.measured ? t->told : t->summary.measured; /* the others are finalists */
-  if (o->progress && !t->cancelled) t->cancelled = o->progress(o->user, looks, t->fresh, last) != 0;
+  const int64_t runs = t->summary.measured + t->summary.put_off;
+  const int64_t done = t->told < runs ? t->told : runs; /* the others are finalists */
+  /* What was stored is reported also after the caller has asked to stop. */
+  if (o->progress && (last || !t->cancelled)) t->cancelled |= o->progress(o->user, done, t->fresh, last) != 0;
   if (!t->cancelled) return WLM_OK;
   return wlmi_fail(WLM_ERR_CANCELLED, "stopped after %lld of %lld candidates; what was measured is kept",
                    (long long)t->summary.measured, (long long)t->fresh);
@@ -37,6 +39,24 @@ static const char *source_hash_of(const wlmi_tuning *t, int64_t i, char hash[WLM
   return hash;
 }
 
+static void describe_failure(const wlmi_entrant *entrant, wlmi_text *reason) {
+  wlmi_text_printf(reason, "%s: %s", wlm_status_message(entrant->status), entrant->failure);
+}
+
+wlm_status wlmi_tuning_put_off(wlmi_tuning *t, int64_t i, const wlmi_entrant *entrant) {
+  wlmi_text reason = {0};
+  describe_failure(entrant, &reason);
+  const wlm_candidate_result result = {
+      .variant = t->candidates[i].variant, .failed = 1, .reason = reason.data, .max_rel_err = entrant->max_rel_err};
+  wlm_status status;
+  WLM_TRY(wlmi_ledger_flush(&t->ledger)); /* in their order */
+  t->told++;
+  status = wlmi_tuning_report(t, &result);
+done:
+  wlmi_text_release(&reason);
+  return status;
+}
+
 wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_entrant *entrant, double prepare_seconds,
                            const wlmi_timing *cold) {
   char problem_key[WLM_SPEC_KEY], hash[WLM_HASH_HEX];
@@ -51,7 +71,7 @@ wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_entrant *entran
   record.max_rel_err = entrant->max_rel_err;
   record.failed = entrant->failure != NULL;
   if (record.failed) {
-    wlmi_text_printf(&reason, "%s: %s", wlm_status_message(entrant->status), entrant->failure);
+    describe_failure(entrant, &reason);
     record.reason = reason.data;
   } else {
     wlmi_measured_time(&record, entrant->seconds, entrant->spread, entrant->samples, entrant->calls);

@@ -9,6 +9,7 @@
 #include "tuner/search.h"
 #include "tuner/timing.h"
 #include "tuner/tuner.h"
+#include "tuner/turn.h"
 
 typedef struct wlmi_tuning {
   wlmi_tuner *tuner;
@@ -30,8 +31,12 @@ typedef struct wlmi_tuning {
   int64_t compiled;        /* on the host: jobs that are done */
   int last_spills, spared; /* whether the last that was set up keeps much in memory; whether one that works does not */
   wlmi_ledger ledger;
-  int64_t told;          /* results that the caller knows */
-  int cancelled;         /* progress said so, which it need not repeat */
+  int64_t told;       /* results that the caller knows */
+  int cancelled;      /* progress said so, which it need not repeat */
+  wlm_status failure; /* of the first candidate that failed; WLM_OK = none did, */
+  char *reason;       /* and why */
+  double most_spread; /* of a finalist */
+  wlmi_turn turn;
   double started, share; /* share: seconds from then on that the doubtful must fit */
   wlmi_tune_summary summary;
 } wlmi_tuning;
@@ -45,7 +50,7 @@ wlmi_search_field wlmi_tuning_field(wlmi_tuning *t);
 
 /* ---- tune_order.c ---- */
 
-/* Sorts the fresh candidates and finds the doubtful among them. */
+/* Sorts the fresh candidates, finds the doubtful among them and notes what is expected of each. */
 wlm_status wlmi_tuning_order(wlmi_tuning *t);
 
 /* ---- tune_record.c ---- */
@@ -55,6 +60,8 @@ wlm_status wlmi_tuning_report(wlmi_tuning *t, const wlm_candidate_result *last);
 /* Stores what came of candidate i; the caller is told once it is on the disk. prepare_seconds and cold may be 0. */
 wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_entrant *entrant, double prepare_seconds,
                            const wlmi_timing *cold);
+/* Reports a failure that may pass, and stores nothing: the next tuning tries the candidate again. */
+wlm_status wlmi_tuning_put_off(wlmi_tuning *t, int64_t i, const wlmi_entrant *entrant);
 /* A ledger's. */
 wlm_status wlmi_tuning_tell(void *user, const wlmi_measurement_record *record, double cold_seconds);
 

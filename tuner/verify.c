@@ -25,6 +25,7 @@
 #include "common/element.h"
 #include "common/memory.h"
 #include "common/sampling.h"
+#include "tuner/attention_operands.h"
 #include "tuner/column_check.h"
 #include "verify/gradient.h"
 #include "verify/reference.h"
@@ -112,6 +113,10 @@ static wlm_status choose_rows(wlmi_verifier *verifier, uint64_t seed) {
 
 static size_t element_size(const wlmi_verifier *verifier) {
   return wlmi_type_size(verifier->operands->spec.problem.dense_type);
+}
+
+static const char *result_memory(const wlmi_verifier *verifier) {
+  return (const char *)verifier->operands->c.memory + (size_t)verifier->operands->shift * element_size(verifier);
 }
 
 static size_t arg_size(const wlmi_verifier *verifier) {
@@ -205,6 +210,8 @@ static wlm_status make_reference(const wlmi_verifier *v) {
   wlm_execute_args call = o->call;
   call.bias = o->bias_host;
   problem.transpose = 0; /* a is op(A) */
+  if (problem.operation == WLM_ATTENTION)
+    return wlmi_attention_operands_reference(o, v->rows, v->count, v->reference, v->scale);
   if (is_sddmm(v))
     return wlmi_reference_edges(&o->a, &problem, &call, o->x_host, o->b_host, o->c_old, v->rows, v->count, v->reference,
                                 v->scale);
@@ -288,7 +295,7 @@ static wlm_status copy_rows(const wlmi_verifier *verifier, const char *c, int64_
 static wlm_status read_all(const wlmi_verifier *verifier) {
   const wlmi_operands *operands = verifier->operands;
   const wlm_problem *p = &operands->spec.problem;
-  const char *c = operands->c.memory;
+  const char *c = result_memory(verifier);
   const int64_t size = (int64_t)element_size(verifier);
   const int64_t ldc = operands->call.ldc, step = rows_of_piece(ldc);
   wlmi_column_check_begin(verifier->columns);
@@ -360,7 +367,7 @@ wlm_status wlmi_verify_result(wlmi_verifier *verifier, double *max_rel_err) {
   wlm_status status;
   WLM_TRY(verifier->columns
               ? read_all(verifier)
-              : copy_rows(verifier, verifier->operands->c.memory, (int64_t)element_size(verifier), verifier->result));
+              : copy_rows(verifier, result_memory(verifier), (int64_t)element_size(verifier), verifier->result));
   find_errors(verifier);
   WLM_TRY(compare_rows(verifier, max_rel_err));
   WLM_TRY(compare_positions(verifier));

@@ -139,7 +139,8 @@ typedef struct wlm_context_options {
   { sizeof(wlm_context_options), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL }
 
 /* Opens a device and loads its measurements into an immutable snapshot. options may be NULL. A missing or broken
- * database, cache or compiler is logged and the context opens without it. Thread-safe. Errors: WLM_ERR_NO_DEVICE,
+ * database, cache or compiler is logged and the context opens without it; so is a database or cache of another user, or
+ * one that others may write to. Thread-safe. Errors: WLM_ERR_NO_DEVICE,
  * WLM_ERR_INVALID_ARGUMENT, WLM_ERR_TEMPLATE, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **context);
 /* Destroy its matrices and plans first. On a GPU, work that was enqueued must have ended. */
@@ -175,10 +176,18 @@ typedef struct wlm_csr {
 /* ---- the problem: what is fixed for a plan ------------------------------------------------------ */
 
 typedef enum wlm_operation {
-  WLM_SPMM, /* C = reduce_p(message(A[i,p], B[p,:])) */
-  WLM_SDDMM /* the gradient of a product by the values of A: for each edge p = (i, k)
-             * dvalues[p] = sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p, with x = dC */
+  WLM_SPMM,     /* C = reduce_p(message(A[i,p], B[p,:])) */
+  WLM_SDDMM,    /* the gradient of a product by the values of A: for each edge p = (i, k)
+                 * dvalues[p] = sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p, with x = dC */
+  WLM_ATTENTION /* C[i,h,:] = sum over edges p = (i, k) of softmax_p(score(p,h)) * B[k,h,:]; with transpose = 1 its
+                 * gradient; see wlm_score and wlm_execute_args.left */
 } wlm_operation;
+
+/* The score of edge p = (i, k) and head h, whose softmax over the edges of row i gives the weights of attention. */
+typedef enum wlm_score {
+  WLM_SCORE_GAT, /* leaky_relu(left[i,h] + right[k,h] + a[p,h]), a = the values of A, 0 where it has none */
+  WLM_SCORE_EDGE /* a[p,h]; A must have values */
+} wlm_score;
 
 /* message(a, b), a = value of the edge (of the column's head; 1 where A has no values), b = element of B */
 typedef enum wlm_message {
@@ -260,13 +269,12 @@ typedef struct wlm_problem {
   wlm_epilogue epilogue;
   wlm_sampling sampling;
   wlm_policy policy;
+  wlm_score score; /* of WLM_ATTENTION */
 } wlm_problem;
 #define WLM_PROBLEM_INIT                                                                                            \
   {                                                                                                                 \
     sizeof(wlm_problem), 0, WLM_SPMM, WLM_MUL, WLM_SUM, WLM_EMPTY_ZERO, NULL, WLM_F32, 0, 1, 0, WLM_I32, {0, NULL}, \
-        {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}, {                                                                      \
-      0, 1                                                                                                          \
-    }                                                                                                               \
+        {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}, {0, 1}, WLM_SCORE_GAT                                                  \
   }
 
 /* ---- one call: what changes from call to call ----------------------------------------------------- */
@@ -277,6 +285,8 @@ typedef struct wlm_problem {
  *   WLM_SPMM                        reads b [bias] [values]    writes c [argmax]
  *   WLM_SDDMM                       reads x, b                 writes dvalues
  *   gradient of a plan with argmax  reads x, argmax [b]        writes db, dvalues, or one of them
+ *   WLM_ATTENTION                   reads b [left, right, bias, values]               writes c [lse]
+ *   WLM_ATTENTION, transpose = 1    reads b, x, lse, delta [left, right, values]      writes db, dvalues [dright]
  *
  * The last one runs where want_argmax is set and x is not NULL. Memory is on the device. The shapes below are those
  * without transpose; with it, rows and cols change places. */
@@ -316,11 +326,33 @@ typedef struct wlm_execute_args {
   size_t workspace_size;
   const void *prepared; /* what wlm_plan_prepare filled; NULL = what this plan's last wlm_plan_prepare filled */
   void *stream;
+  /* Of WLM_ATTENTION. All are of the accumulator's type (f32, or f64 where dense_type is f64), row-major and dense; H
+   * is problem.heads. The softmax is computed online (Milakov and Gimelshein 2018), so nothing of size nnz x H is
+   * written. A row without edges, or whose scores all are -inf, gives 0; a score of -inf gives its edge the weight 0; a
+   * NaN in a score makes its row and head NaN. As in a product, 0 * Inf is NaN.
+   *
+   * The gradient is a plan with transpose = 1, which makes the weights again from lse, as FlashAttention does. It walks
+   * A^T once and is deterministic. For the weight w[p,h] of edge p = (i, k), with x = dC:
+   *   db[k,h,:]    = sum over the edges p of column k of w[p,h] * x[i,h,:]
+   *   dvalues[p,h] = w[p,h] * (<x[i,h,:], B[k,h,:]> - delta[i,h]) * leaky_relu'(left[i,h] + right[k,h] + a[p,h])
+   *   dright[k,h]  = sum over the edges p of column k of dvalues[p,h]
+   * db is cols x n of dense_type with leading dimension ldb, dvalues nnz x H and dright cols x H of the accumulator's
+   * type; all are overwritten. The gradient of left is the sum of dvalues over the edges of each row: WLM_SPMM with
+   * message WLM_COPY_A, n = heads = H and dvalues as its values. alpha must be 1 and beta 0. */
+  const void *left, *right; /* rows x H and cols x H, for WLM_SCORE_GAT */
+  void *lse;         /* rows x H: log of the sum over the row's edges of exp(score), -inf where that is 0. Written
+                      * where it is not NULL; read by the gradient */
+  const void *delta; /* rows x H, for the gradient: sum over the head's columns of x * C, with C before its epilogue */
+  void *dright;      /* may be NULL */
+  double slope;      /* of leaky_relu, for x < 0 */
 } wlm_execute_args;
-#define WLM_EXECUTE_ARGS_INIT \
-  { sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, NULL, NULL }
+#define WLM_EXECUTE_ARGS_INIT                                                                                         \
+  {                                                                                                                   \
+    sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, NULL, NULL, \
+        NULL, NULL, NULL, NULL, NULL, 0.2                                                                             \
+  }
 
-/* Enqueues one product (or SDDMM, or gradient by argmax) for a matrix that needs no wlm_matrix.
+/* Enqueues one product (or SDDMM, attention, or gradient) for a matrix that needs no wlm_matrix.
  *
  * Meant for a matrix that is used once or a few times. The kernel is chosen from rows, cols and nnz alone; where a
  * matrix of this size was tuned, that one's kernel runs. A matrix with more columns than rows is assumed to be a block
@@ -384,6 +416,13 @@ typedef struct wlm_matrix_options {
 WLM_API wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm_matrix_options *options,
                                      wlm_matrix **matrix);
 WLM_API void wlm_matrix_destroy(wlm_matrix *matrix);
+/* Checks the arrays, for input that you do not trust: rowptr begins with 0, never falls and ends with nnz; each column
+ * is within 0 to cols - 1. The device reads both arrays once, on the stream, and the call waits for it. Kernels do not
+ * check: with a wrong matrix they read and write memory that is not yours.
+ *   row  gets the first row that is wrong, -1 where none is; may be NULL
+ * Thread-safe. Errors: WLM_ERR_INVALID_ARGUMENT where a row is wrong, with a text that says what; WLM_ERR_DEVICE,
+ * WLM_ERR_OUT_OF_MEMORY, WLM_ERR_COMPILE. */
+WLM_API wlm_status wlm_matrix_validate(const wlm_matrix *matrix, void *stream, int64_t *row);
 /* What is known so far; lives as long as the matrix. */
 WLM_API const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix);
 
@@ -438,6 +477,43 @@ WLM_API wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **text)
  * expected_calls is. WLM_ERR_INVALID_ARGUMENT if it is no candidate. */
 WLM_API wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                            const char *variant, wlm_plan **plan);
+
+/* ---- CSR from a list of edges ----------------------------------------------------------------------------- */
+
+/* The arguments of wlm_csr_from_coo: what it reads, then what it writes. All arrays are in device memory. */
+typedef struct wlm_coo {
+  size_t size;
+  int64_t rows, cols, nnz;
+  const void *row, *col; /* nnz row and column indices of index_type, in any order, repeated ones included */
+  wlm_index index_type;
+  int sorted;   /* 1 = you promise that the row indices never fall, which saves the check and the sort */
+  void *rowptr; /* rows + 1 of rowptr_type */
+  void *colind; /* nnz of colind_type */
+  void *perm;   /* nnz of rowptr_type: entry p of the CSR matrix is edge perm[p] of the list; NULL = not wanted */
+  wlm_index rowptr_type, colind_type;
+  void *stream;
+} wlm_coo;
+#define WLM_COO_INIT \
+  { sizeof(wlm_coo), 0, 0, 0, NULL, NULL, WLM_I32, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, NULL }
+
+/* Enqueues the conversion of an edge list (COO) to the pattern of a CSR matrix.
+ *
+ * Edges of one row keep their order, and the result is the same every time. The arrays stay yours, must not overlap,
+ * and are ready for work that is enqueued on the stream afterwards, such as wlm_spmm. On a GPU a
+ * least-significant-digit radix sort (Satish, Harris, Garland: Designing Efficient Sorting Algorithms for Manycore
+ * GPUs, IPDPS 2009) sorts the bits that row indices have, eight a round; it finds out on the device whether the edges
+ * are in order already, and then only copies. The host device uses a counting sort.
+ *
+ * An edge with a row or column outside of the matrix is no memory error: it comes behind the last row, so rowptr[rows]
+ * is less than nnz, which wlm_matrix_create refuses; wlm_spmm, which does not check it, then gives an unspecified C. A
+ * column outside becomes 0 in colind. Where the promise of `sorted` is broken, or such edges come with it, the rows are
+ * unspecified, but offsets lie in 0 to nnz and columns in 0 to cols - 1.
+ *
+ * Never synchronises, but on a GPU without a compiler, where the host does it. The first call for a pair of types
+ * compiles. Memory for sorting comes from the stream's workspace as in wlm_spmm; can be captured in a CUDA graph.
+ * Thread-safe. Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OVERFLOW (a size does not fit its type), WLM_ERR_COMPILE,
+ * WLM_ERR_DEVICE, WLM_ERR_OUT_OF_MEMORY. */
+WLM_API wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *coo);
 
 /* ---- user-defined operators --------------------------------------------------------------------------- */
 
@@ -512,6 +588,7 @@ WLM_API const char *wlm_version_string(void); /* "0.2.0" */
  * field `size`. */
 WLM_API wlm_status wlm_context_options_init(void *options, size_t size);
 WLM_API wlm_status wlm_csr_init(void *csr, size_t size);
+WLM_API wlm_status wlm_coo_init(void *coo, size_t size);
 WLM_API wlm_status wlm_problem_init(void *problem, size_t size);
 WLM_API wlm_status wlm_execute_args_init(void *args, size_t size);
 WLM_API wlm_status wlm_matrix_options_init(void *options, size_t size);

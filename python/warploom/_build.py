@@ -21,15 +21,58 @@ extern "Python" void warploom_release(
     void *user, int device, void *memory, size_t size, void *stream);
 """
 
-# One product with addresses as integers, so that the caller's hot path fills no struct and makes no
-# object. Without a plan it is a call of wlm_spmm.
+# What hot paths call: addresses are integers and arguments come one by one, so that Python fills no
+# struct. A product without a plan is a call of wlm_spmm, for a matrix that warploom_bind describes.
 CALL = """
 typedef struct warploom_call {
   const wlm_plan *plan;
   wlm_context *context;
-  const wlm_csr *csr;
   const wlm_problem *problem;
+  wlm_csr csr;
 } warploom_call;
+"""
+BIND = """
+void warploom_bind(warploom_call *call, wlm_context *context, const wlm_problem *problem,
+                   int64_t rows, int64_t cols, int64_t nnz, uintptr_t rowptr, uintptr_t colind,
+                   int rowptr_type, int colind_type, uintptr_t values, int value_type)"""
+BIND_BODY = """
+{
+  const wlm_csr csr = WLM_CSR_INIT;
+  call->plan = NULL;
+  call->context = context;
+  call->problem = problem;
+  call->csr = csr;
+  call->csr.rows = rows;
+  call->csr.cols = cols;
+  call->csr.nnz = nnz;
+  call->csr.rowptr = (const void *)rowptr;
+  call->csr.colind = (const void *)colind;
+  call->csr.values = (const void *)values;
+  call->csr.rowptr_type = rowptr_type;
+  call->csr.colind_type = colind_type;
+  call->csr.value_type = value_type;
+}
+"""
+CONVERT = """
+int warploom_convert(wlm_context *context, int64_t rows, int64_t cols, int64_t nnz, uintptr_t row,
+                     uintptr_t col, int index_type, uintptr_t rowptr, uintptr_t colind,
+                     uintptr_t perm, int csr_type, uintptr_t stream)"""
+CONVERT_BODY = """
+{
+  wlm_coo coo = WLM_COO_INIT;
+  coo.rows = rows;
+  coo.cols = cols;
+  coo.nnz = nnz;
+  coo.row = (const void *)row;
+  coo.col = (const void *)col;
+  coo.index_type = index_type;
+  coo.rowptr = (void *)rowptr;
+  coo.colind = (void *)colind;
+  coo.perm = (void *)perm;
+  coo.rowptr_type = coo.colind_type = csr_type;
+  coo.stream = (void *)stream;
+  return wlm_csr_from_coo(context, &coo);
+}
 """
 RUN = """
 int warploom_run(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x, uintptr_t values,
@@ -54,7 +97,34 @@ RUN_BODY = """
   args.workspace_size = workspace_size;
   args.stream = (void *)stream;
   if (call->plan) return wlm_plan_execute(call->plan, &args);
-  return wlm_spmm(call->context, call->csr, call->problem, &args);
+  return wlm_spmm(call->context, &call->csr, call->problem, &args);
+}
+"""
+# The same for attention: its gradient where x is given, and then c is dB.
+ATTEND = """
+int warploom_attend(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x,
+                    uintptr_t values, uintptr_t left, uintptr_t right, uintptr_t lse,
+                    uintptr_t delta, uintptr_t dvalues, uintptr_t dright, double slope,
+                    uintptr_t workspace, size_t workspace_size, uintptr_t stream)"""
+ATTEND_BODY = """
+{
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  args.b = (const void *)b;
+  *(x ? &args.db : &args.c) = (void *)c;
+  args.x = (const void *)x;
+  args.values = (const void *)values;
+  args.left = (const void *)left;
+  args.right = (const void *)right;
+  args.lse = (void *)lse;
+  args.delta = (const void *)delta;
+  args.dvalues = (void *)dvalues;
+  args.dright = (void *)dright;
+  args.slope = slope;
+  args.workspace = (void *)workspace;
+  args.workspace_size = workspace_size;
+  args.stream = (void *)stream;
+  if (call->plan) return wlm_plan_execute(call->plan, &args);
+  return wlm_spmm(call->context, &call->csr, call->problem, &args);
 }
 """
 
@@ -74,8 +144,11 @@ def declarations(compiler: str, include: str) -> str:
 
 def main(compiler: str, include: str, output: str) -> None:
     ffi = FFI()
-    ffi.cdef(declarations(compiler, include) + CALLBACKS + CALL + RUN + ";")
-    source = "#include <warploom/warploom_tune.h>\n" + CALL + "static " + RUN.strip() + RUN_BODY
+    functions = ((BIND, BIND_BODY), (CONVERT, CONVERT_BODY), (RUN, RUN_BODY), (ATTEND, ATTEND_BODY))
+    own = CALL + "".join(head + ";" for head, _ in functions)
+    ffi.cdef(declarations(compiler, include) + CALLBACKS + own)
+    source = "#include <warploom/warploom_tune.h>\n" + CALL
+    source += "".join("static " + head.strip() + body for head, body in functions)
     ffi.set_source("warploom._native", source, py_limited_api=True)
     ffi.emit_c_code(output)
 

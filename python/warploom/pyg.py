@@ -4,8 +4,8 @@
         out = model(x, edge_index)
 
 `GCNConv`, `SAGEConv`, `GINConv` and `GraphConv` with the aggregations sum, mean, max and min then
-compute `propagate` as one sparse product. Everything else runs in PyG as before, and `report()`
-counts it with the reason.
+compute `propagate` as one sparse product, and `GATConv` and `TransformerConv` their attention.
+Everything else runs in PyG as before, and `report()` counts it with the reason.
 
 The edges of an `edge_index` are sorted once. The sorted graph is found by the identity of the
 tensor and by its version, so a modified tensor is sorted again. In the second step with the same
@@ -27,19 +27,29 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
-from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
+from torch_geometric.nn import (
+    GATConv,
+    GCNConv,
+    GINConv,
+    GraphConv,
+    MessagePassing,
+    SAGEConv,
+    TransformerConv,
+)
 from torch_geometric.nn.aggr import MaxAggregation, MeanAggregation, MinAggregation, SumAggregation
 from torch_geometric.nn.conv import gcn_conv
 
 from warploom.torch import Graph, spmm
 from warploom.torch._eager import _any_autocast, _transformed
-from warploom.torch._plan import current_stream
+from warploom.torch._plan import convert_edges, current_stream
 
 __all__ = ["accelerate", "convert", "disable", "enable", "report"]
 
 _Module = TypeVar("_Module", bound=torch.nn.Module)
 
 _LAYERS: tuple[type[MessagePassing], ...] = (GCNConv, SAGEConv, GINConv, GraphConv)
+# warploom/_pyg_attention.py serves them and counts their calls.
+_ATTENTION: tuple[type[MessagePassing], ...] = (GATConv, TransformerConv)
 _REDUCTIONS = {"add": "sum", "sum": "sum", "mean": "mean", "max": "max", "min": "min"}
 _AGGREGATIONS = {
     "sum": SumAggregation,
@@ -189,13 +199,15 @@ def _is_capturing(tensor: Tensor) -> bool:
 # ---- from PyG's inputs to a graph ---------------------------------------------------------------
 
 
-@torch.inference_mode(False)
 def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Graph:
     """The graph of a first use: nothing waits for the device."""
+    if torch.is_inference_mode_enabled():
+        with torch.inference_mode(False):
+            return _make_graph(edge_index, to_source, rows, cols)
     if edge_index.layout is torch.sparse_csr:
         return Graph(edge_index.crow_indices(), edge_index.col_indices(), cols=cols, once=True)
     if edge_index.layout is torch.sparse_coo:
-        edges = edge_index._indices().flip(0)
+        edges, to_source = edge_index._indices(), True
     elif edge_index.layout is torch.sparse_csc:
         sources = torch.arange(cols, device=edge_index.device)
         sources = sources.repeat_interleave(
@@ -204,13 +216,11 @@ def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Gr
         edges = torch.stack([sources, edge_index.row_indices()])
     else:
         edges = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
-        edges = edges.flip(0) if to_source else edges
-        # On a GPU this check would wait for the device.
-        if not edges.is_cuda:
-            least, most = edges.amin(1).tolist(), edges.amax(1).tolist()
-            if min(least) < 0 or most[0] >= cols or most[1] >= rows:
-                raise _Refused("indices out of range")
-    return Graph.from_edge_index(edges, rows=rows, cols=cols, once=True)
+    rowptr, colind, perm = convert_edges(edges, rows, cols, to_source)
+    # On a GPU this check would wait for the device.
+    if not edges.is_cuda and int(rowptr[-1]) != edges.size(1):
+        raise _Refused("indices out of range")
+    return Graph(rowptr, colind, cols=cols, perm=perm, once=True)
 
 
 def _keep_graph(graph: Graph) -> Graph:
@@ -248,7 +258,7 @@ def _order_values(found: _Sorted, values: Tensor, edge_index: Tensor) -> Tensor:
     perm = found.graph.perm
     if perm is None:
         return values
-    if found.graph.once or values.requires_grad or values.is_inference():
+    if values.requires_grad or values.is_inference():
         return values.index_select(0, perm)
     known = found.values
     if known is not None and known.made_from() is values and known.version == values._version:
@@ -503,7 +513,7 @@ def _counting(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def _check_input(self: MessagePassing, edge_index: Any, size: Any) -> Any:
-        if not torch.compiler.is_compiling() and _enabled:
+        if not torch.compiler.is_compiling() and _enabled and type(self) not in _ATTENTION:
             if type(self) not in _LAYERS:
                 _counts[type(self).__name__, "layer without acceleration"] += 1
             elif not hasattr(
@@ -536,6 +546,9 @@ def _install() -> None:
     _replace(MessagePassing, "_check_input", _counting)
     _replace(gcn_conv, "gcn_norm", _remembered)
     _replace(GCNConv, "forward", _remembering)
+    from warploom import _pyg_attention  # it imports this module
+
+    _pyg_attention.install()
 
 
 def _uninstall() -> None:
@@ -587,7 +600,7 @@ def convert(module: _Module) -> _Module:
         _install()
         _converted = True
     for layer in module.modules():
-        if type(layer) in _LAYERS:
+        if type(layer) in _LAYERS + _ATTENTION:
             layer.__dict__["_warploom"] = True
     return module
 

@@ -87,7 +87,7 @@ static void describe_compiler(char *text, size_t capacity) {
 
 static wlm_status describe(wlmi_cuda_device *cuda) {
   wlmi_device_info *info = &cuda->base.info;
-  int major, minor, threads, shared, processors, l2;
+  int major, minor, threads, shared, processors, l2, domain, bus, slot;
   size_t memory;
   const struct {
     int *value;
@@ -99,6 +99,9 @@ static wlm_status describe(wlmi_cuda_device *cuda) {
       {&shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
       {&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
       {&l2, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE},
+      {&domain, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID},
+      {&bus, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID},
+      {&slot, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID},
   };
   wlm_status status;
   for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
@@ -107,10 +110,12 @@ static wlm_status describe(wlmi_cuda_device *cuda) {
   WLM_TRY(WLM_CUDA(cuDeviceTotalMem, &memory, cuda->handle));
   info->kind = "cuda";
   cuda->arch = 10 * major + minor;
+  snprintf(info->bus, sizeof info->bus, "%04x:%02x:%02x", (unsigned)domain & 0xFFFF, (unsigned)bus & 0xFFFF,
+           (unsigned)slot & 0xFFFF);
   snprintf(info->arch, sizeof info->arch, "sm_%d%d", major, minor);
   describe_driver(info->driver, sizeof info->driver);
   describe_compiler(info->compiler, sizeof info->compiler);
-  wlmi_nvrtc_identify(info->compiler_file);
+  WLM_TRY(wlmi_nvrtc_identify(info->compiler_file));
   info->limits = (wlmi_limits){.target = WLM_TARGET_CUDA,
                                .arch = wlmi_nvrtc_arch(cuda->arch),
                                .threads_per_block = threads,

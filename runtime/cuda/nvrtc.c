@@ -80,16 +80,16 @@ wlm_status wlmi_nvrtc_version(int *major, int *minor) {
   return status;
 }
 
-void wlmi_nvrtc_identify(char hex[WLM_HASH_HEX]) {
+wlm_status wlmi_nvrtc_identify(char hex[WLM_HASH_HEX]) {
   Dl_info loaded;
   void *address;
   hex[0] = 0;
   if (ready() != WLM_OK) {
     wlmi_clear_error();
-    return;
+    return WLM_OK;
   }
   memcpy(&address, &nvrtc.nvrtcVersion, sizeof address);
-  if (dladdr(address, &loaded) && loaded.dli_fname) wlmi_file_identity(loaded.dli_fname, hex);
+  return dladdr(address, &loaded) && loaded.dli_fname ? wlmi_file_identity(loaded.dli_fname, hex) : WLM_OK;
 }
 
 int wlmi_nvrtc_arch(int arch) {

@@ -60,6 +60,9 @@ wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, voi
       .has_bias = p->epilogue.bias,
       .want_argmax = p->want_argmax,
       .is_sddmm = p->operation == WLM_SDDMM,
+      .is_attention = p->operation == WLM_ATTENTION,
+      .is_gradient = p->operation == WLM_ATTENTION && p->transpose,
+      .score = p->score,
       .uses_b = program->uses_b,
       .walks_a = program->walks_a,
       .dense_size = wlmi_type_size(p->dense_type),
@@ -163,8 +166,8 @@ size_t wlm_plan_workspace_size(const wlm_plan *plan) {
   return bound.workspace_size > size ? bound.workspace_size : size;
 }
 
-static wlm_status launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when,
-                             const struct wlm_args *args, void *stream) {
+wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when,
+                           const struct wlm_args *args, void *stream) {
   for (int i = 0; i < shape->pass_count; i++) {
     if (shape->passes[i].when != when || !bound->launches[i].unit_blocks) continue;
     wlm_status status = shape->device->ops->launch(shape->device, &bound->launches[i], args, stream);
@@ -180,7 +183,8 @@ wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   status = wlmi_check_pointers("wlm_plan_prepare", &given, 1);
   if (status != WLM_OK) return status;
   plan->bound.args.prepared = prepared;
-  if (!plan->bound.empty) status = launch_all(&plan->shape, &plan->bound, WLM_WHEN_PREPARE, &plan->bound.args, stream);
+  if (!plan->bound.empty)
+    status = wlmi_launch_all(&plan->shape, &plan->bound, WLM_WHEN_PREPARE, &plan->bound.args, stream);
   plan->is_prepared = status == WLM_OK;
   return status;
 }
@@ -224,6 +228,7 @@ wlm_status wlmi_run(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_
                     const void *prepared) {
   static const char name[] = "wlm_plan_execute";
   const int sddmm = shape->is_sddmm;
+  if (shape->is_attention) return wlmi_run_attention(shape, bound, call, prepared);
   struct wlm_args args = bound->args;
   if (bound->empty || (sddmm && !args.nnz)) return WLM_OK;
   const wlmi_pointer given[] = {
@@ -248,7 +253,7 @@ wlm_status wlmi_run(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_
   args.arg = shape->want_argmax ? call->argmax : NULL;
   args.workspace = call->workspace;
   args.prepared = prepared;
-  return launch_all(shape, bound, WLM_WHEN_EXECUTE, &args, call->stream);
+  return wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &args, call->stream);
 }
 
 /* Runs the kernel that was compiled in the background, if the caller's workspace is large enough. */

@@ -16,30 +16,27 @@
 enum { MAX_FLAGS = 32 };
 
 static const char *compiler(void) {
-  const char *name = getenv("WARPLOOM_CC");
+  const char *name = secure_getenv("WARPLOOM_CC");
   return name && *name ? name : "cc";
 }
 
 /* A temporary folder with the three files of a compilation. */
 typedef struct workplace {
-  char folder[WLM_TEMPORARY_NAME], source[544], object[544], output[544];
+  wlmi_temporary temporary;
+  char source[544], object[544], output[544];
 } workplace;
 
 static wlm_status workplace_open(workplace *place) {
-  wlm_status status = wlmi_temporary_folder(place->folder);
+  const wlm_status status = wlmi_temporary_open(&place->temporary);
   if (status != WLM_OK) return status;
-  snprintf(place->source, sizeof place->source, "%s/kernel.c", place->folder);
-  snprintf(place->object, sizeof place->object, "%s/kernel.so", place->folder);
-  snprintf(place->output, sizeof place->output, "%s/output", place->folder);
+  const char *folder = place->temporary.folder;
+  snprintf(place->source, sizeof place->source, "%s/kernel.c", folder);
+  snprintf(place->object, sizeof place->object, "%s/kernel.so", folder);
+  snprintf(place->output, sizeof place->output, "%s/output", folder);
   return WLM_OK;
 }
 
-static void workplace_close(workplace *place) {
-  unlink(place->source);
-  unlink(place->object);
-  unlink(place->output);
-  rmdir(place->folder);
-}
+static void workplace_close(workplace *place) { wlmi_temporary_close(&place->temporary); }
 
 /* With -march=native the binary depends on the CPU's features, so they are part of the description. */
 static uint32_t cpu_features(void) {
@@ -53,27 +50,47 @@ static uint32_t cpu_features(void) {
   return features;
 }
 
-void wlmi_host_compiler_describe(char *text, size_t capacity) {
+wlm_status wlmi_host_compiler_describe(char *text, size_t capacity) {
   workplace place;
   char *version = NULL;
   size_t size;
+  wlm_status status = WLM_OK;
   text[0] = 0;
-  if (workplace_open(&place) != WLM_OK) return;
+  if (workplace_open(&place) != WLM_OK) return WLM_OK;
   char *const argv[] = {(char *)compiler(), "--version", NULL};
-  if (wlmi_process_run(argv, -1, place.output) == 0 && wlmi_file_read(place.output, &version, &size) == WLM_OK) {
+  if (wlmi_process_run(argv, -1, place.output) == 0) status = wlmi_file_read(place.output, &version, &size);
+  if (version) {
     version[strcspn(version, "\n")] = 0;
     snprintf(text, capacity, "%.56s " FLAGS_TEXT " %08x", version, cpu_features());
   }
   wlmi_free(version);
   workplace_close(&place);
+  return status == WLM_ERR_OUT_OF_MEMORY ? status : WLM_OK;
 }
 
-void wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]) {
+wlm_status wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]) {
   wlmi_text path = {0};
+  wlm_status status = WLM_OK;
   hex[0] = 0;
   wlmi_process_find(compiler(), &path);
-  if (path.size) wlmi_file_identity(path.data, hex);
+  if (path.failed)
+    status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of the compiler");
+  else if (path.size)
+    status = wlmi_file_identity(path.data, hex);
   wlmi_text_release(&path);
+  return status;
+}
+
+/* Whether the compiler's messages name a line of the source with an error ("tile.h:12:3: error: ..."). Otherwise it was
+ * killed, the disk is full or the like ("cc1: fatal error: ..."), and the same source may compile the next time. */
+static int blames_source(const char *messages) {
+  static const char error[] = ": error: ";
+  for (const char *at = strstr(messages, error); at; at = strstr(at + 1, error)) {
+    const char *number = at;
+    while (number > messages && number[-1] >= '0' && number[-1] <= '9') number--;
+    if (number < at && number > messages && number[-1] == ':') return 1;
+  }
+  return 0;
 }
 
 wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, void **image, size_t *size) {
@@ -96,7 +113,9 @@ wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, 
     status = wlmi_fail(WLM_ERR_NO_COMPILER, "'%s' cannot be run; install a C compiler or set WARPLOOM_CC", compiler());
   } else if (result > 0) {
     WLM_TRY(wlmi_file_read(place.output, &message, &message_size));
-    status = wlmi_fail(WLM_ERR_COMPILE, "%s", message);
+    status = blames_source(message) ? wlmi_fail(WLM_ERR_COMPILE, "%s", message)
+                                    : wlmi_fail(WLM_ERR_IO, "the C compiler '%s' was stopped: %s", compiler(),
+                                                *message ? message : "it printed nothing");
   } else {
     WLM_TRY(wlmi_file_read(place.object, &object, size));
     *image = object;

@@ -6,11 +6,11 @@
 #include "common/status.h"
 
 /* Describes $WARPLOOM_CC or "cc" by name, version and flags in one line, for keys and for people; "" if there is none.
- */
-void wlmi_host_compiler_describe(char *text, size_t capacity);
+ * WLM_ERR_OUT_OF_MEMORY alone. */
+wlm_status wlmi_host_compiler_describe(char *text, size_t capacity);
 
 /* wlmi_file_identity of that compiler's file, for keys; "" where there is none. */
-void wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]);
+wlm_status wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]);
 
 /* C text to the bytes of a shared object (wlmi_free). WLM_ERR_NO_COMPILER, or WLM_ERR_COMPILE with the
  * compiler's own message as detail. */

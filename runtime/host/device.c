@@ -243,11 +243,15 @@ wlm_status wlmi_host_device_open(wlmi_device **device) {
   info->kind = "host";
   cpu_name(info->name, sizeof info->name);
   snprintf(info->arch, sizeof info->arch, "%.63s", uname(&machine) == 0 ? machine.machine : "unknown");
-  wlmi_host_compiler_describe(info->compiler, sizeof info->compiler);
-  wlmi_host_compiler_identify(info->compiler_file);
+  status = wlmi_host_compiler_describe(info->compiler, sizeof info->compiler);
+  if (status == WLM_OK) status = wlmi_host_compiler_identify(info->compiler_file);
   info->limits = (wlmi_limits){.target = WLM_TARGET_HOST, .processors = omp_get_max_threads()};
   info->memory_bytes = positive(sysconf(_SC_PHYS_PAGES)) * positive(sysconf(_SC_PAGESIZE));
   info->limits.l2_bytes = positive(sysconf(_SC_LEVEL3_CACHE_SIZE));
   if (!info->limits.l2_bytes) info->limits.l2_bytes = positive(sysconf(_SC_LEVEL2_CACHE_SIZE));
-  return WLM_OK;
+  if (status != WLM_OK) {
+    host_close(host);
+    *device = NULL;
+  }
+  return status;
 }

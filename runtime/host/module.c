@@ -27,17 +27,20 @@ void *wlmi_host_module_symbol(const wlmi_module *module, const char *name) { ret
 static wlm_status load(const void *image, size_t size, wlmi_module *module) {
   char path[64];
   module->file = memfd_create("warploom-kernel", MFD_CLOEXEC);
-  if (module->file < 0) return wlmi_fail(WLM_ERR_DEVICE, "memfd_create: %s", strerror(errno));
+  if (module->file < 0) return wlmi_fail(WLM_ERR_IO, "memfd_create: %s", strerror(errno));
   for (size_t done = 0; done < size;) {
     ssize_t wrote = write(module->file, (const char *)image + done, size - done);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0)
-      return wlmi_fail(WLM_ERR_DEVICE, "a kernel of %zu bytes cannot be loaded: %s", size, strerror(errno));
+    if (wrote <= 0) return wlmi_fail(WLM_ERR_IO, "a kernel of %zu bytes cannot be loaded: %s", size, strerror(errno));
     done += (size_t)wrote;
   }
   snprintf(path, sizeof path, "/proc/self/fd/%d", module->file);
   module->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  return module->library ? WLM_OK : wlmi_fail(WLM_ERR_DEVICE, "a compiled kernel does not load: %s", dlerror());
+  if (module->library) return WLM_OK;
+  const char *reason = dlerror();
+  /* A function that the source calls and that does not exist is the source's fault. */
+  return wlmi_fail(reason && strstr(reason, "undefined symbol") ? WLM_ERR_COMPILE : WLM_ERR_IO,
+                   "a compiled kernel does not load: %s", reason ? reason : "no reason given");
 }
 
 wlm_status wlmi_host_module_open(const void *image, size_t size, wlmi_module **module) {

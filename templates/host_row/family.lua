@@ -3,6 +3,7 @@ return {
   summary = "rows in blocks over OpenMP threads, vectorised over N",
   split = "none",
   positions = true,
+  attention = true,
   samples = true,
   shares = true,
   parameters = {

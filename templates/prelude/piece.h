@@ -13,10 +13,10 @@ WLM_FN wlm_acc_t wlm_piece_at(struct wlm_piece piece, int v) { return wlm_widen(
 struct __align__(@{bytes}) wlm_piece { wlm_b_t at[@{count}]; };
 WLM_FN wlm_acc_t wlm_piece_at(struct wlm_piece piece, int v) { return wlm_widen(piece.at[v]); }
 % end
-struct __align__(@{math.min(16, problem.sum_bytes * vector)}) wlm_sums { @{sum} at[@{vector}]; }; /* what becomes a piece of C */
+struct __align__(@{math.min(16, problem.sum_bytes * vector)}) wlm_sums { @{only("wlm_acc_t", sum)} at[@{vector}];@{beside} }; /* what becomes a piece of C */
 
 WLM_FN int wlm_aligned(const struct wlm_args *args) {
-  const unsigned long long places = (unsigned long long)args->b | (unsigned long long)args->c |
+  const unsigned long long places = (unsigned long long)args->b |@{only " (unsigned long long)args->x |"} (unsigned long long)args->c |
                                     (unsigned long long)((args->ldb | args->ldc) * (long long)sizeof(wlm_b_t));
   return (places & @{bytes - 1}) == 0@{from(" && ((unsigned long long)args->arg & " .. math.min(16, problem.arg_bytes * vector) - 1 .. ") == 0")};
 }
@@ -75,7 +75,7 @@ WLM_FN struct wlm_piece wlm_load_piece(const wlm_b_t *b, int aligned) {
 }
 
 WLM_FN struct wlm_sums wlm_begin_sums(@{from("long long place", "void")}) {
-  struct wlm_sums sums;
+  struct wlm_sums sums;@{begin_beside}
 % for v = 0, vector - 1 do
   sums.at[@{v}] = wlm_init(@{from "place"});
 % end
@@ -102,11 +102,11 @@ WLM_FN struct wlm_sums wlm_finish_edges(struct wlm_sums sums, int degree) {
   return wlm_finish_sums(sums, degree);
 }
 
-% if problem.arg ~= "none" then
+% if problem.attention ~= "none" then include "prelude/attention.h" elseif problem.arg ~= "none" then
 % include "prelude/places.h"
 % end
-WLM_FN void wlm_store_piece(const struct wlm_args *args, wlm_c_t *c, long long column, struct wlm_sums sums, int aligned) {
-  @{from "wlm_store_places(args, c, sums, aligned); "}if (args->scaled) {
+WLM_FN void wlm_store_piece(const struct wlm_args *args, wlm_c_t *c, long long column, struct wlm_sums sums, int aligned@{of "long long row"}) {
+  @{from("wlm_store_places(args, c, sums, aligned); ", only "sums = wlm_close_sums(args, row, column, sums); ")}if (args->scaled) {
 % for v = 0, vector - 1 do
     sums.at[@{v}]@{value} = wlm_scale(args, c + @{v}, sums.at[@{v}]@{value});
 % end

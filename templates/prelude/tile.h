@@ -1,6 +1,6 @@
 % local groups = passes[#passes].tile_threads // lanes
 % local hold = batch > lanes and batch // lanes or 1
-% local many = problem.heads == "many"
+% local many = problem.heads == "many" or problem.attention ~= "none"
 /* A tile: some consecutive non-zeros of A with their rows, which a block works on together. Row ends are staged in
  * shared memory, the non-zeros are dealt evenly to groups of @{lanes} lanes, and each group walks its share in batches of
  * @{batch} whose loads of B are in flight together, across row ends, while the columns and values of the next are on their
@@ -24,7 +24,7 @@ struct wlm_part {
   int group, lane, count, with_open, share; /* non-zeros; rows, one in progress included; non-zeros of a group */
   int inside, aligned;
   long long first, column; /* the tile's first non-zero */
-  wlm_c_t *c;              /* in the tile's first row, at the column */
+  wlm_c_t *c;              /* in the tile's first row, at the column */@{only "\n  long long row;           /* the tile's first one */"}
 };
 
 /* What a group leaves open at the end of its share. */
@@ -80,14 +80,14 @@ WLM_FN void wlm_close_row(const struct wlm_args *args, struct wlm_tile *tile, co
   if (row_begin < begin)
     tile->head[part->group][part->lane] = sums;
   else if (part->inside)
-    wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_edges(sums, end - row_begin), aligned);
+    wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_edges(sums, end - row_begin), aligned@{of "part->row + k"});
 }
 
 /* Whole warps: all groups take the same number of steps, so that shuffles meet. */
 WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part,
                                       struct wlm_window window, const int aligned) {
   const wlm_b_t *b = (const wlm_b_t *)args->b + (part->inside ? part->column : 0);
-% if many then
+% if many and problem.attention == "none" then
   const int head = wlm_head_of(args, part->inside ? part->column : 0);
 % end
   const int begin = part->group * part->share < part->count ? part->group * part->share : part->count;
@@ -99,7 +99,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
     else k = middle + 1;
   }
   int row_begin = k ? tile->row_end[k - 1] : tile->begun_before ? -1 : 0, next = tile->row_end[k];
-  struct wlm_sums sums = wlm_begin_sums(@{from "part->first + begin"});
+  struct wlm_sums sums = wlm_begin_sums(@{from "part->first + begin"});@{only("\n  struct wlm_terms terms = wlm_terms_at(args, part->inside ? part->column : 0, part->inside);" .. enter_row)}
   for (int window_begin = 0; window_begin < part->share; window_begin += @{hold * lanes}) {
     struct wlm_window ahead = window;
     if (window_begin + @{hold * lanes} < part->share) {
@@ -125,7 +125,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
 % for j = 0, batch - 1 do
 % if many then
       const int at@{j} = p + @{j} < part->count ? p + @{j} : part->count - 1;
-      const wlm_acc_t a@{j} = wlm_load_head_a(args, part->first + at@{j}, head);
+      @{only(load_edge(j, "part->first + at" .. j), ("const wlm_acc_t a%d = wlm_load_head_a(args, part->first + at%d, head);"):format(j, j))}
 % else
 #if WLM_USES_A
       const wlm_acc_t a@{j} = __shfl_sync(0xffffffffu, window.value[@{j // lanes}], step + @{j % lanes}, @{lanes});
@@ -134,9 +134,9 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
 #endif
 % end
 % end
-      if (next >= p + @{batch} && p + @{batch} <= end) { /* no row ends in the batch */
+      if (next >= p + @{batch} && p + @{batch} <= end) { /* no row ends in the batch */@{make_room(batch)}
 % for j = 0, batch - 1 do
-        sums = wlm_fold(sums, a@{j}, piece@{j}@{at("part->first + p + " .. j)});
+        sums = @{fold_next(j, "part->first + p + " .. j)};
 % end
 % if batch > 4 and lanes < 32 and problem.dense_bytes == 4 then
       } else { /* the groups of a warp close their rows in step, wherever in the batch these end */
@@ -144,13 +144,13 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
         for (int from = 0;;) {
           const int to = next - p < stop ? next - p : stop;
 % for j = 0, batch - 1 do
-          if (@{j} >= from && @{j} < to) sums = wlm_fold(sums, a@{j}, piece@{j}@{at("part->first + p + " .. j)});
+          if (@{j} >= from && @{j} < to) sums = @{fold(j, "part->first + p + " .. j)};
 % end
           if (to >= stop) break;
           wlm_close_row(args, tile, part, k, row_begin, begin, next, sums, aligned);
           row_begin = next;
           do next = tile->row_end[++k];
-          while (next == row_begin);
+          while (next == row_begin);@{only(enter_row)}
           sums = wlm_begin_sums(@{from("part->first + p + to")});
           from = to;
         }
@@ -163,10 +163,10 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
             wlm_close_row(args, tile, part, k, row_begin, begin, next, sums, aligned);
             row_begin = next;
             do next = tile->row_end[++k];
-            while (next == row_begin);
+            while (next == row_begin);@{only(enter_row)}
             sums = wlm_begin_sums(@{from("part->first + p + " .. j)});
           }
-          sums = wlm_fold(sums, a@{j}, piece@{j}@{at("part->first + p + " .. j)});
+          sums = @{fold(j, "part->first + p + " .. j)};
         }
 % end
       }
@@ -180,7 +180,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
     tile->head[part->group][part->lane] = sums;
   } else if (next == end) {
     if (part->inside)
-      wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_edges(sums, next - row_begin), aligned);
+      wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_edges(sums, next - row_begin), aligned@{of "part->row + k"});
   } else {
     tail.row = k;
   }
@@ -208,7 +208,7 @@ WLM_FN void wlm_store_empty_rows(const struct wlm_args *args, const struct wlm_t
     found &= @{lanes == 4 and "0x01010101u" or lanes == 8 and "0x11111111u" or lanes == 16 and "0x55555555u" or "0xffffffffu"} << threadIdx.x % 32u / @{lanes}u;
     for (; found && part->inside; found &= found - 1)
       wlm_store_piece(args, wlm_c_row(args, part->c, base + __ffs((int)found) - 1), part->column,
-                      wlm_finish_sums(wlm_begin_sums(@{from "0"}), 0), part->aligned);
+                      wlm_finish_sums(wlm_begin_sums(@{from "0"}), 0), part->aligned@{of "part->row + base + __ffs((int)found) - 1"});
   }
 }
 
@@ -223,8 +223,8 @@ WLM_FN struct wlm_sums wlm_add_heads(const struct wlm_tile *tile, const struct w
     const struct wlm_sums head@{j} = tile->head[next + @{j} < @{groups} ? next + @{j} : @{groups - 1}][part->lane];
 % end
 % for j = 0, heads_at_once - 1 do
-% for v = 0, vector - 1 do
-    if ((next + @{j}) * part->share < stop) sums.at[@{v}] = wlm_combine(sums.at[@{v}], head@{j}.at[@{v}]);
+% for v = 0, only(0, vector - 1) do
+    if ((next + @{j}) * part->share < stop) sums@{whole(v)} = @{combine}(sums@{whole(v)}, head@{j}@{whole(v)});
 % end
 % end
   }
@@ -240,7 +240,7 @@ WLM_FN void wlm_close_tail(const struct wlm_args *args, const struct wlm_tile *t
   if (!part->inside) return;
   if (ends)
     wlm_store_piece(args, wlm_c_row(args, part->c, tail.row), part->column,
-                    wlm_finish_sums(sums, end - (tail.row ? tile->row_end[tail.row - 1] : 0)), part->aligned);
+                    wlm_finish_sums(sums, end - (tail.row ? tile->row_end[tail.row - 1] : 0)), part->aligned@{of "part->row + tail.row"});
   else
     *open = sums;
 }

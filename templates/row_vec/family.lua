@@ -3,6 +3,7 @@ return {
   summary = "a group of 4 to 32 lanes a row, vector loads of B, a batch of them in flight (GraphBLAST's row split, refined)",
   split = "none",
   positions = true,
+  attention = true,
   parameters = {
     { "lanes", { 4, 8, 16, 32 } }, -- of a row; several rows share a warp
     { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once
@@ -22,6 +23,11 @@ return {
     }
   end,
   registers = function(p, problem)
+    if problem.attention ~= "none" then -- a gradient keeps a row of B, too
+      local piece = math.max(4, p.vector * problem.dense_bytes) // 4 + (problem.colind_bytes + 3 * problem.acc_bytes) // 4
+      local terms = (problem.attention == "gradient" and 72 or 48) + (problem.acc_bytes == 8 and 24 or 0)
+      return math.min(240, (terms + p.batch * piece + 2 * p.vector) // 8 * 8 + 8)
+    end
     local plain = problem.dense_type == "f32"
     local piece = math.max(4, p.vector * problem.dense_bytes) + (problem.dense_bytes == 2 and 4 or 0) -- not aligned: a word more
     if problem.extra_registers >= 16 and not (plain and problem.colind_type == "i32") then

@@ -317,6 +317,25 @@ static void finds_matrices_in_the_data(void **state) {
   BENCH(&c, 1, "-n", "2", "flat");
   assert_contains(c.err, "--data DIR");
   command_release(&c);
+  BENCH(&c, 1, "--data", folder_file(&folder, "nowhere"), "--out", "nothing.jsonl"); /* once, not for each matrix */
+  assert_contains(c.err, "nowhere: No such file or directory");
+  assert_int_equal(count_lines(c.err, ""), 1);
+  assert_string_equal(c.out, "");
+  command_release(&c);
+}
+
+/* --json, or - as the results file, prints the lines of a results file in the place of the table. */
+static void lines_in_the_place_of_the_table(void **state) {
+  (void)state;
+  static const char *const ways[][2] = {{"--json", NULL}, {"-o", "-"}};
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    command c;
+    command_expect(&c, &folder, 0, "bench", "core", "uniform:rows=30,d=2", "--device", "host", "-n", "8,16",
+                   "--samples", "3", ways[i][0], ways[i][1]);
+    assert_int_equal(count_lines(c.out, "\"suite\":\"core\""), 2);
+    assert_int_equal(count_lines(c.out, ""), 2);
+    command_release(&c);
+  }
 }
 
 int main(void) {
@@ -327,6 +346,7 @@ int main(void) {
       cmocka_unit_test(list_of_the_suite),
       cmocka_unit_test(list_fits_the_data),
       cmocka_unit_test(finds_matrices_in_the_data),
+      cmocka_unit_test(lines_in_the_place_of_the_table),
       cmocka_unit_test(bad_input_does_not_stop_the_rest),
       cmocka_unit_test(bad_command_line),
   };

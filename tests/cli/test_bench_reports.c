@@ -43,6 +43,12 @@ static void summarises(void **state) {
   assert_contains(c.out, "| N = 32 | 2.00 | 1.0 | 0.5 |");
   assert_contains(c.out, "9.00 TB/s unprepared, 9.00 TB/s prepared");
   command_release(&c);
+  command_expect(&c, &folder, 0, "bench", "summary", results, "--json");
+  assert_json_at(c.out, "$.tables[0].titles[0]", "matrix");
+  assert_json_at(c.out, "$.tables[0].rows[1][0]", "twin:reddit");
+  assert_json_at(c.out, "$.tables[0].rows[1][1]", "128");
+  assert_json_at(c.out, "$.lines[0]", "2 cases.");
+  command_release(&c);
   write_whole(results, "{}\n", 3);
   command_expect(&c, &folder, 1, "bench", "summary", results);
   assert_contains(c.err, "summary.jsonl:1");

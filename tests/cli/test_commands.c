@@ -108,12 +108,23 @@ static void show(void **state) {
   assert_contains(c.out, "host_row");
   assert_contains(c.out, "carry");
   command_release(&c);
+  command_expect(&c, &folder, 0, "show", "--list", "--json");
+  assert_json_at(c.out, "$[0].family", "host_nnz");
+  assert_json_at(c.out, "$[0].parameters.tile[0]", "16");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "show", "row_crc/cf=2,rows=8", "--json");
+  assert_json_at(c.out, "$.variant", "row_crc/cf=2,rows=8");
+  assert_true(json_is_valid(c.out));
+  command_release(&c);
   command_expect(&c, &folder, 0, "show", "row_crc/cf=2,rows=8", "--target", "cuda");
   assert_contains(c.out, "struct wlm_args {");
   assert_contains(c.out, "wlm_row_crc");
   command_release(&c);
   command_expect(&c, &folder, 0, "show", "host_row/rows=16,tile=32"); /* the target follows from the family */
   assert_contains(c.out, "WLM_KERNEL(wlm_host_row)");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "show", "row_crc", "-n", "64"); /* of a family one variant */
+  assert_contains(c.out, "wlm_row_crc");
   command_release(&c);
   command_expect(&c, &folder, 0, "show", "row_sample/s=64,threads=64,rows=4", "--help");
   command_release(&c);
@@ -147,6 +158,17 @@ static void tune_run_explain(void **state) {
   assert_json_at(c.out, "$.runs[0].step", "named");
   assert_json_at(c.out, "$.verified", "1");
   command_release(&c);
+
+  /* A family stands for the best of its variants that was measured. */
+  command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "16", "--device", "host", "--op", "mean", "--json");
+  char *chosen = json_at(c.out, "$[0].variant"), family[64];
+  snprintf(family, sizeof family, "%.*s", (int)strcspn(chosen, "/"), chosen);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "16", "--device", "host", "--op", "mean", "--variant",
+                 family, "--json");
+  assert_json_at(c.out, "$.runs[0].variant", chosen);
+  command_release(&c);
+  free(chosen);
 
   command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "16,33", "--device", "host", "--op", "mean");
   assert_int_equal(count_lines(c.out, "fingerprint: this very matrix was tuned"), 2);

@@ -100,7 +100,7 @@ static void pins_win_and_are_seen(void **state) {
 static void what_is_no_candidate_is_not_pinned(void **state) {
   (void)state;
   command c;
-  command_expect(&c, &folder, 1, "db", "pin", MATRIX, "host_row/rows=16,tile=9", "-n", "8");
+  command_expect(&c, &folder, 2, "db", "pin", MATRIX, "host_row/rows=16,tile=9", "-n", "8");
   assert_contains(c.err, "tile");
   command_release(&c);
   command_expect(&c, &folder, 1, "db", "pin", "no-such.mtx", PINNED, "-n", "8");
@@ -111,7 +111,7 @@ static void what_is_no_candidate_is_not_pinned(void **state) {
   for (int i = 0; i < 2; i++) {
     test_folder where;
     const char *untouched = in_folder(&where, "untouched.db");
-    command_expect(&c, &folder, 1, "db", "pin", impossible[i][0], PINNED, "-n", "8", "--db", untouched);
+    command_expect(&c, &folder, 2, "db", "pin", impossible[i][0], PINNED, "-n", "8", "--db", untouched);
     assert_contains(c.err, impossible[i][1]);
     command_release(&c);
     assert_int_not_equal(access(untouched, F_OK), 0);
@@ -149,7 +149,7 @@ static void stores_are_merged_and_compared(void **state) {
   assert_contains(c.out, PINNED " is kept, " OTHER " is not");
   assert_int_equal(count_lines(c.out, " is kept, "), 1);
   command_release(&c);
-  command_expect(&c, &folder, 1, "db", "merge", a, b, "-o", both);
+  command_expect(&c, &folder, 2, "db", "merge", a, b, "-o", both);
   assert_contains(c.err, "exists already");
   command_release(&c);
   command_expect(&c, &folder, 0, "db", "list", "--db", both);

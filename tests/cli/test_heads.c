@@ -69,8 +69,8 @@ static void tuned_and_handed_on(void **state) {
 static void what_is_refused(void **state) {
   (void)state;
   command c;
-  command_expect(&c, &folder, 1, "run", INPUT, "-n", "32", "--heads", "3", "--device", "host");
-  assert_contains(c.err, "wlm_problem.heads is 3, must be 1 or more and divide n = 32");
+  command_expect(&c, &folder, 2, "run", INPUT, "-n", "32", "--heads", "3", "--device", "host");
+  assert_contains(c.err, "--heads is 3, must be 1 or more and divide n = 32");
   command_release(&c);
   command_expect(&c, &folder, 2, "run", INPUT, "--heads", "0");
   assert_contains(c.err, "--heads must be 1 to 2147483647, not 0");

@@ -38,6 +38,12 @@ static void installs(void **state) {
   out = shell("PATH=\"$PWD/prefix/bin:$PATH\"; warploom info --device host");
   assert_contains(out, "prefix/bin/../share/warploom/system.db");
   free(out);
+  out = shell(
+      "prefix/bin/warploom help man | cmp - prefix/share/man/man1/warploom.1; prefix/bin/warploom help bash | cmp - "
+      "prefix/share/bash-completion/completions/warploom; prefix/bin/warploom help zsh | cmp - "
+      "prefix/share/zsh/site-functions/_warploom");
+  assert_string_equal(out, "");
+  free(out);
 }
 
 /* A program that was linked to 0.2 runs with every 0.2.x and with no other. */

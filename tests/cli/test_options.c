@@ -13,16 +13,15 @@
 
 static const struct {
   const char *name, *value; /* NULL = it has none */
-} options[] = {{"device", "host"},    {"db", "x.db"},    {"width", "8"},      {"op", "max"},
-               {"operation", "spmm"}, {"arg", "i32"},    {"heads", "2"},      {"transpose", NULL},
-               {"epilogue", "relu"},  {"bias", NULL},    {"type", "f32"},     {"sample", "bucket:8"},
-               {"calls", "2"},        {"budget", "1s"},  {"seed", "2"},       {"json", NULL},
-               {"check", NULL},       {"list", NULL},    {"target", "host"},  {"variant", "v"},
-               {"output", "x"},       {"repair", NULL},  {"keep", "2"},       {"again", NULL},
-               {"recorded", NULL},    {"record", NULL},  {"format", "jsonl"}, {"alpha", "2"},
-               {"beta", "1"},         {"ldb", "9"},      {"ldc", "9"},        {"deterministic", NULL},
-               {"empty", "zero"},     {"rowptr", "i32"}, {"colind", "i32"},   {"samples", "3"},
-               {"data", "x"}};
+} options[] = {
+    {"device", "host"}, {"db", "x.db"},          {"width", "8"},      {"op", "max"},        {"operation", "spmm"},
+    {"arg", "i32"},     {"heads", "2"},          {"transpose", NULL}, {"epilogue", "relu"}, {"bias", NULL},
+    {"type", "f32"},    {"sample", "bucket:8"},  {"calls", "2"},      {"budget", "1s"},     {"seed", "2"},
+    {"json", NULL},     {"check", NULL},         {"list", NULL},      {"target", "host"},   {"variant", "v"},
+    {"output", "x"},    {"repair", NULL},        {"keep", "2"},       {"again", NULL},      {"recorded", NULL},
+    {"record", NULL},   {"format", "jsonl"},     {"alpha", "2"},      {"beta", "1"},        {"ldb", "9"},
+    {"ldc", "9"},       {"deterministic", NULL}, {"empty", "zero"},   {"rowptr", "i32"},    {"colind", "i32"},
+    {"samples", "3"},   {"data", "x"},           {"system", NULL},    {"force", NULL}};
 enum { OPTIONS = sizeof options / sizeof *options, WORDS = 5 };
 
 static const struct {
@@ -32,24 +31,26 @@ static const struct {
     {{"info"}, 3},
     {{"stats", TWIN}, 1},
     {{"convert", TWIN}, 2},
-    {{"show", "row_naive"}, 20},
-    {{"tune", TWIN}, 26},
+    {{"show", "row_naive"}, 21},
+    {{"tune", TWIN}, 27},
     {{"train"}, 3},
-    {{"run", TWIN}, 26},
+    {{"compare", TWIN}, 8},
+    {{"run", TWIN}, 27},
     {{"explain", TWIN}, 23},
-    {{"export"}, 4},
+    {{"export"}, 5},
     {{"import", "x"}, 2},
-    {{"db", "list"}, 2},
+    {{"db", "list"}, 3},
     {{"db", "check"}, 3},
     {{"db", "merge", "a", "b"}, 2},
     {{"db", "diff", "a", "b"}, 1},
     {{"db", "prune"}, 3},
     {{"db", "pin", TWIN, "v"}, 14},
     {{"db", "unpin", TWIN}, 14},
-    {{"report"}, 4},
-    {{"bench", "core"}, 8},
-    {{"bench", "summary", "x"}, 0},
+    {{"report"}, 5},
+    {{"bench", "core"}, 10},
+    {{"bench", "summary", "x"}, 1},
     {{"bench", "plot", "x"}, 1},
+    {{"help"}, 0},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -103,12 +104,13 @@ static void every_option_is_asked_for(void **state) {
   for (int k = 0; k < COMMANDS; k++) {
     command help;
     run_with(&help, commands[k].words, "--help", NULL);
-    char *at = strstr(help.out, "\noptions:\n") + strlen("\noptions:\n");
-    for (; *at; at = strchr(at, '\n') + 1) { /* "  -n, --width N[,N...]   columns of B and C" */
-      int known = !strncmp(at + 6, "--help ", 7);
+    char *at = strstr(help.out, "\noptions:\n");
+    *strstr(at, "\n\n") = 0;                /* examples follow */
+    for (; at; at = strchr(at + 1, '\n')) { /* "  -n, --width N[,N...]   columns of B and C", and lines that go on */
+      int known = strncmp(at + 7, "--", 2) || !strncmp(at + 9, "help ", 5);
       for (int i = 0; i < OPTIONS; i++) {
         const size_t length = strlen(options[i].name);
-        known |= !strncmp(at + 8, options[i].name, length) && at[8 + length] == ' ';
+        known |= !strncmp(at + 9, options[i].name, length) && at[9 + length] == ' ';
       }
       if (!known) fail_msg("what is %.24s?", at);
     }

@@ -123,7 +123,7 @@ static void bad_command_lines(void **state) {
   command_release(&c);
   command_expect(&c, &folder, 2, "run", "--recorded", INPUT, "--device", "host");
   command_release(&c);
-  command_expect(&c, &folder, 1, "tune", "--recorded", "--device", "host", "--db", "");
+  command_expect(&c, &folder, 2, "tune", "--recorded", "--device", "host", "--db", "");
   assert_contains(c.err, "no user database");
   command_release(&c);
 }

@@ -46,7 +46,7 @@ static void four_ways_of_choosing_a_case(void **state) {
 static void needs_a_database(void **state) {
   (void)state;
   command c;
-  command_expect(&c, &folder, 1, "bench", "selection", "--device", "host", "-n", "16", input);
+  command_expect(&c, &folder, 2, "bench", "selection", "--device", "host", "-n", "16", input);
   assert_contains(c.err, "--db");
 }
 

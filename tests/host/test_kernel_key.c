@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
+#include "db/kernel_cache.h"
 #include "runtime/context.h"
 #include "support/command.h"
 
@@ -102,7 +104,53 @@ static void another_compiler_compiles_anew(void **state) {
   assert_int_equal(runs_after_a_plan(text), 4);
 }
 
+/* ---- a kernel that does not load ------------------------------------------------------------------------- */
+
+static int64_t warnings;
+
+static void count_warnings(void *user, wlm_log_level level, const char *message) {
+  (void)user;
+  (void)level;
+  if (strstr(message, "is compiled again")) warnings++;
+}
+
+/* In the place of every kernel of the cache something that is whole by its hash, as a kernel of another machine is. */
+static void spoil_cache(void) {
+  static const char data[] = "no shared object";
+  wlmi_kernel_cache *cache;
+  sqlite3 *db;
+  sqlite3_stmt *keys;
+  char path[320];
+  int count = 0;
+  snprintf(path, sizeof path, "%s/kernels.db", folder.path);
+  assert_status(WLM_OK, wlmi_kernel_cache_open(path, WLM_KERNEL_CACHE_BYTES, &cache));
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_prepare_v2(db, "SELECT key FROM kernel", -1, &keys, NULL), SQLITE_OK);
+  char key[64][64];
+  while (count < 64 && sqlite3_step(keys) == SQLITE_ROW)
+    snprintf(key[count++], sizeof *key, "%s", (const char *)sqlite3_column_text(keys, 0));
+  sqlite3_finalize(keys);
+  sqlite3_close(db);
+  assert_true(count > 0);
+  for (int i = 0; i < count; i++) assert_status(WLM_OK, wlmi_kernel_cache_put(cache, key[i], data, sizeof data));
+  wlmi_kernel_cache_close(cache);
+}
+
+static void a_kernel_that_does_not_load_is_replaced(void **state) {
+  (void)state;
+  char text[96];
+  const int64_t before = runs_after_a_plan(text);
+  spoil_cache();
+  wlm_set_log(count_warnings, NULL, WLM_LOG_WARNING);
+  assert_int_equal(runs_after_a_plan(text), before + 1);
+  assert_int_equal(warnings, 1);
+  assert_int_equal(runs_after_a_plan(text), before + 1); /* from the cache, which has a new one */
+  assert_int_equal(warnings, 1);
+  wlm_set_log(NULL, NULL, WLM_LOG_ERROR);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(another_compiler_compiles_anew)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(another_compiler_compiles_anew),
+                                     cmocka_unit_test(a_kernel_that_does_not_load_is_replaced)};
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

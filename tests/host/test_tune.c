@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -167,10 +168,176 @@ static void failures_are_recorded(void **state) {
   bench_release(&b);
 }
 
+/* ---- a machine whose timer does what the test says ------------------------------------------------------- */
+
+static const wlmi_device_ops *real_ops;
+static int busy, samples_taken;
+static wlm_status planted_sample(wlmi_timer *timer, double *seconds) {
+  const wlm_status status = real_ops->timer_sample(timer, seconds);
+  *seconds = busy ? 1e-3 * (1 + samples_taken++ % 7) : 1e-3;
+  return status;
+}
+
+/* Calm unless `busy` is set; `ops` belongs to the caller. */
+static void plant_timer(bench *b, wlmi_device_ops *ops) {
+  wlmi_device *device = wlmi_context_device(b->context);
+  real_ops = device->ops;
+  *ops = *real_ops;
+  ops->timer_sample = planted_sample;
+  device->ops = ops;
+  busy = 0;
+}
+
+/* ---- kernels that are wrong where screening does not look ------------------------------------------------ */
+
+static int64_t mismatches, screened;
+static void count_mismatches(const wlmi_measurement_record *record) {
+  mismatches += record->failed && strstr(record->reason, "differs") != NULL;
+  screened += !record->failed && record->samples == 1;
+}
+
+/* No kernel wins before its whole result was compared; if none passes, the matrix stays untuned. */
+static void wrong_in_one_row(void **state) {
+  (void)state;
+  static const char wrong[] = "if (row == 1777) acc += 1000;";
+  bench b;
+  told t;
+  wlm_plan *plan;
+  char templates[320];
+  for (int right = 0; right < 2; right++) {
+    snprintf(templates, sizeof templates, "%s/one-row-%d", folder.path, right);
+    assert_int_equal(mkdir(templates, 0700), 0);
+    add_family(templates, "wrong_a", wrong);
+    add_family(templates, "wrong_b", wrong);
+    if (right) add_family(templates, "slow", "for (volatile int i = 0; i < 2000; i++) continue;");
+    bench_make(&b, templates, "uniform:rows=3000,d=5", 9);
+    wlmi_device_ops calm;
+    plant_timer(&b, &calm);
+    wlm_tune_options options = quick(&t);
+    mismatches = screened = 0;
+    assert_status(right ? WLM_OK : WLM_ERR_MISMATCH, tune(&b, &options));
+    if (!right) assert_contains(wlm_error_detail(), "stays untuned");
+    assert_int_equal(t.failed, 0); /* screening saw nothing */
+    assert_int_equal(t.finalists, 2 + right);
+    stored(&b, count_mismatches);
+    assert_int_equal(mismatches, 2);
+    assert_int_equal(screened, 2 + right);
+    assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+    assert_string_equal(wlm_plan_variant(plan), right ? "slow" : "host_builtin");
+    wlm_plan_destroy(plan);
+    options = quick(&t);
+    options.again = 0; /* nothing is measured again, and it is still an error */
+    assert_status(right ? WLM_OK : WLM_ERR_NOT_FOUND, tune(&b, &options));
+    assert_int_equal(t.count + t.finalists, 0);
+    wlmi_context_device(b.context)->ops = real_ops;
+    bench_release(&b);
+  }
+}
+
+static const struct {
+  const char *variant, *statement, *reason;
+} sly[] = {
+    {"in_padding", "if (!j) ((float *)args->c)[row * args->ldc + args->n] = 1;", "behind its 9 columns, in row 0"},
+    {"behind_c", "if (row == args->rows - 1 && !j) ((float *)args->c)[args->rows * args->ldc + 5] = 1;",
+     "byte 20 behind C"},
+    {"fifth_call", "static int calls; calls += !row && !j; if (calls % 5 == 4) acc += 1000;", "differs"},
+    {"misaligned", "if ((unsigned long long)args->b & 15) acc += 1000;", "differs"},
+};
+enum { SLY = sizeof sly / sizeof *sly };
+static int found_out[SLY];
+
+static void find_out(const wlmi_measurement_record *record) {
+  for (int i = 0; i < SLY; i++)
+    if (record->failed && !strcmp(record->variant, sly[i].variant)) {
+      assert_contains(record->reason, sly[i].reason);
+      found_out[i] = 1;
+    }
+}
+
+/* What one correct result in aligned memory does not show. */
+static void sly_kernels_are_found_out(void **state) {
+  (void)state;
+  bench b;
+  told t;
+  wlm_plan *plan;
+  char templates[320];
+  snprintf(templates, sizeof templates, "%s/sly", folder.path);
+  assert_int_equal(mkdir(templates, 0700), 0);
+  for (int i = 0; i < SLY; i++) add_family(templates, sly[i].variant, sly[i].statement);
+  add_family(templates, "honest", "for (volatile int i = 0; i < 200; i++) continue;");
+  bench_make(&b, templates, "uniform:rows=300,d=5", 9);
+  b.call.ldc = 12;
+  wlm_tune_options options = quick(&t);
+  assert_status(WLM_OK, tune(&b, &options));
+  stored(&b, find_out);
+  for (int i = 0; i < SLY; i++)
+    if (!found_out[i]) fail_msg("%s passed", sly[i].variant);
+  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  assert_string_equal(wlm_plan_variant(plan), "honest");
+  wlm_plan_destroy(plan);
+  bench_release(&b);
+}
+
+/* ---- failures of the environment ------------------------------------------------------------------------ */
+
+/* A compiler that is killed while the file `flag` is there. */
+static void write_compiler(const char *path, const char *flag) {
+  char text[1024];
+  snprintf(text, sizeof text,
+           "#!/bin/sh\nif [ \"$1\" != --version ] && [ -e '%s' ]; then\n"
+           "  echo 'cc: fatal error: Killed signal terminated program cc1' >&2\n  exit 1\nfi\nexec cc \"$@\"\n",
+           flag);
+  write_whole(path, text, strlen(text));
+  assert_int_equal(chmod(path, 0700), 0);
+}
+
+static void failures_of_the_environment_pass(void **state) {
+  (void)state;
+  bench b;
+  told t;
+  wlm_plan *plan;
+  char compiler[320], flag[320], nowhere[320], *before = getenv("TMPDIR");
+  snprintf(compiler, sizeof compiler, "%s/compiler", folder.path);
+  snprintf(flag, sizeof flag, "%s/no-memory", folder.path);
+  snprintf(nowhere, sizeof nowhere, "%s/no/such/folder", folder.path);
+  write_compiler(compiler, flag);
+  before = before ? strdup(before) : NULL;
+  setenv("WARPLOOM_CC", compiler, 1);
+  bench_make(&b, NULL, "uniform:rows=100,d=4", 8);
+  b.problem.reduce = WLM_MAX; /* which the built-in kernel does not have */
+  for (int full = 0; full < 2; full++) {
+    wlm_tune_options options = quick(&t);
+    options.again = 0;
+    if (full)
+      setenv("TMPDIR", nowhere, 1);
+    else
+      write_whole(flag, "", 0);
+    assert_status(WLM_ERR_IO, tune(&b, &options));
+    assert_contains(wlm_error_detail(), full ? "TMPDIR" : "Killed signal");
+    assert_true(t.count > 0);
+    assert_int_equal(t.failed, t.count);
+    assert_int_equal(stored(&b, NULL), 0);
+    unlink(flag);
+    if (before)
+      setenv("TMPDIR", before, 1);
+    else
+      unsetenv("TMPDIR");
+  }
+  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  wlm_plan_destroy(plan);
+  wlm_tune_options options = quick(&t);
+  options.again = 0;
+  assert_status(WLM_OK, tune(&b, &options));
+  assert_true(t.count > 0);
+  assert_int_equal(t.failed, 0);
+  bench_release(&b);
+  unsetenv("WARPLOOM_CC");
+  free(before);
+}
+
 /* ---- kernels that do not fit -------------------------------------------------------------------------- */
 
 /* A GPU's answers: the first kernel is fine, the second has no room, all others spill. */
-static const wlmi_device_ops *real_ops;
 static int asked;
 static wlm_status odd_facts(const wlmi_device *device, const wlmi_launch *launch, wlmi_kernel_facts *facts) {
   (void)device;
@@ -218,9 +385,9 @@ static void cancelled_keeps_what_it_has(void **state) {
   t.stop_after = 2;
   assert_status(WLM_ERR_CANCELLED, tune(&b, &options));
   assert_contains(wlm_error_detail(), "kept");
-  assert_int_equal(t.count, 2); /* having said stop it is not asked again */
   const int64_t kept = stored(&b, NULL);
   assert_true(kept >= 2);
+  assert_int_equal(t.count + t.finalists, kept); /* all that was stored was reported */
   options = quick(&t);
   t.stop_after = -1;
   assert_status(WLM_ERR_CANCELLED, tune(&b, &options));
@@ -306,7 +473,9 @@ static void only_what_is_missing(void **state) {
   (void)state;
   bench b;
   static told first, rest, nothing;
+  wlmi_device_ops calm;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
+  plant_timer(&b, &calm);
   wlm_tune_options options = quick(&first);
   options.again = 0;
   options.budget_seconds = 1e-9;
@@ -319,13 +488,51 @@ static void only_what_is_missing(void **state) {
   assert_int_equal(rest.total, first.total - 1);
   for (int i = 0; i < rest.count; i++) assert_string_not_equal(rest.variants[i], first.variants[0]);
   assert_true(rest.finalists > 0);
-  options = quick(&nothing);
-  options.again = 0;
-  assert_status(WLM_OK, tune(&b, &options));
+  for (int again = 0; again < 3; again++) { /* what was noisy is measured once more */
+    options = quick(&nothing);
+    options.again = 0;
+    assert_status(WLM_OK, tune(&b, &options));
+  }
   assert_int_equal(nothing.count + nothing.finalists + nothing.ticks, 0);
   precise_seen = 0;
   stored(&b, count_precise);
   assert_true(precise_seen >= first.finalists + rest.finalists);
+  wlmi_context_device(b.context)->ops = real_ops;
+  bench_release(&b);
+}
+
+/* ---- noise ------------------------------------------------------------------------------------------------- */
+
+static char warning[512];
+static void keep_warning(void *user, wlm_log_level level, const char *message) {
+  (void)user;
+  if (level == WLM_LOG_WARNING) snprintf(warning, sizeof warning, "%s", message);
+}
+
+/* Finalists whose samples disagree are measured again, but not for ever. */
+static void noise_is_measured_again(void **state) {
+  (void)state;
+  bench b;
+  told t;
+  bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
+  wlmi_device_ops planted;
+  plant_timer(&b, &planted);
+  wlm_set_log(keep_warning, NULL, WLM_LOG_WARNING);
+  int finalists = 0;
+  for (int round = 0; round < 5; round++) { /* busy, busy, then calm */
+    wlm_tune_options options = quick(&t);
+    options.again = 0;
+    options.samples = 4;
+    busy = round < 2;
+    *warning = 0;
+    assert_status(WLM_OK, tune(&b, &options));
+    if (!round) finalists = t.finalists;
+    if (busy) assert_contains(warning, "busy: the times of one kernel spread by");
+    if (round == 1) assert_true(t.count >= finalists); /* those, and what was screened in a noisy moment */
+    if (round > 3) assert_int_equal(t.count + t.finalists, 0);
+  }
+  wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
+  wlmi_context_device(b.context)->ops = real_ops;
   bench_release(&b);
 }
 
@@ -339,10 +546,13 @@ static void a_new_family_is_measured_alone(void **state) {
   assert_int_equal(mkdir(templates, 0700), 0);
   add_family(templates, "old", "");
   bench_make(&b, templates, "uniform:rows=40,d=5", 9);
+  wlmi_device_ops calm;
+  plant_timer(&b, &calm);
   wlm_tune_options options = quick(&t);
   options.again = 0;
   assert_status(WLM_OK, tune(&b, &options));
   assert_int_equal(t.count, 1);
+  wlmi_context_device(b.context)->ops = real_ops;
   wlmi_upload_release(&b.upload);
   wlm_context_destroy(b.context);
   wlm_context_options open = WLM_CONTEXT_OPTIONS_INIT;
@@ -536,12 +746,16 @@ static void large_matrices_are_sampled(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(failures_are_recorded),
+      cmocka_unit_test(wrong_in_one_row),
+      cmocka_unit_test(sly_kernels_are_found_out),
+      cmocka_unit_test(failures_of_the_environment_pass),
       cmocka_unit_test(what_does_not_fit_is_not_timed),
       cmocka_unit_test(cancelled_keeps_what_it_has),
       cmocka_unit_test(budget),
       cmocka_unit_test(seed_orders),
       cmocka_unit_test(the_present_choice_is_measured_first),
       cmocka_unit_test(only_what_is_missing),
+      cmocka_unit_test(noise_is_measured_again),
       cmocka_unit_test(compiled_meanwhile),
       cmocka_unit_test(a_new_family_is_measured_alone),
       cmocka_unit_test(every_kind_of_problem),

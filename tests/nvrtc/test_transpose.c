@@ -1,5 +1,5 @@
-/* The kernels that belong to no family compile with NVRTC and do not spill: building A^T, for every type of index,
- * measuring stats, and gradients by argmax. */
+/* The kernels that belong to no family compile with NVRTC and do not spill: building A^T and CSR from coordinates, for
+ * every type of index, measuring stats, and gradients by argmax. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,6 +67,9 @@ static void compiles_for_all(void **state) {
     assert_status(WLM_OK, wlmi_generator_transpose(generator, &spec, &program));
     compile(&program, architectures[number / 4]);
     wlmi_program_release(&program);
+    assert_status(WLM_OK, wlmi_generator_coo(generator, &spec, &program));
+    compile(&program, architectures[number / 4]);
+    wlmi_program_release(&program);
   }
   wlmi_generator_destroy(generator);
 }
@@ -79,6 +82,10 @@ static void stats_compile(void **state) {
   for (int number = 0; number < 6; number++) {
     wlmi_program program;
     assert_status(WLM_OK, wlmi_generator_stats(generator, (wlm_index)(number & 1), &program));
+    compile(&program, architectures[number / 2]);
+    wlmi_program_release(&program);
+    assert_status(WLM_OK,
+                  wlmi_generator_validate(generator, (wlm_index)(number & 1), (wlm_index)(number == 3), &program));
     compile(&program, architectures[number / 2]);
     wlmi_program_release(&program);
   }

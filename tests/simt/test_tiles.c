@@ -1,7 +1,7 @@
 /* Tile sizes that other tests do not reach. row_block divides a block with very many non-zeros into several tiles. No
  * matrix of the tests is that large, so the test makes tiles small by changing one number in the emitted text. On a
  * device with many multiprocessors a small matrix is divided among as many blocks, so merge_path's tiles have few
- * items. */
+ * items. Where n fills a part of a block of row_crc, the block walks its rows several times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,8 +76,17 @@ static void test_few_items_a_tile(void **state) {
   check_cases(cases, sizeof cases / sizeof *cases, 132, NULL, NULL);
 }
 
+static void test_parts_of_a_block(void **state) {
+  (void)state;
+  static const tile_case cases[] = {
+      {"row_crc/cf=8,rows=4", 224, WLM_SUM},
+      {"row_crc/cf=4,rows=8", 96, WLM_MAX},
+  };
+  check_cases(cases, sizeof cases / sizeof *cases, 0, NULL, NULL);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_several_tiles_a_block),
-                                     cmocka_unit_test(test_few_items_a_tile)};
+                                     cmocka_unit_test(test_few_items_a_tile), cmocka_unit_test(test_parts_of_a_block)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

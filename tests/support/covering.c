@@ -607,6 +607,44 @@ static wlm_status add_backwards(maker *m, wlmi_generator *generator, const wlmi_
   return status;
 }
 
+/* Attention and its gradient: each type, heads that fit a group of lanes and such that do not, terms of edges or none,
+ * both kinds of scores. */
+static const struct attention {
+  wlm_score score;
+  wlm_type type, values;
+  wlm_index rowptr, colind;
+  int has_values, transpose;
+  int64_t n, heads;
+} attentions[] = {
+    {WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I32, WLM_I32, 0, 0, 64, 8},
+    {WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I32, WLM_I32, 0, 1, 64, 8},
+    {WLM_SCORE_GAT, WLM_F16, WLM_F32, WLM_I64, WLM_I32, 1, 0, 128, 1},
+    {WLM_SCORE_EDGE, WLM_BF16, WLM_BF16, WLM_I32, WLM_I64, 1, 1, 32, 4},
+    {WLM_SCORE_EDGE, WLM_F64, WLM_F64, WLM_I32, WLM_I32, 1, 0, 66, 3},
+    {WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I64, WLM_I64, 1, 1, 47, 1},
+};
+
+static wlm_status add_attentions(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < COUNT(attentions) && status == WLM_OK; i++) {
+    const struct attention *t = &attentions[i];
+    wlm_problem of = WLM_PROBLEM_INIT;
+    wlm_csr csr = WLM_CSR_INIT;
+    of.operation = WLM_ATTENTION;
+    of.score = t->score;
+    of.transpose = t->transpose;
+    of.dense_type = t->type;
+    of.n = t->n;
+    of.heads = t->heads;
+    csr.value_type = t->values;
+    csr.rowptr_type = t->rowptr;
+    csr.colind_type = t->colind;
+    csr.values = t->has_values ? &csr : NULL;
+    status = add_problem(m, generator, limits, &of, &csr, 0, full);
+  }
+  return status;
+}
+
 wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, uint64_t seed, int full, covering *out) {
   *out = (covering){0};
   maker m = {.random = {seed * 0x9E3779B97F4A7C15u | 1}, .out = out};
@@ -626,6 +664,7 @@ wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, u
   WLM_TRY(add_transposed_alone(&m, generator, limits, unsampled, 1, full));
   for (int type = 0; type < TYPES; type++)
     WLM_TRY(add_own_problem(&m, generator, limits, &own_problems[type % 2], type, 1, 1));
+  WLM_TRY(add_attentions(&m, generator, limits, full));
   if (!full) goto done;
   regroup_by_variant(&m);
   WLM_TRY(cover(&m));

@@ -1,13 +1,13 @@
 /* The covering set: the variants and problems with which emitted kernels are tested. It has every value of every
  * parameter of every family; every possible pair of {family, operator, rowptr type, values or none, empty policy,
- * sampling strategy with its norm, types of B and the values, colind type, type of argmax indices or none, heads}; and
- * for every family each type of B and C with each {message, reduction, pair of index types, type of argmax indices,
- * heads or one value}. Variants, N and S take turns. It also has user-defined operators: each family with each type;
- * SDDMM: every message with each family, and each type with sum and mean; products with A^T: each type, and for
- * families that serve nothing else each type with each message; backward passes of sampled products: each type,
- * strategy and norm. The full set, for `./check --full`, adds every variant with every {message, reduction, rowptr
- * type, values or none, empty policy, sampling strategy with its norm, N, S of the lists} that it serves. A seed always
- * gives the same set. */
+ * sampling strategy with its norm, types of B and the values, colind type, type of argmax indices or none, heads};
+ * and for every family each type of B and C with each {message, reduction, pair of index types, type of argmax
+ * indices, heads or one value}. Variants, N and S take turns. It also has user-defined operators: each family with
+ * each type; SDDMM: every message with each family, and each type with sum and mean; products with A^T: each type,
+ * and for families that serve nothing else each type with each message; backward passes of sampled products: each
+ * type, strategy and norm; attention and its gradient: each type. The full set, for `./check --full`, adds every
+ * variant with every {message, reduction, rowptr type, values or none, empty policy, sampling strategy with its norm,
+ * N, S of the lists} that it serves. A seed always gives the same set. */
 #ifndef WLM_TESTS_COVERING_H
 #define WLM_TESTS_COVERING_H
 

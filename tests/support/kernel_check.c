@@ -8,6 +8,7 @@
 #include "common/sampling.h"
 #include "csr/presample.h"
 #include "runtime/dispatch/plan.h"
+#include "support/attention_check.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/edge_check.h"
@@ -256,8 +257,8 @@ static wlm_status operands_make(const loaded *l, int number, test_random *random
     double alpha, beta;
     int64_t more_b, more_c, first_b, first_c;
     int arg_shift;
-  } calls[] = {{1, 0, 0, 0, 0, 0, 0}, {1.5, 0, 3, 0, 0, 0, 0}, {-2, 0.5, 0, 5, 0, 1, 0},
-               {1, 1, 8, 8, 0, 0, 0}, {1, 0, 8, 0, 1, 0, 0},   {1, 0, 0, 0, 0, 0, 1}};
+  } calls[] = {{1, 0, 0, 0, 0, 0, 0}, {1.5, 0, 3, 0, 0, 0, 0}, {-2, 0.5, 0, 5, 0, 1, 0}, {1, 1, 8, 8, 0, 0, 0},
+               {1, 0, 8, 0, 1, 0, 0}, {1.5, 0, 0, 3, 0, 0, 0}, {1, 0, 0, 0, 0, 0, 1}};
   wlm_status status = WLM_OK;
   int shape = number == NO_COLUMNS ? 0 : number % test_shape_count();
   int64_t step = step_of(l->program);
@@ -500,6 +501,10 @@ wlm_status kernel_check_program(const kernel_check *check, const wlmi_program *p
   WLM_TRY(device->ops->load(device, program, image, size, l.kernels, &module));
   if (check->spec->problem.operation == WLM_SDDMM) {
     status = edge_check_program(check, program, l.kernels);
+    goto done;
+  }
+  if (check->spec->problem.operation == WLM_ATTENTION) {
+    status = attention_check_program(check, program, l.kernels);
     goto done;
   }
   /* Every shape, then two of them again with NaN and Inf where non-zeros do point. */

@@ -11,7 +11,7 @@ typedef unsigned names_met;
 typedef struct family {
   char name[WLM_VARIANT_NAME], target[16], split[16];
   names_met messages, reductions, types, args, samplings;
-  int heads, transpose, sddmm;
+  int heads, transpose, sddmm, attention;
   int with_combine, without_combine, any_order; /* users' operators */
 } family;
 
@@ -31,6 +31,10 @@ static void meet_custom(family *f, const char *custom) {
 
 static void meet(family *f, const wlmi_spec *spec) {
   const wlm_problem *p = &spec->problem;
+  if (p->operation == WLM_ATTENTION) {
+    f->attention = 1;
+    return;
+  }
   f->types |= 1u << p->dense_type;
   f->heads |= p->heads > 1;
   f->transpose |= p->transpose;
@@ -82,6 +86,7 @@ static void put_family(wlmi_text *table, const family *f) {
   put_yes(table, f->transpose);
   put_names(table, f->samplings, sample_name);
   put_yes(table, f->sddmm);
+  put_yes(table, f->attention);
   wlmi_text_puts(table, "\n");
 }
 
@@ -99,7 +104,7 @@ wlm_status operator_table_write(wlmi_generator *generator, const covering sets[]
   wlm_status status;
   wlmi_text_puts(table,
                  "| family | device | splits a row | messages | reductions | user-defined | types | arg | heads | "
-                 "transpose | sampling | SDDMM |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+                 "transpose | sampling | SDDMM | attention |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
   WLM_TRY(wlmi_generator_list(generator, &list));
   rest = list.data;
   for (char *line; (line = strtok_r(rest, "\n", &rest));) {

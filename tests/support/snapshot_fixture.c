@@ -56,8 +56,11 @@ static wlmi_measured *room_for_one(wlmi_case *c) {
 void snapshot_measured(wlmi_snapshot *snapshot, const char *variant, double cost, double prepare) {
   wlmi_case *c = &snapshot->cases[snapshot->case_count - 1];
   const double unit = c->stats ? 1e6 : 1;
-  *room_for_one(c) = (wlmi_measured){
-      .value = snapshot_variant(snapshot, variant), .variant = variant, .cost = cost * unit, .prepare = prepare * unit};
+  *room_for_one(c) = (wlmi_measured){.value = snapshot_variant(snapshot, variant),
+                                     .variant = variant,
+                                     .cost = cost * unit,
+                                     .prepare = prepare * unit,
+                                     .precise = 1};
   c->count++;
 }
 

@@ -156,6 +156,58 @@ static void a_first_look_ranks_but_does_not_win(void **state) {
   wlmi_cases_release(&choices);
 }
 
+/* Samples that disagree give way to those that agree, of screening runs the least counts, as of those that disagree. */
+static void noise_gives_way(void **state) {
+  (void)state;
+  wlmi_measurement_record records[] = {
+      looked_at(0, "a", 3744, 9), looked_at(0, "a", 49, 9),  looked_at(0, "b", 3000, 1), looked_at(0, "b", 90, 1),
+      looked_at(0, "b", 95, 1),   looked_at(0, "c", 800, 9), looked_at(0, "c", 400, 9),
+  };
+  enum { COUNT = sizeof records / sizeof *records };
+  char superseded[COUNT];
+  records[0].spread_ps = 3744;
+  records[2].spread_ps = 2 * 3000;
+  records[5].spread_ps = records[6].spread_ps = 300; /* busy both times */
+  wlmi_cases choices = CHOOSE(records);
+  const wlmi_measured *c = choices.matrices[0].candidates;
+  assert_string_equal(c[0].variant, "a");
+  assert_true(c[0].cost == 49 && c[0].count == 1 && c[0].precise);
+  assert_string_equal(c[1].variant, "b");
+  assert_true(c[1].cost == 90 && c[1].count == 2 && !c[1].precise);
+  assert_true(c[2].cost == 400 && c[2].precise);
+  wlmi_cases_release(&choices);
+  assert_status(WLM_OK, wlmi_cases_superseded(records, COUNT, superseded));
+  for (int i = 0; i < COUNT; i++) assert_int_equal(superseded[i], i == 0 || i == 2);
+}
+
+/* What older versions stored of failures that may pass counts for nothing. */
+static void failures_that_may_pass_do_not_count(void **state) {
+  (void)state;
+  wlmi_measurement_record records[] = {timed(0, "a", 100, 0, 1), timed(0, "a", 0, 0, 2), timed(0, "b", 200, 0, 1),
+                                       timed(0, "b", 0, 0, 2)};
+  char superseded[4];
+  records[1].reason = "input or output failed: no temporary folder under /full: No space left on device";
+  records[3].reason = "a result differs from the float64 reference: row 3";
+  wlmi_cases choices = CHOOSE(records);
+  assert_int_equal(choices.matrices[0].count, 1);
+  assert_string_equal(choices.matrices[0].candidates[0].variant, "a");
+  assert_int_equal(choices.matrices[0].failed, 1);
+  wlmi_cases_release(&choices);
+  assert_status(WLM_OK, wlmi_cases_superseded(records, 4, superseded));
+  for (int i = 0; i < 4; i++) assert_int_equal(superseded[i], i == 1 || i == 2);
+  static const wlm_status lasting[] = {WLM_ERR_MISMATCH, WLM_ERR_COMPILE, WLM_ERR_UNSUPPORTED, WLM_ERR_DEVICE};
+  for (int status = 0; status <= WLM_ERR_INTERNAL; status++) {
+    char reason[200];
+    int lasts = 0;
+    for (int i = 0; i < 4; i++) lasts |= lasting[i] == (wlm_status)status;
+    snprintf(reason, sizeof reason, "%s: why", wlm_status_message((wlm_status)status));
+    records[1].reason = reason;
+    if (wlmi_measurement_is_passing(&records[1])) assert_false(wlmi_failure_is_lasting((wlm_status)status));
+    if (lasts) assert_true(wlmi_failure_is_lasting((wlm_status)status));
+  }
+  assert_false(wlmi_failure_is_lasting(WLM_ERR_OUT_OF_MEMORY) || wlmi_failure_is_lasting(WLM_ERR_IO));
+}
+
 /* A time from among a program's own calls is a first look, however many samples it has. */
 static void online_times_rank_but_do_not_win(void **state) {
   (void)state;
@@ -360,6 +412,8 @@ int main(void) {
       cmocka_unit_test(the_newer_compiler_counts),
       cmocka_unit_test(failures_never_win),
       cmocka_unit_test(a_first_look_ranks_but_does_not_win),
+      cmocka_unit_test(noise_gives_way),
+      cmocka_unit_test(failures_that_may_pass_do_not_count),
       cmocka_unit_test(online_times_rank_but_do_not_win),
       cmocka_unit_test(cold_measurements_choose_nothing),
       cmocka_unit_test(ties_within_the_spread_go_to_the_smallest_name),

@@ -19,6 +19,7 @@
 #include "common/memory.h"
 #include "fake_cuda/fake_cuda.h"
 #include "runtime/context_state.h"
+#include "runtime/coo_device.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/devices.h"
 #include "runtime/dispatch/plan.h"
@@ -344,6 +345,32 @@ static void transposes_without_waiting(void) {
   device->ops->close(device);
 }
 
+static void sorts_without_waiting(void) {
+  wlmi_device *device = open_fake();
+  void *memory, *kernels[WLM_MAX_PASSES] = {&memory, &memory, &memory};
+  size_t size;
+  wlm_coo coo = WLM_COO_INIT;
+  coo.rows = 65536; /* one row more for what lies outside: three digits */
+  coo.cols = 500;
+  coo.nnz = 9000;
+  coo.stream = some_stream;
+  CHECK(wlmi_coo_scratch_size(&coo, &size) == WLM_OK);
+  CHECK(device->ops->allocate_on(device, some_stream, size, &memory) == WLM_OK);
+  const int allocations = fake->allocations;
+  CHECK(wlmi_coo_enqueue(device, kernels, &coo, memory) == WLM_OK);
+  CHECK(fake->launches == 7 && fake->stream == some_stream && fake->overlaps);
+  coo.rows = 65535;
+  CHECK(wlmi_coo_enqueue(device, kernels, &coo, memory) == WLM_OK);
+  CHECK(fake->launches == 12);
+  coo.sorted = 1;
+  CHECK(wlmi_coo_scratch_size(&coo, &size) == WLM_OK && !size);
+  CHECK(wlmi_coo_enqueue(device, kernels, &coo, NULL) == WLM_OK);
+  CHECK(fake->launches == 13);
+  CHECK(!fake->waits && !fake->all_wait && fake->allocations == allocations);
+  device->ops->release_on(device, some_stream, memory, 0);
+  device->ops->close(device);
+}
+
 /* The kernels do nothing, so rowptr is found to fall. */
 static void measures_on_a_stream(void) {
   wlmi_device *device = open_fake();
@@ -505,6 +532,39 @@ static void keeps_ptx_in_the_cache(void) {
   folder_remove(&place);
 }
 
+/* Without a compiler the host makes CSR, from copies. */
+static void converts_on_the_host(void) {
+  static const int32_t row[] = {2, 0, 2, 9}, col[] = {1, 0, 0, 1}, rowptr[] = {0, 1, 1, 3};
+  static const int64_t perm[] = {1, 0, 2, 3};
+  wlm_context *context = open_context("");
+  wlmi_device *device = context->device;
+  wlmi_device_ops ops = *device->ops;
+  wlm_coo coo = WLM_COO_INIT;
+  void *memory[5];
+  char found[sizeof perm];
+  ops.compile = refuse;
+  device->ops = &ops;
+  for (int i = 0; i < 5; i++) CHECK(ops.allocate(device, sizeof perm, &memory[i]) == WLM_OK);
+  CHECK(ops.copy_in(device, memory[0], row, sizeof row) == WLM_OK);
+  CHECK(ops.copy_in(device, memory[1], col, sizeof col) == WLM_OK);
+  coo.rows = 3;
+  coo.cols = 2;
+  coo.nnz = 4;
+  coo.row = memory[0];
+  coo.col = memory[1];
+  coo.rowptr = memory[2];
+  coo.colind = memory[3];
+  coo.perm = memory[4];
+  CHECK(wlm_csr_from_coo(context, &coo) == WLM_OK);
+  CHECK(ops.copy_out(device, found, memory[2], sizeof rowptr) == WLM_OK && !memcmp(found, rowptr, sizeof rowptr));
+  coo.rowptr_type = WLM_I64;
+  coo.rows = 1; /* all edges but the second are outside */
+  CHECK(wlm_csr_from_coo(context, &coo) == WLM_OK);
+  CHECK(ops.copy_out(device, found, memory[4], sizeof perm) == WLM_OK && !memcmp(found, perm, sizeof perm));
+  for (int i = 0; i < 5; i++) ops.release(device, memory[i]);
+  wlm_context_destroy(context);
+}
+
 static void refuses_bad_code(void) {
   wlmi_device *device = open_fake();
   void *kernels[WLM_MAX_PASSES];
@@ -622,6 +682,8 @@ TEST(takes_the_callers_memory)
 TEST(asks_the_contexts_allocator_first)
 TEST(loads_and_launches)
 TEST(transposes_without_waiting)
+TEST(sorts_without_waiting)
+TEST(converts_on_the_host)
 TEST(measures_on_a_stream)
 TEST(tells_what_kernels_need)
 TEST(plans_by_what_fits)
@@ -650,6 +712,8 @@ int main(void) {
       cmocka_unit_test(test_asks_the_contexts_allocator_first),
       cmocka_unit_test(test_loads_and_launches),
       cmocka_unit_test(test_transposes_without_waiting),
+      cmocka_unit_test(test_sorts_without_waiting),
+      cmocka_unit_test(test_converts_on_the_host),
       cmocka_unit_test(test_measures_on_a_stream),
       cmocka_unit_test(test_tells_what_kernels_need),
       cmocka_unit_test(test_plans_by_what_fits),

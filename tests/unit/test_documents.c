@@ -94,6 +94,7 @@ static void documents_name_what_exists(void **state) {
       {"docs/c-api.md", "docs/", 0},
       {"docs/cli.md", "docs/", 0},
       {"docs/concepts.md", "docs/", 0},
+      {"docs/gnn.md", "docs/", 0},
       {"docs/operators.md", "docs/", 0},
       {"docs/performance.md", "docs/", 0},
       {"docs/python.md", "docs/", 0},

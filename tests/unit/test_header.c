@@ -19,11 +19,12 @@ static const char *const sources[] = {
     "int main(void) {\n"
     "  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;\n"
     "  wlm_csr csr = WLM_CSR_INIT;\n"
+    "  wlm_coo coo = WLM_COO_INIT;\n"
     "  wlm_problem problem = WLM_PROBLEM_INIT;\n"
     "  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;\n"
     "  wlm_matrix_options matrix = WLM_MATRIX_OPTIONS_INIT;\n"
     "  wlm_stats stats = WLM_STATS_INIT;\n"
-    "  return options.size + csr.size + problem.size + args.size + matrix.size + stats.size == 0;\n"
+    "  return options.size + csr.size + coo.size + problem.size + args.size + matrix.size + stats.size == 0;\n"
     "}\n",
     "#include <warploom/warploom_tune.h>\n"
     "int main(void);\n"

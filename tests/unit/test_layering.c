@@ -22,7 +22,9 @@ static const room rooms[] = {
     {"warploom/", 0},
     {"common/", 0},
     {"templates/prelude/args.h", 0},
+    {"templates/prelude/attention_args.h", 0},
     {"templates/prelude/stats.h", 0},
+    {"templates/prelude/faults.h", 0},
     {"csr/", 1},
     {"records/", 1},
     {"select/", 1},
@@ -46,7 +48,7 @@ static const struct {
     {"lua", {"generator/", NULL}},
     {"lauxlib.h", {"generator/", NULL}},
     {"sqlite3.h", {"db/", NULL}},
-    {"jansson.h", {"records/", NULL}},
+    {"jansson.h", {"records/", "cli/page_verdict"}},
     {"zlib.h", {"csr/", NULL}},
     {"xxhash.h", {"common/", NULL}},
 };

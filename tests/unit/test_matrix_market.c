@@ -252,7 +252,7 @@ static void damaged_gzip_is_reported(void **state) {
   wlmi_csr_host csr;
   write_gzip(folder_file(&folder, "many.mtx.gz"), text, size);
   unsigned char *gz = read_whole(folder.file, &gz_size);
-  const size_t cuts[] = {1, 5, gz_size / 2, gz_size - 9, gz_size - 1};
+  const size_t cuts[] = {3, 5, gz_size / 2, gz_size - 9, gz_size - 1};
   for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
     write_whole(folder_file(&folder, "cut.mtx.gz"), gz, cuts[i]);
     wlm_status status = wlmi_matrix_market_read(folder.file, &csr);
@@ -264,14 +264,14 @@ static void damaged_gzip_is_reported(void **state) {
     gz[spots[i]] ^= 0x55;
     write_whole(folder_file(&folder, "flip.mtx.gz"), gz, gz_size);
     wlm_status status = wlmi_matrix_market_read(folder.file, &csr);
-    /* a flipped byte in the middle may first show as a line that makes no sense */
-    if (status != WLM_ERR_IO && !(status == WLM_ERR_PARSE && i > 0 && i < 3))
+    /* Without its first byte it is no gzip; one in the middle may first show as a line that makes no sense. */
+    if (status != WLM_ERR_IO && !(status == WLM_ERR_PARSE && i < 3))
       fail_msg("byte %zu flipped: %s (%s)", spots[i], wlm_status_name(status), wlm_error_detail());
     gz[spots[i]] ^= 0x55;
   }
-  write_whole(folder_file(&folder, "plain.mtx.gz"), text, size);
-  assert_status(WLM_ERR_IO, wlmi_matrix_market_read(folder.file, &csr));
-  assert_contains(wlm_error_detail(), "does not begin as gzip");
+  write_whole(folder_file(&folder, "plain.mtx.gz"), text, size); /* the name decides nothing */
+  assert_status(WLM_OK, wlmi_matrix_market_read(folder.file, &csr));
+  wlmi_csr_host_release(&csr);
   free(gz);
   free(text);
 }

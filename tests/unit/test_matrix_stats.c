@@ -66,7 +66,8 @@ static void top_share_without_sorting(void **state) {
     double top = 0;
     for (int64_t r = 0; r < (rows >= 100 ? rows / 100 : 1); r++) top += (double)length[r];
     wlm_stats s;
-    assert_status(WLM_OK, wlmi_stats_compute_sampled(rowptr, WLM_I64, rows, 1, rowptr[rows], sample, &s));
+    assert_status(WLM_OK, wlmi_stats_rows(rowptr, WLM_I64, rows, 1, rowptr[rows], &s));
+    assert_status(WLM_OK, wlmi_stats_fingerprint(rowptr, WLM_I64, sample, &s));
     double expected = rowptr[rows] ? top / (double)rowptr[rows] : 0.0;
     assert_true(fabs(s.top_share - expected) <= expected * (most <= 4096 ? 1e-12 : 1.0 / 2048));
     assert_int_equal(s.longest, length[0]);
@@ -99,7 +100,9 @@ static void bad_rowptr_is_named(void **state) {
                   wlmi_stats_compute(narrow, WLM_I32, 3, 3, cases[i].nnz, colind, WLM_I32, &s));
     assert_contains(wlm_error_detail(), cases[i].what);
   }
-  const int64_t rowptr[] = {0, 2};
+  const int64_t rowptr[] = {0, 2}; /* with an nnz that reaches far beyond colind */
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_compute(rowptr, WLM_I64, 1, 3, 2000000000, colind, WLM_I32, &s));
+  assert_contains(wlm_error_detail(), "must end at nnz = 2000000000");
   const int32_t outside[] = {0, 3}, below[] = {-1, 0};
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_compute(rowptr, WLM_I64, 1, 3, 2, outside, WLM_I32, &s));
   assert_contains(wlm_error_detail(), "colind[1] is 3, must be 0 to 2");

@@ -273,6 +273,50 @@ static void what_failed_on_the_matrix_is_not_chosen_for_it(void **state) {
   wlmi_snapshot_clear(&lent);
 }
 
+/* Where only screening runs are known, which compare a few rows, the matrix is not tuned. */
+static void screening_alone_decides_nothing(void **state) {
+  (void)state;
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  wlmi_snapshot snapshot = {0};
+  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"first", "second", "third", NULL});
+  wlmi_measured *candidates = (wlmi_measured *)snapshot.cases[0].candidates;
+  candidates[0].precise = 0;
+  assert_string_equal(decide(&snapshot, &tuned, "p", 32).variant, "second");
+  candidates[1].precise = candidates[2].precise = 0;
+  assert_int_equal(decide(&snapshot, &tuned, "p", 32).step, WLM_STEP_RULE);
+  candidates[2].online = 1; /* these were compared as a whole */
+  assert_string_equal(decide(&snapshot, &tuned, "p", 32).variant, "third");
+  wlmi_snapshot_clear(&snapshot);
+}
+
+/* Every kernel failed on this matrix: one that did not give a wrong result may still run. */
+static void failures_make_no_product_impossible(void **state) {
+  (void)state;
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  const wlmi_spec spec = spec_of(32, 0);
+  wlmi_snapshot snapshot = {0};
+  wlmi_decision decision;
+  wlmi_candidate all[2] = {0};
+  const wlmi_candidate_list list = {snapshot_families(), all, 2};
+  wlmi_variant_set variants = accepted();
+  variants.list = &list;
+  snapshot_case(&snapshot, &tuned, 1, "p", 32);
+  for (int tries = 0; tries < 20; tries++) { /* all that the rules name */
+    if (select_for(&snapshot, &tuned, "p", &spec, &host, &variants, &decision) != WLM_OK) break;
+    char *name = strdup(decision.variant);
+    if (tries < 2) all[tries].value = decision.entries[0].variant;
+    snapshot_failure(&snapshot, name, "a result differs from the float64 reference: row 3");
+  }
+  assert_int_equal(decision.step, WLM_STEP_BUILTIN);
+  assert_string_equal(decision.variant, "builtin");
+  wlmi_measured *failures = (wlmi_measured *)snapshot.cases[0].candidates;
+  failures[1].reason = "the device reported an error: it was busy";
+  assert_status(WLM_OK, select_for(&snapshot, &tuned, "p", &spec, &host, &variants, &decision));
+  assert_string_equal(decision.variant, failures[1].variant);
+  for (int64_t i = 0; i < snapshot.cases[0].failed; i++) free((char *)failures[i].variant);
+  wlmi_snapshot_clear(&snapshot);
+}
+
 /* ---- cases that know too little ------------------------------------------------------------------ */
 
 enum { ALL = 30 };
@@ -625,6 +669,8 @@ int main(void) {
       cmocka_unit_test(leaves_out_what_is_not_valid),
       cmocka_unit_test(leaves_out_what_is_not_there_any_more),
       cmocka_unit_test(what_failed_on_the_matrix_is_not_chosen_for_it),
+      cmocka_unit_test(screening_alone_decides_nothing),
+      cmocka_unit_test(failures_make_no_product_impossible),
       cmocka_unit_test(a_thin_case_does_not_beat_a_rule),
       cmocka_unit_test(behind_a_thin_case_others_are_asked),
       cmocka_unit_test(preparing_is_shared_by_the_calls),

@@ -1,67 +1,143 @@
-"""The command: python -m warploom.bench torch | summary."""
+"""The command: python -m warploom.bench torch | attention | gnn | accuracy | summary | tables."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+from warploom.bench.results import Output
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m warploom.bench", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    torch = commands.add_parser(
-        "torch", help="time warploom.torch and warploom.pyg beside PyTorch and PyG"
-    )
-    torch.add_argument(
+def _add_run(commands: Any, name: str, help: str) -> Any:
+    """A command that measures cases: the options of all of them."""
+    command = commands.add_parser(name, help=help)
+    command.add_argument(
         "--out", type=Path, help="append lines to this file and skip the cases that it has"
     )
-    torch.add_argument(
+    command.add_argument(
         "--data", type=Path, default=Path("../shared/data"), help="folder with the graphs"
     )
-    torch.add_argument(
-        "--warploom", default="warploom", help="the program that writes twins which --data lacks"
-    )
-    torch.add_argument(
+    command.add_argument(
         "--only",
         action="append",
         default=[],
-        help="cases with this text: step/cora, graphed; repeatable",
+        help="cases with this text in their names (see --list); repeatable",
     )
-    torch.add_argument(
+    command.add_argument(
         "--budget", type=float, default=float("inf"), help="start no case after this many seconds"
     )
-    torch.add_argument("--samples", type=int, default=7)
-    torch.add_argument(
-        "--no-compile", action="store_true", help="leave out torch.compile of gather and scatter"
+    command.add_argument("--samples", type=int, default=7)
+    command.add_argument("--list", action="store_true", help="print the cases and run none")
+    command.add_argument("--quick", action="store_true", help="a few tiny cases")
+    return command
+
+
+def _add_program(command: Any) -> None:
+    command.add_argument(
+        "--warploom", default="warploom", help="the program that writes twins which --data lacks"
     )
-    torch.add_argument("--list", action="store_true", help="print the cases and run none")
-    torch.add_argument("--quick", action="store_true", help="a few tiny cases")
+
+
+def _add_twins(command: Any) -> None:
+    _add_program(command)
+    command.add_argument("--twins", type=Path, help="keep twins in this folder for the next run")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m warploom.bench", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    torch = _add_run(
+        commands, "torch", "time warploom.torch and warploom.pyg beside PyTorch and PyG"
+    )
+    attention = _add_run(commands, "attention", "time layers of attention beside PyG's")
+    for command in (torch, attention):
+        _add_program(command)
+        command.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
+    gnn = _add_run(commands, "gnn", "GE-SpMM's applications: steps of GCN and GraphSAGE")
+    gnn.add_argument(
+        "--accuracy", action="store_true", help="compare accuracies with PyG's; times nothing"
+    )
+    accuracy = _add_run(commands, "accuracy", "ES-SpMM's trade: inference that samples edges")
+    _add_twins(accuracy)
     summary = commands.add_parser(
         "summary", help="print geometric means and targets; exit with 1 where one is missed"
     )
     summary.add_argument("file", type=Path)
-    options = parser.parse_args(arguments)
+    tables = commands.add_parser("tables", help="print a results file as Markdown tables")
+    tables.add_argument("file", type=Path)
+    tables.add_argument(
+        "--into", type=Path, help="put them into this page, below '<!-- tables: NAME -->'"
+    )
+    return parser
+
+
+def _print_names(cases: Iterable[Any]) -> int:
+    from warploom.bench.results import case_name
+
+    print("\n".join(case_name(case) for case in cases))
+    return 0
+
+
+def _run_torch(options: argparse.Namespace, output: Output) -> int:
+    from warploom.bench import attention, suite
+
+    settings = suite.Settings(
+        data=options.data,
+        command=options.warploom,
+        samples=options.samples,
+        compiled=not options.no_compile,
+    )
+    which: Any = suite
+    if options.command == "attention":
+        settings, which = attention.full(settings), attention
+    settings = suite.quick(settings) if options.quick else settings
+    if options.list:
+        return _print_names(which.cases(settings))
+    return int(which.run(settings, output))
+
+
+def _run_gnn(options: argparse.Namespace, output: Output) -> int:
+    from warploom.bench import gnn
+
+    settings = gnn.Settings(data=options.data, samples=options.samples)
+    settings = gnn.quick(settings) if options.quick else settings
+    if options.list:
+        return _print_names((gnn.accuracy_cases if options.accuracy else gnn.cases)(settings))
+    return (gnn.run_accuracies if options.accuracy else gnn.run)(settings, output)
+
+
+def _run_accuracy(options: argparse.Namespace, output: Output) -> int:
+    from warploom.bench import accuracy
+
+    settings = accuracy.Settings(options.data, options.warploom, options.twins, options.samples)
+    settings = accuracy.quick(settings) if options.quick else settings
+    if options.list:
+        return _print_names(accuracy.cases(settings))
+    return accuracy.run(settings, output)
+
+
+_RUNS = {"torch": _run_torch, "attention": _run_torch, "gnn": _run_gnn, "accuracy": _run_accuracy}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
     if options.command == "summary":
         from warploom.bench.summary import print_summary
 
         return int(print_summary(options.file) > 0)
+    if options.command == "tables":
+        from warploom.bench.tables import put_tables, tables_of
 
-    from warploom.bench.suite import Settings, cases, quick, run
-
-    settings = Settings(
-        data=options.data,
-        command=options.warploom,
-        only=tuple(options.only),
-        budget=options.budget,
-        samples=options.samples,
-        compiled=not options.no_compile,
-    )
-    settings = quick(settings) if options.quick else settings
-    if options.list:
-        print("\n".join(case.name() for case in cases(settings)))
+        if options.into is None:
+            print(tables_of(options.file))
+        else:
+            put_tables(options.file, options.into)
         return 0
-    return int(run(settings, options.out) > 0)
+    output = Output(options.out, options.budget, tuple(options.only))
+    return int(_RUNS[options.command](options, output) > 0)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def _mix(x: Words) -> Words:
     return result
 
 
-class _Random:
+class Random:
     """Independent splitmix64 generators, one for each index."""
 
     def __init__(self, seed: int, stream: int, indices: Indices) -> None:
@@ -34,9 +34,20 @@ class _Random:
         self.state = _mix(base + indices.astype(np.uint64) * _GOLDEN)
 
     def below(self, limits: Indices) -> Indices:
-        """0 .. limit - 1, for limits below 2^32: the upper word of a product with 64 bits."""
+        """0 .. limit - 1, for limits below 2^32: one number of each generator."""
         self.state = self.state + _GOLDEN
-        word, limit = _mix(self.state), limits.astype(np.uint64)
+        return self._below(self.state, limits)
+
+    def below_each(self, limits: Indices) -> Indices:
+        """The same for one generator, whose next numbers these are."""
+        states = self.state + np.arange(1, len(limits) + 1, dtype=np.uint64) * _GOLDEN
+        self.state = states[-1:]
+        return self._below(states, limits)
+
+    @staticmethod
+    def _below(states: Words, limits: Indices) -> Indices:
+        """The upper word of a product with 64 bits."""
+        word, limit = _mix(states), limits.astype(np.uint64)
         low = (word & np.uint64(0xFFFFFFFF)) * limit >> np.uint64(32)
         high = (word >> np.uint64(32)) * limit
         result: Indices = (high + low >> np.uint64(32)).astype(np.int64)
@@ -63,7 +74,7 @@ class Sampler:
     def _choose_seeds(self, seed: int) -> Indices:
         """Distinct nodes by Floyd's algorithm."""
         with np.errstate(over="ignore"):
-            random = _Random(seed, _STREAM_SEEDS, np.zeros(1, np.int64))
+            random = Random(seed, _STREAM_SEEDS, np.zeros(1, np.int64))
             chosen: dict[int, None] = {}
             for last in range(self.graph.nodes - self.seed_count, self.graph.nodes):
                 node = int(random.below(np.array([last + 1]))[0])
@@ -80,7 +91,7 @@ class Sampler:
         positions = np.tile(np.arange(fanout), (len(places), 1))
         long = np.flatnonzero(degrees > fanout)
         with np.errstate(over="ignore"):
-            random = _Random(seed, _STREAM_LAYER + layer, places[long])
+            random = Random(seed, _STREAM_LAYER + layer, places[long])
             for taken in range(fanout):
                 last = degrees[long] - fanout + taken
                 drawn = random.below(last + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from warploom.bench.graphs import Csr, Indices
 from warploom.bench.sampler import Sampler
 from warploom.bench.timing import Function
 
+_Model = TypeVar("_Model", bound=nn.Module)
 MODELS = (("gcn", "sum"), ("sage", "mean"), ("sage", "max"), ("gin", "sum"))
 CLASSES = 16
 
@@ -49,7 +50,7 @@ class Training:
     """The steps of one model. `batches()` gives x, edges, and labels of the first nodes."""
 
     def __init__(
-        self, model: Model, batches: Callable[[], tuple[Tensor, Any, Tensor]], capturable: bool
+        self, model: nn.Module, batches: Callable[[], tuple[Tensor, Any, Tensor]], capturable: bool
     ) -> None:
         self.model = model
         self.batches = batches
@@ -80,7 +81,7 @@ def _without_loops(edges: Indices) -> Indices:
     return np.ascontiguousarray(edges[:, edges[0] != edges[1]])
 
 
-def _adjacency(edge_index: Tensor, nodes: int) -> Tensor:
+def adjacency(edge_index: Tensor, nodes: int) -> Tensor:
     """The matrix with the targets as rows, as PyG multiplies with it. Targets ascend."""
     ones = torch.ones(edge_index.size(1), device=edge_index.device)
     return torch.sparse_csr_tensor(
@@ -88,7 +89,7 @@ def _adjacency(edge_index: Tensor, nodes: int) -> Tensor:
     )
 
 
-def _run_as_in_pyg(model: Model) -> None:
+def run_as_in_pyg(model: nn.Module) -> None:
     """Call PyG's own methods: those that `pyg.convert` put in their place cost time."""
     for layer in model.modules():
         if isinstance(layer, MessagePassing):
@@ -98,23 +99,35 @@ def _run_as_in_pyg(model: Model) -> None:
                     layer.__dict__[name] = types.MethodType(original, layer)
 
 
-def _models(
-    kind: str, reduce: str, features: int, hidden: int, cached: bool, device: torch.device
-) -> dict[str, Model]:
-    """The same model for warploom and for each baseline."""
-    names = (
+def make_models(names: tuple[str, ...], make: Callable[[], _Model]) -> dict[str, _Model]:
+    """Models with equal parameters: the one of warploom and those of PyG, by name."""
+    models: dict[str, _Model] = {}
+    for name in names:
+        torch.manual_seed(3)
+        models[name] = make()
+        if name == "warploom":
+            pyg.convert(models[name])
+    for name, model in models.items():
+        if name != "warploom":
+            run_as_in_pyg(model)
+    return models
+
+
+def names_of(reduce: str, device: torch.device) -> tuple[str, ...]:
+    """warploom and its baselines: torch.sparse has no max on a GPU."""
+    return (
         ("warploom", "pyg")
         if reduce == "max" and device.type == "cuda"
         else ("warploom", "pyg", "torch_sparse")
     )
-    models: dict[str, Model] = {}
-    for name in names:
-        torch.manual_seed(3)
-        models[name] = Model(kind, reduce, features, hidden, cached).to(device)
-    pyg.convert(models["warploom"])
-    for name in names[1:]:
-        _run_as_in_pyg(models[name])
-    return models
+
+
+def _models(
+    kind: str, reduce: str, features: int, hidden: int, cached: bool, device: torch.device
+) -> dict[str, Model]:
+    return make_models(
+        names_of(reduce, device), lambda: Model(kind, reduce, features, hidden, cached).to(device)
+    )
 
 
 class FullBatch:
@@ -126,7 +139,7 @@ class FullBatch:
         self.x = torch.randn(graph.nodes, features, generator=generator, device=device)
         self.labels = torch.randint(CLASSES, (graph.nodes,), generator=generator, device=device)
         self.edge_index = torch.from_numpy(_without_loops(graph.edges())).to(device)
-        self.adjacency = _adjacency(self.edge_index, graph.nodes)
+        self.adjacency = adjacency(self.edge_index, graph.nodes)
 
     def trainings(
         self, kind: str, reduce: str, hidden: int, capturable: bool
@@ -174,7 +187,7 @@ class MiniBatches:
             def following() -> tuple[Tensor, Any, Tensor]:
                 edge_index, nodes = next(turns)
                 edges = (
-                    _adjacency(edge_index, nodes) if as_matrix else edge_index.detach()
+                    adjacency(edge_index, nodes) if as_matrix else edge_index.detach()
                 )  # another tensor each time
                 return self.x[:nodes], edges, self.labels
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import sys
-import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from warploom.bench import products, steps
+from warploom.bench.compare import compare
 from warploom.bench.graphs import Csr, load
+from warploom.bench.results import Line, Output, case_name, rounded_values, run_cases
 from warploom.bench.timing import Function, measure
 
 RIVALS = ("torch_sparse", "pyg", "scatter", "scatter_compiled")
@@ -28,7 +26,6 @@ GRAPHS = (
     "twin:reddit,scale=0.1",
     "twin:products,scale=0.1",
 )
-TOLERANCE = 1e-3  # of the norm of the difference to that of the baseline's result
 
 
 class Case(NamedTuple):
@@ -41,7 +38,7 @@ class Case(NamedTuple):
 
     def name(self) -> str:
         """For example step/cora/sage/64/max/eager."""
-        return "/".join(str(part) for part in self if part is not None)
+        return case_name(self)
 
 
 @dataclass(frozen=True)
@@ -50,8 +47,6 @@ class Settings:
 
     data: Path
     command: str = "warploom"
-    only: tuple[str, ...] = ()
-    budget: float = float("inf")
     samples: int = 7
     graphs: tuple[str, ...] = GRAPHS
     sampled: str = "twin:products,scale=0.1"
@@ -114,35 +109,6 @@ class Workbench:
             torch.cuda.empty_cache()
 
 
-def _difference(result: Tensor, expected: Tensor) -> float:
-    return float((result - expected).norm() / expected.norm().clamp(min=1e-30))
-
-
-def _check(results: dict[str, Callable[[], Tensor]]) -> dict[str, str]:
-    """Compare with PyG: why baselines fail. Raises ArithmeticError where warploom differs."""
-    expected = results["pyg"]()
-    failed: dict[str, str] = {}
-    for name, function in results.items():
-        if name == "pyg":
-            continue
-        try:
-            difference = _difference(function(), expected)
-        except Exception as error:
-            if name == "warploom":
-                raise
-            failed[name] = (
-                f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-            )
-            continue
-        if not difference <= TOLERANCE:
-            if name == "warploom":
-                raise ArithmeticError(
-                    f"the result differs from PyG's by {difference:.2g} of its norm"
-                )
-            failed[name] = f"the result differs from PyG's by {difference:.2g} of its norm"
-    return failed
-
-
 def _functions(
     case: Case, bench: Workbench
 ) -> tuple[dict[str, Function], dict[str, Callable[[], Tensor]]]:
@@ -176,7 +142,7 @@ def _functions(
 def run_case(case: Case, bench: Workbench) -> dict[str, Any]:
     """Check and time one case."""
     timed, compared = _functions(case, bench)
-    failed = _check(compared)
+    failed = compare(compared)
     wanted = {name: function for name, function in timed.items() if name not in failed}
     times, refused = measure(wanted, bench.device, case.mode == "graphed", bench.settings.samples)
     failed.update(refused)
@@ -189,67 +155,27 @@ def run_case(case: Case, bench: Workbench) -> dict[str, Any]:
     return line
 
 
-def _finished(path: Path | None) -> set[str]:
-    if path is None or not path.exists():
-        return set()
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    return {
-        Case(*(line[field] for field in Case._fields)).name()
-        for line in lines
-        if line["us"] is not None
-    }
-
-
-def _write(stream: TextIO, line: dict[str, Any]) -> None:
-    short = {
-        key: round(value, 3) if isinstance(value, float) else value for key, value in line.items()
-    }
-    short["rivals"] = {
-        key: None if value is None else round(value, 3) for key, value in line["rivals"].items()
-    }
-    stream.write(json.dumps(short) + "\n")
-    stream.flush()
-
-
 def _describe(line: dict[str, Any]) -> str:
-    name = Case(*(line[field] for field in Case._fields)).name()
     own = "no result" if line["us"] is None else f"{line['us']:.1f} us"
     rivals = [f"{rival} {us:.1f}" for rival, us in line["rivals"].items() if us is not None]
-    return f"{name}: {own}; {', '.join(rivals)} {line.get('failed', '')}"
+    return f"{own}; {', '.join(rivals)} {line.get('failed', '')}"
 
 
-def run(settings: Settings, out: Path | None) -> int:
-    """Run the cases that `out` does not have yet. Returns how many gave no result."""
-    warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
-    warnings.filterwarnings("ignore", message=r"The usage of `scatter")
+def _round(line: Line) -> Line:
+    rounded = rounded_values(line)
+    rounded["rivals"] = rounded_values(line["rivals"])
+    return rounded
+
+
+def run(settings: Settings, output: Output) -> int:
+    """Run the cases that the output does not have yet. Returns how many gave no result."""
     bench = Workbench(settings)
-    finished = _finished(out)
-    todo = [
-        case
-        for case in cases(settings)
-        if case.name() not in finished and all(part in case.name() for part in settings.only)
-    ]
-    begin, failures = time.monotonic(), 0
-    stream = sys.stdout if out is None else out.open("a")
-    try:
-        for number, case in enumerate(todo, 1):
-            if time.monotonic() - begin > settings.budget:
-                print(
-                    f"warploom: bench: {len(todo) - number + 1} cases are left; run it again",
-                    file=sys.stderr,
-                )
-                break
-            start = time.monotonic()
-            try:
-                line = run_case(case, bench)
-            except Exception as error:
-                line = {**case._asdict(), "us": None, "rivals": dict.fromkeys(RIVALS)}
-                line["failed"] = {"warploom": f"{type(error).__name__}: {error}"}
-            failures += line["us"] is None
-            _write(stream, line)
-            seconds = time.monotonic() - start
-            print(f"[{number}/{len(todo)}] {_describe(line)} in {seconds:.1f} s", file=sys.stderr)
-    finally:
-        if out is not None:
-            stream.close()
-    return failures
+    empty = {"us": None, "rivals": dict.fromkeys(RIVALS)}
+    return run_cases(
+        Case,
+        cases(settings),
+        lambda case: _round(run_case(case, bench)),
+        output,
+        empty,
+        _describe,
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
+import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Line = dict[str, Any]
+from warploom.bench.results import Line, case_name, read_lines
 
 
 class Row(NamedTuple):
@@ -120,14 +120,68 @@ def rows(lines: list[Line]) -> list[Row]:
     return [row for row in found if row.speedups]
 
 
+def gnn_rows(lines: list[Line]) -> list[Row]:
+    """Aggregation against PyG, and whole steps against the best rival in the same mode."""
+
+    def name(line: Line) -> str:
+        return "/".join(str(line[key]) for key in ("graph", "model", "layers", "features"))
+
+    def speedups(chosen: list[Line], field: str, rivals: tuple[str, ...]) -> dict[str, float]:
+        found = {}
+        for line in chosen:
+            times = [line[f"{rival}_{field}"] for rival in rivals]
+            known = [us for us in times if us is not None]
+            if known and line[field]:
+                found[name(line)] = min(known) / line[field]
+        return found
+
+    table = []
+    for mode in ("graphed", "eager"):
+        of_mode = [line for line in lines if line["mode"] == mode]
+        table.append(
+            Row(f"aggregation {mode}, PyG", speedups(of_mode, "spmm_us", ("pyg",)), 2, None)
+        )
+        for model in sorted({line["model"] for line in of_mode}):
+            chosen = [line for line in of_mode if line["model"] == model]
+            what = f"aggregation {model} {mode}, PyG"
+            table.append(Row(what, speedups(chosen, "spmm_us", ("pyg",)), None, None))
+        cuda = speedups(of_mode, "cuda_us", ("pyg",))
+        table.append(Row(f"CUDA time of a step {mode}, PyG", cuda, None, None))
+        steps = speedups(of_mode, "step_us", ("pyg", "torch_sparse"))
+        table.append(Row(f"step {mode}, best rival", steps, None, 0.97))
+    return [row for row in table if row.speedups]
+
+
+def _print_accuracies(lines: list[Line]) -> int:
+    """Means over the seeds; returns how many differ from PyG's by more than a standard error."""
+    groups: dict[str, list[Line]] = {}
+    for line in lines:
+        groups.setdefault(f"{line['graph']}/{line['model']}", []).append(line)
+    missed = 0
+    for name, group in groups.items():
+        own, other = ([line[key] for line in group] for key in ("accuracy", "pyg_accuracy"))
+        error = statistics.stdev(other) / math.sqrt(len(other)) if len(other) > 1 else math.nan
+        holds = abs(statistics.mean(own) - statistics.mean(other)) <= error
+        missed += not holds
+        print(
+            f"{name:24} {len(group):>3} seeds {statistics.mean(own):6.2f} %, PyG "
+            f"{statistics.mean(other):6.2f} +- {error:.2f} %{'' if holds else '  MISSED'}"
+        )
+    return missed
+
+
 _FORMAT = "{:36} {:>5} {:>7} {:>7} {:>7} {:>7}  {}"
 
 
 def print_summary(path: Path) -> int:
     """Print the table; returns how many comparisons miss their target or minimum."""
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    missing = [line for line in lines if line["us"] is None]
-    table = rows([line for line in lines if line["us"] is not None])
+    lines = read_lines(path)
+    if lines and "pyg_accuracy" in lines[0]:
+        return _print_accuracies(lines)
+    is_gnn = bool(lines) and "pyg_step_us" in lines[0]
+    result = "step_us" if is_gnn else "us"
+    missing = [line for line in lines if line[result] is None]
+    table = (gnn_rows if is_gnn else rows)([line for line in lines if line[result] is not None])
     print(
         _FORMAT.format("speedup over", "cases", "mean", "target", "worst", "minimum", "worst case")
     )
@@ -138,5 +192,6 @@ def print_summary(path: Path) -> int:
         verdict = worst if row.holds() else worst + "  MISSED"
         print(_FORMAT.format(row.what, len(row.speedups), *texts, verdict))
     for line in missing:
-        print(f"no result: {line['bench']}/{_name(line)}/{line['mode']}: {line.get('failed')}")
+        case = case_name(value for value in line.values() if isinstance(value, (str, int)))
+        print(f"no result: {case}: {line.get('failed')}")
     return sum(not row.holds() for row in table) + len(missing)

@@ -6,10 +6,13 @@ import gc
 import math
 import statistics
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import torch
+
+from warploom.bench.results import describe
 
 Function = Callable[[], Any]
 
@@ -86,13 +89,10 @@ class Timer:
         return self._run(self.function, self.calls) / self.inner * 1e6
 
 
-def measure(
-    functions: dict[str, Function], device: torch.device, graphed: bool, samples: int
-) -> tuple[dict[str, float], dict[str, str]]:
-    """Medians in microseconds of samples taken in turns, and why other functions cannot run.
-
-    Each turn begins with another function, so that none always follows the same one.
-    """
+def make_timers(
+    functions: dict[str, Function], device: torch.device, graphed: bool
+) -> tuple[dict[str, Timer], dict[str, str]]:
+    """Timers of functions that ran (and were captured), and why other functions cannot run."""
     timers: dict[str, Timer] = {}
     failed: dict[str, str] = {}
     for name, function in functions.items():
@@ -103,9 +103,15 @@ def measure(
         except (
             Exception
         ) as error:  # a baseline that cannot run or be captured leaves its place empty
-            failed[name] = (
-                f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-            )
+            failed[name] = describe(error)
+    return timers, failed
+
+
+def sample_in_turns(timers: dict[str, Timer], samples: int) -> dict[str, float]:
+    """Medians in microseconds of samples taken in turns.
+
+    Each turn begins with another function, so that none always follows the same one.
+    """
     names = list(timers)
     times: dict[str, list[float]] = {name: [] for name in names}
     gc.collect()
@@ -118,4 +124,36 @@ def measure(
                     times[name].append(timers[name].sample())
     finally:
         gc.enable()
-    return {name: statistics.median(values) for name, values in times.items()}, failed
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def measure(
+    functions: dict[str, Function], device: torch.device, graphed: bool, samples: int
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Medians in microseconds, and why other functions cannot run."""
+    timers, failed = make_timers(functions, device, graphed)
+    return sample_in_turns(timers, samples), failed
+
+
+def profile_kernels(function: Function, calls: int) -> float | None:
+    """Microseconds that the GPU works (kernels, copies, clears) in one call, by torch.profiler.
+
+    None where the profiler reports nothing, for example because the driver does not permit it.
+    """
+    torch.cuda.synchronize()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+            for _ in range(calls):
+                function()
+            torch.cuda.synchronize()
+    assert profiler.profiler is not None
+    results = profiler.profiler.kineto_results
+    assert results is not None
+    cuda = torch.autograd.DeviceType.CUDA  # type: ignore[attr-defined]
+    nanoseconds = sum(
+        event.duration_ns()
+        for event in results.events()
+        if event.device_type() == cuda and not event.is_user_annotation()
+    )
+    return nanoseconds * 1e-3 / calls or None

@@ -8,8 +8,9 @@ Tensors of the CPU use warploom's host device.
 """
 
 from warploom.torch import _ops as _ops
+from warploom.torch._attention import attention, gat
 from warploom.torch._eager import edge_softmax, sddmm, spmm
 from warploom.torch._graph import Graph
 from warploom.torch._plan import Sample
 
-__all__ = ["Graph", "Sample", "edge_softmax", "sddmm", "spmm"]
+__all__ = ["Graph", "Sample", "attention", "edge_softmax", "gat", "sddmm", "spmm"]

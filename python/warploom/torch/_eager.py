@@ -302,8 +302,7 @@ class Eager:
         elif mean and values is None and not graph.once:
             values = self.weights = graph.mean_weights(accumulator(x.dtype))
         elif mean:
-            inverse = graph.inverse_degrees(accumulator(x.dtype))
-            x = (x * inverse.reshape((-1,) + (1,) * (x.dim() - 1))).to(x.dtype)
+            x = graph.divide_by_degrees(x)
         wanted = Request(
             request.width,
             request.dtype,
@@ -447,8 +446,7 @@ def _differentiable(
         else Graph(graph.rowptr, graph.colind, cols=graph.cols, once=graph.once)
     )
     if request.reduce == "mean":
-        inverse = graph.inverse_degrees(accumulator(x.dtype))
-        x = (x * inverse.reshape((-1,) + (1,) * (x.dim() - 1))).to(x.dtype)
+        x = graph.divide_by_degrees(x)
     db = dvalues = None
     if need_b:
         transposed = pattern.t()

@@ -8,7 +8,15 @@ from typing import Any
 import torch
 
 from warploom.torch import _plan
-from warploom.torch._plan import DENSE_TYPES, INDEX_TYPES, Matrix, Plan, Request
+from warploom.torch._plan import (
+    DENSE_TYPES,
+    INDEX_TYPES,
+    KeptPlan,
+    Matrix,
+    OncePlan,
+    Plan,
+    Request,
+)
 
 # Graphs by the id() of their rowptr, for the registered ops, which get tensors. A graph keeps its
 # rowptr alive, so an id that is found belongs to that very tensor.
@@ -66,12 +74,6 @@ def _refuse_pattern(rowptr: torch.Tensor, colind: torch.Tensor) -> None:
     )
 
 
-def _offsets(ordered: torch.Tensor, count: int, small: bool) -> torch.Tensor:
-    """Where each of 0 to count begins in ordered indices; wrong ones are never written to."""
-    limits = torch.arange(count + 1, dtype=ordered.dtype, device=ordered.device)
-    return torch.searchsorted(ordered, limits, out_int32=small)
-
-
 class Graph:
     """A sparse rows x cols matrix A in CSR; row i lists the edges k -> i of a graph, whose sources
     are columns.
@@ -123,7 +125,7 @@ class Graph:
         self._reset()
 
     def _reset(self) -> None:
-        self._index: int = self.rowptr.get_device()
+        self.index: int = self.rowptr.get_device()
         self._versions = (self.rowptr._version, self.colind._version)
         self._plans: dict[Request, Plan] = {}
         self._products: dict[Any, Any] = {}
@@ -205,18 +207,14 @@ class Graph:
                 rows = cols = max(largest)
             rows = largest[0] if rows is None else rows
             cols = largest[1] if cols is None else cols
-        targets, perm = torch.sort(edge_index[1], stable=True)
-        small = max(rows, cols, edge_index.shape[1]) < 2**31
-        rowptr = _offsets(targets, rows, small)
-        colind = edge_index[0].index_select(0, perm)
-        return cls(
-            rowptr,
-            colind.int() if small else colind.long(),
-            None if values is None else values.index_select(0, perm),
-            cols=cols,
-            perm=perm,
-            once=once,
-        )
+        if torch.compiler.is_compiling():
+            made = torch.ops.warploom.csr_from_edges(edge_index, rows, cols)
+        else:
+            made = _plan.convert_edges(edge_index, rows, cols)
+        rowptr, colind, perm = made
+        if values is not None:
+            values = values.index_select(0, perm)
+        return cls(rowptr, colind, values, cols=cols, perm=perm, once=once)
 
     @classmethod
     def _from_pyg(
@@ -336,11 +334,10 @@ class Graph:
         """
         if self._transpose is not None:
             return self._transpose
-        sources, order = torch.sort(self.colind, stable=True)
-        rowptr = _offsets(sources, self.cols, self.rowptr.dtype == torch.int32)
+        rowptr, colind, order = _plan.convert_pair(self.colind, self.row(), self.cols, self.rows)
         transposed = Graph(
             rowptr,
-            self.row().index_select(0, order).to(self.colind.dtype),
+            colind,
             None if self.values is None else self.values.index_select(0, order),
             cols=self.rows,
             perm=order if self.perm is None else self.perm.index_select(0, order),
@@ -405,6 +402,13 @@ class Graph:
 
         return self._keep(("inverse", dtype), make)
 
+    def divide_by_degrees(self, x: torch.Tensor) -> torch.Tensor:
+        """Each row of x divided by the edges of that row, where there are any; of x's type."""
+        degrees = self.degrees().clamp(1).reshape((-1,) + (1,) * (x.dim() - 1))
+        if x.dtype in (torch.float32, torch.float64):
+            return x / degrees
+        return (x.float() / degrees).to(x.dtype)  # 16 bits do not hold large degrees
+
     def mean_weights(self, dtype: torch.dtype) -> torch.Tensor:
         """1 / edges of the row, for each edge: the sum with these values is the mean; (nnz,)."""
         return self._keep(
@@ -413,10 +417,7 @@ class Graph:
 
     # ---- plans -----------------------------------------------------------------------
 
-    def _matrix(self, values: torch.dtype | None) -> tuple[Any, Matrix | torch.Tensor]:
-        csr = _plan.describe(self.rowptr, self.colind, self.cols, values)
-        if self.once:
-            return csr, self.colind
+    def _matrix(self, values: torch.dtype | None) -> Matrix:
         matrix = self._matrices.get(values)
         if matrix is None:
             if not self._matrices and self.nnz:
@@ -425,23 +426,25 @@ class Graph:
                     least >= 0 and most < self.cols,
                     f"colind: {least} to {most} lie outside the {self.cols} columns",
                 )
-            matrix = Matrix(csr, self._index, (self.rowptr, self.colind))
-            self._matrices[values] = matrix
-        return csr, matrix
+            matrix = self._matrices[values] = Matrix(self, values)
+        return matrix
 
     def plan(self, request: Request) -> Plan:
         """The plan of a request, made at its first use."""
         plan = self._plans.get(request)
         if plan is not None:
             return plan
+        if self.once:
+            plan = self._plans[request] = OncePlan(request, self)
+            return plan
         with _plan.lock:
             plan = self._plans.get(request)
             if plan is None:
-                if not self.once and _plan.is_captured(self._index):
+                if _plan.is_captured(self.index):
                     raise RuntimeError(
                         "warploom: the first product of a kind measures and compiles, which a "
                         "CUDA graph cannot capture; run the step a few times before you capture it"
                     )
-                csr, matrix = self._matrix(request.values)
-                plan = self._plans[request] = Plan(request, csr, matrix, self._index)
+                matrix = self._matrix(request.values)
+                plan = self._plans[request] = KeptPlan(request, self, matrix)
         return plan

@@ -13,7 +13,15 @@ import torch
 
 from warploom.torch import _eager, _gradients
 from warploom.torch._graph import Graph, find
-from warploom.torch._plan import Request, Sample, accumulator, edge_shape, how
+from warploom.torch._plan import (
+    Request,
+    Sample,
+    accumulator,
+    convert_edges,
+    edge_shape,
+    how,
+    index_type,
+)
 
 Tensor = torch.Tensor
 Maybe = Optional[torch.Tensor]
@@ -22,6 +30,7 @@ _A = "Tensor rowptr, Tensor colind, SymInt cols"
 _HOW = "bool deterministic, str strategy, int width, str norm, SymInt seed"
 _library = torch.library.Library("warploom", "DEF")  # type: ignore[no-untyped-call]
 for _schema in (
+    "csr_from_edges(Tensor edge_index, SymInt rows, SymInt cols) -> (Tensor, Tensor, Tensor)",
     f"spmm({_A}, Tensor b, Tensor? values, str reduce, str message, {_HOW}) -> Tensor",
     f"spmm_argmax({_A}, Tensor b, Tensor? values, str reduce, str message, {_HOW})"
     " -> (Tensor, Tensor)",
@@ -77,6 +86,24 @@ def _engine(
         tuple(x.shape[1:]), x.dtype, kind, heads, reduce, message, deterministic, sample
     )
     return _eager.Eager(graph, request, seed)
+
+
+# ---- graphs ------------------------------------------------------------------------------
+
+
+@_op
+def _csr_from_edges(edge_index: Tensor, rows: int, cols: int) -> tuple[Tensor, Tensor, Tensor]:
+    return convert_edges(edge_index, rows, cols)
+
+
+@_fake
+def _csr_from_edges_fake(edge_index: Tensor, rows: int, cols: int) -> tuple[Tensor, Tensor, Tensor]:
+    edges = edge_index.shape[1]
+    dtype = index_type(rows, cols, edges)
+    rowptr, colind, perm = (
+        edge_index.new_empty(count, dtype=dtype) for count in (rows + 1, edges, edges)
+    )
+    return rowptr, colind, perm
 
 
 # ---- forward -------------------------------------------------------------------------

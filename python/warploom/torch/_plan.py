@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 import threading
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -57,6 +57,7 @@ class Request(NamedTuple):
     transpose: bool = False
     argmax: bool = False
     sddmm: bool = False
+    attention: str = ""  # "gat" or "edge": where its scores come from; with transpose its gradient
 
     @property
     def n(self) -> int:
@@ -73,6 +74,9 @@ def problem(request: Request, expected_calls: int) -> Any:
     p = new("wlm_problem")
     p.n = request.n
     p.operation = lib.WLM_SDDMM if request.sddmm else lib.WLM_SPMM
+    if request.attention:
+        p.operation = lib.WLM_ATTENTION
+        p.score = lib.WLM_SCORE_GAT if request.attention == "gat" else lib.WLM_SCORE_EDGE
     p.message = MESSAGES[request.message]
     p.reduce = REDUCTIONS[request.reduce]
     p.dense_type = DENSE_TYPES[request.dtype]
@@ -169,22 +173,39 @@ os.register_at_fork(after_in_child=_after_fork)
 # ---- matrices and plans --------------------------------------------------------------
 
 
-def describe(
-    rowptr: torch.Tensor, colind: torch.Tensor, cols: int, values: torch.dtype | None
-) -> Any:
-    """The wlm_csr of a pattern, whose values (of this type, if any) come with each call."""
-    csr = new("wlm_csr")
-    csr.rows = rowptr.shape[0] - 1
-    csr.cols = cols
-    csr.nnz = colind.shape[0]
-    csr.rowptr = ffi.cast("void *", rowptr.data_ptr())
-    csr.colind = ffi.cast("void *", colind.data_ptr())
-    csr.rowptr_type = INDEX_TYPES[rowptr.dtype]
-    csr.colind_type = INDEX_TYPES[colind.dtype]
-    if values is not None:
-        csr.values = ffi.cast("void *", VALUES_PER_CALL)
-        csr.value_type = DENSE_TYPES[values]
-    return csr
+class Pattern(Protocol):
+    """The pattern of a graph."""
+
+    rowptr: torch.Tensor
+    colind: torch.Tensor
+    rows: int
+    cols: int
+    nnz: int
+    index: int  # of the GPU; -1 = the host
+
+
+_CALL = ffi.typeof("warploom_call *")
+
+
+def _bind(
+    call: Any, context_: Any, problem_: Any, pattern: Pattern, values: torch.dtype | None
+) -> None:
+    """Describe a pattern, whose values (of this type, if any) come with each call."""
+    rowptr, colind = pattern.rowptr, pattern.colind
+    lib.warploom_bind(
+        call,
+        context_.handle,
+        problem_,
+        pattern.rows,
+        pattern.cols,
+        pattern.nnz,
+        rowptr.data_ptr(),
+        colind.data_ptr(),
+        INDEX_TYPES[rowptr.dtype],
+        INDEX_TYPES[colind.dtype],
+        0 if values is None else VALUES_PER_CALL,
+        lib.WLM_F32 if values is None else DENSE_TYPES[values],
+    )
 
 
 # Matrices that were given up while a stream was captured, when nothing may wait for the device.
@@ -196,14 +217,17 @@ class Matrix:
 
     __slots__ = ("context", "handle", "index", "tensors")
 
-    def __init__(self, csr: Any, index: int, tensors: tuple[torch.Tensor, ...]) -> None:
+    def __init__(self, pattern: Pattern, values: torch.dtype | None) -> None:
         self.handle = ffi.NULL
-        self.index = index
-        self.tensors = tensors
-        self.context = context(index)
+        self.index = pattern.index
+        self.tensors = (pattern.rowptr, pattern.colind)
+        self.context = context(pattern.index)
+        call = ffi.new(_CALL)
+        _bind(call, self.context, ffi.NULL, pattern, values)
         options = new("wlm_matrix_options")
-        options.stream = ffi.cast("void *", current_stream(index))
+        options.stream = ffi.cast("void *", current_stream(pattern.index))
         handle = ffi.new("wlm_matrix **")
+        csr = ffi.addressof(call, "csr")
         check(lib.wlm_matrix_create(self.context.handle, csr, options, handle))
         self.handle = handle[0]
         while _given_up:
@@ -231,72 +255,28 @@ class Plan:
     __slots__ = (
         "_keep",
         "call",
-        "handle",
+        "device",
         "index",
         "like",
-        "like_argmax",
         "nnz",
         "prepared",
         "request",
+        "shape",
         "workspace",
     )
 
-    def __init__(
-        self, request: Request, csr: Any, matrix: Matrix | torch.Tensor, index: int
-    ) -> None:
-        rows = csr.cols if request.transpose else csr.rows
-        device = torch.device("cpu") if index < 0 else torch.device("cuda", index)
-        self.handle = ffi.NULL
+    def __init__(self, request: Request, pattern: Pattern) -> None:
+        rows = pattern.cols if request.transpose else pattern.rows
         self.request = request
-        self.index = index
-        self.nnz = csr.nnz
-        # Shape and type of C without its memory: empty_like() is the quickest way to make a tensor.
-        self.like = _element(request.dtype, device).expand(rows, *request.width)
-        self.like_argmax = self.like
+        self.device = pattern.rowptr.device
+        self.index = pattern.index
+        self.nnz = pattern.nnz
+        self.shape = (rows, *request.width)
         self.workspace = 0
         self.prepared: torch.Tensor | None = None
-        self.call = ffi.new("warploom_call *")
-        if request.argmax:
-            self.like_argmax = _element(torch.int64, device).expand(rows, *request.width)
-        if isinstance(matrix, Matrix):
-            self._keep: Any = matrix
-            self._create(matrix)
-        else:
-            context_ = context(index)
-            problem_ = problem(request, 1)
-            self._keep = (context_, csr, problem_, matrix)
-            self.call.context = context_.handle
-            self.call.csr = csr
-            self.call.problem = problem_
-
-    def _create(self, matrix: Matrix) -> None:
-        handle = ffi.new("wlm_plan **")
-        check(
-            lib.wlm_plan_create(
-                matrix.context.handle, matrix.handle, problem(self.request, EXPECTED_CALLS), handle
-            )
-        )
-        self.handle = self.call.plan = handle[0]
-        self.workspace = lib.wlm_plan_workspace_size(self.handle)
-        size = lib.wlm_plan_prepared_size(self.handle)
-        if size:
-            self.prepared = torch.empty(size, dtype=torch.uint8, device=self.like.device)
-            address = ffi.cast("void *", self.prepared.data_ptr())
-            check(
-                lib.wlm_plan_prepare(
-                    self.handle, address, ffi.cast("void *", current_stream(self.index))
-                )
-            )
-            if self.index >= 0:
-                torch.cuda.current_stream(
-                    self.index
-                ).synchronize()  # executes may come on any stream
-
-    def __del__(
-        self, destroy: Any = lib.wlm_plan_destroy, at_exit: Any = sys.is_finalizing
-    ) -> None:
-        if not at_exit() and self.index not in _lost:
-            destroy(self.handle)
+        self.call = ffi.new(_CALL)
+        # Shape and type of C without its memory, where C is made often: empty_like() is quickest.
+        self.like: torch.Tensor | None = None
 
     def _run(
         self,
@@ -313,7 +293,7 @@ class Plan:
         seed: int = 0,
     ) -> None:
         size = self.workspace
-        work = torch.empty(size, dtype=torch.uint8, device=self.like.device) if size else None
+        work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = lib.warploom_run(
             self.call,
             b,
@@ -338,7 +318,8 @@ class Plan:
         self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0, alpha: float = 1.0
     ) -> torch.Tensor:
         """C = alpha * A * B."""
-        c = _empty_like(self.like)
+        like = self.like
+        c = b.new_empty(self.shape) if like is None else _empty_like(like)
         ldb = 0
         if not b.is_contiguous():
             b, ldb = rows_apart(b)
@@ -351,7 +332,7 @@ class Plan:
         size = self.workspace
         index = self.index
         if size:
-            work = torch.empty(size, dtype=torch.uint8, device=self.like.device)
+            work = torch.empty(size, dtype=torch.uint8, device=self.device)
             status = _run(
                 self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed,
                 work.data_ptr(), size, current_stream(index),
@@ -368,7 +349,7 @@ class Plan:
 
     def reduce_values(self, values: torch.Tensor) -> torch.Tensor:
         """C of a message that has no b."""
-        c = torch.empty_like(self.like)
+        c = values.new_empty(self.shape)
         values = values.contiguous()
         self._run(c=c.data_ptr(), values=values.data_ptr())
         return c
@@ -377,8 +358,8 @@ class Plan:
         self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """C and the position of the edge that each element comes from; -1 in an empty row."""
-        c = torch.empty_like(self.like)
-        argmax = torch.empty_like(self.like_argmax)
+        c = b.new_empty(self.shape)
+        argmax = b.new_empty(self.shape, dtype=torch.int64)
         b, ldb = rows_apart(b)
         values = None if values is None else values.contiguous()
         self._run(
@@ -428,6 +409,119 @@ class Plan:
             seed=seed,
         )
         return dvalues
+
+
+class OncePlan(Plan):
+    """Of a matrix that is used once: wlm_spmm chooses the kernel by its size and keeps nothing."""
+
+    __slots__ = ()
+
+    def __init__(self, request: Request, pattern: Pattern) -> None:
+        super().__init__(request, pattern)
+        context_, problem_ = context(self.index), problem(request, 1)
+        _bind(self.call, context_, problem_, pattern, request.values)
+        self._keep = (context_, problem_, pattern.rowptr, pattern.colind)
+
+
+class KeptPlan(Plan):
+    """Of a matrix that is used often."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self, request: Request, pattern: Pattern, matrix: Matrix) -> None:
+        self.handle = ffi.NULL
+        super().__init__(request, pattern)
+        self._keep = matrix
+        self.like = _element(request.dtype, self.device).expand(self.shape)
+        handle = ffi.new("wlm_plan **")
+        check(
+            lib.wlm_plan_create(
+                matrix.context.handle, matrix.handle, problem(request, EXPECTED_CALLS), handle
+            )
+        )
+        self.handle = self.call.plan = handle[0]
+        self.workspace = lib.wlm_plan_workspace_size(self.handle)
+        size = lib.wlm_plan_prepared_size(self.handle)
+        if size:
+            self.prepared = torch.empty(size, dtype=torch.uint8, device=self.device)
+            address = ffi.cast("void *", self.prepared.data_ptr())
+            check(
+                lib.wlm_plan_prepare(
+                    self.handle, address, ffi.cast("void *", current_stream(self.index))
+                )
+            )
+            if self.index >= 0:
+                torch.cuda.current_stream(
+                    self.index
+                ).synchronize()  # executes may come on any stream
+
+    def __del__(
+        self, destroy: Any = lib.wlm_plan_destroy, at_exit: Any = sys.is_finalizing
+    ) -> None:
+        if not at_exit() and self.index not in _lost:
+            destroy(self.handle)
+
+
+# ---- edge lists ----------------------------------------------------------------------
+
+
+def index_type(rows: int, cols: int, nnz: int) -> torch.dtype:
+    """The type of the indices of a pattern: int32 where they fit."""
+    return torch.int32 if max(rows, cols, nnz) < 2**31 else torch.int64
+
+
+def convert(
+    edges: torch.Tensor, row: int, col: int, nnz: int, rows: int, cols: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """rowptr, colind and perm of the edges whose rows and columns lie at these addresses.
+
+    edges: a tensor with their type and device. The result is int32 where that fits; an edge with an
+    index outside comes behind the last row.
+    """
+    dtype = index_type(rows, cols, nnz)
+    device, index = edges.device, edges.get_device()
+    rowptr = torch.empty(rows + 1, dtype=dtype, device=device)
+    colind = torch.empty(nnz, dtype=dtype, device=device)
+    perm = torch.empty(nnz, dtype=dtype, device=device)
+    status = lib.warploom_convert(
+        context(index).handle,
+        rows,
+        cols,
+        nnz,
+        row,
+        col,
+        INDEX_TYPES[edges.dtype],
+        rowptr.data_ptr(),
+        colind.data_ptr(),
+        perm.data_ptr(),
+        INDEX_TYPES[dtype],
+        current_stream(index),
+    )
+    if status:
+        fail(status)
+    return rowptr, colind, perm
+
+
+def convert_pair(
+    row: torch.Tensor, col: torch.Tensor, rows: int, cols: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The same of contiguous tensors of one type."""
+    return convert(row, row.data_ptr(), col.data_ptr(), row.shape[0], rows, cols)
+
+
+def convert_edges(
+    edges: torch.Tensor, rows: int, cols: int, to_source: bool = False
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The same of an edge_index (2, edges), whose targets are the rows, or with to_source its
+    sources."""
+    if edges.stride(1) != 1:
+        edges = edges.contiguous()
+    first = edges.data_ptr()
+    second = first + edges.stride(0) * edges.element_size()
+    nnz = edges.shape[1]
+    if to_source:
+        return convert(edges, first, second, nnz, rows, cols)
+    return convert(edges, second, first, nnz, rows, cols)
 
 
 def edge_shape(nnz: int, heads: int) -> tuple[int, ...]:

@@ -24,7 +24,9 @@ def test_opcheck(kept, device):
     heads = operand(5, 2, 3, device=device), operand(14, 2, device=device)
     plain = [tensor.detach() for tensor in (x, b, values)]
     argmax = OPS.spmm_argmax(*a, *plain[1:], "max", "mul", *HOW)[1]
+    edges = torch.stack([graph.colind, graph.row()]).long()
     calls = [
+        (OPS.csr_from_edges, (edges, 6, 5)),
         (OPS.spmm, (*a, b, values, "sum", "mul", *HOW)),
         (OPS.spmm, (*a, b, None, "mean", "copy_b", *HOW)),
         (OPS.spmm, (*a, *heads, "sum", "mul", *HOW)),
@@ -126,6 +128,17 @@ def test_a_graph_given_as_an_argument(device):
         graph = random_graph(rows, 7, nnz, device)
         b = operand(7, 4, device=device)
         close(step(graph, b), 2 * product(graph, b))
+
+
+def test_a_graph_made_of_edges(device):
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def step(edges, b):
+        return spmm(Graph.from_edge_index(edges, rows=9, cols=7, once=True), b)
+
+    graph = random_graph(9, 7, 25, device)
+    edges = torch.stack([graph.colind, graph.row()]).long().flip(1)
+    b = operand(7, 4, device=device)
+    close(step(edges, b), product(graph, b))
 
 
 def test_export(device):

@@ -47,6 +47,65 @@ def test_from_edge_index(device):
         Graph.from_edge_index(edges.float())
 
 
+def sorted_by_torch(edges, rows):
+    """rowptr, colind and perm of edges between nodes that are there."""
+    targets, perm = torch.sort(edges[1], stable=True)
+    limits = torch.arange(rows + 1, dtype=edges.dtype, device=edges.device)
+    return torch.searchsorted(targets, limits), edges[0][perm], perm
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize("order", ["any", "in order", "fallen once", "strided", "reversed rows"])
+@pytest.mark.parametrize(("rows", "cols", "count"), [(1, 1, 5), (300, 50, 9000), (70000, 9, 900)])
+def test_sorts_as_torch(device, dtype, order, rows, cols, count):
+    edges = torch.stack([torch.randint(0, cols, (count,)), torch.randint(0, rows, (count,))])
+    edges = edges.to(device, dtype)
+    if order in ("in order", "fallen once"):
+        edges = edges[:, edges[1].argsort()]
+    if order == "fallen once":
+        edges = edges.roll(1, 1)
+    if order == "strided":
+        edges = edges.repeat_interleave(2, 1)[:, ::2]
+    if order == "reversed rows":
+        edges = edges.flip(0).contiguous().flip(0)
+    for once in (False, True):
+        graph = Graph.from_edge_index(edges, rows=rows, cols=cols, once=once)
+        for found, wanted in zip(
+            (graph.rowptr, graph.colind, graph.perm), sorted_by_torch(edges, rows), strict=True
+        ):
+            assert found.dtype == torch.int32 and torch.equal(found.long(), wanted.long())
+    transposed = graph.t()
+    wanted = sorted_by_torch(torch.stack([graph.row(), graph.colind]), cols)
+    assert torch.equal(transposed.rowptr.long(), wanted[0])
+    assert torch.equal(transposed.colind, wanted[1])
+    assert torch.equal(transposed.perm.long(), graph.perm.long()[wanted[2]])
+
+
+def test_edges_outside_are_left_out(device):
+    edges = torch.tensor([[0, 9, 1, -1, 2], [1, 0, 7, 0, 0]], device=device)
+    graph = Graph.from_edge_index(edges, rows=2, cols=3, once=True)
+    assert graph.rowptr.tolist() == [0, 1, 2]
+    assert graph.colind.tolist() == [2, 0, 0, 1, 0] and graph.perm.tolist() == [4, 0, 1, 2, 3]
+    with pytest.raises(ValueError, match="rowptr"):
+        spmm(Graph.from_edge_index(edges, rows=2, cols=3), torch.ones(3, 2, device=device))
+    with pytest.raises(ValueError, match="no columns"):
+        Graph.from_edge_index(edges, rows=2, cols=0)
+
+
+def test_gradients_through_the_sorting(device):
+    edges = torch.randint(0, 6, (2, 25), device=device)
+    b = operand(6, 2, device=device)
+    weights = operand(25, device=device)
+    for once in (False, True):
+        for reduce in ("sum", "mean"):
+
+            def product_of(b, weights, once=once, reduce=reduce):
+                graph = Graph.from_edge_index(edges, weights, rows=6, cols=6, once=once)
+                return spmm(graph, b, reduce=reduce)
+
+            assert torch.autograd.gradcheck(product_of, (b, weights))
+
+
 def test_from_sparse(device):
     a = (torch.rand(6, 5, device=device) < 0.4) * torch.rand(6, 5, device=device)
     b = operand(5, 3, device=device, dtype=torch.float32, grad=False)

@@ -13,6 +13,7 @@ typedef struct simt_launch {
   void (*shared_range)(unsigned int **begin, unsigned int **end); /* simt_shared_range of the kernel's library */
   unsigned int grid[3], threads;
   size_t shared_bytes; /* dynamic */
+  int attends;         /* the kernel takes struct wlm_attention_args, whose first member is given */
   uint64_t seed;       /* of the order in which blocks, warps and lanes run */
 } simt_launch;
 

@@ -12,10 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/dispatch/attention.h"
 #include "simt/shim/fiber.h"
 #include "simt/shim/launch.h"
 
 enum { WARP = 32, MAX_THREADS = 1024 };
+
+typedef void attending_kernel(struct wlm_attention_args args);
 
 /* In floating point a NaN, as an index far outside of everything. */
 #define PATTERN 0x7fffffffu
@@ -189,7 +192,10 @@ static void thread_main(void) {
   thread *t = &simt.threads[simt.current];
   fiber_arrived(&t->fiber, &simt.scheduler);
   for (;;) { /* a kernel in each block */
-    simt.launch->kernel(*simt.args);
+    if (simt.launch->attends)
+      ((attending_kernel *)(void (*)(void))simt.launch->kernel)(*(const struct wlm_attention_args *)simt.args);
+    else
+      simt.launch->kernel(*simt.args);
     t->state = RETURNED;
     simt.runnable[simt.current / WARP] &= ~(1u << simt.current % WARP);
     fiber_switch(&t->fiber, &simt.scheduler);

@@ -1,5 +1,7 @@
 #include "simt/shim/simt_device.h"
 
+#include <string.h>
+
 #include "common/memory.h"
 #include "runtime/devices.h"
 #include "runtime/host/compiler.h"
@@ -15,6 +17,7 @@ typedef struct simt_device {
 
 typedef struct kernel {
   void (*function)(struct wlm_args args);
+  int attends; /* takes struct wlm_attention_args instead */
   void (*shared_range)(unsigned int **begin, unsigned int **end);
 } kernel;
 
@@ -60,6 +63,7 @@ static wlm_status load_kernels(simt_module *module, const wlmi_program *program,
                        program->passes[i].kernel);
     *(void **)&module->kernels[i].function = function;
     *(void **)&module->kernels[i].shared_range = range;
+    module->kernels[i].attends = program->source && strstr(program->source, "struct wlm_attention ") != NULL;
     kernels[i] = &module->kernels[i];
   }
   return WLM_OK;
@@ -94,6 +98,7 @@ static wlm_status simt_launch_pass(const wlmi_device *device, const wlmi_launch 
                           {launch->grid[0], launch->grid[1], launch->grid[2]},
                           launch->threads,
                           launch->shared_bytes,
+                          k->attends,
                           ((const simt_device *)device)->seed},
            args);
   return WLM_OK;

@@ -1,0 +1,220 @@
+/* compare: what a user gets from this library beside what there is without it, timed side by side (bench/contest.c).
+ * Ours is the kernel that a plan of this user would have; nothing is searched or stored. */
+#include <math.h>
+#include <string.h>
+
+#include "bench/baseline_cusparse.h"
+#include "bench/contest.h"
+#include "bench/host_baselines.h"
+#include "cli/commands.h"
+#include "cli/session.h"
+#include "common/memory.h"
+#include "runtime/dispatch/plan.h"
+#include "tuner/timing.h"
+
+static const double unsteady = 0.25; /* spread */
+
+enum { OURS = 2, MOST = OURS + WLM_CUSPARSE_WAYS, SAMPLES = 21, PREPARE_SAMPLES = 7 };
+
+typedef struct comparison {
+  wlmi_contest contest, theirs; /* of a pattern the baselines multiply a matrix of ones; otherwise only the first is */
+  wlmi_upload ones;
+  wlmi_entrant entrants[MOST]; /* ours first: without preparation, then, where it is another kernel, with it */
+  double once[MOST];           /* seconds of preparing or preprocessing; 0 = none */
+  int ours, count;
+} comparison;
+
+/* ---- who takes part ----------------------------------------------------------------------------- */
+
+/* The name of the kernel that a plan for very many calls would have. */
+static wlm_status name_for_many_calls(const wlmi_contest *contest, char name[WLM_VARIANT_NAME]) {
+  wlm_problem problem = contest->operands.spec.problem;
+  wlm_plan *plan;
+  problem.policy.expected_calls = INT64_MAX;
+  const wlm_status status = wlm_plan_create(contest->context, contest->operands.matrix, &problem, &plan);
+  if (status != WLM_OK) return status;
+  snprintf(name, WLM_VARIANT_NAME, "%s", wlm_plan_variant(plan));
+  wlm_plan_destroy(plan);
+  return WLM_OK;
+}
+
+static wlm_status enter_ours(comparison *c) {
+  char name[WLM_VARIANT_NAME];
+  wlm_status status;
+  wlmi_contest_enter(&c->contest, NULL, &c->entrants[c->ours++]);
+  if (c->entrants[0].failure) WLM_TRY(wlmi_fail(c->entrants[0].status, "%s", c->entrants[0].failure));
+  WLM_TRY(name_for_many_calls(&c->contest, name));
+  if (strcmp(name, c->entrants[0].name)) wlmi_contest_enter(&c->contest, name, &c->entrants[c->ours++]);
+  c->count = c->ours;
+done:
+  return status;
+}
+
+/* cuSPARSE and the loop need values. */
+static wlm_status make_ones(const wlmi_session *session, comparison *c) {
+  wlmi_csr_host csr = session->csr;
+  wlm_status status;
+  WLM_TRY(wlmi_alloc_array(csr.nnz, sizeof *csr.values, "values", (void **)&csr.values));
+  for (int64_t p = 0; p < csr.nnz; p++) csr.values[p] = 1;
+  WLM_TRY(wlmi_upload_create_values(session->context, &session->upload, &csr, session->problem.dense_type, &c->ones));
+  status = wlmi_contest_create_beside(&c->contest, c->ones.matrix, &session->problem, &c->theirs);
+done:
+  wlmi_free(csr.values);
+  return status;
+}
+
+static void enter_baselines(comparison *c) {
+  wlmi_contest *contest = c->ones.matrix ? &c->theirs : &c->contest;
+  const wlmi_operands *operands = &contest->operands;
+  wlmi_entrant *baselines = &c->entrants[c->ours];
+  if (operands->device->info.limits.target == WLM_TARGET_HOST) {
+    wlmi_host_baselines_enter(operands, 1, baselines);
+    c->count++;
+  } else {
+    for (int way = 0; way < WLM_CUSPARSE_WAYS; way++, c->count++)
+      wlmi_entrant_cusparse(operands, way, &baselines[way], &c->once[c->count]);
+  }
+  wlmi_contest_check(contest, baselines, c->count - c->ours);
+}
+
+/* ---- the verdict -------------------------------------------------------------------------------- */
+
+/* Of entrants from..to: seconds of the quickest, with or without those that prepare something. */
+static double quickest(const comparison *c, int from, int to, int prepared) {
+  double best = INFINITY;
+  for (int i = from; i < to; i++)
+    if (!c->entrants[i].failure && (prepared || !(c->once[i] > 0))) best = fmin(best, c->entrants[i].seconds);
+  return best;
+}
+
+static double speed_up(const comparison *c, int prepared) {
+  return quickest(c, c->ours, c->count, prepared) / quickest(c, 0, c->ours, prepared);
+}
+
+static void put_ratio(wlmi_text *out, double ratio, const char *than) {
+  if (fabs(ratio - 1) < 0.005)
+    wlmi_text_printf(out, "as fast%s%s", *than ? " as " : "", than);
+  else
+    wlmi_text_printf(out, "%.*fx %s%s%s", fmax(ratio, 1 / ratio) < 9.95 ? 2 : 0, fmax(ratio, 1 / ratio),
+                     ratio > 1 ? "faster" : "slower", *than ? " than " : "", than);
+}
+
+/* "2.10x faster than cuSPARSE, 1.40x faster with its preprocessing kept": the first of these is without any
+ * preparation on either side, the second with the quickest of both, whose preparation is not counted. */
+static void put_verdict(const comparison *c, wlmi_text *out) {
+  const int on_gpu = c->contest.operands.device->info.limits.target == WLM_TARGET_CUDA;
+  put_ratio(out, speed_up(c, 0), on_gpu ? "cuSPARSE" : "a plain OpenMP loop");
+  if (!on_gpu) return;
+  wlmi_text_puts(out, ", ");
+  put_ratio(out, speed_up(c, 1), "");
+  wlmi_text_puts(out, " with its preprocessing kept");
+}
+
+/* ---- what is printed ------------------------------------------------------------------------------ */
+
+static void put_row(const comparison *c, int i, wlmi_table *table) {
+  const wlmi_entrant *entrant = &c->entrants[i];
+  const int ours = i < c->ours;
+  wlmi_text method = {0};
+  if (ours)
+    wlmi_text_puts(&method, c->once[i] > 0 ? "warploom, prepared" : "warploom");
+  else if (c->contest.operands.device->info.limits.target == WLM_TARGET_HOST)
+    wlmi_text_puts(&method, "OpenMP loop");
+  else
+    wlmi_text_printf(&method, "cuSPARSE%s", strstr(entrant->name, "_nopre") ? "" : ", preprocessed");
+  wlmi_table_text(table, method.data);
+  wlmi_table_text(table, entrant->name);
+  wlmi_text_release(&method);
+  const double us = entrant->failure ? NAN : 1e6 * entrant->seconds;
+  wlmi_table_real(table, isnan(us) ? "-" : "%.2f", us);
+  wlmi_table_real(table, isnan(us) ? "-" : "%.3f", entrant->failure ? NAN : entrant->spread);
+  wlmi_table_real(table, c->once[i] > 0 ? "%.1f" : "-", c->once[i] > 0 ? 1e6 * c->once[i] : NAN);
+  wlmi_table_real(table, isnan(us) ? "-" : "%.2f", entrant->seconds / c->entrants[0].seconds);
+  wlmi_table_real(table, isnan(us) ? "-" : "%.1e", entrant->failure ? NAN : entrant->max_rel_err);
+  wlmi_table_text(table, entrant->failure);
+}
+
+static void put_comparison(const comparison *c, wlmi_report *report) {
+  static const wlmi_table_column columns[] = {{"method", "method"}, {"kernel", "kernel"},   {"us", "us"},
+                                              {"spread", "spread"}, {"once_us", "once us"}, {"relative", "relative"},
+                                              {"error", "error"},   {"failure", "failure"}};
+  const wlmi_decision *decision = &c->entrants[0].plan->record.decision;
+  wlmi_table table;
+  wlmi_text verdict = {0};
+  wlmi_report_string(report, "step", wlmi_step_name(decision->step));
+  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  for (int i = 0; i < c->count; i++) put_row(c, i, &table);
+  wlmi_report_table(report, "methods", &table, 0);
+  put_verdict(c, &verdict);
+  if (report->json) {
+    wlmi_report_real(report, "speed_up", "%.3f", speed_up(c, 0));
+    wlmi_report_real(report, "speed_up_prepared", "%.3f", speed_up(c, 1));
+  }
+  wlmi_report_string(report, "verdict", verdict.data);
+  if (decision->step != WLM_STEP_FINGERPRINT && decision->step != WLM_STEP_PIN)
+    wlmi_report_line(report, "hint         this matrix is not tuned; warploom tune may find a faster kernel");
+  if (fmax(c->entrants[0].spread, c->entrants[c->ours].spread) > unsteady)
+    wlmi_report_line(report, "hint         the times vary much; stop other programs and repeat");
+  wlmi_text_release(&verdict);
+}
+
+/* ---- the command ---------------------------------------------------------------------------------- */
+
+static wlm_status compare_width(const wlmi_session *session, const wlmi_cli_options *options, wlmi_report *report) {
+  const wlmi_bench_case bench = {.context = session->context,
+                                 .samples = options->samples ? (int)options->samples : SAMPLES,
+                                 .seed = options->seed};
+  comparison c = {.ours = 0};
+  int64_t calls;
+  wlm_status status;
+  WLM_TRY(wlmi_contest_create(&bench, session->matrix, &session->problem, &c.contest));
+  WLM_TRY(enter_ours(&c));
+  if (!session->csr.values) WLM_TRY(make_ones(session, &c));
+  enter_baselines(&c);
+  for (int i = 0; i < c.ours; i++) WLM_TRY(wlmi_entrant_time_prepare(&c.entrants[i], PREPARE_SAMPLES, &c.once[i]));
+  WLM_TRY(wlmi_contest_time(c.contest.operands.device, c.entrants, c.count, bench.samples, &calls));
+  if (c.entrants[0].failure) WLM_TRY(wlmi_fail(WLM_ERR_DEVICE, "%s", c.entrants[0].failure));
+  if (isinf(quickest(&c, c.ours, c.count, 1)))
+    WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED, "nothing to compare with: %s", c.entrants[c.ours].failure));
+  wlmi_report_object(report, NULL);
+  wlmi_report_integer(report, "n", session->problem.n);
+  put_comparison(&c, report);
+  wlmi_report_close(report);
+done:
+  for (int i = 0; i < MOST; i++) wlmi_entrant_release(&c.entrants[i]);
+  wlmi_contest_release(&c.theirs);
+  wlmi_contest_release(&c.contest);
+  wlmi_upload_release(&c.ones);
+  return status;
+}
+
+static wlm_status compare_input(wlmi_session *session, const char *input, const wlmi_cli_options *options,
+                                wlmi_report *report) {
+  wlm_status status = WLM_OK;
+  wlmi_report_object(report, NULL);
+  wlmi_report_string(report, "input", input);
+  wlmi_report_device(report, session->context);
+  wlmi_report_flag(report, "values", session->csr.values != NULL);
+  wlmi_report_array(report, "comparisons");
+  for (int i = 0; i < options->n_count && status == WLM_OK; i++) {
+    session->problem.n = options->n[i];
+    status = compare_width(session, options, report);
+  }
+  return status;
+}
+
+wlm_status wlmi_cmd_compare(const wlmi_cli_options *options, wlmi_report *report) {
+  wlmi_session session = {0};
+  wlm_status status;
+  WLM_TRY(wlmi_session_open(options, &session));
+  session.multiplies = 1;
+  if (wlmi_context_device(session.context)->info.limits.target == WLM_TARGET_CUDA) {
+    report->exit_code = WLM_EXIT_USAGE; /* a package is missing */
+    WLM_TRY(wlmi_cusparse_find());
+    report->exit_code = 0;
+  }
+  status = wlmi_session_each(&session, options, report, compare_input);
+done:
+  wlmi_session_close(&session);
+  return status;
+}

@@ -1,0 +1,82 @@
+#include "cli/family.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/dispatch/plan.h"
+#include "runtime/forecast.h"
+
+static int is_of(const char *variant, const char *family) {
+  const size_t size = strlen(family);
+  return !strncmp(variant, family, size) && variant[size] == '/';
+}
+
+static int has_parameters(const wlmi_families *families, const char *name) {
+  const int id = wlmi_family_find(families, name, strlen(name));
+  return id && families->list[id - 1].parameter_count;
+}
+
+/* `seconds` are those of each candidate, 0 where they are not known; NULL = none is. */
+static wlm_status pick(const wlmi_candidate_list *list, const double *seconds, const char *family,
+                       char variant[WLM_VARIANT_NAME]) {
+  int64_t found = -1;
+  for (int64_t i = 0; i < list->count; i++) {
+    const wlmi_candidate *c = &list->candidates[i];
+    const double time = seconds ? seconds[i] : 0, least = seconds && found >= 0 ? seconds[found] : 0;
+    if (!is_of(c->variant, family)) continue;
+    if (found < 0 || (list->candidates[found].prepares && !c->prepares) ||
+        (list->candidates[found].prepares == c->prepares && time > 0 && (least == 0 || time < least)))
+      found = i;
+  }
+  if (found < 0)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: no variant of this family computes this product on this device",
+                     family);
+  snprintf(variant, WLM_VARIANT_NAME, "%s", list->candidates[found].variant);
+  return WLM_OK;
+}
+
+/* Whether a variant of the family is among the best that were measured on the matrix. */
+static wlm_status find_measured(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                                const char *family, char variant[WLM_VARIANT_NAME]) {
+  wlm_plan *plan;
+  const wlm_status status = wlm_plan_create(context, matrix, problem, &plan);
+  if (status != WLM_OK) return status;
+  const wlmi_decision *decision = &plan->record.decision;
+  *variant = 0;
+  for (int i = 0; i < decision->ranked_count && !*variant; i++)
+    if (decision->ranked[i].seconds > 0 && is_of(decision->ranked[i].variant, family))
+      snprintf(variant, WLM_VARIANT_NAME, "%s", decision->ranked[i].variant);
+  wlm_plan_destroy(plan);
+  return WLM_OK;
+}
+
+wlm_status wlmi_family_best(wlm_context *context, const wlm_matrix *matrix, const wlmi_spec *spec, const char *name,
+                            char variant[WLM_VARIANT_NAME]) {
+  wlmi_generator *generator = wlmi_context_generator(context);
+  wlmi_context_forecast forecast = {.list = NULL};
+  wlmi_matrix_view view;
+  wlm_status status;
+  if (!matrix || !has_parameters(wlmi_generator_families(generator), name))
+    return wlmi_family_first(generator, spec, &wlmi_context_device(context)->info.limits, name, variant);
+  WLM_TRY(find_measured(context, matrix, &spec->problem, name, variant));
+  if (*variant) goto done;
+  WLM_TRY(wlmi_matrix_see(matrix, &spec->problem, &view));
+  WLM_TRY(wlmi_context_forecast_make(context, view.stats, spec, &forecast));
+  status = pick(forecast.list, forecast.of.seconds, name, variant);
+done:
+  wlmi_context_forecast_release(&forecast);
+  return status;
+}
+
+wlm_status wlmi_family_first(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
+                             const char *name, char variant[WLM_VARIANT_NAME]) {
+  const wlmi_candidate_list *list = NULL;
+  if (!has_parameters(wlmi_generator_families(generator), name)) {
+    snprintf(variant, WLM_VARIANT_NAME, "%s", name);
+    return WLM_OK;
+  }
+  wlm_status status = wlmi_generator_describe(generator, spec, limits, &list);
+  if (status == WLM_OK) status = pick(list, NULL, name, variant);
+  wlmi_candidates_drop(list);
+  return status;
+}

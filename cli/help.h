@@ -1,0 +1,30 @@
+/* What the command says of itself: --help, and the man page and completions of shells, which the build makes with
+ * `warploom help man|bash|zsh`. All of it comes from wlmi_commands, wlmi_options and the lists below. */
+#ifndef WLM_CLI_HELP_H
+#define WLM_CLI_HELP_H
+
+#include <stdio.h>
+
+#include "cli/command_table.h"
+
+/* A name and what it stands for; the name is NULL behind the last one. */
+typedef struct wlmi_help_entry {
+  const char *name, *help;
+} wlmi_help_entry;
+
+extern const char wlmi_help_summary[]; /* one sentence */
+extern const wlmi_help_entry wlmi_help_inputs[], wlmi_help_exits[], wlmi_help_environment[];
+
+void wlmi_help_print(FILE *to);
+/* Of one command; of one action where `options` has one. */
+void wlmi_help_print_command(const char *name, const wlmi_cli_options *options);
+
+/* "db merge A B [...] -o C" */
+void wlmi_help_usage(const wlmi_command *command, wlmi_text *out);
+int wlmi_help_takes_input(const wlmi_command *command);
+
+void wlmi_help_man(FILE *to);
+void wlmi_help_bash(FILE *to);
+void wlmi_help_zsh(FILE *to);
+
+#endif

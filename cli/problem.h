@@ -1,0 +1,15 @@
+/* The product that the options describe. */
+#ifndef WLM_CLI_PROBLEM_H
+#define WLM_CLI_PROBLEM_H
+
+#include "cli/options.h"
+#include "common/spec.h"
+
+/* The spec of a problem for matrices of these types. */
+wlm_status wlmi_cli_spec(const wlm_problem *problem, wlm_index rowptr_type, wlm_index colind_type, wlm_type value_type,
+                         int has_values, wlmi_spec *spec);
+/* Whether the library computes it, for each N where these are known; 0 after a message in the words of the options. It
+ * is asked before anything is read. */
+int wlmi_cli_check_problem(const wlmi_cli_options *options, const char *command, int knows_widths);
+
+#endif

@@ -1,0 +1,182 @@
+-- The operator block of attention, what operators.lua emits in the place of message, reduce and combine.
+--
+-- A score is one number for each edge and head, a row's weights are its softmax, and C is the sum of the rows of B with
+-- these weights. The forward pass folds edges online (Milakov and Gimelshein 2018): the state has the largest score so
+-- far, the sum of exp(score - largest) and the sum of rows of B with these factors; when a larger score comes, both sums
+-- are scaled. Two states combine the same way, so families may split a row.
+--
+-- The gradient (transpose) walks A^T and makes the weights again from the log of the sum that the forward pass stored
+-- (FlashAttention, Dao et al. 2022). With weight w of edge (i, k) and x = dC:
+--   dB[k]  = sum w x[i]
+--   dz     = w (<x[i], B[k]> - delta[i]) leaky_relu'(z)      the gradient of the edge's term
+--   dright = sum dz
+--
+-- Emitted, besides types and loads:
+--   struct wlm_edge   what a lane loads for an edge and head; wlm_load_edge(args, p, column, head)
+--   wlm_row_term(args, row, head)           the row's part of a score
+--   wlm_score(args, row_term, edge_term)    the score; wlm_slope its derivative by the terms
+--   struct wlm_mix    the state of one column: the sum for C and what goes with it; wlm_begin_mix, wlm_combine, wlm_store
+--   wlm_init, wlm_message, wlm_reduce   of the sum for C alone: a sum of weight * b
+
+local attention = {}
+
+local function is_gradient(problem) return problem.transpose end
+
+-- What templates ask: "none", "forward" or "gradient".
+function attention.pass(problem)
+  if problem.operation ~= "attention" then return "none" end
+  return is_gradient(problem) and "gradient" or "forward"
+end
+
+-- Bytes of struct wlm_mix.
+function attention.sum_bytes(problem) return problem.acc_bytes * (is_gradient(problem) and 2 or 4) end
+
+-- Address of a term for an index and a head, in one instruction where the index has 32 bits.
+local function term(name, index, head, narrow)
+  return ("__ldg((const wlm_acc_t *)((const char *)((const wlm_acc_t *)args->attention.%s + %s) + " ..
+    "(unsigned long long)%s%s * (unsigned int)(args->heads * (long long)sizeof(wlm_acc_t))))"):format(
+    name, head, narrow and "(unsigned int)" or "", index)
+end
+
+local function exponentials(out, fn, wide)
+  if wide then
+    out[#out + 1] = "#ifndef __CUDA_ARCH__\ndouble exp(double);\ndouble log(double);\n#endif"
+    fn(out, "wlm_acc_t", "wlm_exp", "wlm_acc_t x", "return exp(x);")
+    fn(out, "wlm_acc_t", "wlm_log", "wlm_acc_t x", "return log(x);")
+    return
+  end
+  out[#out + 1] = "#ifdef __CUDA_ARCH__"
+  fn(out, "wlm_acc_t", "wlm_exp", "wlm_acc_t x",
+    'float power; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504f)); return power;')
+  out[#out + 1] = "#else\nfloat expf(float);\nfloat logf(float);"
+  fn(out, "wlm_acc_t", "wlm_exp", "wlm_acc_t x", "return expf(x);")
+  out[#out + 1] = "#endif"
+  fn(out, "wlm_acc_t", "wlm_log", "wlm_acc_t x", "return logf(x);")
+end
+
+local function scores(out, fn, problem, load_value)
+  local narrow = problem.colind_type == "i32"
+  local edge_only = problem.score == "edge"
+  local row_name, column_name = "left", "right"
+  if is_gradient(problem) then row_name, column_name = column_name, row_name end
+  local value = problem.has_values and load_value or nil
+  local edge_term = edge_only and value or term(column_name, "column", "head", narrow) .. (value and " + " .. value or "")
+  fn(out, "wlm_acc_t", "wlm_row_term", "const struct wlm_args *args, long long row, int head",
+    edge_only and "(void)args; (void)row; (void)head; return 0;" or
+      ("return %s;"):format(term(row_name, "row", "head", false)))
+  if edge_only then
+    fn(out, "wlm_acc_t", "wlm_score", "const struct wlm_args *args, wlm_acc_t row_term, wlm_acc_t edge_term",
+      "(void)args; (void)row_term; return edge_term;")
+    fn(out, "wlm_acc_t", "wlm_slope", "const struct wlm_args *args, wlm_acc_t row_term, wlm_acc_t edge_term",
+      "(void)args; (void)row_term; (void)edge_term; return 1;")
+  else
+    fn(out, "wlm_acc_t", "wlm_score", "const struct wlm_args *args, wlm_acc_t row_term, wlm_acc_t edge_term",
+      "const wlm_acc_t z = row_term + edge_term; return z > 0 ? z : (wlm_acc_t)args->attention.slope * z;")
+    fn(out, "wlm_acc_t", "wlm_slope", "const struct wlm_args *args, wlm_acc_t row_term, wlm_acc_t edge_term",
+      "return row_term + edge_term > 0 ? 1 : (wlm_acc_t)args->attention.slope;")
+  end
+  local loads = "struct wlm_edge edge; (void)column; (void)head; edge.term = " .. edge_term .. "; "
+  if is_gradient(problem) then
+    out[#out + 1] = "struct wlm_edge { wlm_acc_t term, lse, delta; };"
+    loads = loads .. ("edge.lse = %s; edge.delta = %s; "):format(
+      term("lse", "column", "head", narrow), term("delta", "column", "head", narrow))
+  else
+    out[#out + 1] = "struct wlm_edge { wlm_acc_t term; };"
+  end
+  fn(out, "struct wlm_edge", "wlm_load_edge", "const struct wlm_args *args, long long p, wlm_colind_t column, int head",
+    "(void)p; " .. loads .. "return edge;")
+end
+
+local function forward(out, fn)
+  out[#out + 1] = "struct wlm_mix { wlm_acc_t value, most, total, unused; };"
+  fn(out, "struct wlm_mix", "wlm_begin_mix", "void", "const struct wlm_mix mix = {0, -WLM_INF, 0, 0}; return mix;")
+  -- What exponents are relative to: a row whose scores all are -inf so far has no largest one.
+  fn(out, "wlm_acc_t", "wlm_base", "wlm_acc_t most", "return most == -WLM_INF ? 0 : most;")
+  fn(out, "wlm_acc_t", "wlm_larger", "wlm_acc_t x, wlm_acc_t y", "return y > x ? y : x;")
+  fn(out, "struct wlm_mix", "wlm_combine", "struct wlm_mix acc, struct wlm_mix x",
+    "const wlm_acc_t most = wlm_larger(acc.most, x.most), base = wlm_base(most); " ..
+    "const wlm_acc_t of_acc = wlm_exp(acc.most - base), of_x = wlm_exp(x.most - base); " ..
+    "acc.value = acc.value * of_acc + x.value * of_x; acc.total = acc.total * of_acc + x.total * of_x; " ..
+    "acc.most = most; return acc;")
+  fn(out, "wlm_acc_t", "wlm_share", "wlm_acc_t value, wlm_acc_t total", "return total == 0 ? 0 : value / total;")
+  fn(out, "void", "wlm_store_head",
+    "const struct wlm_args *args, long long row, int head, wlm_acc_t most, wlm_acc_t total",
+    "if (args->attention.lse) ((wlm_acc_t *)args->attention.lse)[row * args->heads + head] = most + wlm_log(total);")
+  return "wlm_store_head(args, row, wlm_head_of(args, column), result.most, result.total)"
+end
+
+local function gradient(out, fn)
+  out[#out + 1] = "struct wlm_mix { wlm_acc_t value, term; };"
+  fn(out, "struct wlm_mix", "wlm_begin_mix", "void", "const struct wlm_mix mix = {0, 0}; return mix;")
+  fn(out, "struct wlm_mix", "wlm_combine", "struct wlm_mix acc, struct wlm_mix x",
+    "acc.value += x.value; acc.term += x.term; return acc;")
+  fn(out, "wlm_acc_t", "wlm_share", "wlm_acc_t value, wlm_acc_t term", "(void)term; return value;")
+  -- A row without weights stored -inf: nothing of it counts.
+  fn(out, "wlm_acc_t", "wlm_weight", "wlm_acc_t score, wlm_acc_t lse",
+    "return lse == -WLM_INF ? 0 : wlm_exp(score - lse);")
+  fn(out, "void", "wlm_store_edge", "const struct wlm_args *args, long long p, int head, wlm_acc_t dterm",
+    "((wlm_acc_t *)args->attention.dvalues)[(long long)__ldg((const wlm_rowptr_t *)args->order + p) * args->heads + head] = dterm;")
+  fn(out, "void", "wlm_store_head", "const struct wlm_args *args, long long row, int head, wlm_acc_t term",
+    "if (args->attention.dright) ((wlm_acc_t *)args->attention.dright)[row * args->heads + head] = term;")
+  return "wlm_store_head(args, row, wlm_head_of(args, column), result.term)"
+end
+
+-- What templates spell differently: only(text, otherwise) and so on, which for other operations are plain text.
+--   of(row)           a last argument of what stores a row: the row's number
+--   fold, fold_next   the call that takes in edge j of a batch, on its own or after make_room
+--   make_room(batch)  for a batch of one row: its scores, and the sums made ready for the largest
+--   load_edge(j, p), enter_row   declare what is loaded for an edge, and take over the terms of row k
+--   whole(v), combine            partial sums of a piece are merged as a whole, not column by column
+function attention.spell(problem, parameters)
+  local pass = attention.pass(problem)
+  local served = pass ~= "none"
+  local plain_fold = function(j, place) return ("wlm_fold(sums, a%d, piece%d%s)"):format(j, j, parameters.at(place)) end
+  parameters.only = function(text, otherwise) return served and text or otherwise or "" end
+  parameters.of = function(row) return served and ", " .. row or "" end
+  parameters.whole = function(v) return served and "" or (".at[%d]"):format(v) end
+  parameters.combine = served and "wlm_combine_sums" or "wlm_combine"
+  parameters.beside, parameters.begin_beside, parameters.enter_row = "", "", ""
+  parameters.fold, parameters.fold_next = plain_fold, plain_fold
+  parameters.make_room = function() return "" end
+  parameters.load_edge = function() return "" end
+  if not served then return end
+  parameters.enter_row = "\n  terms = wlm_enter_row(args, terms, part->row + k, aligned);"
+  parameters.load_edge = function(j, p)
+    return ("\n    const struct wlm_edge a%d = wlm_load_edge(args, %s, column%d, terms.head);"):format(j, p, j)
+  end
+  parameters.fold = function(j, place) return ("wlm_fold_edge(sums, a%d, piece%d, args, &terms, %s)"):format(j, j, place) end
+  if pass == "gradient" then
+    parameters.beside, parameters.begin_beside = " wlm_acc_t term;", " sums.term = 0;"
+    parameters.fold_next = parameters.fold
+    return
+  end
+  parameters.beside, parameters.begin_beside = " wlm_acc_t most, total;", " sums.most = -WLM_INF; sums.total = 0;"
+  parameters.fold_next = function(j) return ("wlm_add(sums, score%d, piece%d)"):format(j, j) end
+  parameters.make_room = function(batch)
+    local lines, largest = {}, "score0"
+    for j = 0, batch - 1 do
+      lines[#lines + 1] = ("\n    const wlm_acc_t score%d = wlm_score(args, terms.row_term, a%d.term);"):format(j, j)
+      if j > 0 then largest = ("wlm_larger(%s, score%d)"):format(largest, j) end
+    end
+    return table.concat(lines) .. ("\n    sums = wlm_raise(sums, %s);"):format(largest)
+  end
+end
+
+-- Everything of the block behind types, loads of A and B, and conversions. `epilogue` emits wlm_scale and wlm_result.
+function attention.block(out, fn, problem, load_value, epilogue)
+  exponentials(out, fn, problem.acc_bytes == 8)
+  scores(out, fn, problem, load_value)
+  local store_head = (is_gradient(problem) and gradient or forward)(out, fn)
+  fn(out, "wlm_acc_t", "wlm_init", "void", "return 0;")
+  fn(out, "wlm_acc_t", "wlm_message", "wlm_acc_t a, wlm_acc_t b", "return a * b;")
+  fn(out, "wlm_acc_t", "wlm_reduce", "wlm_acc_t acc, wlm_acc_t x", "return acc + x;")
+  out[#out + 1] = "#define wlm_finish(acc, degree) ((void)(degree), (acc)) /* wlm_store and wlm_close_sums do it */"
+  epilogue(out, problem)
+  fn(out, "void", "wlm_store",
+    "const struct wlm_args *args, wlm_c_t *c, long long column, struct wlm_mix result, long long row",
+    ("const wlm_acc_t value = wlm_share(result.value, result.%s); "):format(is_gradient(problem) and "term" or "total") ..
+    "*c = wlm_result(args, column, args->scaled ? wlm_scale(args, c, value) : value); " ..
+    ("if (column %% args->head_width == 0) %s;"):format(store_head))
+end
+
+return attention

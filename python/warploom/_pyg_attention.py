@@ -1,0 +1,241 @@
+"""GATConv and TransformerConv of PyTorch Geometric on warploom; `warploom.pyg` installs it.
+
+Scores, softmax and weighted sum of a layer become one pass over the edges. GATConv gets another
+`forward`, because PyG computes the weights of all edges before it calls `propagate`; its linear
+maps, self loops and bias are PyG's own. TransformerConv gets another `propagate`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.nn import GATConv, TransformerConv
+from torch_geometric.nn.conv import gat_conv
+
+from warploom import pyg
+from warploom.torch import attention, gat
+
+_EDGE_HOOKS = ("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks")
+_METHODS = ("edge_update", "edge_updater")
+
+
+def _check_layer(layer: Any, x: Any, edge_index: Any) -> None:
+    """Raise why the layer, or this call of it, cannot be served."""
+    if pyg._check_layer(layer) != "sum":
+        raise pyg._Refused(f"aggregation {layer.aggr}")
+    if any(layer.__dict__[hooks] for hooks in _EDGE_HOOKS):
+        raise pyg._Refused("hooks")
+    if any(method in layer.__dict__ for method in _METHODS):
+        raise pyg._Refused(pyg._REPLACED)
+    if layer.flow != "source_to_target":
+        raise pyg._Refused("attention with flow target_to_source")
+    if layer.training and layer.dropout > 0:
+        raise pyg._Refused("dropout of attention weights")
+    for part in x if isinstance(x, (tuple, list)) else (x,):
+        if part is not None:
+            pyg._check_dense(layer, part)
+    if type(edge_index) is not Tensor or edge_index.layout is not torch.strided:
+        raise pyg._Refused(f"attention with edges as {type(edge_index).__name__}")
+    if edge_index.dtype not in (torch.int64, torch.int32) or edge_index.dim() != 2:
+        raise pyg._Refused("edge_index is not an integer matrix of 2 rows")
+
+
+def _edges(layer: Any, edge_index: Tensor, rows: int, cols: int) -> pyg._Sorted:
+    if edge_index.size(1) == 0 or rows == 0 or cols == 0:
+        raise pyg._Refused("empty graph or features")
+    return pyg._find_sorted(layer, edge_index, False, rows, cols)
+
+
+# ---- GATConv ------------------------------------------------------------------------------------
+
+
+def _add_loops(
+    layer: GATConv, edge_index: Tensor, edge_attr: Tensor | None, nodes: int
+) -> tuple[Tensor, Tensor | None]:
+    """PyG's self loops; the edges are those of the first call with the same edge_index."""
+
+    def make() -> tuple[Tensor, Tensor | None]:
+        edges, attr = gat_conv.remove_self_loops(edge_index, edge_attr)
+        return gat_conv.add_self_loops(  # type: ignore[no-any-return]
+            edges, attr, fill_value=layer.fill_value, num_nodes=nodes
+        )
+
+    seen = pyg._look_up(edge_index)
+    key = ("attention", nodes)
+    known = None if seen is None else seen.norms.get(key)
+    if known is not None and not known.is_intact():
+        known = None
+    if known is not None and edge_attr is None and known.edge_index is not None:
+        return known.edge_index, None
+    with torch.inference_mode(False):
+        edges, attr = make()
+    if known is not None and known.edge_index is not None:
+        return known.edge_index, attr
+    if seen is not None and not pyg._is_capturing(edge_index):
+        seen.norms[key] = pyg._Norm(None, edges, None, constant=False)
+    return edges, attr
+
+
+def _project(layer: GATConv, x: Any) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Features of sources and targets, (nodes, heads, channels), and the residual."""
+    shape = (-1, layer.heads, layer.out_channels)
+    source, target = x if isinstance(x, (tuple, list)) else (x, x)
+    residual = None if layer.res is None or target is None else layer.res(target)
+    if layer.lin is None:
+        made = layer.lin_src(source).view(shape)
+        return made, None if target is None else layer.lin_dst(target).view(shape), residual
+    made = layer.lin(source).view(shape)
+    if target is source:
+        return made, made, residual
+    return made, None if target is None else layer.lin(target).view(shape), residual
+
+
+def _edge_terms(layer: GATConv, edge_attr: Tensor | None) -> Tensor | None:
+    """What edge features add to scores, (edges, heads)."""
+    if edge_attr is None or layer.lin_edge is None:
+        return None
+    edge_attr = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
+    terms = layer.lin_edge(edge_attr).view(-1, layer.heads, layer.out_channels)
+    return (terms * layer.att_edge).sum(-1)  # type: ignore[no-any-return]
+
+
+def _run_gat(
+    layer: GATConv, x: Any, edge_index: Any, edge_attr: Tensor | None, size: Any
+) -> Tensor:
+    _check_layer(layer, x, edge_index)
+    source, target, residual = _project(layer, x)
+    cols = source.size(0)
+    rows = cols if target is None else target.size(0)
+    nodes = min(cols, rows)
+    if size is not None:
+        if size[0] != cols or (target is not None and size[1] != rows):
+            raise pyg._Refused("sizes that do not match the features")
+        rows = size[1]
+        nodes = min(size)
+    right = (source * layer.att_src).sum(-1)
+    if target is None:
+        left = right.new_zeros((rows, layer.heads))
+    else:
+        left = (target * layer.att_dst).sum(-1)
+    if layer.add_self_loops:
+        edge_index, edge_attr = _add_loops(layer, edge_index, edge_attr, nodes)
+    found = _edges(layer, edge_index, rows, cols)
+    terms = _edge_terms(layer, edge_attr)
+    if terms is not None:
+        if terms.size(0) != edge_index.size(1):
+            raise pyg._Refused("edge features do not match the edges")
+        terms = pyg._order_values(found, terms, edge_index)
+    with torch.autocast(source.device.type, enabled=False):
+        out = gat(found.graph, source, left, right, terms, slope=layer.negative_slope)
+    out = out.flatten(1) if layer.concat else out.mean(dim=1)
+    if residual is not None:
+        out = out + residual
+    return out if layer.bias is None else out + layer.bias
+
+
+def _gat_forward(original: Callable[..., Any]) -> Callable[..., Any]:
+    """GATConv's forward, which runs on warploom where it can."""
+
+    @functools.wraps(original)
+    def forward(
+        self: GATConv,
+        x: Any,
+        edge_index: Any,
+        edge_attr: Tensor | None = None,
+        size: Any = None,
+        return_attention_weights: bool | None = None,
+    ) -> Any:
+        def kept() -> Any:
+            return original(self, x, edge_index, edge_attr, size, return_attention_weights)
+
+        if torch.compiler.is_compiling() or type(self) is not GATConv or not pyg._is_active(self):
+            return kept()
+        try:
+            if return_attention_weights is not None:
+                raise pyg._Refused("attention weights are returned")
+            out = _run_gat(self, x, edge_index, edge_attr, size)
+        except (pyg._Refused, ValueError, TypeError) as reason:
+            pyg._counts["GATConv", str(reason)] += 1
+            return kept()
+        pyg._counts["GATConv", pyg._SERVED] += 1
+        return out
+
+    return forward
+
+
+# ---- TransformerConv ----------------------------------------------------------------------------
+
+
+def _run_transformer(
+    layer: TransformerConv, edge_index: Any, size: Any, query: Tensor, key: Tensor, value: Tensor,
+    edge_attr: Tensor | None,
+) -> Tensor:  # fmt: skip
+    _check_layer(layer, None, edge_index)
+    if "_warploom_off" in layer.__dict__:
+        raise pyg._Refused("attention weights are returned")
+    if edge_attr is not None or layer.lin_edge is not None:
+        raise pyg._Refused("edge features, which TransformerConv adds to the features of nodes")
+    for part in (query, key, value):
+        pyg._check_dense(layer, part.flatten(1))
+    rows, cols = query.size(0), key.size(0)
+    if size is not None and tuple(size) != (cols, rows):
+        raise pyg._Refused("sizes that do not match the features")
+    found = _edges(layer, edge_index, rows, cols)
+    with torch.autocast(value.device.type, enabled=False):
+        return attention(found.graph, query, key, value)
+
+
+def _transformer_propagate(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """TransformerConv's propagate, which runs on warploom where it can."""
+
+    @functools.wraps(original)
+    def propagate(self: TransformerConv, edge_index: Any, size: Any = None, **rest: Any) -> Tensor:
+        served = type(self) is TransformerConv and pyg._is_active(self)
+        if torch.compiler.is_compiling() or not served:
+            return original(self, edge_index, size=size, **rest)
+        try:
+            out = _run_transformer(self, edge_index, size, **rest)
+        except (pyg._Refused, ValueError, TypeError) as reason:
+            pyg._counts["TransformerConv", str(reason)] += 1
+            return original(self, edge_index, size=size, **rest)
+        pyg._counts["TransformerConv", pyg._SERVED] += 1
+        return out
+
+    return propagate
+
+
+def _transformer_forward(original: Callable[..., Any]) -> Callable[..., Any]:
+    """TransformerConv's forward: PyG computes where weights of edges are to be returned."""
+
+    @functools.wraps(original)
+    def forward(
+        self: TransformerConv,
+        x: Any,
+        edge_index: Any,
+        edge_attr: Tensor | None = None,
+        return_attention_weights: bool | None = None,
+    ) -> Any:
+        if not isinstance(return_attention_weights, bool) or "_warploom_off" in self.__dict__:
+            return original(self, x, edge_index, edge_attr, return_attention_weights)
+        self.__dict__["_warploom_off"] = True
+        try:
+            return original(self, x, edge_index, edge_attr, return_attention_weights)
+        finally:
+            del self.__dict__["_warploom_off"]
+
+    return forward
+
+
+def install() -> None:
+    """Replace what `warploom.pyg.disable` puts back."""
+    with torch.device("meta"):  # PyG writes `propagate` when the first layer of a class is made
+        GATConv(1, 1)
+        TransformerConv(1, 1)
+    pyg._replace(GATConv, "forward", _gat_forward)
+    pyg._replace(TransformerConv, "forward", _transformer_forward)
+    for name in ("propagate", "_jinja_propagate", "_orig_propagate"):
+        pyg._replace(TransformerConv, name, _transformer_propagate)

@@ -1,0 +1,319 @@
+"""ES-SpMM's trade: models trained exactly, whose inference samples edges (sections III and V)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from warploom.bench.datasets import Dataset, load_dataset
+from warploom.bench.planted import load_planted
+from warploom.bench.results import Line, Output, rounded_values, run_cases
+from warploom.bench.sampled import (
+    SampledModel,
+    kept_share,
+    loss_of,
+    make_graph,
+    metric_of,
+    presample,
+)
+from warploom.bench.timing import Function, measure
+from warploom.torch import Graph, Sample
+
+GRAPHS = ("planted:reddit", "tolokers", "planted:proteins", "cora", "citeseer")
+MODELS = ("gcn", "sage")
+STRATEGIES = ("fastrand", "bucket", "fastrand_coprime")
+WIDTHS = (16, 32, 64, 128, 256, 512)
+LONG_WIDTHS = (1024, 1792, 2304)  # where rows are longer than 512 edges
+N = 128
+
+
+class Recipe(NamedTuple):
+    """How a model is trained on a graph."""
+
+    layers: int
+    epochs: int
+    dropout: float = 0.0
+    decay: float = 0.0
+    rate: float = 0.01
+
+
+# Layers are those of the paper's Table III.
+RECIPES = {
+    "cora": Recipe(2, 200, 0.5, 5e-4),
+    "citeseer": Recipe(2, 200, 0.5, 5e-4),
+    "tolokers": Recipe(2, 400, 0.2),
+    "reddit": Recipe(2, 60),
+    "proteins": Recipe(3, 100),
+    "random": Recipe(2, 3),
+}
+
+
+class Case(NamedTuple):
+    graph: str
+    model: str
+    strategy: str
+    s: int
+    seed: int
+    n: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    data: Path
+    command: str = "warploom"
+    twins: Path | None = None
+    samples: int = 7
+    graphs: tuple[str, ...] = GRAPHS
+    widths: tuple[int, ...] = WIDTHS + LONG_WIDTHS
+    seeds: int = 10
+    n: int = N
+    dense_epochs: int = 100
+    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def quick(settings: Settings) -> Settings:
+    """A small run, for a test of the command."""
+    return replace(
+        settings, graphs=("random:80:20",), widths=(8,), seeds=1, n=8, samples=1, dense_epochs=2
+    )
+
+
+def recipe_of(graph: str) -> Recipe:
+    return RECIPES[graph.replace("planted:", "").partition(",")[0].partition(":")[0]]
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    """Widths above 512 only where the paper needs them: Proteins, whose rows are the longest."""
+    for graph in settings.graphs:
+        for seed in range(settings.seeds):
+            for model in MODELS:
+                for strategy in STRATEGIES:
+                    for s in settings.widths:
+                        if s <= max(WIDTHS) or "proteins" in graph or "tolokers" in graph:
+                            yield Case(graph, model, strategy, s, seed, settings.n)
+
+
+def load_any(name: str, settings: Settings) -> Dataset:
+    """A dataset by name; labels of two classes become one task, whose metric is ROC-AUC."""
+    if name.startswith("planted:"):
+        return load_planted(name, settings.data, settings.command, settings.twins)
+    found = load_dataset(name, settings.data)
+    if name == "tolokers":
+        return found._replace(labels=found.labels.float().unsqueeze(1), classes=1)
+    return found
+
+
+def train(
+    model: SampledModel, graph: Graph, data: Dataset, recipe: Recipe, seed: int
+) -> SampledModel:
+    """Exact training on the whole graph."""
+    torch.manual_seed(seed)
+    optimiser = torch.optim.Adam(model.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
+    model.train()
+    for _ in range(recipe.epochs):
+        optimiser.zero_grad()
+        outputs = model(graph, data.x, dropout=recipe.dropout)
+        loss_of(outputs, data.labels, data.train).backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+    return model.eval()
+
+
+class Workbench:
+    """The data, the model and the times at hand; one graph at a time, because twins are large."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.device = torch.device(settings.device)
+        self.name = ""
+        self._graphs: dict[str, Graph] = {}
+        self._models: dict[tuple[str, int], tuple[SampledModel, float]] = {}
+        self._times: dict[tuple[object, ...], dict[str, float | None]] = {}
+        self._features_alone: float | None = None
+
+    def open(self, name: str) -> Dataset:
+        if self.name != name:
+            self._graphs.clear()
+            self._models.clear()
+            self._times.clear()
+            self._features_alone = None
+            self.data = load_any(name, self.settings).to(self.device)
+            self.name = name
+        return self.data
+
+    def graph(self, model: str) -> Graph:
+        if model not in self._graphs:
+            self._graphs[model] = make_graph(model, self.data.graph, self.device)
+        return self._graphs[model]
+
+    def model(self, kind: str, seed: int) -> tuple[SampledModel, float]:
+        """A trained model and its exact metric."""
+        key = kind, seed
+        if key not in self._models:
+            data, recipe = self.data, recipe_of(self.name)
+            torch.manual_seed(seed)
+            model = SampledModel(kind, data.x.size(1), self.settings.n, data.classes, recipe.layers)
+            train(model.to(self.device), self.graph(kind), data, recipe, seed)
+            with torch.no_grad():
+                outputs = model(self.graph(kind), data.x)
+            self._models[key] = model, metric_of(outputs, data.labels, data.test)
+        return self._models[key]
+
+    # ---- times ----
+
+    def _timed(
+        self, key: tuple[object, ...], functions: dict[str, Function]
+    ) -> dict[str, float | None]:
+        """Times by name, on a GPU of replayed CUDA graphs; None for a rival that cannot run."""
+        if key not in self._times:
+            graphed = self.device.type == "cuda"
+            found, failed = measure(functions, self.device, graphed, self.settings.samples)
+            if "own" in failed:
+                raise RuntimeError(failed["own"])
+            self._times[key] = {name: found.get(name) for name in functions}
+        return self._times[key]
+
+    def exact_times(self, kind: str, model: SampledModel) -> dict[str, float | None]:
+        """Microseconds of the exact product, of torch.sparse's (cuSPARSE), and of inference."""
+        graph, n = self.graph(kind), self.settings.n
+        b = torch.randn(graph.cols, n, device=self.device)
+        values = graph.values
+        if values is None:
+            values = torch.ones(len(graph.colind), device=self.device)
+        matrix = torch.sparse_csr_tensor(
+            graph.rowptr, graph.colind, values, (graph.rows, graph.cols)
+        )
+
+        def infer() -> Tensor:
+            with torch.no_grad():
+                outputs: Tensor = model(graph, self.data.x)
+                return outputs
+
+        functions: dict[str, Function] = {
+            "own": lambda: model.aggregate(graph, b, None, 0),
+            "cusparse": lambda: torch.sparse.mm(matrix, b),
+            "step": infer,
+        }
+        return self._timed((kind, "exact"), functions)
+
+    def sampled_times(
+        self, kind: str, model: SampledModel, sample: Sample
+    ) -> dict[str, float | None]:
+        """Microseconds of the sampled product and of sampled inference."""
+        graph = self.graph(kind)
+        b = torch.randn(graph.cols, self.settings.n, device=self.device)
+
+        def infer() -> Tensor:
+            with torch.no_grad():
+                outputs: Tensor = model(graph, self.data.x, sample)
+                return outputs
+
+        functions: dict[str, Function] = {
+            "own": lambda: model.aggregate(graph, b, sample, 0),
+            "step": infer,
+        }
+        return self._timed((kind, sample), functions)
+
+    def presampled_times(
+        self, kind: str, model: SampledModel, sample: Sample
+    ) -> dict[str, float | None]:
+        """Microseconds of a product with a graph that was sampled before, and of sampling it.
+
+        Only for the strategies of the paper; on the CPU once, for FastRand and GCN's graph, because
+        it takes long.
+        """
+        if sample.strategy == "fastrand_coprime":
+            return {}
+        graph, device = self.graph(kind), self.device
+        key = kind, sample, "presampled"
+        if key not in self._times:
+            sampled = presample(graph, sample)
+            b = torch.randn(graph.cols, self.settings.n, device=device)
+            self._timed(key, {"own": lambda: model.aggregate(sampled, b, None, 0)})
+            made, _ = measure({"made": lambda: presample(graph, sample)}, device, False, 1)
+            self._times[key].update(made)
+            if kind == "gcn" and sample.strategy == "fastrand":
+                if "cpu" not in self._graphs:
+                    self._graphs["cpu"] = graph.cpu()
+                begin = time.perf_counter()
+                presample(self._graphs["cpu"], sample)
+                self._times[key]["on_cpu"] = (time.perf_counter() - begin) * 1e6
+        return self._times[key]
+
+    def features_alone(self) -> float:
+        """The metric of a dense network of the same width that sees no graph."""
+        if self._features_alone is None:
+            data = self.data
+            torch.manual_seed(0)
+            model = torch.nn.Sequential(
+                torch.nn.Linear(data.x.size(1), self.settings.n),
+                torch.nn.ReLU(),
+                torch.nn.Linear(self.settings.n, data.classes),
+            ).to(self.device)
+            optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+            for _ in range(self.settings.dense_epochs):
+                optimiser.zero_grad()
+                loss_of(model(data.x), data.labels, data.train).backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+            with torch.no_grad():
+                self._features_alone = metric_of(model(data.x), data.labels, data.test)
+        return self._features_alone
+
+
+def run_case(case: Case, bench: Workbench) -> Line:
+    """Sampled inference of a model that was trained exactly, and the times of one seed."""
+    data = bench.open(case.graph)
+    model, exact_metric = bench.model(case.model, case.seed)
+    graph = bench.graph(case.model)
+    sample = Sample(case.s, case.strategy)
+    with torch.no_grad():  # the strategies of the paper have no seed
+        seed = case.seed + 1 if case.strategy == "fastrand_coprime" else 0
+        outputs = model(graph, data.x, sample, seed)
+    exact = bench.exact_times(case.model, model)
+    times = bench.sampled_times(case.model, model, sample)
+    presampled = bench.presampled_times(case.model, model, sample)
+    line: Line = {
+        **case._asdict(),
+        "synthetic": data.synthetic,
+        "metric_name": "roc_auc" if data.labels.dim() == 2 else "accuracy",
+        "features_metric": bench.features_alone(),
+        "exact_metric": exact_metric,
+        "metric": metric_of(outputs, data.labels, data.test),
+        "kept_share": kept_share(graph.rowptr, case.s),
+        "spmm_us": times["own"],
+        "exact_us": exact["own"],
+        "cusparse_us": exact["cusparse"],
+        "step_us": times["step"],
+        "exact_step_us": exact["step"],
+        "presampled_us": presampled.get("own"),
+        "presample_us": presampled.get("made"),
+        "presample_cpu_us": presampled.get("on_cpu"),
+        "device": torch.cuda.get_device_name() if bench.device.type == "cuda" else "cpu",
+    }
+    rounded = rounded_values(line)
+    rounded["kept_share"] = round(line["kept_share"], 6)
+    return rounded
+
+
+def _describe(line: Line) -> str:
+    if line["metric"] is None:
+        return f"no result {line.get('failed')}"
+    return (
+        f"{line['metric']:.2f} % of exact {line['exact_metric']:.2f} %, kept "
+        f"{100 * line['kept_share']:.1f} %, {line['spmm_us']:.1f} us of exact "
+        f"{line['exact_us']:.1f} us"
+    )
+
+
+def run(settings: Settings, output: Output) -> int:
+    """Run the cases that the output does not have yet. Returns how many gave no result."""
+    bench = Workbench(settings)
+    empty = {"metric": None, "exact_metric": None, "synthetic": None}
+    return run_cases(
+        Case, cases(settings), lambda case: run_case(case, bench), output, empty, _describe
+    )

@@ -1,0 +1,119 @@
+"""Results files of JSON lines, to which a run adds the cases that they do not have."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+Line = dict[str, Any]
+
+
+class Output(NamedTuple):
+    """Where lines go, and which cases are run."""
+
+    path: Path | None  # None = standard output
+    budget: float = float("inf")  # no case starts after this many seconds
+    only: tuple[str, ...] = ()  # texts that the name of a case must have
+
+
+def describe(error: Exception) -> str:
+    """The type and the first line of an error."""
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+
+
+def _device_is_lost() -> bool:
+    """Whether an error of a kernel has left the GPU unusable for this process."""
+    try:
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+    except RuntimeError:
+        return True
+    return False
+
+
+def case_name(case: Iterable[Any]) -> str:
+    """For example step/cora/sage/64/max/eager; fields that are None are left out."""
+    return "/".join(str(part) for part in case if part is not None)
+
+
+def read_lines(path: Path) -> list[Line]:
+    """The lines of a results file; none if it does not exist."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def rounded_values(line: Line) -> Line:
+    """The same with 3 digits behind the point."""
+    return {
+        key: round(value, 3) if isinstance(value, float) else value for key, value in line.items()
+    }
+
+
+def run_cases(
+    kind: Any,
+    cases: Iterable[Any],
+    measure: Callable[[Any], Line],
+    output: Output,
+    empty: Line,
+    summarise: Callable[[Line], str],
+) -> int:
+    """Measure the cases that the output has no result of, and append a line for each.
+
+    kind: the NamedTuple of a case. Its fields are the first ones of a line.
+    measure: the line of a case; what it raises becomes the reason of a line without a result.
+    empty: the other fields of such a line. The first one is None there and never elsewhere.
+    summarise: what the log says of a line.
+
+    Returns how many cases gave no result.
+    """
+    warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
+    warnings.filterwarnings("ignore", message=r"The usage of `scatter")
+    result = next(iter(empty))
+    finished = {
+        case_name(line[field] for field in kind._fields)
+        for line in (read_lines(output.path) if output.path else [])
+        if line[result] is not None
+    }
+    names = {case_name(case): case for case in cases}
+    todo = [
+        name for name in names if name not in finished and all(part in name for part in output.only)
+    ]
+    begin, failures = time.monotonic(), 0
+    stream = sys.stdout if output.path is None else output.path.open("a")
+    try:
+        for number, name in enumerate(todo, 1):
+            if time.monotonic() - begin > output.budget:
+                left = len(todo) - number + 1
+                print(f"warploom: bench: {left} cases are left; run it again", file=sys.stderr)
+                break
+            start = time.monotonic()
+            try:
+                line = measure(names[name])
+            except Exception as error:
+                if _device_is_lost():
+                    reason = f"{describe(error)}; run it again"
+                    print(f"warploom: bench: {name}: {reason}", file=sys.stderr)
+                    failures += 1
+                    break
+                failed = {"failed": {"warploom": describe(error)}}
+                line = {**names[name]._asdict(), **empty, **failed}
+            failures += line[result] is None
+            stream.write(json.dumps(line) + "\n")
+            stream.flush()
+            seconds = time.monotonic() - start
+            print(
+                f"[{number}/{len(todo)}] {name}: {summarise(line)} in {seconds:.1f} s",
+                file=sys.stderr,
+            )
+    finally:
+        if output.path is not None:
+            stream.close()
+    return failures

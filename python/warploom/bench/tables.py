@@ -1,0 +1,185 @@
+"""Markdown tables of results files, with the figures of the papers beside them."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from warploom.bench.results import Line, read_lines
+
+Cell = object  # None is printed as a dash
+
+
+def _text(cell: Cell, digits: int = 2) -> str:
+    if cell is None:
+        return "-"
+    return f"{cell:.{digits}f}" if isinstance(cell, float) else str(cell)
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """A table; floats get two digits behind the point."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(_text(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def geometric_mean(values: Iterable[float]) -> float | None:
+    logarithms = [math.log(value) for value in values]
+    return math.exp(statistics.mean(logarithms)) if logarithms else None
+
+
+def ratio(numerator: float | None, denominator: float | None) -> float | None:
+    return None if numerator is None or not denominator else numerator / denominator
+
+
+def best(*times: float | None) -> float | None:
+    return min((time for time in times if time is not None), default=None)
+
+
+# ---- GE-SpMM's applications ---------------------------------------------------------------------
+
+# Table I: share of SpMM in the CUDA time of GCN training, DGL on a GTX 1080 Ti.
+GCN_SHARES = {"cora": "33.1 %", "citeseer": "29.3 %", "pubmed": "29.8 %"}
+# Table IX: GraphSAGE-pool on Pubmed, SpMM-like and total over DGL, GTX 1080 Ti and RTX 2080.
+POOL_SPEEDUPS = {
+    (1, 16): ("2.89 / 3.24", "1.10 / 1.11"),
+    (1, 64): ("3.92 / 3.44", "1.14 / 1.11"),
+    (1, 256): ("4.04 / 3.46", "1.14 / 1.09"),
+    (2, 16): ("2.39 / 3.03", "1.11 / 1.09"),
+    (2, 64): ("3.09 / 3.37", "1.09 / 1.11"),
+    (2, 256): ("6.15 / 3.51", "1.12 / 1.09"),
+}
+
+
+def _percent(part: float | None, whole: float | None) -> str | None:
+    share = ratio(part, whole)
+    return None if share is None else f"{100 * share:.1f} %"
+
+
+def _order(line: Line) -> tuple[object, ...]:
+    graphs = ("cora", "citeseer", "pubmed", "tolokers")
+    place = graphs.index(line["graph"]) if line["graph"] in graphs else len(graphs)
+    return line["model"], place, line["layers"], line["features"]
+
+
+def _steps(lines: list[Line], mode: str) -> str:
+    head = ["model", "graph", "layers, features", "step, us", "PyG", "torch.sparse"]
+    head += ["best rival over ours", "aggregation, us", "PyG", "torch.sparse"]
+    head += ["PyG over ours", "CUDA time, PyG over ours"]
+    rows = []
+    for line in lines:
+        rivals = [line["pyg_step_us"], line["torch_sparse_step_us"]]
+        aggregations = [line["spmm_us"], line["pyg_spmm_us"], line["torch_sparse_spmm_us"]]
+        rows.append(
+            [
+                line["model"],
+                line["graph"] + (" (random features)" if line.get("synthetic") else ""),
+                f"{line['layers']}, {line['features']}",
+                *(None if us is None else f"{us:.0f}" for us in (line["step_us"], *rivals)),
+                ratio(best(*rivals), line["step_us"]),
+                *(None if us is None else f"{us:.1f}" for us in aggregations),
+                ratio(line["pyg_spmm_us"], line["spmm_us"]),
+                ratio(line["pyg_cuda_us"], line["cuda_us"]),
+            ]
+        )
+    return f"**{mode}**\n\n{markdown(head, rows)}"
+
+
+def _shares(lines: list[Line]) -> str:
+    rows = [
+        [
+            line["graph"],
+            f"{line['layers']}, {line['features']}",
+            GCN_SHARES.get(line["graph"]),
+            _percent(line["pyg_spmm_us"], line["pyg_cuda_us"]),
+            _percent(line["torch_sparse_spmm_us"], line["torch_sparse_cuda_us"]),
+            _percent(line["spmm_us"], line["cuda_us"]),
+        ]
+        for line in lines
+        if line["model"] == "gcn"
+    ]
+    head = ("graph", "layers, features", "paper's Table I", "PyG", "torch.sparse", "warploom")
+    return markdown(head, rows)
+
+
+def _pool(lines: list[Line]) -> str:
+    rows = []
+    for line in lines:
+        if line["model"] == "sage-pool" and line["graph"] == "pubmed":
+            paper = POOL_SPEEDUPS.get((line["layers"], line["features"]), (None, None))
+            aggregation = ratio(line["pyg_spmm_us"], line["spmm_us"])
+            total = ratio(line["pyg_cuda_us"], line["cuda_us"])
+            setting = f"{line['layers']}, {line['features']}"
+            rows.append([setting, paper[0], aggregation, paper[1], total])
+    head = ("layers, features", "paper: SpMM-like", "ours", "paper: total", "ours")
+    return markdown(head, rows)
+
+
+def gnn_tables(lines: list[Line]) -> str:
+    """Steps in both modes, shares beside Table I, and GraphSAGE-pool beside Table IX."""
+    lines = sorted((line for line in lines if line["step_us"] is not None), key=_order)
+    parts = []
+    for mode in ("graphed", "eager"):
+        chosen = [line for line in lines if line["mode"] == mode]
+        if not chosen:
+            continue
+        parts.append(_steps(chosen, mode))
+        if any(line["model"] == "gcn" for line in chosen):
+            parts.append(f"Aggregation in the CUDA time of GCN, {mode}:\n\n{_shares(chosen)}")
+        if any((line["model"], line["graph"]) == ("sage-pool", "pubmed") for line in chosen):
+            parts.append(f"GraphSAGE-pool on Pubmed, PyG over ours, {mode}:\n\n{_pool(chosen)}")
+    return "\n\n".join(parts)
+
+
+def _mean_and_error(values: list[float]) -> str:
+    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return f"{statistics.mean(values):.2f} ± {error:.2f}"
+
+
+def gnn_accuracy_table(lines: list[Line]) -> str:
+    groups: dict[tuple[str, str], list[Line]] = {}
+    for line in lines:
+        groups.setdefault((line["graph"], line["model"]), []).append(line)
+    rows = [
+        [
+            *key,
+            len(group),
+            _mean_and_error([line["accuracy"] for line in group]),
+            _mean_and_error([line["pyg_accuracy"] for line in group]),
+        ]
+        for key, group in groups.items()
+    ]
+    return markdown(("graph", "model", "seeds", "accuracy, %", "PyG"), rows)
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+# The table of a results file, by a field that only its lines have.
+TABLES: tuple[tuple[str, Callable[[list[Line]], str]], ...] = (
+    ("pyg_step_us", gnn_tables),
+    ("pyg_accuracy", gnn_accuracy_table),
+)
+
+
+def tables_of(path: Path) -> str:
+    """The Markdown of a results file. Raises ValueError for a file without tables."""
+    lines = read_lines(path)
+    for field, make in TABLES:
+        if lines and field in lines[0]:
+            return make(lines)
+    raise ValueError(f"warploom: {path}: is no results file that has tables")
+
+
+def put_tables(path: Path, page: Path) -> None:
+    """Replace what stands between `<!-- tables: NAME -->` and `<!-- end -->` on a page.
+
+    NAME is the name of the results file.
+    """
+    text, begin, end = page.read_text(), f"<!-- tables: {path.name} -->\n", "<!-- end -->"
+    if begin not in text or end not in text.partition(begin)[2]:
+        raise ValueError(f"warploom: {page}: has no lines '{begin.strip()}' and '{end}'")
+    before, _, rest = text.partition(begin)
+    after = rest.partition(end)[2]
+    page.write_text(f"{before}{begin}\n{tables_of(path)}\n\n{end}{after}")

@@ -1,0 +1,396 @@
+"""Attention over the edges of a graph: softmax and weighted sum in one pass.
+
+Forward, nothing of size edges x heads is written; the log of each row's sum of exp(score) is kept.
+Backward, one pass over the transpose makes the weights again from it and gives the gradients of b,
+of the edges' terms and of `right`; that of `left` is a sum over the edges of each row.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+
+from warploom._library import fail
+from warploom._native import lib
+from warploom.torch import _eager
+from warploom.torch._graph import Graph, find
+from warploom.torch._ops import _A, _library
+from warploom.torch._plan import (
+    Plan,
+    Request,
+    accumulator,
+    address_of,
+    current_stream,
+    edge_shape,
+)
+
+Tensor = torch.Tensor
+Maybe = Optional[torch.Tensor]
+_Gradients = tuple[Tensor, Maybe, Maybe, Maybe]
+
+
+def gat(
+    graph: Graph,
+    b: Tensor,
+    left: Tensor,
+    right: Tensor,
+    values: Tensor | None = None,
+    *,
+    slope: float = 0.2,
+) -> Tensor:
+    """C[i, h] = sum over the edges p = (i, k) of row i of softmax_p(score[p, h]) * b[k, h], where
+    score[p, h] = leaky_relu(left[i, h] + right[k, h] + values[p, h]); the attention of GATConv.
+    Differentiable in b, left, right and values.
+
+    b: (cols, heads, features), float32, float16, bfloat16 or float64; (cols, n) is one head.
+    left: (rows, heads), right: (cols, heads). Scores and sums are in float32, or in float64 where
+        b is float64.
+    values: (nnz, heads) in CSR order, of b's type, or float32 beside 16-bit types; None = 0. A
+        value of -inf leaves the edge out.
+    slope: of leaky_relu, for negative arguments.
+
+    Returns (rows, heads, features) of b's type. A row without edges, or with -inf for all of them,
+    gives 0. The result and its gradients have the same bits every time. Under autocast b is
+    converted to autocast's type. Raises TypeError or ValueError that name the argument.
+    """
+    heads = b.shape[1] if isinstance(b, Tensor) and b.dim() == 3 else 1
+    for name, term, rows in (("left", left, graph.rows), ("right", right, graph.cols)):
+        _check_term(name, term, graph, rows, heads)
+    return _attend(graph, b, left, right, values, float(slope))
+
+
+def attention(
+    graph: Graph,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    values: Tensor | None = None,
+    *,
+    scale: float | None = None,
+) -> Tensor:
+    """C[i, h] = sum over the edges p = (i, k) of row i of softmax_p(score[p, h]) * v[k, h], where
+    score[p, h] = scale * <q[i, h], k[k, h]> + values[p, h]; the attention of TransformerConv
+    and of sparse transformers. Differentiable in q, k, v and values.
+
+    q: (rows, heads, features), k: (cols, heads, features), v: (cols, heads, other features).
+    values: (nnz, heads) in CSR order; None = 0.
+    scale: None = 1 / sqrt(features).
+
+    The products of rows are written for each edge and head, in float32 (float64); softmax and sum
+    are one pass. Returns (rows, heads, other features) of v's type.
+    """
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        if not isinstance(tensor, Tensor) or tensor.dim() != 3:
+            raise ValueError(f"warploom: {name}: the shape (nodes, heads, features) is needed")
+    wide = accumulator(v.dtype)
+    scale = q.shape[2] ** -0.5 if scale is None else scale
+    with torch.autocast(v.device.type, enabled=False):
+        scores = _eager.sddmm(graph, q.to(wide) * scale, k.to(wide))
+        if values is not None:
+            scores = scores + values.to(wide).reshape(scores.shape)
+    return _attend(graph, v, None, None, scores, 0.2)
+
+
+def _check_term(name: str, term: Tensor, graph: Graph, rows: int, heads: int) -> None:
+    if not isinstance(term, Tensor):
+        raise TypeError(f"warploom: {name}: a tensor is needed, not {type(term).__name__}")
+    if term.device != graph.device:
+        raise ValueError(f"warploom: {name} is on {term.device}, the graph on {graph.device}")
+    if term.shape != (rows, heads) and not (heads == 1 and term.shape == (rows,)):
+        raise ValueError(
+            f"warploom: {name}: the shape is {tuple(term.shape)}, ({rows}, {heads}) is needed"
+        )
+
+
+def _request(graph: Graph, b: Tensor, left: Maybe, values: Maybe) -> Request:
+    """Check the operands and say what the plan of the forward pass needs."""
+    _eager.check_dense("b", b, graph, graph.cols)
+    heads = b.shape[1] if b.dim() == 3 else 1
+    if values is not None:
+        graph._check_values(values)
+        if (values.shape[1] if values.dim() == 2 else 1) != heads:
+            raise ValueError(
+                f"warploom: values: the shape is {tuple(values.shape)}, "
+                f"({graph.nnz}, {heads}) is needed"
+            )
+        halves = b.dtype in (torch.float16, torch.bfloat16)
+        if values.dtype != b.dtype and not (halves and values.dtype == torch.float32):
+            raise TypeError(
+                f"warploom: values are {values.dtype}, and b is {b.dtype}; convert one of them"
+            )
+    return Request(
+        tuple(b.shape[1:]),
+        b.dtype,
+        None if values is None else values.dtype,
+        max(heads, 1),
+        attention="edge" if left is None else "gat",
+    )
+
+
+def _attend(
+    graph: Graph, b: Tensor, left: Maybe, right: Maybe, values: Maybe, slope: float
+) -> Tensor:
+    b = _eager.autocast(b)
+    wide = accumulator(b.dtype)
+    left = None if left is None else left.to(wide)
+    right = None if right is None else right.to(wide)
+    if torch.compiler.is_compiling():
+        a = (graph.rowptr, graph.colind, graph.cols)
+        return torch.ops.warploom.attend(*a, b, left, right, values, slope)[0]  # type: ignore[no-any-return]
+    request = _request(graph, b, left, values)
+    if torch.is_grad_enabled() and any(
+        tensor is not None and tensor.requires_grad for tensor in (b, left, right, values)
+    ):
+        return _Attend.apply(graph, request, slope, b, left, right, values)  # type: ignore[no-any-return,no-untyped-call]
+    return _forward(graph, request, b, left, right, values, slope, False)[0]
+
+
+class _Attend(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        graph: Graph,
+        request: Request,
+        slope: float,
+        b: Tensor,
+        left: Maybe,
+        right: Maybe,
+        values: Maybe,
+    ) -> Tensor:
+        ctx.state = graph, request, slope
+        c, lse = _forward(graph, request, b, left, right, values, slope, True)
+        ctx.save_for_backward(b, left, right, values, c, lse)
+        return c
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, x: Tensor) -> tuple[Any, ...]:
+        needs = ctx.needs_input_grad[3:]
+        graph, request, slope = ctx.state
+        b, left, right, values, c, lse = ctx.saved_tensors
+        gradients = _backward(graph, request, slope, x, b, left, right, values, c, lse, needs[1])
+        return (
+            None,
+            None,
+            None,
+            *(gradient if needed else None for gradient, needed in zip(gradients, needs)),
+        )
+
+
+def _run(
+    plan: Plan,
+    b: Tensor,
+    c: Tensor,
+    x: Maybe,
+    values: Maybe,
+    left: Maybe,
+    right: Maybe,
+    lse: Maybe,
+    delta: Maybe,
+    dvalues: Maybe,
+    dright: Maybe,
+    slope: float,
+) -> None:
+    size = plan.workspace
+    work = torch.empty(size, dtype=torch.uint8, device=plan.like.device) if size else None
+    status = lib.warploom_attend(
+        plan.call,
+        address_of(b),
+        address_of(c),
+        address_of(x),
+        address_of(values),
+        address_of(left),
+        address_of(right),
+        address_of(lse),
+        address_of(delta),
+        address_of(dvalues),
+        address_of(dright),
+        slope,
+        address_of(work),
+        size,
+        current_stream(plan.index),
+    )
+    if status:
+        fail(status)
+
+
+def _dense(tensor: Maybe) -> Maybe:
+    return None if tensor is None else tensor.contiguous()
+
+
+def _forward(
+    graph: Graph,
+    request: Request,
+    b: Tensor,
+    left: Maybe,
+    right: Maybe,
+    values: Maybe,
+    slope: float,
+    needs_lse: bool,
+) -> tuple[Tensor, Maybe]:
+    plan = graph.plan(request)
+    c = torch.empty_like(plan.like)
+    lse = None
+    if needs_lse:
+        lse = c.new_empty((graph.rows, request.heads), dtype=accumulator(request.dtype))
+    if request.n:
+        _run(
+            plan,
+            b.contiguous(),
+            c,
+            None,
+            _dense(values),
+            _dense(left),
+            _dense(right),
+            lse,
+            None,
+            None,
+            None,
+            slope,
+        )
+    return c, lse
+
+
+def _backward(
+    graph: Graph,
+    request: Request,
+    slope: float,
+    x: Tensor,
+    b: Tensor,
+    left: Maybe,
+    right: Maybe,
+    values: Maybe,
+    c: Tensor,
+    lse: Tensor,
+    needs_left: bool,
+) -> _Gradients:
+    """The gradients of b, left, right and values."""
+    wide = accumulator(request.dtype)
+    x, b = x.contiguous(), b.contiguous()
+    shape = (graph.rows, request.heads, -1 if request.n else 0)
+    delta = torch.linalg.vecdot(x.to(wide).reshape(shape), c.to(wide).reshape(shape))
+    db = torch.empty_like(b)
+    dterms = x.new_empty(edge_shape(graph.nnz, request.heads), dtype=wide)
+    dright = (
+        None if right is None else torch.empty_like(right, memory_format=torch.contiguous_format)
+    )
+    dleft = None
+    if request.n == 0 or graph.nnz == 0:
+        db.zero_()
+        dterms.zero_()
+        dright = None if dright is None else dright.zero_()
+        dleft = None if left is None else torch.zeros_like(left)
+    else:
+        plan = graph.plan(request._replace(transpose=True))
+        _run(
+            plan, b, db, x, _dense(values), _dense(left), _dense(right), lse, delta, dterms,
+            dright, slope,
+        )  # fmt: skip
+        if left is not None and needs_left:
+            dleft = _eager._reduce_edges(graph, dterms, "sum").reshape(left.shape)
+    dvalues = None if values is None else dterms.to(values.dtype).reshape(values.shape)
+    return db, dleft, dright, dvalues
+
+
+# ---- registered ops --------------------------------------------------------------------
+
+for _schema in (
+    f"attend({_A}, Tensor b, Tensor? left, Tensor? right, Tensor? values, float slope)"
+    " -> (Tensor, Tensor)",
+    f"attend_backward({_A}, Tensor x, Tensor b, Tensor? left, Tensor? right, Tensor? values,"
+    " Tensor c, Tensor lse, float slope) -> (Tensor, Tensor, Tensor, Tensor)",
+):
+    _library.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))  # type: ignore[no-untyped-call]
+
+
+def _attend_op(
+    rowptr: Tensor,
+    colind: Tensor,
+    cols: int,
+    b: Tensor,
+    left: Maybe,
+    right: Maybe,
+    values: Maybe,
+    slope: float,
+) -> tuple[Tensor, Tensor]:
+    graph = find(rowptr, colind, cols)
+    request = _request(graph, b, left, values)
+    c, lse = _forward(graph, request, b, left, right, values, slope, True)
+    assert lse is not None
+    return c, lse
+
+
+def _attend_fake(
+    rowptr: Tensor, colind: Tensor, cols: int, b: Tensor, *rest: Any
+) -> tuple[Tensor, Tensor]:
+    rows, heads = rowptr.shape[0] - 1, b.shape[1] if b.dim() == 3 else 1
+    return b.new_empty((rows, *b.shape[1:])), b.new_empty((rows, heads), dtype=accumulator(b.dtype))
+
+
+def _attend_backward_op(
+    rowptr: Tensor,
+    colind: Tensor,
+    cols: int,
+    x: Tensor,
+    b: Tensor,
+    left: Maybe,
+    right: Maybe,
+    values: Maybe,
+    c: Tensor,
+    lse: Tensor,
+    slope: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    graph = find(rowptr, colind, cols)
+    request = _request(graph, b, left, values)
+    gradients = _backward(graph, request, slope, x, b, left, right, values, c, lse, True)
+    db, *rest = (x.new_empty(0) if gradient is None else gradient for gradient in gradients)
+    return db, *rest  # type: ignore[return-value]
+
+
+def _attend_backward_fake(
+    rowptr: Tensor,
+    colind: Tensor,
+    cols: int,
+    x: Tensor,
+    b: Tensor,
+    left: Maybe,
+    right: Maybe,
+    values: Maybe,
+    *rest: Any,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    made = (x.new_empty(0) if t is None else torch.empty_like(t) for t in (b, left, right, values))
+    return tuple(made)  # type: ignore[return-value]
+
+
+def _setup(ctx: Any, inputs: Any, output: Any) -> None:
+    rowptr, colind, ctx.cols, b, left, right, values, ctx.slope = inputs
+    c, lse = output
+    ctx.mark_non_differentiable(lse)
+    ctx.save_for_backward(rowptr, colind, b, left, right, values, c, lse)
+
+
+def _backward_of_op(ctx: Any, x: Tensor, *unused: Any) -> tuple[Any, ...]:
+    rowptr, colind, *tensors = ctx.saved_tensors
+    gradients = torch.ops.warploom.attend_backward(
+        rowptr, colind, ctx.cols, x.contiguous(), *tensors, ctx.slope
+    )
+    needs = ctx.needs_input_grad[3:7]
+    return (
+        None,
+        None,
+        None,
+        *(gradient if needed else None for gradient, needed in zip(gradients, needs)),
+        None,
+    )
+
+
+for _name, _function, _fake in (
+    ("attend", _attend_op, _attend_fake),
+    ("attend_backward", _attend_backward_op, _attend_backward_fake),
+):
+    _library.impl(_name, _function, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
+    torch.library.register_fake(f"warploom::{_name}", _fake, lib=_library)
+torch.library.register_autograd(
+    "warploom::attend", _backward_of_op, setup_context=_setup, lib=_library
+)

@@ -1,0 +1,14 @@
+/* CSR from coordinates on a CUDA device, by the program of wlmi_generator_coo. */
+#ifndef WLM_RUNTIME_COO_DEVICE_H
+#define WLM_RUNTIME_COO_DEVICE_H
+
+#include "runtime/dispatch/device.h"
+
+/* Bytes of scratch that wlmi_coo_enqueue needs, aligned to 256; 0 where there is nothing to sort. */
+wlm_status wlmi_coo_scratch_size(const wlm_coo *coo, size_t *size);
+
+/* No malloc, no sync: can be captured in a graph. What wlm_csr_from_coo says holds for arguments that it checked. */
+wlm_status wlmi_coo_enqueue(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_coo *coo,
+                            void *scratch);
+
+#endif

@@ -1,0 +1,69 @@
+/* A call of attention: its own arguments join those that every kernel has (templates/prelude/attention_args.h). The
+ * gradient walks A^T, so for its kernels dC takes the place of B, and db that of C. */
+#include "runtime/dispatch/attention.h"
+
+#include "common/pointer.h"
+#include "runtime/dispatch/plan.h"
+
+static wlm_status check(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *call) {
+  static const char name[] = "wlm_plan_execute";
+  const int gradient = shape->is_gradient, edges = bound->args.nnz != 0;
+  const int terms = edges && shape->score == WLM_SCORE_GAT;
+  const size_t element = shape->dense_size, sum = shape->sum_size;
+  const wlmi_pointer given[] = {
+      {gradient ? "db" : "c", gradient ? call->db : call->c, element, 1},
+      {"b", call->b, element, gradient || edges},
+      {"x", gradient ? call->x : NULL, element, gradient && edges},
+      {"values", call->values, wlmi_type_size(shape->value_type), 0},
+      {"bias", shape->has_bias ? call->bias : NULL, element, shape->has_bias},
+      {"left", call->left, sum, terms},
+      {"right", call->right, sum, terms || (gradient && shape->score == WLM_SCORE_GAT)},
+      {"lse", call->lse, sum, gradient && edges},
+      {"delta", call->delta, sum, gradient && edges},
+      {"dvalues", gradient ? call->dvalues : NULL, sum, gradient && edges},
+      {"dright", gradient ? call->dright : NULL, sum, 0},
+      {"workspace", call->workspace, WLM_WORK_ALIGNMENT, bound->workspace_size != 0},
+  };
+  const wlm_status status = wlmi_check_pointers(name, given, sizeof given / sizeof *given);
+  if (status != WLM_OK) return status;
+  if (gradient && (call->alpha != 1 || call->beta != 0))
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: the gradient of attention with alpha %g and beta %g; use 1 and 0", name,
+                     call->alpha, call->beta);
+  if (call->workspace_size < bound->workspace_size)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: workspace_size is %zu, the plan needs %zu", name,
+                     call->workspace_size, bound->workspace_size);
+  return WLM_OK;
+}
+
+wlm_status wlmi_run_attention(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *call,
+                              const void *prepared) {
+  struct wlm_attention_args full = {.args = bound->args};
+  struct wlm_args *args = &full.args;
+  wlm_status status;
+  if (bound->empty) return WLM_OK;
+  WLM_TRY(check(shape, bound, call));
+  WLM_TRY(wlmi_take_call(shape, call, args));
+  args->b = call->b;
+  args->c = call->c;
+  args->bias = shape->has_bias ? call->bias : NULL;
+  args->workspace = call->workspace;
+  args->prepared = prepared;
+  full.attention = (struct wlm_attention){.left = call->left,
+                                          .right = call->right,
+                                          .delta = call->delta,
+                                          .lse = call->lse,
+                                          .dright = call->dright,
+                                          .dvalues = call->dvalues,
+                                          .slope = call->slope};
+  if (shape->is_gradient) {
+    const int64_t ldb = args->ldb;
+    args->ldb = args->ldc;
+    args->ldc = ldb;
+    args->b = call->x;
+    args->c = call->db;
+    args->x = call->b;
+  }
+  status = wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, args, call->stream);
+done:
+  return status;
+}

@@ -1,0 +1,17 @@
+/* The arguments of the kernels of attention: struct wlm_args as their sources have it. */
+#ifndef WLM_RUNTIME_DISPATCH_ATTENTION_H
+#define WLM_RUNTIME_DISPATCH_ATTENTION_H
+
+#include <stddef.h>
+
+#include "templates/prelude/args.h"
+#include "templates/prelude/attention_args.h"
+
+struct wlm_attention_args {
+  struct wlm_args args; /* what a launch is given */
+  struct wlm_attention attention;
+};
+_Static_assert(offsetof(struct wlm_attention_args, attention) == sizeof(struct wlm_args),
+               "emitted sources count on it");
+
+#endif

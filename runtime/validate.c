@@ -1,0 +1,82 @@
+#include "runtime/validate.h"
+
+#include "common/memory.h"
+#include "common/spec.h"
+#include "common/structs.h"
+#include "runtime/context_state.h"
+
+wlm_status wlmi_validate_by_kernel(wlmi_device *device, void *kernel, const wlm_csr *csr, void *stream, void *scratch,
+                                   struct wlm_row_fault *fault) {
+  const int64_t most = 8 * (int64_t)device->info.limits.processors;
+  const int64_t wanted = (csr->rows > csr->nnz ? csr->rows : csr->nnz) / (4 * WLM_VALIDATE_THREADS) + 1;
+  const wlmi_launch launch = {.kernel = kernel,
+                              .grid = {(unsigned int)(most < 1 || wanted < most ? wanted : most), 1, 1},
+                              .threads = WLM_VALIDATE_THREADS};
+  const struct wlm_args args = {.rows = csr->rows,
+                                .cols = csr->cols,
+                                .nnz = csr->nnz,
+                                .rowptr = csr->rowptr,
+                                .colind = csr->colind,
+                                .workspace = scratch};
+  wlm_status status;
+  WLM_TRY(device->ops->fill_on(device, stream, scratch, 0, sizeof(struct wlm_validation)));
+  WLM_TRY(device->ops->launch(device, &launch, &args, stream));
+  status = device->ops->copy_out_on(device, stream, fault, scratch, sizeof *fault);
+done:
+  return status;
+}
+
+static wlm_status copy(wlmi_device *device, const void *array, wlm_index type, int64_t count, void *stream,
+                       const char *name, void **out) {
+  const wlm_status status = wlmi_alloc_array(count, wlmi_index_size(type), name, out);
+  if (status != WLM_OK || !count) return status;
+  return device->ops->copy_out_on(device, stream, *out, array, (size_t)count * wlmi_index_size(type));
+}
+
+wlm_status wlmi_validate_by_host(wlmi_device *device, const wlm_csr *csr, void *stream, struct wlm_row_fault *fault) {
+  void *rowptr = NULL, *colind = NULL;
+  wlm_csr host = *csr;
+  wlm_status status;
+  WLM_TRY(copy(device, csr->rowptr, csr->rowptr_type, csr->rows + 1, stream, "rowptr", &rowptr));
+  WLM_TRY(copy(device, csr->colind, csr->colind_type, csr->nnz, stream, "colind", &colind));
+  host.rowptr = rowptr;
+  host.colind = colind;
+  wlmi_csr_validate(&host, fault);
+done:
+  wlmi_free(rowptr);
+  wlmi_free(colind);
+  return status;
+}
+
+static wlm_status find_fault(wlm_context *context, const wlm_csr *csr, void *stream, struct wlm_row_fault *fault) {
+  void *kernels[WLM_MAX_PASSES] = {0};
+  wlmi_lent scratch = {0};
+  wlm_status status;
+  *fault = (struct wlm_row_fault){.row = -1, .position = -1};
+  if (!csr->rows) return WLM_OK;
+  if (context->device->info.limits.target != WLM_TARGET_CUDA) {
+    wlmi_csr_validate(csr, fault);
+    return WLM_OK;
+  }
+  status = wlmi_context_load_validate(context, csr, kernels);
+  if (status == WLM_ERR_NO_COMPILER) {
+    wlmi_clear_error();
+    return wlmi_validate_by_host(context->device, csr, stream, fault);
+  }
+  if (status != WLM_OK) return status;
+  WLM_TRY(wlmi_workspace_take(&context->workspaces, context->device, stream, sizeof(struct wlm_validation), &scratch));
+  status = wlmi_validate_by_kernel(context->device, kernels[0], csr, stream, scratch.memory, fault);
+done:
+  wlmi_workspace_give(&context->workspaces, context->device, stream, &scratch);
+  return status;
+}
+
+wlm_status wlm_matrix_validate(const wlm_matrix *matrix, void *stream, int64_t *row) {
+  struct wlm_row_fault fault;
+  if (row) *row = -1;
+  wlm_status status = wlmi_need("wlm_matrix_validate", "matrix", matrix);
+  if (status == WLM_OK) status = find_fault(matrix->context, &matrix->csr, stream, &fault);
+  if (status != WLM_OK) return status;
+  if (row) *row = fault.row;
+  return wlmi_row_fault_status(&fault, &matrix->csr);
+}

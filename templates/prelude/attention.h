@@ -1,0 +1,164 @@
+% local gradient = problem.attention == "gradient"
+% local dense = problem.head_width // vector -- pieces of a head
+% local together = math.min(lanes, dense & -dense) -- lanes that add up a product of rows; they lie side by side in a head
+/* Attention over pieces: what generator/attention.lua has for a column, for @{vector} columns of one head at once. The
+ * numbers of an edge are the same for all lanes of its head, and each lane makes them itself: a shuffle takes as long as
+ * the exponential that it would save. */
+/* What of the row and of the lane's columns every edge needs. */
+struct wlm_terms {
+  int head, is_first; /* is_first: the lane stores what there is once for a head */
+  wlm_acc_t row_term;
+% if gradient then
+  long long column, row;
+  struct wlm_piece own; /* of the row of B */
+% end
+};
+
+WLM_FN struct wlm_terms wlm_enter_row(const struct wlm_args *args, struct wlm_terms terms, long long row, int aligned) {
+  terms.row_term = wlm_row_term(args, row, terms.head);
+  (void)aligned;
+% if gradient then
+  terms.row = row;
+  terms.own = wlm_read_piece((const wlm_b_t *)args->x + row * args->ldc + terms.column, aligned);
+% end
+  return terms;
+}
+
+/* Of a lane at a column; `inside` is 0 where it has none and must not store. */
+WLM_FN struct wlm_terms wlm_terms_at(const struct wlm_args *args, long long column, int inside) {
+  struct wlm_terms terms;
+  terms.head = wlm_head_of(args, column);
+  terms.is_first = inside && column % @{problem.head_width} == 0;
+% if gradient then
+  terms.column = column;
+% end
+  return terms;
+}
+
+% if gradient then
+/* The product of dC's row with B's over the columns of a head. */
+WLM_FN wlm_acc_t wlm_head_product(const struct wlm_args *args, const struct wlm_terms *terms, struct wlm_piece piece,
+                                  const wlm_b_t *row) {
+  wlm_acc_t product = 0;
+% if dense == together then
+  (void)args;
+  (void)row;
+% for v = 0, vector - 1 do
+  product += wlm_piece_at(piece, @{v}) * wlm_piece_at(terms->own, @{v});
+% end
+% else
+  /* A head is wider than the lanes that can add up: each takes several pieces of it. */
+  const long long lane = threadIdx.x % @{together}u, first = terms->head * @{problem.head_width}ll + lane * @{vector};
+  const wlm_b_t *own = (const wlm_b_t *)args->x + terms->row * args->ldc;
+  (void)piece;
+#pragma unroll 1
+  for (int k = 0; k < @{problem.head_width}; k += @{together * vector}) {
+% for v = 0, vector - 1 do
+    product += wlm_load_b(row + first + k + @{v}) * wlm_load_b(own + first + k + @{v});
+% end
+  }
+% end
+% if together > 1 then
+  const unsigned int lanes = @{together == 32 and "0xffffffffu" or (1 << together) - 1 .. "u << (threadIdx.x % 32u / " .. together .. "u * " .. together .. "u)"};
+% local step = together // 2
+% while step > 0 do
+  product += __shfl_xor_sync(lanes, product, @{step}, @{together});
+% step = step // 2
+% end
+% end
+  return product;
+}
+
+/* Edge p, whose lanes all come here together. */
+WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge, struct wlm_piece piece,
+                                const struct wlm_args *args, const struct wlm_terms *terms, long long p) {
+  const wlm_b_t *row = (const wlm_b_t *)args->b@{dense == together and "" or " + (long long)wlm_column(args, p) * args->ldb"};
+  const wlm_acc_t weight = wlm_weight(wlm_score(args, terms->row_term, edge.term), edge.lse);
+  const wlm_acc_t product = wlm_head_product(args, terms, piece, row);
+  const wlm_acc_t dterm = weight * (product - edge.delta) * wlm_slope(args, terms->row_term, edge.term);
+  sums = wlm_fold(sums, weight, piece);
+  sums.term += dterm;
+  if (terms->is_first) wlm_store_edge(args, p, terms->head, dterm);
+  return sums;
+}
+
+WLM_FN struct wlm_sums wlm_combine_sums(struct wlm_sums sums, struct wlm_sums more) {
+% for v = 0, vector - 1 do
+  sums.at[@{v}] += more.at[@{v}];
+% end
+  sums.term += more.term;
+  return sums;
+}
+% else
+WLM_FN struct wlm_sums wlm_scale_sums(struct wlm_sums sums, wlm_acc_t factor) {
+% for v = 0, vector - 1 do
+  sums.at[@{v}] *= factor;
+% end
+  sums.total *= factor;
+  return sums;
+}
+
+/* Makes room for edges with a largest score. */
+WLM_FN struct wlm_sums wlm_raise(struct wlm_sums sums, wlm_acc_t score) {
+  if (score > sums.most) {
+    sums = wlm_scale_sums(sums, wlm_exp(sums.most - wlm_base(score)));
+    sums.most = score;
+  }
+  return sums;
+}
+
+/* An edge with a score that there is room for. */
+WLM_FN struct wlm_sums wlm_add(struct wlm_sums sums, wlm_acc_t score, struct wlm_piece piece) {
+  const wlm_acc_t weight = wlm_exp(score - wlm_base(sums.most));
+  sums = wlm_fold(sums, weight, piece);
+  sums.total += weight;
+  return sums;
+}
+
+WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge, struct wlm_piece piece,
+                                const struct wlm_args *args, const struct wlm_terms *terms, long long p) {
+  const wlm_acc_t score = wlm_score(args, terms->row_term, edge.term);
+  (void)p;
+  return wlm_add(wlm_raise(sums, score), score, piece);
+}
+
+WLM_FN struct wlm_sums wlm_combine_sums(struct wlm_sums sums, struct wlm_sums more) {
+  const wlm_acc_t most = wlm_larger(sums.most, more.most), base = wlm_base(most);
+  sums = wlm_scale_sums(sums, wlm_exp(sums.most - base));
+  more = wlm_scale_sums(more, wlm_exp(more.most - base));
+% for v = 0, vector - 1 do
+  sums.at[@{v}] += more.at[@{v}];
+% end
+  sums.total += more.total;
+  sums.most = most;
+  return sums;
+}
+
+% end
+
+/* Of a whole row: stores what there is once for a head, and gives what becomes C. */
+WLM_FN struct wlm_sums wlm_close_sums(const struct wlm_args *args, long long row, long long column, struct wlm_sums sums) {
+  if (column % @{problem.head_width} == 0)
+    wlm_store_head(args, row, wlm_head_of(args, column), @{gradient and "sums.term" or "sums.most, sums.total"});
+% if not gradient then
+  const wlm_acc_t factor = 1 / sums.total;
+% for v = 0, vector - 1 do
+  sums.at[@{v}] = sums.total == 0 ? 0 : sums.at[@{v}] * factor;
+% end
+% end
+  return sums;
+}
+
+/* A column of partial sums, which were stored by pieces where that column's wlm_mix has room. */
+WLM_FN struct wlm_mix wlm_mix_at(const struct wlm_mix *row, long long column) {
+  const struct wlm_sums *sums = (const struct wlm_sums *)(row + column / @{vector} * @{vector});
+  struct wlm_mix mix;
+  mix.value = sums->at[column % @{vector}];
+% if gradient then
+  mix.term = sums->term;
+% else
+  mix.most = sums->most;
+  mix.total = sums->total;
+% end
+  return mix;
+}

@@ -1,0 +1,14 @@
+/* The arguments that only attention has. They stand at the end of struct wlm_args in the sources of its kernels, and
+ * behind it in struct wlm_attention_args of the library, which is the same memory. Like args.h it includes nothing. */
+#ifndef WLM_ATTENTION_ARGS_H
+#define WLM_ATTENTION_ARGS_H
+
+struct wlm_attention {
+  const void *left, *right; /* terms of a score for each row and for each column of A, x heads; of the accumulator's type */
+  const void *delta;        /* of the gradient: sum over a head's columns of dC * C, rows x heads */
+  void *lse;                /* log of a row's sum of exp(score), rows x heads; the gradient reads it */
+  void *dright, *dvalues;   /* of the gradient, both of the accumulator's type */
+  double slope;             /* of leaky_relu */
+};
+
+#endif

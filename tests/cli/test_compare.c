@@ -1,0 +1,76 @@
+/* warploom compare: one table and one verdict for each N, and what it says where it cannot compare. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+#define MATRIX "uniform:rows=400,d=7"
+
+static void gives_a_verdict(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 0, "compare", MATRIX, "-n", "16,32", "--device", "host", "--samples", "3");
+  assert_int_equal(count_lines(c.out, "verdict      "), 2);
+  assert_int_equal(count_lines(c.out, " a plain OpenMP loop"), 2);
+  assert_int_equal(count_lines(c.out, "OpenMP loop  openmp"), 2);
+  assert_int_equal(count_lines(c.out, "hint         this matrix is not tuned"), 2);
+  command_release(&c);
+}
+
+static void json_agrees_with_itself(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 0, "compare", MATRIX, "-n", "16", "--device", "host", "--samples", "3", "--json");
+  assert_true(json_is_valid(c.out));
+  assert_json_at(c.out, "$.comparisons[0].n", "16");
+  assert_json_at(c.out, "$.comparisons[0].methods[0].method", "warploom");
+  const double ours = json_number_at(c.out, "$.comparisons[0].methods[0].us");
+  const double loop = json_number_at(c.out, "$.comparisons[0].methods[1].us");
+  assert_true(fabs(json_number_at(c.out, "$.comparisons[0].speed_up") - loop / ours) < 1e-6 * loop / ours);
+  assert_true(json_number_at(c.out, "$.comparisons[0].methods[1].error") < 1e-5);
+  command_release(&c);
+}
+
+/* A tuned matrix needs no hint; of a pattern the baselines multiply ones. */
+static void knows_a_tuned_matrix(void **state) {
+  (void)state;
+  static const char pattern[] = "%%MatrixMarket matrix coordinate pattern general\n4 4 3\n1 2\n3 3\n4 1\n";
+  command c;
+  const char *path = folder_file(&folder, "pattern.mtx");
+  write_whole(path, pattern, strlen(pattern));
+  command_expect(&c, &folder, 0, "tune", path, "-n", "16", "--device", "host");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "compare", path, "-n", "16", "--device", "host", "--samples", "3");
+  assert_contains(c.out, "values       no");
+  assert_contains(c.out, "step         fingerprint");
+  assert_null(strstr(c.out, "not tuned"));
+  assert_contains(c.out, "OpenMP loop  openmp");
+  command_release(&c);
+}
+
+static void says_what_it_cannot_compare(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 1, "compare", MATRIX, "--device", "host", "--type", "f64");
+  assert_contains(c.err, "nothing to compare with: computes in f32 only");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "compare", MATRIX, "--op", "max");
+  assert_contains(c.err, "takes no option '--op'");
+  command_release(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gives_a_verdict),
+      cmocka_unit_test(json_agrees_with_itself),
+      cmocka_unit_test(knows_a_tuned_matrix),
+      cmocka_unit_test(says_what_it_cannot_compare),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}

@@ -1,0 +1,71 @@
+/* A fresh install: what there is to see before anything was tuned, and what is not made. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+static void the_shipped_database_is_shown(void **state) {
+  (void)state;
+  command c, same;
+  command_expect(&c, &folder, 0, "db", "list", "--json");
+  assert_contains(c.out, "share/warploom/system.db");
+  assert_true(json_number_at(c.out, "$.measurements") > 1000);
+  command_expect(&same, &folder, 0, "db", "list", "--json", "--system");
+  assert_string_equal(c.out, same.out);
+  command_release(&same);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "export", "--system", "-o", "-");
+  assert_true(count_lines(c.out, "\"variant\"") > 1000);
+  command_release(&c);
+  command_expect(&c, &folder, 1, "export", "-o", "-"); /* what nobody measured here is not passed on by mistake */
+  assert_contains(c.err, "no such file");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "db", "list", "--system", "--db", "x.db");
+  assert_contains(c.err, "--system and --db name two databases");
+  command_release(&c);
+}
+
+/* Once something was tuned, that is shown. */
+static void the_users_database_goes_first(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 0, "tune", "uniform:rows=30,d=2", "-n", "8", "--device", "host");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "list", "--json");
+  assert_contains(c.out, "tuned.db");
+  assert_true(json_number_at(c.out, "$.measurements") < 1000);
+  command_release(&c);
+}
+
+static void no_home_is_made(void **state) {
+  (void)state;
+  command c;
+  char home[320];
+  snprintf(home, sizeof home, "%s", folder_file(&folder, "nobody"));
+  setenv("HOME", home, 1);
+  unsetenv("XDG_DATA_HOME");
+  unsetenv("XDG_CACHE_HOME");
+  command_expect(&c, &folder, 0, "run", "uniform:rows=30,d=2", "-n", "8", "--device", "host", "--check");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "list");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "tune", "uniform:rows=30,d=2", "-n", "8", "--device", "host");
+  assert_contains(c.err, "HOME is");
+  command_release(&c);
+  assert_int_equal(access(home, F_OK), -1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_shipped_database_is_shown),
+      cmocka_unit_test(the_users_database_goes_first),
+      cmocka_unit_test(no_home_is_made),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}

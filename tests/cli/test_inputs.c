@@ -1,0 +1,104 @@
+/* INPUT: the content of a file decides what it is, "-" is standard input, and several are done one after the other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+static const char matrix_text[] = "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1.5\n3 2 -2\n";
+
+static void shell(command *c, const char *line) {
+  char whole[2048];
+  snprintf(whole, sizeof whole, "cd '%s' && %s", folder.path, line);
+  command_start(c, &folder, (const char *const[]){"/bin/sh", "-c", whole, NULL});
+  command_wait(c);
+}
+
+static void content_decides(void **state) {
+  (void)state;
+  static const char *const lines[] = {
+      "cp small.mtx graph.txt && '" WLM_COMMAND "' stats graph.txt --json",
+      "cp small.mtx plain.mtx.gz && '" WLM_COMMAND "' stats plain.mtx.gz --json",
+      "gzip -c small.mtx > packed && '" WLM_COMMAND "' stats packed --json",
+      "'" WLM_COMMAND "' stats - --json < small.mtx",
+      "gzip -c small.mtx | '" WLM_COMMAND "' stats - --json",
+      "'" WLM_COMMAND "' convert small.mtx -o - | '" WLM_COMMAND "' stats - --json",
+  };
+  write_whole(folder_file(&folder, "small.mtx"), matrix_text, strlen(matrix_text));
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    command c;
+    shell(&c, lines[i]);
+    if (c.code) fail_msg("%s: %s", lines[i], c.err);
+    assert_json_at(c.out, "$.nnz", "2");
+    assert_json_at(c.out, "$.longest", "1");
+    command_release(&c);
+  }
+}
+
+static void refuses_what_is_no_sparse_matrix(void **state) {
+  (void)state;
+  static const struct {
+    const char *line, *said;
+  } cases[] = {
+      {"printf 'a,b\\n1,2\\n' | '" WLM_COMMAND "' stats -", "standard input:1: first word 'a,b' is not Matrix Market"},
+      {"'" WLM_COMMAND "' stats - < /dev/null", "standard input:1: the file is empty"},
+      {"'" WLM_COMMAND "' stats .", "Is a directory"},
+      {"'" WLM_COMMAND "' stats twn:arxiv", "twn:arxiv: No such file or directory; give a Matrix Market file"},
+      {"echo '%%MatrixMarket matrix array real general' | '" WLM_COMMAND "' run -", "'array' is not supported"},
+      {"echo '%%MatrixMarket matrix coordinate complex general' | '" WLM_COMMAND "' run -",
+       "'complex' is not supported"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    command c;
+    shell(&c, cases[i].line);
+    if (c.code != 1 || !strstr(c.err, cases[i].said) || count_lines(c.err, "") != 1)
+      fail_msg("%s: exit code %d, %s", cases[i].line, c.code, c.err);
+    command_release(&c);
+  }
+}
+
+/* In JSON each input is a line of its own. */
+static void several_inputs(void **state) {
+  (void)state;
+  static const char *const commands[] = {"stats", "run", "explain", "compare"};
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    const char *argv[] = {
+        WLM_COMMAND, commands[i], "uniform:rows=30,d=2", "uniform:rows=40,d=2", "--json", "-n", "8", "--device",
+        "host",      NULL};
+    command c;
+    if (!i) argv[5] = NULL; /* stats takes no N */
+    command_start(&c, &folder, argv);
+    command_wait(&c);
+    if (c.code) fail_msg("%s: %s", commands[i], c.err);
+    assert_int_equal(count_lines(c.out, ""), 2);
+    for (int k = 0; k < 2; k++) {
+      char *line = line_of(c.out, k);
+      assert_true(json_is_valid(line));
+      assert_contains(line, k ? "40" : "30");
+      free(line);
+    }
+    command_release(&c);
+  }
+  command c;
+  command_expect(&c, &folder, 0, "explain", "uniform:rows=30,d=2", "uniform:rows=40,d=2", "-n", "8", "--device",
+                 "host");
+  assert_contains(c.out, "input     uniform:rows=30,d=2\n");
+  assert_contains(c.out, "\n\ninput     uniform:rows=40,d=2\n");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "stats", "-", "-");
+  assert_contains(c.err, "stats: '-' is standard input, which can be read once");
+  command_release(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(content_decides),
+      cmocka_unit_test(refuses_what_is_no_sparse_matrix),
+      cmocka_unit_test(several_inputs),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}

@@ -1,0 +1,83 @@
+/* The libFuzzer driver: fuzz_warploom TARGET CORPUS [options of libFuzzer]. It writes the target's seeds into the
+ * folder CORPUS first. Memory is bounded, so that a number that asks for too much is refused at once. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <sqlite3.h>
+
+#include "fuzz/targets.h"
+#include "support/folder.h"
+#include "warploom/warploom.h"
+
+enum { MOST_BYTES = 512 << 10 };
+
+static const fuzz_target *target;
+static const char *corpus;
+static int seeds;
+
+void fuzz_seed(const void *data, size_t size) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/seed-%d", corpus, seeds++);
+  write_whole(path, data, size);
+}
+
+void fuzz_fail(const char *condition) {
+  fprintf(stderr, "fuzz target %s: does not hold: %s\n", target->name, condition);
+  abort();
+}
+
+static void remove_folder(void) { folder_remove(&folder); }
+
+static void *allocate(void *user, size_t size) {
+  (void)user;
+  return size > MOST_BYTES ? NULL : malloc(size);
+}
+
+static void *reallocate(void *user, void *old, size_t size) {
+  (void)user;
+  return size > MOST_BYTES ? NULL : realloc(old, size);
+}
+
+static void release(void *user, void *old) {
+  (void)user;
+  free(old);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+  for (size_t i = 0; i<fuzz_target_count && * argc> 2; i++)
+    if (!strcmp((*argv)[1], fuzz_targets[i].name)) target = &fuzz_targets[i];
+  if (!target) {
+    fprintf(stderr, "usage: fuzz_warploom TARGET CORPUS [options of libFuzzer]; targets are");
+    for (size_t i = 0; i < fuzz_target_count; i++) fprintf(stderr, " %s", fuzz_targets[i].name);
+    fprintf(stderr, "\n");
+    exit(2);
+  }
+  corpus = (*argv)[2];
+  mkdir(corpus, 0700);
+  memmove(*argv + 1, *argv + 2, (size_t)(*argc - 1) * sizeof **argv); /* and the NULL at the end */
+  --*argc;
+  folder_begin_in_memory(NULL);
+  atexit(remove_folder);
+  for (const char *const *seed = target->seeds; seed && *seed; seed++) fuzz_seed(*seed, strlen(*seed));
+  if (target->make_seeds) target->make_seeds();
+  wlm_set_allocator(&(wlm_allocator){allocate, reallocate, release, NULL});
+  sqlite3_hard_heap_limit64(64 << 20);
+  return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  char *copy = malloc(size + 1); /* so that a read behind the end is seen */
+  if (!copy) return 0;
+  memcpy(copy, data, size);
+  copy[size] = 0;
+  const char *path = target->file ? folder_file(&folder, target->file) : NULL;
+  if (path) write_whole(path, data, size);
+  target->run(path, copy, size);
+  free(copy);
+  return 0;
+}

@@ -1,0 +1,26 @@
+/* What is fuzzed: one row for each parser that reads what others wrote. */
+#ifndef WLM_TESTS_FUZZ_TARGETS_H
+#define WLM_TESTS_FUZZ_TARGETS_H
+
+#include <stddef.h>
+
+typedef struct fuzz_target {
+  const char *name;
+  const char *file;         /* a name that the bytes are put into; NULL = they are given in memory */
+  const char *const *seeds; /* texts, ended by NULL; or NULL */
+  void (*make_seeds)(void); /* calls fuzz_seed for each; or NULL */
+  /* `data` has exactly `size` bytes and a NUL behind them; `path` is where they are, or NULL. */
+  void (*run)(const char *path, char *data, size_t size);
+} fuzz_target;
+
+extern const fuzz_target fuzz_targets[];
+extern const size_t fuzz_target_count;
+
+/* For the targets: a seed into the corpus; a fault of what was read. */
+void fuzz_seed(const void *data, size_t size);
+#define FUZZ_CHECK(condition)                \
+  do {                                       \
+    if (!(condition)) fuzz_fail(#condition); \
+  } while (0)
+_Noreturn void fuzz_fail(const char *condition);
+#endif

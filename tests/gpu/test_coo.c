@@ -1,0 +1,82 @@
+/* wlm_csr_from_coo on a GPU: every list of support/coo_check.h and larger ones. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "runtime/context.h"
+#include "support/asserts.h"
+#include "support/coo_check.h"
+#include "support/gpu.h"
+#include "support/require.h"
+
+/* CU_STREAM_PER_THREAD: kernels overlap on it, as they might not on the legacy stream. */
+#define STREAM ((void *)2)
+
+static wlm_context *open_context(void) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  test_gpu();
+  test_needs_nvrtc();
+  options.device = "cuda";
+  options.database = options.system_database = options.kernel_cache = "";
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  return context;
+}
+
+static void convert(void *user, const wlm_coo *coo) {
+  wlmi_device *device = wlmi_context_device(user);
+  const size_t index = (size_t)coo->nnz * (coo->index_type == WLM_I64 ? 8 : 4);
+  const size_t offset = coo->rowptr_type == WLM_I64 ? 8 : 4, column = coo->colind_type == WLM_I64 ? 8 : 4;
+  const struct {
+    void *host;
+    size_t size;
+  } out[] = {{coo->rowptr, (size_t)(coo->rows + 1) * offset},
+             {coo->colind, (size_t)coo->nnz * column},
+             {coo->perm, coo->perm ? (size_t)coo->nnz * offset : 0}};
+  void *row = test_gpu_copy(coo->row, index + !index), *col = test_gpu_copy(coo->col, index + !index), *made[3];
+  wlm_coo there = *coo;
+  for (int i = 0; i < 3; i++) assert_status(WLM_OK, device->ops->allocate(device, out[i].size + 1, &made[i]));
+  there.row = row;
+  there.col = col;
+  there.rowptr = made[0];
+  there.colind = made[1];
+  there.perm = coo->perm ? made[2] : NULL;
+  there.stream = STREAM;
+  assert_status(WLM_OK, wlm_csr_from_coo(user, &there));
+  for (int i = 0; i < 3; i++)
+    if (out[i].size) assert_status(WLM_OK, device->ops->copy_out_on(device, STREAM, out[i].host, made[i], out[i].size));
+  for (int i = 0; i < 3; i++) device->ops->release(device, made[i]);
+  device->ops->release(device, row);
+  device->ops->release(device, col);
+}
+
+static void every_list(void **state) {
+  (void)state;
+  wlm_context *context = open_context();
+  for (int number = 0; number < coo_case_count(); number++) {
+    const coo_case c = coo_case_of(number);
+    coo_check(&c, (uint64_t)number + 1, convert, context);
+  }
+  wlm_context_destroy(context);
+}
+
+static void large_lists(void **state) {
+  (void)state;
+  static const coo_case cases[] = {
+      {300000, 200000, 3000000, 0, 0, WLM_I64, WLM_I32, WLM_I32},
+      {72000, 72000, 123157, 1, 0, WLM_I64, WLM_I32, WLM_I32},
+      {20000000, 1000, 1000000, 0, 1, WLM_I32, WLM_I64, WLM_I64},
+  };
+  wlm_context *context = open_context();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) coo_check(&cases[i], i + 1, convert, context);
+  wlm_context_destroy(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_list), cmocka_unit_test(large_lists)};
+  return test_group(tests, NULL, test_gpu_close);
+}

@@ -1,0 +1,145 @@
+/* Tuning, online tuning, training, export and import while allocation k fails, alone or with all behind it: the call
+ * succeeds or answers WLM_ERR_OUT_OF_MEMORY, and what it stored never prevents the same call or a product later.
+ * k = 1, 2, ... up to the last allocation of a call: each of the first few, then fewer. WARPLOOM_FULL: more of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "db/store.h"
+#include "support/command.h"
+#include "support/drawn.h"
+#include "support/failing_malloc.h"
+#include "warploom/warploom_tune.h"
+
+static drawn a;
+static wlm_problem problem = WLM_PROBLEM_INIT;
+static wlm_context *context;
+static wlm_matrix *matrix;
+static float c[DRAWN_DENSE], expected[DRAWN_DENSE];
+static char database[320], *exported;
+
+static wlm_execute_args call(void) {
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  args.b = a.b;
+  args.c = c;
+  return args;
+}
+
+/* ---- the calls ---- */
+
+static wlm_status tune(void) {
+  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
+  options.min_sample_seconds = 1e-6;
+  options.samples = 3;
+  options.again = 1;
+  return wlm_tune(context, matrix, &problem, NULL, &options);
+}
+
+static wlm_status tune_online(void) {
+  wlm_plan *plan;
+  const wlm_execute_args args = call();
+  wlm_status status = wlm_plan_create_online(context, matrix, &problem, NULL, &plan);
+  for (int i = 0; i < 40 && status == WLM_OK; i++) status = wlm_plan_execute(plan, &args);
+  if (status == WLM_OK) status = wlm_plan_online_close(plan);
+  wlm_plan_destroy(plan);
+  return status;
+}
+
+static wlm_status train(void) { return wlm_train(context); }
+
+static wlm_status export(void) {
+  char *text;
+  wlm_status status = wlm_export_string(context, &text);
+  wlm_string_free(text);
+  return status;
+}
+
+static wlm_status import(void) { return wlm_import_string(context, exported); }
+
+static const struct {
+  const char *name;
+  wlm_status (*run)(void);
+  wlm_status other; /* also accepted */
+} calls[] = {
+    {"tune", tune, WLM_OK},     {"online", tune_online, WLM_OK},   {"train", train, WLM_OK},
+    {"export", export, WLM_OK}, {"import", import, WLM_ERR_PARSE}, /* jansson drops a character or a token that finds no
+                                                                      memory */
+};
+enum { CALLS = sizeof calls / sizeof *calls };
+
+static void expect_product(const char *name, int64_t k) {
+  const wlm_execute_args args = call();
+  wlm_store *store;
+  wlmi_text faults = {0};
+  memset(c, 0xff, sizeof c);
+  if (drawn_plan_once(context, &a.csr, &problem, args) != WLM_OK || memcmp(c, expected, sizeof c))
+    fail_msg("%s, allocation %lld: then a product is wrong: %s", name, (long long)k, wlm_error_detail());
+  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_READ, &store));
+  if (wlmi_store_check(store, &faults) != WLM_OK) fail_msg("%s, allocation %lld: %s", name, (long long)k, faults.data);
+  wlmi_store_close(store);
+}
+
+static void suffer(int which, int64_t count) {
+  const int64_t dense = getenv("WARPLOOM_FULL") ? 128 : 3; /* so many values of k, then ever larger steps */
+  int64_t runs = 0, last = 0, refused = 0;
+  for (int64_t k = 1, failed = 1; failed; last = k, k += 1 + k / dense, runs++) {
+    failing_malloc_begin(k, count);
+    const wlm_status status = calls[which].run();
+    failed = failing_malloc_end();
+    refused += status != WLM_OK;
+    if (status != WLM_OK && status != WLM_ERR_OUT_OF_MEMORY && status != calls[which].other)
+      fail_msg("%s, allocation %lld: %s: %s", calls[which].name, (long long)k, wlm_status_name(status),
+               wlm_error_detail());
+    expect_product(calls[which].name, k);
+  }
+  if (calls[which].run() != WLM_OK) fail_msg("%s afterwards: %s", calls[which].name, wlm_error_detail());
+  print_message("%s: %lld runs up to allocation %lld, %lld refused\n", calls[which].name, (long long)runs,
+                (long long)last, (long long)refused);
+}
+
+static void one_fails(void **state) {
+  (void)state;
+  for (int i = 0; i < CALLS; i++) suffer(i, 1);
+}
+
+static void all_fail(void **state) {
+  (void)state;
+  for (int i = 0; i < CALLS; i++) suffer(i, INT64_MAX);
+}
+
+static int begin(void **state) {
+  test_random random = {5};
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  home_begin(state);
+  snprintf(database, sizeof database, "%s/tuned.db", folder.path);
+  options.device = "host";
+  options.database = database;
+  options.system_database = "";
+  draw_matrix(&a, &random, 1);
+  problem.n = DRAWN_N;
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  assert_status(WLM_OK, wlm_matrix_create(context, &a.csr, NULL, &matrix));
+  assert_status(WLM_OK, tune()); /* compiles all kernels */
+  assert_status(WLM_OK, wlm_export_string(context, &exported));
+  memset(c, 0xff, sizeof c);
+  assert_status(WLM_OK, drawn_plan_once(context, &a.csr, &problem, call()));
+  memcpy(expected, c, sizeof c);
+  return 0;
+}
+
+static int end(void **state) {
+  wlm_string_free(exported);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+  return folder_end(state);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(one_fails), cmocka_unit_test(all_fail)};
+  failing_malloc_open();
+  return cmocka_run_group_tests(tests, begin, end);
+}

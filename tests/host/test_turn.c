@@ -1,0 +1,105 @@
+/* Tunings on one device take turns. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+#include "support/host_bench.h"
+#include "tuner/turn.h"
+#include "warploom/warploom_tune.h"
+
+static wlmi_turn first;
+static int ticks, stop_at, release_at;
+static char notice[512];
+
+static int on_tick(void *user) {
+  (void)user;
+  if (++ticks == release_at) wlmi_turn_end(&first);
+  return ticks == stop_at;
+}
+
+static void keep_notice(void *user, wlm_log_level level, const char *message) {
+  (void)user;
+  (void)level;
+  snprintf(notice, sizeof notice, "%s", message);
+}
+
+static void one_waits_for_the_other(void **state) {
+  (void)state;
+  const wlmi_device_info one = {.kind = "cuda", .name = "a GPU", .bus = "0000:01:00"};
+  const wlmi_device_info other = {.kind = "cuda", .name = "a GPU", .bus = "0000:02:00"};
+  wlmi_turn second, elsewhere;
+  wlm_set_log(keep_notice, NULL, WLM_LOG_WARNING);
+  assert_status(WLM_OK, wlmi_turn_take(&one, on_tick, NULL, &first));
+  assert_true(first.file >= 0 && !first.waits);
+  assert_status(WLM_OK, wlmi_turn_take(&other, on_tick, NULL, &elsewhere)); /* at once */
+  assert_true(elsewhere.file >= 0 && !ticks);
+  assert_string_equal(notice, "");
+
+  stop_at = 2;
+  assert_status(WLM_ERR_CANCELLED, wlmi_turn_take(&one, on_tick, NULL, &second));
+  assert_int_equal(second.file, -1);
+  assert_contains(notice, "another tuning runs on a GPU");
+  ticks = stop_at = 0;
+  release_at = 3;
+  assert_status(WLM_OK, wlmi_turn_take(&one, on_tick, NULL, &second));
+  assert_true(second.file >= 0 && second.waits == 3 && second.seconds > 0);
+  wlmi_turn_end(&second);
+  wlmi_turn_end(&second); /* harmless */
+  wlmi_turn_end(&elsewhere);
+  wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
+}
+
+/* Without a folder nobody waits. */
+static void without_a_folder(void **state) {
+  (void)state;
+  const wlmi_device_info one = {.kind = "host", .name = "a CPU"};
+  wlmi_turn turns[2];
+  setenv("XDG_CACHE_HOME", "/dev/null/no", 1);
+  for (int i = 0; i < 2; i++) assert_status(WLM_OK, wlmi_turn_take(&one, NULL, NULL, &turns[i]));
+  for (int i = 0; i < 2; i++) assert_int_equal(turns[i].file, -1);
+  home_enter(&folder);
+}
+
+static int stop(void *user) { return (void)user, 1; }
+
+static int is_held(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
+  const bench *b = user;
+  wlmi_turn turn;
+  (void)done;
+  (void)total;
+  if (!last) return 0;
+  ticks++;
+  assert_status(WLM_ERR_CANCELLED, wlmi_turn_take(&wlmi_context_device(b->context)->info, stop, NULL, &turn));
+  return 0;
+}
+
+static void a_tuning_holds_its_turn(void **state) {
+  (void)state;
+  bench b;
+  wlmi_turn turn;
+  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
+  bench_make(&b, NULL, "uniform:rows=100,d=4", 8);
+  options.min_sample_seconds = 1e-5;
+  options.progress = is_held;
+  options.user = &b;
+  ticks = 0;
+  assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, &b.call, &options));
+  assert_true(ticks > 1);
+  assert_status(WLM_OK, wlmi_turn_take(&wlmi_context_device(b.context)->info, stop, NULL, &turn)); /* it is over */
+  wlmi_turn_end(&turn);
+  bench_release(&b);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_waits_for_the_other),
+      cmocka_unit_test(without_a_folder),
+      cmocka_unit_test(a_tuning_holds_its_turn),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}

@@ -1,0 +1,99 @@
+"""GATConv and TransformerConv: results and gradients of PyG, and what is left to it."""
+
+import pytest
+import torch
+from torch_geometric.nn import GATConv, TransformerConv
+
+import warploom.pyg
+from small_graphs import edges, features
+
+LAYERS = {
+    "gat": lambda: GATConv(8, 5, heads=3),
+    "gat_mean": lambda: GATConv(8, 5, heads=2, concat=False, residual=True),
+    "gat_without_loops": lambda: GATConv(8, 5, heads=2, add_self_loops=False),
+    "gat_edges": lambda: GATConv(8, 4, heads=2, edge_dim=3),
+    "gat_bipartite": lambda: GATConv((8, 8), 4, heads=2, add_self_loops=False),
+    "transformer": lambda: TransformerConv(8, 5, heads=3),
+    "transformer_mean": lambda: TransformerConv(8, 5, heads=2, concat=False, beta=True),
+}
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    yield
+    warploom.pyg._converted = False
+    warploom.pyg._uninstall()
+    warploom.pyg.report(reset=True)
+
+
+def run(layer, name, x, edge_index, attr):
+    x = x.clone().requires_grad_()
+    rest = {"edge_attr": attr} if name.endswith("edges") else {}
+    inputs = (x, x[:20]) if name.endswith("bipartite") else x
+    if name.endswith("bipartite"):
+        edge_index = edge_index[:, edge_index[1] < 20]
+    out = layer(inputs, edge_index, **rest)
+    weight = torch.arange(out.numel(), dtype=out.dtype).reshape(out.shape).sin()
+    return [out, *torch.autograd.grad((out * weight).sum(), [x, *layer.parameters()])]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_results_and_gradients(name, dtype):
+    torch.manual_seed(1)
+    layer = LAYERS[name]().to(dtype)
+    x, edge_index, attr = features(30, dtype=dtype), edges(120), features(120, 3, dtype=dtype)
+    expected = run(layer, name, x, edge_index, attr)
+    with warploom.pyg.accelerate():
+        for _ in range(3):  # a first use, the second, for which the graph is kept, and a third
+            for found, wanted in zip(run(layer, name, x, edge_index, attr), expected):
+                close = 1e-10 if dtype == torch.float64 else 2e-5
+                torch.testing.assert_close(found, wanted, rtol=close, atol=close)
+    assert warploom.pyg.report()[type(layer).__name__] == {"warploom": 3}
+
+
+def reasons(make, *args, train=True, **kwargs):
+    with warploom.pyg.accelerate():
+        make.train(train)(*args, **kwargs)
+    return list(warploom.pyg.report(reset=True)[type(make).__name__])
+
+
+def test_what_is_left_to_pyg():
+    x, edge_index = features(30), edges(120)
+    layer = GATConv(8, 5, dropout=0.5)
+    assert reasons(layer, x, edge_index) == ["dropout of attention weights"]
+    assert reasons(layer, x, edge_index, train=False) == ["warploom"]
+    for make in (GATConv(8, 5), TransformerConv(8, 5)):
+        assert reasons(make, x, edge_index, return_attention_weights=True) == [
+            "attention weights are returned"
+        ]
+    layer = TransformerConv(8, 5, edge_dim=3)
+    assert "edge features" in reasons(layer, x, edge_index, features(120, 3))[0]
+    assert reasons(GATConv(8, 5, flow="target_to_source"), x, edge_index) == [
+        "attention with flow target_to_source"
+    ]
+
+
+def test_the_switch_leaves_pyg_as_it_was():
+    owners = (GATConv, TransformerConv)
+    for owner in owners:
+        owner(2, 2)
+    before = [dict(vars(owner)) for owner in owners]
+    with warploom.pyg.accelerate():
+        assert [dict(vars(owner)) for owner in owners] != before
+    assert [dict(vars(owner)) for owner in owners] == before
+
+
+def test_self_loops_are_added_once(monkeypatch):
+    calls = []
+    from torch_geometric.nn.conv import gat_conv
+
+    original = gat_conv.add_self_loops
+    monkeypatch.setattr(
+        gat_conv, "add_self_loops", lambda *a, **k: calls.append(1) or original(*a, **k)
+    )
+    layer, x, edge_index = GATConv(8, 5), features(30), edges(120)
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            layer(x, edge_index)
+    assert len(calls) == 1

@@ -1,0 +1,88 @@
+"""The benchmark of ES-SpMM's trade: planted data, sampled graphs, metrics and lines."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from warploom.bench import accuracy
+from warploom.bench.__main__ import main
+from warploom.bench.graphs import load
+from warploom.bench.planted import PLANS, communities_of, make_planted, plant
+from warploom.bench.sampled import SampledModel, kept_share, make_graph, presample, roc_auc
+from warploom.torch import Sample, spmm
+
+CPU = torch.device("cpu")
+
+
+def test_communities_are_those_of_the_twin():
+    """The numbers are those of twin:reddit,scale=0.05, most of whose edges stay in communities."""
+    found = communities_of(11648, 50)
+    assert np.bincount(found).min() >= 232
+    assert found[:8].tolist() == [31, 29, 31, 24, 35, 12, 7, 7]
+
+
+def test_planted_data():
+    graph = load("random:3000:5")
+    data = make_planted("reddit", graph)
+    assert data.x.shape == (3000, 602) and data.synthetic == "all"
+    community = communities_of(3000, 50)
+    right = (data.labels.numpy() == community % 41).mean()
+    assert 1 - right == pytest.approx(PLANS["reddit"].wrong, abs=0.02)
+    parts = torch.cat([data.train, data.val, data.test])
+    assert torch.equal(parts.sort().values, torch.arange(3000))
+    data = make_planted("proteins", graph)
+    assert data.x.shape == (3000, 9) and data.labels.shape == (3000, 112)
+    assert set(data.x[:, -1].tolist()) == {-1.0, 1.0}
+    again, _ = plant(PLANS["proteins"], community)
+    assert np.array_equal(again, data.x.numpy())
+
+
+@pytest.mark.parametrize("strategy", ["bucket", "fastrand", "fastrand_coprime"])
+@pytest.mark.parametrize("kind", ["gcn", "sage"])
+def test_a_presampled_graph_gives_the_sampled_product(kind, strategy):
+    torch.manual_seed(1)
+    graph = make_graph(kind, load("random:60:20"), CPU)
+    model = SampledModel(kind, 4, 4, 3, 2)
+    sample = Sample(8, strategy)
+    b = torch.randn(60, 4)
+    sampled = presample(graph, sample)
+    assert len(sampled.colind) == round(kept_share(graph.rowptr, 8) * len(graph.colind))
+    expected = model.aggregate(graph, b, sample, 0)
+    assert torch.allclose(model.aggregate(sampled, b, None, 0), expected, atol=1e-5)
+
+
+def test_gcn_weights():
+    csr = load("random:30:4")
+    graph = make_graph("gcn", csr, CPU)
+    dense = torch.zeros(30, 30)
+    sources, targets = csr.edges()
+    dense[targets, sources] = 1
+    dense.fill_diagonal_(1)
+    scale = dense.sum(1).rsqrt()
+    expected = scale[:, None] * dense * scale
+    assert torch.allclose(spmm(graph, torch.eye(30)), expected, atol=1e-6)
+
+
+def test_roc_auc():
+    scores = torch.tensor([[0.1, 3.0], [0.4, 1.0], [0.35, 1.0], [0.8, 0.0]])
+    labels = torch.tensor([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
+    assert roc_auc(scores, labels) == pytest.approx(100 * (0.75 + 0.875) / 2)
+
+
+def test_cases(tmp_path):
+    found = list(accuracy.cases(accuracy.Settings(tmp_path)))
+    assert len(found) == len(set(found)) == 10 * 2 * 3 * (3 * 6 + 2 * 9)
+
+
+def test_command(tmp_path):
+    out = tmp_path / "accuracy.jsonl"
+    assert main(["accuracy", "--quick", "--only", "/sage/", "--out", str(out)]) == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [line["strategy"] for line in lines] == ["fastrand", "bucket", "fastrand_coprime"]
+    for line in lines:
+        assert line["synthetic"] == "all"
+        assert 0 < line["kept_share"] < 1
+        for field in ("spmm_us", "exact_us", "cusparse_us", "step_us", "exact_step_us"):
+            assert line[field] > 0

@@ -1,0 +1,142 @@
+"""The benchmark of GE-SpMM's applications: its data, its lines, and their tables."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+import torch
+
+from warploom.bench import gnn
+from warploom.bench.__main__ import main
+from warploom.bench.datasets import load_dataset
+from warploom.bench.models import edges_of
+from warploom.bench.results import Output, run_cases
+from warploom.bench.steps import make_models
+from warploom.bench.summary import gnn_rows
+from warploom.bench.tables import gnn_tables
+
+
+def test_datasets(tmp_path):
+    folder = tmp_path / "pubmed"
+    folder.mkdir()
+    scipy.io.mmwrite(tmp_path / "pubmed.mtx", sp.random(6, 6, 0.5, random_state=1))
+    for part, numbers in (("labels", range(6)), ("train", [0, 2]), ("val", [1]), ("test", [3, 5])):
+        np.savetxt(folder / f"pubmed.{part}.txt", numbers, "%d")
+    data = load_dataset("pubmed", tmp_path)
+    assert data.synthetic == "features" and data.x.shape == (6, 500)
+    assert data.train.tolist() == [0, 2] and data.test.tolist() == [3, 5]
+    assert data.labels.tolist() == list(range(6)) and data.graph.nodes == 6
+
+
+def test_edges():
+    edges = np.array([[0, 1, 2, 2], [0, 0, 1, 2]])
+    assert edges_of("gcn", edges, 3).tolist() == [[1, 2], [0, 1]]
+    assert edges_of("sage-gcn", edges, 3).tolist() == [[0, 1, 1, 2, 2], [0, 0, 1, 1, 2]]
+
+
+def test_graphsage_gcn_is_the_mean_over_a_node_and_its_neighbours(tmp_path):
+    data = load_dataset("random:30:3", tmp_path)
+    edges = torch.from_numpy(edges_of("sage-gcn", data.graph.edges(), data.graph.nodes))
+    torch.manual_seed(1)
+    model = gnn.Model("sage-gcn", 0, data.x.size(1), 8, data.classes)
+    adjacency = torch.zeros(data.graph.nodes, data.graph.nodes)
+    adjacency[edges[1], edges[0]] = 1
+    layer = model.layers[0].lin_l
+    expected = layer(adjacency @ data.x / adjacency.sum(1, keepdim=True))
+    assert torch.allclose(model(data.x, edges), expected, atol=1e-6)
+
+
+def test_recorded_aggregations_leave_no_trace(tmp_path):
+    bench = gnn.Workbench(gnn.Settings(tmp_path, device="cpu"))
+    case = gnn.Case("random:30:3", "gcn", 1, 4, "eager")
+    training = gnn._trainings(case, bench)["pyg"]
+    before = [dict(layer.__dict__) for layer in training.model.layers]
+    calls = gnn._record(training)
+    assert len(calls) == 2
+    for layer, kept in zip(training.model.layers, before, strict=True):
+        assert layer.__dict__["propagate"] is kept["propagate"]
+
+
+def test_cases(tmp_path):
+    settings = gnn.Settings(tmp_path, device="cuda")
+    assert len(set(gnn.cases(settings))) == len(list(gnn.cases(settings))) == 4 * 6 * 3 * 2
+    assert len(set(gnn.accuracy_cases(settings))) == 2 * 3 * 10
+
+
+def test_command(tmp_path, capsys):
+    times, accuracies = tmp_path / "gnn.jsonl", tmp_path / "gnn_accuracy.jsonl"
+    assert main(["gnn", "--quick", "--only", "/gcn/", "--out", str(times)]) == 0
+    (line,) = (json.loads(line) for line in times.read_text().splitlines())
+    for prefix in ("", "pyg_", "torch_sparse_"):
+        assert line[f"{prefix}step_us"] > 0
+        assert line[f"{prefix}spmm_us"] > 0
+    assert "failed" not in line
+    quick = ["gnn", "--quick", "--accuracy", "--only", "/gcn/", "--out", str(accuracies)]
+    assert main(quick) == 0
+    for line in accuracies.read_text().splitlines():
+        line = json.loads(line)
+        assert line["accuracy"] == pytest.approx(line["pyg_accuracy"], abs=10)
+    capsys.readouterr()
+    for file in (times, accuracies):
+        main(["summary", str(file)])
+        assert main(["tables", str(file)]) == 0
+    page = tmp_path / "page.md"
+    page.write_text("Before\n\n<!-- tables: gnn.jsonl -->\nold\n<!-- end -->\n\nAfter\n")
+    assert main(["tables", str(times), "--into", str(page)]) == 0
+    text = page.read_text()
+    assert "old" not in text and "**eager**" in text and text.endswith("After\n")
+
+
+def line_of(mode, graph="pubmed", model="sage-pool", **times):
+    line = {"graph": graph, "model": model, "layers": 1, "features": 16, "mode": mode}
+    fields = [f"{p}{f}_us" for p in ("", "pyg_", "torch_sparse_") for f in ("step", "spmm", "cuda")]
+    return {**line, **dict.fromkeys(fields), **times}
+
+
+def test_summary_and_tables():
+    lines = [
+        line_of("graphed", step_us=10.0, spmm_us=2.0, cuda_us=8.0)
+        | {"pyg_step_us": 30.0, "pyg_spmm_us": 8.0, "pyg_cuda_us": 16.0},
+        line_of("eager", "cora", "gcn", step_us=100.0, spmm_us=2.0, cuda_us=8.0)
+        | {"pyg_step_us": 99.0, "pyg_spmm_us": 3.0, "pyg_cuda_us": 12.0}
+        | {"torch_sparse_step_us": 90.0},
+    ]
+    table = {row.what: row for row in gnn_rows(lines)}
+    assert table["aggregation graphed, PyG"].mean() == pytest.approx(4)
+    assert table["aggregation graphed, PyG"].holds()
+    assert not table["aggregation eager, PyG"].holds()
+    assert table["step eager, best rival"].mean() == pytest.approx(0.9)
+    assert not table["step eager, best rival"].holds()
+    text = gnn_tables(lines)
+    assert "| 1, 16 | 2.89 / 3.24 | 4.00 | 1.10 / 1.11 | 2.00 |" in text
+    assert "| cora | 1, 16 | 33.1 % | 25.0 % | - | 25.0 % |" in text
+
+
+def test_cases_without_a_result_run_again(tmp_path):
+    def measure(case):
+        if case.layers == 2 and not repaired:
+            raise RuntimeError("broken\nsecond line")
+        return {**case._asdict(), "step_us": 1.0}
+
+    cases = [gnn.Case("g", "gcn", layers, 8, "eager") for layers in (1, 2)]
+    output = Output(tmp_path / "out.jsonl")
+    arguments = (gnn.Case, cases, measure, output, {"step_us": None}, str)
+    repaired = False
+    assert run_cases(*arguments) == 1
+    lines = [json.loads(line) for line in output.path.read_text().splitlines()]
+    assert lines[1]["failed"] == {"warploom": "RuntimeError: broken"}
+    repaired = True
+    assert run_cases(*arguments) == 0
+    assert len(output.path.read_text().splitlines()) == 3
+    assert run_cases(*arguments) == 0
+    assert len(output.path.read_text().splitlines()) == 3
+
+
+def test_models_of_rivals_are_pygs(tmp_path):
+    models = make_models(("warploom", "pyg"), lambda: gnn.Model("gcn", 1, 4, 4, 2))
+    for one, other in zip(*(model.parameters() for model in models.values()), strict=True):
+        assert torch.equal(one, other)
+    assert "_warploom" in models["warploom"].layers[0].__dict__
+    assert "_warploom" not in models["pyg"].layers[0].__dict__

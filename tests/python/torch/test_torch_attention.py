@@ -1,0 +1,137 @@
+"""Attention: results and gradients against torch, masks, empty rows, compile."""
+
+import pytest
+import torch
+
+import warploom.torch as wt
+
+ROWS, COLS, EDGES = 30, 25, 160
+
+
+def graph_of(once=False, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    sources = torch.randint(0, COLS, (EDGES,), generator=generator)
+    targets = torch.randint(0, ROWS - 4, (EDGES,), generator=generator)
+    return wt.Graph.from_edge_index(
+        torch.stack([sources, targets]), rows=ROWS, cols=COLS, once=once
+    )
+
+
+def draw(*shape, dtype=torch.float64, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def expected(graph, b, scores):
+    """With torch, edge by edge."""
+    row, column = graph.row().long(), graph.colind.long()
+    index = row[:, None].expand_as(scores)
+    most = torch.full((graph.rows, scores.shape[1]), -torch.inf, dtype=scores.dtype)
+    most = most.scatter_reduce(0, index, scores, "amax").nan_to_num(neginf=0.0).detach()
+    powers = (scores - most[row]).exp()
+    sums = torch.zeros_like(most).index_add(0, row, powers)
+    weights = powers / torch.where(sums == 0, 1, sums)[row]
+    terms = weights[..., None] * b[column]
+    return torch.zeros(graph.rows, *b.shape[1:], dtype=b.dtype).index_add(0, row, terms)
+
+
+def gat_scores(graph, left, right, values, slope=0.2):
+    z = left[graph.row().long()] + right[graph.colind.long()]
+    return torch.nn.functional.leaky_relu(z if values is None else z + values, slope)
+
+
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("heads, features", [(3, 5), (1, 16), (4, 8)])
+@pytest.mark.parametrize("has_values", [False, True])
+def test_gat(once, heads, features, has_values):
+    graph = graph_of(once)
+    b, left, right = draw(COLS, heads, features), draw(ROWS, heads), draw(COLS, heads, seed=2)
+    values = draw(EDGES, heads, seed=3) if has_values else None
+    operands = [t.requires_grad_() for t in (b, left, right, values) if t is not None]
+    found = wt.gat(graph, b, left, right, values, slope=0.3)
+    wanted = expected(graph, b, gat_scores(graph, left, right, values, 0.3))
+    torch.testing.assert_close(found, wanted)
+    x = draw(*found.shape, seed=4)
+    for got, want in zip(
+        torch.autograd.grad(found, operands, x), torch.autograd.grad(wanted, operands, x)
+    ):
+        torch.testing.assert_close(got, want)
+
+
+def test_gradcheck():
+    graph = graph_of()
+    operands = [draw(COLS, 2, 3), draw(ROWS, 2), draw(COLS, 2, seed=2), draw(EDGES, 2, seed=3)]
+    assert torch.autograd.gradcheck(
+        lambda *o: wt.gat(graph, *o), [o.requires_grad_() for o in operands]
+    )
+    operands = [draw(ROWS, 2, 3), draw(COLS, 2, 3, seed=2), draw(COLS, 2, 4, seed=3)]
+    assert torch.autograd.gradcheck(
+        lambda *o: wt.attention(graph, *o), [o.requires_grad_() for o in operands]
+    )
+
+
+def test_masks_and_large_scores():
+    graph = graph_of()
+    b, left, right = draw(COLS, 2, 4), draw(ROWS, 2) * 1e4, draw(COLS, 2, seed=2) * 1e4
+    values = torch.zeros(EDGES, 2, dtype=torch.float64)
+    values[::3] = -torch.inf
+    values[graph.row() == 1] = -torch.inf
+    found = wt.gat(graph, b, left, right, values)
+    torch.testing.assert_close(found, expected(graph, b, gat_scores(graph, left, right, values)))
+    assert (found[1] == 0).all() and (found[-4:] == 0).all()
+    operands = [b.requires_grad_(), left.requires_grad_(), right.requires_grad_()]
+    for gradient in torch.autograd.grad(wt.gat(graph, *operands, values).sum(), operands):
+        assert torch.isfinite(gradient).all()
+
+
+def test_nan_stays_in_its_row_and_head():
+    graph = graph_of()
+    right = draw(COLS, 2, seed=2)
+    values = torch.zeros(EDGES, 2, dtype=torch.float64)
+    values[5, 1] = torch.nan
+    found = wt.gat(graph, draw(COLS, 2, 4), draw(ROWS, 2), right, values).isnan()
+    row = int(graph.row()[5])
+    assert found[row, 1].all() and found.sum() == 4
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_types(dtype):
+    graph = graph_of()
+    b, left, right = draw(COLS, 4, 8, dtype=dtype), draw(ROWS, 4).float(), draw(COLS, 4).float()
+    found = wt.gat(graph, b.requires_grad_(), left.requires_grad_(), right)
+    wanted = expected(graph, b.double(), gat_scores(graph, left.double(), right.double(), None))
+    unit = torch.finfo(dtype).eps
+    torch.testing.assert_close(found.double(), wanted, rtol=4 * unit, atol=4 * unit)
+    db, dleft = torch.autograd.grad(found.sum(), [b, left])
+    assert db.dtype == dtype and dleft.dtype == torch.float32
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*")
+def test_compiled():
+    graph = graph_of()
+    operands = [draw(COLS, 2, 4), draw(ROWS, 2), draw(COLS, 2, seed=2), draw(EDGES, 2, seed=3)]
+    operands = [o.requires_grad_() for o in operands]
+
+    def loss(*o):
+        return wt.gat(graph, *o).square().sum()
+
+    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    for got, want in zip(
+        torch.autograd.grad(compiled(*operands), operands),
+        torch.autograd.grad(loss(*operands), operands),
+    ):
+        torch.testing.assert_close(got, want)
+
+
+def test_wrong_operands_are_named():
+    graph = graph_of()
+    b, left, right = draw(COLS, 2, 4), draw(ROWS, 2), draw(COLS, 2)
+    for arguments, named in (
+        ((b, left[:, :1], right), "left: the shape"),
+        ((b, left, right, draw(EDGES, 3)), "values: the shape"),
+        ((b[:-1], left, right), "b: the shape"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            wt.gat(graph, *arguments)
+    with pytest.raises(TypeError, match="values are"):
+        wt.gat(graph, b, left, right, draw(EDGES, 2, dtype=torch.float32))

@@ -1,0 +1,101 @@
+/* What the covering set leaves to chance: attention and its gradient with every family, with heads that fit a group of
+ * lanes, no vector, and no group. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "generator/generator.h"
+#include "runtime/devices.h"
+#include "simt/shim/simt_device.h"
+#include "support/asserts.h"
+#include "support/kernel_check.h"
+
+static const struct point {
+  int64_t n, heads;
+  wlm_type type, values;
+  int has_values;
+  wlm_score score;
+  wlm_index rowptr, colind;
+  int bias;
+} points[] = {{64, 1, WLM_F32, WLM_F32, 1, WLM_SCORE_GAT, WLM_I32, WLM_I32, 1},
+              {21, 3, WLM_BF16, WLM_BF16, 1, WLM_SCORE_GAT, WLM_I32, WLM_I64, 0},
+              {256, 1, WLM_F32, WLM_F32, 0, WLM_SCORE_GAT, WLM_I32, WLM_I32, 0}};
+
+static void check(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec, const char *variant) {
+  const kernel_check of = {.device = device, .spec = spec, .runs = 2, .seed = 5};
+  wlmi_program program;
+  assert_status(WLM_OK, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &program));
+  if (kernel_check_program(&of, &program) != WLM_OK)
+    fail_msg("n = %lld, %lld heads, transpose %d: %s", (long long)spec->problem.n, (long long)spec->problem.heads,
+             spec->problem.transpose, wlm_error_detail());
+  wlmi_program_release(&program);
+}
+
+/* One variant of each, not always the same. */
+static int check_families(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec) {
+  const wlmi_candidate_list *names;
+  int families = 0;
+  assert_status(WLM_OK, wlmi_generator_describe(generator, spec, &device->info.limits, &names));
+  for (int64_t first = 0, end; first < names->count; first = end, families++) {
+    const size_t size = strcspn(names->candidates[first].variant, "/") + 1;
+    for (end = first;
+         end < names->count && !strncmp(names->candidates[end].variant, names->candidates[first].variant, size);)
+      end++;
+    check(device, generator, spec, names->candidates[first + spec->problem.n % (end - first)].variant);
+  }
+  wlmi_candidates_drop(names);
+  return families;
+}
+
+static void check_points(wlmi_device *device, int families) {
+  wlmi_generator *generator;
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  for (size_t i = 0; i < sizeof points / sizeof *points * 2; i++) {
+    const struct point *p = &points[i / 2];
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_csr csr = WLM_CSR_INIT;
+    wlmi_spec spec;
+    problem.operation = WLM_ATTENTION;
+    problem.n = p->n;
+    problem.heads = p->heads;
+    problem.score = p->score;
+    problem.transpose = i % 2;
+    problem.dense_type = p->type;
+    problem.epilogue.bias = p->bias && !problem.transpose;
+    csr.rowptr_type = p->rowptr;
+    csr.colind_type = p->colind;
+    csr.value_type = p->values;
+    csr.values = p->has_values ? &csr : NULL;
+    assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+    assert_int_equal(check_families(device, generator, &spec), families);
+  }
+  wlmi_generator_destroy(generator);
+  device->ops->close(device);
+}
+
+static void every_family_of_cuda(void **state) {
+  wlmi_device *device;
+  (void)state;
+  assert_status(WLM_OK, simt_device_open(&device));
+  simt_device_seed(device, 3);
+  check_points(device, 3);
+}
+
+static void every_family_of_the_host(void **state) {
+  wlmi_device *device;
+  (void)state;
+  assert_status(WLM_OK, wlmi_host_device_open(&device));
+  check_points(device, 2);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_family_of_the_host),
+                                     cmocka_unit_test(every_family_of_cuda)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

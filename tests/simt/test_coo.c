@@ -1,0 +1,125 @@
+/* The kernels that make CSR from coordinates, as fibers under ASan and UBSan: every list of support/coo_check.h, in
+ * memory exactly as large as it must be, and a broken promise. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "generator/generator.h"
+#include "runtime/coo_device.h"
+#include "simt/shim/simt_device.h"
+#include "support/asserts.h"
+#include "support/coo_check.h"
+#include "support/shapes.h"
+
+enum { TYPES = 2 };
+
+typedef struct sorter {
+  wlmi_device *device;
+  wlmi_module *modules[TYPES][TYPES];
+  void *kernels[TYPES][TYPES][WLM_MAX_PASSES]; /* by the type of rowptr and that of the list */
+} sorter;
+
+static void load(sorter *s, wlmi_generator *generator, wlm_index rowptr_type, wlm_index index_type) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlmi_program program;
+  wlmi_spec spec;
+  void *image;
+  size_t size;
+  problem.n = 1;
+  csr.rowptr_type = rowptr_type;
+  csr.colind_type = index_type;
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  assert_status(WLM_OK, wlmi_generator_coo(generator, &spec, &program));
+  assert_status(WLM_OK, s->device->ops->compile(s->device, &program, &image, &size));
+  assert_status(WLM_OK, s->device->ops->load(s->device, &program, image, size, s->kernels[rowptr_type][index_type],
+                                             &s->modules[rowptr_type][index_type]));
+  wlmi_free(image);
+  wlmi_program_release(&program);
+}
+
+static int sorter_make(void **state) {
+  static sorter s;
+  wlmi_generator *generator;
+  assert_status(WLM_OK, simt_device_open(&s.device));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  for (int types = 0; types < TYPES * TYPES; types++) load(&s, generator, types / TYPES, types % TYPES);
+  wlmi_generator_destroy(generator);
+  *state = &s;
+  return 0;
+}
+
+static int sorter_release(void **state) {
+  sorter *s = *state;
+  for (int types = 0; types < TYPES * TYPES; types++)
+    s->device->ops->unload(s->device, s->modules[types / TYPES][types % TYPES]);
+  s->device->ops->close(s->device);
+  return 0;
+}
+
+static void convert(void *user, const wlm_coo *coo) {
+  sorter *s = user;
+  size_t size;
+  assert_status(WLM_OK, wlmi_coo_scratch_size(coo, &size));
+  void *scratch = malloc(size + !size);
+  assert_non_null(scratch);
+  memset(scratch, 0xff, size);
+  assert_status(WLM_OK, wlmi_coo_enqueue(s->device, s->kernels[coo->rowptr_type][coo->index_type], coo, scratch));
+  free(scratch);
+}
+
+static void every_list(void **state) {
+  sorter *s = *state;
+  for (int number = 0; number < coo_case_count(); number++) {
+    const coo_case c = coo_case_of(number);
+    simt_device_seed(s->device, (uint64_t)number + 1);
+    coo_check(&c, (uint64_t)number + 1, convert, s);
+  }
+}
+
+/* Offsets and columns stay within their bounds, whatever the list is. */
+static void a_broken_promise(void **state) {
+  enum { ROWS = 20, COLS = 30, NNZ = 500 };
+  int32_t row[NNZ], col[NNZ], rowptr[ROWS + 1], colind[NNZ];
+  test_random random = {7};
+  wlm_coo coo = WLM_COO_INIT;
+  for (int p = 0; p < NNZ; p++) {
+    row[p] = (int32_t)test_draw(&random, ROWS + 4) - 2;
+    col[p] = (int32_t)test_draw(&random, COLS + 4) - 2;
+  }
+  coo.rows = ROWS;
+  coo.cols = COLS;
+  coo.nnz = NNZ;
+  coo.row = row;
+  coo.col = col;
+  coo.sorted = 1;
+  coo.rowptr = rowptr;
+  coo.colind = colind;
+  convert(*state, &coo);
+  for (int i = 0; i <= ROWS; i++) assert_in_range(rowptr[i], 0, NNZ);
+  for (int p = 0; p < NNZ; p++) assert_in_range(colind[p], 0, COLS - 1);
+}
+
+static void too_large(void **state) {
+  (void)state;
+  wlm_coo coo = WLM_COO_INIT;
+  size_t size;
+  coo.rowptr_type = coo.index_type = WLM_I64;
+  coo.nnz = INT64_MAX / 32;
+  assert_status(WLM_ERR_OVERFLOW, wlmi_coo_scratch_size(&coo, &size));
+  coo.nnz = 5;
+  coo.rows = INT64_MAX / 8;
+  assert_status(WLM_ERR_OVERFLOW, wlmi_coo_scratch_size(&coo, &size));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_list), cmocka_unit_test(a_broken_promise),
+                                     cmocka_unit_test(too_large)};
+  return cmocka_run_group_tests(tests, sorter_make, sorter_release);
+}

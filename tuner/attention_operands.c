@@ -1,0 +1,90 @@
+#include "tuner/attention_operands.h"
+
+#include "common/element.h"
+#include "common/memory.h"
+#include "common/sampling.h"
+#include "verify/attention.h"
+
+enum { LEFT, RIGHT, LSE, DELTA };
+
+static int is_gradient(const wlmi_operands *operands) { return operands->spec.problem.transpose; }
+
+static wlm_status make_buffer(wlmi_operands *operands, int which, int64_t count) {
+  wlmi_buffer *buffer = &operands->attention[which];
+  const wlm_type type = wlmi_accumulator_type(operands->spec.problem.dense_type);
+  buffer->size = (size_t)(count ? count : 1) * wlmi_type_size(type);
+  return operands->device->ops->allocate(operands->device, buffer->size, &buffer->memory);
+}
+
+static wlm_status make_term(wlmi_operands *operands, int which, int64_t count, uint64_t seed) {
+  wlmi_device *device = operands->device;
+  const wlm_type type = wlmi_accumulator_type(operands->spec.problem.dense_type);
+  void *narrow = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_alloc_array(count, sizeof(double), "terms of scores", (void **)&operands->terms[which]));
+  WLM_TRY(wlmi_alloc_array(count, wlmi_type_size(type), "terms of scores", &narrow));
+  for (int64_t i = 0; i < count; i++) {
+    const double value = (double)(wlmi_sample_hash(seed + (uint64_t)which, i) >> 40) * 0x1p-23 - 1;
+    wlmi_element_put(type, narrow, i, which == LSE ? value + 2 : value);
+    operands->terms[which][i] = wlmi_element_get(type, narrow, i);
+  }
+  WLM_TRY(make_buffer(operands, which, count));
+  if (count)
+    WLM_TRY(
+        device->ops->copy_in(device, operands->attention[which].memory, narrow, (size_t)count * wlmi_type_size(type)));
+done:
+  wlmi_free(narrow);
+  return status;
+}
+
+wlm_status wlmi_attention_operands_make(wlmi_operands *operands, const wlm_csr *csr, uint64_t seed) {
+  enum { DVALUES = DELTA + 1, DRIGHT };
+  const int64_t heads = operands->spec.problem.heads;
+  const int64_t rows = (is_gradient(operands) ? csr->cols : csr->rows) * heads; /* of A */
+  const int64_t cols = (is_gradient(operands) ? csr->rows : csr->cols) * heads;
+  const wlmi_buffer *made = operands->attention;
+  wlm_execute_args *call = &operands->call;
+  wlm_status status;
+  WLM_TRY(make_term(operands, LEFT, rows, seed + 16));
+  WLM_TRY(make_term(operands, RIGHT, cols, seed + 16));
+  WLM_TRY(make_term(operands, LSE, rows, seed + 16));
+  WLM_TRY(make_term(operands, DELTA, rows, seed + 16));
+  WLM_TRY(make_buffer(operands, DVALUES, csr->nnz * heads));
+  WLM_TRY(make_buffer(operands, DRIGHT, cols));
+  call->left = made[LEFT].memory;
+  call->right = made[RIGHT].memory;
+  call->lse = made[LSE].memory;
+  if (!is_gradient(operands)) goto done;
+  call->delta = made[DELTA].memory;
+  call->dvalues = made[DVALUES].memory;
+  call->dright = made[DRIGHT].memory;
+done:
+  return status;
+}
+
+void wlmi_attention_operands_release(wlmi_operands *operands) {
+  for (size_t i = 0; i < sizeof operands->attention / sizeof *operands->attention; i++)
+    operands->device->ops->release(operands->device, operands->attention[i].memory);
+  for (size_t i = 0; i < sizeof operands->terms / sizeof *operands->terms; i++) wlmi_free(operands->terms[i]);
+}
+
+wlm_status wlmi_attention_operands_reference(const wlmi_operands *operands, const int64_t *row_ids, int64_t row_count,
+                                             double *reference, double *scale) {
+  const wlm_problem *p = &operands->spec.problem;
+  const wlmi_attention_terms terms = {operands->terms[LEFT], operands->terms[RIGHT], operands->terms[LSE],
+                                      operands->terms[DELTA]};
+  wlm_execute_args call = operands->call;
+  double *sums = NULL;
+  wlm_status status;
+  call.bias = operands->bias_host;
+  if (!is_gradient(operands))
+    return wlmi_reference_attention(&operands->a, p, &call, &terms, operands->b_host, operands->c_old, row_ids,
+                                    row_count, reference, scale, NULL, NULL);
+  WLM_TRY(wlmi_alloc_array(row_count, 2 * (size_t)p->heads * sizeof *sums, "reference", (void **)&sums));
+  status =
+      wlmi_reference_attention_gradient(&operands->a, p, &call, &terms, operands->x_host, operands->b_host, row_ids,
+                                        row_count, reference, scale, sums, sums + row_count * p->heads, NULL, NULL);
+done:
+  wlmi_free(sums);
+  return status;
+}

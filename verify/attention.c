@@ -1,0 +1,139 @@
+/* Two passes over a row and head, the largest score first: nothing here is online. */
+#include "verify/attention.h"
+
+#include <math.h>
+
+#include "common/element.h"
+
+typedef struct score {
+  double value, slope; /* of leaky_relu at z */
+  double size;         /* of what was added up and rounded */
+} score;
+
+static score score_of(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call, double row_term,
+                      double column_term, int64_t place) {
+  const int has_values = a->values || a->wide;
+  const double edge = has_values ? wlmi_csr_value(a, place) : 0;
+  if (p->score == WLM_SCORE_EDGE) return (score){edge, 1, fabs(edge)};
+  const double z = row_term + column_term + edge, slope = z > 0 ? 1 : call->slope;
+  return (score){slope * z, slope, fabs(row_term) + fabs(column_term) + fabs(edge)};
+}
+
+static double term(const double *terms, int64_t index, const wlm_problem *p, int64_t head) {
+  return terms && p->score == WLM_SCORE_GAT ? terms[index * p->heads + head] : 0;
+}
+
+static int64_t ld(int64_t given, const wlm_problem *p) { return given ? given : p->n; }
+
+/* What an exponent may be off, in units of rounding. */
+static double looseness(const score *s, double other) { return isfinite(s->size) ? 4 + 2 * s->size + fabs(other) : 4; }
+
+/* One row and head; sum is of exp(score - most). */
+static void attend(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
+                   const wlmi_attention_terms *terms, const void *b, int64_t row, int64_t head, double *c,
+                   double *scale, double *lse, double *lse_scale) {
+  const int64_t width = p->n / p->heads, ldb = ld(call->ldb, p);
+  double most = -INFINITY, total = 0, loose = 0;
+  for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
+    const score s = score_of(a, p, call, term(terms->left, row, p, head), term(terms->right, a->colind[e], p, head),
+                             e * p->heads + head);
+    if (s.value > most) most = s.value;
+  }
+  const double base = isinf(most) && most < 0 ? 0 : most;
+  for (int64_t j = 0; j < width; j++) c[j] = scale[j] = 0;
+  for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
+    const score s = score_of(a, p, call, term(terms->left, row, p, head), term(terms->right, a->colind[e], p, head),
+                             e * p->heads + head);
+    const double weight = exp(s.value - base), off = looseness(&s, base);
+    total += weight;
+    loose += weight * off;
+    for (int64_t j = 0; j < width; j++) {
+      const double x = weight * wlmi_element_get(p->dense_type, b, a->colind[e] * ldb + head * width + j);
+      c[j] += x;
+      scale[j] += fabs(x) * off;
+    }
+  }
+  for (int64_t j = 0; j < width; j++) {
+    scale[j] = total == 0 ? 0 : (scale[j] + (total > 0 ? loose / total : 0) * scale[j] / 4) / total;
+    c[j] = total == 0 ? 0 : c[j] / total;
+  }
+  if (lse) *lse = base + log(total);
+  if (lse && total == 0) *lse = -INFINITY;
+  if (lse_scale) *lse_scale = 4 + fabs(base) + (total > 0 ? loose / total : 0);
+}
+
+static wlm_status check(const wlm_problem *p) {
+  if (p->epilogue.activation)
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "the float64 reference of attention does not know an activation");
+  return WLM_OK;
+}
+
+wlm_status wlmi_reference_attention(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
+                                    const wlmi_attention_terms *terms, const void *b, const void *c_old,
+                                    const int64_t *row_ids, int64_t row_count, double *c, double *scale, double *lse,
+                                    double *lse_scale) {
+  const int64_t width = p->n / p->heads, ldc = ld(call->ldc, p);
+  const wlm_status status = check(p);
+  if (status != WLM_OK) return status;
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int64_t i = 0; i < row_count; i++) {
+    const int64_t row = row_ids ? row_ids[i] : i;
+    for (int64_t head = 0; head < p->heads; head++)
+      attend(a, p, call, terms, b, row, head, c + i * p->n + head * width, scale + i * p->n + head * width,
+             lse ? lse + i * p->heads + head : NULL, lse_scale ? lse_scale + i * p->heads + head : NULL);
+    for (int64_t j = 0; j < p->n; j++) {
+      const double bias = p->epilogue.bias ? wlmi_element_get(p->dense_type, call->bias, j) : 0;
+      const double old = call->beta != 0 ? wlmi_element_get(p->dense_type, c_old, row * ldc + j) : 0;
+      c[i * p->n + j] = call->alpha * c[i * p->n + j] + call->beta * old + bias;
+      scale[i * p->n + j] = fabs(call->alpha) * scale[i * p->n + j] + fabs(call->beta * old) + fabs(bias);
+    }
+  }
+  return WLM_OK;
+}
+
+/* One row of A^T and head. */
+static void attend_back(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
+                        const wlmi_attention_terms *terms, const void *x, const void *b, int64_t row, int64_t head,
+                        double *db, double *db_scale, double *dright, double *dright_scale, double *dvalues,
+                        double *dvalues_scale) {
+  const int64_t width = p->n / p->heads, ldb = ld(call->ldb, p), ldc = ld(call->ldc, p);
+  *dright = *dright_scale = 0;
+  for (int64_t j = 0; j < width; j++) db[j] = db_scale[j] = 0;
+  for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
+    const int64_t i = a->colind[e], place = e * p->heads + head;
+    const double lse = terms->lse[i * p->heads + head], delta = terms->delta[i * p->heads + head];
+    const score s = score_of(a, p, call, term(terms->right, row, p, head), term(terms->left, i, p, head), place);
+    const double weight = isinf(lse) && lse < 0 ? 0 : exp(s.value - lse), off = looseness(&s, isinf(lse) ? 0 : lse);
+    double product = 0, size = fabs(delta);
+    for (int64_t j = 0; j < width; j++) {
+      const double y = wlmi_element_get(p->dense_type, x, i * ldc + head * width + j);
+      const double xb = y * wlmi_element_get(p->dense_type, b, row * ldb + head * width + j);
+      product += xb;
+      size += fabs(xb);
+      db[j] += weight * y;
+      db_scale[j] += fabs(weight * y) * off;
+    }
+    const double dterm = weight * (product - delta) * s.slope, dterm_scale = weight * size * fabs(s.slope) * off;
+    *dright += dterm;
+    *dright_scale += dterm_scale;
+    if (dvalues) dvalues[place] = dterm;
+    if (dvalues_scale) dvalues_scale[place] = dterm_scale;
+  }
+}
+
+wlm_status wlmi_reference_attention_gradient(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
+                                             const wlmi_attention_terms *terms, const void *x, const void *b,
+                                             const int64_t *row_ids, int64_t row_count, double *db, double *db_scale,
+                                             double *dright, double *dright_scale, double *dvalues,
+                                             double *dvalues_scale) {
+  const int64_t width = p->n / p->heads;
+  const wlm_status status = check(p);
+  if (status != WLM_OK) return status;
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int64_t i = 0; i < row_count; i++)
+    for (int64_t head = 0; head < p->heads; head++)
+      attend_back(a, p, call, terms, x, b, row_ids ? row_ids[i] : i, head, db + i * p->n + head * width,
+                  db_scale + i * p->n + head * width, dright + i * p->heads + head, dright_scale + i * p->heads + head,
+                  dvalues, dvalues_scale);
+  return WLM_OK;
+}

@@ -1,0 +1,35 @@
+/* The float64 reference of attention and of its gradient. */
+#ifndef WLM_VERIFY_ATTENTION_H
+#define WLM_VERIFY_ATTENTION_H
+
+#include "csr/csr.h"
+
+/* The arguments of a call that attention has besides a product's, with H heads, in double. */
+typedef struct wlmi_attention_terms {
+  const double *left, *right; /* rows x H and cols x H; not read where the score is that of edges */
+  const double *lse, *delta;  /* rows x H, for the gradient */
+} wlmi_attention_terms;
+
+/* C = alpha * attention + beta * C + bias for the rows named by `row_ids` (NULL = the first row_count ones), softmax
+ * and sums in double; a->values are the terms of edges, or the scores. call   of which alpha, beta, slope, ldb, ldc (0
+ * = n) and the bias are read, which lies on the host c      row_count x n, dense; not rounded lse    row_count x H, or
+ * NULL scale, lse_scale  NULL, or the denominators of errors: what the sums are of absolute values, and for each unit
+ * of a score's size, which an error of the exponent is relative to, as much again WLM_ERR_UNSUPPORTED where the problem
+ * has an activation. */
+wlm_status wlmi_reference_attention(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
+                                    const wlmi_attention_terms *terms, const void *b, const void *c_old,
+                                    const int64_t *row_ids, int64_t row_count, double *c, double *scale, double *lse,
+                                    double *lse_scale);
+
+/* The gradient. `a` is A^T here: its rows are the columns of A, and its values lie at its own edges.
+ *   x        dC: a->cols x n with leading dimension ldc;  b: a->rows x n with leading dimension ldb
+ *   db       row_count x n;  dright: row_count x H
+ *   dvalues  nnz x H in the order of a's edges, of which those of the rows are written; NULL = not wanted
+ * Each with a scale, as above. */
+wlm_status wlmi_reference_attention_gradient(const wlmi_csr_host *a, const wlm_problem *problem,
+                                             const wlm_execute_args *call, const wlmi_attention_terms *terms,
+                                             const void *x, const void *b, const int64_t *row_ids, int64_t row_count,
+                                             double *db, double *db_scale, double *dright, double *dright_scale,
+                                             double *dvalues, double *dvalues_scale);
+
+#endif
