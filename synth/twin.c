@@ -260,7 +260,7 @@ static const struct {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* The request points to nothing of the name. */
+/* The request does not point into `name`. */
 static wlm_status parse(const char *name, request *r, int *kind) {
   char *copy = wlmi_strdup(name), *text = copy;
   wlm_status status;
