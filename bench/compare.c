@@ -1,5 +1,5 @@
-/* compare: what a user gets from this library beside what there is without it, timed side by side (bench/contest.c).
- * Ours is the kernel that a plan of this user would have; nothing is searched or stored. */
+/* compare: times the library and the baselines together (bench/contest.c). Ours is the kernel that a plan of this user
+ * would get; nothing is searched or stored. */
 #include <math.h>
 #include <string.h>
 
@@ -17,9 +17,11 @@ static const double unsteady = 0.25; /* spread */
 enum { OURS = 2, MOST = OURS + WLM_CUSPARSE_WAYS, SAMPLES = 21, PREPARE_SAMPLES = 7 };
 
 typedef struct comparison {
-  wlmi_contest contest, theirs; /* of a pattern the baselines multiply a matrix of ones; otherwise only the first is */
+  wlmi_contest contest, theirs; /* for a pattern the baselines multiply a matrix of ones (`theirs`); otherwise only
+                                 * `contest` is used */
   wlmi_upload ones;
-  wlmi_entrant entrants[MOST]; /* ours first: without preparation, then, where it is another kernel, with it */
+  wlmi_entrant entrants[MOST]; /* ours come first: the unprepared kernel, then the prepared one if it is another kernel
+                                */
   double once[MOST];           /* seconds of preparing or preprocessing; 0 = none */
   int ours, count;
 } comparison;
@@ -79,7 +81,7 @@ static void enter_baselines(comparison *c) {
 
 /* ---- the verdict -------------------------------------------------------------------------------- */
 
-/* Of entrants from..to: seconds of the quickest, with or without those that prepare something. */
+/* Seconds of the fastest of the entrants from..to, with or without the prepared ones. */
 static double quickest(const comparison *c, int from, int to, int prepared) {
   double best = INFINITY;
   for (int i = from; i < to; i++)
@@ -99,8 +101,8 @@ static void put_ratio(wlmi_text *out, double ratio, const char *than) {
                      ratio > 1 ? "faster" : "slower", *than ? " than " : "", than);
 }
 
-/* "2.10x faster than cuSPARSE, 1.40x faster with its preprocessing kept": the first of these is without any
- * preparation on either side, the second with the quickest of both, whose preparation is not counted. */
+/* "2.10x faster than cuSPARSE, 1.40x faster with its preprocessing kept": the first compares unprepared kernels only,
+ * the second the fastest of both sides, without the time of preparation. */
 static void put_verdict(const comparison *c, wlmi_text *out) {
   const int on_gpu = c->contest.operands.device->info.limits.target == WLM_TARGET_CUDA;
   put_ratio(out, speed_up(c, 0), on_gpu ? "cuSPARSE" : "a plain OpenMP loop");

@@ -1,7 +1,7 @@
-/* How a figure is made. Every valid candidate is screened; the ten best of those that need no preparing, and the ten
- * best of those that do, must then be right against float64, and are timed again, all interleaved; the quickest are the
- * winners (tuner/search.c). The times that are reported are neither of these: the winners and all that they are
- * compared with are timed once more, side by side. A winner's time is thus never the least of many looks. */
+/* How a benchmark finds and times kernels. Every valid candidate is screened. The ten best unprepared and the ten best
+ * prepared candidates are compared with float64 and timed again, interleaved; the fastest ones win (tuner/search.c).
+ * Reported times are none of these: the winners and all baselines are timed once more together, which avoids selection
+ * bias. */
 #include "bench/contest.h"
 
 #include <math.h>
@@ -11,9 +11,9 @@
 #include "tuner/compile_ahead.h"
 #include "tuner/timing.h"
 
-enum { FINALISTS = 10 }; /* where nobody says how many */
+enum { FINALISTS = 10 }; /* the default */
 static const double screening_seconds = 0.3e-3, sample_seconds = 1e-3;
-static const double near = 2; /* times the best of the screening: timed again */
+static const double near = 2; /* candidates within this multiple of the best screening time are timed again */
 
 static wlm_status create(const wlmi_contest *first, const wlm_matrix *matrix, const wlm_problem *problem,
                          wlmi_contest *contest) {
@@ -172,7 +172,8 @@ void wlmi_contest_check(wlmi_contest *contest, wlmi_entrant *baselines, int coun
   for (int i = 0; i < count; i++) wlmi_entrant_verify(&baselines[i], &contest->operands, contest->verifier);
 }
 
-/* First a call alone, then some, so that what a launch costs does not pass for the work of short calls. */
+/* Estimates the time of a call from one call, then from several, so that the cost of a launch is not counted as work of
+ * short calls. */
 wlm_status wlmi_contest_time(wlmi_device *device, wlmi_entrant *entrants, int count, int samples, int64_t *calls) {
   const double targets[] = {screening_seconds, sample_seconds};
   *calls = 1;

@@ -1,5 +1,5 @@
-/* The winners of the contest, the dispatcher's choice, our reimplementation of GE-SpMM and all of cuSPARSE (on the
- * host: its own baselines), timed side by side (bench/contest.c). */
+/* Suite core: the fastest candidates, the library's choice, our reimplementation of GE-SpMM and all ways of cuSPARSE
+ * (on the host: the host's baselines), timed together (bench/contest.c). */
 #include <math.h>
 #include <string.h>
 
@@ -12,13 +12,14 @@ enum { OURS = 5, GE_SPMM = 2, PREPARE_SAMPLES = 7 };
 struct arena {
   const wlmi_bench_case *bench;
   wlmi_contest contest;
-  /* The last round: ours first (the winners, then those not yet there), then the baselines of this kind of device. */
+  /* Timed in the last round: first ours (the winners, then others that are not among them), then the baselines of this
+   * kind of device. */
   wlmi_entrant entrants[OURS + WLM_CUSPARSE_WAYS];
   int ours, count;
   int prepared, chosen, ge[GE_SPMM]; /* index among ours, -1 = none */
 };
 
-/* A variant as one of ours, by name or (NULL) as the dispatcher chooses; its index. */
+/* Adds a variant to ours, by name or (NULL) the library's choice; returns its index. */
 static int add_ours(struct arena *arena, const char *variant) {
   wlmi_entrant *entrant = &arena->entrants[arena->ours];
   wlmi_contest_enter(&arena->contest, variant, entrant);
@@ -30,8 +31,9 @@ static int add_ours(struct arena *arena, const char *variant) {
   return arena->ours++;
 }
 
-/* GE-SpMM's rule: warps are merged where a row of C is wider than one. Below a warp, paper and published code differ:
- * Algorithm 2 as for 32, and Algorithm 1 in blocks of 128 threads as narrow as C; the quicker one counts. */
+/* GE-SpMM's rule: warps are merged if a row of C is wider than a warp. For narrower rows paper and published code
+ * differ: Algorithm 2 as for 32 columns, or Algorithm 1 in blocks of 128 threads as narrow as C. The faster one counts.
+ */
 static void add_ge_spmm(struct arena *arena) {
   const int64_t n = arena->bench->n;
   arena->ge[0] = add_ours(arena, n >= 64 ? "row_crc/cf=2,rows=8" : "row_crc/cf=1,rows=4");

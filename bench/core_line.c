@@ -8,13 +8,13 @@
 
 /* ---- the JSON line -------------------------------------------------------------------------------- */
 
-/* "us":12.345,"variant":"...", with the names given; null for what is not there. */
+/* "us":12.345,"variant":"...", with the keys given; null if there is none. */
 static void put_entrant(wlmi_text *line, const char *us, const char *variant, const wlmi_entrant *entrant) {
   wlmi_json_real(line, us, "%.3f", wlmi_entrant_us(entrant));
   wlmi_json_string(line, variant, entrant && !entrant->failure ? entrant->name : NULL);
 }
 
-/* Of those that are right; NAN where none is. */
+/* The largest error of the correct ones; NAN if there is none. */
 static double largest_error(const wlmi_entrant *entrants, int count) {
   double largest = NAN;
   for (int i = 0; i < count; i++)
@@ -54,8 +54,8 @@ static double max_rel_err(const wlmi_core_result *r) {
   return fmax(r->best ? r->best->max_rel_err : NAN, r->prepared ? r->prepared->max_rel_err : NAN);
 }
 
-/* Each byte that must move at least once: what is dense, columns and values, rowptr at four bytes; of an sddmm the
- * results in the place of values. */
+/* Compulsory traffic: every byte that must move at least once. That is the dense matrices, colind, values (for an SDDMM
+ * the results instead) and rowptr with four bytes per row. */
 static double compulsory_gbs(const wlmi_spec *spec, const wlmi_csr_host *a, double seconds) {
   const double dense = (double)wlmi_type_size(spec->problem.dense_type), rows = (double)a->rows + (double)a->cols;
   const double value = spec->problem.operation == WLM_SDDMM ? dense : (double)wlmi_type_size(spec->value_type);

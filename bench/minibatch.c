@@ -1,11 +1,11 @@
-/* A step of mini-batch training multiplies by a matrix that it has not seen before and will not see again. The suite
- * samples BATCHES batches of a graph and uploads their blocks beforehand. A sample is the host's wall time of one run
- * over all blocks, back to back on one stream: from the first call until the stream is idle, over the number of
- * blocks. All that a method does for a block (choosing a kernel, descriptors, buffer sizes) is inside. A forward run
- * takes the outermost layer of a batch first, a transposed one the layer of the seeds, as training does.
+/* Suite minibatch: each step of mini-batch training multiplies by a new matrix. The suite samples BATCHES batches of a
+ * graph and uploads their blocks in advance. A sample is the host's wall time of one run over all blocks, back to back
+ * on one stream, from the first call until the stream is idle, divided by the number of blocks. It includes everything
+ * that a method does for a block (choosing a kernel, descriptors, buffer sizes). As in training, a forward run begins
+ * with the outermost layer of a batch, a transposed run with the layer of the seeds.
  *
- * Runs of all methods are interleaved. The reported time is the median; of cuSPARSE that of its quickest algorithm.
- * Every method is checked on the first batch before it is timed. */
+ * Runs of all methods are interleaved. The reported time is the median; for cuSPARSE it is that of its fastest
+ * algorithm. Every method is checked on the first batch before it is timed. */
 #include <math.h>
 #include <stdio.h>
 
@@ -23,7 +23,7 @@ static const wlmi_neighbour_options sampling = {1024, 3, {15, 10, 5}};
 
 struct entrant {
   wlmi_block_method method;
-  char failure[256]; /* why it takes no part; "" = it does */
+  char failure[256]; /* why it is left out; "" = it takes part */
   double max_rel_err;
   double seconds[PARTS], spread[PARTS]; /* of one block: of all, then of each layer */
 };
@@ -99,7 +99,7 @@ static wlmi_block_product product_of(const struct round *r, int transpose, int64
                               .stream = r->stream.handle};
 }
 
-/* Of ours a failure is one of the case. */
+/* Checks all methods; if ours fails, the case fails. */
 static wlm_status check_all(struct round *r, int transpose) {
   wlm_status status = WLM_OK;
   for (int layer = 0; layer < r->set.layers && status == WLM_OK; layer++) {
@@ -121,7 +121,7 @@ static wlm_status check_all(struct round *r, int transpose) {
 
 /* ---- timing --------------------------------------------------------------------------------------------- */
 
-/* Seconds of a block, of one run over all blocks of a layer, or of all layers. */
+/* Seconds per block, from one run over all blocks of a layer, or of all layers. */
 static wlm_status run_blocks(const struct round *r, const wlmi_block_method *method, int transpose, int layer,
                              double *seconds) {
   const int layers = r->set.layers;
@@ -173,7 +173,7 @@ static double us_of(const struct entrant *entrant, int part) {
   return entrant && !entrant->failure[0] ? 1e6 * entrant->seconds[part] : NAN;
 }
 
-/* The quickest baseline over all blocks; NULL where none takes part. */
+/* The fastest baseline over all blocks; NULL if none takes part. */
 static const struct entrant *quickest_baseline(const struct round *r) {
   const struct entrant *best = NULL;
   for (int i = 1; i < r->count; i++)
@@ -251,7 +251,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
   for (int transpose = 0; transpose < 2; transpose++) {
     for (int i = 0; i < r.count; i++) {
       r.entrants[i].max_rel_err = 0;
-      if (r.entrants[i].method.user) r.entrants[i].failure[0] = 0; /* it may fail in one direction only */
+      if (r.entrants[i].method.user) r.entrants[i].failure[0] = 0; /* a method may fail in one direction only */
     }
     WLM_TRY(check_all(&r, transpose));
     for (int layer = ALL_LAYERS; layer < r.set.layers; layer++) WLM_TRY(time_all(&r, transpose, layer));

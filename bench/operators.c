@@ -1,12 +1,12 @@
-/* What other operators and types cost beside the f32 sum, all on the same matrix and timed side by side.
+/* Suite operators: what other operators and types cost relative to the f32 sum, all on the same matrix and timed
+ * together.
  *
- * The f32 sum is searched among all candidates that need no preparing. The others are searched among the ten that were
- * then the quickest at a look, in the shape that a type gives them (tuner/similar_variants.h), what the dispatcher
- * chooses, and families that the sum does not know. The winners, what the dispatcher chooses and the baselines of all
- * lines then meet in one last round (bench/contest.c), so that every ratio of two lines of a case is one of neighbours
- * in time.
+ * For the f32 sum all unprepared candidates are searched. For the others, only the ten that were fastest in the sum's
+ * screening (adapted to the type, tuner/similar_variants.h), the library's choice, and families that do not serve the
+ * sum. The winners, the choices and the baselines of all lines are then timed in one last round (bench/contest.c), so
+ * ratios of two lines compare times taken together.
  *
- * To be economical lines share A, B and C where these are the same, and baselines are checked at a look. */
+ * To save memory and time lines share A, B and C where they are equal, and only a few rows of baselines are checked. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@
 
 typedef enum baseline { NO_BASELINE, SPMM, SDDMM } baseline;
 
-/* What a line is; the first is what the others are held against. */
+/* The lines; the others are compared with the first one. */
 static const struct op {
   const char *name;
   wlm_type type;
@@ -49,12 +49,12 @@ enum { LINES = sizeof ops / sizeof *ops, TOP = 10, FINALISTS = 3, OURS = 2, SAMP
 
 struct line {
   const struct op *op;
-  wlmi_upload values; /* where A's are not those of the case */
+  wlmi_upload values; /* if A has other values than the case */
   wlmi_contest contest;
   wlm_problem problem;
-  wlmi_candidate *candidates;                  /* that are searched among */
+  wlmi_candidate *candidates;                  /* candidates to search */
   wlmi_candidate_list list;                    /* of them */
-  char choice[WLM_VARIANT_NAME];               /* the dispatcher's, "" = it has none */
+  char choice[WLM_VARIANT_NAME];               /* the library's choice; "" = none */
   int best, chosen, baselines, baseline_count; /* among the entrants; -1 = none */
   double preprocess[WLM_CUSPARSE_WAYS + 1];
 };
@@ -69,7 +69,7 @@ struct round {
   int64_t calls;
 };
 
-/* ---- who is searched among ----------------------------------------------------------------------------- */
+/* ---- the candidates of a line ---------------------------------------------------------------------------- */
 
 static int is_of_top(const struct round *r, const char *variant) {
   for (int i = 0; i < r->top_count; i++)
@@ -84,7 +84,7 @@ static int sums_too(const struct round *r, const char *variant) {
   return 0;
 }
 
-/* Those of the candidates that need no preparing; for the first line all of them. */
+/* Lists the unprepared candidates; for the first line all of them. */
 static wlm_status list_candidates(const struct round *r, struct line *l) {
   const wlmi_contest *contest = &l->contest;
   const int all = l == r->lines;
@@ -105,7 +105,7 @@ done:
   return status;
 }
 
-/* The quickest at a look, for the other lines. */
+/* Keeps the fastest ones of the screening for the other lines. */
 static void keep_top(struct round *r, const wlmi_screened *screened) {
   const wlmi_candidate_list *list = &r->lines[0].list;
   double last = 0;
@@ -160,8 +160,8 @@ done:
   return status == WLM_OK ? status : wlmi_fail_in(status, "%s %s", op->name, wlmi_type_name(op->type));
 }
 
-/* Of the lines behind the first at once, for each alone has too little to keep all cores busy. What cannot be compiled
- * fails when it is entered. */
+/* Compiles the candidates of all lines but the first together, because one line alone does not keep all cores busy. A
+ * candidate that does not compile fails when it is set up. */
 static wlm_status compile(const struct round *r) {
   int64_t count = 0, at = 0;
   for (int i = 1; i < LINES; i++) count += r->lines[i].list.count;
@@ -224,7 +224,7 @@ static wlm_status play_line(struct round *r, struct line *l) {
   return status;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------------------------------------- */
 
 static const wlmi_entrant *entrant_of(const struct round *r, int index) {
   return index < 0 || r->entrants[index].failure ? NULL : &r->entrants[index];
@@ -290,7 +290,7 @@ static void write_row(const struct round *r, const struct line *l, wlmi_text *ro
 
 static void release(struct round *r) {
   for (int i = 0; i < r->count; i++) wlmi_entrant_release(&r->entrants[i]);
-  for (int i = LINES - 1; i >= 0; i--) { /* the first one lends to the others */
+  for (int i = LINES - 1; i >= 0; i--) { /* the others use the first one's memory */
     wlmi_contest_release(&r->lines[i].contest);
     wlmi_upload_release(&r->lines[i].values);
     wlmi_free(r->lines[i].candidates);

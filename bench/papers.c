@@ -1,11 +1,11 @@
-/* What each idea of GE-SpMM brings (section V-B of the paper): Algorithm 1, where every element of C has a thread;
- * coalesced row caching (CRC, Algorithm 2); and coarse-grained warp merging on top of it (CWM, Algorithm 3) with 2, 4
- * and 8 columns a lane. Figures are in the paper's unit, 2 nnz N operations over the time.
+/* Suite papers: the gain of each idea of GE-SpMM (section V-B of the paper): Algorithm 1, with a thread for every
+ * element of C; coalesced row caching (CRC, Algorithm 2); and additionally coarse-grained warp merging (CWM, Algorithm
+ * 3) with 2, 4 and 8 columns per lane. Figures are in the paper's unit: 2 nnz N operations divided by the time.
  *
- * The five share what is not the idea: a thread has one column of one row (CF columns with CWM), neighbours in a warp
- * have neighbouring columns, blocks first go down the rows, and a block has the threads that the published code gives
- * it: 256 where N >= 64, 128 below. For row_crc, a warp of which is a row, that is 8 or 4 rows a block; for row_naive
- * as many rows of min(N, 32) columns as fill it. Warps are merged only where a row of C is wider than one: N > 32. */
+ * All five are equal otherwise: a thread has one column of one row (CF columns with CWM), neighbouring lanes have
+ * neighbouring columns, blocks go down the rows first, and a block has as many threads as in the published code: 256
+ * for N >= 64, 128 below. For row_crc, with one row per warp, that is 8 or 4 rows per block; for row_naive as many rows
+ * of min(N, 32) columns as fill the block. Warps are merged only if a row of C is wider than a warp: N > 32. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static const char suite_name[] = "papers";
 struct run {
   const wlmi_bench_case *bench;
   wlmi_contest contest;
-  wlmi_entrant entrants[STEPS]; /* CWM refuses a C no wider than a warp, and is then a failure with that reason */
+  wlmi_entrant entrants[STEPS]; /* CWM has a failure if C is no wider than a warp */
   double max_rel_err;           /* of all that ran */
   int64_t calls;
   int best;
@@ -58,9 +58,9 @@ static wlm_status measure(struct run *run) {
   return wlmi_fail(WLM_ERR_DEVICE, "no kernel of the paper runs: %s", run->entrants[0].failure);
 }
 
-/* ---- telling ------------------------------------------------------------------------------------ */
+/* ---- output ------------------------------------------------------------------------------------- */
 
-/* NaN of a step that did not run. */
+/* NaN for a step that did not run. */
 static double gflops(const struct run *run, int step) {
   return 2e-3 * (double)run->contest.operands.a.nnz * (double)run->bench->n / wlmi_entrant_us(&run->entrants[step]);
 }

@@ -1,10 +1,10 @@
-/* ES-SpMM's comparison (sections V-D and V-F of the paper), for both of its strategies and S from 16 to 512: the best
- * candidate that samples while it multiplies, against the best cuSPARSE algorithm on the full matrix, against what the
- * dispatcher chooses for the full matrix (below which sampling is for nothing), and against the best exact candidate
- * that is fed a matrix sampled beforehand (whose making is not in the time).
+/* Suite sampled: ES-SpMM's comparison (sections V-D and V-F of the paper), for both of its strategies and S from 16 to
+ * 512. The best candidate that samples while it multiplies is compared with the best cuSPARSE algorithm on the full
+ * matrix, with the library's choice for the full matrix (sampling must be faster than that to be useful), and with the
+ * best exact candidate on a matrix that was sampled in advance (whose making is not timed).
  *
- * cuSPARSE does not depend on strategy and S: its algorithms are timed once for a matrix and width, and the quickest
- * (with or without its preprocess) is timed again beside every winner. It is that second time which is reported. */
+ * cuSPARSE does not depend on strategy and S: its algorithms are timed once per matrix and N, and the fastest (with or
+ * without preprocess) is timed again together with every winner. The second time is reported. */
 #include <math.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ struct round {
   const wlmi_bench_case *bench;
   const struct strategy *strategy;
   wlm_problem problem;
-  wlmi_csr_host kept;       /* the matrix sampled beforehand */
+  wlmi_csr_host kept;       /* the matrix sampled in advance */
   wlmi_upload upload;       /* and on the device */
   wlmi_contest contests[2]; /* SAMPLED, PRESAMPLED */
   wlmi_entrant entrants[ENTRANTS];
@@ -39,7 +39,7 @@ struct round {
 
 /* ---- cuSPARSE ------------------------------------------------------------------------------------ */
 
-/* The quickest of its ways on the full matrix. An entrant with a failure where there is none. */
+/* The fastest way of cuSPARSE on the full matrix; has a failure if there is none. */
 static wlm_status best_cusparse(wlmi_contest *exact, wlmi_entrant *best) {
   wlmi_device *device = exact->operands.device;
   wlmi_entrant ways[WLM_CUSPARSE_WAYS] = {0};
@@ -51,7 +51,7 @@ static wlm_status best_cusparse(wlmi_contest *exact, wlmi_entrant *best) {
   WLM_TRY(wlmi_contest_time(device, ways, WLM_CUSPARSE_WAYS, exact->samples, &calls));
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++)
     if (!ways[way].failure && (quickest < 0 || ways[way].seconds < ways[quickest].seconds)) quickest = way;
-  if (quickest < 0) quickest = 0; /* its failure tells why */
+  if (quickest < 0) quickest = 0; /* its failure gives the reason */
   *best = ways[quickest];
   ways[quickest] = (wlmi_entrant){0};
 done:
@@ -74,7 +74,7 @@ done:
   return status;
 }
 
-/* The others take part in the last round and are the caller's again afterwards, with their new times. */
+/* `others` take part in the last round; afterwards they have their new times. */
 static wlm_status play(struct round *round, wlmi_entrant others[OTHERS]) {
   wlmi_device *device = round->contests[SAMPLED].operands.device;
   wlm_status status;
@@ -97,7 +97,7 @@ static void release(struct round *round) {
   wlmi_csr_host_release(&round->kept);
 }
 
-/* ---- telling ------------------------------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------------------------------- */
 
 static double kept_share(const struct round *round) {
   const int64_t nnz = round->bench->csr->nnz;

@@ -1,14 +1,14 @@
-/* Suite selection, over the matrices of suite core and a database that was tuned on them before (--db). Four ways of
- * choosing are held against the best candidate of each case:
+/* Suite selection, over the matrices of suite core and a database that was tuned on them (--db). Compares four ways of
+ * choosing with the best candidate of each case:
  *
  *   tuned      what a context with that database chooses;
  *   loo        the same with all measurements of the matrix and of its siblings (bench/suites/groups.tsv) left out
  * before anything is learned; estimated  as loo, with nothing of the matrix known but rows, columns and non-zeros; rule
  * what the built-in table says.
  *
- * The measurements only say which candidates to time: every reported time is taken here, side by side, of what was
- * chosen, of the TOP quickest by the database, and of the best fixed variant, which is a candidate in all cases of the
- * suite and has the best geometric mean over them. Calls are single ones, so nothing is prepared. */
+ * The database only determines which candidates are timed. All reported times are taken here, together: of the choices,
+ * of the TOP fastest candidates by the database, and of the best fixed variant, which is a candidate in all cases of
+ * the suite and has the best geometric mean over them. expected_calls is 1, so nothing is prepared. */
 #include <math.h>
 #include <string.h>
 
@@ -29,9 +29,9 @@ static const char *const modes[MODES] = {"tuned", "loo", "estimated", "rule"};
 struct state {
   wlmi_measurement_set set;
   wlmi_cases cases;
-  wlmi_suite_file suite; /* core: what "all cases" are */
+  wlmi_suite_file suite; /* core: the list of all cases */
   char fixed[WLM_VARIANT_NAME];
-  char group[WLM_GROUP_NAME]; /* that `others` has nothing of; "" = it is empty */
+  char group[WLM_GROUP_NAME]; /* the group that is left out of `others`; "" = `others` is empty */
   wlmi_snapshot others;
 };
 
@@ -61,7 +61,7 @@ done:
   return status;
 }
 
-/* Nothing to do where the last case was of the same group. */
+/* Does nothing if the last case was of the same group. */
 static wlm_status learn_without(struct state *s, wlm_context *context, const char *matrix) {
   char group[WLM_GROUP_NAME];
   wlm_status status;
@@ -85,7 +85,7 @@ static int is_of_suite(const struct state *s, const wlmi_case *c) {
   return 0;
 }
 
-/* Geometric mean of its time over the best of each case; infinite where it is no candidate in one of them. */
+/* Geometric mean of its time over the best of each case; infinite if it is no candidate in some case. */
 static double mean_of(const struct state *s, const char *variant) {
   double logs = 0;
   int64_t cases = 0;
@@ -113,7 +113,7 @@ static void find_fixed(struct state *s) {
       best = mean;
       snprintf(s->fixed, sizeof s->fixed, "%s", c->candidates[k].variant);
     }
-    return; /* what is a candidate in all cases is one in the first */
+    return; /* a candidate of all cases is one of the first case */
   }
 }
 
@@ -198,7 +198,7 @@ done:
   return status;
 }
 
-/* The quickest of the database for this very case. */
+/* Adds the fastest candidates of this very case by the database. */
 static void add_top(struct round *r) {
   const wlm_stats *stats = wlm_matrix_stats(r->bench->upload->matrix);
   char key[WLM_SPEC_KEY];
@@ -269,7 +269,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
   problem.n = bench->n;
   wlm_status status;
   WLM_TRY(wlmi_contest_create(bench, bench->upload->matrix, &problem, &r.contest));
-  WLM_TRY(wlmi_matrix_fingerprint(bench->upload->matrix)); /* which the database knows it by */
+  WLM_TRY(wlmi_matrix_fingerprint(bench->upload->matrix)); /* the database identifies the matrix by it */
   WLM_TRY(decide(&r));
   add_name(&r, r.state->fixed);
   add_top(&r);

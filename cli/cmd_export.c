@@ -1,4 +1,4 @@
-/* export and import: what was learned, without any device. */
+/* export and import: write and read measurements and pins as JSON lines, without a device. */
 #include <string.h>
 
 #include "cli/commands.h"

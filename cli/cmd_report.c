@@ -1,4 +1,4 @@
-/* report: a database as one page to look at. No device is asked, so that what was measured elsewhere can be seen. */
+/* report: writes an HTML report of a database. It uses no device, so measurements of other machines can be reported. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include "db/store.h"
 #include "select/model.h"
 
-/* "cuda:0" is any GPU's: the store does not count them. */
+/* "cuda:0" means any GPU, because the store does not number GPUs. */
 static wlm_status choose_class(const wlmi_cli_options *options, const wlmi_class *classes, int64_t count,
                                const wlmi_class **chosen) {
   char part[256];
@@ -29,7 +29,8 @@ static wlm_status choose_class(const wlmi_cli_options *options, const wlmi_class
   return status;
 }
 
-/* The newest one; its L2 cache is what models of this class are trained for. One that cannot be read is none. */
+/* Reads the newest model; it has the L2 size for which models of this class are trained. An unreadable one counts as
+ * none. */
 static wlm_status look_at_models(wlm_store *store, const char *device_class, int64_t *made_at, int64_t *l2_bytes) {
   wlmi_model_record *records = NULL;
   int64_t count = 0;

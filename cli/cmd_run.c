@@ -1,4 +1,4 @@
-/* run and explain: what a dispatched call does, and why. */
+/* run: times a product with the chosen kernel. explain: says why this kernel was chosen. */
 #include <math.h>
 
 #include "cli/commands.h"
@@ -26,7 +26,7 @@ done:
   return status;
 }
 
-/* Of the edges, those that the product uses: what sampling leaves. */
+/* The share of edges that the product uses with sampling. */
 static double kept_share(const wlmi_operands *operands) {
   return operands->a.nnz ? (double)operands->edges / (double)operands->a.nnz : 1;
 }
@@ -54,7 +54,7 @@ static wlm_status run_width(wlmi_report *report, wlmi_session *session, const wl
   wlmi_report_string(report, "step", wlmi_step_name(plan->decision.step));
   wlmi_report_real(report, "us", "%.2f", entrant.seconds * 1e6);
   wlmi_report_real(report, "spread", "%.3f", entrant.spread);
-  if (report->json || entrant.prepared) { /* the lines for people leave it out where nothing is prepared */
+  if (report->json || entrant.prepared) { /* the text output leaves it out if nothing is prepared */
     wlmi_report_real(report, "prepare_us", "%.2f", prepare_seconds * 1e6);
     wlmi_report_integer(report, "prepared_bytes", (int64_t)wlm_plan_prepared_size(entrant.plan));
   }

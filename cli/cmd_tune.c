@@ -1,4 +1,5 @@
-/* tune: what is not known of every INPUT and width, with progress on stderr and a table of what came out. */
+/* tune INPUT...: measures the candidates that the database lacks for every INPUT and N; shows progress on stderr and a
+ * table of the results. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +13,13 @@
 #include "tuner/timing.h"
 #include "tuner/tuning_case.h"
 
-/* All that is tuned by one command. */
+/* The state of one command. */
 typedef struct errand {
   wlmi_tune_run run;
   wlmi_report *report;
 } errand;
 
-/* To one matrix and width. */
+/* The state of tuning one matrix and N. */
 typedef struct listener {
   wlmi_tune_outcomes outcomes;
   double best;
@@ -40,7 +41,7 @@ static int on_progress(void *user, int64_t done, int64_t total, const wlm_candid
   return wlmi_interrupted();
 }
 
-/* What a run would be given from now on. */
+/* Reports the kernel that is chosen from now on. */
 static wlm_status tell_choice(wlmi_report *report, wlmi_session *session, wlmi_tune_outcomes *outcomes) {
   wlm_plan *plan;
   wlm_status status = wlm_plan_create(session->context, session->matrix, &session->problem, &plan);
@@ -52,7 +53,7 @@ static wlm_status tell_choice(wlmi_report *report, wlmi_session *session, wlmi_t
   return WLM_OK;
 }
 
-/* The table of what was stored, also after a failure, whose text stays. */
+/* Prints the table of stored measurements, also after a failure, whose text is kept. */
 static wlm_status tell_width(errand *e, wlm_status status, wlmi_tune_outcomes *outcomes,
                              const wlmi_tune_summary *summary) {
   char *detail = wlmi_strdup(wlm_error_detail());
@@ -67,7 +68,7 @@ static wlm_status tell_width(errand *e, wlm_status status, wlmi_tune_outcomes *o
   return status == WLM_OK ? told : status;
 }
 
-/* One matrix and width. */
+/* Tunes one matrix and N. */
 static wlm_status tune_width(errand *e, const char *label, double budget) {
   char title[64];
   wlmi_session *session = &e->run.session;
@@ -90,7 +91,7 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   return status;
 }
 
-/* What each width is worth. One that the database has whole is told of in the end. */
+/* Computes the worth of each N. Those that the database has completely are reported at the end. */
 static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_case *list) {
   const wlmi_cli_options *options = e->run.options;
   wlmi_session *session = &e->run.session;
@@ -116,13 +117,13 @@ done:
   return status;
 }
 
-/* All widths. With a budget in the order of their worth, each with its part of what is left until the deadline, but
- * enough for a candidate; without one as they were given. */
+/* Tunes all widths: without a budget in the given order; with a budget in the order of their worth, each with its share
+ * of the time until the deadline, but enough for one candidate. */
 static wlm_status tune_widths(errand *e, const char *label, double deadline) {
   const wlmi_cli_options *options = e->run.options;
   wlmi_tuning_case list[WLM_CLI_MAX_WIDTHS];
   int tuned[WLM_CLI_MAX_WIDTHS] = {0};
-  const double whole = e->run.deadline; /* which moves where another tuning is waited for */
+  const double whole = e->run.deadline; /* the deadline moves while another tuning is waited for */
   wlm_status status;
   WLM_TRY(find_tuning_cases(e, label, list));
   for (int count = 0; count < options->n_count && status == WLM_OK; count++) {

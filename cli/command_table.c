@@ -109,7 +109,7 @@ static int counts_fit(const wlmi_command *c, const wlmi_cli_options *o) {
   return argument_count(c, o) >= c->least && argument_count(c, o) <= c->most;
 }
 
-/* A row whose option was given goes first, then one whose action was, then one that takes this many arguments. */
+/* Prefers a row whose option was given, then one whose action was given, then one that takes this many arguments. */
 const wlmi_command *wlmi_command_closest(const char *name, const wlmi_cli_options *o) {
   const wlmi_command *found = NULL;
   for (int i = 0; i < COMMANDS; i++) {

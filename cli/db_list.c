@@ -7,7 +7,7 @@
 #include "cli/session.h"
 #include "db/diff.h"
 
-/* The name stands in the record that the choice's stats are part of. */
+/* The matrix name is in the record that contains the choice's stats. */
 static const char *name_of(const wlmi_case *choice) {
   const char *stats = (const char *)choice->stats;
   const char *name = ((const wlmi_measurement_record *)(stats - offsetof(wlmi_measurement_record, stats)))->matrix_name;

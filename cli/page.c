@@ -1,6 +1,6 @@
-/* The page is files under cli/page/ with places of the form @{name}: a name with a dot is another of these files, any
- * other is a function here. What comes from the database is never looked at for places and is escaped where it is
- * put. */
+/* Makes the report page from files under cli/page/ with placeholders @{name}: a name with a dot is another of these
+ * files, any other name is a function here. Text from the database is never searched for placeholders, and is escaped.
+ */
 #include "cli/page.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ typedef struct state {
 
 /* ---- figures --------------------------------------------------------------------------------------------- */
 
-/* Says to the page's script where the plane lies, and which cases are in it. */
+/* Tells the page's script the position of the plane and the cases in it. */
 static void put_axes(const wlmi_draw_axes *axes, int64_t problem, int64_t n, wlmi_text *out) {
   wlmi_text_printf(out, " data-plane=\"%s %s %.9g %.9g %.9g %.9g %g %g %g %g\"", axes->x, axes->y, axes->x_least,
                    axes->x_most, axes->y_least, axes->y_most, WLM_DRAW_LEFT, WLM_DRAW_RIGHT, 1 - WLM_DRAW_TOP,
@@ -34,7 +34,7 @@ static void put_axes(const wlmi_draw_axes *axes, int64_t problem, int64_t n, wlm
   if (n) wlmi_text_printf(out, " data-problem=\"%lld\" data-n=\"%lld\"", (long long)problem, (long long)n);
 }
 
-/* The caller draws into the script of the pictures. `what` is for those who do not see it. */
+/* The caller appends the drawing to the script. `what` describes the picture for readers who do not see it. */
 static wlm_status put_figure(state *s, const char *what, const char *caption, const char *attributes, wlmi_text *out) {
   wlmi_text_printf(out, "<figure%s><img width=\"%d\" height=\"%d\" alt=\"%s\" src=\"", attributes, FIGURE_WIDTH,
                    FIGURE_HEIGHT, what);
@@ -96,7 +96,7 @@ static wlm_status put_distributions(state *s, const wlmi_ratios ratios[WLM_WAYS]
   return WLM_OK;
 }
 
-/* Where slow candidates were pruned, those that a way names are still there only if they were quick. */
+/* After slow candidates were pruned, a way's choice is in the database only if it was fast. */
 static const char caveat[] =
     "<p class=\"caveat\"><strong>Survivors only.</strong> In some cases what a way names is not in the database: never "
     "measured, or pruned because others were quicker. Figures of a way over fewer than all cases are of those that "
@@ -149,7 +149,7 @@ done:
   return status;
 }
 
-/* ---- places ---------------------------------------------------------------------------------------------- */
+/* ---- placeholders ---------------------------------------------------------------------------------------- */
 
 static wlm_status put_problems(state *s, wlmi_text *out) {
   const wlmi_survey *survey = s->page->survey;

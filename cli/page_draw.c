@@ -1,5 +1,6 @@
 /* Coverage is drawn in the distance that the selection uses. The plane is cut into cells as narrow as the tuning
- * buckets. Each cell shows how far the nearest measured bucket lies, if both were alike in the third direction. */
+ * buckets. Each cell shows the distance to the nearest measured bucket, assuming that both are equal in the third
+ * dimension. */
 #include "cli/page_draw.h"
 
 #include <ctype.h>
@@ -8,7 +9,7 @@
 
 #include "select/select.h"
 
-/* Colours that most people can tell apart, and shapes for all. */
+/* Colours that most people can distinguish, and different shapes. */
 static const struct {
   const char *colour;
   int shape;
@@ -16,11 +17,11 @@ static const struct {
              {"#882255", 6}, {"#555555", 4}, {"#117733", 8}, {"#aa3377", 12}, {"#997700", 10}, {"#004488", 14}};
 enum { MARKS = sizeof marks / sizeof *marks };
 
-/* CV begins at 0 and ends anywhere: a scale that is even near 0 and logarithmic beyond 1. */
+/* CV has no upper bound: the scale is linear near 0 and logarithmic above 1. */
 static const char cv_axis[] =
     "set nonlinear y via log10(1+y) inverse 10**y-1\nset ytics (0, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)\n"
     "set ylabel 'skew: CV of the row lengths'\n";
-/* Every power of 2, or of 4 where there would be too many. */
+/* Ticks at every power of 2, or of 4 if there would be too many. */
 static const char *mean_ticks(double least, double most) {
   return most / least > 200 ? "0.25, 1, 4, 16, 64, 256, 1024, 4096, 16384, 65536"
                             : "0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192";
@@ -35,7 +36,7 @@ static void family_of(const char *variant, char name[WLM_DRAW_FAMILY]) {
   name[size] = 0;
 }
 
-/* The first place whose name is not before it. */
+/* The index of the first family whose name is not before `name`. */
 static int place_of(const wlmi_draw_families *families, const char *name) {
   int i = 0;
   while (i < families->count && strcmp(families->names[i], name) < 0) i++;
@@ -67,10 +68,10 @@ static void widen(range *r, double value) {
 }
 
 static double mean_of(const wlmi_case *c) { return (double)c->stats->nnz / (double)c->stats->rows; }
-/* A logarithmic axis has no place for matrices without non-zeros. */
+/* A logarithmic axis cannot show matrices without non-zeros. */
 static int has_place(const wlmi_case *c) { return c->stats->rows > 0 && c->stats->nnz > 0; }
 
-/* The legend stands below the label of the x axis, in columns of at most three lines. */
+/* Makes room for the legend below the label of the x axis, in columns of at most three lines. */
 static void put_margins(wlmi_text *script) {
   wlmi_text_printf(script,
                    "set lmargin at screen %g\nset rmargin at screen %g\nset bmargin at screen %g\n"
@@ -169,7 +170,8 @@ void wlmi_draw_curves(const wlmi_draw_curve *curves, int count, const char *x_la
 
 typedef enum shade { NEAR, BORROWED, EMPTY } shade;
 
-/* Of a cell by the nearest measured bucket; what the plane does not show is the same on both sides. */
+/* The shade of a cell by its distance to the nearest measured bucket; the dimension that is not shown counts as equal.
+ */
 static shade shade_of(const wlmi_survey *survey, wlmi_draw_plane plane, const wlmi_bucket *cell) {
   double nearest = INFINITY;
   for (int64_t i = 0; i < survey->case_count && nearest > 1; i++) {
@@ -187,7 +189,7 @@ static shade shade_of(const wlmi_survey *survey, wlmi_draw_plane plane, const wl
 enum { FIRST_ROWS = 3, LAST_ROWS = 26, FIRST_MEAN = -4, LAST_MEAN = 23, CV_CLASSES = 5 };
 static const double cv_edges[CV_CLASSES + 1] = {0, 0.5, 1.5, 4, 16, 64};
 
-/* Cells of one shade that follow each other along x are one box. */
+/* Adjacent cells of one shade along x become one box. */
 static void put_shade(const wlmi_survey *survey, wlmi_draw_plane plane, shade wanted, wlmi_text *script) {
   const int by_rows = plane == WLM_DRAW_ROWS_MEAN;
   const int first_x = by_rows ? FIRST_ROWS : FIRST_MEAN, last_x = by_rows ? LAST_ROWS : LAST_MEAN;
@@ -227,7 +229,7 @@ void wlmi_draw_coverage(const wlmi_survey *survey, wlmi_draw_plane plane, wlmi_t
   for (int s = NEAR; s <= BORROWED; s++) {
     wlmi_text_printf(script, "$%s << END\n", names[s]);
     put_shade(survey, plane, (shade)s, script);
-    wlmi_text_puts(script, "1 1 NaN NaN NaN NaN\nEND\n"); /* a block is never empty */
+    wlmi_text_puts(script, "1 1 NaN NaN NaN NaN\nEND\n"); /* gnuplot needs a non-empty block */
   }
   wlmi_text_puts(script, "$measured << END\n");
   put_points(survey, plane, script);

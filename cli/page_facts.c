@@ -1,4 +1,4 @@
-/* What a page says of the database, the device and the clocks of its measurements. */
+/* Writes facts about the database, the device, and the compilers and drivers of measurements. */
 #include "cli/page_parts.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "common/json.h"
 #include "common/memory.h"
 
-/* Of a case; the slower ones are many and nobody chooses them. */
+/* The most candidates of a case in the page; slower ones are never chosen. */
 enum { MOST_CANDIDATES = 60 };
 
 /* ---- names of variants, each once ------------------------------------------------------------------------ */
@@ -66,7 +66,7 @@ static void put_candidates(const names *all, const wlmi_case *choice, const wlmi
   wlmi_json_close(out, ']');
 }
 
-/* Which way of choosing names which variant. */
+/* The variant that each way of choosing names. */
 static void put_ways(const names *all, const wlmi_survey_case *c, wlmi_text *out) {
   wlmi_json_open(out, "ways", '[');
   for (int way = 0; way < WLM_WAYS; way++) {
@@ -104,7 +104,7 @@ static void put_case(int64_t problem, const names *all, const wlmi_survey_case *
   wlmi_json_close(out, '}');
 }
 
-/* Nothing in a script element may look like its end. */
+/* Escapes text that could end the script element. */
 static void append_escaped(const wlmi_text *json, wlmi_text *out) {
   for (size_t i = 0; i < json->size; i++)
     if (json->data[i] == '<')

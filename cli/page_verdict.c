@@ -1,5 +1,5 @@
-/* The verdict of a report. Gains over the rules are of the database's measured times. Times of cuSPARSE, or of an
- * OpenMP loop, are not in a database: they come from results files, of `bench core` or of `compare --json`. */
+/* Writes the verdict of a report. Gains over the rules come from the database's measured times. Times of cuSPARSE or of
+ * an OpenMP loop are not in a database; they come from results files of `bench core` or of `compare --json`. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -77,10 +77,10 @@ static void put_over_rules(const wlmi_survey *survey, wlmi_text *out) {
 
 typedef struct baselines {
   const char *device;
-  tally plain, kept; /* without preparation on either side, and with it kept */
+  tally plain, kept; /* unprepared on both sides; with preparation kept */
 } baselines;
 
-/* The least number of an object, of the keys that end as `ending`; infinite where there is none. */
+/* The least number among the members whose keys end with `ending`; infinite if there is none. */
 static double least(const json_t *times, const char *ending) {
   double best = INFINITY;
   const char *key;

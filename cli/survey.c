@@ -19,7 +19,7 @@ const wlmi_measured *wlmi_survey_winner(const wlmi_survey_case *c) {
   return isnan(c->best) ? NULL : &c->choice->candidates[0];
 }
 
-/* The winner may tie with one that is a little quicker. */
+/* The best time; the winner may be slightly slower, if they tie. */
 static double best_of(const wlmi_case *choice) {
   double best = INFINITY;
   for (int64_t i = 0; i < choice->count && !(choice->candidates[i].prepare > 0); i++)
@@ -40,7 +40,7 @@ static int compare_entries(const void *left, const void *right) {
   return order ? order : (a->log_ratio > b->log_ratio) - (a->log_ratio < b->log_ratio);
 }
 
-/* Of those that were measured in the most cases the one with the least geometric mean. */
+/* Among the variants measured in the most cases, the one with the least geometric mean. */
 static const char *best_fixed(entry *entries, int64_t count) {
   const char *best = NULL;
   double least = INFINITY;
@@ -87,7 +87,7 @@ static int compare_problems(const void *left, const void *right) {
   return strcmp(a->key, b->key);
 }
 
-/* The choices stand by problem already. */
+/* The choices are ordered by problem. */
 static void split_by_problem(wlmi_survey *survey) {
   for (int64_t i = 0; i < survey->case_count; i++) {
     const char *key = survey->cases[i].choice->problem;

@@ -1,7 +1,7 @@
-/* What a database knows of one device class, made ready to be looked at: for each problem its cases (a matrix and an
- * N), the best time of each, and what several ways of choosing would have taken there.
+/* The data of a report on one device class: for each problem its cases (a matrix and an N), the best time of each, and
+ * the times of the kernels that several ways of choosing would take.
  *
- * Only calls that need no preparing count. Everything is of measured times; no device is asked. */
+ * Only unprepared kernels count. All times were measured before; no device is used. */
 #ifndef WLM_CLI_SURVEY_H
 #define WLM_CLI_SURVEY_H
 
@@ -9,9 +9,9 @@
 
 typedef enum wlmi_way {
   WLM_WAY_GE_SPMM,   /* GE-SpMM's kernels by its own rule */
-  WLM_WAY_FIXED,     /* one variant for all cases of the problem, the best such one */
-  WLM_WAY_RULE,      /* the built-in table */
-  WLM_WAY_BORROWED,  /* the nearest bucket, else the table, had this matrix never been measured */
+  WLM_WAY_FIXED,     /* the best single variant for all cases of the problem */
+  WLM_WAY_RULE,      /* the built-in rules */
+  WLM_WAY_BORROWED,  /* the nearest bucket, or else the rules, without the measurements of this matrix */
   WLM_WAY_PREDICTED, /* the model, trained on other matrices */
   WLM_WAYS
 } wlmi_way;
@@ -21,7 +21,7 @@ extern const char *const wlmi_way_names[WLM_WAYS];
 typedef struct wlmi_survey_case {
   const wlmi_case *choice;
   double best;                           /* picoseconds; not a number where nothing works unprepared */
-  const wlmi_measured *chosen[WLM_WAYS]; /* NULL = what that way names was not measured here */
+  const wlmi_measured *chosen[WLM_WAYS]; /* NULL = the way's choice was not measured here */
 } wlmi_survey_case;
 
 typedef struct wlmi_survey_problem {
@@ -39,17 +39,17 @@ typedef struct wlmi_survey {
   int64_t problem_count;
 } wlmi_survey;
 
-/* The class must outlive it. l2_bytes: of the device, for models to train; 0 = none is. */
+/* The class must outlive it. l2_bytes: the device's, for training models; 0 = no model is trained. */
 wlm_status wlmi_survey_make(const wlmi_class *of, int64_t l2_bytes, wlmi_survey *survey);
 void wlmi_survey_release(wlmi_survey *survey); /* also of a zeroed one */
 /* Fills the ways behind WLM_WAY_FIXED; a step of wlmi_survey_make. */
 wlm_status wlmi_survey_choose(wlmi_survey *survey, int64_t l2_bytes);
 
-/* How often a way's time is the best time, over the cases of a problem that know it. */
+/* A way's time divided by the best time, over the cases of a problem in which it was measured. */
 typedef struct wlmi_ratios {
   double *sorted; /* rising, 1 or more */
   int64_t count;
-  int64_t cases; /* in which anything works */
+  int64_t cases; /* cases in which any candidate works */
   double mean;   /* geometric; not a number where count is 0 */
   const wlmi_survey_case *worst;
 } wlmi_ratios;

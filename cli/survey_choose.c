@@ -1,10 +1,10 @@
-/* What would have been chosen: the selection itself (select/select.h) with a snapshot that lacks the matrix.
+/* Computes what would have been chosen, by running the selection (select/select.h) on a snapshot without the matrix.
  *
- * Borrowed: for each matrix the cases are derived anew from the measurements of all others; those that lie too far away
- * to be used are left out first, which changes no decision and most of the work.
+ * Borrowed: for each matrix the cases are derived from the measurements of all others. Measurements that are too far
+ * away to be used are left out first, which changes no decision but saves most of the work.
  *
- * Predicted: training takes its time, so the matrices are dealt into a few parts, and each part is predicted by a model
- * that was trained on the others. */
+ * Predicted: training is slow, so the matrices are divided into a few parts, and each part is predicted by a model that
+ * was trained on the others. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ typedef struct survey_request {
   const wlmi_survey_case *of;
 } survey_request;
 
-/* What was not measured on the matrix has no time there, so it cannot be chosen. */
+/* Only candidates that were measured on the matrix have a time, so only they may be chosen. */
 static int was_measured(void *user, const wlmi_variant *variant, int may_prepare) {
   const survey_request *r = user;
   char name[WLM_VARIANT_NAME];
@@ -49,7 +49,7 @@ static wlm_status list_measured(survey_request *r, const wlmi_spec *spec, wlmi_c
   return status;
 }
 
-/* What was measured was valid, so beyond kind and architecture the limits forbid nothing. */
+/* Measured variants were valid, so the limits besides kind and architecture are unlimited. */
 static wlmi_limits limits_of(const wlmi_device_record *device) {
   const int host = device->kind && !strcmp(device->kind, "host");
   wlmi_limits limits = {.target = host ? WLM_TARGET_HOST : WLM_TARGET_CUDA, .processors = device->processors};
@@ -60,8 +60,8 @@ static wlmi_limits limits_of(const wlmi_device_record *device) {
   return limits;
 }
 
-/* A problem of another version has no rules, and what is not decided stays NULL. Only this step counts where one is
- * given (-1 = any). */
+/* Sets the way's choice. It stays NULL if nothing is decided, as for problems of another version. step: only this step
+ * counts; -1 = any. */
 static void choose(survey_request *r, wlmi_survey_case *c, wlmi_way way, int step) {
   const wlmi_families *families = wlmi_generator_families(r->generator);
   wlmi_candidate_list list = {.families = families};
@@ -84,7 +84,7 @@ static void choose(survey_request *r, wlmi_survey_case *c, wlmi_way way, int ste
 
 /* ---- borrowed ------------------------------------------------------------------------------------------- */
 
-/* Of another matrix that is not too far away. */
+/* Keeps measurements of other matrices that are near enough. */
 static int is_near_other(void *user, const wlmi_measurement_record *record) {
   const wlmi_case *matrix = user;
   wlmi_bucket bucket;

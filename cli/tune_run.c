@@ -41,7 +41,7 @@ wlm_status wlmi_tune_one(wlmi_tune_run *run, const wlm_matrix *matrix, const wlm
   run->best_seconds = 0;
   const wlm_status status = wlmi_tuner_run(run->tuner, matrix, problem, args, &options, share_seconds, summary);
   run->measurements += summary->measured + summary->finalists;
-  run->deadline += summary->waited; /* the budget is for measuring */
+  run->deadline += summary->waited; /* waiting does not count against the budget */
   return status == WLM_ERR_CANCELLED ? wlmi_tune_cancelled(run) : status;
 }
 

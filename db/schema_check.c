@@ -1,6 +1,5 @@
-/* What a file's schema holds besides warploom's own tables and indices runs or hides: a trigger at each write, a view
- * in the place of a table. So the schema is compared with that of a new database, which the same steps make in memory.
- */
+/* A foreign schema can run code or hide data: a trigger runs at each write, a view can replace a table. So the schema
+ * of a file is compared with that of a new database, which is made in memory by the same steps. */
 #include <string.h>
 
 #include "db/database.h"
@@ -9,7 +8,7 @@ static const char schema_sql[] =
     "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name, tbl_name";
 enum { TYPE, NAME, TABLE, SQL };
 
-/* An empty database of this version. */
+/* Makes an empty database of this version. */
 static wlm_status make_expected(const wlmi_schema *schema, int64_t version, sqlite3 **db) {
   const int code = sqlite3_open_v2(":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
   wlm_status status = code == SQLITE_OK ? WLM_OK : wlmi_sqlite_error(NULL, code);
@@ -23,7 +22,7 @@ static int compare_names(sqlite3_stmt *a, sqlite3_stmt *b) {
   return order;
 }
 
-/* But for blanks, which SQLite puts where a migration added a column. */
+/* Compares without blanks, which SQLite adds where a migration added a column. */
 static int same_sql(const char *a, const char *b) {
   for (;; a++, b++) {
     a += strspn(a, " \n\t");

@@ -1,4 +1,4 @@
-/* The tables beside the measurements: pins, recorded problems and models. */
+/* Reads and writes the tables besides the measurements: pins, recorded problems and models. */
 #include <string.h>
 
 #include "common/memory.h"

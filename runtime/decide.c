@@ -202,7 +202,7 @@ done:
 static const double near_enough = 1.1;
 
 /* The first entry behind the choice whose kernels are loaded; -1 if there is none, or if it is expected to be too slow.
- * */
+ */
 static int loaded_entry(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *d, double most) {
   for (int i = 1; i < d->entry_count; i++) {
     const wlmi_entry *entry = &d->entries[i];

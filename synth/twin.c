@@ -163,7 +163,7 @@ static wlmi_degrees_wanted wanted_for(const struct graph *g, int64_t scale) {
 }
 
 /* Rows of these lengths in an order that the seed gives. In a square matrix a column is as likely as its row is long.
- * */
+ */
 static wlm_status make_matrix(const wlmi_degrees_wanted *wanted, int64_t cols, const request *r, wlmi_csr_host *out) {
   int64_t rows = wanted->rows, *weights = NULL;
   int32_t *degrees = NULL, *names = NULL;
@@ -260,7 +260,7 @@ static const struct {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* The request points to nothing of the name. */
+/* The request does not point into `name`. */
 static wlm_status parse(const char *name, request *r, int *kind) {
   char *copy = wlmi_strdup(name), *text = copy;
   wlm_status status;

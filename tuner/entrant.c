@@ -8,7 +8,8 @@
 
 enum { MAX_CALLS = 4096, POISON = 0xFF, CHECKED_AGAIN = 4 };
 static const double long_seconds = 20e-3;
-static const double baseline_leeway = 16; /* cuSPARSE's half types were seen at 1.8 tolerances where no row was long */
+static const double baseline_leeway = 16; /* cuSPARSE's results in 16-bit types had errors of up to 1.8 tolerances where
+                                           * no row was long */
 
 struct variant {
   wlmi_device *device;
@@ -30,7 +31,7 @@ static void destroy_variant(void *user) {
   wlmi_free(variant);
 }
 
-static char unsaid[] = "no memory was left to say why"; /* a failure is one whether or not its text could be kept */
+static char unsaid[] = "no memory was left to say why"; /* the reason of a failure for which there is no memory */
 
 static void fail(wlmi_entrant *entrant, wlm_status status, const char *reason) {
   if (entrant->failure) return;
@@ -130,7 +131,7 @@ static wlm_status check_guard(const struct variant *ours, const void *memory, si
   return memory ? wlmi_guard_check(ours->device, (const char *)memory + size, WLM_GUARD, POISON, what) : WLM_OK;
 }
 
-/* Nothing was written but what a call may write. */
+/* Checks that only memory was written that a call may write. */
 static wlm_status check_bounds(const wlmi_entrant *entrant, const wlmi_operands *operands, int padding) {
   const struct variant *ours = entrant->plan ? entrant->user : NULL;
   wlm_status status = WLM_OK;
@@ -142,7 +143,7 @@ done:
   return status;
 }
 
-/* How a result comes about, and how much of it is compared. */
+/* How a result is computed, and how much of it is compared. */
 typedef struct checked_call {
   int64_t replayed; /* calls of a timer, of which the last result is compared; 0 = one plain call */
   int whole;
@@ -177,7 +178,7 @@ void wlmi_entrant_verify_again(wlmi_entrant *entrant, wlmi_operands *operands, w
   double seconds;
   const double error = entrant->max_rel_err;
   for (int i = 0; i < CHECKED_AGAIN; i++) wlmi_entrant_glance(entrant, operands, verifier, &seconds);
-  /* With beta each call would read the result of the one before. */
+  /* with beta each call would read the previous result */
   check(entrant, operands, verifier, (checked_call){operands->c_old ? 0 : CHECKED_AGAIN + 1, 1}, &seconds);
   if (!entrant->failure) entrant->max_rel_err = fmax(error, entrant->max_rel_err);
 }
@@ -260,7 +261,7 @@ done:
   return status;
 }
 
-/* The first call pays for what is loaded and touched for the first time, so the warm one says how many are needed. */
+/* The first call includes loading and first touches, so a warm call determines how many calls a sample needs. */
 wlm_status wlmi_entrant_time(wlmi_device *device, wlmi_entrant *entrant, double sample_seconds, int samples) {
   wlm_status status = WLM_OK;
   for (int steady = 0; steady < 2; steady++) {

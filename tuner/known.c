@@ -1,4 +1,4 @@
-/* A sorted array of hashes: a session of tuning asks some thousand times. */
+/* A sorted array of hashes: a tuning run looks up some thousand keys. */
 #include "tuner/known.h"
 
 #include <math.h>
@@ -47,8 +47,8 @@ static int compare_keys(wlmi_hash a, wlmi_hash b) {
 
 static int is_precise(const entry *e) { return e->time.samples >= WLM_PRECISE_SAMPLES; }
 
-/* Of one key those that were timed precisely first, of these the ones whose samples agree, of most samples, the
- * quickest. */
+/* For equal keys precise measurements come first, among these the ones that are not noisy, then those with most
+ * samples, then the fastest. */
 static int compare(const void *left, const void *right) {
   const entry *a = left, *b = right;
   const int order = compare_keys(a->key, b->key);
@@ -115,7 +115,7 @@ static const entry *find(const wlmi_known *known, wlmi_hash key) {
 
 int wlmi_known_anything(const wlmi_known *known, wlmi_hash place) { return find(known, place) != NULL; }
 
-/* One that is noisy counts if it was no better the second time, so that a busy machine ends, too. */
+/* A noisy measurement counts if it was no better the second time, so tuning also ends on a busy machine. */
 int wlmi_known_find(const wlmi_known *known, wlmi_hash place, const char *variant, const char *source_hash,
                     wlmi_known_time *time) {
   const wlmi_hash key = key_of(place, variant, source_hash);

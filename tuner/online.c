@@ -50,10 +50,10 @@ static wlm_status make(wlm_context *context, const wlm_matrix *matrix, const wlm
   m->matrix_name = wlmi_strdup(options->matrix_name);
   if (options->matrix_name && !m->matrix_name) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "plan"));
   for (int i = 0; i < 2; i++) WLM_TRY(m->device->ops->watch_create(m->device, &m->watches[i]));
-  WLM_TRY(wlmi_matrix_fingerprint(matrix));         /* which the measurements are stored with */
-  WLM_TRY(wlmi_matrix_see(matrix, problem, &view)); /* a matrix whose calls are compared is used often: with its A^T */
+  WLM_TRY(wlmi_matrix_fingerprint(matrix));         /* the measurements are stored with it */
+  WLM_TRY(wlmi_matrix_see(matrix, problem, &view)); /* online tuning means many calls, so A^T is built */
   WLM_TRY(wlmi_online_gather(m, matrix, problem));
-  m->options.first = m->options.matrix_name = NULL; /* the caller's, and used */
+  m->options.first = m->options.matrix_name = NULL; /* the caller's strings, not needed any more */
   begin(m);
 done:
   return status;
@@ -80,7 +80,7 @@ static void stop_tuning(wlmi_online_mode *m) {
   m->is_tuning = 0;
 }
 
-/* The times that the device knows by now. */
+/* Reads the times that the device has finished. */
 static void hear(wlmi_online_mode *m) {
   const wlmi_device_ops *ops = m->device->ops;
   while (m->pending) {
@@ -90,16 +90,16 @@ static void hear(wlmi_online_mode *m) {
     if (!done) return;
     wlmi_watch *watch = m->watches[0];
     const int whose = m->timed[0];
-    m->watches[0] = m->watches[1]; /* which may be under way */
+    m->watches[0] = m->watches[1]; /* this one may still be running */
     m->timed[0] = m->timed[1];
     m->watches[1] = watch;
     m->pending--;
     wlmi_online_tell(&m->online, whose, seconds);
-    if (!m->online.in_flight) m->pending = 0; /* a time that tells nothing takes its pair along */
+    if (!m->online.in_flight) m->pending = 0; /* a time without meaning invalidates its pair */
   }
 }
 
-/* One that the device refuses is not tried again, and this call is the incumbent's. */
+/* A kernel that the device refuses is not tried again; this call then runs the incumbent. */
 static wlm_status run_timed(wlmi_online_mode *m, int contender, const wlm_execute_args *args) {
   const wlmi_device_ops *ops = m->device->ops;
   wlmi_watch *watch = m->watches[m->pending];
@@ -126,7 +126,7 @@ static wlm_status run_timed(wlmi_online_mode *m, int contender, const wlm_execut
 
 static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
   wlmi_online_mode *m = plan->mode_data;
-  if (m->wants_argmax && args->x) return run(m, 0, args); /* the gradients are the same for all */
+  if (m->wants_argmax && args->x) return run(m, 0, args); /* all kernels have the same gradients */
   if (!m->is_tuning) {
     m->online.calls++;
     return run(m, m->online.incumbent, args);
@@ -148,7 +148,8 @@ static const wlm_plan *current(const wlm_plan *plan) {
 
 /* ---- the end ------------------------------------------------------------------------------------------- */
 
-/* A challenger that nothing was decided on would look better or worse than anyone knows. */
+/* Whether a contender's times are stored: not those of a challenger that was neither accepted nor rejected, because
+ * they are uncertain. */
 static int is_worth_keeping(const wlmi_online *o, int i) {
   const wlmi_online_contender *contender = &o->contenders[i];
   return contender->timed && (i == o->incumbent || contender->fate != WLM_ONLINE_WAITING);
@@ -168,7 +169,7 @@ static void describe(const wlmi_online_mode *m, int i, wlmi_measurement_record *
   if (contender->entrant.prepared) record->prepare_ps = wlmi_picoseconds(contender->prepare_seconds);
 }
 
-/* One alone would make the matrix look as if it had been tuned. */
+/* Stores the times of the contenders. A single one is not stored, because the matrix would then count as tuned. */
 static wlm_status keep(const wlmi_online_mode *m) {
   wlmi_measurement_record records[WLM_ONLINE_CONTENDERS];
   const char *path = wlmi_context_database_path(m->context);

@@ -1,10 +1,10 @@
 /* Gathers the kernels that online tuning tries: the runners-up of the decision or, where it ranked none, candidates
  * spread over the whole list. Each one is compiled, prepared, checked against float64 on the real matrix and run a few
- * times before the first real call. So no real call runs a wrong kernel or a hopeless one.
+ * times before the first real call. So no real call runs a wrong kernel or a very slow one.
  *
- * With policy.deterministic only those challengers stay that give the first kernel's bits in every element of a product
- * of the real matrix with random numbers. The order in which a kernel adds depends on the pattern alone, so the bits
- * are the same for other numbers, too. */
+ * With policy.deterministic a challenger must give the same bits as the first kernel in every element of a product of
+ * the real matrix with random numbers. A kernel's order of additions depends on the pattern only, so the bits also
+ * agree for other numbers. */
 #include <math.h>
 #include <string.h>
 
@@ -21,11 +21,11 @@ enum { LOOKS = 3, SEED = 1 };
 typedef struct shortlist {
   const wlmi_candidate_list *list; /* all there are */
   int may_prepare;
-  const char *names[WLM_ONLINE_CONTENDERS]; /* those chosen, the first contender at the head */
+  const char *names[WLM_ONLINE_CONTENDERS]; /* the chosen ones; the first contender comes first */
   int count, most;
 } shortlist;
 
-/* Unless it stands there already, is no candidate, or must be prepared and may not. */
+/* Adds the variant, unless it is in the list, is no candidate, or must be prepared although that is not allowed. */
 static void consider(shortlist *s, const char *variant) {
   for (int i = 0; i < s->count; i++)
     if (!strcmp(s->names[i], variant)) return;
@@ -52,7 +52,7 @@ static wlm_status add_first(wlmi_online_mode *m) {
   return WLM_OK;
 }
 
-/* Compiles the names, the first one's too for the sake of its source; adds contenders for those that could be. */
+/* Compiles all names (the first one to get its source hash) and adds contenders for those that compile. */
 static wlm_status add_challengers(wlmi_online_mode *m, const shortlist *s) {
   wlmi_compile_job jobs[WLM_ONLINE_CONTENDERS] = {{0}};
   for (int i = 0; i < s->count; i++) jobs[i] = (wlmi_compile_job){.variant = s->names[i], .spec = &m->operands.spec};
@@ -100,7 +100,7 @@ done:
   return status;
 }
 
-/* The least of a few: a first one may pay for what is loaded late. */
+/* The least time of a few calls, because the first one may include lazy loading. */
 static wlm_status look(wlmi_online_mode *m, wlmi_contender *contender) {
   wlm_status status = WLM_OK;
   contender->look = INFINITY;
@@ -126,7 +126,7 @@ done:
   return status;
 }
 
-/* The first must be right; of the others those stay that are. */
+/* Verifies all. The first one must be right; others that are wrong are removed. */
 static wlm_status inspect_all(wlmi_online_mode *m, wlmi_verifier *verifier) {
   wlmi_hash first, bits;
   int kept = 1;
@@ -149,7 +149,7 @@ static wlm_status inspect_all(wlmi_online_mode *m, wlmi_verifier *verifier) {
 
 /* ---- all of it --------------------------------------------------------------------------------------- */
 
-/* What goes wrong here costs the challengers and not the plan, unless the first kernel is to blame. */
+/* An error here removes the challengers but not the plan, unless it is the first kernel's. */
 static wlm_status challenge(wlmi_online_mode *m, const wlm_matrix *matrix, const wlm_problem *problem,
                             const shortlist *s) {
   wlmi_verifier *verifier = NULL;

@@ -5,8 +5,8 @@
  * so again in further calls, because the machine may have been busy. Otherwise a sample decides, replayed from one
  * captured graph: as many calls as the best so far fits into `screening_seconds`, the same number for all candidates
  * that are compared. A sample clearly above the best, or far off what the model predicts, is taken again. A call so
- * long that launching it costs nothing needs no graph: its second call is the sample. Disturbances only add, so the
- * least time of a candidate counts; the spread of its times is stored, and tells whether they agree.
+ * long that launching it costs nothing needs no graph: its second call is the sample. Disturbances only add time, so
+ * the least time of a candidate counts; the spread of its times, which shows noise, is stored too.
  *
  * Halving. A screening sample errs by some percent, so the best candidates are timed again, interleaved sample by
  * sample, so that a drift of the clock affects all alike. Each round keeps fewer of them and times them longer. Before
@@ -24,11 +24,11 @@
 #include "common/memory.h"
 #include "tuner/timing.h"
 
-static const double launch_seconds = 20e-6;   /* what one call alone may cost besides its work */
-static const double load_seconds = 2e-3;      /* and the first one */
-static const double long_seconds = 1e-3;      /* a call for which a launch is nothing */
-static const double patience_seconds = 20e-3; /* for further runs of a slow candidate */
-static const double far_off = 4;              /* times what a model predicts */
+static const double launch_seconds = 20e-6;   /* the most that a single call costs besides its work */
+static const double load_seconds = 2e-3;      /* the most that the first call costs besides */
+static const double long_seconds = 1e-3;      /* a call this long hides the cost of its launch */
+static const double patience_seconds = 20e-3; /* time for further runs of a slow candidate */
+static const double far_off = 4;              /* multiple of the predicted time */
 static const double clearly_slower = 1.3;     /* times the best */
 enum { LEAST_FINAL_SAMPLES = 3, SHORT_CALLS = 3, SCREENING_SAMPLES = 2 };
 
@@ -72,7 +72,7 @@ static void keep_runs(const runs *r, wlmi_entrant *entrant) {
 
 static int is_unexpected(double seconds, double expected) { return expected > 0 && seconds > far_off * expected; }
 
-/* Further calls, while they take longer than the limit and there is patience. */
+/* Calls it again while calls take longer than the limit and patience_seconds are not used up. */
 static wlm_status call_again(search *s, wlmi_entrant *entrant, double limit, double first_call) {
   double spent = first_call;
   runs calls = {0};
@@ -162,7 +162,7 @@ static int by_seconds(const void *left, const void *right) {
   return (a->i > b->i) - (a->i < b->i);
 }
 
-/* Those with a time, the quickest first. */
+/* The candidates with a time, the fastest first. */
 static wlm_status sort_screened(const wlmi_search_field *field, place **places, int64_t *count) {
   *count = 0;
   wlm_status status = wlmi_alloc_array(field->count, sizeof **places, "candidates", (void **)places);
@@ -190,13 +190,14 @@ static void find_best(const wlmi_finals *finals, double best[WLM_KINDS]) {
       best[kind_of(&finals->list[i])] = fmin(best[kind_of(&finals->list[i])], finals->list[i].entrant.seconds);
 }
 
-/* `better` of the same kind are in the round already. A look that was lucky must not keep all others out. */
+/* Whether a candidate takes part in a round in which `better` ones of its kind do. A screening time that is too low by
+ * chance must not exclude all others. */
 static int has_place(const wlmi_search_round *round, int better, double seconds, double best) {
   return better < round->least || (better < round->most && seconds <= round->within * best);
 }
 
-/* The best of the screened, set up again. Of those that cannot be set up now, the first few are kept to be reported;
- * the others keep the time of their screening. */
+/* Sets up the best screened candidates again. The first few that fail now are kept to be reported; the others keep
+ * their screening time. */
 static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_finals *finals) {
   const wlmi_search_field *field = s->field;
   int entered[WLM_KINDS] = {0}, failed = 0;
@@ -223,7 +224,7 @@ static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_fi
   return WLM_OK;
 }
 
-/* The list is sorted; those that go are released, those that fail stay at its end to be told of. */
+/* Keeps the best of the sorted list. Failed ones move to its end, to be reported; the others are released. */
 static void keep_best(const search *s, const wlmi_search_round *round, int last, wlmi_finals *finals) {
   const wlmi_search_field *field = s->field;
   double best[WLM_KINDS];
@@ -244,7 +245,7 @@ static void keep_best(const search *s, const wlmi_search_round *round, int last,
   finals->count = count;
 }
 
-/* Samples that the round has time for: a replay warms up before each. */
+/* The number of samples for which the round has time; each sample includes a warm-up replay. */
 static int samples_for(const search *s, const wlmi_search_round *round, int last, const wlmi_finals *finals,
                        int64_t calls) {
   double each = 0;
@@ -282,7 +283,7 @@ static int was_tried(const wlmi_finals *finals, int64_t i) {
   return 0;
 }
 
-/* For a kind of which none passed the next candidate that does, the quickest first. Those that fail are kept, too. */
+/* If no finalist of a kind passed, adds the next candidate that does, the fastest first. Failed ones are kept too. */
 static wlm_status add_replacements(const search *s, wlmi_finals *finals, int *added) {
   const wlmi_search_field *field = s->field;
   place *places;
@@ -302,7 +303,7 @@ static wlm_status add_replacements(const search *s, wlmi_finals *finals, int *ad
   return status;
 }
 
-/* The last round, until one of each kind passes or all were tried. */
+/* Runs the last round until one of each kind passes or all were tried. */
 static wlm_status play_last(const search *s, const wlmi_search_round *round, wlmi_finals *finals) {
   const wlmi_search_field *field = s->field;
   wlm_status status;

@@ -3,8 +3,8 @@
  *
  * A screening run is stored at once: one sample, and a result that was compared in a few rows. Finalists are stored
  * again with their samples, after their whole result was compared, and with a cold time. select/case.c uses the number
- * of samples to decide which time counts. A candidate that fails by its own fault is stored with its reason; other
- * failures (no descriptors left, a full disk) are reported only, and the next tuning tries the candidate again. */
+ * of samples to decide which time counts. A candidate that fails by its own fault is stored with its reason; temporary
+ * failures (no descriptors left, a full disk) are only reported, and the next tuning tries the candidate again. */
 #include <math.h>
 
 #include "common/log.h"
@@ -37,7 +37,7 @@ int wlmi_tuning_out_of_budget(const wlmi_tuning *t) {
   return t->options->budget_seconds > 0 && wlmi_seconds() - t->started > t->options->budget_seconds;
 }
 
-/* A kernel that wrote out of bounds may have taken the device with it: then nothing after it can be measured. */
+/* A kernel that wrote out of bounds may have made the device unusable; then nothing more can be measured. */
 static wlm_status survived(wlmi_tuning *t, const wlmi_entrant *entrant, const char *variant) {
   if (!entrant->failure || t->device->ops->synchronize(t->device, NULL) == WLM_OK) return WLM_OK;
   return wlmi_fail_in(WLM_ERR_DEVICE, "%s left the device unusable", variant);
@@ -58,8 +58,8 @@ static wlm_status looked_at(void *user, int64_t i, const wlmi_entrant *looked) {
   wlm_status status;
   double prepare_seconds = 0;
   if (looked->status == WLM_ERR_CANCELLED || t->cancelled)
-    return wlmi_tuning_report(t, NULL); /* it never was compiled */
-  wlmi_entrant entrant = *looked;       /* shares everything but a failure, which `put` reads only */
+    return wlmi_tuning_report(t, NULL); /* it was never compiled */
+  wlmi_entrant entrant = *looked;       /* a copy that shares all memory; `put` only reads the failure */
   if (!entrant.failure) {
     status = wlmi_entrant_time_prepare(&entrant, 1, &prepare_seconds);
     if (status != WLM_OK) wlmi_entrant_give_up(&entrant, status);
@@ -97,14 +97,14 @@ static wlm_status keep_finalist(wlmi_tuning *t, wlmi_finalist *finalist) {
     if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
   }
   note_failure(t, entrant);
-  if (may_pass(entrant)) return WLM_OK; /* it keeps the time of its screening run, which cannot win */
+  if (may_pass(entrant)) return WLM_OK; /* it keeps its screening time, which cannot win */
   t->summary.finalists += !entrant->failure;
   if (!entrant->failure) t->most_spread = fmax(t->most_spread, entrant->spread);
   wlm_status status = wlmi_tuning_put(t, finalist->i, entrant, prepare_seconds, &cold);
   return status == WLM_OK ? survived(t, entrant, t->candidates[finalist->i].variant) : status;
 }
 
-/* No kernel wins whose whole result was not compared. */
+/* The error if no kernel passed the full comparison. */
 static wlm_status no_winner(const wlmi_tuning *t) {
   const char *reason = t->reason ? t->reason : "each failed before; tune with --again to measure them again";
   if (t->failure != WLM_OK && !wlmi_failure_is_lasting(t->failure))
@@ -144,7 +144,7 @@ static wlm_status search(wlmi_tuning *t) {
 
 /* ---- beginning and end --------------------------------------------------------------------------------- */
 
-/* The fresh to the front. Gives how many of the known were finalists. */
+/* Moves candidates without measurements to the front. Returns how many of the others were finalists. */
 static int64_t sort_out_known(wlmi_tuning *t) {
   int64_t precise = 0;
   for (int64_t i = 0; i < t->count; i++) {
@@ -206,7 +206,7 @@ static wlm_status tune(wlmi_tuning *t) {
   WLM_TRY(find_candidates(t, &spec, key, &precise));
   if (!t->fresh && precise) goto done;
   WLM_TRY(wlmi_turn_take(&t->device->info, wants_to_stop, t, &t->turn));
-  if (t->turn.waits) { /* the other one may have measured the same */
+  if (t->turn.waits) { /* the other tuning may have measured the same */
     t->summary.waited = t->turn.seconds;
     t->started += t->turn.seconds;
     WLM_TRY(wlmi_tuner_reread(t->tuner));
@@ -233,7 +233,7 @@ static void release(wlmi_tuning *t) {
   wlmi_operands_release(&t->operands);
 }
 
-/* Does something that must not hide a failure from before. */
+/* Calls `then`, whose status counts only if `status` is WLM_OK. */
 static wlm_status afterwards(wlm_status status, wlm_status (*then)(void *), void *user) {
   if (status == WLM_OK) return then(user);
   wlmi_text failure = {0};

@@ -1,5 +1,6 @@
-/* On a GPU kernels are compiled while others are measured. On the host compilers would disturb what is timed, so the
- * two take turns, batch by batch, and a budget that runs out still leaves measurements. */
+/* Compiles, sets up and checks candidates for the search. On a GPU kernels are compiled while others are measured. On
+ * the host compilers would disturb the timing, so batches of compiling and measuring alternate; if the budget runs out,
+ * some candidates are already measured. */
 #include <math.h>
 
 #include "common/memory.h"
@@ -14,7 +15,7 @@ static int compile_tick(void *user) {
   return wlmi_tuning_report(t, NULL) != WLM_OK || (t->summary.measured && wlmi_tuning_out_of_budget(t));
 }
 
-/* On a GPU waits for the job; on the host compiles the batch that it is in. */
+/* On a GPU waits for job i; on the host compiles the batch that contains it. */
 static void compile(wlmi_tuning *t, int64_t i) {
   const double start = wlmi_seconds();
   if (t->compiling) wlmi_compile_wait(t->compiling, i, compile_tick, t);
@@ -24,12 +25,12 @@ static void compile(wlmi_tuning *t, int64_t i) {
     const int64_t count = left < batch ? left : batch;
     wlmi_compile_ahead(t->context, t->jobs + t->compiled, count, compile_tick, t);
     t->compiled += count;
-    wlmi_tuning_report(t, NULL); /* before an interrupted compiler is taken for a failed one */
+    wlmi_tuning_report(t, NULL); /* an interrupt also ends the compiler; without this it would count as a failure */
   }
   t->summary.compiling += wlmi_seconds() - start;
 }
 
-/* Before it is run. */
+/* Checks the kernel's use of resources before it runs. */
 static wlm_status check_fit(wlmi_tuning *t, const wlm_plan *plan) {
   wlmi_text reason = {0};
   wlm_status status = WLM_OK;
@@ -80,9 +81,10 @@ static void verify(void *user, wlmi_entrant *entrant) {
   t->summary.checking += wlmi_seconds() - start;
 }
 
-static const size_t most_shifted = 256 << 20; /* bytes of B: copying more costs more than it may show */
+static const size_t most_shifted = 256 << 20; /* bytes of B above which this check is left out, because copying is too
+                                               * slow */
 
-/* With B and C moved by one element, where vectors do not fit: a few rows. */
+/* Checks a few rows with B and C moved by one element, so that vectors are not aligned. */
 static void check_misaligned(wlmi_tuning *t, wlmi_finals *finals) {
   double seconds;
   wlm_status status = WLM_OK;
@@ -108,7 +110,7 @@ static void check_again(void *user, wlmi_finals *finals) {
   t->summary.checking += wlmi_seconds() - start;
 }
 
-/* All that is left is expected to be slow, and would take longer than there is time, going by what was measured. */
+/* 1 if only doubtful candidates are left, and at the present pace they would take more time than there is. */
 static int is_not_worth_it(const wlmi_tuning *t) {
   const int64_t left = t->fresh - t->summary.measured;
   if (left > t->doubtful || !t->summary.measured) return 0;

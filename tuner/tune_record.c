@@ -7,7 +7,7 @@ wlm_status wlmi_tuning_report(wlmi_tuning *t, const wlm_candidate_result *last) 
   const wlm_tune_options *o = t->options;
   const int64_t runs = t->summary.measured + t->summary.put_off;
   const int64_t done = t->told < runs ? t->told : runs; /* the others are finalists */
-  /* What was stored is reported also after the caller has asked to stop. */
+  /* Stored measurements are reported also after the caller has asked to stop. */
   if (o->progress && (last || !t->cancelled)) t->cancelled |= o->progress(o->user, done, t->fresh, last) != 0;
   if (!t->cancelled) return WLM_OK;
   return wlmi_fail(WLM_ERR_CANCELLED, "stopped after %lld of %lld candidates; what was measured is kept",

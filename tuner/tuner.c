@@ -1,5 +1,5 @@
-/* What tunings have in common: the store, what it knew at the beginning, the candidates of a spec with what the store
- * knows of them, and the memory that empties caches. */
+/* What several tunings share: the store, its measurements at the beginning, the candidates of a spec with their known
+ * times, and the buffer that empties caches. */
 #include "tuner/tuner.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 struct wlmi_tuner {
   wlm_context *context;
   wlm_store *store;
-  wlmi_known *known; /* NULL where all is measured again */
+  wlmi_known *known; /* NULL if everything is measured again */
   wlmi_buffer flush;
   int flush_tried;
 };
@@ -47,7 +47,7 @@ done:
 
 wlm_status wlmi_tuner_reread(wlmi_tuner *tuner) {
   wlmi_known *before = tuner->known;
-  if (!before) return WLM_OK; /* all is measured again */
+  if (!before) return WLM_OK; /* everything is measured again */
   tuner->known = NULL;
   const wlm_status status = load_known(tuner);
   if (status == WLM_OK)
@@ -71,8 +71,8 @@ wlm_context *wlmi_tuner_context(const wlmi_tuner *tuner) { return tuner->context
 
 /* ---- candidates --------------------------------------------------------------------------------------- */
 
-/* Sources are emitted only if there is something to compare them with. One that cannot be emitted is told when it is
- * compiled. */
+/* Sources are emitted only if the store has measurements to compare with. A candidate that cannot be emitted is
+ * reported when it is compiled. */
 wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash place,
                                  wlmi_tuner_candidate **candidates, int64_t *count) {
   const wlmi_device_info *info = &wlmi_context_device(tuner->context)->info;

@@ -1,21 +1,20 @@
-/* What counts as right.
+/* Decides whether a result is right.
  *
- * Positions of max and min must be the very ones (verify/reference.h says why they can be). Of numbers:
+ * Argmax indices must match exactly (verify/reference.h gives the reason why they can). For numbers:
  *
- * Rows are compared with float64, all of them where that is cheap. Where it is not, the rows that are compared are
- * joined by a check of all columns that depends on every row (tuner/column_check.h). C is then read in pieces.
+ * Rows are compared with float64, all of them if that is cheap. Otherwise some rows are compared, and a check of all
+ * columns covers every row (tuner/column_check.h); C is then read in pieces.
  *
- * Errors are measured against sum |a b|, the scale at which float32 arithmetic itself works: with u = 2^-24
- * the worst case of adding d products in any order is d u of it, and the error to expect from roundings
- * that do not conspire is sqrt(d) u (Higham & Mary, "A new approach to probabilistic rounding error
- * analysis", 2019). B is random, so roundings do not conspire, and the tolerance is u (8 + 2 sqrt(d)):
- * 8 u for the product, alpha, beta, the division of a mean and the store, 2 sqrt(d) for the additions. With f64, u =
- * 2^-53, twice that, since float64 rounds no less; half types are accumulated in f32 and rounded once in the end, which
- * adds the u of their own. The exceptions are sums of equal terms, which are rounded in the same direction each time,
- * so that d u is what can be asked: messages that leave B out, and FastRand as published, whose stride of 577 meets one
- * and the same edge S times in a row of 577 edges. In a matrix that names a place several times, u for each time but
- * the first. Each row is held to the tolerance of its own length; a wrong edge in a row of d edges shows as about 1 /
- * d, far above it for any d below a million. */
+ * Errors are measured against sum |a b|, the scale at which float32 arithmetic itself works: with u = 2^-24 the worst
+ * case of adding d products in any order is d u of it, and the expected error of independent roundings is sqrt(d) u
+ * (Higham & Mary, "A new approach to probabilistic rounding error analysis", 2019). B is random, so roundings are
+ * independent, and the tolerance is u (8 + 2 sqrt(d)): 8 u for the product, alpha, beta, the division of a mean and the
+ * store, 2 sqrt(d) for the additions. For f64, u = 2^-53, it is twice that, because the reference rounds as much.
+ * 16-bit types are accumulated in f32 and rounded once at the end, which adds their own u. Sums of equal terms are
+ * rounded in the same direction each time, so their tolerance is d u: messages without B, and FastRand as published,
+ * whose stride of 577 takes the same edge S times in a row of 577 edges. Repeated entries of a matrix add u for each
+ * repetition. Each row has the tolerance of its own length; a wrong edge in a row of d edges causes an error of about 1
+ * / d, far above the tolerance for any d below a million. */
 #include "tuner/verify.h"
 
 #include <math.h>
@@ -31,26 +30,26 @@
 #include "verify/reference.h"
 
 enum { RANDOM_ROWS = 4096, RANDOM_EDGES = 1 << 16, NAMED_ROWS = 4, SPOTS = 32, PIECE = 1 << 24 }; /* elements */
-static const double max_products = 1e8;  /* beyond, only some rows are compared */
+static const double max_products = 1e8;  /* above this only some rows are compared */
 static const double max_elements = 32e6; /* 20 bytes each */
 
 struct wlmi_verifier {
   wlmi_operands *operands;
-  int64_t *rows; /* of the result, so the edges (x heads) of an sddmm; ascending and distinct */
+  int64_t *rows; /* rows of the result (for an SDDMM edges x heads); ascending and distinct */
   int64_t count;
   double *reference, *scale;  /* count x columns of the result */
   char *result;               /* of the dense type, as the piece */
   double *errors;             /* of each row */
   double *tolerances;         /* the same */
-  int64_t *positions;         /* count x columns; NULL where the problem wants none */
+  int64_t *positions;         /* count x columns; NULL if the problem has none */
   char *arg;                  /* of their type, as the result */
-  wlmi_column_check *columns; /* NULL where every row is compared, or the operator has none */
-  char *piece;                /* of C, with it */
-  wlmi_verifier *spots;       /* a few of the rows; NULL where all are few */
-  double leeway;              /* how many tolerances pass */
+  wlmi_column_check *columns; /* NULL if every row is compared, or the operator has no column check */
+  char *piece;                /* a piece of C, for the column check */
+  wlmi_verifier *spots;       /* compares a few of the rows; NULL if all are few */
+  double leeway;              /* the factor of the tolerance */
 };
 
-/* u, of both sides. */
+/* The unit roundoff u of kernel and reference together. */
 static double unit_of(const wlm_problem *problem) {
   const wlm_type accumulator = wlmi_accumulator_type(problem->dense_type);
   return wlmi_element_unit(accumulator) * (accumulator == WLM_F64 ? 2 : 1);
@@ -73,7 +72,7 @@ static int64_t degree(const wlmi_csr_host *a, int64_t row) { return a->rowptr[ro
 
 static int is_sddmm(const wlmi_verifier *verifier) { return verifier->operands->spec.problem.operation == WLM_SDDMM; }
 
-/* How many terms an element of this row of the result is the sum of. */
+/* The number of terms that an element of this row of the result is the sum of. */
 static int64_t terms(const wlmi_verifier *verifier, int64_t row) {
   const wlm_problem *p = &verifier->operands->spec.problem;
   if (is_sddmm(verifier)) return p->n / p->heads;
@@ -141,7 +140,7 @@ done:
   return status;
 }
 
-/* Evenly spread over the rows that are compared, the first and the last included, and the longest of them. */
+/* Chooses rows evenly spaced among the compared ones, including the first, the last and the longest. */
 static wlm_status make_spots(wlmi_verifier *verifier) {
   const size_t n = (size_t)verifier->operands->result_columns;
   int64_t longest = 0;
@@ -174,7 +173,7 @@ static int compare_columns(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* Edges of the row at a place that one before them has. */
+/* The edges of the row whose column an earlier edge of the row has. */
 static int64_t repeats(const wlmi_csr_host *a, int64_t row, int32_t *columns) {
   const int64_t d = degree(a, row);
   int ascending = 1;
@@ -218,7 +217,7 @@ static wlm_status make_reference(const wlmi_verifier *v) {
   return wlmi_reference_rows(&o->a, &problem, &call, o->b_host, o->c_old, v->rows, v->count, v->reference, v->scale);
 }
 
-/* With transpose those of A itself. */
+/* With transpose they are positions in A itself. */
 static wlm_status make_positions(const wlmi_verifier *v) {
   const wlmi_operands *o = v->operands;
   if (!v->positions) return WLM_OK;
@@ -277,7 +276,8 @@ void wlmi_verifier_set_leeway(wlmi_verifier *verifier, double leeway) {
 
 int64_t wlmi_verifier_rows(const wlmi_verifier *verifier) { return verifier->count; }
 
-/* The rows to compare of what lies as C does. Those that follow each other without padding are copied in one piece. */
+/* Copies the rows to compare from memory with the layout of C. Adjacent rows without padding are copied in one piece.
+ */
 static wlm_status copy_rows(const wlmi_verifier *verifier, const char *c, int64_t size, char *to) {
   const wlmi_operands *operands = verifier->operands;
   const int64_t n = operands->result_columns, ld = operands->result_ld;
@@ -291,7 +291,7 @@ static wlm_status copy_rows(const wlmi_verifier *verifier, const char *c, int64_
   return WLM_OK;
 }
 
-/* All of C, for the column sums, and out of it the rows that are compared. */
+/* Reads all of C for the column check, and keeps the rows to compare. */
 static wlm_status read_all(const wlmi_verifier *verifier) {
   const wlmi_operands *operands = verifier->operands;
   const wlm_problem *p = &operands->spec.problem;

@@ -1,4 +1,5 @@
-/* Two passes over a row and head, the largest score first: nothing here is online. */
+/* Computes attention in two passes over a row and head: first the largest score, then the sums. It is not the online
+ * algorithm of the kernels. */
 #include "verify/attention.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@
 
 typedef struct score {
   double value, slope; /* of leaky_relu at z */
-  double size;         /* of what was added up and rounded */
+  double size;         /* the magnitude of the terms that were added and rounded */
 } score;
 
 static score score_of(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call, double row_term,
@@ -25,7 +26,7 @@ static double term(const double *terms, int64_t index, const wlm_problem *p, int
 
 static int64_t ld(int64_t given, const wlm_problem *p) { return given ? given : p->n; }
 
-/* What an exponent may be off, in units of rounding. */
+/* The possible error of an exponent, in units of rounding. */
 static double looseness(const score *s, double other) { return isfinite(s->size) ? 4 + 2 * s->size + fabs(other) : 4; }
 
 /* One row and head; sum is of exp(score - most). */
@@ -91,7 +92,7 @@ wlm_status wlmi_reference_attention(const wlmi_csr_host *a, const wlm_problem *p
   return WLM_OK;
 }
 
-/* One row of A^T and head. */
+/* The gradient for one row of A^T and one head. */
 static void attend_back(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
                         const wlmi_attention_terms *terms, const void *x, const void *b, int64_t row, int64_t head,
                         double *db, double *db_scale, double *dright, double *dright_scale, double *dvalues,

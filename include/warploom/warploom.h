@@ -344,7 +344,7 @@ typedef struct wlm_execute_args {
                       * where it is not NULL; read by the gradient */
   const void *delta; /* rows x H, for the gradient: sum over the head's columns of x * C, with C before its epilogue */
   void *dright;      /* may be NULL */
-  double slope;      /* of leaky_relu, for x < 0 */
+  double slope;      /* slope of leaky_relu for x < 0 */
 } wlm_execute_args;
 #define WLM_EXECUTE_ARGS_INIT                                                                                         \
   {                                                                                                                   \
@@ -486,7 +486,7 @@ typedef struct wlm_coo {
   int64_t rows, cols, nnz;
   const void *row, *col; /* nnz row and column indices of index_type, in any order, repeated ones included */
   wlm_index index_type;
-  int sorted;   /* 1 = you promise that the row indices never fall, which saves the check and the sort */
+  int sorted;   /* 1 = the row indices never fall, which saves the check and the sort */
   void *rowptr; /* rows + 1 of rowptr_type */
   void *colind; /* nnz of colind_type */
   void *perm;   /* nnz of rowptr_type: entry p of the CSR matrix is edge perm[p] of the list; NULL = not wanted */
@@ -501,15 +501,15 @@ typedef struct wlm_coo {
  * Edges of one row keep their order, and the result is the same every time. The arrays stay yours, must not overlap,
  * and are ready for work that is enqueued on the stream afterwards, such as wlm_spmm. On a GPU a
  * least-significant-digit radix sort (Satish, Harris, Garland: Designing Efficient Sorting Algorithms for Manycore
- * GPUs, IPDPS 2009) sorts the bits that row indices have, eight a round; it finds out on the device whether the edges
- * are in order already, and then only copies. The host device uses a counting sort.
+ * GPUs, IPDPS 2009) sorts the bits that row indices have, eight a round; the device detects edges that are in order
+ * already and then only copies. The host device uses a counting sort.
  *
- * An edge with a row or column outside of the matrix is no memory error: it comes behind the last row, so rowptr[rows]
- * is less than nnz, which wlm_matrix_create refuses; wlm_spmm, which does not check it, then gives an unspecified C. A
- * column outside becomes 0 in colind. Where the promise of `sorted` is broken, or such edges come with it, the rows are
- * unspecified, but offsets lie in 0 to nnz and columns in 0 to cols - 1.
+ * An edge with a row or column out of range causes no memory error: it is moved behind the last row, so rowptr[rows] is
+ * less than nnz, which wlm_matrix_create refuses; wlm_spmm does not check this and gives an unspecified C. A column out
+ * of range becomes 0 in colind. If `sorted` is set wrongly, or together with such edges, the rows are unspecified, but
+ * offsets are 0 to nnz and columns 0 to cols - 1.
  *
- * Never synchronises, but on a GPU without a compiler, where the host does it. The first call for a pair of types
+ * Never synchronises, except on a GPU without a compiler, where the host converts. The first call for a pair of types
  * compiles. Memory for sorting comes from the stream's workspace as in wlm_spmm; can be captured in a CUDA graph.
  * Thread-safe. Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OVERFLOW (a size does not fit its type), WLM_ERR_COMPILE,
  * WLM_ERR_DEVICE, WLM_ERR_OUT_OF_MEMORY. */

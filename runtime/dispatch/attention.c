@@ -1,5 +1,5 @@
-/* A call of attention: its own arguments join those that every kernel has (templates/prelude/attention_args.h). The
- * gradient walks A^T, so for its kernels dC takes the place of B, and db that of C. */
+/* Runs attention, whose kernels have additional arguments (templates/prelude/attention_args.h). The gradient walks A^T,
+ * so its kernels get dC as B and db as C. */
 #include "runtime/dispatch/attention.h"
 
 #include "common/pointer.h"

@@ -38,7 +38,7 @@ typedef struct wlmi_bound {
 /* How a plan runs if it delegates to other plans, as online tuning does. */
 typedef struct wlmi_plan_mode {
   wlm_status (*execute)(const wlm_plan *plan, const wlm_execute_args *args);
-  void (*destroy)(wlm_plan *plan); /* releases what mode_data owns, not the plan */
+  void (*destroy)(wlm_plan *plan); /* releases releases what mode_data owns, not the plan */
   const wlm_plan *(*current)(const wlm_plan *plan);
 } wlmi_plan_mode;
 
@@ -90,10 +90,10 @@ wlm_status wlmi_take_call(const wlmi_shape *shape, const wlm_execute_args *call,
 /* Checks a call's arguments and enqueues the passes. `call` must have this library's struct size. */
 wlm_status wlmi_run(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *args,
                     const void *prepared);
-/* The same of attention; wlmi_run calls it. */
+/* The same for attention; called by wlmi_run. */
 wlm_status wlmi_run_attention(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *args,
                               const void *prepared);
-/* Enqueues the passes of a kind; args is the first member of what the kernels have. */
+/* Enqueues the passes of a kind; args is the first member of the kernels' argument struct. */
 wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when,
                            const struct wlm_args *args, void *stream);
 /* WLM_ERR_INVALID_ARGUMENT or WLM_ERR_OVERFLOW if the matrix does not have the shape's types and ranges. */

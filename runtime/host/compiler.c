@@ -81,8 +81,8 @@ wlm_status wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]) {
   return status;
 }
 
-/* Whether the compiler's messages name a line of the source with an error ("tile.h:12:3: error: ..."). Otherwise it was
- * killed, the disk is full or the like ("cc1: fatal error: ..."), and the same source may compile the next time. */
+/* Whether the compiler's messages report an error in a line of the source ("tile.h:12:3: error: ..."). Otherwise the
+ * compiler was killed or the disk is full ("cc1: fatal error: ..."), and the source may compile the next time. */
 static int blames_source(const char *messages) {
   static const char error[] = ": error: ";
   for (const char *at = strstr(messages, error); at; at = strstr(at + 1, error)) {

@@ -166,7 +166,7 @@ static void bad_devices_and_types(void **state) {
 }
 
 /* A database of another program, and a file that is no database: both are refused and left as they are, byte for byte.
- * */
+ */
 static void bad_databases(void **state) {
   (void)state;
   static const char foreign[] = "These are my notes, and no database.\n";

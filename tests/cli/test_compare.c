@@ -1,4 +1,4 @@
-/* warploom compare: one table and one verdict for each N, and what it says where it cannot compare. */
+/* warploom compare: one table and one verdict for each N, and its messages where it cannot compare. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Export and import: equal bytes, all or nothing, and a message with the line number for every kind of error in a line.
- * */
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

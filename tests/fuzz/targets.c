@@ -1,5 +1,5 @@
-/* The parsers of untrusted text and bytes. What one accepts must be sound, and writing it and reading it again must
- * give the same. */
+/* The parsers of untrusted text and bytes. An accepted input must give valid data, and writing and reading that again
+ * must give the same. */
 #include "fuzz/targets.h"
 
 #include <setjmp.h>

@@ -1,7 +1,6 @@
-/* A call that runs out of memory answers WLM_ERR_OUT_OF_MEMORY, never another error and never a crash; it leaves
- * nothing behind that would change what a later call gives. Allocation k fails, alone or with all that follow it, for k
- * = 1, 2,
- * ... up to the last one of a run: each of the first few, then fewer and fewer. WARPLOOM_FULL: every one. */
+/* A call that runs out of memory returns WLM_ERR_OUT_OF_MEMORY, never another error and never a crash, and does not
+ * change the result of a later call. Allocation k fails, alone or with all that follow it, for k = 1, 2, ... up to the
+ * last one of a run: each of the first few, then fewer and fewer. WARPLOOM_FULL: every one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

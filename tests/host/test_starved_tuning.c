@@ -1,6 +1,6 @@
 /* Tuning, online tuning, training, export and import while allocation k fails, alone or with all behind it: the call
- * succeeds or answers WLM_ERR_OUT_OF_MEMORY, and what it stored never prevents the same call or a product later.
- * k = 1, 2, ... up to the last allocation of a call: each of the first few, then fewer. WARPLOOM_FULL: more of them. */
+ * succeeds or returns WLM_ERR_OUT_OF_MEMORY, and data that it stored never prevents the same call or a product later. k
+ * = 1, 2, ... up to the last allocation of a call: each of the first few, then fewer. WARPLOOM_FULL: more of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* What the covering set leaves to chance: attention and its gradient with every family, with heads that fit a group of
- * lanes, no vector, and no group. */
+/* Cases that the covering set may miss: attention and its gradient with every family, and with heads that fit a group
+ * of lanes, no vector, or no group. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -11,7 +11,7 @@
 #include "verify/attention.h"
 #include "verify/reference.h"
 
-enum { GUARD = 64 }; /* elements before and after a result that nobody may write */
+enum { GUARD = 64 }; /* elements before and after a result that must not be written */
 
 /* The arrays of a call. Results come with guards. */
 enum {
