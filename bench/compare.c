@@ -177,7 +177,7 @@ static wlm_status compare_width(const wlmi_session *session, const wlmi_cli_opti
   WLM_TRY(wlmi_contest_time(c.contest.operands.device, c.entrants, c.count, bench.samples, &calls));
   if (c.entrants[0].failure) WLM_TRY(wlmi_fail(WLM_ERR_DEVICE, "%s", c.entrants[0].failure));
   if (isinf(quickest(&c, c.ours, c.count, 1)))
-    WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED, "nothing to compare with: %s", c.entrants[c.ours].failure));
+    WLM_TRY(wlmi_fail(c.entrants[c.ours].status, "nothing to compare with: %s", c.entrants[c.ours].failure));
   wlmi_report_object(report, NULL);
   wlmi_report_integer(report, "n", session->problem.n);
   put_comparison(&c, report);

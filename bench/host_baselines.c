@@ -48,14 +48,16 @@ void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_en
   const wlmi_host_product product = {wlmi_matrix_csr(operands->matrix), operands->spec.problem.n, operands->b.memory,
                                      operands->c.memory};
   for (int i = 0; i < count; i++) {
+    wlm_status status;
     entrants[i] = (wlmi_entrant){.enqueue = baselines[i]->enqueue, .destroy = baselines[i]->destroy};
     snprintf(entrants[i].name, sizeof entrants[i].name, "%s", baselines[i]->name);
     if (operands->spec.problem.dense_type != WLM_F32)
-      wlmi_entrant_fail(&entrants[i], "computes in f32 only; leave out --type");
+      status = wlmi_fail(WLM_ERR_UNSUPPORTED, "computes in f32 only; leave out --type");
     else if (!product.csr->values)
-      wlmi_entrant_fail(&entrants[i], "needs values");
-    else if (baselines[i]->create(&product, &entrants[i].user) != WLM_OK)
-      wlmi_entrant_fail(&entrants[i], wlm_error_detail());
+      status = wlmi_fail(WLM_ERR_UNSUPPORTED, "needs values");
+    else
+      status = baselines[i]->create(&product, &entrants[i].user);
+    if (status != WLM_OK) wlmi_entrant_give_up(&entrants[i], status);
   }
 }
 

@@ -24,7 +24,7 @@ static void the_shipped_database_is_shown(void **state) {
   assert_true(count_lines(c.out, "\"variant\"") > 1000);
   command_release(&c);
   command_expect(&c, &folder, 1, "export", "-o", "-"); /* the shipped measurements are not exported by mistake */
-  assert_contains(c.err, "no such file");
+  assert_contains(c.err, "no such file; tune first, or export the shipped database with --system");
   command_release(&c);
   command_expect(&c, &folder, 2, "db", "list", "--system", "--db", "x.db");
   assert_contains(c.err, "--system and --db name two databases");

@@ -364,6 +364,10 @@ static void models_are_trained_without_what_they_are_asked(void **state) {
   assert_contains(page, "<td>rules</td><td class=\"number\">64</td><td class=\"number\">2.000x</td>");
   assert_contains(page, "<td>predicted</td><td class=\"number\">64</td><td class=\"number\">1.000x</td>");
   free(page);
+  replace_gnuplot(NULL); /* it is asked for before the training */
+  command_expect(&c, &folder, 2, "report", "--db", database, "-o", page_path);
+  assert_null(strstr(c.err, "training"));
+  command_release(&c);
 }
 
 static void empty_database_says_so(void **state) {

@@ -31,7 +31,7 @@ def describe(error: Exception) -> str:
 def _device_is_lost() -> bool:
     """Whether an error of a kernel has left the GPU unusable for this process."""
     try:
-        if torch.cuda.is_initialized():
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             torch.cuda.synchronize()
     except RuntimeError:
         return True

@@ -193,7 +193,7 @@ def _run(
     slope: float,
 ) -> None:
     size = plan.workspace
-    work = torch.empty(size, dtype=torch.uint8, device=plan.like.device) if size else None
+    work = torch.empty(size, dtype=torch.uint8, device=b.device) if size else None
     status = lib.warploom_attend(
         plan.call,
         address_of(b),
@@ -230,7 +230,7 @@ def _forward(
     needs_lse: bool,
 ) -> tuple[Tensor, Maybe]:
     plan = graph.plan(request)
-    c = torch.empty_like(plan.like)
+    c = b.new_empty(plan.shape)
     lse = None
     if needs_lse:
         lse = c.new_empty((graph.rows, request.heads), dtype=accumulator(request.dtype))
