@@ -9,7 +9,7 @@ typedef struct wlmi_block_check {
   const wlmi_csr_host *a; /* op(A): the block or */
   wlmi_csr_host transposed;
   wlm_problem problem;
-  int64_t *rows; /* rows rows that are compared: at most 4,096, evenly spaced */
+  int64_t *rows; /* rows that are compared: at most 4,096, evenly spaced */
   int64_t row_count;
   double *expected, *scale; /* row_count x n */
   double tolerance;

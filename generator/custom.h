@@ -7,7 +7,7 @@
 #include "common/operator.h"
 #include "common/spec.h"
 
-enum { WLM_SOURCE_PARTS = WLM_PARTS + 1 }; /* the parts of an operator the parts of an operator and the activation */
+enum { WLM_SOURCE_PARTS = WLM_PARTS + 1 }; /* the parts of an operator and the activation */
 
 /* The C text of the parts. It is made before Lua is called, because Lua leaves a C function by longjmp when memory runs
  * out. */

@@ -558,7 +558,7 @@ wlm_status wlmi_generator_describe(wlmi_generator *generator, const wlmi_spec *s
   if (!(c.described = find_kept(generator, &key))) {
     WLM_TRY(enter(generator, do_describe, &c));
     c.described->key = key;
-    atomic_init(&c.described->users, 2); /* users: users: the caller and the generator */
+    atomic_init(&c.described->users, 2); /* users: the caller and the generator */
     keep_description(generator, c.described);
   }
   *list = &c.described->list;

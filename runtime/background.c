@@ -135,7 +135,7 @@ wlm_status wlmi_background_add(wlm_context *context, const wlm_problem *problem,
   wlm_status status = WLM_ERR_OUT_OF_MEMORY;
   *out = NULL;
   if (!job || !upgrade) goto done;
-  atomic_init(&upgrade->users, 2); /* users: users: the caller and the job */
+  atomic_init(&upgrade->users, 2); /* users: the caller and the job */
   *job = (wlmi_background_job){.context = context,
                                .problem = *problem,
                                .types = *types,

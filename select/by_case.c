@@ -139,7 +139,7 @@ void wlmi_select_by_case(const wlmi_selection *s, const wlmi_case *c, double dis
   ranking r = ranking_of(c, s->calls);
   const wlmi_measured *plain = best_plain(s, &r), *best = NULL, *candidate;
   const wlmi_measured *other = chosen->prepare > 0 ? plain : pays_soonest(s, &r, plain);
-  int is_behind = 0; /* 1 once 1 once the chosen one was passed was passed */
+  int is_behind = 0; /* 1 once the chosen one was passed */
   while ((candidate = next_ranked(&r)) &&
          (decision->ranked_count < WLM_RANKED || decision->entry_count < WLM_STEP_ENTRIES)) {
     if (!best) best = candidate;

@@ -99,7 +99,7 @@ double wlmi_simple_seconds(const wlmi_limits *limits, const wlm_stats *s, int64_
 }
 
 wlmi_place wlmi_place_of(const wlm_stats *s, int64_t n) {
-  static const double cv_class = 1.6; /* one CV class in one CV class in octaves */
+  static const double cv_class = 1.6; /* one CV class in octaves */
   return (wlmi_place){{(float)(log2_above((double)s->rows, 1) / 2), (float)log2_above(mean_of(s), 1.0 / 16),
                        (float)(log2(clean(s->cv) + 0.25) / cv_class), (float)log2_above((double)n, 1)}};
 }

@@ -15,7 +15,7 @@ typedef struct wlmi_expectation {
 /* The predictions of a model that is near enough to be trusted. */
 typedef struct wlmi_doubt {
   double plain, best; /* seconds of the best unprepared candidate, and of the best of all */
-  double spread;      /* standard deviation standard deviation of log(time) around them */
+  double spread;      /* standard deviation of log(time) around them */
 } wlmi_doubt;
 
 /* Marks as doubtful the candidates that are predicted to take more than twice the time of the best of their kind

@@ -82,9 +82,9 @@ typedef struct wlmi_decision {
                        * NaN if no tuned case decided */
   int64_t tuned_n;    /* N of the case that decided */
   wlmi_bucket bucket; /* of the case that decided */
-  int64_t matrices;   /* measured matrices measured matrices behind the case that decided */
+  int64_t matrices;   /* measured matrices behind the case that decided */
   const char *rule;   /* the rule that decided, or NULL; static */
-  int64_t calls;      /* calls calls that the caller expects */
+  int64_t calls;      /* calls that the caller expects */
   int ranked_count;   /* best first, the choice included */
   wlmi_ranked ranked[WLM_RANKED];
   wlmi_ranked other; /* if the choice is prepared: the best unprepared one; otherwise the prepared one that pays from
@@ -134,7 +134,7 @@ typedef struct wlmi_variant_set {
 /* How the stats of a request came about. */
 typedef enum wlmi_grade {
   WLM_GRADE_MEASURED,
-  WLM_GRADE_GIVEN,    /* given given by the caller */
+  WLM_GRADE_GIVEN,    /* given by the caller */
   WLM_GRADE_ESTIMATED /* only rows, cols, nnz and mean are known, not how rows vary (select/estimated.c) */
 } wlmi_grade;
 

@@ -17,7 +17,7 @@ typedef struct wlmi_design_matrix {
   char name[224]; /* an input for wlmi_input_read */
   int64_t rows, cols;
   double mean, cv;
-  int local; /* 1 = 1 = columns near the diagonal */
+  int local; /* 1 = columns near the diagonal */
 } wlmi_design_matrix;
 
 /* At most `count` matrices; a longer design begins with the same ones. Released with wlmi_free. */

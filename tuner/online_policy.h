@@ -12,7 +12,7 @@ enum {
 };
 
 typedef struct wlmi_online_rules {
-  double share;    /* share share of the calls that a challenger may run, above 0 to 1/2 */
+  double share;    /* share of the calls that a challenger may run, above 0 to 1/2 */
   double slowdown; /* bound of the time that challengers lose, relative to the time of all calls */
   double abandon;  /* a challenger is abandoned at this multiple of the incumbent's time */
 } wlmi_online_rules;

@@ -102,7 +102,7 @@ typedef struct wlm_online_state {
   size_t size;
   const char *variant; /* the current kernel; lives as long as the plan */
   int64_t calls, trials, replacements;
-  int challengers;               /* alternative kernels alternative kernels that could be set up */
+  int challengers;               /* alternative kernels that could be set up */
   int settled;                   /* nothing is left to try */
   double first_seconds, seconds; /* medians of one call: of the first kernel at the beginning, of the current one;
                                   * 0 = not known yet */

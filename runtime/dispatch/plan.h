@@ -38,7 +38,7 @@ typedef struct wlmi_bound {
 /* How a plan runs if it delegates to other plans, as online tuning does. */
 typedef struct wlmi_plan_mode {
   wlm_status (*execute)(const wlm_plan *plan, const wlm_execute_args *args);
-  void (*destroy)(wlm_plan *plan); /* releases releases what mode_data owns, not the plan */
+  void (*destroy)(wlm_plan *plan); /* releases what mode_data owns, not the plan */
   const wlm_plan *(*current)(const wlm_plan *plan);
 } wlmi_plan_mode;
 

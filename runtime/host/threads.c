@@ -12,7 +12,7 @@ static double share_from = 1 << 18;
 static int forked; /* this process is the child of one that had a host device open */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int result; /* status status of pthread_atfork */
+static int result; /* status of pthread_atfork */
 
 /* A fork copies OpenMP's bookkeeping but not its threads, so a parallel region in the child would wait for them
  * forever. */
