@@ -62,7 +62,7 @@ static char missing[512]; /* why there is no GraphBLAS; "" = there is */
 
 static void *open_library(void) {
   static const char *const names[] = {"libgraphblas.so.9", "libgraphblas.so.8", "libgraphblas.so.7"};
-  const char *file = getenv("WARPLOOM_GRAPHBLAS");
+  const char *file = secure_getenv("WARPLOOM_GRAPHBLAS");
   void *library = NULL;
   if (file && *file) {
     library = dlopen(file, RTLD_NOW | RTLD_LOCAL);

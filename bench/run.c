@@ -4,6 +4,7 @@
 #include "bench/results_file.h"
 #include "bench/suite.h"
 #include "bench/suite_file.h"
+#include "cli/memory_need.h"
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "common/memory.h"
@@ -62,10 +63,21 @@ done:
   return status;
 }
 
+static wlm_status check_memory(const run *r, const char *path) {
+  const wlm_problem problem = WLM_PROBLEM_INIT;
+  const wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  const int on_host = !strcmp(wlm_context_device_kind(r->context), "host");
+  int64_t widest = 0;
+  for (int i = 0; i < r->width_count && !r->suite->stays_on_host; i++)
+    if (r->widths[i] > widest) widest = r->widths[i];
+  return wlmi_check_memory(r->options, path, &problem, &args, widest, on_host);
+}
+
 static wlm_status read_input(const run *r, const char *input, wlmi_csr_host *csr, wlmi_upload *upload) {
   char path[WLM_INPUT_PATH];
   wlm_status status;
   WLM_TRY(wlmi_suite_input(r->options->data, input, path));
+  WLM_TRY(check_memory(r, path));
   WLM_TRY(wlmi_input_read(path, csr));
   if (!r->suite->keeps_patterns) WLM_TRY(give_values(csr));
   if (!r->suite->stays_on_host) WLM_TRY(wlmi_upload_create(r->context, csr, wlmi_upload_rowptr_type(csr), upload));

@@ -72,7 +72,7 @@ static void tell_database(wlmi_report *report, const char *path) {
 
 wlm_status wlmi_cmd_info(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_text database = {0}, shipped = {0}, cache = {0};
-  const char *templates = getenv("WARPLOOM_TEMPLATES");
+  const char *templates = secure_getenv("WARPLOOM_TEMPLATES");
   if (options->database)
     wlmi_text_puts(&database, options->database);
   else

@@ -72,6 +72,7 @@ wlm_status wlmi_cmd_run(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_session session = {0};
   double max_rel_err = 0;
   WLM_TRY(wlmi_session_open(options, &session));
+  session.multiplies = 1;
   WLM_TRY(wlmi_session_load(&session, options->arguments[0]));
   wlmi_report_object(report, NULL);
   wlmi_report_string(report, "input", options->arguments[0]);

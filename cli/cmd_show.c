@@ -46,7 +46,7 @@ wlm_status wlmi_cmd_show(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_program program = {0};
   wlmi_spec spec;
   wlm_problem problem = options->problem;
-  const char *folder = getenv("WARPLOOM_TEMPLATES");
+  const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
   WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &generator));
   if (options->list) {
     status = print_list(generator);

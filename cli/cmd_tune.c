@@ -149,6 +149,7 @@ static wlm_status tune_input(errand *e, const char *input, double deadline) {
   char label[256];
   wlmi_report_object(e->report, NULL);
   wlmi_report_string(e->report, "input", input);
+  e->run.session.multiplies = 1;
   WLM_TRY(wlmi_session_load(&e->run.session, input));
   WLM_TRY(wlmi_matrix_fingerprint(e->run.session.matrix));
   wlmi_report_stats(e->report, wlm_matrix_stats(e->run.session.matrix));

@@ -9,7 +9,7 @@
 #define PINNING (CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR)
 #define BENCH                                                                                         \
   (WLM_OPTION_DATABASE | WLM_OPTION_DEVICE | WLM_OPTION_WIDTH | WLM_OPTION_BUDGET | WLM_OPTION_SEED | \
-   WLM_OPTION_BENCH | WLM_OPTION_OUTPUT)
+   WLM_OPTION_BENCH | WLM_OPTION_OUTPUT | WLM_OPTION_FORCE)
 #define COMMON   (CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_BUDGET | WLM_OPTION_SEED)
 #define NO_LIMIT (1 << 20)
 
@@ -27,7 +27,8 @@ const wlmi_command wlmi_commands[] = {
     {"show", NULL, "--list", "all families with their parameters", wlmi_cmd_show, .takes = WLM_OPTION_LIST,
      .when = WLM_OPTION_LIST},
     {"tune", NULL, "INPUT...", "measure the kernels that were not measured yet", wlmi_cmd_tune,
-     .takes = TUNING | PROBLEM | WLM_OPTION_CALLS, .least = 1, .most = NO_LIMIT, .missing = input_needed},
+     .takes = TUNING | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_FORCE, .least = 1, .most = NO_LIMIT,
+     .missing = input_needed},
     {"tune", NULL, "", "tune the device on a design of synthetic matrices", wlmi_cmd_tune_design,
      .takes = TUNING | PROBLEM},
     {"tune", NULL, "--recorded", "tune what programs recorded, on matrices made from their statistics",
@@ -36,7 +37,7 @@ const wlmi_command wlmi_commands[] = {
      .takes = CONTEXT},
     {"run", NULL, "INPUT", "time one product with the chosen kernel; --check compares it with float64", wlmi_cmd_run,
      .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_SEED | WLM_OPTION_CHECK | WLM_OPTION_VARIANT |
-              WLM_OPTION_RECORD,
+              WLM_OPTION_RECORD | WLM_OPTION_FORCE,
      .least = 1, .most = 1, .missing = input_needed},
     {"explain", NULL, "INPUT", "which kernel is chosen, and why", wlmi_cmd_explain,
      .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_VARIANT, .least = 1, .most = 1,

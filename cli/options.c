@@ -241,6 +241,8 @@ const wlmi_option wlmi_options[] = {
      .help = "keep only the COUNT quickest candidates of each matrix and N"},
     {"again", 0, NULL, WLM_OPTION_AGAIN, set_flag, AT(again),
      .help = "also measure kernels that were already measured"},
+    {"force", 0, NULL, WLM_OPTION_FORCE, set_flag, AT(force),
+     .help = "go on though the operands need more memory than is free"},
     {"recorded", 0, NULL, WLM_OPTION_RECORDED, set_flag, AT(recorded),
      .help = "tune the problems that programs recorded, on matrices made from their statistics"},
     {"record", 0, NULL, WLM_OPTION_RECORD, set_flag, AT(record),

@@ -21,7 +21,7 @@ typedef struct wlmi_cli_options {
   double budget_seconds;              /* 0 = none */
   uint64_t seed;
   int json, help;
-  int check, list, repair, again, recorded, record;
+  int check, list, repair, again, recorded, record, force;
   int64_t keep, samples;        /* 0 = not given */
   int format, target;           /* target: a wlmi_target, -1 = not given */
   const char *variant, *output; /* NULL = not given */
@@ -54,7 +54,8 @@ enum {
   WLM_OPTION_RECORD = 1 << 18,
   WLM_OPTION_KEEP = 1 << 19,
   WLM_OPTION_HELP = 1 << 20,
-  WLM_OPTION_BENCH = 1 << 21 /* --data, --samples */
+  WLM_OPTION_BENCH = 1 << 21, /* --data, --samples */
+  WLM_OPTION_FORCE = 1 << 22
 };
 
 typedef struct wlmi_option {

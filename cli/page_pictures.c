@@ -1,34 +1,30 @@
 #include "cli/page_pictures.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/file.h"
 #include "common/gnuplot.h"
 #include "common/memory.h"
 
-enum { FILE_PATH = sizeof((wlmi_pictures *)0)->folder + 32 };
+enum { FILE_PATH = WLM_TEMPORARY_NAME + 32 };
 
 static void file_of(const wlmi_pictures *pictures, int64_t index, char path[FILE_PATH]) {
-  snprintf(path, FILE_PATH, "%s/%lld.svg", pictures->folder, (long long)index);
+  snprintf(path, FILE_PATH, "%s/%lld.svg", pictures->temporary.folder, (long long)index);
 }
 
+/* gnuplot has no way to write a newline in a name. */
 static wlm_status make_folder(wlmi_pictures *pictures) {
-  const char *root = getenv("TMPDIR");
-  if (!root || !*root) root = "/tmp";
-  const int size = snprintf(pictures->folder, sizeof pictures->folder, "%s/warploom-XXXXXX", root);
-  if (size > 0 && (size_t)size < sizeof pictures->folder && !strchr(root, '\n') && mkdtemp(pictures->folder))
-    return WLM_OK;
-  *pictures->folder = 0;
-  return wlmi_fail(WLM_ERR_IO, "no temporary folder under %s: %s; set TMPDIR", root, strerror(errno));
+  const wlm_status status = wlmi_temporary_open(&pictures->temporary);
+  if (status != WLM_OK || !strchr(pictures->temporary.folder, '\n')) return status;
+  wlmi_temporary_close(&pictures->temporary);
+  return wlmi_fail(WLM_ERR_IO, "the name of TMPDIR has a newline; set it to another folder");
 }
 
 wlm_status wlmi_pictures_open(wlmi_pictures *pictures, const wlmi_text *page, int width, int height) {
   char path[FILE_PATH];
   wlm_status status;
-  if (!*pictures->folder) WLM_TRY(make_folder(pictures));
+  if (!*pictures->temporary.folder) WLM_TRY(make_folder(pictures));
   WLM_TRY(wlmi_grow((void **)&pictures->places, pictures->count, &pictures->capacity, sizeof *pictures->places,
                     "pictures"));
   file_of(pictures, pictures->count, path);
@@ -88,12 +84,7 @@ done:
 }
 
 void wlmi_pictures_release(wlmi_pictures *pictures) {
-  char path[FILE_PATH];
-  for (int64_t i = 0; i < pictures->count; i++) {
-    file_of(pictures, i, path);
-    unlink(path);
-  }
-  if (*pictures->folder) rmdir(pictures->folder);
+  wlmi_temporary_close(&pictures->temporary);
   wlmi_text_release(&pictures->script);
   wlmi_free(pictures->places);
   *pictures = (wlmi_pictures){0};

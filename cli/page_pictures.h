@@ -5,13 +5,14 @@
 
 #include <stdint.h>
 
+#include "common/temporary.h"
 #include "common/text.h"
 
 typedef struct wlmi_pictures {
   wlmi_text script;
   size_t *places; /* in the page */
   int64_t count, capacity;
-  char folder[512];
+  wlmi_temporary temporary; /* its folder is "" until the first picture */
 } wlmi_pictures;
 
 /* A picture that will stand at the end of what the page has by now: append gnuplot commands to the script. */

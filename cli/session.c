@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cli/memory_need.h"
 #include "common/bucket.h"
 #include "common/hash.h"
 #include "common/path.h"
@@ -15,7 +16,8 @@ wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *sess
   *session = (wlmi_session){.problem = options->problem,
                             .args = options->args,
                             .rowptr_type = options->rowptr_type,
-                            .colind_type = options->colind_type};
+                            .colind_type = options->colind_type,
+                            .options = options};
   return wlm_context_create(&context, &session->context);
 }
 
@@ -27,6 +29,9 @@ static void unload(wlmi_session *session) {
 wlm_status wlmi_session_load(wlmi_session *session, const char *input) {
   wlm_status status;
   unload(session);
+  if (session->multiplies)
+    WLM_TRY(wlmi_check_memory(session->options, input, &session->problem, &session->args, wlmi_widest(session->options),
+                              wlmi_context_device(session->context)->info.limits.target == WLM_TARGET_HOST));
   WLM_TRY(wlmi_input_read(input, &session->csr));
   const wlm_index fits = wlmi_upload_rowptr_type(&session->csr);
   const wlm_index rowptr_type = session->rowptr_type == WLM_I64 ? WLM_I64 : fits;

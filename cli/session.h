@@ -15,6 +15,8 @@ typedef struct wlmi_session {
   wlm_problem problem;
   wlm_execute_args args;              /* without memory */
   wlm_index rowptr_type, colind_type; /* as the options have them */
+  const wlmi_cli_options *options;
+  int multiplies; /* with the widths of the options, so that there must be memory for it */
 } wlmi_session;
 
 wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *session);

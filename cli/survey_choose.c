@@ -169,7 +169,7 @@ done:
 }
 
 wlm_status wlmi_survey_choose(wlmi_survey *survey, int64_t l2_bytes) {
-  const char *folder = getenv("WARPLOOM_TEMPLATES");
+  const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
   wlmi_generator *generator = NULL;
   wlm_status status;
   if (!survey->case_count) return WLM_OK;

@@ -3,16 +3,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/memory.h"
+#include "common/private_file.h"
 
 static wlm_status default_path(const char *variable, const char *below_home, const char *file, wlmi_text *out) {
-  const char *base = getenv(variable), *home = getenv("HOME");
+  const char *base = secure_getenv(variable), *home = secure_getenv("HOME");
   if (base && base[0] == '/') /* the XDG rules: a relative path is to be ignored */
     wlmi_text_printf(out, "%s/warploom/%s", base, file);
   else if (home && home[0] == '/')
@@ -37,7 +37,7 @@ wlm_status wlmi_path_make_parents(const char *path) {
   wlm_status status = WLM_OK;
   for (char *slash = strchr(folder + 1, '/'); slash && status == WLM_OK; slash = strchr(slash + 1, '/')) {
     *slash = 0;
-    if (mkdir(folder, 0777) && errno != EEXIST) {
+    if (wlmi_private_folder(folder) && errno != EEXIST) {
       int cause = errno; /* "/" of a read-only system and the like exist all the same */
       struct stat info;
       if (stat(folder, &info) || !S_ISDIR(info.st_mode))
@@ -73,10 +73,8 @@ static void sync_folder_of(const char *path) {
   wlmi_text_release(&folder);
 }
 
-/* `name` is the one that was asked for. */
-static wlm_status write_to(const char *path, const char *name, int flags, int durable, const char *data, size_t size) {
-  int fd = open(path, flags | O_WRONLY | O_CLOEXEC, 0666);
-  if (fd < 0) return wlmi_fail(WLM_ERR_IO, "%s: cannot open for writing: %s", name, strerror(errno));
+/* Closes the file. `name` is the one that was asked for. */
+static wlm_status write_to(int fd, const char *name, int durable, const char *data, size_t size) {
   wlm_status status = WLM_OK;
   if (!write_all(fd, data, size) || (durable && fsync(fd)))
     status = wlmi_fail(WLM_ERR_IO, "%s: cannot write: %s", name, strerror(errno));
@@ -84,24 +82,30 @@ static wlm_status write_to(const char *path, const char *name, int flags, int du
   return status;
 }
 
+static wlm_status write_in_place(const char *path, const char *data, size_t size) {
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return wlmi_fail(WLM_ERR_IO, "%s: cannot open for writing: %s", path, strerror(errno));
+  return write_to(fd, path, 0, data, size);
+}
+
 wlm_status wlmi_path_write(const char *path, const char *data, size_t size) {
   char real[PATH_MAX]; /* a symbolic link stays one: its target is replaced */
   struct stat info;
   const char *target = realpath(path, real) ? real : path;
-  if (!stat(target, &info) && !S_ISREG(info.st_mode)) return write_to(target, path, 0, 0, data, size);
+  if (!stat(target, &info) && !S_ISREG(info.st_mode)) return write_in_place(path, data, size);
 
-  static atomic_uint serial; /* threads and processes each write a file of their own */
   wlmi_text fresh = {0};
-  wlm_status status;
-  wlmi_text_printf(&fresh, "%s.tmp-%ld-%u", target, (long)getpid(), atomic_fetch_add(&serial, 1));
-  if (fresh.failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", target);
-  WLM_TRY(write_to(fresh.data, path, O_CREAT | O_TRUNC, 1, data, size));
-  if (rename(fresh.data, target))
-    status = wlmi_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s", path, fresh.data, strerror(errno));
-  else
-    sync_folder_of(target);
-done:
-  if (status != WLM_OK) unlink(fresh.data);
+  int fd;
+  wlm_status status = wlmi_private_fresh(target, 0, &fresh, &fd);
+  if (status == WLM_OK) {
+    status = write_to(fd, path, 1, data, size);
+    if (status == WLM_OK && rename(fresh.data, target))
+      status = wlmi_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s", path, fresh.data, strerror(errno));
+    if (status != WLM_OK)
+      unlink(fresh.data);
+    else
+      sync_folder_of(target);
+  }
   wlmi_text_release(&fresh);
   return status;
 }

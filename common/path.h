@@ -9,7 +9,7 @@
 wlm_status wlmi_store_default_path(wlmi_text *out);
 wlm_status wlmi_kernel_cache_default_path(wlmi_text *out);
 
-/* Makes the folders above the file `path`. */
+/* Makes the folders above the file `path`, for this user alone. */
 wlm_status wlmi_path_make_parents(const char *path);
 /* Writes a whole file: into a new one beside it, to the disk, then renamed over `path`, so that a reader or a crash
  * sees the old content or the new, never a part. What is no ordinary file (a pipe, /dev/stdout) is written in place. */

@@ -230,6 +230,20 @@ done:
   return status;
 }
 
+wlm_status wlmi_matrix_market_size(const char *path, int64_t *rows, int64_t *cols, int64_t *nnz) {
+  reader r = {0};
+  wlm_status status;
+  WLM_TRY(wlmi_lines_open(path, &r.lines));
+  WLM_TRY(read_banner(&r));
+  WLM_TRY(read_size(&r));
+  *rows = r.rows;
+  *cols = r.cols;
+  *nnz = r.declared * (r.symmetry == SYMMETRY_GENERAL ? 1 : 2);
+done:
+  wlmi_lines_close(&r.lines);
+  return status;
+}
+
 wlm_status wlmi_matrix_market_read(const char *path, wlmi_csr_host *out) {
   reader r = {0};
   wlm_status status;

@@ -7,6 +7,9 @@
 
 /* The detail text of a failure is "path:line: what is wrong; how to mend".
  * WLM_ERR_IO (missing file, damaged gzip data), WLM_ERR_PARSE, WLM_ERR_UNSUPPORTED (complex, array...). */
+/* What the head of the file says; entries of a symmetric matrix are counted as often as they are read, at most. */
+wlm_status wlmi_matrix_market_size(const char *path, int64_t *rows, int64_t *cols, int64_t *nnz);
+
 wlm_status wlmi_matrix_market_read(const char *path, wlmi_csr_host *out);
 
 #endif

@@ -63,11 +63,22 @@ done:
   return status;
 }
 
+static wlm_status check_schema(wlm_store *store, wlmi_text *out, int64_t *faults) {
+  wlmi_text found = {0};
+  int64_t version;
+  wlm_status status = wlmi_sqlite_integer(store->db, "PRAGMA user_version", &version);
+  if (status == WLM_OK) status = wlmi_database_compare(store->db, &wlmi_schema_tuned, version, &found);
+  if (status == WLM_OK && found.size) report(out, faults, "file", "schema", found.data);
+  wlmi_text_release(&found);
+  return status;
+}
+
 wlm_status wlmi_store_check(wlm_store *store, wlmi_text *out) {
   int64_t faults = 0, pin_count = 0, recorded_count = 0;
   wlmi_pin_record *pins = NULL;
   wlmi_recorded *recorded = NULL;
-  wlm_status status = check_pragma(store, "PRAGMA integrity_check", "integrity check", out, &faults);
+  wlm_status status = check_schema(store, out, &faults);
+  if (status == WLM_OK) status = check_pragma(store, "PRAGMA integrity_check", "integrity check", out, &faults);
   if (status == WLM_OK)
     status = check_pragma(store, "PRAGMA foreign_key_check", "has a row that refers to nothing", out, &faults);
   if (status == WLM_OK) status = check_rows(store, out, &faults);

@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "common/path.h"
+#include "common/private_file.h"
 #include "common/text.h"
 
 enum { HEADER_SIZE = 100, APPLICATION_ID_AT = 68 };
+enum { LONGEST_VALUE = 64 << 20 }; /* bytes of a row: models and kernels have less */
 
 static wlm_status check_owner(sqlite3 *db, const char *path, const wlmi_schema *schema) {
   sqlite3_file *file = NULL;
@@ -36,14 +38,25 @@ static wlm_status check_owner(sqlite3 *db, const char *path, const wlmi_schema *
   return WLM_OK;
 }
 
-static wlm_status check_path(const char *path, int writable) {
+/* What others put in its place meanwhile is looked at like any file. */
+static wlm_status make_file(const char *path, const wlmi_schema *schema) {
+  struct stat info;
+  wlm_status status = wlmi_private_make(path);
+  if (status == WLM_OK && stat(path, &info)) status = wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  return status == WLM_OK ? wlmi_private_check(path, &info, schema->holds_code) : status;
+}
+
+static wlm_status check_path(const char *path, wlmi_database_mode mode, const wlmi_schema *schema) {
   struct stat info;
   if (!stat(path, &info)) {
-    if (S_ISREG(info.st_mode)) return WLM_OK;
-    return wlmi_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
+    if (!S_ISREG(info.st_mode)) return wlmi_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
+    return mode == WLM_DATABASE_READ_SHIPPED ? WLM_OK : wlmi_private_check(path, &info, schema->holds_code);
   }
   if (errno != ENOENT) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
-  if (writable) return wlmi_path_make_parents(path);
+  if (mode == WLM_DATABASE_WRITE) {
+    const wlm_status status = wlmi_path_make_parents(path);
+    return status == WLM_OK ? make_file(path, schema) : status;
+  }
   return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such file; 'warploom tune' makes it", path);
 }
 
@@ -60,12 +73,13 @@ static int cause_of(sqlite3 *db, const char *path) {
 }
 
 /* Opens the file if it is ours or empty. */
-static wlm_status open_ours(const char *path, int writable, const wlmi_schema *schema, sqlite3 **db) {
+static wlm_status open_ours(const char *path, wlmi_database_mode mode, const wlmi_schema *schema, sqlite3 **db) {
+  const int writable = mode == WLM_DATABASE_WRITE;
   wlmi_text literal = {0};
   wlm_status status;
   *db = NULL;
   if (!path || !*path) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "the path of %s is empty", schema->what);
-  WLM_TRY(check_path(path, writable));
+  WLM_TRY(check_path(path, mode, schema));
   /* Names like :memory: mean something to SQLite, but not with a folder before them. */
   wlmi_text_printf(&literal, "%s%s", path[0] == '/' ? "" : "./", path);
   if (literal.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path));
@@ -81,6 +95,7 @@ static wlm_status open_ours(const char *path, int writable, const wlmi_schema *s
     goto done;
   }
   sqlite3_extended_result_codes(*db, 1);
+  sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
   WLM_TRY(check_owner(*db, path, schema));
   if (writable && sqlite3_db_readonly(*db, "main") == 1)
     WLM_TRY(wlmi_fail(WLM_ERR_IO, "%s: is read-only; make it writable or name another file", path));
@@ -110,6 +125,16 @@ static wlm_status check_version(sqlite3 *db, const char *path, const wlmi_schema
                    path, (long long)*version, schema->version);
 }
 
+/* Before anything is written or a row is read. */
+static wlm_status check_schema(sqlite3 *db, const char *path, const wlmi_schema *schema, int64_t version) {
+  wlmi_text faults = {0};
+  wlm_status status = wlmi_database_compare(db, schema, version, &faults);
+  if (status == WLM_OK && faults.size)
+    status = wlmi_fail(WLM_ERR_DATABASE, "%s: %s; %s", path, faults.data, schema->mend);
+  wlmi_text_release(&faults);
+  return status;
+}
+
 /* The version is read again inside the transaction: another process may have migrated meanwhile. */
 static wlm_status migrate(sqlite3 *db, const char *path, const wlmi_schema *schema) {
   int64_t version;
@@ -129,7 +154,7 @@ wlm_status wlmi_database_hopeless(const char *path) {
 wlm_status wlmi_database_open(const char *path, wlmi_database_mode mode, const wlmi_schema *schema, sqlite3 **db) {
   int64_t version;
   const int writable = mode == WLM_DATABASE_WRITE;
-  wlm_status status = open_ours(path, writable, schema, db);
+  wlm_status status = open_ours(path, mode, schema, db);
   if (status != WLM_OK) return status;
   sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, mode != WLM_DATABASE_SALVAGE, NULL);
   /* With a schema that may be written to, which is not done, SQLite reads files that have fewer pages than they say. */
@@ -138,6 +163,7 @@ wlm_status wlmi_database_open(const char *path, wlmi_database_mode mode, const w
   WLM_TRY(wlmi_sqlite_run(*db, schema->settings));
   if (!writable) WLM_TRY(wlmi_sqlite_run(*db, "PRAGMA query_only = ON"));
   WLM_TRY(check_version(*db, path, schema, writable, &version));
+  if (mode != WLM_DATABASE_SALVAGE) WLM_TRY(check_schema(*db, path, schema, version));
   if (writable && version < schema->version) WLM_TRY(migrate(*db, path, schema));
 done:
   if (status == WLM_OK) return status;
@@ -148,7 +174,7 @@ done:
 
 wlm_status wlmi_database_reset(const char *path, const wlmi_schema *schema) {
   sqlite3 *db;
-  wlm_status status = open_ours(path, 1, schema, &db);
+  wlm_status status = open_ours(path, WLM_DATABASE_WRITE, schema, &db);
   if (status != WLM_OK) return status;
   sqlite3_db_config(db, SQLITE_DBCONFIG_RESET_DATABASE, 1, NULL);
   status = wlmi_sqlite_run(db, "VACUUM");

@@ -2,6 +2,7 @@
 #ifndef WLM_DB_DATABASE_H
 #define WLM_DB_DATABASE_H
 
+#include "common/text.h"
 #include "db/schema.h"
 #include "db/sqlite_util.h"
 
@@ -14,9 +15,14 @@
 typedef enum wlmi_database_mode {
   WLM_DATABASE_READ,
   WLM_DATABASE_WRITE,
-  WLM_DATABASE_SALVAGE /* a reader of whatever is left, also of a file that was cut off */
+  WLM_DATABASE_READ_SHIPPED, /* whoever may write to it may also replace the library: its owner does not matter */
+  WLM_DATABASE_SALVAGE       /* a reader of whatever is left, also of a file that was cut off */
 } wlmi_database_mode;
 wlm_status wlmi_database_open(const char *path, wlmi_database_mode mode, const wlmi_schema *schema, sqlite3 **db);
+
+/* Appends what the schema of an open file of this version has, lacks or has otherwise than warploom makes it, each
+ * object with its name; nothing where it is as it should be. */
+wlm_status wlmi_database_compare(sqlite3 *db, const wlmi_schema *schema, int64_t version, wlmi_text *faults);
 
 /* What is to be said where not even WLM_DATABASE_SALVAGE finds anything. */
 wlm_status wlmi_database_hopeless(const char *path);

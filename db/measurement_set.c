@@ -53,6 +53,13 @@ typedef struct reading {
 
 static int compare_ids(const void *left, const void *right) { return memcmp(left, right, ID_SIZE); }
 
+static int has_long_text(sqlite3_stmt *row) {
+  static const int columns[] = {PROBLEM, COMPILER, DRIVER, CLOCK, REASON};
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+    if (sqlite3_column_bytes(row, columns[i]) > WLM_LONGEST_TEXT) return 1;
+  return 0;
+}
+
 /* *kept is a guess, the text of the row before; NULL = none. */
 static wlm_status keep_text(reading *r, const char *text, char **kept) {
   int64_t index;
@@ -133,7 +140,7 @@ static wlm_status read_measurement(reading *r, sqlite3_stmt *row) {
   const wlmi_measurement_record *matrix = find_part(&r->matrices, wlmi_sqlite_text(row, MATRIX));
   const wlmi_measurement_record *variant = find_part(&r->variants, wlmi_sqlite_text(row, VARIANT));
   wlm_status status;
-  const int understood = strlen(id) == ID_SIZE && matrix && variant;
+  const int understood = strlen(id) == ID_SIZE && matrix && variant && !has_long_text(row);
   r->damaged += !understood;
   if (!understood) return WLM_OK;
   if (set->before && bsearch(id, set->ids, (size_t)set->before, sizeof *set->ids, compare_ids)) return WLM_OK;

@@ -5,6 +5,7 @@
 
 #include "common/memory.h"
 #include "common/path.h"
+#include "common/private_file.h"
 #include "db/store_state.h"
 
 wlm_status wlmi_content_load(wlm_store *store, wlmi_content *content) {
@@ -84,15 +85,18 @@ static wlm_status load_file(const char *path, wlmi_content *content) {
   return status;
 }
 
-/* Under a name of this process first: what has the name that was asked for is always whole. */
+/* Under a name of its own first: what has the name that was asked for is always whole. */
 static wlm_status write_new(const wlmi_content *contents, int64_t count, const char *path, wlmi_text *conflicts,
                             int64_t *measurements) {
   wlmi_text fresh = {0};
   wlm_store *store = NULL;
-  wlm_status status;
-  wlmi_text_printf(&fresh, "%s.tmp-%ld", path, (long)getpid());
-  if (fresh.failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path);
-  unlink(fresh.data); /* of a process of that number which was killed */
+  int fd;
+  wlm_status status = wlmi_private_fresh(path, 1, &fresh, &fd);
+  if (status != WLM_OK) {
+    wlmi_text_release(&fresh);
+    return wlmi_fail_in(status, "%s: nothing was merged", path);
+  }
+  close(fd);
   WLM_TRY(wlmi_store_open(fresh.data, WLM_STORE_WRITE, &store));
   WLM_TRY(add_all(store, contents, count, conflicts, measurements));
   wlmi_store_close(store);

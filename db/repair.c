@@ -8,6 +8,7 @@
 
 #include "common/memory.h"
 #include "common/path.h"
+#include "common/private_file.h"
 #include "db/store_state.h"
 
 typedef struct salvage {
@@ -110,7 +111,7 @@ wlm_status wlmi_store_repair(const char *path, wlmi_text *report, wlmi_text *kep
   wlm_store *damaged = NULL, *fresh = NULL;
   wlmi_text fresh_path = {0};
   wlm_status status;
-  int made = 0;
+  int made = 0, fd;
   *result = (wlmi_store_repair_result){0};
   wlmi_text_puts(kept_as, "");
   WLM_TRY(wlmi_store_open_damaged(path, &damaged));
@@ -118,8 +119,8 @@ wlm_status wlmi_store_repair(const char *path, wlmi_text *report, wlmi_text *kep
   if (status != WLM_ERR_DATABASE) goto done; /* whole, or a failure that is none of the file's */
   damaged->whole_only = 1;
   WLM_TRY(lock(damaged));
-  wlmi_text_printf(&fresh_path, "%s.repaired-%ld", path, (long)getpid());
-  if (fresh_path.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path));
+  WLM_TRY(wlmi_private_fresh(path, 1, &fresh_path, &fd));
+  close(fd);
   made = 1;
   WLM_TRY(wlmi_store_open(fresh_path.data, WLM_STORE_WRITE, &fresh));
   WLM_TRY(salvage_into(damaged, fresh, result));

@@ -51,7 +51,10 @@ done:
 }
 
 wlm_status wlmi_store_open(const char *path, wlmi_store_mode mode, wlm_store **store) {
-  return open_in(mode == WLM_STORE_WRITE ? WLM_DATABASE_WRITE : WLM_DATABASE_READ, path, store);
+  static const wlmi_database_mode modes[] = {[WLM_STORE_READ] = WLM_DATABASE_READ,
+                                             [WLM_STORE_READ_SHIPPED] = WLM_DATABASE_READ_SHIPPED,
+                                             [WLM_STORE_WRITE] = WLM_DATABASE_WRITE};
+  return open_in(modes[mode], path, store);
 }
 
 wlm_status wlmi_store_open_damaged(const char *path, wlm_store **store) {

@@ -12,7 +12,8 @@
 typedef struct wlm_store wlm_store;
 typedef enum wlmi_store_mode {
   WLM_STORE_READ,
-  WLM_STORE_WRITE /* made where missing, folders too; an older schema is migrated */
+  WLM_STORE_READ_SHIPPED, /* the system database, as WLM_DATABASE_READ_SHIPPED */
+  WLM_STORE_WRITE         /* made where missing, folders too; an older schema is migrated */
 } wlmi_store_mode;
 
 /* Errors: see wlmi_database_open. Nothing is ever deleted or overwritten. */
@@ -31,7 +32,7 @@ wlm_status wlmi_store_add(wlm_store *store, const wlmi_content *content, wlmi_te
 
 /* Writes the union of some stores into a new file; an earlier one's pins win. WLM_ERR_INVALID_ARGUMENT where `path`
  * exists. The file has that name once it is whole: whatever goes wrong, and should the process be killed, there is
- * none. A kill may leave the unused file PATH.tmp-PID behind. */
+ * none. A kill may leave an unused file PATH.tmp-NUMBER behind. */
 wlm_status wlmi_store_merge_files(const char *const *sources, int64_t source_count, const char *path,
                                   wlmi_text *conflicts, int64_t *measurements);
 

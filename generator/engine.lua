@@ -60,14 +60,12 @@ local function strict(parameters, name)
     __index = function(_, key)
       local value = parameters[key]
       if value == nil then
-        local info = debug.getinfo(2, "l")
-        error(("%s:%d: '%s' is not defined"):format(name, info and info.currentline or 0, tostring(key)), 0)
+        error(("%s:%d: '%s' is not defined"):format(name, calling_line(), tostring(key)), 0)
       end
       return value
     end,
     __newindex = function(_, key)
-      local info = debug.getinfo(2, "l")
-      error(("%s:%d: assignment to global '%s'; write 'local'"):format(name, info and info.currentline or 0, key), 0)
+      error(("%s:%d: assignment to global '%s'; write 'local'"):format(name, calling_line(), key), 0)
     end,
   })
 end

@@ -210,18 +210,45 @@ static void get_program(lua_State *lua, wlmi_program *program) {
 
 /* ---- files ------------------------------------------------------------------------------------ */
 
-/* require() of the generator's own modules, which always come from the library itself. */
-static int search_module(lua_State *lua) {
+/* require() of the generator's own modules, which always come from the library itself. Modules are kept in the
+ * function's upvalue. */
+static int require_module(lua_State *lua) {
   const char *module = luaL_checkstring(lua, 1);
   const char *name = lua_pushfstring(lua, "%s.lua", module);
   size_t size;
+  if (lua_getfield(lua, lua_upvalueindex(1), module) != LUA_TNIL) return 1;
   const char *text = wlmi_archive_find(name, &size);
-  if (!text) {
-    lua_pushfstring(lua, "no module '%s' in the library", module);
-    return 1;
-  }
+  if (!text) return luaL_error(lua, "no module '%s' in the library", module);
   const char *chunk = lua_pushfstring(lua, "=generator/%s", name);
-  if (luaL_loadbuffer(lua, text, size, chunk) != LUA_OK) return lua_error(lua);
+  if (luaL_loadbufferx(lua, text, size, chunk, "t") != LUA_OK) return lua_error(lua);
+  lua_call(lua, 0, 1);
+  lua_pushvalue(lua, -1);
+  lua_setfield(lua, lua_upvalueindex(1), module);
+  return 1;
+}
+
+/* load(text, name, mode, environment) of text alone: Lua does not verify compiled chunks, and a wrong one reads and
+ * writes any memory. */
+static int load_text(lua_State *lua) {
+  size_t size;
+  const char *text = luaL_checklstring(lua, 1, &size), *name = luaL_checkstring(lua, 2);
+  if (luaL_loadbufferx(lua, text, size, name, "t") != LUA_OK) {
+    lua_pushnil(lua);
+    lua_insert(lua, -2);
+    return 2;
+  }
+  if (lua_isnoneornil(lua, 4)) return 1;
+  lua_pushvalue(lua, 4);
+  lua_setupvalue(lua, -2, 1);
+  return 1;
+}
+
+/* The line where the caller of the Lua function that calls this is; 0 where that cannot be told. */
+static int calling_line(lua_State *lua) {
+  lua_Debug caller;
+  lua_pushinteger(lua, lua_getstack(lua, 2, &caller) && lua_getinfo(lua, "l", &caller) && caller.currentline > 0
+                           ? caller.currentline
+                           : 0);
   return 1;
 }
 
@@ -289,21 +316,25 @@ static void push_function(lua_State *lua, const char *name) {
   lua_remove(lua, -2);
 }
 
+/* Lua without files, processes, other libraries and the insides of functions: no package, io, os and debug, and no
+ * chunk that is not text. */
 static int do_load(lua_State *lua) {
   call *c = pushed_call(lua);
   luaL_requiref(lua, LUA_GNAME, luaopen_base, 1);
-  luaL_requiref(lua, LUA_LOADLIBNAME, luaopen_package, 1);
   luaL_requiref(lua, LUA_TABLIBNAME, luaopen_table, 1);
   luaL_requiref(lua, LUA_STRLIBNAME, luaopen_string, 1);
   luaL_requiref(lua, LUA_MATHLIBNAME, luaopen_math, 1);
-  luaL_requiref(lua, LUA_DBLIBNAME, luaopen_debug, 1);
   lua_settop(lua, 1);
-  lua_getglobal(lua, "package");
+  lua_pushnil(lua);
+  lua_setglobal(lua, "dofile");
+  lua_pushnil(lua);
+  lua_setglobal(lua, "loadfile");
+  lua_register(lua, "load", load_text);
+  lua_register(lua, "calling_line", calling_line);
   lua_newtable(lua);
-  lua_pushcfunction(lua, search_module);
-  lua_seti(lua, -2, 1);
-  lua_setfield(lua, -2, "searchers");
-  lua_getglobal(lua, "require");
+  lua_pushcclosure(lua, require_module, 1);
+  lua_pushvalue(lua, -1);
+  lua_setglobal(lua, "require");
   lua_pushliteral(lua, "variants");
   lua_call(lua, 1, 1);
   lua_setglobal(lua, "variants");

@@ -112,7 +112,8 @@ int wlmi_field_is_possible(const wlmi_field *field, const wlmi_measurement_recor
   switch (field->type) {
     case WLM_FIELD_TEXT: {
       const char *text = wlmi_field_text(field, record);
-      return (int64_t)strlen(text) >= field->least && wlmi_is_utf8(text);
+      const size_t length = strlen(text);
+      return length <= WLM_LONGEST_TEXT && (int64_t)length >= field->least && wlmi_is_utf8(text);
     }
     case WLM_FIELD_INT:
     case WLM_FIELD_INT64:

@@ -12,7 +12,7 @@
 #include "runtime/devices.h"
 
 static const char *environment(const char *name) {
-  const char *value = getenv(name);
+  const char *value = secure_getenv(name);
   return value && *value ? value : NULL;
 }
 

@@ -90,7 +90,8 @@ int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, 
 /* The kernels of the gradients by argmax. */
 wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
                                       void *kernels[WLM_MAX_PASSES]);
-/* The kernels that measure the stats of a matrix, that validate it, and that build A^T; WLM_ERR_NO_COMPILER where there is none. */
+/* The kernels that measure the stats of a matrix, that validate it, and that build A^T; WLM_ERR_NO_COMPILER where there
+ * is none. */
 wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
 int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr);
 wlm_status wlmi_context_load_validate(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);

@@ -4,6 +4,8 @@
 
 #include "csr/csr.h"
 
+/* Before it is read. */
+wlm_status wlmi_input_size(const char *input, int64_t *rows, int64_t *cols, int64_t *nnz);
 wlm_status wlmi_input_read(const char *input, wlmi_csr_host *out);
 
 #endif

@@ -258,25 +258,50 @@ static const struct {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-wlm_status wlmi_twin_make(const char *name, wlmi_csr_host *out) {
+/* The request points to nothing of the name. */
+static wlm_status parse(const char *name, request *r, int *kind) {
   char *copy = wlmi_strdup(name), *text = copy;
-  int kind = 0;
   wlm_status status;
-  *out = (wlmi_csr_host){0};
   if (!copy) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%s", name);
-  while (kind < KINDS && strncmp(text, kinds[kind].prefix, strlen(kinds[kind].prefix))) kind++;
-  request r = kinds[kind < KINDS ? kind : 0].defaults;
-  if (kind < KINDS) text += strlen(kinds[kind].prefix);
-  if (r.kind == TWIN) r.graph = find_graph(next_piece(&text));
-  if (kind == KINDS || (r.kind == TWIN && !r.graph))
+  *kind = 0;
+  while (*kind < KINDS && strncmp(text, kinds[*kind].prefix, strlen(kinds[*kind].prefix))) ++*kind;
+  *r = kinds[*kind < KINDS ? *kind : 0].defaults;
+  if (*kind < KINDS) text += strlen(kinds[*kind].prefix);
+  if (r->kind == TWIN) r->graph = find_graph(next_piece(&text));
+  if (*kind == KINDS || (r->kind == TWIN && !r->graph))
     WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                       "%s: no such twin; there are twin:reddit, proteins, products, arxiv, youtube, roadnet-ca, "
                       "web-google, uniform:rows=R,d=D and synth:rows=R,d=D,cv=X",
                       name));
-  WLM_TRY(parse_options(name, text, &r));
-  status = kinds[kind].make(&r, out);
-  if (status != WLM_OK) wlmi_fail_in(status, "%s", name);
+  status = parse_options(name, text, r);
 done:
   wlmi_free(copy);
+  return status;
+}
+
+wlm_status wlmi_twin_size(const char *name, int64_t *rows, int64_t *cols, int64_t *nnz) {
+  request r;
+  int kind;
+  const wlm_status status = parse(name, &r, &kind);
+  if (status != WLM_OK) return status;
+  if (r.kind == TWIN) r.rows = scaled(r.graph->rows, r.scale);
+  *rows = r.rows;
+  *cols = r.cols < 0 ? r.rows : r.cols;
+  const __int128 wanted = r.kind == TWIN      ? scaled(r.graph->nnz, r.scale)
+                          : r.kind == UNIFORM ? (__int128)r.rows * r.d
+                                              : (__int128)r.rows * r.density / BILLION;
+  *nnz = wanted < INT64_MAX / 16 ? (int64_t)wanted : INT64_MAX / 16;
+  if (r.rows >= 0 && wanted >= 0) return WLM_OK;
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: rows=R and d=D must be given", name);
+}
+
+wlm_status wlmi_twin_make(const char *name, wlmi_csr_host *out) {
+  request r;
+  int kind;
+  *out = (wlmi_csr_host){0};
+  wlm_status status = parse(name, &r, &kind);
+  if (status != WLM_OK) return status;
+  status = kinds[kind].make(&r, out);
+  if (status != WLM_OK) wlmi_fail_in(status, "%s", name);
   return status;
 }

@@ -139,7 +139,8 @@ typedef struct wlm_context_options {
   { sizeof(wlm_context_options), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL }
 
 /* Opens a device and loads its measurements into an immutable snapshot. options may be NULL. A missing or broken
- * database, cache or compiler is logged and the context opens without it. Thread-safe. Errors: WLM_ERR_NO_DEVICE,
+ * database, cache or compiler is logged and the context opens without it; so is a database or cache of another user, or
+ * one that others may write to. Thread-safe. Errors: WLM_ERR_NO_DEVICE,
  * WLM_ERR_INVALID_ARGUMENT, WLM_ERR_TEMPLATE, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **context);
 /* Destroy its matrices and plans first. On a GPU, work that was enqueued must have ended. */
@@ -385,8 +386,8 @@ typedef struct wlm_matrix_options {
 WLM_API wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm_matrix_options *options,
                                      wlm_matrix **matrix);
 WLM_API void wlm_matrix_destroy(wlm_matrix *matrix);
-/* Checks the arrays, for input that you do not trust: rowptr begins with 0, never falls and ends with nnz; each column is
- * within 0 to cols - 1. The device reads both arrays once, on the stream, and the call waits for it. Kernels do not
+/* Checks the arrays, for input that you do not trust: rowptr begins with 0, never falls and ends with nnz; each column
+ * is within 0 to cols - 1. The device reads both arrays once, on the stream, and the call waits for it. Kernels do not
  * check: with a wrong matrix they read and write memory that is not yours.
  *   row  gets the first row that is wrong, -1 where none is; may be NULL
  * Thread-safe. Errors: WLM_ERR_INVALID_ARGUMENT where a row is wrong, with a text that says what; WLM_ERR_DEVICE,

@@ -134,6 +134,15 @@ class Matrix:
         numbers = [getattr(found, field) for field in Stats._fields[:-1]]
         return Stats._make([*numbers, fingerprint.strip("0") and fingerprint])
 
+    def validate(self, stream: int | None = None) -> None:
+        """Checks indptr and indices where they are, for arrays that you do not trust.
+
+        Kernels trust them: with a wrong matrix they read and write memory that is not yours.
+        ValueError names the first row that is wrong. Waits for the stream.
+        """
+        stream_pointer = ffi.cast("void *", stream or 0)
+        check(lib.wlm_matrix_validate(self.handle(stream), stream_pointer, ffi.NULL))
+
     def csr(self, values: Array | None = None) -> Any:
         """A `wlm_csr` with these values, or those of the matrix, which must outlive its use."""
         struct = new("wlm_csr")

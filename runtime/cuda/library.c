@@ -18,14 +18,14 @@ static void *open_in(const char *folder, const char *const *names) {
 }
 
 wlm_status wlmi_cuda_library_open(const char *what, const char *variable, const char *const *names, void **library) {
-  const char *file = getenv(variable);
+  const char *file = secure_getenv(variable);
   if (file && file[0]) {
     *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     return *library ? WLM_OK : wlmi_fail(WLM_ERR_NOT_FOUND, "%s: %s names it, but %s", what, variable, dlerror());
   }
   *library = NULL;
   for (const char *const *name = names; *name && !*library; name++) *library = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
-  const char *const folders[] = {getenv("CUDA_PATH"), getenv("CUDA_HOME"), "/usr/local/cuda"};
+  const char *const folders[] = {secure_getenv("CUDA_PATH"), secure_getenv("CUDA_HOME"), "/usr/local/cuda"};
   for (size_t i = 0; i < sizeof folders / sizeof *folders && !*library; i++) *library = open_in(folders[i], names);
   if (*library) return WLM_OK;
   wlmi_text tried = {0};

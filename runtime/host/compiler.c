@@ -16,30 +16,27 @@
 enum { MAX_FLAGS = 32 };
 
 static const char *compiler(void) {
-  const char *name = getenv("WARPLOOM_CC");
+  const char *name = secure_getenv("WARPLOOM_CC");
   return name && *name ? name : "cc";
 }
 
 /* A folder of our own, with the three files that a run needs. */
 typedef struct workplace {
-  char folder[WLM_TEMPORARY_NAME], source[544], object[544], output[544];
+  wlmi_temporary temporary;
+  char source[544], object[544], output[544];
 } workplace;
 
 static wlm_status workplace_open(workplace *place) {
-  wlm_status status = wlmi_temporary_folder(place->folder);
+  const wlm_status status = wlmi_temporary_open(&place->temporary);
   if (status != WLM_OK) return status;
-  snprintf(place->source, sizeof place->source, "%s/kernel.c", place->folder);
-  snprintf(place->object, sizeof place->object, "%s/kernel.so", place->folder);
-  snprintf(place->output, sizeof place->output, "%s/output", place->folder);
+  const char *folder = place->temporary.folder;
+  snprintf(place->source, sizeof place->source, "%s/kernel.c", folder);
+  snprintf(place->object, sizeof place->object, "%s/kernel.so", folder);
+  snprintf(place->output, sizeof place->output, "%s/output", folder);
   return WLM_OK;
 }
 
-static void workplace_close(workplace *place) {
-  unlink(place->source);
-  unlink(place->object);
-  unlink(place->output);
-  rmdir(place->folder);
-}
+static void workplace_close(workplace *place) { wlmi_temporary_close(&place->temporary); }
 
 /* -march=native makes the machine's features part of what was compiled, so they are part of the description. */
 static uint32_t cpu_features(void) {

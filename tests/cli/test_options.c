@@ -14,16 +14,15 @@
 
 static const struct {
   const char *name, *value; /* NULL = it has none */
-} options[] = {{"device", "host"},    {"db", "x.db"},    {"width", "8"},      {"op", "max"},
-               {"operation", "spmm"}, {"arg", "i32"},    {"heads", "2"},      {"transpose", NULL},
-               {"epilogue", "relu"},  {"bias", NULL},    {"type", "f32"},     {"sample", "bucket:8"},
-               {"calls", "2"},        {"budget", "1s"},  {"seed", "2"},       {"json", NULL},
-               {"check", NULL},       {"list", NULL},    {"target", "host"},  {"variant", "v"},
-               {"output", "x"},       {"repair", NULL},  {"keep", "2"},       {"again", NULL},
-               {"recorded", NULL},    {"record", NULL},  {"format", "jsonl"}, {"alpha", "2"},
-               {"beta", "1"},         {"ldb", "9"},      {"ldc", "9"},        {"deterministic", NULL},
-               {"empty", "zero"},     {"rowptr", "i32"}, {"colind", "i32"},   {"samples", "3"},
-               {"data", "x"}};
+} options[] = {
+    {"device", "host"}, {"db", "x.db"},          {"width", "8"},      {"op", "max"},        {"operation", "spmm"},
+    {"arg", "i32"},     {"heads", "2"},          {"transpose", NULL}, {"epilogue", "relu"}, {"bias", NULL},
+    {"type", "f32"},    {"sample", "bucket:8"},  {"calls", "2"},      {"budget", "1s"},     {"seed", "2"},
+    {"json", NULL},     {"check", NULL},         {"list", NULL},      {"target", "host"},   {"variant", "v"},
+    {"output", "x"},    {"repair", NULL},        {"keep", "2"},       {"again", NULL},      {"recorded", NULL},
+    {"record", NULL},   {"format", "jsonl"},     {"alpha", "2"},      {"beta", "1"},        {"ldb", "9"},
+    {"ldc", "9"},       {"deterministic", NULL}, {"empty", "zero"},   {"rowptr", "i32"},    {"colind", "i32"},
+    {"samples", "3"},   {"data", "x"},           {"force", NULL}};
 enum { OPTIONS = sizeof options / sizeof *options, WORDS = 5 };
 
 static const struct {
@@ -34,9 +33,9 @@ static const struct {
     {{"stats", TWIN}, 1},
     {{"convert", TWIN}, 2},
     {{"show", "row_naive"}, 20},
-    {{"tune", TWIN}, 26},
+    {{"tune", TWIN}, 27},
     {{"train"}, 3},
-    {{"run", TWIN}, 26},
+    {{"run", TWIN}, 27},
     {{"explain", TWIN}, 23},
     {{"export"}, 4},
     {{"import", "x"}, 2},
@@ -48,7 +47,7 @@ static const struct {
     {{"db", "pin", TWIN, "v"}, 14},
     {{"db", "unpin", TWIN}, 14},
     {{"report"}, 4},
-    {{"bench", "core"}, 8},
+    {{"bench", "core"}, 9},
     {{"bench", "summary", "x"}, 0},
     {{"bench", "plot", "x"}, 1},
 };

@@ -286,7 +286,7 @@ static int on_a_read_only_medium(void) {
   if (!strstr(wlm_error_detail(), "is read-only")) return 14;
   test_folder where = folder;
   if (wlmi_store_open(folder_file(&where, "sub/new.db"), WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 15;
-  return strstr(wlm_error_detail(), "new.db: cannot open: Read-only file system") ? 0 : 16;
+  return strstr(wlm_error_detail(), "new.db: cannot open for writing: Read-only file system") ? 0 : 16;
 }
 
 static void a_read_only_medium(void **state) {

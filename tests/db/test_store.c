@@ -207,7 +207,13 @@ static void older_versions_migrate_forwards(void **state) {
       "PRAGMA user_version = 1;",
       "ALTER TABLE t ADD COLUMN b INTEGER DEFAULT 5; PRAGMA user_version = 2;",
       "DROP TABLE t; CREATE TABLE u (a); CREATE TABLE u (a); PRAGMA user_version = 3;"}; /* can't succeed */
-  wlmi_schema schema = {"a test database", 77, 1, steps, "PRAGMA synchronous = OFF", 1000, 0};
+  wlmi_schema schema = {.what = "a test database",
+                        .application_id = 77,
+                        .version = 1,
+                        .steps = steps,
+                        .mend = "mend it",
+                        .settings = "PRAGMA synchronous = OFF",
+                        .busy_ms = 1000};
   const char *path = folder_file(&folder, "test.db");
   sqlite3 *db;
   int64_t value;
@@ -357,7 +363,8 @@ static void read_only_files_and_folders(void **state) {
   chmod(folder.path, 0555);
   chmod(path, 0444);
   assert_int_equal(0, as_nobody(read_works_and_write_is_refused));
-  chmod(path, 0666);
+  chmod(path, 0644);
+  if (!geteuid()) assert_int_equal(chown(path, 65534, 65534), 0); /* its own: another's is refused */
   assert_int_equal(0, as_nobody(put_without_folder_rights_is_refused));
   chmod(folder.path, 0755);
 }

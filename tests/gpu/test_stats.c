@@ -16,6 +16,7 @@
 #include "generator/generator.h"
 #include "runtime/stats_device.h"
 #include "runtime/transpose_device.h"
+#include "runtime/validate.h"
 #include "support/asserts.h"
 #include "support/gpu.h"
 #include "support/require.h"
@@ -192,7 +193,49 @@ static void memory_of_a_stream(void **state) {
   device->ops->release_on(device, NULL, again, sizeof out);
 }
 
+/* As it is, then with a column that is out of range, then with offsets that fall before it. */
+static void validation(void **state) {
+  (void)state;
+  wlmi_device *device = test_gpu();
+  for (int type = WLM_I32; type <= WLM_I64; type++) {
+    static const int64_t low[2] = {0, 0};
+    const int32_t outside = INT32_MAX;
+    const size_t width = wlmi_index_size((wlm_index)type);
+    struct wlm_row_fault fault;
+    wlmi_generator *generator;
+    wlmi_program program;
+    loaded l;
+    both b;
+    void *scratch;
+    assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+    assert_status(WLM_OK, wlmi_generator_validate(generator, (wlm_index)type, WLM_I32, &program));
+    load(&program, &l);
+    both_make("synth:rows=50000,d=20,cv=2", (wlm_index)type, &b);
+    const int64_t *rowptr = b.source.rowptr, position = rowptr[40001] - 1; /* of row 40,000, or of one before it */
+    int64_t bad_row = 40000;
+    while (rowptr[bad_row] > position) bad_row--;
+    assert_status(WLM_OK, device->ops->allocate(device, sizeof(struct wlm_validation), &scratch));
+    assert_status(WLM_OK, wlmi_validate_by_kernel(device, l.kernels[0], &b.device, NULL, scratch, &fault));
+    assert_int_equal(fault.row, -1);
+    assert_status(WLM_OK, device->ops->copy_in(device, (int32_t *)(uintptr_t)b.device.colind + position, &outside,
+                                               sizeof outside));
+    assert_status(WLM_OK, wlmi_validate_by_kernel(device, l.kernels[0], &b.device, NULL, scratch, &fault));
+    assert_int_equal(fault.row, bad_row);
+    assert_int_equal(fault.position, position);
+    assert_int_equal(fault.column, outside);
+    assert_status(WLM_OK, device->ops->copy_in(device, (char *)(uintptr_t)b.device.rowptr + 30000 * width, low, width));
+    assert_status(WLM_OK, wlmi_validate_by_kernel(device, l.kernels[0], &b.device, NULL, scratch, &fault));
+    assert_int_equal(fault.row, 29999);
+    assert_int_equal(fault.to, 0);
+    device->ops->release(device, scratch);
+    device->ops->unload(device, l.module);
+    both_release(&b);
+    wlmi_generator_destroy(generator);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(real_shapes), cmocka_unit_test(memory_of_a_stream)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(real_shapes), cmocka_unit_test(memory_of_a_stream),
+                                     cmocka_unit_test(validation)};
   return test_group(tests, NULL, test_gpu_close);
 }

@@ -111,6 +111,7 @@ static void of_a_matrix(void **state) {
   without.colind = NULL;
   REFUSED_AND_NULL("colind", wlm_matrix_create(bare_host, &without, NULL, &made), made);
   assert_null(wlm_matrix_stats(NULL));
+  REFUSED("matrix", wlm_matrix_validate(NULL, NULL, NULL));
   wlm_matrix_destroy(NULL);
 }
 

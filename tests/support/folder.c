@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void die(const char *what, const char *path) {
@@ -13,6 +14,7 @@ static void die(const char *what, const char *path) {
 }
 
 void folder_make(test_folder *folder) {
+  umask(022); /* a database that its group may write to is refused */
   const char *base = getenv("TMPDIR");
   snprintf(folder->path, sizeof folder->path, "%s/warploom-test-XXXXXX", base && *base ? base : "/tmp");
   if (!mkdtemp(folder->path)) die("make its folder", folder->path);

@@ -61,7 +61,31 @@ static void exports_what_is_declared(void **state) {
 #endif
 }
 
+/* Templates get no files, processes and libraries. */
+static void opens_no_dangerous_lua_library(void **state) {
+  (void)state;
+#ifdef WLM_SHARED_LIBRARY
+  static const char *const forbidden[] = {"luaopen_package", "luaopen_io", "luaopen_os", "luaopen_debug",
+                                          "luaL_openlibs"};
+  char line[512];
+  int lua_calls = 0;
+  if (system("nm --version >/dev/null 2>&1")) test_missing("nm", "nm", "the symbols of Lua were not checked");
+  FILE *symbols = popen("nm -D --undefined-only '" WLM_SHARED_LIBRARY "'", "r");
+  assert_non_null(symbols);
+  while (fgets(line, sizeof line, symbols)) {
+    lua_calls += strstr(line, " lua_") != NULL;
+    for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++)
+      if (strstr(line, forbidden[i])) fail_msg("the library uses%s", strstr(line, " U ") + 2);
+  }
+  assert_int_equal(pclose(symbols), 0);
+  assert_true(lua_calls > 10);
+#else
+  test_missing("shared_library", "shared library", "this build has a static one only");
+#endif
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(headers_are_read), cmocka_unit_test(exports_what_is_declared)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(headers_are_read), cmocka_unit_test(exports_what_is_declared),
+                                     cmocka_unit_test(opens_no_dangerous_lua_library)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -342,3 +342,12 @@ def test_streams_of_torch():
     assert warploom.devices()[0].device == "cuda:0"
     assert warploom.tune(a, 2, budget=2)
     assert "tuned" in warploom.explain(a, 2)
+
+
+def test_validate_names_the_first_wrong_row() -> None:
+    indptr, indices = np.array([0, 1, 2], np.int32), np.array([1, 0], np.int32)
+    matrix = warploom.Matrix((indptr, indices, None), shape=(2, 2), check=False)
+    matrix.validate()
+    indices[1] = 2
+    with pytest.raises(ValueError, match=r"row 1: colind\[1\] is 2"):
+        matrix.validate()

@@ -1,0 +1,86 @@
+/* What does not fit this machine's memory is said before it is read or allocated; --force goes on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "common/machine.h"
+#include "support/command.h"
+
+/* 67 bytes; as a matrix it is 2.3 GB, and B as many times that as it has columns. */
+static const char tall[] = "%%MatrixMarket matrix coordinate pattern general\n300000000 1 1\n1 1\n";
+static const char wide[] = "%%MatrixMarket matrix coordinate pattern general\n1 300000000 1\n1 1\n";
+
+static const char *input(const char *name, const char *text) {
+  write_whole(folder_file(&folder, name), text, strlen(text));
+  return folder.file;
+}
+
+static void expect_refused(command *c, const char *operand, const char *mend) {
+  assert_contains(c->err, operand);
+  assert_contains(c->err, " GB and this machine has ");
+  assert_contains(c->err, mend);
+  command_release(c);
+}
+
+static void operands_are_named(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 1, "run", "synth:rows=2000,d=8,cv=1", "-n", "1000000000", "--device", "host");
+  expect_refused(&c, "synth:rows=2000,d=8,cv=1: B needs 16000.0 GB", "use a smaller -n, or --force");
+  command_expect(&c, &folder, 1, "tune", "synth:rows=2000,d=8,cv=1", "-n", "8,1000000000", "--device", "host");
+  expect_refused(&c, "B needs 16000.0 GB", "use a smaller -n");
+  command_run(&c, &folder, "bench", "core", "synth:rows=2000,d=8,cv=1", "-n", "1000000000", "--device", "host");
+  assert_true(c.code != 0);
+  expect_refused(&c, "B needs 16000.0 GB", "use a smaller -n");
+  command_expect(&c, &folder, 1, "run", input("wide.mtx", wide), "-n", "100000", "--device", "host");
+  expect_refused(&c, "wide.mtx: B needs 240000.0 GB", "use a smaller -n");
+  command_expect(&c, &folder, 1, "run", input("tall.mtx", tall), "-n", "100000", "--device", "host");
+  expect_refused(&c, "tall.mtx: C needs 120000.0 GB", "use a smaller -n");
+}
+
+/* With an address space of 3 GB the matrix alone is too large, and a forced run ends at an allocation. */
+static void limits_count_and_force_goes_on(void **state) {
+  (void)state;
+  struct rlimit before, less;
+  command c;
+  assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+  less = before;
+  less.rlim_cur = (rlim_t)3 << 30;
+  const char *path = input("tall.mtx", tall);
+  assert_int_equal(setrlimit(RLIMIT_AS, &less), 0);
+  const int64_t free_memory = wlmi_machine_free_memory();
+  command_run(&c, &folder, "run", path, "-n", "1", "--device", "host");
+  assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+  assert_in_range(free_memory, 1, (int64_t)3 << 30);
+  assert_int_equal(c.code, 1);
+  expect_refused(&c, "tall.mtx: A needs 6.0 GB", "use a smaller matrix, or --force");
+
+  assert_int_equal(setrlimit(RLIMIT_AS, &less), 0);
+  command_run(&c, &folder, "run", "synth:rows=2000,d=8,cv=1", "-n", "1000000000", "--device", "host", "--force");
+  assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+  assert_int_equal(c.code, 1);
+  if (strstr(c.err, "this machine has")) fail_msg("%s", c.err);
+  command_release(&c);
+}
+
+static void what_fits_runs(void **state) {
+  (void)state;
+  command c;
+  assert_true(wlmi_machine_free_memory() > 1 << 20);
+  command_expect(&c, &folder, 0, "run", "synth:rows=200,d=8,cv=1", "-n", "8", "--device", "host");
+  command_release(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(operands_are_named),
+                                     cmocka_unit_test(limits_count_and_force_goes_on),
+                                     cmocka_unit_test(what_fits_runs)};
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}

@@ -1,0 +1,137 @@
+/* Databases that somebody prepared: what their schema has besides our tables is found before anything is written or
+ * read, `db check` names it, and a repair leaves it behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "common/memory.h"
+#include "db/kernel_cache.h"
+#include "db/measurement_set.h"
+#include "db/store_state.h"
+#include "support/db_fixture.h"
+
+static char path[320];
+
+static int begin(void **state) {
+  folder_begin(state);
+  snprintf(path, sizeof path, "%s/tuned.db", folder.path);
+  return 0;
+}
+
+static void run_sql(const char *file, const char *sql) {
+  sqlite3 *db;
+  char *message = NULL;
+  assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+  if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK) fail_msg("%s: %s", sql, message);
+  sqlite3_close(db);
+}
+
+static void foreign_objects_are_named(void **state) {
+  (void)state;
+  static const struct {
+    const char *sql, *says;
+    int64_t kept; /* by a repair */
+  } cases[] = {
+      {"CREATE TRIGGER evil AFTER INSERT ON measurement BEGIN DELETE FROM measurement; END",
+       "the trigger 'evil' is not warploom's", 5},
+      {"CREATE VIEW evil AS SELECT * FROM device", "the view 'evil' is not warploom's", 5},
+      {"CREATE TABLE evil (a)", "the table 'evil' is not warploom's", 5},
+      {"CREATE INDEX evil ON measurement (problem)", "the index 'evil' is not warploom's", 5},
+      {"DROP TABLE pin", "the table 'pin' is missing", 5},
+      {"ALTER TABLE pin ADD COLUMN evil TEXT", "the table 'pin' is not as warploom makes it", 5},
+      {"ALTER TABLE pin RENAME TO old; CREATE VIEW pin AS SELECT * FROM old", "the view 'pin' is not warploom's", 5},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_store_repair_result result;
+    wlmi_text report = {0}, kept_as = {0};
+    wlm_store *store;
+    remove(path);
+    put_samples(path, 5);
+    run_sql(path, cases[i].sql);
+    assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLM_STORE_READ, &store));
+    assert_contains(wlm_error_detail(), cases[i].says);
+    assert_contains(wlm_error_detail(), "db check --repair");
+    assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLM_STORE_READ_SHIPPED, &store));
+    assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+    assert_contains(wlm_error_detail(), cases[i].says);
+    assert_status(WLM_OK, wlmi_store_repair(path, &report, &kept_as, &result));
+    assert_contains(report.data, cases[i].says);
+    assert_int_equal(result.kept, cases[i].kept);
+    assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+    wlmi_store_close(store);
+    wlmi_text_release(&report);
+    wlmi_text_release(&kept_as);
+  }
+}
+
+/* Before the steps of a migration run, which would set the trigger off. */
+static void an_older_version_is_compared_too(void **state) {
+  (void)state;
+  wlm_store *store;
+  put_samples(path, 5);
+  run_sql(path, "DROP TABLE recorded; PRAGMA user_version = 2");
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  wlmi_store_close(store);
+  run_sql(path, "CREATE TRIGGER evil AFTER INSERT ON measurement BEGIN DELETE FROM measurement; END");
+  assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  assert_contains(wlm_error_detail(), "the trigger 'evil'");
+}
+
+static void a_kernel_cache_is_emptied(void **state) {
+  (void)state;
+  char file[320];
+  wlmi_kernel_cache *cache;
+  void *blob;
+  size_t size;
+  snprintf(file, sizeof file, "%s/kernels.db", folder.path);
+  assert_status(WLM_OK, wlmi_kernel_cache_open(file, 1 << 20, &cache));
+  assert_status(WLM_OK, wlmi_kernel_cache_put(cache, "a", "blob", 4));
+  wlmi_kernel_cache_close(cache);
+  run_sql(file, "CREATE TRIGGER evil AFTER INSERT ON kernel BEGIN DELETE FROM kernel; END");
+  assert_status(WLM_OK, wlmi_kernel_cache_open(file, 1 << 20, &cache));
+  assert_status(WLM_ERR_NOT_FOUND, wlmi_kernel_cache_get(cache, "a", &blob, &size));
+  assert_status(WLM_OK, wlmi_kernel_cache_put(cache, "a", "blob", 4));
+  assert_status(WLM_OK, wlmi_kernel_cache_get(cache, "a", &blob, &size));
+  wlmi_free(blob);
+  wlmi_kernel_cache_close(cache);
+}
+
+/* Choosing trusts the ids, so that it must not trust the rest. */
+static void long_texts_are_damage(void **state) {
+  (void)state;
+  wlmi_measurement_set set = {0};
+  const wlmi_measurement_record record = sample_measurement(3);
+  wlmi_text class = {0};
+  wlm_store *store;
+  put_samples(path, 5);
+  wlmi_device_class(&record.device, &class);
+  run_sql(path, "UPDATE measurement SET problem = hex(zeroblob(20000))");
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_measurement_set_add(&set, store, class.data));
+  assert_int_equal(set.count, 0);
+  wlmi_text report = {0};
+  assert_status(WLM_ERR_DATABASE, wlmi_store_check(store, &report));
+  assert_contains(report.data, "problem");
+  wlmi_store_close(store);
+  wlmi_measurement_set_release(&set);
+  wlmi_text_release(&report);
+  wlmi_text_release(&class);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, folder_end)
+  const struct CMUnitTest tests[] = {
+      TEST(foreign_objects_are_named),
+      TEST(an_older_version_is_compared_too),
+      TEST(a_kernel_cache_is_emptied),
+      TEST(long_texts_are_damage),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

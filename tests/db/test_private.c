@@ -1,0 +1,190 @@
+/* Files that other users cannot write to: how ours are made, which of others' are refused, and names that nobody can
+ * guess. What is tested with the rights of another user needs root. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/path.h"
+#include "common/temporary.h"
+#include "db/kernel_cache.h"
+#include "support/db_fixture.h"
+#include "support/require.h"
+
+static char place[400];
+
+static const char *at(const char *name) {
+  snprintf(place, sizeof place, "%s/%s", folder.path, name);
+  return place;
+}
+
+static void assert_mode(const char *name, unsigned expected) {
+  struct stat info;
+  assert_int_equal(lstat(at(name), &info), 0);
+  if ((info.st_mode & 07777) != expected) fail_msg("%s has mode %04o", name, (unsigned)info.st_mode & 07777);
+}
+
+static void ours_are_private_whatever_the_umask(void **state) {
+  (void)state;
+  static const mode_t masks[] = {0, 022, 077};
+  for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
+    char name[64], sources[2][400];
+    const char *const paths[] = {sources[0], sources[1]};
+    wlmi_kernel_cache *cache;
+    int64_t count;
+    const mode_t before = umask(masks[i]);
+    snprintf(name, sizeof name, "umask-%d/sub/tuned.db", (int)i);
+    put_samples(at(name), 3);
+    snprintf(sources[0], sizeof sources[0], "%s", place);
+    snprintf(sources[1], sizeof sources[1], "%s", place);
+    assert_mode(name, 0600);
+    snprintf(name, sizeof name, "umask-%d/cache/kernels.db", (int)i);
+    assert_status(WLM_OK, wlmi_kernel_cache_open(at(name), 1 << 20, &cache));
+    wlmi_kernel_cache_close(cache);
+    assert_mode(name, 0600);
+    snprintf(name, sizeof name, "umask-%d/merged.db", (int)i);
+    assert_status(WLM_OK, wlmi_store_merge_files(paths, 2, at(name), NULL, &count));
+    assert_mode(name, 0600);
+    snprintf(name, sizeof name, "umask-%d", (int)i);
+    assert_mode(name, 0700);
+    snprintf(name, sizeof name, "umask-%d/sub", (int)i);
+    assert_mode(name, 0700);
+    umask(before);
+  }
+}
+
+static void refused(wlmi_store_mode mode, const char *says) {
+  wlm_store *store;
+  assert_status(WLM_ERR_IO, wlmi_store_open(at("tuned.db"), mode, &store));
+  assert_contains(wlm_error_detail(), says);
+  assert_contains(wlm_error_detail(), "not used");
+}
+
+static void what_others_may_write_is_refused(void **state) {
+  (void)state;
+  static const mode_t modes[] = {0666, 0660, 0602};
+  wlm_store *store;
+  put_samples(at("tuned.db"), 3);
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+    chmod(at("tuned.db"), modes[i]);
+    refused(WLM_STORE_READ, "chmod go-w");
+    refused(WLM_STORE_WRITE, "chmod go-w");
+  }
+  assert_status(WLM_OK, wlmi_store_open(at("tuned.db"), WLM_STORE_READ_SHIPPED, &store));
+  wlmi_store_close(store);
+  chmod(at("tuned.db"), 0644);
+  assert_status(WLM_OK, wlmi_store_open(at("tuned.db"), WLM_STORE_WRITE, &store));
+  wlmi_store_close(store);
+  if (geteuid()) test_missing("root", "root", "a file of another user was not tried");
+  assert_int_equal(chown(at("tuned.db"), 65534, 65534), 0);
+  refused(WLM_STORE_READ, "another user (uid 65534)");
+  refused(WLM_STORE_WRITE, "another user (uid 65534)");
+}
+
+static wlm_status open_cache(void) {
+  wlmi_kernel_cache *cache;
+  const wlm_status status = wlmi_kernel_cache_open(at("kernels.db"), 1 << 20, &cache);
+  if (status == WLM_OK) wlmi_kernel_cache_close(cache);
+  return status;
+}
+
+/* Who may write to its folder may put another file in its place. */
+static void a_kernel_cache_needs_a_folder_of_ours(void **state) {
+  (void)state;
+  assert_status(WLM_OK, open_cache());
+  chmod(at("kernels.db"), 0666);
+  assert_status(WLM_ERR_IO, open_cache());
+  chmod(at("kernels.db"), 0600);
+  chmod(folder.path, 0770);
+  assert_status(WLM_ERR_IO, open_cache());
+  assert_contains(wlm_error_detail(), "chmod go-w");
+  chmod(folder.path, 01777);
+  assert_status(WLM_OK, open_cache());
+  chmod(folder.path, 0700);
+  assert_status(WLM_OK, open_cache());
+}
+
+/* With the names of before, which everybody could guess, the file behind the link was overwritten. */
+static void nobody_guesses_temporary_names(void **state) {
+  (void)state;
+  char planted[480];
+  write_whole(at("victim"), "precious", 8);
+  for (int i = 0; i < 4; i++) {
+    snprintf(planted, sizeof planted, "%s/out.jsonl.tmp-%ld-%d", folder.path, (long)getpid(), i);
+    assert_int_equal(symlink(at("victim"), planted), 0);
+  }
+  assert_status(WLM_OK, wlmi_path_write(at("out.jsonl"), "text", 4));
+  size_t size;
+  unsigned char *victim = read_whole(at("victim"), &size);
+  assert_int_equal(size, 8);
+  free(victim);
+  unsigned char *written = read_whole(at("out.jsonl"), &size);
+  assert_int_equal(size, 4);
+  free(written);
+}
+
+/* ---- folders of runs ------------------------------------------------------------------------------------- */
+
+static void make_run(const char *name, int old) {
+  const struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+  char file[96];
+  assert_int_equal(mkdir(at(name), 0700), 0);
+  snprintf(file, sizeof file, "%s/kernel.c", name);
+  write_whole(at(file), "", 0);
+  if (old) assert_int_equal(utimensat(AT_FDCWD, at(name), times, 0), 0);
+}
+
+static int is_there(const char *name) { return !access(at(name), F_OK); }
+
+static void leftovers_of_killed_runs_are_removed(void **state) {
+  (void)state;
+  make_run("warploom-run-killed", 1);
+  make_run("warploom-run-recent", 0);
+  make_run("warploom-run-in-use", 1);
+  make_run("warploom-other", 1);
+  make_run("warploom-run-foldrs", 1);
+  assert_int_equal(mkdir(at("warploom-run-foldrs/sub"), 0700), 0);
+  const int lock = open(at("warploom-run-in-use"), O_RDONLY | O_DIRECTORY);
+  assert_int_equal(flock(lock, LOCK_EX), 0);
+  setenv("TMPDIR", folder.path, 1);
+  const pid_t child = fork(); /* once in each process */
+  if (!child) {
+    wlmi_temporary temporary;
+    char file[600];
+    if (wlmi_temporary_open(&temporary) != WLM_OK) _exit(1);
+    snprintf(file, sizeof file, "%s/a", temporary.folder);
+    write_whole(file, "", 0);
+    wlmi_temporary_close(&temporary);
+    _exit(access(file, F_OK) && !*temporary.folder ? 0 : 2);
+  }
+  int result;
+  assert_int_equal(waitpid(child, &result, 0), child);
+  assert_int_equal(result, 0);
+  unsetenv("TMPDIR");
+  assert_false(is_there("warploom-run-killed"));
+  assert_true(is_there("warploom-run-recent/kernel.c"));
+  assert_true(is_there("warploom-run-in-use/kernel.c"));
+  assert_true(is_there("warploom-other/kernel.c"));
+  assert_true(is_there("warploom-run-foldrs/sub"));
+  close(lock);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
+  const struct CMUnitTest tests[] = {
+      TEST(ours_are_private_whatever_the_umask),   TEST(what_others_may_write_is_refused),
+      TEST(a_kernel_cache_needs_a_folder_of_ours), TEST(nobody_guesses_temporary_names),
+      TEST(leftovers_of_killed_runs_are_removed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
