@@ -67,6 +67,7 @@ static wlm_status make_page(const wlmi_cli_options *options, wlm_store *store, w
   }
   status = wlmi_page_make(page, html);
 done:
+  page->survey = NULL; /* it ends here */
   wlmi_survey_release(&survey);
   wlmi_classes_free(classes, page->class_count);
   wlmi_content_release(&content);

@@ -79,7 +79,7 @@ static void add_rows(double *to, int64_t n, const double *weights, uint64_t seed
                      int64_t rows, wlm_type type, const void *x, int64_t ld) {
 #pragma omp parallel
   {
-    double *own = wlmi_alloc_zero(2 * (size_t)n, sizeof *own), *read = own + n;
+    double *own = wlmi_alloc_zero(2 * (size_t)n, sizeof *own), *read = own ? own + n : NULL;
     const int64_t width = own ? n : 0;
 #pragma omp for schedule(static)
     for (int64_t row = 0; row < rows; row++) {

@@ -223,7 +223,7 @@ wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, 
   wlm_status status;
   wlmi_device *device = wlmi_context_device(context);
   wlmi_matrix_view view;
-  *operands = (wlmi_operands){.device = device, .matrix = matrix};
+  *operands = (wlmi_operands){.context = context, .device = device, .matrix = matrix};
   WLM_TRY(wlmi_context_spec(context, matrix, problem, &operands->spec));
   const wlm_problem *p = &operands->spec.problem;
   wlm_execute_args *call = &operands->call;
@@ -282,7 +282,8 @@ wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context 
   if (status == WLM_OK) status = read_args(args, spec.problem.n, &call);
   if (status != WLM_OK || lender->matrix != matrix || !are_alike(&spec.problem, &call, lender))
     return wlmi_operands_create(context, matrix, problem, args, seed, operands);
-  *operands = (wlmi_operands){.device = lender->device,
+  *operands = (wlmi_operands){.context = context,
+                              .device = lender->device,
                               .matrix = matrix,
                               .a = lender->a,
                               .b_host = lender->b_host,

@@ -19,6 +19,7 @@ typedef struct wlmi_buffer {
 enum { WLM_GUARD = 4096 };
 
 typedef struct wlmi_operands {
+  wlm_context *context;
   wlmi_device *device;
   const wlm_matrix *matrix;
   wlmi_spec spec;

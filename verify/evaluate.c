@@ -110,5 +110,6 @@ void wlmi_evaluate(const wlmi_expression *expression, const wlmi_column_block *c
       top -= node->arity - 1;
     }
   }
+  if (top == stack) return; /* never: an expression has a node */
   for (int j = 0; j < width; j++) result->value[j] = stack->value[j], result->size[j] = stack->size[j];
 }

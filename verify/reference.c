@@ -282,7 +282,7 @@ static void positions_of_block(const wlmi_csr_host *a, const wlm_problem *p, con
                                int64_t first, int width, int64_t *arg) {
   const wlm_type type = wlmi_accumulator_type(p->dense_type);
   double message[BLOCK], edge[BLOCK], dense[BLOCK], best[BLOCK];
-  for (int j = 0; j < width; j++) arg[j] = -1;
+  for (int j = 0; j < width; j++) arg[j] = -1, best[j] = 0;
   for (int64_t k = 0; k < e->walked; k++) {
     const int64_t at = edge_at(e, k);
     if (!times_of(a, at)) continue;
