@@ -33,9 +33,10 @@ function attention.sum_bytes(problem) return problem.acc_bytes * (is_gradient(pr
 
 -- Address of a term for an index and a head, in one instruction where the index has 32 bits.
 local function term(name, index, head, narrow)
+  local stride = (name == "left" or name == "right") and "args->attention.term_stride" or "args->heads"
   return ("__ldg((const wlm_acc_t *)((const char *)((const wlm_acc_t *)args->attention.%s + %s) + " ..
-    "(unsigned long long)%s%s * (unsigned int)(args->heads * (long long)sizeof(wlm_acc_t))))"):format(
-    name, head, narrow and "(unsigned int)" or "", index)
+    "(unsigned long long)%s%s * (unsigned int)(%s * (long long)sizeof(wlm_acc_t))))"):format(
+    name, head, narrow and "(unsigned int)" or "", index, stride)
 end
 
 local function exponentials(out, fn, wide)

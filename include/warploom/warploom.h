@@ -345,11 +345,12 @@ typedef struct wlm_execute_args {
   const void *delta; /* rows x H, for the gradient: sum over the head's columns of x * C, with C before its epilogue */
   void *dright;      /* may be NULL */
   double slope;      /* of leaky_relu, for x < 0 */
+  int64_t ldt;       /* leading dimension of left and right; 0 means H */
 } wlm_execute_args;
 #define WLM_EXECUTE_ARGS_INIT                                                                                         \
   {                                                                                                                   \
     sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, NULL, NULL, \
-        NULL, NULL, NULL, NULL, NULL, 0.2                                                                             \
+        NULL, NULL, NULL, NULL, NULL, 0.2, 0                                                                          \
   }
 
 /* Enqueues one product (or SDDMM, attention, or gradient) for a matrix that needs no wlm_matrix.

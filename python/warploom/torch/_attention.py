@@ -207,12 +207,32 @@ def _run(
         address_of(dvalues),
         address_of(dright),
         slope,
+        _stride(left),
         address_of(work),
         size,
         current_stream(plan.index),
     )
     if status:
         fail(status)
+
+
+def _stride(term: Maybe) -> int:
+    """Elements from row to row of left and right."""
+    return 0 if term is None or term.dim() == 1 else term.stride(0)
+
+
+def _alike(left: Maybe, right: Maybe) -> tuple[Maybe, Maybe]:
+    """Left and right as the library takes them: heads side by side, and rows equally far apart."""
+    if left is None or right is None:
+        return left, right
+    if (
+        left.dim() == 2
+        and left.stride() == right.stride()
+        and left.stride(1) == 1
+        and left.stride(0) >= left.shape[1]
+    ):
+        return left, right
+    return left.contiguous(), right.contiguous()
 
 
 def _dense(tensor: Maybe) -> Maybe:
@@ -234,6 +254,7 @@ def _forward(
     lse = None
     if needs_lse:
         lse = c.new_empty((graph.rows, request.heads), dtype=accumulator(request.dtype))
+    left, right = _alike(left, right)
     if request.n:
         _run(
             plan,
@@ -241,8 +262,8 @@ def _forward(
             c,
             None,
             _dense(values),
-            _dense(left),
-            _dense(right),
+            left,
+            right,
             lse,
             None,
             None,
@@ -268,6 +289,7 @@ def _backward(
     """The gradients of b, left, right and values."""
     wide = accumulator(request.dtype)
     x, b = x.contiguous(), b.contiguous()
+    left, right = _alike(left, right)
     shape = (graph.rows, request.heads, -1 if request.n else 0)
     delta = torch.linalg.vecdot(x.to(wide).reshape(shape), c.to(wide).reshape(shape))
     db = torch.empty_like(b)
@@ -284,7 +306,7 @@ def _backward(
     else:
         plan = graph.plan(request._replace(transpose=True))
         _run(
-            plan, b, db, x, _dense(values), _dense(left), _dense(right), lse, delta, dterms,
+            plan, b, db, x, _dense(values), left, right, lse, delta, dterms,
             dright, slope,
         )  # fmt: skip
         if left is not None and needs_left:

@@ -20,10 +20,14 @@ LAYERS = {
 
 @pytest.fixture(autouse=True)
 def fresh():
+    def restore():
+        warploom.pyg._converted = False
+        warploom.pyg._uninstall()
+        warploom.pyg.report(reset=True)
+
+    restore()
     yield
-    warploom.pyg._converted = False
-    warploom.pyg._uninstall()
-    warploom.pyg.report(reset=True)
+    restore()
 
 
 def run(layer, name, x, edge_index, attr):
