@@ -33,8 +33,6 @@ def _check_layer(layer: Any, x: Any, edge_index: Any) -> None:
         raise pyg._Refused(pyg._REPLACED)
     if layer.flow != "source_to_target":
         raise pyg._Refused("attention with flow target_to_source")
-    if layer.training and layer.dropout > 0:
-        raise pyg._Refused("dropout of attention weights")
     for part in x if isinstance(x, (tuple, list)) else (x,):
         if part is not None:
             pyg._check_dense(layer, part)
@@ -165,7 +163,15 @@ def _run_gat(
             raise pyg._Refused("edge features do not match the edges")
         terms = pyg._order_values(found, terms, edge_index)
     with torch.autocast(source.device.type, enabled=False):
-        out = gat(found.graph, source, left, right, terms, slope=layer.negative_slope)
+        out = gat(
+            found.graph,
+            source,
+            left,
+            right,
+            terms,
+            slope=layer.negative_slope,
+            dropout=layer.dropout if layer.training else 0.0,
+        )
     out = out.flatten(1) if layer.concat else out.mean(dim=1)
     if residual is not None:
         out = out + residual
@@ -221,7 +227,8 @@ def _run_transformer(
         raise pyg._Refused("sizes that do not match the features")
     found = _edges(layer, edge_index, rows, cols)
     with torch.autocast(value.device.type, enabled=False):
-        return attention(found.graph, query, key, value)
+        dropout = layer.dropout if layer.training else 0.0
+        return attention(found.graph, query, key, value, dropout=dropout)
 
 
 def _transformer_propagate(original: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -32,6 +32,9 @@ static wlm_status check(const wlmi_shape *shape, const wlmi_bound *bound, const 
   if (call->ldt && (call->ldt < shape->heads || call->ldt > UINT32_MAX / (int64_t)sum))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: ldt is %lld, must be %lld to %lld", name, (long long)call->ldt,
                      (long long)shape->heads, (long long)(UINT32_MAX / (int64_t)sum));
+  if (!(call->dropout >= 0 && call->dropout < 1) || (call->dropout > 0 && !shape->has_dropout))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: dropout is %g, must be %s", name, call->dropout,
+                     shape->has_dropout ? "at least 0 and below 1" : "0, because wlm_problem.dropout is");
   if (call->workspace_size < bound->workspace_size)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: workspace_size is %zu, the plan needs %zu", name,
                      call->workspace_size, bound->workspace_size);
@@ -58,6 +61,8 @@ wlm_status wlmi_run_attention(const wlmi_shape *shape, const wlmi_bound *bound, 
                                           .dright = call->dright,
                                           .dvalues = call->dvalues,
                                           .slope = call->slope,
+                                          .dropped = call->dropout,
+                                          .kept = 1 / (1 - call->dropout),
                                           .term_stride = call->ldt ? call->ldt : shape->heads};
   if (shape->is_gradient) {
     const int64_t ldb = args->ldb;

@@ -203,6 +203,8 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
     o->call.alpha = calls[call].alpha;
     o->call.beta = calls[call].beta;
   }
+  o->call.seed = 1 + test_draw(random, 1 << 30);
+  o->call.dropout = p->dropout ? 0.375 : 0;
   o->call.ldt = p->heads + (int64_t)test_draw(random, 3);
   o->call.slope = test_draw(random, 3) ? 0.25 : 1.5;
   o->call.ldb = p->n + calls[call].more_b;
@@ -219,7 +221,7 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   WLM_TRY(draw_terms(o, random, LSE, a_rows, 0, &o->lse));
   WLM_TRY(draw_terms(o, random, DELTA, a_rows, 0, &o->delta));
   if (is_gradient(o)) fill_lse(o);
-  o->terms = (wlmi_attention_terms){o->left, o->right, o->lse, o->delta};
+  o->terms = (wlmi_attention_terms){o->left, o->right, o->lse, o->delta, o->order};
   WLM_TRY(make_array(o, C, p->dense_type, o->a.rows * (is_gradient(o) ? o->call.ldb : o->call.ldc), 1));
   for (int64_t i = 0; i < o->arrays[C].count && o->call.beta != 0; i++)
     if (i % o->call.ldc < p->n) wlmi_element_put(p->dense_type, o->arrays[C].host, GUARD + i, draw_value(random));
