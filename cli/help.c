@@ -10,9 +10,9 @@ const wlmi_help_entry wlmi_help_inputs[] = {
     {"FILE", "a Matrix Market file, also compressed by gzip, whatever its name is"},
     {"-", "such a file on standard input"},
     {"twin:NAME[,OPTION...]",
-     "a synthetic matrix like a published graph: NAME is reddit, proteins, products, arxiv (undirected), youtube, "
-     "roadnet-ca or web-google; options with their defaults are scale=1, seed=1, communities=50, local=0.7 and "
-     "numbering=scattered (or contiguous)"},
+     "a synthetic matrix like a published graph: NAME is reddit, proteins, products, arxiv (undirected), "
+     "arxiv-directed, youtube, roadnet-ca or web-google; options with their defaults are scale=1, seed=1, "
+     "communities=50, local=0.7 and numbering=scattered (or contiguous)"},
     {"uniform:rows=R,d=D", "D entries in each row; options are cols=C and seed=1"},
     {"synth:rows=R,d=D,cv=X",
      "D entries in the mean, with coefficient of variation X as far as sizes allow it; options are cols=C, longest=L "

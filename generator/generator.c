@@ -92,6 +92,7 @@ static void push_problem(lua_State *lua, const wlmi_spec *spec, const wlmi_custo
   set_boolean(lua, "bias", p->epilogue.bias);
   set_string(lua, "operation", wlmi_operation_name(p->operation));
   set_string(lua, "score", wlmi_score_name(p->score));
+  set_boolean(lua, "dropout", p->dropout);
   set_boolean(lua, "transpose", p->transpose);
   set_string(lua, "arg", p->want_argmax ? wlmi_index_name(p->argmax_type) : "none");
   set_integer(lua, "arg_bytes", p->want_argmax ? (int64_t)wlmi_index_size(p->argmax_type) : 0);

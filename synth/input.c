@@ -16,10 +16,11 @@ static int is_synthetic(const char *input) {
 
 static wlm_status check_there(const char *input) {
   if (!strcmp(input, "-") || !access(input, F_OK)) return WLM_OK;
-  return wlmi_fail(errno == ENOENT ? WLM_ERR_NOT_FOUND : WLM_ERR_IO,
-                   "%s: %s; give a Matrix Market file, - for standard input, twin:NAME (reddit, proteins, products, "
-                   "arxiv, youtube, roadnet-ca, web-google), uniform:rows=R,d=D or synth:rows=R,d=D,cv=X",
-                   input, strerror(errno));
+  return wlmi_fail(
+      errno == ENOENT ? WLM_ERR_NOT_FOUND : WLM_ERR_IO,
+      "%s: %s; give a Matrix Market file, - for standard input, twin:NAME (reddit, proteins, products, "
+      "arxiv, arxiv-directed, youtube, roadnet-ca, web-google), uniform:rows=R,d=D or synth:rows=R,d=D,cv=X",
+      input, strerror(errno));
 }
 
 wlm_status wlmi_input_size(const char *input, int64_t *rows, int64_t *cols, int64_t *nnz) {

@@ -25,7 +25,7 @@ static const struct graph {
     {"reddit", 232965, 114615892, 21657, 1625688, 1},    {"proteins", 132534, 79122504, 7750, 1041000, 1},
     {"products", 2449029, 123718152, 17481, 1898461, 1}, {"arxiv", 169343, 2315598, 13161, 5000000, 1},
     {"youtube", 1157828, 5975248, 28754, 9737837, 1},    {"roadnet-ca", 1971281, 5533214, 12, 358144, 1},
-    {"web-google", 916428, 5105039, 456, 1176991, 0},
+    {"web-google", 916428, 5105039, 456, 1176991, 0},    {"arxiv-directed", 169343, 1166243, 436, 1289323, 0},
 };
 
 /* ---- the name ---- */
@@ -272,8 +272,8 @@ static wlm_status parse(const char *name, request *r, int *kind) {
   if (r->kind == TWIN) r->graph = find_graph(next_piece(&text));
   if (*kind == KINDS || (r->kind == TWIN && !r->graph))
     WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                      "%s: no such twin; there are twin:reddit, proteins, products, arxiv, youtube, roadnet-ca, "
-                      "web-google, uniform:rows=R,d=D and synth:rows=R,d=D,cv=X",
+                      "%s: no such twin; there are twin:reddit, proteins, products, arxiv, arxiv-directed, youtube, "
+                      "roadnet-ca, web-google, uniform:rows=R,d=D and synth:rows=R,d=D,cv=X",
                       name));
   status = parse_options(name, text, r);
 done:

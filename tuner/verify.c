@@ -2,8 +2,8 @@
  *
  * Argmax indices must match exactly (verify/reference.h gives the reason why they can). For numbers:
  *
- * Rows are compared with float64, all of them if that is cheap. Otherwise some rows are compared with float64, and every
- * row by a check of all columns (tuner/column_check.h) or, if the operator has none, with a second reference
+ * Rows are compared with float64, all of them if that is cheap. Otherwise some rows are compared with float64, and
+ * every row by a check of all columns (tuner/column_check.h) or, if the operator has none, with a second reference
  * (tuner/row_check.h); C is then read in pieces.
  *
  * Errors are measured against sum |a b|, the scale at which float32 arithmetic itself works: with u = 2^-24 the worst

@@ -8,6 +8,7 @@
 typedef struct wlmi_attention_terms {
   const double *left, *right; /* rows x H and cols x H; not read if scores are given per edge */
   const double *lse, *delta;  /* rows x H, for the gradient */
+  const int64_t *order;       /* of the gradient: where A has each edge of A^T, for dropout; NULL = in the same place */
 } wlmi_attention_terms;
 
 /* C = alpha * attention + beta * C + bias for the rows named by `row_ids` (NULL = the first row_count ones), softmax

@@ -270,11 +270,12 @@ typedef struct wlm_problem {
   wlm_sampling sampling;
   wlm_policy policy;
   wlm_score score; /* of WLM_ATTENTION */
+  int dropout;     /* of WLM_ATTENTION: 1 = calls leave out weights at random; see wlm_execute_args.dropout */
 } wlm_problem;
 #define WLM_PROBLEM_INIT                                                                                            \
   {                                                                                                                 \
     sizeof(wlm_problem), 0, WLM_SPMM, WLM_MUL, WLM_SUM, WLM_EMPTY_ZERO, NULL, WLM_F32, 0, 1, 0, WLM_I32, {0, NULL}, \
-        {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}, {0, 1}, WLM_SCORE_GAT                                                  \
+        {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}, {0, 1}, WLM_SCORE_GAT, 0                                               \
   }
 
 /* ---- one call: what changes from call to call ----------------------------------------------------- */
@@ -345,11 +346,16 @@ typedef struct wlm_execute_args {
   const void *delta; /* rows x H, for the gradient: sum over the head's columns of x * C, with C before its epilogue */
   void *dright;      /* may be NULL */
   double slope;      /* slope of leaky_relu for x < 0 */
+  int64_t ldt;       /* leading dimension of left and right; 0 means H */
+  /* Where problem.dropout is set: the share of weights that are left out, 0 <= dropout < 1; the others count 1 / (1 -
+   * dropout) times as much. They are drawn after the softmax by a hash of args.seed, the position of the edge in colind
+   * of A and the head, so nothing is stored and the gradient repeats them from the same seed. */
+  double dropout;
 } wlm_execute_args;
 #define WLM_EXECUTE_ARGS_INIT                                                                                         \
   {                                                                                                                   \
     sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, NULL, NULL, \
-        NULL, NULL, NULL, NULL, NULL, 0.2                                                                             \
+        NULL, NULL, NULL, NULL, NULL, 0.2, 0, 0.0                                                                     \
   }
 
 /* Enqueues one product (or SDDMM, attention, or gradient) for a matrix that needs no wlm_matrix.

@@ -19,6 +19,7 @@ typedef struct wlmi_shape {
   int has_values, has_bias, want_argmax, is_sddmm, uses_b;
   int is_attention, is_gradient; /* is_gradient: that of attention */
   wlm_score score;
+  int has_dropout;
   int walks_a;                              /* of a transposed problem: A itself is bound instead of A^T */
   size_t dense_size, sum_size, argmax_size; /* of an element of B and C, of an accumulator, of a position */
   int pass_count;

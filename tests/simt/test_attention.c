@@ -22,7 +22,7 @@ static const struct point {
   int has_values;
   wlm_score score;
   wlm_index rowptr, colind;
-  int bias;
+  int bias; /* and dropout */
 } points[] = {{64, 1, WLM_F32, WLM_F32, 1, WLM_SCORE_GAT, WLM_I32, WLM_I32, 1},
               {21, 3, WLM_BF16, WLM_BF16, 1, WLM_SCORE_GAT, WLM_I32, WLM_I64, 0},
               {256, 1, WLM_F32, WLM_F32, 0, WLM_SCORE_GAT, WLM_I32, WLM_I32, 0}};
@@ -67,6 +67,7 @@ static void check_points(wlmi_device *device, int families) {
     problem.score = p->score;
     problem.transpose = i % 2;
     problem.dense_type = p->type;
+    problem.dropout = p->bias;
     problem.epilogue.bias = p->bias && !problem.transpose;
     csr.rowptr_type = p->rowptr;
     csr.colind_type = p->colind;

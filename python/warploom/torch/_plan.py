@@ -58,6 +58,7 @@ class Request(NamedTuple):
     argmax: bool = False
     sddmm: bool = False
     attention: str = ""  # "gat" or "edge": where its scores come from; with transpose its gradient
+    dropout: bool = False  # of attention
 
     @property
     def n(self) -> int:
@@ -76,6 +77,7 @@ def problem(request: Request, expected_calls: int) -> Any:
     p.operation = lib.WLM_SDDMM if request.sddmm else lib.WLM_SPMM
     if request.attention:
         p.operation = lib.WLM_ATTENTION
+        p.dropout = request.dropout
         p.score = lib.WLM_SCORE_GAT if request.attention == "gat" else lib.WLM_SCORE_EDGE
     p.message = MESSAGES[request.message]
     p.reduce = REDUCTIONS[request.reduce]
