@@ -29,7 +29,7 @@ wlm_status wlmi_gnuplot(const wlmi_text *script) {
   if (code < 0)
     status = missing();
   else if (code)
-    status = wlmi_fail(WLM_ERR_IO, "gnuplot failed with status %d; its message is above", code);
+    status = wlmi_fail(WLM_ERR_IO, "gnuplot could not draw (status %d); its message is above", code);
 done:
   if (file) fclose(file);
   return status;
