@@ -191,7 +191,7 @@ done:
   return status;
 }
 
-void wlmi_entrant_cusparse(const wlmi_operands *operands, int way, wlmi_entrant *entrant, double *preprocess_seconds) {
+void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds) {
   const int is_sddmm = way == WLM_CUSPARSE_SDDMM;
   const struct product product = {.a = wlmi_matrix_csr(operands->matrix),
                                   .n = operands->spec.problem.n,
@@ -200,10 +200,10 @@ void wlmi_entrant_cusparse(const wlmi_operands *operands, int way, wlmi_entrant 
                                   .dense = is_sddmm ? operands->x.memory : operands->c.memory,
                                   .values = is_sddmm ? operands->c.memory : NULL};
   struct cusparse *baseline = NULL;
-  *entrant = (wlmi_entrant){.enqueue = enqueue, .destroy = destroy};
-  snprintf(entrant->name, sizeof entrant->name, "%s", wlmi_cusparse_name(way));
-  if (create(operands->device, way, &product, &baseline) != WLM_OK) wlmi_entrant_fail(entrant, wlm_error_detail());
-  entrant->user = baseline;
+  *method = (wlmi_method){.enqueue = enqueue, .destroy = destroy};
+  snprintf(method->name, sizeof method->name, "%s", wlmi_cusparse_name(way));
+  if (create(operands->device, way, &product, &baseline) != WLM_OK) wlmi_method_fail(method, wlm_error_detail());
+  method->user = baseline;
   if (preprocess_seconds) *preprocess_seconds = baseline ? baseline->preprocess_seconds : 0;
 }
 
@@ -216,10 +216,10 @@ const char *wlmi_cusparse_name(int way) {
   return "cusparse";
 }
 
-void wlmi_entrant_cusparse(const wlmi_operands *operands, int way, wlmi_entrant *entrant, double *preprocess_seconds) {
+void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds) {
   (void)operands, (void)way;
-  *entrant = (wlmi_entrant){0};
-  wlmi_entrant_fail(entrant, "this build has no cuda device");
+  *method = (wlmi_method){0};
+  wlmi_method_fail(method, "this build has no cuda device");
   if (preprocess_seconds) *preprocess_seconds = 0;
 }
 #endif

@@ -1,9 +1,9 @@
-/* cuSPARSE's SpMM and SDDMM as baselines for tuner/entrant.h: CSR and row-major dense matrices, all of one type, with
+/* cuSPARSE's SpMM and SDDMM as baselines for tuner/method.h: CSR and row-major dense matrices, all of one type, with
  * sums in f32 (f64 for f64). */
 #ifndef WLM_BENCH_BASELINE_CUSPARSE_H
 #define WLM_BENCH_BASELINE_CUSPARSE_H
 
-#include "tuner/entrant.h"
+#include "tuner/method.h"
 
 /* The ways of SpMM, four algorithms, each with and without cusparseSpMM_preprocess; the one after them is SDDMM. */
 enum { WLM_CUSPARSE_WAYS = 8, WLM_CUSPARSE_SDDMM = WLM_CUSPARSE_WAYS };
@@ -18,6 +18,6 @@ const char *wlmi_cusparse_name(int way);
  * Needs a cuda device; WARPLOOM_CUSPARSE may name the library's file. If cuSPARSE refuses, the failure is its reason.
  * *preprocess_seconds (may be NULL) is the time of the second preprocessing run, because the first one loads code; 0
  * without preprocessing. */
-void wlmi_entrant_cusparse(const wlmi_operands *operands, int way, wlmi_entrant *entrant, double *preprocess_seconds);
+void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds);
 
 #endif

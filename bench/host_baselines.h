@@ -25,8 +25,8 @@ extern const wlmi_host_baseline wlmi_baseline_graphblas;
 
 /* Sets up the first `count` baselines (the OpenMP loop is the first one) on the operands; one that cannot be set up has
  * a failure. */
-void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_entrant *entrants);
+void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_method *methods);
 /* "host_rivals":{name:us or null},"host_rival_errors":{name:reason}; committed files have these names */
-void wlmi_host_baselines_write(const wlmi_entrant entrants[WLM_HOST_BASELINES], wlmi_text *line);
+void wlmi_host_baselines_write(const wlmi_method methods[WLM_HOST_BASELINES], wlmi_text *line);
 
 #endif

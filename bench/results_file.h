@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "common/json.h"
-#include "tuner/entrant.h"
+#include "tuner/method.h"
 
 typedef struct wlmi_results {
   const char *path;
@@ -28,7 +28,7 @@ int wlmi_results_has(const wlmi_results *results, const char *suite, const char 
 /* Appends a line, which ends with a newline, and syncs it to the disk. */
 wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line);
 
-double wlmi_entrant_us(const wlmi_entrant *entrant); /* NaN for NULL and for a failed one */
+double wlmi_method_us(const wlmi_method *method); /* NaN for NULL and for a failed one */
 /* A space and 1.25, or - for NaN, in the table for people. */
 void wlmi_row_cell(wlmi_text *row, int width, double value);
 

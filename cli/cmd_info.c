@@ -57,7 +57,7 @@ static wlm_status tell_devices(wlmi_report *report, const char *wanted) {
 }
 
 /* A database that does not exist yet is no error. */
-static void tell_database(wlmi_report *report, const char *path) {
+static void report_database(wlmi_report *report, const char *path) {
   wlm_store *store = NULL;
   wlmi_store_counts counts = {0};
   wlmi_report_string(report, "database", path);
@@ -81,7 +81,7 @@ wlm_status wlmi_cmd_info(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_report_object(report, NULL);
   wlmi_report_string(report, "version", wlm_version_string());
   wlmi_report_string(report, "templates", templates && *templates ? templates : "embedded");
-  tell_database(report, database.data ? database.data : "");
+  report_database(report, database.data ? database.data : "");
   wlmi_system_database_path(&shipped);
   wlmi_report_string(report, "system_database", shipped.data ? shipped.data : "");
   wlmi_report_string(report, "kernel_cache", cache.data ? cache.data : "");

@@ -50,7 +50,7 @@ static wlm_status make_page(const wlmi_cli_options *options, wlm_store *store, w
   wlmi_content content = {0};
   wlmi_class *classes = NULL;
   const wlmi_class *chosen = NULL;
-  wlmi_survey survey = {0};
+  wlmi_overview overview = {0};
   int64_t l2_bytes = 0;
   wlm_status status;
   WLM_TRY(wlmi_content_load(store, &content));
@@ -60,15 +60,15 @@ static wlm_status make_page(const wlmi_cli_options *options, wlm_store *store, w
   if (chosen) {
     WLM_TRY(wlmi_gnuplot_find());
     WLM_TRY(look_at_models(store, chosen->name, &page->trained_at, &l2_bytes));
-    WLM_TRY(wlmi_survey_make(chosen, l2_bytes, &survey));
+    WLM_TRY(wlmi_overview_make(chosen, l2_bytes, &overview));
     for (int64_t i = 0; i < content.pin_count; i++)
       page->pin_count += !strcmp(content.pins[i].device_class, chosen->name);
-    page->survey = &survey;
+    page->overview = &overview;
   }
   status = wlmi_page_make(page, html);
 done:
-  page->survey = NULL; /* it ends here */
-  wlmi_survey_release(&survey);
+  page->overview = NULL; /* it ends here */
+  wlmi_overview_release(&overview);
   wlmi_classes_free(classes, page->class_count);
   wlmi_content_release(&content);
   return status;

@@ -42,11 +42,11 @@ static int on_progress(void *user, int64_t done, int64_t total, const wlm_candid
 }
 
 /* Reports the kernel that is chosen from now on. */
-static wlm_status tell_choice(wlmi_report *report, wlmi_session *session, wlmi_tune_outcomes *outcomes) {
+static wlm_status report_choice(wlmi_report *report, wlmi_session *session, wlmi_tune_outcomes *outcomes) {
   wlm_plan *plan;
   wlm_status status = wlm_plan_create(session->context, session->matrix, &session->problem, &plan);
   if (status != WLM_OK) return status;
-  wlmi_tune_outcomes_tell(outcomes, report, wlm_plan_variant(plan));
+  wlmi_tune_outcomes_report(outcomes, report, wlm_plan_variant(plan));
   wlmi_report_string(report, "choice", wlm_plan_variant(plan));
   wlmi_report_string(report, "step", wlmi_step_name(plan->record.decision.step));
   wlm_plan_destroy(plan);
@@ -54,18 +54,18 @@ static wlm_status tell_choice(wlmi_report *report, wlmi_session *session, wlmi_t
 }
 
 /* Prints the table of stored measurements, also after a failure, whose text is kept. */
-static wlm_status tell_width(errand *e, wlm_status status, wlmi_tune_outcomes *outcomes,
-                             const wlmi_tune_summary *summary) {
+static wlm_status report_width(errand *e, wlm_status status, wlmi_tune_outcomes *outcomes,
+                               const wlmi_tune_summary *summary) {
   char *detail = wlmi_strdup(wlm_error_detail());
-  wlm_status told = outcomes->count ? wlm_context_refresh(e->run.session.context) : WLM_OK;
-  if (told == WLM_OK && (status == WLM_OK || status == WLM_ERR_CANCELLED))
-    told = tell_choice(e->report, &e->run.session, outcomes);
+  wlm_status reported = outcomes->count ? wlm_context_refresh(e->run.session.context) : WLM_OK;
+  if (reported == WLM_OK && (status == WLM_OK || status == WLM_ERR_CANCELLED))
+    reported = report_choice(e->report, &e->run.session, outcomes);
   else
-    wlmi_tune_outcomes_tell(outcomes, e->report, "");
-  wlmi_tune_summary_tell(summary, e->report);
+    wlmi_tune_outcomes_report(outcomes, e->report, "");
+  wlmi_tune_summary_report(summary, e->report);
   if (status != WLM_OK) wlmi_fail(status, "%s", detail ? detail : "");
   wlmi_free(detail);
-  return status == WLM_OK ? told : status;
+  return status == WLM_OK ? reported : status;
 }
 
 /* Tunes one matrix and N. */
@@ -85,7 +85,7 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   if (l.outcomes.failed)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
   if (status == WLM_OK || status == WLM_ERR_CANCELLED || l.outcomes.count)
-    status = tell_width(e, status, &l.outcomes, &summary);
+    status = report_width(e, status, &l.outcomes, &summary);
   wlmi_report_close(e->report);
   wlmi_tune_outcomes_release(&l.outcomes);
   return status;
@@ -96,8 +96,8 @@ static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_ca
   const wlmi_cli_options *options = e->run.options;
   wlmi_session *session = &e->run.session;
   const wlmi_limits *limits = &wlmi_context_device(session->context)->info.limits;
-  wlmi_place *places = NULL;
-  int64_t place_count;
+  wlmi_point *points = NULL;
+  int64_t point_count;
   wlmi_matrix_view view;
   wlmi_spec spec;
   wlm_status status;
@@ -110,10 +110,10 @@ static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_ca
     wlmi_tuning_case_make(limits, view.stats, 0, options->n[i], candidates, options->again ? candidates : left,
                           &list[i]);
   }
-  WLM_TRY(wlmi_context_known_places(session->context, &spec, &places, &place_count));
-  for (int64_t i = 0; i < place_count; i++) wlmi_tuning_cases_learn(list, options->n_count, &places[i]);
+  WLM_TRY(wlmi_context_tuned_points(session->context, &spec, &points, &point_count));
+  for (int64_t i = 0; i < point_count; i++) wlmi_tuning_cases_learn(list, options->n_count, &points[i]);
 done:
-  wlmi_free(places);
+  wlmi_free(points);
   return status;
 }
 
@@ -136,7 +136,7 @@ static wlm_status tune_widths(errand *e, const char *label, double deadline) {
     status = tune_width(e, label, isfinite(deadline) ? fmax(share, 1e-3) : 0);
     if (!wlmi_report_flush(e->report) && status == WLM_OK)
       status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
-    wlmi_tuning_cases_learn(list, options->n_count, &list[i].place);
+    wlmi_tuning_cases_learn(list, options->n_count, &list[i].point);
     list[i].state = WLM_TUNING_CASE_DONE;
     tuned[i] = 1;
   }

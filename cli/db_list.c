@@ -55,7 +55,7 @@ static void list_pins(wlmi_report *report, const wlmi_pin_record *pins, int64_t 
   wlmi_table table;
   wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
   for (int64_t i = 0; i < count; i++) {
-    wlmi_table_text(&table, pins[i].place);
+    wlmi_table_text(&table, pins[i].target);
     wlmi_table_text(&table, pins[i].device_class);
     wlmi_table_text(&table, pins[i].problem);
     wlmi_table_integer(&table, pins[i].n);
@@ -144,7 +144,7 @@ static void tell_pins(wlmi_report *report, const wlmi_diff *diff) {
   for (int64_t i = 0; i < diff->pin_count; i++) {
     const wlmi_pin_difference *d = &diff->pins[i];
     const wlmi_pin_record *any = d->a ? d->a : d->b;
-    wlmi_table_text(&table, any->place);
+    wlmi_table_text(&table, any->target);
     wlmi_table_text(&table, any->device_class);
     wlmi_table_text(&table, any->problem);
     wlmi_table_integer(&table, any->n);

@@ -43,8 +43,8 @@ static wlm_status put_figure(state *s, const char *what, const char *caption, co
   return status;
 }
 
-static wlm_status put_maps(state *s, const wlmi_survey_problem *problem, wlmi_text *out) {
-  const wlmi_draw_axes axes = wlmi_draw_map_axes(s->page->survey);
+static wlm_status put_maps(state *s, const wlmi_overview_problem *problem, wlmi_text *out) {
+  const wlmi_draw_axes axes = wlmi_draw_map_axes(s->page->overview);
   int maps = 0;
   wlm_status status = WLM_OK;
   for (int64_t begin = 0, end; begin < problem->count && maps < MAX_MAPS && status == WLM_OK; begin = end, maps++) {
@@ -55,10 +55,10 @@ static wlm_status put_maps(state *s, const wlmi_survey_problem *problem, wlmi_te
              (long long)(end - begin), (long long)n);
     snprintf(caption, sizeof caption, "<strong>N = %lld</strong>: who wins where", (long long)n);
     wlmi_text attributes = {0};
-    put_axes(&axes, problem - s->page->survey->problems, n, &attributes);
+    put_axes(&axes, problem - s->page->overview->problems, n, &attributes);
     status = put_figure(s, what, caption, attributes.data ? attributes.data : "", out);
     wlmi_text_release(&attributes);
-    wlmi_draw_map(s->page->survey, &s->families, problem->cases + begin, end - begin, &s->pictures.script);
+    wlmi_draw_map(s->page->overview, &s->families, problem->cases + begin, end - begin, &s->pictures.script);
   }
   return status;
 }
@@ -102,7 +102,7 @@ static const char caveat[] =
     "measured, or pruned because others were quicker. Figures of a way over fewer than all cases are of those that "
     "know it, and flatter; so do <em>borrowed</em> and <em>predicted</em>, which choose among what is left.</p>\n";
 
-static void put_ways(const wlmi_survey_problem *problem, const wlmi_ratios ratios[WLM_WAYS], wlmi_text *out) {
+static void put_ways(const wlmi_overview_problem *problem, const wlmi_ratios ratios[WLM_WAYS], wlmi_text *out) {
   int survivors = 0;
   wlmi_text_puts(out,
                  "<div class=\"scroll\"><table>\n<caption>Time over the best measured time</caption>\n<thead><tr>"
@@ -131,7 +131,7 @@ static void put_ways(const wlmi_survey_problem *problem, const wlmi_ratios ratio
   if (survivors) wlmi_text_puts(out, caveat);
 }
 
-static wlm_status put_problem(state *s, const wlmi_survey_problem *problem, int open, wlmi_text *out) {
+static wlm_status put_problem(state *s, const wlmi_overview_problem *problem, int open, wlmi_text *out) {
   wlmi_ratios ratios[WLM_WAYS] = {0};
   wlm_status status;
   for (int way = 0; way < WLM_WAYS; way++) WLM_TRY(wlmi_ratios_make(problem, (wlmi_way)way, &ratios[way]));
@@ -152,13 +152,13 @@ done:
 /* ---- placeholders ---------------------------------------------------------------------------------------- */
 
 static wlm_status put_problems(state *s, wlmi_text *out) {
-  const wlmi_survey *survey = s->page->survey;
+  const wlmi_overview *overview = s->page->overview;
   wlm_status status = WLM_OK;
-  for (int64_t i = 0; i < survey->problem_count && i < MAX_PROBLEMS && status == WLM_OK; i++)
-    status = put_problem(s, &survey->problems[i], i == 0, out);
-  if (survey->problem_count > MAX_PROBLEMS)
+  for (int64_t i = 0; i < overview->problem_count && i < MAX_PROBLEMS && status == WLM_OK; i++)
+    status = put_problem(s, &overview->problems[i], i == 0, out);
+  if (overview->problem_count > MAX_PROBLEMS)
     wlmi_text_printf(out, "<p>%lld more problems with fewer cases are not drawn; their candidates are below.</p>\n",
-                     (long long)(survey->problem_count - MAX_PROBLEMS));
+                     (long long)(overview->problem_count - MAX_PROBLEMS));
   return status;
 }
 
@@ -174,7 +174,7 @@ static wlm_status put_coverage(state *s, wlmi_text *out) {
     put_axes(&axes, 0, 0, &attributes);
     status = put_figure(s, planes[plane].what, planes[plane].caption, attributes.data ? attributes.data : "", out);
     wlmi_text_release(&attributes);
-    wlmi_draw_coverage(s->page->survey, (wlmi_draw_plane)plane, &s->pictures.script);
+    wlmi_draw_coverage(s->page->overview, (wlmi_draw_plane)plane, &s->pictures.script);
   }
   return status;
 }
@@ -182,15 +182,15 @@ static wlm_status put_coverage(state *s, wlmi_text *out) {
 static wlm_status fill(state *s, const char *file, wlmi_text *out);
 
 static wlm_status put_title(state *s, wlmi_text *out) {
-  wlmi_text_puts(out, s->page->survey ? "warploom: what was measured on " : "warploom: nothing measured");
-  if (s->page->survey) wlmi_page_put_escaped(out, s->page->survey->of->records->device.name);
+  wlmi_text_puts(out, s->page->overview ? "warploom: what was measured on " : "warploom: nothing measured");
+  if (s->page->overview) wlmi_page_put_escaped(out, s->page->overview->of->records->device.name);
   return WLM_OK;
 }
 static wlm_status put_facts(state *s, wlmi_text *out) { return wlmi_page_put_facts(s->page, out); }
 static wlm_status put_verdict(state *s, wlmi_text *out) {
-  return s->page->survey ? wlmi_page_put_verdict(s->page, out) : WLM_OK;
+  return s->page->overview ? wlmi_page_put_verdict(s->page, out) : WLM_OK;
 }
-static wlm_status put_clocks(state *s, wlmi_text *out) { return wlmi_page_put_clocks(s->page->survey->of, out); }
+static wlm_status put_clocks(state *s, wlmi_text *out) { return wlmi_page_put_clocks(s->page->overview->of, out); }
 static wlm_status put_version(state *s, wlmi_text *out) {
   return (void)s, wlmi_text_puts(out, wlm_version_string()), WLM_OK;
 }
@@ -200,9 +200,9 @@ static wlm_status put_now(state *s, wlmi_text *out) {
   wlmi_text_puts(out, wlmi_page_date((int64_t)time(NULL), text));
   return WLM_OK;
 }
-static wlm_status put_data(state *s, wlmi_text *out) { return wlmi_page_json(s->page->survey, out); }
+static wlm_status put_data(state *s, wlmi_text *out) { return wlmi_page_json(s->page->overview, out); }
 static wlm_status put_content(state *s, wlmi_text *out) {
-  return fill(s, s->page->survey ? "sections.html" : "empty.html", out);
+  return fill(s, s->page->overview ? "sections.html" : "empty.html", out);
 }
 
 static const struct {
@@ -246,7 +246,7 @@ wlm_status wlmi_page_make(const wlmi_page *page, wlmi_text *html) {
   state s = {.page = page};
   wlmi_text text = {0};
   wlm_status status;
-  if (page->survey) wlmi_draw_find_families(page->survey, &s.families);
+  if (page->overview) wlmi_draw_find_families(page->overview, &s.families);
   WLM_TRY(fill(&s, "page.html", &text));
   status = wlmi_pictures_finish(&s.pictures, &text, html);
 done:

@@ -2,17 +2,17 @@
 #ifndef WLM_CLI_PAGE_H
 #define WLM_CLI_PAGE_H
 
-#include "cli/survey.h"
+#include "cli/overview.h"
 
 typedef struct wlmi_page {
   const char *database;
   int64_t database_bytes;
   const wlmi_class *classes; /* all of the database */
   int64_t class_count;
-  const wlmi_survey *survey;  /* of the class that is shown; NULL = no measurements */
-  int64_t pin_count;          /* of that class */
-  int64_t trained_at;         /* its newest model; 0 = none */
-  const char *const *results; /* results files of bench core or of compare --json, for the verdict */
+  const wlmi_overview *overview; /* of the class that is shown; NULL = no measurements */
+  int64_t pin_count;             /* of that class */
+  int64_t trained_at;            /* its newest model; 0 = none */
+  const char *const *results;    /* results files of bench core or of compare --json, for the verdict */
   int result_count;
 } wlmi_page;
 

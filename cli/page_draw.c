@@ -43,11 +43,11 @@ static int place_of(const wlmi_draw_families *families, const char *name) {
   return i;
 }
 
-void wlmi_draw_find_families(const wlmi_survey *survey, wlmi_draw_families *families) {
+void wlmi_draw_find_families(const wlmi_overview *overview, wlmi_draw_families *families) {
   *families = (wlmi_draw_families){0};
-  for (int64_t k = 0; k < survey->case_count; k++) {
+  for (int64_t k = 0; k < overview->case_count; k++) {
     char name[WLM_DRAW_FAMILY];
-    const wlmi_measured *winner = wlmi_survey_winner(&survey->cases[k]);
+    const wlmi_measured *winner = wlmi_overview_winner(&overview->cases[k]);
     if (!winner) continue;
     family_of(winner->variant, name);
     const int i = place_of(families, name);
@@ -79,19 +79,19 @@ static void put_margins(wlmi_text *script) {
                    WLM_DRAW_LEFT, WLM_DRAW_RIGHT, WLM_DRAW_BOTTOM, WLM_DRAW_TOP);
 }
 
-wlmi_draw_axes wlmi_draw_map_axes(const wlmi_survey *survey) {
+wlmi_draw_axes wlmi_draw_map_axes(const wlmi_overview *overview) {
   range mean = {(double)NAN, (double)NAN}, cv = {0, 1};
-  for (int64_t i = 0; i < survey->case_count; i++) {
-    if (!has_place(survey->cases[i].choice)) continue;
-    widen(&mean, mean_of(survey->cases[i].choice));
-    widen(&cv, survey->cases[i].choice->stats->cv);
+  for (int64_t i = 0; i < overview->case_count; i++) {
+    if (!has_place(overview->cases[i].choice)) continue;
+    widen(&mean, mean_of(overview->cases[i].choice));
+    widen(&cv, overview->cases[i].choice->stats->cv);
   }
   if (isnan(mean.least)) mean = (range){1, 1};
   return (wlmi_draw_axes){"mean", "cv", mean.least / 1.6, mean.most * 1.6, -0.08, cv.most * 1.2 + 0.1};
 }
 
-static void put_map_axes(const wlmi_survey *survey, wlmi_text *script) {
-  const wlmi_draw_axes axes = wlmi_draw_map_axes(survey);
+static void put_map_axes(const wlmi_overview *overview, wlmi_text *script) {
+  const wlmi_draw_axes axes = wlmi_draw_map_axes(overview);
   put_margins(script);
   wlmi_text_printf(
       script,
@@ -100,14 +100,14 @@ static void put_map_axes(const wlmi_survey *survey, wlmi_text *script) {
       cv_axis, mean_ticks(axes.x_least, axes.x_most), axes.x_least, axes.x_most, axes.y_least, axes.y_most);
 }
 
-void wlmi_draw_map(const wlmi_survey *survey, const wlmi_draw_families *families, const wlmi_survey_case *cases,
+void wlmi_draw_map(const wlmi_overview *overview, const wlmi_draw_families *families, const wlmi_overview_case *cases,
                    int64_t count, wlmi_text *script) {
   int wins[WLM_DRAW_FAMILIES + 1] = {0}, drawn = 0;
-  put_map_axes(survey, script);
+  put_map_axes(overview, script);
   wlmi_text_puts(script, "$cases << END\n");
   for (int64_t i = 0; i < count; i++) {
     char name[WLM_DRAW_FAMILY];
-    const wlmi_measured *winner = wlmi_survey_winner(&cases[i]);
+    const wlmi_measured *winner = wlmi_overview_winner(&cases[i]);
     if (!winner || !has_place(cases[i].choice)) continue;
     family_of(winner->variant, name);
     const int family = place_of(families, name);
@@ -172,10 +172,10 @@ typedef enum shade { NEAR, BORROWED, EMPTY } shade;
 
 /* The shade of a cell by its distance to the nearest measured bucket; the dimension that is not shown counts as equal.
  */
-static shade shade_of(const wlmi_survey *survey, wlmi_draw_plane plane, const wlmi_bucket *cell) {
+static shade shade_of(const wlmi_overview *overview, wlmi_draw_plane plane, const wlmi_bucket *cell) {
   double nearest = INFINITY;
-  for (int64_t i = 0; i < survey->case_count && nearest > 1; i++) {
-    const wlmi_bucket *measured = &survey->cases[i].choice->bucket;
+  for (int64_t i = 0; i < overview->case_count && nearest > 1; i++) {
+    const wlmi_bucket *measured = &overview->cases[i].choice->bucket;
     wlmi_bucket like = *cell;
     if (plane == WLM_DRAW_ROWS_MEAN)
       like.cv_class = measured->cv_class;
@@ -190,7 +190,7 @@ enum { FIRST_ROWS = 3, LAST_ROWS = 26, FIRST_MEAN = -4, LAST_MEAN = 23, CV_CLASS
 static const double cv_edges[CV_CLASSES + 1] = {0, 0.5, 1.5, 4, 16, 64};
 
 /* Adjacent cells of one shade along x become one box. */
-static void put_shade(const wlmi_survey *survey, wlmi_draw_plane plane, shade wanted, wlmi_text *script) {
+static void put_shade(const wlmi_overview *overview, wlmi_draw_plane plane, shade wanted, wlmi_text *script) {
   const int by_rows = plane == WLM_DRAW_ROWS_MEAN;
   const int first_x = by_rows ? FIRST_ROWS : FIRST_MEAN, last_x = by_rows ? LAST_ROWS : LAST_MEAN;
   const int first_y = by_rows ? FIRST_MEAN : 0, last_y = by_rows ? LAST_MEAN : CV_CLASSES - 1;
@@ -199,16 +199,16 @@ static void put_shade(const wlmi_survey *survey, wlmi_draw_plane plane, shade wa
     const double bottom = by_rows ? exp2(y / 2.0) : cv_edges[y], top = by_rows ? exp2((y + 1) / 2.0) : cv_edges[y + 1];
     for (int x = first_x, begin = x; x <= last_x + 1; x++) {
       const wlmi_bucket cell = {WLM_BUCKET_VERSION, by_rows ? x : 0, by_rows ? y : x, by_rows ? 0 : y};
-      if (x <= last_x && shade_of(survey, plane, &cell) == wanted) continue;
+      if (x <= last_x && shade_of(overview, plane, &cell) == wanted) continue;
       if (x > begin) wlmi_text_printf(script, "1 1 %g %g %g %g\n", exp2(begin * step), exp2(x * step), bottom, top);
       begin = x + 1;
     }
   }
 }
 
-static void put_points(const wlmi_survey *survey, wlmi_draw_plane plane, wlmi_text *script) {
-  for (int64_t i = 0; i < survey->case_count; i++) {
-    const wlmi_case *c = survey->cases[i].choice;
+static void put_points(const wlmi_overview *overview, wlmi_draw_plane plane, wlmi_text *script) {
+  for (int64_t i = 0; i < overview->case_count; i++) {
+    const wlmi_case *c = overview->cases[i].choice;
     if (!has_place(c)) continue;
     if (plane == WLM_DRAW_ROWS_MEAN)
       wlmi_text_printf(script, "%lld %g\n", (long long)c->stats->rows, mean_of(c));
@@ -223,16 +223,16 @@ wlmi_draw_axes wlmi_draw_coverage_axes(wlmi_draw_plane plane) {
   return (wlmi_draw_axes){"rows", "mean", exp2(FIRST_ROWS), exp2(LAST_ROWS + 1), mean_least, mean_most};
 }
 
-void wlmi_draw_coverage(const wlmi_survey *survey, wlmi_draw_plane plane, wlmi_text *script) {
+void wlmi_draw_coverage(const wlmi_overview *overview, wlmi_draw_plane plane, wlmi_text *script) {
   static const char *const names[] = {"near", "borrowed"}, *const colours[] = {"#7fb7d9", "#dcebf5"},
                            *const titles[] = {"near", "borrowed from"};
   for (int s = NEAR; s <= BORROWED; s++) {
     wlmi_text_printf(script, "$%s << END\n", names[s]);
-    put_shade(survey, plane, (shade)s, script);
+    put_shade(overview, plane, (shade)s, script);
     wlmi_text_puts(script, "1 1 NaN NaN NaN NaN\nEND\n"); /* gnuplot needs a non-empty block */
   }
   wlmi_text_puts(script, "$measured << END\n");
-  put_points(survey, plane, script);
+  put_points(overview, plane, script);
   wlmi_text_puts(script, "NaN NaN\nEND\nset logscale x\nset style fill solid noborder\nset tics front\n");
   put_margins(script);
   const wlmi_draw_axes axes = wlmi_draw_coverage_axes(plane);

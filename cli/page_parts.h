@@ -18,6 +18,6 @@ const char *wlmi_page_date(int64_t seconds, char text[WLM_PAGE_DATE]); /* since 
 /* {"problems":[KEY...],"variants":[NAME...],"cases":[{"problem":0,"id":FINGERPRINT,"matrix":NAME,"n":32,"rows":...,
  * "nnz":...,"cv":...,"bucket":...,"winner":VARIANT,"us":...,"failed":0,"more":0,"ways":[[WAY,VARIANT]...],"candidates":[[VARIANT,us,spread,prepare,count,precise]...]}]}
  * Safe inside a script element: no "<" is in it. */
-wlm_status wlmi_page_json(const wlmi_survey *survey, wlmi_text *out);
+wlm_status wlmi_page_json(const wlmi_overview *overview, wlmi_text *out);
 
 #endif

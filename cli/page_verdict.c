@@ -60,10 +60,10 @@ static void put(const tally *t, const char *what, int can_lose, wlmi_text *out) 
 
 /* ---- from the database ------------------------------------------------------------------------------ */
 
-static void put_over_rules(const wlmi_survey *survey, wlmi_text *out) {
+static void put_over_rules(const wlmi_overview *overview, wlmi_text *out) {
   tally tuned = {0}, predicted = {0};
-  for (int64_t i = 0; i < survey->case_count; i++) {
-    const wlmi_survey_case *c = &survey->cases[i];
+  for (int64_t i = 0; i < overview->case_count; i++) {
+    const wlmi_overview_case *c = &overview->cases[i];
     const wlmi_measured *rule = c->chosen[WLM_WAY_RULE], *model = c->chosen[WLM_WAY_PREDICTED];
     if (!rule || isnan(c->best)) continue;
     add(&tuned, rule->cost / c->best, c->choice->matrix, c->choice->n);
@@ -153,7 +153,7 @@ static wlm_status read_results(const char *path, baselines *b) {
 }
 
 wlm_status wlmi_page_put_verdict(const wlmi_page *page, wlmi_text *out) {
-  const wlmi_device_record *device = &page->survey->of->records->device;
+  const wlmi_device_record *device = &page->overview->of->records->device;
   const int on_gpu = !strcmp(device->kind, "cuda");
   baselines b = {.device = device->name};
   wlm_status status = WLM_OK;
@@ -170,6 +170,6 @@ wlm_status wlmi_page_put_verdict(const wlmi_page *page, wlmi_text *out) {
         "<li>Over %s: not in this database. Give the results of <code>warploom bench core -o "
         "core.jsonl</code> or <code>warploom compare --json</code> to <code>warploom report</code>.</li>\n",
         on_gpu ? "cuSPARSE" : "a plain OpenMP loop");
-  put_over_rules(page->survey, out);
+  put_over_rules(page->overview, out);
   return WLM_OK;
 }

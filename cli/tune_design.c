@@ -55,8 +55,8 @@ static wlm_status spec_of(const campaign *c, int64_t n, wlmi_spec *spec) {
 /* Finds how much of each cell the database has. */
 static wlm_status find_tuning_cases(campaign *c) {
   const wlmi_limits *limits = &wlmi_context_device(c->run.session.context)->info.limits;
-  wlmi_place *places = NULL;
-  int64_t place_count;
+  wlmi_point *points = NULL;
+  int64_t point_count;
   wlmi_spec spec;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array(c->cell_count, sizeof *c->tuning_cases, "cells of the design", (void **)&c->tuning_cases));
@@ -71,10 +71,10 @@ static wlm_status find_tuning_cases(campaign *c) {
     c->known += c->tuning_cases[i].state >= WLM_TUNING_CASE_LEAST;
   }
   if (!c->cell_count) goto done;
-  WLM_TRY(wlmi_context_known_places(c->run.session.context, &spec, &places, &place_count));
-  for (int64_t i = 0; i < place_count; i++) wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &places[i]);
+  WLM_TRY(wlmi_context_tuned_points(c->run.session.context, &spec, &points, &point_count));
+  for (int64_t i = 0; i < point_count; i++) wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &points[i]);
 done:
-  wlmi_free(places);
+  wlmi_free(points);
   return status;
 }
 
@@ -171,7 +171,7 @@ static wlm_status tune_cells(campaign *c) {
     if (status == WLM_OK) {
       c->expected += expected - wlmi_tuning_case_seconds(&c->tuning_cases[i], c->loaded);
       c->spent += wlmi_seconds() - start;
-      wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &c->tuning_cases[i].place);
+      wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &c->tuning_cases[i].point);
       /* A cell in which nothing was measured, or that is measured again on request, is done. */
       if (left == c->tuning_cases[i].left || c->run.options->again) c->tuning_cases[i].state = WLM_TUNING_CASE_DONE;
     } else if (status == WLM_ERR_OUT_OF_MEMORY || status == WLM_ERR_MISMATCH) {
@@ -185,7 +185,7 @@ static wlm_status tune_cells(campaign *c) {
   return status;
 }
 
-static void tell(wlmi_report *report, campaign *c) {
+static void put_result(wlmi_report *report, campaign *c) {
   const int64_t left = c->cell_count - c->known - c->tuned;
   wlmi_report_integer(report, "matrices", c->count);
   wlmi_report_integer(report, "cells", c->cell_count);
@@ -230,7 +230,7 @@ wlm_status wlmi_cmd_tune_design(const wlmi_cli_options *options, wlmi_report *re
   status = tune_cells(&c);
   wlmi_progress_end(&c.run.progress);
   if (status == WLM_OK) status = wlmi_tune_learn(&c.run);
-  tell(report, &c);
+  put_result(report, &c);
   if (status == WLM_OK && c.untuned)
     status = wlmi_fail(WLM_ERR_MISMATCH, "no kernel gave a right result for %lld of %lld cells, which stay untuned",
                        (long long)c.untuned, (long long)c.cell_count);

@@ -63,7 +63,7 @@ static int by_time(const void *left, const void *right) {
   return strcmp(a->variant, b->variant);
 }
 
-void wlmi_tune_outcomes_tell(wlmi_tune_outcomes *o, wlmi_report *report, const char *choice) {
+void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report, const char *choice) {
   static const wlmi_table_column columns[] = {
       {NULL, " "},      {"variant", "variant"},   {"us", "us"},           {"spread", NULL},
       {NULL, "spread"}, {"samples", "samples"},   {"cold_us", "cold us"}, {"prepare_us", "prepare us"},
@@ -92,7 +92,7 @@ void wlmi_tune_outcomes_tell(wlmi_tune_outcomes *o, wlmi_report *report, const c
 }
 
 /* Reports what was measured, and how the time was spent. */
-void wlmi_tune_summary_tell(const wlmi_tune_summary *s, wlmi_report *report) {
+void wlmi_tune_summary_report(const wlmi_tune_summary *s, wlmi_report *report) {
   const int64_t left = s->candidates - s->known - s->measured;
   wlmi_report_integer(report, "measured", s->measured);
   wlmi_report_integer(report, "known", s->known);

@@ -14,10 +14,10 @@ typedef struct wlmi_tune_outcomes {
 /* Adds a copy; a finalist's result replaces its screening result. */
 void wlmi_tune_outcomes_keep(wlmi_tune_outcomes *outcomes, const wlm_candidate_result *result);
 /* The table "candidates", the best first, with a star at the choice. */
-void wlmi_tune_outcomes_tell(wlmi_tune_outcomes *outcomes, wlmi_report *report, const char *choice);
+void wlmi_tune_outcomes_report(wlmi_tune_outcomes *outcomes, wlmi_report *report, const char *choice);
 void wlmi_tune_outcomes_release(wlmi_tune_outcomes *outcomes);
 
 /* Reports what was measured, what is left, and how the time was spent. */
-void wlmi_tune_summary_tell(const wlmi_tune_summary *summary, wlmi_report *report);
+void wlmi_tune_summary_report(const wlmi_tune_summary *summary, wlmi_report *report);
 
 #endif

@@ -100,7 +100,7 @@ static wlm_status tune_all(errand *e) {
   return WLM_OK;
 }
 
-static void tell(wlmi_report *report, errand *e) {
+static void put_result(wlmi_report *report, errand *e) {
   wlmi_report_integer(report, "recorded", e->count);
   wlmi_report_integer(report, "tuned", e->tuned);
   wlmi_report_integer(report, "left", e->count - e->tuned);
@@ -123,7 +123,7 @@ wlm_status wlmi_cmd_tune_recorded(const wlmi_cli_options *options, wlmi_report *
   status = tune_all(&e);
   wlmi_progress_end(&e.run.progress);
   if (status == WLM_OK) status = wlmi_tune_learn(&e.run);
-  tell(report, &e);
+  put_result(report, &e);
   if (status == WLM_OK && e.failed)
     status = wlmi_fail(WLM_ERR_UNSUPPORTED, "%lld of %lld could not be tuned and stay recorded", (long long)e.failed,
                        (long long)e.count);

@@ -37,7 +37,7 @@ static wlm_status add_pins(wlm_store *store, const wlmi_content *content, wlmi_t
     if (!other) other = find_pin(content->pins, i, pin);
     if (!other) WLM_TRY(wlmi_store_pin(store, pin));
     if (other && strcmp(other->variant, pin->variant) && conflicts)
-      wlmi_text_printf(conflicts, "pin of %s, %s, n = %lld on %s: %s is kept, %s is not\n", pin->place, pin->problem,
+      wlmi_text_printf(conflicts, "pin of %s, %s, n = %lld on %s: %s is kept, %s is not\n", pin->target, pin->problem,
                        (long long)pin->n, pin->device_class, other->variant, pin->variant);
   }
   if (conflicts && conflicts->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "list of conflicts");

@@ -255,7 +255,7 @@ static void rank_on_matrices(const wlmi_measurement_record **records, int64_t co
                      .matrix = common_name(records + begin, end - begin),
                      .matrices = 1};
     wlmi_bucket_of(c->stats, &c->bucket);
-    c->place = wlmi_place_of(c->stats, c->n);
+    c->point = wlmi_point_of(c->stats, c->n);
     best[out->matrix_count++] = rank(c, first, next - first);
   }
 }

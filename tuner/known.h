@@ -14,11 +14,11 @@ void wlmi_known_destroy(wlmi_known *known); /* NULL is fine */
 
 /* The key of a matrix, problem and N. The matrix is given by its fingerprint, or by its name if it has not been made
  * yet. */
-wlmi_hash wlmi_known_place(const uint64_t fingerprint[2], const char *problem, int64_t n);
-wlmi_hash wlmi_known_named_place(const char *matrix_name, const char *problem, int64_t n);
+wlmi_hash wlmi_known_key(const uint64_t fingerprint[2], const char *problem, int64_t n);
+wlmi_hash wlmi_known_named_key(const char *matrix_name, const char *problem, int64_t n);
 
 /* Whether anything was measured for the key. known = NULL has no measurements. */
-int wlmi_known_anything(const wlmi_known *known, wlmi_hash place);
+int wlmi_known_anything(const wlmi_known *known, wlmi_hash known_key);
 
 typedef struct wlmi_known_time {
   double seconds; /* time of the best measurement; infinite if the newest one failed */
@@ -27,7 +27,7 @@ typedef struct wlmi_known_time {
 } wlmi_known_time;
 /* 1 if the variant was measured for the key with this very source, and twice if it was noisy. known = NULL has no
  * measurements. */
-int wlmi_known_find(const wlmi_known *known, wlmi_hash place, const char *variant, const char *source_hash,
+int wlmi_known_find(const wlmi_known *known, wlmi_hash known_key, const char *variant, const char *source_hash,
                     wlmi_known_time *time);
 
 #endif

@@ -23,7 +23,7 @@ int64_t wlmi_picoseconds(double seconds); /* 1 at least */
 typedef struct wlmi_ledger {
   wlm_store *store;
   /* Called after each hot measurement was stored; cold_seconds = 0 if there is no cold one. */
-  wlm_status (*tell)(void *user, const wlmi_measurement_record *record, double cold_seconds);
+  wlm_status (*report)(void *user, const wlmi_measurement_record *record, double cold_seconds);
   void *user;
   wlmi_measurement_record *records; /* not yet stored; a cold one comes after its hot one */
   int64_t count, capacity;
@@ -33,7 +33,7 @@ typedef struct wlmi_ledger {
 /* Copies the record. */
 wlm_status wlmi_ledger_add(wlmi_ledger *ledger, const wlmi_measurement_record *record);
 wlm_status wlmi_ledger_flush_in_time(wlmi_ledger *ledger);
-/* Writes all records, then calls `tell` for each hot one; returns the first status of `tell` that is not WLM_OK. */
+/* Writes all records, then calls `report` for each hot one; returns the first status of `report` that is not WLM_OK. */
 wlm_status wlmi_ledger_flush(wlmi_ledger *ledger);
 void wlmi_ledger_release(wlmi_ledger *ledger); /* records that were not flushed are lost */
 

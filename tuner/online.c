@@ -33,7 +33,7 @@ static void begin(wlmi_online_mode *m) {
   const wlmi_online_rules rules = {m->options.share, m->options.slowdown, m->options.abandon};
   double expected[WLM_ONLINE_CONTENDERS];
   for (int i = 0; i < m->count; i++) {
-    const double ratio = m->contenders[i].look / m->contenders[0].look;
+    const double ratio = m->contenders[i].estimate / m->contenders[0].estimate;
     expected[i] = isfinite(ratio) && ratio > 0 ? ratio : 1; /* the clock was too coarse */
   }
   wlmi_online_begin(&m->online, &rules, expected, m->count);
@@ -62,12 +62,12 @@ done:
 /* ---- a call -------------------------------------------------------------------------------------------- */
 
 static wlm_status run(const wlmi_online_mode *m, int contender, const wlm_execute_args *args) {
-  const wlmi_entrant *entrant = &m->contenders[contender].entrant;
+  const wlmi_method *method = &m->contenders[contender].method;
   wlm_execute_args own = *args;
-  own.workspace = wlmi_entrant_workspace(entrant);
-  own.workspace_size = wlm_plan_workspace_size(entrant->plan);
+  own.workspace = wlmi_method_workspace(method);
+  own.workspace_size = wlm_plan_workspace_size(method->plan);
   own.prepared = NULL;
-  return wlm_plan_execute(entrant->plan, &own);
+  return wlm_plan_execute(method->plan, &own);
 }
 
 static void forget_pending(wlmi_online_mode *m) {
@@ -81,7 +81,7 @@ static void stop_tuning(wlmi_online_mode *m) {
 }
 
 /* Reads the times that the device has finished. */
-static void hear(wlmi_online_mode *m) {
+static void read_times(wlmi_online_mode *m) {
   const wlmi_device_ops *ops = m->device->ops;
   while (m->pending) {
     int done = 0;
@@ -94,7 +94,7 @@ static void hear(wlmi_online_mode *m) {
     m->timed[0] = m->timed[1];
     m->watches[1] = watch;
     m->pending--;
-    wlmi_online_tell(&m->online, whose, seconds);
+    wlmi_online_add_time(&m->online, whose, seconds);
     if (!m->online.in_flight) m->pending = 0; /* a time without meaning invalidates its pair */
   }
 }
@@ -135,7 +135,7 @@ static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
     if (m->online.second_half) forget_pending(m);
     return run(m, m->online.incumbent, args);
   }
-  hear(m);
+  read_times(m);
   const wlmi_online_turn turn = wlmi_online_next(&m->online);
   if (wlmi_online_is_over(&m->online)) stop_tuning(m);
   return turn.timed ? run_timed(m, turn.contender, args) : run(m, turn.contender, args);
@@ -143,7 +143,7 @@ static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
 
 static const wlm_plan *current(const wlm_plan *plan) {
   const wlmi_online_mode *m = plan->mode_data;
-  return m->contenders[m->online.incumbent].entrant.plan;
+  return m->contenders[m->online.incumbent].method.plan;
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------- */
@@ -159,14 +159,14 @@ static void describe(const wlmi_online_mode *m, int i, wlmi_measurement_record *
   const wlmi_contender *contender = &m->contenders[i];
   const wlmi_online_summary times = wlmi_online_summarise(&m->online.contenders[i]);
   /* The first contender was chosen, so its plan has the stats of op(A); a challenger that walks A has those of A. */
-  const wlm_stats *stats = &m->contenders[0].entrant.plan->record.stats;
+  const wlm_stats *stats = &m->contenders[0].method.plan->record.stats;
   wlmi_measured_begin(m->context, m->matrix_name, stats, m->problem, m->n, record);
-  record->variant = (char *)contender->entrant.name;
+  record->variant = (char *)contender->method.name;
   record->source_hash = (char *)contender->source_hash;
   record->clock = WLM_CLOCK_ONLINE;
-  record->max_rel_err = contender->entrant.max_rel_err;
+  record->max_rel_err = contender->method.max_rel_err;
   wlmi_measured_time(record, times.median, times.spread, times.samples, 1);
-  if (contender->entrant.prepared) record->prepare_ps = wlmi_picoseconds(contender->prepare_seconds);
+  if (contender->method.prepared) record->prepare_ps = wlmi_picoseconds(contender->prepare_seconds);
 }
 
 /* Stores the times of the contenders. A single one is not stored, because the matrix would then count as tuned. */
@@ -189,7 +189,7 @@ done:
 
 static wlm_status close_mode(wlmi_online_mode *m) {
   if (m->is_closed) return WLM_OK;
-  if (m->is_tuning) hear(m);
+  if (m->is_tuning) read_times(m);
   stop_tuning(m);
   m->is_closed = 1;
   const wlm_status noted = wlmi_context_write_recorded(m->context);
@@ -204,7 +204,7 @@ static void destroy(wlm_plan *plan) {
   if (m->count && close_mode(m) != WLM_OK)
     wlmi_log(WLM_LOG_WARNING, "the times of online tuning are not stored: %s", wlm_error_detail());
   m->device->ops->synchronize(m->device, NULL);
-  for (int i = 0; i < WLM_ONLINE_CONTENDERS; i++) wlmi_entrant_release(&m->contenders[i].entrant);
+  for (int i = 0; i < WLM_ONLINE_CONTENDERS; i++) wlmi_method_release(&m->contenders[i].method);
   for (int i = 0; i < 2; i++)
     if (m->watches[i]) m->device->ops->watch_destroy(m->watches[i]);
   wlmi_operands_release(&m->operands);
@@ -257,7 +257,7 @@ wlm_status wlm_plan_online_state(const wlm_plan *plan, wlm_online_state *state) 
   WLM_TRY(wlmi_need("wlm_plan_online_state", "plan state", plan, state));
   WLM_TRY(find_mode("wlm_plan_online_state", plan, &m));
   const wlmi_online *o = &m->online;
-  known.variant = m->contenders[o->incumbent].entrant.name;
+  known.variant = m->contenders[o->incumbent].method.name;
   known.calls = o->calls;
   known.trials = o->trials;
   known.replacements = o->replacements;

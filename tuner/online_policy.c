@@ -136,7 +136,7 @@ static void end_pair(wlmi_online *o) {
   decide(o);
 }
 
-void wlmi_online_tell(wlmi_online *o, int contender, double seconds) {
+void wlmi_online_add_time(wlmi_online *o, int contender, double seconds) {
   if (!o->in_flight) return;
   if (!(seconds > 0)) return wlmi_online_withdraw(o); /* shorter than the resolution of the timer: no information */
   o->in_flight--;

@@ -55,7 +55,7 @@ typedef struct wlmi_online_turn {
 } wlmi_online_turn;
 wlmi_online_turn wlmi_online_next(wlmi_online *online);
 /* Passes the time of a call in flight. */
-void wlmi_online_tell(wlmi_online *online, int contender, double seconds);
+void wlmi_online_add_time(wlmi_online *online, int contender, double seconds);
 /* Gives up the times of the calls in flight; the expected loss of their trials counts as lost. */
 void wlmi_online_withdraw(wlmi_online *online);
 /* The contender cannot run. */

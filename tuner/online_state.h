@@ -4,15 +4,15 @@
 
 #include "common/hash.h"
 #include "runtime/dispatch/plan.h"
-#include "tuner/entrant.h"
+#include "tuner/method.h"
 #include "tuner/online_policy.h"
 #include "warploom/warploom_tune.h"
 
 typedef struct wlmi_contender {
-  wlmi_entrant entrant; /* with its own workspace and prepared memory */
+  wlmi_method method; /* with its own workspace and prepared memory */
   char source_hash[WLM_HASH_HEX];
   double prepare_seconds;
-  double look; /* seconds of a call, measured before the first real one */
+  double estimate; /* seconds of a call, measured before the first real one */
 } wlmi_contender;
 
 typedef struct wlmi_online_mode {

@@ -45,9 +45,9 @@ static double best_for(const double best[WLM_KINDS], int kind) {
 
 /* ---- screening ---------------------------------------------------------------------------------------- */
 
-static wlm_status call_once(const wlmi_search_field *field, const wlmi_entrant *entrant, double *seconds) {
+static wlm_status call_once(const wlmi_search_field *field, const wlmi_method *method, double *seconds) {
   const double start = field->clock();
-  wlm_status status = entrant->enqueue(entrant->user, NULL);
+  wlm_status status = method->enqueue(method->user, NULL);
   if (status == WLM_OK) status = field->device->ops->synchronize(field->device, NULL);
   *seconds = field->clock() - start;
   return status;
@@ -65,75 +65,75 @@ static void add_run(runs *r, double seconds) {
   r->count++;
 }
 
-static void keep_runs(const runs *r, wlmi_entrant *entrant) {
-  entrant->seconds = r->least;
-  entrant->spread = r->least > 0 ? (r->most - r->least) / r->least : 0;
+static void keep_runs(const runs *r, wlmi_method *method) {
+  method->seconds = r->least;
+  method->spread = r->least > 0 ? (r->most - r->least) / r->least : 0;
 }
 
 static int is_unexpected(double seconds, double expected) { return expected > 0 && seconds > far_off * expected; }
 
 /* Calls it again while calls take longer than the limit and patience_seconds are not used up. */
-static wlm_status call_again(search *s, wlmi_entrant *entrant, double limit, double first_call) {
+static wlm_status call_again(search *s, wlmi_method *method, double limit, double first_call) {
   double spent = first_call;
   runs calls = {0};
   for (int k = 0; k < SHORT_CALLS && (!k || (calls.least > limit && spent < patience_seconds)); k++) {
     double seconds;
-    const wlm_status status = call_once(s->field, entrant, &seconds);
+    const wlm_status status = call_once(s->field, method, &seconds);
     if (status != WLM_OK) return status;
     add_run(&calls, seconds);
     spent += seconds;
   }
-  keep_runs(&calls, entrant);
-  if (first_call < entrant->seconds) entrant->seconds = first_call;
+  keep_runs(&calls, method);
+  if (first_call < method->seconds) method->seconds = first_call;
   return WLM_OK;
 }
 
-static wlm_status take_samples(search *s, wlmi_entrant *entrant, double best, double expected) {
+static wlm_status take_samples(search *s, wlmi_method *method, double best, double expected) {
   runs samples = {0};
   for (int k = 0;
        k < SCREENING_SAMPLES && (!k || samples.least > clearly_slower * best || is_unexpected(samples.least, expected));
        k++) {
     double seconds;
-    const wlm_status status = wlmi_entrant_sample(s->field->device, entrant, entrant->calls, !s->warm, &seconds);
+    const wlm_status status = wlmi_method_sample(s->field->device, method, method->calls, !s->warm, &seconds);
     if (status != WLM_OK) return status;
     add_run(&samples, seconds);
     s->warm = 1;
   }
-  keep_runs(&samples, entrant);
+  keep_runs(&samples, method);
   return WLM_OK;
 }
 
-static wlm_status screen(search *s, wlmi_entrant *entrant, double best, double expected, double first_call) {
+static wlm_status screen(search *s, wlmi_method *method, double best, double expected, double first_call) {
   const double limit = s->rules->abandon * best + launch_seconds;
-  entrant->samples = 1;
-  entrant->calls = 1;
-  entrant->seconds = first_call;
-  entrant->spread = 0;
+  method->samples = 1;
+  method->calls = 1;
+  method->seconds = first_call;
+  method->spread = 0;
   if (first_call > s->rules->abandon * best + load_seconds && first_call > patience_seconds &&
       !is_unexpected(first_call, expected))
     return WLM_OK;
-  const wlm_status status = call_again(s, entrant, limit, first_call);
-  if (status != WLM_OK || entrant->seconds > limit || entrant->seconds > long_seconds) return status;
-  entrant->calls = wlmi_calls_for(s->rules->screening_seconds, fmin(best, entrant->seconds));
-  return take_samples(s, entrant, best, expected);
+  const wlm_status status = call_again(s, method, limit, first_call);
+  if (status != WLM_OK || method->seconds > limit || method->seconds > long_seconds) return status;
+  method->calls = wlmi_calls_for(s->rules->screening_seconds, fmin(best, method->seconds));
+  return take_samples(s, method, best, expected);
 }
 
 static wlm_status screen_one(search *s, int64_t i) {
   const wlmi_search_field *field = s->field;
   wlmi_screened *screened = &field->screened[i];
-  wlmi_entrant entrant;
+  wlmi_method method;
   double first_call = 0;
-  field->enter(field->user, i, &entrant);
-  screened->kind = entrant.prepared ? WLM_PREPARED : WLM_PLAIN;
-  if (!entrant.failure) field->glance(field->user, &entrant, &first_call);
-  if (!entrant.failure) {
-    wlm_status status = screen(s, &entrant, best_for(s->best, screened->kind), screened->expected, first_call);
-    if (status != WLM_OK) wlmi_entrant_give_up(&entrant, status);
+  field->enter(field->user, i, &method);
+  screened->kind = method.prepared ? WLM_PREPARED : WLM_PLAIN;
+  if (!method.failure) field->glance(field->user, &method, &first_call);
+  if (!method.failure) {
+    wlm_status status = screen(s, &method, best_for(s->best, screened->kind), screened->expected, first_call);
+    if (status != WLM_OK) wlmi_method_give_up(&method, status);
   }
-  screened->seconds = entrant.failure ? INFINITY : fmax(entrant.seconds, 1e-12);
+  screened->seconds = method.failure ? INFINITY : fmax(method.seconds, 1e-12);
   s->best[screened->kind] = fmin(s->best[screened->kind], screened->seconds);
-  wlm_status status = field->tell(field->user, i, &entrant);
-  wlmi_entrant_release(&entrant);
+  wlm_status status = field->report(field->user, i, &method);
+  wlmi_method_release(&method);
   return status;
 }
 
@@ -176,18 +176,18 @@ static wlm_status sort_screened(const wlmi_search_field *field, place **places, 
 
 static int finalists_by_seconds(const void *left, const void *right) {
   const wlmi_finalist *a = left, *b = right;
-  if (!a->entrant.failure != !b->entrant.failure) return a->entrant.failure ? 1 : -1;
-  if (a->entrant.seconds != b->entrant.seconds) return a->entrant.seconds < b->entrant.seconds ? -1 : 1;
+  if (!a->method.failure != !b->method.failure) return a->method.failure ? 1 : -1;
+  if (a->method.seconds != b->method.seconds) return a->method.seconds < b->method.seconds ? -1 : 1;
   return (a->i > b->i) - (a->i < b->i);
 }
 
-static int kind_of(const wlmi_finalist *finalist) { return finalist->entrant.prepared ? WLM_PREPARED : WLM_PLAIN; }
+static int kind_of(const wlmi_finalist *finalist) { return finalist->method.prepared ? WLM_PREPARED : WLM_PLAIN; }
 
 static void find_best(const wlmi_finals *finals, double best[WLM_KINDS]) {
   best[WLM_PLAIN] = best[WLM_PREPARED] = INFINITY;
   for (int i = 0; i < finals->count; i++)
-    if (!finals->list[i].entrant.failure)
-      best[kind_of(&finals->list[i])] = fmin(best[kind_of(&finals->list[i])], finals->list[i].entrant.seconds);
+    if (!finals->list[i].method.failure)
+      best[kind_of(&finals->list[i])] = fmin(best[kind_of(&finals->list[i])], finals->list[i].method.seconds);
 }
 
 /* Whether a candidate takes part in a round in which `better` ones of its kind do. A screening time that is too low by
@@ -211,12 +211,12 @@ static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_fi
     const int kind = field->screened[places[p].i].kind;
     if (!has_place(round, entered[kind], places[p].seconds, best_for(s->best, kind))) continue;
     wlmi_finalist finalist = {.i = places[p].i};
-    field->enter(field->user, finalist.i, &finalist.entrant);
-    finalist.entrant.seconds = places[p].seconds;
-    entered[kind] += !finalist.entrant.failure;
-    failed += finalist.entrant.failure != NULL;
-    if (finalist.entrant.failure && failed > WLM_SEARCH_FAILURES)
-      wlmi_entrant_release(&finalist.entrant);
+    field->enter(field->user, finalist.i, &finalist.method);
+    finalist.method.seconds = places[p].seconds;
+    entered[kind] += !finalist.method.failure;
+    failed += finalist.method.failure != NULL;
+    if (finalist.method.failure && failed > WLM_SEARCH_FAILURES)
+      wlmi_method_release(&finalist.method);
     else
       finals->list[finals->count++] = finalist;
   }
@@ -234,13 +234,13 @@ static void keep_best(const search *s, const wlmi_search_round *round, int last,
     wlmi_finalist *finalist = &finals->list[i];
     const int kind = kind_of(finalist);
     const int stays =
-        finalist->entrant.failure || has_place(round, kept[kind], finalist->entrant.seconds, best_for(best, kind));
-    if (stays && last && !finalist->entrant.failure) field->verify(field->user, &finalist->entrant);
-    kept[kind] += stays && !finalist->entrant.failure;
+        finalist->method.failure || has_place(round, kept[kind], finalist->method.seconds, best_for(best, kind));
+    if (stays && last && !finalist->method.failure) field->verify(field->user, &finalist->method);
+    kept[kind] += stays && !finalist->method.failure;
     if (stays)
       finals->list[count++] = *finalist;
     else
-      wlmi_entrant_release(&finalist->entrant);
+      wlmi_method_release(&finalist->method);
   }
   finals->count = count;
 }
@@ -250,30 +250,30 @@ static int samples_for(const search *s, const wlmi_search_round *round, int last
                        int64_t calls) {
   double each = 0;
   for (int i = 0; i < finals->count; i++)
-    if (!finals->list[i].entrant.failure) each += 2 * (double)calls * finals->list[i].entrant.seconds;
+    if (!finals->list[i].method.failure) each += 2 * (double)calls * finals->list[i].method.seconds;
   const int least = last && round->samples > LEAST_FINAL_SAMPLES ? LEAST_FINAL_SAMPLES : last ? round->samples : 1;
   const double fit = each > 0 ? s->rules->round_seconds / each : round->samples;
   return fit < least ? least : fit > round->samples ? round->samples : (int)fit;
 }
 
 static wlm_status play(const search *s, const wlmi_search_round *round, int last, wlmi_finals *finals) {
-  wlmi_entrant entrants[WLM_SEARCH_FINALISTS];
+  wlmi_method methods[WLM_SEARCH_FINALISTS];
   double best[WLM_KINDS];
   find_best(finals, best);
   const double quickest = fmin(best[WLM_PLAIN], best[WLM_PREPARED]);
   if (!isfinite(quickest)) return WLM_OK;
   const int64_t calls = wlmi_calls_for(round->sample_seconds, quickest);
   const int samples = samples_for(s, round, last, finals, calls);
-  for (int i = 0; i < finals->count; i++) entrants[i] = finals->list[i].entrant;
-  wlm_status status = wlmi_entrants_time(s->field->device, entrants, finals->count, calls, samples);
-  for (int i = 0; i < finals->count; i++) finals->list[i].entrant = entrants[i];
+  for (int i = 0; i < finals->count; i++) methods[i] = finals->list[i].method;
+  wlm_status status = wlmi_methods_time(s->field->device, methods, finals->count, calls, samples);
+  for (int i = 0; i < finals->count; i++) finals->list[i].method = methods[i];
   qsort(finals->list, (size_t)finals->count, sizeof *finals->list, finalists_by_seconds);
   return status;
 }
 
 static int has_passed(const wlmi_finals *finals, int kind) {
   for (int i = 0; i < finals->count; i++)
-    if (!finals->list[i].entrant.failure && kind_of(&finals->list[i]) == kind) return 1;
+    if (!finals->list[i].method.failure && kind_of(&finals->list[i]) == kind) return 1;
   return 0;
 }
 
@@ -294,10 +294,10 @@ static wlm_status add_replacements(const search *s, wlmi_finals *finals, int *ad
     if (has_passed(finals, field->screened[places[p].i].kind) || was_tried(finals, places[p].i)) continue;
     wlmi_finalist *finalist = &finals->list[finals->count++];
     finalist->i = places[p].i;
-    field->enter(field->user, finalist->i, &finalist->entrant);
-    finalist->entrant.seconds = places[p].seconds;
-    if (!finalist->entrant.failure) field->verify(field->user, &finalist->entrant);
-    *added += !finalist->entrant.failure;
+    field->enter(field->user, finalist->i, &finalist->method);
+    finalist->method.seconds = places[p].seconds;
+    if (!finalist->method.failure) field->verify(field->user, &finalist->method);
+    *added += !finalist->method.failure;
   }
   wlmi_free(places);
   return status;
@@ -343,14 +343,14 @@ done:
 }
 
 void wlmi_finals_release(wlmi_finals *finals) {
-  for (int i = 0; i < finals->count; i++) wlmi_entrant_release(&finals->list[i].entrant);
+  for (int i = 0; i < finals->count; i++) wlmi_method_release(&finals->list[i].method);
   finals->count = 0;
 }
 
 wlmi_finalist *wlmi_finals_best(wlmi_finals *finals, int kind) {
   for (int i = 0; i < finals->count; i++) {
     wlmi_finalist *finalist = &finals->list[i];
-    if (!finalist->entrant.failure && (kind != WLM_PLAIN || !finalist->entrant.prepared)) return finalist;
+    if (!finalist->method.failure && (kind != WLM_PLAIN || !finalist->method.prepared)) return finalist;
   }
   return NULL;
 }

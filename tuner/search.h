@@ -2,7 +2,7 @@
 #ifndef WLM_TUNER_SEARCH_H
 #define WLM_TUNER_SEARCH_H
 
-#include "tuner/entrant.h"
+#include "tuner/method.h"
 
 enum { WLM_PLAIN, WLM_PREPARED, WLM_KINDS }; /* whether a candidate must be prepared */
 
@@ -15,9 +15,9 @@ typedef struct wlmi_search_round {
 
 enum {
   WLM_SEARCH_ROUNDS = 3,
-  WLM_SEARCH_ENTRANTS = 24, /* the largest `most` of a round */
+  WLM_SEARCH_METHODS = 24,  /* the largest `most` of a round */
   WLM_SEARCH_FAILURES = 16, /* failures that are kept to be reported */
-  WLM_SEARCH_FINALISTS = WLM_KINDS * WLM_SEARCH_ENTRANTS + WLM_SEARCH_FAILURES
+  WLM_SEARCH_FINALISTS = WLM_KINDS * WLM_SEARCH_METHODS + WLM_SEARCH_FAILURES
 };
 typedef struct wlmi_search_rules {
   double abandon; /* a candidate that takes this many times the best gets no sample */
@@ -36,7 +36,7 @@ typedef struct wlmi_screened {
 
 typedef struct wlmi_finalist {
   int64_t i;
-  wlmi_entrant entrant; /* has a failure if the full comparison found it wrong; such ones come last */
+  wlmi_method method; /* has a failure if the full comparison found it wrong; such ones come last */
 } wlmi_finalist;
 
 typedef struct wlmi_finals {
@@ -52,16 +52,16 @@ typedef struct wlmi_search_field {
   void *user;
   double (*clock)(void); /* wlmi_seconds, or the fake clock of a test */
   /* Sets a candidate up; one that cannot be set up gets a failure. */
-  void (*enter)(void *user, int64_t i, wlmi_entrant *entrant);
+  void (*enter)(void *user, int64_t i, wlmi_method *method);
   /* Run it once and compare the result; a wrong one gets a failure. glance compares a few rows only; *seconds is the
    * time of the call. */
-  void (*glance)(void *user, wlmi_entrant *entrant, double *seconds);
-  void (*verify)(void *user, wlmi_entrant *entrant);
+  void (*glance)(void *user, wlmi_method *method, double *seconds);
+  void (*verify)(void *user, wlmi_method *method);
   /* Called after the last round: checks again those without a failure; a wrong one gets a failure. NULL = no check. */
   void (*check_again)(void *user, wlmi_finals *finals);
-  /* Called after each screening; the entrant has seconds and samples, or a failure. A status other than WLM_OK ends the
+  /* Called after each screening; the method has seconds and samples, or a failure. A status other than WLM_OK ends the
    * search and is returned. */
-  wlm_status (*tell)(void *user, int64_t i, const wlmi_entrant *entrant);
+  wlm_status (*report)(void *user, int64_t i, const wlmi_method *method);
   int (*out_of_time)(void *user); /* asked once one candidate was screened: non-zero ends the screening; NULL = all are
                                    * screened */
   int (*in_a_hurry)(void *user);  /* asked after the screening: non-zero = only the last round is run; NULL = all are */

@@ -1,4 +1,4 @@
-/* Computes a time and its spread from samples. tuner/entrant.h takes the samples. */
+/* Computes a time and its spread from samples. tuner/method.h takes the samples. */
 #ifndef WLM_TUNER_TIMING_H
 #define WLM_TUNER_TIMING_H
 

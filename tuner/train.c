@@ -35,7 +35,7 @@ typedef struct lesson {
   wlmi_model model;
   wlmi_boost_sample *samples;
   example *examples; /* beside the samples */
-  int64_t count, sample_capacity, example_capacity, place_capacity;
+  int64_t count, sample_capacity, example_capacity, point_capacity;
   int64_t measured[WLM_MODEL_FAMILIES]; /* number of measured preparations behind model.prepare */
 } lesson;
 
@@ -81,8 +81,8 @@ static wlm_status add_case(lesson *l, wlmi_generator *generator, const wlmi_limi
   wlm_status status;
   WLM_TRY(wlmi_spec_from_key(c->problem, c->n, &spec));
   WLM_TRY(wlmi_generator_describe(generator, &spec, limits, &list));
-  WLM_TRY(wlmi_grow((void **)&m->places, m->place_count, &l->place_capacity, sizeof *m->places, "places of a model"));
-  m->places[m->place_count++] = wlmi_place_of(c->stats, c->n);
+  WLM_TRY(wlmi_grow((void **)&m->points, m->point_count, &l->point_capacity, sizeof *m->points, "points of a model"));
+  m->points[m->point_count++] = wlmi_point_of(c->stats, c->n);
   for (int64_t i = 0; i < c->count; i++) {
     const wlmi_candidate *candidate = wlmi_candidate_named(list, c->candidates[i].variant);
     if (candidate) WLM_TRY(add_example(l, c, &c->candidates[i], list, candidate));

@@ -49,35 +49,35 @@ static wlm_status check_fit(wlmi_tuning *t, const wlm_plan *plan) {
   return status;
 }
 
-static void enter(void *user, int64_t i, wlmi_entrant *entrant) {
+static void enter(void *user, int64_t i, wlmi_method *method) {
   wlmi_tuning *t = user;
-  *entrant = (wlmi_entrant){.max_rel_err = NAN};
+  *method = (wlmi_method){.max_rel_err = NAN};
   if (i < t->fresh) compile(t, i);
   const double start = wlmi_seconds();
   const wlmi_compile_job *job = i < t->fresh ? &t->jobs[i] : NULL;
   if (job && job->status != WLM_OK) {
     wlmi_fail(job->status, "%s", job->detail ? job->detail : "");
-    wlmi_entrant_give_up(entrant, job->status);
+    wlmi_method_give_up(method, job->status);
   } else {
-    wlmi_entrant_variant(t->context, &t->operands, t->candidates[i].variant, entrant);
-    const int first_look = !(t->screened[i].seconds > 0);
-    const wlm_status status = first_look && !entrant->failure ? check_fit(t, entrant->plan) : WLM_OK;
-    if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
+    wlmi_method_variant(t->context, &t->operands, t->candidates[i].variant, method);
+    const int is_first = !(t->screened[i].seconds > 0);
+    const wlm_status status = is_first && !method->failure ? check_fit(t, method->plan) : WLM_OK;
+    if (status != WLM_OK) wlmi_method_give_up(method, status);
   }
   t->summary.entering += wlmi_seconds() - start;
 }
 
-static void glance(void *user, wlmi_entrant *entrant, double *seconds) {
+static void glance(void *user, wlmi_method *method, double *seconds) {
   wlmi_tuning *t = user;
   const double start = wlmi_seconds();
-  wlmi_entrant_glance(entrant, &t->operands, t->verifier, seconds);
+  wlmi_method_glance(method, &t->operands, t->verifier, seconds);
   t->summary.checking += wlmi_seconds() - start;
 }
 
-static void verify(void *user, wlmi_entrant *entrant) {
+static void verify(void *user, wlmi_method *method) {
   wlmi_tuning *t = user;
   const double start = wlmi_seconds();
-  wlmi_entrant_verify(entrant, &t->operands, t->verifier);
+  wlmi_method_verify(method, &t->operands, t->verifier);
   t->summary.checking += wlmi_seconds() - start;
 }
 
@@ -91,21 +91,20 @@ static void check_misaligned(wlmi_tuning *t, wlmi_finals *finals) {
   if (t->operands.b.size > most_shifted) return;
   status = wlmi_operands_shift(&t->operands, 1);
   for (int i = 0; i < finals->count && status == WLM_OK; i++) {
-    wlmi_entrant *entrant = &finals->list[i].entrant;
-    const double error = entrant->max_rel_err;
-    wlmi_entrant_glance(entrant, &t->operands, t->verifier, &seconds);
-    if (!entrant->failure) entrant->max_rel_err = fmax(error, entrant->max_rel_err);
+    wlmi_method *method = &finals->list[i].method;
+    const double error = method->max_rel_err;
+    wlmi_method_glance(method, &t->operands, t->verifier, &seconds);
+    if (!method->failure) method->max_rel_err = fmax(error, method->max_rel_err);
   }
   const wlm_status back = wlmi_operands_shift(&t->operands, 0);
   status = status == WLM_OK ? back : status;
-  for (int i = 0; i < finals->count && status != WLM_OK; i++) wlmi_entrant_give_up(&finals->list[i].entrant, status);
+  for (int i = 0; i < finals->count && status != WLM_OK; i++) wlmi_method_give_up(&finals->list[i].method, status);
 }
 
 static void check_again(void *user, wlmi_finals *finals) {
   wlmi_tuning *t = user;
   const double start = wlmi_seconds();
-  for (int i = 0; i < finals->count; i++)
-    wlmi_entrant_verify_again(&finals->list[i].entrant, &t->operands, t->verifier);
+  for (int i = 0; i < finals->count; i++) wlmi_method_verify_again(&finals->list[i].method, &t->operands, t->verifier);
   check_misaligned(t, finals);
   t->summary.checking += wlmi_seconds() - start;
 }

@@ -73,10 +73,10 @@ wlm_context *wlmi_tuner_context(const wlmi_tuner *tuner) { return tuner->context
 
 /* Sources are emitted only if the store has measurements to compare with. A candidate that cannot be emitted is
  * reported when it is compiled. */
-wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash place,
+wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash known_key,
                                  wlmi_tuner_candidate **candidates, int64_t *count) {
   const wlmi_device_info *info = &wlmi_context_device(tuner->context)->info;
-  const int anything = wlmi_known_anything(tuner->known, place);
+  const int anything = wlmi_known_anything(tuner->known, known_key);
   const wlmi_candidate_list *list;
   wlm_status status;
   WLM_TRY(wlmi_generator_describe(wlmi_context_generator(tuner->context), spec, &info->limits, &list));
@@ -91,7 +91,7 @@ wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_
     *c = (wlmi_tuner_candidate){.known = 0};
     memcpy(c->variant, list->candidates[i].variant, sizeof c->variant);
     if (anything) wlmi_tuner_source_hash(tuner, spec, c->variant, hash);
-    c->known = anything && wlmi_known_find(tuner->known, place, c->variant, hash, &time);
+    c->known = anything && wlmi_known_find(tuner->known, known_key, c->variant, hash, &time);
     c->prepared = time.prepared;
     c->seconds = time.seconds;
     c->samples = time.samples;
@@ -113,7 +113,7 @@ wlm_status wlmi_tuner_left(wlmi_tuner *tuner, const char *matrix_name, const wlm
   int64_t known = 0, works = 0, precise = 0;
   wlmi_spec_key(spec, key);
   wlm_status status =
-      wlmi_tuner_candidates(tuner, spec, wlmi_known_named_place(matrix_name, key, spec->problem.n), &candidates, count);
+      wlmi_tuner_candidates(tuner, spec, wlmi_known_named_key(matrix_name, key, spec->problem.n), &candidates, count);
   if (status != WLM_OK) return status;
   for (int64_t i = 0; i < *count; i++) {
     known += candidates[i].known;

@@ -52,8 +52,8 @@ typedef struct wlmi_tuner_candidate {
   double seconds; /* if known; infinite if it failed */
   int samples;
 } wlmi_tuner_candidate;
-/* All candidates in a new array (wlmi_free). place: see known.h. */
-wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash place,
+/* All candidates in a new array (wlmi_free). known_key: see known.h. */
+wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash known_key,
                                  wlmi_tuner_candidate **candidates, int64_t *count);
 
 void wlmi_tuner_source_hash(const wlmi_tuner *tuner, const wlmi_spec *spec, const char *variant,

@@ -31,7 +31,7 @@ typedef struct wlmi_tuning {
   int64_t compiled;        /* on the host: number of finished jobs */
   int last_spills, spared; /* whether the last one set up spills; whether a working one does not */
   wlmi_ledger ledger;
-  int64_t told;       /* results that were reported to the caller */
+  int64_t reported;   /* results that were reported to the caller */
   int cancelled;      /* progress asked to stop */
   wlm_status failure; /* of the first candidate that failed; WLM_OK = none did, */
   char *reason;       /* and why */
@@ -58,11 +58,11 @@ wlm_status wlmi_tuning_order(wlmi_tuning *t);
 /* Calls the caller's progress function; last = NULL: nothing new. WLM_ERR_CANCELLED if the caller wants to stop. */
 wlm_status wlmi_tuning_report(wlmi_tuning *t, const wlm_candidate_result *last);
 /* Stores the result of candidate i; it is reported once it is on the disk. prepare_seconds and cold may be 0. */
-wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_entrant *entrant, double prepare_seconds,
+wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_method *method, double prepare_seconds,
                            const wlmi_timing *cold);
 /* Reports a temporary failure without storing it; the next tuning tries the candidate again. */
-wlm_status wlmi_tuning_put_off(wlmi_tuning *t, int64_t i, const wlmi_entrant *entrant);
+wlm_status wlmi_tuning_put_off(wlmi_tuning *t, int64_t i, const wlmi_method *method);
 /* The ledger's callback. */
-wlm_status wlmi_tuning_tell(void *user, const wlmi_measurement_record *record, double cold_seconds);
+wlm_status wlmi_tuning_report_stored(void *user, const wlmi_measurement_record *record, double cold_seconds);
 
 #endif

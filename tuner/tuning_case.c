@@ -22,7 +22,7 @@ void wlmi_tuning_case_make(const wlmi_limits *limits, const wlm_stats *stats, in
   const double dense = (double)n * ((double)stats->rows + (double)stats->cols);
   const double candidate = candidate_takes[limits->target].seconds +
                            candidate_takes[limits->target].calls * wlmi_simple_seconds(limits, stats, n);
-  *tuning_case = (wlmi_tuning_case){.place = wlmi_place_of(stats, n),
+  *tuning_case = (wlmi_tuning_case){.point = wlmi_point_of(stats, n),
                                     .matrix = matrix,
                                     .making = entry_seconds * (double)stats->nnz,
                                     .measuring = element_seconds * dense + candidate * (double)candidates,
@@ -38,9 +38,9 @@ void wlmi_tuning_case_update(wlmi_tuning_case *tuning_case, int64_t candidates, 
                                                : WLM_TUNING_CASE_LEAST;
 }
 
-void wlmi_tuning_cases_learn(wlmi_tuning_case *list, int64_t count, const wlmi_place *place) {
+void wlmi_tuning_cases_learn(wlmi_tuning_case *list, int64_t count, const wlmi_point *point) {
   for (int64_t i = 0; i < count; i++)
-    list[i].distance = fmin(list[i].distance, wlmi_place_distance(&list[i].place, place));
+    list[i].distance = fmin(list[i].distance, wlmi_point_distance(&list[i].point, point));
 }
 
 double wlmi_tuning_case_seconds(const wlmi_tuning_case *p, int64_t at_hand) {
@@ -50,7 +50,7 @@ double wlmi_tuning_case_seconds(const wlmi_tuning_case *p, int64_t at_hand) {
 static double worth(const wlmi_tuning_case *list, int64_t count, int64_t i) {
   double sum = least_worth;
   for (int64_t k = 0; k < count; k++)
-    sum += fmax(0, list[k].distance - wlmi_place_distance(&list[i].place, &list[k].place));
+    sum += fmax(0, list[k].distance - wlmi_point_distance(&list[i].point, &list[k].point));
   return sum;
 }
 

@@ -15,7 +15,7 @@ typedef enum wlmi_tuning_case_state {
 /* A matrix and an N that may be tuned. */
 typedef struct wlmi_tuning_case {
   wlmi_tuning_case_state state;
-  wlmi_place place;
+  wlmi_point point;
   int64_t matrix;
   double making, measuring; /* seconds: for making the matrix once; for measuring all candidates */
   double left;              /* the share of candidates that is not measured yet */
@@ -29,7 +29,7 @@ void wlmi_tuning_case_make(const wlmi_limits *limits, const wlm_stats *stats, in
 void wlmi_tuning_case_update(wlmi_tuning_case *tuning_case, int64_t candidates, int64_t left);
 
 /* Updates the distances after a case at `place` was tuned. */
-void wlmi_tuning_cases_learn(wlmi_tuning_case *list, int64_t count, const wlmi_place *place);
+void wlmi_tuning_cases_learn(wlmi_tuning_case *list, int64_t count, const wlmi_point *point);
 
 /* The seconds that the case takes if the matrix `at_hand` is in memory. */
 double wlmi_tuning_case_seconds(const wlmi_tuning_case *tuning_case, int64_t at_hand);

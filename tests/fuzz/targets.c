@@ -258,7 +258,7 @@ static void run_model(const char *path, char *data, size_t size) {
 
 static void seed_model(void) {
   wlmi_tree trees[2] = {0};
-  wlmi_place places[2] = {0};
+  wlmi_point places[2] = {0};
   wlmi_model model = {.problems = "dense=f32,rowptr=i32,colind=i32,sample=none",
                       .limits = {.processors = 132, .l2_bytes = 50 << 20},
                       .made_at = 1,

@@ -16,7 +16,7 @@
 #include "support/drawn.h"
 #include "support/failing_malloc.h"
 #include "support/stats.h"
-#include "tuner/entrant.h"
+#include "tuner/method.h"
 
 #define TUNED "host_nnz/nonzeros=8192,tile=16"
 
@@ -175,12 +175,12 @@ static void a_store_reports_it(void **state) {
 /* It would count as good otherwise. */
 static void a_failure_without_memory_is_one(void **state) {
   (void)state;
-  wlmi_entrant entrant = {0};
+  wlmi_method method = {0};
   failing_malloc_begin(1, INT64_MAX);
-  wlmi_entrant_fail(&entrant, "wrong");
+  wlmi_method_fail(&method, "wrong");
   assert_int_equal(failing_malloc_end(), 1);
-  assert_non_null(entrant.failure);
-  wlmi_entrant_release(&entrant);
+  assert_non_null(method.failure);
+  wlmi_method_release(&method);
 }
 
 /* ---- a database with a tuned case, and compiled kernels ------------------------------------------------------- */

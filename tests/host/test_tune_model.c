@@ -112,11 +112,11 @@ static void the_forecast_follows_the_model(void **state) {
       fail_msg("%s: %g us", o.list->candidates[i].variant, 1e6 * o.of.seconds[i]);
   }
   wlmi_context_forecast_release(&o);
-  wlmi_place *places;
+  wlmi_point *points;
   int64_t count;
-  assert_status(WLM_OK, wlmi_context_known_places(b.context, &spec, &places, &count));
+  assert_status(WLM_OK, wlmi_context_tuned_points(b.context, &spec, &points, &count));
   assert_int_equal(count, MATRICES);
-  wlmi_free(places);
+  wlmi_free(points);
 }
 
 /* Where time is short the slow half is left out; with time it is measured after all. */

@@ -43,7 +43,7 @@ static double take(world *w, int contender) {
 
 static void hear(world *w) {
   while (w->waiting && w->told[0].age >= w->delay) {
-    wlmi_online_tell(&w->online, w->told[0].contender, w->told[0].seconds);
+    wlmi_online_add_time(&w->online, w->told[0].contender, w->told[0].seconds);
     memmove(w->told, w->told + 1, (size_t)--w->waiting * sizeof *w->told);
   }
   for (int i = 0; i < w->waiting; i++) w->told[i].age++;
@@ -215,7 +215,7 @@ static void a_broken_pair_tells_nothing(void **state) {
   wlmi_online_withdraw(&w.online);
   assert_false(w.online.second_half || w.online.in_flight);
   assert_true(fabs(w.online.lost - 0.1e-3) < 1e-9);
-  wlmi_online_tell(&w.online, 0, 1); /* too late */
+  wlmi_online_add_time(&w.online, 0, 1); /* too late */
   assert_int_equal(w.online.contenders[0].timed, 3);
   w.waiting = 0;
   calls(&w, 4000);

@@ -2,8 +2,8 @@
  * the times of the kernels that several ways of choosing would take.
  *
  * Only unprepared kernels count. All times were measured before; no device is used. */
-#ifndef WLM_CLI_SURVEY_H
-#define WLM_CLI_SURVEY_H
+#ifndef WLM_CLI_OVERVIEW_H
+#define WLM_CLI_OVERVIEW_H
 
 #include "select/classes.h"
 
@@ -18,32 +18,32 @@ typedef enum wlmi_way {
 
 extern const char *const wlmi_way_names[WLM_WAYS];
 
-typedef struct wlmi_survey_case {
+typedef struct wlmi_overview_case {
   const wlmi_case *choice;
   double best;                           /* picoseconds; not a number where nothing works unprepared */
   const wlmi_measured *chosen[WLM_WAYS]; /* NULL = the way's choice was not measured here */
-} wlmi_survey_case;
+} wlmi_overview_case;
 
-typedef struct wlmi_survey_problem {
+typedef struct wlmi_overview_problem {
   const char *key;
-  wlmi_survey_case *cases; /* by N, then matrix */
+  wlmi_overview_case *cases; /* by N, then matrix */
   int64_t count;
   const char *fixed; /* of WLM_WAY_FIXED; NULL = nothing works */
-} wlmi_survey_problem;
+} wlmi_overview_problem;
 
-typedef struct wlmi_survey {
+typedef struct wlmi_overview {
   const wlmi_class *of;
-  wlmi_survey_case *cases; /* those of all problems */
+  wlmi_overview_case *cases; /* those of all problems */
   int64_t case_count;
-  wlmi_survey_problem *problems; /* the one with the most cases first */
+  wlmi_overview_problem *problems; /* the one with the most cases first */
   int64_t problem_count;
-} wlmi_survey;
+} wlmi_overview;
 
 /* The class must outlive it. l2_bytes: the device's, for training models; 0 = no model is trained. */
-wlm_status wlmi_survey_make(const wlmi_class *of, int64_t l2_bytes, wlmi_survey *survey);
-void wlmi_survey_release(wlmi_survey *survey); /* also of a zeroed one */
-/* Fills the ways behind WLM_WAY_FIXED; a step of wlmi_survey_make. */
-wlm_status wlmi_survey_choose(wlmi_survey *survey, int64_t l2_bytes);
+wlm_status wlmi_overview_make(const wlmi_class *of, int64_t l2_bytes, wlmi_overview *overview);
+void wlmi_overview_release(wlmi_overview *overview); /* also of a zeroed one */
+/* Fills the ways behind WLM_WAY_FIXED; a step of wlmi_overview_make. */
+wlm_status wlmi_overview_choose(wlmi_overview *overview, int64_t l2_bytes);
 
 /* A way's time divided by the best time, over the cases of a problem in which it was measured. */
 typedef struct wlmi_ratios {
@@ -51,14 +51,14 @@ typedef struct wlmi_ratios {
   int64_t count;
   int64_t cases; /* cases in which any candidate works */
   double mean;   /* geometric; not a number where count is 0 */
-  const wlmi_survey_case *worst;
+  const wlmi_overview_case *worst;
 } wlmi_ratios;
-wlm_status wlmi_ratios_make(const wlmi_survey_problem *problem, wlmi_way way, wlmi_ratios *ratios);
+wlm_status wlmi_ratios_make(const wlmi_overview_problem *problem, wlmi_way way, wlmi_ratios *ratios);
 void wlmi_ratios_release(wlmi_ratios *ratios);
 
 /* The measured candidate of that name that needs no preparing; NULL = none. */
-const wlmi_measured *wlmi_survey_find(const wlmi_case *choice, const char *variant);
+const wlmi_measured *wlmi_overview_find(const wlmi_case *choice, const char *variant);
 /* The winner of a case that needs no preparing; NULL = none. */
-const wlmi_measured *wlmi_survey_winner(const wlmi_survey_case *c);
+const wlmi_measured *wlmi_overview_winner(const wlmi_overview_case *c);
 
 #endif
