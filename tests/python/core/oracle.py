@@ -16,6 +16,7 @@ MESSAGES = {
 }
 FOLDS = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "prod": np.prod}
 EPSILON = {"bfloat16": 2**-7, "float16": 2**-10, "float32": 2**-22, "float64": 2**-50}
+SUBNORMAL = {"bfloat16": 2**-133, "float16": 2**-24, "float32": 2**-149, "float64": 2**-1074}
 
 
 def edges(indptr, indices, values, b):
