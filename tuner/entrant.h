@@ -33,11 +33,16 @@ void wlmi_entrant_free_failure(char *failure); /* NULL is allowed */
 /* The same, with the status and the detail text of the call that just failed. */
 void wlmi_entrant_give_up(wlmi_entrant *entrant, wlm_status status);
 
-/* Runs it once, a variant of ours over NaN in C and in its workspace, and compares C with float64. A baseline's C is
+/* Runs it once, a variant of ours over NaN in C and in its workspace, and compares C with float64; a variant may write
+ * neither behind C, workspace and prepared memory nor between C's columns and ldc. A baseline's C is
  * full of large finite numbers before, so that one which multiplies the old C by 0 is not called wrong, and it has a
  * leeway: cuSPARSE rounds the partial sums of half types. An entrant that is wrong has a failure. */
 void wlmi_entrant_verify(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier *verifier);
-/* The same with a few rows only (wlmi_verify_spots); tells what that one call took on the host's clock. */
+/* Whether it is right in further calls: a few rows of four results, and the whole result of the last of five calls that
+ * are replayed as in timing. */
+void wlmi_entrant_verify_again(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier *verifier);
+/* As wlmi_entrant_verify, with a few rows only (wlmi_verify_spots); tells what that one call took on the host's clock.
+ */
 void wlmi_entrant_glance(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier *verifier, double *seconds);
 
 /* Seconds that wlm_plan_prepare takes until the device is done: the median of several after one that warms up, on the

@@ -20,12 +20,9 @@ static void fill_uniform(wlm_type type, void *to, int64_t count, uint64_t seed) 
   for (int64_t i = 0; i < count; i++) wlmi_element_put(type, to, i, (double)uniform(seed, i));
 }
 
-/* Grows only: the contents are lost. */
-static wlm_status buffer_reserve(wlmi_device *device, wlmi_buffer *buffer, size_t size) {
-  if (size <= buffer->size) return WLM_OK;
-  device->ops->release(device, buffer->memory);
-  *buffer = (wlmi_buffer){0};
-  wlm_status status = device->ops->allocate(device, size, &buffer->memory);
+/* With a guard zone behind it. */
+static wlm_status buffer_make(wlmi_device *device, wlmi_buffer *buffer, size_t size) {
+  wlm_status status = device->ops->allocate(device, size + WLM_GUARD, &buffer->memory);
   if (status == WLM_OK) buffer->size = size;
   return status;
 }
@@ -105,7 +102,7 @@ static wlm_status dense(wlmi_device *device, size_t size, int64_t rows, int64_t 
     wlm_status status = wlmi_alloc_array(count, size, what, host);
     if (status != WLM_OK) return status;
   }
-  wlm_status status = buffer_reserve(device, buffer, count ? (size_t)count * size : 1);
+  wlm_status status = buffer_make(device, buffer, count ? (size_t)count * size : 1);
   return status == WLM_OK ? status
                           : wlmi_fail_in(status, "%s of %lld x %lld elements", what, (long long)rows, (long long)ld);
 }
@@ -202,15 +199,20 @@ static wlm_status random_dense(wlmi_device *device, wlm_type type, int64_t rows,
   return device->ops->copy_in(device, buffer->memory, *host, (size_t)(rows * ld) * size);
 }
 
+/* What a call writes into C, or an sddmm's values. */
+static char *result_of(const wlmi_operands *operands) {
+  return (char *)operands->c.memory + (size_t)operands->shift * wlmi_type_size(operands->spec.problem.dense_type);
+}
+
 /* Where each operand of a call is. */
 static void fill_call(wlmi_operands *operands) {
   const wlm_problem *p = &operands->spec.problem;
   wlm_execute_args *call = &operands->call;
-  call->b = operands->b.memory;
+  call->b = (char *)operands->b.memory + (size_t)operands->shift * wlmi_type_size(p->dense_type);
   call->bias = operands->bias.memory;
   call->argmax = operands->arg.memory;
   call->x = operands->x.memory;
-  *(p->operation == WLM_SDDMM ? &call->dvalues : &call->c) = operands->c.memory;
+  *(p->operation == WLM_SDDMM ? &call->dvalues : &call->c) = result_of(operands);
 }
 
 wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
@@ -218,7 +220,7 @@ wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, 
   wlm_status status;
   wlmi_device *device = wlmi_context_device(context);
   wlmi_matrix_view view;
-  *operands = (wlmi_operands){.device = device, .matrix = matrix};
+  *operands = (wlmi_operands){.context = context, .device = device, .matrix = matrix};
   WLM_TRY(wlmi_context_spec(context, matrix, problem, &operands->spec));
   const wlm_problem *p = &operands->spec.problem;
   wlm_execute_args *call = &operands->call;
@@ -274,7 +276,8 @@ wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context 
   if (status == WLM_OK) status = read_args(args, spec.problem.n, &call);
   if (status != WLM_OK || lender->matrix != matrix || !are_alike(&spec.problem, &call, lender))
     return wlmi_operands_create(context, matrix, problem, args, seed, operands);
-  *operands = (wlmi_operands){.device = lender->device,
+  *operands = (wlmi_operands){.context = context,
+                              .device = lender->device,
                               .matrix = matrix,
                               .a = lender->a,
                               .b_host = lender->b_host,
@@ -312,18 +315,110 @@ void wlmi_operands_release(wlmi_operands *operands) {
   *operands = (wlmi_operands){0};
 }
 
+/* ---- what a call may write ----------------------------------------------------------------------------- */
+
+enum { C_POISON = 0xFF, POSITION_POISON = 0xA5, PIECE_BYTES = 1 << 24 };
+
+wlm_status wlmi_operands_shift(wlmi_operands *operands, int shift) {
+  const wlmi_device_ops *ops = operands->device->ops;
+  const wlm_problem *p = &operands->spec.problem;
+  const size_t size = wlmi_type_size(p->dense_type);
+  operands->shift = shift;
+  fill_call(operands);
+  return ops->copy_in(operands->device, (char *)operands->b.memory + (size_t)shift * size, operands->b_host,
+                      (size_t)(operands->a.cols * operands->call.ldb) * size);
+}
+
 wlm_status wlmi_operands_poison(wlmi_operands *operands) {
   wlm_status status;
   wlmi_device *device = operands->device;
   const wlmi_buffer *c = &operands->c;
   const wlm_problem *p = &operands->spec.problem;
-  size_t used = (size_t)(operands->result_rows * operands->result_ld) * wlmi_type_size(p->dense_type);
-  if (operands->c_old)
-    WLM_TRY(device->ops->copy_in(device, c->memory, operands->c_old, used));
-  else
-    WLM_TRY(device->ops->fill(device, c->memory, 0xFF, c->size));
-  if (operands->arg.size) WLM_TRY(device->ops->fill(device, operands->arg.memory, 0xA5, operands->arg.size));
+  const size_t used = (size_t)(operands->result_rows * operands->result_ld) * wlmi_type_size(p->dense_type);
+  WLM_TRY(device->ops->fill(device, c->memory, C_POISON, c->size + WLM_GUARD));
+  WLM_TRY(device->ops->synchronize(device, NULL)); /* a fill need not wait, a copy does not wait for it */
+  if (operands->c_old) WLM_TRY(device->ops->copy_in(device, result_of(operands), operands->c_old, used));
+  if (operands->arg.size)
+    WLM_TRY(device->ops->fill(device, operands->arg.memory, POSITION_POISON, operands->arg.size + WLM_GUARD));
   status = device->ops->synchronize(device, NULL);
+done:
+  return status;
+}
+
+wlm_status wlmi_guard_check(wlmi_device *device, const void *from, size_t size, int byte, const char *what) {
+  unsigned char bytes[WLM_GUARD];
+  const wlm_status status = device->ops->copy_out(device, bytes, from, size);
+  for (size_t i = 0; status == WLM_OK && i < size; i++)
+    if (bytes[i] != byte) return wlmi_fail(WLM_ERR_MISMATCH, "byte %zu %s was written", i, what);
+  return status;
+}
+
+/* Rows of a result: `n` elements of `size` bytes, then up to `ld` that are as they were. */
+typedef struct rows_of {
+  const char *memory, *before; /* before: NULL = poisoned with `byte` */
+  int64_t rows, n, ld;
+  size_t size;
+  int byte;
+  const char *what;
+} rows_of;
+
+static wlm_status check_piece(const rows_of *r, int64_t first, int64_t rows, const char *piece) {
+  const size_t row = (size_t)r->ld * r->size;
+  for (int64_t i = 0; i < rows; i++)
+    for (size_t at = (size_t)r->n * r->size; at < row; at++) {
+      const char before = r->before ? r->before[(size_t)(first + i) * row + at] : (char)r->byte;
+      if (piece[(size_t)i * row + at] != before)
+        return wlmi_fail(WLM_ERR_MISMATCH, "%s was written behind its %lld columns, in row %lld", r->what,
+                         (long long)r->n, (long long)(first + i));
+    }
+  return WLM_OK;
+}
+
+static wlm_status check_padding(wlmi_device *device, const rows_of *r) {
+  const size_t row = (size_t)r->ld * r->size;
+  const int64_t step = row < PIECE_BYTES ? (int64_t)(PIECE_BYTES / (row ? row : 1)) : 1;
+  char *piece;
+  wlm_status status = WLM_OK;
+  if (r->ld == r->n) return WLM_OK;
+  WLM_TRY(wlmi_alloc_array(step < r->rows ? step : r->rows, row, r->what, (void **)&piece));
+  for (int64_t first = 0; first < r->rows && status == WLM_OK; first += step) {
+    const int64_t rows = first + step < r->rows ? step : r->rows - first;
+    status = device->ops->copy_out(device, piece, r->memory + (size_t)first * row, (size_t)rows * row);
+    if (status == WLM_OK) status = check_piece(r, first, rows, piece);
+  }
+  wlmi_free(piece);
+done:
+  return status;
+}
+
+/* Positions have C's rows and leading dimension. */
+wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding) {
+  wlmi_device *device = operands->device;
+  const wlm_problem *p = &operands->spec.problem;
+  const size_t size = wlmi_type_size(p->dense_type), shift = (size_t)operands->shift * size;
+  rows_of r = {.memory = result_of(operands),
+               .before = operands->c_old,
+               .rows = operands->result_rows,
+               .n = operands->result_columns,
+               .ld = operands->result_ld,
+               .size = size,
+               .byte = C_POISON,
+               .what = "C"};
+  const char *const end = r.memory + (size_t)(r.rows * r.ld) * size;
+  const size_t guard = (size_t)((char *)operands->c.memory + operands->c.size + WLM_GUARD - end);
+  wlm_status status;
+  WLM_TRY(wlmi_guard_check(device, end, guard < WLM_GUARD ? guard : WLM_GUARD, C_POISON, "behind C"));
+  if (shift) WLM_TRY(wlmi_guard_check(device, operands->c.memory, shift, C_POISON, "before C"));
+  if (padding) WLM_TRY(check_padding(device, &r));
+  if (!operands->arg.size) goto done;
+  r.memory = operands->arg.memory;
+  r.before = NULL;
+  r.size = wlmi_index_size(p->argmax_type);
+  r.byte = POSITION_POISON;
+  r.what = "the array of positions";
+  WLM_TRY(wlmi_guard_check(device, r.memory + (size_t)(r.rows * r.ld) * r.size, WLM_GUARD, POSITION_POISON,
+                           "behind the positions"));
+  if (padding) status = check_padding(device, &r);
 done:
   return status;
 }

@@ -14,7 +14,11 @@ typedef struct wlmi_buffer {
   size_t size;
 } wlmi_buffer;
 
+/* Bytes behind C, positions, workspace and prepared memory, which are poisoned and which no call may write. */
+enum { WLM_GUARD = 4096 };
+
 typedef struct wlmi_operands {
+  wlm_context *context;
   wlmi_device *device;
   const wlm_matrix *matrix;
   wlmi_spec spec;
@@ -30,6 +34,7 @@ typedef struct wlmi_operands {
   wlmi_buffer b, c, arg, x, bias;
   /* What a call writes into c, of rows that lie `result_ld` elements apart: C, or an sddmm's nnz values. */
   int64_t result_rows, result_columns, result_ld;
+  int shift;    /* elements that B and C lie behind their aligned memory; 0 or 1 */
   int borrowed; /* a, b_host, b and c are others' */
 } wlmi_operands;
 
@@ -49,6 +54,13 @@ int64_t wlmi_edges_of_row(const wlmi_csr_host *a, const wlm_problem *problem, in
 
 /* NaN, or what the problem reads, into C and no position into arg: a result that is right then was written. */
 wlm_status wlmi_operands_poison(wlmi_operands *operands);
+/* After a call into poisoned memory: WLM_ERR_MISMATCH where it wrote behind C or the positions, or, with `padding`,
+ * between their n and ldc columns. */
+wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding);
+/* The same of a guard zone's first bytes, `what` being "behind C" or so. */
+wlm_status wlmi_guard_check(wlmi_device *device, const void *from, size_t size, int byte, const char *what);
+/* Moves B and C by so many elements (0 or 1), so that no row of theirs is aligned for vectors; B is copied anew. */
+wlm_status wlmi_operands_shift(wlmi_operands *operands, int shift);
 /* Enqueues one call of a plan, prepared if it needs that, with a workspace of the size that the plan asks for. */
 wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *plan, void *workspace, void *stream);
 

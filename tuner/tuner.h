@@ -21,7 +21,7 @@ typedef struct wlmi_tune_summary {
   int64_t put_off;  /* failed for a reason that may pass: tried again the next time */
   int nothing;      /* A has no non-zeros or B no columns: nothing to tune */
   int64_t unlikely; /* of those that were not measured: expected to be slow */
-  double waited;                                       /* seconds for the turn of another tuning */
+  double waited;    /* seconds for the turn of another tuning */
   double total, making, compiling, entering, checking; /* seconds; the rest of total is timing */
 } wlmi_tune_summary;
 /* As wlm_tune, without refreshing the context; args and options may be NULL. share_seconds is how long it may take,

@@ -31,11 +31,11 @@ typedef struct wlmi_tuning {
   int64_t compiled;        /* on the host: jobs that are done */
   int last_spills, spared; /* whether the last that was set up keeps much in memory; whether one that works does not */
   wlmi_ledger ledger;
-  int64_t told;          /* results that the caller knows */
-  int cancelled;         /* progress said so, which it need not repeat */
-  wlm_status failure;    /* of the first candidate that failed; WLM_OK = none did, */
-  char *reason;          /* and why */
-  double most_spread;    /* of a finalist */
+  int64_t told;       /* results that the caller knows */
+  int cancelled;      /* progress said so, which it need not repeat */
+  wlm_status failure; /* of the first candidate that failed; WLM_OK = none did, */
+  char *reason;       /* and why */
+  double most_spread; /* of a finalist */
   wlmi_turn turn;
   double started, share; /* share: seconds from then on that the doubtful must fit */
   wlmi_tune_summary summary;

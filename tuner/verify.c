@@ -2,8 +2,9 @@
  *
  * Positions of max and min must be the very ones (verify/reference.h says why they can be). Of numbers:
  *
- * Rows are compared with float64, all of them where that is cheap. Where it is not, the rows that are compared are
- * joined by a check of all columns that depends on every row (tuner/column_check.h). C is then read in pieces.
+ * Rows are compared with float64, all of them where that is cheap. Where it is not, some rows are compared so, and all
+ * by a check of the columns that depends on every row (tuner/column_check.h) or, where the operator has none, with a
+ * second reference (tuner/row_check.h). C is then read in pieces.
  *
  * Errors are measured against sum |a b|, the scale at which float32 arithmetic itself works: with u = 2^-24
  * the worst case of adding d products in any order is d u of it, and the error to expect from roundings
@@ -11,11 +12,12 @@
  * analysis", 2019). B is random, so roundings do not conspire, and the tolerance is u (8 + 2 sqrt(d)):
  * 8 u for the product, alpha, beta, the division of a mean and the store, 2 sqrt(d) for the additions. With f64, u =
  * 2^-53, twice that, since float64 rounds no less; half types are accumulated in f32 and rounded once in the end, which
- * adds the u of their own. The exceptions are sums of equal terms, which are rounded in the same direction each time,
- * so that d u is what can be asked: messages that leave B out, and FastRand as published, whose stride of 577 meets one
- * and the same edge S times in a row of 577 edges. In a matrix that names a place several times, u for each time but
- * the first. Each row is held to the tolerance of its own length; a wrong edge in a row of d edges shows as about 1 /
- * d, far above it for any d below a million. */
+ * adds the u of their own. A product of d messages is rounded twice for each, and each counts in full. The exceptions
+ * are sums of equal terms, which are rounded in the same direction each time, so that d u is what can be asked:
+ * messages that leave B out, and FastRand as published, whose stride of 577 meets one and the same edge S times in a
+ * row of 577 edges. In a matrix that names a place several times, u for each time but the first. Each row is held to
+ * the tolerance of its own length; a wrong edge in a row of d edges shows as about 1 / d, far above it for any d below
+ * a million. */
 #include "tuner/verify.h"
 
 #include <math.h>
@@ -26,6 +28,7 @@
 #include "common/memory.h"
 #include "common/sampling.h"
 #include "tuner/column_check.h"
+#include "tuner/row_check.h"
 #include "verify/gradient.h"
 #include "verify/reference.h"
 
@@ -44,7 +47,8 @@ struct wlmi_verifier {
   int64_t *positions;         /* count x columns; NULL where the problem wants none */
   char *arg;                  /* of their type, as the result */
   wlmi_column_check *columns; /* NULL where every row is compared, or the operator has none */
-  char *piece;                /* of C, with it */
+  wlmi_row_check *all_rows;   /* NULL where there are columns, or every row is compared anyway */
+  char *piece;                /* of C, with either */
   wlmi_verifier *spots;       /* a few of the rows; NULL where all are few */
   double leeway;              /* how many tolerances pass */
 };
@@ -60,7 +64,8 @@ double wlmi_tolerance(const wlm_problem *problem, int64_t edges) {
   const int is_half = wlmi_accumulator_type(problem->dense_type) != problem->dense_type;
   const double rounded = is_half ? wlmi_element_unit(problem->dense_type) : 0;
   const int equal_terms = problem->message == WLM_COPY_A || problem->sampling.sample == WLM_SAMPLE_FASTRAND;
-  return rounded + unit_of(problem) * (8 + (equal_terms ? d : 2 * sqrt(d)));
+  const double roundings = problem->reduce == WLM_PROD ? 2 * d : d;
+  return rounded + unit_of(problem) * (8 + (equal_terms ? d : 2 * sqrt(roundings)));
 }
 
 static int compare(const void *left, const void *right) {
@@ -112,6 +117,10 @@ static wlm_status choose_rows(wlmi_verifier *verifier, uint64_t seed) {
 
 static size_t element_size(const wlmi_verifier *verifier) {
   return wlmi_type_size(verifier->operands->spec.problem.dense_type);
+}
+
+static const char *result_memory(const wlmi_verifier *verifier) {
+  return (const char *)verifier->operands->c.memory + (size_t)verifier->operands->shift * element_size(verifier);
 }
 
 static size_t arg_size(const wlmi_verifier *verifier) {
@@ -181,21 +190,46 @@ static int64_t repeats(const wlmi_csr_host *a, int64_t row, int32_t *columns) {
   return count;
 }
 
-static wlm_status make_tolerances(wlmi_verifier *v) {
+/* Of the rows that are named, or of the first ones. */
+static wlm_status find_tolerances(const wlmi_verifier *v, const int64_t *rows, int64_t count, double *tolerances) {
   const wlmi_csr_host *a = &v->operands->a;
   const wlm_problem *p = &v->operands->spec.problem;
   int64_t longest = 0;
   int32_t *columns = NULL;
   wlm_status status = WLM_OK;
-  for (int64_t i = 0; i < v->count && !is_sddmm(v); i++)
-    if (degree(a, v->rows[i]) > longest) longest = degree(a, v->rows[i]);
+  for (int64_t i = 0; i < count && !is_sddmm(v); i++)
+    if (degree(a, rows ? rows[i] : i) > longest) longest = degree(a, rows ? rows[i] : i);
   WLM_TRY(wlmi_alloc_array(longest, sizeof *columns, "columns of a row", (void **)&columns));
-  for (int64_t i = 0; i < v->count; i++) {
-    v->tolerances[i] = wlmi_tolerance(p, terms(v, v->rows[i]));
-    if (longest && !is_sddmm(v)) v->tolerances[i] += unit_of(p) * (double)repeats(a, v->rows[i], columns);
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t row = rows ? rows[i] : i;
+    tolerances[i] = wlmi_tolerance(p, terms(v, row));
+    if (longest && !is_sddmm(v)) tolerances[i] += unit_of(p) * (double)repeats(a, row, columns);
   }
 done:
   wlmi_free(columns);
+  return status;
+}
+
+static double typical_scale(const wlmi_verifier *v) {
+  const int64_t count = v->count * v->operands->result_columns;
+  double sum = 0;
+  int64_t used = 0;
+  for (int64_t i = 0; i < count; i++)
+    if (isfinite(v->scale[i])) sum += v->scale[i], used++;
+  return used ? sum / (double)used : 0;
+}
+
+static wlm_status make_row_check(wlmi_verifier *v) {
+  const wlmi_operands *o = v->operands;
+  const int is_cuda = o->device->info.limits.target == WLM_TARGET_CUDA;
+  double *tolerances = NULL;
+  wlm_status status = WLM_OK;
+  if (is_sddmm(v)) return status;
+  WLM_TRY(wlmi_alloc_array(o->result_rows, sizeof *tolerances, "tolerances", (void **)&tolerances));
+  WLM_TRY(find_tolerances(v, NULL, o->result_rows, tolerances));
+  status = wlmi_row_check_create(o, is_cuda ? "row_naive" : NULL, tolerances, typical_scale(v), &v->all_rows);
+done:
+  wlmi_free(tolerances);
   return status;
 }
 
@@ -231,12 +265,13 @@ wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_ver
   verifier->leeway = 1;
   WLM_TRY(choose_rows(verifier, seed));
   WLM_TRY(allocate(verifier));
-  WLM_TRY(make_tolerances(verifier));
+  WLM_TRY(find_tolerances(verifier, verifier->rows, verifier->count, verifier->tolerances));
   WLM_TRY(make_reference(verifier));
   WLM_TRY(make_positions(verifier));
   if (verifier->count < operands->result_rows)
     WLM_TRY(wlmi_column_check_create(operands, seed, wlmi_tolerance, &verifier->columns));
-  if (verifier->columns)
+  if (verifier->count < operands->result_rows && !verifier->columns) WLM_TRY(make_row_check(verifier));
+  if (verifier->columns || verifier->all_rows)
     WLM_TRY(wlmi_alloc_array(rows_of_piece(operands->result_ld) * operands->result_ld, element_size(verifier), "C",
                              (void **)&verifier->piece));
   WLM_TRY(make_spots(verifier));
@@ -260,6 +295,7 @@ void wlmi_verifier_destroy(wlmi_verifier *verifier) {
   wlmi_free(verifier->arg);
   wlmi_free(verifier->piece);
   wlmi_column_check_destroy(verifier->columns);
+  wlmi_row_check_destroy(verifier->all_rows);
   wlmi_free(verifier);
 }
 
@@ -284,20 +320,24 @@ static wlm_status copy_rows(const wlmi_verifier *verifier, const char *c, int64_
   return WLM_OK;
 }
 
-/* All of C, for the column sums, and out of it the rows that are compared. */
+/* All of C, for the check of all rows, and out of it the rows that are compared. */
 static wlm_status read_all(const wlmi_verifier *verifier) {
   const wlmi_operands *operands = verifier->operands;
   const wlm_problem *p = &operands->spec.problem;
-  const char *c = operands->c.memory;
+  const char *c = result_memory(verifier);
   const int64_t size = (int64_t)element_size(verifier);
   const int64_t ldc = operands->call.ldc, step = rows_of_piece(ldc);
-  wlmi_column_check_begin(verifier->columns);
+  if (verifier->columns) wlmi_column_check_begin(verifier->columns);
+  if (verifier->all_rows) wlmi_row_check_begin(verifier->all_rows);
   for (int64_t first = 0, i = 0; first < operands->a.rows && p->n; first += step) {
     const int64_t rows = first + step < operands->a.rows ? step : operands->a.rows - first;
     wlm_status status = operands->device->ops->copy_out(operands->device, verifier->piece, c + first * ldc * size,
                                                         (size_t)(((rows - 1) * ldc + p->n) * size));
     if (status != WLM_OK) return status;
-    wlmi_column_check_add(verifier->columns, first, rows, verifier->piece, ldc);
+    if (verifier->columns) wlmi_column_check_add(verifier->columns, first, rows, verifier->piece, ldc);
+    if (verifier->all_rows)
+      status = wlmi_row_check_add(verifier->all_rows, first, rows, verifier->piece, ldc, verifier->leeway);
+    if (status != WLM_OK) return status;
     for (; i < verifier->count && verifier->rows[i] < first + rows; i++)
       memcpy(verifier->result + i * p->n * size, verifier->piece + (verifier->rows[i] - first) * ldc * size,
              (size_t)(p->n * size));
@@ -358,13 +398,14 @@ static wlm_status compare_positions(const wlmi_verifier *verifier) {
 
 wlm_status wlmi_verify_result(wlmi_verifier *verifier, double *max_rel_err) {
   wlm_status status;
-  WLM_TRY(verifier->columns
+  WLM_TRY(verifier->columns || verifier->all_rows
               ? read_all(verifier)
-              : copy_rows(verifier, verifier->operands->c.memory, (int64_t)element_size(verifier), verifier->result));
+              : copy_rows(verifier, result_memory(verifier), (int64_t)element_size(verifier), verifier->result));
   find_errors(verifier);
   WLM_TRY(compare_rows(verifier, max_rel_err));
   WLM_TRY(compare_positions(verifier));
   if (verifier->columns) status = wlmi_column_check_finish(verifier->columns, verifier->leeway);
+  if (verifier->all_rows) status = wlmi_row_check_finish(verifier->all_rows);
 done:
   return status;
 }

@@ -7,8 +7,8 @@
 typedef struct wlmi_verifier wlmi_verifier;
 
 /* Computes the reference once for many plans: of all rows where that is cheap, otherwise of the longest, the first,
- * the last, an empty one and 4,096 seeded others, and a check of the columns over all rows for operators that have one
- * (tuner/column_check.h). The operands must outlive the verifier. */
+ * the last, an empty one and 4,096 seeded others, and a check of all rows (tuner/column_check.h, tuner/row_check.h).
+ * The operands must outlive the verifier. */
 wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_verifier **verifier);
 void wlmi_verifier_destroy(wlmi_verifier *verifier);
 int64_t wlmi_verifier_rows(const wlmi_verifier *verifier); /* how many are compared */

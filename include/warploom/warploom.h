@@ -407,8 +407,8 @@ WLM_API const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix);
  * policy.expected_calls is 1 and the product is one that wlm_spmm scatters. A^T stays with the matrix: (cols + 1 + nnz)
  * offsets of rowptr's type and nnz indices of colind's. Values are read where they are and may change in place.
  * Errors: WLM_ERR_UNSUPPORTED naming the field, WLM_ERR_INVALID_ARGUMENT, WLM_ERR_NOT_FOUND (no kernel serves the
- * problem on this device), WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_OVERFLOW, WLM_ERR_DEVICE,
- * WLM_ERR_OUT_OF_MEMORY. */
+ * problem on this device), WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_IO (the compiler was stopped),
+ * WLM_ERR_OVERFLOW, WLM_ERR_DEVICE, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                    wlm_plan **plan);
 /* Destroys a plan whose enqueued work has ended. */

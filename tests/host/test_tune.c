@@ -97,6 +97,7 @@ static int64_t stored(const bench *b, void (*each)(const wlmi_measurement_record
 static void add_family(const char *templates, const char *name, const char *statement) {
   static const char family[] =
       "return { target = \"host\", summary = \"a test\", parameters = {},\n"
+      "  workspace = function() return { blocks = 4 } end,\n" /* bytes for each row */
       "  passes = function() return { { kernel = \"%s\", units = \"rows\", units_per_block = 1 } } end }\n";
   static const char kernel[] =
       "WLM_KERNEL(%s) {\n"
@@ -211,6 +212,8 @@ static void wrong_in_one_row(void **state) {
     add_family(templates, "wrong_b", wrong);
     if (right) add_family(templates, "slow", "for (volatile int i = 0; i < 2000; i++) continue;");
     bench_make(&b, templates, "uniform:rows=3000,d=5", 9);
+    wlmi_device_ops calm;
+    plant_timer(&b, &calm);
     wlm_tune_options options = quick(&t);
     mismatches = screened = 0;
     assert_status(right ? WLM_OK : WLM_ERR_MISMATCH, tune(&b, &options));
@@ -227,8 +230,54 @@ static void wrong_in_one_row(void **state) {
     options.again = 0; /* nothing is measured again, and it is still an error */
     assert_status(right ? WLM_OK : WLM_ERR_NOT_FOUND, tune(&b, &options));
     assert_int_equal(t.count + t.finalists, 0);
+    wlmi_context_device(b.context)->ops = real_ops;
     bench_release(&b);
   }
+}
+
+static const struct {
+  const char *variant, *statement, *reason;
+} sly[] = {
+    {"in_padding", "if (!j) ((float *)args->c)[row * args->ldc + args->n] = 1;", "behind its 9 columns, in row 0"},
+    {"behind_c", "if (row == args->rows - 1 && !j) ((float *)args->c)[args->rows * args->ldc + 5] = 1;",
+     "byte 20 behind C"},
+    {"behind_work", "if (!row && !j) ((float *)args->workspace)[args->rows + 64] = 1;", "behind the workspace"},
+    {"fifth_call", "static int calls; calls += !row && !j; if (calls % 5 == 4) acc += 1000;", "differs"},
+    {"misaligned", "if ((unsigned long long)args->b & 15) acc += 1000;", "differs"},
+};
+enum { SLY = sizeof sly / sizeof *sly };
+static int found_out[SLY];
+
+static void find_out(const wlmi_measurement_record *record) {
+  for (int i = 0; i < SLY; i++)
+    if (record->failed && !strcmp(record->variant, sly[i].variant)) {
+      assert_contains(record->reason, sly[i].reason);
+      found_out[i] = 1;
+    }
+}
+
+/* What one correct result in aligned memory does not show. */
+static void sly_kernels_are_found_out(void **state) {
+  (void)state;
+  bench b;
+  told t;
+  wlm_plan *plan;
+  char templates[320];
+  snprintf(templates, sizeof templates, "%s/sly", folder.path);
+  assert_int_equal(mkdir(templates, 0700), 0);
+  for (int i = 0; i < SLY; i++) add_family(templates, sly[i].variant, sly[i].statement);
+  add_family(templates, "honest", "for (volatile int i = 0; i < 200; i++) continue;");
+  bench_make(&b, templates, "uniform:rows=300,d=5", 9);
+  b.call.ldc = 12;
+  wlm_tune_options options = quick(&t);
+  assert_status(WLM_OK, tune(&b, &options));
+  stored(&b, find_out);
+  for (int i = 0; i < SLY; i++)
+    if (!found_out[i]) fail_msg("%s passed", sly[i].variant);
+  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  assert_string_equal(wlm_plan_variant(plan), "honest");
+  wlm_plan_destroy(plan);
+  bench_release(&b);
 }
 
 /* ---- failures of the environment ------------------------------------------------------------------------ */
@@ -700,6 +749,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(failures_are_recorded),
       cmocka_unit_test(wrong_in_one_row),
+      cmocka_unit_test(sly_kernels_are_found_out),
       cmocka_unit_test(failures_of_the_environment_pass),
       cmocka_unit_test(what_does_not_fit_is_not_timed),
       cmocka_unit_test(cancelled_keeps_what_it_has),

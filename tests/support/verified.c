@@ -29,7 +29,8 @@ wlm_status verify_with(wlmi_operands *operands, wlmi_verifier *verifier, wlm_pla
   WLM_TRY(wlmi_operands_poison(operands));
   WLM_TRY(wlmi_operands_call(operands, plan, memory->workspace, NULL));
   WLM_TRY(device->ops->synchronize(device, NULL));
-  status = wlmi_verify_result(verifier, max_rel_err);
+  WLM_TRY(wlmi_verify_result(verifier, max_rel_err));
+  status = wlmi_operands_intact(operands, 1);
 done:
   return status;
 }
