@@ -282,8 +282,8 @@ done:
 }
 
 wlm_status wlmi_twin_size(const char *name, int64_t *rows, int64_t *cols, int64_t *nnz) {
-  request r;
-  int kind;
+  request r = {0};
+  int kind = 0;
   const wlm_status status = parse(name, &r, &kind);
   if (status != WLM_OK) return status;
   if (r.kind == TWIN) r.rows = scaled(r.graph->rows, r.scale);
@@ -298,8 +298,8 @@ wlm_status wlmi_twin_size(const char *name, int64_t *rows, int64_t *cols, int64_
 }
 
 wlm_status wlmi_twin_make(const char *name, wlmi_csr_host *out) {
-  request r;
-  int kind;
+  request r = {0};
+  int kind = 0;
   *out = (wlmi_csr_host){0};
   wlm_status status = parse(name, &r, &kind);
   if (status != WLM_OK) return status;
