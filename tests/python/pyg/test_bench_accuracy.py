@@ -34,7 +34,7 @@ def test_planted_data():
     assert torch.equal(parts.sort().values, torch.arange(3000))
     data = make_planted("proteins", graph)
     assert data.x.shape == (3000, 9) and data.labels.shape == (3000, 112)
-    assert set(data.x[:, -1].tolist()) == {-1.0, 1.0}
+    assert set(data.x[:, -1].tolist()) == {-2.0, 2.0}
     again, _ = plant(PLANS["proteins"], community)
     assert np.array_equal(again, data.x.numpy())
 
