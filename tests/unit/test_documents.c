@@ -95,6 +95,7 @@ static void documents_name_what_exists(void **state) {
       {"docs/cli.md", "docs/", 0},
       {"docs/concepts.md", "docs/", 0},
       {"docs/gnn.md", "docs/", 0},
+      {"docs/sampling.md", "docs/", 0},
       {"docs/operators.md", "docs/", 0},
       {"docs/performance.md", "docs/", 0},
       {"docs/python.md", "docs/", 0},
