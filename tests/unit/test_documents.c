@@ -97,6 +97,7 @@ static void documents_name_what_exists(void **state) {
       {"docs/gnn.md", "docs/", 0},
       {"docs/sampling.md", "docs/", 0},
       {"docs/operators.md", "docs/", 0},
+      {"docs/papers.md", "docs/", 0},
       {"docs/performance.md", "docs/", 0},
       {"docs/python.md", "docs/", 0},
       {"docs/store.md", "docs/", 0},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from warploom.bench.counter_tables import counter_table
 from warploom.bench.markdown import best, markdown, mean_and_error, ratio
 from warploom.bench.results import Line, read_lines
 from warploom.bench.sampling_tables import accuracy_tables, training_table
@@ -128,6 +129,7 @@ TABLES: tuple[tuple[str, Callable[[list[Line]], str]], ...] = (
     ("pyg_accuracy", gnn_accuracy_table),
     ("equal_time_metric", training_table),
     ("features_metric", accuracy_tables),
+    ("load_sectors", counter_table),
 )
 
 

@@ -141,3 +141,20 @@ def test_training_command(tmp_path, capsys):
     assert line["exact_seconds"] > 0 and line["seconds"] > 0
     assert main(["tables", str(out)]) == 0
     assert "| random:80:20 | gcn | fastrand_coprime | 8 |" in capsys.readouterr().out
+
+
+def test_table_of_counters(tmp_path, capsys):
+    """Lines of `warploom bench counters`; a counter that was not read is a dash."""
+    fields = ("load_efficiency", "load_gbs", "l2_gbs", "dram_gbs", "occupancy", "registers")
+    names = ("algorithm1", "crc", "cwm2", "cwm4", "cwm8", "cusparse")
+    line = {"matrix": "uniform:rows=16384,d=10", "rows": 16384, "n": 512}
+    line |= {field: dict.fromkeys(names, 40) for field in fields}
+    line["load_sectors"] = dict.fromkeys(names, 54800000.0) | {"crc": None}
+    path = tmp_path / "counters.jsonl"
+    path.write_text(json.dumps(line) + "\n")
+    assert main(["tables", str(path)]) == 0
+    printed = capsys.readouterr().out
+    numbers = "40.0 | 40.0 | 40.0 | 40.0 | 40.0 | 40"
+    assert f"| Algorithm 1 | 5.48e+07 | {numbers} | 1.34e+08, 68.95 % |" in printed
+    assert f"| CRC | - | {numbers} | 0.55e+08, 92.40 % |" in printed
+    assert f"| cuSPARSE | 5.48e+07 | {numbers} | - |" in printed
