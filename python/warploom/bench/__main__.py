@@ -62,6 +62,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     accuracy = _add_run(commands, "accuracy", "ES-SpMM's trade: inference that samples edges")
     _add_twins(accuracy)
+    accuracy.add_argument(
+        "--sampled",
+        type=Path,
+        help="a results file of 'warploom bench sampled', for cuSPARSE's best times",
+    )
+    accuracy.add_argument(
+        "--train", action="store_true", help="train with sampled edges, beside exact training"
+    )
     summary = commands.add_parser(
         "summary", help="print geometric means and targets; exit with 1 where one is missed"
     )
@@ -110,13 +118,17 @@ def _run_gnn(options: argparse.Namespace, output: Output) -> int:
 
 
 def _run_accuracy(options: argparse.Namespace, output: Output) -> int:
-    from warploom.bench import accuracy
+    from warploom.bench import accuracy, sampled_training
 
-    settings = accuracy.Settings(options.data, options.warploom, options.twins, options.samples)
+    settings = accuracy.Settings(
+        options.data, options.warploom, options.twins, options.samples, sampled=options.sampled
+    )
+    if options.train:
+        settings = sampled_training.default_settings(settings)
     settings = accuracy.quick(settings) if options.quick else settings
     if options.list:
-        return _print_names(accuracy.cases(settings))
-    return accuracy.run(settings, output)
+        return _print_names((sampled_training if options.train else accuracy).cases(settings))
+    return (sampled_training.run if options.train else accuracy.run)(settings, output)
 
 
 _RUNS = {"torch": _run_torch, "attention": _run_torch, "gnn": _run_gnn, "accuracy": _run_accuracy}

@@ -13,16 +13,17 @@ from torch import Tensor
 
 from warploom.bench.datasets import Dataset, load_dataset
 from warploom.bench.planted import load_planted
-from warploom.bench.results import Line, Output, rounded_values, run_cases
+from warploom.bench.results import Line, Output, read_lines, rounded_values, run_cases
 from warploom.bench.sampled import (
+    DenseModel,
     SampledModel,
     kept_share,
-    loss_of,
     make_graph,
     metric_of,
     presample,
 )
 from warploom.bench.timing import Function, measure
+from warploom.bench.training import Recipe, train
 from warploom.torch import Graph, Sample
 
 GRAPHS = ("planted:reddit", "tolokers", "planted:proteins", "cora", "citeseer")
@@ -33,24 +34,14 @@ LONG_WIDTHS = (1024, 1792, 2304)  # where rows are longer than 512 edges
 N = 128
 
 
-class Recipe(NamedTuple):
-    """How a model is trained on a graph."""
-
-    layers: int
-    epochs: int
-    dropout: float = 0.0
-    decay: float = 0.0
-    rate: float = 0.01
-
-
 # Layers are those of the paper's Table III.
 RECIPES = {
     "cora": Recipe(2, 200, 0.5, 5e-4),
     "citeseer": Recipe(2, 200, 0.5, 5e-4),
     "tolokers": Recipe(2, 400, 0.2),
-    "reddit": Recipe(2, 60),
-    "proteins": Recipe(3, 100),
-    "random": Recipe(2, 3),
+    "reddit": Recipe(2, 60, 0.5),
+    "proteins": Recipe(3, 300),
+    "random": Recipe(2, 4, every=2),
 }
 
 
@@ -73,15 +64,13 @@ class Settings:
     widths: tuple[int, ...] = WIDTHS + LONG_WIDTHS
     seeds: int = 10
     n: int = N
-    dense_epochs: int = 100
+    sampled: Path | None = None  # results of `warploom bench sampled`, which has cuSPARSE's times
     device: str = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def quick(settings: Settings) -> Settings:
     """A small run, for a test of the command."""
-    return replace(
-        settings, graphs=("random:80:20",), widths=(8,), seeds=1, n=8, samples=1, dense_epochs=2
-    )
+    return replace(settings, graphs=("random:80:20",), widths=(8,), seeds=1, n=8, samples=1)
 
 
 def recipe_of(graph: str) -> Recipe:
@@ -109,19 +98,15 @@ def load_any(name: str, settings: Settings) -> Dataset:
     return found
 
 
-def train(
-    model: SampledModel, graph: Graph, data: Dataset, recipe: Recipe, seed: int
-) -> SampledModel:
-    """Exact training on the whole graph."""
-    torch.manual_seed(seed)
-    optimiser = torch.optim.Adam(model.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
-    model.train()
-    for _ in range(recipe.epochs):
-        optimiser.zero_grad()
-        outputs = model(graph, data.x, dropout=recipe.dropout)
-        loss_of(outputs, data.labels, data.train).backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-    return model.eval()
+def cusparse_times(path: Path | None, n: int) -> dict[str, float]:
+    """Microseconds of the fastest of cuSPARSE's ways by graph, by `warploom bench sampled`."""
+    found: dict[str, float] = {}
+    for line in read_lines(path) if path is not None else []:
+        us = line["best_cusparse_us"]
+        if line["n"] == n and us is not None:
+            name = line["matrix"].replace("twin:", "planted:")
+            found[name] = min(us, found.get(name, us))
+    return found
 
 
 class Workbench:
@@ -135,6 +120,7 @@ class Workbench:
         self._models: dict[tuple[str, int], tuple[SampledModel, float]] = {}
         self._times: dict[tuple[object, ...], dict[str, float | None]] = {}
         self._features_alone: float | None = None
+        self._cusparse = cusparse_times(settings.sampled, settings.n)
 
     def open(self, name: str) -> Dataset:
         if self.name != name:
@@ -159,6 +145,7 @@ class Workbench:
             torch.manual_seed(seed)
             model = SampledModel(kind, data.x.size(1), self.settings.n, data.classes, recipe.layers)
             train(model.to(self.device), self.graph(kind), data, recipe, seed)
+            model.eval()
             with torch.no_grad():
                 outputs = model(self.graph(kind), data.x)
             self._models[key] = model, metric_of(outputs, data.labels, data.test)
@@ -245,23 +232,26 @@ class Workbench:
                 self._times[key]["on_cpu"] = (time.perf_counter() - begin) * 1e6
         return self._times[key]
 
+    def cusparse(self, exact: dict[str, float | None]) -> tuple[float | None, str | None]:
+        """The faster of torch.sparse.mm and what `warploom bench sampled` has, and which it is."""
+        times = {
+            "torch.sparse.mm": exact["cusparse"],
+            "bench sampled": self._cusparse.get(self.name),
+        }
+        known = {name: us for name, us in times.items() if us is not None}
+        which = min(known, key=lambda name: known[name], default=None)
+        return (None, None) if which is None else (known[which], which)
+
     def features_alone(self) -> float:
         """The metric of a dense network of the same width that sees no graph."""
         if self._features_alone is None:
             data = self.data
             torch.manual_seed(0)
-            model = torch.nn.Sequential(
-                torch.nn.Linear(data.x.size(1), self.settings.n),
-                torch.nn.ReLU(),
-                torch.nn.Linear(self.settings.n, data.classes),
-            ).to(self.device)
-            optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
-            for _ in range(self.settings.dense_epochs):
-                optimiser.zero_grad()
-                loss_of(model(data.x), data.labels, data.train).backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
+            model = DenseModel(data.x.size(1), self.settings.n, data.classes).to(self.device)
+            train(model, self.graph("gcn"), data, recipe_of(self.name), 0)
             with torch.no_grad():
-                self._features_alone = metric_of(model(data.x), data.labels, data.test)
+                outputs = model.eval()(self.graph("gcn"), data.x)
+            self._features_alone = metric_of(outputs, data.labels, data.test)
         return self._features_alone
 
 
@@ -277,6 +267,7 @@ def run_case(case: Case, bench: Workbench) -> Line:
     exact = bench.exact_times(case.model, model)
     times = bench.sampled_times(case.model, model, sample)
     presampled = bench.presampled_times(case.model, model, sample)
+    cusparse_us, cusparse = bench.cusparse(exact)
     line: Line = {
         **case._asdict(),
         "synthetic": data.synthetic,
@@ -287,7 +278,8 @@ def run_case(case: Case, bench: Workbench) -> Line:
         "kept_share": kept_share(graph.rowptr, case.s),
         "spmm_us": times["own"],
         "exact_us": exact["own"],
-        "cusparse_us": exact["cusparse"],
+        "cusparse_us": cusparse_us,
+        "cusparse": cusparse,
         "step_us": times["step"],
         "exact_step_us": exact["step"],
         "presampled_us": presampled.get("own"),

@@ -8,10 +8,10 @@ features scale (m_c + noise * N(0, 1)).
   another one, drawn at random. So a model that knows all communities is right in 1 - wrong of the
   cases.
 - proteins: 112 tasks. Task t of a node is 1 with the probability
-  1 / (1 + exp(-(offset_t + by_community z_ct + by_role r w_ct))). z and w are normal, and r = +1 or
-  -1 is the node's role, which is its last feature. A role says nothing without the community, and
-  the mean over the neighbours loses it: GraphSAGE, whose layers see the node itself, can use it,
-  and GCN cannot.
+  1 / (1 + exp(-(offset_t + by_community m_c u_t + by_role r g_c w_t))). u_t and w_t are normal, and
+  r = +1 or -1 is the node's role, which is its last feature (times scale). g_c is the sign of
+  the first coordinate of m_c. So a role says nothing without the community, and the mean over the
+  neighbours loses it: GraphSAGE, whose layers see the node itself, can use it, and GCN cannot.
 
 The numbers are chosen from features and labels alone, before any graph is sampled; docs/sampling.md
 says how.
@@ -51,8 +51,10 @@ class Plan(NamedTuple):
 
 
 PLANS = {
-    "reddit": Plan(features=602, classes=41, noise=0.39, wrong=0.045),
-    "proteins": Plan(features=8, classes=112, noise=1.2, scale=4.0, by_community=1.0, by_role=0.85),
+    "reddit": Plan(features=602, classes=41, noise=0.35, wrong=0.04),
+    "proteins": Plan(
+        features=8, classes=112, noise=1.8, scale=2.0, by_community=1.03, by_role=0.92
+    ),
 }
 # Shares of training and validation nodes; the others are the test nodes.
 SPLITS = {"reddit": (0.66, 0.10), "proteins": (0.65, 0.16)}
@@ -88,12 +90,13 @@ def plant(
         wrong = rng.random(nodes) < plan.wrong
         other = (labels + rng.integers(1, plan.classes, nodes)) % plan.classes
         return x, np.where(wrong, other, labels)
-    role = rng.integers(0, 2, nodes) * 2 - 1
-    x = np.concatenate([x, role[:, None].astype(np.float32)], 1)
-    z, w = rng.standard_normal((2, count, plan.classes)).astype(np.float32)
+    role = (rng.integers(0, 2, nodes) * 2 - 1).astype(np.float32)
+    x = np.concatenate([x, plan.scale * role[:, None]], 1)
+    u = rng.standard_normal((plan.features, plan.classes)).astype(np.float32)
     offsets = rng.normal(-1, 1, plan.classes).astype(np.float32)
-    logits = offsets + plan.by_community * z[community]
-    logits += plan.by_role * role[:, None] * w[community]
+    w = rng.standard_normal(plan.classes).astype(np.float32)
+    logits = offsets + plan.by_community * (centres @ u)[community]
+    logits += plan.by_role * (role * np.sign(centres[community, 0]))[:, None] * w
     return x, (rng.random(logits.shape) < 1 / (1 + np.exp(-logits))).astype(np.float32)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -64,6 +63,26 @@ class SampledModel(nn.Module):
         return x
 
 
+class DenseModel(nn.Module):
+    """Two dense layers, which see the features of a node and no graph."""
+
+    def __init__(self, inputs: int, hidden: int, classes: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(inputs, hidden), nn.Linear(hidden, classes)
+
+    def forward(
+        self,
+        graph: Graph,
+        x: Tensor,
+        sample: Sample | None = None,
+        seed: int = 0,
+        dropout: float = 0.0,
+    ) -> Tensor:
+        h = functional.dropout(self.first(x).relu(), dropout, self.training)
+        outputs: Tensor = self.second(h)
+        return outputs
+
+
 def make_graph(kind: str, csr: Csr, device: torch.device) -> Graph:
     """The graph that a model of this kind multiplies by, with GCN's weights and self loops."""
     if kind != "gcn":
@@ -94,7 +113,7 @@ def _strides(degrees: Tensor) -> Tensor:
     """From 577 on, the first that is coprime with the degree."""
     strides = torch.full_like(degrees, STRIDE)
     while True:
-        divisible = torch.gcd(strides, degrees) != 1
+        divisible = torch.gcd(strides, degrees.clamp(min=1)) != 1
         if not bool(divisible.any()):
             return strides
         strides += divisible
@@ -167,7 +186,3 @@ def loss_of(outputs: Tensor, labels: Tensor, nodes: Tensor) -> Tensor:
     if labels.dim() == 2:
         return functional.binary_cross_entropy_with_logits(outputs, labels)
     return functional.cross_entropy(outputs, labels)
-
-
-def longest_row(csr: Csr) -> int:
-    return int(np.diff(csr.rowptr).max())

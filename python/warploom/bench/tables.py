@@ -2,41 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
+from warploom.bench.counter_tables import counter_table
+from warploom.bench.markdown import best, markdown, mean_and_error, ratio
 from warploom.bench.results import Line, read_lines
-
-Cell = object  # None is printed as a dash
-
-
-def _text(cell: Cell, digits: int = 2) -> str:
-    if cell is None:
-        return "-"
-    return f"{cell:.{digits}f}" if isinstance(cell, float) else str(cell)
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """A table; floats get two digits behind the point."""
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(_text(cell) for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
-
-
-def geometric_mean(values: Iterable[float]) -> float | None:
-    logarithms = [math.log(value) for value in values]
-    return math.exp(statistics.mean(logarithms)) if logarithms else None
-
-
-def ratio(numerator: float | None, denominator: float | None) -> float | None:
-    return None if numerator is None or not denominator else numerator / denominator
-
-
-def best(*times: float | None) -> float | None:
-    return min((time for time in times if time is not None), default=None)
-
+from warploom.bench.sampling_tables import accuracy_tables, training_table
 
 # ---- GE-SpMM's applications ---------------------------------------------------------------------
 
@@ -133,11 +105,6 @@ def gnn_tables(lines: list[Line]) -> str:
     return "\n\n".join(parts)
 
 
-def _mean_and_error(values: list[float]) -> str:
-    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return f"{statistics.mean(values):.2f} ± {error:.2f}"
-
-
 def gnn_accuracy_table(lines: list[Line]) -> str:
     groups: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
@@ -146,8 +113,8 @@ def gnn_accuracy_table(lines: list[Line]) -> str:
         [
             *key,
             len(group),
-            _mean_and_error([line["accuracy"] for line in group]),
-            _mean_and_error([line["pyg_accuracy"] for line in group]),
+            mean_and_error([line["accuracy"] for line in group]),
+            mean_and_error([line["pyg_accuracy"] for line in group]),
         ]
         for key, group in groups.items()
     ]
@@ -160,6 +127,9 @@ def gnn_accuracy_table(lines: list[Line]) -> str:
 TABLES: tuple[tuple[str, Callable[[list[Line]], str]], ...] = (
     ("pyg_step_us", gnn_tables),
     ("pyg_accuracy", gnn_accuracy_table),
+    ("equal_time_metric", training_table),
+    ("features_metric", accuracy_tables),
+    ("load_sectors", counter_table),
 )
 
 

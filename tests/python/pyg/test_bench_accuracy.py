@@ -6,12 +6,21 @@ import numpy as np
 import pytest
 import torch
 
-from warploom.bench import accuracy
+from warploom.bench import accuracy, sampled_training
 from warploom.bench.__main__ import main
 from warploom.bench.graphs import load
 from warploom.bench.planted import PLANS, communities_of, make_planted, plant
-from warploom.bench.sampled import SampledModel, kept_share, make_graph, presample, roc_auc
-from warploom.torch import Sample, spmm
+from warploom.bench.results import read_lines
+from warploom.bench.sampled import (
+    SampledModel,
+    kept_share,
+    make_graph,
+    metric_of,
+    presample,
+    roc_auc,
+)
+from warploom.bench.training import Recipe, train
+from warploom.torch import Graph, Sample, spmm
 
 CPU = torch.device("cpu")
 
@@ -34,7 +43,7 @@ def test_planted_data():
     assert torch.equal(parts.sort().values, torch.arange(3000))
     data = make_planted("proteins", graph)
     assert data.x.shape == (3000, 9) and data.labels.shape == (3000, 112)
-    assert set(data.x[:, -1].tolist()) == {-1.0, 1.0}
+    assert set(data.x[:, -1].tolist()) == {-2.0, 2.0}
     again, _ = plant(PLANS["proteins"], community)
     assert np.array_equal(again, data.x.numpy())
 
@@ -74,15 +83,78 @@ def test_roc_auc():
 def test_cases(tmp_path):
     found = list(accuracy.cases(accuracy.Settings(tmp_path)))
     assert len(found) == len(set(found)) == 10 * 2 * 3 * (3 * 6 + 2 * 9)
+    settings = sampled_training.default_settings(accuracy.Settings(tmp_path))
+    found = list(sampled_training.cases(settings))
+    assert len(found) == len(set(found)) == 10 * 2 * 2 * 2 * 2
 
 
-def test_command(tmp_path):
-    out = tmp_path / "accuracy.jsonl"
-    assert main(["accuracy", "--quick", "--only", "/sage/", "--out", str(out)]) == 0
-    lines = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [line["strategy"] for line in lines] == ["fastrand", "bucket", "fastrand_coprime"]
+def test_empty_rows_can_be_sampled_beforehand():
+    graph = Graph(torch.tensor([0, 0, 3]), torch.tensor([0, 1, 1]), cols=2)
+    sampled = presample(graph, Sample(2, "fastrand_coprime"))
+    assert sampled.rowptr.tolist() == [0, 0, 2]
+
+
+def test_command(tmp_path, capsys):
+    out, other = tmp_path / "accuracy.jsonl", tmp_path / "sampled.jsonl"
+    best = {"matrix": "random:80:20", "n": 8, "best_cusparse_us": 0.001}
+    other.write_text(json.dumps(best) + "\n" + json.dumps({**best, "n": 16}) + "\n")
+    options = ["--only", "/sage/fastrand", "--out", str(out), "--sampled", str(other)]
+    assert main(["accuracy", "--quick", *options]) == 0
+    lines = read_lines(out)
+    assert [line["strategy"] for line in lines] == ["fastrand", "fastrand_coprime"]
     for line in lines:
         assert line["synthetic"] == "all"
         assert 0 < line["kept_share"] < 1
-        for field in ("spmm_us", "exact_us", "cusparse_us", "step_us", "exact_step_us"):
+        assert (line["cusparse_us"], line["cusparse"]) == (0.001, "bench sampled")
+        for field in ("spmm_us", "exact_us", "step_us", "exact_step_us"):
             assert line[field] > 0
+    assert main(["tables", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "| graph | model | metric | exact, % | paper | features alone |" in printed
+    assert "| random:80:20 | sage | fastrand |" in printed
+
+
+def test_training_keeps_the_best_epoch():
+    """Epochs of one seed are the same in a longer training, which cannot end worse."""
+    data = make_planted("reddit", load("random:400:20"))
+    data = data._replace(x=data.x[:, :64].contiguous())
+    graph = make_graph("sage", data.graph, CPU)
+    found, scores = [], []
+    for epochs in (2, 8):
+        torch.manual_seed(0)
+        model = SampledModel("sage", 64, 16, data.classes, 2)
+        recipe = Recipe(2, epochs, every=2)
+        found.append(train(model, graph, data, recipe, 0, Sample(8, "fastrand_coprime")))
+        outputs = model.eval()(graph, data.x)
+        assert metric_of(outputs, data.labels, data.test) == found[-1].metric
+        scores.append(metric_of(outputs, data.labels, data.val))
+    assert scores[0] <= scores[1]
+    assert [trained.epochs for trained in found] == [2, 8]
+
+
+def test_training_command(tmp_path, capsys):
+    out = tmp_path / "training.jsonl"
+    options = ["--only", "/gcn/fastrand_coprime/", "--out", str(out)]
+    assert main(["accuracy", "--train", "--quick", *options]) == 0
+    (line,) = read_lines(out)
+    assert line["equal_time_epochs"] >= 2 and line["epochs"] == 4
+    assert line["exact_seconds"] > 0 and line["seconds"] > 0
+    assert main(["tables", str(out)]) == 0
+    assert "| random:80:20 | gcn | fastrand_coprime | 8 |" in capsys.readouterr().out
+
+
+def test_table_of_counters(tmp_path, capsys):
+    """Lines of `warploom bench counters`; a counter that was not read is a dash."""
+    fields = ("load_efficiency", "load_gbs", "l2_gbs", "dram_gbs", "occupancy", "registers")
+    names = ("algorithm1", "crc", "cwm2", "cwm4", "cwm8", "cusparse")
+    line = {"matrix": "uniform:rows=16384,d=10", "rows": 16384, "n": 512}
+    line |= {field: dict.fromkeys(names, 40) for field in fields}
+    line["load_sectors"] = dict.fromkeys(names, 54800000.0) | {"crc": None}
+    path = tmp_path / "counters.jsonl"
+    path.write_text(json.dumps(line) + "\n")
+    assert main(["tables", str(path)]) == 0
+    printed = capsys.readouterr().out
+    numbers = "40.0 | 40.0 | 40.0 | 40.0 | 40.0 | 40"
+    assert f"| Algorithm 1 | 5.48e+07 | {numbers} | 1.34e+08, 68.95 % |" in printed
+    assert f"| CRC | - | {numbers} | 0.55e+08, 92.40 % |" in printed
+    assert f"| cuSPARSE | 5.48e+07 | {numbers} | - |" in printed

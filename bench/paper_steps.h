@@ -1,0 +1,22 @@
+/* The kernels that the GE-SpMM paper compares (section V-B), in its launch shapes. */
+#ifndef WLM_BENCH_PAPER_STEPS_H
+#define WLM_BENCH_PAPER_STEPS_H
+
+#include <stdint.h>
+
+#include "common/variant.h"
+
+enum { WLM_PAPER_STEPS = 5 };
+
+typedef struct wlmi_paper_step {
+  const char *name;
+  int cf; /* 0 = Algorithm 1 */
+} wlmi_paper_step;
+
+extern const wlmi_paper_step wlmi_paper_steps[WLM_PAPER_STEPS];
+
+/* A block has the threads that the published code gives it: 256 where N >= 64, 128 below. For row_crc, a warp of which
+ * is a row, that is 8 or 4 rows a block; for row_naive as many rows of min(N, 32) columns as fill it. */
+void wlmi_paper_variant(const wlmi_paper_step *step, int64_t n, char name[WLM_VARIANT_NAME]);
+
+#endif
